@@ -1,0 +1,72 @@
+/* A growing byte buffer with the recording's integer encoding. Used by the drain thread and the resolver, never in a handler. */
+#ifndef PITWALL_BUFFER_H
+#define PITWALL_BUFFER_H
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct {
+    uint8_t *data;
+    size_t size, capacity;
+} pw_buffer;
+
+/* malloc on the drain thread can only fail when the process is about to die anyway; say where and stop. */
+static inline void *
+pw_must(void *memory)
+{
+    if (!memory) abort();
+    return memory;
+}
+
+static inline uint8_t *
+pw_buffer_room(pw_buffer *b, size_t n)
+{
+    if (b->size + n > b->capacity) {
+        size_t capacity = b->capacity ? b->capacity * 2 : 256;
+        while (capacity < b->size + n) capacity *= 2;
+        b->data = pw_must(realloc(b->data, capacity));
+        b->capacity = capacity;
+    }
+    return b->data + b->size;
+}
+
+static inline void
+pw_buffer_put(pw_buffer *b, const void *bytes, size_t n)
+{
+    if (n == 0) return;
+    memcpy(pw_buffer_room(b, n), bytes, n);
+    b->size += n;
+}
+
+/* An unsigned BER-compressed integer: base 128, most significant group first, as Ruby's pack("w"). */
+static inline void
+pw_buffer_int(pw_buffer *b, uint64_t value)
+{
+    uint8_t *to = pw_buffer_room(b, 10);
+    int groups = 1;
+    for (uint64_t rest = value >> 7; rest; rest >>= 7) groups++;
+    for (int i = groups - 1; i >= 0; i--) {
+        *to++ = (uint8_t)((value >> (7 * i)) & 0x7f) | (i ? 0x80 : 0);
+    }
+    b->size += (size_t)groups;
+}
+
+/* A column: its byte length, then its bytes. */
+static inline void
+pw_buffer_column(pw_buffer *b, const pw_buffer *column)
+{
+    pw_buffer_int(b, column->size);
+    pw_buffer_put(b, column->data, column->size);
+}
+
+static inline void pw_buffer_clear(pw_buffer *b) { b->size = 0; }
+
+static inline void
+pw_buffer_free(pw_buffer *b)
+{
+    free(b->data);
+    *b = (pw_buffer){0};
+}
+
+#endif

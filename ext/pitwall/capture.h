@@ -1,0 +1,38 @@
+/* What a sample is: one thread's Ruby stack at one moment, written to the ring as the difference to the thread's last one.
+ *
+ * When to sample is the tickers' business (ticker.h); what becomes of a sample is the drain's (drain.c). */
+#ifndef PITWALL_CAPTURE_H
+#define PITWALL_CAPTURE_H
+
+#include <signal.h>
+#include "ring.h"
+#include "threads.h"
+
+enum { PW_REC_SAMPLE = 1, PW_REC_CHARGE, PW_REC_END };
+
+/* SAMPLE: a stack, leaf first, of which the `common` frames next to the root are as in the thread's previous record.
+ * CHARGE: no new stack, the previous one is charged up to `wall` and `cpu`. END: the thread is gone. */
+typedef struct {
+    pw_record_header header;
+    pw_thread *thread;
+    int64_t wall, cpu; /* the thread's clocks in ns: a row is the difference to the thread's previous row */
+    uint32_t common, fresh;
+    VALUE frames[];    /* `fresh` frames, then as many ints of lines */
+} pw_sample;
+
+/* Learns what a method and an iseq look like to this Ruby, so that captured words can be checked. */
+void pw_capture_init(void);
+
+/* Takes the calling thread's stack. Async-signal-safe. `leaf` is put on top (0: nothing). False when the ring is full. */
+bool pw_capture(pw_thread *t, VALUE leaf, uint8_t state, uint16_t captures, int64_t wall, int64_t cpu);
+
+/* The same for time whose place nobody knows: an empty stack. */
+bool pw_capture_nothing(pw_thread *t, uint8_t state, int64_t wall, int64_t cpu);
+
+/* Writes a CHARGE or END record. */
+bool pw_charge(pw_thread *t, uint8_t kind, uint8_t state, int64_t wall, int64_t cpu);
+
+/* Is this captured word a living method entry or iseq? Reads it without trusting it. Needs the GVL. */
+bool pw_frame_valid(VALUE frame);
+
+#endif

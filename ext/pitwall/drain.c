@@ -1,0 +1,425 @@
+/* The drain: takes records from the ring, turns stacks into nodes, collects rows and writes them. Never calls into Ruby. */
+#include "capture.h"
+#include "sampler.h"
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { ROWS = 16384, DRAIN_EVERY_MS = 50 };
+#define FLUSH_BYTES (4u << 20) /* tables are written early when they grow this large */
+
+static struct row { uint64_t wall, cpu; uint32_t thread, node, captures; uint8_t state; } *rows;
+static uint32_t row_count;
+static int64_t last_flush;
+
+/* Ended threads wait here until their THRD row is written. */
+static pw_thread *gone;
+
+void
+pw_rows_init(void)
+{
+    rows = pw_must(malloc(ROWS * sizeof(*rows)));
+    row_count = 0;
+    gone = NULL;
+    last_flush = pw_now_ns();
+}
+
+void
+pw_rows_free(void)
+{
+    free(rows);
+    rows = NULL;
+}
+
+/* Re-enters a thread's whole path into emptied tables. */
+static void
+reintern(pw_thread *t)
+{
+    uint32_t parent = 0;
+    for (uint32_t i = 0; i < t->depth; i++) {
+        pw_path_entry *e = &t->path[i];
+        parent = e->node = pw_intern_node(&pw_current.tables, parent, pw_intern_frame(&pw_current.tables, e->frame), e->line);
+    }
+}
+
+static void
+take_stack(pw_thread *t, const pw_sample *s)
+{
+    const int *lines = (const int *)(s->frames + s->fresh);
+    uint32_t depth = s->common < t->depth ? s->common : t->depth;
+    uint32_t parent = depth ? t->path[depth - 1].node : 0;
+    for (uint32_t i = s->fresh; i-- > 0;) {
+        pw_path_entry *e = &t->path[depth++];
+        e->frame = s->frames[i];
+        e->line = lines[i] > 0 ? (uint32_t)lines[i] : 0;
+        parent = e->node = pw_intern_node(&pw_current.tables, parent, pw_intern_frame(&pw_current.tables, e->frame), e->line);
+    }
+    t->depth = depth;
+}
+
+static uint32_t
+node_of(const pw_thread *t)
+{
+    return t->depth ? t->path[t->depth - 1].node : 0;
+}
+
+static void flush_locked(const char *reason);
+
+static void
+add_row(pw_thread *t, uint32_t node, uint8_t state, uint32_t captures, int64_t wall, int64_t cpu)
+{
+    /* Clocks are rounded, not their differences, so that nothing drifts. */
+    int64_t wall_units = wall / pw_current.unit_ns, cpu_units = cpu / pw_current.unit_ns;
+    uint64_t dw = wall_units > t->row_wall ? (uint64_t)(wall_units - t->row_wall) : 0;
+    uint64_t dc = cpu_units > t->row_cpu ? (uint64_t)(cpu_units - t->row_cpu) : 0;
+    if (wall_units > t->row_wall) t->row_wall = wall_units;
+    if (cpu_units > t->row_cpu) t->row_cpu = cpu_units;
+    if (row_count && state != PW_RUNNING) { /* the same wait again: one row */
+        struct row *r = &rows[row_count - 1];
+        if (r->thread == t->id && r->node == node && r->state == state && dc * 4 < dw) {
+            r->wall += dw, r->cpu += dc, r->captures += captures;
+            return;
+        }
+    }
+    rows[row_count++] = (struct row){dw, dc, t->id, node, captures, state};
+    if (row_count == ROWS) flush_locked(NULL);
+}
+
+static void
+forget_thread(pw_thread *t)
+{
+    for (pw_thread **at = &pw_current.threads; *at; at = &(*at)->next) {
+        if (*at != t) continue;
+        *at = t->next;
+        t->next = gone;
+        gone = t;
+        return;
+    }
+}
+
+static void
+consume(void)
+{
+    pw_record_header *record;
+    while ((record = pw_ring_peek(&pw_current.ring))) {
+        pw_sample *s = (pw_sample *)record;
+        pw_thread *t = s->thread;
+        switch (record->kind) {
+          case PW_REC_SAMPLE:
+            take_stack(t, s);
+            add_row(t, node_of(t), record->state, record->captures, s->wall, s->cpu);
+            break;
+          case PW_REC_CHARGE:
+            add_row(t, node_of(t), record->state, 0, s->wall, s->cpu);
+            break;
+          case PW_REC_END: {
+            uint32_t node = node_of(t);
+            if (!t->sampled) {
+                node = pw_intern_node(&pw_current.tables, 0, pw_intern_frame(&pw_current.tables, PW_FRAME_NOT_SAMPLED), 0);
+            }
+            add_row(t, node, record->state, 0, s->wall, s->cpu);
+            forget_thread(t);
+            break;
+          }
+        }
+        pw_ring_consume(&pw_current.ring, record);
+    }
+}
+
+/* ---- chunks ---- */
+
+typedef struct { pw_buffer payload, columns[4]; } chunk;
+
+static void
+chunk_free(chunk *c)
+{
+    pw_buffer_free(&c->payload);
+    for (int i = 0; i < 4; i++) pw_buffer_free(&c->columns[i]);
+}
+
+static void
+write_and_free(chunk *c, const char *type)
+{
+    pw_writer_chunk(&pw_current.writer, type, c->payload.data, c->payload.size);
+    chunk_free(c);
+}
+
+static void
+write_strings(void)
+{
+    pw_intern *t = &pw_current.tables;
+    if (!t->new_strings) return;
+    chunk c = {0};
+    pw_buffer_int(&c.payload, t->first_new_string);
+    pw_buffer_int(&c.payload, t->new_strings);
+    pw_buffer_column(&c.payload, &t->new_string_lengths);
+    pw_buffer_put(&c.payload, t->new_string_bytes.data, t->new_string_bytes.size);
+    write_and_free(&c, "STRS");
+    pw_buffer_clear(&t->new_string_lengths);
+    pw_buffer_clear(&t->new_string_bytes);
+    t->new_strings = 0;
+}
+
+static void
+write_frames(void)
+{
+    pw_session *s = &pw_current;
+    if (!s->named_frames) return;
+    chunk c = {0};
+    pw_buffer *columns[] = {&s->frame_ids, &s->frame_kinds, &s->frame_names, &s->frame_paths, &s->frame_lines};
+    pw_buffer_int(&c.payload, s->named_frames);
+    for (int i = 0; i < 5; i++) {
+        pw_buffer_column(&c.payload, columns[i]);
+        pw_buffer_clear(columns[i]);
+    }
+    s->named_frames = 0;
+    write_and_free(&c, "FRAM");
+}
+
+static void
+write_nodes(void)
+{
+    pw_intern *t = &pw_current.tables;
+    if (!t->new_nodes) return;
+    chunk c = {0};
+    pw_buffer_int(&c.payload, t->first_new_node);
+    pw_buffer_int(&c.payload, t->new_nodes);
+    pw_buffer_column(&c.payload, &t->new_parents);
+    pw_buffer_column(&c.payload, &t->new_frames);
+    pw_buffer_column(&c.payload, &t->new_lines);
+    pw_buffer_clear(&t->new_parents);
+    pw_buffer_clear(&t->new_frames);
+    pw_buffer_clear(&t->new_lines);
+    t->new_nodes = 0;
+    write_and_free(&c, "NODE");
+}
+
+static uint32_t
+announce(chunk *c, pw_thread *list)
+{
+    uint32_t n = 0;
+    for (pw_thread *t = list; t; t = t->next) {
+        if (t->announced) continue;
+        int64_t start = t->started - pw_current.origin;
+        pw_buffer_int(&c->columns[0], t->id);
+        pw_buffer_int(&c->columns[1], (uint64_t)t->tid);
+        pw_buffer_int(&c->columns[2], start > 0 ? (uint64_t)start : 0);
+        pw_buffer_int(&c->columns[3], t->name_id);
+        t->announced = true;
+        n++;
+    }
+    return n;
+}
+
+static void
+write_threads(void)
+{
+    chunk c = {0};
+    uint32_t n = announce(&c, pw_current.threads) + announce(&c, gone);
+    if (n) {
+        pw_buffer_int(&c.payload, n);
+        for (int i = 0; i < 4; i++) pw_buffer_column(&c.payload, &c.columns[i]);
+        pw_writer_chunk(&pw_current.writer, "THRD", c.payload.data, c.payload.size);
+    }
+    chunk_free(&c);
+    for (pw_thread *t = gone, *next; t; t = next) {
+        next = t->next;
+        pw_thread_free(t);
+    }
+    gone = NULL;
+}
+
+/* A run column: (value, how many rows) pairs. */
+static void
+run_column(pw_buffer *payload, uint32_t (*value)(const struct row *))
+{
+    pw_buffer runs = {0};
+    for (uint32_t i = 0; i < row_count;) {
+        uint32_t from = i, v = value(&rows[i]);
+        while (i < row_count && value(&rows[i]) == v) i++;
+        pw_buffer_int(&runs, v);
+        pw_buffer_int(&runs, i - from);
+    }
+    pw_buffer_column(payload, &runs);
+    pw_buffer_free(&runs);
+}
+
+static void
+column(pw_buffer *payload, uint64_t (*value)(const struct row *))
+{
+    pw_buffer ints = {0};
+    for (uint32_t i = 0; i < row_count; i++) pw_buffer_int(&ints, value(&rows[i]));
+    pw_buffer_column(payload, &ints);
+    pw_buffer_free(&ints);
+}
+
+static uint32_t row_thread(const struct row *r) { return r->thread; }
+static uint32_t row_state(const struct row *r) { return r->state; }
+static uint32_t row_captures(const struct row *r) { return r->captures; }
+static uint64_t row_node(const struct row *r) { return r->node; }
+static uint64_t row_wall(const struct row *r) { return r->wall; }
+static uint64_t row_cpu(const struct row *r) { return r->cpu; }
+
+static void
+write_rows(void)
+{
+    if (!row_count) return;
+    chunk c = {0};
+    pw_buffer_int(&c.payload, row_count);
+    run_column(&c.payload, row_thread);
+    run_column(&c.payload, row_state);
+    column(&c.payload, row_node);
+    column(&c.payload, row_wall);
+    column(&c.payload, row_cpu);
+    run_column(&c.payload, row_captures);
+    row_count = 0;
+    write_and_free(&c, "SAMP");
+}
+
+/* What threads have spent since their last row: superseded by the next flush. */
+static void
+write_open(void)
+{
+    pw_buffer columns[5] = {{0}}, payload = {0};
+    int64_t now = pw_now_ns();
+    uint32_t n = 0;
+    for (pw_thread *t = pw_current.threads; t; t = t->next) {
+        if (t->finished) continue;
+        int64_t wall = now / pw_current.unit_ns - t->row_wall;
+        int64_t cpu_now = atomic_load(&t->migrates) ? -1 : pw_clock_ns(pw_cpu_clock_of(t->tid));
+        int64_t cpu = cpu_now < 0 ? 0 : cpu_now / pw_current.unit_ns - t->row_cpu;
+        if (wall <= 0) continue;
+        if (cpu < 0) cpu = 0;
+        uint32_t node = node_of(t);
+        if (!t->sampled) {
+            node = pw_intern_node(&pw_current.tables, 0, pw_intern_frame(&pw_current.tables, PW_FRAME_NOT_SAMPLED), 0);
+        }
+        uint64_t values[5] = {t->id, (uint64_t)atomic_load(&t->state), node, (uint64_t)wall, (uint64_t)cpu};
+        for (int i = 0; i < 5; i++) pw_buffer_int(&columns[i], values[i]);
+        n++;
+    }
+    pw_buffer_int(&payload, n);
+    for (int i = 0; i < 5; i++) {
+        pw_buffer_column(&payload, &columns[i]);
+        pw_buffer_free(&columns[i]);
+    }
+    write_nodes(); /* "(not sampled)" may be new */
+    pw_writer_chunk(&pw_current.writer, "OPEN", payload.data, payload.size);
+    pw_buffer_free(&payload);
+}
+
+static void
+write_stat(void)
+{
+    char json[1024];
+    pw_session *s = &pw_current;
+    int64_t own = s->drain_cpu + (s->draining ? pw_own_cpu_ns() : 0);
+    int n = snprintf(json, sizeof json,
+        "{\"elapsed_ns\":%lld,\"ticks\":%lld,\"captures\":%lld,\"missed_ticks\":%lld,\"deferred_ticks\":%lld,\"dropped\":%lld,"
+        "\"refused_frames\":%lld,\"truncated\":%lld,\"handler_ns\":%lld,\"own_cpu_ns\":%lld,\"process_cpu_ns\":%lld,"
+        "\"resets\":%lld,\"threads\":%u,\"timers_refused\":%lld,\"signal_lost\":%lld,\"write_error\":%d,"
+        "\"gc_count\":%lld,\"gc_ns\":{\"marking\":%lld,\"sweeping\":%lld}}",
+        (long long)(pw_now_ns() - s->origin), (long long)pw_counter(PW_TICKS), (long long)pw_counter(PW_CAPTURES),
+        (long long)pw_counter(PW_MISSED), (long long)pw_counter(PW_DEFERRED), (long long)pw_counter(PW_DROPPED),
+        (long long)pw_counter(PW_REFUSED), (long long)pw_counter(PW_TRUNCATED), (long long)pw_counter(PW_HANDLER_NS),
+        (long long)own, (long long)(pw_clock_ns(CLOCK_PROCESS_CPUTIME_ID) - s->started_process_cpu),
+        (long long)pw_counter(PW_RESETS), s->next_thread_id - 1, (long long)pw_counter(PW_TIMERS_REFUSED),
+        (long long)pw_counter(PW_SIGNAL_LOST), s->writer.error, (long long)pw_counter(PW_GC_COUNT),
+        (long long)pw_counter(PW_GC_MARKING_NS), (long long)pw_counter(PW_GC_SWEEPING_NS));
+    pw_writer_chunk(&s->writer, "STAT", json, (size_t)n);
+}
+
+static void
+flush_locked(const char *reason)
+{
+    write_strings();
+    write_frames();
+    write_threads();
+    write_nodes();
+    write_rows();
+    write_open();
+    write_stat();
+    if (reason) {
+        char json[64];
+        int n = snprintf(json, sizeof json, "{\"reason\":\"%s\"}", reason);
+        pw_writer_chunk(&pw_current.writer, "TAIL", json, (size_t)n);
+    }
+    last_flush = pw_now_ns();
+}
+
+/* Empties the tables when they have reached their bounds and everything in them is named (or can't be for long). */
+static void
+bound_memory(void)
+{
+    pw_intern *t = &pw_current.tables;
+    if (!pw_intern_full(t)) return;
+    if (t->unresolved_from < t->frame_count && t->node_count < 2 * PW_MAX_NODES) return;
+    flush_locked(NULL);
+    pw_intern_reset(t);
+    for (pw_thread *thread = pw_current.threads; thread; thread = thread->next) reintern(thread);
+    pw_count(PW_RESETS, 1);
+}
+
+static void *
+drain(void *unused)
+{
+    pw_session *s = &pw_current;
+#ifdef __linux__
+    pthread_setname_np(pthread_self(), "pitwall drain");
+#endif
+    pthread_mutex_lock(&s->lock);
+    while (!s->stopping) {
+        int64_t at = pw_now_ns() + DRAIN_EVERY_MS * 1000000;
+        struct timespec until = {at / 1000000000, at % 1000000000};
+        pthread_cond_timedwait(&s->wake, &s->lock, &until);
+        consume();
+        s->ticker->check();
+        bool due = pw_now_ns() - last_flush >= s->flush_ns;
+        size_t tables = s->tables.new_string_bytes.size + s->tables.new_parents.size + s->tables.new_frames.size;
+        if (due || tables > FLUSH_BYTES) flush_locked(NULL);
+        bound_memory();
+        bool names = s->tables.unresolved_from < s->tables.frame_count;
+        for (pw_thread *t = s->threads; t && !names; t = t->next) names = !t->named;
+        if (names && !s->stopping) pw_resolve_trigger();
+        /* Writing waits for the disk: not under the lock that garbage collection needs. */
+        pthread_mutex_unlock(&s->lock);
+        pw_writer_flush(&s->writer);
+        pthread_mutex_lock(&s->lock);
+    }
+    s->drain_cpu = pw_own_cpu_ns();
+    s->draining = false;
+    pthread_mutex_unlock(&s->lock);
+    return NULL;
+}
+
+int
+pw_start_drain(void)
+{
+    pw_current.stopping = false;
+    pw_current.draining = true;
+    int error = pw_start_quiet_thread(&pw_current.drain_thread, drain);
+    if (error) pw_current.draining = false;
+    return error;
+}
+
+void
+pw_stop_drain(void)
+{
+    pthread_mutex_lock(&pw_current.lock);
+    pw_current.stopping = true;
+    pthread_cond_signal(&pw_current.wake);
+    pthread_mutex_unlock(&pw_current.lock);
+    pthread_join(pw_current.drain_thread, NULL);
+    pthread_mutex_lock(&pw_current.lock);
+    consume();
+    pthread_mutex_unlock(&pw_current.lock);
+}
+
+void
+pw_final_flush(const char *reason)
+{
+    pthread_mutex_lock(&pw_current.lock);
+    flush_locked(reason);
+    pthread_mutex_unlock(&pw_current.lock);
+    pw_writer_flush(&pw_current.writer);
+}

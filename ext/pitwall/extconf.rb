@@ -1,0 +1,23 @@
+# frozen_string_literal: true
+
+require "mkmf"
+
+if RUBY_ENGINE != "ruby" || (RUBY_VERSION.split(".").map(&:to_i) <=> [3, 1]).negative?
+  abort "pitwall-core needs CRuby 3.1 or newer; this is #{RUBY_ENGINE} #{RUBY_VERSION}"
+end
+
+$CFLAGS += " -D_GNU_SOURCE"
+append_cflags(%w[-std=gnu11 -Wall -Wno-unused-parameter -fvisibility=hidden])
+$CFLAGS += " -DPITWALL_ASAN=1 -fsanitize=address -fno-omit-frame-pointer" if ENV["PITWALL_ASAN"]
+$LDFLAGS += " -fsanitize=address" if ENV["PITWALL_ASAN"]
+
+have_header("linux/perf_event.h")
+have_func("pthread_getcpuclockid", "pthread.h")
+have_library("rt", "timer_create")
+# Ruby 3.2 brought thread events, 3.3 the thread in their data and preregistered postponed jobs.
+have_func("rb_internal_thread_add_event_hook", "ruby/thread.h")
+have_func("rb_internal_thread_specific_get", "ruby/thread.h")
+have_func("rb_postponed_job_preregister", "ruby/debug.h")
+have_func("rb_profile_thread_frames", "ruby/debug.h")
+
+create_makefile("pitwall/pitwall")

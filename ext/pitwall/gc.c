@@ -1,0 +1,113 @@
+/* Garbage collection as frames. The Ruby stack cannot change while it runs, but cannot be read safely either (compaction
+ * moves what it names), so a tick inside a collection is noted, and the stack is taken when the collection step ends. */
+#include "capture.h"
+#include "sampler.h"
+
+static VALUE tracepoint = Qfalse;
+static _Atomic bool collecting;
+static pw_thread *_Atomic collector;
+static int phase; /* 0 marking, 1 sweeping */
+static int64_t phase_began;
+
+bool
+pw_gc_takes_tick(pw_thread *t, int64_t wall)
+{
+    if (!atomic_load_explicit(&collecting, memory_order_acquire)) return false;
+    if (atomic_load_explicit(&collector, memory_order_relaxed) == t) {
+        t->gc_ticks[phase]++;
+        t->gc_wall[phase] = wall;
+        t->gc_cpu[phase] = pw_thread_cpu(t);
+    }
+    else pw_count(PW_DEFERRED, 1); /* another thread's: its time goes to its next row */
+    return true;
+}
+
+static void
+end_phase(int64_t now)
+{
+    pw_thread *t = atomic_load_explicit(&collector, memory_order_relaxed);
+    if (t && !pw_current.ticker->interrupts) { /* nobody ticks in here: count the grid's ticks that passed */
+        int64_t last = pw_last_tick(now), ticks = (last - pw_last_tick(phase_began)) / pw_current.interval_ns;
+        if (ticks > 0) {
+            t->gc_ticks[phase] += (uint32_t)ticks;
+            t->gc_wall[phase] = last;
+            t->gc_cpu[phase] = pw_thread_cpu(t);
+        }
+    }
+    pw_count(phase == 0 ? PW_GC_MARKING_NS : PW_GC_SWEEPING_NS, now - phase_began);
+    phase_began = now;
+}
+
+static void
+emit(pw_thread *t)
+{
+    static const VALUE leaf[2] = {PW_FRAME_MARKING, PW_FRAME_SWEEPING};
+    t->busy = 1;
+    for (int i = 0; i < 2; i++) {
+        if (!t->gc_ticks[i]) continue;
+        uint16_t captures = t->gc_ticks[i] > UINT16_MAX ? UINT16_MAX : (uint16_t)t->gc_ticks[i];
+        if (pw_capture(t, leaf[i], (uint8_t)atomic_load(&t->state), captures, t->gc_wall[i], t->gc_cpu[i])) {
+            pw_count(PW_CAPTURES, 1);
+        }
+        t->gc_ticks[i] = 0;
+    }
+    t->busy = 0;
+}
+
+static void
+on_event(VALUE self, void *data)
+{
+    rb_event_flag_t event = rb_tracearg_event_flag(rb_tracearg_from_tracepoint(self));
+    if (!pw_session_generation()) return;
+    switch (event) {
+      case RUBY_INTERNAL_EVENT_GC_ENTER:
+        phase_began = pw_now_ns();
+        atomic_store(&collector, pw_self());
+        atomic_store_explicit(&collecting, true, memory_order_release);
+        break;
+      case RUBY_INTERNAL_EVENT_GC_START:
+        pw_count(PW_GC_COUNT, 1);
+        phase = 0;
+        break;
+      case RUBY_INTERNAL_EVENT_GC_END_MARK:
+        end_phase(pw_now_ns());
+        phase = 1;
+        break;
+      case RUBY_INTERNAL_EVENT_GC_END_SWEEP:
+        end_phase(pw_now_ns());
+        phase = 0;
+        break;
+      case RUBY_INTERNAL_EVENT_GC_EXIT: {
+        if (!atomic_load(&collecting)) break;
+        end_phase(pw_now_ns());
+        pw_thread *t = atomic_exchange(&collector, NULL);
+        atomic_store_explicit(&collecting, false, memory_order_release);
+        if (t && (t->gc_ticks[0] || t->gc_ticks[1])) emit(t);
+        break;
+      }
+    }
+}
+
+void
+pw_gc_init(void)
+{
+    rb_gc_register_mark_object(tracepoint = rb_tracepoint_new(
+        0, RUBY_INTERNAL_EVENT_GC_ENTER | RUBY_INTERNAL_EVENT_GC_EXIT | RUBY_INTERNAL_EVENT_GC_START |
+               RUBY_INTERNAL_EVENT_GC_END_MARK | RUBY_INTERNAL_EVENT_GC_END_SWEEP,
+        on_event, NULL));
+}
+
+void
+pw_gc_start(void)
+{
+    atomic_store(&collecting, false);
+    atomic_store(&collector, NULL);
+    rb_tracepoint_enable(tracepoint);
+}
+
+void
+pw_gc_stop(void)
+{
+    if (RTEST(rb_tracepoint_enabled_p(tracepoint))) rb_tracepoint_disable(tracepoint);
+    atomic_store(&collecting, false);
+}

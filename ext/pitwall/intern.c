@@ -1,0 +1,193 @@
+#include "intern.h"
+
+static uint64_t
+mix(uint64_t x)
+{
+    x ^= x >> 32;
+    x *= 0xd6e8feb86659fd93u;
+    x ^= x >> 32;
+    return x;
+}
+
+static void *
+zeroed(size_t n, size_t size)
+{
+    return pw_must(calloc(n, size));
+}
+
+static void
+allocate(pw_intern *t)
+{
+    t->frame_slots = 1u << 12;
+    t->frame_index = zeroed(t->frame_slots, sizeof(uint32_t));
+    t->frame_capacity = 1u << 10;
+    t->frames = zeroed(t->frame_capacity, sizeof(pw_frame_entry));
+    t->node_slots = 1u << 13;
+    t->nodes = zeroed(t->node_slots, sizeof(pw_node_slot));
+    t->string_slots = 1u << 12;
+    t->strings = zeroed(t->string_slots, sizeof(*t->strings));
+    t->arena_size = t->arena_capacity = 0;
+    t->arena = NULL;
+    t->frame_count = t->node_count = t->string_count = t->unresolved_from = 0;
+}
+
+static void
+release(pw_intern *t)
+{
+    free(t->frame_index);
+    free(t->frames);
+    free(t->nodes);
+    free(t->strings);
+    free(t->arena);
+}
+
+void
+pw_intern_init(pw_intern *t)
+{
+    *t = (pw_intern){.next_frame_id = 1, .next_node_id = 1, .next_string_id = 1};
+    allocate(t);
+}
+
+void
+pw_intern_free(pw_intern *t)
+{
+    release(t);
+    pw_buffer_free(&t->new_parents);
+    pw_buffer_free(&t->new_frames);
+    pw_buffer_free(&t->new_lines);
+    pw_buffer_free(&t->new_string_lengths);
+    pw_buffer_free(&t->new_string_bytes);
+    *t = (pw_intern){0};
+}
+
+void
+pw_intern_reset(pw_intern *t)
+{
+    release(t);
+    allocate(t);
+}
+
+bool
+pw_intern_full(const pw_intern *t)
+{
+    return t->node_count >= PW_MAX_NODES || t->frame_count >= PW_MAX_FRAMES || t->string_count >= PW_MAX_STRINGS;
+}
+
+static void
+grow_frame_index(pw_intern *t)
+{
+    t->frame_slots *= 2;
+    free(t->frame_index);
+    t->frame_index = zeroed(t->frame_slots, sizeof(uint32_t));
+    for (uint32_t i = 0; i < t->frame_count; i++) {
+        uint32_t at = (uint32_t)mix(t->frames[i].frame) & (t->frame_slots - 1);
+        while (t->frame_index[at]) at = (at + 1) & (t->frame_slots - 1);
+        t->frame_index[at] = i + 1;
+    }
+}
+
+uint32_t
+pw_intern_frame(pw_intern *t, VALUE frame)
+{
+    uint32_t at = (uint32_t)mix(frame) & (t->frame_slots - 1);
+    for (uint32_t i; (i = t->frame_index[at]) != 0; at = (at + 1) & (t->frame_slots - 1)) {
+        if (t->frames[i - 1].frame == frame) return t->frames[i - 1].id;
+    }
+    if (t->frame_count == t->frame_capacity) {
+        t->frame_capacity *= 2;
+        t->frames = pw_must(realloc(t->frames, t->frame_capacity * sizeof(pw_frame_entry)));
+    }
+    t->frames[t->frame_count++] = (pw_frame_entry){.frame = frame, .id = t->next_frame_id++};
+    t->frame_index[at] = t->frame_count;
+    if (t->frame_count * 2 > t->frame_slots) grow_frame_index(t);
+    return t->frames[t->frame_count - 1].id;
+}
+
+static uint32_t
+node_hash(uint32_t parent, uint32_t frame, uint32_t line)
+{
+    return (uint32_t)mix(((uint64_t)parent << 32 | frame) * 0x9e3779b97f4a7c15u + line);
+}
+
+static void
+grow_nodes(pw_intern *t)
+{
+    pw_node_slot *old = t->nodes;
+    uint32_t slots = t->node_slots;
+    t->node_slots *= 2;
+    t->nodes = zeroed(t->node_slots, sizeof(pw_node_slot));
+    for (uint32_t i = 0; i < slots; i++) {
+        if (!old[i].id) continue;
+        uint32_t at = node_hash(old[i].parent, old[i].frame, old[i].line) & (t->node_slots - 1);
+        while (t->nodes[at].id) at = (at + 1) & (t->node_slots - 1);
+        t->nodes[at] = old[i];
+    }
+    free(old);
+}
+
+uint32_t
+pw_intern_node(pw_intern *t, uint32_t parent, uint32_t frame, uint32_t line)
+{
+    uint32_t at = node_hash(parent, frame, line) & (t->node_slots - 1);
+    for (; t->nodes[at].id; at = (at + 1) & (t->node_slots - 1)) {
+        pw_node_slot *n = &t->nodes[at];
+        if (n->parent == parent && n->frame == frame && n->line == line) return n->id;
+    }
+    uint32_t id = t->next_node_id++;
+    t->nodes[at] = (pw_node_slot){parent, frame, line, id};
+    if (t->new_nodes++ == 0) t->first_new_node = id;
+    pw_buffer_int(&t->new_parents, id - parent);
+    pw_buffer_int(&t->new_frames, frame);
+    pw_buffer_int(&t->new_lines, line);
+    if (++t->node_count * 2 > t->node_slots) grow_nodes(t);
+    return id;
+}
+
+static uint64_t
+string_hash(const char *bytes, size_t length)
+{
+    uint64_t h = 0xcbf29ce484222325u; /* FNV-1a */
+    for (size_t i = 0; i < length; i++) h = (h ^ (uint8_t)bytes[i]) * 0x100000001b3u;
+    return mix(h);
+}
+
+static void
+grow_strings(pw_intern *t)
+{
+    struct pw_string_slot *old = t->strings;
+    uint32_t slots = t->string_slots;
+    t->string_slots *= 2;
+    t->strings = zeroed(t->string_slots, sizeof(*t->strings));
+    for (uint32_t i = 0; i < slots; i++) {
+        if (!old[i].id) continue;
+        uint32_t at = (uint32_t)string_hash(t->arena + old[i].offset, old[i].length) & (t->string_slots - 1);
+        while (t->strings[at].id) at = (at + 1) & (t->string_slots - 1);
+        t->strings[at] = old[i];
+    }
+    free(old);
+}
+
+uint32_t
+pw_intern_string(pw_intern *t, const char *bytes, size_t length)
+{
+    if (length == 0) return 0;
+    if (length > 4096) length = 4096; /* eval'ed "paths" can be whole templates */
+    uint32_t at = (uint32_t)string_hash(bytes, length) & (t->string_slots - 1);
+    for (; t->strings[at].id; at = (at + 1) & (t->string_slots - 1)) {
+        struct pw_string_slot *s = &t->strings[at];
+        if (s->length == length && memcmp(t->arena + s->offset, bytes, length) == 0) return s->id;
+    }
+    if (t->arena_size + length > t->arena_capacity) {
+        while (t->arena_size + length > t->arena_capacity) t->arena_capacity = t->arena_capacity ? t->arena_capacity * 2 : 1u << 16;
+        t->arena = pw_must(realloc(t->arena, t->arena_capacity));
+    }
+    memcpy(t->arena + t->arena_size, bytes, length);
+    uint32_t id = t->next_string_id++;
+    t->strings[at] = (struct pw_string_slot){(uint32_t)t->arena_size, (uint32_t)length, id};
+    t->arena_size += length;
+    if (t->new_strings++ == 0) t->first_new_string = id;
+    pw_buffer_int(&t->new_string_lengths, length);
+    pw_buffer_put(&t->new_string_bytes, bytes, length);
+    if (++t->string_count * 2 > t->string_slots) grow_strings(t);
+    return id;
+}

@@ -1,0 +1,45 @@
+/* Pitwall's extension. Reading order:
+ *
+ *   vm_compat.h  what differs between Rubies          clock.h      the one clock
+ *   ticker.h     when to sample                       capture.h    what a sample is
+ *   threads.h    who is sampled                       ring.h       from handlers to the drain
+ *   signal_ticker.c, safepoint_ticker.c               gc.c, thread_events.c
+ *   drain.c      ring -> rows -> chunks               intern.h     stacks -> small numbers
+ *   resolve.c    numbers -> names                     record_writer.h, compress.h   chunks -> file
+ *   sampler.c    start, stop, fork
+ */
+#include "compress.h"
+#include "sampler.h"
+
+/* lz4_decompress(bytes, raw_size) -> String. For the reader. Raises ArgumentError on anything malformed. */
+static VALUE
+native_lz4_decompress(VALUE self, VALUE packed, VALUE raw_size)
+{
+    StringValue(packed);
+    size_t raw = NUM2SIZET(raw_size);
+    if (raw > (16u << 20)) rb_raise(rb_eArgError, "block too large");
+    VALUE out = rb_str_new(NULL, (long)raw);
+    ssize_t n = pw_lz4_decompress((const uint8_t *)RSTRING_PTR(packed), (size_t)RSTRING_LEN(packed),
+                                  (uint8_t *)RSTRING_PTR(out), raw);
+    if (n < 0 || (size_t)n != raw) rb_raise(rb_eArgError, "malformed block");
+    RB_GC_GUARD(packed);
+    return out;
+}
+
+static VALUE
+native_thread_states_p(VALUE self)
+{
+    return pw_thread_states() ? Qtrue : Qfalse;
+}
+
+__attribute__((visibility("default"))) void
+Init_pitwall(void)
+{
+#ifdef HAVE_RB_EXT_RACTOR_SAFE
+    rb_ext_ractor_safe(true);
+#endif
+    VALUE native = rb_define_module_under(rb_define_module("Pitwall"), "Native");
+    rb_define_singleton_method(native, "lz4_decompress", native_lz4_decompress, 2);
+    rb_define_singleton_method(native, "thread_states?", native_thread_states_p, 0);
+    Init_pitwall_sampler(native);
+}

@@ -1,0 +1,293 @@
+/* Names for frames and threads. Runs with the GVL, from a postponed job or at stop; a frame is named once. */
+#include "capture.h"
+#include "intern.h"
+#include "sampler.h"
+#include <stdio.h>
+#include <string.h>
+
+enum { BATCH = 64, BATCHES_A_JOB = 16 };
+
+static pw_job job;
+static VALUE pending, kept; /* hold frames alive and in place: those not yet named; those named */
+
+/* ---- marking ---- */
+
+static void
+mark_pending(void *unused)
+{
+    if (!pw_current.generation) return;
+    pthread_mutex_lock(&pw_current.lock);
+    /* Captured words may be anything, so they are marked as the machine stack is: only if they are objects. */
+    pw_intern *t = &pw_current.tables;
+    for (uint32_t i = t->unresolved_from; i < t->frame_count; i++) rb_gc_mark_maybe(t->frames[i].frame);
+    uint64_t offset = 0;
+    for (pw_record_header *r; (r = pw_ring_scan(&pw_current.ring, &offset));) {
+        const pw_sample *s = (const pw_sample *)r;
+        for (uint32_t i = 0; i < s->fresh; i++) rb_gc_mark_maybe(s->frames[i]);
+    }
+    for (pw_thread *thread = pw_current.threads; thread; thread = thread->next) rb_gc_mark(thread->thread);
+    pthread_mutex_unlock(&pw_current.lock);
+}
+
+static void
+mark_kept(void *unused)
+{
+    if (!pw_current.generation) return;
+    pthread_mutex_lock(&pw_current.lock);
+    pw_intern *t = &pw_current.tables;
+    for (uint32_t i = 0; i < t->unresolved_from; i++) {
+        if (t->frames[i].frame && !RB_SPECIAL_CONST_P(t->frames[i].frame)) rb_gc_mark(t->frames[i].frame);
+    }
+    pthread_mutex_unlock(&pw_current.lock);
+}
+
+static const rb_data_type_t pending_type = {"Pitwall/pending frames", {mark_pending, NULL, NULL}, .flags = 0};
+/* Write-barrier protected: minor collections leave it alone. */
+static const rb_data_type_t kept_type = {"Pitwall/named frames", {mark_kept, NULL, NULL}, .flags = RUBY_TYPED_WB_PROTECTED};
+
+/* ---- names ---- */
+
+typedef struct {
+    VALUE frame;         /* in */
+    uint8_t kind;        /* out */
+    uint32_t first_line;
+    VALUE name, path;    /* Strings */
+} description;
+
+static const char *
+last_path_part(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+static bool
+starts_with(const char *s, const char *prefix)
+{
+    return strncmp(s, prefix, strlen(prefix)) == 0;
+}
+
+/* "block (2 levels) in " and the like: all of the label before the method's or body's own name. */
+static long
+prefix_length(const char *label)
+{
+    if (!starts_with(label, "block") && !starts_with(label, "rescue in ") && !starts_with(label, "ensure in ")) return 0;
+    const char *end = label;
+    for (const char *at; (at = strstr(end, " in ")) != NULL;) end = at + 4;
+    return end - label;
+}
+
+/* Methods are named Class#method or Class.method with the class path; bodies (<main>, <class:Foo>) as Ruby labels them;
+ * what has no name of its own says where it was defined. Labels changed in 3.4 (they carry the class), base labels didn't. */
+static VALUE
+describe_ruby(VALUE frame, const char *file, uint32_t line)
+{
+    VALUE label = rb_profile_frame_label(frame), base = rb_profile_frame_base_label(frame);
+    VALUE classpath = rb_profile_frame_classpath(frame);
+    VALUE method = rb_profile_frame_method_name(frame);
+    if (!RB_TYPE_P(label, T_STRING)) label = rb_str_new_cstr("?");
+    if (!RB_TYPE_P(base, T_STRING)) base = label;
+    VALUE name = rb_str_new(RSTRING_PTR(label), prefix_length(StringValueCStr(label)));
+    bool body = RSTRING_LEN(base) > 0 && RSTRING_PTR(base)[0] == '<';
+    bool anonymous = false;
+    if (RB_TYPE_P(method, T_STRING) && RB_TYPE_P(classpath, T_STRING) && RSTRING_LEN(classpath) > 0 && !body) {
+        bool singleton = RTEST(rb_profile_frame_singleton_method_p(frame));
+        const char *path = StringValueCStr(classpath);
+        if (starts_with(path, "#<")) { /* #<Class:0x000...>: the address says nothing, and differs in every run */
+            anonymous = true;
+            classpath = rb_str_new_cstr(strncmp(path, "#<Module", 8) == 0 ? "(anonymous module)" : "(anonymous class)");
+        }
+        rb_str_append(name, classpath);
+        rb_str_cat_cstr(name, singleton ? "." : "#");
+    }
+    rb_str_append(name, base);
+    if (anonymous || (body && RSTRING_LEN(name) > RSTRING_LEN(base))) {
+        rb_str_catf(name, " (%s:%u)", last_path_part(file), line);
+    }
+    return name;
+}
+
+static VALUE
+describe(VALUE argument)
+{
+    description *d = (description *)argument;
+    d->name = d->path = Qnil;
+    d->first_line = 0;
+    if (RB_SPECIAL_CONST_P(d->frame)) {
+        static const char *const names[] = {"", "(marking)", "(sweeping)", "(stack cut here)", "(not sampled)"};
+        long which = FIX2LONG(d->frame);
+        d->kind = which <= 2 ? PW_KIND_GC : PW_KIND_OURS;
+        d->name = rb_str_new_cstr(which >= 1 && which <= 4 ? names[which] : "?");
+        return Qnil;
+    }
+    if (!pw_frame_valid(d->frame)) {
+        pw_count(PW_REFUSED, 1);
+        d->kind = PW_KIND_OURS;
+        d->name = rb_str_new_cstr("(unreadable frame)");
+        d->frame = 0;
+        return Qnil;
+    }
+    VALUE path = rb_profile_frame_absolute_path(d->frame);
+    if (!RB_TYPE_P(path, T_STRING)) path = rb_profile_frame_path(d->frame);
+    VALUE line = rb_profile_frame_first_lineno(d->frame);
+    if (RB_FIXNUM_P(line) && FIX2LONG(line) > 0) d->first_line = (uint32_t)FIX2LONG(line);
+    bool c_function = !RB_TYPE_P(path, T_STRING) || rb_str_equal(path, rb_str_new_cstr("<cfunc>")) == Qtrue;
+    if (c_function) {
+        d->kind = PW_KIND_C;
+        d->name = rb_profile_frame_qualified_method_name(d->frame);
+        if (!RB_TYPE_P(d->name, T_STRING)) d->name = rb_profile_frame_full_label(d->frame);
+        if (!RB_TYPE_P(d->name, T_STRING)) d->name = rb_str_new_cstr("(C function)");
+        return Qnil;
+    }
+    d->kind = PW_KIND_RUBY;
+    d->path = path;
+    d->name = describe_ruby(d->frame, StringValueCStr(path), d->first_line);
+    return Qnil;
+}
+
+/* One batch; false when nothing is left. The lock is not held while Ruby runs: naming allocates, which may collect, which marks. */
+static bool
+resolve_batch(void)
+{
+    VALUE frames[BATCH]; /* on the machine stack: kept alive and in place */
+    uint32_t ids[BATCH], n = 0, resets;
+    pw_intern *t = &pw_current.tables;
+
+    pthread_mutex_lock(&pw_current.lock);
+    resets = (uint32_t)pw_counter(PW_RESETS);
+    uint32_t from = t->unresolved_from;
+    for (uint32_t i = from; i < t->frame_count && n < BATCH; i++, n++) {
+        frames[n] = t->frames[i].frame;
+        ids[n] = t->frames[i].id;
+    }
+    pthread_mutex_unlock(&pw_current.lock);
+
+    for (uint32_t i = 0; i < n; i++) {
+        description d = {.frame = frames[i]};
+        int error = 0;
+        VALUE saved = rb_errinfo();
+        rb_protect(describe, (VALUE)&d, &error);
+        if (error) {
+            rb_set_errinfo(saved);
+            d.kind = PW_KIND_OURS;
+            d.name = Qnil;
+        }
+        const char *name = RB_TYPE_P(d.name, T_STRING) ? RSTRING_PTR(d.name) : "(unnamed frame)";
+        size_t name_size = RB_TYPE_P(d.name, T_STRING) ? (size_t)RSTRING_LEN(d.name) : strlen(name);
+        bool has_path = RB_TYPE_P(d.path, T_STRING);
+
+        pthread_mutex_lock(&pw_current.lock);
+        pw_buffer_int(&pw_current.frame_ids, ids[i]);
+        pw_buffer_int(&pw_current.frame_kinds, d.kind);
+        pw_buffer_int(&pw_current.frame_names, pw_intern_string(t, name, name_size));
+        pw_buffer_int(&pw_current.frame_paths,
+                      has_path ? pw_intern_string(t, RSTRING_PTR(d.path), (size_t)RSTRING_LEN(d.path)) : 0);
+        pw_buffer_int(&pw_current.frame_lines, d.first_line);
+        pw_current.named_frames++;
+        bool same_tables = resets == (uint32_t)pw_counter(PW_RESETS);
+        if (same_tables) {
+            if (d.frame == 0) t->frames[from + i].frame = 0;
+            t->frames[from + i].resolved = true;
+            t->unresolved_from = from + i + 1;
+        }
+        pthread_mutex_unlock(&pw_current.lock);
+        if (same_tables && d.frame && !RB_SPECIAL_CONST_P(d.frame)) RB_OBJ_WRITTEN(kept, Qundef, d.frame);
+        RB_GC_GUARD(d.name);
+        RB_GC_GUARD(d.path);
+    }
+    return n == BATCH;
+}
+
+/* ---- threads ---- */
+
+static VALUE
+thread_name(VALUE thread)
+{
+    VALUE name = rb_funcall(thread, rb_intern("name"), 0);
+    if (RB_TYPE_P(name, T_STRING) && RSTRING_LEN(name) > 0) return name;
+    if (thread == rb_thread_main()) return rb_str_new_cstr("main");
+    /* #<Thread:0x0000 /path/x.rb:12 run> */
+    VALUE text = rb_funcall(thread, rb_intern("to_s"), 0);
+    const char *from = strchr(StringValueCStr(text), ' '), *to = from ? strrchr(from + 1, ' ') : NULL;
+    if (!from || !to) return rb_str_new_cstr("thread");
+    VALUE place = rb_str_new(from + 1, to - from - 1);
+    return rb_str_new_cstr(last_path_part(StringValueCStr(place)));
+}
+
+void
+pw_name_thread(pw_thread *t)
+{
+    int error = 0;
+    VALUE saved = rb_errinfo();
+    VALUE name = rb_protect(thread_name, t->thread, &error);
+    if (error) {
+        rb_set_errinfo(saved);
+        name = Qnil;
+    }
+    pthread_mutex_lock(&pw_current.lock);
+    uint32_t id = RB_TYPE_P(name, T_STRING) ? pw_intern_string(&pw_current.tables, RSTRING_PTR(name), (size_t)RSTRING_LEN(name)) : 0;
+    if (id != t->name_id) {
+        t->name_id = id;
+        t->announced = false;
+    }
+    t->named = true;
+    pthread_mutex_unlock(&pw_current.lock);
+    RB_GC_GUARD(name);
+}
+
+/* Threads end only with the GVL, which we hold, but Ruby code run for names may let go of it: collect first. */
+static void
+name_threads(bool again)
+{
+    pw_thread *list[BATCH];
+    VALUE guard[BATCH];
+    int n = 0;
+    pthread_mutex_lock(&pw_current.lock);
+    for (pw_thread *t = pw_current.threads; t && n < BATCH; t = t->next) {
+        if (t->finished || (t->named && !again)) continue;
+        list[n] = t;
+        guard[n++] = t->thread;
+    }
+    pthread_mutex_unlock(&pw_current.lock);
+    for (int i = 0; i < n; i++) {
+        pthread_mutex_lock(&pw_current.lock);
+        pw_thread *t = pw_current.threads;
+        while (t && (t != list[i] || t->finished)) t = t->next; /* still there? */
+        pthread_mutex_unlock(&pw_current.lock);
+        if (t) pw_name_thread(t);
+    }
+    RB_GC_GUARD(guard[0]);
+}
+
+static void
+run_job(void *unused)
+{
+    if (!pw_session_generation()) return;
+    int64_t began = pw_now_ns();
+    name_threads(false);
+    for (int i = 0; i < BATCHES_A_JOB && resolve_batch(); i++) {}
+    pw_count(PW_HANDLER_NS, pw_now_ns() - began);
+}
+
+void
+pw_resolve_trigger(void)
+{
+    pw_job_trigger(&job);
+}
+
+void
+pw_resolve_all(void)
+{
+    name_threads(true);
+    while (resolve_batch()) {}
+}
+
+void
+pw_resolve_init(void)
+{
+    if (!pw_job_init(&job, run_job)) rb_raise(rb_eRuntimeError, "Ruby has no room for another postponed job");
+    pending = TypedData_Wrap_Struct(rb_cObject, &pending_type, (void *)1);
+    rb_gc_register_mark_object(pending);
+    kept = TypedData_Wrap_Struct(rb_cObject, &kept_type, (void *)1);
+    rb_gc_register_mark_object(kept);
+}

@@ -1,0 +1,44 @@
+/* A lock-free ring from many threads' signal handlers to one drain thread.
+ *
+ * Producers reserve with one compare-and-swap, write, and commit by storing the size; the consumer stops at the first
+ * record that is not committed. Nothing here allocates, locks or waits, so it may be used in a signal handler.
+ * When the ring is full the producer is told and counts a loss; nothing is overwritten. */
+#ifndef PITWALL_RING_H
+#define PITWALL_RING_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct {
+    _Atomic uint32_t size; /* bytes including this header; 0 until committed */
+    uint8_t kind;          /* 0 is padding, the rest is the user's */
+    uint8_t state;
+    uint16_t captures;
+} pw_record_header;
+
+_Static_assert(sizeof(pw_record_header) == 8, "records are counted in units of their header");
+
+typedef struct {
+    _Atomic uint64_t head; /* next byte to reserve */
+    _Atomic uint64_t tail; /* next byte to consume */
+    uint64_t size;         /* a power of two */
+    uint8_t *data;
+} pw_ring;
+
+bool pw_ring_init(pw_ring *ring, uint64_t size);
+void pw_ring_free(pw_ring *ring);
+
+/* Room for a record of `bytes` (rounded up to 8), or NULL when the ring is full. */
+pw_record_header *pw_ring_reserve(pw_ring *ring, uint32_t bytes);
+void pw_ring_commit(pw_record_header *record, uint32_t bytes);
+
+/* The oldest committed record, or NULL; and giving it back. One consumer only. */
+pw_record_header *pw_ring_peek(pw_ring *ring);
+void pw_ring_consume(pw_ring *ring, pw_record_header *record);
+
+/* The committed record after `offset` bytes from the tail, for looking without consuming; advances the offset. */
+pw_record_header *pw_ring_scan(pw_ring *ring, uint64_t *offset);
+
+#endif

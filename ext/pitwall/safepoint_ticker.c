@@ -1,0 +1,96 @@
+#include "capture.h"
+#include "sampler.h"
+#include <errno.h>
+
+/* No signals: a helper thread keeps the time and asks Ruby for a call at its next safepoint. The sample then stands at
+ * that safepoint, not where the time went: it is weighted by the time since the thread's last sample, and labelled. */
+
+static pw_job job;
+static pthread_t helper;
+static _Atomic bool running;
+static pw_thread *last_thread; /* who was sampled last */
+
+static void *
+keep_time(void *unused)
+{
+    while (atomic_load_explicit(&running, memory_order_relaxed)) {
+        int64_t at = pw_next_tick(pw_now_ns());
+        struct timespec until = {at / 1000000000, at % 1000000000};
+        clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
+        if (!atomic_load_explicit(&running, memory_order_relaxed)) break;
+        pw_count(PW_TICKS, 1);
+        pw_job_trigger(&job);
+    }
+    return NULL;
+}
+
+/* What the thread did off the GVL, at the stack it had then: the interrupt check that runs us stands at its end. */
+static void
+pay(pw_thread *t, int64_t resumed_tick)
+{
+    int64_t before = atomic_load(&t->last_wall), ready = atomic_load(&t->ready_at);
+    int64_t cpu = pw_thread_cpu(t), blocked_until = pw_last_tick(ready);
+    t->owes = false;
+    if (blocked_until > resumed_tick) blocked_until = resumed_tick;
+    if (blocked_until > before) pw_capture(t, 0, PW_BLOCKED, 1, blocked_until, cpu);
+    if (resumed_tick <= atomic_load(&t->last_wall)) return;
+    if (blocked_until > before) pw_charge(t, PW_REC_CHARGE, PW_WAITING, resumed_tick, cpu);
+    else pw_capture(t, 0, PW_WAITING, 1, resumed_tick, cpu);
+}
+
+static void
+at_safepoint(void *unused)
+{
+    if (!pw_session_generation() || pw_current.ticker != &pw_safepoint_ticker) return;
+    int64_t wall = pw_now_ns();
+    pw_thread *t = pw_self();
+    if (!t) t = pw_register_thread(rb_thread_current(), pw_gettid(), true);
+    if (!t || t->finished) return;
+    int64_t before = atomic_load(&t->last_wall), ticks = (pw_last_tick(wall) - pw_last_tick(before)) / pw_current.interval_ns;
+    if (ticks <= 0 && !t->owes) return;
+    if (t->owes) pay(t, pw_last_tick(wall));
+    else {
+        int64_t cpu = pw_thread_cpu(t), burnt = cpu - atomic_load(&t->last_cpu);
+        if (!pw_thread_states() && last_thread != t && wall - before > 2 * pw_current.interval_ns && burnt < (wall - before) / 2) {
+            /* Without thread events nobody saw where it waited while others ran. */
+            pw_capture_nothing(t, PW_OFF_CPU, wall - burnt, atomic_load(&t->last_cpu));
+        }
+        pw_capture(t, 0, pw_thread_states() ? PW_RUNNING : PW_UNKNOWN, 1, wall, cpu);
+    }
+    last_thread = t;
+    if (ticks > 1) pw_count(PW_MISSED, ticks - 1);
+    pw_count(PW_CAPTURES, 1);
+    pw_count(PW_HANDLER_NS, pw_now_ns() - wall);
+}
+
+static int
+start(void)
+{
+    if (!job.func && !pw_job_init(&job, at_safepoint)) return ENOMEM;
+    last_thread = NULL;
+    atomic_store(&running, true);
+    int error = pw_start_quiet_thread(&helper, keep_time);
+    if (error) atomic_store(&running, false);
+    return error;
+}
+
+static void
+stop(void)
+{
+    if (!atomic_exchange(&running, false)) return;
+    pthread_join(helper, NULL); /* at most one interval */
+}
+
+static void stop_in_child(void) { atomic_store(&running, false); }
+static void nothing(pw_thread *t) { (void)t; }
+static void no_check(void) {}
+
+static void
+thread_resumed(pw_thread *t)
+{
+    if (pw_last_tick(pw_now_ns()) <= pw_last_tick(t->suspended_at)) return;
+    t->owes = true;
+    pw_job_trigger(&job);
+}
+
+const pw_ticker pw_safepoint_ticker = {"safepoint", false, start, stop, stop_in_child, nothing, nothing, thread_resumed, no_check};

@@ -1,0 +1,95 @@
+/* A sampling session: everything between start and stop. One at a time in a process. */
+#ifndef PITWALL_SAMPLER_H
+#define PITWALL_SAMPLER_H
+
+#include <pthread.h>
+#include "intern.h"
+#include "record_writer.h"
+#include "ring.h"
+#include "threads.h"
+#include "ticker.h"
+
+/* Cumulative counters; names as in the STAT chunk. */
+enum {
+    PW_TICKS, PW_CAPTURES, PW_MISSED, PW_DROPPED, PW_REFUSED, PW_TRUNCATED, PW_HANDLER_NS, PW_RESETS,
+    PW_TIMERS_REFUSED, PW_SIGNAL_LOST, PW_GC_COUNT, PW_GC_MARKING_NS, PW_GC_SWEEPING_NS, PW_DEFERRED, PW_COUNTERS
+};
+
+#define PW_SLOTS (1u << 14) /* threads alive at once */
+
+typedef struct {
+    int64_t interval_ns, flush_ns, unit_ns, origin;
+    int signo;
+    uint32_t generation;
+    const pw_ticker *ticker;
+
+    pthread_mutex_t lock; /* tables, rows, list of threads; never taken in a handler */
+    pthread_cond_t wake;
+    pthread_t drain_thread;
+    bool draining, stopping;
+
+    pw_ring ring;
+    pw_intern tables;
+    pw_writer writer;
+    pw_thread *threads;
+    uint32_t next_thread_id;
+    int64_t started_process_cpu, drain_cpu;
+
+    /* FRAM rows named by the resolver, not yet written */
+    pw_buffer frame_ids, frame_kinds, frame_names, frame_paths, frame_lines;
+    uint32_t named_frames;
+} pw_session;
+
+extern pw_session pw_current;
+
+uint32_t pw_session_generation(void); /* 0 when no session takes samples */
+pw_ring *pw_session_ring(void);
+void pw_count(int counter, int64_t n);
+int64_t pw_counter(int counter);
+
+/* Handlers announce themselves, so that stop can wait for them. False: no session, do nothing. */
+bool pw_enter_handler(void);
+void pw_leave_handler(void);
+
+/* Registers a thread (the calling one when `caller`), or finds it. NULL when there is no room. Takes the lock. */
+pw_thread *pw_register_thread(VALUE thread, pid_t tid, bool caller);
+/* The calling thread ends. */
+void pw_thread_ended(pw_thread *t);
+/* By the word a timer carries. */
+pw_thread *pw_thread_at(uint32_t slot, uint32_t id);
+
+/* The next moment of the common sampling grid after `now`, and the last one before or at it. */
+int64_t pw_next_tick(int64_t now);
+int64_t pw_last_tick(int64_t now);
+
+void Init_pitwall_sampler(VALUE native);
+
+/* A thread that no signal of the process can land on. 0 or an errno. */
+int pw_start_quiet_thread(pthread_t *thread, void *(*body)(void *));
+
+/* drain.c */
+void pw_rows_init(void);
+void pw_rows_free(void);
+int pw_start_drain(void);
+void pw_stop_drain(void);                /* joins the thread; the ring is empty afterwards */
+void pw_final_flush(const char *reason); /* after pw_stop_drain, with everything resolved */
+
+/* resolve.c */
+void pw_resolve_init(void);
+void pw_resolve_trigger(void);
+void pw_resolve_all(void);
+void pw_name_thread(pw_thread *t);
+
+/* thread_events.c, gc.c */
+void pw_thread_events_init(void);
+void pw_thread_events_start(void);
+void pw_thread_events_stop(void);
+void pw_thread_remember(pw_thread *t); /* so that events about it are recognised; needs the GVL */
+bool pw_thread_states(void);
+void pw_gc_init(void);
+void pw_gc_start(void);
+void pw_gc_stop(void);
+/* In a handler: is a collection running? Then the tick is noted (for the collecting thread) or deferred. */
+bool pw_gc_takes_tick(pw_thread *t, int64_t wall);
+
+#endif

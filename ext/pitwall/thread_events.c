@@ -1,0 +1,192 @@
+/* Threads coming, going, releasing and getting the GVL.
+ *
+ * Ruby's thread begin and end events exist everywhere but only fire in the Ractor that asked. 3.2's internal events tell
+ * GVL states in every Ractor; 3.3's also carry the thread, which M:N scheduling (a thread moving between native
+ * threads) needs. */
+#include "capture.h"
+#include "sampler.h"
+
+static bool started;
+
+static void
+on_begin_or_end(rb_event_flag_t event, VALUE data, VALUE self, ID id, VALUE klass)
+{
+    if (!pw_session_generation()) return;
+    if (event == RUBY_EVENT_THREAD_BEGIN) {
+        pw_tls.ended = 0;
+        if (pw_self()) pw_thread_ended(pw_self()); /* a cached native thread with a new Ruby thread */
+        pw_tls.ended = 0;
+        pw_register_thread(rb_thread_current(), pw_gettid(), true);
+    }
+    else {
+        pw_thread *t = pw_self();
+        if (!t) return;
+        pw_name_thread(t);
+        pw_thread_ended(t);
+    }
+}
+
+#if PW_THREAD_EVENTS
+static rb_internal_thread_event_hook_t *hook;
+
+/* A thread released from its wait: what stood still is charged up to the last tick of the grid that passed meanwhile,
+ * as if it had been sampled at each. (Charging to the very moment would favour waits over short bursts of work.) */
+static void
+charge_wait(pw_thread *t)
+{
+    int64_t now = pw_now_ns(), until = pw_last_tick(now);
+    int64_t wall = atomic_load_explicit(&t->last_wall, memory_order_relaxed);
+    if (until <= wall) return;
+    int64_t before = atomic_load_explicit(&t->last_cpu, memory_order_relaxed), cpu = pw_thread_cpu(t);
+    if (cpu > before + (until - wall)) cpu = before + (until - wall);
+    if (cpu < before) cpu = before;
+    int64_t ready = atomic_load_explicit(&t->ready_at, memory_order_relaxed);
+    int64_t blocked_until = ready > wall ? pw_last_tick(ready) : wall;
+    if (blocked_until > until) blocked_until = until;
+    if (blocked_until > wall) pw_charge(t, PW_REC_CHARGE, PW_BLOCKED, blocked_until, cpu);
+    if (until > blocked_until) pw_charge(t, PW_REC_CHARGE, PW_WAITING, until, cpu);
+}
+
+# if PW_THREAD_IN_EVENT
+static rb_internal_thread_specific_key_t key;
+
+/* This native thread now carries `t`. Only M:N threads ever change places. */
+static void
+carry(pw_thread *t)
+{
+    pw_thread *before = pw_self();
+    if (before == t) return;
+    if (!before && t->tid == pw_gettid()) { /* registered by another thread, and never elsewhere */
+        pw_tls.thread = t;
+        pw_tls.generation = t->generation;
+        return;
+    }
+    int64_t cpu = pw_own_cpu_ns();
+    if (before) {
+        before->cpu_carried += cpu - before->cpu_base;
+        before->cpu_base = cpu;
+        atomic_store(&before->migrates, true);
+    }
+    atomic_store(&t->migrates, true);
+    t->cpu_base = cpu;
+    pw_tls.thread = t;
+    pw_tls.generation = t->generation;
+}
+
+static pw_thread *
+thread_of(VALUE thread)
+{
+    uint64_t word = (uint64_t)(uintptr_t)rb_internal_thread_specific_get(thread, key);
+    return word ? pw_thread_at((uint32_t)(word >> 32), (uint32_t)word) : NULL;
+}
+# endif
+
+/* The thread an event is about; on RESUMED it is also the one running here. */
+static pw_thread *
+subject(rb_event_flag_t event, const rb_internal_thread_event_data_t *data)
+{
+    bool resumed = event == RUBY_INTERNAL_THREAD_EVENT_RESUMED;
+    pw_thread *t = pw_self();
+# if PW_THREAD_IN_EVENT
+    if (t && t->thread == data->thread) return t;
+    pw_thread *other = thread_of(data->thread);
+    if (other) {
+        if (resumed) carry(other);
+        return other;
+    }
+    if (resumed && pw_tls.ended != pw_session_generation()) {
+        return pw_register_thread(data->thread, pw_gettid(), true);
+    }
+    return NULL;
+# else
+    if (!t && resumed && pw_tls.ended != pw_session_generation()) t = pw_register_thread(rb_thread_current(), pw_gettid(), true);
+    return t;
+# endif
+}
+
+static void
+on_thread_event(rb_event_flag_t event, const rb_internal_thread_event_data_t *data, void *unused)
+{
+    if (!pw_session_generation()) return;
+    if (event == RUBY_INTERNAL_THREAD_EVENT_EXITED) {
+        pw_thread *t = pw_self();
+        if (t) pw_thread_ended(t); /* of another Ractor: no end event came before */
+        return;
+    }
+    pw_thread *t = subject(event, data);
+    if (!t) return;
+    t->busy = 1;
+    atomic_signal_fence(memory_order_seq_cst);
+    switch (event) {
+      case RUBY_INTERNAL_THREAD_EVENT_SUSPENDED:
+        t->suspended_at = pw_now_ns();
+        atomic_store_explicit(&t->state, PW_BLOCKED, memory_order_relaxed);
+        break;
+      case RUBY_INTERNAL_THREAD_EVENT_READY:
+        atomic_store_explicit(&t->ready_at, pw_now_ns(), memory_order_relaxed);
+        atomic_store_explicit(&t->state, PW_WAITING, memory_order_relaxed);
+        break;
+      case RUBY_INTERNAL_THREAD_EVENT_RESUMED:
+        if (atomic_load_explicit(&t->held, memory_order_relaxed)) {
+            charge_wait(t);
+            atomic_store_explicit(&t->held, false, memory_order_relaxed);
+        }
+        atomic_store_explicit(&t->state, PW_RUNNING, memory_order_relaxed);
+        pw_current.ticker->thread_resumed(t);
+        break;
+    }
+    atomic_signal_fence(memory_order_seq_cst);
+    t->busy = 0;
+}
+#endif
+
+void
+pw_thread_remember(pw_thread *t)
+{
+#if PW_THREAD_IN_EVENT
+    rb_internal_thread_specific_set(t->thread, key, (void *)(uintptr_t)pw_thread_word(t));
+#else
+    (void)t;
+#endif
+}
+
+bool
+pw_thread_states(void)
+{
+    return PW_THREAD_EVENTS;
+}
+
+void
+pw_thread_events_init(void)
+{
+#if PW_THREAD_IN_EVENT
+    key = rb_internal_thread_specific_key_create();
+#endif
+}
+
+void
+pw_thread_events_start(void)
+{
+    if (started) return;
+    started = true;
+    rb_add_event_hook((rb_event_hook_func_t)on_begin_or_end, RUBY_EVENT_THREAD_BEGIN | RUBY_EVENT_THREAD_END, Qnil);
+#if PW_THREAD_EVENTS
+    hook = rb_internal_thread_add_event_hook(
+        on_thread_event,
+        RUBY_INTERNAL_THREAD_EVENT_SUSPENDED | RUBY_INTERNAL_THREAD_EVENT_READY | RUBY_INTERNAL_THREAD_EVENT_RESUMED |
+            RUBY_INTERNAL_THREAD_EVENT_EXITED,
+        NULL);
+#endif
+}
+
+void
+pw_thread_events_stop(void)
+{
+    if (!started) return;
+    started = false;
+    rb_remove_event_hook((rb_event_hook_func_t)on_begin_or_end);
+#if PW_THREAD_EVENTS
+    rb_internal_thread_remove_event_hook(hook);
+    hook = NULL;
+#endif
+}

@@ -1,0 +1,27 @@
+/* When to sample. A ticker decides that a thread's stack is due and gets pw_capture called in that thread.
+ *
+ * signal_ticker.c: a POSIX timer a thread, whose signal interrupts the thread wherever it is.
+ * safepoint_ticker.c: a helper thread asks Ruby to call us at its next safepoint; no signal, but safepoint-biased.
+ * A reader of stacks from outside fills the same interface. */
+#ifndef PITWALL_TICKER_H
+#define PITWALL_TICKER_H
+
+#include <stdbool.h>
+
+struct pw_thread;
+
+typedef struct {
+    const char *name;
+    bool interrupts;                             /* ticks reach a thread anywhere, also inside a collection */
+    int (*start)(void);                          /* 0 or an errno */
+    void (*stop)(void);                          /* no capture begins after it returns */
+    void (*stop_in_child)(void);                 /* after fork: no timers and no helper came along */
+    void (*thread_begin)(struct pw_thread *);    /* any thread may call it for any other */
+    void (*thread_end)(struct pw_thread *);      /* in the ending thread, or at stop */
+    void (*thread_resumed)(struct pw_thread *);  /* in the thread: it has the GVL again after its stack was held */
+    void (*check)(void);                         /* from the drain, now and then */
+} pw_ticker;
+
+extern const pw_ticker pw_signal_ticker, pw_safepoint_ticker;
+
+#endif

@@ -1,0 +1,59 @@
+/* Everything that differs between Ruby versions, and nothing else. The only #if RUBY_... of the extension stand here.
+ *
+ * 3.1  no thread events; postponed jobs are registered by function
+ * 3.2  thread events without the thread in their data
+ * 3.3  thread in the event's data, thread-specific storage, preregistered postponed jobs
+ */
+#ifndef PITWALL_VM_COMPAT_H
+#define PITWALL_VM_COMPAT_H
+
+#include <ruby/ruby.h>
+#include <ruby/debug.h>
+#include <ruby/thread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#ifdef HAVE_RB_INTERNAL_THREAD_ADD_EVENT_HOOK
+# define PW_THREAD_EVENTS 1
+#else
+# define PW_THREAD_EVENTS 0
+#endif
+
+#ifdef HAVE_RB_INTERNAL_THREAD_SPECIFIC_GET
+# define PW_THREAD_IN_EVENT 1
+#else
+# define PW_THREAD_IN_EVENT 0
+#endif
+
+/* A postponed job runs a function with the GVL at the next safepoint; triggering it is async-signal-safe and works
+ * from threads Ruby does not know. */
+typedef struct {
+    void (*func)(void *);
+#ifdef HAVE_RB_POSTPONED_JOB_PREREGISTER
+    rb_postponed_job_handle_t handle;
+#endif
+} pw_job;
+
+static inline bool
+pw_job_init(pw_job *job, void (*func)(void *))
+{
+    job->func = func;
+#ifdef HAVE_RB_POSTPONED_JOB_PREREGISTER
+    job->handle = rb_postponed_job_preregister(0, func, NULL);
+    return job->handle != POSTPONED_JOB_HANDLE_INVALID;
+#else
+    return true;
+#endif
+}
+
+static inline void
+pw_job_trigger(pw_job *job)
+{
+#ifdef HAVE_RB_POSTPONED_JOB_PREREGISTER
+    rb_postponed_job_trigger(job->handle);
+#else
+    rb_postponed_job_register_one(0, job->func, NULL);
+#endif
+}
+
+#endif

@@ -1,0 +1,81 @@
+# frozen_string_literal: true
+
+require_relative "pitwall/version"
+require_relative "pitwall/errors"
+require_relative "pitwall/native"
+
+# The Ruby side of Pitwall: what a program calls to record itself. Loads nothing but core Ruby and the extension.
+#
+#   require "pitwall"
+#   result = Pitwall.profile(record: "checkout.pit") { Order.checkout(cart) }
+#   result.path     # => "/app/checkout.pit"; look at it with `pitwall report checkout.pit`
+module Pitwall
+  # What a recording ended with. `path` of the file, `counters` (Integers, see STAT in doc/record-format.md), `value` of the block.
+  Result = Struct.new(:path, :counters, :value)
+
+  class << self
+    # Records the block with the sampler: wall and CPU time of every thread.
+    #
+    # record:       the file; default a dated one in `.pitwall/` of the working directory.
+    # interval_ns:  time between two samples of a running thread, 100_000 (100 us) to 1_000_000_000 (1 s); default 1 ms.
+    # mode:         :signal (default), or :safepoint for programs that can't bear interrupted system calls.
+    # signal:       "URG" (default) or "WINCH".
+    # flush_ns:     what a killed process loses at most; default 1 s.
+    #
+    # Inside a process that `pitwall profile -- …` already records, the block simply runs and belongs to that recording.
+    #
+    # @return [Result]
+    # @raise [StateError] a recording is already running
+    # @raise [UsageError] a setting out of range or a file that can't be written
+    # @raise [CannotMeasure] the signal is taken by the program, no extension for this Ruby, or not in the main Ractor
+    def profile(record: nil, **settings)
+      if session.recording? && session.whole_command?
+        value = yield
+        return Result.new(session.path, nil, value)
+      end
+
+      start(record: record, **settings)
+      begin
+        value = yield
+      ensure
+        ended = stop if recording?
+      end
+      ended.value = value
+      ended
+    end
+
+    # Starts recording; takes what `profile` takes. Raises what it raises.
+    #: (?record: String?, **untyped) -> String
+    def start(record: nil, **settings)
+      session.start(path: record || Collect::Place.default, **settings)
+      session.path
+    end
+
+    # Stops recording and closes the file.
+    # @return [Result] with no value
+    # @raise [StateError] not recording
+    def stop
+      Result.new(session.path, session.stop, nil)
+    end
+
+    # Stops taking samples until `resume`; the time between is in no view.
+    # @raise [StateError] not recording
+    def pause = session.pause
+
+    # @raise [StateError] not paused
+    def resume = session.resume
+
+    # Is this process being recorded (and not paused)?
+    #: () -> bool
+    def recording?
+      defined?(Collect::Session) ? Collect::Session.recording? : false
+    end
+
+    private
+
+    def session
+      require_relative "pitwall/collect/session" unless defined?(Collect::Session)
+      Collect::Session
+    end
+  end
+end

@@ -1,0 +1,46 @@
+# frozen_string_literal: true
+
+module Pitwall
+  # What differs between Ruby versions on the Ruby side, and nothing else (the C side has vm_compat.h).
+  # @api private
+  module Compat
+    module_function
+
+    # Which just-in-time compiler runs, "none" if none.
+    #: () -> String
+    def jit
+      return "yjit" if defined?(RubyVM::YJIT) && RubyVM::YJIT.respond_to?(:enabled?) && RubyVM::YJIT.enabled?
+      return "rjit" if defined?(RubyVM::RJIT) && RubyVM::RJIT.respond_to?(:enabled?) && RubyVM::RJIT.enabled?
+      return "mjit" if defined?(RubyVM::MJIT) && RubyVM::MJIT.respond_to?(:enabled?) && RubyVM::MJIT.enabled?
+
+      "none"
+    end
+
+    # What this Ruby cannot tell a sampler, in words for the report.
+    #: (thread_states: bool, mode: String) -> Array[String]
+    def limits(thread_states:, mode:)
+      notes = []
+      unless thread_states
+        notes << "Ruby #{RUBY_VERSION} gives no thread events (3.2 and newer do): waiting for the GVL, sleeping and running are not told apart"
+      end
+      if mode == "safepoint"
+        notes << "safepoint mode: stacks are taken at Ruby's safepoints, so lines and leaf methods are biased towards them"
+        notes << "safepoint mode without thread events: waiting of threads in the background is shown as one place" unless thread_states
+      end
+      notes << "with #{jit.upcase}, a line is the one Ruby last saved, and C functions that were inlined have no frame" if jit != "none"
+      notes
+    end
+
+    # Where every other living thread runs.
+    #: () -> Array[[Thread, Integer?]]
+    def other_threads
+      (Thread.list - [Thread.current]).map { |thread| [thread, thread.native_thread_id] }
+    end
+
+    #: () -> bool
+    def main_ractor?
+      !defined?(Ractor) || !Ractor.respond_to?(:main) || Ractor.current == Ractor.main
+    end
+  end
+  private_constant :Compat
+end

@@ -1,0 +1,57 @@
+# frozen_string_literal: true
+
+module Pitwall
+  # Finds and loads the C extension for the running Ruby.
+  #
+  # An installed gem has it on the load path as `pitwall/pitwall`; a checkout keeps one build per Ruby below
+  # `lib/pitwall/native/TAG/`, so that several Rubies can share the tree. Nothing but core Ruby is used here:
+  # this file is loaded into programs that have not chosen their gems yet.
+  module NativeLoader
+    # Names the build that fits the running Ruby: version, platform and where that Ruby lives.
+    #: () -> String
+    def self.tag
+      "#{RUBY_VERSION}-#{RUBY_PLATFORM}-#{RbConfig::CONFIG["prefix"].tr("/", "_")}"
+    end
+
+    # @return [Array<String>] absolute paths to try, best first
+    def self.candidates
+      here = File.expand_path("..", __FILE__)
+      abi = RbConfig::CONFIG["ruby_version"]
+      platform = RUBY_PLATFORM
+      root = File.expand_path("../..", here) # GEM_HOME/gems/pitwall-core-VERSION
+      gem_dir = File.basename(root)
+      found = [File.join(here, "native", tag, "pitwall.so")]
+      # The gem installed for this Ruby, and the gem of the same version installed elsewhere for this ABI.
+      homes = [File.expand_path("../..", root)]
+      homes.concat(Gem.path) if defined?(Gem) && Gem.respond_to?(:path)
+      homes.uniq.each do |home|
+        [gem_dir, "pitwall-core-#{VERSION}"].uniq.each do |name|
+          [platform, platform.sub(/-gnu\z/, "")].uniq.each do |arch|
+            ["#{abi}", "#{abi}-static"].each { |a| found << File.join(home, "extensions", arch, a, name, "pitwall", "pitwall.so") }
+          end
+        end
+      end
+      found
+    end
+
+    # Loads the extension once.
+    # @raise [CannotMeasure] when no build fits this Ruby
+    def self.load!
+      return if defined?(Pitwall::Native)
+
+      path = candidates.find { |file| File.file?(file) }
+      return require(path) if path
+
+      begin
+        require "pitwall/pitwall"
+      rescue LoadError
+        raise CannotMeasure, "pitwall-core has no extension for ruby #{RUBY_VERSION} (#{RUBY_PLATFORM}): " \
+                             "run `gem install pitwall-core` with that Ruby, or script/setup in a checkout"
+      end
+    end
+  end
+  private_constant :NativeLoader
+
+  # @api private
+  def self.load_native! = NativeLoader.load!
+end
