@@ -1,0 +1,5 @@
+class Category < ApplicationRecord
+  has_many :products
+
+  def to_param = slug
+end

@@ -1,0 +1,4 @@
+require_relative "config/environment"
+
+Shop::Database.prepare
+run Rails.application
