@@ -137,6 +137,21 @@ pw_capture(pw_thread *t, VALUE leaf, uint8_t state, uint16_t captures, int64_t w
     return put(t, n, state, captures, wall, cpu);
 }
 
+int64_t
+pw_cpu_to_charge(pw_thread *t, bool waiting)
+{
+    int64_t now = pw_thread_cpu(t);
+    if (!waiting) {
+        t->cpu_due = 0;
+        return now;
+    }
+    int64_t charged = atomic_load_explicit(&t->last_cpu, memory_order_relaxed);
+    int64_t ran = t->suspended_at - atomic_load_explicit(&t->last_wall, memory_order_relaxed);
+    int64_t burnt = now - charged;
+    if (burnt > 0 && ran > 0) t->cpu_due = burnt < ran ? burnt : ran;
+    return now - t->cpu_due > charged ? now - t->cpu_due : charged;
+}
+
 bool
 pw_capture_nothing(pw_thread *t, uint8_t state, int64_t wall, int64_t cpu)
 {

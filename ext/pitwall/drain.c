@@ -65,6 +65,22 @@ node_of(const pw_thread *t)
 
 static void flush_locked(const char *reason);
 
+/* Without thread events nobody says that a stack waits; the next row does: the same stack again with hardly any CPU.
+ * What the first was charged is then due to the next row at another stack (see pw_cpu_to_charge). */
+static uint64_t
+settle_cpu(pw_thread *t, struct row *before, uint32_t node, uint64_t wall, uint64_t cpu)
+{
+    bool same = before && before->node == node;
+    if (same && before->captures == 1 && cpu * 5 < wall && before->cpu * 20 < before->wall * 19) {
+        t->cpu_due_units += before->cpu;
+        before->cpu = 0;
+    }
+    if (same) return cpu;
+    cpu += t->cpu_due_units;
+    t->cpu_due_units = 0;
+    return cpu;
+}
+
 static void
 add_row(pw_thread *t, uint32_t node, uint8_t state, uint32_t captures, int64_t wall, int64_t cpu)
 {
@@ -74,14 +90,14 @@ add_row(pw_thread *t, uint32_t node, uint8_t state, uint32_t captures, int64_t w
     uint64_t dc = cpu_units > t->row_cpu ? (uint64_t)(cpu_units - t->row_cpu) : 0;
     if (wall_units > t->row_wall) t->row_wall = wall_units;
     if (cpu_units > t->row_cpu) t->row_cpu = cpu_units;
-    if (row_count && state != PW_RUNNING) { /* the same wait again: one row */
-        struct row *r = &rows[row_count - 1];
-        if (r->thread == t->id && r->node == node && r->state == state && dc * 4 < dw) {
-            r->wall += dw, r->cpu += dc, r->captures += captures;
-            return;
-        }
+    struct row *before = t->last_row ? &rows[t->last_row - 1] : NULL;
+    if (state == PW_UNKNOWN) dc = settle_cpu(t, before, node, dw, dc);
+    if (before && state != PW_RUNNING && before->node == node && before->state == state && dc * 4 < dw) {
+        before->wall += dw, before->cpu += dc, before->captures += captures; /* the same wait again: one row */
+        return;
     }
-    rows[row_count++] = (struct row){dw, dc, t->id, node, captures, state};
+    rows[row_count] = (struct row){dw, dc, t->id, node, captures, state};
+    t->last_row = ++row_count;
     if (row_count == ROWS) flush_locked(NULL);
 }
 
@@ -117,7 +133,7 @@ consume(void)
             if (!t->sampled) {
                 node = pw_intern_node(&pw_current.tables, 0, pw_intern_frame(&pw_current.tables, PW_FRAME_NOT_SAMPLED), 0);
             }
-            add_row(t, node, record->state, 0, s->wall, s->cpu);
+            add_row(t, node, record->state, 0, s->wall, s->cpu + (int64_t)t->cpu_due_units * pw_current.unit_ns);
             forget_thread(t);
             break;
           }
@@ -273,6 +289,7 @@ write_rows(void)
     column(&c.payload, row_cpu);
     run_column(&c.payload, row_captures);
     row_count = 0;
+    for (pw_thread *t = pw_current.threads; t; t = t->next) t->last_row = 0;
     write_and_free(&c, "SAMP");
 }
 
@@ -290,6 +307,7 @@ write_open(void)
         int64_t cpu = cpu_now < 0 ? 0 : cpu_now / pw_current.unit_ns - t->row_cpu;
         if (wall <= 0) continue;
         if (cpu < 0) cpu = 0;
+        cpu += (int64_t)t->cpu_due_units;
         uint32_t node = node_of(t);
         if (!t->sampled) {
             node = pw_intern_node(&pw_current.tables, 0, pw_intern_frame(&pw_current.tables, PW_FRAME_NOT_SAMPLED), 0);

@@ -29,7 +29,7 @@ static void
 pay(pw_thread *t, int64_t resumed_tick)
 {
     int64_t before = atomic_load(&t->last_wall), ready = atomic_load(&t->ready_at);
-    int64_t cpu = pw_thread_cpu(t), blocked_until = pw_last_tick(ready);
+    int64_t cpu = pw_cpu_to_charge(t, true), blocked_until = pw_last_tick(ready);
     t->owes = false;
     if (blocked_until > resumed_tick) blocked_until = resumed_tick;
     if (blocked_until > before) pw_capture(t, 0, PW_BLOCKED, 1, blocked_until, cpu);
@@ -50,11 +50,11 @@ at_safepoint(void *unused)
     if (ticks <= 0 && !t->owes) return;
     if (t->owes) pay(t, pw_last_tick(wall));
     else {
-        int64_t cpu = pw_thread_cpu(t), burnt = cpu - atomic_load(&t->last_cpu);
-        if (!pw_thread_states() && last_thread != t && wall - before > 2 * pw_current.interval_ns && burnt < (wall - before) / 2) {
-            /* Without thread events nobody saw where it waited while others ran. */
-            pw_capture_nothing(t, PW_OFF_CPU, wall - burnt, atomic_load(&t->last_cpu));
-        }
+        int64_t cpu = pw_cpu_to_charge(t, false), burnt = cpu - atomic_load(&t->last_cpu);
+        bool waited = !pw_thread_states() && wall - before > 2 * pw_current.interval_ns && burnt < (wall - before) / 2;
+        if (waited && last_thread == t && burnt < pw_current.interval_ns) cpu -= burnt; /* it ran before or after: the next sample's */
+        /* Without thread events nobody saw where it waited while others ran. */
+        if (waited && last_thread != t) pw_capture_nothing(t, PW_OFF_CPU, wall - burnt, atomic_load(&t->last_cpu));
         pw_capture(t, 0, pw_thread_states() ? PW_RUNNING : PW_UNKNOWN, 1, wall, cpu);
     }
     last_thread = t;

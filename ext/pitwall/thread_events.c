@@ -37,7 +37,7 @@ charge_wait(pw_thread *t)
     int64_t now = pw_now_ns(), until = pw_last_tick(now);
     int64_t wall = atomic_load_explicit(&t->last_wall, memory_order_relaxed);
     if (until <= wall) return;
-    int64_t before = atomic_load_explicit(&t->last_cpu, memory_order_relaxed), cpu = pw_thread_cpu(t);
+    int64_t before = atomic_load_explicit(&t->last_cpu, memory_order_relaxed), cpu = pw_thread_cpu(t) - t->cpu_due;
     if (cpu > before + (until - wall)) cpu = before + (until - wall);
     if (cpu < before) cpu = before;
     int64_t ready = atomic_load_explicit(&t->ready_at, memory_order_relaxed);

@@ -31,6 +31,7 @@ typedef struct pw_thread {
     _Atomic bool held;           /* its stack was taken since it released the GVL, and cannot have changed */
     _Atomic bool parked;         /* its timer is off because of `held` */
     _Atomic int64_t last_wall, last_cpu; /* clocks at its last record */
+    int64_t cpu_due;             /* CPU time that belongs to code not sampled since: the next running sample's */
     bool sampled;
     bool finished;               /* END is in the ring */
     uint32_t gc_ticks[2];        /* ticks that hit it while it was collecting garbage: marking, sweeping */
@@ -52,6 +53,8 @@ typedef struct pw_thread {
     pw_path_entry *path;
     uint32_t depth;
     int64_t row_wall, row_cpu;   /* in units: clocks at the last row written */
+    uint64_t cpu_due_units;      /* without thread events, `cpu_due` is found by the drain */
+    uint32_t last_row;           /* index + 1 of its last row not yet written, 0 when written */
     bool named, announced;
     uint32_t name_id;
     struct pw_thread *next;
