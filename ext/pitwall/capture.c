@@ -130,6 +130,8 @@ pw_capture(pw_thread *t, VALUE leaf, uint8_t state, uint16_t captures, int64_t w
     if (leaf) frames[0] = leaf, lines[0] = 0;
     int depth = rb_profile_frames(0, PW_MAX_DEPTH, frames + n, lines + n);
     n += depth;
+    t->empty = n ? 0 : t->empty + 1;
+    if (n == 0 && state == PW_UNKNOWN) return true; /* starting or ended: nothing to see */
     if (depth == PW_MAX_DEPTH) {
         frames[n] = PW_FRAME_TRUNCATED, lines[n++] = 0;
         pw_count(PW_TRUNCATED, 1);

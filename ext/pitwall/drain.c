@@ -134,6 +134,7 @@ consume(void)
                 node = pw_intern_node(&pw_current.tables, 0, pw_intern_frame(&pw_current.tables, PW_FRAME_NOT_SAMPLED), 0);
             }
             add_row(t, node, record->state, 0, s->wall, s->cpu + (int64_t)t->cpu_due_units * pw_current.unit_ns);
+            pw_current.ticker->thread_end(t);
             forget_thread(t);
             break;
           }

@@ -166,6 +166,21 @@ pw_thread_ended(pw_thread *t)
     pw_count(PW_DROPPED, 1);
 }
 
+void
+pw_thread_vanished(pw_thread *t)
+{
+    t->finished = true;
+    int64_t wall = atomic_load(&t->last_wall), cpu = atomic_load(&t->last_cpu);
+    uint32_t slot = t->slot;
+    atomic_store(&slots[slot], NULL);
+    if (pw_charge(t, PW_REC_END, PW_UNKNOWN, wall, cpu)) { /* the drain takes its timer away and frees it */
+        pw_tls.thread = NULL;
+        return;
+    }
+    atomic_store(&slots[slot], t); /* the ring is full: at the next tick */
+    t->finished = false;
+}
+
 static void
 native_thread_exits(void *thread)
 {
@@ -218,8 +233,10 @@ free_session(bool frees)
         pw_buffer *buffers[] = {&s->frame_ids, &s->frame_kinds, &s->frame_names, &s->frame_paths, &s->frame_lines};
         for (int i = 0; i < 5; i++) pw_buffer_free(buffers[i]);
     }
-    pthread_mutex_destroy(&s->lock);
-    pthread_cond_destroy(&s->wake);
+    if (frees) {
+        pthread_mutex_destroy(&s->lock);
+        pthread_cond_destroy(&s->wake);
+    }
     *s = (pw_session){.writer = {.fd = -1}};
 }
 
@@ -357,6 +374,7 @@ after_fork_in_child(void)
     pw_tls = (pw_self_slot){0};
     pthread_setspecific(thread_exit_key, NULL);
     pw_writer_abandon(&pw_current.writer);
+    pthread_mutex_init(&pw_current.lock, NULL); /* before_fork holds it; collections before the job will want it */
     atomic_store(&forked, true);
     pw_job_trigger(&fork_job);
 }

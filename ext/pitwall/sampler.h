@@ -55,6 +55,9 @@ void pw_leave_handler(void);
 pw_thread *pw_register_thread(VALUE thread, pid_t tid, bool caller);
 /* The calling thread ends. */
 void pw_thread_ended(pw_thread *t);
+/* Ruby 3.1 does not tell of a thread that ends by an exception, and keeps its native thread for the next one: looks that
+ * find no Ruby frame tell. In that thread's handler. */
+void pw_thread_vanished(pw_thread *t);
 /* By the word a timer carries. */
 pw_thread *pw_thread_at(uint32_t slot, uint32_t id);
 

@@ -47,6 +47,11 @@ tick(pw_thread *t, int overrun)
         }
         else off_gvl = false; /* ring full: try again at the next tick */
     }
+    if (t->empty >= 3 && state == PW_UNKNOWN) {
+        arm(t, false);
+        pw_thread_vanished(t);
+        return;
+    }
     if (off_gvl) {
         atomic_store_explicit(&t->parked, true, memory_order_relaxed);
         arm(t, false);

@@ -32,6 +32,7 @@ typedef struct pw_thread {
     _Atomic bool parked;         /* its timer is off because of `held` */
     _Atomic int64_t last_wall, last_cpu; /* clocks at its last record */
     int64_t cpu_due;             /* CPU time that belongs to code not sampled since: the next running sample's */
+    uint8_t empty;               /* looks in a row that found no Ruby frame */
     bool sampled;
     bool finished;               /* END is in the ring */
     uint32_t gc_ticks[2];        /* ticks that hit it while it was collecting garbage: marking, sweeping */
