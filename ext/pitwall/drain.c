@@ -88,6 +88,7 @@ add_row(pw_thread *t, uint32_t node, uint8_t state, uint32_t captures, int64_t w
     int64_t wall_units = wall / pw_current.unit_ns, cpu_units = cpu / pw_current.unit_ns;
     uint64_t dw = wall_units > t->row_wall ? (uint64_t)(wall_units - t->row_wall) : 0;
     uint64_t dc = cpu_units > t->row_cpu ? (uint64_t)(cpu_units - t->row_cpu) : 0;
+    if (!dw && !dc && !captures) return; /* a stack taken in advance */
     if (wall_units > t->row_wall) t->row_wall = wall_units;
     if (cpu_units > t->row_cpu) t->row_cpu = cpu_units;
     struct row *before = t->last_row ? &rows[t->last_row - 1] : NULL;

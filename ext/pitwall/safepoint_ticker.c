@@ -24,20 +24,6 @@ keep_time(void *unused)
     return NULL;
 }
 
-/* What the thread did off the GVL, at the stack it had then: the interrupt check that runs us stands at its end. */
-static void
-pay(pw_thread *t, int64_t resumed_tick)
-{
-    int64_t before = atomic_load(&t->last_wall), ready = atomic_load(&t->ready_at);
-    int64_t cpu = pw_cpu_to_charge(t, true), blocked_until = pw_last_tick(ready);
-    t->owes = false;
-    if (blocked_until > resumed_tick) blocked_until = resumed_tick;
-    if (blocked_until > before) pw_capture(t, 0, PW_BLOCKED, 1, blocked_until, cpu);
-    if (resumed_tick <= atomic_load(&t->last_wall)) return;
-    if (blocked_until > before) pw_charge(t, PW_REC_CHARGE, PW_WAITING, resumed_tick, cpu);
-    else pw_capture(t, 0, PW_WAITING, 1, resumed_tick, cpu);
-}
-
 static void
 at_safepoint(void *unused)
 {
@@ -47,16 +33,13 @@ at_safepoint(void *unused)
     if (!t) t = pw_register_thread(rb_thread_current(), pw_gettid(), true);
     if (!t || t->finished) return;
     int64_t before = atomic_load(&t->last_wall), ticks = (pw_last_tick(wall) - pw_last_tick(before)) / pw_current.interval_ns;
-    if (ticks <= 0 && !t->owes) return;
-    if (t->owes) pay(t, pw_last_tick(wall));
-    else {
-        int64_t cpu = pw_cpu_to_charge(t, false), burnt = cpu - atomic_load(&t->last_cpu);
-        bool waited = !pw_thread_states() && wall - before > 2 * pw_current.interval_ns && burnt < (wall - before) / 2;
-        if (waited && last_thread == t && burnt < pw_current.interval_ns) cpu -= burnt; /* it ran before or after: the next sample's */
-        /* Without thread events nobody saw where it waited while others ran. */
-        if (waited && last_thread != t) pw_capture_nothing(t, PW_OFF_CPU, wall - burnt, atomic_load(&t->last_cpu));
-        pw_capture(t, 0, pw_thread_states() ? PW_RUNNING : PW_UNKNOWN, 1, wall, cpu);
-    }
+    if (ticks <= 0 || t->owes) return;
+    int64_t cpu = pw_cpu_to_charge(t, false), burnt = cpu - atomic_load(&t->last_cpu);
+    bool waited = !pw_thread_states() && wall - before > 2 * pw_current.interval_ns && burnt < (wall - before) / 2;
+    if (waited && last_thread == t && burnt < pw_current.interval_ns) cpu -= burnt; /* it ran before or after: the next sample's */
+    /* Without thread events nobody saw where it waited while others ran. */
+    if (waited && last_thread != t) pw_capture_nothing(t, PW_OFF_CPU, wall - burnt, atomic_load(&t->last_cpu));
+    pw_capture(t, 0, pw_thread_states() ? PW_RUNNING : PW_UNKNOWN, 1, wall, cpu);
     last_thread = t;
     if (ticks > 1) pw_count(PW_MISSED, ticks - 1);
     pw_count(PW_CAPTURES, 1);
@@ -85,12 +68,4 @@ static void stop_in_child(void) { atomic_store(&running, false); }
 static void nothing(pw_thread *t) { (void)t; }
 static void no_check(void) {}
 
-static void
-thread_resumed(pw_thread *t)
-{
-    if (pw_last_tick(pw_now_ns()) <= pw_last_tick(t->suspended_at)) return;
-    t->owes = true;
-    pw_job_trigger(&job);
-}
-
-const pw_ticker pw_safepoint_ticker = {"safepoint", false, start, stop, stop_in_child, nothing, nothing, thread_resumed, no_check};
+const pw_ticker pw_safepoint_ticker = {"safepoint", false, start, stop, stop_in_child, nothing, nothing, nothing, nothing, no_check};

@@ -90,10 +90,10 @@ pw_thread_at(uint32_t slot, uint32_t id)
 }
 
 static pw_thread *
-find_by_tid(pid_t tid)
+find_thread(VALUE thread)
 {
     for (pw_thread *t = pw_current.threads; t; t = t->next) {
-        if (t->tid == tid && !t->finished && !atomic_load(&t->migrates)) return t;
+        if (t->thread == thread && !t->finished) return t;
     }
     return NULL;
 }
@@ -134,14 +134,14 @@ pw_thread *
 pw_register_thread(VALUE thread, pid_t tid, bool caller)
 {
     pthread_mutex_lock(&pw_current.lock);
-    pw_thread *t = find_by_tid(tid);
+    pw_thread *t = find_thread(thread);
     bool is_new = !t && (t = add_thread(thread, tid));
     pthread_mutex_unlock(&pw_current.lock);
     if (!t) return NULL;
     if (is_new) pw_thread_remember(t);
     if (caller) enter_here(t);
     else if (pw_thread_states()) atomic_store(&t->state, PW_BLOCKED); /* the caller has the GVL, so this one has not */
-    if (is_new) pw_current.ticker->thread_begin(t);
+    if (is_new && tid) pw_current.ticker->thread_begin(t);
     return t;
 }
 

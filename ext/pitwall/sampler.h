@@ -51,7 +51,8 @@ int64_t pw_counter(int counter);
 bool pw_enter_handler(void);
 void pw_leave_handler(void);
 
-/* Registers a thread (the calling one when `caller`), or finds it. NULL when there is no room. Takes the lock. */
+/* Registers a thread (the calling one when `caller`), or finds it. NULL when there is no room. Takes the lock.
+ * `tid` is 0 when nothing ticks for it yet. */
 pw_thread *pw_register_thread(VALUE thread, pid_t tid, bool caller);
 /* The calling thread ends. */
 void pw_thread_ended(pw_thread *t);

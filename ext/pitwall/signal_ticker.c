@@ -8,7 +8,7 @@
  *
  * A thread without the GVL cannot change its Ruby stack. It is sampled once, then its timer is switched off until it
  * has the GVL again (Ruby 3.2+), and the stack is charged for the time between: blocked calls are interrupted at most
- * once, and idle threads cost nothing. */
+ * once (mostly never: see hold in thread_events.c), and idle threads cost nothing. */
 
 static struct sigaction previous_action;
 static _Atomic bool handler_installed;
@@ -32,7 +32,7 @@ tick(pw_thread *t, int overrun)
     int64_t wall = pw_now_ns();
     pw_count(PW_TICKS, 1);
     if (overrun > 0) pw_count(PW_MISSED, overrun);
-    if (t->busy || t->finished) {
+    if (t->busy || t->finished || t->owes) {
         pw_count(PW_DEFERRED, 1);
         return;
     }
@@ -159,6 +159,13 @@ thread_resumed(pw_thread *t)
     if (atomic_exchange_explicit(&t->parked, false, memory_order_relaxed)) arm(t, true);
 }
 
+static void
+thread_left(pw_thread *t)
+{
+    atomic_store_explicit(&t->parked, true, memory_order_relaxed);
+    arm(t, false);
+}
+
 /* The program installed a handler of its own: get out of its way at once. */
 static void
 check(void)
@@ -169,4 +176,4 @@ check(void)
     for (pw_thread *t = pw_current.threads; t; t = t->next) thread_end(t);
 }
 
-const pw_ticker pw_signal_ticker = {"signal", true, start, stop, give_signal_back, thread_begin, thread_end, thread_resumed, check};
+const pw_ticker pw_signal_ticker = {"signal", true, start, stop, give_signal_back, thread_begin, thread_end, thread_resumed, thread_left, check};

@@ -13,10 +13,12 @@ on_begin_or_end(rb_event_flag_t event, VALUE data, VALUE self, ID id, VALUE klas
 {
     if (!pw_session_generation()) return;
     if (event == RUBY_EVENT_THREAD_BEGIN) {
+        VALUE thread = rb_thread_current();
+        pw_thread *t = pw_self();
+        if (t && t->thread == thread) return; /* got the GVL, and so was registered, before it began */
+        if (t && !atomic_load(&t->migrates)) pw_thread_ended(t); /* a cached native thread with a new Ruby thread */
         pw_tls.ended = 0;
-        if (pw_self()) pw_thread_ended(pw_self()); /* a cached native thread with a new Ruby thread */
-        pw_tls.ended = 0;
-        pw_register_thread(rb_thread_current(), pw_gettid(), true);
+        pw_register_thread(thread, pw_gettid(), true);
     }
     else {
         pw_thread *t = pw_self();
@@ -37,7 +39,7 @@ charge_wait(pw_thread *t)
     int64_t now = pw_now_ns(), until = pw_last_tick(now);
     int64_t wall = atomic_load_explicit(&t->last_wall, memory_order_relaxed);
     if (until <= wall) return;
-    int64_t before = atomic_load_explicit(&t->last_cpu, memory_order_relaxed), cpu = pw_thread_cpu(t) - t->cpu_due;
+    int64_t before = atomic_load_explicit(&t->last_cpu, memory_order_relaxed), cpu = pw_cpu_to_charge(t, true);
     if (cpu > before + (until - wall)) cpu = before + (until - wall);
     if (cpu < before) cpu = before;
     int64_t ready = atomic_load_explicit(&t->ready_at, memory_order_relaxed);
@@ -47,16 +49,50 @@ charge_wait(pw_thread *t)
     if (until > blocked_until) pw_charge(t, PW_REC_CHARGE, PW_WAITING, until, cpu);
 }
 
+/* Takes the stack of a thread that is about to wait, for no time yet: charge_wait will know how long it was. */
+static void
+hold(pw_thread *t)
+{
+    int64_t wall = atomic_load_explicit(&t->last_wall, memory_order_relaxed);
+    int64_t cpu = atomic_load_explicit(&t->last_cpu, memory_order_relaxed);
+    if (!pw_capture(t, 0, PW_BLOCKED, 0, wall, cpu)) return;
+    atomic_store_explicit(&t->held, true, memory_order_relaxed);
+    pw_current.ticker->thread_left(t);
+}
+
+/* Where no tick reaches a waiting thread (safepoint mode, M:N threads) its stack is taken when it is back: the interrupt
+ * check at the end of what it waited in runs this. */
+static pw_job payment;
+
+static void
+pay(void *unused)
+{
+    pw_thread *t = pw_session_generation() ? pw_self() : NULL;
+    if (!t || !t->owes || t->finished) return;
+    int64_t before = atomic_load(&t->last_wall), until = pw_last_tick(pw_now_ns());
+    int64_t blocked_until = pw_last_tick(atomic_load(&t->ready_at)), cpu = pw_cpu_to_charge(t, true);
+    t->busy = 1;
+    if (blocked_until > until) blocked_until = until;
+    if (blocked_until > before && pw_capture(t, 0, PW_BLOCKED, 1, blocked_until, cpu)) {
+        if (until > blocked_until) pw_charge(t, PW_REC_CHARGE, PW_WAITING, until, cpu);
+    }
+    else if (until > before) pw_capture(t, 0, PW_WAITING, 1, until, cpu);
+    pw_count(PW_CAPTURES, 1);
+    t->owes = false;
+    t->busy = 0;
+}
+
 # if PW_THREAD_IN_EVENT
 static rb_internal_thread_specific_key_t key;
 
-/* This native thread now carries `t`. Only M:N threads ever change places. */
+/* This native thread now carries `t`. Only M:N threads ever change places; their timers go with them. */
 static void
 carry(pw_thread *t)
 {
     pw_thread *before = pw_self();
+    pid_t here = pw_gettid();
     if (before == t) return;
-    if (!before && t->tid == pw_gettid()) { /* registered by another thread, and never elsewhere */
+    if (!before && t->tid == here) { /* registered by another thread, and never elsewhere */
         pw_tls.thread = t;
         pw_tls.generation = t->generation;
         return;
@@ -66,11 +102,16 @@ carry(pw_thread *t)
         before->cpu_carried += cpu - before->cpu_base;
         before->cpu_base = cpu;
         atomic_store(&before->migrates, true);
+        pw_current.ticker->thread_left(before);
     }
     atomic_store(&t->migrates, true);
     t->cpu_base = cpu;
     pw_tls.thread = t;
     pw_tls.generation = t->generation;
+    if (t->tid == here) return;
+    pw_current.ticker->thread_end(t);
+    t->tid = here;
+    pw_current.ticker->thread_begin(t);
 }
 
 static pw_thread *
@@ -94,10 +135,13 @@ subject(rb_event_flag_t event, const rb_internal_thread_event_data_t *data)
         if (resumed) carry(other);
         return other;
     }
-    if (resumed && pw_tls.ended != pw_session_generation()) {
-        return pw_register_thread(data->thread, pw_gettid(), true);
+    if (!resumed || pw_tls.ended == pw_session_generation()) return NULL;
+    if (t) { /* a second thread on this native thread */
+        pw_thread *fresh = pw_register_thread(data->thread, 0, false);
+        if (fresh) carry(fresh);
+        return fresh;
     }
-    return NULL;
+    return pw_register_thread(data->thread, pw_gettid(), true);
 # else
     if (!t && resumed && pw_tls.ended != pw_session_generation()) t = pw_register_thread(rb_thread_current(), pw_gettid(), true);
     return t;
@@ -121,6 +165,7 @@ on_thread_event(rb_event_flag_t event, const rb_internal_thread_event_data_t *da
       case RUBY_INTERNAL_THREAD_EVENT_SUSPENDED:
         t->suspended_at = pw_now_ns();
         atomic_store_explicit(&t->state, PW_BLOCKED, memory_order_relaxed);
+        if (t->quiet || atomic_load(&t->migrates)) hold(t);
         break;
       case RUBY_INTERNAL_THREAD_EVENT_READY:
         atomic_store_explicit(&t->ready_at, pw_now_ns(), memory_order_relaxed);
@@ -131,6 +176,13 @@ on_thread_event(rb_event_flag_t event, const rb_internal_thread_event_data_t *da
             charge_wait(t);
             atomic_store_explicit(&t->held, false, memory_order_relaxed);
         }
+        else if ((!pw_current.ticker->interrupts || atomic_load(&t->migrates)) &&
+                 pw_last_tick(pw_now_ns()) > pw_last_tick(t->suspended_at)) {
+            t->owes = true;
+            pw_job_trigger(&payment);
+        }
+        if (pw_now_ns() - t->suspended_at >= pw_current.interval_ns) t->quiet = PW_QUIET_WAITS;
+        else if (t->quiet) t->quiet--;
         atomic_store_explicit(&t->state, PW_RUNNING, memory_order_relaxed);
         pw_current.ticker->thread_resumed(t);
         break;
@@ -159,6 +211,9 @@ pw_thread_states(void)
 void
 pw_thread_events_init(void)
 {
+#if PW_THREAD_EVENTS
+    if (!pw_job_init(&payment, pay)) rb_raise(rb_eRuntimeError, "Ruby has no room for another postponed job");
+#endif
 #if PW_THREAD_IN_EVENT
     key = rb_internal_thread_specific_key_create();
 #endif

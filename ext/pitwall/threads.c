@@ -41,7 +41,8 @@ pw_thread_new(VALUE thread, pid_t tid, uint32_t id, uint32_t generation)
     t->started = pw_now_ns();
     atomic_init(&t->state, PW_RUNNING);
     atomic_init(&t->last_wall, t->started);
-    int64_t cpu = pw_clock_ns(pw_cpu_clock_of(tid));
+    t->quiet = PW_QUIET_WAITS;
+    int64_t cpu = tid ? pw_clock_ns(pw_cpu_clock_of(tid)) : 0;
     atomic_init(&t->last_cpu, cpu < 0 ? 0 : cpu);
     return t;
 }

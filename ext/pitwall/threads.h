@@ -9,6 +9,10 @@
 
 #define PW_MAX_DEPTH 4096 /* deeper stacks are cut at the root and counted */
 
+/* A wait that outlasts the interval is followed by such waits: taking their stack when they begin and switching the timer
+ * off costs some 4 us a wait, and spares the program the signal (an interrupted select needs the GVL to go on waiting). */
+#define PW_QUIET_WAITS 4
+
 /* The states of doc/record-format.md. */
 enum { PW_RUNNING, PW_WAITING, PW_BLOCKED, PW_UNKNOWN, PW_OFF_CPU };
 
@@ -27,9 +31,10 @@ typedef struct pw_thread {
     _Atomic int state;
     int64_t suspended_at;        /* when it last released the GVL */
     _Atomic int64_t ready_at;    /* when it last began to wait for the GVL */
-    bool owes;                   /* safepoint mode: a tick passed while it was off the GVL, its stack is due */
+    volatile bool owes;          /* ticks passed unseen while it was off the GVL: its stack is due (see pay) */
     _Atomic bool held;           /* its stack was taken since it released the GVL, and cannot have changed */
     _Atomic bool parked;         /* its timer is off because of `held` */
+    uint8_t quiet;               /* for so many more waits the stack is taken beforehand, so that no signal disturbs them */
     _Atomic int64_t last_wall, last_cpu; /* clocks at its last record */
     int64_t cpu_due;             /* CPU time that belongs to code not sampled since: the next running sample's */
     uint8_t empty;               /* looks in a row that found no Ruby frame */
