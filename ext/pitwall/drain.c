@@ -10,7 +10,7 @@ enum { ROWS = 16384, DRAIN_EVERY_MS = 50 };
 
 static struct row { uint64_t wall, cpu; uint32_t thread, node, captures; uint8_t state; } *rows;
 static uint32_t row_count;
-static int64_t last_flush;
+static int64_t last_flush, flush_after;
 
 /* Ended threads wait here until their THRD row is written. */
 static pw_thread *gone;
@@ -22,6 +22,7 @@ pw_rows_init(void)
     row_count = 0;
     gone = NULL;
     last_flush = pw_now_ns();
+    flush_after = DRAIN_EVERY_MS * 1000000;
 }
 
 void
@@ -394,7 +395,9 @@ drain(void *unused)
         pthread_cond_timedwait(&s->wake, &s->lock, &until);
         consume();
         s->ticker->check();
-        bool due = pw_now_ns() - last_flush >= s->flush_ns;
+        /* Soon at first, then ever later up to the setting: a process that soon execs or is killed leaves something too. */
+        bool due = pw_now_ns() - last_flush >= flush_after;
+        if (due) flush_after = flush_after * 2 < s->flush_ns ? flush_after * 2 : s->flush_ns;
         size_t tables = s->tables.new_string_bytes.size + s->tables.new_parents.size + s->tables.new_frames.size;
         if (due || tables > FLUSH_BYTES) flush_locked(NULL);
         bound_memory();
