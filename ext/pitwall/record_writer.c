@@ -2,6 +2,8 @@
 #include "compress.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -15,13 +17,35 @@ put_u32(uint8_t *to, uint32_t n)
     for (int i = 0; i < 4; i++) to[i] = (uint8_t)(n >> (8 * i));
 }
 
+/* A file that may not grow (RLIMIT_FSIZE) kills the writing thread's process by SIGXFSZ, and stop writes in the program's
+ * own thread: the signal is held back, and taken away when the write has caused it. */
+static ssize_t
+write_quietly(int fd, const uint8_t *bytes, size_t n)
+{
+    sigset_t too_large, before, waiting;
+    sigemptyset(&too_large);
+    sigaddset(&too_large, SIGXFSZ);
+    sigpending(&waiting);
+    bool was_waiting = sigismember(&waiting, SIGXFSZ) == 1;
+    pthread_sigmask(SIG_BLOCK, &too_large, &before);
+    ssize_t k = write(fd, bytes, n);
+    int error = errno;
+    if (k < 0 && error == EFBIG && !was_waiting) {
+        static const struct timespec now = {0, 0};
+        while (sigtimedwait(&too_large, NULL, &now) < 0 && errno == EINTR) {}
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    errno = error;
+    return k;
+}
+
 /* A write that fails half-way must not leave half a flush behind what can be read: cut it off again. */
 static void
 write_all(pw_writer *w, const uint8_t *bytes, size_t n)
 {
     if (w->fd < 0 || w->error) return;
     for (size_t done = 0; done < n;) {
-        ssize_t k = write(w->fd, bytes + done, n - done);
+        ssize_t k = write_quietly(w->fd, bytes + done, n - done);
         if (k < 0 && errno == EINTR) continue;
         if (k <= 0) {
             w->error = k < 0 ? errno : ENOSPC;
@@ -37,8 +61,10 @@ int
 pw_writer_open(pw_writer *w, const char *path, int append, const char *head, size_t head_size)
 {
     *w = (pw_writer){.fd = -1};
-    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | (append ? O_APPEND : O_TRUNC), 0600);
+    /* NONBLOCK: a named pipe that nobody reads is refused instead of waited for. */
+    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK | (append ? O_APPEND : O_TRUNC), 0600);
     if (fd < 0) return errno;
+    fcntl(fd, F_SETFL, append ? O_APPEND : 0);
     if (fd < 3) { /* never take the place of a closed standard stream */
         int high = fcntl(fd, F_DUPFD_CLOEXEC, 3);
         int error = errno;

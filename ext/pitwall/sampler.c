@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 pw_session pw_current = {.writer = {.fd = -1}};
@@ -257,6 +258,8 @@ native_start(VALUE self, VALUE path, VALUE append, VALUE head, VALUE interval, V
 
     int signal_number = NUM2INT(signo);
     const char *failure = NULL;
+    /* Before the file is opened: a refused start must not cost the recording that was there. */
+    if (by_signal && pw_signal_taken(signal_number)) return rb_str_new_cstr("signal taken");
     int error = pw_writer_open(&s->writer, file, RTEST(append), RSTRING_PTR(head), (size_t)RSTRING_LEN(head));
     if (error) return rb_str_new_cstr(start_failure("cannot write the recording", error));
 
@@ -291,7 +294,8 @@ native_start(VALUE self, VALUE path, VALUE append, VALUE head, VALUE interval, V
         VALUE text = rb_str_new_cstr(failure);
         atomic_store(&live_generation, 0);
         pw_writer_close(&s->writer);
-        if (!RTEST(append)) unlink(file);
+        struct stat st;
+        if (!RTEST(append) && stat(file, &st) == 0 && S_ISREG(st.st_mode)) unlink(file);
         free_session(true);
         return text;
     }

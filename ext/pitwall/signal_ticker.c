@@ -81,13 +81,18 @@ on_signal(int signo, siginfo_t *info, void *context)
     errno = saved;
 }
 
+bool
+pw_signal_taken(int signo)
+{
+    struct sigaction now;
+    if (sigaction(signo, NULL, &now) != 0) return false; /* no such signal: start says why */
+    return (now.sa_flags & SA_SIGINFO) || (now.sa_handler != SIG_DFL && now.sa_handler != SIG_IGN);
+}
+
 static int
 start(void)
 {
-    struct sigaction now;
-    if (sigaction(pw_current.signo, NULL, &now) != 0) return errno;
-    bool taken = (now.sa_flags & SA_SIGINFO) || (now.sa_handler != SIG_DFL && now.sa_handler != SIG_IGN);
-    if (taken) return EBUSY;
+    if (pw_signal_taken(pw_current.signo)) return EBUSY;
     struct sigaction action = {0};
     action.sa_sigaction = on_signal;
     /* ONSTACK: a sample may hit a thread at the very end of its machine stack. */

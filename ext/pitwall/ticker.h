@@ -25,4 +25,6 @@ typedef struct {
 
 extern const pw_ticker pw_signal_ticker, pw_safepoint_ticker;
 
+bool pw_signal_taken(int signo); /* by a handler of the program */
+
 #endif

@@ -1,0 +1,12 @@
+# frozen_string_literal: true
+
+module Benchmarks
+  # Every benchmark there is, in the order in which `benchmarks/run` takes them. A file below benchmarks/ that is
+  # neither listed here nor part of the support fails test/benchmarks_test.rb.
+  LIST = {
+    "sampler/overhead" => "what a sample costs, beside the bare timer and the peers",
+    "sampler/accuracy" => "how far shares are from the truth, wall and CPU, one thread and four",
+    "sampler/stop_and_size" => "how long stopping takes and how large the file is",
+    "report/speed" => "time and memory of `pitwall report` on 1,000,000 samples"
+  }.freeze
+end

@@ -1,0 +1,110 @@
+# frozen_string_literal: true
+
+require_relative "../support/rounds"
+require_relative "../support/result"
+require_relative "../support/statistics"
+
+module Benchmarks
+  module Sampler
+    # What profiling costs the program: CPU time with a profiler divided by CPU time without, for a fixed amount of work,
+    # and from that the cost of one tick. A round runs every case once, each in a fresh process, in random order; each process does
+    # the work with and without its profiler in turns. The case without any profiler is the control: its ratio is 1 but for noise.
+    class Overhead
+      PROGRAMS = %w[deep web_like].freeze
+      INTERVALS_NS = [1_000_000, 100_000].freeze
+      CASES = %w[none bare_timer pitwall_signal pitwall_safepoint stackprof_wall stackprof_cpu vernier pf2_wall].freeze
+      ROUNDS = 15
+      PAIRS = 4             # in a process
+      WORK_NS = 150_000_000 # of one turn without a profiler
+      # At 1 ms the ticks are 2% of the time, little above the noise; a tick's cost is read where there are ten times as many.
+      COST_INTERVAL_NS = 100_000
+      GOAL_US = 3.0
+      private_constant :PROGRAMS, :INTERVALS_NS, :CASES, :ROUNDS, :PAIRS, :WORK_NS, :COST_INTERVAL_NS, :GOAL_US
+
+      def initialize(context)
+        @context = context
+      end
+
+      #: () -> Result
+      def call
+        @cases = @context.available(CASES)
+        series = PROGRAMS.product(INTERVALS_NS).to_h { |program, interval_ns| [[program, interval_ns], measure(program, interval_ns)] }
+        Result.new(tables: series.map { |key, rounds| table(*key, rounds) }, goals: PROGRAMS.map { |program| goal(program, series) },
+                   notes: @context.notes + ["pf2 offers no interval below 1 ms"],
+                   data: series.map { |(program, interval_ns), rounds| { program: program, interval_ns: interval_ns, rounds: rounds } })
+      end
+
+      private
+
+      def measure(program, interval_ns)
+        names = @cases.select { |name| Profilers.offers?(name, interval_ns) }
+        job = { measure: "interleaved", program: program, interval_ns: interval_ns, amount: amount(program), pairs: @context.quick? ? 1 : PAIRS }
+        Rounds.take(@context, names, @context.rounds(ROUNDS)) do |name|
+          @context.scratch(name) { |out| @context.child(profiler: name, out: (out if name.start_with?("pitwall")), **job) }
+        end
+      end
+
+      # The same for every case and round, fitted once to this machine.
+      def amount(program)
+        return 20 if @context.quick?
+
+        (@amounts ||= {})[program] ||= begin
+          trial = { "deep" => 100_000, "web_like" => 200 }.fetch(program)
+          run = @context.child(profiler: "none", measure: "interleaved", program: program, amount: trial, pairs: 2)
+          (trial * WORK_NS / (run[:off][:cpu_ns] / 2.0)).ceil
+        end
+      end
+
+      def table(program, interval_ns, rounds)
+        names = rounds.flat_map(&:keys).uniq.sort_by { |name| CASES.index(name) }
+        Table.new("#{program}, one sample every #{interval_ns / 1000} µs (#{rounds.size} rounds; 95% intervals)",
+                  ["case", "CPU ratio, whole process", "CPU ratio, program's thread", "ticks", "CPU µs a tick", "above the bare timer, µs"],
+                  names.map { |name| row(name, rounds) })
+      end
+
+      def row(name, rounds)
+        runs = rounds.filter_map { |round| round[name] }
+        [name, ratio(runs, :cpu_ns), ratio(runs, :thread_cpu_ns), ticks(runs),
+         show(estimate(runs.map { |run| cost(run) }), 1), name == "bare_timer" ? "–" : show(above_bare(name, rounds), 1)]
+      end
+
+      def ratio(runs, clock)
+        show(Statistics.estimate(runs.map { |run| Math.log(run[:on][clock].fdiv(run[:off][clock])) }).map { |log| Math.exp(log) }, 3)
+      end
+
+      def ticks(runs)
+        counts = runs.filter_map { |run| run[:ticks] }
+        counts.any? ? Statistics.median(counts).round : "–"
+      end
+
+      def above_bare(name, rounds)
+        estimate(rounds.map do |round|
+          run, bare = round.values_at(name, "bare_timer").map { |found| found && cost(found) }
+          run - bare if run && bare
+        end)
+      end
+
+      # By each profiler's own count of ticks: a slow one at 100 µs does not get all of them.
+      def cost(run) = ((run[:on][:cpu_ns] - run[:off][:cpu_ns]) / 1e3 / run[:ticks] if run[:ticks]&.positive?)
+      def estimate(values) = (Statistics.estimate(values.compact) if values.any?)
+
+      def show(estimate, digits)
+        return "–" unless estimate
+        return format("%.#{digits}f", estimate.point) unless estimate.high.finite?
+
+        format("%.#{digits}f (%.#{digits}f … %.#{digits}f)", estimate.point, estimate.low, estimate.high)
+      end
+
+      # Met or missed only where the whole interval says so.
+      def goal(program, series)
+        text = "a sample by signal costs at most #{GOAL_US} µs above the bare timer's tick (#{program})"
+        estimate = above_bare("pitwall_signal", series.fetch([program, COST_INTERVAL_NS]))
+        return Goal.not_measured(text) if estimate.nil? || @context.quick?
+
+        met = true if estimate.high <= GOAL_US
+        met = false if estimate.low > GOAL_US
+        Goal.new(text, "#{show(estimate, 1)} µs", met)
+      end
+    end
+  end
+end

@@ -1,0 +1,35 @@
+# frozen_string_literal: true
+
+require "fileutils"
+require "open3"
+require "rbconfig"
+
+module Benchmarks
+  # Compiles benchmarks/bare_timer for the running Ruby, once, below tmp/.
+  module BareTimerBuild
+    SOURCE = File.expand_path("../bare_timer", __dir__)
+    TARGET = File.expand_path("../../tmp/benchmarks/bare_timer-#{RUBY_VERSION}#{RbConfig::CONFIG["prefix"].tr("/", "-")}", __dir__)
+    LIBRARY = File.join(TARGET, "bare_timer.#{RbConfig::CONFIG["DLEXT"]}")
+
+    module_function
+
+    # Returns why it could not be built, or nil.
+    #: () -> String?
+    def failure
+      return @failure if defined?(@failure)
+
+      @failure = fresh? || build ? nil : "it does not compile: see tmp/benchmarks/#{File.basename(TARGET)}/build.log"
+    end
+
+    def fresh? = File.exist?(LIBRARY) && Dir[File.join(SOURCE, "*")].all? { |file| File.mtime(file) <= File.mtime(LIBRARY) }
+
+    def build
+      FileUtils.mkdir_p(TARGET)
+      steps = [[RbConfig.ruby, File.join(SOURCE, "extconf.rb")], ["make"]].map { |step| Open3.capture2e(*step, chdir: TARGET) }
+      File.write(File.join(TARGET, "build.log"), steps.map(&:first).join)
+      steps.last.last.success?
+    rescue Errno::ENOENT # no make
+      false
+    end
+  end
+end

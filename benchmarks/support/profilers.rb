@@ -1,0 +1,62 @@
+# frozen_string_literal: true
+
+require_relative "bare_timer_build"
+
+module Benchmarks
+  # The profilers that can stand in a table. Each has a file in profilers/ that starts and stops it in the measured process.
+  module Profilers
+    # name => [file and class in profilers/, options for it, the gem it needs]
+    CASES = {
+      "none" => ["none", {}, nil],
+      "bare_timer" => ["bare_timer", {}, nil],
+      "pitwall_signal" => ["pitwall", { mode: "signal" }, nil],
+      "pitwall_safepoint" => ["pitwall", { mode: "safepoint" }, nil],
+      "stackprof_wall" => ["stackprof", { mode: "wall" }, "stackprof"],
+      "stackprof_cpu" => ["stackprof", { mode: "cpu" }, "stackprof"],
+      "vernier" => ["vernier", {}, "vernier"],
+      "pf2_wall" => ["pf2", { mode: "wall" }, "pf2"],
+      "pf2_cpu" => ["pf2", { mode: "cpu" }, "pf2"]
+    }.freeze
+    # pf2 takes whole milliseconds.
+    LEAST_INTERVAL_NS = { "pf2_wall" => 1_000_000, "pf2_cpu" => 1_000_000 }.freeze
+    LIB = File.expand_path("../../lib", __dir__)
+    private_constant :LEAST_INTERVAL_NS, :LIB
+
+    module_function
+
+    def offers?(name, interval_ns) = interval_ns >= LEAST_INTERVAL_NS.fetch(name, 0)
+
+    # Why a profiler cannot run here, or nil.
+    #: (String, Peers) -> String?
+    def missing(name, peers)
+      file, _options, gem = CASES.fetch(name)
+      return peers.missing(gem) if gem
+      return BareTimerBuild.failure if file == "bare_timer"
+      return pitwall_missing if file == "pitwall"
+
+      nil
+    end
+
+    # A figure of an older build would be a figure of nothing.
+    def pitwall_missing
+      require_relative "../../script/checkout" # here, as the measured process has no use for it
+      "not built from these sources: run script/setup" unless Checkout.extension_current?
+    end
+
+    #: (String, Peers) -> Array[String]
+    def load_paths(name, peers)
+      file, _options, gem = CASES.fetch(name)
+      return peers.paths(gem) if gem
+
+      { "bare_timer" => [BareTimerBuild::TARGET], "pitwall" => [LIB] }.fetch(file, [])
+    end
+
+    # In the measured process: the profiler, loaded and not started.
+    #: (String, interval_ns: Integer, out: String?) -> untyped
+    def load(name, interval_ns:, out:)
+      file, options, = CASES.fetch(name)
+      require_relative "profilers/#{file}"
+      Profilers.const_get("#{file.split("_").map(&:capitalize).join}Case").new(interval_ns: interval_ns, out: out, **options)
+    end
+  end
+end

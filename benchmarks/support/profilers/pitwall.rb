@@ -1,0 +1,50 @@
+# frozen_string_literal: true
+
+require "pitwall"
+require_relative "none"
+require_relative "../method_totals"
+
+module Benchmarks
+  module Profilers
+    class PitwallCase < NoneCase
+      def initialize(mode:, **rest)
+        super(**rest)
+        @mode = mode
+        # What it loads at the first start belongs to no measurement of a start.
+        require "pitwall/collect/session"
+      end
+
+      def start = Pitwall.start(record: @out, interval_ns: @interval_ns, mode: @mode)
+      def stop = @counters = Pitwall.stop.counters
+      def ticks = @counters.fetch(:ticks)
+
+      def totals
+        stacks = rows
+        { "wall" => MethodTotals.of(stacks.map { |row| row.values_at(:labels, :wall) }),
+          "cpu" => MethodTotals.of(stacks.map { |row| row.values_at(:labels, :cpu) }) }
+      end
+
+      def thread_cpu_ns = rows.group_by { |row| row[:native_id] }.transform_values { |mine| mine.sum { |row| row[:cpu] } }
+
+      private
+
+      # Every stack of every thread with its weights in ns.
+      def rows
+        @rows ||= recording.segments.flat_map do |segment|
+          labels = Hash.new { |known, node| known[node] = node.zero? ? [] : known[segment.parents[node]] + [segment.frame(node).name] }
+          segment.tallies.flat_map do |tally|
+            native_id = segment.thread(tally.thread_id).native_id
+            tally.enum_for(:each).map do |node, wall, cpu, _captures|
+              { native_id: native_id, labels: labels[node], wall: wall * segment.unit_ns, cpu: cpu * segment.unit_ns }
+            end
+          end
+        end
+      end
+
+      def recording
+        require "pitwall/record"
+        Pitwall::Record.read(@out)
+      end
+    end
+  end
+end

@@ -1,0 +1,53 @@
+# frozen_string_literal: true
+
+module Benchmarks
+  # A table of figures: headings, rows of strings.
+  Table = Struct.new(:title, :headings, :rows) do
+    def to_text
+      widths = [headings, *rows].transpose.map { |column| column.map { |cell| cell.to_s.size }.max }
+      lines = [headings, *rows].map { |row| row.zip(widths).map { |cell, width| cell.to_s.ljust(width) }.join("  ").rstrip }
+      [title, *lines.map { |line| "  #{line}" }].join("\n")
+    end
+
+    def to_markdown
+      lines = [headings, headings.map { "---" }, *rows].map { |row| "| #{row.join(" | ")} |" }
+      ["#{title}:", "", *lines].join("\n")
+    end
+  end
+
+  # A figure that was promised. `met` is true, false, or nil where this run cannot tell.
+  Goal = Struct.new(:text, :figure, :met) do
+    NOT_MEASURED = "not measured"
+
+    #: (String) -> Goal
+    def self.not_measured(text) = new(text, NOT_MEASURED, nil)
+
+    def to_s
+      return "#{text}: #{figure}" if figure == NOT_MEASURED
+
+      "#{text}: #{figure}: #{{ true => "met", false => "NOT met", nil => "undecided (more rounds)" }.fetch(met)}"
+    end
+  end
+
+  # What one benchmark found: tables and goals for people, `data` for programs.
+  Result = Struct.new(:tables, :goals, :notes, :data, :name, :started_at, :seconds, :command, :machine, keyword_init: true) do
+    def with(**fields) = self.class.new(**to_h, **fields)
+
+    def to_text
+      [*tables.map(&:to_text), *goals.map { |goal| "goal: #{goal}" }, *notes.map { |note| "note: #{note}" }].join("\n")
+    end
+
+    def heading = "#{name} (Ruby #{RUBY_VERSION})"
+
+    def to_markdown
+      facts = "`#{command}` · #{started_at.strftime("%Y-%m-%d")} · #{machine[:ruby]} · #{machine[:cores]} cores, #{machine[:cpu]}, " \
+              "#{machine[:kernel]} · #{seconds} s"
+      ["## #{heading}", facts, *tables.map(&:to_markdown), *(list("Goals", goals) if goals.any?), *(list("Notes", notes) if notes.any?)]
+        .join("\n\n")
+    end
+
+    private
+
+    def list(title, items) = "#{title}:\n\n#{items.map { |item| "- #{item}" }.join("\n")}"
+  end
+end

@@ -1,0 +1,77 @@
+# frozen_string_literal: true
+
+require "pitwall/analyse/call_tree"
+require "pitwall/analyse/selection"
+
+module Pitwall
+  module Analyse
+    # Makes one CallTree of the segments of a recording. Methods are the same when name, path, first line and kind are.
+    class CallTreeBuilder
+      # Where a weight stands in a tally's cells.
+      CELLS = { wall: 0, cpu: 1, captures: 2 }.freeze
+      WEIGHTS = CELLS.keys.freeze
+      ROOT = MethodInfo.new("(root)", "", 0, 4).freeze
+      # Rows at node 0: a thread whose stack could not be read.
+      NO_STACK = MethodInfo.new("(no stack)", "", 0, 4).freeze
+
+      # @param weights [Array<Symbol>] :wall and :cpu in ns, :captures
+      #: (Array[Record::Segment], ?Selection, ?weights: Array[Symbol]) -> CallTree
+      def self.build(segments, selection = Selection.all, weights: WEIGHTS)
+        builder = new(weights)
+        segments.each { |segment| builder.add(segment, selection) if selection.segment?(segment) }
+        builder.tree
+      end
+
+      #: (Array[Symbol]) -> void
+      def initialize(weights)
+        @methods = [ROOT, NO_STACK]
+        @numbers = {}
+        @parents = [0, 0]
+        @node_methods = [0, 1]
+        @lines = [0, 0]
+        @selfs = weights.to_h { |weight| [weight, [0, 0]] }
+      end
+
+      # Node k of a segment becomes node k + shift; its root's own weight goes to NO_STACK.
+      #: (Record::Segment, Selection) -> void
+      def add(segment, selection)
+        shift = @parents.size - 1
+        numbers = Hash.new { |known, frame_id| known[frame_id] = number(segment, frame_id) }
+        @parents.concat(segment.parents.drop(1).map! { |parent| parent.zero? ? 0 : parent + shift })
+        @node_methods.concat(segment.node_frames.drop(1).map! { |frame_id| numbers[frame_id] })
+        @lines.concat(segment.lines.drop(1))
+        @selfs.each_value { |weights| weights.concat(Array.new(segment.parents.size - 1, 0)) }
+        segment.tallies.each { |tally| weigh(tally, segment.unit_ns, shift) if selection.tally?(segment, tally) }
+      end
+
+      #: () -> CallTree
+      def tree
+        CallTree.new(methods: @methods, parents: @parents, node_methods: @node_methods, lines: @lines, selfs: @selfs)
+      end
+
+      private
+
+      def number(segment, frame_id)
+        frame = segment.frames[frame_id] || Record::Frame.unresolved(frame_id)
+        method = MethodInfo.new(frame.name, frame.path, frame.first_line, frame.kind)
+        @numbers[method.to_a] ||= begin
+          @methods << method
+          @methods.size - 1
+        end
+      end
+
+      def weigh(tally, unit_ns, shift)
+        cells = tally.cells
+        @selfs.each do |weight, sums|
+          at = CELLS.fetch(weight)
+          unit = weight == :captures ? 1 : unit_ns
+          tally.node_ids.each do |node|
+            value = cells[at]
+            at += 3
+            sums[node == 0 ? 1 : node + shift] += value * unit unless value == 0
+          end
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,49 @@
+# frozen_string_literal: true
+
+require "pitwall/errors"
+
+module Pitwall
+  module Analyse
+    # Finds methods by what a person types.
+    module MethodMatch
+      # Numbers of the methods that NAME means, by the first of these that finds any: the whole name (`Shop::Cart#sum`);
+      # the end of one after a separator (`Cart#sum`, `#sum`, `sum`); a path (`gems/activerecord`, when it has a slash); a
+      # part of a name.
+      # @raise [UsageError] with the nearest names when nothing fits
+      #: (Array[MethodInfo], String) -> Array[Integer]
+      def self.find(methods, name)
+        raise UsageError, "an empty name fits no method" if name.empty?
+
+        tests = [
+          ->(method) { method.name == name },
+          ->(method) { ends_with?(method.name, name) },
+          ->(method) { name.include?("/") && method.path.include?(name) },
+          ->(method) { method.name.include?(name) }
+        ]
+        tests.each do |test|
+          found = (1...methods.size).select { |number| test.call(methods[number]) }
+          return found unless found.empty?
+        end
+        raise UsageError, "no method #{name.inspect} in the recording#{hint(methods, name)}"
+      end
+
+      SEPARATORS = ["#", ".", ":"].freeze
+      private_constant :SEPARATORS
+
+      def self.ends_with?(full, name)
+        full.end_with?(name) && (SEPARATORS.include?(full[-name.size - 1]) || SEPARATORS.include?(name[0]))
+      end
+      private_class_method :ends_with?
+
+      # did_you_mean compares every pair of letters: keep both sides short.
+      def self.hint(methods, name)
+        return "" unless defined?(DidYouMean::SpellChecker) && name.size <= 100
+
+        names = methods.map(&:name).select { |known| known.size <= 100 }.first(5000).uniq
+        near = DidYouMean::SpellChecker.new(dictionary: names).correct(name).first(2)
+        near.empty? ? "" : "; did you mean #{near.join(" or ")}?"
+      end
+      private_class_method :hint
+    end
+  end
+end

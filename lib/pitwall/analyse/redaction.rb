@@ -1,0 +1,62 @@
+# frozen_string_literal: true
+
+require "digest"
+
+module Pitwall
+  module Analyse
+    # Recordings for sharing: paths inside the working directory become relative, all others a hash that stays the same
+    # from recording to recording, so that they can still be told apart and compared.
+    class Redaction
+      # What stands before a hashed path.
+      OUTSIDE = "(outside)/"
+      # An absolute path of two or more parts, as it may also stand inside a name (`#<Class:/srv/app/a.rb:3>`).
+      PATH = %r{(?<![\w.])/(?:[^/\s:<>"']+/)+[^/\s:<>"']+}.freeze
+      private_constant :PATH
+
+      # @param base [String] the working directory
+      #: (base: String) -> void
+      def initialize(base:)
+        @base = "#{base.chomp("/")}/"
+        @paths = {}
+      end
+
+      #: (Array[Record::Segment]) -> Array[Record::Segment]
+      def call(segments) = segments.map { |segment| segment(segment) }
+
+      # "/srv/app/lib/a.rb" → "lib/a.rb"; "/home/ann/b.rb" → "(outside)/3f2a….rb"
+      #: (String) -> String
+      def path(path)
+        return path unless path.start_with?("/")
+
+        @paths[path] ||= path.start_with?(@base) ? path.delete_prefix(@base) : hashed(path)
+      end
+
+      # Paths within a text.
+      #: (String) -> String
+      def text(text) = text.include?("/") ? text.gsub(PATH) { |found| path(found) } : text
+
+      private
+
+      def segment(segment)
+        segment.with(
+          header: Record::Header.new(value(segment.header.fields)),
+          strings: [],
+          frames: segment.frames.transform_values { |frame| Record::Frame.new(frame.id, text(frame.name), path(frame.path), frame.first_line, frame.kind) },
+          threads: segment.threads.transform_values { |info| Record::ThreadInfo.new(info.id, info.native_id, info.start_ns, text(info.name)) },
+          stats: value(segment.stats), tail: segment.tail && value(segment.tail)
+        )
+      end
+
+      def value(value)
+        case value
+        when String then text(value)
+        when Array then value.map { |item| value(item) }
+        when Hash then value.transform_values { |item| value(item) }
+        else value
+        end
+      end
+
+      def hashed(path) = "#{OUTSIDE}#{Digest::SHA256.hexdigest(path)[0, 12]}#{File.extname(path)[/\A\.\w{1,4}\z/]}"
+    end
+  end
+end

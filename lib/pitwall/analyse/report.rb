@@ -1,0 +1,114 @@
+# frozen_string_literal: true
+
+require "pitwall/analyse"
+
+module Pitwall
+  module Analyse
+    # Everything that views of a recording show, worked out when it is first asked for.
+    class Report
+      # What is asked of a recording. weight: a Symbol; threshold: percent of the total below which trees end;
+      # gc: :happened, :apart or :caller; callers, callees: a method's name; blackbox: names; within: a method or file whose
+      # lines are wanted.
+      Query = Struct.new(:weight, :selection, :threshold, :gc, :blackbox, :callers, :callees, :within, keyword_init: true) do
+        def initialize(weight: :wall, selection: Selection.all, threshold: 1.0, gc: :happened, blackbox: [], callers: nil, callees: nil, within: nil)
+          super
+        end
+      end
+
+      # @return [Query]
+      attr_reader :query
+      # @return [Array<Record::Segment>] those of the processes asked for
+      attr_reader :segments
+
+      #: (Array[Record::Segment], ?Query) -> void
+      def initialize(segments, query = Query.new)
+        @all_segments = segments
+        @segments = segments.select { |segment| query.selection.segment?(segment) }
+        @query = query
+      end
+
+      #: () -> Symbol
+      def weight = @query.weight
+
+      # A second weight worth standing beside the first.
+      #: () -> Symbol?
+      def beside = { wall: :cpu, cpu: :wall }[weight]
+
+      #: () -> Summary
+      def summary = @summary ||= Summary.new(@segments)
+
+      # @raise [UsageError] when the selection or a --blackbox names what isn't there
+      #: () -> CallTree
+      def tree
+        @tree ||= begin
+          @query.selection.check(@all_segments)
+          fold(CallTreeBuilder.build(@segments, @query.selection, weights: [weight, beside].compact))
+        end
+      end
+
+      #: () -> Integer
+      def total = tree.total(weight)
+
+      #: () -> Array[Flat::Row]
+      def flat = @flat ||= Flat.rows(tree, weight, also: [beside].compact)
+
+      #: () -> Outline::Result
+      def top_down = @top_down ||= Outline.top_down(tree, weight, threshold: least)
+
+      #: () -> Outline::Result
+      def bottom_up = @bottom_up ||= Outline.bottom_up(tree, weight, threshold: least)
+
+      #: () -> Array[Threads::Row]
+      def threads = @threads ||= Threads.rows(@segments, @query.selection)
+
+      # Of the file or method asked for, in the order of the file; else the heaviest first.
+      #: () -> Array[Lines::Row]
+      def lines
+        @lines ||= begin
+          rows = Lines.rows(tree, weight)
+          @query.within ? within(rows) : rows
+        end
+      end
+
+      # @return [Array(Array<MethodInfo>, Neighbours::Result)] the methods the name stands for, and who calls them
+      #: () -> [Array[MethodInfo], Neighbours::Result]
+      def callers = neighbours(:callers, @query.callers)
+
+      #: () -> [Array[MethodInfo], Neighbours::Result]
+      def callees = neighbours(:callees, @query.callees)
+
+      # One report a process, for the same question.
+      #: () -> Array[Report]
+      def apart = @segments.group_by { |segment| segment.header.pid }.values.map { |segments| Report.new(segments, @query) }
+
+      private
+
+      def fold(tree)
+        tree = Folding.gc_to_caller(tree) if @query.gc == :caller
+        tree = Folding.gc_apart(tree) if @query.gc == :apart
+        return tree if @query.blackbox.empty?
+
+        Folding.blackbox(tree, @query.blackbox.flat_map { |name| MethodMatch.find(tree.methods, name) })
+      end
+
+      # At least 1, as what weighs nothing is not shown.
+      def least = [(total * @query.threshold / 100r).ceil, 1].max
+
+      def neighbours(kind, name)
+        numbers = MethodMatch.find(tree.methods, name)
+        [tree.methods.values_at(*numbers), Neighbours.public_send(kind, tree, weight, numbers)]
+      end
+
+      def within(rows)
+        name = @query.within
+        found = rows.select { |row| row.path == name || row.path.end_with?("/#{name}") }
+        if found.empty?
+          numbers = MethodMatch.find(tree.methods, name)
+          wanted = tree.methods.values_at(*numbers)
+          found = rows.select { |row| wanted.include?(row.method) }
+        end
+        found.sort_by { |row| [row.path, row.line] }
+      end
+    end
+  end
+end

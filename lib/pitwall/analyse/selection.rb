@@ -1,0 +1,54 @@
+# frozen_string_literal: true
+
+require "pitwall/analyse/states"
+require "pitwall/errors"
+
+module Pitwall
+  module Analyse
+    # Which part of a recording is looked at: a thread (by name or id), a process, a state; nil stands for all.
+    Selection = Struct.new(:thread, :process, :state, keyword_init: true) do
+      #: () -> Selection
+      def self.all = new
+
+      # Whether a segment has the process asked for.
+      #: (Record::Segment) -> bool
+      def segment?(segment) = process.nil? || segment.header.pid == process
+
+      #: (Record::Segment, Record::Tally) -> bool
+      def tally?(segment, tally)
+        (state.nil? || tally.state == state) && (thread.nil? || thread?(segment.thread(tally.thread_id)))
+      end
+
+      #: (Record::ThreadInfo) -> bool
+      def thread?(info) = info.name == thread || info.id.to_s == thread
+
+      # Raises where nothing can match, with what there is instead.
+      # @raise [UsageError]
+      #: (Array[Record::Segment]) -> void
+      def check(segments)
+        unless process.nil? || segments.any? { |segment| segment?(segment) }
+          pids = segments.map { |segment| segment.header.pid }.compact.uniq
+          raise UsageError, "no process #{process} in the recording; it has #{list(pids)}"
+        end
+        return if thread.nil?
+
+        threads = segments.select { |segment| segment?(segment) }.flat_map { |segment| known_threads(segment) }
+        return if threads.any? { |info| thread?(info) }
+
+        raise UsageError, "no thread #{thread.inspect} in the recording; it has #{list(threads.map { |info| info.name.empty? ? info.id : info.name }.uniq)}"
+      end
+
+      private
+
+      def known_threads(segment)
+        segment.tallies.map(&:thread_id).uniq.map { |id| segment.thread(id) }
+      end
+
+      def list(things)
+        return "none" if things.empty?
+
+        things.size > 8 ? "#{things.first(8).join(", ")} and #{things.size - 8} more" : things.join(", ")
+      end
+    end
+  end
+end

@@ -1,0 +1,75 @@
+# frozen_string_literal: true
+
+module Pitwall
+  module Analyse
+    # What a recording is of and how much of it to believe, over all its processes.
+    class Summary
+      # Counters of STAT that mean lost or delayed samples, with how a sentence names them.
+      LOSSES = %w[missed_ticks dropped refused_frames truncated timers_refused signal_lost write_error].freeze
+
+      # @return [Array<Record::Segment>]
+      attr_reader :segments
+
+      #: (Array[Record::Segment]) -> void
+      def initialize(segments)
+        @segments = segments
+      end
+
+      #: () -> Array[Record::Header]
+      def headers = @segments.map(&:header)
+
+      # @return [Array<String>] programs, each once
+      #: () -> Array[String]
+      def programs = headers.map(&:program).compact.uniq
+
+      # @return [Array<String>] "ruby 3.4.1 +PRISM …", each once
+      #: () -> Array[String]
+      def rubies = headers.map { |header| header.ruby["description"] || header.ruby["version"] }.grep(String).uniq
+
+      #: () -> Array[String]
+      def modes = headers.map(&:mode).compact.uniq
+
+      #: () -> Array[Integer]
+      def intervals_ns = headers.map(&:interval_ns).compact.uniq
+
+      # @return [Array<String>] what the recording Ruby or mode could not tell, each once
+      #: () -> Array[String]
+      def notes
+        notes = headers.flat_map(&:notes)
+        notes << "safepoint-biased: samples fall where Ruby checks for interrupts" if modes.include?("safepoint") && notes.none? { |note| note.include?("safepoint") }
+        unless headers.all?(&:thread_states?) || notes.any? { |note| note.match?(/gvl/i) }
+          notes << "this Ruby gives no thread events: waiting for the GVL can't be told from running or sleeping"
+        end
+        notes.uniq
+      end
+
+      # From the start of the first process to the end of the last, in ns; their sum where starts are unknown.
+      #: () -> Integer
+      def elapsed_ns
+        spans = @segments.map { |segment| [segment.header.started_at_ns, segment.stat("elapsed_ns")] }
+        return spans.sum(&:last) if spans.empty? || spans.any? { |start, _| start.nil? }
+
+        spans.map(&:sum).max - spans.map(&:first).min
+      end
+
+      # A counter of STAT over all processes.
+      #: (String) -> Integer
+      def stat(name) = @segments.sum { |segment| segment.stat(name) }
+
+      # Counters of losses and how many samples there were, e.g. {"captures" => 1990, "dropped" => 1, …}.
+      #: () -> Hash[String, Integer]
+      def losses = (%w[ticks captures] + LOSSES).to_h { |name| [name, stat(name)] }
+
+      # CPU time that measuring took: in the program's threads and in Pitwall's own.
+      #: () -> Integer
+      def own_ns = stat("handler_ns") + stat("own_cpu_ns")
+
+      # own_ns as a share of the process's CPU time, nil when that is unknown.
+      #: () -> Float?
+      def own_share
+        cpu = stat("process_cpu_ns")
+        own_ns.fdiv(cpu) if cpu.positive?
+      end
+    end
+  end
+end

@@ -1,0 +1,125 @@
+# frozen_string_literal: true
+
+require "pitwall/errors"
+require "pitwall/version"
+require "pitwall/cli/ending"
+
+module Pitwall
+  # The command `pitwall`: finds the verb's class, runs it, and turns whatever happens into one line and a status.
+  module CLI
+    # Verb → class below CLI, in the order of `--help`. A verb's file is loaded when the verb is used.
+    COMMANDS = {
+      "profile" => :Profile,
+      "report" => :Report,
+      "export" => :Export,
+      "doctor" => :Doctor
+    }.freeze
+
+    # What a status means, for `--help` and the manual.
+    STATUSES = {
+      Status::OK => "fine",
+      Status::WORSE => "slower, or a limit was exceeded",
+      Status::USAGE => "usage: an unknown option, a missing file",
+      Status::UNDECIDED => "undecided",
+      Status::CANNOT_MEASURE => "cannot measure here (pitwall doctor says why)",
+      Status::BAD_RECORDING => "bad or unreadable recording"
+    }.freeze
+
+    class << self
+      # Runs one command line. Never exits and writes to nothing but `out` and `err`.
+      # @return the exit status; 128 + N stands for "should die of signal N", see {ending}
+      #: (Array[String], ?out: IO, ?err: IO) -> Integer
+      def run(argv, out: $stdout, err: $stderr) = ending(argv, out: out, err: err).status
+
+      # Runs one command line and says how the process should end. A command killed by a signal must be seen as such
+      # by whoever started `pitwall`, so exe/pitwall dies of the same signal: {Ending#leave}.
+      #: (Array[String], ?out: IO, ?err: IO) -> Ending
+      def ending(argv, out: $stdout, err: $stderr)
+        ending = Ending.from(dispatch(argv, out, err))
+        out.flush
+        ending
+      rescue Pitwall::Error => error
+        complain(err, error.message, error)
+        Ending.new(error.status)
+      rescue Interrupt
+        Ending.killed_by("INT")
+      rescue SignalException => error
+        Ending.killed_by(error.signm)
+      rescue Errno::EPIPE
+        # The reader has seen enough (`pitwall report x.pit | head`).
+        Ending.new(ending ? ending.status : Status::OK)
+      rescue StandardError, ScriptError => error
+        report_bug(err, error)
+        Ending.new(Status::CANNOT_MEASURE)
+      end
+
+      # One line about an error nobody foresaw.
+      # @api private
+      #: (IO, Exception) -> void
+      def report_bug(err, error)
+        complain(err, "#{error.class}: #{first_line(error)}; this is a bug: please report it with what PITWALL_DEBUG=1 adds", error)
+      end
+
+      # The class of a verb.
+      # Raises UsageError when there is none.
+      #: (String) -> singleton(Command)
+      def command(verb)
+        name = COMMANDS[verb] or raise UsageError, unknown_verb(verb)
+        require "pitwall/cli/#{verb}"
+        const_get(name)
+      end
+
+      private
+
+      def dispatch(argv, out, err)
+        verb, *arguments = argv
+        verb, arguments = arguments.first, ["--help"] if verb == "help"
+        case verb
+        when nil, "-h", "--help"
+          (argv.empty? ? err : out).puts(help)
+          argv.empty? ? Status::USAGE : Status::OK
+        when "-v", "--version"
+          out.puts("pitwall #{VERSION}")
+          Status::OK
+        else
+          command(verb).new(out: out, err: err).call(arguments)
+        end
+      end
+
+      def help
+        verbs = COMMANDS.keys.to_h { |verb| [verb, command(verb).summary] }
+        widest = verbs.keys.map(&:size).max
+        lines = ["pitwall #{VERSION}: a performance lab for Ruby", "", "usage: pitwall VERB [options]", ""]
+        lines.concat(verbs.map { |verb, summary| "  #{verb.ljust(widest)}  #{summary}" })
+        lines.push("", "`pitwall VERB --help` explains a verb; `pitwall --version` names this one.", "", "Exit status")
+        lines.push("  With `-- CMD` the command's own always wins: 127 not found, 126 not executable; killed by a signal,",
+                   "  pitwall dies of the same. Otherwise:")
+        lines.concat(STATUSES.map { |status, meaning| "  #{status}  #{meaning}" })
+        lines
+      end
+
+      def unknown_verb(verb)
+        return "unknown option #{verb}; `pitwall --help` lists the verbs" if verb.start_with?("-")
+
+        guess = closest(verb, COMMANDS.keys)
+        "unknown verb #{verb}#{" (did you mean #{guess}?)" if guess}; `pitwall --help` lists them"
+      end
+
+      # did_you_mean can be switched off (--disable-did_you_mean), and then nothing is guessed.
+      def closest(word, words)
+        DidYouMean::SpellChecker.new(dictionary: words).correct(word).first if defined?(DidYouMean::SpellChecker)
+      end
+
+      def complain(err, message, error)
+        err.puts("pitwall: #{message}")
+        err.puts(error.full_message(highlight: false)) unless ENV["PITWALL_DEBUG"].to_s.empty?
+      rescue Errno::EPIPE
+        # Nobody listens on standard error either; the status still tells.
+      end
+
+      def first_line(error) = error.message.to_s.lines.first.to_s.chomp
+    end
+
+    public_class_method :closest
+  end
+end

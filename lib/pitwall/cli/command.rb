@@ -1,0 +1,128 @@
+# frozen_string_literal: true
+
+require "optparse"
+require "pastel"
+
+module Pitwall
+  module CLI
+    # What every verb has in common: options, help, the two streams, the terminal.
+    #
+    # A verb says what it is with {verb}, {summary} and {usage}, declares its options in {#define_options} (they
+    # end up in `@options`), and does its work in {#run}.
+    class Command
+      PIPE_WIDTH = 100 # columns where the output is not a terminal: fits mails and pull requests
+      TERMINAL_WIDTH = 80 # columns of a terminal that doesn't tell
+
+      class << self
+        # What stands after `pitwall`.
+        #: () -> String
+        def verb = name.split("::").last.downcase
+
+        # One line for `pitwall --help`.
+        #: () -> String
+        def summary = raise(NotImplementedError, "#{self}.summary")
+
+        # What stands after the verb: `[options] FILE`.
+        #: () -> String
+        def usage = "[options]"
+
+        # Whether the verb's arguments are a command with options of its own (`-- CMD`), which are not the verb's.
+        #: () -> bool
+        def runs_command? = false
+      end
+
+      #: (out: IO, err: IO) -> void
+      def initialize(out:, err:)
+        @out = out
+        @err = err
+        @options = {}
+      end
+
+      # Parses the arguments and runs the verb.
+      # Raises UsageError for options it doesn't know and values out of range.
+      #: (Array[String]) -> (Integer | Ending)
+      def call(argv)
+        args = parse(argv)
+        return help if @options.delete(:help)
+
+        run(args)
+      end
+
+      # Declares the verb's options.
+      #: (OptionParser) -> void
+      def define_options(parser); end
+
+      # Does the verb's work.
+      #: (Array[String]) -> (Integer | Ending)
+      def run(args) = raise(NotImplementedError, "#{self.class}#run")
+
+      private
+
+      def parse(argv)
+        # Parsed up to `--` only: with require_exact, the OptionParser of Ruby 3.1 fails at it.
+        cut = argv.index("--") || argv.size
+        options, rest = argv[0...cut], argv[cut..]
+        return parser.permute(options) + rest.drop(1) unless self.class.runs_command?
+
+        # Without `--` the first word is the command's, and all after it.
+        command = parser.order(options)
+        command.empty? ? rest.drop(1) : command + rest
+      rescue OptionParser::ParseError => error
+        raise UsageError, describe(error)
+      end
+
+      def parser
+        @parser ||= OptionParser.new(nil, 26) do |parser|
+          parser.banner = "usage: pitwall #{self.class.verb} #{self.class.usage}"
+          parser.separator("")
+          parser.separator(self.class.summary)
+          parser.separator("")
+          parser.require_exact = true # an abbreviation would stop working with the next option that begins so
+          define_options(parser)
+          parser.on("-h", "--help", "this text") { @options[:help] = true }
+        end
+      end
+
+      def help
+        @out.puts(parser.help)
+        Status::OK
+      end
+
+      # OptionParser's own messages take several lines and guess among its internal options as well.
+      def describe(error)
+        option = error.args.first.to_s
+        more = "`pitwall #{self.class.verb} --help` lists the options"
+        case error
+        when OptionParser::InvalidOption
+          name = option[/\A--?[^=]*/]
+          guess = CLI.closest(name, long_options)
+          "unknown option #{name}#{" (did you mean #{guess}?)" if guess}; #{more}"
+        when OptionParser::InvalidArgument then "#{error.args.join(" ")}: not a value it takes; #{more}"
+        when OptionParser::MissingArgument then "#{option} needs a value; #{more}"
+        else "#{error.reason}: #{error.args.join(" ")}; #{more}"
+        end
+      end
+
+      # `--[no-]x` is declared as one and typed as either.
+      def long_options = parser.summarize.join.scan(/(?<![\w-])--(?:\[no-\])?([a-z][\w-]*)/).flatten.map { |name| "--#{name}" }.uniq
+
+      # Columns the stream has room for.
+      #: (?IO) -> Integer
+      def width(io = @out)
+        return PIPE_WIDTH unless terminal?(io)
+
+        require "io/console"
+        columns = io.winsize[1]
+        columns.positive? ? columns : TERMINAL_WIDTH
+      rescue SystemCallError, NoMethodError
+        TERMINAL_WIDTH
+      end
+
+      # Colours for the stream; plain text where it is no terminal, or the user wants none (https://no-color.org).
+      #: (?IO) -> Pastel
+      def palette(io = @out) = Pastel.new(enabled: terminal?(io) && ENV["NO_COLOR"].to_s.empty? && ENV["TERM"] != "dumb")
+
+      def terminal?(io) = io.respond_to?(:tty?) && io.tty?
+    end
+  end
+end

@@ -1,0 +1,67 @@
+# frozen_string_literal: true
+
+require "pitwall/cli/command"
+require "pitwall/doctor"
+
+module Pitwall
+  module CLI
+    # `pitwall doctor`: what can be measured here.
+    class Doctor < Command
+      FORMATS = %w[text json].freeze
+      COLOURS = { ok: :green, note: :cyan, limited: :yellow, no: :red }.freeze
+      INDENT = 28 # where the findings stand
+      private_constant :FORMATS, :COLOURS, :INDENT
+
+      class << self
+        #: () -> String
+        def summary = "what this machine, Ruby and container can and cannot measure, and the mend"
+      end
+
+      #: (OptionParser) -> void
+      def define_options(parser)
+        parser.on("--format FORMAT", FORMATS, "#{FORMATS.join(", ")} (text)") { |format| @options[:format] = format }
+      end
+
+      #: (Array[String]) -> Integer
+      def run(args)
+        raise UsageError, "doctor takes no #{args.first}" unless args.empty?
+
+        doctor = Pitwall::Doctor.new(streams: { "standard output" => @out, "standard error" => @err })
+        @options[:format] == "json" ? print_json(doctor) : print_text(doctor)
+        doctor.verdict("profile") == "no" ? Status::CANNOT_MEASURE : Status::OK
+      end
+
+      private
+
+      def print_json(doctor)
+        require "json"
+        @out.puts(JSON.pretty_generate(doctor.to_h))
+      end
+
+      def print_text(doctor)
+        doctor.commands.each do |command|
+          verdict = doctor.verdict(command)
+          colour = { "works" => :green, "limited" => :yellow, "no" => :red }.fetch(verdict)
+          @out.puts("pitwall #{command}: #{palette.decorate(VERDICTS.fetch(verdict), colour)}")
+        end
+        @out.puts
+        doctor.checks.each { |check| print_check(check) }
+      end
+
+      VERDICTS = { "works" => "works here", "limited" => "works here, with the limits below", "no" => "does not work here" }.freeze
+      private_constant :VERDICTS
+
+      def print_check(check)
+        state = palette.decorate(check.state.to_s.ljust(8), COLOURS.fetch(check.state))
+        @out.puts("#{state}#{check.name.ljust(INDENT - 8)}#{check.value}")
+        more = [check.meaning, check.mend && "→ #{check.mend}"].compact
+        more.flat_map { |text| wrap(text) }.each { |line| @out.puts((" " * INDENT) + line) }
+      end
+
+      def wrap(text)
+        room = [width - INDENT, 30].max
+        text.scan(/\S.{0,#{room - 1}}(?=\s|\z)|\S+/)
+      end
+    end
+  end
+end

@@ -1,0 +1,35 @@
+# frozen_string_literal: true
+
+require "pitwall/errors"
+
+module Pitwall
+  module CLI
+    # Times as people type them: `100us`, `1.5ms`, `10 s`.
+    module Duration
+      UNITS = { "ns" => 1, "us" => 1_000, "µs" => 1_000, "ms" => 1_000_000, "s" => 1_000_000_000 }.freeze
+      private_constant :UNITS
+
+      module_function
+
+      # Reads a time in nanoseconds.
+      # Raises UsageError when it has no unit or lies outside the range; `name` is the option's.
+      #: (String, name: String, range: Range[Integer]) -> Integer
+      def parse(text, name:, range:)
+        _, number, unit = *text.match(/\A(\d+(?:\.\d+)?)\s*(ns|us|µs|ms|s)\z/)
+        raise UsageError, "#{name} #{text}: not a time; write a number and a unit: 100us, 1ms, 0.5s" unless unit
+
+        ns = (Rational(number) * UNITS.fetch(unit)).round
+        return ns if range.cover?(ns)
+
+        raise UsageError, "#{name} #{text}: out of range; it takes #{format(range.begin)} to #{format(range.end)}"
+      end
+
+      # `1500000` → "1.5ms"
+      #: (Integer) -> String
+      def format(ns)
+        unit, size = UNITS.select { |name, length| name != "µs" && length <= [ns, 1].max }.max_by(&:last)
+        "#{(ns % size).zero? ? ns / size : ns.fdiv(size).round(3)}#{unit}"
+      end
+    end
+  end
+end

@@ -1,0 +1,68 @@
+# frozen_string_literal: true
+
+require "pitwall/cli/command"
+require "pitwall/cli/recording_options"
+require "pitwall/show"
+
+module Pitwall
+  module CLI
+    # `pitwall export FILE --to FORMAT`: recordings in the field's formats.
+    class Export < Command
+      include RecordingOptions
+
+      FORMATS = %w[collapsed speedscope].freeze
+      private_constant :FORMATS
+
+      class << self
+        #: () -> String
+        def summary = "writes a recording in another program's format: #{FORMATS.join(", ")}"
+
+        #: () -> String
+        def usage = "FILE.pit… --to FORMAT --out OUT [options]"
+      end
+
+      #: (OptionParser) -> void
+      def define_options(parser)
+        parser.on("--to FORMAT", FORMATS, FORMATS.join(", ")) { |format| @options[:to] = format }
+        parser.on("--out OUT", "the file to write; - is standard output") { |file| @options[:out] = file }
+        parser.separator("")
+        define_recording_options(parser)
+      end
+
+      #: (Array[String]) -> Integer
+      def run(files)
+        raise UsageError, "no recording: pitwall export FILE.pit --to #{FORMATS.join("|")} --out OUT" if files.empty?
+        raise UsageError, "no format: add --to #{FORMATS.join(" or --to ")}" unless @options[:to]
+        raise UsageError, "nowhere to write: add --out FILE (- is standard output)" unless @options[:out]
+
+        check
+        segments, warnings = read(files)
+        selection.check(segments)
+        @options[:out] == "-" ? write(segments, @out) : write_out(@options[:out]) { |out| write(segments, out) }
+        warnings.each { |warning| @err.puts("pitwall: #{warning}") }
+        Status::OK
+      end
+
+      private
+
+      # A time line shows what ran when; folding is for sums.
+      def check
+        return unless @options[:to] == "speedscope" && (@options[:blackbox] || @options[:gc])
+
+        raise UsageError, "--blackbox and --gc don't go with --to speedscope: use --to collapsed, which speedscope opens as well"
+      end
+
+      def write(segments, out)
+        weight = @options.fetch(:weight, "wall").to_sym
+        case @options[:to]
+        when "collapsed"
+          query = Analyse::Report::Query.new(weight: weight, selection: selection, gc: @options.fetch(:gc, :happened), blackbox: @options.fetch(:blackbox, []))
+          Show::Export::Collapsed.write(Analyse::Report.new(segments, query).tree, weight, out)
+        when "speedscope"
+          name = segments.map { |segment| segment.header.program }.compact.uniq.join(", ")
+          Show::Export::Speedscope.new(segments, weight, selection: selection, name: name).write(out)
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,62 @@
+# frozen_string_literal: true
+
+require "shellwords"
+
+module Pitwall
+  module CLI
+    # What `pitwall profile` says around its report: what went wrong, where the recording is, what to try next.
+    class ProfileSummary
+      #: (destination: Destination, finished: Finished, merged: Merged, messages: Array[String]) -> void
+      def initialize(destination:, finished:, merged:, messages:)
+        @destination = destination
+        @finished = finished
+        @merged = merged
+        @messages = messages
+      end
+
+      # Lines for before the report, empty when all went well.
+      #: () -> Array[String]
+      def problems
+        lines = @destination.notes + @messages
+        lines += @merged.living.map { |pid| "process #{pid} still records to #{parts}/; when it has ended: pitwall report #{shell(parts)}/*.pit" }
+        lines << missing if @merged.problem
+        lines << nothing_recorded if !@merged.any? && @merged.living.empty? && !@merged.problem
+        lines.map { |line| "pitwall: #{line}" }
+      end
+
+      # Lines for after the report, which itself says what to look at next.
+      # @param difference [Control::Difference, nil] what the control run gave
+      #: (Difference?) -> Array[String]
+      def closing(difference)
+        lines = [""]
+        lines << "With and without Pitwall: one run each is an indication, not a measurement." if difference
+        lines << "Recorded in #{near(@destination.recording)}#{" (#{@merged.count} parts)" if @merged.count > 1}; " \
+                 "to look at it elsewhere: pitwall export #{shell(near(@destination.recording))} --to speedscope --out profile.json"
+      end
+
+      private
+
+      def missing
+        "#{@merged.missing_bytes} bytes are missing from #{near(@destination.recording)} (#{@merged.problem}): " \
+          "they are in #{parts}/, make room and join them with cat"
+      end
+
+      # It can't be seen from outside which of these it was.
+      def nothing_recorded
+        return "nothing was recorded" if @messages.any?
+
+        return "nothing was recorded: the command was killed (SIG#{Signal.signame(@finished.status.termsig)}) before Ruby had started, or is no Ruby program" if @finished.status.signaled?
+
+        "nothing was recorded: no Ruby that Pitwall can enter was started (not a Ruby program, or one started by sudo, " \
+          "env -i or with --disable=rubyopt, or it ended while starting)"
+      end
+
+      def parts = near(@destination.parts)
+
+      def shell(path) = Shellwords.escape(path)
+
+      # Relative where it lies below the working directory.
+      def near(path) = path.delete_prefix("#{Dir.pwd}/")
+    end
+  end
+end

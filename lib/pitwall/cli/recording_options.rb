@@ -1,0 +1,49 @@
+# frozen_string_literal: true
+
+require "pitwall/errors"
+require "pitwall/record"
+require "pitwall/analyse"
+
+module Pitwall
+  module CLI
+    # What `report` and `export` share: which part of a recording is meant, and how it is read.
+    module RecordingOptions
+      WEIGHTS = %w[wall cpu captures].freeze
+      STATES = %w[running gvl blocked unknown off-cpu].freeze
+      GC = { "happened" => :happened, "apart" => :apart, "caller" => :caller }.freeze
+
+      private
+
+      def define_recording_options(parser)
+        parser.separator("Which part of the recording")
+        parser.on("--weight WEIGHT", WEIGHTS, "#{WEIGHTS.join(", ")} (wall)") { |weight| @options[:weight] = weight }
+        parser.on("--thread NAME", "one thread, by name or id") { |thread| @options[:thread] = thread }
+        parser.on("--process PID", Integer, "one process") { |pid| @options[:process] = pid }
+        parser.on("--state STATE", STATES, "time spent #{STATES.join(", ")}") { |state| @options[:state] = state }
+        parser.on("--blackbox NAME", "fold everything below a method (or a path, if it has a slash) into it; repeatable") { |name| (@options[:blackbox] ||= []) << name }
+        parser.on("--gc HOW", GC, "garbage collection as it happened (default), apart, or charged to the caller: #{GC.keys.join(", ")}") { |how| @options[:gc] = how }
+        parser.on("--salvage", "read what is left of a damaged recording") { @options[:salvage] = true }
+        parser.on("--redact", "hash the paths outside the working directory, make those inside relative") { @options[:redact] = true }
+      end
+
+      def selection
+        state = @options[:state] && Analyse::States.number(@options[:state])
+        Analyse::Selection.new(thread: @options[:thread], process: @options[:process], state: state)
+      end
+
+      # @return [Array(Array<Record::Segment>, Array<Record::Warning>)] of all files together
+      def read(paths)
+        recordings = paths.map { |path| Record.read(path, salvage: @options.fetch(:salvage, false)) }
+        segments = recordings.flat_map(&:segments)
+        segments = Analyse::Redaction.new(base: Dir.pwd).call(segments) if @options[:redact]
+        [segments, recordings.flat_map(&:warnings)]
+      end
+
+      def write_out(file)
+        File.open(file, "w:UTF-8") { |out| yield out }
+      rescue SystemCallError => error
+        raise UsageError, "cannot write --out #{file}: #{error.message[/\A[^@]*/].strip}"
+      end
+    end
+  end
+end

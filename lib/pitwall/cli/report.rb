@@ -1,0 +1,132 @@
+# frozen_string_literal: true
+
+require "pitwall/cli/command"
+require "pitwall/cli/recording_options"
+require "pitwall/cli/source_lines"
+require "pitwall/show"
+
+module Pitwall
+  module CLI
+    # `pitwall report FILE…`: any view of any recording.
+    class Report < Command
+      include RecordingOptions
+
+      VIEWS = %w[flat tree bottom-up lines threads].freeze
+      FORMATS = %w[text json markdown].freeze
+      private_constant :VIEWS, :FORMATS
+
+      class << self
+        #: () -> String
+        def summary = "shows a recording: methods, call tree, callers, lines, threads"
+
+        #: () -> String
+        def usage = "[options] FILE.pit…"
+
+        # The report as a string, for other verbs.
+        # @param difference [Object, nil] what a run without Pitwall gave
+        # @raise [BadRecording]
+        #: (String, ?format: String, ?weight: String, ?limit: Integer?, ?apart: bool, ?difference: untyped, ?width: Integer, ?palette: untyped) -> String
+        def render(path, format: "text", weight: "wall", limit: nil, apart: false, difference: nil, width: PIPE_WIDTH, palette: Show::Plain)
+          options = { format: format, weight: weight, limit: limit, apart: apart, difference: difference }.compact
+          new(out: nil, err: nil).send(:render, [path], options, width, palette)
+        end
+      end
+
+      #: (OptionParser) -> void
+      def define_options(parser)
+        define_recording_options(parser)
+        parser.separator("")
+        parser.separator("What to show")
+        parser.on("--view VIEW", VIEWS, "#{VIEWS.join(", ")} (flat)") { |view| view(view.tr("-", "_").to_sym) }
+        parser.on("--tree", "the call tree from the root down") { view(:tree) }
+        parser.on("--bottom-up", "methods by self weight, each with its callers") { view(:bottom_up) }
+        parser.on("--callers NAME", "who calls a method, recursion counted once") { |name| view(:callers, callers: name) }
+        parser.on("--callees NAME", "what a method calls, recursion counted once") { |name| view(:callees, callees: name) }
+        parser.on("--lines NAME", "lines of a file or a method, with their source") { |name| view(:lines, within: name) }
+        parser.on("--threshold PCT", Float, "leave out of trees what is below so many percent (1)") { |percent| @options[:threshold] = percent }
+        parser.on("--limit N", Integer, "rows in a table") { |limit| @options[:limit] = limit }
+        parser.on("--apart", "each process by itself, instead of all added up") { @options[:apart] = true }
+        parser.on("--audit", "list every class of string the recording holds") { @options[:audit] = true }
+        parser.separator("")
+        parser.separator("Where to")
+        parser.on("--format FORMAT", FORMATS, "#{FORMATS.join(", ")} (text)") { |format| @options[:format] = format }
+        parser.on("--out FILE", "instead of standard output") { |file| @options[:out] = file }
+      end
+
+      #: (Array[String]) -> Integer
+      def run(files)
+        raise UsageError, "no recording: pitwall report FILE.pit" if files.empty?
+
+        check
+        to_file = @options[:out] && @options[:out] != "-"
+        text = render(files, @options, to_file ? PIPE_WIDTH : width, to_file ? Show::Plain : palette)
+        to_file ? write_out(@options[:out]) { |out| out.puts(text) } : @out.puts(text)
+        Status::OK
+      end
+
+      private
+
+      def check
+        limit = @options[:limit]
+        raise UsageError, "--limit #{limit}: must be 1 or more" if limit&.<(1)
+
+        threshold = @options[:threshold]
+        raise UsageError, "--threshold #{threshold}: must be from 0 to 100 percent" unless threshold.nil? || threshold.between?(0, 100)
+      end
+
+      def render(files, options, width, palette)
+        @options = options
+        segments, warnings = read(files)
+        return audit(segments, width, palette) if options[:audit]
+
+        report = Analyse::Report.new(segments, query)
+        report.tree
+        case options[:format]
+        when "json" then json(report, warnings)
+        when "markdown" then Show::MarkdownReport.new(report, warnings: warnings.map(&:message), limit: options[:limit] || 20, base: Dir.pwd).to_s
+        else text(report, files, warnings, width, palette)
+        end
+      end
+
+      def audit(segments, width, palette)
+        audit = Show::Audit.new(Analyse::Strings.kinds(segments, base: Dir.pwd))
+        @options[:format] == "json" ? audit.json : audit.text(width: width, palette: palette)
+      end
+
+      def query
+        given = @options.slice(:threshold, :gc, :blackbox, :callers, :callees, :within)
+        given[:threshold] ||= 0.0 if @options[:format] == "json"
+        Analyse::Report::Query.new(weight: @options.fetch(:weight, "wall").to_sym, selection: selection, **given)
+      end
+
+      # JSON holds every view that was asked for, text the last.
+      def view(name, **options)
+        (@options[:views] ||= []) << name
+        @options.update(options)
+      end
+
+      def last_view = @options.fetch(:views, [:flat]).last
+
+      def json(report, warnings)
+        parts = @options.fetch(:views, [])
+        Show::JsonReport.new(report, warnings: warnings.map(&:to_h), parts: parts, limit: @options[:limit], difference: @options[:difference])
+                        .to_s(apart: @options.fetch(:apart, false))
+      end
+
+      def text(report, files, warnings, width, palette)
+        source = SourceLines.new(report.summary.headers.map(&:started_at_ns).compact.min) if last_view == :lines
+        shared = { width: width, palette: palette, base: Dir.pwd, source: source, limit: @options[:limit] }
+        whole = Show::TextReport.new(report, file: file_name(files), warnings: warnings.map(&:message), difference: @options[:difference], **shared)
+        return whole.to_s(last_view) unless @options[:apart]
+
+        report.apart.map { |part| Show::TextReport.new(part, file: file_name(files), **shared).to_s(last_view) }.join("\n\n")
+      end
+
+      # As one would type it again.
+      def file_name(files)
+        require "shellwords"
+        files.map { |file| Shellwords.escape(file.delete_prefix("#{Dir.pwd}/")) }.join(" ")
+      end
+    end
+  end
+end

@@ -1,0 +1,80 @@
+# frozen_string_literal: true
+
+module Pitwall
+  module Collect
+    class Launch
+      # Passes on the signals this process gets while a command runs, so that whoever stops, reloads or interrupts
+      # `pitwall` does so to the command, and Pitwall lives to report.
+      #
+      # The keys of a terminal (Ctrl-C, Ctrl-\, Ctrl-Z) signal the whole foreground process group: there the command
+      # has the signal already, and must not get it twice.
+      # @api private
+      class Relay
+        KEYS = %w[INT QUIT TSTP].freeze
+        PASSED = (KEYS + %w[TERM HUP USR1 USR2 CONT]).freeze
+        GET_FOREGROUND_GROUP = RUBY_PLATFORM.include?("darwin") ? 0x40047477 : 0x540F # TIOCGPGRP
+        private_constant :KEYS, :PASSED, :GET_FOREGROUND_GROUP
+
+        # Relays signals while the block runs.
+        #: [T] () { (Relay) -> T } -> T
+        def self.during
+          relay = new
+          relay.install
+          yield relay
+        ensure
+          relay.restore
+        end
+
+        def initialize
+          @pid = nil
+          @early = []
+          @previous = {}
+        end
+
+        # Sets whom to signal, nil for nobody, and hands over what came before the command had started.
+        #: (Integer?) -> Integer?
+        def to(pid)
+          @pid = pid
+          pass_on(@early.shift) while pid && !@early.empty?
+          pid
+        end
+
+        def install
+          PASSED.each do |name|
+            @previous[name] = trap(name) { receive(name) }
+            # Ignored from outside (nohup): stays so, for the command inherits it.
+            trap(name, "IGNORE") if %w[IGNORE SIG_IGN].include?(@previous[name])
+          end
+        end
+
+        def restore
+          @previous.each { |name, handler| trap(name, handler || "SYSTEM_DEFAULT") }
+        end
+
+        private
+
+        def receive(name)
+          pass_on(name) unless KEYS.include?(name) && foreground?
+          Process.kill("STOP", Process.pid) if name == "TSTP"
+        end
+
+        def pass_on(name)
+          @pid ? Process.kill(name, @pid) : @early << name
+        rescue Errno::ESRCH, Errno::EPERM
+          nil # it has just ended, or became another user's (sudo): nothing to pass on to
+        end
+
+        # Whether a key press on the terminal reaches this process group.
+        def foreground?
+          File.open("/dev/tty", File::RDWR | File::NOCTTY) do |terminal|
+            group = [0].pack("i")
+            terminal.ioctl(GET_FOREGROUND_GROUP, group)
+            group.unpack1("i") == Process.getpgrp
+          end
+        rescue SystemCallError
+          false
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,141 @@
+# frozen_string_literal: true
+
+require "etc"
+require "pitwall/doctor/check"
+require "pitwall/doctor/proc_file"
+
+module Pitwall
+  class Doctor
+    # The kernel and what it, or the container, allows.
+    # @api private
+    module Host
+      SIGNALS_WANTED = 1024 # one a thread; a program with more threads than that is another talk
+      PROCESS_VM_READV = { "x86_64" => 310, "aarch64" => 270 }.freeze
+      private_constant :SIGNALS_WANTED, :PROCESS_VM_READV
+
+      module_function
+
+      #: () -> Array[Check]
+      def checks = [system, cores, quota, signal, pending_signals, seccomp, own_memory, ptrace, perf_events].compact
+
+      def system
+        name = Etc.uname
+        value = "#{name[:sysname]} #{name[:release]} #{name[:machine]}#{" in a container" if container?}"
+        return Check.of("system", :ok, value) if name[:sysname] == "Linux"
+
+        Check.of("system", :limited, value, affects: ["profile"],
+                 meaning: "Pitwall is built and tested on Linux: elsewhere CPU time of other threads and system settings can't be read",
+                 mend: "profile in a Linux container")
+      end
+
+      def container?
+        File.exist?("/.dockerenv") || File.exist?("/run/.containerenv") ||
+          ProcFile.read("/proc/1/cgroup").to_s.match?(/docker|kubepods|containerd|lxc/)
+      end
+
+      def cores
+        cores = Etc.nprocessors # those this process may use
+        return Check.of("cores", :ok, cores) if cores > 1
+
+        Check.of("cores", :limited, "1", affects: ["profile"], meaning: "Pitwall's own threads take their time from the program's core",
+                                         mend: "give the process two cores (taskset, docker --cpuset-cpus)")
+      end
+
+      # A share below the cores stops the whole process for the rest of each period.
+      def quota
+        share = quota_v2 || quota_v1 or return
+        state = share < 1.5 ? :limited : :note
+        Check.of("CPU quota", state, "#{share.round(2)} cores", affects: state == :limited ? ["profile"] : [],
+                 meaning: "when it is used up the whole process stands still, which shows as wall time without CPU time in whatever ran",
+                 mend: "raise it while measuring (docker --cpus, resources.limits.cpu)")
+      end
+
+      def quota_v2
+        group = ProcFile.read("/proc/self/cgroup").to_s[/^0::(.*)$/, 1] or return
+        until group.empty?
+          max, period = ProcFile.read(File.join("/sys/fs/cgroup", group, "cpu.max")).to_s.split
+          return max.to_f / period.to_i if max && max != "max"
+          break if group == "/"
+
+          group = File.dirname(group)
+        end
+      end
+
+      def quota_v1
+        quota = ProcFile.read("/sys/fs/cgroup/cpu/cpu.cfs_quota_us").to_i
+        period = ProcFile.read("/sys/fs/cgroup/cpu/cpu.cfs_period_us").to_i
+        quota.fdiv(period) if quota.positive? && period.positive?
+      end
+
+      # What is blocked or ignored here is so in every program started from here.
+      def signal
+        number = Signal.list.fetch("URG")
+        mask = %w[SigBlk SigIgn].find { |name| ProcFile.signal?(name, number) }
+        return Check.of("signal URG", :ok, "free here", meaning: "each program is asked again when it starts; Pitwall never takes a handler away") unless mask
+
+        Check.of("signal URG", :limited, mask == "SigBlk" ? "blocked by whoever started this" : "ignored by whoever started this", affects: ["profile"],
+                 meaning: "programs started from here begin so", mend: "take another: --signal WINCH, or --mode safepoint")
+      end
+
+      def pending_signals
+        return unless defined?(Process::RLIMIT_SIGPENDING)
+
+        used, limit = ProcFile.status("SigQ").to_s.split("/").map(&:to_i)
+        return unless limit
+
+        free = limit - used
+        return Check.of("queued signals", :ok, "#{free} free") if free >= SIGNALS_WANTED
+
+        Check.of("queued signals", :limited, "#{free} of #{limit} free", affects: ["profile"],
+                 meaning: "each thread's timer needs one: threads beyond that are sampled less often", mend: "raise it: ulimit -i #{SIGNALS_WANTED * 8}")
+      end
+
+      def seccomp
+        mode = ProcFile.status("Seccomp") or return
+        return Check.of("seccomp", :ok, "off") if mode == "0"
+
+        Check.of("seccomp", :note, mode == "2" ? "a filter is set" : "strict", meaning: "some system calls may be refused; the trial above shows whether sampling works")
+      end
+
+      # Reads a string of its own through the kernel: the way to look at memory that may be gone.
+      def own_memory
+        number = PROCESS_VM_READV[Etc.uname[:machine]]
+        return unless number && Etc.uname[:sysname] == "Linux"
+
+        source = "pitwall!".dup
+        target = " " * 8
+        vectors = [target, source].map { |bytes| [address(bytes), bytes.bytesize].pack("JJ") }
+        read = quietly { Kernel.syscall(number, Process.pid, address(vectors[0]), 1, address(vectors[1]), 1, 0) }
+        Check.of("process_vm_readv", :ok, read == 8 && target == source ? "allowed on itself" : "read #{read} bytes")
+      rescue SystemCallError, NotImplementedError => error
+        Check.of("process_vm_readv", :note, "refused (#{error.class.name.split("::").last})",
+                 meaning: "stacks can't be read from outside a thread; signals are used instead", mend: "docker --cap-add SYS_PTRACE, or a seccomp profile that allows it")
+      end
+
+      # As a number: a String argument may hold no zero byte.
+      def address(bytes) = [bytes].pack("P").unpack1("J")
+
+      # Kernel#syscall warns that it will go.
+      def quietly
+        verbose, $VERBOSE = $VERBOSE, nil
+        yield
+      ensure
+        $VERBOSE = verbose
+      end
+
+      def ptrace
+        scope = ProcFile.read("/proc/sys/kernel/yama/ptrace_scope") or return
+        Check.of("ptrace scope", :ok, scope, meaning: "strace and gdb of running processes depend on it; Pitwall doesn't")
+      end
+
+      def perf_events
+        level = ProcFile.read("/proc/sys/kernel/perf_event_paranoid") or return
+        return Check.of("perf events", :ok, "perf_event_paranoid #{level}") if level.to_i <= 1 || Process.euid.zero?
+
+        Check.of("perf events", :note, "perf_event_paranoid #{level}", meaning: "no hardware counters and no kernel frames for `perf`; profiles don't need them",
+                                       mend: "sysctl kernel.perf_event_paranoid=1 (root)")
+      end
+    end
+    private_constant :Host
+  end
+end

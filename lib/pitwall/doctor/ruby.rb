@@ -1,0 +1,63 @@
+# frozen_string_literal: true
+
+require "rbconfig"
+require "pitwall/doctor/check"
+
+module Pitwall
+  class Doctor
+    # What a trial showed of a Ruby.
+    # @api private
+    class Ruby
+      #: (Trial) -> Array[Check]
+      def self.checks(trial) = new(trial).checks
+
+      def initialize(trial)
+        @trial = trial
+      end
+
+      def checks
+        return [ruby, sampler] unless @trial.segment
+
+        [ruby, sampler, thread_states, jit]
+      end
+
+      private
+
+      def ruby
+        return Check.of("ruby", :ok, "#{@trial.description} at #{@trial.ruby}") if @trial.engine == "ruby"
+
+        Check.of("ruby", :no, "#{@trial.engine.empty? ? "does not run" : @trial.description} at #{@trial.ruby}", affects: ["profile"],
+                 meaning: "only CRuby 3.1 and newer can be profiled", mend: "name another in the command: pitwall profile -- /path/to/ruby …")
+      end
+
+      # A segment with stacks is the proof; without one the target's own message is the reason.
+      def sampler
+        segment = @trial.segment
+        captures = segment ? segment.stat("captures") : 0
+        if captures.positive?
+          cost = segment.stat("handler_ns") / captures
+          return Check.of("sampler", :ok, "#{captures} stacks taken in a trial of 0.1 s#{", #{cost} ns each" if cost.positive?}")
+        end
+
+        Check.of("sampler", :no, @trial.problem || "a trial of 0.1 s took no stacks", affects: ["profile"],
+                 meaning: "pitwall profile records nothing with this Ruby",
+                 mend: "gem install pitwall-core with that Ruby (in a checkout: script/setup); if it is, try --mode safepoint")
+      end
+
+      def thread_states
+        if @trial.segment.header.thread_states?
+          Check.of("thread states", :ok, "running, waiting for the GVL and blocked are told apart")
+        else
+          Check.of("thread states", :limited, "unknown", affects: ["profile"],
+                   meaning: "waiting for the GVL and sleeping look alike: wall time of threads is shown, its reason is not",
+                   mend: "Ruby 3.2 brought the thread events that tell them apart")
+        end
+      end
+
+      def jit
+        Check.of("yjit", @trial.yjit == "on" ? :note : :ok, @trial.yjit,
+                 meaning: (@trial.yjit == "on" ? "C functions may be missing from stacks, lines are as of the last exit from compiled code" : nil))
+      end
+    end
+  end
+end

@@ -1,0 +1,83 @@
+# frozen_string_literal: true
+
+require "rbconfig"
+require "tmpdir"
+require "pitwall/errors"
+require "pitwall/collect/launch"
+require "pitwall/collect/launch/parts"
+require "pitwall/collect/launch/target_environment"
+
+module Pitwall
+  class Doctor
+    # Profiles a program of a tenth of a second with a Ruby: whether the profiler works there is not guessed.
+    class Trial
+      PROGRAM = <<~'RUBY'
+        finish = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 0.1
+        nil while Process.clock_gettime(Process::CLOCK_MONOTONIC) < finish
+        yjit = defined?(RubyVM::YJIT) ? (RubyVM::YJIT.enabled? ? "on" : "off") : "not built in"
+        puts RUBY_DESCRIPTION, RUBY_ENGINE, yjit
+      RUBY
+      private_constant :PROGRAM
+
+      # @return [String] the Ruby's path
+      attr_reader :ruby
+      # @return [String] `ruby -v`, or "" when it did not run
+      attr_reader :description
+      # @return [String] "ruby", "jruby"…
+      attr_reader :engine
+      # @return [String] "on", "off", "not built in"
+      attr_reader :yjit
+      # @return [String, nil] why nothing was recorded
+      attr_reader :problem
+      # @return [Pitwall::Record::Segment, nil] what was recorded
+      attr_reader :segment
+
+      # A trial of the Ruby that runs Pitwall, and of the one `ruby` means here when that is another.
+      #: () -> Array[Trial]
+      def self.rubies
+        here = RbConfig.ruby
+        named = ENV["PATH"].to_s.split(File::PATH_SEPARATOR).map { |dir| File.join(dir, "ruby") }.find { |file| File.file?(file) && File.executable?(file) }
+        [here, named].compact.uniq { |path| File.realpath(path) }.map { |path| new(path) }
+      end
+
+      #: (String) -> void
+      def initialize(ruby)
+        @ruby = ruby
+        @description = @engine = @yjit = ""
+        Dir.mktmpdir("pitwall-doctor-") { |dir| try(dir) }
+      rescue Pitwall::Error, SystemCallError => error
+        @problem = error.message
+      end
+
+      private
+
+      def try(dir)
+        parts = File.join(dir, "parts")
+        Dir.mkdir(parts, 0o700)
+        output = File.join(dir, "output")
+        finished = run(parts, output)
+        @description, @engine, @yjit = File.readlines(output, chomp: true).last(3) if finished.status.success?
+        @problem = "ended with #{finished.status.to_s.sub(/\Apid \d+ /, "")}" unless finished.status.success?
+        read(Collect::Launch::Parts.new(parts), File.join(dir, "trial.pit"), finished.pid)
+      end
+
+      def run(parts, output)
+        options = { interval_ns: 1_000_000, mode: "signal", signal: "URG", flush_ns: 1_000_000_000, keep_argv: 0 }
+        environment = Collect::Launch::TargetEnvironment.new(parts: parts, options: options)
+        # Without the bundle this command may itself run in: this is about the Ruby.
+        clean = { "RUBYLIB" => nil, "BUNDLE_GEMFILE" => nil }
+        Collect::Launch.new([ruby, "-e", PROGRAM], env: environment.to_h({}).merge(clean), in: File::NULL, out: output, err: File::NULL).call
+      end
+
+      def read(parts, recording, pid)
+        messages = parts.messages
+        merged = parts.merge_into(recording, first: pid)
+        @problem ||= messages.first
+        return @problem ||= "nothing was recorded" unless merged.any?
+
+        require "pitwall/record"
+        @segment = Record.read(recording).segments.first
+      end
+    end
+  end
+end

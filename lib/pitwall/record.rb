@@ -1,0 +1,28 @@
+# frozen_string_literal: true
+
+require "pitwall/errors"
+
+module Pitwall
+  # Reads recordings: `.pit` files as doc/record-format.md describes them.
+  #
+  # Reading order: record/chunk_stream.rb (framing, damage), record/columns.rb (integers), record/segment_builder.rb
+  # (what each chunk means), record/segment.rb and record/recording.rb (what the rest of Pitwall gets to see).
+  module Record
+    # The newest format version that this reader knows.
+    VERSION = 1
+    # Why a path given as `-` or a pipe is refused: salvage and the time line have to go back in the file.
+    NO_STREAM = "recordings are read from a file, not from standard input or a pipe: save it first, then name the file"
+
+    # Reads a recording whole: names, stacks and weights added up; the rows stay in the file (Segment#each_rows).
+    # Memory is bounded by the limits in record/limits.rb, whatever the file says.
+    #
+    # @param path [String] a `.pit` file, or several joined by concatenation
+    # @param salvage [Boolean] skip what is damaged instead of raising; Recording#warnings says what was skipped
+    # @raise [BadRecording] missing, empty, of another kind, newer than this reader, or damaged: one line with the mend
+    #: (String, ?salvage: bool) -> Recording
+    def self.read(path, salvage: false)
+      require "pitwall/record/reader"
+      Reader.new(path, salvage: salvage).read
+    end
+  end
+end

@@ -1,0 +1,218 @@
+# frozen_string_literal: true
+
+require "zlib"
+require "pitwall/errors"
+require "pitwall/record/limits"
+require "pitwall/record/lz4"
+require "pitwall/record/malformed"
+require "pitwall/record/warning"
+
+module Pitwall
+  module Record
+    # The framing of a file: magic, chunk headers, checksums, compression; and what to do where they do not hold.
+    # @api private
+    class ChunkStream
+      MAGIC = /\APITWALL (\d{1,9})\n/n.freeze
+      MAGIC_BYTES = 18
+      HEADER = "a4 C a3 V V V"
+      HEADER_BYTES = 20
+      TYPE = /\A[A-Z]{4}\z/n.freeze
+      COMPRESSED = 1
+      # What may start a chunk or a segment, when looking for one.
+      MARK = /PITWALL \d{1,9}\n|[A-Z]{4}[\x00\x01]\x00\x00\x00/n.freeze
+      SCAN_BLOCK = 1024 * 1024
+      private_constant :MAGIC, :MAGIC_BYTES, :HEADER, :HEADER_BYTES, :TYPE, :COMPRESSED, :MARK, :SCAN_BLOCK
+
+      # One chunk as it lies in the file.
+      Chunk = Struct.new(:type, :offset, :flags, :stored, :raw, :crc) do
+        #: () -> Integer
+        def finish = offset + HEADER_BYTES + stored
+      end
+
+      # @return [Array<Warning>] what was cut off or skipped so far
+      attr_reader :warnings
+
+      #: (File, path: String, salvage: bool) -> void
+      def initialize(io, path:, salvage:)
+        @io = io
+        @path = path
+        @salvage = salvage
+        @size = io.size
+        @warnings = []
+        @scan_left = @size * Limits::SCAN_FACTOR + Limits::RAW
+      end
+
+      # Walks the file.
+      # @yield [:segment, offset, nil] a magic stood there
+      # @yield [type, offset, payload] a chunk that checks out; the block may raise Malformed
+      # @raise [BadRecording]
+      #: () { (Symbol | String, Integer, String?) -> void } -> void
+      def each(&block)
+        at = start
+        at = step(at, &block) while at < @size
+      end
+
+      # The payload of a chunk read before.
+      # @raise [BadRecording] when the file is no longer what it was
+      #: (Integer) -> String
+      def payload_at(offset)
+        payload(chunk_at(offset))
+      rescue Malformed
+        raise BadRecording, "#{@path}: changed while it was read: read it again"
+      end
+
+      private
+
+      # The first bytes decide whether this is a recording at all.
+      def start
+        raise BadRecording, "#{@path}: is empty: nothing was recorded, or the disk was full" if @size.zero?
+
+        head = bytes_at(0, MAGIC_BYTES)
+        return 0 if magic_at(0, head)
+        raise BadRecording, "#{@path}: ends after #{@size} bytes, before anything was recorded" if "PITWALL #{VERSION}".start_with?(head)
+        return 0 if @salvage
+
+        raise BadRecording, "#{@path}: is not a recording (it does not start with \"PITWALL\")"
+      end
+
+      # The bytes of the magic at an offset, nil where there is none.
+      # @raise [BadRecording] when it names a version from the future
+      def magic_at(offset, head = bytes_at(offset, MAGIC_BYTES))
+        magic = head[MAGIC] or return
+        version = head[MAGIC, 1].to_i
+        return magic if version == VERSION
+        return if version.zero?
+
+        raise BadRecording, "#{@path}: is in format version #{version} and this Pitwall reads up to #{VERSION}: upgrade pitwall"
+      end
+
+      # Handles what starts at `at`; answers where the next thing starts.
+      def step(at)
+        if (magic = magic_at(at))
+          yield :segment, at, nil
+          return at + magic.bytesize
+        end
+
+        chunk = nil
+        begin
+          chunk = chunk_at(at)
+          yield chunk.type, at, payload(chunk)
+          chunk.finish
+        rescue Malformed => e
+          recover(at, chunk, e)
+        end
+      end
+
+      def chunk_at(at)
+        header = bytes_at(at, HEADER_BYTES)
+        raise Malformed, "is cut off" if header.bytesize < HEADER_BYTES
+
+        type, flags, zero, stored, raw, crc = header.unpack(HEADER)
+        raise Malformed, "is no chunk" unless type.match?(TYPE)
+
+        chunk = Chunk.new(type, at, flags, stored, raw, crc)
+        raise Malformed, "has unknown flags" unless flags <= COMPRESSED && zero == "\0\0\0"
+        raise Malformed, "is larger than #{Limits::RAW} bytes" if stored > Limits::STORED || raw > Limits::RAW
+        raise Malformed, "has two sizes" if flags.zero? && stored != raw
+
+        chunk
+      end
+
+      def payload(chunk)
+        stored = stored_bytes(chunk)
+        return stored if chunk.flags.zero?
+
+        LZ4.decompress(stored, chunk.raw)
+      rescue ArgumentError
+        raise Malformed, "does not decompress"
+      end
+
+      def stored_bytes(chunk)
+        raise Malformed, "is cut off" if chunk.finish > @size
+
+        stored = bytes_at(chunk.offset + HEADER_BYTES, chunk.stored)
+        raise Malformed, "fails its checksum" unless Zlib.crc32(stored) == chunk.crc
+
+        stored
+      end
+
+      # A process that was killed leaves half a chunk at the end of its segment: no damage, only an end. Everything else
+      # is an error, or skipped when salvaging.
+      def recover(at, chunk, error)
+        found = next_whole(at + 1)
+        finish = found || @size
+        if cut_off?(at, chunk, found)
+          @warnings << Warning.new(code: :truncated, offset: at, bytes: finish - at,
+                                   message: "ends inside a chunk at byte #{at} (the process was killed or the disk was full): " \
+                                            "all before it was read")
+        elsif @salvage
+          @warnings << Warning.new(code: :skipped, offset: at, bytes: finish - at,
+                                   message: "skipped #{finish - at} bytes at byte #{at}: #{what(at, chunk)} #{error.message}")
+        else
+          raise BadRecording, "#{@path}: damaged at byte #{at}: #{what(at, chunk)} #{error.message}; try --salvage to read the rest"
+        end
+        finish
+      end
+
+      # The end of the file, or of a segment that another was appended to, lies inside what the chunk claims.
+      def cut_off?(at, chunk, found)
+        return false if found && !magic_at(found)
+
+        finish = found || @size
+        return chunk.finish > finish if chunk
+
+        finish - at < HEADER_BYTES && plausible_start?(at, finish)
+      end
+
+      # Half a chunk header, or half a magic.
+      def plausible_start?(at, finish)
+        head = bytes_at(at, [finish - at, 4].min)
+        head.match?(/\A[A-Z]+\z/n)
+      end
+
+      def what(at, chunk) = chunk ? "chunk #{chunk.type}" : (bytes_at(at, 4).match?(TYPE) ? "chunk #{bytes_at(at, 4)}" : "what stands there")
+
+      # Where the next magic or chunk that checks out starts, nil when there is none. The work is bounded, or a file of
+      # nothing but false starts would keep a reader busy for hours.
+      def next_whole(from)
+        while from < @size
+          block = bytes_at(from, SCAN_BLOCK)
+          at = 0
+          while (at = block.index(MARK, at))
+            return from + at if whole?(from + at)
+            return if (@scan_left -= HEADER_BYTES + MAGIC_BYTES).negative?
+
+            at += 1
+          end
+          return if (@scan_left -= block.bytesize).negative?
+
+          # A mark may straddle two blocks.
+          from += [block.bytesize - MAGIC_BYTES, 1].max
+          return if block.bytesize < SCAN_BLOCK
+        end
+      end
+
+      def whole?(offset)
+        if (magic = magic_at(offset))
+          offset += magic.bytesize
+        end
+        chunk = chunk_at(offset)
+        return false if chunk.finish > @size || (@scan_left -= chunk.stored).negative?
+
+        stored_bytes(chunk)
+        true
+      rescue Malformed, BadRecording
+        false
+      end
+
+      def bytes_at(offset, count)
+        return "".b if count <= 0 || offset >= @size
+
+        @io.pread([count, @size - offset].min, offset)
+      rescue EOFError
+        raise BadRecording, "#{@path}: became shorter while it was read: read it again"
+      end
+    end
+    private_constant :ChunkStream
+  end
+end

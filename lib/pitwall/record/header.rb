@@ -1,0 +1,89 @@
+# frozen_string_literal: true
+
+require "json"
+require "pitwall/record/malformed"
+
+module Pitwall
+  module Record
+    # The `HEAD` of a segment. The JSON comes from outside, so each reader method answers its own type or nil.
+    class Header
+      # JSON objects in a chunk are small; anything else is not ours.
+      JSON_BYTES = 1024 * 1024
+      private_constant :JSON_BYTES
+
+      # Parses the JSON object of a HEAD, STAT or TAIL chunk.
+      # @api private
+      #: (String) -> Hash[String, untyped]
+      def self.parse_object(payload)
+        raise Malformed, "holds #{payload.bytesize} bytes of JSON" if payload.bytesize > JSON_BYTES
+
+        text = String.new(payload, encoding: Encoding::UTF_8)
+        raise Malformed, "is not UTF-8" unless text.valid_encoding?
+
+        object = JSON.parse(text, create_additions: false, max_nesting: 20)
+        raise Malformed, "is not a JSON object" unless object.is_a?(Hash)
+
+        object
+      rescue JSON::ParserError
+        raise Malformed, "is not JSON"
+      end
+
+      # @return [Hash] the object as it was written
+      attr_reader :fields
+
+      #: (Hash[String, untyped]) -> void
+      def initialize(fields)
+        @fields = fields
+        unit = fields.fetch("unit_ns", 1)
+        raise Malformed, "has a unit_ns that is not between 1 and 1000000000" unless unit.is_a?(Integer) && unit.between?(1, 1_000_000_000)
+
+        schema = fields["schema"]
+        raise Malformed, "is of schema #{schema.to_s[0, 40].inspect}" unless schema.nil? || schema == "pitwall/record-1"
+
+        @unit_ns = unit
+      end
+
+      # @return [Integer] nanoseconds that 1 in a wall or cpu column stands for
+      attr_reader :unit_ns
+
+      #: () -> String?
+      def program = string(fields["program"])
+      #: () -> String?
+      def collector = string(fields["collector"])
+      # @return [String, nil] "signal" or "safepoint"
+      #: () -> String?
+      def mode = string(fields["mode"])
+      #: () -> Integer?
+      def interval_ns = integer(fields["interval_ns"])
+      # @return [Integer, nil] Unix time
+      #: () -> Integer?
+      def started_at_ns = integer(fields["started_at_ns"])
+      #: () -> Integer?
+      def pid = integer(fields["pid"])
+      #: () -> Integer?
+      def ppid = integer(fields["ppid"])
+      # @return [Boolean] whether the Ruby told blocked threads from running ones
+      #: () -> bool
+      def thread_states? = fields["thread_states"] == true
+      #: () -> Hash[String, untyped]
+      def ruby = object(fields["ruby"])
+      #: () -> Hash[String, untyped]
+      def host = object(fields["host"])
+      #: () -> Hash[String, untyped]
+      def settings = object(fields["settings"])
+      # @return [Array<String>] what this Ruby or mode could not tell
+      #: () -> Array[String]
+      def notes = strings(fields["notes"])
+      # @return [Array<String>] names of the program's options; values only with --keep-argv
+      #: () -> Array[String]
+      def argv_options = strings(fields["argv_options"])
+
+      private
+
+      def string(value) = value.is_a?(String) ? value : nil
+      def integer(value) = value.is_a?(Integer) && value.between?(0, 1 << 63) ? value : nil
+      def object(value) = value.is_a?(Hash) ? value : {}
+      def strings(value) = value.is_a?(Array) ? value.grep(String) : []
+    end
+  end
+end

@@ -1,0 +1,91 @@
+# frozen_string_literal: true
+
+require "pitwall/record/frame"
+
+module Pitwall
+  module Record
+    # A thread as the recording names it; start_ns counts from the segment's start.
+    ThreadInfo = Struct.new(:id, :native_id, :start_ns, :name)
+
+    # One process in a recording (or one start/stop within it). Tables are parallel arrays indexed by id; treat as frozen.
+    class Segment
+      # @return [Header]
+      attr_reader :header
+      # @return [Hash{Integer => Frame}]
+      attr_reader :frames
+      # @return [Array<Integer>] by node id: the caller's node (node 0, the empty stack, is its own)
+      attr_reader :parents
+      # @return [Array<Integer>] by node id: the frame's id
+      attr_reader :node_frames
+      # @return [Array<Integer>] by node id: the line that was running, 0 where none
+      attr_reader :lines
+      # @return [Hash{Integer => ThreadInfo}]
+      attr_reader :threads
+      # @return [Hash{String => Object}] the last STAT
+      attr_reader :stats
+      # @return [Hash{String => Object}, nil] nil when the process ended without stopping
+      attr_reader :tail
+      # @return [Array<Tally>] every weight of the segment, with what was open at the last flush
+      attr_reader :tallies
+      # @return [Integer] rows of all SAMP chunks
+      attr_reader :row_count
+      # @return [Array<String>] every string the segment holds: names and paths of frames, names of threads
+      attr_reader :strings
+
+      # What threads had spent since their last row when the process last wrote.
+      # @return [Array<[thread_id, state, node_id, wall, cpu]>] wall and cpu in unit_ns
+      attr_reader :open_rows
+
+      # @api private
+      def initialize(header:, strings:, frames:, parents:, node_frames:, lines:, threads:, stats:, tail:, tallies:, row_count:,
+                     open_rows:, row_source:)
+        @header = header
+        @strings = strings
+        @frames = frames
+        @parents = parents
+        @node_frames = node_frames
+        @lines = lines
+        @threads = threads
+        @stats = stats
+        @tail = tail
+        @tallies = tallies
+        @row_count = row_count
+        @open_rows = open_rows
+        @row_source = row_source
+      end
+
+      # A copy with some parts replaced; the others are shared.
+      # @param parts the attributes by name
+      #: (**untyped) -> Segment
+      def with(**parts)
+        dup.tap { |copy| parts.each { |name, value| copy.instance_variable_set(:"@#{name}", value) } }
+      end
+
+      # The frame of a node; one called "(unresolved frame ID)" where the process ended before naming it.
+      #: (Integer) -> Frame
+      def frame(node_id)
+        id = node_frames[node_id]
+        frames[id] || Frame.unresolved(id)
+      end
+
+      #: (Integer) -> ThreadInfo
+      def thread(id) = threads[id] || ThreadInfo.new(id, 0, 0, "")
+
+      #: () -> Integer
+      def unit_ns = header.unit_ns
+
+      # Reads the file once more, chunk by chunk, for those who need the time line and not its sums.
+      # @yield [Rows]
+      # @raise [BadRecording] when the file was changed since
+      #: () { (Rows) -> void } -> void
+      def each_rows(&block) = @row_source.call(&block)
+
+      # A cumulative counter of STAT; 0 when it was not written.
+      #: (String) -> Integer
+      def stat(name)
+        value = stats[name]
+        value.is_a?(Integer) ? value : 0
+      end
+    end
+  end
+end

@@ -1,0 +1,278 @@
+# frozen_string_literal: true
+
+require "pitwall/record/columns"
+require "pitwall/record/frame"
+require "pitwall/record/header"
+require "pitwall/record/limits"
+require "pitwall/record/malformed"
+require "pitwall/record/rows"
+require "pitwall/record/segment"
+require "pitwall/record/tally"
+
+module Pitwall
+  module Record
+    # Turns the chunks of one segment into its tables. A chunk is checked whole before anything of it is kept, so that
+    # salvage can drop it whole.
+    # @api private
+    class SegmentBuilder
+      LOST_NAME = "(lost name)"
+      private_constant :LOST_NAME
+
+      # What all segments of a file may hold together; counts down.
+      Budget = Struct.new(:strings, :string_bytes, :frames, :nodes, :threads, :weights) do
+        #: () -> Budget
+        def self.fresh
+          new(Limits::STRINGS, Limits::STRING_BYTES, Limits::FRAMES, Limits::NODES, Limits::THREADS, Limits::WEIGHTS)
+        end
+
+        # @raise [Malformed] when there is no room for `count` more
+        def take(name, count)
+          raise Malformed, "goes past the limit for #{name.to_s.tr("_", " ")}" if (self[name] -= count).negative?
+        end
+      end
+
+      # @return [Boolean] whether a HEAD was read
+      def headed? = !@header.nil?
+
+      # @return [Integer] things that rows named and the file no longer has
+      attr_reader :lost
+
+      #: (Budget, salvage: bool) -> void
+      def initialize(budget, salvage:)
+        @budget = budget
+        @salvage = salvage
+        @lost = 0
+        @strings = [""]
+        @frames = {}
+        @parents = [0]
+        @node_frames = [0]
+        @lines = [0]
+        @threads = {}
+        @stats = {}
+        @tallies = {}
+        @row_offsets = []
+        @row_count = 0
+        @weights = 0
+        @rows_uncounted = 0
+        @open_rows = []
+      end
+
+      # Takes one chunk; those of an unknown type are skipped.
+      # @raise [Malformed]
+      #: (String, Integer, String) -> void
+      def chunk(type, offset, payload)
+        raise Malformed, "stands before the segment's HEAD" unless headed? || type == "HEAD" || @salvage
+
+        case type
+        when "HEAD" then head(payload)
+        when "STRS" then strings(Columns.new(payload))
+        when "FRAM" then frames(Columns.new(payload))
+        when "NODE" then nodes(Columns.new(payload))
+        when "THRD" then threads(Columns.new(payload))
+        when "SAMP" then samples(offset, payload)
+        when "OPEN" then open(Columns.new(payload))
+        when "STAT" then @stats = Header.parse_object(payload)
+        when "TAIL" then @tail = Header.parse_object(payload)
+        end
+      end
+
+      # @yield [offset] reads the payload of a SAMP chunk again
+      #: () { (Integer) -> String } -> Segment
+      def finish(&payload_at)
+        @open_rows.each { |thread, state, node, wall, cpu| tally(thread, state).add(node, wall, cpu, 0) }
+        Segment.new(header: @header || Header.new({}), strings: @strings, frames: @frames, parents: @parents,
+                    node_frames: @node_frames, lines: @lines, threads: @threads, stats: @stats, tail: @tail,
+                    tallies: @tallies.values, row_count: @row_count, open_rows: @open_rows,
+                    row_source: row_source(payload_at))
+      end
+
+      private
+
+      def head(payload)
+        raise Malformed, "is a second HEAD in one segment" if headed?
+
+        @header = Header.new(Header.parse_object(payload))
+      end
+
+      def strings(columns)
+        first = columns.int
+        count = columns.int
+        lengths = columns.column(count, "lengths")
+        bytes = columns.rest
+        raise Malformed, "has #{bytes.bytesize} bytes of strings for #{lengths.sum}" unless lengths.sum == bytes.bytesize
+
+        expect_next(first, @strings.size, "string")
+        @budget.take(:strings, count + first - @strings.size)
+        @budget.take(:string_bytes, bytes.bytesize)
+        @strings << LOST_NAME while @strings.size < first
+        at = 0
+        lengths.each do |length|
+          @strings << text(bytes.byteslice(at, length))
+          at += length
+        end
+      end
+
+      # UTF-8 by intent; what is not becomes visible as such.
+      def text(bytes)
+        bytes.force_encoding(Encoding::UTF_8)
+        bytes.valid_encoding? ? bytes : bytes.scrub { |bad| bad.unpack("C*").map { |byte| format("\\x%02X", byte) }.join }
+      end
+
+      def frames(columns)
+        count = columns.int
+        ids = columns.column(count, "id")
+        kinds = columns.column(count, "kind")
+        names = columns.column(count, "name")
+        paths = columns.column(count, "path")
+        lines = columns.column(count, "first line")
+        check_strings([names.max, paths.max].max) if count.positive?
+        @budget.take(:frames, count)
+        count.times do |at|
+          @frames[ids[at]] = Frame.new(ids[at], string(names[at]), string(paths[at]), lines[at], kinds[at])
+        end
+      end
+
+      def nodes(columns)
+        first = columns.int
+        count = columns.int
+        distances = columns.column(count, "parent")
+        frames = columns.column(count, "frame")
+        lines = columns.column(count, "line")
+        parents = parents_of(first, distances)
+        expect_next(first, @parents.size, "node")
+        @budget.take(:nodes, count)
+        fill_nodes(first - 1) if first > @parents.size
+        @parents.concat(parents)
+        @node_frames.concat(frames)
+        @lines.concat(lines)
+      end
+
+      def parents_of(first, distances)
+        raise Malformed, "numbers its nodes from 0" if first.zero?
+
+        id = first
+        distances.map do |distance|
+          parent = id - distance
+          raise Malformed, "has a node whose parent is not before it" if distance.zero? || parent.negative?
+
+          id += 1
+          parent
+        end
+      end
+
+      def threads(columns)
+        count = columns.int
+        ids = columns.column(count, "id")
+        natives = columns.column(count, "native id")
+        starts = columns.column(count, "start")
+        names = columns.column(count, "name")
+        check_strings(names.max) if count.positive?
+        @budget.take(:threads, count)
+        count.times { |at| @threads[ids[at]] = ThreadInfo.new(ids[at], natives[at], starts[at], string(names[at])) }
+      end
+
+      def samples(offset, payload)
+        rows = Rows.new(payload)
+        return if rows.size.zero?
+
+        check_states(rows)
+        lost = keep_known(rows)
+        rows.add_to(@tallies) { |thread, state| tally(thread, state) }
+        count_weights(rows.size)
+        @lost += lost
+        @row_offsets << [offset, @parents.size]
+        @row_count += rows.size
+      end
+
+      # Rows may all be of new stacks, or none; counting after every chunk would cost more than the limit protects.
+      def count_weights(rows)
+        return if (@rows_uncounted += rows) < Limits::WEIGHTS / 8
+
+        @rows_uncounted = 0
+        before = @weights
+        @weights = @tallies.each_value.sum(&:size)
+        @budget.take(:weights, @weights - before)
+      end
+
+      def check_states(rows)
+        raise Malformed, "has a state above #{Limits::STATE}" if rows.highest_state > Limits::STATE
+      end
+
+      # Only the last OPEN of a segment counts.
+      def open(columns)
+        count = columns.int
+        threads = columns.column(count, "thread")
+        states = columns.column(count, "state")
+        nodes = columns.column(count, "node")
+        wall = columns.column(count, "wall")
+        cpu = columns.column(count, "cpu")
+        if count.positive?
+          raise Malformed, "has a state above #{Limits::STATE}" if states.max > Limits::STATE
+          raise Malformed, "has more threads than the limit" if count > Limits::THREADS
+
+          check_nodes(nodes.max)
+          nodes.map! { |node| node < @parents.size ? node : 0 }
+        end
+        @open_rows = threads.zip(states, nodes, wall, cpu)
+      end
+
+      def tally(thread, state)
+        @tallies[thread << 8 | state] ||= begin
+          @budget.take(:threads, 1)
+          Tally.new(thread, state, @parents.size)
+        end
+      end
+
+      # Ids count up without holes, but for what salvage had to skip.
+      def expect_next(first, expected, noun)
+        return if first == expected || @salvage && first.between?(expected, expected + Limits::GAP)
+
+        raise Malformed, "continues with #{noun} #{first} where #{expected} is next"
+      end
+
+      def check_strings(highest)
+        return if highest < @strings.size || @salvage
+
+        raise Malformed, "names string #{highest} of #{@strings.size}"
+      end
+
+      def string(id)
+        return @strings[id] if id < @strings.size
+
+        @lost += 1
+        LOST_NAME
+      end
+
+      # Nodes are written before the rows that name them.
+      def check_nodes(highest)
+        raise Malformed, "names node #{highest} of #{@parents.size}" unless highest < @parents.size || @salvage
+      end
+
+      # How many rows had to be put at the root, because salvage lost their stacks.
+      def keep_known(rows)
+        check_nodes(rows.nodes.max)
+        rows.root_unknown(@parents.size)
+      end
+
+      # Stacks that salvage lost: they hang from the root, unresolved.
+      def fill_nodes(last)
+        count = last + 1 - @parents.size
+        @budget.take(:nodes, count)
+        @lost += count
+        lost = -1
+        @frames[lost] ||= Frame.new(lost, "(lost stack)", "", 0, Frame::PITWALL)
+        @parents.concat(Array.new(count, 0))
+        @node_frames.concat(Array.new(count, lost))
+        @lines.concat(Array.new(count, 0))
+      end
+
+      def row_source(payload_at)
+        offsets = @row_offsets
+        lambda do |&block|
+          offsets.each { |offset, known| block.call(Rows.new(payload_at.call(offset)).tap { |rows| rows.root_unknown(known) }) }
+        end
+      end
+    end
+    private_constant :SegmentBuilder
+  end
+end

@@ -1,0 +1,28 @@
+# frozen_string_literal: true
+
+module Pitwall
+  # Turns analysis values into strings. No files, no terminal: width, colours and source text are handed in.
+  module Show
+    autoload :Audit, "pitwall/show/audit"
+    autoload :FlatView, "pitwall/show/flat_view"
+    autoload :HeaderView, "pitwall/show/header_view"
+    autoload :JsonReport, "pitwall/show/json_report"
+    autoload :LinesView, "pitwall/show/lines_view"
+    autoload :Location, "pitwall/show/location"
+    autoload :MarkdownReport, "pitwall/show/markdown_report"
+    autoload :NeighboursView, "pitwall/show/neighbours_view"
+    autoload :Plain, "pitwall/show/plain"
+    autoload :Table, "pitwall/show/table"
+    autoload :Text, "pitwall/show/text"
+    autoload :TextReport, "pitwall/show/text_report"
+    autoload :ThreadsView, "pitwall/show/threads_view"
+    autoload :TreeView, "pitwall/show/tree_view"
+    autoload :Units, "pitwall/show/units"
+
+    # One file a format.
+    module Export
+      autoload :Collapsed, "pitwall/show/export/collapsed"
+      autoload :Speedscope, "pitwall/show/export/speedscope"
+    end
+  end
+end

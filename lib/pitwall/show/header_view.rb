@@ -1,0 +1,89 @@
+# frozen_string_literal: true
+
+require "pitwall/show/text"
+require "pitwall/show/units"
+
+module Pitwall
+  module Show
+    # What was measured, how, and how much of it to believe: the lines above every view.
+    class HeaderView
+      #: (width: Integer, palette: untyped) -> void
+      def initialize(width:, palette:)
+        @width = width
+        @palette = palette
+      end
+
+      # @param summary [Analyse::Summary]
+      # @param warnings [Array<String>] of the reader
+      # @param difference [Object, nil] what a run without Pitwall gave: wall_ratio, cpu_ratio
+      #: (Analyse::Summary, ?warnings: Array[String], ?difference: untyped) -> Array[String]
+      def lines(summary, warnings: [], difference: nil)
+        [*paragraph(title(summary)) { |line| @palette.bold(line) },
+         *paragraph(sampling(summary)),
+         *paragraph(cost(summary, difference)),
+         *warnings.flat_map { |text| note("!", text, :yellow) },
+         *loss_notes(summary).flat_map { |text| note("!", text, :yellow) },
+         *summary.notes.flat_map { |text| note("i", text, :dim) }]
+      end
+
+      private
+
+      def title(summary)
+        processes = summary.segments.size
+        [list(summary.programs), list(summary.rubies),
+         "#{Units.duration(summary.elapsed_ns)} wall", "#{Units.duration(summary.stat("process_cpu_ns"))} CPU",
+         (processes > 1 ? "#{processes} processes" : nil)].compact.reject(&:empty?)
+      end
+
+      def sampling(summary)
+        interval = summary.intervals_ns.map { |ns| Units.interval(ns) }.join(", ")
+        mode = summary.modes.join(", ")
+        how = [interval.empty? ? nil : "every #{interval}", mode.empty? ? nil : "mode #{mode}"].compact.join(", ")
+        ["#{Units.count(summary.stat("captures"))} samples#{" #{how}" unless how.empty?}",
+         "#{Units.count(summary.stat("dropped"))} dropped", "#{Units.count(summary.stat("missed_ticks"))} missed"]
+      end
+
+      def cost(summary, difference)
+        return [] if summary.own_ns.zero? && difference.nil?
+
+        share = summary.own_share
+        own = "own cost #{Units.duration(summary.own_ns)} CPU#{format(" (%.1f%%)", share * 100) if share}"
+        [own, difference && compared(difference)].compact
+      end
+
+      def compared(difference)
+        ratios = [["wall", difference.wall_ratio], ["CPU", difference.cpu_ratio]].select(&:last)
+        "against one run without Pitwall: #{ratios.map { |name, ratio| format("%s ×%.3f", name, ratio) }.join(", ")}"
+      end
+
+      # Losses that change how the report is to be read.
+      def loss_notes(summary)
+        samples = summary.stat("captures")
+        notes = []
+        notes << "#{Units.percent(summary.stat("dropped"), samples + summary.stat("dropped"))} of the samples were dropped: take a longer --interval" if summary.stat("dropped") * 100 > samples
+        notes << "#{Units.count(summary.stat("truncated"))} stacks were deeper than the limit and lost their callers" if summary.stat("truncated").positive?
+        notes << "#{Units.count(summary.stat("timers_refused"))} threads got no timer and are seen less often" if summary.stat("timers_refused").positive?
+        notes << "another handler took the sampling signal: record with another --signal or --mode safepoint" if summary.stat("signal_lost").positive?
+        notes << "the recording could not be written to the end (errno #{summary.segments.map { |segment| segment.stat("write_error") }.max})" if summary.stat("write_error").positive?
+        notes
+      end
+
+      def list(names) = names.size > 3 ? "#{names.first(3).join(", ")} and #{names.size - 3} more" : names.join(", ")
+
+      # Items in as few lines as they fit.
+      def paragraph(items)
+        lines = []
+        items.each do |item|
+          if lines.any? && Text.width(lines.last) + 3 + Text.width(Text.safe(item)) <= @width
+            lines[-1] = "#{lines.last} · #{Text.safe(item)}"
+          else
+            lines << Text.safe(item)
+          end
+        end
+        lines.flat_map { |line| Text.wrap(line, @width) }.map { |line| block_given? ? yield(line) : line }
+      end
+
+      def note(mark, text, style) = Text.wrap("#{mark} #{text}", @width).map { |line| @palette.public_send(style, line) }
+    end
+  end
+end

@@ -1,0 +1,100 @@
+# frozen_string_literal: true
+
+require "json"
+require "pitwall/analyse/states"
+require "pitwall/show/units"
+
+module Pitwall
+  module Show
+    # The report for programs: one object, integers in ns or counts, names whole. The tree is a list in reading order whose
+    # rows name their parent's place in it, because parsers refuse objects nested as deep as stacks are.
+    class JsonReport
+      SCHEMA = "pitwall/report-1"
+
+      # @param parts [Array<Symbol>] what to add on request: :tree, :bottom_up, :lines, :callers, :callees
+      #: (Analyse::Report, ?warnings: Array[Hash[String, untyped]], ?parts: Array[Symbol], ?limit: Integer?, ?difference: untyped) -> void
+      def initialize(report, warnings: [], parts: [], limit: nil, difference: nil)
+        @report = report
+        @warnings = warnings
+        @parts = parts
+        @limit = limit
+        @difference = difference
+      end
+
+      # Ends without a newline.
+      #: (?apart: bool) -> String
+      def to_s(apart: false)
+        object = { "schema" => SCHEMA }.merge(body)
+        object["processes"] = @report.apart.map { |report| JsonReport.new(report, parts: @parts, limit: @limit).body } if apart
+        JSON.generate(object)
+      end
+
+      #: () -> Hash[String, untyped]
+      def body
+        flat = @report.flat
+        object = { "weight" => @report.weight.to_s, "unit" => Units.unit(@report.weight), "total" => @report.total,
+                   "methods" => limited(flat).map { |row| method_row(row) }, "threads" => @report.threads.map { |row| thread(row) } }
+        object["tree"] = outline(@report.top_down) if @parts.include?(:tree)
+        object["bottom_up"] = outline(@report.bottom_up) if @parts.include?(:bottom_up)
+        object["lines"] = limited(@report.lines).map { |row| line(row) } if @parts.include?(:lines)
+        object["callers"] = neighbours(*@report.callers) if @parts.include?(:callers)
+        object["callees"] = neighbours(*@report.callees) if @parts.include?(:callees)
+        object.merge(context)
+      end
+
+      private
+
+      def limited(rows) = @limit ? rows.first(@limit) : rows
+
+      def context
+        summary = @report.summary
+        header = summary.headers.first
+        context = { "program" => summary.programs.first, "elapsed_ns" => summary.elapsed_ns, "process_cpu_ns" => summary.stat("process_cpu_ns"),
+                    "interval_ns" => header&.interval_ns, "mode" => header&.mode, "ruby" => header&.ruby || {}, "host" => header&.host || {},
+                    "settings" => header&.settings || {}, "pids" => summary.headers.map(&:pid),
+                    "losses" => summary.losses, "own_cpu_ns" => summary.own_ns, "notes" => summary.notes, "warnings" => @warnings }
+        context["control"] = { "wall_ratio" => @difference.wall_ratio, "cpu_ratio" => @difference.cpu_ratio } if @difference
+        context
+      end
+
+      def method_row(row)
+        object = place(row.method).merge(weights(row.own, row.total))
+        row.also.each { |weight, own| object["self_#{weight}"] = own }
+        object
+      end
+
+      def place(method)
+        { "name" => method.name, "file" => method.path, "line" => method.line, "kind" => method.kind }
+      end
+
+      def weights(own, total)
+        { "self" => own, "total" => total, "self_percent" => percent(own), "total_percent" => percent(total) }
+      end
+
+      def percent(part, whole = @report.total) = whole.zero? ? 0.0 : (part.fdiv(whole) * 100).round(4)
+
+      def thread(row)
+        { "pid" => row.pid, "id" => row.id, "native_id" => row.native_id, "name" => row.name, "wall" => row.wall, "cpu" => row.cpu,
+          "captures" => row.captures, "states" => row.states.transform_keys { |state| Analyse::States.name(state) } }
+      end
+
+      def outline(result)
+        result.rows.map do |row|
+          { "parent" => row.parent, "depth" => row.depth, **place(row.method), **weights(row.own, row.total), "hidden" => row.hidden }
+        end
+      end
+
+      def line(row)
+        { "path" => row.path, "line" => row.line, "method" => row.method&.name, **weights(row.own, row.total) }
+      end
+
+      def neighbours(methods, result)
+        rows = result.rows.map do |row|
+          named = row.method ? place(row.method) : { "name" => nil, "file" => nil, "line" => nil, "kind" => nil }
+          named.merge("total" => row.total, "total_percent" => percent(row.total), "method_percent" => percent(row.total, result.total))
+        end
+        { "of" => methods.map { |method| place(method) }, **weights(result.own, result.total), "methods" => rows }
+      end
+    end
+  end
+end

@@ -1,0 +1,47 @@
+# frozen_string_literal: true
+
+require "pitwall/show/table"
+require "pitwall/show/units"
+
+module Pitwall
+  module Show
+    # The heaviest lines of source, each with its text where it was given.
+    class LinesView
+      #: (weight: Symbol, total: Integer, width: Integer, palette: untyped, location: Location) -> void
+      def initialize(weight:, total:, width:, palette:, location:)
+        @weight = weight
+        @total = total
+        @width = width
+        @palette = palette
+        @location = location
+      end
+
+      # @param source [#call] (path, line) → the line's text, or nil where the file is missing or has changed
+      #: (Array[Analyse::Lines::Row], ?limit: Integer?, ?source: untyped) -> Array[String]
+      def lines(rows, limit: nil, source: nil)
+        shown = limit ? rows.first(limit) : rows
+        table = Table.new(heads: ["self", @weight.to_s, "total", "line"], width: @width, palette: @palette, location: @location)
+        texts = shown.map { |row| source&.call(row.path, row.line) }
+        indent = nil
+        table.lines(shown.map { |row| table_row(row) }).flat_map.with_index do |line, at|
+          indent ||= line[/\A.*line\z/] ? Text.width(line) - 4 : 4
+          text = at.positive? ? texts[at - 1] : nil
+          text ? [line, " " * indent + "  " + @palette.cyan(Text.shorten_right(text.strip, @width - indent - 2))] : [line]
+        end + rest(rows, shown)
+      end
+
+      private
+
+      def table_row(row)
+        name = row.line.zero? ? "(no line)" : @location.text(row.path, row.line)
+        Table::Row.new(numbers: [Units.percent(row.own, @total), Units.value(row.own, @weight), Units.percent(row.total, @total)], name: name)
+      end
+
+      def rest(rows, shown)
+        return [] if rows.size == shown.size
+
+        [@palette.dim("#{Units.percent(rows.drop(shown.size).sum(&:own), @total)} in #{Units.count(rows.size - shown.size)} more lines (--limit #{rows.size} shows all)")]
+      end
+    end
+  end
+end

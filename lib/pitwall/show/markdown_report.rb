@@ -1,0 +1,71 @@
+# frozen_string_literal: true
+
+require "pitwall/show/location"
+require "pitwall/show/text"
+require "pitwall/show/units"
+
+module Pitwall
+  module Show
+    # The flat table for pull requests and issues.
+    class MarkdownReport
+      #: (Analyse::Report, ?warnings: Array[String], ?limit: Integer, ?base: String?) -> void
+      def initialize(report, warnings: [], limit: 20, base: nil)
+        @report = report
+        @warnings = warnings
+        @limit = limit
+        @location = Location.new(base)
+      end
+
+      #: () -> String
+      def to_s
+        [headline, "", *notes, *table, *rest].join("\n")
+      end
+
+      private
+
+      def headline
+        summary = @report.summary
+        parts = ["**#{text(summary.programs.join(", "))}**", text(summary.rubies.join(", ")), "#{Units.duration(summary.elapsed_ns)} wall",
+                 "#{Units.duration(summary.stat("process_cpu_ns"))} CPU", "#{Units.count(summary.stat("captures"))} samples",
+                 "#{Units.count(summary.stat("dropped"))} dropped"]
+        parts.reject { |part| part.empty? || part == "****" }.join(" · ")
+      end
+
+      def notes
+        notes = (@warnings + @report.summary.notes).map { |note| "> #{text(note)}" }
+        notes.empty? ? [] : notes.flat_map { |note| [note, ">"] }[0..-2] + [""]
+      end
+
+      def table
+        weight = @report.weight
+        also = @report.beside
+        heads = ["self", weight.to_s, "total", weight.to_s, *(also && [also.to_s])]
+        lines = ["| #{(heads + %w[method where]).join(" | ")} |", "|#{"---:|" * heads.size}---|---|"]
+        lines + @report.flat.first(@limit).map do |row|
+          numbers = [Units.percent(row.own, @report.total), Units.value(row.own, weight), Units.percent(row.total, @report.total),
+                     Units.value(row.total, weight)]
+          numbers << Units.value(row.also.fetch(also), also) if also
+          "| #{numbers.join(" | ")} | #{code(row.method.name)} | #{code(@location.text(row.method.path, row.method.line))} |"
+        end
+      end
+
+      def rest
+        rows = @report.flat.drop(@limit)
+        return [] if rows.empty?
+
+        ["", "#{Units.percent(rows.sum(&:own), @report.total)} in #{Units.count(rows.size)} more methods."]
+      end
+
+      # A code span with as many backticks as its content needs; a bar would end the cell.
+      def code(name)
+        return "" if name.empty?
+
+        name = Text.safe(name).gsub("|", "\\|")
+        fence = "`" * ((name.scan(/`+/).map(&:size).max || 0) + 1)
+        fence.size > 1 ? "#{fence} #{name} #{fence}" : "`#{name}`"
+      end
+
+      def text(string) = Text.safe(string).gsub(/[\\`*_<>|\[\]#]/) { |char| "\\#{char}" }
+    end
+  end
+end

@@ -1,0 +1,69 @@
+# frozen_string_literal: true
+
+require "pitwall/show/text"
+
+module Pitwall
+  module Show
+    # Aligned columns in a given width: numbers to the right, then a name and a place that share what is left.
+    class Table
+      GAP = 2
+      # Columns that a place gets at least, when it needs them, beside a long name.
+      PLACE = 18
+      private_constant :GAP, :PLACE
+
+      # A row: numbers already formatted; name; place as [path, line]; lead: what stands before the name; style: of the row.
+      Row = Struct.new(:numbers, :name, :place, :lead, :style, keyword_init: true)
+
+      # @param heads [Array<String>] of the number columns, then of the name
+      # @param location [Location]
+      #: (heads: Array[String], width: Integer, palette: untyped, location: Location) -> void
+      def initialize(heads:, width:, palette:, location:)
+        @heads = heads
+        @width = width
+        @palette = palette
+        @location = location
+      end
+
+      #: (Array[Row]) -> Array[String]
+      def lines(rows)
+        columns = number_columns(rows)
+        room = [@width - columns.sum { |column| column + GAP }, 10].max
+        [head(columns)] + rows.map { |row| line(row, columns, room, name_room(rows, room)) }
+      end
+
+      private
+
+      def number_columns(rows)
+        Array.new(@heads.size - 1) { |at| [Text.width(@heads[at]), *rows.map { |row| Text.width(row.numbers[at]) }].max }
+      end
+
+      def head(columns)
+        numbers = columns.each_with_index.map { |column, at| Text.right(@heads[at], column) + " " * GAP }.join
+        @palette.dim((numbers + @heads.last).rstrip)
+      end
+
+      # Names get what they need, but leave room for the places.
+      def name_room(rows, room)
+        @name_room ||= begin
+          names = rows.map { |row| Text.width(row.lead.to_s) + Text.width(Text.safe(row.name)) }.max || 0
+          places = rows.map { |row| row.place ? Text.width(@location.text(*row.place)) : 0 }.max || 0
+          [names, [room - GAP - [places, PLACE, room / 3].sort[1].clamp(0, places), 8].max].min
+        end
+      end
+
+      def line(row, columns, room, name_room)
+        numbers = columns.each_with_index.map { |column, at| Text.right(row.numbers[at], column) + " " * GAP }
+        lead = row.lead.to_s
+        own_room = row.place.nil? || row.place[0].empty? ? room : name_room
+        name = Text.shorten(row.name, [own_room - Text.width(lead), 4].max)
+        place = row.place ? @location.fit(*row.place, room - GAP - [name_room, Text.width(lead) + Text.width(name)].max) : ""
+        text = style(row.style, numbers.join) + @palette.dim(lead) + style(row.style, name)
+        return text.rstrip if place.empty?
+
+        text + " " * (name_room - Text.width(lead) - Text.width(name) + GAP).clamp(GAP, room) + @palette.dim(place)
+      end
+
+      def style(style, text) = style ? @palette.public_send(style, text) : text
+    end
+  end
+end

@@ -1,0 +1,112 @@
+# frozen_string_literal: true
+
+module Pitwall
+  module Show
+    # Strings that fit columns. Names come from recordings, so nothing here may reach the terminal as a command to it.
+    module Text
+      ELLIPSIS = "…"
+      # A method's own name, with what joins it to its class: "#sum", ".new", "::Cart".
+      LAST_PART = /(?:[#.]|::)[^#.:]*\z/.freeze
+      # Control characters, and those that turn the direction of text around.
+      UNSAFE = /[\p{Cc}\u200e\u200f\u202a-\u202e\u2066-\u2069]/.freeze
+      # One column a character, as nearly all names are: known without the big table.
+      NARROW = /\A[\u0020-\u007e\u00a1-\u00ac\u00ae-\u02ff…│├└─↳]*\z/.freeze
+      private_constant :LAST_PART, :UNSAFE, :NARROW
+
+      module_function
+
+      # Without control characters: "a\e[2J" → "a\\e[2J".
+      #: (String) -> String
+      def safe(text) = text.match?(UNSAFE) ? text.gsub(UNSAFE) { |char| char.dump[1..-2] } : text
+
+      # Columns it takes on a terminal; a Chinese character takes two.
+      #: (String) -> Integer
+      def width(text)
+        return text.size if text.ascii_only? || text.match?(NARROW)
+
+        require "unicode/display_width"
+        Unicode::DisplayWidth.of(text)
+      end
+
+      #: (String, Integer) -> String
+      def left(text, columns) = text + " " * [columns - width(text), 0].max
+
+      #: (String, Integer) -> String
+      def right(text, columns) = " " * [columns - width(text), 0].max + text
+
+      # Shortens a method's name in the middle and keeps the method: "Shop::Checkout::Cart#sum" → "Shop::C…t#sum".
+      #: (String, Integer) -> String
+      def shorten(name, columns)
+        name = safe(name)
+        return name if width(name) <= columns
+        return ELLIPSIS if columns <= 1
+
+        keep = [width(name[LAST_PART] || ""), columns * 3 / 5].max
+        keep = [keep, columns - 1].min
+        head(name, columns - 1 - keep) + ELLIPSIS + tail(name, keep)
+      end
+
+      # Shortens from the left: "/srv/app/lib/a.rb:3" → "…/lib/a.rb:3".
+      #: (String, Integer) -> String
+      def shorten_left(text, columns)
+        text = safe(text)
+        return text if width(text) <= columns
+        return ELLIPSIS if columns <= 1
+
+        ELLIPSIS + tail(text, columns - 1)
+      end
+
+      # Shortens from the right, as for a line of source.
+      #: (String, Integer) -> String
+      def shorten_right(text, columns)
+        text = safe(text)
+        return text if width(text) <= columns
+
+        head(text, columns - 1) + ELLIPSIS
+      end
+
+      # Words in lines of at most so many columns; lines after the first are indented.
+      #: (String, Integer, ?indent: String) -> Array[String]
+      def wrap(text, columns, indent: "  ")
+        lines = []
+        safe(text).split(/ +/).each do |word|
+          if lines.empty?
+            lines << word
+          elsif width(lines.last) + 1 + width(word) <= columns
+            lines[-1] = "#{lines.last} #{word}"
+          else
+            lines << "#{indent}#{word}"
+          end
+        end
+        lines.map { |line| shorten_right(line, columns) }
+      end
+
+      def head(text, columns)
+        return text[0, [columns, 0].max] if text.ascii_only?
+
+        taken = +""
+        text.each_grapheme_cluster do |char|
+          break if width(taken) + width(char) > columns
+
+          taken << char
+        end
+        taken
+      end
+      private_class_method :head
+
+      def tail(text, columns)
+        return text[-columns..] if text.ascii_only?
+
+        taken = []
+        room = columns
+        text.grapheme_clusters.reverse_each do |char|
+          break if (room -= width(char)).negative?
+
+          taken.unshift(char)
+        end
+        taken.join
+      end
+      private_class_method :tail
+    end
+  end
+end

@@ -1,0 +1,95 @@
+# frozen_string_literal: true
+
+require "pitwall/show"
+
+module Pitwall
+  module Show
+    # The report for people: header, the view asked for, what to try next.
+    class TextReport
+      TOP = 20
+      THREADS = 10
+      TREE = 200
+      private_constant :TOP, :THREADS, :TREE
+
+      # @param file [String] the recording, for the hints
+      # @param base [String, nil] the folder below which paths are shown relative
+      # @param source [#call, nil] (path, line) → text of a source line, or nil
+      # @param limit [Integer, nil] rows in a table
+      #: (Analyse::Report, file: String, ?width: Integer, ?palette: untyped, ?base: String?, ?source: untyped, ?limit: Integer?, ?warnings: Array[String], ?difference: untyped) -> void
+      def initialize(report, file:, width: 100, palette: Plain, base: nil, source: nil, limit: nil, warnings: [], difference: nil)
+        @report = report
+        @file = file
+        @width = [width, 40].max
+        @palette = palette
+        @location = Location.new(base)
+        @source = source
+        @limit = limit
+        @warnings = warnings
+        @difference = difference
+      end
+
+      # @param view [Symbol] :flat, :tree, :bottom_up, :lines, :threads, :callers or :callees
+      #: (?Symbol) -> String
+      def to_s(view = :flat)
+        header = HeaderView.new(width: @width, palette: @palette).lines(@report.summary, warnings: @warnings, difference: @difference)
+        [*header, *part, "", *body(view)].join("\n")
+      end
+
+      # Without header and hints.
+      #: (Symbol) -> Array[String]
+      def body(view)
+        return [nothing] if @report.total.zero? && view != :threads
+
+        case view
+        when :flat then flat + threads + hint
+        when :tree then outline(@report.top_down, false)
+        when :bottom_up then outline(@report.bottom_up, true)
+        when :lines then LinesView.new(**common).lines(@report.lines, limit: @limit || (TOP unless @report.query.within), source: @source)
+        when :threads then ThreadsView.new(width: @width, palette: @palette, location: @location).lines(@report.threads, limit: @limit)
+        when :callers, :callees then NeighboursView.new(**common).lines(view, *@report.public_send(view), limit: @limit || TOP)
+        end
+      end
+
+      private
+
+      # What the numbers below are of, where that is not everything.
+      def part
+        query = @report.query
+        chosen = query.selection
+        words = [chosen.process && "process #{chosen.process}", chosen.thread && "thread #{chosen.thread}",
+                 chosen.state && "state #{Analyse::States.name(chosen.state)}"].compact
+        words = words.empty? ? [] : ["only #{words.join(", ")}: #{Units.value(@report.total, @report.weight)}"]
+        words << "folded below #{query.blackbox.join(", ")}" if query.blackbox.any?
+        words << { apart: "garbage collection apart", caller: "garbage collection charged to its callers" }[query.gc]
+        words.compact.flat_map { |text| Text.wrap(text, @width) }.map { |line| @palette.cyan(line) }
+      end
+
+      def common = { weight: @report.weight, total: @report.total, width: @width, palette: @palette, location: @location }
+
+      def nothing = "nothing was recorded with weight #{@report.weight} in the part asked for"
+
+      def flat = FlatView.new(**common, also: @report.beside).lines(@report.flat, limit: @limit || TOP)
+
+      def threads
+        ["", *ThreadsView.new(width: @width, palette: @palette, location: @location).lines(@report.threads, limit: THREADS)]
+      end
+
+      def outline(result, bottom_up)
+        view = TreeView.new(weight: @report.weight, width: @width, palette: @palette, location: @location, bottom_up: bottom_up)
+        view.lines(result, limit: @limit || TREE)
+      end
+
+      def hint
+        hottest = @report.flat.find { |row| row.method.kind < 2 }&.method
+        name = hottest && hottest.name.match?(/\A[\w:#.?!]+\z/) ? hottest.name : "NAME"
+        # Cutting it would make a command that doesn't run.
+        name = "NAME" if @file.size + name.size + 30 > @width
+        lines = ["pitwall report #{@file} --callers #{quote(name)}", "pitwall report #{@file} --tree", "pitwall report #{@file} --view lines"]
+        ["", @palette.dim("Next: #{lines.first}"), *lines.drop(1).map { |line| @palette.dim("      #{line}") }]
+      end
+
+      # A # starts a comment only at the start of a word; a ! is history in an interactive shell.
+      def quote(name) = name.match?(/[!?]/) ? "'#{name}'" : name
+    end
+  end
+end

@@ -1,0 +1,42 @@
+# frozen_string_literal: true
+
+require "pitwall/show/table"
+require "pitwall/show/units"
+require "pitwall/analyse/states"
+
+module Pitwall
+  module Show
+    # Threads with their times, and what part of its wall time each spent in which state.
+    class ThreadsView
+      HEADS = { 0 => "running", 1 => "GVL wait", 2 => "blocked", 3 => "unknown", 4 => "off CPU" }.freeze
+      private_constant :HEADS
+
+      #: (width: Integer, palette: untyped, location: Location) -> void
+      def initialize(width:, palette:, location:)
+        @width = width
+        @palette = palette
+        @location = location
+      end
+
+      #: (Array[Analyse::Threads::Row], ?limit: Integer?) -> Array[String]
+      def lines(rows, limit: nil)
+        shown = limit ? rows.first(limit) : rows
+        states = shown.flat_map { |row| row.states.select { |_, wall| wall.positive? }.keys }.uniq.sort
+        several = rows.map(&:pid).uniq.size > 1
+        table = Table.new(heads: ["wall", "cpu", *states.map { |state| HEADS[state] || Analyse::States.name(state) }, "thread"],
+                          width: @width, palette: @palette, location: @location)
+        lines = table.lines(shown.map { |row| table_row(row, states, several) })
+        lines << @palette.dim("#{rows.size - shown.size} more threads (--view threads shows all)") if shown.size < rows.size
+        lines
+      end
+
+      private
+
+      def table_row(row, states, several)
+        numbers = [Units.duration(row.wall), Units.duration(row.cpu), *states.map { |state| Units.percent(row.states.fetch(state, 0), row.wall) }]
+        name = row.name.empty? ? "thread #{row.id}" : row.name
+        Table::Row.new(numbers: numbers, name: several ? "#{row.pid} #{name}" : name)
+      end
+    end
+  end
+end

@@ -1,0 +1,71 @@
+# frozen_string_literal: true
+
+module Pitwall
+  module Show
+    # Numbers for people.
+    module Units
+      NS = [[1_000_000_000, "s"], [1_000_000, "ms"], [1_000, "µs"]].freeze
+      BYTES = [[1 << 40, "TiB"], [1 << 30, "GiB"], [1 << 20, "MiB"], [1 << 10, "KiB"]].freeze
+      # Above this many ns, minutes read better than seconds.
+      MINUTES = 600_000_000_000
+      HOURS = 360 * 60_000_000_000
+      private_constant :NS, :BYTES, :MINUTES, :HOURS
+
+      module_function
+
+      # Three figures and a unit: 1_234_000_000 → "1.23 s", 45_600_000 → "45.6 ms", 0 → "0 s"; long ones "12.5 min".
+      #: (Integer) -> String
+      def duration(nanoseconds)
+        return "0 s" if nanoseconds.zero?
+        return "#{three(nanoseconds.fdiv(3_600_000_000_000))} h" if nanoseconds >= HOURS
+        return "#{three(nanoseconds.fdiv(60_000_000_000))} min" if nanoseconds >= MINUTES
+
+        # 999.6 µs is 1.00 ms, not 1000 µs
+        size, unit = NS.find { |candidate, _| nanoseconds >= candidate * 0.9995 }
+        size ? "#{three(nanoseconds.fdiv(size))} #{unit}" : "#{nanoseconds} ns"
+      end
+
+      # As it was asked for: 1_000_000 → "1 ms", 2_500_000 → "2.5 ms".
+      #: (Integer) -> String
+      def interval(nanoseconds)
+        size, unit = NS.find { |candidate, _| nanoseconds >= candidate } || [1, "ns"]
+        "#{(nanoseconds % size).zero? ? nanoseconds / size : nanoseconds.fdiv(size)} #{unit}"
+      end
+
+      # 1_234_567 → "1,234,567"
+      #: (Integer) -> String
+      def count(number) = number.to_s.gsub(/(?<=\d)(?=(?:\d{3})+\z)/, ",")
+
+      # "45.2%", "100%", "<0.1%" for what is there but rounds to nothing.
+      #: (Integer, Integer) -> String
+      def percent(part, whole)
+        return "0.0%" if part.zero? || whole.zero?
+        return "100%" if part == whole
+
+        share = part.fdiv(whole) * 100
+        share < 0.05 ? "<0.1%" : format("%.1f%%", share)
+      end
+
+      # 8_589_934_592 → "8.00 GiB"
+      #: (Integer) -> String
+      def bytes(number)
+        size, unit = BYTES.find { |candidate, _| number >= candidate }
+        size ? "#{three(number.fdiv(size))} #{unit}" : "#{number} B"
+      end
+
+      # A value of a weight: time for wall and cpu, else a count.
+      #: (Integer, Symbol) -> String
+      def value(number, weight) = %i[wall cpu].include?(weight) ? duration(number) : count(number)
+
+      # :wall → "ns", as in JSON.
+      #: (Symbol) -> String
+      def unit(weight) = %i[wall cpu].include?(weight) ? "ns" : weight.to_s
+
+      def three(number)
+        digits = number >= 99.95 ? 0 : number >= 9.995 ? 1 : 2
+        format("%.#{digits}f", number)
+      end
+      private_class_method :three
+    end
+  end
+end

@@ -1,0 +1,149 @@
+# frozen_string_literal: true
+
+require_relative "../test_helper"
+require_relative "../support/command_line"
+require "pitwall/cli"
+require "pitwall/cli/duration"
+require "minitest/mock"
+require "stringio"
+
+class CLITest < Minitest::Test
+  include CommandLine
+
+  # A verb that does what a test wants.
+  class Probe
+    class << self
+      attr_accessor :body
+      def summary = "a probe"
+    end
+
+    def initialize(out:, err:)
+      @out = out
+    end
+
+    def call(_args) = self.class.body.call(@out)
+  end
+
+  def run_cli(*argv)
+    @out, @err = StringIO.new, StringIO.new
+    Pitwall::CLI.run(argv, out: @out, err: @err)
+  end
+
+  def probe(&body)
+    Probe.body = body
+    Pitwall::CLI.stub(:command, ->(_verb) { Probe }) { run_cli("probe") }
+  end
+
+  def test_help_lists_every_verb_with_its_summary_and_the_statuses
+    assert_equal 0, run_cli("--help")
+    Pitwall::CLI::COMMANDS.each_key do |verb|
+      assert_match(/^  #{verb} +\S/, @out.string)
+      assert_includes @out.string, Pitwall::CLI.command(verb).summary
+    end
+    Pitwall::CLI::STATUSES.each { |status, meaning| assert_match(/^  #{status}  #{Regexp.escape(meaning)}$/, @out.string) }
+    assert_match(/127 not found/, @out.string)
+    assert_empty @err.string
+  end
+
+  def test_every_status_is_explained
+    assert_equal Pitwall::Status.constants.map { |name| Pitwall::Status.const_get(name) }.sort, Pitwall::CLI::STATUSES.keys.sort
+  end
+
+  def test_every_verb_has_help
+    Pitwall::CLI::COMMANDS.each_key do |verb|
+      assert_equal 0, run_cli(verb, "--help"), verb
+      assert_match(/\Ausage: pitwall #{verb} /, @out.string)
+      assert_empty @err.string
+      assert_equal 0, run_cli("help", verb), verb
+    end
+  end
+
+  def test_version
+    assert_equal 0, run_cli("--version")
+    assert_equal "pitwall #{Pitwall::VERSION}\n", @out.string
+  end
+
+  def test_without_arguments_the_help_is_an_error
+    assert_equal 2, run_cli
+    assert_empty @out.string
+    assert_match(/usage: pitwall VERB/, @err.string)
+  end
+
+  def test_an_unknown_verb_is_one_line_with_a_guess
+    assert_equal 2, run_cli("profil")
+    assert_equal "pitwall: unknown verb profil (did you mean profile?); `pitwall --help` lists them\n", @err.string
+    assert_equal 2, run_cli("zzz")
+    assert_equal "pitwall: unknown verb zzz; `pitwall --help` lists them\n", @err.string
+  end
+
+  def test_an_unknown_option_is_one_line_with_a_guess
+    assert_equal 2, run_cli("doctor", "--fromat", "json")
+    assert_equal "pitwall: unknown option --fromat (did you mean --format?); `pitwall doctor --help` lists the options\n", @err.string
+    assert_equal 2, run_cli("--verbose")
+    assert_match(/\Apitwall: unknown option --verbose/, @err.string)
+  end
+
+  def test_options_are_not_abbreviated
+    assert_equal 2, run_cli("doctor", "--form", "json")
+    assert_match(/unknown option --form /, @err.string)
+  end
+
+  def test_a_wrong_or_missing_value_is_one_line
+    assert_equal 2, run_cli("doctor", "--format", "yaml")
+    assert_equal "pitwall: --format yaml: not a value it takes; `pitwall doctor --help` lists the options\n", @err.string
+    assert_equal 2, run_cli("doctor", "--format")
+    assert_equal "pitwall: --format needs a value; `pitwall doctor --help` lists the options\n", @err.string
+  end
+
+  def test_an_error_of_pitwall_is_one_line_and_its_status
+    { Pitwall::UsageError => 2, Pitwall::CannotMeasure => 4, Pitwall::BadRecording => 5 }.each do |error, status|
+      assert_equal status, probe { raise error, "x.pit: no good" }
+      assert_equal "pitwall: x.pit: no good\n", @err.string
+    end
+  end
+
+  def test_an_unexpected_error_asks_for_a_report
+    assert_equal 4, probe { raise "first\nsecond" }
+    assert_match(/\Apitwall: RuntimeError: first; this is a bug: .*PITWALL_DEBUG=1.*\n\z/, @err.string)
+    ENV["PITWALL_DEBUG"] = "1"
+    probe { raise "first" }
+    assert_match(/cli_test\.rb:\d+/, @err.string)
+  ensure
+    ENV.delete("PITWALL_DEBUG")
+  end
+
+  def test_interrupt_and_a_reader_that_has_gone
+    assert_equal 130, probe { raise Interrupt }
+    assert_empty @err.string
+    assert_equal 0, probe { |out| out.puts("x"); raise Errno::EPIPE }
+    assert_empty @err.string
+  end
+
+  def test_an_ending_tells_the_signal
+    Probe.body = ->(_out) { Pitwall::CLI::Ending.killed_by("TERM") }
+    ending = Pitwall::CLI.stub(:command, ->(_verb) { Probe }) { Pitwall::CLI.ending(["probe"], out: StringIO.new, err: StringIO.new) }
+    assert_equal [143, 15], [ending.status, ending.signal]
+  end
+
+  def test_the_process_survives_a_closed_standard_output
+    reader, writer = IO.pipe
+    reader.close
+    pid = pitwall_start("--help", out: writer)
+    writer.close
+    Process.wait(pid)
+    assert_equal "", File.read(file("err"))
+    assert_equal 0, $?.exitstatus
+  end
+
+  def test_durations
+    range = 100_000..1_000_000_000
+    { "100us" => 100_000, "100µs" => 100_000, "1ms" => 1_000_000, "0.25 ms" => 250_000, "1s" => 1_000_000_000, "500000ns" => 500_000 }.each do |text, ns|
+      assert_equal ns, Pitwall::CLI::Duration.parse(text, name: "--interval", range: range), text
+    end
+    ["", "1", "ms", "-1ms", "1e3us", "1m", "99us", "1.1s", "1ms\n2"].each do |text|
+      error = assert_raises(Pitwall::UsageError, text) { Pitwall::CLI::Duration.parse(text, name: "--interval", range: range) }
+      assert_match(/\A--interval /, error.message)
+    end
+    assert_equal %w[100us 1s 1.5ms 0ns], [100_000, 1_000_000_000, 1_500_000, 0].map { |ns| Pitwall::CLI::Duration.format(ns) }
+  end
+end

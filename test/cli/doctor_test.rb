@@ -1,0 +1,91 @@
+# frozen_string_literal: true
+
+require_relative "../test_helper"
+require_relative "../support/command_line"
+require "stringio"
+require "pitwall/cli"
+require "pitwall/doctor"
+
+class DoctorTest < Minitest::Test
+  include CommandLine
+
+  Doctor = Pitwall::Doctor
+
+  # A trial that went as a test wants.
+  FakeTrial = Struct.new(:ruby, :description, :engine, :yjit, :problem, :segment, keyword_init: true)
+
+  def doctor(**trial)
+    trial = { ruby: "/x/ruby", description: "ruby 3.4.1", engine: "ruby", yjit: "off" }.merge(trial)
+    Doctor.new(trials: [FakeTrial.new(**trial)], streams: { "standard output" => StringIO.new })
+  end
+
+  def check(doctor, name) = doctor.checks.find { |check| check.name == name }
+
+  def test_this_machine_in_text
+    result = pitwall("doctor")
+    assert_equal ["", 0], [result.err, result.status.exitstatus]
+    assert_match(/\Apitwall profile: works here/, result.out)
+    %w[ruby sampler clock cores recordings strace].each { |name| assert_match(/^(ok|note|limited|no) +#{name} /, result.out) }
+    assert_operator result.out.lines.map { |line| line.chomp.size }.reject { |size| size > 100 }.size, :>, 10
+  end
+
+  def test_this_machine_in_json
+    result = pitwall("doctor", "--format", "json")
+    report = JSON.parse(result.out)
+    assert_equal "pitwall/doctor-1", report["schema"]
+    assert_includes %w[works limited], report.dig("commands", "profile", "verdict")
+    report["checks"].each do |check|
+      assert_equal %w[affects meaning mend name state value], check.keys.sort
+      assert_includes %w[ok note limited no], check["state"]
+      assert_equal %w[limited no].include?(check["state"]), check["affects"].any?, check["name"]
+      assert check["mend"], "#{check["name"]} restricts and names no mend" if check["affects"].any?
+    end
+    limits = report["checks"].select { |check| check["affects"].include?("profile") }.map { |check| check["name"] }
+    assert_equal limits, report.dig("commands", "profile", "limits")
+  end
+
+  def test_it_leaves_nothing_behind
+    pitwall("doctor")
+    assert_empty Dir.children(@dir) - [".tmp"]
+    assert_empty Dir.children(file(".tmp"))
+  end
+
+  def test_without_an_extension_profile_does_not_work
+    sick = doctor(problem: "no extension for ruby 3.4.1")
+    assert_equal "no", sick.verdict("profile")
+    assert_equal "no extension for ruby 3.4.1", check(sick, "sampler").value
+    assert_match(/gem install pitwall-core/, check(sick, "sampler").mend)
+  end
+
+  def test_the_status_is_4_when_profile_does_not_work
+    lib = file("lib")
+    FileUtils.cp_r("#{Checkout::ROOT}/lib", lib)
+    FileUtils.rm_rf("#{lib}/pitwall/native")
+    result = pitwall("doctor", env: { "TEST_LIB" => lib })
+    assert_equal 4, result.status.exitstatus
+    assert_match(/\Apitwall profile: does not work here/, result.out)
+    assert_match(/no +sampler +.*no extension for ruby #{RUBY_VERSION}/, result.out)
+  end
+
+  def test_another_interpreter
+    sick = doctor(engine: "truffleruby", description: "truffleruby 24", problem: "is not CRuby")
+    assert_equal :no, check(sick, "ruby").state
+    assert_match(/name another/, check(sick, "ruby").mend)
+  end
+
+  def test_a_ruby_that_does_not_start
+    trial = Doctor::Trial.new("/no/such/ruby")
+    assert_match(/not executable|not found/, trial.problem)
+    assert_nil trial.segment
+  end
+
+  def test_a_trial_of_this_ruby
+    trial = Doctor::Trial.new(RUBY)
+    assert_equal [RUBY_DESCRIPTION, "ruby", nil], [trial.description, trial.engine, trial.problem]
+    assert_operator trial.segment.stat("captures"), :>, 0
+  end
+
+  def test_an_argument_is_refused
+    assert_equal 2, pitwall("doctor", "x").status.exitstatus
+  end
+end

@@ -1,0 +1,126 @@
+# frozen_string_literal: true
+
+require_relative "../test_helper"
+require_relative "../support/shop_recording"
+require "pitwall/cli"
+require "json"
+require "stringio"
+require "tmpdir"
+
+class ReportTest < Minitest::Test
+  def setup
+    @dir = Dir.mktmpdir("pitwall-report-")
+    @file = File.join(@dir, "shop.pit")
+    File.binwrite(@file, ShopRecording.bytes)
+  end
+
+  def teardown = FileUtils.rm_rf(@dir)
+
+  def test_the_default_report
+    status, out, err = run_command("report", @file)
+    assert_equal [0, ""], [status, err]
+    assert_match(/shop\.rb · ruby 3\.4\.1.*1,990 samples.*self +wall +total +wall +cpu +method.*Thread#sleep.*puma srv.*Next: pitwall report/m, out)
+  end
+
+  def test_json_is_what_the_documentation_says
+    report = json("--tree", "--bottom-up", "--view", "lines", "--callers", "fib", "--callees", "fib")
+    assert_equal ["pitwall/report-1", "wall", "ns"], report.values_at("schema", "weight", "unit")
+    assert_equal report["total"], report["methods"].sum { |method| method["self"] }
+    assert_equal report["total"], report["threads"].sum { |thread| thread["wall"] }
+    assert_in_delta 100, report["methods"].sum { |method| method["self_percent"] }, 0.01
+    fib = report["methods"].find { |method| method["name"] == "Shop::Fib.fib" }
+    assert_equal ["/srv/app/lib/fib.rb", 2, 230_000_000, 230_000_000, 169_000_000], fib.values_at("file", "line", "self", "total", "self_cpu")
+    assert_equal fib["total"], report["callers"]["methods"].sum { |method| method["total"] }
+    assert_equal report["total"], report["tree"].sum { |row| row["self"] }
+    assert_equal report["total"], report["bottom_up"].select { |row| row["parent"].nil? }.sum { |row| row["total"] }
+    assert_equal report["total"], report["lines"].sum { |row| row["self"] }
+    assert_equal %w[callees host losses notes settings warnings], %w[callees host losses notes settings warnings] & report.keys
+    assert_equal 1, report["losses"]["dropped"]
+  end
+
+  def test_weights_and_filters
+    assert_equal 991_000_000, json("--weight", "cpu")["total"]
+    assert_equal [1063, "captures"], json("--weight", "captures").values_at("total", "unit")
+    assert_equal 60_000_000, json("--state", "gvl")["total"]
+    assert_equal 1_473_000_000, json("--thread", "puma srv tp 001")["total"]
+    assert_equal 1_473_000_000, json("--thread", "2")["total"]
+    assert_equal json["total"], json("--process", "4242")["total"]
+    boxed = json("--blackbox", "Shop::Checkout::Cart#total_with_discounts_and_taxes")
+    assert_equal 800_000_000, boxed["methods"].find { |method| method["name"].start_with?("Shop::Checkout::Cart") }["self"]
+    assert_equal 900_000_000 - 400_000_000, json("--gc", "caller")["methods"].find { |method| method["name"].start_with?("block in Shop") }["self"]
+  end
+
+  def test_several_files_are_one_report
+    other = File.join(@dir, "other.pit")
+    File.binwrite(other, ShopRecording.bytes(pid: 77, compress: true))
+    assert_equal json["total"] * 2, json(other)["total"]
+    parts = json(other, "--apart")["processes"]
+    assert_equal [json["total"]] * 2, parts.map { |part| part["total"] }
+    assert_equal 2, run_command("report", @file, other, "--apart")[1].scan(/^shop\.rb · ruby/).size
+  end
+
+  def test_mistakes_are_one_line_and_a_status
+    {
+      [] => [2, "no recording"], [@file, "--callers", "Shop::Fib.fob"] => [2, "did you mean Shop::Fib.fib?"],
+      [@file, "--thread", "x"] => [2, "no thread \"x\""], [@file, "--process", "1"] => [2, "no process 1"], [@file, "--limit", "0"] => [2, "--limit 0"],
+      [@file, "--threshold", "101"] => [2, "--threshold"], [@file, "--blackbox", "nothing at all"] => [2, "no method"],
+      [File.join(@dir, "none.pit")] => [5, "no such file"], [@dir] => [5, "is a directory"], ["-"] => [5, "save it first"],
+      [@file, "--out", File.join(@dir, "no", "such")] => [2, "cannot write --out"], [__FILE__] => [5, "is not a recording"]
+    }.each do |arguments, (status, message)|
+      got, _, err = run_command("report", *arguments)
+      assert_equal status, got, err
+      assert_equal 1, err.lines.size, err
+      assert_includes err, message
+    end
+  end
+
+  def test_salvage
+    bytes = ShopRecording.bytes
+    bytes.setbyte(bytes.index("STAT") + 25, 0)
+    File.binwrite(@file, bytes)
+    assert_equal 5, run_command("report", @file)[0]
+    assert_match(/! skipped \d+ bytes at byte \d+: chunk STAT fails its checksum/, run_command("report", @file, "--salvage")[1].gsub("\n  ", " "))
+  end
+
+  def test_audit_lists_and_redact_hides
+    _, out, = run_command("report", @file, "--audit")
+    assert_match(%r{names of methods and blocks: 14.*other paths.*/srv/app/.*names of threads: 2.*header: program: 1}m, out)
+    classes = JSON.parse(run_command("report", @file, "--audit", "--redact", "--format", "json")[1])["classes"]
+    refute_includes JSON.generate(classes), "/srv"
+    [%w[--format text], %w[--format json --tree --view lines], %w[--format markdown]].each do |options|
+      refute_includes run_command("report", @file, "--redact", *options)[1], "/srv"
+    end
+  end
+
+  def test_out_and_markdown
+    out = File.join(@dir, "report.md")
+    assert_equal [0, "", ""], run_command("report", @file, "--format", "markdown", "--out", out)
+    assert_match(/^\| 48\.0% \| .* \| `Thread#sleep` \|/, File.read(out).sub(/4\d\.\d%/, "48.0%"))
+  end
+
+  def test_render_for_other_verbs
+    require "pitwall/cli/report"
+    text = Pitwall::CLI::Report.render(@file, format: "text", weight: "wall", limit: 3, apart: false, difference: nil, width: 80, palette: Pitwall::Show::Plain)
+    assert_match(/more methods \(--limit 14 shows all\)/, text)
+  end
+
+  def test_source_is_shown_only_when_unchanged
+    source = File.join(@dir, "work.rb")
+    File.write(source, "def work\n  sleep 1\nend\n")
+    { 1_790_000_000 => false, Time.now.to_i + 60 => true }.each do |started, shown|
+      File.binwrite(@file, RecordingBuilder.build(started_at_ns: started * 1_000_000_000) { |segment| segment.row(stack: [["work", source, 1, 2]], wall: 5) })
+      File.utime(Time.now, Time.at(1_790_000_000 + 5), source)
+      assert_equal shown, run_command("report", @file, "--lines", "work")[1].include?("sleep 1")
+    end
+  end
+
+  private
+
+  def json(*arguments) = JSON.parse(run_command("report", @file, "--format", "json", *arguments)[1])
+
+  def run_command(*arguments)
+    out = StringIO.new
+    err = StringIO.new
+    [Pitwall::CLI.run(arguments, out: out, err: err), out.string, err.string]
+  end
+end

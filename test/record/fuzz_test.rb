@@ -1,0 +1,98 @@
+# frozen_string_literal: true
+
+require_relative "../test_helper"
+require_relative "../support/random_recording"
+require "pitwall/analyse"
+require "pitwall/show"
+require "stringio"
+
+# Whatever a file holds: it is read, or refused in one line. Seeded, so that a failure repeats.
+class FuzzTest < Minitest::Test
+  VARIANTS = 2200
+  # Looking at what was read takes longer than reading it.
+  USED = 8
+
+  def test_a_damaged_file_is_read_or_refused
+    random = Random.new(20_261_121)
+    originals = [RandomRecording.new(1, rows: 25).bytes, RandomRecording.new(2, rows: 25, compress: true).bytes]
+    outcomes = Hash.new(0)
+    Dir.mktmpdir do |dir|
+      path = File.join(dir, "fuzz.pit")
+      VARIANTS.times do |number|
+        File.binwrite(path, variant(originals, random))
+        outcomes[outcome(path, number)] += 1
+        outcomes[outcome(path, number, salvage: true)] += 1
+      end
+    end
+    assert_operator outcomes[:refused], :>, VARIANTS / 20, outcomes
+    assert_operator outcomes[:read] + outcomes[:warned], :>, VARIANTS / 20, outcomes
+    assert_operator resident_kib, :<, 400 * 1024
+  end
+
+  # False starts everywhere: looking for the next chunk must not cost a checksum of the rest each time.
+  def test_a_file_of_false_starts_ends_soon
+    start = ["SAMP", 0, "\0\0\0", 1 << 20, 1 << 20, 7].pack("a4Ca3V3")
+    bytes = RecordingBuilder::MAGIC + start * 200_000
+    started = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID)
+    assert_raises(Pitwall::BadRecording) { RandomRecording.read(bytes) }
+    RandomRecording.read(bytes, salvage: true)
+    assert_operator Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) - started, :<, 20
+  end
+
+  private
+
+  def variant(originals, random)
+    bytes = originals.sample(random: random).dup
+    random.rand(1..4).times do
+      at = random.rand(bytes.bytesize + 1)
+      case random.rand(8)
+      when 0 then bytes = bytes.byteslice(0, at)
+      when 1 then bytes[at, 0] = random.bytes(random.rand(1..40))
+      when 2 then bytes[at, random.rand(1..60)] = ""
+      when 3 then bytes[at, 0] = originals.sample(random: random).byteslice(random.rand(500), random.rand(900))
+      when 4 then reseal(bytes, random)
+      when 5 then reseal(bytes, random, fill: true)
+      else bytes.setbyte(random.rand(bytes.bytesize), random.rand(256)) unless bytes.empty?
+      end
+      bytes = +"P" if bytes.empty?
+    end
+    bytes
+  end
+
+  # Changes a payload and makes its checksum right again: damage that only the bounds can find.
+  def reseal(bytes, random, fill: false)
+    at = bytes.enum_for(:scan, /[A-Z]{4}[\x00\x01]\x00\x00\x00/n).map { Regexp.last_match.begin(0) }.sample(random: random) or return
+    return if at + 20 > bytes.bytesize
+
+    stored = bytes.byteslice(at + 8, 4).unpack1("V")
+    payload = bytes.byteslice(at + 20, stored)
+    return if payload.nil? || payload.bytesize < [stored, 1].max || stored > bytes.bytesize
+
+    random.rand(1..3).times { payload.setbyte(random.rand(payload.bytesize), fill ? 0xff : random.rand(256)) }
+    bytes[at + 20, stored] = payload
+    bytes[at + 16, 4] = [Zlib.crc32(payload)].pack("V")
+  end
+
+  def outcome(path, number, **options)
+    recording = Pitwall::Record.read(path, **options)
+    use(recording) if (number % USED).zero?
+    recording.warnings.empty? ? :read : :warned
+  rescue Pitwall::BadRecording => e
+    assert_equal 1, e.message.lines.size, "variant #{number}"
+    assert_operator e.message.bytesize, :<, 400
+    :refused
+  rescue StandardError, SystemStackError, NoMemoryError => e
+    flunk "variant #{number} #{options}: #{e.full_message(highlight: false)}"
+  end
+
+  # What was read can be looked at, too.
+  def use(recording)
+    report = Pitwall::Analyse::Report.new(recording.segments)
+    assert_equal report.total, report.flat.sum(&:own)
+    Pitwall::Show::TextReport.new(report, file: "x.pit", warnings: recording.warnings.map(&:message)).to_s
+    Pitwall::Show::JsonReport.new(report).to_s
+    Pitwall::Show::Export::Speedscope.new(recording.segments, :wall, selection: report.query.selection).write(+"")
+  end
+
+  def resident_kib = File.read("/proc/self/status")[/VmRSS:\s+(\d+)/, 1].to_i
+end

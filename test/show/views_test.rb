@@ -1,0 +1,75 @@
+# frozen_string_literal: true
+
+require_relative "../test_helper"
+require_relative "../support/random_recording"
+require_relative "../support/shop_recording"
+require "pitwall/analyse"
+require "pitwall/show"
+
+# Every text view as people see it. After looking at a change: UPDATE_VIEWS=1 ruby test/show/views_test.rb
+class ViewsTest < Minitest::Test
+  FOLDER = File.expand_path("../fixtures/views", __dir__)
+  VIEWS = %i[flat tree bottom_up lines threads callers callees].freeze
+
+  [80, 120].each do |width|
+    VIEWS.each do |view|
+      define_method(:"test_#{view}_at_#{width}_columns") do
+        text = view(view, width)
+        text.each_line(chomp: true) do |line|
+          assert_operator Pitwall::Show::Text.width(line), :<=, width, line
+          refute_match(/\e|\s\z/, line)
+        end
+        golden("#{view}_#{width}.txt", text)
+      end
+    end
+  end
+
+  def test_no_view_wraps_at_any_width
+    VIEWS.product([40, 53, 61, 97, 200]).each do |view, width|
+      view(view, width).each_line(chomp: true) { |line| assert_operator Pitwall::Show::Text.width(line), :<=, [width, 40].max, "#{view} at #{width}: #{line}" unless line.include?("pitwall report") }
+    end
+  end
+
+  def test_notes_and_losses_are_told
+    bytes = ShopRecording.bytes(mode: "safepoint", thread_states: false)
+    recording = RandomRecording.read(bytes)
+    recording.segments.first.stats.update("dropped" => 900, "truncated" => 3)
+    difference = Struct.new(:wall_ratio, :cpu_ratio).new(1.0123, 1.05)
+    text = Pitwall::Show::TextReport.new(Pitwall::Analyse::Report.new(recording.segments), file: "a.pit", width: 80, warnings: ["process 1 ended without stop"], difference: difference).to_s
+    ["! process 1 ended without stop", "safepoint-biased", "no thread events", "31.1% of the samples were dropped", "3 stacks were deeper", "wall ×1.012, CPU ×1.050"].each { |part| assert_includes text, part }
+  end
+
+  def test_a_source_line_stands_below_its_place
+    report = Pitwall::Analyse::Report.new(RandomRecording.read(ShopRecording.bytes).segments, Pitwall::Analyse::Report::Query.new(within: "fib.rb"))
+    text = Pitwall::Show::TextReport.new(report, file: "a.pit", width: 80, source: ->(_, line) { line == 3 ? "    n < 2 ? n : fib(n - 1)" : nil }).to_s(:lines)
+    assert_match(/fib\.rb:3\n +n < 2 \? n : fib\(n - 1\)$/, text)
+  end
+
+  def test_nothing_recorded_is_said
+    report = Pitwall::Analyse::Report.new(RandomRecording.read(RecordingBuilder.build { |_| nil }).segments)
+    VIEWS.first(4).each { |view| assert_includes Pitwall::Show::TextReport.new(report, file: "a.pit").to_s(view), "nothing was recorded" }
+  end
+
+  def test_colours_change_no_column
+    marked = Object.new
+    %i[bold dim red yellow green cyan].each { |style| marked.define_singleton_method(style) { |text| text.empty? ? text : "\e[1m#{text}\e[0m" } }
+    assert_equal view(:flat, 80), view(:flat, 80, palette: marked).gsub(/\e\[\d+m/, "").gsub(/ +$/, "")
+  end
+
+  private
+
+  def view(view, width, palette: Pitwall::Show::Plain)
+    query = Pitwall::Analyse::Report::Query.new(callers: "fib", callees: "Cart#total_with_discounts_and_taxes")
+    report = Pitwall::Analyse::Report.new(RandomRecording.read(ShopRecording.bytes).segments, query)
+    Pitwall::Show::TextReport.new(report, file: "shop.pit", width: width, base: "/srv/app", palette: palette).to_s(view)
+  end
+
+  def golden(name, text)
+    path = File.join(FOLDER, name)
+    if ENV["UPDATE_VIEWS"]
+      FileUtils.mkdir_p(FOLDER)
+      File.write(path, "#{text}\n")
+    end
+    assert_equal File.read(path, encoding: "UTF-8"), "#{text}\n", name
+  end
+end

@@ -1,0 +1,62 @@
+# frozen_string_literal: true
+
+require "tempfile"
+require_relative "recording_builder"
+require "pitwall/record"
+
+# Recordings made by chance from a seed, with the samples they hold.
+class RandomRecording
+  FRAMES = Array.new(9) { |i| ["M#{i % 7}#m#{i}", i % 4 == 3 ? "" : "/app/#{i % 3}.rb", i % 4 == 3 ? 0 : i * 10, nil, i % 4 == 3 ? 1 : 0] } +
+           [["(marking)", "", 0, nil, 2]]
+
+  Sample = Struct.new(:segment, :thread, :state, :stack, :wall, :cpu, :captures)
+
+  attr_reader :samples, :bytes
+
+  def initialize(seed, segments: 2, rows: 60, compress: false)
+    random = Random.new(seed)
+    @samples = []
+    builder = RecordingBuilder.new
+    segments.times do |number|
+      builder.segment(pid: 100 + number, unit_ns: [1, 1000][number % 2], compress: compress) do |writer|
+        2.times { |thread| writer.thread(thread + 1, "t#{thread + 1}") }
+        rows.times do |at|
+          sample = Sample.new(number, random.rand(1..3), random.rand(4), stack(random), random.rand(3).zero? ? 0 : random.rand(5000), random.rand(900), random.rand(3))
+          writer.row(thread: sample.thread, state: sample.state, stack: sample.stack, wall: sample.wall, cpu: sample.cpu, captures: sample.captures)
+          @samples << sample
+          writer.flush if random.rand(20).zero?
+        end
+        sample = Sample.new(number, 1, 2, stack(random), random.rand(500), random.rand(9), 0)
+        writer.open(thread: 1, state: 2, stack: sample.stack, wall: sample.wall, cpu: sample.cpu)
+        @samples << sample
+      end
+    end
+    @bytes = builder.bytes
+  end
+
+  # Samples of a weight as the oracles want them: ns, or captures.
+  def weighed(weight, samples = @samples)
+    samples.map { |sample| [sample.stack, sample[weight] * (weight == :captures ? 1 : [1, 1000][sample.segment % 2])] }
+  end
+
+  def read = RandomRecording.read(@bytes)
+
+  def self.read(bytes, **options)
+    Tempfile.create(["recording", ".pit"]) do |file|
+      file.binmode
+      file.write(bytes)
+      file.flush
+      Pitwall::Record.read(file.path, **options)
+    end
+  end
+
+  private
+
+  def stack(random)
+    Array.new(random.rand(1..8)) do
+      frame = FRAMES[(random.rand**1.5 * FRAMES.size).to_i].dup
+      frame[3] = frame[1].empty? ? 0 : frame[2] + random.rand(3)
+      frame
+    end
+  end
+end

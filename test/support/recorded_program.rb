@@ -1,0 +1,115 @@
+# frozen_string_literal: true
+
+require_relative "command_line"
+require "pitwall/record"
+require "pitwall/analyse/call_tree_builder"
+require "pitwall/analyse/flat"
+require "pitwall/analyse/threads"
+
+# Programs that record themselves, each in a process of its own: a crash of the sampler must not take the suite along,
+# and signals, forks, limits and closed streams must not touch it.
+module RecordedProgram
+  include CommandLine
+
+  # What every such program has at hand. CPU time, not wall time: a program on a busy machine gets its samples all the same.
+  PRELUDE = <<~RUBY
+    require "rbconfig"
+    require "pitwall"
+    $stdout.sync = true
+    SETTINGS = eval(ENV.fetch("TEST_SETTINGS", "{}"))
+
+    def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+    def cpu = Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID)
+
+    # Computes until the calling thread has used so much CPU time.
+    def burn(seconds)
+      limit = cpu + seconds
+      nil while cpu < limit
+    end
+
+    def start(name = "a.pit", **settings) = Pitwall.start(record: name, **SETTINGS, **settings)
+    def stop = Pitwall.stop
+    def record(name = "a.pit", **settings, &block) = Pitwall.profile(record: name, **SETTINGS, **settings, &block)
+
+    # What went wrong, as "Class: message".
+    def problem
+      yield
+      "nothing"
+    rescue Pitwall::Error => error
+      "\#{error.class.name.split("::").last}: \#{error.message}"
+    end
+  RUBY
+
+  # Settings of every recording in the program (besides what the program says itself).
+  #: () -> Hash[Symbol, untyped]
+  def settings = {}
+
+  # Options of the measured Ruby, e.g. `--yjit`.
+  def ruby_options = ENV.fetch("TEST_RUBY_OPTIONS", "").split
+
+  # The words of the command that runs a program.
+  def command(source, options: [])
+    File.write(file("prelude.rb"), PRELUDE)
+    File.write(file("program.rb"), source)
+    [RUBY, "--disable-gems", *ruby_options, "-I#{ENV["TEST_LIB"] || File.join(Checkout::ROOT, "lib")}", *options, "-r./prelude.rb", "program.rb"]
+  end
+
+  def environment(env) = CLEAN.merge("TEST_SETTINGS" => settings.inspect).merge(env)
+
+  # Runs a program to its end, whatever that is.
+  #: (String, ?env: Hash, ?stdin: String, ?wrapper: Array[String], ?options: Array[String]) -> CommandLine::Result
+  def attempt(source, env: {}, stdin: "", wrapper: [], options: [])
+    out, err, status = Open3.capture3(environment(env), *wrapper, *command(source, options: options), stdin_data: stdin, chdir: @dir, binmode: true)
+    CommandLine::Result.new(out, err.force_encoding(Encoding::UTF_8), status)
+  end
+
+  # Runs a program that has to succeed, and say nothing on standard error.
+  #: (String, **untyped) -> String  its standard output
+  def run_program(source, **options)
+    result = attempt(source, **options)
+    assert result.status.success?, "#{result.status}\n#{result.out}\n#{result.err[0, 4000]}"
+    assert_empty result.err
+    result.out
+  end
+
+  # --- what a recording says ---
+
+  def read(name = "a.pit") = Pitwall::Record.read(file(name))
+
+  def segment(name = "a.pit") = read(name).segments.fetch(0)
+
+  def tree(segments) = Pitwall::Analyse::CallTreeBuilder.build(Array(segments))
+
+  # Rows of the flat view by the method's name; of several with one name, the heaviest.
+  #: (Array[Record::Segment] | Record::Segment, ?Symbol) -> Hash[String, Analyse::Flat::Row]
+  def methods_of(segments, weight = :wall)
+    Pitwall::Analyse::Flat.rows(tree(segments), weight).reverse.to_h { |row| [row.method.name, row] }
+  end
+
+  def threads_of(segments) = Pitwall::Analyse::Threads.rows(Array(segments))
+
+  # Where a recording is, that some samples of a method are in.
+  def assert_sampled(name, segments)
+    rows = methods_of(segments, :captures)
+    assert rows.key?(name), "no #{name} in #{rows.keys.inspect}"
+    assert_operator rows.fetch(name).total, :>, 0, name
+  end
+
+  def refute_sampled(name, segments) = refute_includes(methods_of(segments).keys, name)
+
+  # What holds of every recording that was stopped, whatever was recorded.
+  def assert_sane(segment)
+    assert segment.tail, "no TAIL"
+    segment.parents.each_with_index { |parent, id| assert id.zero? || parent < id, "node #{id} has parent #{parent}" }
+    assert_empty segment.frames.values.map(&:name).grep(/unresolved/)
+    assert_equal segment.stat("threads"), segment.threads.size, "THRD rows"
+    assert_empty segment.tallies.map(&:thread_id).uniq - segment.threads.keys
+    assert_equal 0, segment.stat("write_error")
+    # No gaps: a thread's rows add up to its life, and no thread lived longer than the recording.
+    elapsed = segment.stat("elapsed_ns")
+    threads_of(segment).each do |row|
+      assert_operator row.wall, :<=, elapsed + segment.unit_ns * 2, "wall of #{row.name}"
+      assert_operator row.cpu, :<=, segment.stat("process_cpu_ns") + 10_000_000, "CPU of #{row.name}"
+    end
+  end
+end

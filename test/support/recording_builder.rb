@@ -1,0 +1,155 @@
+# frozen_string_literal: true
+
+require "json"
+require "zlib"
+require_relative "lz4_encoder"
+
+# Writes the `.pit` format from stacks, straight from doc/record-format.md: slow, obvious, and independent of the C writer.
+#
+#   RecordingBuilder.build(pid: 7) do |segment|
+#     segment.thread 1, "main"
+#     segment.row thread: 1, stack: [["Object#main", "/app/a.rb", 1, 3], ["Shop#sum", "/app/shop.rb", 10, 12]], wall: 5, cpu: 4
+#   end
+#
+# A stack is a list from the root to the leaf of [name, path, first line, line running] or [..., kind].
+class RecordingBuilder
+  MAGIC = "PITWALL 1\n".b
+
+  HEAD = {
+    "schema" => "pitwall/record-1", "collector" => "sampler", "mode" => "signal", "interval_ns" => 1_000_000, "unit_ns" => 1000,
+    "started_at_ns" => 1_790_000_000_000_000_000, "clock" => "monotonic", "pid" => 4242, "ppid" => 4241, "program" => "shop.rb",
+    "argv_options" => ["--port"],
+    "ruby" => { "version" => "3.4.1", "engine" => "ruby", "patchlevel" => 0, "platform" => "x86_64-linux",
+                "description" => "ruby 3.4.1 (2024-12-25) +PRISM [x86_64-linux]", "jit" => nil },
+    "host" => { "kernel" => "6.1", "cpu" => "Example CPU", "cores" => 2, "memory_bytes" => 8 << 30 },
+    "settings" => { "interval_ns" => 1_000_000 }, "thread_states" => true, "notes" => []
+  }.freeze
+
+  # The bytes of a recording with one segment.
+  def self.build(compress: false, stop: true, **head, &block)
+    new.tap { |builder| builder.segment(compress: compress, stop: stop, **head, &block) }.bytes
+  end
+
+  def self.chunk(type, payload, compress: false, flags: nil)
+    payload = payload.b
+    stored = compress ? LZ4Encoder.encode(payload) : payload
+    [type, flags || (compress ? 1 : 0), "\0\0\0", stored.bytesize, payload.bytesize, Zlib.crc32(stored)].pack("a4Ca3V3") + stored
+  end
+
+  def self.column(values)
+    bytes = values.pack("w*")
+    [bytes.bytesize].pack("w") + bytes
+  end
+
+  def self.runs(values)
+    column(values.chunk_while { |a, b| a == b }.flat_map { |run| [run.first, run.size] })
+  end
+
+  def initialize
+    @bytes = "".b
+  end
+
+  attr_reader :bytes
+
+  def segment(compress: false, stop: true, **head)
+    segment = SegmentWriter.new(HEAD.merge(head.transform_keys(&:to_s)), compress)
+    yield segment
+    segment.flush
+    segment.stat
+    segment.stop if stop
+    @bytes << segment.bytes
+    self
+  end
+
+  # One process.
+  class SegmentWriter
+    attr_reader :bytes, :stats
+
+    def initialize(head, compress)
+      @compress = compress
+      @bytes = MAGIC.dup
+      @stats = { "elapsed_ns" => 2_000_000_000, "ticks" => 2000, "captures" => 1990, "missed_ticks" => 3, "dropped" => 1,
+                 "handler_ns" => 4_000_000, "own_cpu_ns" => 6_000_000, "process_cpu_ns" => 1_500_000_000, "threads" => 1 }
+      @strings = { "" => 0 }
+      @new_strings = []
+      @frames = {}
+      @new_frames = []
+      @nodes = {}
+      @new_nodes = []
+      @threads = []
+      @rows = []
+      @open = []
+      chunk("HEAD", JSON.generate(head))
+    end
+
+    def thread(id, name, native_id: id + 100, start_ns: 0)
+      @threads << [id, native_id, start_ns, string(name)]
+    end
+
+    def row(stack:, thread: 1, state: 0, wall: 1, cpu: 1, captures: 1)
+      @rows << [thread, state, node(stack), wall, cpu, captures]
+    end
+
+    def open(stack:, thread: 1, state: 0, wall: 0, cpu: 0)
+      @open << [thread, state, node(stack), wall, cpu]
+    end
+
+    def node(stack)
+      stack.inject(0) do |parent, (name, path, first_line, line, kind)|
+        frame = frame(name, path || "", first_line || 0, kind || 0)
+        @nodes[[parent, frame, line || 0]] ||= begin
+          id = @nodes.size + 1
+          @new_nodes << [id - parent, frame, line || 0]
+          id
+        end
+      end
+    end
+
+    def frame(name, path, first_line, kind)
+      @frames[[name, path, first_line, kind]] ||= begin
+        id = @frames.size + 1
+        @new_frames << [id, kind, string(name), string(path), first_line]
+        id
+      end
+    end
+
+    def string(text)
+      text = text.b
+      @strings[text] ||= begin
+        @new_strings << text
+        @strings.size
+      end
+    end
+
+    # Names before frames before stacks before rows, as the collector writes them.
+    def flush
+      unless @new_strings.empty?
+        chunk("STRS", ints(@strings.size - @new_strings.size, @new_strings.size) + RecordingBuilder.column(@new_strings.map(&:bytesize)) + @new_strings.join)
+      end
+      table("FRAM", @new_frames, 5)
+      table("NODE", @new_nodes, 3, ints(@nodes.size + 1 - @new_nodes.size))
+      table("THRD", @threads, 4)
+      unless @rows.empty?
+        thread, state, node, wall, cpu, captures = @rows.transpose
+        chunk("SAMP", ints(@rows.size) + RecordingBuilder.runs(thread) + RecordingBuilder.runs(state) + RecordingBuilder.column(node) +
+                      RecordingBuilder.column(wall) + RecordingBuilder.column(cpu) + RecordingBuilder.runs(captures))
+      end
+      table("OPEN", @open, 5)
+      [@new_strings, @new_frames, @new_nodes, @threads, @rows, @open].each(&:clear)
+    end
+
+    def stat = chunk("STAT", JSON.generate(@stats))
+    def stop = chunk("TAIL", JSON.generate("reason" => "stop"))
+    def chunk(type, payload) = @bytes << RecordingBuilder.chunk(type, payload, compress: @compress)
+
+    private
+
+    def table(type, rows, width, prefix = "".b)
+      return if rows.empty?
+
+      chunk(type, prefix + ints(rows.size) + Array.new(width) { |at| RecordingBuilder.column(rows.map { |row| row[at] }) }.join)
+    end
+
+    def ints(*values) = values.pack("w*")
+  end
+end
