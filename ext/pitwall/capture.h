@@ -29,10 +29,16 @@ bool pw_capture(pw_thread *t, VALUE leaf, uint8_t state, uint16_t captures, int6
 /* The same for time whose place nobody knows: an empty stack. */
 bool pw_capture_nothing(pw_thread *t, uint8_t state, int64_t wall, int64_t cpu);
 
-/* The thread's CPU clock up to which its next row is to be charged. A stack found waiting is not charged for what the
- * thread burnt before it began to wait: half a tick a wait would go from the code that ran to the code that sleeps.
- * That time is due to the next running sample, as it would be if only running threads were looked at. */
-int64_t pw_cpu_to_charge(pw_thread *t, bool waiting);
+/* The thread's CPU clock at `wall`, up to which its next row is to be charged.
+ *
+ * Reading the clock is a system call and a quarter of a sample's cost. A thread that has the GVL, has not let go of it and was
+ * seen to burn all its time gets its CPU time from the wall clock, and a reading every eighth sample, into which
+ * any error flows. Anything else is read each time.
+ *
+ * A stack found waiting is not charged for what the thread burnt before it began to wait: half a tick a wait would go
+ * from the code that ran to the code that sleeps. That time is due to the next running sample, as it would be if only
+ * running threads were looked at. */
+int64_t pw_cpu_to_charge(pw_thread *t, bool waiting, int64_t wall);
 
 /* Writes a CHARGE or END record. */
 bool pw_charge(pw_thread *t, uint8_t kind, uint8_t state, int64_t wall, int64_t cpu);

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { ROWS = 16384, DRAIN_EVERY_MS = 50 };
+enum { ROWS = 16384, FIRST_FLUSH_NS = 50000000 };
 #define FLUSH_BYTES (4u << 20) /* tables are written early when they grow this large */
 
 static struct row { uint64_t wall, cpu; uint32_t thread, node, captures; uint8_t state; } *rows;
@@ -22,7 +22,7 @@ pw_rows_init(void)
     row_count = 0;
     gone = NULL;
     last_flush = pw_now_ns();
-    flush_after = DRAIN_EVERY_MS * 1000000;
+    flush_after = FIRST_FLUSH_NS;
 }
 
 void
@@ -39,7 +39,7 @@ reintern(pw_thread *t)
     uint32_t parent = 0;
     for (uint32_t i = 0; i < t->depth; i++) {
         pw_path_entry *e = &t->path[i];
-        parent = e->node = pw_intern_node(&pw_current.tables, parent, pw_intern_frame(&pw_current.tables, e->frame), e->line);
+        parent = e->node = pw_intern_node(&pw_current.tables, parent, e->frame, e->line);
     }
 }
 
@@ -53,7 +53,7 @@ take_stack(pw_thread *t, const pw_sample *s)
         pw_path_entry *e = &t->path[depth++];
         e->frame = s->frames[i];
         e->line = lines[i] > 0 ? (uint32_t)lines[i] : 0;
-        parent = e->node = pw_intern_node(&pw_current.tables, parent, pw_intern_frame(&pw_current.tables, e->frame), e->line);
+        parent = e->node = pw_intern_node(&pw_current.tables, parent, e->frame, e->line);
     }
     t->depth = depth;
 }
@@ -133,7 +133,7 @@ consume(void)
           case PW_REC_END: {
             uint32_t node = node_of(t);
             if (!t->sampled) {
-                node = pw_intern_node(&pw_current.tables, 0, pw_intern_frame(&pw_current.tables, PW_FRAME_NOT_SAMPLED), 0);
+                node = pw_intern_node(&pw_current.tables, 0, PW_FRAME_NOT_SAMPLED, 0);
             }
             add_row(t, node, record->state, 0, s->wall, s->cpu + (int64_t)t->cpu_due_units * pw_current.unit_ns);
             pw_current.ticker->thread_end(t);
@@ -313,7 +313,7 @@ write_open(void)
         cpu += (int64_t)t->cpu_due_units;
         uint32_t node = node_of(t);
         if (!t->sampled) {
-            node = pw_intern_node(&pw_current.tables, 0, pw_intern_frame(&pw_current.tables, PW_FRAME_NOT_SAMPLED), 0);
+            node = pw_intern_node(&pw_current.tables, 0, PW_FRAME_NOT_SAMPLED, 0);
         }
         uint64_t values[5] = {t->id, (uint64_t)atomic_load(&t->state), node, (uint64_t)wall, (uint64_t)cpu};
         for (int i = 0; i < 5; i++) pw_buffer_int(&columns[i], values[i]);
@@ -381,6 +381,16 @@ bound_memory(void)
     pw_count(PW_RESETS, 1);
 }
 
+/* A wake-up costs as much as a tick: some 200 ticks share one, and the first tenths of a second have more. */
+static int64_t
+pause_ns(int64_t now)
+{
+    enum { LEAST = 50000000, MOST = 200000000 };
+    int64_t ns = pw_current.interval_ns * 200;
+    if (ns > MOST) ns = MOST;
+    return ns < LEAST || now - pw_current.origin < MOST ? LEAST : ns;
+}
+
 static void *
 drain(void *unused)
 {
@@ -390,7 +400,8 @@ drain(void *unused)
 #endif
     pthread_mutex_lock(&s->lock);
     while (!s->stopping) {
-        int64_t at = pw_now_ns() + DRAIN_EVERY_MS * 1000000;
+        int64_t at = pw_now_ns();
+        at += pause_ns(at);
         struct timespec until = {at / 1000000000, at % 1000000000};
         pthread_cond_timedwait(&s->wake, &s->lock, &until);
         consume();

@@ -16,7 +16,7 @@ pw_gc_takes_tick(pw_thread *t, int64_t wall)
     if (atomic_load_explicit(&collector, memory_order_relaxed) == t) {
         t->gc_ticks[phase]++;
         t->gc_wall[phase] = wall;
-        t->gc_cpu[phase] = pw_cpu_to_charge(t, false);
+        t->gc_cpu[phase] = pw_cpu_to_charge(t, false, wall);
     }
     else pw_count(PW_DEFERRED, 1); /* another thread's: its time goes to its next row */
     return true;
@@ -31,7 +31,7 @@ end_phase(int64_t now)
         if (ticks > 0) {
             t->gc_ticks[phase] += (uint32_t)ticks;
             t->gc_wall[phase] = last;
-            t->gc_cpu[phase] = pw_cpu_to_charge(t, false);
+            t->gc_cpu[phase] = pw_cpu_to_charge(t, false, last);
         }
     }
     pw_count(phase == 0 ? PW_GC_MARKING_NS : PW_GC_SWEEPING_NS, now - phase_began);

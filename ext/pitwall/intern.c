@@ -104,9 +104,9 @@ pw_intern_frame(pw_intern *t, VALUE frame)
 }
 
 static uint32_t
-node_hash(uint32_t parent, uint32_t frame, uint32_t line)
+node_hash(uint32_t parent, VALUE frame, uint32_t line)
 {
-    return (uint32_t)mix(((uint64_t)parent << 32 | frame) * 0x9e3779b97f4a7c15u + line);
+    return (uint32_t)mix((frame ^ (uint64_t)parent << 32 ^ (uint64_t)line << 20) * 0x9e3779b97f4a7c15u);
 }
 
 static void
@@ -126,7 +126,7 @@ grow_nodes(pw_intern *t)
 }
 
 uint32_t
-pw_intern_node(pw_intern *t, uint32_t parent, uint32_t frame, uint32_t line)
+pw_intern_node(pw_intern *t, uint32_t parent, VALUE frame, uint32_t line)
 {
     uint32_t at = node_hash(parent, frame, line) & (t->node_slots - 1);
     for (; t->nodes[at].id; at = (at + 1) & (t->node_slots - 1)) {
@@ -134,10 +134,10 @@ pw_intern_node(pw_intern *t, uint32_t parent, uint32_t frame, uint32_t line)
         if (n->parent == parent && n->frame == frame && n->line == line) return n->id;
     }
     uint32_t id = t->next_node_id++;
-    t->nodes[at] = (pw_node_slot){parent, frame, line, id};
+    t->nodes[at] = (pw_node_slot){frame, parent, line, id};
     if (t->new_nodes++ == 0) t->first_new_node = id;
     pw_buffer_int(&t->new_parents, id - parent);
-    pw_buffer_int(&t->new_frames, frame);
+    pw_buffer_int(&t->new_frames, pw_intern_frame(t, frame));
     pw_buffer_int(&t->new_lines, line);
     if (++t->node_count * 2 > t->node_slots) grow_nodes(t);
     return id;

@@ -18,8 +18,8 @@ enum { PW_KIND_RUBY, PW_KIND_C, PW_KIND_GC, PW_KIND_NATIVE, PW_KIND_OURS };
 #define PW_FRAME_TRUNCATED   INT2FIX(3)
 #define PW_FRAME_NOT_SAMPLED INT2FIX(4)
 
-/* Bounds of memory in the measured process: 16 MB of nodes, a few MB of frames and strings. */
-#define PW_MAX_NODES (1u << 19)
+/* Bounds of memory in the measured process: 13 MB of nodes, a few MB of frames and strings. */
+#define PW_MAX_NODES (1u << 18)
 #define PW_MAX_FRAMES (1u << 17)
 #define PW_MAX_STRINGS (1u << 17)
 
@@ -30,7 +30,8 @@ typedef struct {
 } pw_frame_entry;
 
 typedef struct {
-    uint32_t parent, frame, line, id; /* id 0: empty slot */
+    VALUE frame; /* the captured word itself: known stacks need no look at the frames */
+    uint32_t parent, line, id; /* id 0: empty slot */
 } pw_node_slot;
 
 typedef struct {
@@ -62,7 +63,7 @@ void pw_intern_reset(pw_intern *t); /* empties frames and nodes and strings, kee
 bool pw_intern_full(const pw_intern *t); /* time for a reset */
 
 uint32_t pw_intern_frame(pw_intern *t, VALUE frame);
-uint32_t pw_intern_node(pw_intern *t, uint32_t parent, uint32_t frame, uint32_t line);
+uint32_t pw_intern_node(pw_intern *t, uint32_t parent, VALUE frame, uint32_t line);
 uint32_t pw_intern_string(pw_intern *t, const char *bytes, size_t length);
 
 #endif

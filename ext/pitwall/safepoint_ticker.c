@@ -34,7 +34,7 @@ at_safepoint(void *unused)
     if (!t || t->finished) return;
     int64_t before = atomic_load(&t->last_wall), ticks = (pw_last_tick(wall) - pw_last_tick(before)) / pw_current.interval_ns;
     if (ticks <= 0 || t->owes) return;
-    int64_t cpu = pw_cpu_to_charge(t, false), burnt = cpu - atomic_load(&t->last_cpu);
+    int64_t cpu = pw_cpu_to_charge(t, false, wall), burnt = cpu - atomic_load(&t->last_cpu);
     bool waited = !pw_thread_states() && wall - before > 2 * pw_current.interval_ns && burnt < (wall - before) / 2;
     if (waited && last_thread == t && burnt < pw_current.interval_ns) cpu -= burnt; /* it ran before or after: the next sample's */
     /* Without thread events nobody saw where it waited while others ran. */

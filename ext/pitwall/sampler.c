@@ -10,6 +10,9 @@
 
 pw_session pw_current = {.writer = {.fd = -1}};
 
+/* Holds what the deepest stacks write between two visits of the drain, and fits a second-level cache. */
+#define RING_BYTES (1u << 20)
+
 static _Atomic uint32_t live_generation; /* the generation that takes samples, or 0 */
 static uint32_t generations;
 static _Atomic int handlers;             /* running right now */
@@ -280,7 +283,7 @@ native_start(VALUE self, VALUE path, VALUE append, VALUE head, VALUE interval, V
     s->started_process_cpu = pw_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
     s->next_thread_id = 1;
     s->ticker = by_signal ? &pw_signal_ticker : &pw_safepoint_ticker;
-    if (!pw_ring_init(&s->ring, 4u << 20)) failure = start_failure("no memory for the ring", ENOMEM);
+    if (!pw_ring_init(&s->ring, RING_BYTES)) failure = start_failure("no memory for the ring", ENOMEM);
     s->generation = ++generations ? generations : ++generations;
     atomic_store(&live_generation, s->generation);
 

@@ -41,7 +41,7 @@ tick(pw_thread *t, int overrun)
     uint8_t state = (uint8_t)atomic_load_explicit(&t->state, memory_order_relaxed);
     bool off_gvl = state == PW_WAITING || state == PW_BLOCKED;
     if (!(off_gvl && atomic_load_explicit(&t->held, memory_order_relaxed))) {
-        if (pw_capture(t, 0, state, 1, wall, pw_cpu_to_charge(t, off_gvl))) {
+        if (pw_capture(t, 0, state, 1, wall, pw_cpu_to_charge(t, off_gvl, wall))) {
             pw_count(PW_CAPTURES, 1);
             if (off_gvl) atomic_store_explicit(&t->held, true, memory_order_relaxed);
         }

@@ -39,7 +39,7 @@ charge_wait(pw_thread *t)
     int64_t now = pw_now_ns(), until = pw_last_tick(now);
     int64_t wall = atomic_load_explicit(&t->last_wall, memory_order_relaxed);
     if (until <= wall) return;
-    int64_t before = atomic_load_explicit(&t->last_cpu, memory_order_relaxed), cpu = pw_cpu_to_charge(t, true);
+    int64_t before = atomic_load_explicit(&t->last_cpu, memory_order_relaxed), cpu = pw_cpu_to_charge(t, true, now);
     if (cpu > before + (until - wall)) cpu = before + (until - wall);
     if (cpu < before) cpu = before;
     int64_t ready = atomic_load_explicit(&t->ready_at, memory_order_relaxed);
@@ -69,8 +69,8 @@ pay(void *unused)
 {
     pw_thread *t = pw_session_generation() ? pw_self() : NULL;
     if (!t || !t->owes || t->finished) return;
-    int64_t before = atomic_load(&t->last_wall), until = pw_last_tick(pw_now_ns());
-    int64_t blocked_until = pw_last_tick(atomic_load(&t->ready_at)), cpu = pw_cpu_to_charge(t, true);
+    int64_t now = pw_now_ns(), before = atomic_load(&t->last_wall), until = pw_last_tick(now);
+    int64_t blocked_until = pw_last_tick(atomic_load(&t->ready_at)), cpu = pw_cpu_to_charge(t, true, now);
     t->busy = 1;
     if (blocked_until > until) blocked_until = until;
     if (blocked_until > before && pw_capture(t, 0, PW_BLOCKED, 1, blocked_until, cpu)) {
@@ -164,6 +164,7 @@ on_thread_event(rb_event_flag_t event, const rb_internal_thread_event_data_t *da
     switch (event) {
       case RUBY_INTERNAL_THREAD_EVENT_SUSPENDED:
         t->suspended_at = pw_now_ns();
+        t->cpu_stale = true;
         atomic_store_explicit(&t->state, PW_BLOCKED, memory_order_relaxed);
         if (t->quiet || atomic_load(&t->migrates)) hold(t);
         break;

@@ -36,6 +36,10 @@ typedef struct pw_thread {
     _Atomic bool parked;         /* its timer is off because of `held` */
     uint8_t quiet;               /* for so many more waits the stack is taken beforehand, so that no signal disturbs them */
     _Atomic int64_t last_wall, last_cpu; /* clocks at its last record */
+    /* The last reading of its CPU clock: how many samples went without one since, and may go. */
+    int64_t read_wall, read_cpu;
+    uint8_t unread, trust;
+    bool cpu_stale;              /* it left the CPU since */
     int64_t cpu_due;             /* CPU time that belongs to code not sampled since: the next running sample's */
     uint8_t empty;               /* looks in a row that found no Ruby frame */
     bool sampled;

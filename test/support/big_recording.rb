@@ -4,8 +4,6 @@
 #
 #   ruby test/support/big_recording.rb tmp/big.pit [ROWS] [STACKS]
 require_relative "recording_builder"
-require_relative "../../lib/pitwall/version"
-require_relative "../../lib/pitwall/errors"
 
 path, rows, stacks = ARGV
 rows = (rows || 1_000_000).to_i

@@ -30,8 +30,11 @@ module Pitwall
       SEPARATORS = ["#", ".", ":"].freeze
       private_constant :SEPARATORS
 
+      # "block in Cart#sum" is not what is meant by "Cart#sum".
       def self.ends_with?(full, name)
-        full.end_with?(name) && (SEPARATORS.include?(full[-name.size - 1]) || SEPARATORS.include?(name[0]))
+        return false unless full.end_with?(name) && !full[0, full.size - name.size].include?(" ")
+
+        SEPARATORS.include?(full[-name.size - 1]) || SEPARATORS.include?(name[0])
       end
       private_class_method :ends_with?
 

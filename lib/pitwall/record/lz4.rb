@@ -2,7 +2,7 @@
 
 module Pitwall
   module Record
-    # Decodes LZ4 blocks: in C where the extension is there, else in Ruby (about forty times slower).
+    # Decodes LZ4 blocks: in C where the extension is there, else in Ruby, which is slower.
     # @api private
     module LZ4
       MIN_MATCH = 4

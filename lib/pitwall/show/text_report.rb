@@ -6,6 +6,8 @@ module Pitwall
   module Show
     # The report for people: header, the view asked for, what to try next.
     class TextReport
+      # Columns below which numbers alone would not fit.
+      NARROWEST = 60
       TOP = 20
       THREADS = 10
       TREE = 200
@@ -19,7 +21,7 @@ module Pitwall
       def initialize(report, file:, width: 100, palette: Plain, base: nil, source: nil, limit: nil, warnings: [], difference: nil)
         @report = report
         @file = file
-        @width = [width, 40].max
+        @width = [width, NARROWEST].max
         @palette = palette
         @location = Location.new(base)
         @source = source
