@@ -14,8 +14,8 @@ module Benchmarks
       INTERVALS_NS = [1_000_000, 100_000].freeze
       CASES = %w[none bare_timer pitwall_signal pitwall_safepoint stackprof_wall stackprof_cpu vernier pf2_wall].freeze
       ROUNDS = 15
-      PAIRS = 4             # in a process
-      WORK_NS = 150_000_000 # of one turn without a profiler
+      PAIRS = 2               # in a process
+      WORK_NS = 1_000_000_000 # of one turn without a profiler: long enough that naming frames, once each, does not stand out
       # At 1 ms the ticks are 2% of the time, little above the noise; a tick's cost is read where there are ten times as many.
       COST_INTERVAL_NS = 100_000
       GOAL_US = 3.0

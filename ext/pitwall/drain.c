@@ -337,13 +337,13 @@ write_stat(void)
     int64_t own = s->drain_cpu + (s->draining ? pw_own_cpu_ns() : 0);
     int n = snprintf(json, sizeof json,
         "{\"elapsed_ns\":%lld,\"ticks\":%lld,\"captures\":%lld,\"missed_ticks\":%lld,\"deferred_ticks\":%lld,\"dropped\":%lld,"
-        "\"refused_frames\":%lld,\"truncated\":%lld,\"handler_ns\":%lld,\"own_cpu_ns\":%lld,\"process_cpu_ns\":%lld,"
+        "\"refused_frames\":%lld,\"truncated\":%lld,\"handler_ns\":%lld,\"naming_ns\":%lld,\"own_cpu_ns\":%lld,\"process_cpu_ns\":%lld,"
         "\"resets\":%lld,\"threads\":%u,\"timers_refused\":%lld,\"signal_lost\":%lld,\"write_error\":%d,"
         "\"gc_count\":%lld,\"gc_ns\":{\"marking\":%lld,\"sweeping\":%lld}}",
         (long long)(pw_now_ns() - s->origin), (long long)pw_counter(PW_TICKS), (long long)pw_counter(PW_CAPTURES),
         (long long)pw_counter(PW_MISSED), (long long)pw_counter(PW_DEFERRED), (long long)pw_counter(PW_DROPPED),
         (long long)pw_counter(PW_REFUSED), (long long)pw_counter(PW_TRUNCATED), (long long)pw_counter(PW_HANDLER_NS),
-        (long long)own, (long long)(pw_clock_ns(CLOCK_PROCESS_CPUTIME_ID) - s->started_process_cpu),
+        (long long)pw_counter(PW_NAMING_NS), (long long)own, (long long)(pw_clock_ns(CLOCK_PROCESS_CPUTIME_ID) - s->started_process_cpu),
         (long long)pw_counter(PW_RESETS), s->next_thread_id - 1, (long long)pw_counter(PW_TIMERS_REFUSED),
         (long long)pw_counter(PW_SIGNAL_LOST), s->writer.error, (long long)pw_counter(PW_GC_COUNT),
         (long long)pw_counter(PW_GC_MARKING_NS), (long long)pw_counter(PW_GC_SWEEPING_NS));

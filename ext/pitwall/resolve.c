@@ -266,7 +266,7 @@ run_job(void *unused)
     int64_t began = pw_now_ns();
     name_threads(false);
     for (int i = 0; i < BATCHES_A_JOB && resolve_batch(); i++) {}
-    pw_count(PW_HANDLER_NS, pw_now_ns() - began);
+    pw_count(PW_NAMING_NS, pw_now_ns() - began);
 }
 
 void
@@ -278,8 +278,10 @@ pw_resolve_trigger(void)
 void
 pw_resolve_all(void)
 {
+    int64_t began = pw_now_ns();
     name_threads(true);
     while (resolve_batch()) {}
+    pw_count(PW_NAMING_NS, pw_now_ns() - began);
 }
 
 void

@@ -315,7 +315,7 @@ stop_stats(void)
     VALUE stats = rb_hash_new();
     static const struct { int counter; const char *name; } names[] = {
         {PW_TICKS, "ticks"}, {PW_CAPTURES, "captures"}, {PW_MISSED, "missed_ticks"}, {PW_DEFERRED, "deferred_ticks"},
-        {PW_DROPPED, "dropped"}, {PW_REFUSED, "refused_frames"}, {PW_HANDLER_NS, "handler_ns"}, {PW_RESETS, "resets"},
+        {PW_DROPPED, "dropped"}, {PW_REFUSED, "refused_frames"}, {PW_HANDLER_NS, "handler_ns"}, {PW_NAMING_NS, "naming_ns"}, {PW_RESETS, "resets"},
         {PW_SIGNAL_LOST, "signal_lost"}, {PW_GC_COUNT, "gc_count"}};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         rb_hash_aset(stats, ID2SYM(rb_intern(names[i].name)), LL2NUM(pw_counter(names[i].counter)));

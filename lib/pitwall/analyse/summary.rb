@@ -62,7 +62,7 @@ module Pitwall
 
       # CPU time that measuring took: in the program's threads and in Pitwall's own.
       #: () -> Integer
-      def own_ns = stat("handler_ns") + stat("own_cpu_ns")
+      def own_ns = stat("handler_ns") + stat("naming_ns") + stat("own_cpu_ns")
 
       # own_ns as a share of the process's CPU time, nil when that is unknown.
       #: () -> Float?
