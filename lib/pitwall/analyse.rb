@@ -7,6 +7,7 @@ module Pitwall
     autoload :CallTreeBuilder, "pitwall/analyse/call_tree_builder"
     autoload :Flat, "pitwall/analyse/flat"
     autoload :Folding, "pitwall/analyse/folding"
+    autoload :IdleThreads, "pitwall/analyse/idle_threads"
     autoload :Lines, "pitwall/analyse/lines"
     autoload :MethodInfo, "pitwall/analyse/method_info"
     autoload :MethodMatch, "pitwall/analyse/method_match"

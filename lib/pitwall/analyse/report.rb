@@ -58,8 +58,17 @@ module Pitwall
       #: () -> Outline::Result
       def bottom_up = @bottom_up ||= Outline.bottom_up(tree, weight, threshold: least)
 
+      # All of them, those left out of the other views as well.
       #: () -> Array[Threads::Row]
-      def threads = @threads ||= Threads.rows(@segments, @query.selection)
+      def threads = @threads ||= Threads.rows(@segments, @query.selection.dup.tap { |selection| selection.without = nil })
+
+      # Names of the threads that are left out, each once.
+      #: () -> Array[String]
+      def left_out
+        @segments.flat_map do |segment|
+          (@query.selection.without || {}).fetch(segment, []).map { |id| segment.thread(id) }.map { |info| info.name.empty? ? info.id.to_s : info.name }
+        end.uniq
+      end
 
       # Of the file or method asked for, in the order of the file; else the heaviest first.
       #: () -> Array[Lines::Row]

@@ -6,7 +6,8 @@ require "pitwall/errors"
 module Pitwall
   module Analyse
     # Which part of a recording is looked at: a thread (by name or id), a process, a state; nil stands for all.
-    Selection = Struct.new(:thread, :process, :state, keyword_init: true) do
+    # without: segment → ids of threads that are left out.
+    Selection = Struct.new(:thread, :process, :state, :without, keyword_init: true) do
       #: () -> Selection
       def self.all = new
 
@@ -16,6 +17,8 @@ module Pitwall
 
       #: (Record::Segment, Record::Tally) -> bool
       def tally?(segment, tally)
+        return false if without && without[segment]&.include?(tally.thread_id)
+
         (state.nil? || tally.state == state) && (thread.nil? || thread?(segment.thread(tally.thread_id)))
       end
 

@@ -18,6 +18,7 @@ module Pitwall
         parser.separator("Which part of the recording")
         parser.on("--weight WEIGHT", WEIGHTS, "#{WEIGHTS.join(", ")} (wall)") { |weight| @options[:weight] = weight }
         parser.on("--thread NAME", "one thread, by name or id") { |thread| @options[:thread] = thread }
+        parser.on("--idle", "count threads that waited at one place all the time (JSON always does)") { @options[:idle] = true }
         parser.on("--process PID", Integer, "one process") { |pid| @options[:process] = pid }
         parser.on("--state STATE", STATES, "time spent #{STATES.join(", ")}") { |state| @options[:state] = state }
         parser.on("--blackbox NAME", "fold everything below a method (or a path, if it has a slash) into it; repeatable") { |name| (@options[:blackbox] ||= []) << name }
@@ -26,9 +27,11 @@ module Pitwall
         parser.on("--redact", "hash the paths outside the working directory, make those inside relative") { @options[:redact] = true }
       end
 
-      def selection
+      # @param segments [Array<Record::Segment>] to leave their idle threads out; none: nothing is left out
+      def selection(segments = [])
+        idle = Analyse::IdleThreads.find(segments) unless @options[:idle] || @options[:thread] || @options[:state]
         state = @options[:state] && Analyse::States.number(@options[:state])
-        Analyse::Selection.new(thread: @options[:thread], process: @options[:process], state: state)
+        Analyse::Selection.new(thread: @options[:thread], process: @options[:process], state: state, without: idle)
       end
 
       # @return [Array(Array<Record::Segment>, Array<Record::Warning>)] of all files together

@@ -79,7 +79,7 @@ module Pitwall
         segments, warnings = read(files)
         return audit(segments, width, palette) if options[:audit]
 
-        report = Analyse::Report.new(segments, query)
+        report = Analyse::Report.new(segments, query(segments))
         report.tree
         case options[:format]
         when "json" then json(report, warnings)
@@ -93,10 +93,10 @@ module Pitwall
         @options[:format] == "json" ? audit.json : audit.text(width: width, palette: palette)
       end
 
-      def query
+      def query(segments)
         given = @options.slice(:threshold, :gc, :blackbox, :callers, :callees, :within)
         given[:threshold] ||= 0.0 if @options[:format] == "json"
-        Analyse::Report::Query.new(weight: @options.fetch(:weight, "wall").to_sym, selection: selection, **given)
+        Analyse::Report::Query.new(weight: @options.fetch(:weight, "wall").to_sym, selection: selection(@options[:format] == "json" ? [] : segments), **given)
       end
 
       # JSON holds every view that was asked for, text the last.

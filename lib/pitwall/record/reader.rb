@@ -29,6 +29,7 @@ module Pitwall
           finish(io.size)
           raise BadRecording, "#{@path}: nothing in it could be read" if @segments.empty?
 
+          warn_of_ends
           Recording.new(@path, io.size, @segments, @stream.warnings + @warnings)
         end
       end
@@ -87,9 +88,20 @@ module Pitwall
         who = segment.header.pid ? "process #{segment.header.pid}" : "process #{@segments.size + 1} of the file"
         warning(:headless, "#{who} has no header: interval and units are guesses", offset) unless builder.headed?
         warning(:lost, "#{who}: #{builder.lost} names or stacks were lost with the damaged parts", nil) if builder.lost.positive?
-        return if segment.tail
+      end
 
-        warning(:unstopped, "#{who} ended without stop; complete to the last flush", nil)
+      # A process that goes on under the same id after a segment without end has replaced its program.
+      def warn_of_ends
+        @segments.each_with_index do |segment, at|
+          next if segment.tail
+
+          pid = segment.header.pid
+          if pid && @segments.drop(at + 1).any? { |later| later.header.pid == pid }
+            warning(:replaced, "process #{pid} called exec: what it was before is complete to the last flush", nil)
+          else
+            warning(:unstopped, "#{pid ? "process #{pid}" : "process #{at + 1} of the file"} ended without stop; complete to the last flush", nil)
+          end
+        end
       end
 
       def warning(code, message, offset)

@@ -61,10 +61,13 @@ module Pitwall
         words = [chosen.process && "process #{chosen.process}", chosen.thread && "thread #{chosen.thread}",
                  chosen.state && "state #{Analyse::States.name(chosen.state)}"].compact
         words = words.empty? ? [] : ["only #{words.join(", ")}: #{Units.value(@report.total, @report.weight)}"]
+        words << "idle threads left out (they waited at one place; --idle counts them): #{list(@report.left_out)}" if @report.left_out.any?
         words << "folded below #{query.blackbox.join(", ")}" if query.blackbox.any?
         words << { apart: "garbage collection apart", caller: "garbage collection charged to its callers" }[query.gc]
         words.compact.flat_map { |text| Text.wrap(text, @width) }.map { |line| @palette.cyan(line) }
       end
+
+      def list(names) = names.size > 6 ? "#{names.first(6).join(", ")} and #{names.size - 6} more" : names.join(", ")
 
       def common = { weight: @report.weight, total: @report.total, width: @width, palette: @palette, location: @location }
 
