@@ -19,7 +19,16 @@ class ReportTest < Minitest::Test
   def test_the_default_report
     status, out, err = run_command("report", @file)
     assert_equal [0, ""], [status, err]
-    assert_match(/shop\.rb · ruby 3\.4\.1.*1,990 samples.*self +wall +total +wall +cpu +method.*Thread#sleep.*puma srv.*Next: pitwall report/m, out)
+    assert_match(/shop\.rb · ruby 3\.4\.1.*1,990 samples.*self +wall +total +wall +cpu +method.*puma srv.*Next: pitwall report/m, out)
+  end
+
+  def test_idle_threads_are_named_and_counted_when_asked_for
+    _, out, = run_command("report", @file)
+    assert_match(/idle threads left out .*puma srv/, out)
+    refute_match(/Thread#sleep/, out)
+    _, out, = run_command("report", @file, "--idle")
+    assert_match(/Thread#sleep/, out)
+    refute_match(/left out/, out)
   end
 
   def test_json_is_what_the_documentation_says
@@ -94,14 +103,14 @@ class ReportTest < Minitest::Test
 
   def test_out_and_markdown
     out = File.join(@dir, "report.md")
-    assert_equal [0, "", ""], run_command("report", @file, "--format", "markdown", "--out", out)
+    assert_equal [0, "", ""], run_command("report", @file, "--idle", "--format", "markdown", "--out", out)
     assert_match(/^\| 48\.0% \| .* \| `Thread#sleep` \|/, File.read(out).sub(/4\d\.\d%/, "48.0%"))
   end
 
   def test_render_for_other_verbs
     require "pitwall/cli/report"
     text = Pitwall::CLI::Report.render(@file, format: "text", weight: "wall", limit: 3, apart: false, difference: nil, width: 80, palette: Pitwall::Show::Plain)
-    assert_match(/more methods \(--limit 14 shows all\)/, text)
+    assert_match(/more methods \(--limit 12 shows all\)/, text)
   end
 
   def test_source_is_shown_only_when_unchanged

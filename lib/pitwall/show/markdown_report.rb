@@ -32,7 +32,9 @@ module Pitwall
       end
 
       def notes
-        notes = (@warnings + @report.summary.notes).map { |note| "> #{text(note)}" }
+        idle = @report.left_out
+        idle = idle.empty? ? [] : ["idle threads left out: #{idle.join(", ")}"]
+        notes = (@warnings + @report.summary.notes + idle).map { |note| "> #{text(note)}" }
         notes.empty? ? [] : notes.flat_map { |note| [note, ">"] }[0..-2] + [""]
       end
 
