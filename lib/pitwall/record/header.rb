@@ -20,7 +20,7 @@ module Pitwall
         text = String.new(payload, encoding: Encoding::UTF_8)
         raise Malformed, "is not UTF-8" unless text.valid_encoding?
 
-        object = JSON.parse(text, create_additions: false, max_nesting: 20)
+        object = JSON.parse(text, max_nesting: 20)
         raise Malformed, "is not a JSON object" unless object.is_a?(Hash)
 
         object
