@@ -77,6 +77,15 @@ prefix_length(const char *label)
     return end - label;
 }
 
+/* The address of what has no name, e.g. #<Class:0x000...>, says nothing, and differs in every run. */
+static VALUE
+without_address(const char *path, const char *address, bool singleton)
+{
+    bool module = starts_with(path, "#<Module:"), nameless = module || starts_with(path, "#<Class:") || starts_with(path, "#<#<");
+    if (!singleton || nameless) return rb_str_new_cstr(module ? "(anonymous module)" : "(anonymous class)");
+    return rb_sprintf("%.*s>", (int)(address - path), path); /* one object's own method: #<Object> */
+}
+
 /* Methods are named Class#method or Class.method with the class path; bodies (<main>, <class:Foo>) as Ruby labels them;
  * what has no name of its own says where it was defined. Labels changed in 3.4 (they carry the class), base labels didn't. */
 static VALUE
@@ -93,9 +102,10 @@ describe_ruby(VALUE frame, const char *file, uint32_t line)
     if (RB_TYPE_P(method, T_STRING) && RB_TYPE_P(classpath, T_STRING) && RSTRING_LEN(classpath) > 0 && !body) {
         bool singleton = RTEST(rb_profile_frame_singleton_method_p(frame));
         const char *path = StringValueCStr(classpath);
-        if (starts_with(path, "#<")) { /* #<Class:0x000...>: the address says nothing, and differs in every run */
-            anonymous = true;
-            classpath = rb_str_new_cstr(strncmp(path, "#<Module", 8) == 0 ? "(anonymous module)" : "(anonymous class)");
+        if (starts_with(path, "#<")) {
+            const char *address = strstr(path, ":0x");
+            anonymous = address != NULL;
+            if (anonymous) classpath = without_address(path, address, singleton);
         }
         rb_str_append(name, classpath);
         rb_str_cat_cstr(name, singleton ? "." : "#");
@@ -215,48 +225,45 @@ thread_name(VALUE thread)
 }
 
 void
-pw_name_thread(pw_thread *t)
+pw_name_thread(VALUE thread, uint32_t id)
 {
     int error = 0;
     VALUE saved = rb_errinfo();
-    VALUE name = rb_protect(thread_name, t->thread, &error);
+    VALUE name = rb_protect(thread_name, thread, &error);
     if (error) {
         rb_set_errinfo(saved);
         name = Qnil;
     }
     pthread_mutex_lock(&pw_current.lock);
-    uint32_t id = RB_TYPE_P(name, T_STRING) ? pw_intern_string(&pw_current.tables, RSTRING_PTR(name), (size_t)RSTRING_LEN(name)) : 0;
-    if (id != t->name_id) {
-        t->name_id = id;
-        t->announced = false;
+    pw_thread *t = pw_current.threads;
+    while (t && t->id != id) t = t->next; /* it may have ended while Ruby looked for its name */
+    if (t) {
+        uint32_t name_id = RB_TYPE_P(name, T_STRING) ? pw_intern_string(&pw_current.tables, RSTRING_PTR(name), (size_t)RSTRING_LEN(name)) : 0;
+        if (name_id != t->name_id) {
+            t->name_id = name_id;
+            t->announced = false;
+        }
+        t->named = true;
     }
-    t->named = true;
     pthread_mutex_unlock(&pw_current.lock);
     RB_GC_GUARD(name);
 }
 
-/* Threads end only with the GVL, which we hold, but Ruby code run for names may let go of it: collect first. */
 static void
 name_threads(bool again)
 {
-    pw_thread *list[BATCH];
-    VALUE guard[BATCH];
+    uint32_t ids[BATCH];
+    VALUE threads[BATCH]; /* on the machine stack: kept alive */
     int n = 0;
     pthread_mutex_lock(&pw_current.lock);
     for (pw_thread *t = pw_current.threads; t && n < BATCH; t = t->next) {
         if (t->finished || (t->named && !again)) continue;
-        list[n] = t;
-        guard[n++] = t->thread;
+        ids[n] = t->id;
+        threads[n++] = t->thread;
     }
     pthread_mutex_unlock(&pw_current.lock);
-    for (int i = 0; i < n; i++) {
-        pthread_mutex_lock(&pw_current.lock);
-        pw_thread *t = pw_current.threads;
-        while (t && (t != list[i] || t->finished)) t = t->next; /* still there? */
-        pthread_mutex_unlock(&pw_current.lock);
-        if (t) pw_name_thread(t);
-    }
-    RB_GC_GUARD(guard[0]);
+    for (int i = 0; i < n; i++) pw_name_thread(threads[i], ids[i]);
+    RB_GC_GUARD(threads[0]);
 }
 
 static void

@@ -188,11 +188,14 @@ pw_thread_vanished(pw_thread *t)
 static void
 native_thread_exits(void *thread)
 {
+    pw_tls.pinned = 1;
+    atomic_signal_fence(memory_order_seq_cst);
     pw_thread *t = pw_self();
     if (t && t == thread && pw_enter_handler()) {
         pw_thread_ended(t);
         pw_leave_handler();
     }
+    pw_tls.pinned = 0;
 }
 
 static VALUE

@@ -47,7 +47,7 @@ tick(pw_thread *t, int overrun)
         }
         else off_gvl = false; /* ring full: try again at the next tick */
     }
-    if (t->empty >= 3 && state == PW_UNKNOWN) {
+    if (t->empty >= 3 && state == PW_UNKNOWN && !pw_tls.pinned) {
         arm(t, false);
         pw_thread_vanished(t);
         return;
@@ -113,9 +113,7 @@ ours(void)
 static void
 thread_end(pw_thread *t)
 {
-    if (!t->has_timer) return;
-    t->has_timer = false;
-    timer_delete(t->timer);
+    if (atomic_exchange(&t->has_timer, false)) timer_delete(t->timer);
 }
 
 static void
@@ -137,6 +135,7 @@ stop(void)
 static void
 thread_begin(pw_thread *t)
 {
+    if (!atomic_load(&handler_installed)) return; /* the signal was lost */
     struct sigevent event = {0};
     event.sigev_signo = pw_current.signo;
     event.sigev_value.sival_ptr = (void *)(uintptr_t)pw_thread_word(t);
@@ -154,8 +153,9 @@ thread_begin(pw_thread *t)
         pw_count(PW_TIMERS_REFUSED, 1); /* RLIMIT_SIGPENDING, or the thread is just gone */
         return;
     }
-    t->has_timer = true;
-    arm(t, true);
+    atomic_store(&t->has_timer, true);
+    if (atomic_load(&handler_installed)) arm(t, true);
+    else thread_end(t); /* the signal was lost while we were here: its new owner must not get our ticks */
 }
 
 static void

@@ -12,20 +12,22 @@ static void
 on_begin_or_end(rb_event_flag_t event, VALUE data, VALUE self, ID id, VALUE klass)
 {
     if (!pw_session_generation()) return;
-    if (event == RUBY_EVENT_THREAD_BEGIN) {
-        VALUE thread = rb_thread_current();
-        pw_thread *t = pw_self();
-        if (t && t->thread == thread) return; /* got the GVL, and so was registered, before it began */
+    pw_tls.pinned = 1; /* what follows takes some ticks' time, and there is no Ruby frame yet, or any more */
+    atomic_signal_fence(memory_order_seq_cst);
+    VALUE thread = rb_thread_current();
+    pw_thread *t = pw_self();
+    if (event == RUBY_EVENT_THREAD_END) {
+        if (t) {
+            pw_name_thread(t->thread, t->id);
+            pw_thread_ended(t);
+        }
+    }
+    else if (!t || t->thread != thread) { /* else it got the GVL, and so was registered, before it began */
         if (t && !atomic_load(&t->migrates)) pw_thread_ended(t); /* a cached native thread with a new Ruby thread */
         pw_tls.ended = 0;
         pw_register_thread(thread, pw_gettid(), true);
     }
-    else {
-        pw_thread *t = pw_self();
-        if (!t) return;
-        pw_name_thread(t);
-        pw_thread_ended(t);
-    }
+    pw_tls.pinned = 0;
 }
 
 #if PW_THREAD_EVENTS
@@ -47,6 +49,16 @@ charge_wait(pw_thread *t)
     if (blocked_until > until) blocked_until = until;
     if (blocked_until > wall) pw_charge(t, PW_REC_CHARGE, PW_BLOCKED, blocked_until, cpu);
     if (until > blocked_until) pw_charge(t, PW_REC_CHARGE, PW_WAITING, until, cpu);
+}
+
+/* Ticks may have passed without reaching the running thread (jobs do not during most new threads' first time slice on 3.3 and
+ * 3.4): that time is the code's that ran, not the wait's that begins here. */
+static void
+settle_run(pw_thread *t)
+{
+    int64_t last = pw_last_tick(t->suspended_at);
+    if (t->owes || atomic_load(&t->state) != PW_RUNNING || last <= atomic_load_explicit(&t->last_wall, memory_order_relaxed)) return;
+    if (pw_capture(t, 0, PW_RUNNING, 1, last, pw_cpu_to_charge(t, false, t->suspended_at))) pw_count(PW_CAPTURES, 1);
 }
 
 /* Takes the stack of a thread that is about to wait, for no time yet: charge_wait will know how long it was. */
@@ -165,6 +177,7 @@ on_thread_event(rb_event_flag_t event, const rb_internal_thread_event_data_t *da
       case RUBY_INTERNAL_THREAD_EVENT_SUSPENDED:
         t->suspended_at = pw_now_ns();
         t->cpu_stale = true;
+        if (!pw_current.ticker->interrupts || atomic_load(&t->migrates)) settle_run(t);
         atomic_store_explicit(&t->state, PW_BLOCKED, memory_order_relaxed);
         if (t->quiet || atomic_load(&t->migrates)) hold(t);
         break;
@@ -177,12 +190,12 @@ on_thread_event(rb_event_flag_t event, const rb_internal_thread_event_data_t *da
             charge_wait(t);
             atomic_store_explicit(&t->held, false, memory_order_relaxed);
         }
-        else if ((!pw_current.ticker->interrupts || atomic_load(&t->migrates)) &&
+        else if (t->suspended_at && (!pw_current.ticker->interrupts || atomic_load(&t->migrates)) &&
                  pw_last_tick(pw_now_ns()) > pw_last_tick(t->suspended_at)) {
             t->owes = true;
             pw_job_trigger(&payment);
         }
-        if (pw_now_ns() - t->suspended_at >= pw_current.interval_ns) t->quiet = PW_QUIET_WAITS;
+        if (t->suspended_at && pw_now_ns() - t->suspended_at >= pw_current.interval_ns) t->quiet = PW_QUIET_WAITS;
         else if (t->quiet) t->quiet--;
         atomic_store_explicit(&t->state, PW_RUNNING, memory_order_relaxed);
         pw_current.ticker->thread_resumed(t);

@@ -52,7 +52,7 @@ typedef struct pw_thread {
     _Atomic bool migrates;
 
     timer_t timer;
-    bool has_timer;
+    _Atomic bool has_timer;
 
     /* The last stack and room for the next, leaf first; one frame of room on either side for frames of our own. */
     int previous_count;
@@ -74,6 +74,7 @@ typedef struct pw_thread {
 typedef struct {
     pw_thread *thread;
     uint32_t generation, ended;
+    volatile sig_atomic_t pinned; /* a look that finds no Ruby frame must not end `thread`: somebody down the stack uses it */
 } pw_self_slot;
 
 /* initial-exec: reading it in a handler must never allocate. */
