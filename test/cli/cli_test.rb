@@ -17,7 +17,7 @@ class CLITest < Minitest::Test
       def summary = "a probe"
     end
 
-    def initialize(out:, err:)
+    def initialize(out:, err:) # rubocop:disable Lint/UnusedMethodArgument
       @out = out
     end
 

@@ -20,7 +20,7 @@ class RandomRecording
     segments.times do |number|
       builder.segment(pid: 100 + number, unit_ns: [1, 1000][number % 2], compress: compress) do |writer|
         2.times { |thread| writer.thread(thread + 1, "t#{thread + 1}") }
-        rows.times do |at|
+        rows.times do
           sample = Sample.new(number, random.rand(1..3), random.rand(4), stack(random), random.rand(3).zero? ? 0 : random.rand(5000), random.rand(900), random.rand(3))
           writer.row(thread: sample.thread, state: sample.state, stack: sample.stack, wall: sample.wall, cpu: sample.cpu, captures: sample.captures)
           @samples << sample
