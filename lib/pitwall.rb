@@ -1,8 +1,9 @@
 # frozen_string_literal: true
 
-require_relative "pitwall/version"
-require_relative "pitwall/errors"
-require_relative "pitwall/native"
+# Already there when the command records this process, perhaps from another installed version: that one stays.
+require_relative "pitwall/version" unless defined?(Pitwall::VERSION)
+require_relative "pitwall/errors" unless defined?(Pitwall::Error)
+require_relative "pitwall/native" unless defined?(Pitwall) && Pitwall.respond_to?(:load_native!)
 
 # The Ruby side of Pitwall: what a program calls to record itself. Loads nothing but core Ruby and the extension.
 #

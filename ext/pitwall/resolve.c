@@ -225,7 +225,7 @@ thread_name(VALUE thread)
 }
 
 void
-pw_name_thread(VALUE thread, uint32_t id)
+pw_name_thread(VALUE thread)
 {
     int error = 0;
     VALUE saved = rb_errinfo();
@@ -236,7 +236,7 @@ pw_name_thread(VALUE thread, uint32_t id)
     }
     pthread_mutex_lock(&pw_current.lock);
     pw_thread *t = pw_current.threads;
-    while (t && t->id != id) t = t->next; /* it may have ended while Ruby looked for its name */
+    while (t && (t->thread != thread || t->finished)) t = t->next; /* it may have ended while Ruby looked for its name */
     if (t) {
         uint32_t name_id = RB_TYPE_P(name, T_STRING) ? pw_intern_string(&pw_current.tables, RSTRING_PTR(name), (size_t)RSTRING_LEN(name)) : 0;
         if (name_id != t->name_id) {
@@ -252,17 +252,15 @@ pw_name_thread(VALUE thread, uint32_t id)
 static void
 name_threads(bool again)
 {
-    uint32_t ids[BATCH];
     VALUE threads[BATCH]; /* on the machine stack: kept alive */
     int n = 0;
     pthread_mutex_lock(&pw_current.lock);
     for (pw_thread *t = pw_current.threads; t && n < BATCH; t = t->next) {
         if (t->finished || (t->named && !again)) continue;
-        ids[n] = t->id;
         threads[n++] = t->thread;
     }
     pthread_mutex_unlock(&pw_current.lock);
-    for (int i = 0; i < n; i++) pw_name_thread(threads[i], ids[i]);
+    for (int i = 0; i < n; i++) pw_name_thread(threads[i]);
     RB_GC_GUARD(threads[0]);
 }
 

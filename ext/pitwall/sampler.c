@@ -198,6 +198,15 @@ native_thread_exits(void *thread)
     pw_tls.pinned = 0;
 }
 
+/* A thread that still waits for its first turn has no execution context, and looking for its frames crashes Ruby before 3.3.
+ * It will tell itself that it begins. */
+static bool
+has_begun(VALUE thread)
+{
+    VALUE backtrace = rb_funcall(thread, rb_intern("backtrace"), 2, INT2FIX(0), INT2FIX(1));
+    return RB_TYPE_P(backtrace, T_ARRAY) && RARRAY_LEN(backtrace) > 0;
+}
+
 static VALUE
 register_others(VALUE native_thread_ids)
 {
@@ -205,7 +214,7 @@ register_others(VALUE native_thread_ids)
     for (long i = 0; i < RARRAY_LEN(native_thread_ids); i++) {
         VALUE pair = rb_ary_entry(native_thread_ids, i);
         VALUE thread = rb_ary_entry(pair, 0), tid = rb_ary_entry(pair, 1);
-        if (!RB_FIXNUM_P(tid) || thread == rb_thread_current()) continue;
+        if (!RB_FIXNUM_P(tid) || thread == rb_thread_current() || !has_begun(thread)) continue;
         pw_register_thread(thread, (pid_t)FIX2LONG(tid), false);
     }
     return Qnil;
@@ -334,7 +343,7 @@ static VALUE
 native_stop(VALUE self, VALUE reason)
 {
     pw_session *s = &pw_current;
-    if (!s->generation) rb_raise(rb_eRuntimeError, "not recording");
+    if (!s->generation || s->stopping) rb_raise(rb_eRuntimeError, "not recording"); /* naming lets other threads run */
     const char *why = StringValueCStr(reason);
     s->ticker->stop();
     atomic_store(&live_generation, 0);

@@ -82,7 +82,7 @@ void pw_final_flush(const char *reason); /* after pw_stop_drain, with everything
 void pw_resolve_init(void);
 void pw_resolve_trigger(void);
 void pw_resolve_all(void);
-void pw_name_thread(VALUE thread, uint32_t id);
+void pw_name_thread(VALUE thread); /* lets other threads run */
 
 /* thread_events.c, gc.c */
 void pw_thread_events_init(void);

@@ -17,10 +17,9 @@ on_begin_or_end(rb_event_flag_t event, VALUE data, VALUE self, ID id, VALUE klas
     VALUE thread = rb_thread_current();
     pw_thread *t = pw_self();
     if (event == RUBY_EVENT_THREAD_END) {
-        if (t) {
-            pw_name_thread(t->thread, t->id);
-            pw_thread_ended(t);
-        }
+        if (t) pw_name_thread(t->thread);
+        t = pw_self(); /* another thread may have stopped the recording meanwhile */
+        if (t) pw_thread_ended(t);
     }
     else if (!t || t->thread != thread) { /* else it got the GVL, and so was registered, before it began */
         if (t && !atomic_load(&t->migrates)) pw_thread_ended(t); /* a cached native thread with a new Ruby thread */

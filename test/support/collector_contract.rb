@@ -7,19 +7,9 @@ require_relative "recorded_program"
 module CollectorContract
   include RecordedProgram
 
-  # Burns until what came before is in the file, names included: they come with a later flush.
-  FLUSHED = <<~RUBY
-    def flushed(name = "a.pit")
-      3.times do
-        size = File.size(name)
-        burn(0.01) while File.size(name) <= size
-      end
-    end
-  RUBY
-
   # A program that ends in an unusual way, some time after a flush.
   def run_until_flush(ending, **options)
-    attempt("#{FLUSHED}; def job = burn(0.05)\nstart(flush_ns: 50_000_000); job; flushed; #{ending}", **options)
+    attempt("def job = burn(0.05)\nstart(flush_ns: 50_000_000); job; flushed; #{ending}", **options)
   end
 
   # What was flushed can be read; the reader says that the end is missing.
@@ -383,13 +373,9 @@ module CollectorContract
   def test_children_that_end_without_at_exit
     out = run_program(<<~'RUBY', options: ["-W0"])
       def job = burn(0.05)
-      def flushed
-        name = "a-#{$$}.pit"
-        3.times { size = File.size?(name).to_i; burn(0.01) while File.size?(name).to_i <= size }
-      end
       start(flush_ns: 50_000_000)
       pids = ["exit! 0", "Process.kill(:KILL, $$); sleep", "exec('true')"].map do |ending|
-        fork { job; flushed; eval(ending) }
+        fork { job; flushed("a-#{$$}.pit"); eval(ending) }
       end
       pids.each { |pid| Process.wait(pid) }
       p pids

@@ -31,6 +31,14 @@ module RecordedProgram
     def stop = Pitwall.stop
     def record(name = "a.pit", **settings, &block) = Pitwall.profile(record: name, **SETTINGS, **settings, &block)
 
+    # Burns until what came before is in the file, names included: they come with a later flush.
+    def flushed(name = "a.pit")
+      3.times do
+        size = File.size?(name).to_i
+        burn(0.01) while File.size?(name).to_i <= size
+      end
+    end
+
     # What went wrong, as "Class: message".
     def problem
       yield
@@ -54,13 +62,39 @@ module RecordedProgram
     [RUBY, "--disable-gems", *ruby_options, "-I#{ENV["TEST_LIB"] || File.join(Checkout::ROOT, "lib")}", *options, "-r./prelude.rb", "program.rb"]
   end
 
-  def environment(env) = CLEAN.merge("TEST_SETTINGS" => settings.inspect).merge(env)
+  # TEST_PRELOAD is a library that only the measured Ruby gets, e.g. a sanitizer's.
+  def environment(env)
+    preload = ENV["TEST_PRELOAD"] ? { "LD_PRELOAD" => ENV["TEST_PRELOAD"] } : {}
+    CLEAN.merge("TEST_SETTINGS" => settings.inspect).merge(preload, env)
+  end
 
-  # Runs a program to its end, whatever that is.
+  # Far beyond what any of these programs needs, on the busiest machine.
+  PATIENCE = 120
+
+  # Runs a program to its end, whatever that is. One that hangs is ended, with all that it started, and fails the test.
   #: (String, ?env: Hash, ?stdin: String, ?wrapper: Array[String], ?options: Array[String]) -> CommandLine::Result
-  def attempt(source, env: {}, stdin: "", wrapper: [], options: [])
-    out, err, status = Open3.capture3(environment(env), *wrapper, *command(source, options: options), stdin_data: stdin, chdir: @dir, binmode: true)
-    CommandLine::Result.new(out, err.force_encoding(Encoding::UTF_8), status)
+  def attempt(source, env: {}, stdin: "", wrapper: [], options: [], patience: PATIENCE)
+    File.binwrite(file("stdin"), stdin)
+    streams = { in: file("stdin"), out: file("stdout"), err: file("stderr"), chdir: @dir, pgroup: true }
+    pid = Process.spawn(environment(env), *wrapper, *command(source, options: options), streams)
+    status = wait_for(pid, patience)
+    out, err = %w[stdout stderr].map { |name| File.binread(file(name)).force_encoding(Encoding::UTF_8) }
+    flunk "hung for #{patience} s:\n#{out}\n#{err}\n#{@where}" unless status
+    CommandLine::Result.new(out, err, status)
+  end
+
+  def wait_for(pid, patience)
+    deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + patience
+    until (done = Process.wait2(pid, Process::WNOHANG))
+      if Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
+        @where = Dir["/proc/#{pid}/task/*/{comm,wchan}"].map { |name| "#{name}: #{File.read(name).strip}" }.join("\n")
+        Process.kill(:KILL, -pid)
+        Process.wait(pid)
+        return nil
+      end
+      sleep 0.005
+    end
+    done.last
   end
 
   # Runs a program that has to succeed, and say nothing on standard error.
@@ -100,7 +134,7 @@ module RecordedProgram
   # What holds of every recording that was stopped, whatever was recorded.
   def assert_sane(segment)
     assert segment.tail, "no TAIL"
-    segment.parents.each_with_index { |parent, id| assert id.zero? || parent < id, "node #{id} has parent #{parent}" }
+    assert_empty segment.parents.each_with_index.select { |parent, id| parent >= id && id.positive? }, "nodes before their parents"
     assert_empty segment.frames.values.map(&:name).grep(/unresolved/)
     assert_equal segment.stat("threads"), segment.threads.size, "THRD rows"
     assert_empty segment.tallies.map(&:thread_id).uniq - segment.threads.keys
