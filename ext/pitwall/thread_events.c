@@ -23,6 +23,10 @@ on_begin_or_end(rb_event_flag_t event, VALUE data, VALUE self, ID id, VALUE klas
     else {
         pw_thread *t = pw_self();
         if (!t) return;
+        /* Its last frame is gone: on 3.1 a handler could take it for vanished, and the drain free it, while it is named. */
+        t->busy = 1;
+        atomic_signal_fence(memory_order_seq_cst);
+        if (pw_self() != t) return;
         pw_name_thread(t);
         pw_thread_ended(t);
     }

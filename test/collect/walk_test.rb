@@ -14,16 +14,6 @@ class WalkTest < Minitest::Test
 
   def names(*args) = methods_of(segment(*args), :captures).keys
 
-  # The names of the frames from the root to a node.
-  def stack(segment, node)
-    names = []
-    while node.positive?
-      names.unshift(segment.frames.fetch(segment.node_frames[node]).name)
-      node = segment.parents[node]
-    end
-    names
-  end
-
   def test_known_rubies_use_it_and_the_recording_says_so
     run_program("record { burn(0.01) }")
     assert_equal KNOWN ? "own" : "rb_profile_frames", segment.header.walk
@@ -167,14 +157,12 @@ class WalkTest < Minitest::Test
       def deeper(n) = n.zero? ? (burn(0.02); deep(100)) : deeper(n - 1)
       record { deeper(5000); burn(0.02); deep(4000); deep(10) }
     RUBY
-    assert_sane(segment)
     assert_operator segment.stat("truncated"), :>, 0
-    deepest = segment.parents.each_index.select { |node| segment.parents[node].zero? && node.positive? }
-    assert_includes deepest.map { |node| stack(segment, node).first }, "(stack cut here)"
-    assert_includes deepest.map { |node| stack(segment, node).first }, "<main>"
-    segment.parents.each_index do |node|
-      assert_operator stack(segment, node).drop(1).count("(stack cut here)"), :==, 0 if (node % 97).zero?
-    end
+    names = segment.node_frames.map { |id| segment.frames[id]&.name }
+    at_root = segment.parents.each_index.select { |node| node.positive? && segment.parents[node].zero? }
+    assert_equal ["(stack cut here)", "<main>"], at_root.map { |node| names[node] }.uniq.sort & ["(stack cut here)", "<main>"]
+    cut = names.each_index.select { |node| names[node] == "(stack cut here)" }
+    assert_empty cut - at_root, "cut in the middle of a stack"
   end
 
   HARD = {
