@@ -86,6 +86,44 @@ common_with_previous(const pw_thread *t, const VALUE *frames, const int *lines, 
     return k;
 }
 
+static uint32_t
+sample_bytes(uint32_t fresh, uint32_t owned)
+{
+    return (uint32_t)(sizeof(pw_sample) + (fresh + owned) * sizeof(VALUE) + fresh * sizeof(int));
+}
+
+/* Room for a sample of `fresh` frames, `owned` of them with owners; NULL when the ring is full. Nothing is lost then but this
+ * look: the time goes to the next row, the previous stack stays the drain's. */
+static pw_sample *
+reserve(pw_thread *t, uint32_t common, uint32_t fresh, uint32_t owned, uint8_t state, uint16_t captures, int64_t wall, int64_t cpu)
+{
+    pw_sample *s = (pw_sample *)pw_ring_reserve(pw_session_ring(), sample_bytes(fresh, owned));
+    if (!s) {
+        pw_count(PW_DROPPED, 1);
+        return NULL;
+    }
+    s->header.kind = PW_REC_SAMPLE;
+    s->header.state = state;
+    s->header.captures = captures;
+    s->thread = t;
+    s->wall = wall;
+    s->cpu = cpu;
+    s->common = common;
+    s->fresh = fresh;
+    s->owned = owned;
+    return s;
+}
+
+static void
+commit(pw_thread *t, pw_sample *s)
+{
+    int64_t wall = s->wall, cpu = s->cpu;
+    pw_ring_commit(&s->header, sample_bytes(s->fresh, s->owned));
+    t->sampled = true;
+    atomic_store_explicit(&t->last_wall, wall, memory_order_relaxed);
+    atomic_store_explicit(&t->last_cpu, cpu, memory_order_relaxed);
+}
+
 /* Writes a stack that stands in t->frames; on success it becomes the thread's previous one. */
 static bool
 put(pw_thread *t, int n, uint8_t state, uint16_t captures, int64_t wall, int64_t cpu)
@@ -94,36 +132,73 @@ put(pw_thread *t, int n, uint8_t state, uint16_t captures, int64_t wall, int64_t
     int *lines = t->lines;
     int common = common_with_previous(t, frames, lines, n);
     int fresh = n - common;
-    uint32_t bytes = (uint32_t)(sizeof(pw_sample) + (size_t)fresh * (sizeof(VALUE) + sizeof(int)));
-    pw_sample *s = (pw_sample *)pw_ring_reserve(pw_session_ring(), bytes);
-    if (!s) { /* nothing is lost but this look: the time goes to the next row, the previous stack stays the drain's */
-        pw_count(PW_DROPPED, 1);
-        return false;
-    }
-    s->header.kind = PW_REC_SAMPLE;
-    s->header.state = state;
-    s->header.captures = captures;
-    s->thread = t;
-    s->wall = wall;
-    s->cpu = cpu;
-    s->common = (uint32_t)common;
-    s->fresh = (uint32_t)fresh;
+    pw_sample *s = reserve(t, (uint32_t)common, (uint32_t)fresh, 0, state, captures, wall, cpu);
+    if (!s) return false;
     memcpy(s->frames, frames, (size_t)fresh * sizeof(VALUE));
     memcpy(s->frames + fresh, lines, (size_t)fresh * sizeof(int));
-    pw_ring_commit(&s->header, bytes);
-
+    commit(t, s);
     t->frames = t->previous_frames, t->previous_frames = frames;
     t->lines = t->previous_lines, t->previous_lines = lines;
     t->previous_count = n;
-    t->sampled = true;
-    atomic_store_explicit(&t->last_wall, wall, memory_order_relaxed);
-    atomic_store_explicit(&t->last_cpu, cpu, memory_order_relaxed);
+    t->walk.agreed = 0;
     return true;
+}
+
+/* The same for a stack that an own walk has left in t->walk, whose first `same` control frames are as they were. */
+static bool
+put_walk(pw_thread *t, uint32_t same, VALUE leaf, uint8_t state, uint16_t captures, int64_t wall, int64_t cpu)
+{
+    pw_walk *w = &t->walk;
+    uint32_t agreed = same < w->agreed ? same : w->agreed, total = pw_walk_listed(w, w->depth);
+    uint32_t fresh = total - pw_walk_listed(w, agreed) + (leaf != 0), common = pw_walk_listed(w, agreed);
+    bool owners = false, mark_cut = false;
+    if (w->cut) { /* a frame of our own next to the root */
+        if (agreed) common++;
+        else mark_cut = true, fresh++;
+    }
+    for (uint32_t i = agreed; i < w->depth && !owners; i++) owners = w->seen[i].owner != 0;
+    w->agreed = agreed;
+    pw_sample *s = reserve(t, common, fresh, owners ? fresh : 0, state, captures, wall, cpu);
+    if (!s) return false;
+    VALUE *frame = s->frames, *owner = frame + fresh;
+    int *line = (int *)(owner + s->owned);
+    if (owners) memset(owner, 0, fresh * sizeof(VALUE));
+    if (leaf) *frame++ = leaf, *line++ = 0, owner++;
+    for (uint32_t i = w->depth; i-- > agreed;) {
+        const pw_frame_seen *seen = &w->seen[i];
+        if (!seen->frame) continue;
+        *frame++ = seen->frame;
+        *line++ = seen->line;
+        if (owners) *owner++ = seen->owner;
+    }
+    if (mark_cut) *frame = PW_FRAME_TRUNCATED, *line = 0;
+    commit(t, s);
+    w->agreed = w->depth;
+    t->previous_count = 0; /* should rb_profile_frames take the next one: nothing in common */
+    return true;
+}
+
+static bool
+capture_walk(pw_thread *t, VALUE leaf, uint8_t state, uint16_t captures, int64_t wall, int64_t cpu)
+{
+    uint32_t same = pw_walk_stack(&t->walk);
+    uint32_t n = pw_walk_listed(&t->walk, t->walk.depth) + (leaf != 0);
+    t->empty = n ? 0 : t->empty + 1;
+    if (n == 0 && state == PW_UNKNOWN) {
+        t->walk.agreed = 0;
+        return true;
+    }
+    if (t->walk.cut) pw_count(PW_TRUNCATED, 1);
+    return put_walk(t, same, leaf, state, captures, wall, cpu);
 }
 
 bool
 pw_capture(pw_thread *t, VALUE leaf, uint8_t state, uint16_t captures, int64_t wall, int64_t cpu)
 {
+    /* An M:N thread may have gone on to another native thread a moment ago: its stack is not ours to walk. */
+    if (t->walk.thread && !atomic_load_explicit(&t->migrates, memory_order_relaxed)) {
+        return capture_walk(t, leaf, state, captures, wall, cpu);
+    }
     VALUE *frames = t->frames;
     int *lines = t->lines;
     int n = leaf ? 1 : 0;
@@ -189,7 +264,7 @@ pw_charge(pw_thread *t, uint8_t kind, uint8_t state, int64_t wall, int64_t cpu)
     s->wall = wall;
     s->cpu = cpu;
     s->common = (uint32_t)t->previous_count;
-    s->fresh = 0;
+    s->fresh = s->owned = 0;
     pw_ring_commit(&s->header, sizeof(pw_sample));
     atomic_store_explicit(&t->last_wall, wall, memory_order_relaxed);
     atomic_store_explicit(&t->last_cpu, cpu, memory_order_relaxed);

@@ -17,7 +17,9 @@ typedef struct {
     pw_thread *thread;
     int64_t wall, cpu; /* the thread's clocks in ns: a row is the difference to the thread's previous row */
     uint32_t common, fresh;
-    VALUE frames[];    /* `fresh` frames, then as many ints of lines */
+    uint32_t owned;    /* as `fresh`, or 0: none has an owner to tell */
+    uint32_t unused;
+    VALUE frames[];    /* `fresh` frames, then `owned` owners (0: none), then `fresh` ints of lines */
 } pw_sample;
 
 /* Learns what a method and an iseq look like to this Ruby, so that captured words can be checked. */

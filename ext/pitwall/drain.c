@@ -1,5 +1,6 @@
 /* The drain: takes records from the ring, turns stacks into nodes, collects rows and writes them. Never calls into Ruby. */
 #include "capture.h"
+#include "known_frames.h"
 #include "sampler.h"
 #include <errno.h>
 #include <stdio.h>
@@ -34,26 +35,27 @@ pw_rows_free(void)
 
 /* Re-enters a thread's whole path into emptied tables. */
 static void
-reintern(pw_thread *t)
+reintern(pw_thread *t, const pw_intern *before)
 {
     uint32_t parent = 0;
     for (uint32_t i = 0; i < t->depth; i++) {
         pw_path_entry *e = &t->path[i];
-        parent = e->node = pw_intern_node(&pw_current.tables, parent, e->frame, e->line);
+        parent = e->node = pw_intern_node(&pw_current.tables, parent, e->frame, pw_intern_owner(before, e->frame), e->line);
     }
 }
 
 static void
 take_stack(pw_thread *t, const pw_sample *s)
 {
-    const int *lines = (const int *)(s->frames + s->fresh);
+    const VALUE *owners = s->frames + s->fresh;
+    const int *lines = (const int *)(owners + s->owned);
     uint32_t depth = s->common < t->depth ? s->common : t->depth;
     uint32_t parent = depth ? t->path[depth - 1].node : 0;
     for (uint32_t i = s->fresh; i-- > 0;) {
         pw_path_entry *e = &t->path[depth++];
         e->frame = s->frames[i];
         e->line = lines[i] > 0 ? (uint32_t)lines[i] : 0;
-        parent = e->node = pw_intern_node(&pw_current.tables, parent, e->frame, e->line);
+        parent = e->node = pw_intern_node(&pw_current.tables, parent, e->frame, s->owned ? owners[i] : 0, e->line);
     }
     t->depth = depth;
 }
@@ -133,7 +135,7 @@ consume(void)
           case PW_REC_END: {
             uint32_t node = node_of(t);
             if (!t->sampled) {
-                node = pw_intern_node(&pw_current.tables, 0, PW_FRAME_NOT_SAMPLED, 0);
+                node = pw_intern_node(&pw_current.tables, 0, PW_FRAME_NOT_SAMPLED, 0, 0);
             }
             add_row(t, node, record->state, 0, s->wall, s->cpu + (int64_t)t->cpu_due_units * pw_current.unit_ns);
             pw_current.ticker->thread_end(t);
@@ -313,7 +315,7 @@ write_open(void)
         cpu += (int64_t)t->cpu_due_units;
         uint32_t node = node_of(t);
         if (!t->sampled) {
-            node = pw_intern_node(&pw_current.tables, 0, PW_FRAME_NOT_SAMPLED, 0);
+            node = pw_intern_node(&pw_current.tables, 0, PW_FRAME_NOT_SAMPLED, 0, 0);
         }
         uint64_t values[5] = {t->id, (uint64_t)atomic_load(&t->state), node, (uint64_t)wall, (uint64_t)cpu};
         for (int i = 0; i < 5; i++) pw_buffer_int(&columns[i], values[i]);
@@ -376,8 +378,11 @@ bound_memory(void)
     if (!pw_intern_full(t)) return;
     if (t->unresolved_from < t->frame_count && t->node_count < 2 * PW_MAX_NODES) return;
     flush_locked(NULL);
-    pw_intern_reset(t);
-    for (pw_thread *thread = pw_current.threads; thread; thread = thread->next) reintern(thread);
+    pw_intern before;
+    pw_known_clear(); /* first: what leaves the tables is no longer kept alive */
+    pw_intern_reset(t, &before);
+    for (pw_thread *thread = pw_current.threads; thread; thread = thread->next) reintern(thread, &before);
+    pw_intern_forget(&before);
     pw_count(PW_RESETS, 1);
 }
 

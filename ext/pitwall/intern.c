@@ -61,10 +61,16 @@ pw_intern_free(pw_intern *t)
 }
 
 void
-pw_intern_reset(pw_intern *t)
+pw_intern_reset(pw_intern *t, pw_intern *before)
 {
-    release(t);
+    *before = *t;
     allocate(t);
+}
+
+void
+pw_intern_forget(pw_intern *before)
+{
+    release(before);
 }
 
 bool
@@ -86,18 +92,38 @@ grow_frame_index(pw_intern *t)
     }
 }
 
-uint32_t
-pw_intern_frame(pw_intern *t, VALUE frame)
+static pw_frame_entry *
+find_frame(const pw_intern *t, VALUE frame, uint32_t *at)
 {
-    uint32_t at = (uint32_t)mix(frame) & (t->frame_slots - 1);
-    for (uint32_t i; (i = t->frame_index[at]) != 0; at = (at + 1) & (t->frame_slots - 1)) {
-        if (t->frames[i - 1].frame == frame) return t->frames[i - 1].id;
+    *at = (uint32_t)mix(frame) & (t->frame_slots - 1);
+    for (uint32_t i; (i = t->frame_index[*at]) != 0; *at = (*at + 1) & (t->frame_slots - 1)) {
+        if (t->frames[i - 1].frame == frame) return &t->frames[i - 1];
+    }
+    return NULL;
+}
+
+VALUE
+pw_intern_owner(const pw_intern *t, VALUE frame)
+{
+    uint32_t at;
+    const pw_frame_entry *entry = find_frame(t, frame, &at);
+    return entry ? entry->owner : 0;
+}
+
+uint32_t
+pw_intern_frame(pw_intern *t, VALUE frame, VALUE owner)
+{
+    uint32_t at;
+    pw_frame_entry *entry = find_frame(t, frame, &at);
+    if (entry) {
+        if (!entry->owner && !entry->resolved) entry->owner = owner;
+        return entry->id;
     }
     if (t->frame_count == t->frame_capacity) {
         t->frame_capacity *= 2;
         t->frames = pw_must(realloc(t->frames, t->frame_capacity * sizeof(pw_frame_entry)));
     }
-    t->frames[t->frame_count++] = (pw_frame_entry){.frame = frame, .id = t->next_frame_id++};
+    t->frames[t->frame_count++] = (pw_frame_entry){.frame = frame, .owner = owner, .id = t->next_frame_id++};
     t->frame_index[at] = t->frame_count;
     if (t->frame_count * 2 > t->frame_slots) grow_frame_index(t);
     return t->frames[t->frame_count - 1].id;
@@ -126,7 +152,7 @@ grow_nodes(pw_intern *t)
 }
 
 uint32_t
-pw_intern_node(pw_intern *t, uint32_t parent, VALUE frame, uint32_t line)
+pw_intern_node(pw_intern *t, uint32_t parent, VALUE frame, VALUE owner, uint32_t line)
 {
     uint32_t at = node_hash(parent, frame, line) & (t->node_slots - 1);
     for (; t->nodes[at].id; at = (at + 1) & (t->node_slots - 1)) {
@@ -137,7 +163,7 @@ pw_intern_node(pw_intern *t, uint32_t parent, VALUE frame, uint32_t line)
     t->nodes[at] = (pw_node_slot){frame, parent, line, id};
     if (t->new_nodes++ == 0) t->first_new_node = id;
     pw_buffer_int(&t->new_parents, id - parent);
-    pw_buffer_int(&t->new_frames, pw_intern_frame(t, frame));
+    pw_buffer_int(&t->new_frames, pw_intern_frame(t, frame, owner));
     pw_buffer_int(&t->new_lines, line);
     if (++t->node_count * 2 > t->node_slots) grow_nodes(t);
     return id;

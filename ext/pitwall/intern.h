@@ -25,6 +25,7 @@ enum { PW_KIND_RUBY, PW_KIND_C, PW_KIND_GC, PW_KIND_NATIVE, PW_KIND_OURS };
 
 typedef struct {
     VALUE frame;
+    VALUE owner; /* the method entry that an iseq was seen to run for; 0: none */
     uint32_t id;
     bool resolved;
 } pw_frame_entry;
@@ -59,11 +60,15 @@ typedef struct {
 
 void pw_intern_init(pw_intern *t);
 void pw_intern_free(pw_intern *t);
-void pw_intern_reset(pw_intern *t); /* empties frames and nodes and strings, keeps counting ids */
+/* Empties frames and nodes and strings, keeps counting ids. `before` gets the old tables, to ask for owners and forget. */
+void pw_intern_reset(pw_intern *t, pw_intern *before);
+void pw_intern_forget(pw_intern *before);
+VALUE pw_intern_owner(const pw_intern *t, VALUE frame);
 bool pw_intern_full(const pw_intern *t); /* time for a reset */
 
-uint32_t pw_intern_frame(pw_intern *t, VALUE frame);
-uint32_t pw_intern_node(pw_intern *t, uint32_t parent, VALUE frame, uint32_t line);
+/* `owner` counts at the first sight of a frame. */
+uint32_t pw_intern_frame(pw_intern *t, VALUE frame, VALUE owner);
+uint32_t pw_intern_node(pw_intern *t, uint32_t parent, VALUE frame, VALUE owner, uint32_t line);
 uint32_t pw_intern_string(pw_intern *t, const char *bytes, size_t length);
 
 #endif

@@ -3,6 +3,7 @@
  *   vm_compat.h  what differs between Rubies          clock.h      the one clock
  *   ticker.h     when to sample                       capture.h    what a sample is
  *   threads.h    who is sampled                       ring.h       from handlers to the drain
+ *   vm_layout.h  how the VM's stack lies in memory    stack_walk.h how it is read
  *   signal_ticker.c, safepoint_ticker.c               gc.c, thread_events.c
  *   drain.c      ring -> rows -> chunks               intern.h     stacks -> small numbers
  *   resolve.c    numbers -> names                     record_writer.h, compress.h   chunks -> file
@@ -10,6 +11,7 @@
  */
 #include "compress.h"
 #include "sampler.h"
+#include "stack_walk.h"
 
 /* lz4_decompress(bytes, raw_size) -> String. For the reader. Raises ArgumentError on anything malformed. */
 static VALUE
@@ -41,5 +43,6 @@ Init_pitwall(void)
     VALUE native = rb_define_module_under(rb_define_module("Pitwall"), "Native");
     rb_define_singleton_method(native, "lz4_decompress", native_lz4_decompress, 2);
     rb_define_singleton_method(native, "thread_states?", native_thread_states_p, 0);
+    Init_pitwall_walk(native);
     Init_pitwall_sampler(native);
 }

@@ -1,6 +1,7 @@
 /* Names for frames and threads. Runs with the GVL, from a postponed job or at stop; a frame is named once. */
 #include "capture.h"
 #include "intern.h"
+#include "known_frames.h"
 #include "sampler.h"
 #include <stdio.h>
 #include <string.h>
@@ -19,11 +20,14 @@ mark_pending(void *unused)
     pthread_mutex_lock(&pw_current.lock);
     /* Captured words may be anything, so they are marked as the machine stack is: only if they are objects. */
     pw_intern *t = &pw_current.tables;
-    for (uint32_t i = t->unresolved_from; i < t->frame_count; i++) rb_gc_mark_maybe(t->frames[i].frame);
+    for (uint32_t i = t->unresolved_from; i < t->frame_count; i++) {
+        rb_gc_mark_maybe(t->frames[i].frame);
+        rb_gc_mark_maybe(t->frames[i].owner);
+    }
     uint64_t offset = 0;
     for (pw_record_header *r; (r = pw_ring_scan(&pw_current.ring, &offset));) {
         const pw_sample *s = (const pw_sample *)r;
-        for (uint32_t i = 0; i < s->fresh; i++) rb_gc_mark_maybe(s->frames[i]);
+        for (uint32_t i = 0; i < s->fresh + s->owned; i++) rb_gc_mark_maybe(s->frames[i]); /* owners follow frames */
     }
     for (pw_thread *thread = pw_current.threads; thread; thread = thread->next) rb_gc_mark(thread->thread);
     pthread_mutex_unlock(&pw_current.lock);
@@ -37,6 +41,7 @@ mark_kept(void *unused)
     pw_intern *t = &pw_current.tables;
     for (uint32_t i = 0; i < t->unresolved_from; i++) {
         if (t->frames[i].frame && !RB_SPECIAL_CONST_P(t->frames[i].frame)) rb_gc_mark(t->frames[i].frame);
+        if (t->frames[i].owner) rb_gc_mark(t->frames[i].owner);
     }
     pthread_mutex_unlock(&pw_current.lock);
 }
@@ -48,7 +53,7 @@ static const rb_data_type_t kept_type = {"Pitwall/named frames", {mark_kept, NUL
 /* ---- names ---- */
 
 typedef struct {
-    VALUE frame;         /* in */
+    VALUE frame, owner;  /* in; 0 after describe: is none */
     uint8_t kind;        /* out */
     uint32_t first_line;
     VALUE name, path;    /* Strings */
@@ -86,21 +91,31 @@ without_address(const char *path, const char *address, bool singleton)
     return rb_sprintf("%.*s>", (int)(address - path), path); /* one object's own method: #<Object> */
 }
 
+/* Is the owner a method that this iseq belongs to? A frame caught half pushed can have another's. The base label of all
+ * that is written in a method is the method's. */
+static bool
+owner_fits(VALUE owner, VALUE frame)
+{
+    if (!owner || owner == frame || !pw_frame_valid(owner) || !pw_method_is_ruby(owner)) return false;
+    VALUE ours = rb_profile_frame_base_label(frame), its = rb_profile_frame_base_label(owner);
+    return RB_TYPE_P(ours, T_STRING) && RB_TYPE_P(its, T_STRING) && rb_str_equal(ours, its) == Qtrue;
+}
+
 /* Methods are named Class#method or Class.method with the class path; bodies (<main>, <class:Foo>) as Ruby labels them;
  * what has no name of its own says where it was defined. Labels changed in 3.4 (they carry the class), base labels didn't. */
 static VALUE
-describe_ruby(VALUE frame, const char *file, uint32_t line)
+describe_ruby(VALUE frame, VALUE owner, const char *file, uint32_t line)
 {
     VALUE label = rb_profile_frame_label(frame), base = rb_profile_frame_base_label(frame);
-    VALUE classpath = rb_profile_frame_classpath(frame);
-    VALUE method = rb_profile_frame_method_name(frame);
+    VALUE classpath = rb_profile_frame_classpath(owner);
+    VALUE method = rb_profile_frame_method_name(owner);
     if (!RB_TYPE_P(label, T_STRING)) label = rb_str_new_cstr("?");
     if (!RB_TYPE_P(base, T_STRING)) base = label;
     VALUE name = rb_str_new(RSTRING_PTR(label), prefix_length(StringValueCStr(label)));
     bool body = RSTRING_LEN(base) > 0 && RSTRING_PTR(base)[0] == '<';
     bool anonymous = false;
     if (RB_TYPE_P(method, T_STRING) && RB_TYPE_P(classpath, T_STRING) && RSTRING_LEN(classpath) > 0 && !body) {
-        bool singleton = RTEST(rb_profile_frame_singleton_method_p(frame));
+        bool singleton = RTEST(rb_profile_frame_singleton_method_p(owner));
         const char *path = StringValueCStr(classpath);
         if (starts_with(path, "#<")) {
             const char *address = strstr(path, ":0x");
@@ -124,6 +139,7 @@ describe(VALUE argument)
     d->name = d->path = Qnil;
     d->first_line = 0;
     if (RB_SPECIAL_CONST_P(d->frame)) {
+        d->owner = 0;
         static const char *const names[] = {"", "(marking)", "(sweeping)", "(stack cut here)", "(not sampled)"};
         long which = FIX2LONG(d->frame);
         d->kind = which <= 2 ? PW_KIND_GC : PW_KIND_OURS;
@@ -134,9 +150,10 @@ describe(VALUE argument)
         pw_count(PW_REFUSED, 1);
         d->kind = PW_KIND_OURS;
         d->name = rb_str_new_cstr("(unreadable frame)");
-        d->frame = 0;
+        d->frame = d->owner = 0;
         return Qnil;
     }
+    if (!owner_fits(d->owner, d->frame)) d->owner = 0;
     VALUE path = rb_profile_frame_absolute_path(d->frame);
     if (!RB_TYPE_P(path, T_STRING)) path = rb_profile_frame_path(d->frame);
     VALUE line = rb_profile_frame_first_lineno(d->frame);
@@ -151,7 +168,7 @@ describe(VALUE argument)
     }
     d->kind = PW_KIND_RUBY;
     d->path = path;
-    d->name = describe_ruby(d->frame, StringValueCStr(path), d->first_line);
+    d->name = describe_ruby(d->frame, d->owner ? d->owner : d->frame, StringValueCStr(path), d->first_line);
     return Qnil;
 }
 
@@ -159,7 +176,7 @@ describe(VALUE argument)
 static bool
 resolve_batch(void)
 {
-    VALUE frames[BATCH]; /* on the machine stack: kept alive and in place */
+    VALUE frames[BATCH], owners[BATCH]; /* on the machine stack: kept alive and in place */
     uint32_t ids[BATCH], n = 0, resets;
     pw_intern *t = &pw_current.tables;
 
@@ -168,12 +185,13 @@ resolve_batch(void)
     uint32_t from = t->unresolved_from;
     for (uint32_t i = from; i < t->frame_count && n < BATCH; i++, n++) {
         frames[n] = t->frames[i].frame;
+        owners[n] = t->frames[i].owner;
         ids[n] = t->frames[i].id;
     }
     pthread_mutex_unlock(&pw_current.lock);
 
     for (uint32_t i = 0; i < n; i++) {
-        description d = {.frame = frames[i]};
+        description d = {.frame = frames[i], .owner = owners[i]};
         int error = 0;
         VALUE saved = rb_errinfo();
         rb_protect(describe, (VALUE)&d, &error);
@@ -181,6 +199,7 @@ resolve_batch(void)
             rb_set_errinfo(saved);
             d.kind = PW_KIND_OURS;
             d.name = Qnil;
+            d.owner = 0;
         }
         const char *name = RB_TYPE_P(d.name, T_STRING) ? RSTRING_PTR(d.name) : "(unnamed frame)";
         size_t name_size = RB_TYPE_P(d.name, T_STRING) ? (size_t)RSTRING_LEN(d.name) : strlen(name);
@@ -197,11 +216,14 @@ resolve_batch(void)
         bool same_tables = resets == (uint32_t)pw_counter(PW_RESETS);
         if (same_tables) {
             if (d.frame == 0) t->frames[from + i].frame = 0;
+            t->frames[from + i].owner = d.owner;
             t->frames[from + i].resolved = true;
             t->unresolved_from = from + i + 1;
+            if (d.frame && !RB_SPECIAL_CONST_P(d.frame)) pw_known_add(d.frame);
         }
         pthread_mutex_unlock(&pw_current.lock);
         if (same_tables && d.frame && !RB_SPECIAL_CONST_P(d.frame)) RB_OBJ_WRITTEN(kept, Qundef, d.frame);
+        if (same_tables && d.owner) RB_OBJ_WRITTEN(kept, Qundef, d.owner);
         RB_GC_GUARD(d.name);
         RB_GC_GUARD(d.path);
     }

@@ -1,6 +1,7 @@
 #include "sampler.h"
 #include "capture.h"
 #include "compress.h"
+#include "known_frames.h"
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -285,6 +286,7 @@ native_start(VALUE self, VALUE path, VALUE append, VALUE head, VALUE interval, V
     pthread_condattr_destroy(&monotonic);
     pthread_mutex_init(&s->lock, NULL);
     pw_intern_init(&s->tables);
+    pw_known_clear();
     pw_rows_init();
     for (int i = 0; i < PW_COUNTERS; i++) atomic_store(&counters[i], 0);
     s->interval_ns = interval_ns;

@@ -10,7 +10,8 @@ __thread pw_self_slot pw_tls;
 /* One mapping a thread; pages that its stacks never reach stay untouched and cost nothing. */
 enum { ROOM = PW_MAX_DEPTH + 2 };
 static const size_t THREAD_BYTES =
-    sizeof(pw_thread) + 2 * ROOM * (sizeof(VALUE) + sizeof(int)) + ROOM * sizeof(pw_path_entry) + 64;
+    sizeof(pw_thread) + 2 * ROOM * (sizeof(VALUE) + sizeof(int)) + ROOM * sizeof(pw_path_entry) +
+    PW_MAX_DEPTH * (sizeof(pw_frame_key) + sizeof(pw_frame_seen)) + 64;
 
 pid_t
 pw_gettid(void)
@@ -25,15 +26,17 @@ pw_gettid(void)
 pw_thread *
 pw_thread_new(VALUE thread, pid_t tid, uint32_t id, uint32_t generation)
 {
-    uint8_t *at = mmap(NULL, THREAD_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    uint8_t *at = mmap(NULL, THREAD_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (at == MAP_FAILED) return NULL;
     pw_thread *t = (pw_thread *)at;
     at += (sizeof(pw_thread) + 15) & ~(size_t)15;
     t->frames = (VALUE *)at, at += ROOM * sizeof(VALUE);
     t->previous_frames = (VALUE *)at, at += ROOM * sizeof(VALUE);
     t->path = (pw_path_entry *)at, at += ROOM * sizeof(pw_path_entry);
+    pw_walk_place(&t->walk, at, PW_MAX_DEPTH), at += pw_walk_bytes(PW_MAX_DEPTH);
     t->lines = (int *)at, at += ROOM * sizeof(int);
     t->previous_lines = (int *)at;
+    pw_walk_aim(&t->walk, thread);
     t->thread = thread;
     t->tid = tid;
     t->id = id;

@@ -4,6 +4,7 @@
 
 #include "vm_compat.h"
 #include "clock.h"
+#include "stack_walk.h"
 #include <signal.h>
 #include <stdatomic.h>
 
@@ -54,7 +55,8 @@ typedef struct pw_thread {
     timer_t timer;
     _Atomic bool has_timer;
 
-    /* The last stack and room for the next, leaf first; one frame of room on either side for frames of our own. */
+    pw_walk walk; /* its last own walk; `agreed` is 0 while the drain was last told by rb_profile_frames */
+    /* Without own walks: the last stack and room for the next, leaf first; one frame of room on either side for frames of our own. */
     int previous_count;
     VALUE *frames, *previous_frames;
     int *lines, *previous_lines;

@@ -10,6 +10,7 @@
 #include <ruby/ruby.h>
 #include <ruby/debug.h>
 #include <ruby/thread.h>
+#include <ruby/version.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -23,6 +24,14 @@
 # define PW_THREAD_IN_EVENT 1
 #else
 # define PW_THREAD_IN_EVENT 0
+#endif
+
+/* The minor version whose layouts vm_layout.h knows, 0 for any other: those are never read. */
+#if defined(__linux__) && defined(__LP64__) && RUBY_API_VERSION_MAJOR == 3 && \
+    (RUBY_API_VERSION_MINOR == 1 || RUBY_API_VERSION_MINOR == 3 || RUBY_API_VERSION_MINOR == 4)
+# define PW_LAYOUT_RUBY (RUBY_API_VERSION_MAJOR * 10 + RUBY_API_VERSION_MINOR)
+#else
+# define PW_LAYOUT_RUBY 0
 #endif
 
 /* A postponed job runs a function with the GVL at the next safepoint; triggering it is async-signal-safe and works

@@ -17,8 +17,8 @@ module Pitwall
     end
 
     # What this Ruby cannot tell a sampler, in words for the report.
-    #: (thread_states: bool, mode: String) -> Array[String]
-    def limits(thread_states:, mode:)
+    #: (thread_states: bool, mode: String, walk: String) -> Array[String]
+    def limits(thread_states:, mode:, walk:)
       notes = []
       unless thread_states
         notes << "Ruby #{RUBY_VERSION} gives no thread events (3.2 and newer do): waiting for the GVL, sleeping and running are not told apart"
@@ -27,6 +27,7 @@ module Pitwall
         notes << "safepoint mode: stacks are taken at Ruby's safepoints, so lines and leaf methods are biased towards them"
         notes << "safepoint mode without thread events: waiting of threads in the background is shown as one place" unless thread_states
       end
+      notes << "Ruby #{RUBY_VERSION}: blocks go by the name of the method they are written in" if walk != "own"
       notes << "with #{jit.upcase}, a line is the one Ruby last saved, and C functions that were inlined have no frame" if jit != "none"
       notes
     end

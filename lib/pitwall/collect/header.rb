@@ -7,8 +7,8 @@ module Pitwall
     module Header
       module_function
 
-      #: (settings: Hash[Symbol, untyped], thread_states: bool) -> String
-      def build(settings:, thread_states:)
+      #: (settings: Hash[Symbol, untyped], thread_states: bool, walk: String) -> String
+      def build(settings:, thread_states:, walk:)
         mode = settings.fetch(:mode)
         JSON.dump(
           schema: "pitwall/record-1", collector: "sampler", mode: mode,
@@ -17,8 +17,8 @@ module Pitwall
           pid: Process.pid, ppid: Process.ppid,
           program: File.basename($PROGRAM_NAME.to_s), argv_options: arguments(settings[:keep_argv]),
           ruby: ruby, host: host, settings: settings.reject { |key, _| key == :unit_ns },
-          thread_states: thread_states && mode != "none",
-          notes: Compat.limits(thread_states: thread_states, mode: mode)
+          thread_states: thread_states && mode != "none", walk: walk,
+          notes: Compat.limits(thread_states: thread_states, mode: mode, walk: walk)
         )
       end
 

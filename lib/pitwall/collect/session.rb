@@ -129,7 +129,7 @@ module Pitwall
         def begin_native(path, append, settings)
           path = File.expand_path(path)
           settings = settings.merge(unit_ns: unit_for(settings[:interval_ns]))
-          head = Header.build(settings: settings, thread_states: Native.thread_states?)
+          head = Header.build(settings: settings, thread_states: Native.thread_states?, walk: Native.walk)
           refusal = Native.start(path, append, head, settings[:interval_ns], settings[:unit_ns], settings[:flush_ns],
                                  settings[:mode], Signal.list.fetch(settings[:signal]), Compat.other_threads)
           raise explain(refusal, path, settings) if refusal

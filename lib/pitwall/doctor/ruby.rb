@@ -18,7 +18,7 @@ module Pitwall
       def checks
         return [ruby, sampler] unless @trial.segment
 
-        [ruby, sampler, thread_states, jit]
+        [ruby, sampler, stack_walk, thread_states, jit]
       end
 
       private
@@ -42,6 +42,13 @@ module Pitwall
         Check.of("sampler", :no, @trial.problem || "a trial of 0.1 s took no stacks", affects: ["profile"],
                  meaning: "pitwall profile records nothing with this Ruby",
                  mend: "gem install pitwall-core with that Ruby (in a checkout: script/setup); if it is, try --mode safepoint")
+      end
+
+      def stack_walk
+        return Check.of("stack walk", :ok, "own, proven by a self-test; blocks are told from their methods") if @trial.segment.header.walk == "own"
+
+        Check.of("stack walk", :note, "rb_profile_frames",
+                 meaning: "a sample costs more, and a block goes by the name of its method; own walks are for Ruby 3.1, 3.3 and 3.4")
       end
 
       def thread_states

@@ -65,6 +65,9 @@ module Pitwall
       # @return [Boolean] whether the Ruby told blocked threads from running ones
       #: () -> bool
       def thread_states? = fields["thread_states"] == true
+      # @return [String, nil] how stacks were taken: "own" or "rb_profile_frames"
+      #: () -> String?
+      def walk = string(fields["walk"])
       #: () -> Hash[String, untyped]
       def ruby = object(fields["ruby"])
       #: () -> Hash[String, untyped]

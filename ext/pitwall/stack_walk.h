@@ -1,0 +1,56 @@
+/* An own walk of a thread's control frames, where the layout is proven for the running Ruby.
+ *
+ * rb_profile_frames gives the method for a block, and works out the line of every frame each time. This walk gives the
+ * iseq, and looks only at frames that differ from those of the walk before. It lists the same frames. */
+#ifndef PITWALL_STACK_WALK_H
+#define PITWALL_STACK_WALK_H
+
+#include "vm_compat.h"
+
+/* What tells a control frame from the one that stood in its place. */
+typedef struct {
+    VALUE iseq, ep;
+    VALUE place; /* pc; where there is no iseq, the word that names the method */
+} pw_frame_key;
+
+/* What it was found to be. */
+typedef struct {
+    VALUE frame;     /* iseq, or a C function's method entry; 0: a control frame that is not listed */
+    VALUE owner;     /* the method entry an iseq runs for, for its name; 0: none, or known already */
+    int line;
+    uint32_t listed; /* frames from the root to here */
+} pw_frame_seen;
+
+/* A thread's last walk, root first. */
+typedef struct {
+    const void *thread; /* rb_thread_t; NULL: not to be walked */
+    pw_frame_key *keys;
+    pw_frame_seen *seen;
+    uint32_t room, depth;
+    uint32_t cut;     /* control frames next to the root left out, for lack of room */
+    uint32_t agreed;  /* this many from the root are as the drain was told */
+    bool every_owner; /* also of known frames */
+} pw_walk;
+
+size_t pw_walk_bytes(uint32_t room);
+void pw_walk_place(pw_walk *w, void *memory, uint32_t room);
+
+/* Makes `w` walk this Thread's stack, where own walks are in use. */
+void pw_walk_aim(pw_walk *w, VALUE thread);
+
+/* Walks the calling thread's stack. Async-signal-safe. How many control frames next to the root are as they were. */
+uint32_t pw_walk_stack(pw_walk *w);
+
+static inline uint32_t
+pw_walk_listed(const pw_walk *w, uint32_t control_frames)
+{
+    return control_frames ? w->seen[control_frames - 1].listed : 0;
+}
+
+/* Does this method entry belong to a method written in Ruby? It must be valid. */
+bool pw_method_is_ruby(VALUE method_entry);
+
+/* Proves the layout; what to call before any other. */
+void Init_pitwall_walk(VALUE native);
+
+#endif
