@@ -203,7 +203,7 @@ pw_capture(pw_thread *t, VALUE leaf, uint8_t state, uint16_t captures, int64_t w
     int *lines = t->lines;
     int n = leaf ? 1 : 0;
     if (leaf) frames[0] = leaf, lines[0] = 0;
-    int depth = rb_profile_frames(0, PW_MAX_DEPTH, frames + n, lines + n);
+    int depth = pw_has_stack() ? rb_profile_frames(0, PW_MAX_DEPTH, frames + n, lines + n) : 0;
     n += depth;
     t->empty = n ? 0 : t->empty + 1;
     if (n == 0 && state == PW_UNKNOWN) return true; /* starting or ended: nothing to see */

@@ -20,4 +20,9 @@ have_func("rb_internal_thread_specific_get", "ruby/thread.h")
 have_func("rb_postponed_job_preregister", "ruby/debug.h")
 have_func("rb_profile_thread_frames", "ruby/debug.h")
 
+# Only of 3.1 is it known what this points to.
+if RUBY_VERSION.start_with?("3.1.") && try_link("extern __thread void *ruby_current_ec;\nint main(void) { return ruby_current_ec != 0; }")
+  $defs << "-DHAVE_RUBY_CURRENT_EC"
+end
+
 create_makefile("pitwall/pitwall")

@@ -65,4 +65,14 @@ pw_job_trigger(pw_job *job)
 #endif
 }
 
+/* Has the calling thread a Ruby stack? 3.1's rb_profile_frames does not ask: before a thread's first turn with the GVL there
+ * is no execution context, and at its end the stack is forgotten before its size, with a signal in between if one comes.
+ * A context begins with the address of the stack; later Rubies (3.3) ask themselves and tell of each thread's end before. */
+#ifdef HAVE_RUBY_CURRENT_EC
+extern __thread void *ruby_current_ec;
+static inline bool pw_has_stack(void) { return ruby_current_ec && *(void *volatile *)ruby_current_ec; }
+#else
+static inline bool pw_has_stack(void) { return true; }
+#endif
+
 #endif
