@@ -71,6 +71,7 @@ class WalkTest < Minitest::Test
       end
       record(interval_ns: 100_000) { t = cpu; Foo.new.go(500) while cpu < t + 0.3 }
     RUBY
+    segment = self.segment
     by_place = segment.frames.values.select { |f| f.path&.end_with?("program.rb") }.group_by { |f| [f.name, f.path, f.first_line] }
     assert_empty by_place.select { |_, frames| frames.size > 1 }.keys
     assert_equal ["Foo#go", "Foo#inner", "block in Foo#go", "block in Foo#inner", "block (2 levels) in Foo#go"].sort & names,
@@ -157,6 +158,8 @@ class WalkTest < Minitest::Test
       def deeper(n) = n.zero? ? (burn(0.02); deep(100)) : deeper(n - 1)
       record { deeper(5000); burn(0.02); deep(4000); deep(10) }
     RUBY
+    segment = self.segment
+    assert_sane(segment)
     assert_operator segment.stat("truncated"), :>, 0
     names = segment.node_frames.map { |id| segment.frames[id]&.name }
     at_root = segment.parents.each_index.select { |node| node.positive? && segment.parents[node].zero? }
