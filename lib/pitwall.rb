@@ -4,6 +4,8 @@
 require_relative "pitwall/version" unless defined?(Pitwall::VERSION)
 require_relative "pitwall/errors" unless defined?(Pitwall::Error)
 require_relative "pitwall/native" unless defined?(Pitwall) && Pitwall.respond_to?(:load_native!)
+# All of it now: a program may want to start in a signal handler, where nothing can be required any more.
+require_relative "pitwall/collect/session" unless defined?(Pitwall::Collect::Session)
 
 # The Ruby side of Pitwall: what a program calls to record itself. Loads nothing but core Ruby and the extension.
 #
@@ -68,15 +70,10 @@ module Pitwall
 
     # Is this process being recorded (and not paused)?
     #: () -> bool
-    def recording?
-      defined?(Collect::Session) ? Collect::Session.recording? : false
-    end
+    def recording? = session.recording?
 
     private
 
-    def session
-      require_relative "pitwall/collect/session" unless defined?(Collect::Session)
-      Collect::Session
-    end
+    def session = Collect::Session
   end
 end

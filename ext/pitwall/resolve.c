@@ -296,10 +296,21 @@ run_job(void *unused)
     pw_count(PW_NAMING_NS, pw_now_ns() - began);
 }
 
+static _Atomic bool wanted;
+
 void
 pw_resolve_trigger(void)
 {
-    pw_job_trigger(&job);
+    if (pw_may_trigger()) pw_job_trigger(&job);
+    else atomic_store(&wanted, true);
+}
+
+void
+pw_resolve_if_wanted(void)
+{
+    if (atomic_load_explicit(&wanted, memory_order_relaxed) && pw_may_trigger() && atomic_exchange(&wanted, false)) {
+        pw_job_trigger(&job);
+    }
 }
 
 void

@@ -29,6 +29,7 @@ at_safepoint(void *unused)
 {
     if (!pw_session_generation() || pw_current.ticker != &pw_safepoint_ticker) return;
     int64_t wall = pw_now_ns();
+    pw_resolve_if_wanted();
     pw_thread *t = pw_self();
     if (!t) t = pw_register_thread(rb_thread_current(), pw_gettid(), true);
     if (!t || t->finished) return;

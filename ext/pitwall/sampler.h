@@ -81,6 +81,7 @@ void pw_final_flush(const char *reason); /* after pw_stop_drain, with everything
 /* resolve.c */
 void pw_resolve_init(void);
 void pw_resolve_trigger(void);
+void pw_resolve_if_wanted(void); /* at a tick: triggers what the drain could not (see pw_may_trigger) */
 void pw_resolve_all(void);
 void pw_name_thread(VALUE thread); /* lets other threads run */
 

@@ -37,6 +37,7 @@ tick(pw_thread *t, int overrun)
         return;
     }
     if (pw_gc_takes_tick(t, wall)) return;
+    pw_resolve_if_wanted();
 
     uint8_t state = (uint8_t)atomic_load_explicit(&t->state, memory_order_relaxed);
     bool off_gvl = state == PW_WAITING || state == PW_BLOCKED;

@@ -34,8 +34,8 @@
 # define PW_LAYOUT_RUBY 0
 #endif
 
-/* A postponed job runs a function with the GVL at the next safepoint; triggering it is async-signal-safe and works
- * from threads Ruby does not know. */
+/* A postponed job runs a function with the GVL at the next safepoint; triggering it is async-signal-safe. Up to 3.2 its
+ * table is only safe against handlers on the thread that has the GVL: from elsewhere the job could be seen half entered. */
 typedef struct {
     void (*func)(void *);
 #ifdef HAVE_RB_POSTPONED_JOB_PREREGISTER
@@ -54,6 +54,13 @@ pw_job_init(pw_job *job, void (*func)(void *))
     return true;
 #endif
 }
+
+#ifdef HAVE_RB_POSTPONED_JOB_PREREGISTER
+static inline bool pw_may_trigger(void) { return true; }
+#else
+extern int ruby_thread_has_gvl_p(void);
+static inline bool pw_may_trigger(void) { return ruby_thread_has_gvl_p(); } /* false on threads Ruby does not know */
+#endif
 
 static inline void
 pw_job_trigger(pw_job *job)

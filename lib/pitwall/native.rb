@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "rbconfig" # not loaded under --disable-gems
+
 module Pitwall
   # Finds and loads the C extension for the running Ruby.
   #

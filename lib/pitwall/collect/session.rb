@@ -77,7 +77,8 @@ module Pitwall
           raise StateError, "not paused" unless @paused
 
           @paused = false
-          begin_native(@path, true, @settings)
+          # A child forked during the pause goes on in a file of its own.
+          Process.pid == @pid ? begin_native(@path, true, @settings) : begin_native(own_path, false, @settings)
           nil
         end
 
@@ -95,8 +96,7 @@ module Pitwall
         # Called by the extension in a forked child, at its first safepoint.
         def forked
           @paused = false
-          own = @parts ? part_path : @path.sub(/(\.pit)?\z/) { "-#{Process.pid}#{$1}" }
-          begin_native(own, false, @settings)
+          begin_native(own_path, false, @settings)
         rescue Error => error
           @parts && File.open(File.join(@parts, "messages"), "a", 0o600) { |file| file.syswrite("a forked child was not recorded: #{error.message}\n") }
         end
@@ -135,6 +135,7 @@ module Pitwall
           raise explain(refusal, path, settings) if refusal
 
           @path = path
+          @pid = Process.pid
         end
 
         # The largest power of two that still gives a sample 12 bits: its time then takes two bytes.
@@ -170,6 +171,11 @@ module Pitwall
           path
         end
 
+        # Of a forked child.
+        def own_path
+          @parts ? part_path : @path.sub(/(\.pit)?\z/) { "-#{Process.pid}#{$1}" }
+        end
+
         def stop_at_exit
           return if @at_exit
 
@@ -180,7 +186,11 @@ module Pitwall
     end
   end
 
-  # The extension tells a forked child that it is one.
-  Pitwall.load_native!
-  def Native.forked = Collect::Session.forked
+  begin
+    Pitwall.load_native!
+    # The extension tells a forked child that it is one.
+    def Native.forked = Collect::Session.forked
+  rescue CannotMeasure
+    nil # said when a recording is to be started, not to every program that has us in its Gemfile
+  end
 end
