@@ -52,6 +52,7 @@ start(void)
 {
     if (!job.func && !pw_job_init(&job, at_safepoint)) return ENOMEM;
     last_thread = NULL;
+    pw_job_trigger(&job); /* from here first: up to 3.2 the table's place is then never seen empty (see vm_compat.h) */
     atomic_store(&running, true);
     int error = pw_start_quiet_thread(&helper, keep_time);
     if (error) atomic_store(&running, false);

@@ -9,7 +9,7 @@ module CollectorContract
 
   # A program that ends in an unusual way, some time after a flush.
   def run_until_flush(ending, **options)
-    attempt("def job = burn(0.05)\nstart(flush_ns: 50_000_000); job; flushed; #{ending}", **options)
+    attempt("def job = burn(0.2)\nstart(flush_ns: 50_000_000); job; flushed; #{ending}", **options)
   end
 
   # What was flushed can be read; the reader says that the end is missing.
@@ -42,7 +42,7 @@ module CollectorContract
     out = run_program(<<~'RUBY')
       start
       puts problem { start("b.pit") }, File.exist?("b.pit"), Pitwall.recording?
-      def job = burn(0.05)
+      def job = burn(0.1)
       job
       stop
     RUBY
@@ -71,7 +71,7 @@ module CollectorContract
 
   def test_nested_blocks_are_refused_and_the_outer_one_goes_on
     out = run_program(<<~'RUBY')
-      def job = burn(0.05)
+      def job = burn(0.1)
       record { puts problem { record("b.pit") { puts "never" } }; job }
     RUBY
     assert_match(/\AStateError: already recording/, out)
@@ -81,8 +81,8 @@ module CollectorContract
 
   def test_one_recording_after_the_other
     run_program(<<~'RUBY')
-      def early = burn(0.05)
-      def late = burn(0.05)
+      def early = burn(0.1)
+      def late = burn(0.1)
       record { early }
       record("b.pit") { late }
       record("c.pit") {}
@@ -109,7 +109,7 @@ module CollectorContract
 
   def test_started_and_stopped_in_trap_handlers
     out = run_program(<<~'RUBY')
-      def job = burn(0.05)
+      def job = burn(0.1)
       trap("USR1") { start }
       trap("USR2") { stop }
       Process.kill(:USR1, $$)
@@ -142,7 +142,7 @@ module CollectorContract
 
   def test_exit_and_abort_inside_the_block_stop_it
     { "exit 3" => 3, "abort" => 1, "raise Interrupt" => :INT, "Process.kill(:TERM, $$); sleep" => :TERM }.each do |ending, expected|
-      status = attempt("def job = burn(0.05)\nrecord { job; #{ending} }").status
+      status = attempt("def job = burn(0.1)\nrecord { job; #{ending} }").status
       assert_equal expected, status.exitstatus || Signal.signame(status.termsig).to_sym, ending
       assert_sane(segment)
       assert_sampled("Object#job", segment)
@@ -150,13 +150,13 @@ module CollectorContract
   end
 
   def test_an_end_without_stop_stops_it
-    run_program("def job = burn(0.05)\nstart; job")
+    run_program("def job = burn(0.1)\nstart; job")
     assert_sane(segment)
     assert_sampled("Object#job", segment)
   end
 
   def test_stopped_by_another_thread_than_started_it
-    run_program("def job = burn(0.05)\nThread.new { start }.join; job; Thread.new { stop }.join")
+    run_program("def job = burn(0.1)\nThread.new { start }.join; job; Thread.new { stop }.join")
     assert_sane(segment)
     assert_sampled("Object#job", segment)
   end
@@ -174,9 +174,9 @@ module CollectorContract
 
   def test_time_while_paused_is_in_no_view
     run_program(<<~'RUBY')
-      def early = burn(0.05)
+      def early = burn(0.1)
       def between = burn(0.3)
-      def late = burn(0.05)
+      def late = burn(0.1)
       start
       early
       Pitwall.pause
@@ -284,7 +284,7 @@ module CollectorContract
     run_program(<<~'RUBY', options: ["-W0"])
       at_exit { File.write("verdict", $verdict.inspect) }
       3.times { |fd| syscall(3, fd) } # close(2): STDOUT.close leaves the descriptor open
-      def job = burn(0.05)
+      def job = burn(0.1)
       record do
         job
         $verdict = Dir.children("/proc/self/fd").map(&:to_i).select { |fd| fd < 3 && File.readlink("/proc/self/fd/#{fd}").end_with?(".pit") }
@@ -296,7 +296,7 @@ module CollectorContract
   end
 
   def test_a_start_with_closed_standard_streams
-    attempt("def job = burn(0.05)\nrecord { job }", wrapper: ["sh", "-c", 'exec "$@" 0<&- 1>&- 2>&-', "sh"])
+    attempt("def job = burn(0.1)\nrecord { job }", wrapper: ["sh", "-c", 'exec "$@" 0<&- 1>&- 2>&-', "sh"])
     assert_sane(segment)
     assert_sampled("Object#job", segment)
   end
@@ -338,7 +338,7 @@ module CollectorContract
 
   # An exec whose file is missing comes back.
   def test_goes_on_after_an_exec_that_failed
-    run_program("def job = burn(0.05)\nstart; exec('/no/such/program') rescue job; stop")
+    run_program("def job = burn(0.1)\nstart; exec('/no/such/program') rescue job; stop")
     assert_sane(segment)
     assert_sampled("Object#job", segment)
   end
@@ -347,8 +347,8 @@ module CollectorContract
 
   def test_a_forked_child_has_a_recording_of_its_own
     out = run_program(<<~'RUBY')
-      def before = burn(0.05)
-      def in_parent = burn(0.05)
+      def before = burn(0.1)
+      def in_parent = burn(0.1)
       def in_child = burn(0.1)
       start(keep_argv: true)
       before
@@ -372,7 +372,7 @@ module CollectorContract
 
   def test_children_that_end_without_at_exit
     out = run_program(<<~'RUBY', options: ["-W0"])
-      def job = burn(0.05)
+      def job = burn(0.1)
       start(flush_ns: 50_000_000)
       pids = ["exit! 0", "Process.kill(:KILL, $$); sleep", "exec('true')"].map do |ending|
         fork { job; flushed("a-#{$$}.pit"); eval(ending) }
@@ -401,7 +401,7 @@ module CollectorContract
 
   def test_children_of_children_and_of_threads
     out = run_program(<<~'RUBY')
-      def job = burn(0.05)
+      def job = burn(0.1)
       start
       busy = Thread.new { loop { burn(0.01) } }
       pid = Thread.new { fork { job; Process.wait(fork { job }) } }.value
@@ -422,7 +422,7 @@ module CollectorContract
 
   def test_a_fork_without_a_block
     run_program(<<~'RUBY')
-      def in_child = burn(0.05)
+      def in_child = burn(0.1)
       start
       if (pid = fork)
         Process.wait(pid)
@@ -439,7 +439,7 @@ module CollectorContract
 
   def test_a_child_may_stop_and_start_as_it_likes
     run_program(<<~'RUBY')
-      def job = burn(0.05)
+      def job = burn(0.1)
       start
       pid = fork do
         stop
@@ -455,7 +455,7 @@ module CollectorContract
 
   def test_a_daemon_is_recorded_on
     result = attempt(<<~'RUBY')
-      def before = burn(0.05)
+      def before = burn(0.1)
       def in_daemon = burn(0.1)
       start
       before
@@ -476,7 +476,7 @@ module CollectorContract
   # A child of a program that pauses must not write into its parent's file.
   def test_a_child_of_a_paused_program_leaves_the_parents_file_alone
     run_program(<<~'RUBY')
-      def in_child = burn(0.05)
+      def in_child = burn(0.1)
       start
       Pitwall.pause
       Process.wait(fork { Pitwall.resume; in_child; stop })
