@@ -139,11 +139,12 @@ module RecordedProgram
     assert_equal segment.stat("threads"), segment.threads.size, "THRD rows"
     assert_empty segment.tallies.map(&:thread_id).uniq - segment.threads.keys
     assert_equal 0, segment.stat("write_error")
-    # No gaps: a thread's rows add up to its life, and no thread lived longer than the recording.
+    # No gaps: a thread's rows add up to its life, and no thread lived longer than the recording. (Its CPU time is read at every
+    # eighth sample and guessed between, so the last rows may be a time slice of the kernel ahead on a busy machine.)
     elapsed = segment.stat("elapsed_ns")
     threads_of(segment).each do |row|
       assert_operator row.wall, :<=, elapsed + segment.unit_ns * 2, "wall of #{row.name}"
-      assert_operator row.cpu, :<=, segment.stat("process_cpu_ns") + 10_000_000, "CPU of #{row.name}"
+      assert_operator row.cpu, :<=, segment.stat("process_cpu_ns") + 50_000_000, "CPU of #{row.name}"
     end
   end
 end

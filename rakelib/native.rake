@@ -1,0 +1,82 @@
+# frozen_string_literal: true
+
+# The extension under sanitizers, and under load. These need no more than the compiler and (for one) valgrind; what is
+# missing is said and skipped, or, with PITWALL_CI set, a failure.
+
+require "fileutils"
+require "rbconfig"
+require_relative "../script/checkout"
+
+module NativeTasks
+  # What a sanitizer run is for: everything that starts the extension, without what measures time or memory.
+  TESTS = %w[test/collect/contract_test.rb test/collect/hazards_test.rb test/collect/names_test.rb test/collect/gc_test.rb
+             test/collect/threads_test.rb test/ruby_assumptions_test.rb test/stress/loads_test.rb test/stress/sessions_test.rb].freeze
+  MEASURING = "memory|full_disk|may_not_grow|share_the_gvl|looked_at_once|end_of_the_machine_stack|deep_stacks|cpu_of_each|segmentation_fault"
+  # AddressSanitizer's allocator is not made for forks of processes with threads: a child may find its lock taken.
+  FORKING = "fork|child|daemon|without_at_exit"
+
+  module_function
+
+  # A tree of links whose lib/ has another build of the extension; tests find it by TEST_LIB.
+  #: (String, Hash[String, String]) -> String  the lib folder
+  def build(name, env)
+    root = File.join(Checkout::ROOT, "tmp", name, Checkout::TAG)
+    build = File.join(root, "build")
+    native = File.join(root, "lib/pitwall/native", Checkout::TAG)
+    FileUtils.rm_rf(root)
+    FileUtils.mkdir_p([build, File.dirname(native, 2)])
+    FileUtils.cp_r(Dir[File.join(Checkout::ROOT, "lib/pitwall.rb")], File.join(root, "lib"))
+    Dir[File.join(Checkout::ROOT, "lib/pitwall/*")].each do |path|
+      FileUtils.cp_r(path, File.join(root, "lib/pitwall")) unless File.basename(path) == "native"
+    end
+    FileUtils.mkdir_p(native)
+    log = File.join(root, "build.log")
+    made = Dir.chdir(build) do
+      system(env, RbConfig.ruby, File.join(Checkout::ROOT, "ext/pitwall/extconf.rb"), out: log, err: [:child, :out]) &&
+        system("make", "-j2", out: [log, "a"], err: [:child, :out])
+    end
+    abort "#{name}: the extension was not built: #{log}" unless made
+    FileUtils.cp(File.join(build, "pitwall.#{RbConfig::CONFIG["DLEXT"]}"), native)
+    File.join(root, "lib")
+  end
+
+  def test_files(env, files, pattern, exclude = nil)
+    loader = "ARGV.shift(#{files.size}).each { |file| require File.expand_path(file) }"
+    pattern ||= "/\\A(?!.*(#{exclude}))/" if exclude
+    options = pattern ? ["-n", pattern] : []
+    Dir.chdir(Checkout::ROOT) { Rake::FileUtilsExt.sh(env, RbConfig.ruby, "-e", loader, *files, *options) }
+  end
+
+  def missing(what)
+    ENV["PITWALL_CI"] ? abort(what) : puts("skipped: #{what}")
+  end
+end
+
+namespace :test do
+  desc "The extension's tests with the extension built with AddressSanitizer"
+  task :asan do
+    library = `cc -print-file-name=libasan.so`.strip
+    library = `gcc -print-file-name=libasan.so`.strip unless File.exist?(library)
+    next NativeTasks.missing("AddressSanitizer: the compiler has no libasan.so") unless File.exist?(library)
+
+    lib = NativeTasks.build("asan", "PITWALL_ASAN" => "1")
+    # Ruby frees nothing at its end, scans its stack, and has signal stacks of its own. The links in libasan.so may be a linker
+    # script's; the real file is what can be loaded first.
+    env = { "TEST_LIB" => lib, "TEST_PRELOAD" => File.realpath(library), "PITWALL_ASAN" => "1",
+            "ASAN_OPTIONS" => "detect_leaks=0:use_sigaltstack=0:detect_stack_use_after_return=0:handle_segv=0:handle_abort=0:exitcode=66" }
+    NativeTasks.test_files(env, NativeTasks::TESTS, ENV["TESTS_NAMED"], "#{NativeTasks::MEASURING}|#{NativeTasks::FORKING}")
+  end
+
+  desc "A recording under valgrind; only errors with the extension on the stack count"
+  task :valgrind do
+    next NativeTasks.missing("valgrind is not installed") unless system("valgrind", "--version", out: File::NULL, err: File::NULL)
+
+    NativeTasks.test_files({ "PITWALL_VALGRIND" => "1" }, ["test/stress/valgrind_test.rb"], nil)
+  end
+
+  desc "Hostile loads, for PITWALL_STRESS_SECONDS each (here 5)"
+  task :stress do
+    env = { "PITWALL_STRESS_SECONDS" => ENV.fetch("PITWALL_STRESS_SECONDS", "5") }
+    NativeTasks.test_files(env, Dir["test/stress/*_test.rb"].sort, ENV["TESTS_NAMED"])
+  end
+end

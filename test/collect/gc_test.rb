@@ -1,0 +1,94 @@
+# frozen_string_literal: true
+
+require_relative "../test_helper"
+require_relative "../support/recorded_program"
+
+# Garbage collection stands under the code that ran, marking and sweeping apart.
+module GCContract
+  include RecordedProgram
+
+  ALLOCATING = <<~'RUBY'
+    KEEP = Array.new(200_000) { |i| [i.to_s] }
+    def allocating
+      limit = cpu + 0.4
+      Array.new(500) { |i| { id: i, name: "object #{i}", list: [i] } } while cpu < limit
+    end
+    def computing = burn(0.1)
+    before = GC.count
+    record do
+      GC.start
+      computing
+      allocating
+      3.times { GC.start }
+    end
+    p GC.count - before
+  RUBY
+
+  def gc_nodes(tree)
+    (1...tree.size).select { |node| tree.methods[tree.node_methods[node]].kind == Pitwall::Record::Frame::GC }
+  end
+
+  def test_marking_and_sweeping_under_the_code_that_ran
+    collections = run_program(ALLOCATING).to_i
+    assert_sane(segment)
+    tree = tree(segment)
+    names = tree.methods.select(&:gc?).map(&:name).sort
+    assert_equal ["(marking)", "(sweeping)"], names
+
+    # Leaves, and below something.
+    gc_nodes(tree).each { |node| refute_equal 0, tree.parents[node] }
+    assert_empty gc_nodes(tree) & tree.parents
+    assert_operator heaviest_caller_weight(tree, "Object#allocating"), :>, 0
+    assert_equal 0, heaviest_caller_weight(tree, "Object#computing")
+
+    counted = segment.stats.fetch("gc_ns").sum { |_, ns| ns }
+    weighed = gc_nodes(tree).sum { |node| tree.selfs(:wall)[node] }
+    assert_operator (counted - weighed).abs, :<=, counted * 0.3 + 5_000_000, "STAT says #{counted}, rows #{weighed}"
+    assert_operator segment.stat("gc_count"), :<=, collections
+    assert_operator segment.stat("gc_count"), :>=, 4
+  end
+
+  # GC weight anywhere below a method.
+  def heaviest_caller_weight(tree, name)
+    gc_nodes(tree).sum do |node|
+      at = node
+      at = tree.parents[at] until at.zero? || tree.methods[tree.node_methods[at]].name == name
+      at.zero? ? 0 : tree.selfs(:wall)[node]
+    end
+  end
+
+  def test_a_program_without_collections_has_none
+    run_program("GC.start\nGC.disable\nrecord { burn(0.1) }")
+    assert_empty gc_nodes(tree(segment))
+    assert_equal 0, segment.stat("gc_count")
+    assert_equal({ "marking" => 0, "sweeping" => 0 }, segment.stats["gc_ns"])
+  end
+
+  # Time in other threads while one collects is theirs, wherever it goes: nothing is lost.
+  def test_collections_while_other_threads_compute
+    run_program(<<~'RUBY')
+      keep = Array.new(100_000) { |i| [i.to_s] }
+      record do
+        threads = Array.new(3) { |n| Thread.new { Thread.current.name = "t#{n}"; limit = cpu + 0.1; Array.new(100) { +"x" } while cpu < limit } }
+        10.times { GC.start }
+        threads.each(&:join)
+      end
+      abort unless keep.size == 100_000
+    RUBY
+    assert_sane(segment)
+    rows = threads_of(segment).to_h { |row| [row.name, row] }
+    3.times { |n| assert_operator rows.fetch("t#{n}").cpu, :>=, 95_000_000 }
+  end
+end
+
+class SignalGCTest < Minitest::Test
+  include GCContract
+
+  def settings = { mode: "signal" }
+end
+
+class SafepointGCTest < Minitest::Test
+  include GCContract
+
+  def settings = { mode: "safepoint" }
+end

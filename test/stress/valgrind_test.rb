@@ -1,0 +1,37 @@
+# frozen_string_literal: true
+
+require_relative "stress"
+
+# Runs under `rake test:valgrind`. Ruby's own conservative scanning looks like errors to valgrind, so only what has the
+# extension on the stack counts, and not what is the garbage collector's doing even there.
+class ValgrindTest < Minitest::Test
+  include RecordedProgram
+
+  GC_FRAMES = /\b(gc_mark\w*|rb_gc_mark\w*|mark_\w*|each_location\w*|gc_sweep\w*|newobj\w*)\b/
+
+  def test_a_recording
+    skip "rake test:valgrind runs this" unless ENV["PITWALL_VALGRIND"]
+    %w[signal safepoint].each do |mode|
+      wrapper = ["valgrind", "--quiet", "--log-file=#{file("valgrind.log")}", "--num-callers=40", "--error-limit=no", "--undef-value-errors=yes",
+                 "--max-stackframe=8382448", "--trace-children=no"]
+      result = attempt(<<~RUBY, wrapper: wrapper, options: ["-W0"], patience: 600)
+        record(mode: #{mode.dump}, interval_ns: 1_000_000, flush_ns: 50_000_000) do
+          burn(0.5)
+          5.times { Thread.new { Array.new(500) { |i| i.to_s } }.join }
+          GC.start
+          30.times { |i| eval("def v\#{i} = [1].map { |x| x }; v\#{i}") }
+        end
+        record("b.pit", mode: #{mode.dump}) { burn(0.1) }
+        puts :end
+      RUBY
+      assert_equal [true, "end\n"], [result.status.success?, result.out], result.err[0, 4000]
+      assert_sane(segment)
+      assert_empty errors_of_ours(File.read(file("valgrind.log"))), mode
+    end
+  end
+
+  # Reports whose stack passes through pitwall.so below no frame of the collector's marking.
+  def errors_of_ours(log)
+    log.scrub.gsub(/^==\d+== ?/, "").split(/\n\s*\n/).select { |report| report.include?("pitwall.so") && !report.match?(GC_FRAMES) }
+  end
+end
