@@ -242,6 +242,16 @@ class ProfileTest < Minitest::Test
     assert_match(/^\| self \| cpu .*\n.*\n\| .*`.+`.*\n\n/, File.read(file("report.md")))
   end
 
+  def test_the_report_never_overwrites_the_recording
+    File.symlink("x.pit", file("y"))
+    [%w[--record x.pit --out x.pit], %w[--record ./x.pit --out x.pit], %w[--record x.pit --out y]].each do |options|
+      result = reported(*options)
+      assert_equal ["", 2], [result.out, result.status.exitstatus], result.err
+      assert_includes result.err, "which it would overwrite"
+      refute_path_exists file("x.pit")
+    end
+  end
+
   def test_control
     result = reported("--control")
     assert_equal "out\n", result.out

@@ -107,6 +107,36 @@ class ReportTest < Minitest::Test
     assert_match(/^\| 48\.0% \| .* \| `Thread#sleep` \|/, File.read(out).sub(/4\d\.\d%/, "48.0%"))
   end
 
+  def test_out_is_never_the_recording
+    link = File.join(@dir, "link.pit")
+    File.symlink(@file, link)
+    hard = File.join(@dir, "hard.pit")
+    File.link(@file, hard)
+    before = File.binread(@file)
+    [@file, link, hard].product([["report"], %w[export --to collapsed]]).each do |out, (verb, *options)|
+      status, _, err = run_command(verb, @file, *options, "--out", out)
+      assert_equal [2, 1], [status, err.lines.size], err
+      assert_includes err, "is the recording"
+      assert_equal before, File.binread(@file)
+    end
+    assert_equal 2, run_command("report", link, "--out", @file)[0]
+  end
+
+  def test_out_is_written_whole_or_not_at_all
+    out = File.join(@dir, "out.txt")
+    File.write(out, "old")
+    File.chmod(0o640, out)
+    link = File.join(@dir, "to_out")
+    File.symlink(out, link)
+    assert_raises(RuntimeError) { Pitwall::CLI::OutputFile.write(link) { |io| io.write("half") && raise("oh") } }
+    assert_equal "old", File.read(out)
+    assert_equal 0, run_command("report", @file, "--out", link)[0]
+    assert File.symlink?(link)
+    assert_equal [0o640, true], [File.stat(out).mode & 0o777, File.read(out).include?("samples")]
+    assert_empty Dir.children(@dir).grep(/part/)
+    assert_equal 0, run_command("report", @file, "--out", "/dev/null")[0]
+  end
+
   def test_render_for_other_verbs
     require "pitwall/cli/report"
     text = Pitwall::CLI::Report.render(@file, format: "text", weight: "wall", limit: 3, apart: false, difference: nil, width: 80, palette: Pitwall::Show::Plain)

@@ -36,9 +36,10 @@ module Pitwall
         raise UsageError, "nowhere to write: add --out FILE (- is standard output)" unless @options[:out]
 
         check
+        OutputFile.check(@options[:out], files) unless @options[:out] == "-"
         segments, warnings = read(files)
         selection.check(segments)
-        @options[:out] == "-" ? write(segments, @out) : write_out(@options[:out]) { |out| write(segments, out) }
+        @options[:out] == "-" ? write(segments, @out) : OutputFile.write(@options[:out]) { |out| write(segments, out) }
         warnings.each { |warning| @err.puts("pitwall: #{warning}") }
         Status::OK
       end

@@ -2,6 +2,7 @@
 
 require "pitwall/cli/command"
 require "pitwall/cli/duration"
+require "pitwall/cli/output_file"
 require "pitwall/cli/profile_summary"
 require "pitwall/collect/launch"
 require "pitwall/collect/launch/control"
@@ -106,14 +107,14 @@ module Pitwall
         case @options[:out]
         when nil then @err.puts(text)
         when "-" then @out.puts(text)
-        else File.write(@options[:out], text)
+        else OutputFile.write(@options[:out]) { |out| out.write(text) }
         end
         # A program that reads the report from standard error gets the report only.
         @err.puts(summary.closing(difference)) unless @options[:quiet] || (@options[:out].nil? && @options[:format] == "json")
       rescue Errno::EPIPE
         nil # the reader has gone; the command's status still counts
-      rescue SystemCallError => error
-        raise UsageError, "cannot write #{@options[:out]}: #{SystemCallError.new(error.errno).message}; the recording is #{recording}"
+      rescue UsageError => error
+        raise UsageError, "#{error.message}; the recording is #{recording}"
       end
 
       def report(recording, difference)
@@ -149,11 +150,8 @@ module Pitwall
         file = @options[:out]
         return if file.nil? || file == "-"
 
-        existed = File.exist?(file)
-        File.open(file, File::WRONLY | File::CREAT | File::APPEND) { nil }
-        File.unlink(file) unless existed
-      rescue SystemCallError => error
-        raise UsageError, "cannot write --out #{file}: #{SystemCallError.new(error.errno).message}"
+        OutputFile.check(file, [@options[:record]].compact)
+        OutputFile.probe(file)
       end
     end
   end

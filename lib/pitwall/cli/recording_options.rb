@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "pitwall/errors"
+require "pitwall/cli/output_file"
 require "pitwall/record"
 require "pitwall/analyse"
 
@@ -40,12 +41,6 @@ module Pitwall
         segments = recordings.flat_map(&:segments)
         segments = Analyse::Redaction.new(base: Dir.pwd).call(segments) if @options[:redact]
         [segments, recordings.flat_map(&:warnings)]
-      end
-
-      def write_out(file)
-        File.open(file, "w:UTF-8") { |out| yield out }
-      rescue SystemCallError => error
-        raise UsageError, "cannot write --out #{file}: #{error.message[/\A[^@]*/].strip}"
       end
     end
   end

@@ -59,8 +59,9 @@ module Pitwall
 
         check
         to_file = @options[:out] && @options[:out] != "-"
+        OutputFile.check(@options[:out], files) if to_file
         text = render(files, @options, to_file ? PIPE_WIDTH : width, to_file ? Show::Plain : palette)
-        to_file ? write_out(@options[:out]) { |out| out.puts(text) } : @out.puts(text)
+        to_file ? OutputFile.write(@options[:out]) { |out| out.puts(text) } : @out.puts(text)
         Status::OK
       end
 
