@@ -11,7 +11,9 @@ module Pitwall
       OUTSIDE = "(outside)/"
       # An absolute path of two or more parts, as it may also stand inside a name (`#<Class:/srv/app/a.rb:3>`).
       PATH = %r{(?<![\w.])/(?:[^/\s:<>"']+/)+[^/\s:<>"']+}.freeze
-      private_constant :PATH
+      # Code that stands in no file of its own, with the path that its name holds; there it may have spaces.
+      NESTED = /\A(<internal:|\(eval at )(\/.*?)(>|(?::\d+)?\))\z/m.freeze
+      private_constant :PATH, :NESTED
 
       # @param base [String] the working directory
       #: (base: String) -> void
@@ -23,12 +25,16 @@ module Pitwall
       #: (Array[Record::Segment]) -> Array[Record::Segment]
       def call(segments) = segments.map { |segment| segment(segment) }
 
-      # "/srv/app/lib/a.rb" → "lib/a.rb"; "/home/ann/b.rb" → "(outside)/3f2a….rb"
+      # "/srv/app/lib/a.rb" → "lib/a.rb"; "/home/ann/b.rb" → "(outside)/3f2a….rb";
+      # "(eval at /srv/app/lib/a.rb:3)" → "(eval at lib/a.rb:3)"
       #: (String) -> String
       def path(path)
-        return path unless path.start_with?("/")
-
-        @paths[path] ||= path.start_with?(@base) ? path.delete_prefix(@base) : hashed(path)
+        @paths[path] ||= case path
+                         when %r{\A/} then path.start_with?(@base) ? path.delete_prefix(@base) : hashed(path)
+                         when %r{\A\.\./} then hashed(path)
+                         when NESTED then "#{Regexp.last_match(1)}#{path(Regexp.last_match(2))}#{path[NESTED, 3]}"
+                         else text(path)
+                         end
       end
 
       # Paths within a text.

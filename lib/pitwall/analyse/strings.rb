@@ -14,11 +14,12 @@ module Pitwall
       def self.kinds(segments, base:)
         frames = segments.flat_map { |segment| segment.frames.values }
         redacted, paths = frames.map(&:path).uniq.partition { |path| path.start_with?(Redaction::OUTSIDE) }
-        inside, outside = paths.partition { |path| path.start_with?("#{base.chomp("/")}/") || !path.start_with?("/") }
+        fileless, paths = paths.partition { |path| path.start_with?("<", "(") || path == "-e" }
+        inside, outside = paths.partition { |path| path.start_with?("#{base.chomp("/")}/") || !path.start_with?("/", "../") }
         gems, outside = outside.partition { |path| path.include?("/gems/") }
         classes = {
           "names of methods and blocks" => frames.map(&:name), "paths inside the working directory" => inside,
-          "paths of gems" => gems, "other paths" => outside, "hashed paths" => redacted,
+          "code of Ruby itself, evaluated or typed in" => fileless, "paths of gems" => gems, "other paths" => outside, "hashed paths" => redacted,
           "names of threads" => segments.flat_map { |segment| segment.threads.values.map(&:name) }
         }
         used = classes.values.flatten
