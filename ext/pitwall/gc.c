@@ -4,6 +4,7 @@
 #include "sampler.h"
 
 static VALUE tracepoint = Qfalse;
+static _Atomic bool hooked;
 static _Atomic bool collecting;
 static pw_thread *_Atomic collector;
 static int phase; /* 0 marking, 1 sweeping */
@@ -12,6 +13,10 @@ static int64_t phase_began;
 bool
 pw_gc_takes_tick(pw_thread *t, int64_t wall)
 {
+    if (!atomic_load_explicit(&hooked, memory_order_relaxed) && rb_during_gc()) {
+        pw_count(PW_DEFERRED, 1);
+        return true;
+    }
     if (!atomic_load_explicit(&collecting, memory_order_acquire)) return false;
     if (atomic_load_explicit(&collector, memory_order_relaxed) == t) {
         t->gc_ticks[phase]++;
@@ -88,9 +93,18 @@ on_event(VALUE self, void *data)
     }
 }
 
-void
-pw_gc_init(void)
+/* 3.1 follows a null pointer when it tells of a collection that begins in a Ractor's thread before its first frame. */
+static VALUE
+native_stop_gc_frames(VALUE self)
 {
+    pw_gc_stop();
+    return Qnil;
+}
+
+void
+pw_gc_init(VALUE native)
+{
+    rb_define_singleton_method(native, "stop_gc_frames", native_stop_gc_frames, 0);
     rb_gc_register_mark_object(tracepoint = rb_tracepoint_new(
         0, RUBY_INTERNAL_EVENT_GC_ENTER | RUBY_INTERNAL_EVENT_GC_EXIT | RUBY_INTERNAL_EVENT_GC_START |
                RUBY_INTERNAL_EVENT_GC_END_MARK | RUBY_INTERNAL_EVENT_GC_END_SWEEP,
@@ -103,11 +117,13 @@ pw_gc_start(void)
     atomic_store(&collecting, false);
     atomic_store(&collector, NULL);
     rb_tracepoint_enable(tracepoint);
+    atomic_store(&hooked, true);
 }
 
 void
 pw_gc_stop(void)
 {
+    atomic_store(&hooked, false);
     if (RTEST(rb_tracepoint_enabled_p(tracepoint))) rb_tracepoint_disable(tracepoint);
     atomic_store(&collecting, false);
 }

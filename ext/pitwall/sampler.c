@@ -430,7 +430,7 @@ Init_pitwall_sampler(VALUE native)
     pw_capture_init();
     pw_resolve_init();
     pw_thread_events_init();
-    pw_gc_init();
+    pw_gc_init(native);
     pthread_key_create(&thread_exit_key, native_thread_exits);
     if (!pw_job_init(&fork_job, run_fork_job)) rb_raise(rb_eRuntimeError, "Ruby has no room for another postponed job");
     pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);

@@ -91,7 +91,7 @@ void pw_thread_events_start(void);
 void pw_thread_events_stop(void);
 void pw_thread_remember(pw_thread *t); /* so that events about it are recognised; needs the GVL */
 bool pw_thread_states(void);
-void pw_gc_init(void);
+void pw_gc_init(VALUE native);
 void pw_gc_start(void);
 void pw_gc_stop(void);
 /* In a handler: is a collection running? Then the tick is noted (for the collecting thread) or deferred. */

@@ -26,6 +26,13 @@ arm(pw_thread *t, bool on)
     timer_settime(t->timer, TIMER_ABSTIME, &spec, NULL);
 }
 
+/* A thread that had a stack and has none has ended. One that never had may still be waiting for its first turn. */
+static uint32_t
+looks_at_nothing(const pw_thread *t)
+{
+    return t->sampled ? 3 : (uint32_t)(1000000000 / pw_current.interval_ns) + 3;
+}
+
 static void
 tick(pw_thread *t, int overrun)
 {
@@ -48,7 +55,7 @@ tick(pw_thread *t, int overrun)
         }
         else off_gvl = false; /* ring full: try again at the next tick */
     }
-    if (t->empty >= 3 && state == PW_UNKNOWN && !pw_tls.pinned) {
+    if (t->empty >= looks_at_nothing(t) && state == PW_UNKNOWN && !pw_tls.pinned) {
         arm(t, false);
         pw_thread_vanished(t);
         return;

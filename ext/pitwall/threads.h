@@ -42,7 +42,7 @@ typedef struct pw_thread {
     uint8_t unread, trust;
     bool cpu_stale;              /* it left the CPU since */
     int64_t cpu_due;             /* CPU time that belongs to code not sampled since: the next running sample's */
-    uint8_t empty;               /* looks in a row that found no Ruby frame */
+    uint32_t empty;              /* looks in a row that found no Ruby frame */
     bool sampled;
     bool finished;               /* END is in the ring */
     uint32_t gc_ticks[2];        /* ticks that hit it while it was collecting garbage: marking, sweeping */

@@ -38,6 +38,21 @@ module Pitwall
       (Thread.list - [Thread.current]).map { |thread| [thread, thread.native_thread_id] }
     end
 
+    # Ruby 3.1 dies when it reports a collection in the thread of a Ractor that is just starting. Before the first Ractor there
+    # the recording gives up its GC frames.
+    #: () -> void
+    def guard_ractors
+      return if @guarded || !defined?(Ractor) || RUBY_VERSION >= "3.2"
+
+      @guarded = true
+      Ractor.singleton_class.prepend(Module.new do
+        def new(...)
+          Native.stop_gc_frames
+          super
+        end
+      end)
+    end
+
     #: () -> bool
     def main_ractor?
       !defined?(Ractor) || !Ractor.respond_to?(:main) || Ractor.current == Ractor.main

@@ -43,6 +43,7 @@ module Pitwall
           raise StateError, "already recording to #{@path}: stop that first" if recording? || @paused
 
           settings = check(DEFAULTS.merge(settings))
+          Compat.guard_ractors
           begin_native(path, append, settings)
           @settings = settings
           stop_at_exit
