@@ -37,7 +37,7 @@ module Pitwall
       def add(segment, selection)
         shift = @parents.size - 1
         numbers = Hash.new { |known, frame_id| known[frame_id] = number(segment, frame_id) }
-        @parents.concat(segment.parents.drop(1).map! { |parent| parent.zero? ? 0 : parent + shift })
+        @parents.concat(parents(segment).map! { |parent| parent.zero? ? 0 : parent + shift })
         @node_methods.concat(segment.node_frames.drop(1).map! { |frame_id| numbers[frame_id] })
         @lines.concat(segment.lines.drop(1))
         @selfs.each_value { |weights| weights.concat(Array.new(segment.parents.size - 1, 0)) }
@@ -50,6 +50,20 @@ module Pitwall
       end
 
       private
+
+      # Below the dummy that Ruby up to 3.1 has at the root of the main thread, "<main>" at line 0, stands the real one:
+      # that one is hung up at the root. What ended in the dummy stays with it.
+      def parents(segment)
+        parents = segment.parents
+        (1...parents.size).map do |node|
+          parent = parents[node]
+          dummy = parent.positive? && parents[parent].zero? && segment.lines[parent].zero? && main?(segment.frame(parent)) && main?(segment.frame(node))
+          dummy ? 0 : parent
+        end
+      end
+
+      # By name and kind: the paths differ, one is as it was typed, the other absolute.
+      def main?(frame) = frame.name == "<main>" && frame.kind == Record::Frame::RUBY
 
       def number(segment, frame_id)
         frame = segment.frames[frame_id] || Record::Frame.unresolved(frame_id)
