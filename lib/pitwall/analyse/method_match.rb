@@ -9,9 +9,10 @@ module Pitwall
       # Numbers of the methods that NAME means, by the first of these that finds any: the whole name (`Shop::Cart#sum`);
       # the end of one after a separator (`Cart#sum`, `#sum`, `sum`); a path (`gems/activerecord`, when it has a slash); a
       # part of a name.
+      # @param sought [String] what there is none of, in the error
       # @raise [UsageError] with the nearest names when nothing fits
-      #: (Array[MethodInfo], String) -> Array[Integer]
-      def self.find(methods, name)
+      #: (Array[MethodInfo], String, ?sought: String) -> Array[Integer]
+      def self.find(methods, name, sought: "method")
         raise UsageError, "an empty name fits no method" if name.empty?
 
         tests = [
@@ -24,7 +25,7 @@ module Pitwall
           found = (1...methods.size).select { |number| test.call(methods[number]) }
           return found unless found.empty?
         end
-        raise UsageError, "no method #{name.inspect} in the recording#{hint(methods, name)}"
+        raise UsageError, "no #{sought} #{name.inspect} in the recording#{hint(methods, name)}"
       end
 
       SEPARATORS = ["#", ".", ":"].freeze

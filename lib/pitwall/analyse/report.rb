@@ -112,7 +112,7 @@ module Pitwall
         name = @query.within
         found = rows.select { |row| row.path == name || row.path.end_with?("/#{name}") }
         if found.empty?
-          numbers = MethodMatch.find(tree.methods, name)
+          numbers = MethodMatch.find(tree.methods, name, sought: "file or method")
           wanted = tree.methods.values_at(*numbers)
           found = rows.select { |row| wanted.include?(row.method) }
         end

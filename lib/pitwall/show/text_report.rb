@@ -86,10 +86,10 @@ module Pitwall
 
       def hint
         hottest = @report.flat.find { |row| row.method.kind < 2 }&.method
-        name = hottest && hottest.name.match?(/\A[\w:#.?!]+\z/) ? hottest.name : "NAME"
-        # Cutting it would make a command that doesn't run.
-        name = "NAME" if @file.size + name.size + 30 > @width
-        lines = ["pitwall report #{@file} --callers #{quote(name)}", "pitwall report #{@file} --tree", "pitwall report #{@file} --view lines"]
+        lines = ["pitwall report #{@file} --tree", "pitwall report #{@file} --view lines"]
+        # Left out where it would not run as it stands, or would have to be cut.
+        plain = hottest&.name&.match?(/\A[\w:#.?!]+\z/) && @file.size + hottest.name.size + 30 <= @width
+        lines.unshift("pitwall report #{@file} --callers #{quote(hottest.name)}") if plain
         ["", @palette.dim("Next: #{lines.first}"), *lines.drop(1).map { |line| @palette.dim("      #{line}") }]
       end
 
