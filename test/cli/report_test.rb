@@ -19,7 +19,7 @@ class ReportTest < Minitest::Test
   def test_the_default_report
     status, out, err = run_command("report", @file)
     assert_equal [0, ""], [status, err]
-    assert_match(/shop\.rb · ruby 3\.4\.1.*1,990 samples.*self +wall +total +wall +cpu +method.*puma srv.*Next: pitwall report/m, out)
+    assert_match(/shop\.rb · ruby 3\.4\.1.*1,990 samples.*self +wall +total +total wall +self cpu +method.*puma srv.*Next: pitwall report/m, out)
   end
 
   def test_idle_threads_are_named_and_counted_when_asked_for
@@ -44,7 +44,8 @@ class ReportTest < Minitest::Test
     assert_equal report["total"], report["bottom_up"].select { |row| row["parent"].nil? }.sum { |row| row["total"] }
     assert_equal report["total"], report["lines"].sum { |row| row["self"] }
     assert_equal %w[callees host losses notes settings warnings], %w[callees host losses notes settings warnings] & report.keys
-    assert_equal 1, report["losses"]["dropped"]
+    assert_equal [1, 3, 0], report["losses"].values_at("dropped", "missed_ticks", "deferred_ticks")
+    assert_equal 10_000_000, report["own_ns"]
   end
 
   def test_weights_and_filters
@@ -72,7 +73,7 @@ class ReportTest < Minitest::Test
     {
       [] => [2, "no recording"], [@file, "--callers", "Shop::Fib.fob"] => [2, "did you mean Shop::Fib.fib?"],
       [@file, "--thread", "x"] => [2, "no thread \"x\""], [@file, "--process", "1"] => [2, "no process 1"], [@file, "--limit", "0"] => [2, "--limit 0"],
-      [@file, "--threshold", "101"] => [2, "--threshold"], [@file, "--blackbox", "nothing at all"] => [2, "no method"],
+      [@file, "--threshold", "101"] => [2, "--threshold"], [@file, "--blackbox", "nothing at all"] => [2, "no method"], [@file, "--lines", "nope.rb"] => [2, "no file or method \"nope.rb\""],
       [File.join(@dir, "none.pit")] => [5, "no such file"], [@dir] => [5, "is a directory"], ["-"] => [5, "save it first"],
       [@file, "--out", File.join(@dir, "no", "such")] => [2, "cannot write --out"], [__FILE__] => [5, "is not a recording"]
     }.each do |arguments, (status, message)|

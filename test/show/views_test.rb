@@ -33,16 +33,27 @@ class ViewsTest < Minitest::Test
   def test_notes_and_losses_are_told
     bytes = ShopRecording.bytes(mode: "safepoint", thread_states: false)
     recording = RandomRecording.read(bytes)
-    recording.segments.first.stats.update("dropped" => 900, "truncated" => 3)
+    recording.segments.first.stats.update("captures" => 1, "dropped" => 900, "truncated" => 3, "deferred_ticks" => 7, "refused_frames" => 1)
     difference = Struct.new(:wall_ratio, :cpu_ratio).new(1.0123, 1.05)
     text = Pitwall::Show::TextReport.new(Pitwall::Analyse::Report.new(recording.segments), file: "a.pit", width: 80, warnings: ["process 1 ended without stop"], difference: difference).to_s
-    ["! process 1 ended without stop", "safepoint-biased", "no thread events", "31.1% of the samples were dropped", "3 stacks were deeper", "wall ×1.012, CPU ×1.050"].each { |part| assert_includes text, part }
+    ["! process 1 ended without stop", "safepoint-biased", "no thread events", "99.9% of the samples were dropped", "1 sample every", "3 late and 7 put off (their time is in the next sample)", "1 frame refused", "3 stacks were deeper", "wall ×1.012, CPU ×1.050"].each { |part| assert_includes text, part }
   end
 
   def test_a_source_line_stands_below_its_place
     report = Pitwall::Analyse::Report.new(RandomRecording.read(ShopRecording.bytes).segments, Pitwall::Analyse::Report::Query.new(within: "fib.rb"))
     text = Pitwall::Show::TextReport.new(report, file: "a.pit", width: 80, source: ->(_, line) { line == 3 ? "    n < 2 ? n : fib(n - 1)" : nil }).to_s(:lines)
     assert_match(/fib\.rb:3\n +n < 2 \? n : fib\(n - 1\)$/, text)
+  end
+
+  def test_the_hint_is_left_out_where_it_would_not_run
+    report = Pitwall::Analyse::Report.new(RandomRecording.read(ShopRecording.bytes).segments)
+    assert_includes Pitwall::Show::TextReport.new(report, file: "a.pit", width: 80).to_s, "--callers Thread#sleep"
+    [["a" * 60, "Thread#sleep"], ["a.pit", "block in x"]].each do |file, name|
+      report.flat.each { |row| row.method.name = name }
+      text = Pitwall::Show::TextReport.new(report, file: file, width: 80).to_s
+      refute_match(/NAME|--callers/, text)
+      assert_match(/^Next: pitwall report \S+ --tree$/, text)
+    end
   end
 
   def test_nothing_recorded_is_said

@@ -5,7 +5,7 @@ module Pitwall
     # What a recording is of and how much of it to believe, over all its processes.
     class Summary
       # Counters of STAT that mean lost or delayed samples, with how a sentence names them.
-      LOSSES = %w[missed_ticks dropped refused_frames truncated timers_refused signal_lost write_error].freeze
+      LOSSES = %w[missed_ticks deferred_ticks dropped refused_frames truncated timers_refused signal_lost write_error].freeze
 
       # @return [Array<Record::Segment>]
       attr_reader :segments
@@ -60,7 +60,8 @@ module Pitwall
       #: () -> Hash[String, Integer]
       def losses = (%w[ticks captures] + LOSSES).to_h { |name| [name, stat(name)] }
 
-      # CPU time that measuring took: in the program's threads and in Pitwall's own.
+      # Time that measuring took: wall clock in the program's threads (in the handler and while naming, which may be
+      # more than their CPU time), and CPU time of Pitwall's own.
       #: () -> Integer
       def own_ns = stat("handler_ns") + stat("naming_ns") + stat("own_cpu_ns")
 

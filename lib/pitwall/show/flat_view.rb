@@ -34,13 +34,13 @@ module Pitwall
         return lines if rest.empty?
 
         weight = rest.sum(&:own)
-        lines << @palette.dim("#{Units.percent(weight, @total)} in #{Units.count(rest.size)} more #{rest.size == 1 ? "method" : "methods"} (--limit #{rows.size} shows all)")
+        lines << @palette.dim("#{Units.percent(weight, @total)} in #{Units.things(rest.size, "more method")} (--limit #{rows.size} shows all)")
       end
 
       private
 
       def heads
-        ["self", @weight.to_s, "total", @weight.to_s, *(@also && ["#{@also}"]), "method"]
+        ["self", @weight.to_s, "total", "total #{@weight}", *(@also && ["self #{@also}"]), "method"]
       end
 
       def table_row(row)

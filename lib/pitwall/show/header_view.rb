@@ -39,15 +39,28 @@ module Pitwall
         interval = summary.intervals_ns.map { |ns| Units.interval(ns) }.join(", ")
         mode = summary.modes.join(", ")
         how = [interval.empty? ? nil : "every #{interval}", mode.empty? ? nil : "mode #{mode}"].compact.join(", ")
-        ["#{Units.count(summary.stat("captures"))} samples#{" #{how}" unless how.empty?}",
-         "#{Units.count(summary.stat("dropped"))} dropped", "#{Units.count(summary.stat("missed_ticks"))} missed"]
+        ["#{Units.things(summary.stat("captures"), "sample")}#{" #{how}" unless how.empty?}",
+         "#{Units.count(summary.stat("dropped"))} dropped", *late(summary), *refused(summary)]
+      end
+
+      # Nothing of these is lost but the moment at which they were to be taken.
+      def late(summary)
+        late = [[summary.stat("missed_ticks"), "late"], [summary.stat("deferred_ticks"), "put off"]].select { |count, _| count.positive? }
+        return [] if late.empty?
+
+        ["#{late.map { |count, what| "#{Units.count(count)} #{what}" }.join(" and ")} (their time is in the next sample)"]
+      end
+
+      def refused(summary)
+        refused = summary.stat("refused_frames")
+        refused.positive? ? ["#{Units.things(refused, "frame")} refused"] : []
       end
 
       def cost(summary, difference)
         return [] if summary.own_ns.zero? && difference.nil?
 
         share = summary.own_share
-        own = "own cost #{Units.duration(summary.own_ns)} CPU#{format(" (%.1f%%)", share * 100) if share}"
+        own = "own cost #{Units.duration(summary.own_ns)}#{format(" (%.1f%% of the CPU time)", share * 100) if share}"
         [own, difference && compared(difference)].compact
       end
 

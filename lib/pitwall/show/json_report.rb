@@ -52,7 +52,7 @@ module Pitwall
         context = { "program" => summary.programs.first, "elapsed_ns" => summary.elapsed_ns, "process_cpu_ns" => summary.stat("process_cpu_ns"),
                     "interval_ns" => header&.interval_ns, "mode" => header&.mode, "ruby" => header&.ruby || {}, "host" => header&.host || {},
                     "settings" => header&.settings || {}, "pids" => summary.headers.map(&:pid),
-                    "losses" => summary.losses, "own_cpu_ns" => summary.own_ns, "notes" => summary.notes, "warnings" => @warnings }
+                    "losses" => summary.losses, "own_ns" => summary.own_ns, "notes" => summary.notes, "warnings" => @warnings }
         context["control"] = { "wall_ratio" => @difference.wall_ratio, "cpu_ratio" => @difference.cpu_ratio } if @difference
         context
       end

@@ -20,7 +20,7 @@ module Pitwall
       #: (Array[Analyse::Lines::Row], ?limit: Integer?, ?source: untyped) -> Array[String]
       def lines(rows, limit: nil, source: nil)
         shown = limit ? rows.first(limit) : rows
-        table = Table.new(heads: ["self", @weight.to_s, "total", "line"], width: @width, palette: @palette, location: @location)
+        table = Table.new(heads: ["self", @weight.to_s, "total", "total #{@weight}", "line"], width: @width, palette: @palette, location: @location)
         texts = shown.map { |row| source&.call(row.path, row.line) }
         indent = nil
         table.lines(shown.map { |row| table_row(row) }).flat_map.with_index do |line, at|
@@ -34,13 +34,13 @@ module Pitwall
 
       def table_row(row)
         name = row.line.zero? ? "(no line)" : @location.text(row.path, row.line)
-        Table::Row.new(numbers: [Units.percent(row.own, @total), Units.value(row.own, @weight), Units.percent(row.total, @total)], name: name)
+        Table::Row.new(numbers: [Units.percent(row.own, @total), Units.value(row.own, @weight), Units.percent(row.total, @total), Units.value(row.total, @weight)], name: name)
       end
 
       def rest(rows, shown)
         return [] if rows.size == shown.size
 
-        [@palette.dim("#{Units.percent(rows.drop(shown.size).sum(&:own), @total)} in #{Units.count(rows.size - shown.size)} more lines (--limit #{rows.size} shows all)")]
+        [@palette.dim("#{Units.percent(rows.drop(shown.size).sum(&:own), @total)} in #{Units.things(rows.size - shown.size, "more line")} (--limit #{rows.size} shows all)")]
       end
     end
   end

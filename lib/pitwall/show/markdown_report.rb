@@ -26,7 +26,7 @@ module Pitwall
       def headline
         summary = @report.summary
         parts = ["**#{text(summary.programs.join(", "))}**", text(summary.rubies.join(", ")), "#{Units.duration(summary.elapsed_ns)} wall",
-                 "#{Units.duration(summary.stat("process_cpu_ns"))} CPU", "#{Units.count(summary.stat("captures"))} samples",
+                 "#{Units.duration(summary.stat("process_cpu_ns"))} CPU", Units.things(summary.stat("captures"), "sample"),
                  "#{Units.count(summary.stat("dropped"))} dropped"]
         parts.reject { |part| part.empty? || part == "****" }.join(" · ")
       end
@@ -41,7 +41,7 @@ module Pitwall
       def table
         weight = @report.weight
         also = @report.beside
-        heads = ["self", weight.to_s, "total", weight.to_s, *(also && [also.to_s])]
+        heads = ["self", weight.to_s, "total", "total #{weight}", *(also && ["self #{also}"])]
         lines = ["| #{(heads + %w[method where]).join(" | ")} |", "|#{"---:|" * heads.size}---|---|"]
         lines + @report.flat.first(@limit).map do |row|
           numbers = [Units.percent(row.own, @report.total), Units.value(row.own, weight), Units.percent(row.total, @report.total),
@@ -55,7 +55,7 @@ module Pitwall
         rows = @report.flat.drop(@limit)
         return [] if rows.empty?
 
-        ["", "#{Units.percent(rows.sum(&:own), @report.total)} in #{Units.count(rows.size)} more methods."]
+        ["", "#{Units.percent(rows.sum(&:own), @report.total)} in #{Units.things(rows.size, "more method")}."]
       end
 
       # A code span with as many backticks as its content needs; a bar would end the cell.

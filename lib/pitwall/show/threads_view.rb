@@ -26,7 +26,7 @@ module Pitwall
         table = Table.new(heads: ["wall", "cpu", *states.map { |state| HEADS[state] || Analyse::States.name(state) }, "thread"],
                           width: @width, palette: @palette, location: @location)
         lines = table.lines(shown.map { |row| table_row(row, states, several) })
-        lines << @palette.dim("#{rows.size - shown.size} more threads (--view threads shows all)") if shown.size < rows.size
+        lines << @palette.dim("#{Units.things(rows.size - shown.size, "more thread")} (--view threads shows all)") if shown.size < rows.size
         lines
       end
 

@@ -69,7 +69,7 @@ module Pitwall
         notes = []
         notes << "#{Units.percent(left_out, result.total)} of the weight is in rows below the threshold (--threshold 0 shows all)" if left_out.positive? && !@bottom_up
         notes << "#{Units.percent(result.hidden, result.total)} is in methods below the threshold (--threshold 0 shows all)" if result.hidden.positive? && @bottom_up
-        notes << "#{Units.count(more)} more rows (--limit #{result.rows.size} shows them)" if more.positive?
+        notes << "#{Units.things(more, "more row")} (--limit #{result.rows.size} shows #{more == 1 ? "it" : "them"})" if more.positive?
         notes.flat_map { |note| Text.wrap(note, @width) }.map { |note| @palette.dim(note) }
       end
     end

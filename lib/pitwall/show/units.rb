@@ -36,6 +36,10 @@ module Pitwall
       #: (Integer) -> String
       def count(number) = number.to_s.gsub(/(?<=\d)(?=(?:\d{3})+\z)/, ",")
 
+      # 1, "row" → "1 row"; 1_234, "more row" → "1,234 more rows"
+      #: (Integer, String) -> String
+      def things(number, noun) = "#{count(number)} #{noun}#{"s" unless number == 1}"
+
       # "45.2%", "100%", "<0.1%" for what is there but rounds to nothing.
       #: (Integer, Integer) -> String
       def percent(part, whole)
