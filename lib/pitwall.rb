@@ -13,7 +13,8 @@ require_relative "pitwall/collect/session" unless defined?(Pitwall::Collect::Ses
 #   result = Pitwall.profile(record: "checkout.pit") { Order.checkout(cart) }
 #   result.path     # => "/app/checkout.pit"; look at it with `pitwall report checkout.pit`
 module Pitwall
-  # What a recording ended with. `path` of the file, `counters` (Integers, see STAT in doc/record-format.md), `value` of the block.
+  # What a recording ended with. `path` of the file, `counters` (Integers by name: ticks, captures,
+  # missed_ticks, dropped… as in STAT of doc/record-format.md, and the file's bytes), `value` of the block.
   Result = Struct.new(:path, :counters, :value)
 
   class << self

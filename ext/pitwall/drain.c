@@ -349,7 +349,7 @@ write_stat(void)
         (long long)pw_counter(PW_RESETS), s->next_thread_id - 1, (long long)pw_counter(PW_TIMERS_REFUSED),
         (long long)pw_counter(PW_SIGNAL_LOST), s->writer.error, (long long)pw_counter(PW_GC_COUNT),
         (long long)pw_counter(PW_GC_MARKING_NS), (long long)pw_counter(PW_GC_SWEEPING_NS));
-    pw_writer_chunk(&s->writer, "STAT", json, (size_t)n);
+    if (n > 0 && (size_t)n < sizeof json) pw_writer_chunk(&s->writer, "STAT", json, (size_t)n);
 }
 
 static void

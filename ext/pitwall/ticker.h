@@ -19,7 +19,8 @@ typedef struct {
     void (*thread_begin)(struct pw_thread *);    /* any thread may call it for any other */
     void (*thread_end)(struct pw_thread *);      /* in the ending thread, or at stop */
     void (*thread_resumed)(struct pw_thread *);  /* in the thread: it has the GVL again after its stack was held */
-    void (*thread_left)(struct pw_thread *);     /* its native thread carries another one now (M:N) */
+    void (*thread_left)(struct pw_thread *);     /* no ticks until it resumes: it waits with its stack taken, or (M:N) its
+                                                  * native thread carries another one */
     void (*check)(void);                         /* from the drain, now and then */
 } pw_ticker;
 

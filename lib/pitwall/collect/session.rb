@@ -129,6 +129,7 @@ module Pitwall
 
         def begin_native(path, append, settings)
           path = File.expand_path(path)
+          refuse_foreign_file(path) unless append
           settings = settings.merge(unit_ns: unit_for(settings[:interval_ns]))
           head = Header.build(settings: settings, thread_states: Native.thread_states?, walk: Native.walk)
           refusal = Native.start(path, append, head, settings[:interval_ns], settings[:unit_ns], settings[:flush_ns],
@@ -137,6 +138,15 @@ module Pitwall
 
           @path = path
           @pid = Process.pid
+        end
+
+        # A slip of the hand must not cost a file that is something else.
+        def refuse_foreign_file(path)
+          return unless File.file?(path) && File.size?(path) && File.binread(path, 8) != "PITWALL "
+
+          raise UsageError, "#{path} exists and is not a recording: name another file"
+        rescue SystemCallError
+          nil # opening it will say why
         end
 
         # The largest power of two that still gives a sample 12 bits: its time then takes two bytes.
