@@ -29,7 +29,7 @@ allocate(pw_intern *t)
     t->arena_size = t->arena_capacity = 0;
     t->arena = NULL;
     t->frame_count = t->node_count = t->string_count = t->unresolved_from = 0;
-    pw_intern_frame(t, PW_FRAME_NOT_SAMPLED); /* named with the others, as it may be needed when no name is given any more */
+    pw_intern_frame(t, PW_FRAME_NOT_SAMPLED, 0); /* named with the others, as it may be needed when no name is given any more */
 }
 
 static void
