@@ -18,7 +18,8 @@ module Pitwall
     #
     # @param path [String] a `.pit` file, or several joined by concatenation
     # @param salvage [Boolean] skip what is damaged instead of raising; Recording#warnings says what was skipped
-    # @raise [BadRecording] missing, empty, of another kind, newer than this reader, or damaged: one line with the mend
+    # @raise [UsageError] when there is no such file, or it is a directory
+    # @raise [BadRecording] empty, unreadable, of another kind, newer than this reader, or damaged: one line with the mend
     #: (String, ?salvage: bool) -> Recording
     def self.read(path, salvage: false)
       require "pitwall/record/reader"

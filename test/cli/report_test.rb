@@ -74,7 +74,7 @@ class ReportTest < Minitest::Test
       [] => [2, "no recording"], [@file, "--callers", "Shop::Fib.fob"] => [2, "did you mean Shop::Fib.fib?"],
       [@file, "--thread", "x"] => [2, "no thread \"x\""], [@file, "--process", "1"] => [2, "no process 1"], [@file, "--limit", "0"] => [2, "--limit 0"],
       [@file, "--threshold", "101"] => [2, "--threshold"], [@file, "--blackbox", "nothing at all"] => [2, "no method"], [@file, "--lines", "nope.rb"] => [2, "no file or method \"nope.rb\""],
-      [File.join(@dir, "none.pit")] => [5, "no such file"], [@dir] => [5, "is a directory"], ["-"] => [5, "save it first"],
+      [File.join(@dir, "none.pit")] => [2, "no such file"], [@dir] => [2, "is a directory"], ["-"] => [5, "save it first"],
       [@file, "--out", File.join(@dir, "no", "such")] => [2, "cannot write --out"], [__FILE__] => [5, "is not a recording"]
     }.each do |arguments, (status, message)|
       got, _, err = run_command("report", *arguments)

@@ -98,6 +98,16 @@ class ReaderTest < Minitest::Test
     end
   end
 
+  def test_a_file_cut_in_its_header_is_refused
+    whole = simple(stop: false)
+    (RecordingBuilder::MAGIC.bytesize..whole.index("STRS") - 1).each do |size|
+      assert_match(/ends inside its header, after #{size} bytes: nothing was recorded/, refused(whole.byteslice(0, size)))
+    end
+    assert_includes RandomRecording.read(whole.byteslice(0, 200), salvage: true).warnings.map(&:code), :headless
+    joined = RandomRecording.read(simple + whole.byteslice(0, 200))
+    assert_equal [[4242], [:truncated, :headless]], [joined.segments.map { |segment| segment.header.pid }, joined.warnings.map(&:code)]
+  end
+
   def test_a_killed_process_in_the_middle_of_a_joined_file
     first = simple(stop: false, pid: 1)
     joined = first.byteslice(0, first.bytesize - 9) + simple(pid: 2)
@@ -154,9 +164,11 @@ class ReaderTest < Minitest::Test
     assert_match(/is empty/, refused(""))
     assert_match(/is not a recording/, refused("\x7fELF" + "x" * 100))
     assert_match(/ends after 4 bytes, before anything was recorded/, refused("PITW"))
-    assert_match(/directory/, refused_path(Dir.tmpdir))
-    assert_match(/no such file/, refused_path("/nonexistent/a.pit"))
-    assert_match(/no such file/, refused_path(File.join(__FILE__, "b.pit")))
+    { Dir.tmpdir => "directory", "/nonexistent/a.pit" => "no such file", File.join(__FILE__, "b.pit") => "no such file" }.each do |path, message|
+      error = assert_raises(Pitwall::UsageError) { Record.read(path) }
+      assert_equal [2, 1], [error.status, error.message.lines.size]
+      assert_includes error.message, message
+    end
     assert_match(/standard input or a pipe/, refused_path("-"))
     assert_match(/standard input or a pipe/, refused_path("/dev/null"))
     assert_match(/cannot be read/, refused_path("a\0b"))

@@ -27,7 +27,7 @@ module Pitwall
           @warnings = []
           @stream.each { |type, offset, payload| type == :segment ? start(offset) : chunk(type, offset, payload) }
           finish(io.size)
-          raise BadRecording, "#{@path}: nothing in it could be read" if @segments.empty?
+          raise BadRecording, "#{@path}: #{nothing}" if @segments.empty?
 
           warn_of_ends
           Recording.new(@path, io.size, @segments, @stream.warnings + @warnings)
@@ -36,14 +36,18 @@ module Pitwall
 
       private
 
+      def nothing
+        @headless ? "ends inside its header, after #{@headless} bytes: nothing was recorded; --salvage reads what there is" : "nothing in it could be read"
+      end
+
       def check
         raise BadRecording, "#{NO_STREAM}" if @path == "-"
 
         stat = File.stat(@path)
-        raise BadRecording, "#{@path}: is a directory: name a .pit file in it" if stat.directory?
+        raise UsageError, "#{@path}: is a directory: name a .pit file in it" if stat.directory?
         raise BadRecording, "#{@path}: #{NO_STREAM}" unless stat.file?
       rescue Errno::ENOENT, Errno::ENOTDIR
-        raise BadRecording, "#{@path}: no such file"
+        raise UsageError, "#{@path}: no such file"
       rescue SystemCallError, ArgumentError => e
         raise BadRecording, "#{@path.inspect}: cannot be read: #{reason(e)}"
       end
@@ -74,9 +78,17 @@ module Pitwall
       def finish(offset)
         builder = @builder or return
         @builder = nil
+        return cut_in_header(offset) unless builder.headed? || @salvage
+
         segment = builder.finish { |at| reopen(at) }
         warn_about(builder, segment, offset)
         @segments << segment
+      end
+
+      # Nothing of a process stands before its header. Where others are in the file, they are read.
+      def cut_in_header(offset)
+        @headless = offset
+        warning(:headless, "a process ended inside its header (it was killed or the disk was full): nothing of it was recorded", offset)
       end
 
       # Rows are read again long after the file was closed.
