@@ -209,6 +209,13 @@ class ProfileTest < Minitest::Test
     assert_equal 1, Dir[File.expand_path("#{folder}/*.pit", @dir)].size
   end
 
+  def test_a_device_gets_the_recording_and_no_folder_is_left
+    result = pitwall("profile", "--record", "/dev/null", "--", RUBY, "-e", "exit 3")
+    assert_equal 3, result.status.exitstatus
+    assert_match(%r{\Apitwall: no report: /dev/null is no file, .*--record FILE.pit\n\z}, result.err)
+    assert_empty Dir[file(".tmp/pitwall-*")]
+  end
+
   # --- the report ---
 
   def reported(*options, program: "def work = (#{busy(0.2)}); work; puts :out", **settings)
@@ -219,7 +226,7 @@ class ProfileTest < Minitest::Test
     result = reported
     assert_equal "out\n", result.out
     assert_match(/\bObject#work\b/, result.err)
-    assert_match(%r{^Recorded in \.pitwall/[\w.-]+\.pit; }, result.err)
+    assert_match(%r{^Recorded in \.pitwall/[\w.-]+\.pit\nTo look at it elsewhere:\n  pitwall export \S+ --to speedscope --out profile\.json$}, result.err)
     refute_includes result.err, "\e["
   end
 

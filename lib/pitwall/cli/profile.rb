@@ -27,7 +27,7 @@ module Pitwall
 
       class << self
         #: () -> String
-        def summary = "where time goes in a command: wall and CPU time, every thread, Ruby and C functions, GC, waiting"
+        def summary = "where a command's time goes: every thread, Ruby and C, GC, waiting"
 
         #: () -> String
         def usage = "[options] -- CMD…"
@@ -85,8 +85,10 @@ module Pitwall
         messages = parts.messages
         merged = parts.merge_into(destination.recording, first: finished.pid)
         summary = ProfileSummary.new(destination: destination, finished: finished, merged: merged, messages: messages)
+        destination.tidy
         @err.puts(summary.problems)
-        return unless merged.any? && File.file?(destination.recording)
+        return unless merged.any?
+        return tell_of_device(destination.recording) unless File.file?(destination.recording)
 
         difference = control&.compare(finished)
         show(destination.recording, summary, difference)
@@ -98,6 +100,13 @@ module Pitwall
         nil # nobody listens on standard error any more
       rescue StandardError, ScriptError => error
         CLI.report_bug(@err, error)
+      end
+
+      # What went into a device or a pipe can't be read back.
+      def tell_of_device(recording)
+        return if @options[:quiet] && !@options[:out]
+
+        @err.puts("pitwall: no report: #{recording} is no file, and what was recorded can't be read back from it; name one with --record FILE.pit")
       end
 
       def show(recording, summary, difference)
@@ -146,6 +155,7 @@ module Pitwall
       # Before the command starts, like everything that can be known to fail.
       def check_report_options
         raise UsageError, "--limit #{@options[:limit]}: must be 1 or more" if @options[:limit]&.<(1)
+        raise UsageError, "--format markdown holds the flat table of all processes: leave out --apart" if @options[:apart] && @options[:format] == "markdown"
 
         file = @options[:out]
         return if file.nil? || file == "-"

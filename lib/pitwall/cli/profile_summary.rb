@@ -30,8 +30,9 @@ module Pitwall
       def closing(difference)
         lines = [""]
         lines << "With and without Pitwall: one run each is an indication, not a measurement." if difference
-        lines << "Recorded in #{near(@destination.recording)}#{" (#{@merged.count} parts)" if @merged.count > 1}; " \
-                 "to look at it elsewhere: pitwall export #{shell(near(@destination.recording))} --to speedscope --out profile.json"
+        lines << "Recorded in #{near(@destination.recording)}#{" (#{@merged.count} parts)" if @merged.count > 1}"
+        # A command stands on a line of its own, to be copied whole.
+        lines << "To look at it elsewhere:" << "  pitwall export #{shell(near(@destination.recording))} --to speedscope --out profile.json"
       end
 
       private

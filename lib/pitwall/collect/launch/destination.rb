@@ -38,9 +38,17 @@ module Pitwall
         #: () -> void
         def discard
           Dir.rmdir(@parts)
-          Dir.rmdir(@folder) if @folder
+          tidy
         rescue SystemCallError
           nil # something else is in there
+        end
+
+        # Removes the temporary folder where nothing was left in it.
+        #: () -> void
+        def tidy
+          Dir.rmdir(@folder) if @folder
+        rescue SystemCallError
+          nil
         end
 
         private
