@@ -69,11 +69,23 @@ class ReportTest < Minitest::Test
     assert_equal 2, run_command("report", @file, other, "--apart")[1].scan(/^shop\.rb · ruby/).size
   end
 
+  def test_warnings_and_the_difference_stand_in_the_first_part
+    File.binwrite(@file, ShopRecording.bytes(stop: false) + ShopRecording.bytes(pid: 77))
+    difference = Struct.new(:wall_ratio, :cpu_ratio).new(1.01, 1.05)
+    require "pitwall/cli/report"
+    text = Pitwall::CLI::Report.render(@file, apart: true, difference: difference)
+    [/ended without stop/, /wall ×1\.010/].each { |said| assert_equal [1, 0], text.split("\n\nshop.rb").map { |part| part.scan(said).size } }
+  end
+
   def test_mistakes_are_one_line_and_a_status
     {
       [] => [2, "no recording"], [@file, "--callers", "Shop::Fib.fob"] => [2, "did you mean Shop::Fib.fib?"],
       [@file, "--thread", "x"] => [2, "no thread \"x\""], [@file, "--process", "1"] => [2, "no process 1"], [@file, "--limit", "0"] => [2, "--limit 0"],
       [@file, "--threshold", "101"] => [2, "--threshold"], [@file, "--blackbox", "nothing at all"] => [2, "no method"], [@file, "--lines", "nope.rb"] => [2, "no file or method \"nope.rb\""],
+      [@file, "--view", "callers"] => [2, "use --callers NAME"], [@file, "--view", "x"] => [2, "flat, tree"],
+      [@file, "--format", "markdown", "--tree"] => [2, "leave out --tree"], [@file, "--format", "markdown", "--apart"] => [2, "leave out --apart"],
+      [@file, "--format", "markdown", "--lines", "fib"] => [2, "leave out --lines"], [@file, "--format", "markdown", "--audit"] => [2, "leave out --audit"],
+      [@file, "--tree", "--callers", "fib"] => [2, "ask for one of --tree, --callers"],
       [File.join(@dir, "none.pit")] => [2, "no such file"], [@dir] => [2, "is a directory"], ["-"] => [5, "save it first"],
       [@file, "--out", File.join(@dir, "no", "such")] => [2, "cannot write --out"], [__FILE__] => [5, "is not a recording"]
     }.each do |arguments, (status, message)|

@@ -19,7 +19,6 @@ module Pitwall
         parser.separator("Which part of the recording")
         parser.on("--weight WEIGHT", WEIGHTS, "#{WEIGHTS.join(", ")} (wall)") { |weight| @options[:weight] = weight }
         parser.on("--thread NAME", "one thread, by name or id") { |thread| @options[:thread] = thread }
-        parser.on("--idle", "count threads that waited at one place all the time (JSON always does)") { @options[:idle] = true }
         parser.on("--process PID", Integer, "one process") { |pid| @options[:process] = pid }
         parser.on("--state STATE", STATES, "time spent #{STATES.join(", ")}") { |state| @options[:state] = state }
         parser.on("--blackbox NAME", "fold everything below a method (or a path, if it has a slash) into it; repeatable") { |name| (@options[:blackbox] ||= []) << name }

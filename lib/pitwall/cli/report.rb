@@ -26,7 +26,7 @@ module Pitwall
         # @param difference [Object, nil] what a run without Pitwall gave
         # @raise [BadRecording]
         #: (String, ?format: String, ?weight: String, ?limit: Integer?, ?apart: bool, ?difference: untyped, ?width: Integer, ?palette: untyped) -> String
-        def render(path, format: "text", weight: "wall", limit: nil, apart: false, difference: nil, width: PIPE_WIDTH, palette: Show::Plain)
+        def render(path, format: "text", weight: "wall", limit: nil, apart: false, difference: nil, width: Command::PIPE_WIDTH, palette: Show::Plain)
           options = { format: format, weight: weight, limit: limit, apart: apart, difference: difference }.compact
           new(out: nil, err: nil).send(:render, [path], options, width, palette)
         end
@@ -37,7 +37,7 @@ module Pitwall
         define_recording_options(parser)
         parser.separator("")
         parser.separator("What to show")
-        parser.on("--view VIEW", VIEWS, "#{VIEWS.join(", ")} (flat)") { |view| view(view.tr("-", "_").to_sym) }
+        parser.on("--view VIEW", "#{VIEWS.join(", ")} (flat)") { |name| view(view_named(name)) }
         parser.on("--tree", "the call tree from the root down") { view(:tree) }
         parser.on("--bottom-up", "methods by self weight, each with its callers") { view(:bottom_up) }
         parser.on("--callers NAME", "who calls a method, recursion counted once") { |name| view(:callers, callers: name) }
@@ -46,6 +46,7 @@ module Pitwall
         parser.on("--threshold PCT", Float, "leave out of trees what is below so many percent (1)") { |percent| @options[:threshold] = percent }
         parser.on("--limit N", Integer, "rows in a table") { |limit| @options[:limit] = limit }
         parser.on("--apart", "each process by itself, instead of all added up") { @options[:apart] = true }
+        parser.on("--idle", "count threads that waited at one place all the time (JSON always does)") { @options[:idle] = true }
         parser.on("--audit", "list every class of string the recording holds") { @options[:audit] = true }
         parser.separator("")
         parser.separator("Where to")
@@ -73,6 +74,36 @@ module Pitwall
 
         threshold = @options[:threshold]
         raise UsageError, "--threshold #{threshold}: must be from 0 to 100 percent" unless threshold.nil? || threshold.between?(0, 100)
+
+        check_format
+      end
+
+      # JSON holds every view that was asked for, text one, Markdown the flat table.
+      def check_format
+        format = @options.fetch(:format, "text")
+        views = @options.fetch(:views, [])
+        if format == "markdown"
+          refused = @options[:audit] ? "--audit" : unfit_for_markdown(views)
+          raise UsageError, "--format markdown holds the flat table only: leave out #{refused}, or take --format text or json" if refused
+        elsif format == "text" && views.uniq.size > 1
+          raise UsageError, "--format text shows one view: ask for one of #{views.uniq.map { |view| option(view) }.join(", ")}, or take --format json"
+        end
+      end
+
+      def unfit_for_markdown(views)
+        view = (views - [:flat]).first
+        return option(view) if view
+
+        %i[apart threshold].find { |name| @options[name] }&.then { |name| "--#{name}" }
+      end
+
+      def option(view) = %i[flat threads].include?(view) ? "--view #{view}" : "--#{view.to_s.tr("_", "-")}"
+
+      def view_named(name)
+        return name.tr("-", "_").to_sym if VIEWS.include?(name)
+        raise UsageError, "--view #{name}: use --#{name} NAME" if %w[callers callees].include?(name)
+
+        raise UsageError, "--view #{name}: it takes #{VIEWS.join(", ")}"
       end
 
       def render(files, options, width, palette)
@@ -100,7 +131,6 @@ module Pitwall
         Analyse::Report::Query.new(weight: @options.fetch(:weight, "wall").to_sym, selection: selection(@options[:format] == "json" ? [] : segments), **given)
       end
 
-      # JSON holds every view that was asked for, text the last.
       def view(name, **options)
         (@options[:views] ||= []) << name
         @options.update(options)
@@ -117,10 +147,14 @@ module Pitwall
       def text(report, files, warnings, width, palette)
         source = SourceLines.new(report.summary.headers.map(&:started_at_ns).compact.min) if last_view == :lines
         shared = { width: width, palette: palette, base: Dir.pwd, source: source, limit: @options[:limit] }
-        whole = Show::TextReport.new(report, file: file_name(files), warnings: warnings.map(&:message), difference: @options[:difference], **shared)
-        return whole.to_s(last_view) unless @options[:apart]
+        shared[:file] = file_name(files)
+        whole = { warnings: warnings.map(&:message), difference: @options[:difference] }
+        return Show::TextReport.new(report, **shared, **whole).to_s(last_view) unless @options[:apart]
 
-        report.apart.map { |part| Show::TextReport.new(part, file: file_name(files), **shared).to_s(last_view) }.join("\n\n")
+        # What is of the whole stands in the first part.
+        report.apart.each_with_index.map do |part, at|
+          Show::TextReport.new(part, **shared, **(at.zero? ? whole : {})).to_s(last_view)
+        end.join("\n\n")
       end
 
       # As one would type it again.
