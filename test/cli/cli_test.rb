@@ -42,6 +42,7 @@ class CLITest < Minitest::Test
     end
     Pitwall::CLI::STATUSES.each { |status, meaning| assert_match(/^  #{status}  #{Regexp.escape(meaning)}$/, @out.string) }
     assert_match(/127 not found/, @out.string)
+    assert_operator @out.string.lines(chomp: true).map(&:size).max, :<=, 80
     assert_empty @err.string
   end
 
@@ -53,6 +54,8 @@ class CLITest < Minitest::Test
     Pitwall::CLI::COMMANDS.each_key do |verb|
       assert_equal 0, run_cli(verb, "--help"), verb
       assert_match(/\Ausage: pitwall #{verb} /, @out.string)
+      assert_operator @out.string.lines(chomp: true).map(&:size).max, :<=, 80, verb
+      assert_match(/\n\n +-h, --help/, @out.string)
       assert_empty @err.string
       assert_equal 0, run_cli("help", verb), verb
     end
@@ -90,7 +93,11 @@ class CLITest < Minitest::Test
 
   def test_a_wrong_or_missing_value_is_one_line
     assert_equal 2, run_cli("doctor", "--format", "yaml")
-    assert_equal "pitwall: --format yaml: not a value it takes; `pitwall doctor --help` lists the options\n", @err.string
+    assert_equal "pitwall: --format yaml: it takes text, json\n", @err.string
+    assert_equal 2, run_cli("report", "x.pit", "--limit", "some")
+    assert_equal "pitwall: --limit some: it takes a number\n", @err.string
+    assert_equal 2, run_cli("report", "x.pit", "--gc", "x")
+    assert_equal "pitwall: --gc x: it takes happened, apart, caller\n", @err.string
     assert_equal 2, run_cli("doctor", "--format")
     assert_equal "pitwall: --format needs a value; `pitwall doctor --help` lists the options\n", @err.string
   end

@@ -12,6 +12,7 @@ module Pitwall
     class Command
       PIPE_WIDTH = 100 # columns where the output is not a terminal: fits mails and pull requests
       TERMINAL_WIDTH = 80 # columns of a terminal that doesn't tell
+      OPTION_WIDTH = 26 # columns of an option in --help
 
       class << self
         # What stands after `pitwall`.
@@ -72,20 +73,33 @@ module Pitwall
       end
 
       def parser
-        @parser ||= OptionParser.new(nil, 26) do |parser|
+        @parser ||= OptionParser.new(nil, OPTION_WIDTH) do |parser|
           parser.banner = "usage: pitwall #{self.class.verb} #{self.class.usage}"
           parser.separator("")
           parser.separator(self.class.summary)
           parser.separator("")
           parser.require_exact = true # an abbreviation would stop working with the next option that begins so
           define_options(parser)
+          parser.separator("")
           parser.on("-h", "--help", "this text") { @options[:help] = true }
         end
       end
 
       def help
-        @out.puts(parser.help)
+        columns = terminal?(@out) ? width : TERMINAL_WIDTH
+        @out.puts(parser.help.lines(chomp: true).flat_map { |line| fold(line, columns) })
         Status::OK
+      end
+
+      # Breaks a line of help; what an option does goes on below where it began.
+      def fold(line, columns)
+        indent = line.start_with?("    ") ? OPTION_WIDTH + 5 : 2
+        lines = []
+        while line.size > columns && (cut = line.rindex(" ", columns)) && cut > indent
+          lines << line[0, cut].rstrip
+          line = (" " * indent) + line[cut + 1..]
+        end
+        lines << line
       end
 
       # OptionParser's own messages take several lines and guess among its internal options as well.
@@ -97,10 +111,16 @@ module Pitwall
           name = option[/\A--?[^=]*/]
           guess = CLI.closest(name, long_options)
           "unknown option #{name}#{" (did you mean #{guess}?)" if guess}; #{more}"
-        when OptionParser::InvalidArgument then "#{error.args.join(" ")}: not a value it takes; #{more}"
+        when OptionParser::InvalidArgument then "#{error.args.join(" ")}: #{wanted(option[/\A[^=]*/])}"
         when OptionParser::MissingArgument then "#{option} needs a value; #{more}"
         else "#{error.reason}: #{error.args.join(" ")}; #{more}"
         end
+      end
+
+      # What an option takes instead: its words, or a number.
+      def wanted(option)
+        words = parser.top.long[option.delete_prefix("--")]&.pattern
+        words.respond_to?(:keys) ? "it takes #{words.keys.join(", ")}" : "it takes a number"
       end
 
       # `--[no-]x` is declared as one and typed as either.

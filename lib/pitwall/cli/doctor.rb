@@ -14,7 +14,7 @@ module Pitwall
 
       class << self
         #: () -> String
-        def summary = "what this machine, Ruby and container can and cannot measure, and the mend"
+        def summary = "what this machine, Ruby and container can measure, and the mend"
       end
 
       #: (OptionParser) -> void
@@ -53,9 +53,10 @@ module Pitwall
 
       def print_check(check)
         state = palette.decorate(check.state.to_s.ljust(8), COLOURS.fetch(check.state))
-        @out.puts("#{state}#{check.name.ljust(INDENT - 8)}#{check.value}")
-        more = [check.meaning, check.mend && "→ #{check.mend}"].compact
-        more.flat_map { |text| wrap(text) }.each { |line| @out.puts((" " * INDENT) + line) }
+        texts = [check.value.to_s, check.meaning, check.mend && "→ #{check.mend}"].compact
+        first, *more = texts.flat_map { |text| wrap(text) }
+        @out.puts("#{state}#{check.name.ljust(INDENT - 8)}#{first}".rstrip)
+        more.each { |line| @out.puts((" " * INDENT) + line) }
       end
 
       def wrap(text)
