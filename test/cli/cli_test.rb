@@ -102,6 +102,18 @@ class CLITest < Minitest::Test
     assert_equal "pitwall: --format needs a value; `pitwall doctor --help` lists the options\n", @err.string
   end
 
+  def test_a_value_may_follow_an_equals_sign
+    assert_equal 2, run_cli("report", "--limit=0", "x.pit")
+    assert_equal "pitwall: --limit 0: must be 1 or more\n", @err.string
+    assert_equal 2, run_cli("report", "--limit=", "x.pit")
+    assert_match(/\Apitwall: --limit : it takes a number/, @err.string)
+    assert_equal 2, run_cli("report", "--form=json", "x.pit")
+    assert_match(/unknown option --form /, @err.string)
+    command = Pitwall::CLI.command("profile").new(out: @out, err: @err)
+    assert_equal ["ruby", "--mode=x", "-v"], command.send(:parse, %w[--mode=safepoint --out=- --limit 3 --quiet ruby --mode=x -v])
+    assert_equal({ mode: "safepoint", out: "-", limit: 3, quiet: true }, command.instance_variable_get(:@options))
+  end
+
   def test_an_error_of_pitwall_is_one_line_and_its_status
     { Pitwall::UsageError => 2, Pitwall::CannotMeasure => 4, Pitwall::BadRecording => 5 }.each do |error, status|
       assert_equal status, probe { raise error, "x.pit: no good" }

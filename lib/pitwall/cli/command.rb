@@ -60,9 +60,9 @@ module Pitwall
       private
 
       def parse(argv)
-        # Parsed up to `--` only: with require_exact, the OptionParser of Ruby 3.1 fails at it.
+        # Parsed up to `--` only: with require_exact, the OptionParser of Ruby 3.1 fails at it, and at `--name=value`.
         cut = argv.index("--") || argv.size
-        options, rest = argv[0...cut], argv[cut..]
+        options, rest = split_values(argv[0...cut]), argv[cut..]
         return parser.permute(options) + rest.drop(1) unless self.class.runs_command?
 
         # Without `--` the first word is the command's, and all after it.
@@ -70,6 +70,21 @@ module Pitwall
         command.empty? ? rest.drop(1) : command + rest
       rescue OptionParser::ParseError => error
         raise UsageError, describe(error)
+      end
+
+      # `--limit=3` → `--limit 3`, up to where a command begins.
+      def split_values(words)
+        words = words.dup
+        split = []
+        until words.empty?
+          word = words.shift
+          return split + [word] + words if self.class.runs_command? && !word.start_with?("-")
+
+          _, name, value = *word.match(/\A(--[^=]+)(?:=(.*))?\z/m)
+          takes_value = name && parser.top.long[name.delete_prefix("--")]&.arg
+          takes_value ? split.push(name, *(value || words.shift)) : split << word
+        end
+        split
       end
 
       def parser
