@@ -5,4 +5,7 @@ require_relative "../script/checkout"
 Checkout.use_vendored_gems unless defined?(Bundler)
 $LOAD_PATH.unshift File.join(Checkout::ROOT, "lib")
 
+# A shell that starts tests in the background has them, and the programs they start, ignore Ctrl-C.
+%w[INT QUIT].each { |name| trap(name, "DEFAULT") }
+
 require "minitest/autorun"

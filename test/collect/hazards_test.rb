@@ -23,7 +23,7 @@ class HazardsTest < Minitest::Test
   # --- the signal ---
 
   def test_a_signal_the_program_handles_is_not_stolen
-    File.write(file("a.pit"), "kept")
+    File.write(file("a.pit"), "PITWALL kept")
     out = run_program(<<~'RUBY')
       got = 0
       trap("URG") { got += 1 }
@@ -35,7 +35,7 @@ class HazardsTest < Minitest::Test
       Process.kill(:URG, $$)
       puts got, problem { trap("WINCH") {}; record(signal: "WINCH") {} }
     RUBY
-    assert_equal ["CannotMeasure: signal URG is already handled by the program: choose --signal WINCH or --mode safepoint", "1", "kept",
+    assert_equal ["CannotMeasure: signal URG is already handled by the program: choose --signal WINCH or --mode safepoint", "1", "PITWALL kept",
                   "nothing", "nothing", "2",
                   "CannotMeasure: signal WINCH is already handled by the program: choose --signal URG or --mode safepoint"], out.lines(chomp: true)
     %w[b c].each { |name| assert_sane(segment("#{name}.pit")) }

@@ -49,7 +49,7 @@ class TruthTest < Minitest::Test
 
   def test_shares_of_one_thread_at_safepoints
     truth = truth_of("truth", "Truth", 2, mode: "safepoint")
-    %i[wall cpu].each { |weight| assert_shares(truth, truth["threads"][0], tree(segment), truth["root"], weight, THREAD_EVENTS ? POINTS : POINTS_IN_THE_DARK) }
+    %i[wall cpu].each { |weight| assert_shares(truth, truth["threads"][0], tree(segment), truth["root"], weight, THREAD_EVENTS ? POINTS * 2 : POINTS_IN_THE_DARK) }
     assert_sane(segment)
   end
 
