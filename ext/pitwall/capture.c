@@ -218,7 +218,7 @@ static int64_t
 read_cpu(pw_thread *t, int64_t wall)
 {
     int64_t cpu = pw_thread_cpu(t), burnt = cpu - t->read_cpu, passed = wall - t->read_wall;
-    bool all = burnt * 100 >= passed * 97;
+    bool all = burnt * 100 >= passed * 99;
     t->trust = !all ? 0 : t->trust < 8 ? t->trust + 1 : 8;
     t->read_cpu = cpu;
     t->read_wall = wall;
@@ -233,7 +233,7 @@ pw_cpu_to_charge(pw_thread *t, bool waiting, int64_t wall)
     int64_t charged = atomic_load_explicit(&t->last_cpu, memory_order_relaxed);
     if (!waiting) {
         bool running = atomic_load_explicit(&t->state, memory_order_relaxed) == PW_RUNNING;
-        bool read = !running || t->cpu_stale || t->cpu_due || t->trust < 8 || t->unread >= 7;
+        bool read = !running || t->cpu_stale || t->cpu_due || t->trust < 8 || t->unread >= 3;
         int64_t cpu = read ? read_cpu(t, wall) : t->read_cpu + (wall - t->read_wall);
         if (!read) t->unread++;
         t->cpu_due = 0;

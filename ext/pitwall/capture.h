@@ -34,7 +34,7 @@ bool pw_capture_nothing(pw_thread *t, uint8_t state, int64_t wall, int64_t cpu);
 /* The thread's CPU clock at `wall`, up to which its next row is to be charged.
  *
  * Reading the clock is a system call and a quarter of a sample's cost. A thread that has the GVL, has not let go of it and was
- * seen to burn all its time gets its CPU time from the wall clock, and a reading every eighth sample, into which
+ * seen to burn all its time gets its CPU time from the wall clock, and a reading every fourth sample, into which
  * any error flows. Anything else is read each time.
  *
  * A stack found waiting is not charged for what the thread burnt before it began to wait: half a tick a wait would go
