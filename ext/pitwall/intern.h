@@ -18,8 +18,8 @@ enum { PW_KIND_RUBY, PW_KIND_C, PW_KIND_GC, PW_KIND_NATIVE, PW_KIND_OURS };
 #define PW_FRAME_TRUNCATED   INT2FIX(3)
 #define PW_FRAME_NOT_SAMPLED INT2FIX(4)
 
-/* Bounds of memory in the measured process: 13 MB of nodes, a few MB of frames and strings. */
-#define PW_MAX_NODES (1u << 18)
+/* Bounds of memory in the measured process: 6 MB of nodes (twice that while names are awaited), a few MB of frames and strings. */
+#define PW_MAX_NODES (1u << 17)
 #define PW_MAX_FRAMES (1u << 17)
 #define PW_MAX_STRINGS (1u << 17)
 
