@@ -13,7 +13,7 @@ module NativeTasks
              test/collect/threads_test.rb test/ruby_assumptions_test.rb test/stress/loads_test.rb test/stress/sessions_test.rb].freeze
   MEASURING = "memory|full_disk|may_not_grow|share_the_gvl|looked_at_once|end_of_the_machine_stack|deep_stacks|cpu_of_each|segmentation_fault"
   # AddressSanitizer's allocator is not made for forks of processes with threads: a child may find its lock taken.
-  FORKING = "fork|child|daemon|without_at_exit"
+  FORKING = "fork|child|daemon|without_at_exit|no_library"
 
   module_function
 
