@@ -81,7 +81,8 @@ class DoctorTest < Minitest::Test
 
   def test_a_trial_of_this_ruby
     trial = Doctor::Trial.new(RUBY)
-    assert_equal [RUBY_DESCRIPTION, "ruby", nil], [trial.description, trial.engine, trial.problem]
+    # The tests may run with --yjit in RUBYOPT; a trial doesn't.
+    assert_equal [RUBY_DESCRIPTION.sub(" +YJIT", ""), "ruby", nil], [trial.description, trial.engine, trial.problem]
     assert_operator trial.segment.stat("captures"), :>, 0
   end
 
