@@ -1,0 +1,122 @@
+# frozen_string_literal: true
+
+require "json"
+require "pitwall/errors"
+require "pitwall/record/sample"
+
+module Pitwall
+  module Record
+    # A file of what `bench` and `compare` measured: JSON Lines, one object a line, appended as the processes end, so that
+    # a killed run leaves all it had. The first line says what was asked; each further one is a sample.
+    #
+    #   {"schema": "pitwall/measurements-1", "kind": "compare", "settings": {…}, "sides": […], "host": {…}, "command": "…"}
+    #   {"side": "A", "name": "join", "block": 0, "order": 1, "values": {"wall": [1040.2, …]}, "iterations": 300, …}
+    #   {"plan": "join", "max_pairs": 60}   of a comparison: at how many pairs the data of a case would be looked at
+    #   {"end": true, "duration_ns": …}
+    module Measurements
+      SCHEMA = "pitwall/measurements-1"
+      FIRST_BYTES = "{\"schema\":\"pitwall/measurements-"
+      MOST = 512 << 20 # bytes; beyond that it is no file of ours
+      FIELDS = Sample.members - %i[notes]
+      private_constant :MOST, :FIELDS
+
+      # What a file holds. plans: name of a case → Integer, the most pairs it might have taken.
+      Contents = Struct.new(:head, :samples, :plans, :tail, keyword_init: true) do
+        # False for a run that was killed.
+        #: () -> bool
+        def ended? = !tail.nil?
+      end
+
+      # Appends to a file, line by line.
+      class Writer
+        #: (String, Hash[String, untyped]) -> void
+        # An older file of measurements is replaced; any other is left alone.
+        # @raise [UsageError] the file can't be written
+        def initialize(path, head)
+          raise UsageError, "--record #{path}: exists and holds no measurements; name another file" if File.size?(path) && File.file?(path) && !Measurements.file?(path)
+
+          @file = File.open(path, "w")
+          @file.sync = true
+          write({ "schema" => SCHEMA }.merge(head))
+        rescue SystemCallError => error
+          raise UsageError, "cannot write #{path}: #{SystemCallError.new(error.errno).message}; name another file with --record"
+        end
+
+        #: (Sample) -> void
+        def add(sample) = write(FIELDS.to_h { |field| [field.to_s, sample.public_send(field)] }.merge("notes" => sample.notes.map(&:to_s)))
+
+        #: (String, Integer) -> void
+        def plan(name, max_pairs) = write({ "plan" => name, "max_pairs" => max_pairs })
+
+        #: (Hash[String, untyped]) -> void
+        def finish(tail)
+          write({ "end" => true }.merge(tail)) unless @file.closed?
+          @file.close
+        end
+
+        private
+
+        # A full disk ends the record, not the measurement.
+        def write(object)
+          @file.puts(JSON.generate(object)) unless @full
+        rescue SystemCallError
+          @full = true
+        end
+      end
+
+      class << self
+        # Whether a file begins as one of these.
+        #: (String) -> bool
+        def file?(path) = File.file?(path) && File.binread(path, FIRST_BYTES.bytesize) == FIRST_BYTES
+
+        # @raise [BadRecording] it is no such file, or damaged in its middle; a last line cut short is left out
+        #: (String) -> Contents
+        def read(path)
+          raise BadRecording, "#{path}: too large for measurements" if File.size(path) > MOST
+
+          lines = File.foreach(path, encoding: "UTF-8").with_index(1)
+          head = parse(path, *lines.next)
+          raise BadRecording, "#{path}: not measurements of Pitwall" unless head["schema"].to_s.start_with?("pitwall/measurements-")
+          raise BadRecording, "#{path}: made by a newer Pitwall (#{head["schema"]}); this one reads #{SCHEMA}" unless head["schema"] == SCHEMA
+
+          contents = Contents.new(head: head, samples: [], plans: {})
+          loop do
+            line, number = lines.next
+            break unless line.end_with?("\n") # cut short by a kill
+
+            add(contents, path, parse(path, line, number), number)
+          end
+          contents
+        rescue SystemCallError => error
+          raise BadRecording, "#{path}: #{SystemCallError.new(error.errno).message}"
+        rescue StopIteration
+          raise BadRecording, "#{path}: empty"
+        end
+
+        private
+
+        def add(contents, path, object, number)
+          if object["end"] then contents.tail = object
+          elsif object["plan"] then contents.plans[object["plan"]] = object["max_pairs"].to_i.clamp(1, 1_000_000)
+          else contents.samples << sample(path, object, number)
+          end
+        end
+
+        def parse(path, line, number)
+          object = JSON.parse(line, max_nesting: 20)
+          object.is_a?(Hash) ? object : raise(BadRecording, "#{path}: line #{number} is no measurement")
+        rescue JSON::ParserError, EncodingError
+          raise BadRecording, "#{path}: line #{number} is no JSON"
+        end
+
+        def sample(path, object, number)
+          values = object["values"]
+          fine = values.is_a?(Hash) && values.all? { |_, list| list.is_a?(Array) && list.all?(Numeric) } && object["block"].is_a?(Integer) && object["name"].is_a?(String)
+          raise BadRecording, "#{path}: line #{number} is no measurement" unless fine
+
+          Sample.new(**FIELDS.to_h { |field| [field, object[field.to_s]] }.merge(side: object["side"].to_s), notes: Array(object["notes"]).map { |note| note.to_s.to_sym })
+        end
+      end
+    end
+  end
+end
