@@ -26,3 +26,18 @@ if RUBY_VERSION.start_with?("3.1.") && try_link("extern __thread void *ruby_curr
 end
 
 create_makefile("pitwall/pitwall")
+
+# The program that starts whole commands for `pitwall bench` stands beside the extension. Without it the extension is whole.
+File.open("Makefile", "a") do |makefile|
+  makefile.puts(<<~RULES)
+
+    all: pitwall-launch
+    pitwall-launch: $(srcdir)/launcher/pitwall-launch.c
+    \t$(CC) -std=gnu11 -O2 -Wall -Wno-unknown-warning-option -o $@ $<
+    install-so: install-launch
+    install-launch: pitwall-launch
+    \t$(MAKEDIRS) $(RUBYARCHDIR)
+    \t$(INSTALL_PROG) pitwall-launch $(RUBYARCHDIR)
+    .PHONY: install-launch
+  RULES
+end

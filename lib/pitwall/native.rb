@@ -36,6 +36,14 @@ module Pitwall
       found
     end
 
+    # The program beside the extension that starts whole commands (ext/pitwall/launcher).
+    #: () -> String?
+    def self.launcher
+      beside = candidates.map { |file| File.join(File.dirname(file), "pitwall-launch") }
+      beside.concat($LOAD_PATH.map { |dir| File.join(dir.to_s, "pitwall", "pitwall-launch") })
+      beside.find { |file| File.executable?(file) }
+    end
+
     # Loads the extension once.
     # @raise [CannotMeasure] when no build fits this Ruby
     def self.load!
@@ -56,4 +64,7 @@ module Pitwall
 
   # @api private
   def self.load_native! = NativeLoader.load!
+
+  # @api private
+  def self.launcher = NativeLoader.launcher
 end

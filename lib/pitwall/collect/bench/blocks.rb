@@ -1,0 +1,60 @@
+# frozen_string_literal: true
+
+require "pitwall/collect/bench/failed"
+
+module Pitwall
+  module Collect
+    module Bench
+      # Takes samples in blocks: each block runs every entry once, one right after another, in random order, so that
+      # whatever the machine does for a second or a minute meets all of them alike.
+      class Blocks
+        # What takes part: who measures it ({Script} or {WholeCommand}), its case and calibration.
+        Entry = Struct.new(:measurer, :case, :calibration, keyword_init: true)
+
+        # A process that fails now and then is a loss to be told; one that keeps failing is no benchmark.
+        MOST_FAILURES = 3
+        private_constant :MOST_FAILURES
+
+        # @return [Integer] blocks that were given up because one of their processes failed
+        attr_reader :failures
+        # @return [Integer] blocks done
+        attr_reader :done
+
+        #: (Array[Entry], random: Random) -> void
+        def initialize(entries, random:)
+          @entries = entries
+          @random = random
+          @done = @failures = 0
+          @elapsed_ns = 0
+        end
+
+        # Runs one block.
+        # @return [Array<Record::Sample>, nil] in the order they were taken; nil for a block that failed
+        # @raise [Failed] too many did
+        #: () -> Array[Record::Sample]?
+        def run
+          started = clock_ns
+          samples = @entries.shuffle(random: @random).map.with_index do |entry, order|
+            entry.measurer.sample(entry.case, entry.calibration, block: @done, order: order)
+          end
+          @done += 1
+          @elapsed_ns += clock_ns - started
+          samples
+        rescue Failed
+          @failures += 1
+          raise if @failures > MOST_FAILURES || @failures > @done
+
+          nil
+        end
+
+        # What a block takes: by those done, or before by what calibration took.
+        #: () -> Float
+        def block_ns = @done.positive? ? @elapsed_ns.fdiv(@done) : @entries.sum { |entry| entry.calibration.process_ns }.to_f
+
+        private
+
+        def clock_ns = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
+      end
+    end
+  end
+end

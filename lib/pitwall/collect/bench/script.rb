@@ -1,0 +1,176 @@
+# frozen_string_literal: true
+
+require "tempfile"
+require "pitwall/record/sample"
+require "pitwall/collect/bench/execution"
+require "pitwall/collect/bench/failed"
+require "pitwall/collect/bench/subject"
+
+module Pitwall
+  module Collect
+    module Bench
+      # The host's end of the talk with a benchmark's process (child.rb, where the lines are explained).
+      #
+      # A script is listed once; each of its cases is calibrated once, by one process that isn't counted, and then
+      # measured by as many processes as anybody asks samples for, all with the same number of iterations.
+      class Script
+        # index: position in the file · block: number of its Benchmark.ips or Pitwall.bench · name: "join n=10"
+        # label: "join" · params: {"n" => "10"} · flags: what the block asked for ("compare", "growth:n")
+        Case = Struct.new(:index, :block, :block_name, :name, :label, :params, :flags, keyword_init: true)
+
+        # How a case is run: iterations a batch, batches, batches of warm-up; `process_ns` is what one process takes in all.
+        Calibration = Struct.new(:batch, :batches, :warmup, :process_ns, :iteration_ns, keyword_init: true)
+
+        CHILD = File.expand_path("child.rb", __dir__)
+        # Per iteration these are exact fractions, and an integer stays one.
+        PER_ITERATION = (Record::METRICS.keys - %w[max_rss]).freeze
+        private_constant :CHILD, :PER_ITERATION
+
+        # @return [Subject]
+        attr_reader :subject
+
+        #: (Subject, ?cpu: Integer, ?timeout: Numeric, ?warmup: Integer?, ?batches: Integer?, ?check: bool, ?output: IO | String) -> void
+        # @param warmup [Integer, nil] batches of warm-up; nil: until it is steady
+        # @param batches [Integer, nil] timed batches of a process; nil: by their length
+        # @param check [Boolean] whether to digest what the case returns
+        def initialize(subject, cpu: -1, timeout: 60, warmup: nil, batches: nil, check: false, output: File::NULL)
+          @subject = subject
+          @cpu = cpu
+          @timeout = timeout
+          @warmup = warmup
+          @batches = batches
+          @check = check
+          @output = output
+        end
+
+        # The cases of the file, in its order.
+        # @raise [Failed] it can't be loaded, or has none
+        #: () -> Array[Case]
+        def cases
+          @cases ||= begin
+            found = talk("list", {}).filter_map { |kind, *fields| listed(*fields) if kind == "case" }
+            raise Failed, "#{place}: no benchmark in it: it takes Benchmark.ips { |x| x.report(…) { … } } or Pitwall.bench" if found.empty?
+
+            found
+          end
+        end
+
+        # Runs a case once to learn how long it takes.
+        # @raise [Failed]
+        #: (Case) -> Calibration
+        def calibrate(kase)
+          started = clock_ns
+          lines = run(kase, batch: 0, batches: @batches || 0, warmup: @warmup || 0)
+          iterations = field(lines, "iterations").to_i
+          wall = values(lines)["wall"] or raise Failed, "#{place(kase)}: its process reported no times"
+          Calibration.new(batch: field(lines, "batch").to_i, batches: wall.size, warmup: @warmup || 0, process_ns: clock_ns - started,
+                          iteration_ns: wall.sum.fdiv([iterations, 1].max))
+        end
+
+        # Measures a case in a fresh process.
+        # @raise [Failed]
+        #: (Case, Calibration, block: Integer, order: Integer) -> Record::Sample
+        def sample(kase, calibration, block:, order:)
+          lines = run(kase, batch: calibration.batch, batches: calibration.batches, warmup: calibration.warmup)
+          iterations = field(lines, "iterations").to_i
+          Record::Sample.new(side: subject.name, name: kase.name, block: block, order: order, iterations: iterations,
+                             values: per_iteration(values(lines), field(lines, "batch").to_i, iterations),
+                             first_ns: field(lines, "first")&.to_i, warmup: field(lines, "warmup").to_i,
+                             digest: field(lines, "digest"), notes: lines.filter_map { |kind, note| note.to_sym if kind == "note" })
+        end
+
+        # The command and environment that run so many batches of a case and report nothing: what a profile is taken of.
+        #: (Case, Calibration) -> [Array[String], Hash[String, String?]]
+        def plain_run(kase, calibration)
+          settings = { case: kase.index, batch: calibration.batch, iterations_only: [calibration.batches, 1].max }
+          settings[:stub] = subject.stub if subject.stub
+          [command("run", **settings), subject.env]
+        end
+
+        private
+
+        def run(kase, **settings)
+          settings = settings.merge(case: kase.index)
+          settings[:check] = 1 if @check
+          settings[:stub] = subject.stub if subject.stub
+          lines = talk("run", settings, kase)
+          lines.any? { |kind,| kind == "done" } ? lines : raise(Failed, "#{place(kase)}: its process ended before it had reported")
+        end
+
+        def talk(mode, settings, kase = nil)
+          finished = Execution.new(command(mode, **settings), env: subject.env, dir: subject.dir, cpu: @cpu, timeout: @timeout, output: @output).call
+          lines = finished.lines.map { |line| line.split("\t", -1).map { |field| unescape(field) } }
+          complain(finished, lines, kase) unless finished.success?
+          lines
+        end
+
+        def command(mode, **settings)
+          words = settings.map { |key, value| "#{key}=#{value}" }
+          words.concat(subject.requires.to_a.map { |path| "require=#{path}" })
+          words << "codefile=#{code_file}" if subject.code
+          [*subject.ruby, CHILD, Execution::REPORT_FD.to_s, mode, subject.script || "-e", *words]
+        end
+
+        def code_file
+          @code_file ||= Tempfile.create(["pitwall-code", ".rb"]).tap do |file|
+            file.write(subject.code)
+            file.close
+            path = file.path
+            at_exit { File.unlink(path) if File.exist?(path) }
+          end
+          @code_file.path
+        end
+
+        def complain(finished, lines, kase)
+          kind, phase, name, message, at = lines.find { |first,| first == "error" }
+          if kind
+            what = phase == "load" ? "cannot load it" : { "setup" => "its setup", "stub" => "the stub" }.fetch(phase, "it")
+            raise Failed, "#{place(kase)}: #{what}#{" raised" unless phase == "load"}#{":" if phase == "load"} #{name}: #{first_line(message)}#{" (#{at})" unless at.to_s.empty?}"
+          end
+          if finished.timed_out
+            raise Failed, "#{place(kase)}: did not end within #{@timeout.round} s; --timeout SECONDS allows more"
+          end
+          raise Failed, "#{subject.ruby.first}: cannot be run: #{SystemCallError.new(finished.error).message}" if finished.error
+
+          how = finished.signal ? "was killed by SIG#{Signal.signame(finished.signal)}" : "ended with status #{finished.exit}"
+          raise Failed, "#{place(kase)}: its process #{how}#{": #{first_line(finished.errors)}" unless finished.errors.strip.empty?}"
+        end
+
+        def listed(index, block, block_name, name, params, flags)
+          pairs = params.to_s.split(",").to_h { |pair| pair.split("=", 2) }
+          point = pairs.map { |pair| pair.join("=") }.join(" ") # the end of the name: "join n=10"
+          Case.new(index: index.to_i, block: block.to_i, block_name: block_name, name: subject.code ? "-e" : name,
+                   label: name.delete_suffix(point).rstrip, params: pairs, flags: flags.to_s.split(","))
+        end
+
+        def values(lines)
+          lines.each_with_object({}) { |(kind, metric, list), all| all[metric] = list.split.map { |text| text.include?(".") ? text.to_f : text.to_i } if kind == "values" }
+        end
+
+        # Totals of a batch, and of all batches where there is only one value.
+        def per_iteration(values, batch, iterations)
+          values.to_h do |metric, totals|
+            by = totals.size == 1 ? iterations : batch
+            [metric, PER_ITERATION.include?(metric) && by.positive? ? totals.map { |total| divide(total, by) } : totals]
+          end
+        end
+
+        def divide(total, by) = total.is_a?(Integer) && (total % by).zero? ? total / by : total.fdiv(by)
+
+        def field(lines, kind) = lines.find { |first,| first == kind }&.at(1)
+
+        def unescape(text) = text.gsub(/\\(.)/) { { "t" => "\t", "n" => "\n" }.fetch(Regexp.last_match(1), Regexp.last_match(1)) }
+
+        def place(kase = nil)
+          file = subject.script ? File.basename(subject.script) : "-e"
+          side = subject.name.to_s.empty? ? "" : " (#{subject.name})"
+          "#{file}#{side}#{", case #{kase.name}" if kase && kase.name != "-e"}"
+        end
+
+        def first_line(text) = text.to_s.strip.lines.first.to_s.chomp
+
+        def clock_ns = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
+      end
+    end
+  end
+end
