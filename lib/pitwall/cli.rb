@@ -9,6 +9,8 @@ module Pitwall
   module CLI
     # Verb → class below CLI, in the order of `--help`. A verb's file is loaded when the verb is used.
     COMMANDS = {
+      "bench" => :Bench,
+      "compare" => :Compare,
       "profile" => :Profile,
       "report" => :Report,
       "export" => :Export,

@@ -4,6 +4,14 @@ module Pitwall
   # Turns analysis values into strings. No files, no terminal: width, colours and source text are handed in.
   module Show
     autoload :Audit, "pitwall/show/audit"
+    autoload :BenchJson, "pitwall/show/bench_json"
+    autoload :BenchMarkdown, "pitwall/show/bench_markdown"
+    autoload :BenchText, "pitwall/show/bench_text"
+    autoload :CompareJson, "pitwall/show/compare_json"
+    autoload :CompareMarkdown, "pitwall/show/compare_markdown"
+    autoload :CompareText, "pitwall/show/compare_text"
+    autoload :WhyText, "pitwall/show/why_text"
+    autoload :WhyJson, "pitwall/show/why_json"
     autoload :FlatView, "pitwall/show/flat_view"
     autoload :HeaderView, "pitwall/show/header_view"
     autoload :JsonReport, "pitwall/show/json_report"

@@ -1,0 +1,104 @@
+# frozen_string_literal: true
+
+require "rbconfig"
+require "pitwall/cli/measuring"
+require "pitwall/collect/bench/subject"
+
+module Pitwall
+  module CLI
+    # `pitwall bench FILE…`, `pitwall bench -- CMD`.
+    class Bench < Measuring
+      BUDGET = 5.0
+      COMMAND_BUDGET = 10.0
+      private_constant :BUDGET, :COMMAND_BUDGET
+
+      class << self
+        #: () -> String
+        def summary = "how fast, how much memory, how it grows with N: benchmark files or whole commands"
+
+        #: () -> String
+        def usage = "FILE… | -e CODE… | -- CMD…"
+      end
+
+      #: (OptionParser) -> void
+      def define_options(parser)
+        parser.separator("What to measure")
+        parser.on("-e CODE", "code instead of files; repeatable") { |code| (@options[:code] ||= []) << code }
+        parser.on("--ruby RUBY", "the interpreter, with flags in the same quotes (default: this one)") { |text| @options[:ruby] = ruby(text) }
+        parser.separator("")
+        parser.separator("How to measure")
+        define_running_options(parser)
+        parser.on("--runs N", Integer, "so many processes of each case (default: 5 to 40, what the budget holds)") { |count| @options[:max_blocks] = positive("--runs", count) }
+        define_output_options(parser)
+      end
+
+      #: (Array[String]) -> Integer
+      def run(files)
+        subjects = subjects(files)
+        check_output
+        settings = settings(max_blocks: @options[:max_blocks])
+        writer = record("kind" => "bench", "settings" => settings.to_facts, "command" => again, "host" => Collect::Bench::Host.facts)
+        experiment = Experiment::Bench.new(subjects, settings, progress: progress, record: writer)
+        report = experiment.call(command: again)
+        raise Interrupt if report.summaries.empty?
+
+        writer.finish("duration_ns" => report.duration_ns, "host" => report.host)
+        progress.end
+        publish(render(report))
+        gated(report)
+      ensure
+        progress.end
+      end
+
+      private
+
+      def default_budget = @command ? COMMAND_BUDGET : BUDGET
+
+      def gate_example = "\"objects > 1200\", \"wall > 1.5ms\""
+
+      def gate(text)
+        gate = Gate.parse(text, metrics: Record::METRICS.keys)
+        gate.relative? ? raise(UsageError, "--fail-if #{text}: bench has nothing to compare with; write a limit such as objects > 1200, or use pitwall compare") : gate
+      end
+
+      def subjects(files)
+        codes = @options.fetch(:code, [])
+        given = [("files" if files.any?), ("-e" if codes.any?), ("-- #{@command.first}" if @command)].compact
+        raise UsageError, "nothing to measure: name a benchmark file, -e CODE or -- CMD" if given.empty?
+        raise UsageError, "#{given.join(" and ")}: measure one or the other" if given.size > 1
+
+        files.map { |file| subject(File.basename(file), script: script(file)) } + codes.map { |code| subject(code, code: code) } +
+          [@command && subject(@command.join(" "), command: @command)].compact
+      end
+
+      def subject(name, **more)
+        Collect::Bench::Subject.new(name: name, ruby: @options[:ruby] || [RbConfig.ruby], env: {}, dir: Dir.pwd, requires: [], facts: {}, **more)
+      end
+
+      def ruby(text)
+        words = Shellwords.split(text)
+        words.empty? ? raise(UsageError, "--ruby needs a value") : words
+      rescue ArgumentError
+        raise UsageError, "--ruby #{text}: a quote in it isn't closed"
+      end
+
+      def render(report)
+        case @options[:format]
+        when "json" then Show::BenchJson.new(report).to_s
+        when "markdown" then Show::BenchMarkdown.new(report).to_s
+        else Show::BenchText.new(report, **rendering).to_s
+        end
+      end
+
+      def gated(report)
+        failed = @options[:fail_if]&.failed do |condition|
+          report.summaries.any? { |summary| condition.exceeded?(summary.values[condition.metric]&.estimate) }
+        end
+        return Status::OK unless failed
+
+        @err.puts("pitwall: --fail-if: #{failed.text}")
+        Status::WORSE
+      end
+    end
+  end
+end

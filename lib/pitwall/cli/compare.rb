@@ -1,0 +1,150 @@
+# frozen_string_literal: true
+
+require "pitwall/cli/measuring"
+require "pitwall/cli/sides"
+require "pitwall/workspace"
+
+module Pitwall
+  module CLI
+    # `pitwall compare SIDE… BENCH.rb`, `compare SIDE… -- CMD`, `compare -e A -e B`, `compare A.pit B.pit`.
+    class Compare < Measuring
+      BUDGET = 30.0
+      private_constant :BUDGET
+
+      class << self
+        #: () -> String
+        def summary = "is B faster than A: revisions, the dirty tree, Rubies, gems, environments, patches, recordings"
+
+        #: () -> String
+        def usage = "SIDE… (BENCH.rb | -- CMD…) | -e A -e B | A.pit B.pit"
+      end
+
+      #: (OptionParser) -> void
+      def define_options(parser)
+        sides.define_options(parser)
+        parser.separator("How to measure")
+        define_running_options(parser)
+        parser.on("--level PERCENT", "of the printed intervals; what is missing to 100% is the chance of a false alarm (99%)") { |text| @options[:alpha] = (1 - percent("--level", text)).round(9) }
+        parser.on("--margin PERCENT", "what is nearer than that is the same (1%)") { |text| @options[:margin] = percent("--margin", text) }
+        parser.on("--pairs N", Integer, "so many pairs at most (default: what the budget holds)") { |count| @options[:max_blocks] = positive("--pairs", count) }
+        parser.on("--control", "measure the base against itself as well (A/A)") { @options[:control] = true }
+        parser.on("--check", "all sides must return the same") { @options[:check] = true }
+        parser.on("--weight WEIGHT", %i[wall cpu], "of two recordings: wall or cpu (wall)") { |weight| @options[:weight] = weight }
+        parser.on("--why", "profile all sides as well: which methods' share changed beyond noise") { @options[:why] = true }
+        define_output_options(parser)
+      end
+
+      #: (Array[String]) -> Integer
+      def run(files)
+        return compare_recordings(files) if recordings?(files)
+
+        script = the_script(files)
+        wanted = sides.to_a(script: script, command: @command)
+        check_output
+        Workspace.open(script: script, command: @command, on_step: progress.method(:step), **sides.settings) do |workspace|
+          subjects = workspace.subjects(wanted)
+          progress.end
+          workspace.notes.each { |note| @err.puts("pitwall: #{note}") }
+          measure(subjects)
+        end
+      ensure
+        progress.end
+      end
+
+      private
+
+      def sides = @sides ||= Sides.new
+
+      def default_budget = BUDGET
+
+      def gate_example = "slower; \"wall > 2%, objects > 0%\""
+
+      def gate(text) = Gate.parse(text, metrics: Record::METRICS.keys)
+
+      def the_script(files)
+        raise UsageError, "#{files[1]}: one benchmark file at a time; --only chooses among its cases" if files.size > 1
+
+        script(files.first) if files.any?
+      end
+
+      def measure(subjects)
+        settings = settings(**@options.slice(:alpha, :margin, :max_blocks, :control, :check))
+        writer = record("kind" => "compare", "settings" => settings.to_facts, "command" => again, "host" => Collect::Bench::Host.facts,
+                        "sides" => subjects.map { |subject| { "name" => subject.name, "facts" => subject.facts } })
+        experiment = Experiment::Compare.new(subjects, settings, progress: progress, record: writer)
+        report = experiment.call(command: again)
+        raise Interrupt if report.effects.empty?
+
+        experiment.explain(report) if @options[:why] && !experiment.interrupted
+        writer.finish("duration_ns" => report.duration_ns, "host" => report.host)
+        progress.end
+        publish(render(report))
+        status(report)
+      end
+
+      def render(report)
+        case @options[:format]
+        when "json" then Show::CompareJson.new(report).to_s
+        when "markdown" then Show::CompareMarkdown.new(report).to_s
+        else Show::CompareText.new(report, **rendering).to_s
+        end
+      end
+
+      # One alarm is an alarm; without one, what is undecided is undecided.
+      def status(report)
+        return gated(report) if @options[:fail_if]
+        return Status::WORSE if report.headline.any? { |effect| effect.verdict == :slower }
+
+        report.headline.any? { |effect| effect.verdict == :undecided } ? Status::UNDECIDED : Status::OK
+      end
+
+      def gated(report)
+        failed = @options[:fail_if].failed { |condition| report.effects.any? { |effect| breaks?(effect, condition) } }
+        return Status::OK unless failed
+
+        @err.puts("pitwall: --fail-if: #{failed.text}")
+        Status::WORSE
+      end
+
+      def breaks?(effect, condition)
+        unless condition.operator
+          return effect.metric == "wall" && effect.verdict == condition.metric.to_sym if %w[slower undecided].include?(condition.metric)
+
+          return effect.verdict == :more || (condition.metric == "worse" && effect.worse?)
+        end
+        effect.metric == condition.metric && condition.exceeded?(condition.relative ? effect.ratio : Analyse::Estimate.new(effect.b, effect.b, effect.b))
+      end
+
+      # Two profiles: which methods' share differs. How long each took is one run of each, and no verdict.
+      def compare_recordings(files)
+        check_output
+        wanted = %i[wall cpu]
+        weight = @options.fetch(:weight, :wall)
+        raise UsageError, "--weight #{weight}: takes #{wanted.join(" or ")}" unless wanted.include?(weight)
+
+        change = Analyse::ProfileChange.compare(**{ a: files[0], b: files[1] }.transform_values { |file| recorded(file) }, weight: weight)
+        publish(@options[:format] == "json" ? recordings_json(files, change) : recordings_text(files, change))
+        Status::OK
+      end
+
+      def recorded(file)
+        require "pitwall/record"
+        raise UsageError, "#{file}: no such file" unless File.file?(file)
+
+        Analyse::ProfileChange::Side.new(recordings: [Pitwall::Record.read(file).segments])
+      end
+
+      def recordings_text(files, change)
+        look = rendering
+        Show::WhyText.new(width: look[:width], palette: @options[:format] == "markdown" ? Show::Plain : look[:palette]).lines(change, base: files[0], side: files[1])
+                     .then { |lines| @options[:format] == "markdown" ? ["```", *lines, "```"] : lines }.join("\n")
+      end
+
+      def recordings_json(files, change)
+        JSON.generate({ "schema" => "pitwall/compare-1", "results" => [], "why" => [Show::WhyJson.body(change, base: files[0], side: files[1])] })
+      end
+
+      def recordings?(files) = files.size == 2 && !sides.any? && files.all? { |file| file.end_with?(".pit") }
+    end
+  end
+end

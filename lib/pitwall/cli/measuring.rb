@@ -1,0 +1,133 @@
+# frozen_string_literal: true
+
+require "fileutils"
+require "shellwords"
+require "pitwall/cli/command"
+require "pitwall/cli/gate"
+require "pitwall/cli/output_file"
+require "pitwall/cli/progress"
+require "pitwall/collect/bench/host"
+require "pitwall/collect/place"
+require "pitwall/experiment"
+require "pitwall/record/measurements"
+require "pitwall/show"
+
+module Pitwall
+  module CLI
+    # What `bench` and `compare` have in common: they run something many times, keep what it measured in a file, and show it.
+    class Measuring < Command
+      FORMATS = %w[text json markdown].freeze
+      TIMEOUT = 60 # seconds a process may take where nobody says otherwise
+
+      # `-- CMD…` is the command's own: nothing in it is an option of the verb.
+      #: (Array[String]) -> (Integer | Ending)
+      def call(argv)
+        cut = argv.index("--")
+        @command = argv[(cut + 1)..] if cut
+        raise UsageError, "no command after --: pitwall #{self.class.verb} -- CMD…" if @command&.empty?
+
+        @argv = argv
+        super(cut ? argv[0...cut] : argv)
+      end
+
+      private
+
+      def define_running_options(parser)
+        parser.on("--budget SECONDS", Float, "seconds for each case at most (#{default_budget.round})") { |seconds| @options[:budget] = positive("--budget", seconds) }
+        parser.on("--warmup N", Integer, "batches of warm-up (default: until it is steady)") { |count| @options[:warmup] = positive("--warmup", count) }
+        parser.on("--timeout SECONDS", Float, "one process may take so long (#{TIMEOUT})") { |seconds| @options[:timeout] = positive("--timeout", seconds) }
+        parser.on("--only PATTERN", "cases whose name matches") { |text| @options[:only] = pattern(text) }
+        parser.on("--no-pin", "let the system choose the core (default: one core, the same for all)") { @options[:pin] = false }
+        parser.on("--ignore-failure", "measure commands whatever status they end with") { @options[:allow_failure] = true }
+        parser.on("--seed N", Integer, "of the random order (default: a new one)") { |seed| @options[:seed] = seed }
+      end
+
+      def define_output_options(parser)
+        parser.separator("")
+        parser.separator("Where to")
+        parser.on("--record FILE", "what was measured (default: a dated file in .pitwall/; `pitwall report FILE` shows it again)") { |file| @options[:record] = file }
+        parser.on("--out FILE", "the report; - is standard output (default; of a command: standard error)") { |file| @options[:out] = file }
+        parser.on("--format FORMAT", FORMATS, "#{FORMATS.join(", ")} (text)") { |format| @options[:format] = format }
+        parser.on("--fail-if EXPR", "end with status 1 when it holds: #{gate_example}") { |text| @options[:fail_if] = gate(text) }
+        parser.on("--quiet", "no progress") { @options[:quiet] = true }
+      end
+
+      def settings(**more)
+        Experiment::Settings.new(
+          budget: @options.fetch(:budget, default_budget), alpha: 0.01, margin: 0.01, warmup: @options[:warmup], timeout: @options.fetch(:timeout, TIMEOUT),
+          pin: @options.fetch(:pin, true), seed: @options[:seed] || Random.new_seed % 1_000_000, only: @options[:only],
+          allow_failure: @options.fetch(:allow_failure, false), control: false, check: false, **more
+        )
+      end
+
+      def progress = @progress ||= Progress.on(@err, quiet: @options[:quiet])
+
+      # Everything that can be known to fail is, before anything runs.
+      def check_output
+        file = @options[:out]
+        return if file.nil? || file == "-"
+
+        OutputFile.check(file, [@options[:record]].compact)
+        OutputFile.probe(file)
+      end
+
+      def record(head)
+        @recorded = true
+        Record::Measurements::Writer.new(record_path, head)
+      end
+
+      def record_path = @record_path ||= @options[:record] || Collect::Place.default.sub(/\.pit\z/, "-#{self.class.verb}.jsonl")
+
+      def publish(text)
+        case @options[:out]
+        when nil then stream.puts(text)
+        when "-" then @out.puts(text)
+        else OutputFile.write(@options[:out]) { |out| out.puts(text) }
+        end
+        @out.flush
+        return if @options[:format] == "json" || @options[:quiet] || !@recorded
+
+        @err.puts("Measured values in #{shown(record_path)}")
+      end
+
+      def stream = @command && @options[:out] != "-" ? @err : @out
+
+      def rendering
+        io = @options[:out].nil? || @options[:out] == "-" ? stream : nil
+        { width: width(io || File), palette: palette(io || File), unicode: unicode?(io) }
+      end
+
+      # A terminal says by its locale whether it shows more than ASCII; files and pipes get all of it.
+      def unicode?(io) = !(io && terminal?(io)) || Encoding.find("locale") == Encoding::UTF_8
+
+      def shown(path) = path.delete_prefix("#{Dir.pwd}/")
+
+      # The command line that does it again.
+      def again = Shellwords.join(["pitwall", self.class.verb, *@argv])
+
+      def positive(option, number)
+        number.positive? ? number : raise(UsageError, "#{option} #{number}: must be more than 0")
+      end
+
+      def percent(option, text)
+        number = text[/\A(\d+(?:\.\d+)?)%?\z/, 1] or raise UsageError, "#{option} #{text}: takes a percentage: 1%"
+        share = number.to_f / 100
+        share.positive? && share < 1 ? share : raise(UsageError, "#{option} #{text}: must lie between 0% and 100%")
+      end
+
+      def pattern(text)
+        Regexp.new(text)
+      rescue RegexpError => error
+        raise UsageError, "--only #{text}: #{error.message}"
+      end
+
+      def script(path)
+        raise UsageError, "#{path}: no such file" unless File.exist?(path)
+        raise UsageError, "#{path}: a folder; name a benchmark file" if File.directory?(path)
+        raise UsageError, "#{path}: cannot be read" unless File.readable?(path)
+
+        File.expand_path(path)
+      end
+    end
+  end
+end

@@ -1,0 +1,263 @@
+# frozen_string_literal: true
+
+require "tmpdir"
+require "pitwall/analyse"
+require "pitwall/collect/bench/blocks"
+require "pitwall/collect/bench/host"
+require "pitwall/collect/bench/profiles"
+require "pitwall/experiment"
+
+module Pitwall
+  module Experiment
+    # Two or more sides against each other, case by case: blocks of one process a side, until the verdict is clear or the
+    # budget is spent.
+    class Compare
+      CONTROL = "control" # the base once more, under this name
+      # How many blocks fit is judged by the first ones: those of the calibration are slower, everything being cold.
+      FIRST_BLOCKS = 4
+      MOST_BLOCKS = 2_000
+      private_constant :FIRST_BLOCKS, :MOST_BLOCKS
+
+      # @return [Boolean] whether Ctrl-C ended it
+      attr_reader :interrupted
+
+      #: (Array[Collect::Bench::Subject], Settings, ?progress: Silence, ?record: Record::Measurements::Writer?) -> void
+      # @param subjects the base first
+      def initialize(subjects, settings, progress: Silence.new, record: nil)
+        @subjects = subjects
+        @settings = settings
+        @progress = progress
+        @record = record
+        @random = Random.new(settings.seed)
+        @comparison = Analyse::Comparison.new(alpha: settings.alpha, margin: settings.margin)
+        @samples = []
+        @effects = []
+        @entries = {}
+        @control = settings.control ? [] : nil
+        @failures = 0
+      end
+
+      # Measures, and says what came out. Ctrl-C ends the measuring; what there is then is reported.
+      # @param command [String] the command line that repeats it
+      # @raise [Collect::Bench::Failed] a case can't be measured, or returns different things on two sides (`check`)
+      #: (command: String) -> Analyse::ComparisonReport
+      def call(command:)
+        host = Collect::Bench::Host.new
+        started = clock_ns
+        begin
+          cases.each { |alternatives| measure(alternatives) }
+        rescue Interrupt
+          @interrupted = true
+        end
+        readings = Collect::Bench::Host.facts.merge(host.readings)
+        Analyse::ComparisonReport.new(
+          effects: @effects, samples: @samples.reject { |sample| sample.side == CONTROL }, sides: @subjects, settings: facts,
+          host: Collect::Bench::Host.facts, control: @control, duration_ns: clock_ns - started, command: command,
+          warnings: Analyse::MeasurementWarnings.of(@samples, host: readings, settings: facts), losses: losses, growths: growths
+        )
+      end
+
+      # Profiles all sides of every case once more, and adds to the report whose share changed.
+      # @param report what {call} gave
+      #: (Analyse::ComparisonReport) -> void
+      def explain(report)
+        report.why = {}
+        entries.each do |name, alternatives|
+          @progress.begin("profiling", 1)
+          changes(alternatives).each { |side, change| report.why[entries.size > 1 ? "#{side}, case #{name}" : side] = change }
+        ensure
+          @progress.end
+        end
+      end
+
+      # Case → for each side its measurer and case, for whoever wants to run them again (`--why`).
+      # @return [Array<Array<[measurer, Case]>>]
+      #: () -> Array[Array[[untyped, Collect::Bench::Script::Case]]]
+      def cases
+        @cases ||= begin
+          lists = measurers.map(&:cases)
+          wanted = lists.first.select { |kase| @settings.only.nil? || kase.name.match?(@settings.only) }
+          raise UsageError, "--only #{@settings.only.source}: no case has that in its name; there are #{lists.first.map(&:name).first(8).join(", ")}" if wanted.empty?
+
+          wanted.map { |kase| measurers.zip(lists).map { |measurer, list| [measurer, counterpart(kase, measurer, list)] } }
+        end
+      end
+
+      # What {cases} were run with: name of a case → an entry for each side, the base first.
+      # @return [Hash<String, Array<Collect::Bench::Blocks::Entry>>]
+      attr_reader :entries
+
+      private
+
+      def measurers = @measurers ||= @subjects.map { |subject| Measurers.for(subject, @settings) }
+
+      # Whole commands and -e have one case each; the cases of files are told apart by their names.
+      def counterpart(kase, measurer, list)
+        return list.first if measurer.subject.command || measurer.subject.code
+
+        list.find { |other| other.name == kase.name && other.block_name == kase.block_name } or
+          raise Collect::Bench::Failed, "#{measurer.subject.name}: has no case #{kase.name}; both sides need the same cases, or --only"
+      end
+
+      def measure(alternatives)
+        name = alternatives.first.last.name
+        @progress.step("calibrating #{name}") if cases.size > 1
+        blocks = Collect::Bench::Blocks.new(prepare(name, alternatives), random: @random)
+        run = CaseRun.new(blocks, @comparison, @settings, base: @subjects.first.name, sides: @subjects.drop(1).map(&:name)) { |pairs| @record&.plan(name, pairs) }
+        @progress.begin(name, run.planned)
+        run.each_block do |samples|
+          samples.each { |sample| sample.name = name }
+          check(samples) if @settings.check
+          samples.each { |sample| @record&.add(sample) }
+          @samples.concat(samples)
+          @progress.advance
+        end
+      ensure
+        @failures += blocks.failures if blocks
+        @progress.end
+        conclude(run) if run&.effects
+      end
+
+      def conclude(run)
+        @effects.concat(run.effects)
+        @control&.concat(run.control)
+      end
+
+      # All sides do the same number of iterations: the base's.
+      def prepare(name, alternatives)
+        found = alternatives.map { |measurer, kase| measurer.calibrate(kase) }
+        found.each { |calibration| calibration.batch, calibration.batches = found.first.batch, found.first.batches }
+        entries = alternatives.zip(found).map { |(measurer, kase), calibration| Collect::Bench::Blocks::Entry.new(measurer: measurer, case: kase, calibration: calibration) }
+        @entries[name] = entries
+        @settings.control ? entries + [control_entry(*alternatives.first, found.first)] : entries
+      end
+
+      # Side → what changed from the base to it.
+      def changes(alternatives)
+        Dir.mktmpdir("pitwall-why") do |folder|
+          profiles = Collect::Bench::Profiles.new(alternatives, folder: folder, random: @random, timeout: @settings.timeout,
+                                                                progress: ->(done, all) { done == 1 ? @progress.begin("profiling", all) : @progress.advance }).call
+          @subjects.drop(1).each_with_index.to_h do |subject, at|
+            [subject.name, profiles.reason ? Analyse::ProfileChange::Result.refused(profiles.reason) : change(profiles, at + 1)]
+          end
+        end
+      end
+
+      def change(profiles, number)
+        base, side = [0, number].map do |at|
+          Analyse::ProfileChange::Side.new(recordings: profiles.recordings[at].map(&:segments), iterations: profiles.iterations[at], base: @subjects[at].root || @subjects[at].dir)
+        end
+        Analyse::ProfileChange.compare(a: base, b: side, weight: :cpu, within: profiles.within)
+      end
+
+      def growths
+        base = @subjects.first.name
+        kinds = cases.map { |alternatives| alternatives.first.last }
+        @subjects.drop(1).flat_map { |subject| Analyse::BenchCases.between(@samples, kinds, base: base, side: subject.name) }
+      end
+
+      def control_entry(measurer, kase, calibration)
+        subject = measurer.subject.dup
+        subject.name = CONTROL
+        Collect::Bench::Blocks::Entry.new(measurer: Measurers.for(subject, @settings), case: kase, calibration: calibration)
+      end
+
+      def check(samples)
+        told = samples.reject { |sample| sample.digest.nil? }.group_by(&:digest)
+        return if told.size < 2
+
+        one, other = told.values.map(&:first).first(2).sort_by { |sample| sample.side == @subjects.first.name ? 0 : 1 }
+        raise Collect::Bench::Failed, "#{one.name}: #{one.side} and #{other.side} return different results: #{shown(one)} and #{shown(other)}"
+      end
+
+      def shown(sample) = sample.digest.size > 60 ? "#{sample.digest[0, 60]}…" : sample.digest
+
+      def losses = { "failed_blocks" => @failures }
+
+      def facts = @settings.to_facts.merge("metric" => "wall", "looks" => Analyse::Sequential::LOOKS, "interrupted" => @interrupted == true)
+
+      def clock_ns = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
+
+      # One case: its blocks, and the sequential test that is fed with them.
+      class CaseRun
+        # @return [Array<Analyse::Effect>, nil] as of the last look
+        attr_reader :effects, :control
+
+        # The block is told how many pairs are planned, once that is known.
+        def initialize(blocks, comparison, settings, base:, sides:, &on_plan)
+          @blocks = blocks
+          @comparison = comparison
+          @settings = settings
+          @base = base
+          @sides = sides
+          @deadline = clock_ns + budget_ns
+          @taken = []
+          @on_plan = on_plan
+        end
+
+        # How many blocks there will be at most.
+        #: () -> Integer
+        def planned
+          left = [@deadline - clock_ns, 0].max
+          most = @settings.max_blocks || MOST_BLOCKS
+          (@blocks.done + (left / [@blocks.block_ns, 1.0].max).floor).clamp(1, most)
+        end
+
+        # Runs blocks until the verdict is clear or the budget is spent, and leaves {effects} behind, however it ends.
+        def each_block
+          until over?
+            samples = @blocks.run or next
+            yield samples
+            @taken.concat(samples)
+            break if decided?(samples)
+          end
+        ensure
+          finish unless @taken.empty?
+        end
+
+        private
+
+        # The fewest pairs that can decide anything may take twice the budget: one that is spent for nothing helps nobody.
+        def budget_ns
+          least = (Analyse::Sequential::MIN_PAIRS + 1) * @blocks.block_ns
+          own = @settings.budget * 1e9
+          least.between?(own, 2 * own) ? least : own
+        end
+
+        def over? = @blocks.done >= (@settings.max_blocks || MOST_BLOCKS) || (@blocks.done.positive? && clock_ns + @blocks.block_ns > @deadline)
+
+        def decided?(samples)
+          return false if @blocks.done < FIRST_BLOCKS
+
+          news = @procedure ? samples : @taken
+          @procedure ||= procedure
+          decisions = news.group_by(&:block).values.filter_map { |block| @procedure.add(without_control(block)) }
+          decisions.any?(&:stop?)
+        end
+
+        def procedure
+          plan = Analyse::Sequential::Plan.new(planned)
+          @on_plan&.call(plan.max_pairs)
+          Analyse::Sequential::Procedure.new(comparison: @comparison, plan: plan, base: @base, sides: @sides)
+        end
+
+        def finish
+          unless @procedure
+            @procedure = procedure
+            @taken.group_by(&:block).each_value { |block| @procedure.add(without_control(block)) }
+          end
+          @effects = @procedure.finish.effects
+          return unless @settings.control
+
+          pair = @taken.select { |sample| [@base, CONTROL].include?(sample.side) }
+          @control = @comparison.effects(pair, base: @base, sides: [CONTROL])
+        end
+
+        def without_control(block) = block.reject { |sample| sample.side == CONTROL }
+
+        def clock_ns = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
+      end
+      private_constant :CaseRun
+    end
+  end
+end

@@ -1,0 +1,150 @@
+# frozen_string_literal: true
+
+require "pitwall/show/effect_words"
+require "pitwall/show/made_how"
+require "pitwall/show/units"
+
+module Pitwall
+  module Show
+    # What `pitwall compare` found, in sentences that text and Markdown share.
+    class CompareWords
+      #: (Analyse::ComparisonReport) -> void
+      def initialize(report)
+        @report = report
+      end
+
+      # One sentence a side: its verdict, or how many cases had which.
+      # @return [Array<[String, String | nil, Symbol]>] what is claimed, its figures, its style
+      #: () -> Array[[String, String?, Symbol]]
+      def verdicts
+        groups = @report.headline.group_by(&:side).values
+        return [["Nothing was compared#{": no metric #{@report.metric}" if @report.effects.any?}", nil, :yellow]] if groups.empty?
+
+        groups.map do |effects|
+          effects.size == 1 ? [*EffectWords.sentence(effects.first), EffectWords.style(effects.first)] : tally(effects)
+        end
+      end
+
+      # Below the verdicts: what was undecided, why, and what would settle it.
+      #: () -> Array[String]
+      def undecided
+        @report.headline.select { |effect| EffectWords.verdict(effect) == :undecided }.map do |effect|
+          text = of(effect) + doubt(effect)
+          @report.headline.size > 1 ? text : text.sub(/\A[a-z]/, &:upcase)
+        end
+      end
+
+      # The control: the base against itself, which ought to show nothing.
+      # @return [Array<[String, Symbol]>]
+      #: () -> Array[[String, Symbol]]
+      def control
+        return [] unless @report.control
+
+        effects = @report.control.select { |effect| effect.metric == @report.metric }
+        return [["A/A control: nothing was measured", :yellow]] if effects.empty?
+
+        wrong = effects.reject { |effect| %i[same undecided].include?(EffectWords.verdict(effect)) }
+        shown = wrong.empty? ? effects.first(3) : wrong
+        words = shown.map { |effect| "#{"#{effect.name}: " if effects.size > 1}#{EffectWords.measure(effect)}, #{EffectWords.short(effect)}" }
+        words << "and #{effects.size - shown.size} more" if wrong.empty? && effects.size > shown.size
+        return [["A/A control (#{effects.first.base} against itself): no false alarm; #{words.join("; ")}", :dim]] if wrong.empty?
+
+        alarm = "FALSE ALARM, so the verdicts above are not to be trusted here"
+        [["A/A control (#{effects.first.base} against itself): #{alarm}; #{words.join("; ")}", :red]]
+      end
+
+      # How it was made.
+      #: () -> String
+      def made
+        pairs = @report.headline.map(&:pairs).compact.minmax.uniq
+        numbers = pairs.map { |number| Units.count(number) }.join(" … ")
+        count = pairs.empty? ? nil : "#{numbers} #{pairs == [1] ? "pair" : "pairs"} of fresh processes in random order"
+        settings = MadeHow.settings(@report.settings&.reject { |name, _| name.to_s == "metric" })
+        [count, @report.duration_ns && Units.duration(@report.duration_ns), power, *settings, *MadeHow.losses(@report.losses)].compact.join(" · ")
+      end
+
+      # Side → what is known of it.
+      #: () -> Hash[String, String]
+      def sides
+        @report.sides.to_h do |side|
+          [side.name, side.facts.to_h.map { |name, value| name.to_s == "ruby" ? value.to_s : "#{name} #{value}" }.join(", ")]
+        end
+      end
+
+      # Whether more than one side is held against the base.
+      #: () -> bool
+      def several? = @report.effects.map(&:side).uniq.size > 1
+
+      # "join", or "join, dirty" where there are several sides.
+      #: (Analyse::Effect) -> String
+      def subject(effect) = several? ? "#{effect.name}, #{effect.side}" : effect.name
+
+      # Counters that are the same everywhere need no row each.
+      # @return [Array(Array<Effect>, Array<Effect>)] those to show, those that are the same
+      #: () -> [Array[Analyse::Effect], Array[Analyse::Effect]]
+      def beside = @report.beside.partition { |effect| EffectWords.verdict(effect) != :same || effect.below_margin }
+
+      # "GC runs (exact), CPU time within 1%"
+      #: (Array[Analyse::Effect]) -> String
+      def list(effects)
+        effects.group_by(&:metric).map do |metric, group|
+          exact = group.all?(&:exact)
+          "#{EffectWords.title(metric)} #{exact ? "(exact)" : "(#{EffectWords.short(group.reject(&:exact).first).delete_prefix("same ")})"}"
+        end.join(", ")
+      end
+
+      private
+
+      # What these pairs could have shown.
+      def power
+        found = @report.headline.filter_map(&:smallest_detectable)
+        found.empty? ? nil : "an effect of #{found.minmax.map { |size| Figures.rough(size) }.uniq.join(" … ")} is found 4 times in 5"
+      end
+
+      def tally(effects)
+        side, base, margin = effects.first.to_h.values_at(:side, :base, :margin)
+        small = Figures.share(margin || 0)
+        counts = effects.map { |effect| kind(effect) }.tally
+        words = { slower: ["slower than", "slower"], faster: ["faster than", "faster"], more: ["above", "above"], fewer: ["below", "below"],
+                  small: ["really different, but by less than #{small}, from", "really different by less than #{small}"],
+                  same: ["the same as", "the same"], undecided: ["undecided against", "undecided"] }
+        parts = words.select { |verdict, _| counts[verdict] }.each_with_index.map do |(verdict, (long, short)), at|
+          at.zero? ? "#{long} #{base} in #{share(counts[verdict], effects.size)}" : "#{short} in #{counts[verdict]}"
+        end
+        ["#{side} is #{parts.join(", ")} (#{EffectWords.title(@report.metric)})", nil, tone(counts)]
+      end
+
+      # A verdict, with what is real but small apart.
+      def kind(effect)
+        verdict = EffectWords.verdict(effect)
+        effect.below_margin && verdict != :undecided ? :small : verdict
+      end
+
+      def share(count, all) = count == all ? "all #{all} cases" : "#{count} of #{all} cases"
+
+      def tone(counts)
+        return :red if counts[:slower] || counts[:more]
+        return :yellow if counts[:undecided]
+
+        counts[:faster] || counts[:fewer] ? :green : :dim
+      end
+
+      def of(effect) = @report.headline.size > 1 ? "#{subject(effect)}: undecided; " : ""
+
+      def doubt(effect)
+        return effect.reason if effect.reason
+
+        smallest = effect.smallest_detectable
+        seen = smallest ? "an effect of #{Figures.rough(smallest)} would have been found 4 times in 5" : "too little was measured"
+        more = @report.pairs_to_settle(effect)
+        return seen unless more
+
+        time = @report.settling_ns(effect, more)
+        "#{seen}; about #{Units.things(more, "more pair")}#{" (#{Units.duration(time)}: --budget #{budget(time)})" if time} would settle it"
+      end
+
+      # Of a whole new run of the case, rounded up to five seconds.
+      def budget(more_ns) = ((@report.case_ns + more_ns) / 5e9).ceil * 5
+    end
+  end
+end

@@ -1,0 +1,37 @@
+# frozen_string_literal: true
+
+module Pitwall
+  module Show
+    # The same for programs. Weights of `unit` "ns" are of one iteration, those of "share" parts of the whole; shares are parts of 1.
+    module WhyJson
+      module_function
+
+      # @param result [Analyse::ProfileChange::Result]
+      # @param base [String] name of A
+      # @param side [String] name of B
+      #: (Analyse::ProfileChange::Result, base: String, side: String) -> Hash[String, untyped]
+      def body(result, base:, side:)
+        { "base" => base, "side" => side, "weight" => result.weight.to_s, "unit" => result.unit == :iteration ? "ns" : "share",
+          "noise" => result.noise.to_s, "level" => result.level, "correction" => "holm", "tests" => result.tests, "runs" => result.runs,
+          "recorded_ns" => result.wholes, "iteration_ns" => result.means, "smallest_detectable" => result.detectable,
+          "reason" => result.reason, "notes" => result.notes, "methods" => result.rows.map { |row| method(row) } }
+      end
+
+      # One method that was tested; `changed` in `self` or `total` says which of the two did.
+      #: (Analyse::ProfileChange::Row) -> Hash[String, untyped]
+      def method(row)
+        { "name" => row.name, "file" => row.path, "lines" => row.lines.map { |line| line if line.positive? }, "kind" => row.kind,
+          "presence" => row.presence.to_s, "self" => delta(row.own), "total" => delta(row.total),
+          "callers" => row.callers.map { |step| { "name" => step.name, "file" => step.path, "a" => step.a, "b" => step.b } } }
+      end
+
+      def delta(delta)
+        found = delta.difference
+        change = { "point" => found.point, "low" => found.low, "high" => found.high, "level" => found.level }
+        { "a" => delta.a, "b" => delta.b, "a_percent" => (delta.a_share * 100).round(4), "b_percent" => (delta.b_share * 100).round(4),
+          "change" => change, "p" => delta.p, "changed" => delta.changed }
+      end
+      private_class_method :delta
+    end
+  end
+end

@@ -1,0 +1,157 @@
+# frozen_string_literal: true
+
+require "pitwall/show/figures"
+require "pitwall/show/location"
+require "pitwall/show/table"
+require "pitwall/show/text"
+require "pitwall/show/units"
+
+module Pitwall
+  module Show
+    # Which methods changed between the profiles of two sides, for people: the largest change in a sentence, all of them in a
+    # table with the way most of each comes, and what would have been seen.
+    class WhyText
+      METHODS = 12
+      # Callers named in a line.
+      STEPS = 4
+      KINDS = { wall: "time", cpu: "CPU time" }.freeze
+      private_constant :METHODS, :STEPS, :KINDS
+
+      # @param per [String] what a weight is divided by, where it is: "iteration", or "run" of a whole command
+      # @param limit [Integer] rows in the table
+      #: (width: Integer, palette: untyped, ?location: Location, ?per: String, ?limit: Integer) -> void
+      def initialize(width:, palette:, location: Location.new, per: "iteration", limit: METHODS)
+        @width = width
+        @palette = palette
+        @location = location
+        @per = per
+        @limit = limit
+      end
+
+      # @param result [Analyse::ProfileChange::Result]
+      # @param base [String] name of A
+      # @param side [String] name of B
+      #: (Analyse::ProfileChange::Result, base: String, side: String) -> Array[String]
+      def lines(result, base:, side:)
+        return note("Why: not known, #{result.reason}", :yellow) if result.reason
+
+        @result = result
+        @base = base
+        @side = side
+        changed = result.changed
+        below = result.changed_below
+        lines = single + headline(changed, below)
+        lines += ["", *table(changed.first(@limit), :own)] if changed.any?
+        lines += note("#{Units.things(changed.size - @limit, "more method")} changed (--format json has all)") if changed.size > @limit
+        lines += ["", *table(below.first(@limit / 2), :total, "changed by what it calls")] if below.any?
+        lines + [""] + footnotes(changed)
+      end
+
+      private
+
+      def kind = KINDS.fetch(@result.weight, @result.weight.to_s)
+
+      def iteration? = @result.unit == :iteration
+
+      # Two recordings alone say nothing of which is faster.
+      def single
+        return [] unless @result.noise == :within_run
+
+        wholes = [@base, @side].zip(@result.wholes).map { |name, all| "#{name} #{all.map { |whole| Units.duration(whole) }.join(", ")}" }
+        once = @result.runs == [1, 1] ? "one run each" : "too few runs"
+        note("#{kind.sub(/\A./, &:upcase)} recorded: #{wholes.join(" · ")} (#{once}: no verdict on which is faster)", :yellow)
+      end
+
+      def headline(changed, below)
+        row = changed.first
+        return note("Why: #{largest(row, :own)}#{through(row)}", :bold) if row
+        return note("Why: #{largest(below.first, :total)}; no method's own #{kind} changed by itself beyond noise", :bold) if below.any?
+
+        note("Why: no method's part of the #{kind} changed beyond noise between #{@base} and #{@side}", :bold)
+      end
+
+      def largest(row, which)
+        delta = row[which]
+        of = iteration? ? "/#{@per}" : " of the #{kind}"
+        "#{difference(delta.difference.point)}#{of} in #{row.name} " \
+          "(#{which == :own ? "self" : "with what it calls"} #{percent(delta.a_share)} → #{percent(delta.b_share)}#{presence(row)})"
+      end
+
+      def presence(row)
+        { new: ", not seen in #{@base}", gone: ", not seen in #{@side}" }.fetch(row.presence, "")
+      end
+
+      def through(row) = row.callers.empty? ? "" : ", mostly through #{way(row)}"
+
+      def way(row) = row.callers.first(STEPS).map(&:name).join(" ← ") + (row.callers.size > STEPS ? " ← …" : "")
+
+      def table(rows, which, head = "method")
+        names = [@base, @side].map { |name| Text.shorten(name, 12) }
+        table = Table.new(heads: ["change", "interval", *names, head], width: @width, palette: @palette, location: @location)
+        heading, *body = table.lines(rows.map { |row| table_row(row, row[which]) })
+        [heading] + rows.zip(body).flat_map { |row, line| [line, *(which == :own ? route(row) : [])] }
+      end
+
+      def table_row(row, delta)
+        found = delta.difference
+        numbers = [difference(found.point), "#{difference(found.low)} … #{difference(found.high)}", share(delta.a_share), share(delta.b_share)]
+        Table::Row.new(numbers: numbers, name: row.name, place: [row.path, place(row)], style: found.point.positive? ? :red : :green)
+      end
+
+      # Where it is now, or was.
+      def place(row) = row.lines[1].positive? ? row.lines[1] : row.lines[0]
+
+      def route(row)
+        return [] if row.callers.empty?
+
+        last = row.callers.first(STEPS).last
+        all = (last.change / row.own.difference.point) > 0.995
+        text = "↳ #{"#{difference(last.change)} of it " unless all}through #{way(row)}"
+        Text.wrap(text, @width - 2).map { |line| @palette.dim("  #{line}") }
+      end
+
+      def footnotes(changed)
+        [explained(changed), noise, *@result.notes].compact.flat_map { |text| note(text) }
+      end
+
+      # How much of the whole change is in the methods named.
+      def explained(changed)
+        return unless iteration? && changed.any?
+
+        whole = @result.means[1] - @result.means[0]
+        named = changed.sum { |row| row.own.difference.point }
+        "in these runs, self #{kind} of what is named changed by #{difference(named)}, the whole by #{difference(whole)}, per #{@per}"
+      end
+
+      def noise
+        kind = if @result.noise == :between_runs then "what lies between #{@result.runs.uniq.join(" and ")} runs of each side"
+               else "that of sampling within a recording, and what differs from run to run is not in it"
+               end
+        "noise is #{kind}; #{tested}#{seen}"
+      end
+
+      def seen
+        "; a method's own change above #{percent(@result.detectable)} of the whole would have been seen in 4 of 5 cases" if @result.detectable
+      end
+
+      def tested
+        "#{Units.things(@result.tests, "test")}, corrected together (Holm): " \
+          "the chance that any is a false alarm is below #{Figures.share(1 - @result.level)}"
+      end
+
+      def share(part) = part.zero? ? "–" : percent(part)
+
+      def percent(part) = part.zero? ? "0%" : format(part < 0.00995 ? "%.2f%%" : "%.1f%%", part * 100)
+
+      # "+1.20 ms", "−3.1 points".
+      def difference(value)
+        return Figures::NOTHING unless value
+
+        size = iteration? ? Figures.value(value.abs, "ns", figures: 3) : "#{format(value.abs < 0.00995 ? "%.2f" : "%.1f", value.abs * 100)} points"
+        "#{value.negative? ? "−" : "+"}#{size}"
+      end
+
+      def note(text, style = :dim) = Text.wrap(text, @width).map { |line| @palette.public_send(style, line) }
+    end
+  end
+end

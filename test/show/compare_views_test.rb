@@ -1,0 +1,219 @@
+# frozen_string_literal: true
+
+require_relative "../test_helper"
+require_relative "../support/measured"
+require "json"
+require "pitwall/analyse/profile_change"
+require "pitwall/show"
+require "pitwall/show/compare_json"
+require "pitwall/show/compare_markdown"
+require "pitwall/show/compare_text"
+
+class CompareViewsTest < Minitest::Test
+  Show = Pitwall::Show
+  WIDTHS = [40, 57, 80, 120, 200].freeze
+
+  # The first line, by verdict.
+  def test_the_first_line_is_the_verdict
+    {
+      Measured.slower => "dirty is slower than main: 2.1% more wall time (99% interval: 1.4% … 2.8% more)",
+      Measured.effect(:faster, [0.312, 0.3, 0.33]) => "dirty is faster than main: 0.312 times the wall time (99% interval: 0.300 … 0.330 times)",
+      Measured.effect(:faster, [0.9, 0.89, 0.91]) => "dirty is faster than main: 10.0% less wall time (99% interval: 11.0% … 9.0% less)",
+      Measured.effect(:same, [1.0005, 0.9962, 1.0041]) => "dirty is the same as main within 1%: equal wall time (99% interval: 0.4% less … 0.4% more)",
+      Measured.effect(:slower, [1.004, 1.002, 1.006], below_margin: true) =>
+        "dirty is really slower than main, but by less than 1%: 0.4% more wall time (99% interval: 0.2% … 0.6% more)",
+      Measured.effect(:same, [1.004, 1.002, 1.006], below_margin: true) =>
+        "dirty is really slower than main, but by less than 1%: 0.4% more wall time (99% interval: 0.2% … 0.6% more)",
+      Measured.effect(:undecided, [1.009, 0.988, 1.031]) => "Undecided whether dirty is faster or slower than main: 0.9% more wall time (99% interval: 1.2% less … 3.1% more)",
+      Measured.effect(:undecided, [nil, nil, nil], reason: "no steady state") => "Undecided whether dirty is faster or slower than main: wall time 12.35 ms → 3.000 ns"
+    }.each { |effect, line| assert_equal line, text([effect], width: 200).lines.first.chomp }
+  end
+
+  def test_nothing_is_claimed_that_the_interval_does_not_carry
+    [[1.05, 0.99, 1.2], [1.05, 1.0, 1.2], [1.05, nil, nil]].each do |ratio|
+      report = Measured.comparison([Measured.effect(:slower, ratio)])
+      [Show::CompareText.new(report).to_s, Show::CompareMarkdown.new(report).to_s].each do |view|
+        refute_match(/is (really )?slower|^join.*slower/, view)
+        assert_match(/undecided/i, view)
+      end
+      assert_equal "undecided", JSON.parse(Show::CompareJson.new(report).to_s)["results"][0]["verdict"]
+    end
+  end
+
+  def test_no_ratio_stands_without_its_interval
+    view = text([Measured.effect(:undecided, [1.05, nil, nil])], width: 120)
+    refute_includes view, "5.0%"
+    assert_includes view, "none"
+  end
+
+  # What is not 1 never looks as if it were.
+  def test_a_bound_keeps_the_digits_that_tell_it_from_one
+    view = text([Measured.effect(:slower, [1.0213, 1.00004, 1.0425])], width: 200)
+    assert_includes view, "+0.004% … +4.250%"
+  end
+
+  def test_undecided_says_what_would_settle_it
+    view = text([Measured.effect(:undecided, [1.009, 0.988, 1.031], smallest_detectable: 0.022)], width: 200)
+    assert_includes view, "An effect of 2.2% would have been found 4 times in 5; about 93 more pairs (160 s: --budget 205) would settle it"
+    view = text([Measured.effect(:undecided, [1.009, 0.988, 1.031], reason: "The host can't tell: it stole 12% of the time")], width: 200)
+    assert_includes view, "The host can't tell: it stole 12% of the time"
+    refute_includes view, "more pairs"
+  end
+
+  def test_a_hopeless_case_is_given_no_advice
+    report = Measured.comparison([Measured.effect(:undecided, [1.0, 0.5, 2.0], smallest_detectable: 0.9)])
+    assert_nil report.pairs_to_settle(report.effects.first)
+    assert_nil report.pairs_to_settle(Measured.slower)
+  end
+
+  def test_many_cases_are_counted_first
+    lines = text(many, width: 200).lines(chomp: true)
+    assert_equal "dirty is slower than main in 1 of 6 cases, faster in 1, really different by less than 1% in 1, the same in 1, undecided in 2 (wall time)", lines.first
+    assert_includes lines, "gone: undecided; no steady state: the last two windows differ by 7%"
+    all_numbers.each { |part| assert_includes lines.join("\n"), part }
+  end
+
+  def test_each_side_has_its_verdict
+    effects = [Measured.slower, Measured.effect(:faster, [0.9, 0.89, 0.91], side: "yjit")]
+    view = text(effects, width: 120)
+    assert_equal ["dirty is slower than main", "yjit is faster than main"], view.lines.first(2).map { |line| line[/\A[^:]+/] }
+    assert_includes view, "join n=100, yjit"
+    assert_equal 3, view.lines.grep(/┃/).size
+  end
+
+  def test_counters_have_their_own_verdicts
+    view = text([Measured.slower, Measured.exact(:more, 1204, 1210), Measured.exact(:same, 48_160, 48_160, metric: "bytes"), Measured.exact(:more, 0, 3, metric: "gc_runs"),
+                 Measured.effect(:undecided, [1.02, 0.97, 1.08], metric: "minor_faults", a: 12.3)], width: 100)
+    assert_match(/^objects allocated +1,204 +1,210 +\+0\.5% +more, exact$/, view)
+    assert_match(/^GC runs +0 +3 +– +more, exact$/, view)
+    assert_match(/^page faults without IO +12\.30 +12\.55 +\+2\.0% +−3\.0% … \+8\.0% +undecided$/, view)
+    assert_includes view, "same: bytes in heap slots (exact)"
+  end
+
+  def test_the_control_is_told
+    same = text([Measured.slower], control: [Measured.effect(:same, [1.001, 0.996, 1.006], side: "main")], width: 200)
+    assert_includes same, "A/A control (main against itself): no false alarm; 0.1% more wall time (99% interval: 0.4% less … 0.6% more), same within 1%"
+    alarm = Measured.comparison([Measured.slower], control: [Measured.effect(:slower, [1.03, 1.02, 1.04], side: "main")])
+    assert_includes Show::CompareText.new(alarm, width: 200).to_s, "FALSE ALARM"
+    assert_match(/^> A\/A control .*FALSE ALARM/, Show::CompareMarkdown.new(alarm).to_s)
+  end
+
+  def test_warnings_and_how_it_was_made_stand_below
+    view = text([Measured.slower], warnings: [Measured.warning], losses: { "failed_processes" => 2 }, width: 200)
+    ["! the host was busy: load 3.1 on 2 cores\n  --budget 120 measures longer", "24 pairs of fresh processes in random order", "41.2 s", "alpha 1%", "looks 6", "failed processes: 2",
+     "an effect of 1.2% is found 4 times in 5", "revision 3f2a1b9c0d11", "AMD EPYC 7763", "Again:\npitwall compare --rev main --dirty benchmark/join.rb"].each { |part| assert_includes view, part }
+  end
+
+  def test_the_widths_are_kept
+    hostile = many + [Measured.effect(:slower, [1.5, 1.4, 1.6], name: "x" * 300, side: "dirty", base: "main"), Measured.exact(:more, 1, 2, name: "日本語" * 40)]
+    WIDTHS.product([true, false]).each do |width, unicode|
+      view = Show::CompareText.new(Measured.comparison(hostile, warnings: [Measured.warning("w" * 500)]), width: width, unicode: unicode).to_s
+      view.each_line(chomp: true) do |line|
+        assert_operator Show::Text.width(line), :<=, width, line
+        refute_match(/\e|\s\z/, line)
+      end
+      assert_predicate view.gsub(/[日本語]/, ""), :ascii_only? unless unicode
+    end
+  end
+
+  def test_all_numbers_are_there_at_any_width
+    WIDTHS.each { |width| all_numbers.each { |part| assert_includes text(many, width: width), part } }
+  end
+
+  def test_names_can_be_nothing_but_text
+    effect = Measured.effect(:slower, [1.5, 1.4, 1.6], name: "a\e[31m|`b`\n<img src=x> @you", side: "di\erty", base: "ma\u202ein")
+    report = Measured.comparison([effect], command: "pitwall compare -e 'a\nb' \e[2J", warnings: [Measured.warning("\e]0;x\a", "\e[1m")])
+    [Show::CompareText.new(report, width: 100).to_s, Show::CompareMarkdown.new(report).to_s].each { |view| refute_match(/[\e\a\u202e]/, view) }
+    assert_equal effect.name, JSON.parse(Show::CompareJson.new(report).to_s)["results"][0]["name"]
+  end
+
+  def test_colours_are_the_palettes_and_change_no_column
+    marked = Object.new
+    %i[bold dim red yellow green cyan].each { |style| marked.define_singleton_method(style) { |text| "\e[1m#{text}\e[0m" } }
+    [60, 100].each { |width| assert_equal text(many, width: width), Show::CompareText.new(Measured.comparison(many), width: width, palette: marked).to_s.gsub(/\e\[\d+m/, "") }
+    seen = []
+    spy = Object.new
+    %i[bold dim red yellow green cyan].each { |style| spy.define_singleton_method(style) { |text| text.tap { seen << [style, text] } } }
+    Show::CompareText.new(Measured.comparison(many), width: 100, palette: spy).to_s
+    [[:red, "slower"], [:green, "faster"], [:dim, "same within 1%"], [:dim, "slower, below 1%"], [:yellow, "undecided"]].each { |pair| assert_includes seen, pair }
+  end
+
+  def test_the_command_can_be_pasted
+    words = ["pitwall", "compare", "-e", "[1, 2].sum { |x| x }", "-e", "puts \"it's\"", *(1..20).map { |at| "--env=NAME#{at}=1" }]
+    require "shellwords"
+    view = Show::MadeHow.new(width: 40, palette: Show::Plain).command(Shellwords.join(words)).join("\n")
+    assert_operator view.lines.size, :>, 8
+    assert_equal words, Shellwords.split(view.gsub("\\\n", ""))
+  end
+
+  def test_json_has_the_figures_whole
+    object = JSON.parse(Show::CompareJson.new(Measured.comparison(many, warnings: [Measured.warning], control: [Measured.effect(:same, [1.0, 0.99, 1.01])])).to_s)
+    assert_equal "pitwall/compare-1", object["schema"]
+    first = object["results"].first
+    assert_equal({ "name" => "join n=100", "metric" => "wall", "unit" => "ns", "side" => "dirty", "base" => "main", "verdict" => "slower", "exact" => false, "pairs" => 24, "better" => "lower",
+                   "smallest_detectable" => 0.0123, "reason" => nil, "ratio" => { "point" => 1.0213, "low" => 1.0141, "high" => 1.0284, "level" => 0.99 } },
+                 first.slice("name", "metric", "unit", "side", "base", "verdict", "exact", "pairs", "better", "smallest_detectable", "reason", "ratio"))
+    assert_in_delta 12_345_678.0, first["a"]
+    assert_equal %w[main dirty], object["samples"].first(2).map { |sample| sample["side"] }
+    assert_equal 24, object["samples"].first["medians"].size
+    assert_equal "busy_host", object["warnings"][0]["kind"]
+    assert_equal 1, object["control"].size
+    %w[host settings losses command duration_ns sides growth why].each { |key| assert_includes object.keys, key }
+  end
+
+  def test_json_has_null_for_what_is_no_number
+    effect = Measured.effect(:undecided, [1.0, 0.9, 1.1], a: Float::NAN, smallest_detectable: Float::INFINITY)
+    row = JSON.parse(Show::CompareJson.new(Measured.comparison([effect], host: { "load" => -Float::INFINITY }, samples: [])).to_s)
+    assert_equal [nil, nil, nil], [row["results"][0]["a"], row["results"][0]["smallest_detectable"], row["host"]["load"]]
+  end
+
+  def test_markdown_is_a_verdict_a_table_and_details
+    view = Show::CompareMarkdown.new(Measured.comparison([Measured.slower, Measured.exact(:more, 1204, 1210)], warnings: [Measured.warning])).to_s
+    assert_equal "**dirty is slower than main**: 2.1% more wall time (99% interval: 1.4% … 2.8% more)", view.lines.first.chomp
+    assert_includes view, "| `join n=100` | 12.35 ms | 12.61 ms | +2.1% | +1.4% … +2.8% (99%) | slower |"
+    assert_includes view, "> the host was busy"
+    assert_match(/<details>.*objects allocated \| 1,204 \| 1,210 \| \+0\.5% \|  \| more, exact.*<\/details>/m, view)
+    assert view.end_with?("```sh\npitwall compare --rev main --dirty benchmark/join.rb\n```")
+  end
+
+  def test_markdown_escapes
+    effect = Measured.effect(:slower, [1.5, 1.4, 1.6], name: "a|b `c` <x>", side: "*s|ide*", base: "@you <b>")
+    view = Show::CompareMarkdown.new(Measured.comparison([effect], command: "x ```` y")).to_s
+    rows = view.lines.grep(/\A\|/)
+    assert_equal [7], rows.map { |row| row.gsub(/\\\|/, "").count("|") }.uniq
+    refute_match(/<x>[^`]*\||<b>|(?<!&#64;)@you/, view.lines.first)
+    assert_includes view, "`````sh\nx ```` y\n`````"
+  end
+
+  def test_a_comparison_of_nothing_is_told
+    report = Measured.comparison([], samples: [], sides: [], host: nil, settings: nil, warnings: nil, losses: nil, duration_ns: nil, command: nil)
+    assert_includes Show::CompareText.new(report).to_s, "Nothing was compared"
+    assert_includes Show::CompareMarkdown.new(report).to_s, "Nothing was compared"
+    assert_equal [], JSON.parse(Show::CompareJson.new(report).to_s)["results"]
+  end
+
+  def test_why_stands_in_every_view
+    change = Pitwall::Analyse::ProfileChange
+    result = change::Result.new(weight: :wall, unit: :iteration, noise: :between_runs, level: 0.95, runs: [5, 5], wholes: [[1], [1]], means: [1e7, 1.2e7], rows: [], tests: 3, detectable: 0.01,
+                                notes: ["a note"], reason: nil)
+    report = Measured.comparison([Measured.slower], why: { "dirty" => result })
+    [80, 120].each { |width| assert_includes Show::CompareText.new(report, width: width).to_s, "Why: " }
+    assert_match(/<details>.*Why: .*<\/details>/m, Show::CompareMarkdown.new(report).to_s)
+    assert_equal ["main", "dirty", 0.01], JSON.parse(Show::CompareJson.new(report).to_s)["why"][0].values_at("base", "side", "smallest_detectable")
+  end
+
+  private
+
+  def text(effects, width:, **more) = Show::CompareText.new(Measured.comparison(effects, **more), width: width).to_s
+
+  def many
+    [Measured.slower, Measured.effect(:same, [1.0005, 0.9962, 1.0041], name: "scan", a: 1234.5), Measured.effect(:undecided, [1.009, 0.988, 1.031], name: "parse", a: 3.02e6, smallest_detectable: 0.022),
+     Measured.effect(:faster, [0.312, 0.3, 0.33], name: "sum", a: 31.25), Measured.effect(:slower, [1.004, 1.002, 1.006], name: "tiny", below_margin: true), Measured.exact(:more, 1204, 1210),
+     Measured.exact(:same, 10, 10, name: "scan"), Measured.effect(:undecided, [nil, nil, nil], name: "gone", reason: "no steady state: the last two windows differ by 7%")]
+  end
+
+  def all_numbers
+    ["12.35 ms", "12.61 ms", "+2.1%", "+1.4% … +2.8%", "slower", "+0.0%", "−0.4% … +0.4%", "same within 1%", "−1.2% … +3.1%", "undecided", "31.25 ns", "9.750 ns", "×0.312",
+     "×0.300 … ×0.330", "faster", "slower, below 1%", "1,204", "1,210", "more, exact"]
+  end
+end

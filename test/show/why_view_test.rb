@@ -1,0 +1,113 @@
+# frozen_string_literal: true
+
+require "json"
+require_relative "../test_helper"
+require_relative "../support/simulated_profile"
+require "pitwall/analyse"
+require "pitwall/analyse/profile_change"
+require "pitwall/show"
+require "pitwall/show/why_json"
+require "pitwall/show/why_text"
+
+class WhyViewTest < Minitest::Test
+  ProfileChange = Pitwall::Analyse::ProfileChange
+  BOTH = { "Cart#sum" => 100, "Cart#tax" => 500 }.freeze
+
+  def test_the_largest_change_is_told_in_a_sentence_and_all_in_a_table
+    text = text(result({ "Cart#old" => 30 }, { "Cart#new" => 200 }, iterations: 1000))
+    assert_match(%r{\AWhy: \+20\d µs/iteration in Cart#new \(self 0% → 2\d\.\d%, not seen in main\), mostly through Order#total ← main$}, text)
+    lines = text.lines(chomp: true)
+    assert_match(/\A +change +interval +main +topic +method\z/, lines[2])
+    assert_match(/\A +\+20\d µs +\+1\d\d µs … \+2\d\d µs +– +2\d\.\d% +Cart#new +lib\/app\.rb:\d+\z/, lines[3])
+    assert_equal "  ↳ through Order#total ← main", lines[4]
+    assert_match(/−3\d\.\d µs +−\d\d\.\d µs … −\d\d\.\d µs +\d\.\d% +– +Cart#old/, lines[5])
+    assert_match(/in these runs, self time of what is named changed by \+17\d µs, the whole by \+17\d µs, per iteration/, text)
+    assert_match(/between 4 runs of each side; \d tests, corrected together \(Holm\)/, text.tr("\n", " ").squeeze(" "))
+    refute_match(/faster|slower/, text)
+  end
+
+  def test_a_part_of_the_way_is_told_with_its_size
+    way = ->(order) { Array.new(4) { |run| [SimulatedProfile.segment([[%w[main Order#total Cart#sum], order + run], [%w[main Cart#sum], order / 2], [%w[main Cart#tax], 500]])] } }
+    result = ProfileChange.compare(a: side(way.call(100), 1000), b: side(way.call(400), 1000))
+    assert_includes text(result), "  ↳ +300 µs of it through Order#total ← main"
+  end
+
+  def test_nothing_changed_says_what_would_have_been_seen
+    text = text(result({}, {}, iterations: 1000)).tr("\n", " ").squeeze(" ")
+    assert_includes text, "Why: no method's part of the time changed beyond noise between main and topic"
+    assert_match(/own change above \d+\.\d+% of the whole would have been seen in 4 of 5 cases/, text)
+    refute_includes text, "interval"
+  end
+
+  def test_what_changed_only_by_what_it_calls
+    sides = [2, 3].map { |each| Array.new(6) { |run| [SimulatedProfile.segment(Array.new(400) { |leaf| [["main", "Cart#fan", "Leaf#l#{leaf}"], each] } + [[%w[main Cart#tax], 1000 + run]])] } }
+    text = text(ProfileChange.compare(a: side(sides[0], 1), b: side(sides[1], 1)), per: "run")
+    assert_match(%r{\AWhy: \+400 ms/run in Cart#fan \(with what it calls 44\.\d% → 54\.\d%\); no method's own time}, text)
+    assert_match(/changed by what it calls$/, text)
+  end
+
+  def test_two_recordings_alone_give_no_verdict
+    few = compare([visits(BOTH)], [visits(BOTH.merge("Cart#new" => 200))])
+    text = text(few).tr("\n", " ").squeeze(" ")
+    assert_match(/\ATime recorded: main 600 ms · topic 800 ms \(one run each: no verdict on which is faster\)/, text)
+    assert_match(/\+25\.0 points of the time in Cart#new \(self 0% → 25\.0%, not seen in main\)/, text)
+    assert_includes text, "what differs from run to run is not in it"
+    refute_match(/iteration|slower/, text)
+  end
+
+  def test_a_reason_stands_alone
+    result = compare([visits(BOTH)], [SimulatedProfile.segment([])])
+    assert_equal "Why: not known, side B has a recording without any sample of what is compared", text(result)
+    assert_equal [], Pitwall::Show::WhyJson.body(result, base: "A", side: "B")["methods"]
+  end
+
+  def test_more_than_fit_are_counted
+    many = Array.new(20) { |at| ["Many#m#{at}", 100] }.to_h
+    assert_includes text(result({}, many, iterations: 1000), limit: 5), "changed (--format json has all)"
+  end
+
+  def test_no_line_is_too_long_or_holds_a_command_to_the_terminal
+    result = result({}, { "Evil#\e[2J#{"x" * 80}" => 200, "カート#合計" * 9 => 90 }, iterations: 1000)
+    [60, 72, 100, 160].each do |width|
+      text(result, width: width).each_line(chomp: true) do |line|
+        assert_operator Pitwall::Show::Text.width(line), :<=, width, line
+        refute_match(/\e|\s\z/, line)
+      end
+    end
+  end
+
+  def test_json_has_every_method_with_numbers_that_json_has
+    result = result({ "Cart#old" => 30 }, { "Cart#new" => 200 }, iterations: 1000)
+    body = JSON.parse(JSON.generate(Pitwall::Show::WhyJson.body(result, base: "main", side: "topic")))
+    assert_equal ["ns", "between_runs", "holm", 0.95, [4, 4]], body.values_at("unit", "noise", "correction", "level", "runs")
+    assert_equal result.rows.map(&:name), body["methods"].map { |method| method["name"] }
+    found = body["methods"].find { |method| method["name"] == "Cart#new" }
+    assert_equal ["/app/lib/app.rb", "new"], found.values_at("file", "presence")
+    assert_nil found["lines"].first
+    assert found["self"]["changed"]
+    assert_operator found["self"]["change"]["low"], :>, 0
+    assert_equal 0, found["self"]["a_percent"]
+    assert_equal "Order#total", found["callers"].first["name"]
+  end
+
+  private
+
+  def text(result, width: 110, **options)
+    Pitwall::Show::WhyText.new(width: width, palette: Pitwall::Show::Plain, location: Pitwall::Show::Location.new("/app"), **options)
+                          .lines(result, base: "main", side: "topic").join("\n")
+  end
+
+  # Four runs a side that hardly differ.
+  def result(only_a, only_b, **options)
+    compare(*[only_a, only_b].map { |only| Array.new(4) { |run| visits(BOTH.merge(only), run) } }, **options)
+  end
+
+  def compare(a, b, iterations: nil) = ProfileChange.compare(a: side(a.map { |segment| [segment] }, iterations), b: side(b.map { |segment| [segment] }, iterations))
+
+  def side(recordings, iterations) = ProfileChange::Side.new(recordings: recordings, iterations: iterations)
+
+  def visits(counts, more = 0)
+    list = counts.flat_map { |name, count| Array.new(count + more) { |at| [(at + 0.5) / count, ["main", "Order#total", name]] } }
+    SimulatedProfile.segment(list.sort.map { |_, stack| [stack, 1] })
+  end
+end
