@@ -22,7 +22,7 @@ module Pitwall
     BenchReport = Struct.new(:name, :facts, :summaries, :effects, :growths, :settings, :host, :warnings, :losses, :duration_ns, :command,
                              keyword_init: true) do
       # All that samples say.
-      # @param cases in the order of their file, answering name, label, block, block_name, params and flags: Collect::Bench::Script::Case
+      # @param cases in the order of their file, answering name, label, block, block_name, params and flags: Record::Case
       # @param readings of the host while it measured, for the warnings
       # @param more fields that samples don't tell: name, facts, host, losses, duration_ns, command
       #: (Array[Record::Sample], cases: Array[untyped], ?settings: Hash[String, untyped], ?readings: Hash[String, untyped], **untyped) -> BenchReport

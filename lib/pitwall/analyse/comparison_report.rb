@@ -1,5 +1,9 @@
 # frozen_string_literal: true
 
+require "pitwall/analyse/bench_cases"
+require "pitwall/analyse/comparison"
+require "pitwall/analyse/measurement_warnings"
+require "pitwall/analyse/sequential"
 require "pitwall/analyse/statistics"
 
 module Pitwall
@@ -20,6 +24,34 @@ module Pitwall
     # why:      Hash of a side's name → ProfileChange::Result against the base, or nil where no profiles were asked for
     ComparisonReport = Struct.new(:effects, :samples, :sides, :settings, :host, :warnings, :losses, :control, :duration_ns,
                                   :command, :why, :growths, keyword_init: true) do
+      # All that samples say. The sequential procedure is played through again, block by block, so a saved run gives what it gave live.
+      # @param cases in the order of their file: Record::Case
+      # @param plans [Hash<String, Integer>] name of a case → the most pairs it might have taken
+      # @param sides the base first; samples of {CONTROL} are the base's once more
+      # @param readings of the host while it measured, for the warnings
+      # @param more fields that samples don't tell: host, losses, duration_ns, command
+      #: (Array[Record::Sample], cases: Array[Record::Case], plans: Hash[String, Integer], sides: Array[untyped], settings: Hash[String, untyped], ?readings: Hash[String, untyped], **untyped) -> ComparisonReport
+      def self.of(samples, cases:, plans:, sides:, settings:, readings: {}, **more)
+        control, own = samples.partition { |sample| sample.side == ComparisonReport::CONTROL }
+        names = sides.map(&:name)
+        comparison = Comparison.new(**{ alpha: settings["alpha"], margin: settings["margin"] }.compact)
+        effects = own.group_by(&:name).flat_map { |name, taken| play(taken, comparison, plans[name], names) }
+        base = own.select { |sample| sample.side == names.first }
+        new(effects: effects, samples: own, sides: sides, settings: { "metric" => comparison.headline, "looks" => Sequential::LOOKS }.merge(settings),
+            control: (comparison.effects(base + control, base: names.first, sides: [ComparisonReport::CONTROL]) if control.any?),
+            warnings: MeasurementWarnings.of(own, host: readings, settings: settings),
+            growths: names.drop(1).flat_map { |side| BenchCases.between(own, cases, base: names.first, side: side) }, **more)
+      end
+
+      # @api private
+      def self.play(samples, comparison, planned, names)
+        blocks = samples.group_by(&:block).sort.map(&:last)
+        procedure = Sequential::Procedure.new(comparison: comparison, plan: Sequential::Plan.new(planned || blocks.size), base: names.first, sides: names.drop(1))
+        blocks.each { |block| break if procedure.add(block)&.stop? }
+        procedure.finish.effects
+      end
+      private_class_method :play
+
       # The metric whose verdict is the headline.
       #: () -> String
       def metric = settings&.fetch("metric", nil) || "wall"
@@ -74,6 +106,8 @@ module Pitwall
       def middle(values) = values.nil? || values.empty? ? nil : Statistics.median(values)
     end
 
+    # The side that is the base once more.
+    ComparisonReport::CONTROL = "control"
     # Pairs between two looks, at least.
     ComparisonReport::LOOK = 8
     # Beyond so many times the pairs there are, more measuring is no advice.

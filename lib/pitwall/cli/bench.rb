@@ -42,7 +42,7 @@ module Pitwall
         report = experiment.call(command: again)
         raise Interrupt if report.summaries.empty?
 
-        writer.finish("duration_ns" => report.duration_ns, "host" => report.host)
+        writer.finish("duration_ns" => report.duration_ns, "readings" => experiment.readings, "losses" => report.losses, "interrupted" => experiment.interrupted == true)
         progress.end
         publish(render(report))
         gated(report)

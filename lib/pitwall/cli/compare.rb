@@ -76,7 +76,7 @@ module Pitwall
         raise Interrupt if report.effects.empty?
 
         experiment.explain(report) if @options[:why] && !experiment.interrupted
-        writer.finish("duration_ns" => report.duration_ns, "host" => report.host)
+        writer.finish("duration_ns" => report.duration_ns, "readings" => experiment.readings, "losses" => report.losses, "interrupted" => experiment.interrupted == true)
         progress.end
         publish(render(report))
         status(report)

@@ -3,6 +3,7 @@
 require "pitwall/cli/command"
 require "pitwall/cli/recording_options"
 require "pitwall/cli/source_lines"
+require "pitwall/record/measurements"
 require "pitwall/show"
 
 module Pitwall
@@ -17,10 +18,10 @@ module Pitwall
 
       class << self
         #: () -> String
-        def summary = "shows a recording: methods, call tree, callers, lines, threads"
+        def summary = "shows a recording (methods, call tree, callers, lines, threads), or what bench and compare measured"
 
         #: () -> String
-        def usage = "[options] FILE.pit…"
+        def usage = "[options] (FILE.pit… | FILE.jsonl)"
 
         # The report as a string, for other verbs.
         # @param difference [Object, nil] what a run without Pitwall gave
@@ -61,12 +62,21 @@ module Pitwall
         check
         to_file = @options[:out] && @options[:out] != "-"
         OutputFile.check(@options[:out], files) if to_file
-        text = render(files, @options, to_file ? PIPE_WIDTH : width, to_file ? Show::Plain : palette)
+        look = to_file ? [PIPE_WIDTH, Show::Plain] : [width, palette]
+        text = measurements?(files) ? MeasuredAgain.new(files).render(@options.fetch(:format, "text"), *look) : render(files, @options, *look)
         to_file ? OutputFile.write(@options[:out]) { |out| out.puts(text) } : @out.puts(text)
         Status::OK
       end
 
       private
+
+      # What bench and compare kept.
+      def measurements?(files)
+        return false unless files.any? { |file| Record::Measurements.file?(file) }
+
+        require "pitwall/cli/measured_again"
+        true
+      end
 
       def check
         limit = @options[:limit]

@@ -16,6 +16,8 @@ module Pitwall
 
       # @return [Boolean] whether Ctrl-C ended it
       attr_reader :interrupted
+      # @return [Hash] what the host did meanwhile (Collect::Bench::Host#readings)
+      attr_reader :readings
 
       #: (Array[Collect::Bench::Subject], Settings, ?progress: Silence, ?record: Record::Measurements::Writer?) -> void
       def initialize(subjects, settings, progress: Silence.new, record: nil)
@@ -41,9 +43,9 @@ module Pitwall
         rescue Interrupt
           @interrupted = true
         end
-        readings = host.readings
+        @readings = host.readings
         settings = @settings.to_facts.merge("interrupted" => @interrupted == true)
-        Analyse::BenchReport.of(@samples, cases: @cases, settings: settings, host: Collect::Bench::Host.facts, readings: Collect::Bench::Host.facts.merge(readings),
+        Analyse::BenchReport.of(@samples, cases: @cases, settings: settings, host: Collect::Bench::Host.facts, readings: Collect::Bench::Host.facts.merge(@readings),
                                           duration_ns: clock_ns - started, command: command, losses: { "failed_blocks" => @failures })
       end
 
@@ -79,6 +81,7 @@ module Pitwall
         @progress.step("calibrating #{kase.name}")
         calibration = measurer.calibrate(kase)
         @cases << kase
+        @record&.announce(kase)
         Collect::Bench::Blocks::Entry.new(measurer: measurer, case: kase, calibration: calibration)
       end
 

@@ -12,7 +12,7 @@ module Pitwall
     # Two or more sides against each other, case by case: blocks of one process a side, until the verdict is clear or the
     # budget is spent.
     class Compare
-      CONTROL = "control" # the base once more, under this name
+      CONTROL = Analyse::ComparisonReport::CONTROL
       # How many blocks fit is judged by the first ones: those of the calibration are slower, everything being cold.
       FIRST_BLOCKS = 4
       MOST_BLOCKS = 2_000
@@ -20,6 +20,8 @@ module Pitwall
 
       # @return [Boolean] whether Ctrl-C ended it
       attr_reader :interrupted
+      # @return [Hash] what the host did meanwhile (Collect::Bench::Host#readings)
+      attr_reader :readings
 
       #: (Array[Collect::Bench::Subject], Settings, ?progress: Silence, ?record: Record::Measurements::Writer?) -> void
       # @param subjects the base first
@@ -31,9 +33,9 @@ module Pitwall
         @random = Random.new(settings.seed)
         @comparison = Analyse::Comparison.new(alpha: settings.alpha, margin: settings.margin)
         @samples = []
-        @effects = []
         @entries = {}
-        @control = settings.control ? [] : nil
+        @announced = []
+        @plans = {}
         @failures = 0
       end
 
@@ -49,11 +51,10 @@ module Pitwall
         rescue Interrupt
           @interrupted = true
         end
-        readings = Collect::Bench::Host.facts.merge(host.readings)
-        Analyse::ComparisonReport.new(
-          effects: @effects, samples: @samples.reject { |sample| sample.side == CONTROL }, sides: @subjects, settings: facts,
-          host: Collect::Bench::Host.facts, control: @control, duration_ns: clock_ns - started, command: command,
-          warnings: Analyse::MeasurementWarnings.of(@samples, host: readings, settings: facts), losses: losses, growths: growths
+        @readings = host.readings
+        Analyse::ComparisonReport.of(
+          @samples, cases: @announced, plans: @plans, sides: @subjects, settings: facts, readings: Collect::Bench::Host.facts.merge(@readings),
+                    host: Collect::Bench::Host.facts, losses: { "failed_blocks" => @failures }, duration_ns: clock_ns - started, command: command
         )
       end
 
@@ -72,7 +73,7 @@ module Pitwall
 
       # Case → for each side its measurer and case, for whoever wants to run them again (`--why`).
       # @return [Array<Array<[measurer, Case]>>]
-      #: () -> Array[Array[[untyped, Collect::Bench::Script::Case]]]
+      #: () -> Array[Array[[untyped, Record::Case]]]
       def cases
         @cases ||= begin
           lists = measurers.map(&:cases)
@@ -100,27 +101,35 @@ module Pitwall
       end
 
       def measure(alternatives)
-        name = alternatives.first.last.name
-        @progress.step("calibrating #{name}") if cases.size > 1
-        blocks = Collect::Bench::Blocks.new(prepare(name, alternatives), random: @random)
-        run = CaseRun.new(blocks, @comparison, @settings, base: @subjects.first.name, sides: @subjects.drop(1).map(&:name)) { |pairs| @record&.plan(name, pairs) }
-        @progress.begin(name, run.planned)
-        run.each_block do |samples|
-          samples.each { |sample| sample.name = name }
-          check(samples) if @settings.check
-          samples.each { |sample| @record&.add(sample) }
-          @samples.concat(samples)
-          @progress.advance
-        end
+        kase = alternatives.first.last
+        @progress.step("calibrating #{kase.name}") if cases.size > 1
+        blocks = Collect::Bench::Blocks.new(prepare(kase.name, alternatives), random: @random)
+        announce(kase)
+        run = CaseRun.new(blocks, @comparison, @settings, sides: @subjects.map(&:name)) { |pairs| plan(kase, pairs) }
+        @progress.begin(kase.name, run.planned)
+        run.each_block { |samples| keep(samples, kase) }
       ensure
         @failures += blocks.failures if blocks
         @progress.end
-        conclude(run) if run&.effects
       end
 
-      def conclude(run)
-        @effects.concat(run.effects)
-        @control&.concat(run.control)
+      def announce(kase)
+        @announced << kase
+        @record&.announce(kase)
+      end
+
+      def plan(kase, pairs)
+        @plans[kase.name] = pairs
+        @record&.plan(kase.name, pairs)
+      end
+
+      # Under the name of the base's case: the sides may call it by their own command or code.
+      def keep(samples, kase)
+        samples.each { |sample| sample.name = kase.name }
+        check(samples) if @settings.check
+        samples.each { |sample| @record&.add(sample) }
+        @samples.concat(samples)
+        @progress.advance
       end
 
       # All sides do the same number of iterations: the base's.
@@ -150,12 +159,6 @@ module Pitwall
         Analyse::ProfileChange.compare(a: base, b: side, weight: :cpu, within: profiles.within)
       end
 
-      def growths
-        base = @subjects.first.name
-        kinds = cases.map { |alternatives| alternatives.first.last }
-        @subjects.drop(1).flat_map { |subject| Analyse::BenchCases.between(@samples, kinds, base: base, side: subject.name) }
-      end
-
       def control_entry(measurer, kase, calibration)
         subject = measurer.subject.dup
         subject.name = CONTROL
@@ -172,23 +175,17 @@ module Pitwall
 
       def shown(sample) = sample.digest.size > 60 ? "#{sample.digest[0, 60]}…" : sample.digest
 
-      def losses = { "failed_blocks" => @failures }
-
-      def facts = @settings.to_facts.merge("metric" => "wall", "looks" => Analyse::Sequential::LOOKS, "interrupted" => @interrupted == true)
+      def facts = @settings.to_facts.merge("interrupted" => @interrupted == true)
 
       def clock_ns = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
 
-      # One case: its blocks, and the sequential test that is fed with them.
+      # One case: its blocks, and the sequential test that says when they are enough.
       class CaseRun
-        # @return [Array<Analyse::Effect>, nil] as of the last look
-        attr_reader :effects, :control
-
         # The block is told how many pairs are planned, once that is known.
-        def initialize(blocks, comparison, settings, base:, sides:, &on_plan)
+        def initialize(blocks, comparison, settings, sides:, &on_plan)
           @blocks = blocks
           @comparison = comparison
           @settings = settings
-          @base = base
           @sides = sides
           @deadline = clock_ns + budget_ns
           @taken = []
@@ -203,16 +200,15 @@ module Pitwall
           (@blocks.done + (left / [@blocks.block_ns, 1.0].max).floor).clamp(1, most)
         end
 
-        # Runs blocks until the verdict is clear or the budget is spent, and leaves {effects} behind, however it ends.
+        # Runs blocks until the verdict is clear or the budget is spent.
         def each_block
           until over?
             samples = @blocks.run or next
             yield samples
-            @taken.concat(samples)
-            break if decided?(samples)
+            break if decided?(samples.reject { |sample| sample.side == CONTROL })
           end
         ensure
-          finish unless @taken.empty?
+          procedure unless @taken.empty?
         end
 
         private
@@ -227,33 +223,21 @@ module Pitwall
         def over? = @blocks.done >= (@settings.max_blocks || MOST_BLOCKS) || (@blocks.done.positive? && clock_ns + @blocks.block_ns > @deadline)
 
         def decided?(samples)
+          @taken << samples
+          return procedure.add(samples)&.stop? if @procedure
           return false if @blocks.done < FIRST_BLOCKS
 
-          news = @procedure ? samples : @taken
-          @procedure ||= procedure
-          decisions = news.group_by(&:block).values.filter_map { |block| @procedure.add(without_control(block)) }
-          decisions.any?(&:stop?)
+          @taken.filter_map { |block| procedure.add(block) }.any?(&:stop?)
         end
 
+        # Planned when the first blocks have shown what a block takes.
         def procedure
-          plan = Analyse::Sequential::Plan.new(planned)
-          @on_plan&.call(plan.max_pairs)
-          Analyse::Sequential::Procedure.new(comparison: @comparison, plan: plan, base: @base, sides: @sides)
-        end
-
-        def finish
-          unless @procedure
-            @procedure = procedure
-            @taken.group_by(&:block).each_value { |block| @procedure.add(without_control(block)) }
+          @procedure ||= begin
+            plan = Analyse::Sequential::Plan.new(planned)
+            @on_plan&.call(plan.max_pairs)
+            Analyse::Sequential::Procedure.new(comparison: @comparison, plan: plan, base: @sides.first, sides: @sides.drop(1))
           end
-          @effects = @procedure.finish.effects
-          return unless @settings.control
-
-          pair = @taken.select { |sample| [@base, CONTROL].include?(sample.side) }
-          @control = @comparison.effects(pair, base: @base, sides: [CONTROL])
         end
-
-        def without_control(block) = block.reject { |sample| sample.side == CONTROL }
 
         def clock_ns = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
       end

@@ -10,6 +10,7 @@ module Pitwall
     # a killed run leaves all it had. The first line says what was asked; each further one is a sample.
     #
     #   {"schema": "pitwall/measurements-1", "kind": "compare", "settings": {…}, "sides": […], "host": {…}, "command": "…"}
+    #   {"case": {"name": "join", "label": "join", "params": {}, "flags": ["compare"], …}}
     #   {"side": "A", "name": "join", "block": 0, "order": 1, "values": {"wall": [1040.2, …]}, "iterations": 300, …}
     #   {"plan": "join", "max_pairs": 60}   of a comparison: at how many pairs the data of a case would be looked at
     #   {"end": true, "duration_ns": …}
@@ -20,8 +21,8 @@ module Pitwall
       FIELDS = Sample.members - %i[notes]
       private_constant :MOST, :FIELDS
 
-      # What a file holds. plans: name of a case → Integer, the most pairs it might have taken.
-      Contents = Struct.new(:head, :samples, :plans, :tail, keyword_init: true) do
+      # What a file holds. cases: Array of Case; plans: name of a case → Integer, the most pairs it might have taken.
+      Contents = Struct.new(:head, :cases, :samples, :plans, :tail, keyword_init: true) do
         # False for a run that was killed.
         #: () -> bool
         def ended? = !tail.nil?
@@ -44,6 +45,10 @@ module Pitwall
 
         #: (Sample) -> void
         def add(sample) = write(FIELDS.to_h { |field| [field.to_s, sample.public_send(field)] }.merge("notes" => sample.notes.map(&:to_s)))
+
+        # A case that will be measured.
+        #: (Case) -> void
+        def announce(kase) = write({ "case" => kase.to_h.transform_keys(&:to_s) })
 
         #: (String, Integer) -> void
         def plan(name, max_pairs) = write({ "plan" => name, "max_pairs" => max_pairs })
@@ -79,7 +84,7 @@ module Pitwall
           raise BadRecording, "#{path}: not measurements of Pitwall" unless head["schema"].to_s.start_with?("pitwall/measurements-")
           raise BadRecording, "#{path}: made by a newer Pitwall (#{head["schema"]}); this one reads #{SCHEMA}" unless head["schema"] == SCHEMA
 
-          contents = Contents.new(head: head, samples: [], plans: {})
+          contents = Contents.new(head: head, cases: [], samples: [], plans: {})
           loop do
             line, number = lines.next
             break unless line.end_with?("\n") # cut short by a kill
@@ -97,7 +102,8 @@ module Pitwall
 
         def add(contents, path, object, number)
           if object["end"] then contents.tail = object
-          elsif object["plan"] then contents.plans[object["plan"]] = object["max_pairs"].to_i.clamp(1, 1_000_000)
+          elsif object["plan"] then contents.plans[object["plan"].to_s] = object["max_pairs"].to_i.clamp(1, 1_000_000)
+          elsif object["case"] then contents.cases << read_case(path, object["case"], number)
           else contents.samples << sample(path, object, number)
           end
         end
@@ -107,6 +113,14 @@ module Pitwall
           object.is_a?(Hash) ? object : raise(BadRecording, "#{path}: line #{number} is no measurement")
         rescue JSON::ParserError, EncodingError
           raise BadRecording, "#{path}: line #{number} is no JSON"
+        end
+
+        def read_case(path, object, number)
+          fine = object.is_a?(Hash) && object["name"].is_a?(String) && (object["params"].nil? || object["params"].is_a?(Hash))
+          raise BadRecording, "#{path}: line #{number} is no case" unless fine
+
+          Case.new(index: object["index"].to_i, block: object["block"].to_i, block_name: object["block_name"].to_s, name: object["name"], label: object["label"].to_s,
+                   params: object["params"].to_h.transform_values(&:to_s), flags: Array(object["flags"]).map(&:to_s))
         end
 
         def sample(path, object, number)

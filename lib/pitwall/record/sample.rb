@@ -2,6 +2,12 @@
 
 module Pitwall
   module Record
+    # One case of a benchmark file, or a whole command.
+    #
+    # index: position in the file · block: number of its Benchmark.ips or Pitwall.bench · name: "join n=10"
+    # label: "join" · params: {"n" => "10"} · flags: what the block asked for ("compare", "growth:n")
+    Case = Struct.new(:index, :block, :block_name, :name, :label, :params, :flags, keyword_init: true)
+
     # What one process measured of one case: `bench` and `compare` take a fresh process for every sample, because
     # nearly all of a benchmark's variance lies between processes.
     #
@@ -43,7 +49,9 @@ module Pitwall
       ["constant_cache_invalidations", "count", :count, "constant cache invalidations"],
       ["class_serial", "count", :count, "class serials (method caches emptied)"],
       ["global_constant_state", "count", :count, "global constant state"],
-      ["shape_count", "count", :count, "object shapes made"],
+      ["global_cvar_state", "count", :count, "class variable caches emptied"],
+      ["next_shape_id", "count", :count, "object shapes made"],
+      ["shape_cache_size", "count", :count, "shape cache entries"],
       ["instructions", "count", :count, "instructions"]
     ].to_h { |name, unit, kind, title| [name, Metric.new(name, unit, kind, title).freeze] }.freeze
   end

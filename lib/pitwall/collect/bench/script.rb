@@ -14,10 +14,6 @@ module Pitwall
       # A script is listed once; each of its cases is calibrated once, by one process that isn't counted, and then
       # measured by as many processes as anybody asks samples for, all with the same number of iterations.
       class Script
-        # index: position in the file · block: number of its Benchmark.ips or Pitwall.bench · name: "join n=10"
-        # label: "join" · params: {"n" => "10"} · flags: what the block asked for ("compare", "growth:n")
-        Case = Struct.new(:index, :block, :block_name, :name, :label, :params, :flags, keyword_init: true)
-
         # How a case is run: iterations a batch, batches, batches of warm-up; `process_ns` is what one process takes in all.
         Calibration = Struct.new(:batch, :batches, :warmup, :process_ns, :iteration_ns, keyword_init: true)
 
@@ -45,19 +41,19 @@ module Pitwall
 
         # The cases of the file, in its order.
         # @raise [Failed] it can't be loaded, or has none
-        #: () -> Array[Case]
+        #: () -> Array[Record::Case]
         def cases
           @cases ||= begin
             found = talk("list", {}).filter_map { |kind, *fields| listed(*fields) if kind == "case" }
             raise Failed, "#{place}: no benchmark in it: it takes Benchmark.ips { |x| x.report(…) { … } } or Pitwall.bench" if found.empty?
 
-            found
+            tell_apart(found)
           end
         end
 
         # Runs a case once to learn how long it takes.
         # @raise [Failed]
-        #: (Case) -> Calibration
+        #: (Record::Case) -> Calibration
         def calibrate(kase)
           started = clock_ns
           lines = run(kase, batch: 0, batches: @batches || 0, warmup: @warmup || 0)
@@ -69,7 +65,7 @@ module Pitwall
 
         # Measures a case in a fresh process.
         # @raise [Failed]
-        #: (Case, Calibration, block: Integer, order: Integer) -> Record::Sample
+        #: (Record::Case, Calibration, block: Integer, order: Integer) -> Record::Sample
         def sample(kase, calibration, block:, order:)
           lines = run(kase, batch: calibration.batch, batches: calibration.batches, warmup: calibration.warmup)
           iterations = field(lines, "iterations").to_i
@@ -80,7 +76,7 @@ module Pitwall
         end
 
         # The command and environment that run so many batches of a case and report nothing: what a profile is taken of.
-        #: (Case, Calibration) -> [Array[String], Hash[String, String?]]
+        #: (Record::Case, Calibration) -> [Array[String], Hash[String, String?]]
         def plain_run(kase, calibration)
           settings = { case: kase.index, batch: calibration.batch, iterations_only: [calibration.batches, 1].max }
           settings[:stub] = subject.stub if subject.stub
@@ -139,8 +135,16 @@ module Pitwall
         def listed(index, block, block_name, name, params, flags)
           pairs = params.to_s.split(",").to_h { |pair| pair.split("=", 2) }
           point = pairs.map { |pair| pair.join("=") }.join(" ") # the end of the name: "join n=10"
-          Case.new(index: index.to_i, block: block.to_i, block_name: block_name, name: subject.code ? "-e" : name,
+          Record::Case.new(index: index.to_i, block: block.to_i, block_name: block_name, name: subject.code ? "-e" : name,
                    label: name.delete_suffix(point).rstrip, params: pairs, flags: flags.to_s.split(","))
+        end
+
+        # Labels are unique within a block; the same one in another block gets that block's name or number.
+        def tell_apart(cases)
+          cases.group_by(&:name).each_value do |same|
+            same.drop(1).each { |kase| kase.name = "#{kase.name} (#{kase.block_name.empty? ? "block #{kase.block + 1}" : kase.block_name})" }
+          end
+          cases
         end
 
         def values(lines)

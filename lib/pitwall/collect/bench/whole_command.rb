@@ -25,17 +25,17 @@ module Pitwall
           @output = output
         end
 
-        #: () -> Array[Script::Case]
-        def cases = [Script::Case.new(index: 0, block: 0, block_name: "", name: subject.command.join(" "), label: subject.command.join(" "), params: {}, flags: [])]
+        #: () -> Array[Record::Case]
+        def cases = [Record::Case.new(index: 0, block: 0, block_name: "", name: subject.command.join(" "), label: subject.command.join(" "), params: {}, flags: [])]
 
         # Runs it once, which also fills the machine's file cache.
-        #: (Script::Case) -> Script::Calibration
+        #: (Record::Case) -> Script::Calibration
         def calibrate(_case)
           usage = run
           Script::Calibration.new(batch: 1, batches: 1, warmup: 0, process_ns: usage.fetch("wall"), iteration_ns: usage.fetch("wall"))
         end
 
-        #: (Script::Case, Script::Calibration, block: Integer, order: Integer) -> Record::Sample
+        #: (Record::Case, Script::Calibration, block: Integer, order: Integer) -> Record::Sample
         def sample(kase, _calibration, block:, order:)
           usage = run
           usage["cpu"] ||= usage["user"] + usage["system"]
@@ -43,7 +43,7 @@ module Pitwall
                              iterations: 1, first_ns: nil, warmup: 0, digest: nil, notes: [])
         end
 
-        #: (Script::Case, Script::Calibration) -> [Array[String], Hash[String, String?]]
+        #: (Record::Case, Script::Calibration) -> [Array[String], Hash[String, String?]]
         def plain_run(_case, _calibration) = [subject.command, subject.env]
 
         private
