@@ -16,6 +16,7 @@ module Pitwall
     autoload :Folding, "pitwall/analyse/folding"
     autoload :Growth, "pitwall/analyse/growth"
     autoload :IdleThreads, "pitwall/analyse/idle_threads"
+    autoload :Instructions, "pitwall/analyse/instructions"
     autoload :Lines, "pitwall/analyse/lines"
     autoload :MeasurementWarnings, "pitwall/analyse/measurement_warnings"
     autoload :MethodInfo, "pitwall/analyse/method_info"

@@ -29,6 +29,7 @@ module Pitwall
         parser.on("--pairs N", Integer, "so many pairs at most (default: what the budget holds)") { |count| @options[:max_blocks] = positive("--pairs", count) }
         parser.on("--control", "measure the base against itself as well (A/A)") { @options[:control] = true }
         parser.on("--check", "all sides must return the same") { @options[:check] = true }
+        parser.on("--instructions", "count instructions too: three runs of each side under valgrind, a minute or two") { @options[:instructions] = true }
         parser.on("--weight WEIGHT", %i[wall cpu], "of two recordings: wall or cpu (wall)") { |weight| @options[:weight] = weight }
         parser.on("--why", "profile all sides as well: which methods' share changed beyond noise") { @options[:why] = true }
         define_output_options(parser)
@@ -75,7 +76,10 @@ module Pitwall
         report = experiment.call(command: again)
         raise Interrupt if report.effects.empty?
 
-        experiment.explain(report) if @options[:why] && !experiment.interrupted
+        unless experiment.interrupted
+          experiment.count_instructions(report) if @options[:instructions]
+          experiment.explain(report) if @options[:why]
+        end
         writer.finish("duration_ns" => report.duration_ns, "readings" => experiment.readings, "losses" => report.losses, "interrupted" => experiment.interrupted == true)
         progress.end
         publish(render(report))

@@ -39,7 +39,7 @@ module Pitwall
         parser.on("--and", "the next option belongs to the side before it: --rev main --and --env X=1") { join }
         parser.on("--as NAME", "name of the side before it, in the report") { |name| rename(name) }
         parser.on("--carry FILE", "take an ignored file into the clones (as carry: in .pitwall.yml does); repeatable") { |file| @settings[:carry] << file }
-        parser.on("--[no-]bundle", "install and load the bundle of clones that have a Gemfile (default)") { |bundle| @settings[:bundle] = bundle }
+        parser.on("--[no-]bundle", "install and load the bundle of clones that have a Gemfile (default)") { |wanted| @settings[:bundle] = wanted }
         parser.on("--configure ARGS", "arguments of configure for --ruby-src") { |text| @settings[:configure] += words("--configure", text) }
       end
 
@@ -103,7 +103,9 @@ module Pitwall
       def patch(file)
         path = File.expand_path(file, @dir)
         raise UsageError, "--patch #{file}: no such file" unless File.file?(path)
-        raise UsageError, "--patch #{file}: takes a .rb file (loaded before the benchmark) or a .diff or .patch (applied to a clone)" unless path.end_with?(".rb", ".diff", ".patch")
+        unless path.end_with?(".rb", ".diff", ".patch")
+          raise UsageError, "--patch #{file}: takes a .rb file (loaded before the benchmark) or a .diff or .patch (applied to a clone)"
+        end
 
         side = joined || begin_side
         side.patches += [path]
@@ -145,7 +147,8 @@ module Pitwall
 
       # Folders and revisions (HEAD@{1}) may have an @ in them.
       def source(text)
-        folder = text.size.times.select { |at| text[at] == "@" }.map { |at| text[0, at] }.find { |each| !each.empty? && File.directory?(File.expand_path(each, @dir)) }
+        folders = text.size.times.select { |at| text[at] == "@" && at.positive? }.map { |at| text[0, at] }
+        folder = folders.find { |each| File.directory?(File.expand_path(each, @dir)) }
         revision = text[(folder.size + 1)..] if folder
         raise UsageError, "--ruby-src #{text}: write DIR@REV, a folder with Ruby's source and a revision of it" if revision.to_s.empty?
 
@@ -171,11 +174,13 @@ module Pitwall
         raise UsageError, "-e and #{script}: measure one or the other" if coded && script
         raise UsageError, "-e and -- #{command.first}: measure one or the other" if coded && command
         raise UsageError, "#{script} and -- #{command.first}: measure one or the other" if script && command
-        raise UsageError, "#{script}: no such file#{"; it is taken from the working tree: git show REV:#{script} > #{script}" if @sides.any?(&:rev)}" unless script.nil? || File.file?(File.expand_path(script, @dir))
+        raise UsageError, "#{script}: no such file#{from_revision(script)}" unless script.nil? || File.file?(File.expand_path(script, @dir))
         return unless command && (stubbed = @sides.find(&:stub))
 
         raise UsageError, "--stub #{stubbed.stub} works with BENCH.rb or -e, not with -- #{command.first}"
       end
+
+      def from_revision(script) = ("; it is taken from the working tree: git show REV:#{script} > #{script}" if @sides.any?(&:rev))
 
       # `--ruby a --ruby b -e CODE`: the code is no side then, but what all measure.
       def share_code(sides)
@@ -189,7 +194,8 @@ module Pitwall
 
       # Things as they are, or for the working tree alone what was last committed.
       def counterpart(side)
-        side == Workspace::Side.new(dirty: true, name: side.name, code: side.code) ? Workspace::Side.new(rev: "HEAD", code: side.code) : Workspace::Side.new(code: side.code)
+        tree_alone = Workspace::Side.new(dirty: true, name: side.name, code: side.code)
+        Workspace::Side.new(rev: ("HEAD" if side == tree_alone), code: side.code)
       end
 
       def check_code(sides, script, command)
@@ -209,7 +215,8 @@ module Pitwall
         shared = sides.map(&:code).uniq.one?
         names = sides.map { |side| side.name || label(side, code: !shared) }
         # Interpreters of the same name are told apart by their paths.
-        sides.each_index.select { |at| names.count(names[at]) > 1 && sides[at].ruby && !sides[at].name }.each { |at| names[at] = label(sides[at], code: !shared, paths: true) }
+        alike = sides.each_index.select { |at| names.count(names[at]) > 1 && sides[at].ruby && !sides[at].name }
+        alike.each { |at| names[at] = label(sides[at], code: !shared, paths: true) }
         seen = Hash.new(0)
         sides.zip(names) { |side, name| side.name = (seen[name] += 1) == 1 ? name : free(name, names, seen) }
         sides
@@ -223,7 +230,7 @@ module Pitwall
 
       def label(side, code: true, paths: false)
         parts = [side.rev, ("dirty" if side.dirty), (ruby_label(side.ruby, paths) if side.ruby), (source_label(side.ruby_source) if side.ruby_source)]
-        parts.concat(side.env.map { |name, value| "#{name}=#{value}" }, side.gems.map { |pair| pair.join("@") }, side.patches.map { |path| File.basename(path) })
+        parts.concat(side.env.map { |pair| pair.join("=") }, side.gems.map { |pair| pair.join("@") }, side.patches.map { |path| File.basename(path) })
         parts << "without #{side.stub}" if side.stub
         parts << code_label(side.code) if code && side.code
         parts.compact!

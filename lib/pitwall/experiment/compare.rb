@@ -4,6 +4,7 @@ require "tmpdir"
 require "pitwall/analyse"
 require "pitwall/collect/bench/blocks"
 require "pitwall/collect/bench/host"
+require "pitwall/collect/bench/instructions"
 require "pitwall/collect/bench/profiles"
 require "pitwall/experiment"
 
@@ -64,8 +65,24 @@ module Pitwall
       def explain(report)
         report.why = {}
         entries.each do |name, alternatives|
-          @progress.begin("profiling", 1)
           changes(alternatives).each { |side, change| report.why[entries.size > 1 ? "#{side}, case #{name}" : side] = change }
+        ensure
+          @progress.end
+        end
+      end
+
+      # Counts instructions under callgrind, and adds the effects on them to the report.
+      # @raise [CannotMeasure] they can't be counted here
+      #: (Analyse::ComparisonReport) -> void
+      def count_instructions(report)
+        entries.each do |name, alternatives|
+          counted = Collect::Bench::Instructions.new(alternatives, random: @random, progress: steps("counting instructions")).call
+          raise CannotMeasure, "--instructions: #{name}: #{counted.reason}" if counted.reason
+
+          @subjects.drop(1).each_with_index do |subject, at|
+            report.effects << Analyse::Instructions.effect(counted.counts[0], counted.counts[at + 1], name: name, base: @subjects.first.name, side: subject.name,
+                                                                                                       alpha: @settings.alpha, margin: @settings.margin)
+          end
         ensure
           @progress.end
         end
@@ -141,11 +158,15 @@ module Pitwall
         @settings.control ? entries + [control_entry(*alternatives.first, found.first)] : entries
       end
 
+      def steps(title)
+        @progress.step(title)
+        ->(done, all) { done == 1 ? @progress.begin(title, all) : @progress.advance }
+      end
+
       # Side → what changed from the base to it.
       def changes(alternatives)
         Dir.mktmpdir("pitwall-why") do |folder|
-          profiles = Collect::Bench::Profiles.new(alternatives, folder: folder, random: @random, timeout: @settings.timeout,
-                                                                progress: ->(done, all) { done == 1 ? @progress.begin("profiling", all) : @progress.advance }).call
+          profiles = Collect::Bench::Profiles.new(alternatives, folder: folder, random: @random, timeout: @settings.timeout, progress: steps("profiling")).call
           @subjects.drop(1).each_with_index.to_h do |subject, at|
             [subject.name, profiles.reason ? Analyse::ProfileChange::Result.refused(profiles.reason) : change(profiles, at + 1)]
           end

@@ -1,0 +1,37 @@
+# frozen_string_literal: true
+
+require "pitwall/analyse/effect"
+require "pitwall/analyse/statistics"
+
+module Pitwall
+  module Analyse
+    # The effect on instructions that were counted in a few runs of each side. Such counts hardly differ between runs, so three pairs decide
+    # what a clock needs hundreds for: the interval is Student's on ln(B/A), untrimmed, and takes its doubt from those few.
+    module Instructions
+      METRIC = "instructions"
+
+      # @param a [Array<Float>] of each round; b: the same of the other side, in the same order
+      # @return [Effect] undecided with a reason where less than two rounds gave a count
+      #: (Array[Float], Array[Float], name: String, base: String, side: String, ?alpha: Float, ?margin: Float) -> Effect
+      def self.effect(a, b, name:, base:, side:, alpha: 0.01, margin: 0.01)
+        own = { name: name, base: base, side: side, metric: METRIC, unit: "count", exact: false, pairs: a.size, margin: margin, below_margin: false }
+        usable = a.size > 1 && a.size == b.size && (a + b).all? { |count| count.is_a?(Numeric) && count.positive? && count.finite? }
+        return Effect.new(**own, ratio: Estimate.new(nil, nil, nil, 1 - alpha, a.size), verdict: :undecided, reason: "too few runs could be counted") unless usable
+
+        parts = Statistics.yuen(a.zip(b).map { |before, after| Math.log(after / before) }, trim: 0)
+        ratio = Statistics.interval(parts, level: 1 - alpha).map { |logarithm| Math.exp(logarithm) }
+        verdict = verdict(ratio, margin)
+        Effect.new(**own, a: Statistics.median(a), b: Statistics.median(b), ratio: ratio, verdict: verdict,
+                          smallest_detectable: (ratio.high - ratio.low) / 2, below_margin: %i[more fewer].include?(verdict) && (ratio.point - 1).abs < margin)
+      end
+
+      def self.verdict(ratio, margin)
+        return :more if ratio.low > 1
+        return :fewer if ratio.high < 1
+
+        ratio.low > 1 - margin && ratio.high < 1 + margin ? :same : :undecided
+      end
+      private_class_method :verdict
+    end
+  end
+end
