@@ -41,6 +41,7 @@ module Pitwall
       # One more was.
       def advance; end
 
+      # No more of them.
       def end; end
     end
 

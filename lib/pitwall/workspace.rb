@@ -155,7 +155,8 @@ module Pitwall
     def own_ruby(side, interpreter, variables)
       return unless side.ruby || side.ruby_source || @scripted_rubies
 
-      folder = @store.fetch("sets", Store.key("stand-in", interpreter.words, @scripted_rubies)) { |made| interpreter.stand_in(made, script: @scripted_rubies) }
+      key = Store.key("stand-in", interpreter.words, @scripted_rubies)
+      folder = @store.fetch("sets", key) { |made| interpreter.stand_in(made, script: @scripted_rubies) }
       path = (side.env["PATH"] || @outer["PATH"]).to_s.split(":")
       variables.with_programs_of(folder, *(interpreter.bindir unless path.include?(interpreter.bindir)))
       variables.with_options(interpreter.flags) unless @scripted_rubies

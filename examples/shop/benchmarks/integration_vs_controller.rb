@@ -20,6 +20,8 @@ class CategoriesIntegrationTest < ActionDispatch::IntegrationTest
 end
 
 class CategoriesControllerTest < ActionController::TestCase
+  setup { @routes = Rails.application.routes } # what rails/test_help does, which would also run tests at exit
+
   def test_index
     get :index
     assert_response :success

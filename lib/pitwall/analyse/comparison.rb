@@ -34,6 +34,7 @@ module Pitwall
       # Made of "wall": what the median hides (a slow iteration in ten, garbage collection) is in the mean.
       MEAN = "wall_mean"
 
+      # What it was made with.
       attr_reader :alpha, :margin, :headline
 
       #: (?alpha: Float, ?margin: Float, ?headline: String) -> void

@@ -75,6 +75,7 @@ module Pitwall
 
       # Which numbers of pairs are looked at on the way to `max_pairs`.
       class Plan
+        # The most pairs there will be, and after how many of them the data are looked at.
         attr_reader :max_pairs, :looks
 
         # looks: pair counts, the last is max_pairs.
@@ -122,6 +123,7 @@ module Pitwall
       #     decision = procedure.finish and break if time_is_up
       #   end
       class Procedure
+        # Blocks so far, all their samples, and the Plan.
         attr_reader :pairs, :samples, :plan
 
         #: (comparison: Comparison, plan: Plan, base: String, sides: Array[String]) -> void

@@ -14,7 +14,7 @@ module Pitwall
 
       class << self
         #: () -> String
-        def summary = "how fast, how much memory, how it grows with N: benchmark files or whole commands"
+        def summary = "how fast, how much memory, how it grows with N: files or commands"
 
         #: () -> String
         def usage = "FILE… | -e CODE… | -- CMD…"

@@ -13,7 +13,7 @@ module Pitwall
 
       class << self
         #: () -> String
-        def summary = "is B faster than A: revisions, the dirty tree, Rubies, gems, environments, patches, recordings"
+        def summary = "is B faster than A: revisions, Rubies, gems, patches, recordings"
 
         #: () -> String
         def usage = "SIDE… (BENCH.rb | -- CMD…) | -e A -e B | A.pit B.pit"

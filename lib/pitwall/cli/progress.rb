@@ -21,6 +21,7 @@ module Pitwall
         @io = io
       end
 
+      # Something without a known length.
       def step(text)
         self.end
         @io.print(CLEAR_LINE, Show::Text.shorten_right(Show::Text.safe(text), 78), "…")
@@ -36,10 +37,12 @@ module Pitwall
         @bar = nil
       end
 
+      # One block more.
       def advance
         @bar.progress += 1 if @bar && @bar.progress < @bar.total
       end
 
+      # Takes away what it wrote.
       def end
         @bar&.stop unless @bar&.finished?
         @io.print(CLEAR_LINE) if @bar || @stepping

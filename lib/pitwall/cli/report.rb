@@ -18,7 +18,7 @@ module Pitwall
 
       class << self
         #: () -> String
-        def summary = "shows a recording (methods, call tree, callers, lines, threads), or what bench and compare measured"
+        def summary = "shows a recording, or what bench and compare measured"
 
         #: () -> String
         def usage = "[options] (FILE.pit… | FILE.jsonl)"

@@ -38,7 +38,7 @@ module Pitwall
         parser.separator("More about sides")
         parser.on("--and", "the next option belongs to the side before it: --rev main --and --env X=1") { join }
         parser.on("--as NAME", "name of the side before it, in the report") { |name| rename(name) }
-        parser.on("--carry FILE", "take an ignored file into the clones (as carry: in .pitwall.yml does); repeatable") { |file| @settings[:carry] << file }
+        parser.on("--carry FILE", "take an ignored file into the clones (as carry: in .pitwall.yml); repeatable") { |file| @settings[:carry] << file }
         parser.on("--[no-]bundle", "install and load the bundle of clones that have a Gemfile (default)") { |wanted| @settings[:bundle] = wanted }
         parser.on("--configure ARGS", "arguments of configure for --ruby-src") { |text| @settings[:configure] += words("--configure", text) }
       end
@@ -68,7 +68,9 @@ module Pitwall
 
       def define_sides(parser)
         parser.on("--rev REV", "a git revision, built in a clone") { |rev| add("--rev", :rev, rev) { |side| alone("--rev", side.dirty, "--dirty") } }
-        parser.on("--dirty", "the working tree with its uncommitted changes") { add("--dirty", :dirty, true) { |side| alone("--dirty", side.rev, "--rev") } }
+        parser.on("--dirty", "the working tree with its uncommitted changes") do
+          add("--dirty", :dirty, true) { |side| alone("--dirty", side.rev, "--rev") }
+        end
         parser.on("--ruby RUBY", "an interpreter, with flags in the same quotes: \"ruby3.4 --yjit\"") do |text|
           add("--ruby", :ruby, words("--ruby", text)) { |side| alone("--ruby", side.ruby_source, "--ruby-src") }
         end

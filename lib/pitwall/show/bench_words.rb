@@ -90,7 +90,7 @@ module Pitwall
           cells = [row.case.name, time(row.case.time&.point)]
           next cells + ["", "", "reference"] unless effect
 
-          known = Figures.known?(effect.ratio)
+          known = Figures.sized?(effect.ratio)
           range = known ? "#{Figures.range(effect.ratio)} (#{EffectWords.level(effect.ratio)})" : "none"
           cells + [known ? Figures.change(effect.ratio) : "", range, EffectWords.short(effect)]
         end

@@ -58,7 +58,7 @@ module Pitwall
       def figures(effect)
         ends = [effect.a, effect.b].map { |value| Figures.value(value, effect.unit) }
         return ends + [effect.a == effect.b ? "" : Figures.change(effect.ratio), ""] if effect.exact
-        return ends + ["", "none"] unless Figures.known?(effect.ratio)
+        return ends + ["", "none"] unless Figures.sized?(effect.ratio)
 
         ends + [Figures.change(effect.ratio), "#{Figures.range(effect.ratio)} (#{EffectWords.level(effect.ratio)})"]
       end

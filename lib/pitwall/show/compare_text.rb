@@ -78,7 +78,7 @@ module Pitwall
       # A ratio is shown only with its interval, and that with its level where the head doesn't have it.
       def values(effect, head)
         ends = [Figures.value(effect.a, effect.unit), Figures.value(effect.b, effect.unit)]
-        return ends + ["", "none"] unless Figures.known?(effect.ratio) || effect.exact
+        return ends + ["", "none"] unless Figures.sized?(effect.ratio) || effect.exact
         return ends + [effect.a == effect.b ? "" : Figures.change(effect.ratio), ""] if effect.exact
 
         range = Figures.range(effect.ratio)

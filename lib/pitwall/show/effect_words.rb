@@ -32,7 +32,7 @@ module Pitwall
       #: (Analyse::Effect) -> String
       def short(effect)
         word = verdict(effect)
-        words = word == :same && effect.below_margin && Figures.known?(effect.ratio) ? real(effect) : word.to_s
+        words = word == :same && effect.below_margin && Figures.sized?(effect.ratio) ? real(effect) : word.to_s
         return "#{words}, exact" if effect.exact
         return "#{words}, below #{Figures.share(effect.margin)}" if effect.below_margin && effect.margin
         return "same within #{Figures.share(effect.margin)}" if word == :same && effect.margin
@@ -63,8 +63,8 @@ module Pitwall
       def measure(effect)
         title = title(effect.metric)
         from_to = "#{Figures.value(effect.a, effect.unit)} → #{Figures.value(effect.b, effect.unit)}"
-        return "#{title} #{from_to}, #{Figures.change(effect.ratio)}, exact" if effect.exact && Figures.known?(effect.ratio)
-        return "#{title} #{from_to}" unless Figures.known?(effect.ratio)
+        return "#{title} #{from_to}, #{Figures.change(effect.ratio)}, exact" if effect.exact && Figures.sized?(effect.ratio)
+        return "#{title} #{from_to}" unless Figures.sized?(effect.ratio)
 
         less = effect.unit == "count" ? "fewer" : "less"
         words = Figures.change_in_words(effect.ratio, less: less)

@@ -12,8 +12,10 @@ module Pitwall
       TIMES = [[1_000_000_000, "s"], [1_000_000, "ms"], [1_000, "µs"]].freeze
       # The most decimals of a percentage.
       FINEST = 5
+      # A ratio whose interval is wider has no size.
+      WIDEST = 100
       SUFFIXES = [[1e15, "P"], [1e12, "T"], [1e9, "G"]].freeze
-      private_constant :FACTORS, :TIMES, :FINEST, :SUFFIXES
+      private_constant :FACTORS, :TIMES, :FINEST, :SUFFIXES, :WIDEST
 
       module_function
 
@@ -34,7 +36,7 @@ module Pitwall
       # @param ratio [Analyse::Estimate, nil]
       #: (Analyse::Estimate?) -> String
       def change(ratio)
-        return NOTHING unless known?(ratio)
+        return NOTHING unless sized?(ratio)
         return ratio.point.zero? ? "to 0" : "×#{factor(ratio.point)}" if factor?(ratio)
 
         signed(ratio.point, decimals(ratio))
@@ -43,7 +45,7 @@ module Pitwall
       # "+1.4% … +2.8%" or "×3.05 … ×3.20".
       #: (Analyse::Estimate?) -> String
       def range(ratio)
-        return NOTHING unless known?(ratio)
+        return NOTHING unless sized?(ratio)
         return "×#{factor(ratio.low)} … ×#{factor(ratio.high)}" if factor?(ratio)
 
         "#{signed(ratio.low, decimals(ratio))} … #{signed(ratio.high, decimals(ratio))}"
@@ -102,6 +104,10 @@ module Pitwall
       # Nothing is shown of a ratio without its interval.
       #: (Analyse::Estimate?) -> bool
       def known?(estimate) = !estimate.nil? && !estimate.point.nil? && estimate.interval?
+
+      # Whether an interval says anything of a ratio's size: one from two pairs may go from a millionth to a million.
+      #: (Analyse::Estimate?) -> bool
+      def sized?(ratio) = known?(ratio) && (ratio.exact? || ratio.high <= WIDEST * ratio.low)
 
       def plain(number, figures)
         size, suffix = SUFFIXES.find { |candidate, _| number.abs >= candidate }

@@ -14,12 +14,12 @@ module Pitwall
         { "base" => base, "side" => side, "weight" => result.weight.to_s, "unit" => result.unit == :iteration ? "ns" : "share",
           "noise" => result.noise.to_s, "level" => result.level, "correction" => "holm", "tests" => result.tests, "runs" => result.runs,
           "recorded_ns" => result.wholes, "iteration_ns" => result.means, "smallest_detectable" => result.detectable,
-          "reason" => result.reason, "notes" => result.notes, "methods" => result.rows.map { |row| method(row) } }
+          "reason" => result.reason, "notes" => result.notes, "methods" => result.rows.map { |row| tested(row) } }
       end
 
       # One method that was tested; `changed` in `self` or `total` says which of the two did.
       #: (Analyse::ProfileChange::Row) -> Hash[String, untyped]
-      def method(row)
+      def tested(row)
         { "name" => row.name, "file" => row.path, "lines" => row.lines.map { |line| line if line.positive? }, "kind" => row.kind,
           "presence" => row.presence.to_s, "self" => delta(row.own), "total" => delta(row.total),
           "callers" => row.callers.map { |step| { "name" => step.name, "file" => step.path, "a" => step.a, "b" => step.b } } }

@@ -10,21 +10,33 @@ module Pitwall
     module GemOverride
       # Evaluated by Bundler, where `self` is what Gemfiles talk to. A gem declared twice gets the version twice, one declared
       # nowhere (what another gem depends on) is added, and one that came from a folder or from git comes as a release.
+      # Newer Bundlers' `gemspec` goes past `gem` to `add_dependency`.
       TEXT = <<~'RUBY'
         versions = %<versions>p
         declared = {}
+        without_path = lambda do |&declare|
+          outer = @source
+          @source = nil if outer.is_a?(Bundler::Source::Path)
+          begin
+            declare.call
+          ensure
+            @source = outer
+          end
+        end
         define_singleton_method(:gem) do |name, *arguments|
           next super(name, *arguments) unless versions.key?(name)
 
           declared[name] = true
           options = arguments.last.is_a?(Hash) ? arguments.last.dup : {}
           %%w[path git github gist bitbucket branch ref tag submodules glob name].each { |key| options.delete(key) || options.delete(key.to_sym) }
-          outer = @source
-          @source = nil if outer.is_a?(Bundler::Source::Path)
-          begin
-            super(name, versions[name], options)
-          ensure
-            @source = outer
+          without_path.call { super(name, versions[name], options) }
+        end
+        if respond_to?(:add_dependency, true)
+          define_singleton_method(:add_dependency) do |name, version = nil, options = {}|
+            next super(name, version, options) unless versions.key?(name)
+
+            declared[name] = true
+            without_path.call { super(name, [versions[name]], options) }
           end
         end
         eval_gemfile %<gemfile>p

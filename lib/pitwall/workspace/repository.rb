@@ -80,7 +80,7 @@ module Pitwall
         # Without a view of the repository's objects: git renews the times of those that are there already.
         variables = { "GIT_INDEX_FILE" => copy_of_index(folder), "GIT_OBJECT_DIRECTORY" => File.join(folder, "objects") }
         Dir.mkdir(variables["GIT_OBJECT_DIRECTORY"])
-        @git.call(*WITHOUT_LFS, "add", "--update", "--", ":/", env: variables)
+        @git.call(*WITHOUT_LFS, "add", "--update", env: variables)
         @git.call(*WITHOUT_LFS, "update-index", "--add", "-z", "--stdin", env: variables, input: untracked.map { |path| "#{path}\0" }.join)
         tree = @git.call("write-tree", "--missing-ok", env: variables).strip
         head = @git.try("rev-parse", "--verify", "--quiet", "HEAD^{commit}")&.strip

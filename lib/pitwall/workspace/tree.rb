@@ -115,7 +115,10 @@ module Pitwall
 
       def gems_there?(list) = File.file?(list) && File.readlines(list, chomp: true).all? { |folder| File.directory?(folder) }
 
-      def log(*more) = BuildLog.new(side: @plan.side, path: @store.log([@key, *more.map { |each| Store.key(each)[0, 6] }].join("-")), on_step: @on_step)
+      def log(*more)
+        name = [@key, *more.map { |each| Store.key(each)[0, 6] }].join("-")
+        BuildLog.new(side: @plan.side, path: @store.log(name), on_step: @on_step)
+      end
 
       def make(folder)
         log = self.log
@@ -135,7 +138,8 @@ module Pitwall
         git = Git.new(folder)
         log.run("git apply #{File.basename(file)}", git.command("apply", "--whitespace=nowarn", file), dir: folder, env: Git::ENVIRONMENT)
         files = git.call("apply", "--numstat", "-z", file).split("\0").map { |row| row.split("\t", 3).last }
-        record(folder) { |env| git.call("update-index", "--add", "--remove", "-z", "--stdin", env: env, input: files.map { |name| "#{name}\0" }.join) }
+        list = files.map { |name| "#{name}\0" }.join
+        record(folder) { |env| git.call("update-index", "--add", "--remove", "-z", "--stdin", env: env, input: list) }
       end
 
       # git renews the times of objects that are there already when it is to write them, also in a repository it only borrows from.

@@ -16,6 +16,7 @@ module Pitwall
         # exit, signal: how it ended; error: errno of an exec that failed
         # errors: the end of what it wrote to standard error
         Finished = Struct.new(:usage, :lines, :exit, :signal, :error, :errors, :timed_out, keyword_init: true) do
+          # Whether it ended by itself, with status 0.
           def success? = exit.eql?(0) && !timed_out
         end
 
