@@ -30,7 +30,7 @@ module Pitwall
       # @param sides the base first; samples of {CONTROL} are the base's once more
       # @param readings of the host while it measured, for the warnings
       # @param more fields that samples don't tell: host, losses, duration_ns, command
-      #: (Array[Record::Sample], cases: Array[Record::Case], plans: Hash[String, Integer], sides: Array[untyped], settings: Hash[String, untyped], ?readings: Hash[String, untyped], **untyped) -> ComparisonReport
+      #: (Array[Record::Sample], cases: Array[Record::Case], plans: Hash[String, Integer], sides: Array[untyped], settings: Hash[String, untyped], **untyped) -> ComparisonReport
       def self.of(samples, cases:, plans:, sides:, settings:, readings: {}, **more)
         control, own = samples.partition { |sample| sample.side == ComparisonReport::CONTROL }
         names = sides.map(&:name)
@@ -107,7 +107,7 @@ module Pitwall
     end
 
     # The side that is the base once more.
-    ComparisonReport::CONTROL = "control"
+    ComparisonReport::CONTROL = "A/A control"
     # Pairs between two looks, at least.
     ComparisonReport::LOOK = 8
     # Beyond so many times the pairs there are, more measuring is no advice.

@@ -3,6 +3,7 @@
 require "rbconfig"
 require "pitwall/cli/measuring"
 require "pitwall/collect/bench/subject"
+require "pitwall/workspace/interpreter"
 
 module Pitwall
   module CLI
@@ -28,7 +29,7 @@ module Pitwall
         parser.separator("")
         parser.separator("How to measure")
         define_running_options(parser)
-        parser.on("--runs N", Integer, "so many processes of each case (default: 5 to 40, what the budget holds)") { |count| @options[:max_blocks] = positive("--runs", count) }
+        parser.on("--runs N", Integer, "so many processes of each case (default: 5 to 40, as the budget allows; 8 to compare!)") { |count| @options[:max_blocks] = positive("--runs", count) }
         define_output_options(parser)
       end
 
@@ -37,12 +38,8 @@ module Pitwall
         subjects = subjects(files)
         check_output
         settings = settings(max_blocks: @options[:max_blocks])
-        writer = record("kind" => "bench", "settings" => settings.to_facts, "command" => again, "host" => Collect::Bench::Host.facts)
-        experiment = Experiment::Bench.new(subjects, settings, progress: progress, record: writer)
-        report = experiment.call(command: again)
-        raise Interrupt if report.summaries.empty?
-
-        writer.finish("duration_ns" => report.duration_ns, "readings" => experiment.readings, "losses" => report.losses, "interrupted" => experiment.interrupted == true)
+        head = { "kind" => "bench", "settings" => settings.to_facts, "command" => again, "host" => Collect::Bench::Host.facts, "facts" => subjects.first.facts }
+        report = record(head) { |writer| measure(subjects, settings, writer) }
         progress.end
         publish(render(report))
         gated(report)
@@ -51,6 +48,15 @@ module Pitwall
       end
 
       private
+
+      def measure(subjects, settings, writer)
+        experiment = Experiment::Bench.new(subjects, settings, progress: progress, record: writer)
+        report = experiment.call(command: again)
+        raise Interrupt if report.summaries.empty?
+
+        writer.finish("duration_ns" => report.duration_ns, "readings" => experiment.readings, "losses" => report.losses, "interrupted" => experiment.interrupted == true)
+        report
+      end
 
       def default_budget = @command ? COMMAND_BUDGET : BUDGET
 
@@ -66,13 +72,23 @@ module Pitwall
         given = [("files" if files.any?), ("-e" if codes.any?), ("-- #{@command.first}" if @command)].compact
         raise UsageError, "nothing to measure: name a benchmark file, -e CODE or -- CMD" if given.empty?
         raise UsageError, "#{given.join(" and ")}: measure one or the other" if given.size > 1
+        raise UsageError, "--ruby: a command names its own: pitwall bench -- #{Shellwords.join(@options[:ruby])} …" if @command && @options[:ruby]
 
         files.map { |file| subject(File.basename(file), script: script(file)) } + codes.map { |code| subject(code, code: code) } +
           [@command && subject(@command.join(" "), command: @command)].compact
       end
 
       def subject(name, **more)
-        Collect::Bench::Subject.new(name: name, ruby: @options[:ruby] || [RbConfig.ruby], env: {}, dir: Dir.pwd, requires: [], facts: {}, **more)
+        Collect::Bench::Subject.new(name: name, ruby: words, env: {}, dir: Dir.pwd, requires: [], facts: facts, **more)
+      end
+
+      def words = @options[:ruby] || [RbConfig.ruby]
+
+      # One that isn't Ruby, or can't be run, is found out here. Without --ruby it is this one, with the same RUBYOPT.
+      def facts
+        return {} if @command
+
+        @facts ||= { "ruby" => @options[:ruby] ? Workspace::Interpreter.new(words, dir: Dir.pwd).description : RUBY_DESCRIPTION }
       end
 
       def ruby(text)

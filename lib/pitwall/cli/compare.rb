@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "pitwall/analyse"
 require "pitwall/cli/measuring"
 require "pitwall/cli/sides"
 require "pitwall/workspace"
@@ -70,20 +71,35 @@ module Pitwall
 
       def measure(subjects)
         settings = settings(**@options.slice(:alpha, :margin, :max_blocks, :control, :check))
-        writer = record("kind" => "compare", "settings" => settings.to_facts, "command" => again, "host" => Collect::Bench::Host.facts,
-                        "sides" => subjects.map { |subject| { "name" => subject.name, "facts" => subject.facts } })
-        experiment = Experiment::Compare.new(subjects, settings, progress: progress, record: writer)
+        head = { "kind" => "compare", "settings" => settings.to_facts, "command" => again, "host" => Collect::Bench::Host.facts,
+                 "sides" => subjects.map { |subject| { "name" => subject.name, "facts" => subject.facts } } }
+        report = record(head) do |writer|
+          experiment = Experiment::Compare.new(subjects, settings, progress: progress, record: writer)
+          measured(experiment, writer).tap { |found| look_closer(experiment, found) unless experiment.interrupted }
+        end
+        progress.end
+        publish(render(report))
+        raise @trouble if @trouble
+
+        status(report)
+      end
+
+      def measured(experiment, writer)
         report = experiment.call(command: again)
         raise Interrupt if report.effects.empty?
 
-        unless experiment.interrupted
-          experiment.count_instructions(report) if @options[:instructions]
-          experiment.explain(report) if @options[:why]
-        end
         writer.finish("duration_ns" => report.duration_ns, "readings" => experiment.readings, "losses" => report.losses, "interrupted" => experiment.interrupted == true)
-        progress.end
-        publish(render(report))
-        status(report)
+        report
+      end
+
+      # What is asked for beside the clock's verdict, which is shown whatever becomes of it.
+      def look_closer(experiment, report)
+        experiment.count_instructions(report) if @options[:instructions]
+        experiment.explain(report) if @options[:why]
+      rescue Interrupt
+        report.settings = report.settings.merge("interrupted" => true)
+      rescue CannotMeasure, Collect::Bench::Failed => error
+        @trouble = error
       end
 
       def render(report)

@@ -35,7 +35,10 @@ module Pitwall
       # @param metrics [Array<String>] names that may be asked for
       # @raise [UsageError] it can't be read, or asks for a metric that isn't there
       #: (String, metrics: Array[String]) -> Gate
-      def self.parse(text, metrics:) = new(text.split(/\s*(?:,|\bor\b)\s*/).map { |part| condition(part.strip, metrics, text) }, text)
+      def self.parse(text, metrics:)
+        parts = text.split(/,|\bor\b/, -1)
+        new((parts.empty? ? [""] : parts).map { |part| condition(part.strip, metrics, text) }, text)
+      end
 
       # @api private
       def self.condition(part, metrics, whole)

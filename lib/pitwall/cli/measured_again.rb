@@ -40,7 +40,7 @@ module Pitwall
         Analyse::ComparisonReport.of(contents.samples, plans: contents.plans, sides: sides, **common(contents))
       end
 
-      def bench(contents) = Analyse::BenchReport.of(contents.samples, **common(contents))
+      def bench(contents) = Analyse::BenchReport.of(contents.samples, facts: contents.head["facts"].to_h, **common(contents))
 
       def common(contents)
         head, tail = contents.head, contents.tail.to_h

@@ -18,6 +18,8 @@ module Pitwall
     class Measuring < Command
       FORMATS = %w[text json markdown].freeze
       TIMEOUT = 60 # seconds a process may take where nobody says otherwise
+      PLAIN = %r{\A[\w@%+=:,./^-]+\z}.freeze # words that a shell leaves alone
+      private_constant :PLAIN
 
       # `-- CMD…` is the command's own: nothing in it is an option of the verb.
       #: (Array[String]) -> (Integer | Ending)
@@ -33,7 +35,7 @@ module Pitwall
       private
 
       def define_running_options(parser)
-        parser.on("--budget SECONDS", Float, "seconds for each case at most (#{default_budget.round})") { |seconds| @options[:budget] = positive("--budget", seconds) }
+        parser.on("--budget SECONDS", Float, "seconds for each case, if it isn't a very slow one (#{default_budget.round})") { |seconds| @options[:budget] = positive("--budget", seconds) }
         parser.on("--warmup N", Integer, "batches of warm-up (default: until it is steady)") { |count| @options[:warmup] = positive("--warmup", count) }
         parser.on("--timeout SECONDS", Float, "one process may take so long (#{TIMEOUT})") { |seconds| @options[:timeout] = positive("--timeout", seconds) }
         parser.on("--only PATTERN", "cases whose name matches") { |text| @options[:only] = pattern(text) }
@@ -71,9 +73,14 @@ module Pitwall
         OutputFile.probe(file)
       end
 
+      # Yields the file that keeps what is measured. Where it comes to nothing, none is left.
       def record(head)
+        writer = Record::Measurements::Writer.new(record_path, head)
         @recorded = true
-        Record::Measurements::Writer.new(record_path, head)
+        yield writer
+      rescue Error, Interrupt
+        File.unlink(record_path) if @recorded && Record::Measurements.read(record_path).samples.empty?
+        raise
       end
 
       def record_path = @record_path ||= @options[:record] || Collect::Place.default.sub(/\.pit\z/, "-#{self.class.verb}.jsonl")
@@ -103,7 +110,9 @@ module Pitwall
       def shown(path) = path.delete_prefix("#{Dir.pwd}/")
 
       # The command line that does it again.
-      def again = Shellwords.join(["pitwall", self.class.verb, *@argv])
+      def again = ["pitwall", self.class.verb, *@argv].map { |word| quoted(word) }.join(" ")
+
+      def quoted(word) = word.match?(PLAIN) ? word : "'#{word.gsub("'") { "'\\\\''" }}'"
 
       def positive(option, number)
         number.positive? ? number : raise(UsageError, "#{option} #{number}: must be more than 0")

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "io/console"
 require "ruby-progressbar"
 require "pitwall/experiment"
 
@@ -10,7 +11,9 @@ module Pitwall
     class Progress < Experiment::Silence
       CLEAR_LINE = "\r\e[K"
       TITLE = 30 # columns
-      private_constant :CLEAR_LINE, :TITLE
+      COLUMNS = 80 # where the terminal doesn't say
+      FORMAT = "%t |%B| %c of at most %C"
+      private_constant :CLEAR_LINE, :TITLE, :COLUMNS, :FORMAT
 
       # For a stream: one that shows on a terminal, one that keeps silent elsewhere.
       #: (IO) -> Experiment::Silence
@@ -24,30 +27,48 @@ module Pitwall
       # Something without a known length.
       def step(text)
         self.end
-        @io.print(CLEAR_LINE, Show::Text.shorten_right(Show::Text.safe(text), 78), "…")
+        @io.print(Show::Text.shorten_right(Show::Text.safe(text), columns - 2), "…")
         @stepping = true
       end
 
-      # The estimate is an upper bound: most verdicts come before the last block.
+      # The bar never finishes by itself, as it would leave its line behind.
       def begin(title, blocks)
         self.end
         title = Show::Text.shorten_right(Show::Text.safe(title), TITLE)
-        @bar = ProgressBar.create(title: title, total: [blocks, 1].max, output: @io, format: "%t |%B| %c of at most %C, %E", remove_zeroes: true, throttle_rate: 0.1)
+        @started = clock
+        @bar = ProgressBar.create(title: title, total: [blocks, 1].max, output: @io, format: FORMAT, autofinish: false, throttle_rate: 0)
       rescue ProgressBar::InvalidProgressError
         @bar = nil
       end
 
       # One block more.
       def advance
-        @bar.progress += 1 if @bar && @bar.progress < @bar.total
+        return unless @bar && @bar.progress < @bar.total
+
+        done = @bar.progress + 1
+        @bar.format = "#{FORMAT}, #{left((clock - @started) / done * (@bar.total - done))} left"
+        @bar.progress = done
       end
 
       # Takes away what it wrote.
       def end
-        @bar&.stop unless @bar&.finished?
         @io.print(CLEAR_LINE) if @bar || @stepping
         @bar = @stepping = nil
       end
+
+      private
+
+      # An upper bound: most verdicts come before the last block.
+      def left(seconds) = seconds < 90 ? "#{seconds.ceil} s" : "#{(seconds / 60).ceil} min"
+
+      def columns
+        width = @io.winsize.last
+        width.positive? ? width : COLUMNS
+      rescue SystemCallError, NoMethodError
+        COLUMNS
+      end
+
+      def clock = Process.clock_gettime(Process::CLOCK_MONOTONIC)
     end
   end
 end

@@ -11,8 +11,10 @@ module Pitwall
     class Bench
       # Fewer processes say too little, whatever the budget; more add little to an interval.
       FEWEST_BLOCKS = 5
+      # With fewer no case can be told from another.
+      FEWEST_COMPARED = Analyse::Sequential::MIN_PAIRS
       MOST_BLOCKS = 40
-      private_constant :FEWEST_BLOCKS, :MOST_BLOCKS
+      private_constant :FEWEST_BLOCKS, :FEWEST_COMPARED, :MOST_BLOCKS
 
       # @return [Boolean] whether Ctrl-C ended it
       attr_reader :interrupted
@@ -46,7 +48,7 @@ module Pitwall
         @readings = host.readings
         settings = @settings.to_facts.merge("interrupted" => @interrupted == true)
         Analyse::BenchReport.of(@samples, cases: @cases, settings: settings, host: Collect::Bench::Host.facts, readings: Collect::Bench::Host.facts.merge(@readings),
-                                          duration_ns: clock_ns - started, command: command, losses: { "failed_blocks" => @failures })
+                                          duration_ns: clock_ns - started, command: command, facts: @subjects.first.facts, losses: { "failed_blocks" => @failures })
       end
 
       private
@@ -59,16 +61,19 @@ module Pitwall
         entries = cases.map { |kase| entry(measurer, kase) }
         blocks = Collect::Bench::Blocks.new(entries, random: @random)
         deadline = clock_ns + (@settings.budget * entries.size * 1e9)
-        planned = (@settings.max_blocks || ((deadline - clock_ns) / [blocks.block_ns, 1].max).floor.clamp(FEWEST_BLOCKS, MOST_BLOCKS))
+        least = fewest(cases)
+        planned = (@settings.max_blocks || ((deadline - clock_ns) / [blocks.block_ns, 1].max).floor.clamp(least, MOST_BLOCKS))
         @progress.begin(subject.script ? File.basename(subject.script) : "running", planned)
-        run(blocks, planned, deadline)
+        run(blocks, planned, deadline, least)
       ensure
         @failures += blocks.failures if blocks
         @progress.end
       end
 
-      def run(blocks, planned, deadline)
-        until blocks.done >= planned || (blocks.done >= FEWEST_BLOCKS && @settings.max_blocks.nil? && clock_ns + blocks.block_ns > deadline)
+      def fewest(cases) = cases.count { |kase| kase.flags.include?("compare") } > 1 ? FEWEST_COMPARED : FEWEST_BLOCKS
+
+      def run(blocks, planned, deadline, least)
+        until blocks.done >= planned || (blocks.done >= least && @settings.max_blocks.nil? && clock_ns + blocks.block_ns > deadline)
           (blocks.run or next).each do |sample|
             @record&.add(sample)
             @samples << sample

@@ -17,7 +17,9 @@ module Pitwall
       # How many blocks fit is judged by the first ones: those of the calibration are slower, everything being cold.
       FIRST_BLOCKS = 4
       MOST_BLOCKS = 2_000
-      private_constant :FIRST_BLOCKS, :MOST_BLOCKS
+      # Times a batch of a slower side may take what one of the base was to take.
+      MOST_SLOWER = 10
+      private_constant :FIRST_BLOCKS, :MOST_BLOCKS, :MOST_SLOWER
 
       # @return [Boolean] whether Ctrl-C ended it
       attr_reader :interrupted
@@ -123,7 +125,7 @@ module Pitwall
         blocks = Collect::Bench::Blocks.new(prepare(kase.name, alternatives), random: @random)
         announce(kase)
         run = CaseRun.new(blocks, @comparison, @settings, sides: @subjects.map(&:name)) { |pairs| plan(kase, pairs) }
-        @progress.begin(kase.name, run.planned)
+        @progress.begin(cases.size > 1 ? "#{@announced.size}/#{cases.size} #{kase.name}" : kase.name, run.planned)
         run.each_block { |samples| keep(samples, kase) }
       ensure
         @failures += blocks.failures if blocks
@@ -143,16 +145,18 @@ module Pitwall
       # Under the name of the base's case: the sides may call it by their own command or code.
       def keep(samples, kase)
         samples.each { |sample| sample.name = kase.name }
-        check(samples) if @settings.check
+        check(samples, kase) if @settings.check
         samples.each { |sample| @record&.add(sample) }
         @samples.concat(samples)
         @progress.advance
       end
 
-      # All sides do the same number of iterations: the base's.
+      # All sides do the same number of iterations: the base's, or fewer where that would keep a side that is much slower for minutes.
       def prepare(name, alternatives)
         found = alternatives.map { |measurer, kase| measurer.calibrate(kase) }
-        found.each { |calibration| calibration.batch, calibration.batches = found.first.batch, found.first.batches }
+        share = MOST_SLOWER * found.first.iteration_ns / found.map(&:iteration_ns).max
+        batch, batches = [(found.first.batch * [share, 1].min).floor, 1].max, found.map(&:batches).min
+        found.each { |calibration| calibration.batch, calibration.batches = batch, batches }
         entries = alternatives.zip(found).map { |(measurer, kase), calibration| Collect::Bench::Blocks::Entry.new(measurer: measurer, case: kase, calibration: calibration) }
         @entries[name] = entries
         @settings.control ? entries + [control_entry(*alternatives.first, found.first)] : entries
@@ -186,13 +190,23 @@ module Pitwall
         Collect::Bench::Blocks::Entry.new(measurer: Measurers.for(subject, @settings), case: kase, calibration: calibration)
       end
 
-      def check(samples)
+      def check(samples, kase)
         told = samples.reject { |sample| sample.digest.nil? }.group_by(&:digest)
         return if told.size < 2
 
         one, other = told.values.map(&:first).first(2).sort_by { |sample| sample.side == @subjects.first.name ? 0 : 1 }
+        raise Collect::Bench::Failed, "#{one.name}: returns something else each time, which --check can't compare" unless once_more(kase) == base_of(samples).digest
+
         raise Collect::Bench::Failed, "#{one.name}: #{one.side} and #{other.side} return different results: #{shown(one)} and #{shown(other)}"
       end
+
+      # What the base returns in another process.
+      def once_more(kase)
+        entry = entries[kase.name].first
+        entry.measurer.sample(entry.case, entry.calibration, block: 0, order: 0).digest
+      end
+
+      def base_of(samples) = samples.find { |sample| sample.side == @subjects.first.name }
 
       def shown(sample) = sample.digest.size > 60 ? "#{sample.digest[0, 60]}…" : sample.digest
 

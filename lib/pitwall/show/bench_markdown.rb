@@ -73,7 +73,7 @@ module Pitwall
       def plot(lines) = lines.empty? ? [] : ["", *Markdown.details("Plot", Markdown.block(lines))]
 
       def made
-        facts = { "made of" => @words.made, "host" => MadeHow.host(@report.host) }.reject { |_, text| text.empty? }
+        facts = { "made of" => @words.made, **@words.facts, "host" => MadeHow.host(@report.host) }.reject { |_, text| text.empty? }
         facts.map { |name, text| "- #{name}: #{Markdown.text(text)}" }
       end
     end

@@ -96,7 +96,7 @@ module Pitwall
         @report.growths.to_a.map { |sweep| view.lines(sweep) }
       end
 
-      def made = @foot.facts({ "made of" => @words.made, "host" => MadeHow.host(@report.host) })
+      def made = @foot.facts({ "made of" => @words.made, **@words.facts, "host" => MadeHow.host(@report.host) })
 
       def command
         lines = @foot.command(@report.command)

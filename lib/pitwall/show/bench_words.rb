@@ -12,7 +12,9 @@ module Pitwall
     class BenchWords
       # What is said of a whole command, as far as it was measured.
       COMMAND = %w[wall cpu user system gc_time max_rss minor_faults major_faults voluntary_switches involuntary_switches].freeze
-      private_constant :COMMAND
+      # Counts that are all the same may differ by what a division leaves.
+      ROUNDING = 1e-9
+      private_constant :COMMAND, :ROUNDING
 
       #: (Analyse::BenchReport) -> void
       def initialize(report)
@@ -32,8 +34,7 @@ module Pitwall
         processes = @report.summaries.map(&:processes).compact.minmax.uniq.map { |number| Units.count(number) }.join(" … ")
         what = commands.any? && cases.empty? ? "command" : "case"
         runs = what == "command" ? "runs" : "processes"
-        [@report.name, *@report.facts.to_h.map { |name, value| name.to_s == "ruby" ? value.to_s : "#{name} #{value}" },
-         Units.things(@report.summaries.size, what), *("#{processes} #{runs} each" unless processes.empty?),
+        [@report.name, Units.things(@report.summaries.size, what), *("#{processes} #{runs} each" unless processes.empty?),
          @report.duration_ns && Units.duration(@report.duration_ns)].compact.join(" · ")
       end
 
@@ -107,6 +108,10 @@ module Pitwall
         end
       end
 
+      # What is known of its Ruby and code.
+      #: () -> Hash[String, String]
+      def facts = @report.facts.to_h.to_h { |name, value| [name.to_s, value.to_s] }
+
       # How it was made.
       #: () -> String
       def made = [*MadeHow.settings(@report.settings), *MadeHow.losses(@report.losses)].join(" · ")
@@ -127,7 +132,7 @@ module Pitwall
         return unless value&.estimate
 
         estimate = value.estimate
-        return Figures.value(estimate.point, value.unit) if value.exact || !estimate.interval? || estimate.exact?
+        return Figures.value(estimate.point, value.unit) if value.exact || !estimate.interval? || estimate.high - estimate.low <= ROUNDING * estimate.point.abs
         return "≤ #{Figures.value(estimate.high, value.unit, figures: 2)}" if estimate.high - estimate.low > 2 * estimate.point
 
         "#{Figures.value(estimate.point, value.unit)} #{Figures.doubt(estimate)}"

@@ -67,10 +67,11 @@ module Pitwall
       def alarms = @words.control.select { |_, style| style != :dim }.map { |text, _| "> #{Markdown.text(text)}" }
 
       def details
-        counters = table(@words.beside.first)
-        same = @words.list(@words.beside.last)
+        told, undecided, same = @words.beside
+        sized, vague = undecided.partition { |effect| Figures.sized?(effect.ratio) && !effect.ratio.exact? }
+        rest = { "Undecided" => @words.partly(vague), "Same" => @words.list(same) }.flat_map { |word, list| list.empty? ? [] : ["#{word}: #{Markdown.text(list)}", ""] }
         control = @words.control.select { |_, style| style == :dim }.map { |text, _| Markdown.text(text) }
-        parts = [counters, same.empty? ? [] : ["Same: #{Markdown.text(same)}"], drawings, growths, why, control, made].reject(&:empty?)
+        parts = [table(told + sized), rest[0..-2].to_a, drawings, growths, why, control, made].reject(&:empty?)
         parts.flat_map { |lines| [*lines, ""] }[0..-2]
       end
 

@@ -100,17 +100,15 @@ module Pitwall
         title + drawn.flatten + rest
       end
 
+      # A table for each case and side.
       def beside
-        shown, same = @words.beside
-        cases = @report.cases.size > 1
-        lines = rows(shown, ["beside it"], name: METRIC) do |effect|
-          title = EffectWords.title(effect.metric)
-          cases || @words.several? ? "#{title}: #{@words.subject(effect)}" : title
+        told, undecided, same = @words.beside
+        groups = told.group_by { |effect| @words.subject(effect) }
+        lines = groups.flat_map do |subject, effects|
+          title = @words.alone? ? "beside it" : Text.shorten("beside it, #{subject}", METRIC + NAME)
+          rows(effects, [title], name: METRIC) { |effect| EffectWords.title(effect.metric) }
         end
-        everywhere, partly = same.group_by(&:metric).partition { |metric, _| shown.none? { |effect| effect.metric == metric } }
-        lines += note("same: #{@words.list(everywhere.flat_map(&:last))}") if everywhere.any?
-        lines += note("same in the other cases: #{@words.list(partly.flat_map(&:last))}") if partly.any?
-        lines
+        lines + { "undecided" => @words.partly(undecided), "same" => @words.list(same) }.flat_map { |word, list| list.empty? ? [] : note("#{word}: #{list}") }
       end
 
       def growths

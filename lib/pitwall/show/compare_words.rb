@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "pitwall/analyse/sequential"
 require "pitwall/show/effect_words"
 require "pitwall/show/made_how"
 require "pitwall/show/units"
@@ -8,6 +9,9 @@ module Pitwall
   module Show
     # What `pitwall compare` found, in sentences that text and Markdown share.
     class CompareWords
+      FEWEST = Analyse::Sequential::MIN_PAIRS
+      private_constant :FEWEST
+
       #: (Analyse::ComparisonReport) -> void
       def initialize(report)
         @report = report
@@ -79,18 +83,35 @@ module Pitwall
       #: (Analyse::Effect) -> String
       def subject(effect) = several? ? "#{effect.name}, #{effect.side}" : effect.name
 
-      # Counters that are the same everywhere need no row each.
-      # @return [Array(Array<Effect>, Array<Effect>)] those to show, those that are the same
-      #: () -> [Array[Analyse::Effect], Array[Analyse::Effect]]
-      def beside = @report.beside.partition { |effect| EffectWords.verdict(effect) != :same || effect.below_margin }
+      # Whether there is one case and one side.
+      #: () -> bool
+      def alone? = @report.headline.size == 1
 
-      # "GC runs (exact), CPU time within 1%"
+      # Metrics beside the headline. What is the same needs no row of its own; nor does what is undecided, unless it is all there is to see.
+      # @return [Array(Array<Effect>, Array<Effect>, Array<Effect>)] those to show, those that are undecided, those that are the same
+      #: () -> [Array[Analyse::Effect], Array[Analyse::Effect], Array[Analyse::Effect]]
+      def beside
+        same, other = @report.beside.partition { |effect| EffectWords.verdict(effect) == :same && !effect.below_margin }
+        undecided, told = other.partition { |effect| EffectWords.verdict(effect) == :undecided && !(alone? && Figures.sized?(effect.ratio) && !effect.ratio.exact?) }
+        [told, undecided, same]
+      end
+
+      # "GC runs (exact); CPU time (within 1%, 2 of 3)"
       #: (Array[Analyse::Effect]) -> String
       def list(effects)
+        partly(effects) do |group|
+          group.all?(&:exact) ? "exact" : EffectWords.short(group.reject(&:exact).first).delete_prefix("same ")
+        end
+      end
+
+      # "GC time; CPU time (2 of 3)": metrics, and in how many cases and sides where not in all; the block may say more of them.
+      #: (Array[Analyse::Effect]) ?{ (Array[Analyse::Effect]) -> String } -> String
+      def partly(effects)
         effects.group_by(&:metric).map do |metric, group|
-          exact = group.all?(&:exact)
-          "#{EffectWords.title(metric)} #{exact ? "(exact)" : "(#{EffectWords.short(group.reject(&:exact).first).delete_prefix("same ")})"}"
-        end.join(", ")
+          all = @report.beside.count { |effect| effect.metric == metric }
+          more = [*(yield group if block_given?), *("#{group.size} of #{all}" if group.size < all)]
+          "#{EffectWords.title(metric)}#{" (#{more.join(", ")})" if more.any?}"
+        end.join("; ")
       end
 
       private
@@ -120,7 +141,7 @@ module Pitwall
         effect.below_margin && verdict != :undecided ? :small : verdict
       end
 
-      def share(count, all) = count == all ? "all #{all} cases" : "#{count} of #{all} cases"
+      def share(count, all) = count == all ? { 2 => "both cases" }.fetch(all, "all #{all} cases") : "#{count} of #{all} cases"
 
       def tone(counts)
         return :red if counts[:slower] || counts[:more]
@@ -132,7 +153,7 @@ module Pitwall
       def of(effect) = @report.headline.size > 1 ? "#{subject(effect)}: undecided; " : ""
 
       def doubt(effect)
-        return effect.reason if effect.reason
+        return "#{effect.reason}#{advice(effect)}" if effect.reason
 
         smallest = effect.smallest_detectable
         seen = smallest ? "an effect of #{Figures.rough(smallest)} would have been found 4 times in 5" : "too little was measured"
@@ -141,6 +162,14 @@ module Pitwall
 
         time = @report.settling_ns(effect, more)
         "#{seen}; about #{Units.things(more, "more pair")}#{" (#{Units.duration(time)}: --budget #{budget(time)})" if time} would settle it"
+      end
+
+      # What would give the pairs that nothing can be said without.
+      def advice(effect)
+        return unless effect.pairs.to_i.between?(1, FEWEST - 1) && effect.reason.include?("needed") && @report.case_ns
+        return "; --pairs #{FEWEST} would do" if @report.settings.to_h["max_blocks"].to_i.between?(1, FEWEST - 1)
+
+        "; --budget #{budget(@report.settling_ns(effect, FEWEST - effect.pairs))} would hold them"
       end
 
       # Of a whole new run of the case, rounded up to five seconds.

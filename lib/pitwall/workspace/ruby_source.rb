@@ -14,7 +14,9 @@ module Pitwall
     # @api private
     class RubySource
       COMPILER_VARIABLES = %w[CC CFLAGS CPPFLAGS CXXFLAGS LDFLAGS LIBS optflags debugflags RUSTC].freeze
-      private_constant :COMPILER_VARIABLES
+      # All of `make install` but the bundled gems, which it downloads.
+      WITHOUT_GEMS = %w[install-bin install-lib install-ext install-arch install-comm].freeze
+      private_constant :COMPILER_VARIABLES, :WITHOUT_GEMS
 
       # @param arguments [Array<String>] for configure
       #: (Store, arguments: Array[String], outer: OuterEnvironment, on_step: ^(String) -> void) -> void
@@ -52,7 +54,10 @@ module Pitwall
         program = @outer["MAKE"] || "make"
         log.run("make", [program, "-j#{Etc.nprocessors}"], dir: source, env: env)
         staging = @store.scratch("staging")
-        log.run("make install", [program, "install", "DESTDIR=#{staging}"], dir: source, env: env)
+        unless log.try("make install", [program, "install", "DESTDIR=#{staging}"], dir: source, env: env).success?
+          log.note("without the bundled gems, which may need a network:")
+          log.run("make install", [program, *WITHOUT_GEMS, "DESTDIR=#{staging}"], dir: source, env: env)
+        end
         installed = File.join(staging, prefix)
         log.fail!("make install", "it installed no bin/ruby") unless File.executable?(File.join(installed, "bin", "ruby"))
         Dir.children(installed).each { |name| File.rename(File.join(installed, name), File.join(place, name)) }

@@ -20,7 +20,9 @@ module Pitwall
         CHILD = File.expand_path("child.rb", __dir__)
         # Per iteration these are exact fractions, and an integer stays one.
         PER_ITERATION = (Record::METRICS.keys - %w[max_rss]).freeze
-        private_constant :CHILD, :PER_ITERATION
+        # What the child calls a benchmark that asks for what isn't there; its message says all.
+        MISUSE = "Pitwall::UsageError"
+        private_constant :CHILD, :PER_ITERATION, :MISUSE
 
         # @return [Subject]
         attr_reader :subject
@@ -120,11 +122,12 @@ module Pitwall
         def complain(finished, lines, kase)
           kind, phase, name, message, at = lines.find { |first,| first == "error" }
           if kind
-            what = phase == "load" ? "cannot load it" : { "setup" => "its setup", "stub" => "the stub" }.fetch(phase, "it")
-            raise Failed, "#{place(kase)}: #{what}#{" raised" unless phase == "load"}#{":" if phase == "load"} #{name}: #{first_line(message)}#{" (#{at})" unless at.to_s.empty?}"
+            what = { "load" => "cannot load it:", "setup" => "its setup raised", "stub" => "the stub raised" }.fetch(phase, "it raised")
+            said = name == MISUSE ? first_line(message) : "#{what} #{name}: #{first_line(message)}"
+            raise Failed, "#{place(kase)}: #{said}#{" (#{at})" unless at.to_s.empty?}"
           end
           if finished.timed_out
-            raise Failed, "#{place(kase)}: did not end within #{@timeout.round} s; --timeout SECONDS allows more"
+            raise Failed, "#{place(kase)}: did not end within #{format("%g", @timeout)} s; --timeout SECONDS allows more"
           end
           raise Failed, "#{subject.ruby.first}: cannot be run: #{SystemCallError.new(finished.error).message}" if finished.error
 
@@ -167,7 +170,7 @@ module Pitwall
 
         def place(kase = nil)
           file = subject.script ? File.basename(subject.script) : "-e"
-          side = subject.name.to_s.empty? ? "" : " (#{subject.name})"
+          side = ["", file].include?(subject.name.to_s) ? "" : " (#{subject.name})"
           "#{file}#{side}#{", case #{kase.name}" if kase && kase.name != "-e"}"
         end
 

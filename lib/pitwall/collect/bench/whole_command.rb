@@ -58,7 +58,7 @@ module Pitwall
           program = subject.command.first
           raise Launch::NotFound, "#{program}: command not found" if finished.error == Errno::ENOENT::Errno
           raise Launch::NotExecutable, "#{program}: not executable: #{SystemCallError.new(finished.error).message}" if finished.error
-          raise Failed, "#{label}: did not end within #{@timeout.round} s; --timeout SECONDS allows more" if finished.timed_out
+          raise Failed, "#{label}: did not end within #{format("%g", @timeout)} s; --timeout SECONDS allows more" if finished.timed_out
           raise Failed, "#{label}: was killed by SIG#{Signal.signame(finished.signal)}" if finished.signal
 
           said = finished.errors.strip.lines.last.to_s.chomp

@@ -1,0 +1,203 @@
+# frozen_string_literal: true
+
+require_relative "../test_helper"
+require_relative "../support/command_line"
+
+# `pitwall compare`: its verdicts as exit statuses, and what becomes of sides that can't be measured. How sides are built is tested with Workspace.
+class CompareTest < Minitest::Test
+  include CommandLine
+
+  QUICK = %w[--warmup 1 --budget 60].freeze
+  NAPS = ["-e", "sleep 0.001", "-e", "sleep 0.003"].freeze
+  # Allocates as many objects as the variable says.
+  COUNTED = "Pitwall.bench { |x| x.report('make') { ENV.fetch('OBJECTS', 1).to_i.times { Object.new } } }"
+
+  # --- verdicts ---
+
+  def test_slower_is_status_1_and_says_by_how_much
+    result = compare("--pairs", "8", "--format", "json", *NAPS)
+    assert_equal [1, ""], [result.status.exitstatus, result.err]
+    object = JSON.parse(result.out)
+    assert_equal ["pitwall/compare-1", ["sleep 0.001", "sleep 0.003"]], [object["schema"], object["sides"].map { |side| side["name"] }]
+    wall = object["results"].find { |row| row["metric"] == "wall" }
+    assert_equal ["slower", "lower", 8, "sleep 0.003"], wall.values_at("verdict", "better", "pairs", "side")
+    assert_operator wall["ratio"]["low"], :>, 1.5
+    assert_in_delta 0.99, wall["ratio"]["level"]
+  end
+
+  def test_too_little_is_undecided_and_says_what_would_do
+    result = compare("--pairs", "2", *NAPS)
+    assert_equal 3, result.status.exitstatus
+    assert_match(/\AUndecided whether .*^2 pairs: 8 are needed; --pairs 8 would do$/m, result.out)
+  end
+
+  # A count that is the same each time needs no more than one pair.
+  def test_a_gate_decides_instead
+    write("x.rb", COUNTED)
+    { "objects > 0%" => 1, "objects > 200%" => 0, "slower" => 0, "undecided" => 1 }.each do |gate, status|
+      result = compare("--pairs", "1", "--env", "OBJECTS=2", "--fail-if", gate, "x.rb")
+      assert_equal status, result.status.exitstatus, "#{gate}: #{result.err}"
+      assert_equal status == 1, result.err.include?("pitwall: --fail-if: #{gate}\n")
+    end
+  end
+
+  def test_counters_have_their_own_verdict_and_a_control
+    write("x.rb", COUNTED)
+    result = compare("--pairs", "2", "--control", "--env", "OBJECTS=1000", "x.rb")
+    assert_match(/^objects allocated +\d+ +1,00\d +×\d+ +more, exact$/, result.out)
+    assert_match(/^A\/A control \(as is against itself\)/, result.out)
+  end
+
+  def test_three_sides_and_several_cases
+    write("x.rb", "Pitwall.bench { |x| x.report('one') { 1 }; x.report('two') { ENV.fetch('N').to_i.times.map(&:to_s) } }")
+    result = compare("--pairs", "1", "--format", "markdown", "--out", "report.md", "--env", "N=1", "--as", "base", "--env", "N=100", "--env", "N=200", "x.rb")
+    assert_equal ["", 3], [result.out, result.status.exitstatus]
+    report = File.read(file("report.md"))
+    ["N=100 is undecided against base in both cases", "| `two` | N=200 | objects allocated", "<details>", "pitwall compare --warmup 1"].each { |part| assert_includes report, part }
+  end
+
+  def test_an_emptied_method
+    write("x.rb", "class Order; def total = (1..5000).sum { |i| i.to_s.size }; end\nPitwall.bench { |x| x.report('total') { Order.new.total } }")
+    result = compare("--pairs", "8", "--stub", "Order#total", "x.rb")
+    assert_equal 0, result.status.exitstatus, result.err
+    assert_match(/\Awithout Order#total is faster than as is: 0\.\d+ times the wall time \(99% interval: /, result.out)
+    ["Median of each process", "8 pairs of fresh processes in random order", "Again:\npitwall compare --warmup 1 --budget 60 --pairs 8 --stub 'Order#total' x.rb"].each { |part| assert_includes result.out, part }
+    assert_match(/\AMeasured values in \.pitwall\/\S+-compare\.jsonl\n\z/, result.err)
+    assert_one_line 4, /x\.rb \(without Order#nope\), case total: Order#nope doesn't exist/, compare("--stub", "Order#nope", "x.rb")
+  end
+
+  # --- results ---
+
+  def test_check_compares_what_is_returned
+    write("x.rb", "Pitwall.bench { |x| x.report('sum') { [1, 2, ENV.fetch('X', 3).to_i].sum } }")
+    assert_one_line 4, /sum: as is and X=4 return different results/, compare("--check", "--env", "X=4", "x.rb")
+    assert_equal 3, compare("--check", "--pairs", "1", "--env", "X=3", "x.rb").status.exitstatus
+    write("random.rb", "Pitwall.bench { |x| x.report('random') { rand } }")
+    assert_one_line 4, /random: returns something else each time/, compare("--check", "--env", "X=4", "random.rb")
+  end
+
+  # --- whole commands ---
+
+  def test_statuses_of_commands
+    write("data", "")
+    assert_one_line 127, /no-such-command: command not found/, compare("--env", "A=1", "--", "no-such-command")
+    assert_one_line 126, /\.\/data: not executable/, compare("--env", "A=1", "--", "./data")
+    assert_one_line 4, /\(A=1\): ended with status 1; --ignore-failure/, compare("--env", "A=1", "--", "sh", "-c", "test -z \"$A\"")
+    result = compare("--pairs", "1", "--ignore-failure", "--env", "A=1", "--", "sh", "-c", "test -z \"$A\"")
+    assert_equal ["", 3], [result.out, result.status.exitstatus]
+    assert_match(/^Undecided whether A=1 is faster/, result.err)
+  end
+
+  # --- what can't be compared ---
+
+  def test_bad_usage_is_one_line
+    write("x.rb", "File.write('started', '')")
+    { %w[x.rb] => /nothing to compare: name a side/, %w[--env A=1] => /nothing to run/, %w[--env A x.rb] => /--env A: write NAME=VALUE/, %w[--env A=1 y.rb] => /y\.rb: no such file/, %w[--env A=1 x.rb x.rb] => /one benchmark file at a time/,
+      %w[--ruby no-such-ruby x.rb] => /cannot run no-such-ruby/, %w[--rev HEAD x.rb] => /not a git repository/, %w[--patch no.diff x.rb] => /--patch no\.diff: no such file/, %w[--stub total x.rb] => /--stub total/,
+      %w[-e 1] => /nothing to compare it with/, %w[--env A=1 -e 1 x.rb] => /measure one or the other/, %w[--pairs 0 --env A=1 x.rb] => /--pairs 0/, %w[--level 100 --env A=1 x.rb] => /between 0% and 100%/,
+      %w[--margin x --env A=1 x.rb] => /takes a percentage/, %w[--fail-if huge --env A=1 x.rb] => /cannot read `huge`/, %w[a.pit b.pit] => /a\.pit: no such file/, %w[--weight calls a.pit b.pit] => /--weight calls/ }.each do |arguments, expected|
+      assert_one_line 2, expected, pitwall("compare", *arguments), arguments.inspect
+    end
+    refute File.exist?(file("started"))
+  end
+
+  def test_sides_that_cannot_be_measured
+    write("x.rb", "raise 'no A' unless ENV['A']; Pitwall.bench { |x| x.report(ENV['A']) { raise 'B is set' if ENV['B'] } }")
+    assert_one_line 4, /x\.rb \(as is\): cannot load it: RuntimeError: no A/, compare("--env", "A=1", "x.rb")
+    assert_one_line 4, /A=2: has no case 1; both sides need the same cases/, compare("--env", "A=1", "--env", "A=2", "x.rb")
+    assert_one_line 4, /x\.rb \(A=1 \+ B=1\), case 1: it raised RuntimeError: B is set/, compare("--env", "A=1", "--env", "A=1", "--and", "--env", "B=1", "x.rb")
+    assert_one_line 4, /case nap: did not end within 0.5 s/, stuck
+    assert_empty Dir[file(".pitwall/*.jsonl")]
+    assert_nothing_left
+  end
+
+  # --- revisions ---
+
+  def test_two_revisions_of_a_repository
+    Dir.mkdir(file("repository"))
+    revisions
+    settings = { dir: file("repository"), env: { "PITWALL_CACHE" => file("cache") } }
+    before = tree
+    result = compare("--pairs", "1", "--record", file("kept.jsonl"), "--rev", "HEAD~1", "--rev", "main", "--format", "json", "x.rb", **settings)
+    assert_equal 3, result.status.exitstatus, result.err
+    objects = JSON.parse(result.out)["results"].find { |row| row["metric"] == "objects" }
+    assert_equal ["more", true, "HEAD~1", "main"], objects.values_at("verdict", "exact", "base", "side")
+    assert_equal 10, objects["b"] - objects["a"]
+    assert_one_line 2, /--rev nope: no such revision/, compare("--rev", "nope", "x.rb", **settings)
+    assert_equal before, tree
+    assert_empty Dir[file("cache/**/building/*")]
+    assert_nothing_left
+  end
+
+  # --- two recordings ---
+
+  def test_two_recordings
+    %w[a b].each { |name| assert_equal 0, pitwall("profile", "--quiet", "--record", "#{name}.pit", "--", RUBY, "-e", CommandLine.busy(0.2)).status.exitstatus }
+    result = pitwall("compare", "a.pit", "b.pit")
+    assert_equal 0, result.status.exitstatus, result.err
+    assert_match(/a\.pit/, result.out)
+    assert_equal "pitwall/compare-1", JSON.parse(pitwall("compare", "--format", "json", "a.pit", "b.pit").out)["schema"]
+    write("b.pit", "no recording")
+    assert_one_line 5, /b\.pit/, pitwall("compare", "a.pit", "b.pit")
+  end
+
+  # --- Ctrl-C ---
+
+  def test_ctrl_c_shows_what_was_measured
+    write("x.rb", "Pitwall.bench { |x| x.report('nap') { sleep 0.01 } }")
+    pid = pitwall_start("compare", "--pairs", "1000", "--record", "kept.jsonl", "--env", "A=1", "x.rb")
+    eventually { File.exist?(file("kept.jsonl")) && File.read(file("kept.jsonl")).scan("\"values\"").size > 3 }
+    Process.kill("INT", pid)
+    assert_equal 3, wait(pid) { Process.kill("KILL", pid) }.exitstatus
+    assert_match(/\AUndecided whether A=1 .*^! Interrupted: this is what had been measured/m, File.read(file("out")))
+    assert_nothing_left
+  end
+
+  private
+
+  def write(name, source) = File.write(file(name), source)
+
+  def compare(*arguments, **options) = pitwall("compare", *QUICK, *arguments, **options)
+
+  # Without what the developer's setting adds.
+  def pitwall(*arguments, env: {}, **options)
+    super(*arguments, env: { "PITWALL_DEBUG" => nil }.merge(env), **options).tap { |result| result.out.force_encoding(Encoding::UTF_8) }
+  end
+
+  def stuck
+    write("stuck.rb", "Pitwall.bench { |x| x.report('nap') { spawn('sleep', '60'); sleep } }")
+    compare("--timeout", "0.5", "--env", "A=1", "stuck.rb")
+  end
+
+  def revisions
+    git("init", "-q", "-b", "main")
+    write("repository/x.rb", "require_relative 'lib'\nPitwall.bench { |x| x.report('make') { make } }")
+    [1, 11].each do |count|
+      write("repository/lib.rb", "def make = #{count}.times { Object.new }")
+      git("add", "lib.rb", "x.rb")
+      git("-c", "user.name=a", "-c", "user.email=a@example.org", "commit", "-qm", "#{count} objects")
+    end
+    write("repository/lib.rb", "raise 'not committed'")
+  end
+
+  def git(*arguments) = assert(system("git", *arguments, chdir: file("repository"), out: File::NULL))
+
+  def tree = Dir.glob("**/*", File::FNM_DOTMATCH, base: file("repository"))
+
+  def assert_one_line(status, expected, result, about = nil)
+    assert_equal status, result.status.exitstatus, "#{about} #{result.err}"
+    assert_match expected, result.err
+    assert_equal [1, ""], [result.err.lines.size, result.out], result.err
+  end
+
+  # Everything that was started here has this folder for its working directory.
+  def assert_nothing_left
+    eventually(5) do
+      Dir["/proc/[0-9]*/cwd"].none? do |link|
+        File.readlink(link).start_with?(@dir)
+      rescue SystemCallError
+        false
+      end
+    end
+  end
+end

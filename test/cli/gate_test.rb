@@ -1,0 +1,62 @@
+# frozen_string_literal: true
+
+require_relative "../test_helper"
+require "pitwall/analyse/estimate"
+require "pitwall/cli/gate"
+require "pitwall/record/sample"
+
+# What `--fail-if` understands.
+class GateTest < Minitest::Test
+  Gate = Pitwall::CLI::Gate
+  METRICS = Pitwall::Record::METRICS.keys
+
+  def test_limits_are_read_with_their_units
+    { "objects > 1200" => [">", 1200.0, false], "objects>=1_200" => [">=", 1200.0, false], "wall > 1.5ms" => [">", 1.5e6, false], "wall < 2us" => ["<", 2000.0, false],
+      "wall <= 3 s" => ["<=", 3e9, false], "bytes > 1MB" => [">", 1e6, false], "max_rss > 2MiB" => [">", 2 * 1024.0**2, false], "objects > 2k" => [">", 2000.0, false],
+      "wall > 2%" => [">", 1.02, true], "objects > 0%" => [">", 1.0, true], "wall < -5%" => ["<", 0.95, true], "wall > 1.5x" => [">", 1.5, true] }.each do |text, expected|
+      condition = parse(text).conditions.first
+      assert_equal expected.first, condition.operator, text
+      assert_in_delta expected[1], condition.limit, 1e-9, text
+      assert_equal expected.last, condition.relative, text
+    end
+  end
+
+  def test_several_conditions_and_verdicts
+    gate = parse("slower, objects > 0% or wall > 2ms")
+    assert_equal ["slower", "objects > 0%", "wall > 2ms"], gate.conditions.map(&:text)
+    assert_equal "objects > 0%", gate.failed { |condition| condition.metric == "objects" }.text
+    assert_nil(gate.failed { false })
+    assert_predicate parse("undecided"), :relative?
+    assert_predicate parse("wall > 2%"), :relative?
+    refute_predicate parse("wall > 2ms, objects > 1"), :relative?
+  end
+
+  def test_what_cannot_be_read_is_refused_with_what_can
+    { "" => /cannot read ``/, "fast" => /cannot read `fast`; write METRIC/, "wall >" => /cannot read/, "wall > x" => /cannot read/, "wall = 2" => /cannot read/, "colour > 2" => /no metric colour; there are wall, cpu/,
+      "wall > 2 parsec" => /unknown unit parsec/, "wall > 2%, nonsense" => /cannot read `nonsense`/ }.each do |text, expected|
+      error = assert_raises(Pitwall::UsageError, text) { parse(text) }
+      assert_match expected, error.message
+      assert_equal 1, error.message.lines.size
+    end
+  end
+
+  # What is in doubt fails nobody's build.
+  def test_the_whole_interval_must_be_beyond_the_limit
+    above = parse("wall > 2%").conditions.first
+    assert above.exceeded?(estimate(1.05, 1.03, 1.07))
+    refute above.exceeded?(estimate(1.05, 1.01, 1.09))
+    refute above.exceeded?(estimate(1.02, 1.02, 1.02))
+    assert above.exceeded?(estimate(1.05, nil, nil))
+    refute above.exceeded?(nil)
+    refute above.exceeded?(estimate(nil, nil, nil))
+    below = parse("wall < 0.9x").conditions.first
+    assert below.exceeded?(estimate(0.8, 0.7, 0.85))
+    refute below.exceeded?(estimate(0.8, 0.7, 0.95))
+  end
+
+  private
+
+  def parse(text) = Gate.parse(text, metrics: METRICS)
+
+  def estimate(point, low, high) = Pitwall::Analyse::Estimate.new(point, low, high, 0.99, 10)
+end
