@@ -3,6 +3,7 @@
 require "optparse"
 require_relative "../list"
 require_relative "context"
+require_relative "planted"
 require_relative "results"
 
 module Benchmarks
@@ -19,7 +20,9 @@ module Benchmarks
 
       Options:
     TEXT
-    private_constant :USAGE
+    # Profilers, and the programs of compare/.
+    CASES = [*Profilers::CASES.keys, *Planted::CASES.keys].freeze
+    private_constant :USAGE, :CASES
 
     def initialize(out:, err:)
       @out = out
@@ -31,7 +34,7 @@ module Benchmarks
     def run(argv)
       options = parse(argv) or return 0
       names = names(options[:names])
-      context = Context.new(**options.slice(:quick, :rounds, :cases, :peers), out: @out, err: @err)
+      context = Context.new(**options.slice(:quick, :rounds, :cases, :peers, :runs, :minutes), out: @out, err: @err)
       names.each { |name| run_one(name, context, write: options[:write]) }
       0
     rescue OptionParser::ParseError, UsageError => e
@@ -45,12 +48,14 @@ module Benchmarks
     private
 
     def parse(argv)
-      options = { quick: false, rounds: nil, cases: nil, peers: true, write: false }
+      options = { quick: false, rounds: nil, cases: nil, peers: true, write: false, runs: nil, minutes: nil }
       parser = OptionParser.new(USAGE) do |opts|
         opts.on("--quick", "one short pass of each: shows that they work, measures nothing") { options[:quick] = true }
         opts.on("--write", "put the figures into benchmarks/RESULTS.md and benchmarks/runs/") { options[:write] = true }
         opts.on("--rounds N", Integer, "rounds instead of a benchmark's own number") { |n| options[:rounds] = n }
-        opts.on("--cases A,B", Array, "only these of #{Profilers::CASES.keys.join(", ")}") { |list| options[:cases] = list }
+        opts.on("--cases A,B", Array, "only these of #{CASES.join(", ")}") { |list| options[:cases] = list }
+        opts.on("--runs N", Integer, "compare/error_rates: N more runs (0: only add up; default: one of each)") { |n| options[:runs] = n }
+        opts.on("--minutes N", Float, "compare/error_rates: no new run after so long") { |n| options[:minutes] = n }
         opts.on("--[no-]peers", "without the peers: nothing is installed") { |on| options[:peers] = on }
         opts.on("--list", "print the names") { return @out.puts(LIST.keys) }
         opts.on("--help", "print this") { return @out.puts(opts) }
@@ -64,8 +69,11 @@ module Benchmarks
       raise UsageError, "--quick measures nothing: not with --write" if options[:quick] && options[:write]
       raise UsageError, "--rounds must be 1 or more" if options[:rounds] && options[:rounds] < 1
 
-      unknown = (options[:cases] || []) - Profilers::CASES.keys
-      raise UsageError, "no profiler #{unknown.first}: there are #{Profilers::CASES.keys.join(", ")}" if unknown.any?
+      raise UsageError, "--runs must be 0 or more" if options[:runs]&.negative?
+      raise UsageError, "--minutes must be more than 0" if options[:minutes] && !options[:minutes].positive?
+
+      unknown = (options[:cases] || []) - CASES
+      raise UsageError, "no case #{unknown.first}: there are #{CASES.join(", ")}" if unknown.any?
     end
 
     def names(wanted)

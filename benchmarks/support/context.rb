@@ -20,15 +20,18 @@ module Benchmarks
     TIMEOUT = 300 # seconds; a child that takes longer hangs
     private_constant :CHILD, :TIMEOUT
 
-    attr_reader :err
+    # runs, minutes: of benchmarks that go on where they left off, how much more; nil where nobody said.
+    attr_reader :err, :runs, :minutes
 
-    def initialize(out:, err:, quick: false, rounds: nil, cases: nil, peers: true)
+    def initialize(out:, err:, quick: false, rounds: nil, cases: nil, peers: true, runs: nil, minutes: nil)
       @out = out
       @err = err
       @quick = quick
       @rounds = rounds
       @cases = cases
       @use_peers = peers
+      @runs = runs
+      @minutes = minutes
     end
 
     def quick? = @quick
@@ -57,6 +60,10 @@ module Benchmarks
         reason.nil?
       end
     end
+
+    # Those of a benchmark's own cases that were asked for.
+    #: (Array[String]) -> Array[String]
+    def chosen(names) = @cases ? names & @cases : names
 
     # { profiler => why it is not in the table }
     def absences = @absences ||= {}
@@ -101,7 +108,7 @@ module Benchmarks
     private
 
     def command(name)
-      ["benchmarks/run", name, *("--rounds #{@rounds}" if @rounds), *("--cases #{@cases.join(",")}" if @cases), "--write"].join(" ")
+      ["benchmarks/run", name, *("--rounds #{@rounds}" if @rounds), *("--cases #{@cases.join(",")}" if @cases), *("--runs #{@runs}" if @runs), "--write"].join(" ")
     end
 
     def capture(command, input)

@@ -20,6 +20,9 @@ module Benchmarks
       @err = err
     end
 
+    # Whether peers are wanted at all; those that aren't gems ask for it, too.
+    def use? = @install
+
     # Why a peer cannot be used, or nil.
     #: (String) -> String?
     def missing(name)

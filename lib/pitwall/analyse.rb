@@ -23,6 +23,7 @@ module Pitwall
     autoload :MethodMatch, "pitwall/analyse/method_match"
     autoload :Neighbours, "pitwall/analyse/neighbours"
     autoload :Outline, "pitwall/analyse/outline"
+    autoload :ProcessStatistic, "pitwall/analyse/process_statistic"
     autoload :ProfileChange, "pitwall/analyse/profile_change"
     autoload :Redaction, "pitwall/analyse/redaction"
     autoload :Report, "pitwall/analyse/report"

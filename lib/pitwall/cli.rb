@@ -119,7 +119,8 @@ module Pitwall
         # Nobody listens on standard error either; the status still tells.
       end
 
-      def first_line(error) = error.message.to_s.lines.first.to_s.chomp
+      # A NoMethodError's holds all of its receiver.
+      def first_line(error) = error.message.to_s.lines.first.to_s.chomp.slice(0, 300)
     end
 
     public_class_method :closest

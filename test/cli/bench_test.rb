@@ -57,7 +57,7 @@ class BenchTest < Minitest::Test
   def test_reports_go_where_they_are_asked_to
     result = bench("--format", "markdown", "--out", "report.md", "--record", "kept.jsonl", "-e", "1 + 1")
     assert_equal ["", 0], [result.out, result.status.exitstatus]
-    assert_match(/\A\*\*1 case\*\*.*^\| `-e` \|/m, File.read(file("report.md")))
+    assert_match(/\A\*\*1 case\*\*.*^\| `1 \+ 1` \|/m, File.read(file("report.md")))
     lines = File.readlines(file("kept.jsonl")).map { |line| JSON.parse(line) }
     assert_equal ["pitwall/measurements-1", true], [lines.first["schema"], lines.last["end"]]
     refute Dir.exist?(file(".pitwall"))

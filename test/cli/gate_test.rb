@@ -33,7 +33,7 @@ class GateTest < Minitest::Test
 
   def test_what_cannot_be_read_is_refused_with_what_can
     { "" => /cannot read ``/, "fast" => /cannot read `fast`; write METRIC/, "wall >" => /cannot read/, "wall > x" => /cannot read/, "wall = 2" => /cannot read/, "colour > 2" => /no metric colour; there are wall, cpu/,
-      "wall > 2 parsec" => /unknown unit parsec/, "wall > 2%, nonsense" => /cannot read `nonsense`/ }.each do |text, expected|
+      "wall > 2 parsec" => /wall takes ns us µs ms s % x, not parsec/, "wall > 2%, nonsense" => /cannot read `nonsense`/ }.each do |text, expected|
       error = assert_raises(Pitwall::UsageError, text) { parse(text) }
       assert_match expected, error.message
       assert_equal 1, error.message.lines.size

@@ -142,6 +142,9 @@ main(int argc, char **argv)
         fcntl(failed[i], F_SETFD, FD_CLOEXEC);
     }
 
+#ifdef __linux__
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+#endif
     run_on(atoi(argv[2]));
     pid = fork();
     if (pid < 0) return USAGE;
@@ -153,6 +156,7 @@ main(int argc, char **argv)
     }
     close(go[0]);
     close(failed[1]);
+    signal(SIGTERM, SIG_IGN); /* sent to the group: the command may need its time to end, and is waited for */
 #ifdef __linux__
     instructions = open_counter(PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS, pid);
     task_clock = open_counter(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK, pid);
@@ -174,7 +178,7 @@ main(int argc, char **argv)
     fprintf(out, " minor_faults=%ld major_faults=%ld voluntary_switches=%ld involuntary_switches=%ld",
             used.ru_minflt, used.ru_majflt, used.ru_nvcsw, used.ru_nivcsw);
     write_counter(out, "instructions", instructions);
-    write_counter(out, "cpu", task_clock);
+    write_counter(out, "task_clock", task_clock);
     if (error) fprintf(out, " error=%d", error);
     if (WIFSIGNALED(status)) fprintf(out, " signal=%d\n", WTERMSIG(status));
     else fprintf(out, " exit=%d\n", WEXITSTATUS(status));

@@ -3,6 +3,7 @@
 require "pitwall/analyse/bench_summary"
 require "pitwall/analyse/comparison"
 require "pitwall/analyse/growth"
+require "pitwall/analyse/process_statistic"
 require "pitwall/analyse/statistics"
 require "pitwall/analyse/sweep"
 
@@ -120,7 +121,7 @@ module Pitwall
 
       # In the order of the blocks, in which values of several cases belong together.
       def medians(one)
-        one.samples.sort_by(&:block).filter_map { |sample| Statistics.median(sample["wall"]) unless sample["wall"].to_a.empty? }
+        one.samples.sort_by(&:block).filter_map { |sample| ProcessStatistic.of(sample, "wall") }
       end
 
       def paired?(base, other)

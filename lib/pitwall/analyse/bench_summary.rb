@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "pitwall/analyse/process_statistic"
 require "pitwall/analyse/statistics"
 require "pitwall/record/sample"
 
@@ -80,7 +81,7 @@ module Pitwall
                  warmup: middle(samples.filter_map(&:warmup)), values: values, rate: time&.point&.positive? ? time.map { |ns| 1e9 / ns } : nil,
                  p95: wall.empty? ? nil : Statistics.quantile(wall.flatten, 0.95), first_ns: first, first_ratio: quotient(first, time&.point),
                  cpu_share: share("cpu", samples), gc_share: share("gc_time", samples),
-                 process_values: wall.map { |batches| Statistics.median(batches) }, batch_values: wall.flatten.sort)
+                 process_values: samples.filter_map { |sample| ProcessStatistic.of(sample, "wall") }, batch_values: wall.flatten.sort)
       end
       private_class_method :summarise
 
@@ -92,19 +93,20 @@ module Pitwall
 
       def value(metric, samples, command, level)
         known = Record::METRICS[metric]
-        lists = samples.map { |sample| sample[metric].to_a }.reject(&:empty?)
+        measured = samples.reject { |sample| sample[metric].to_a.empty? }
+        lists = measured.map { |sample| sample[metric] }
         all = lists.flatten
         exact = known&.kind != :clock && all.size > 1 && all.uniq.size == 1
         Value.new(metric: metric, unit: known&.unit || "count", exact: exact, best: all.min, worst: all.max,
-                  estimate: exact ? Estimate.new(all.first, all.first, all.first, 1.0, lists.size) : estimate(metric, lists, command, level))
+                  estimate: exact ? Estimate.new(all.first, all.first, all.first, 1.0, lists.size) : estimate(metric, measured, command, level))
       end
       private_class_method :value
 
-      def estimate(metric, lists, command, level)
+      def estimate(metric, samples, command, level)
         clock = Record::METRICS[metric]&.kind == :clock && !LUMPS.include?(metric)
-        return Statistics.median_interval(lists.map { |values| Statistics.median(values) }, level: level) if command || clock
+        return Statistics.median_interval(samples.map { |sample| ProcessStatistic.of(sample, metric) }, level: level) if command || clock
 
-        mean = Statistics.interval(lists.map { |values| Statistics.mean(values) }, level: level, trim: 0)
+        mean = Statistics.interval(samples.map { |sample| Statistics.mean(sample[metric]) }, level: level, trim: 0)
         mean.map { |number| [number, 0.0].max }
       end
       private_class_method :estimate

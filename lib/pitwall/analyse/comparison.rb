@@ -2,6 +2,7 @@
 
 require "pitwall/analyse/effect"
 require "pitwall/analyse/estimate"
+require "pitwall/analyse/process_statistic"
 require "pitwall/analyse/sequential"
 require "pitwall/analyse/statistics"
 require "pitwall/record/sample"
@@ -10,7 +11,7 @@ module Pitwall
   module Analyse
     # From samples to effects: what each metric of each case did from one side to another, and how sure that is.
     #
-    # Samples of one block make a pair. A process counts once, by its median (or mean); each pair gives d = ln(B/A); the effect is the
+    # Samples of one block make a pair. A process counts once ({ProcessStatistic}, or its mean); each pair gives d = ln(B/A); the effect is the
     # trimmed mean of d with Yuen's interval. The doubt alpha is that of the headline metric of one case: several sides
     # share it evenly (Bonferroni), the other metrics that vary share the same again (Holm). Counts that repeat exactly have none.
     #
@@ -115,20 +116,13 @@ module Pitwall
         end
 
         def drifting(side)
-          trends = @pairs.filter_map { |pair| trend(pair[side]["wall"].to_a) }
+          trends = @pairs.filter_map { |pair| ProcessStatistic.trend(pair[side]) }
           return if trends.size < Sequential::MIN_PAIRS
 
           change = Statistics.interval(trends, level: 1 - @alpha).map { |trend| Math.exp(trend) - 1 }
           return unless change.point.abs > TREND && (change.low.positive? || change.high.negative?)
 
           format("no steady state: %s changed by %+.1f%% over the timed iterations", @pairs.first[side].side, 100 * change.point)
-        end
-
-        def trend(values)
-          return unless values.size >= 4 && values.all? { |value| Measure.valid?(value) && value.positive? }
-
-          half = values.size / 2
-          Math.log(Statistics.median(values.last(half)) / Statistics.median(values.first(half)))
         end
       end
       private_constant :Steadiness
@@ -149,7 +143,9 @@ module Pitwall
         def initialize(metric, pairs, unsteady:, headline:)
           @metric = metric
           source = metric == MEAN ? "wall" : metric
-          @pairs = pairs.map { |pair| pair.map { |sample| sample[source].to_a } }.reject { |pair| pair.any?(&:empty?) }
+          pairs = pairs.reject { |pair| pair.any? { |sample| sample[source].to_a.empty? } }
+          @pairs = pairs.map { |pair| pair.map { |sample| sample[source].to_a } }
+          @samples = pairs
           @refusal = invalid(headline) || (unsteady if time?)
         end
 
@@ -198,8 +194,11 @@ module Pitwall
         def count? = known.nil? || known.kind == :count
         def all = @all ||= pairs.flatten
         def invalid? = !@invalid.nil?
-        def processes(side) = (@processes ||= {})[side] ||= pairs.map { |pair| Statistics.public_send(statistic, pair[side]) }
-        def statistic = @statistic ||= count? || MEANS.include?(metric) ? :mean : :median
+        def processes(side)
+          @processes ||= {}
+          @processes[side] ||= mean? ? pairs.map { |pair| Statistics.mean(pair[side]) } : @samples.map { |pair| ProcessStatistic.of(pair[side], metric) }
+        end
+        def mean? = count? || MEANS.include?(metric)
 
         def side(number)
           return if pairs.empty? || invalid?
@@ -327,7 +326,7 @@ module Pitwall
         def smallest_detectable
           return unless error && @measure.ratio?
 
-          found = Math.exp((Statistics.normal_quantile(POWER) - Statistics.normal_quantile(0.5 * @alpha)) * error) - 1
+          found = Math.exp((Statistics.student_quantile(POWER, @noise.degrees) - Statistics.student_quantile(0.5 * @alpha, @noise.degrees)) * error) - 1
           found if found.finite?
         end
       end

@@ -3,6 +3,7 @@
 require "pitwall/analyse/bench_cases"
 require "pitwall/analyse/comparison"
 require "pitwall/analyse/measurement_warnings"
+require "pitwall/analyse/process_statistic"
 require "pitwall/analyse/sequential"
 require "pitwall/analyse/statistics"
 
@@ -73,7 +74,7 @@ module Pitwall
       def medians(name, of = metric)
         own = samples.select { |sample| sample.name == name }.group_by(&:side)
         medians = sides.map(&:name).to_h do |side|
-          [side, own.fetch(side, []).filter_map { |sample| middle(sample.values[of] || sample.values[of.delete_suffix("_mean")]) }]
+          [side, own.fetch(side, []).filter_map { |sample| ProcessStatistic.of(sample, of.delete_suffix("_mean")) }]
         end
         medians.reject { |_, values| values.empty? }
       end
@@ -100,10 +101,6 @@ module Pitwall
       # What a case took.
       #: () -> Float?
       def case_ns = duration_ns && duration_ns.fdiv([cases.size, 1].max)
-
-      private
-
-      def middle(values) = values.nil? || values.empty? ? nil : Statistics.median(values)
     end
 
     # The side that is the base once more.

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "pitwall/analyse/bench_summary"
+require "pitwall/analyse/process_statistic"
 require "pitwall/analyse/warning"
 
 module Pitwall
@@ -95,7 +96,7 @@ module Pitwall
       private_class_method :unsteady
 
       def drift(samples)
-        trends = samples.filter_map { |sample| trend(sample["wall"].to_a) }
+        trends = samples.filter_map { |sample| ProcessStatistic.trend(sample) }
         return if trends.size < FEWEST_PROCESSES
 
         change = Statistics.interval(trends, level: BenchSummary::LEVEL).map { |trend| Math.exp(trend) - 1 }
@@ -104,14 +105,6 @@ module Pitwall
         format("iterations got %.0f%% %s while they were timed", 100 * change.point.abs, change.point.positive? ? "slower" : "faster")
       end
       private_class_method :drift
-
-      def trend(batches)
-        return if batches.size < 4 || !batches.all?(&:positive?)
-
-        half = batches.size / 2
-        Math.log(Statistics.median(batches.last(half)) / Statistics.median(batches.first(half)))
-      end
-      private_class_method :trend
 
       def slow_first_run(summary)
         return slow_first_process(summary) if summary.command

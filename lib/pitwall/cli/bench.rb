@@ -36,12 +36,14 @@ module Pitwall
       #: (Array[String]) -> Integer
       def run(files)
         subjects = subjects(files)
-        check_output
+        check_output(files)
         settings = settings(max_blocks: @options[:max_blocks])
         head = { "kind" => "bench", "settings" => settings.to_facts, "command" => again, "host" => Collect::Bench::Host.facts, "facts" => subjects.first.facts }
         report = record(head) { |writer| measure(subjects, settings, writer) }
         progress.end
         publish(render(report))
+        raise @trouble if @trouble
+
         gated(report)
       ensure
         progress.end
@@ -53,6 +55,8 @@ module Pitwall
         experiment = Experiment::Bench.new(subjects, settings, progress: progress, record: writer)
         report = experiment.call(command: again)
         raise Interrupt if report.summaries.empty?
+
+        @trouble = experiment.failure
 
         writer.finish("duration_ns" => report.duration_ns, "readings" => experiment.readings, "losses" => report.losses, "interrupted" => experiment.interrupted == true)
         report
@@ -107,13 +111,9 @@ module Pitwall
       end
 
       def gated(report)
-        failed = @options[:fail_if]&.failed do |condition|
+        judge_gate(report.summaries.flat_map { |summary| summary.values.keys }.uniq) do |condition|
           report.summaries.any? { |summary| condition.exceeded?(summary.values[condition.metric]&.estimate) }
         end
-        return Status::OK unless failed
-
-        @err.puts("pitwall: --fail-if: #{failed.text}")
-        Status::WORSE
       end
     end
   end

@@ -10,7 +10,9 @@ module Pitwall
     # `pitwall compare SIDE… BENCH.rb`, `compare SIDE… -- CMD`, `compare -e A -e B`, `compare A.pit B.pit`.
     class Compare < Measuring
       BUDGET = 30.0
-      private_constant :BUDGET
+      # Options that two recordings have no use for.
+      MEASURING = %i[fail_if record max_blocks control check why instructions budget warmup].freeze
+      private_constant :BUDGET, :MEASURING
 
       class << self
         #: () -> String
@@ -42,7 +44,9 @@ module Pitwall
 
         script = the_script(files)
         wanted = sides.to_a(script: script, command: @command)
-        check_output
+        raise UsageError, "--check: compares what benchmark cases return; a command returns nothing" if @options[:check] && @command
+
+        check_output(files)
         Workspace.open(script: script, command: @command, on_step: progress.method(:step), **sides.settings) do |workspace|
           subjects = workspace.subjects(wanted)
           progress.end
@@ -61,7 +65,7 @@ module Pitwall
 
       def gate_example = "slower; \"wall > 2%, objects > 0%\""
 
-      def gate(text) = Gate.parse(text, metrics: Record::METRICS.keys)
+      def gate(text) = Gate.parse(text, metrics: [*Record::METRICS.keys, "wall_mean"])
 
       def the_script(files)
         raise UsageError, "#{files[1]}: one benchmark file at a time; --only chooses among its cases" if files.size > 1
@@ -75,7 +79,9 @@ module Pitwall
                  "sides" => subjects.map { |subject| { "name" => subject.name, "facts" => subject.facts } } }
         report = record(head) do |writer|
           experiment = Experiment::Compare.new(subjects, settings, progress: progress, record: writer)
-          measured(experiment, writer).tap { |found| look_closer(experiment, found) unless experiment.interrupted }
+          measured(experiment, writer).tap { |found| look_closer(experiment, found) unless experiment.interrupted || experiment.failure }
+        ensure
+          experiment&.close
         end
         progress.end
         publish(render(report))
@@ -87,6 +93,8 @@ module Pitwall
       def measured(experiment, writer)
         report = experiment.call(command: again)
         raise Interrupt if report.effects.empty?
+
+        @trouble = experiment.failure
 
         writer.finish("duration_ns" => report.duration_ns, "readings" => experiment.readings, "losses" => report.losses, "interrupted" => experiment.interrupted == true)
         report
@@ -119,25 +127,25 @@ module Pitwall
       end
 
       def gated(report)
-        failed = @options[:fail_if].failed { |condition| report.effects.any? { |effect| breaks?(effect, condition) } }
-        return Status::OK unless failed
-
-        @err.puts("pitwall: --fail-if: #{failed.text}")
-        Status::WORSE
+        judge_gate(report.effects.map(&:metric).uniq) do |condition|
+          report.effects.any? { |effect| condition.holds_for?(effect) { estimate(report, effect) } }
+        end
       end
 
-      def breaks?(effect, condition)
-        unless condition.operator
-          return effect.metric == "wall" && effect.verdict == condition.metric.to_sym if %w[slower undecided].include?(condition.metric)
+      # Of the side alone.
+      def estimate(report, effect)
+        return Analyse::Estimate.new(effect.b, effect.b, effect.b, 1.0, effect.pairs) if effect.exact
 
-          return effect.verdict == :more || (condition.metric == "worse" && effect.worse?)
-        end
-        effect.metric == condition.metric && condition.exceeded?(condition.relative ? effect.ratio : Analyse::Estimate.new(effect.b, effect.b, effect.b))
+        medians = report.medians(effect.name, effect.metric.delete_suffix("_mean"))[effect.side]
+        Analyse::Statistics.median_interval(medians, level: 0.99) if medians&.any?
       end
 
       # Two profiles: which methods' share differs. How long each took is one run of each, and no verdict.
       def compare_recordings(files)
-        check_output
+        odd = MEASURING.find { |option| @options.key?(option) }
+        raise UsageError, "--#{odd.to_s.tr("_", "-").sub("max-blocks", "pairs")}: two recordings are held against each other as they are; it is for sides that are measured" if odd
+
+        check_output(files)
         wanted = %i[wall cpu]
         weight = @options.fetch(:weight, :wall)
         raise UsageError, "--weight #{weight}: takes #{wanted.join(" or ")}" unless wanted.include?(weight)

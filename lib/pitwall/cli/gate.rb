@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "pitwall/errors"
+require "pitwall/record/sample"
 
 module Pitwall
   module CLI
@@ -14,7 +15,7 @@ module Pitwall
     #
     # A figure with an interval exceeds a limit when its whole interval does: what is in doubt fails nobody's build.
     class Gate
-      # metric, operator (">", ">=", "<", "<="), limit (Float), relative (whether it is about B/A), text
+      # metric, operator (">", ">=", "<", "<="; nil for a word), limit (Float), relative (whether it is about B/A), text
       Condition = Struct.new(:metric, :operator, :limit, :relative, :text, keyword_init: true) do
         # Whether the end of the interval that is nearer to being fine is beyond the limit.
         #: (Analyse::Estimate?) -> bool
@@ -24,10 +25,34 @@ module Pitwall
           value = (operator.start_with?(">") ? estimate.low : estimate.high) || estimate.point
           value.public_send(operator, limit)
         end
+
+        # Whether an effect is as the condition says. What could not be judged is not.
+        # @yield for the estimate of B alone, in the metric's unit
+        #: (Analyse::Effect) { () -> Analyse::Estimate? } -> bool
+        def holds_for?(effect)
+          return word?(effect) unless operator
+          return false unless effect.metric == metric && effect.reason.nil?
+          return exceeded?(yield) unless relative
+
+          # Something of nothing has no ratio, and is more than any.
+          effect.ratio&.point ? exceeded?(effect.ratio) : effect.exact && effect.verdict == :more && operator.start_with?(">")
+        end
+
+        private
+
+        def word?(effect)
+          case metric
+          when "more" then effect.verdict == :more
+          when "worse" then effect.worse?
+          else effect.metric == "wall" && effect.verdict == metric.to_sym
+          end
+        end
       end
 
-      UNITS = { "ns" => 1, "us" => 1e3, "µs" => 1e3, "ms" => 1e6, "s" => 1e9, "B" => 1, "kB" => 1e3, "KB" => 1e3, "MB" => 1e6, "GB" => 1e9,
-                "KiB" => 1024.0, "MiB" => 1024.0**2, "k" => 1e3, "M" => 1e6 }.freeze
+      # By what a metric is measured in.
+      UNITS = { "ns" => { "ns" => 1, "us" => 1e3, "µs" => 1e3, "ms" => 1e6, "s" => 1e9 },
+                "bytes" => { "B" => 1, "kB" => 1e3, "KB" => 1e3, "MB" => 1e6, "GB" => 1e9, "KiB" => 1024.0, "MiB" => 1024.0**2 },
+                "count" => { "k" => 1e3, "M" => 1e6 } }.freeze
       VERDICTS = %w[slower more worse undecided].freeze
       CONDITION = /\A(?<metric>[a-z_]+)\s*(?<operator>>=|<=|>|<)\s*(?<number>-?\d[\d_]*(?:\.\d+)?)\s*(?<unit>[a-zA-Zµ%]*)\z/.freeze
       private_constant :UNITS, :VERDICTS, :CONDITION
@@ -60,7 +85,8 @@ module Pitwall
         when "%" then { limit: 1 + (number / 100), relative: true }
         when "x" then { limit: number, relative: true }
         else
-          scale = UNITS[found[:unit]] or raise UsageError, "--fail-if #{whole}: unknown unit #{found[:unit]}; there are #{UNITS.keys.join(" ")} % x"
+          units = UNITS.fetch(Record::METRICS[found[:metric]]&.unit || "ns")
+          scale = units[found[:unit]] or raise UsageError, "--fail-if #{whole}: #{found[:metric]} takes #{units.keys.join(" ")} % x, not #{found[:unit]}"
           { limit: number * scale, relative: false }
         end
       end
@@ -77,6 +103,10 @@ module Pitwall
       # Whether a condition is about one side against another.
       #: () -> bool
       def relative? = conditions.any? { |condition| condition.relative || condition.operator.nil? }
+
+      # Metrics that are asked for and that nothing was measured of.
+      #: (Array[String]) -> Array[String]
+      def unmeasured(metrics) = conditions.select(&:operator).map(&:metric).uniq - metrics
 
       # The first condition that holds, as the block judges.
       #: () { (Condition) -> bool } -> Condition?

@@ -65,23 +65,17 @@ module Pitwall
       def progress = @progress ||= Progress.on(@err, quiet: @options[:quiet])
 
       # Everything that can be known to fail is, before anything runs.
-      def check_output
+      def check_output(inputs)
         file = @options[:out]
         return if file.nil? || file == "-"
 
+        inputs.each { |input| raise UsageError, "--out #{file}: is what is measured; name another file" if File.exist?(file) && File.identical?(file, input) }
         OutputFile.check(file, [@options[:record]].compact)
         OutputFile.probe(file)
       end
 
-      # Yields the file that keeps what is measured. Where it comes to nothing, none is left.
-      def record(head)
-        writer = Record::Measurements::Writer.new(record_path, head)
-        @recorded = true
-        yield writer
-      rescue Error, Interrupt
-        File.unlink(record_path) if @recorded && Record::Measurements.read(record_path).samples.empty?
-        raise
-      end
+      # Yields the file that keeps what is measured. Nothing is written before there is something to keep.
+      def record(head) = yield(@writer = Record::Measurements::Writer.new(record_path, head))
 
       def record_path = @record_path ||= @options[:record] || Collect::Place.default.sub(/\.pit\z/, "-#{self.class.verb}.jsonl")
 
@@ -92,7 +86,7 @@ module Pitwall
         else OutputFile.write(@options[:out]) { |out| out.puts(text) }
         end
         @out.flush
-        return if @options[:format] == "json" || @options[:quiet] || !@recorded
+        return if @options[:format] == "json" || @options[:quiet] || !@writer&.begun?
 
         @err.puts("Measured values in #{shown(record_path)}")
       end
@@ -106,6 +100,18 @@ module Pitwall
 
       # A terminal says by its locale whether it shows more than ASCII; files and pipes get all of it.
       def unicode?(io) = !(io && terminal?(io)) || Encoding.find("locale") == Encoding::UTF_8
+
+      # The status that `--fail-if` asks for; 0 without one.
+      # @yield whether a condition holds
+      def judge_gate(metrics, &block)
+        gate = @options[:fail_if] or return Status::OK
+        missing = gate.unmeasured(metrics)
+        raise CannotMeasure, "--fail-if: no #{missing.first} was measured#{"; add --instructions" if missing.first == "instructions"}" if missing.any?
+
+        failed = gate.failed(&block) or return Status::OK
+        @err.puts("pitwall: --fail-if: #{failed.text}")
+        Status::WORSE
+      end
 
       def shown(path) = path.delete_prefix("#{Dir.pwd}/")
 

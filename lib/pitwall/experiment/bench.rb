@@ -3,6 +3,7 @@
 require "pitwall/analyse"
 require "pitwall/collect/bench/blocks"
 require "pitwall/collect/bench/host"
+require "pitwall/collect/bench/name_list"
 require "pitwall/experiment"
 
 module Pitwall
@@ -18,6 +19,8 @@ module Pitwall
 
       # @return [Boolean] whether Ctrl-C ended it
       attr_reader :interrupted
+      # @return [Collect::Bench::Failed, nil] what ended it, after something had been measured
+      attr_reader :failure
       # @return [Hash] what the host did meanwhile (Collect::Bench::Host#readings)
       attr_reader :readings
 
@@ -30,6 +33,7 @@ module Pitwall
         @random = Random.new(settings.seed)
         @samples = []
         @cases = []
+        @names = Collect::Bench::NameList.new
         @failures = 0
       end
 
@@ -44,6 +48,10 @@ module Pitwall
           @subjects.each { |subject| measure(subject) }
         rescue Interrupt
           @interrupted = true
+        rescue Collect::Bench::Failed => error
+          raise if @samples.empty?
+
+          @failure = error
         end
         @readings = host.readings
         settings = @settings.to_facts.merge("interrupted" => @interrupted == true)
@@ -57,7 +65,8 @@ module Pitwall
       def measure(subject)
         measurer = Measurers.for(subject, @settings)
         @progress.step("reading #{subject.script ? File.basename(subject.script) : subject.name}")
-        cases = wanted(measurer.cases)
+        measurer.cases.each { |kase| kase.name = subject.name } if subject.code
+        cases = wanted(@names.tell_apart(measurer.cases, subject.script && File.basename(subject.script)))
         entries = cases.map { |kase| entry(measurer, kase) }
         blocks = Collect::Bench::Blocks.new(entries, random: @random)
         deadline = clock_ns + (@settings.budget * entries.size * 1e9)
@@ -68,6 +77,7 @@ module Pitwall
       ensure
         @failures += blocks.failures if blocks
         @progress.end
+        measurer&.close
       end
 
       def fewest(cases) = cases.count { |kase| kase.flags.include?("compare") } > 1 ? FEWEST_COMPARED : FEWEST_BLOCKS

@@ -21,8 +21,13 @@ module Pitwall
       MOST_SLOWER = 10
       private_constant :FIRST_BLOCKS, :MOST_BLOCKS, :MOST_SLOWER
 
+      # The sides don't do the same: how long they take says nothing.
+      class Different < Collect::Bench::Failed; end
+
       # @return [Boolean] whether Ctrl-C ended it
       attr_reader :interrupted
+      # @return [Collect::Bench::Failed, nil] what ended it, after something had been measured
+      attr_reader :failure
       # @return [Hash] what the host did meanwhile (Collect::Bench::Host#readings)
       attr_reader :readings
 
@@ -53,6 +58,10 @@ module Pitwall
           cases.each { |alternatives| measure(alternatives) }
         rescue Interrupt
           @interrupted = true
+        rescue Collect::Bench::Failed => error
+          raise if @samples.empty? || error.is_a?(Different)
+
+          @failure = error
         end
         @readings = host.readings
         Analyse::ComparisonReport.of(
@@ -60,6 +69,10 @@ module Pitwall
                     host: Collect::Bench::Host.facts, losses: { "failed_blocks" => @failures }, duration_ns: clock_ns - started, command: command
         )
       end
+
+      # Removes what was written for the processes. Nothing can be measured after that.
+      #: () -> void
+      def close = measurers.each(&:close)
 
       # Profiles all sides of every case once more, and adds to the report whose share changed.
       # @param report what {call} gave
@@ -195,9 +208,9 @@ module Pitwall
         return if told.size < 2
 
         one, other = told.values.map(&:first).first(2).sort_by { |sample| sample.side == @subjects.first.name ? 0 : 1 }
-        raise Collect::Bench::Failed, "#{one.name}: returns something else each time, which --check can't compare" unless once_more(kase) == base_of(samples).digest
+        raise Different, "#{one.name}: returns something else each time, which --check can't compare" unless once_more(kase) == base_of(samples).digest
 
-        raise Collect::Bench::Failed, "#{one.name}: #{one.side} and #{other.side} return different results: #{shown(one)} and #{shown(other)}"
+        raise Different, "#{one.name}: #{one.side} and #{other.side} return different results: #{shown(one)} and #{shown(other)}"
       end
 
       # What the base returns in another process.

@@ -30,21 +30,30 @@ module Pitwall
 
       # Appends to a file, line by line.
       class Writer
+        # An older file of measurements is replaced when the first sample comes; any other is left alone.
         #: (String, Hash[String, untyped]) -> void
-        # An older file of measurements is replaced; any other is left alone.
         # @raise [UsageError] the file can't be written
         def initialize(path, head)
           raise UsageError, "--record #{path}: exists and holds no measurements; name another file" if File.size?(path) && File.file?(path) && !Measurements.file?(path)
 
-          @file = File.open(path, "w")
-          @file.sync = true
-          write({ "schema" => SCHEMA }.merge(head))
+          existed = File.exist?(path)
+          File.open(path, "a") { nil }
+          File.unlink(path) unless existed
+          @path = path
+          @waiting = [{ "schema" => SCHEMA }.merge(head)]
         rescue SystemCallError => error
           raise UsageError, "cannot write #{path}: #{SystemCallError.new(error.errno).message}; name another file with --record"
         end
 
+        # Whether there is anything in the file.
+        #: () -> bool
+        def begun? = !@file.nil?
+
         #: (Sample) -> void
-        def add(sample) = write(FIELDS.to_h { |field| [field.to_s, sample.public_send(field)] }.merge("notes" => sample.notes.map(&:to_s)))
+        def add(sample)
+          start unless begun?
+          write(FIELDS.to_h { |field| [field.to_s, sample.public_send(field)] }.merge("notes" => sample.notes.map(&:to_s)))
+        end
 
         # A case that will be measured.
         #: (Case) -> void
@@ -55,14 +64,24 @@ module Pitwall
 
         #: (Hash[String, untyped]) -> void
         def finish(tail)
-          write({ "end" => true }.merge(tail)) unless @file.closed?
+          return unless begun? && !@file.closed?
+
+          write({ "end" => true }.merge(tail))
           @file.close
         end
 
         private
 
+        def start
+          @file = File.open(@path, "w")
+          @file.sync = true
+          @waiting.each { |object| write(object) }
+        end
+
         # A full disk ends the record, not the measurement.
         def write(object)
+          return @waiting << object unless begun?
+
           @file.puts(JSON.generate(object)) unless @full
         rescue SystemCallError
           @full = true

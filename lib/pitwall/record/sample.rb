@@ -36,6 +36,7 @@ module Pitwall
       ["cpu", "ns", :clock, "CPU time"],
       ["user", "ns", :clock, "user CPU time"],
       ["system", "ns", :clock, "system CPU time"],
+      ["task_clock", "ns", :clock, "task clock"],
       ["gc_time", "ns", :clock, "GC time"],
       ["objects", "count", :count, "objects allocated"],
       ["bytes", "bytes", :count, "bytes in heap slots"],

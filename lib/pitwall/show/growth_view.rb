@@ -88,7 +88,7 @@ module Pitwall
       end
 
       def style(speed)
-        return unless Figures.known?(speed)
+        return unless Figures.sized?(speed)
         return :green if speed.low > 1
 
         speed.high < 1 ? :red : :dim

@@ -42,7 +42,7 @@ module Pitwall
           samples
         rescue Failed
           @failures += 1
-          raise if @failures > MOST_FAILURES || @failures > @done
+          raise if @failures > MOST_FAILURES || @failures > @done + 1
 
           nil
         end

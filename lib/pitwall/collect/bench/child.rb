@@ -12,6 +12,8 @@
 # cache. Integers are counted by succ and added by subtraction: a file may have given Integer a `+` of its own.
 module Pitwall
   module Collect
+    # What files may call is in doc/measuring.md.
+    # @api private
     module Bench
       # A benchmark file asks for what isn't there: one line with the mend.
       Misuse = defined?(Pitwall::UsageError) ? Pitwall::UsageError : Class.new(StandardError)
@@ -672,13 +674,13 @@ module Pitwall
           find_batch if @batch.zero?
           times = @wanted_warmup.zero? ? become_steady : run_warmup(@wanted_warmup)
           @batches = choose_batches(Measurement.median(times)) if @batches.zero?
+          come_to_rest
         end
 
         # The timed part.
         def take
           @meter = Meter.new(@batches)
           counters = Counters
-          GC.start
           before = counters.read
           index = 0
           while index < @batches
@@ -729,9 +731,20 @@ module Pitwall
           (1..batches).map { warm_batch }
         end
 
+        # All processes collected at the same point would go on with their collections in the same batches: what a side's batches
+        # hold would be chance, the same chance in each process. So each begins at another point between two collections. (By the
+        # system's entropy: a file may seed Ruby's.)
+        def come_to_rest
+          GC.start
+          run_warmup(Random.new_seed % @batches.succ) if @collected
+        end
+
+        # @return [Integer] its wall time without garbage collection, ns
         def warm_batch
           @warmup -= -@batch if @warmup
-          @scratch.take(0, @work, @batch)
+          wall = @scratch.take(0, @work, @batch)
+          @collected = true if @scratch.gc_runs[0] > 0
+          wall - @scratch.gc_time[0]
         end
 
         # Until the last two windows agree. Where the batch was found here and the code has become faster since, finds it again.

@@ -1,9 +1,10 @@
 # frozen_string_literal: true
 
-require "tempfile"
+require "tmpdir"
 require "pitwall/record/sample"
 require "pitwall/collect/bench/execution"
 require "pitwall/collect/bench/failed"
+require "pitwall/collect/bench/name_list"
 require "pitwall/collect/bench/subject"
 
 module Pitwall
@@ -49,7 +50,7 @@ module Pitwall
             found = talk("list", {}).filter_map { |kind, *fields| listed(*fields) if kind == "case" }
             raise Failed, "#{place}: no benchmark in it: it takes Benchmark.ips { |x| x.report(…) { … } } or Pitwall.bench" if found.empty?
 
-            tell_apart(found)
+            NameList.new.tell_apart(found)
           end
         end
 
@@ -85,6 +86,13 @@ module Pitwall
           [command("run", **settings), subject.env]
         end
 
+        # Removes what was written for the processes.
+        #: () -> void
+        def close
+          File.unlink(@code_file) if @code_file && File.exist?(@code_file)
+          @code_file = nil
+        end
+
         private
 
         def run(kase, **settings)
@@ -109,14 +117,11 @@ module Pitwall
           [*subject.ruby, CHILD, Execution::REPORT_FD.to_s, mode, subject.script || "-e", *words]
         end
 
+        # All sides' names are equally long, as all else that they are started with.
         def code_file
-          @code_file ||= Tempfile.create(["pitwall-code", ".rb"]).tap do |file|
-            file.write(subject.code)
-            file.close
-            path = file.path
-            at_exit { File.unlink(path) if File.exist?(path) }
+          @code_file ||= File.join(Dir.tmpdir, format("pitwall-%08d-%08x.rb", Process.pid, Random.new_seed & 0xffff_ffff)).tap do |path|
+            File.open(path, File::WRONLY | File::CREAT | File::EXCL, 0o600) { |file| file.write(subject.code) }
           end
-          @code_file.path
         end
 
         def complain(finished, lines, kase)
@@ -140,14 +145,6 @@ module Pitwall
           point = pairs.map { |pair| pair.join("=") }.join(" ") # the end of the name: "join n=10"
           Record::Case.new(index: index.to_i, block: block.to_i, block_name: block_name, name: subject.code ? "-e" : name,
                    label: name.delete_suffix(point).rstrip, params: pairs, flags: flags.to_s.split(","))
-        end
-
-        # Labels are unique within a block; the same one in another block gets that block's name or number.
-        def tell_apart(cases)
-          cases.group_by(&:name).each_value do |same|
-            same.drop(1).each { |kase| kase.name = "#{kase.name} (#{kase.block_name.empty? ? "block #{kase.block + 1}" : kase.block_name})" }
-          end
-          cases
         end
 
         def values(lines)

@@ -38,13 +38,17 @@ module Pitwall
         #: (Record::Case, Script::Calibration, block: Integer, order: Integer) -> Record::Sample
         def sample(kase, _calibration, block:, order:)
           usage = run
-          usage["cpu"] ||= usage["user"] + usage["system"]
+          usage["cpu"] = usage["user"] + usage["system"]
           Record::Sample.new(side: subject.name, name: kase.name, block: block, order: order, values: usage.transform_values { |value| [value] },
                              iterations: 1, first_ns: nil, warmup: 0, digest: nil, notes: [])
         end
 
         #: (Record::Case, Script::Calibration) -> [Array[String], Hash[String, String?]]
         def plain_run(_case, _calibration) = [subject.command, subject.env]
+
+        # There is nothing to remove.
+        #: () -> void
+        def close; end
 
         private
 

@@ -1,0 +1,80 @@
+# frozen_string_literal: true
+
+# Records benchmarks/traces: pairs of two identical sides of each planted program.
+#
+#   ruby benchmarks/support/record_traces.rb LOAD [PAIRS] [CASE…]
+#
+# LOAD: idle (nothing else may run on the machine), same_core or other_core (a busy process beside, started here: on the core
+# where the processes are measured or on another one), or any other word that describes what else ran.
+# PAIRS: 300. CASE: all that are timed.
+
+require "time"
+require_relative "traces"
+
+module Benchmarks
+  class TraceRecorder
+    CASES = %w[method_1ms command_150ms gc_5ms].freeze
+    BENCH = Pitwall::Collect::Bench
+    private_constant :BENCH
+
+    def initialize(load, count, names)
+      @load = load
+      @count = count
+      @planted = names.map { |name| Planted::CASES.fetch(name) }
+      @settings = Planted.settings(budget: 0, seed: 1)
+      @random = Random.new(1)
+    end
+
+    # One case after the other: neighbouring pairs are neighbours in time, as they are in a comparison.
+    def call
+      beside { @planted.each { |planted| record(planted) } }
+    end
+
+    private
+
+    # With a busy process where the load asks for one.
+    def beside
+      core = { "same_core" => BENCH::Host.measuring_core, "other_core" => 0 }[@load]
+      busy = spawn(Pitwall.launcher, "1", core.to_s, RbConfig.ruby, "-e", "loop {}", out: File::NULL, pgroup: true) if core
+      yield
+    ensure
+      Process.kill(:KILL, -busy) && Process.wait(busy) if busy
+    end
+
+    def record(planted)
+      host = BENCH::Host.new
+      blocks = BENCH::Blocks.new(entries(planted), random: @random)
+      started = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
+      pairs = []
+      (samples = blocks.run) && pairs << samples while pairs.size < @count
+    ensure # what there is when it was stopped is worth keeping
+      elapsed = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond) - started
+      write(planted, pairs, elapsed / pairs.size, host) if pairs.any?
+    end
+
+    def entries(planted)
+      entries = %w[A B].map do |side|
+        measurer = Pitwall::Experiment::Measurers.for(planted.subject(side), @settings)
+        BENCH::Blocks::Entry.new(measurer: measurer, case: measurer.cases.first, calibration: measurer.calibrate(measurer.cases.first))
+      end
+      entries.last.calibration = entries.first.calibration
+      entries
+    end
+
+    def write(planted, pairs, block_ns, host)
+      head = { "case" => planted.name, "load" => @load, "block_ns" => block_ns, "batches" => pairs.first.first["wall"].size,
+               "date" => Time.now.utc.iso8601, "ruby" => RUBY_DESCRIPTION, "host" => BENCH::Host.facts.slice("cpu", "cores", "kernel"),
+               "readings" => host.readings.transform_values { |value| value.round(3) } }
+      trace = Trace.new(head, pairs.map { |samples| samples.map { |sample| Trace.process(sample) } })
+      trace.write
+      puts "#{planted.name}, #{@load}: #{pairs.size} pairs of #{block_ns / 1_000_000} ms; others used #{(head["readings"]["others"].to_f * 100).round}% of the CPU; " \
+           "spread #{trace.spreads.map { |name, spread| format("%.2f%% by %s", spread * 100, name) }.join(", ")}"
+    end
+  end
+end
+
+load, *rest = ARGV
+count = rest.first.to_s.match?(/\A\d+\z/) ? Integer(rest.shift) : 300
+unknown = rest - Benchmarks::TraceRecorder::CASES
+abort "usage: record_traces.rb idle|same_core|other_core [PAIRS] [#{Benchmarks::TraceRecorder::CASES.join("|")}…]" if load.nil? || unknown.any?
+Benchmarks::TraceRecorder.new(load, count, rest.empty? ? Benchmarks::TraceRecorder::CASES : rest).call

@@ -1,0 +1,56 @@
+# frozen_string_literal: true
+
+require "pitwall/analyse/statistics"
+
+module Pitwall
+  module Analyse
+    # The one number that stands for a process: of times the median of its batches, which a disturbed batch does not move.
+    #
+    # Garbage collection is left out of that median and its mean added. It comes in lumps: where one batch holds one run of it and the next
+    # two, the median stands on the edge between both kinds, and a change of 2% can move it by a whole run, either way.
+    module ProcessStatistic
+      # Times that hold the collector's.
+      WITH_GC = %w[wall cpu].freeze
+      private_constant :WITH_GC
+
+      module_function
+
+      # @return [Float, nil] nil where the process has no such metric
+      #: (Record::Sample, String) -> Float?
+      def of(sample, metric)
+        values = sample[metric].to_a
+        return if values.empty?
+        return Statistics.median(values) unless collected?(sample, metric)
+
+        Statistics.median(outside_gc(sample, metric)) + Statistics.mean(sample["gc_time"])
+      end
+
+      # How a process changed from the first to the second half of its batches, as a logarithm, apart from garbage collection.
+      # @return [Float, nil] nil for fewer than four batches, and for times that are none
+      #: (Record::Sample) -> Float?
+      def trend(sample)
+        values = outside_gc(sample, "wall")
+        return unless values.size >= 4 && values.all? { |value| time?(value) && value.positive? }
+
+        half = values.size / 2
+        Math.log(Statistics.median(values.last(half)) / Statistics.median(values.first(half)))
+      end
+
+      # @api private
+      def time?(value) = value.is_a?(Numeric) && value.real? && value.finite? && value >= 0
+
+      # @api private
+      def outside_gc(sample, metric)
+        values = sample[metric].to_a
+        collected?(sample, metric) ? values.zip(sample["gc_time"]).map { |value, gc| value > gc ? value - gc : 0 } : values
+      end
+
+      # @api private
+      def collected?(sample, metric)
+        gc = sample["gc_time"].to_a
+        values = sample[metric].to_a
+        WITH_GC.include?(metric) && gc.size > 1 && gc.size == values.size && (values + gc).all? { |value| time?(value) } && gc.any?(&:positive?)
+      end
+    end
+  end
+end

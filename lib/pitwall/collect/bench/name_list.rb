@@ -1,0 +1,25 @@
+# frozen_string_literal: true
+
+module Pitwall
+  module Collect
+    module Bench
+      # Gives every case a name of its own: cases are known by it from here on.
+      class NameList
+        def initialize
+          @taken = {}
+        end
+
+        # Labels are unique within a block of a file. The same one elsewhere gets what tells it apart, and a number where that is the same, too.
+        # @param file [String, nil] what the cases are of, where there are several files
+        #: (Array[Record::Case], ?String?) -> Array[Record::Case]
+        def tell_apart(cases, file = nil)
+          cases.each do |kase|
+            more = file || (kase.block_name.empty? ? "block #{kase.block + 1}" : kase.block_name)
+            kase.name = [kase.name, "#{kase.name} (#{more})", *(2..).lazy.map { |number| "#{kase.name} (#{more}, #{number})" }.first(cases.size + @taken.size)].find { |name| !@taken.key?(name) }
+            @taken[kase.name] = true
+          end
+        end
+      end
+    end
+  end
+end

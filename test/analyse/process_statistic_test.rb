@@ -1,0 +1,52 @@
+# frozen_string_literal: true
+
+require_relative "../test_helper"
+require "pitwall/analyse"
+require "pitwall/record/sample"
+
+class ProcessStatisticTest < Minitest::Test
+  P = Pitwall::Analyse::ProcessStatistic
+
+  def sample(**values) = Pitwall::Record::Sample.new(name: "x", side: "A", block: 0, values: values.transform_keys(&:to_s))
+
+  def test_the_median_where_nothing_is_collected
+    assert_equal 2, P.of(sample(wall: [1, 2, 90]), "wall")
+    assert_equal 2, P.of(sample(wall: [1, 2, 90], gc_time: [0, 0, 0]), "wall")
+    assert_equal 2, P.of(sample(wall: [1, 2, 90], gc_time: [5]), "wall")
+    assert_nil P.of(sample(cpu: [1]), "wall")
+    assert_equal 5, P.of(sample(gc_time: [1, 5, 9]), "gc_time")
+  end
+
+  # Batches of 100, and a collection of 50 in each second one or two in a batch: the median of the whole would be 100, 125 or 150 by
+  # nothing but how many there happen to be.
+  def test_collections_count_by_their_mean
+    few = { wall: [100, 150, 100, 150, 100], gc_time: [0, 50, 0, 50, 0] }
+    many = { wall: [150, 100, 150, 100, 150], gc_time: [50, 0, 50, 0, 50] }
+    assert_in_delta 120, P.of(sample(**few), "wall")
+    assert_in_delta 130, P.of(sample(**many), "wall")
+    assert_in_delta 120, P.of(sample(**few, cpu: [100, 150, 100, 150, 100]), "cpu")
+  end
+
+  # Twice the work of everything is twice the time, wherever the collections fall.
+  def test_scales
+    random = Random.new(3)
+    20.times do
+      gc = Array.new(9) { random.rand(3) * 40.0 }
+      wall = gc.map { |time| time + 100 + random.rand }
+      assert_in_delta 2 * P.of(sample(wall: wall, gc_time: gc), "wall"), P.of(sample(wall: wall.map { |time| 2 * time }, gc_time: gc.map { |time| 2 * time }), "wall"), 1e-9
+    end
+  end
+
+  def test_a_trend_is_that_of_the_code
+    assert_in_delta 0, P.trend(sample(wall: [100, 100, 150, 150], gc_time: [0, 0, 50, 50]))
+    assert_in_delta Math.log(2), P.trend(sample(wall: [100, 100, 200, 200], gc_time: [0, 0, 0, 0]))
+    assert_nil P.trend(sample(wall: [1, 2, 3]))
+    assert_nil P.trend(sample(wall: [1, 2, 0, 3]))
+  end
+
+  def test_what_is_no_time
+    [nil, "x", Float::NAN, -1, Complex(1, 2)].each do |odd|
+      assert_nil P.trend(sample(wall: [odd, 1, 1, 1], gc_time: [0, 1, 0, 0])), odd.inspect
+    end
+  end
+end
