@@ -24,7 +24,7 @@ module Pitwall
       #: (OptionParser) -> void
       def define_options(parser)
         parser.separator("What to measure")
-        parser.on("-e CODE", "code instead of files; repeatable") { |code| (@options[:code] ||= []) << code }
+        parser.on("-e CODE", "code instead of files; repeatable") { |code| (@options[:code] ||= []) << some(code) }
         parser.on("--ruby RUBY", "the interpreter, with flags in the same quotes (default: this one)") { |text| @options[:ruby] = ruby(text) }
         parser.separator("")
         parser.separator("How to measure")
@@ -94,6 +94,8 @@ module Pitwall
 
         @facts ||= { "ruby" => @options[:ruby] ? Workspace::Interpreter.new(words, dir: Dir.pwd).description : RUBY_DESCRIPTION }
       end
+
+      def some(code) = code.strip.empty? ? raise(UsageError, "-e needs code") : code
 
       def ruby(text)
         words = Shellwords.split(text)

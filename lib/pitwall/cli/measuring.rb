@@ -118,7 +118,7 @@ module Pitwall
       # The command line that does it again.
       def again = ["pitwall", self.class.verb, *@argv].map { |word| quoted(word) }.join(" ")
 
-      def quoted(word) = word.match?(PLAIN) ? word : "'#{word.gsub("'") { "'\\\\''" }}'"
+      def quoted(word) = word.match?(PLAIN) ? word : "'#{word.gsub("'") { "'\\''" }}'"
 
       def positive(option, number)
         number.positive? ? number : raise(UsageError, "#{option} #{number}: must be more than 0")

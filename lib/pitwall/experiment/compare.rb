@@ -229,6 +229,10 @@ module Pitwall
 
       # One case: its blocks, and the sequential test that says when they are enough.
       class CaseRun
+        # By how much the fewest pairs may overrun the budget.
+        LONGEST = 3
+        private_constant :LONGEST
+
         # The block is told how many pairs are planned, once that is known.
         def initialize(blocks, comparison, settings, sides:, &on_plan)
           @blocks = blocks
@@ -261,11 +265,16 @@ module Pitwall
 
         private
 
-        # The fewest pairs that can decide anything may take twice the budget: one that is spent for nothing helps nobody.
+        # The fewest pairs that can decide anything may take longer than the budget: one that is spent for nothing helps nobody. What the
+        # calibration took, everything being cold, is more than a pair will.
         def budget_ns
           least = (Analyse::Sequential::MIN_PAIRS + 1) * @blocks.block_ns
           own = @settings.budget * 1e9
-          least.between?(own, 2 * own) ? least : own
+          return [least, own].max if least <= LONGEST * own || @settings.max_blocks
+
+          pairs = Analyse::Sequential::MIN_PAIRS
+          raise Collect::Bench::Failed, format("a pair takes up to %.1f s: the %d that are needed don't fit; --budget %d holds them, --pairs N takes fewer (for counts)",
+                                               @blocks.block_ns / 1e9, pairs, (least / 1e9 / 5).ceil * 5)
         end
 
         def over? = @blocks.done >= (@settings.max_blocks || MOST_BLOCKS) || (@blocks.done.positive? && clock_ns + @blocks.block_ns > @deadline)

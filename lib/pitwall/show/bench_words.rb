@@ -31,11 +31,10 @@ module Pitwall
 
       #: () -> String
       def title
-        processes = @report.summaries.map(&:processes).compact.minmax.uniq.map { |number| Units.count(number) }.join(" … ")
-        what = commands.any? && cases.empty? ? "command" : "case"
-        runs = what == "command" ? "runs" : "processes"
-        [@report.name, Units.things(@report.summaries.size, what), *("#{processes} #{runs} each" unless processes.empty?),
-         @report.duration_ns && Units.duration(@report.duration_ns)].compact.join(" · ")
+        what, one, more = commands.any? && cases.empty? ? %w[command run runs] : %w[case process processes]
+        numbers = @report.summaries.map(&:processes).compact.minmax.uniq
+        runs = "#{numbers.map { |number| Units.count(number) }.join(" … ")} #{numbers == [1] ? one : more} each" if numbers.any?
+        [@report.name, Units.things(@report.summaries.size, what), runs, @report.duration_ns && Units.duration(@report.duration_ns)].compact.join(" · ")
       end
 
       # "99% interval", where all estimates have that level.

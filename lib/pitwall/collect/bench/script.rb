@@ -168,7 +168,7 @@ module Pitwall
         def place(kase = nil)
           file = subject.script ? File.basename(subject.script) : "-e"
           side = ["", file].include?(subject.name.to_s) ? "" : " (#{subject.name})"
-          "#{file}#{side}#{", case #{kase.name}" if kase && kase.name != "-e"}"
+          "#{file}#{side}#{", case #{kase.name}" if kase && !["-e", subject.name].include?(kase.name)}"
         end
 
         def first_line(text) = text.to_s.strip.lines.first.to_s.chomp
