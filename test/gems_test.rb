@@ -28,7 +28,7 @@ class GemsTest < Minitest::Test
   end
 
   # Compiles the extension once more, as `gem install` does.
-  def test_the_installed_gems_profile
+  def test_the_installed_gems_work
     skip "peer absent: ruby's headers" unless File.file?(File.join(RbConfig::CONFIG["rubyhdrdir"].to_s, "ruby.h"))
     gem_home = file("gem home") # a space, as in some people's home folders
     environment = { "GEM_HOME" => gem_home, "GEM_PATH" => [gem_home, *Gem.path].join(File::PATH_SEPARATOR) }
@@ -41,6 +41,9 @@ class GemsTest < Minitest::Test
     result = run!(environment, *command)
     assert_match(/\Adone\n\{/, result.out)
     assert_equal "pitwall/report-1", JSON.parse(result.out.delete_prefix("done\n"))["schema"]
+    # The launcher comes with the extension.
+    result = run!(environment, RUBY, file("bin/pitwall"), "bench", "--runs", "1", "--warmup", "1", "--format", "json", "-e", "1 + 1")
+    assert_equal "pitwall/bench-1", JSON.parse(result.out)["schema"]
     # As a program's own library, with nothing but core.
     run!(environment, RUBY, "-e", "gem 'pitwall-core'; require 'pitwall'; Pitwall.profile(record: 'x.pit') { 1 }; exit File.size?('x.pit') ? 0 : 1")
   end

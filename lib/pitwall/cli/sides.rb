@@ -79,7 +79,7 @@ module Pitwall
         end
         parser.on("--env NAME=VALUE", "an environment variable") { |text| merge(:env, *variable(text)) }
         parser.on("--gem NAME@VERSION", "another version of a gem") { |text| merge(:gems, *gem_version(text)) }
-        parser.on("--patch FILE", "a .rb file loaded before the benchmark, or a .diff applied to a clone") { |file| patch(file) }
+        parser.on("--patch FILE", "a .rb file loaded before the benchmark (it loads what it patches), or a .diff applied to a clone") { |file| patch(file) }
         parser.on("--stub METHOD", "empty a method, to test a suspicion: Foo#bar or Foo.bar") { |text| add("--stub", :stub, stubbed(text)) }
         parser.on("-e CODE", "code to measure; one alone is measured on all sides") { |code| add("-e", :code, code) }
       end

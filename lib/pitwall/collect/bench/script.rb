@@ -18,12 +18,11 @@ module Pitwall
         # How a case is run: iterations a batch, batches, batches of warm-up; `process_ns` is what one process takes in all.
         Calibration = Struct.new(:batch, :batches, :warmup, :process_ns, :iteration_ns, keyword_init: true)
 
-        CHILD = File.expand_path("child.rb", __dir__)
         # Per iteration these are exact fractions, and an integer stays one.
         PER_ITERATION = (Record::METRICS.keys - %w[max_rss]).freeze
         # What the child calls a benchmark that asks for what isn't there; its message says all.
         MISUSE = "Pitwall::UsageError"
-        private_constant :CHILD, :PER_ITERATION, :MISUSE
+        private_constant :PER_ITERATION, :MISUSE
 
         # @return [Subject]
         attr_reader :subject
@@ -114,7 +113,13 @@ module Pitwall
           words = settings.map { |key, value| "#{key}=#{value}" }
           words.concat(subject.requires.to_a.map { |path| "require=#{path}" })
           words << "codefile=#{code_file}" if subject.code
-          [*subject.ruby, CHILD, Execution::REPORT_FD.to_s, mode, subject.script || "-e", *words]
+          [*subject.ruby, child, Execution::REPORT_FD.to_s, mode, subject.script || "-e", *words]
+        end
+
+        # In the other gem: what is loaded into measured programs is all in pitwall-core.
+        def child
+          _, path = $LOAD_PATH.resolve_feature_path("pitwall/collect/bench/child")
+          path or raise CannotMeasure, "pitwall-core #{VERSION} is not installed: gem install pitwall-core"
         end
 
         # All sides' names are equally long, as all else that they are started with.
