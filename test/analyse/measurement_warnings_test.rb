@@ -37,7 +37,7 @@ class MeasurementWarningsTest < Minitest::Test
     few = processes(3)
     assert_equal "try a longer --budget", only(warnings(few)).hint
     assert_equal "try --budget 10", only(warnings(few, settings: { "budget_s" => 5.0 })).hint
-    assert_equal "allow more than 3", only(warnings(few, settings: { "budget_s" => 5.0, "max_blocks" => 3 })).hint
+    assert_equal "allow more than 3: --runs of bench, --pairs of compare", only(warnings(few, settings: { "budget_s" => 5.0, "max_blocks" => 3 })).hint
     assert_equal [:few_samples, "1 process: the interval says little"], only(warnings(processes(1))).to_a.values_at(0, 2)
   end
 

@@ -76,7 +76,7 @@ module Pitwall
 
       def longer(settings)
         most, budget = settings["max_blocks"], settings["budget_s"]
-        return "allow more than #{most}" if most && most < 2 * FEWEST_PROCESSES
+        return "allow more than #{most}: --runs of bench, --pairs of compare" if most && most < 2 * FEWEST_PROCESSES
 
         budget ? "try --budget #{(2 * budget).ceil}" : "try a longer --budget"
       end

@@ -61,7 +61,7 @@ module Pitwall
           possible = named.map { |order| "#{NAMES.fetch(order)} (#{percent(fit.weights[order])})" }
           rest = 1 - named.sum { |order| fit.weights[order] }
           possible << "something else (#{percent(rest)})" if rest > 1 - CERTAIN || possible.size < 2
-          "can't tell: #{one_of(possible)}; a wider range of N or more processes would"
+          "can't tell: #{one_of(possible)}; a wider range of N, or more processes, would tell"
         end
 
         def no_order(fit)
