@@ -39,7 +39,7 @@ class WorkspaceInterpretersTest < Minitest::Test
       assert_equal [[RUBY], [other, "-W0"], [other], [other, "-rset"]], list.map(&:ruby)
       assert_equal [@repo], list.map(&:dir).uniq
       assert_equal [{}], list.map(&:env).uniq
-      assert_equal [RUBY_DESCRIPTION], list.map { |each| each.facts["ruby"] }.uniq
+      assert_equal [RUBY_DESCRIPTION.sub(" +YJIT", "")], list.map { |each| each.facts["ruby"] }.uniq
       assert_equal "-W0", list[1].facts["flags"]
     end
   end
