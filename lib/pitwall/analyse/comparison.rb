@@ -28,8 +28,6 @@ module Pitwall
       POWER = 0.8
       # The doubt of the interval that must lie inside the margin: two one-sided tests at 5%.
       SAME = 0.1
-      # How much a process may still speed up or slow down from the first to the second half of its timed batches.
-      TREND = 0.02
       # The share of processes that may say of themselves that they weren't steady.
       UNSTEADY = 1 / 3r
       # Made of "wall": what the median hides (a slow iteration in ten, garbage collection) is in the mean.
@@ -116,13 +114,8 @@ module Pitwall
         end
 
         def drifting(side)
-          trends = @pairs.filter_map { |pair| ProcessStatistic.trend(pair[side]) }
-          return if trends.size < Sequential::MIN_PAIRS
-
-          change = Statistics.interval(trends, level: 1 - @alpha).map { |trend| Math.exp(trend) - 1 }
-          return unless change.point.abs > TREND && (change.low.positive? || change.high.negative?)
-
-          format("no steady state: %s changed by %+.1f%% over the timed iterations", @pairs.first[side].side, 100 * change.point)
+          change = ProcessStatistic.drift(@pairs.map { |pair| pair[side] }, level: 1 - @alpha, fewest: Sequential::MIN_PAIRS)
+          format("no steady state: %s changed by %+.1f%% over the timed iterations", @pairs.first[side].side, 100 * change) if change
         end
       end
       private_constant :Steadiness

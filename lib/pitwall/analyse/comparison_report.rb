@@ -17,7 +17,7 @@ module Pitwall
     # settings: Hash of String → what the run was asked for: "metric", "alpha", "margin", "looks", "budget_s"…
     # host:     Hash of String → what the host is: "kernel", "cpu", "cores", "memory_bytes"
     # warnings: Array of Warning
-    # losses:   Hash of String → Integer, what was measured but not used: {"failed_processes" => 1}
+    # losses:   Hash of String → Integer, what was measured but not used: {"failed_blocks" => 1}
     # control:  Array of Effect of the base against itself, or nil where no A/A control ran
     # duration_ns: of the whole measurement
     # command:  String, the command line that repeats it

@@ -16,8 +16,6 @@ module Pitwall
       WARMUP = 200
       # The share of processes that may say that they weren't steady.
       UNSTEADY = 0.1
-      # How much a process may speed up or slow down from the first to the second half of its timed batches.
-      DRIFT = 0.02
       # A first run is worth a word when it takes so many times a later one and, for blocks, so much longer (ns).
       SLOW_FIRST = 10
       SLOW_FIRST_NS = 1_000_000
@@ -30,7 +28,7 @@ module Pitwall
       STEAL = 0.02
       SWITCHES = 100
       SECOND = 1e9
-      private_constant :FEWEST_PROCESSES, :WARMUP, :UNSTEADY, :DRIFT, :SLOW_FIRST, :SLOW_FIRST_NS, :SLOW_FIRST_COMMAND, :FAR, :GC_SHARE, :OTHERS,
+      private_constant :FEWEST_PROCESSES, :WARMUP, :UNSTEADY, :SLOW_FIRST, :SLOW_FIRST_NS, :SLOW_FIRST_COMMAND, :FAR, :GC_SHARE, :OTHERS,
                        :STEAL, :SWITCHES, :SECOND
 
       # What a process noticed of itself: note → [kind, text, hint].
@@ -96,13 +94,8 @@ module Pitwall
       private_class_method :unsteady
 
       def drift(samples)
-        trends = samples.filter_map { |sample| ProcessStatistic.trend(sample) }
-        return if trends.size < FEWEST_PROCESSES
-
-        change = Statistics.interval(trends, level: BenchSummary::LEVEL).map { |trend| Math.exp(trend) - 1 }
-        return unless change.point.abs > DRIFT && (change.low.positive? || change.high.negative?)
-
-        format("iterations got %.0f%% %s while they were timed", 100 * change.point.abs, change.point.positive? ? "slower" : "faster")
+        change = ProcessStatistic.drift(samples, level: BenchSummary::LEVEL, fewest: FEWEST_PROCESSES)
+        format("iterations got %.0f%% %s while they were timed", 100 * change.abs, change.positive? ? "slower" : "faster") if change
       end
       private_class_method :drift
 

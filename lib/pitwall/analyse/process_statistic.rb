@@ -11,7 +11,9 @@ module Pitwall
     module ProcessStatistic
       # Times that hold the collector's.
       WITH_GC = %w[wall cpu].freeze
-      private_constant :WITH_GC
+      # How much processes may speed up or slow down from the first to the second half of their timed batches.
+      DRIFT = 0.02
+      private_constant :WITH_GC, :DRIFT
 
       module_function
 
@@ -34,6 +36,18 @@ module Pitwall
 
         half = values.size / 2
         Math.log(Statistics.median(values.last(half)) / Statistics.median(values.first(half)))
+      end
+
+      # By how much the processes still sped up or slowed down while they were timed, where that is beyond DRIFT and beyond doubt.
+      # @param fewest [Integer] processes that can tell
+      # @return [Float, nil] 0.05: slower by 5% in the second half
+      #: (Array[Record::Sample], level: Float, fewest: Integer) -> Float?
+      def drift(samples, level:, fewest:)
+        trends = samples.filter_map { |sample| trend(sample) }
+        return if trends.size < fewest
+
+        change = Statistics.interval(trends, level: level).map { |logarithm| Math.exp(logarithm) - 1 }
+        change.point if change.point.abs > DRIFT && (change.low.positive? || change.high.negative?)
       end
 
       # @api private

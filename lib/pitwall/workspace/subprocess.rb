@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "tempfile"
+require "pitwall/process_group"
 
 module Pitwall
   class Workspace
@@ -27,7 +28,7 @@ module Pitwall
         _, status = Process.wait2(pid)
         status
       ensure
-        finish(pid, status) if pid
+        ProcessGroup.finish(pid, grace: GRACE, ask: status.nil?, reaped: !status.nil?) if pid
       end
 
       # Runs it and takes what it writes, as UTF-8.
@@ -45,31 +46,6 @@ module Pitwall
           end
         end
       end
-
-      # @api private
-      def finish(pid, status)
-        unless status
-          Process.kill("TERM", -pid)
-          deadline = clock + GRACE
-          sleep(0.01) until (status = Process.wait(pid, Process::WNOHANG)) || clock > deadline
-        end
-        Process.kill("KILL", -pid)
-      rescue Errno::ESRCH, Errno::EPERM, Errno::ECHILD
-        nil # all gone
-      ensure
-        reap(pid) unless status
-      end
-
-      # @api private
-      def reap(pid)
-        Process.wait(pid)
-      rescue Errno::ECHILD
-        nil
-      end
-
-      # @api private
-      def clock = Process.clock_gettime(Process::CLOCK_MONOTONIC)
-      private_class_method :finish, :reap, :clock
     end
   end
 end

@@ -3,6 +3,7 @@
 require "tempfile"
 require "pitwall/errors"
 require "pitwall/native"
+require "pitwall/process_group"
 require "pitwall/version"
 
 module Pitwall
@@ -27,7 +28,7 @@ module Pitwall
         private_constant :TAIL, :GRACE, :MOST_REPORTED
 
         #: (Array[String], ?env: Hash[String, String?], ?dir: String, ?cpu: Integer, ?timeout: Numeric, ?output: IO | String) -> void
-        # @param command [Array<String>] FD in it stands for the report descriptor's number
+        # @param command [Array<String>] what it reports goes to descriptor REPORT_FD
         # @param cpu [Integer] core to run on; -1 any
         # @param timeout [Numeric] seconds
         # @param output where its standard output goes
@@ -82,7 +83,8 @@ module Pitwall
           take_rest(readers.first, read)
           read.values
         ensure
-          finish(pid, asked: readers.last.closed?)
+          # What timed out or was interrupted is asked to end first; what it leaves behind after it has ended is not.
+          ProcessGroup.finish(pid, grace: GRACE, ask: !readers.last.closed?)
         end
 
         def take(io, read)
@@ -96,24 +98,6 @@ module Pitwall
         def take_rest(io, read)
           read[io] << io.read_nonblock(65_536) until io.closed?
         rescue IO::WaitReadable, EOFError
-          nil
-        end
-
-        # Nothing of the group may go on: neither what timed out or was interrupted, nor what the process left behind.
-        def finish(pid, asked:)
-          Process.kill("TERM", -pid) unless asked
-          deadline = clock + GRACE
-          sleep(0.002) until (ended = Process.wait(pid, Process::WNOHANG)) || clock > deadline
-          Process.kill("KILL", -pid)
-        rescue Errno::ESRCH, Errno::EPERM, Errno::ECHILD
-          nil # all gone
-        ensure
-          reap(pid) unless ended
-        end
-
-        def reap(pid)
-          Process.wait(pid)
-        rescue Errno::ECHILD
           nil
         end
 
