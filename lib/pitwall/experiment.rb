@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "pitwall/collect/bench/failed"
 require "pitwall/errors"
 
 module Pitwall
@@ -22,6 +23,16 @@ module Pitwall
     # allow_failure: whether a command may end with a status other than 0
     Settings = Struct.new(:budget, :alpha, :margin, :max_blocks, :control, :check, :warmup, :batches, :timeout, :pin, :seed, :only, :allow_failure,
                           keyword_init: true) do
+      # The cases that are wanted.
+      # Raises UsageError where none is.
+      #: (Array[Record::Case]) -> Array[Record::Case]
+      def chosen(cases)
+        found = cases.select { |kase| only.nil? || kase.name.match?(only) }
+        return found if found.any?
+
+        raise UsageError, "--only #{only.source}: no case has that in its name; there are #{cases.map(&:name).first(8).join(", ")}"
+      end
+
       # As views show and files keep them.
       #: () -> Hash[String, untyped]
       def to_facts
@@ -29,6 +40,9 @@ module Pitwall
           "warmup" => warmup, "batches" => batches, "timeout_s" => timeout, "pinned" => pin, "seed" => seed, "only" => only&.source }.compact
       end
     end
+
+    # The sides don't do the same: how long they take says nothing.
+    class Different < Collect::Bench::Failed; end
 
     # Told what goes on; this one keeps silent. A command line shows it.
     class Silence

@@ -3,16 +3,16 @@
 require "tmpdir"
 require "pitwall/analyse"
 require "pitwall/collect/bench/blocks"
-require "pitwall/collect/bench/host"
 require "pitwall/collect/bench/instructions"
 require "pitwall/collect/bench/profiles"
 require "pitwall/experiment"
+require "pitwall/experiment/base"
 
 module Pitwall
   module Experiment
     # Two or more sides against each other, case by case: blocks of one process a side, until the verdict is clear or the
     # budget is spent.
-    class Compare
+    class Compare < Base
       CONTROL = Analyse::ComparisonReport::CONTROL
       # How many blocks fit is judged by the first ones: those of the calibration are slower, everything being cold.
       FIRST_BLOCKS = 4
@@ -21,30 +21,13 @@ module Pitwall
       MOST_SLOWER = 10
       private_constant :FIRST_BLOCKS, :MOST_BLOCKS, :MOST_SLOWER
 
-      # The sides don't do the same: how long they take says nothing.
-      class Different < Collect::Bench::Failed; end
-
-      # @return [Boolean] whether Ctrl-C ended it
-      attr_reader :interrupted
-      # @return [Collect::Bench::Failed, nil] what ended it, after something had been measured
-      attr_reader :failure
-      # @return [Hash] what the host did meanwhile (Collect::Bench::Host#readings)
-      attr_reader :readings
-
       #: (Array[Collect::Bench::Subject], Settings, ?progress: Silence, ?record: Record::Measurements::Writer?) -> void
       # @param subjects the base first
-      def initialize(subjects, settings, progress: Silence.new, record: nil)
-        @subjects = subjects
-        @settings = settings
-        @progress = progress
-        @record = record
-        @random = Random.new(settings.seed)
-        @comparison = Analyse::Comparison.new(alpha: settings.alpha, margin: settings.margin)
-        @samples = []
+      def initialize(...)
+        super
+        @comparison = Analyse::Comparison.new(alpha: @settings.alpha, margin: @settings.margin)
         @entries = {}
-        @announced = []
         @plans = {}
-        @failures = 0
       end
 
       # Measures, and says what came out. Ctrl-C ends the measuring; what there is then is reported.
@@ -52,27 +35,13 @@ module Pitwall
       # @raise [Collect::Bench::Failed] a case can't be measured, or returns different things on two sides (`check`)
       #: (command: String) -> Analyse::ComparisonReport
       def call(command:)
-        host = Collect::Bench::Host.new
-        started = clock_ns
-        begin
-          cases.each { |alternatives| measure(alternatives) }
-        rescue Interrupt
-          @interrupted = true
-        rescue Collect::Bench::Failed => error
-          raise if @samples.empty? || error.is_a?(Different)
-
-          @failure = error
-        end
-        @readings = host.readings
-        Analyse::ComparisonReport.of(
-          @samples, cases: @announced, plans: @plans, sides: @subjects, settings: facts, readings: Collect::Bench::Host.facts.merge(@readings),
-                    host: Collect::Bench::Host.facts, losses: { "failed_blocks" => @failures }, duration_ns: clock_ns - started, command: command
-        )
+        made = observe { alternatives.each { |sides| measure(sides) } }
+        Analyse::ComparisonReport.of(@samples, cases: @cases, plans: @plans, sides: @subjects, command: command, **made)
       end
 
       # Removes what was written for the processes. Nothing can be measured after that.
       #: () -> void
-      def close = measurers.each(&:close)
+      def close = [*measurers, *@control].each(&:close)
 
       # Profiles all sides of every case once more, and adds to the report whose share changed.
       # @param report what {call} gave
@@ -103,26 +72,22 @@ module Pitwall
         end
       end
 
-      # Case → for each side its measurer and case, for whoever wants to run them again (`--why`).
-      # @return [Array<Array<[measurer, Case]>>]
-      #: () -> Array[Array[[untyped, Record::Case]]]
-      def cases
-        @cases ||= begin
-          lists = measurers.map(&:cases)
-          wanted = lists.first.select { |kase| @settings.only.nil? || kase.name.match?(@settings.only) }
-          raise UsageError, "--only #{@settings.only.source}: no case has that in its name; there are #{lists.first.map(&:name).first(8).join(", ")}" if wanted.empty?
-
-          wanted.map { |kase| measurers.zip(lists).map { |measurer, list| [measurer, counterpart(kase, measurer, list)] } }
-        end
-      end
-
-      # What {cases} were run with: name of a case → an entry for each side, the base first.
+      # What was run: name of a case → an entry for each side, the base first.
       # @return [Hash<String, Array<Collect::Bench::Blocks::Entry>>]
       attr_reader :entries
 
       private
 
       def measurers = @measurers ||= @subjects.map { |subject| Measurers.for(subject, @settings) }
+
+      # For each case that is wanted every side's measurer and case.
+      #: () -> Array[Array[[untyped, Record::Case]]]
+      def alternatives
+        @alternatives ||= begin
+          lists = measurers.map(&:cases)
+          @settings.chosen(lists.first).map { |kase| measurers.zip(lists).map { |measurer, list| [measurer, counterpart(kase, measurer, list)] } }
+        end
+      end
 
       # Whole commands and -e have one case each; the cases of files are told apart by their names.
       def counterpart(kase, measurer, list)
@@ -132,22 +97,17 @@ module Pitwall
           raise Collect::Bench::Failed, "#{measurer.subject.name}: has no case #{kase.name}; both sides need the same cases, or --only"
       end
 
-      def measure(alternatives)
-        kase = alternatives.first.last
-        @progress.step("calibrating #{kase.name}") if cases.size > 1
-        blocks = Collect::Bench::Blocks.new(prepare(kase.name, alternatives), random: @random)
+      def measure(sides)
+        kase = sides.first.last
+        @progress.step("calibrating #{kase.name}") if alternatives.size > 1
+        blocks = Collect::Bench::Blocks.new(prepare(kase.name, sides), random: @random)
         announce(kase)
         run = CaseRun.new(blocks, @comparison, @settings, sides: @subjects.map(&:name)) { |pairs| plan(kase, pairs) }
-        @progress.begin(cases.size > 1 ? "#{@announced.size}/#{cases.size} #{kase.name}" : kase.name, run.planned)
+        @progress.begin(alternatives.size > 1 ? "#{@cases.size}/#{alternatives.size} #{kase.name}" : kase.name, run.planned)
         run.each_block { |samples| keep(samples, kase) }
       ensure
         @failures += blocks.failures if blocks
         @progress.end
-      end
-
-      def announce(kase)
-        @announced << kase
-        @record&.announce(kase)
       end
 
       def plan(kase, pairs)
@@ -165,14 +125,14 @@ module Pitwall
       end
 
       # All sides do the same number of iterations: the base's, or fewer where that would keep a side that is much slower for minutes.
-      def prepare(name, alternatives)
-        found = alternatives.map { |measurer, kase| measurer.calibrate(kase) }
+      def prepare(name, sides)
+        found = sides.map { |measurer, kase| measurer.calibrate(kase) }
         share = MOST_SLOWER * found.first.iteration_ns / found.map(&:iteration_ns).max
         batch, batches = [(found.first.batch * [share, 1].min).floor, 1].max, found.map(&:batches).min
         found.each { |calibration| calibration.batch, calibration.batches = batch, batches }
-        entries = alternatives.zip(found).map { |(measurer, kase), calibration| Collect::Bench::Blocks::Entry.new(measurer: measurer, case: kase, calibration: calibration) }
+        entries = sides.zip(found).map { |(measurer, kase), calibration| Collect::Bench::Blocks::Entry.new(measurer: measurer, case: kase, calibration: calibration) }
         @entries[name] = entries
-        @settings.control ? entries + [control_entry(*alternatives.first, found.first)] : entries
+        @settings.control ? entries + [control_entry(*sides.first, found.first)] : entries
       end
 
       def steps(title)
@@ -198,9 +158,8 @@ module Pitwall
       end
 
       def control_entry(measurer, kase, calibration)
-        subject = measurer.subject.dup
-        subject.name = CONTROL
-        Collect::Bench::Blocks::Entry.new(measurer: Measurers.for(subject, @settings), case: kase, calibration: calibration)
+        @control ||= Measurers.for(measurer.subject.dup.tap { |subject| subject.name = CONTROL }, @settings)
+        Collect::Bench::Blocks::Entry.new(measurer: @control, case: kase, calibration: calibration)
       end
 
       def check(samples, kase)
@@ -222,10 +181,6 @@ module Pitwall
       def base_of(samples) = samples.find { |sample| sample.side == @subjects.first.name }
 
       def shown(sample) = sample.digest.size > 60 ? "#{sample.digest[0, 60]}…" : sample.digest
-
-      def facts = @settings.to_facts.merge("interrupted" => @interrupted == true)
-
-      def clock_ns = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
 
       # One case: its blocks, and the sequential test that says when they are enough.
       class CaseRun
