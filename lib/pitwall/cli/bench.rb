@@ -2,6 +2,7 @@
 
 require "rbconfig"
 require "pitwall/cli/measuring"
+require "pitwall/cli/words"
 require "pitwall/collect/bench/subject"
 require "pitwall/workspace/interpreter"
 
@@ -25,7 +26,7 @@ module Pitwall
       def define_options(parser)
         parser.separator("What to measure")
         parser.on("-e CODE", "code instead of files; repeatable") { |code| (@options[:code] ||= []) << some(code) }
-        parser.on("--ruby RUBY", "the interpreter, with flags in the same quotes (default: this one)") { |text| @options[:ruby] = ruby(text) }
+        parser.on("--ruby RUBY", "the interpreter, with flags in the same quotes (default: this one)") { |text| @options[:ruby] = Words.parse(text, option: "--ruby") }
         parser.separator("")
         parser.separator("How to measure")
         define_running_options(parser)
@@ -39,9 +40,9 @@ module Pitwall
         check_output(files)
         settings = settings(max_blocks: @options[:max_blocks])
         head = { "kind" => "bench", "settings" => settings.to_facts, "command" => again, "host" => Collect::Bench::Host.facts, "facts" => subjects.first.facts }
-        report = record(head) { |writer| measure(subjects, settings, writer) }
+        report = record(head) { |writer| measured(Experiment::Bench.new(subjects, settings, progress: progress, record: writer), writer) }
         progress.end
-        publish(render(report))
+        publish(MeasuredView.render(report, @options[:format], **rendering))
         raise @trouble if @trouble
 
         gated(report)
@@ -50,17 +51,6 @@ module Pitwall
       end
 
       private
-
-      def measure(subjects, settings, writer)
-        experiment = Experiment::Bench.new(subjects, settings, progress: progress, record: writer)
-        report = experiment.call(command: again)
-        raise Interrupt if report.summaries.empty?
-
-        @trouble = experiment.failure
-
-        writer.finish("duration_ns" => report.duration_ns, "readings" => experiment.readings, "losses" => report.losses, "interrupted" => experiment.interrupted == true)
-        report
-      end
 
       def default_budget = @command ? COMMAND_BUDGET : BUDGET
 
@@ -96,21 +86,6 @@ module Pitwall
       end
 
       def some(code) = code.strip.empty? ? raise(UsageError, "-e needs code") : code
-
-      def ruby(text)
-        words = Shellwords.split(text)
-        words.empty? ? raise(UsageError, "--ruby needs a value") : words
-      rescue ArgumentError
-        raise UsageError, "--ruby #{text}: a quote in it isn't closed"
-      end
-
-      def render(report)
-        case @options[:format]
-        when "json" then Show::BenchJson.new(report).to_s
-        when "markdown" then Show::BenchMarkdown.new(report).to_s
-        else Show::BenchText.new(report, **rendering).to_s
-        end
-      end
 
       def gated(report)
         judge_gate(report.summaries.flat_map { |summary| summary.values.keys }.uniq) do |condition|

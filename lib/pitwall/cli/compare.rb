@@ -84,20 +84,10 @@ module Pitwall
           experiment&.close
         end
         progress.end
-        publish(render(report))
+        publish(MeasuredView.render(report, @options[:format], **rendering))
         raise @trouble if @trouble
 
         status(report)
-      end
-
-      def measured(experiment, writer)
-        report = experiment.call(command: again)
-        raise Interrupt if report.effects.empty?
-
-        @trouble = experiment.failure
-
-        writer.finish("duration_ns" => report.duration_ns, "readings" => experiment.readings, "losses" => report.losses, "interrupted" => experiment.interrupted == true)
-        report
       end
 
       # What is asked for beside the clock's verdict, which is shown whatever becomes of it.
@@ -108,14 +98,6 @@ module Pitwall
         report.settings = report.settings.merge("interrupted" => true)
       rescue CannotMeasure, Collect::Bench::Failed => error
         @trouble = error
-      end
-
-      def render(report)
-        case @options[:format]
-        when "json" then Show::CompareJson.new(report).to_s
-        when "markdown" then Show::CompareMarkdown.new(report).to_s
-        else Show::CompareText.new(report, **rendering).to_s
-        end
       end
 
       # One alarm is an alarm; without one, what is undecided is undecided.
@@ -146,11 +128,7 @@ module Pitwall
         raise UsageError, "--#{odd.to_s.tr("_", "-").sub("max-blocks", "pairs")}: two recordings are held against each other as they are; it is for sides that are measured" if odd
 
         check_output(files)
-        wanted = %i[wall cpu]
-        weight = @options.fetch(:weight, :wall)
-        raise UsageError, "--weight #{weight}: takes #{wanted.join(" or ")}" unless wanted.include?(weight)
-
-        change = Analyse::ProfileChange.compare(**{ a: files[0], b: files[1] }.transform_values { |file| recorded(file) }, weight: weight)
+        change = Analyse::ProfileChange.compare(**{ a: files[0], b: files[1] }.transform_values { |file| recorded(file) }, weight: @options.fetch(:weight, :wall))
         publish(@options[:format] == "json" ? recordings_json(files, change) : recordings_text(files, change))
         Status::OK
       end

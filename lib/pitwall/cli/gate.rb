@@ -62,7 +62,7 @@ module Pitwall
       #: (String, metrics: Array[String]) -> Gate
       def self.parse(text, metrics:)
         parts = text.split(/,|\bor\b/, -1)
-        new((parts.empty? ? [""] : parts).map { |part| condition(part.strip, metrics, text) }, text)
+        new((parts.empty? ? [""] : parts).map { |part| condition(part.strip, metrics, text) })
       end
 
       # @api private
@@ -95,9 +95,8 @@ module Pitwall
       # @return [Array<Condition>]
       attr_reader :conditions
 
-      def initialize(conditions, text)
+      def initialize(conditions)
         @conditions = conditions
-        @text = text
       end
 
       # Whether a condition is about one side against another.

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 require "pitwall/analyse"
+require "pitwall/cli/measured_view"
 require "pitwall/record/measurements"
-require "pitwall/show"
 
 module Pitwall
   module CLI
@@ -23,12 +23,8 @@ module Pitwall
       #: (String, Integer, untyped) -> String
       def render(format, width, palette)
         contents = Record::Measurements.read(@file)
-        kind, report = contents.head["kind"] == "compare" ? ["Compare", comparison(contents)] : ["Bench", bench(contents)]
-        case format
-        when "json" then Show.const_get("#{kind}Json").new(report).to_s
-        when "markdown" then Show.const_get("#{kind}Markdown").new(report).to_s
-        else Show.const_get("#{kind}Text").new(report, width: width, palette: palette).to_s
-        end
+        report = contents.head["kind"] == "compare" ? comparison(contents) : bench(contents)
+        MeasuredView.render(report, format, width: width, palette: palette)
       end
 
       private

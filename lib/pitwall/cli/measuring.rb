@@ -4,6 +4,7 @@ require "fileutils"
 require "shellwords"
 require "pitwall/cli/command"
 require "pitwall/cli/gate"
+require "pitwall/cli/measured_view"
 require "pitwall/cli/output_file"
 require "pitwall/cli/progress"
 require "pitwall/collect/bench/host"
@@ -16,7 +17,7 @@ module Pitwall
   module CLI
     # What `bench` and `compare` have in common: they run something many times, keep what it measured in a file, and show it.
     class Measuring < Command
-      FORMATS = %w[text json markdown].freeze
+      FORMATS = MeasuredView::FORMATS
       TIMEOUT = 60 # seconds a process may take where nobody says otherwise
       PLAIN = %r{\A[\w@%+=:,./^-]+\z}.freeze # words that a shell leaves alone
       private_constant :PLAIN
@@ -76,6 +77,17 @@ module Pitwall
 
       # Yields the file that keeps what is measured. Nothing is written before there is something to keep.
       def record(head) = yield(@writer = Record::Measurements::Writer.new(record_path, head))
+
+      # Runs an experiment to its end. What ended it early is raised after its report has been shown: it is in @trouble.
+      # @raise [Interrupt] before anything was measured
+      def measured(experiment, writer)
+        report = experiment.call(command: again)
+        raise Interrupt unless writer.begun?
+
+        @trouble = experiment.failure
+        writer.finish("duration_ns" => report.duration_ns, "readings" => experiment.readings, "losses" => report.losses, "interrupted" => experiment.interrupted)
+        report
+      end
 
       def record_path = @record_path ||= @options[:record] || Collect::Place.default.sub(/\.pit\z/, "-#{self.class.verb}.jsonl")
 

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "shellwords"
+require "pitwall/cli/words"
 require "pitwall/errors"
 require "pitwall/workspace/side"
 
@@ -140,12 +141,7 @@ module Pitwall
 
       # --- what is typed
 
-      def words(option, text)
-        words = Shellwords.split(text)
-        words.empty? ? raise(UsageError, "#{option} needs a value") : words
-      rescue ArgumentError
-        raise UsageError, "#{option} #{text}: a quote in it isn't closed"
-      end
+      def words(option, text) = Words.parse(text, option: option)
 
       # Folders and revisions (HEAD@{1}) may have an @ in them.
       def source(text)

@@ -15,9 +15,19 @@ module Pitwall
         def tell_apart(cases, file = nil)
           cases.each do |kase|
             more = file || (kase.block_name.empty? ? "block #{kase.block + 1}" : kase.block_name)
-            kase.name = [kase.name, "#{kase.name} (#{more})", *(2..).lazy.map { |number| "#{kase.name} (#{more}, #{number})" }.first(cases.size + @taken.size)].find { |name| !@taken.key?(name) }
+            kase.name = free(kase.name, more)
             @taken[kase.name] = true
           end
+        end
+
+        private
+
+        def free(name, more)
+          return name unless @taken.key?(name)
+          return "#{name} (#{more})" unless @taken.key?("#{name} (#{more})")
+
+          number = (2..).find { |count| !@taken.key?("#{name} (#{more}, #{count})") }
+          "#{name} (#{more}, #{number})"
         end
       end
     end

@@ -15,7 +15,7 @@ module Pitwall
         # @return [Subject]
         attr_reader :subject
 
-        #: (Subject, ?cpu: Integer, ?timeout: Numeric, ?fail_on_error: bool, ?output: IO | String) -> void
+        #: (Subject, ?cpu: Integer, ?timeout: Numeric, ?allow_failure: bool, ?output: IO | String) -> void
         # @param allow_failure [Boolean] whether a status other than 0 is a result like any other
         def initialize(subject, cpu: -1, timeout: 60, allow_failure: false, output: File::NULL)
           @subject = subject

@@ -1,0 +1,27 @@
+# frozen_string_literal: true
+
+require "pitwall/analyse"
+require "pitwall/show"
+
+module Pitwall
+  module CLI
+    # The report of `bench` or `compare` in the format that was asked for.
+    module MeasuredView
+      # What an option may ask for; text where it doesn't.
+      FORMATS = %w[text json markdown].freeze
+
+      module_function
+
+      # @param look how text is shown: width, palette, unicode
+      #: ((Analyse::BenchReport | Analyse::ComparisonReport), String?, **untyped) -> String
+      def render(report, format, **look)
+        kind = report.is_a?(Analyse::ComparisonReport) ? "Compare" : "Bench"
+        case format
+        when "json" then Show.const_get("#{kind}Json").new(report).to_s
+        when "markdown" then Show.const_get("#{kind}Markdown").new(report).to_s
+        else Show.const_get("#{kind}Text").new(report, **look).to_s
+        end
+      end
+    end
+  end
+end
