@@ -210,21 +210,4 @@ class BenchTest < Minitest::Test
     write("x.rb", "Pitwall.bench { |x| x.report('bad') { #{body} } }")
     bench(*options, "x.rb")
   end
-
-  def assert_one_line(status, expected, result, about = nil)
-    assert_equal status, result.status.exitstatus, "#{about} #{result.err}"
-    assert_match expected, result.err
-    assert_equal [1, ""], [result.err.lines.size, result.out], result.err
-  end
-
-  # Everything that was started here has this folder for its working directory.
-  def assert_nothing_left
-    eventually(5) do
-      Dir["/proc/[0-9]*/cwd"].none? do |link|
-        File.readlink(link).start_with?(@dir)
-      rescue SystemCallError
-        false
-      end
-    end
-  end
 end

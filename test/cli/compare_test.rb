@@ -190,21 +190,4 @@ class CompareTest < Minitest::Test
   def git(*arguments) = assert(system("git", *arguments, chdir: file("repository"), out: File::NULL))
 
   def tree = Dir.glob("**/*", File::FNM_DOTMATCH, base: file("repository"))
-
-  def assert_one_line(status, expected, result, about = nil)
-    assert_equal status, result.status.exitstatus, "#{about} #{result.err}"
-    assert_match expected, result.err
-    assert_equal [1, ""], [result.err.lines.size, result.out], result.err
-  end
-
-  # Everything that was started here has this folder for its working directory.
-  def assert_nothing_left
-    eventually(5) do
-      Dir["/proc/[0-9]*/cwd"].none? do |link|
-        File.readlink(link).start_with?(@dir)
-      rescue SystemCallError
-        false
-      end
-    end
-  end
 end

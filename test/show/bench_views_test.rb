@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../test_helper"
+require_relative "../support/fits"
 require_relative "../support/measured"
 require "json"
 require "pitwall/analyse/bench_report"
@@ -12,6 +13,8 @@ require "pitwall/show/bench_markdown"
 require "pitwall/show/bench_text"
 
 class BenchViewsTest < Minitest::Test
+  include Fits
+
   Show = Pitwall::Show
   Analyse = Pitwall::Analyse
   WIDTHS = [40, 57, 80, 120, 200].freeze
@@ -99,11 +102,7 @@ class BenchViewsTest < Minitest::Test
     reports = [report(summaries: hostile, warnings: [Measured.warning("w" * 400)]), report(growths: [sweep]), report(summaries: [command("ruby #{"y" * 300}")])]
     reports.product(WIDTHS, [true, false]).each do |one, width, unicode|
       view = text(one, width: width, unicode: unicode)
-      view.each_line(chomp: true) do |line|
-        assert_operator Show::Text.width(line), :<=, width, line
-        refute_match(/\e|\s\z/, line)
-      end
-      assert_predicate view.gsub(/[日本語]/, ""), :ascii_only? unless unicode
+      assert_fits(view, width, unicode: unicode)
     end
   end
 

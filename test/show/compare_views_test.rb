@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../test_helper"
+require_relative "../support/fits"
 require_relative "../support/measured"
 require "json"
 require "pitwall/analyse/profile_change"
@@ -10,6 +11,8 @@ require "pitwall/show/compare_markdown"
 require "pitwall/show/compare_text"
 
 class CompareViewsTest < Minitest::Test
+  include Fits
+
   Show = Pitwall::Show
   WIDTHS = [40, 57, 80, 120, 200].freeze
 
@@ -108,11 +111,7 @@ class CompareViewsTest < Minitest::Test
     hostile = many + [Measured.effect(:slower, [1.5, 1.4, 1.6], name: "x" * 300, side: "dirty", base: "main"), Measured.exact(:more, 1, 2, name: "日本語" * 40)]
     WIDTHS.product([true, false]).each do |width, unicode|
       view = Show::CompareText.new(Measured.comparison(hostile, warnings: [Measured.warning("w" * 500)]), width: width, unicode: unicode).to_s
-      view.each_line(chomp: true) do |line|
-        assert_operator Show::Text.width(line), :<=, width, line
-        refute_match(/\e|\s\z/, line)
-      end
-      assert_predicate view.gsub(/[日本語]/, ""), :ascii_only? unless unicode
+      assert_fits(view, width, unicode: unicode)
     end
   end
 
