@@ -9,6 +9,7 @@ static _Atomic bool collecting;
 static pw_thread *_Atomic collector;
 static int phase; /* 0 marking, 1 sweeping */
 static int64_t phase_began;
+static struct { int64_t wall, cpu; } overdue; /* the sample that the collection kept from being taken; wall 0: none */
 
 bool
 pw_gc_takes_tick(pw_thread *t, int64_t wall)
@@ -31,7 +32,7 @@ static void
 end_phase(int64_t now)
 {
     pw_thread *t = atomic_load_explicit(&collector, memory_order_relaxed);
-    if (t && !pw_current.ticker->interrupts) { /* nobody ticks in here: count the grid's ticks that passed */
+    if (t && !pw_interrupts(pw_current.ticker)) { /* nobody ticks in here: count the grid's ticks that passed */
         int64_t last = pw_last_tick(now), ticks = (last - pw_last_tick(phase_began)) / pw_current.interval_ns;
         if (ticks > 0) {
             t->gc_ticks[phase] += (uint32_t)ticks;
@@ -44,10 +45,22 @@ end_phase(int64_t now)
 }
 
 static void
+begin(pw_thread *t, int64_t now)
+{
+    overdue.wall = 0;
+    if (t && !pw_interrupts(pw_current.ticker) && pw_current.ticker->overdue(t, now)) {
+        overdue.wall = now;
+        overdue.cpu = pw_cpu_to_charge(t, false, now);
+    }
+}
+
+static void
 emit(pw_thread *t)
 {
     static const VALUE leaf[2] = {PW_FRAME_MARKING, PW_FRAME_SWEEPING};
     t->busy = 1;
+    if (overdue.wall) pw_current.ticker->take(t, overdue.wall, overdue.cpu);
+    overdue.wall = 0;
     for (int i = 0; i < 2; i++) {
         if (!t->gc_ticks[i]) continue;
         uint16_t captures = t->gc_ticks[i] > UINT16_MAX ? UINT16_MAX : (uint16_t)t->gc_ticks[i];
@@ -67,6 +80,7 @@ on_event(VALUE self, void *data)
     switch (event) {
       case RUBY_INTERNAL_EVENT_GC_ENTER:
         phase_began = pw_now_ns();
+        begin(pw_self(), phase_began);
         atomic_store(&collector, pw_self());
         atomic_store_explicit(&collecting, true, memory_order_release);
         break;
@@ -87,7 +101,7 @@ on_event(VALUE self, void *data)
         end_phase(pw_now_ns());
         pw_thread *t = atomic_exchange(&collector, NULL);
         atomic_store_explicit(&collecting, false, memory_order_release);
-        if (t && (t->gc_ticks[0] || t->gc_ticks[1])) emit(t);
+        if (t && (overdue.wall || t->gc_ticks[0] || t->gc_ticks[1])) emit(t);
         break;
       }
     }

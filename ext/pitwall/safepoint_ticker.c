@@ -24,6 +24,27 @@ keep_time(void *unused)
     return NULL;
 }
 
+static bool
+due(pw_thread *t, int64_t wall)
+{
+    return pw_last_tick(wall) - pw_last_tick(atomic_load(&t->last_wall)) >= pw_current.interval_ns && !t->owes;
+}
+
+static void
+take(pw_thread *t, int64_t wall, int64_t cpu)
+{
+    int64_t before = atomic_load(&t->last_wall), burnt = cpu - atomic_load(&t->last_cpu);
+    bool waited = !pw_thread_states() && wall - before > 2 * pw_current.interval_ns && burnt < (wall - before) / 2;
+    if (waited && last_thread == t && burnt < pw_current.interval_ns) cpu -= burnt; /* it ran before or after: the next sample's */
+    /* Without thread events nobody saw where it waited while others ran. */
+    if (waited && last_thread != t) pw_capture_nothing(t, PW_OFF_CPU, wall - burnt, atomic_load(&t->last_cpu));
+    int64_t missed = (pw_last_tick(wall) - pw_last_tick(before)) / pw_current.interval_ns - 1;
+    pw_capture(t, 0, pw_thread_states() ? PW_RUNNING : PW_UNKNOWN, 1, wall, cpu);
+    last_thread = t;
+    if (missed > 0) pw_count(PW_MISSED, missed);
+    pw_count(PW_CAPTURES, 1);
+}
+
 static void
 at_safepoint(void *unused)
 {
@@ -32,18 +53,8 @@ at_safepoint(void *unused)
     pw_resolve_if_wanted();
     pw_thread *t = pw_self();
     if (!t) t = pw_register_thread(rb_thread_current(), pw_gettid(), true);
-    if (!t || t->finished) return;
-    int64_t before = atomic_load(&t->last_wall), ticks = (pw_last_tick(wall) - pw_last_tick(before)) / pw_current.interval_ns;
-    if (ticks <= 0 || t->owes) return;
-    int64_t cpu = pw_cpu_to_charge(t, false, wall), burnt = cpu - atomic_load(&t->last_cpu);
-    bool waited = !pw_thread_states() && wall - before > 2 * pw_current.interval_ns && burnt < (wall - before) / 2;
-    if (waited && last_thread == t && burnt < pw_current.interval_ns) cpu -= burnt; /* it ran before or after: the next sample's */
-    /* Without thread events nobody saw where it waited while others ran. */
-    if (waited && last_thread != t) pw_capture_nothing(t, PW_OFF_CPU, wall - burnt, atomic_load(&t->last_cpu));
-    pw_capture(t, 0, pw_thread_states() ? PW_RUNNING : PW_UNKNOWN, 1, wall, cpu);
-    last_thread = t;
-    if (ticks > 1) pw_count(PW_MISSED, ticks - 1);
-    pw_count(PW_CAPTURES, 1);
+    if (!t || t->finished || !due(t, wall)) return;
+    take(t, wall, pw_cpu_to_charge(t, false, wall));
     pw_count(PW_HANDLER_NS, pw_now_ns() - wall);
 }
 
@@ -70,4 +81,4 @@ static void stop_in_child(void) { atomic_store(&running, false); }
 static void nothing(pw_thread *t) { (void)t; }
 static void no_check(void) {}
 
-const pw_ticker pw_safepoint_ticker = {"safepoint", false, start, stop, stop_in_child, nothing, nothing, nothing, nothing, no_check};
+const pw_ticker pw_safepoint_ticker = {"safepoint", start, stop, stop_in_child, nothing, nothing, nothing, nothing, no_check, due, take};

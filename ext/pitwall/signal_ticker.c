@@ -189,4 +189,4 @@ check(void)
     for (pw_thread *t = pw_current.threads; t; t = t->next) thread_end(t);
 }
 
-const pw_ticker pw_signal_ticker = {"signal", true, start, stop, give_signal_back, thread_begin, thread_end, thread_resumed, thread_left, check};
+const pw_ticker pw_signal_ticker = {"signal", start, stop, give_signal_back, thread_begin, thread_end, thread_resumed, thread_left, check, NULL, NULL};

@@ -176,7 +176,7 @@ on_thread_event(rb_event_flag_t event, const rb_internal_thread_event_data_t *da
       case RUBY_INTERNAL_THREAD_EVENT_SUSPENDED:
         t->suspended_at = pw_now_ns();
         t->cpu_stale = true;
-        if (!pw_current.ticker->interrupts || atomic_load(&t->migrates)) settle_run(t);
+        if (!pw_interrupts(pw_current.ticker) || atomic_load(&t->migrates)) settle_run(t);
         atomic_store_explicit(&t->state, PW_BLOCKED, memory_order_relaxed);
         if (t->quiet || atomic_load(&t->migrates)) hold(t);
         break;
@@ -189,7 +189,7 @@ on_thread_event(rb_event_flag_t event, const rb_internal_thread_event_data_t *da
             charge_wait(t);
             atomic_store_explicit(&t->held, false, memory_order_relaxed);
         }
-        else if (t->suspended_at && (!pw_current.ticker->interrupts || atomic_load(&t->migrates)) &&
+        else if (t->suspended_at && (!pw_interrupts(pw_current.ticker) || atomic_load(&t->migrates)) &&
                  pw_last_tick(pw_now_ns()) > pw_last_tick(t->suspended_at)) {
             t->owes = true;
             pw_job_trigger(&payment);

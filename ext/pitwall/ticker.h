@@ -7,12 +7,12 @@
 #define PITWALL_TICKER_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct pw_thread;
 
 typedef struct {
     const char *name;
-    bool interrupts;                             /* ticks reach a thread anywhere, also inside a collection */
     int (*start)(void);                          /* 0 or an errno */
     void (*stop)(void);                          /* no capture begins after it returns */
     void (*stop_in_child)(void);                 /* after fork: no timers and no helper came along */
@@ -22,7 +22,14 @@ typedef struct {
     void (*thread_left)(struct pw_thread *);     /* no ticks until it resumes: it waits with its stack taken, or (M:N) its
                                                   * native thread carries another one */
     void (*check)(void);                         /* from the drain, now and then */
+    /* Where ticks do not interrupt (else NULL): is the thread's sample overdue, and takes it as of a moment just past. What
+     * ran since the last safepoint is so told from the collection that follows it. In the thread, which has the GVL. */
+    bool (*overdue)(struct pw_thread *, int64_t wall);
+    void (*take)(struct pw_thread *, int64_t wall, int64_t cpu);
 } pw_ticker;
+
+/* Ticks reach a thread anywhere, also inside a collection. */
+static inline bool pw_interrupts(const pw_ticker *ticker) { return !ticker->take; }
 
 extern const pw_ticker pw_signal_ticker, pw_safepoint_ticker;
 

@@ -91,4 +91,20 @@ class SafepointGCTest < Minitest::Test
   include GCContract
 
   def settings = { mode: "safepoint" }
+
+  # Between two safepoints a collection may follow long work: neither is charged for the other.
+  def test_work_without_a_safepoint_before_a_collection
+    run_program(<<~'RUBY')
+      FACTOR = 7**600_000
+      record do
+        GC.stress = true
+        20.times { [FACTOR * FACTOR] }
+        GC.stress = false
+      end
+    RUBY
+    assert_sane(segment)
+    counted = segment.stats.fetch("gc_ns").sum { |_, ns| ns }
+    weighed = gc_nodes(tree(segment)).sum { |node| tree(segment).selfs(:wall)[node] }
+    assert_operator (counted - weighed).abs, :<=, counted * 0.3, "STAT says #{counted}, rows #{weighed}"
+  end
 end
