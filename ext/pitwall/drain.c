@@ -88,6 +88,7 @@ static void
 add_row(pw_thread *t, uint32_t node, uint8_t state, uint32_t captures, int64_t wall, int64_t cpu)
 {
     /* Clocks are rounded, not their differences, so that nothing drifts. */
+    if (!pw_samples()) return;
     int64_t wall_units = wall / pw_current.unit_ns, cpu_units = cpu / pw_current.unit_ns;
     uint64_t dw = wall_units > t->row_wall ? (uint64_t)(wall_units - t->row_wall) : 0;
     uint64_t dc = cpu_units > t->row_cpu ? (uint64_t)(cpu_units - t->row_cpu) : 0;
@@ -302,6 +303,7 @@ write_rows(void)
 static void
 write_open(void)
 {
+    if (!pw_samples()) return;
     pw_buffer columns[5] = {{0}}, payload = {0};
     int64_t now = pw_now_ns();
     uint32_t n = 0;
@@ -355,6 +357,7 @@ write_stat(void)
 static void
 flush_locked(const char *reason)
 {
+    pw_collectors_write(reason != NULL);
     write_strings();
     write_frames();
     write_threads();

@@ -7,7 +7,7 @@
  *   signal_ticker.c, safepoint_ticker.c               gc.c, thread_events.c
  *   drain.c      ring -> rows -> chunks               intern.h     stacks -> small numbers
  *   resolve.c    numbers -> names                     record_writer.h, compress.h   chunks -> file
- *   sampler.c    start, stop, fork
+ *   sampler.c    start, stop, fork                    collector.h  what records beside samples
  */
 #include "compress.h"
 #include "sampler.h"

@@ -30,6 +30,7 @@ mark_pending(void *unused)
         for (uint32_t i = 0; i < s->fresh + s->owned; i++) rb_gc_mark_maybe(s->frames[i]); /* owners follow frames */
     }
     for (pw_thread *thread = pw_current.threads; thread; thread = thread->next) rb_gc_mark(thread->thread);
+    pw_collectors_mark();
     pthread_mutex_unlock(&pw_current.lock);
 }
 

@@ -221,6 +221,59 @@ register_others(VALUE native_thread_ids)
     return Qnil;
 }
 
+/* ---- collectors ---- */
+
+const pw_collector *const pw_collectors[] = {NULL};
+
+static bool asked_for(int i) { return pw_current.collecting >> i & 1; }
+
+void
+pw_collectors_write(bool last)
+{
+    for (int i = 0; i < PW_COLLECTORS; i++) {
+        if (asked_for(i)) pw_collectors[i]->write(last);
+    }
+}
+
+void
+pw_collectors_mark(void)
+{
+    for (int i = 0; i < PW_COLLECTORS; i++) {
+        if (asked_for(i)) pw_collectors[i]->mark();
+    }
+}
+
+static void
+collectors_stop(void)
+{
+    for (int i = 0; i < PW_COLLECTORS; i++) {
+        if (asked_for(i)) pw_collectors[i]->stop();
+    }
+}
+
+static void
+collectors_forget(bool frees)
+{
+    for (int i = 0; i < PW_COLLECTORS; i++) {
+        if (asked_for(i)) pw_collectors[i]->forget(frees);
+    }
+    pw_current.collecting = 0;
+}
+
+/* `wanted`: {"name" => {"option" => "value"}} */
+static const char *
+collectors_start(VALUE wanted)
+{
+    for (int i = 0; i < PW_COLLECTORS; i++) {
+        VALUE settings = rb_hash_lookup(wanted, rb_str_new_cstr(pw_collectors[i]->name));
+        if (!RB_TYPE_P(settings, T_HASH)) continue;
+        const char *refusal = pw_collectors[i]->start(settings);
+        if (refusal) return refusal;
+        pw_current.collecting |= 1u << i;
+    }
+    return NULL;
+}
+
 /* ---- start and stop ---- */
 
 static const char *
@@ -235,6 +288,7 @@ static void
 free_session(bool frees)
 {
     pw_session *s = &pw_current;
+    collectors_forget(frees);
     for (uint32_t i = 0; i < PW_SLOTS; i++) {
         if (atomic_load_explicit(&slots[i], memory_order_relaxed)) atomic_store(&slots[i], NULL);
     }
@@ -257,19 +311,21 @@ free_session(bool frees)
     *s = (pw_session){.writer = {.fd = -1}};
 }
 
-/* start(path, append, head, interval_ns, unit_ns, flush_ns, mode, signo, others) -> nil or a String that says why not */
+/* start(path, append, head, interval_ns, unit_ns, flush_ns, mode, signo, others, collectors) -> nil or a String that says why not */
 static VALUE
 native_start(VALUE self, VALUE path, VALUE append, VALUE head, VALUE interval, VALUE unit, VALUE flush, VALUE mode,
-             VALUE signo, VALUE others)
+             VALUE signo, VALUE others, VALUE collectors)
 {
     pw_session *s = &pw_current;
     if (s->generation) rb_raise(rb_eRuntimeError, "already recording");
     FilePathValue(path);
     StringValue(head);
     Check_Type(others, T_ARRAY);
+    Check_Type(collectors, T_HASH);
     const char *file = StringValueCStr(path);
     int64_t interval_ns = NUM2LL(interval), unit_ns = NUM2LL(unit), flush_ns = NUM2LL(flush);
     bool by_signal = rb_str_equal(mode, rb_str_new_cstr("signal")) == Qtrue;
+    bool never = rb_str_equal(mode, rb_str_new_cstr("none")) == Qtrue;
     if (interval_ns < 1000 || unit_ns < 1 || flush_ns < 1) rb_raise(rb_eArgError, "interval, unit and flush must be positive");
 
     int signal_number = NUM2INT(signo);
@@ -296,7 +352,7 @@ native_start(VALUE self, VALUE path, VALUE append, VALUE head, VALUE interval, V
     s->origin = pw_now_ns();
     s->started_process_cpu = pw_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
     s->next_thread_id = 1;
-    s->ticker = by_signal ? &pw_signal_ticker : &pw_safepoint_ticker;
+    s->ticker = by_signal ? &pw_signal_ticker : never ? &pw_no_ticker : &pw_safepoint_ticker;
     if (!pw_ring_init(&s->ring, RING_BYTES)) failure = start_failure("no memory for the ring", ENOMEM);
     s->generation = ++generations ? generations : ++generations;
     atomic_store(&live_generation, s->generation);
@@ -305,6 +361,12 @@ native_start(VALUE self, VALUE path, VALUE append, VALUE head, VALUE interval, V
     if (!failure && (error = s->ticker->start())) {
         failure = error == EBUSY ? "signal taken" : start_failure("cannot start ticking", error);
         atomic_store(&live_generation, 0);
+        pw_stop_drain();
+    }
+    if (!failure && (failure = collectors_start(collectors))) {
+        s->ticker->stop();
+        atomic_store(&live_generation, 0);
+        collectors_stop();
         pw_stop_drain();
     }
     if (failure) {
@@ -348,6 +410,7 @@ native_stop(VALUE self, VALUE reason)
     if (!s->generation || s->stopping) rb_raise(rb_eRuntimeError, "not recording"); /* naming lets other threads run */
     const char *why = StringValueCStr(reason);
     s->ticker->stop();
+    collectors_stop();
     atomic_store(&live_generation, 0);
     while (atomic_load(&handlers) > 0) { /* a handler of another thread is at work, for microseconds */
         struct timespec pause = {0, 20000};
@@ -415,6 +478,7 @@ run_fork_job(void *unused)
     VALUE saved = rb_errinfo();
     pw_thread_events_stop();
     pw_gc_stop();
+    collectors_stop();
     if (pw_current.ticker) pw_current.ticker->stop_in_child();
     pw_current.threads = NULL;      /* their memory is a copy of the parent's; forgotten, not freed, */
     free_session(false);            /* for a buffer may have been growing when the process was copied */
@@ -434,7 +498,7 @@ Init_pitwall_sampler(VALUE native)
     pthread_key_create(&thread_exit_key, native_thread_exits);
     if (!pw_job_init(&fork_job, run_fork_job)) rb_raise(rb_eRuntimeError, "Ruby has no room for another postponed job");
     pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
-    rb_define_singleton_method(native, "start", native_start, 9);
+    rb_define_singleton_method(native, "start", native_start, 10);
     rb_define_singleton_method(native, "stop", native_stop, 1);
     rb_define_singleton_method(native, "recording?", native_recording_p, 0);
 }

@@ -3,6 +3,7 @@
 #define PITWALL_SAMPLER_H
 
 #include <pthread.h>
+#include "collector.h"
 #include "intern.h"
 #include "record_writer.h"
 #include "ring.h"
@@ -22,6 +23,7 @@ typedef struct {
     int signo;
     uint32_t generation;
     const pw_ticker *ticker;
+    uint32_t collecting; /* bit i: pw_collectors[i] */
 
     pthread_mutex_t lock; /* tables, rows, list of threads; never taken in a handler */
     pthread_cond_t wake;
@@ -43,6 +45,8 @@ typedef struct {
 extern pw_session pw_current;
 
 uint32_t pw_session_generation(void); /* 0 when no session takes samples */
+/* Are samples taken, or is only recorded what other collectors see? */
+static inline bool pw_samples(void) { return pw_current.ticker != &pw_no_ticker; }
 pw_ring *pw_session_ring(void);
 void pw_count(int counter, int64_t n);
 int64_t pw_counter(int counter);

@@ -169,7 +169,7 @@ on_thread_event(rb_event_flag_t event, const rb_internal_thread_event_data_t *da
         return;
     }
     pw_thread *t = subject(event, data);
-    if (!t) return;
+    if (!t || !pw_samples()) return;
     t->busy = 1;
     atomic_signal_fence(memory_order_seq_cst);
     switch (event) {

@@ -2,6 +2,7 @@
  *
  * signal_ticker.c: a POSIX timer a thread, whose signal interrupts the thread wherever it is.
  * safepoint_ticker.c: a helper thread asks Ruby to call us at its next safepoint; no signal, but safepoint-biased.
+ * no_ticker.c: never, for recordings of something else.
  * A reader of stacks from outside fills the same interface. */
 #ifndef PITWALL_TICKER_H
 #define PITWALL_TICKER_H
@@ -31,7 +32,7 @@ typedef struct {
 /* Ticks reach a thread anywhere, also inside a collection. */
 static inline bool pw_interrupts(const pw_ticker *ticker) { return !ticker->take; }
 
-extern const pw_ticker pw_signal_ticker, pw_safepoint_ticker;
+extern const pw_ticker pw_signal_ticker, pw_safepoint_ticker, pw_no_ticker;
 
 bool pw_signal_taken(int signo); /* by a handler of the program */
 

@@ -11,9 +11,10 @@ module Pitwall
     # Uses no Mutex (it may be called in a trap) and nothing outside core Ruby.
     # @api private
     module Session
-      DEFAULTS = { interval_ns: 1_000_000, mode: "signal", signal: "URG", flush_ns: 1_000_000_000, keep_argv: false }.freeze
+      DEFAULTS = { interval_ns: 1_000_000, mode: "signal", signal: "URG", flush_ns: 1_000_000_000, keep_argv: false, collectors: {}.freeze }.freeze
       INTERVALS = (100_000..1_000_000_000)
-      MODES = %w[signal safepoint].freeze
+      # none: no samples, only what other collectors see.
+      MODES = %w[signal safepoint none].freeze
       # Signals that are ignored by default: one that arrives after the recording, or after an exec, harms nobody.
       SIGNALS = %w[URG WINCH].freeze
 
@@ -133,7 +134,7 @@ module Pitwall
           settings = settings.merge(unit_ns: unit_for(settings[:interval_ns]))
           head = Header.build(settings: settings, thread_states: Native.thread_states?, walk: Native.walk)
           refusal = Native.start(path, append, head, settings[:interval_ns], settings[:unit_ns], settings[:flush_ns],
-                                 settings[:mode], Signal.list.fetch(settings[:signal]), Compat.other_threads)
+                                 settings[:mode], Signal.list.fetch(settings[:signal]), Compat.other_threads, settings[:collectors])
           raise explain(refusal, path, settings) if refusal
 
           @path = path
@@ -173,7 +174,16 @@ module Pitwall
           %w[interval_ns flush_ns].each { |key| settings[key.to_sym] = Integer(pairs[key]) if pairs[key] }
           %w[mode signal].each { |key| settings[key.to_sym] = pairs[key] if pairs[key] }
           settings[:keep_argv] = pairs["keep_argv"] == "1"
+          settings[:collectors] = collectors(pairs)
           settings
+        end
+
+        # "trace.cpu=1" is the option `cpu` of the collector `trace`.
+        def collectors(pairs)
+          pairs.each_with_object({}) do |(key, value), found|
+            name, option = key.split(".", 2)
+            (found[name] ||= {})[option] = value if option
+          end
         end
 
         def part_path

@@ -1,0 +1,33 @@
+/* What records beside samples, or instead of them: a noun of its own with tables of its own (allocations, exact calls…).
+ *
+ * The session starts and stops it, has it marked, and tells it when to write. One that was not asked for does nothing. */
+#ifndef PITWALL_COLLECTOR_H
+#define PITWALL_COLLECTOR_H
+
+#include <ruby/ruby.h>
+#include <stdbool.h>
+
+typedef struct {
+    const char *name; /* as in the settings and in the header's `collectors` */
+    /* `settings` is a Hash of Strings. NULL, or why not; then the recording does not begin. With the GVL; may raise nothing. */
+    const char *(*start)(VALUE settings);
+    /* Nothing is collected after it returns. With the GVL. */
+    void (*stop)(void);
+    /* Writes chunks: what changed since it last did, so that the last row of an id counts. Holds the session's lock. From
+     * the drain, beside the running program: counters may be read while they change, tables must not move. `last`: after
+     * stop, with the GVL. */
+    void (*write)(bool last);
+    /* While garbage is marked, and when it was compacted. Holds the session's lock. */
+    void (*mark)(void);
+    /* Frees all; in a forked child (`frees` false) forgets it: a table may have been growing when the process was copied. */
+    void (*forget)(bool frees);
+} pw_collector;
+
+enum { PW_COLLECTORS = 0 };
+extern const pw_collector *const pw_collectors[];
+
+/* Of those that were asked for, in sampler.c. */
+void pw_collectors_write(bool last);
+void pw_collectors_mark(void);
+
+#endif

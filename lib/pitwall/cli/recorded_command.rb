@@ -1,0 +1,140 @@
+# frozen_string_literal: true
+
+require "pitwall/cli/command"
+require "pitwall/cli/output_file"
+require "pitwall/cli/profile_summary"
+require "pitwall/collect/launch"
+require "pitwall/collect/launch/control"
+require "pitwall/collect/launch/destination"
+require "pitwall/collect/launch/parts"
+require "pitwall/collect/launch/target_environment"
+
+module Pitwall
+  module CLI
+    # A verb that takes `-- CMD`: runs it with collectors in each of its Ruby processes, joins what they recorded, and reports.
+    #
+    # The command is the user's: its streams, signals and exit status pass through, and Pitwall speaks only after it has ended.
+    # A verb declares its options around {#define_collecting_options}, says in {#target_options} what to collect, and in
+    # {#report_options} how {Report} is to show it.
+    class RecordedCommand < Command
+      FLUSH_NS = 1_000_000_000 # what a killed process can lose
+      private_constant :FLUSH_NS
+
+      class << self
+        #: () -> String
+        def usage = "[options] -- CMD…"
+
+        #: () -> bool
+        def runs_command? = true
+      end
+
+      #: (Array[String]) -> (Integer | Ending)
+      def run(command)
+        raise UsageError, "no command: pitwall #{self.class.verb} -- CMD…" if command.empty?
+
+        check_report_options
+        control = Collect::Launch::Control.new(command) if @options[:control]
+        destination = Collect::Launch::Destination.new(command, file: @options[:record])
+        finished = launch(command, destination)
+        conclude(destination, finished, control)
+        Ending.of(finished.status)
+      end
+
+      private
+
+      # What can be said of any recording, and where to.
+      def define_collecting_options(parser)
+        parser.on("--keep-argv", "record the values of the command's arguments as well") { @options[:keep_argv] = true }
+        parser.on("--control", "run it again without Pitwall (output discarded) and show the difference") { @options[:control] = true }
+        parser.separator("")
+        parser.separator("Where to")
+        parser.on("--record FILE.pit", "the recording (default: a dated file in .pitwall/)") { |file| @options[:record] = file }
+        parser.on("--out FILE", "the report; - is standard output, once the command has ended (default: standard error)") { |file| @options[:out] = file }
+        parser.on("--quiet", "no report, unless --out asks for one; only problems are told") { @options[:quiet] = true }
+        parser.separator("")
+      end
+
+      # The settings of Collect::Session by name; those of a collector as "collector.option".
+      #: () -> Hash[Symbol, untyped]
+      def target_options = { flush_ns: FLUSH_NS, keep_argv: @options[:keep_argv] ? 1 : 0 }
+
+      def launch(command, destination)
+        environment = Collect::Launch::TargetEnvironment.new(parts: destination.parts, options: target_options)
+        Collect::Launch.new(command, env: environment.to_h).call
+      rescue Pitwall::Error
+        destination.discard
+        raise
+      end
+
+      # Whatever goes wrong from here on is told, and doesn't change the command's own status.
+      def conclude(destination, finished, control)
+        parts = Collect::Launch::Parts.new(destination.parts)
+        messages = parts.messages
+        merged = parts.merge_into(destination.recording, first: finished.pid)
+        summary = ProfileSummary.new(destination: destination, finished: finished, merged: merged, messages: messages)
+        destination.tidy
+        @err.puts(summary.problems)
+        return unless merged.any?
+        return tell_of_device(destination.recording) unless File.file?(destination.recording)
+
+        difference = control&.compare(finished)
+        show(destination.recording, summary, difference)
+      rescue Pitwall::Error => error
+        @err.puts("pitwall: #{error.message}")
+      rescue Interrupt
+        @err.puts("pitwall: interrupted; the recording is #{destination.recording}")
+      rescue Errno::EPIPE
+        nil # nobody listens on standard error any more
+      rescue StandardError, ScriptError => error
+        CLI.report_bug(@err, error)
+      end
+
+      # What went into a device or a pipe can't be read back.
+      def tell_of_device(recording)
+        return if @options[:quiet] && !@options[:out]
+
+        @err.puts("pitwall: no report: #{recording} is no file, and what was recorded can't be read back from it; name one with --record FILE.pit")
+      end
+
+      def show(recording, summary, difference)
+        return if @options[:quiet] && !@options[:out]
+
+        text = report(recording, difference)
+        case @options[:out]
+        when nil then @err.puts(text)
+        when "-" then @out.puts(text)
+        else OutputFile.write(@options[:out]) { |out| out.write(text) }
+        end
+        # A program that reads the report from standard error gets the report only.
+        @err.puts(summary.closing(difference)) unless @options[:quiet] || (@options[:out].nil? && @options[:format] == "json")
+      rescue Errno::EPIPE
+        nil # the reader has gone; the command's status still counts
+      rescue UsageError => error
+        raise UsageError, "#{error.message}; the recording is #{recording}"
+      end
+
+      def report(recording, difference)
+        stream = @options[:out] == "-" ? @out : @err
+        stream = nil if @options[:out] && @options[:out] != "-"
+        render(recording, difference, width: width(stream), palette: palette(stream))
+      end
+
+      # The report as a string.
+      def render(recording, difference, width:, palette:)
+        require "pitwall/cli/report"
+        Report.render(recording, **report_options, difference: difference, width: width, palette: palette)
+      end
+
+      # Before the command starts, like everything that can be known to fail.
+      def check_report_options
+        raise UsageError, "--limit #{@options[:limit]}: must be 1 or more" if @options[:limit]&.<(1)
+
+        file = @options[:out]
+        return if file.nil? || file == "-"
+
+        OutputFile.check(file, [@options[:record]].compact)
+        OutputFile.probe(file)
+      end
+    end
+  end
+end
