@@ -63,7 +63,7 @@ class LaunchTest < Minitest::Test
   # --- signals ---
 
   def relay_to(trap_lines, *signals)
-    program = "#{trap_lines}; File.write(#{file("ready").dump}, '1'); sleep 20; exit 1"
+    program = "#{trap_lines}; File.write(#{file("ready").dump}, '1'); 200.times { sleep 0.1 }; exit 1" # a long sleep can miss a signal that comes as it begins
     sender = Thread.new do
       eventually { File.exist?(file("ready")) }
       signals.each { |signal| Process.kill(signal, Process.pid) }
