@@ -84,9 +84,17 @@ module Pitwall
       #: () -> Array[Array[[untyped, Record::Case]]]
       def alternatives
         @alternatives ||= begin
-          lists = measurers.map(&:cases)
+          lists = at_once(measurers, &:cases)
           @settings.chosen(lists.first).map { |kase| measurers.zip(lists).map { |measurer, list| [measurer, counterpart(kase, measurer, list)] } }
         end
+      end
+
+      # Listing is no measuring: the sides may share the machine.
+      def at_once(measurers, &block)
+        threads = measurers.map { |measurer| Thread.new { block.call(measurer) }.tap { |thread| thread.report_on_exception = false } }
+        threads.map(&:value)
+      ensure
+        threads&.each(&:kill)&.each(&:join)
       end
 
       # Whole commands and -e have one case each; the cases of files are told apart by their names.

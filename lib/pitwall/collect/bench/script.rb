@@ -103,7 +103,7 @@ module Pitwall
         end
 
         def talk(mode, settings, kase = nil)
-          finished = Execution.new(command(mode, **settings), env: subject.env, dir: subject.dir, cpu: @cpu, timeout: @timeout, output: @output).call
+          finished = Execution.new(command(mode, **settings), env: subject.env, dir: subject.dir, cpu: mode == "list" ? -1 : @cpu, timeout: @timeout, output: @output).call
           lines = finished.lines.map { |line| line.split("\t", -1).map { |field| unescape(field) } }
           complain(finished, lines, kase) unless finished.success?
           lines
