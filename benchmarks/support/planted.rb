@@ -50,7 +50,7 @@ module Benchmarks
     #: (budget: Float, seed: Integer, **untyped) -> Pitwall::Experiment::Settings
     def self.settings(budget:, seed:, **more)
       Pitwall::Experiment::Settings.new(alpha: 0.01, margin: 0.01, budget: budget, seed: seed, timeout: 60, pin: true, control: false, check: false,
-                                        allow_failure: false, **more)
+                                        allow_failure: false, in_turns: true, **more)
     end
 
     private

@@ -43,7 +43,7 @@ module Benchmarks
 
     def record(planted)
       host = BENCH::Host.new
-      blocks = BENCH::Blocks.new(entries(planted), random: @random)
+      blocks = BENCH::Blocks.new(entries(planted), random: @random, in_turns: !planted.command?)
       started = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
       pairs = []
       (samples = blocks.run) && pairs << samples while pairs.size < @count
@@ -58,6 +58,7 @@ module Benchmarks
         BENCH::Blocks::Entry.new(measurer: measurer, case: measurer.cases.first, calibration: measurer.calibrate(measurer.cases.first))
       end
       entries.last.calibration = entries.first.calibration
+      BENCH::Turns.extend([entries.first.calibration]) unless planted.command?
       entries
     end
 

@@ -20,8 +20,9 @@ module Pitwall
     # pin:       whether to keep the processes on one core
     # seed:      of the order in which sides are run
     # only:      a Regexp; other cases are left out
+    # in_turns:  whether the sides of a comparison run batch by batch in turns, where they are no whole commands
     # allow_failure: whether a command may end with a status other than 0
-    Settings = Struct.new(:budget, :alpha, :margin, :max_blocks, :control, :check, :warmup, :batches, :timeout, :pin, :seed, :only, :allow_failure,
+    Settings = Struct.new(:budget, :alpha, :margin, :max_blocks, :control, :check, :warmup, :batches, :timeout, :pin, :seed, :only, :allow_failure, :in_turns,
                           keyword_init: true) do
       # The cases that are wanted.
       # Raises UsageError where none is.
@@ -37,7 +38,7 @@ module Pitwall
       #: () -> Hash[String, untyped]
       def to_facts
         { "budget_s" => budget, "alpha" => alpha, "margin" => margin, "max_blocks" => max_blocks, "control" => control, "check" => check,
-          "warmup" => warmup, "batches" => batches, "timeout_s" => timeout, "pinned" => pin, "seed" => seed, "only" => only&.source }.compact
+          "warmup" => warmup, "batches" => batches, "timeout_s" => timeout, "pinned" => pin, "seed" => seed, "only" => only&.source, "in_turns" => in_turns }.compact
       end
     end
 

@@ -11,7 +11,7 @@ module Pitwall
     class Compare < Measuring
       BUDGET = 30.0
       # Options that two recordings have no use for.
-      MEASURING = %i[fail_if record max_blocks control check why instructions budget warmup].freeze
+      MEASURING = %i[fail_if record max_blocks control check in_turns why instructions budget warmup].freeze
       private_constant :BUDGET, :MEASURING
 
       class << self
@@ -31,6 +31,7 @@ module Pitwall
         parser.on("--margin PERCENT", "what is nearer than that is the same (1%)") { |text| @options[:margin] = percent("--margin", text) }
         parser.on("--pairs N", Integer, "so many pairs at most (default: what the budget holds)") { |count| @options[:max_blocks] = positive("--pairs", count) }
         parser.on("--control", "measure the base against itself as well (A/A)") { @options[:control] = true }
+        parser.on("--no-turns", "run each process to its end before the next (default: batch by batch, in turns)") { @options[:in_turns] = false }
         parser.on("--check", "all sides must return the same") { @options[:check] = true }
         parser.on("--instructions", "count instructions too: three runs of each side under valgrind, a minute or two") { @options[:instructions] = true }
         parser.on("--weight WEIGHT", %i[wall cpu], "of two recordings: wall or cpu (wall)") { |weight| @options[:weight] = weight }
@@ -74,7 +75,7 @@ module Pitwall
       end
 
       def measure(subjects)
-        settings = settings(**@options.slice(:alpha, :margin, :max_blocks, :control, :check))
+        settings = settings(**@options.slice(:alpha, :margin, :max_blocks, :control, :check, :in_turns))
         head = { "kind" => "compare", "settings" => settings.to_facts, "command" => again, "host" => Collect::Bench::Host.facts,
                  "sides" => subjects.map { |subject| { "name" => subject.name, "facts" => subject.facts } } }
         report = record(head) do |writer|

@@ -59,7 +59,7 @@ module Pitwall
         Experiment::Settings.new(
           budget: @options.fetch(:budget, default_budget), alpha: 0.01, margin: 0.01, warmup: @options[:warmup], timeout: @options.fetch(:timeout, TIMEOUT),
           pin: @options.fetch(:pin, true), seed: @options[:seed] || Random.new_seed % 1_000_000, only: @options[:only],
-          allow_failure: @options.fetch(:allow_failure, false), control: false, check: false, **more
+          allow_failure: @options.fetch(:allow_failure, false), control: false, check: false, in_turns: true, **more
         )
       end
 

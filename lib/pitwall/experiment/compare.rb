@@ -108,7 +108,7 @@ module Pitwall
       def measure(sides)
         kase = sides.first.last
         @progress.step("calibrating #{kase.name}") if alternatives.size > 1
-        blocks = Collect::Bench::Blocks.new(prepare(kase.name, sides), random: @random)
+        blocks = Collect::Bench::Blocks.new(prepare(kase.name, sides), random: @random, in_turns: in_turns?)
         announce(kase)
         run = CaseRun.new(blocks, @comparison, @settings, sides: @subjects.map(&:name)) { |pairs| plan(kase, pairs) }
         @progress.begin(alternatives.size > 1 ? "#{@cases.size}/#{alternatives.size} #{kase.name}" : kase.name, run.planned)
@@ -117,6 +117,9 @@ module Pitwall
         @failures += blocks.failures if blocks
         @progress.end
       end
+
+      # Whole commands have no batches.
+      def in_turns? = @settings.in_turns && @subjects.none?(&:command)
 
       def plan(kase, pairs)
         @plans[kase.name] = pairs
@@ -136,8 +139,10 @@ module Pitwall
       def prepare(name, sides)
         found = sides.map { |measurer, kase| measurer.calibrate(kase) }
         share = MOST_SLOWER * found.first.iteration_ns / found.map(&:iteration_ns).max
-        batch, batches = [(found.first.batch * [share, 1].min).floor, 1].max, found.map(&:batches).min
+        batch = [(found.first.batch * [share, 1].min).floor, 1].max
+        batches = found.map(&:batches).min
         found.each { |calibration| calibration.batch, calibration.batches = batch, batches }
+        Collect::Bench::Turns.extend(found) if in_turns? && @settings.batches.nil?
         entries = sides.zip(found).map { |(measurer, kase), calibration| Collect::Bench::Blocks::Entry.new(measurer: measurer, case: kase, calibration: calibration) }
         @entries[name] = entries
         @settings.control ? entries + [control_entry(*sides.first, found.first)] : entries

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "pitwall/collect/bench/failed"
+require "pitwall/collect/bench/turns"
 
 module Pitwall
   module Collect
@@ -20,9 +21,11 @@ module Pitwall
         # @return [Integer] blocks done
         attr_reader :done
 
-        #: (Array[Entry], random: Random) -> void
-        def initialize(entries, random:)
+        # @param in_turns [Boolean] batch by batch ({Turns}), instead of one process after the other
+        #: (Array[Entry], random: Random, ?in_turns: bool) -> void
+        def initialize(entries, random:, in_turns: false)
           @entries = entries
+          @in_turns = in_turns
           @random = random
           @done = @failures = 0
           @elapsed_ns = 0
@@ -34,9 +37,8 @@ module Pitwall
         #: () -> Array[Record::Sample]?
         def run
           started = clock_ns
-          samples = @entries.shuffle(random: @random).map.with_index do |entry, order|
-            entry.measurer.sample(entry.case, entry.calibration, block: @done, order: order)
-          end
+          entries = @entries.shuffle(random: @random)
+          samples = @in_turns ? in_turns(entries) : one_by_one(entries)
           @done += 1
           @elapsed_ns += clock_ns - started
           samples
@@ -52,6 +54,17 @@ module Pitwall
         def block_ns = @done.positive? ? @elapsed_ns.fdiv(@done) : @entries.sum { |entry| entry.calibration.process_ns }.to_f
 
         private
+
+        def one_by_one(entries)
+          entries.map.with_index { |entry, order| entry.measurer.sample(entry.case, entry.calibration, block: @done, order: order) }
+        end
+
+        def in_turns(entries)
+          Turns.run(entries.map { |entry| entry.calibration.batches }) do |order, seat|
+            entry = entries[order]
+            entry.measurer.sample(entry.case, entry.calibration, block: @done, order: order, seat: seat)
+          end
+        end
 
         def clock_ns = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
       end

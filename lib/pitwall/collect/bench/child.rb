@@ -636,6 +636,44 @@ module Pitwall
         end
       end
 
+      # Where the process has its core to itself.
+      module NoTurns
+        class << self
+          def await; end
+
+          def pass; end
+
+          def without_waits(counters, _batches)
+            counters
+          end
+        end
+      end
+
+      # The processes of a block take turns (the host's turns.rb): each waits for a byte, and says one when it is done.
+      class InTurns
+        def initialize(take, pass)
+          @take, @pass = [take, pass].zip(%w[rb wb]).map { |number, mode| IO.for_fd(number, mode) }
+          [@take, @pass].each { |io| io.close_on_exec = true }
+          @byte = String.new(" ")
+        end
+
+        def await
+          @take.sysread(1, @byte)
+        rescue EOFError
+          Process.exit!(70) # the host has given up this block
+        end
+
+        def pass
+          @pass.syswrite(".")
+        end
+
+        # Each wait was one switch of our own making.
+        def without_waits(counters, batches)
+          name = "voluntary_switches"
+          counters.key?(name) ? counters.merge(name => [counters[name] - batches, 0].max) : counters
+        end
+      end
+
       # Measures one case in this process: first call, warm-up until it is steady, timed batches.
       class Measurement
         STEADY_WITHIN = 0.02
@@ -655,9 +693,10 @@ module Pitwall
 
         attr_reader :batch, :batches, :warmup, :first_ns, :digest, :notes
 
-        # batch, batches, warmup: 0 to find them
-        def initialize(work, batch: 0, batches: 0, warmup: 0, check: false)
+        # batch, batches, warmup: 0 to find them; turns: others run between this process's batches
+        def initialize(work, batch: 0, batches: 0, warmup: 0, check: false, turns: NoTurns)
           @work = work
+          @turns = turns
           @batch = batch
           @batches = batches
           @wanted_warmup = warmup
@@ -684,12 +723,24 @@ module Pitwall
           before = counters.read
           index = 0
           while index < @batches
+            @turns.await
             @meter.take(index, @work, @batch)
             index = index.succ
+            @turns.pass
           end
           after = counters.read
-          @counters = counters.difference(before, after)
+          @counters = @turns.without_waits(counters.difference(before, after), @batches)
           note_what_was_seen
+        end
+
+        # Warm: the others may become so.
+        def turn_over
+          @turns.pass
+        end
+
+        # What is left takes time that another's batch would miss.
+        def last_turn
+          @turns.await
         end
 
         # Only runs: a profiler watches.
@@ -898,7 +949,7 @@ module Pitwall
       #   error PHASE CLASS MESSAGE FILE:LINE, then the process ends with status 70; PHASE is load, setup, run or stub
       #
       # Keys: require=PATH (may be repeated), codefile=PATH (of -e), case=INDEX, block=BLOCK_INDEX:INDEX_OF_ITS_FIRST_CASE (bodies of
-      # other blocks are not run), batch=N, batches=N, warmup=N (each 0 to find it), check=1, stub=Foo#bar, iterations_only=BATCHES.
+      # other blocks are not run), batch=N, batches=N, warmup=N (each 0 to find it), turns=FD,FD (see InTurns), check=1, stub=Foo#bar, iterations_only=BATCHES.
       class Child
         FAILED = 70
         ESCAPES = { "\\" => "\\\\", "\t" => "\\t", "\n" => "\\n" }.freeze
@@ -1054,8 +1105,11 @@ module Pitwall
           @phase = "stub"
           Stub.empty(@keys["stub"]) if @keys.key?("stub")
           @phase = "run"
+          turns = @keys.key?("turns") ? InTurns.new(*@keys["turns"].split(",").map { |number| Integer(number) }) : NoTurns
           measurement = Measurement.new(work, batch: number("batch", 0), batches: number("batches", 0), warmup: number("warmup", 0),
-                                              check: @keys.fetch("check", "0") == "1")
+                                              check: @keys.fetch("check", "0") == "1", turns: turns)
+          turns.pass
+          turns.await
           only = number("iterations_only", 0)
           only.zero? ? measure_fully(measurement) : measurement.run_only(only)
           @phase = "setup"
@@ -1067,10 +1121,12 @@ module Pitwall
 
         def measure_fully(measurement)
           measurement.warm_up
+          measurement.turn_over
           say("ready", measurement.batch, measurement.batches)
           say("first", measurement.first_ns)
           say("warmup", measurement.warmup)
           measurement.take
+          measurement.last_turn
         end
 
         def write(measurement)

@@ -32,13 +32,15 @@ module Pitwall
         # @param cpu [Integer] core to run on; -1 any
         # @param timeout [Numeric] seconds
         # @param output where its standard output goes
-        def initialize(command, env: {}, dir: Dir.pwd, cpu: -1, timeout: 60, output: File::NULL)
+        # @param seat [Turns::Seat, nil] where it runs in turns with others
+        def initialize(command, env: {}, dir: Dir.pwd, cpu: -1, timeout: 60, output: File::NULL, seat: nil)
           @command = command
           @env = env
           @dir = dir
           @cpu = cpu
           @timeout = timeout
           @output = output
+          @seat = seat
         end
 
         # @return [Finished]
@@ -47,6 +49,7 @@ module Pitwall
           Tempfile.create("pitwall-errors") do |errors|
             reports = Array.new(2) { IO.pipe }
             pid = start(reports.map(&:last), errors)
+            @seat&.started
             reports.each { |_, write| write.close }
             read = follow(pid, reports.map(&:first))
             finished(read, errors)
@@ -64,7 +67,7 @@ module Pitwall
 
           Process.spawn(@env, launcher, (REPORT_FD + 1).to_s, @cpu.to_s, *@command,
                         in: File::NULL, out: @output, err: errors, chdir: @dir, pgroup: true,
-                        REPORT_FD => writers[0], REPORT_FD + 1 => writers[1])
+                        REPORT_FD => writers[0], REPORT_FD + 1 => writers[1], **@seat&.descriptors.to_h)
         rescue SystemCallError => error
           raise CannotMeasure, "cannot start a process in #{@dir}: #{error.message}"
         end

@@ -6,6 +6,7 @@ require "pitwall/collect/bench/execution"
 require "pitwall/collect/bench/failed"
 require "pitwall/collect/bench/name_list"
 require "pitwall/collect/bench/subject"
+require "pitwall/collect/bench/turns"
 
 module Pitwall
   module Collect
@@ -66,10 +67,11 @@ module Pitwall
         end
 
         # Measures a case in a fresh process.
+        # @param seat [Turns::Seat, nil] of a process that runs in turns with others
         # @raise [Failed]
-        #: (Record::Case, Calibration, block: Integer, order: Integer) -> Record::Sample
-        def sample(kase, calibration, block:, order:)
-          lines = run(kase, batch: calibration.batch, batches: calibration.batches, warmup: calibration.warmup)
+        #: (Record::Case, Calibration, block: Integer, order: Integer, ?seat: Turns::Seat?) -> Record::Sample
+        def sample(kase, calibration, block:, order:, seat: nil)
+          lines = run(kase, seat: seat, batch: calibration.batch, batches: calibration.batches, warmup: calibration.warmup)
           iterations = field(lines, "iterations").to_i
           Record::Sample.new(side: subject.name, name: kase.name, block: block, order: order, iterations: iterations,
                              values: per_iteration(values(lines), field(lines, "batch").to_i, iterations),
@@ -94,16 +96,17 @@ module Pitwall
 
         private
 
-        def run(kase, **settings)
+        def run(kase, seat: nil, **settings)
           settings = settings.merge(case: kase.index)
+          settings[:turns] = "#{Turns::TAKE_FD},#{Turns::PASS_FD}" if seat
           settings[:check] = 1 if @check
           settings[:stub] = subject.stub if subject.stub
-          lines = talk("run", settings, kase)
+          lines = talk("run", settings, kase, seat)
           lines.any? { |kind,| kind == "done" } ? lines : raise(Failed, "#{place(kase)}: its process ended before it had reported")
         end
 
-        def talk(mode, settings, kase = nil)
-          finished = Execution.new(command(mode, **settings), env: subject.env, dir: subject.dir, cpu: mode == "list" ? -1 : @cpu, timeout: @timeout, output: @output).call
+        def talk(mode, settings, kase = nil, seat = nil)
+          finished = Execution.new(command(mode, **settings), env: subject.env, dir: subject.dir, cpu: mode == "list" ? -1 : @cpu, timeout: @timeout * (seat&.among || 1), output: @output, seat: seat).call
           lines = finished.lines.map { |line| line.split("\t", -1).map { |field| unescape(field) } }
           complain(finished, lines, kase) unless finished.success?
           lines
