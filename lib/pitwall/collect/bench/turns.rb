@@ -18,7 +18,7 @@ module Pitwall
         GO = "g"
         POLL = 0.05
         # What one side's batches should take together.
-        TIMED_NS = 150_000_000
+        TIMED_NS = 300_000_000
         MOST_BATCHES = 100
         private_constant :GO, :POLL, :TIMED_NS, :MOST_BATCHES
 
