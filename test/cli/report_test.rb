@@ -3,6 +3,7 @@
 require_relative "../test_helper"
 require_relative "../support/shop_recording"
 require "pitwall/cli"
+require "pitwall/cli/output_file"
 require "json"
 require "stringio"
 require "tmpdir"

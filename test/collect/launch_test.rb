@@ -55,7 +55,7 @@ class LaunchTest < Minitest::Test
   def test_inherited_files_stay_open
     File.open(file("extra"), "w") do |io|
       io.close_on_exec = false
-      launch("sh", "-c", "echo through >&#{io.fileno}")
+      launch(RUBY, "-e", "IO.for_fd(#{io.fileno}).puts('through')") # sh knows descriptors up to 9 only
     end
     assert_equal "through\n", File.read(file("extra"))
   end
@@ -63,7 +63,7 @@ class LaunchTest < Minitest::Test
   # --- signals ---
 
   def relay_to(trap_lines, *signals)
-    program = "#{trap_lines}; File.write(#{file("ready").dump}, '1'); 200.times { sleep 0.1 }; exit 1" # a long sleep can miss a signal that comes as it begins
+    program = "#{trap_lines}; File.write(#{file("ready").dump}, '1'); sleep 20; exit 1"
     sender = Thread.new do
       eventually { File.exist?(file("ready")) }
       signals.each { |signal| Process.kill(signal, Process.pid) }
@@ -74,8 +74,11 @@ class LaunchTest < Minitest::Test
   def test_signals_reach_the_command
     %w[TERM HUP USR1 USR2].each do |signal|
       FileUtils.rm_f(file("ready"))
+      before = trap(signal, "SYSTEM_DEFAULT") # under nohup it would be ignored, and stay so
       finished = relay_to("trap(#{signal.dump}) { exit 42 }", signal)
       assert_equal 42, finished.status.exitstatus, signal
+    ensure
+      trap(signal, before || "DEFAULT")
     end
   end
 
