@@ -1,6 +1,7 @@
 #include "sampler.h"
 #include "capture.h"
 #include "compress.h"
+#include "gc_log.h"
 #include "known_frames.h"
 #include <errno.h>
 #include <signal.h>
@@ -289,6 +290,7 @@ free_session(bool frees)
 {
     pw_session *s = &pw_current;
     collectors_forget(frees);
+    pw_gc_log_forget(frees);
     for (uint32_t i = 0; i < PW_SLOTS; i++) {
         if (atomic_load_explicit(&slots[i], memory_order_relaxed)) atomic_store(&slots[i], NULL);
     }

@@ -29,6 +29,8 @@ module Pitwall
       attr_reader :tallies
       # @return [Integer] rows of all SAMP chunks
       attr_reader :row_count
+      # @return [Array<Collection>] runs of the garbage collector, in the order of time
+      attr_reader :collections
       # @return [Array<String>] every string the segment holds: names and paths of frames, names of threads
       attr_reader :strings
 
@@ -38,7 +40,7 @@ module Pitwall
 
       # @api private
       def initialize(header:, strings:, frames:, parents:, node_frames:, lines:, threads:, stats:, tail:, tallies:, row_count:,
-                     open_rows:, row_source:)
+                     open_rows:, row_source:, collections: [])
         @header = header
         @strings = strings
         @frames = frames
@@ -52,6 +54,7 @@ module Pitwall
         @row_count = row_count
         @open_rows = open_rows
         @row_source = row_source
+        @collections = collections
       end
 
       # A copy with some parts replaced; the others are shared.

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "pitwall/record/collection"
 require "pitwall/record/columns"
 require "pitwall/record/frame"
 require "pitwall/record/header"
@@ -19,10 +20,10 @@ module Pitwall
       private_constant :LOST_NAME
 
       # What all segments of a file may hold together; counts down.
-      Budget = Struct.new(:strings, :string_bytes, :frames, :nodes, :threads, :weights) do
+      Budget = Struct.new(:strings, :string_bytes, :frames, :nodes, :threads, :weights, :collections) do
         #: () -> Budget
         def self.fresh
-          new(Limits::STRINGS, Limits::STRING_BYTES, Limits::FRAMES, Limits::NODES, Limits::THREADS, Limits::WEIGHTS)
+          new(Limits::STRINGS, Limits::STRING_BYTES, Limits::FRAMES, Limits::NODES, Limits::THREADS, Limits::WEIGHTS, Limits::COLLECTIONS)
         end
 
         # @raise [Malformed] when there is no room for `count` more
@@ -55,6 +56,8 @@ module Pitwall
         @weights = 0
         @rows_uncounted = 0
         @open_rows = []
+        @collections = []
+        @collection_level = 0
       end
 
       # Takes one chunk; those of an unknown type are skipped.
@@ -71,6 +74,7 @@ module Pitwall
         when "THRD" then threads(Columns.new(payload))
         when "SAMP" then samples(offset, payload)
         when "OPEN" then open(Columns.new(payload))
+        when "GCEV" then collections(Columns.new(payload))
         when "STAT" then @stats = Header.parse_object(payload)
         when "TAIL" then @tail = Header.parse_object(payload)
         end
@@ -83,7 +87,7 @@ module Pitwall
         Segment.new(header: @header || Header.new({}), strings: @strings, frames: @frames, parents: @parents,
                     node_frames: @node_frames, lines: @lines, threads: @threads, stats: @stats, tail: @tail,
                     tallies: @tallies.values, row_count: @row_count, open_rows: @open_rows,
-                    row_source: row_source(payload_at))
+                    row_source: row_source(payload_at), collections: @collections)
       end
 
       private
@@ -215,6 +219,34 @@ module Pitwall
         end
         @open_rows = threads.zip(states, nodes, wall, cpu)
       end
+
+      # Neighbours that became one supersede what was written before.
+      def collections(columns)
+        level = columns.int
+        first = columns.int
+        count = columns.int
+        values = Collection.members.map { |name| columns.column(count, name.to_s.tr("_", " ")) }
+        raise Malformed, "merges collections again" if level < @collection_level
+
+        known = level > @collection_level ? [] : @collections
+        unless first == known.size || @salvage
+          raise Malformed, "continues with collection #{first} where #{known.size} is next"
+        end
+        @budget.take(:collections, count)
+        @collections = known
+        @collection_level = level
+        values.transpose.each { |row| @collections << collection(row) }
+      end
+
+      def collection(row)
+        collection = Collection.new(*row)
+        collection.cause = cause(Collection::CAUSES, collection.cause)
+        collection.major_cause = cause(Collection::MAJOR_CAUSES, collection.major_cause)
+        collection.living = nil if collection.living.zero?
+        collection
+      end
+
+      def cause(names, number) = number == Collection::MIXED ? :mixed : names[number]
 
       def tally(thread, state)
         @tallies[thread << 8 | state] ||= begin
