@@ -14,6 +14,7 @@ module Pitwall
     autoload :Estimate, "pitwall/analyse/estimate"
     autoload :Flat, "pitwall/analyse/flat"
     autoload :Folding, "pitwall/analyse/folding"
+    autoload :GCTimeline, "pitwall/analyse/gc_timeline"
     autoload :Growth, "pitwall/analyse/growth"
     autoload :IdleThreads, "pitwall/analyse/idle_threads"
     autoload :Instructions, "pitwall/analyse/instructions"

@@ -13,6 +13,7 @@ module Pitwall
     autoload :WhyText, "pitwall/show/why_text"
     autoload :WhyJson, "pitwall/show/why_json"
     autoload :FlatView, "pitwall/show/flat_view"
+    autoload :GCView, "pitwall/show/gc_view"
     autoload :HeaderView, "pitwall/show/header_view"
     autoload :JsonReport, "pitwall/show/json_report"
     autoload :LinesView, "pitwall/show/lines_view"

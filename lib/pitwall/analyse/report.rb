@@ -52,6 +52,9 @@ module Pitwall
       #: () -> Array[Flat::Row]
       def flat = @flat ||= Flat.rows(tree, weight, also: [beside].compact)
 
+      #: () -> GCTimeline
+      def collections = @collections ||= GCTimeline.new(@segments)
+
       #: () -> Outline::Result
       def top_down = @top_down ||= Outline.top_down(tree, weight, threshold: least)
 

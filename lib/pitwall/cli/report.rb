@@ -12,7 +12,7 @@ module Pitwall
     class Report < Command
       include RecordingOptions
 
-      VIEWS = %w[flat tree bottom-up lines threads].freeze
+      VIEWS = %w[flat tree bottom-up lines threads gc].freeze
       FORMATS = %w[text json markdown].freeze
       private_constant :VIEWS, :FORMATS
 
@@ -107,7 +107,7 @@ module Pitwall
         %i[apart threshold].find { |name| @options[name] }&.then { |name| "--#{name}" }
       end
 
-      def option(view) = %i[flat threads].include?(view) ? "--view #{view}" : "--#{view.to_s.tr("_", "-")}"
+      def option(view) = %i[flat threads gc].include?(view) ? "--view #{view}" : "--#{view.to_s.tr("_", "-")}"
 
       def view_named(name)
         return name.tr("-", "_").to_sym if VIEWS.include?(name)
