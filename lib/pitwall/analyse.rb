@@ -14,6 +14,8 @@ module Pitwall
     autoload :Estimate, "pitwall/analyse/estimate"
     autoload :Flat, "pitwall/analyse/flat"
     autoload :Folding, "pitwall/analyse/folding"
+    autoload :GCCost, "pitwall/analyse/gc_cost"
+    autoload :GCPrediction, "pitwall/analyse/gc_prediction"
     autoload :GCTimeline, "pitwall/analyse/gc_timeline"
     autoload :Growth, "pitwall/analyse/growth"
     autoload :IdleThreads, "pitwall/analyse/idle_threads"

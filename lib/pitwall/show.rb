@@ -13,6 +13,8 @@ module Pitwall
     autoload :WhyText, "pitwall/show/why_text"
     autoload :WhyJson, "pitwall/show/why_json"
     autoload :FlatView, "pitwall/show/flat_view"
+    autoload :GCCostJson, "pitwall/show/gc_cost_json"
+    autoload :GCCostView, "pitwall/show/gc_cost_view"
     autoload :GCView, "pitwall/show/gc_view"
     autoload :HeaderView, "pitwall/show/header_view"
     autoload :JsonReport, "pitwall/show/json_report"

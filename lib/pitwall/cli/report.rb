@@ -12,7 +12,7 @@ module Pitwall
     class Report < Command
       include RecordingOptions
 
-      VIEWS = %w[flat tree bottom-up lines threads gc].freeze
+      VIEWS = %w[flat tree bottom-up lines threads gc gc-cost].freeze
       FORMATS = %w[text json markdown].freeze
       private_constant :VIEWS, :FORMATS
 
@@ -44,6 +44,7 @@ module Pitwall
         parser.on("--callers NAME", "who calls a method, recursion counted once") { |name| view(:callers, callers: name) }
         parser.on("--callees NAME", "what a method calls, recursion counted once") { |name| view(:callees, callees: name) }
         parser.on("--lines NAME", "lines of a file or a method, with their source") { |name| view(:lines, within: name) }
+        parser.on("--predict PLACE", "what removing PATH:LINE or a method would save, with the GC it causes (a model)") { |place| view(:gc_cost, predict: place) }
         parser.on("--threshold PCT", Float, "leave out of trees what is below so many percent (1)") { |percent| @options[:threshold] = percent }
         parser.on("--limit N", Integer, "rows in a table") { |limit| @options[:limit] = limit }
         parser.on("--apart", "each process by itself, instead of all added up") { @options[:apart] = true }
@@ -107,7 +108,7 @@ module Pitwall
         %i[apart threshold].find { |name| @options[name] }&.then { |name| "--#{name}" }
       end
 
-      def option(view) = %i[flat threads gc].include?(view) ? "--view #{view}" : "--#{view.to_s.tr("_", "-")}"
+      def option(view) = "--#{"view " if %i[flat threads gc gc_cost].include?(view)}#{view.to_s.tr("_", "-")}"
 
       def view_named(name)
         return name.tr("-", "_").to_sym if VIEWS.include?(name)
@@ -136,7 +137,7 @@ module Pitwall
       end
 
       def query(segments)
-        given = @options.slice(:threshold, :gc, :blackbox, :callers, :callees, :within)
+        given = @options.slice(:threshold, :gc, :blackbox, :callers, :callees, :within, :predict)
         given[:threshold] ||= 0.0 if @options[:format] == "json"
         Analyse::Report::Query.new(weight: @options.fetch(:weight, "wall").to_sym, selection: selection(@options[:format] == "json" ? [] : segments), **given)
       end

@@ -32,7 +32,7 @@ module Pitwall
         @difference = difference
       end
 
-      # @param view [Symbol] :flat, :tree, :bottom_up, :lines, :threads, :gc, :callers or :callees
+      # @param view [Symbol] :flat, :tree, :bottom_up, :lines, :threads, :gc, :gc_cost, :callers or :callees
       #: (?Symbol) -> String
       def to_s(view = :flat)
         header = HeaderView.new(width: @width, palette: @palette).lines(@report.summary, warnings: @warnings, difference: @difference)
@@ -42,7 +42,7 @@ module Pitwall
       # Without header and hints.
       #: (Symbol) -> Array[String]
       def body(view)
-        return [nothing] if @report.total.zero? && !%i[threads gc].include?(view)
+        return [nothing] if @report.total.zero? && !%i[threads gc gc_cost].include?(view)
 
         case view
         when :flat then flat + threads + collection + hint
@@ -51,6 +51,7 @@ module Pitwall
         when :lines then LinesView.new(**common).lines(@report.lines, limit: @limit || (TOP unless @report.query.within), source: @source)
         when :threads then ThreadsView.new(width: @width, palette: @palette, location: @location).lines(@report.threads, limit: @limit)
         when :gc then GCView.new(width: @width, palette: @palette, location: @location).lines(@report.collections, limit: @limit)
+        when :gc_cost then GCCostView.new(width: @width, palette: @palette, location: @location).lines(@report.gc_cost, prediction: @report.prediction, limit: @limit)
         when :callers, :callees then NeighboursView.new(**common).lines(view, *@report.public_send(view), limit: @limit || TOP)
         end
       end
