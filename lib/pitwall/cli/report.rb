@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "pitwall/cli/allocations_view"
 require "pitwall/cli/command"
 require "pitwall/cli/recording_options"
 require "pitwall/cli/source_lines"
@@ -12,7 +13,7 @@ module Pitwall
     class Report < Command
       include RecordingOptions
 
-      VIEWS = %w[flat tree bottom-up lines threads].freeze
+      VIEWS = %w[flat tree bottom-up lines threads allocations].freeze
       FORMATS = %w[text json markdown].freeze
       private_constant :VIEWS, :FORMATS
 
@@ -44,6 +45,7 @@ module Pitwall
         parser.on("--callers NAME", "who calls a method, recursion counted once") { |name| view(:callers, callers: name) }
         parser.on("--callees NAME", "what a method calls, recursion counted once") { |name| view(:callees, callees: name) }
         parser.on("--lines NAME", "lines of a file or a method, with their source") { |name| view(:lines, within: name) }
+        AllocationsView.define_options(parser, @options)
         parser.on("--threshold PCT", Float, "leave out of trees what is below so many percent (1)") { |percent| @options[:threshold] = percent }
         parser.on("--limit N", Integer, "rows in a table") { |limit| @options[:limit] = limit }
         parser.on("--apart", "each process by itself, instead of all added up") { @options[:apart] = true }
@@ -101,13 +103,13 @@ module Pitwall
       end
 
       def unfit_for_markdown(views)
-        view = (views - [:flat]).first
+        view = (views - %i[flat allocations]).first
         return option(view) if view
 
         %i[apart threshold].find { |name| @options[name] }&.then { |name| "--#{name}" }
       end
 
-      def option(view) = %i[flat threads].include?(view) ? "--view #{view}" : "--#{view.to_s.tr("_", "-")}"
+      def option(view) = %i[flat threads allocations].include?(view) ? "--view #{view}" : "--#{view.to_s.tr("_", "-")}"
 
       def view_named(name)
         return name.tr("-", "_").to_sym if VIEWS.include?(name)
@@ -120,6 +122,7 @@ module Pitwall
         @options = options
         segments, warnings = read(files)
         return audit(segments, width, palette) if options[:audit]
+        return AllocationsView.render(of_process(segments), warnings, options, files: files, width: width, palette: palette) if last_view == :allocations
 
         report = Analyse::Report.new(segments, query(segments))
         report.tree
@@ -128,6 +131,12 @@ module Pitwall
         when "markdown" then Show::MarkdownReport.new(report, warnings: warnings.map(&:message), limit: options[:limit] || 20, base: Dir.pwd).to_s
         else text(report, files, warnings, width, palette)
         end
+      end
+
+      def of_process(segments)
+        selection = Analyse::Selection.new(process: @options[:process])
+        selection.check(segments)
+        segments.select { |segment| selection.segment?(segment) }
       end
 
       def audit(segments, width, palette)
