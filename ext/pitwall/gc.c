@@ -118,6 +118,7 @@ on_event(VALUE self, void *data)
 static VALUE
 native_stop_gc_frames(VALUE self)
 {
+    pw_allocations_before_ractor();
     pw_gc_stop();
     return Qnil;
 }

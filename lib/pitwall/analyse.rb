@@ -3,6 +3,7 @@
 module Pitwall
   # Pure functions over recordings: no IO, clock, environment or chance. Each part loads when it is first named.
   module Analyse
+    autoload :Allocations, "pitwall/analyse/allocations"
     autoload :BenchCases, "pitwall/analyse/bench_cases"
     autoload :BenchReport, "pitwall/analyse/bench_report"
     autoload :BenchSummary, "pitwall/analyse/bench_summary"

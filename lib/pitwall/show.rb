@@ -3,6 +3,9 @@
 module Pitwall
   # Turns analysis values into strings. No files, no terminal: width, colours and source text are handed in.
   module Show
+    autoload :AllocationsJson, "pitwall/show/allocations_json"
+    autoload :AllocationsMarkdown, "pitwall/show/allocations_markdown"
+    autoload :AllocationsText, "pitwall/show/allocations_text"
     autoload :Audit, "pitwall/show/audit"
     autoload :BenchJson, "pitwall/show/bench_json"
     autoload :BenchMarkdown, "pitwall/show/bench_markdown"

@@ -98,16 +98,14 @@ module Pitwall
 
       def program_sites(segment)
         @program_sites ||= {}.compare_by_identity
-        @program_sites[segment] ||= sites(segment).select { |site| site.id >= FIRST_PLACE }
+        @program_sites[segment] ||= segment.sites.select { |site| site.id >= FIRST_PLACE }
       end
-
-      def sites(segment) = segment.respond_to?(:sites) ? segment.sites : []
 
       # Objects that each followed one stands for.
       def scale(segment)
         @scales ||= {}.compare_by_identity
         @scales[segment] ||= begin
-          followed = sites(segment).sum(&:count)
+          followed = segment.sites.sum(&:count)
           allocated = segment.allocation_totals&.allocated.to_i
           followed.positive? && allocated > followed * SAMPLED ? allocated.fdiv(followed) : 1.0
         end
@@ -120,8 +118,8 @@ module Pitwall
 
         @uncharged ||= {}.compare_by_identity
         factor = @uncharged[segment] ||= begin
-          lost = sites(segment).select { |other| other.id == EARLIER }.sum(&:gc_ns)
-          charged = sites(segment).sum(&:gc_ns) - lost
+          lost = segment.sites.select { |other| other.id == EARLIER }.sum(&:gc_ns)
+          charged = segment.sites.sum(&:gc_ns) - lost
           charged.positive? ? 1 + lost.fdiv(charged) : 1.0
         end
         site.gc_ns * factor
@@ -206,7 +204,7 @@ module Pitwall
           part.captures += captures
         end
         factor = scale(segment)
-        sites(segment).each do |site|
+        segment.sites.each do |site|
           part.all_followed += site.count
           next unless site.id >= FIRST_PLACE && inside[site.node]
 
