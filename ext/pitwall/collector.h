@@ -23,8 +23,15 @@ typedef struct {
     void (*forget)(bool frees);
 } pw_collector;
 
-enum { PW_COLLECTORS = 0 };
+enum { PW_COLLECTORS = 1 };
 extern const pw_collector *const pw_collectors[];
+extern const pw_collector pw_allocations;
+
+/* Above 0 while the calling thread does Pitwall's own work with Ruby's objects: they are not the program's. */
+extern __thread int pw_own_work __attribute__((tls_model("initial-exec")));
+
+void Init_pitwall_allocations(VALUE native);
+void pw_allocations_before_ractor(void); /* where Ruby cannot tell of objects once there are Ractors */
 
 /* Of those that were asked for, in sampler.c. */
 void pw_collectors_write(bool last);

@@ -1,5 +1,6 @@
 /* The drain: takes records from the ring, turns stacks into nodes, collects rows and writes them. Never calls into Ruby. */
 #include "capture.h"
+#include "gc_log.h"
 #include "known_frames.h"
 #include "sampler.h"
 #include <errno.h>
@@ -364,6 +365,7 @@ flush_locked(const char *reason)
     write_nodes();
     write_rows();
     write_open();
+    pw_gc_log_write(reason != NULL);
     write_stat();
     if (reason) {
         char json[64];

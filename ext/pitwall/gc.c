@@ -1,6 +1,7 @@
 /* Garbage collection as frames. The Ruby stack cannot change while it runs, but cannot be read safely either (compaction
  * moves what it names), so a tick inside a collection is noted, and the stack is taken when the collection step ends. */
 #include "capture.h"
+#include "gc_log.h"
 #include "sampler.h"
 
 static VALUE tracepoint = Qfalse;
@@ -8,7 +9,7 @@ static _Atomic bool hooked;
 static _Atomic bool collecting;
 static pw_thread *_Atomic collector;
 static int phase; /* 0 marking, 1 sweeping */
-static int64_t phase_began;
+static int64_t phase_began, pause_began;
 static struct { int64_t wall, cpu; } overdue; /* the sample that the collection kept from being taken; wall 0: none */
 
 bool
@@ -41,6 +42,7 @@ end_phase(int64_t now)
         }
     }
     pw_count(phase == 0 ? PW_GC_MARKING_NS : PW_GC_SWEEPING_NS, now - phase_began);
+    pw_gc_log_time(phase == 1, now - phase_began);
     phase_began = now;
 }
 
@@ -72,6 +74,8 @@ emit(pw_thread *t)
     t->busy = 0;
 }
 
+static uint32_t id_of(const pw_thread *t) { return t ? t->id : 0; }
+
 static void
 on_event(VALUE self, void *data)
 {
@@ -79,13 +83,14 @@ on_event(VALUE self, void *data)
     if (!pw_session_generation()) return;
     switch (event) {
       case RUBY_INTERNAL_EVENT_GC_ENTER:
-        phase_began = pw_now_ns();
+        pause_began = phase_began = pw_now_ns();
         begin(pw_self(), phase_began);
         atomic_store(&collector, pw_self());
         atomic_store_explicit(&collecting, true, memory_order_release);
         break;
       case RUBY_INTERNAL_EVENT_GC_START:
         pw_count(PW_GC_COUNT, 1);
+        pw_gc_log_begin(phase_began, id_of(atomic_load_explicit(&collector, memory_order_relaxed)));
         phase = 0;
         break;
       case RUBY_INTERNAL_EVENT_GC_END_MARK:
@@ -94,12 +99,14 @@ on_event(VALUE self, void *data)
         break;
       case RUBY_INTERNAL_EVENT_GC_END_SWEEP:
         end_phase(pw_now_ns());
+        pw_gc_log_swept();
         phase = 0;
         break;
       case RUBY_INTERNAL_EVENT_GC_EXIT: {
         if (!atomic_load(&collecting)) break;
         end_phase(pw_now_ns());
         pw_thread *t = atomic_exchange(&collector, NULL);
+        pw_gc_log_pause(pause_began, phase_began, id_of(t));
         atomic_store_explicit(&collecting, false, memory_order_release);
         if (t && (overdue.wall || t->gc_ticks[0] || t->gc_ticks[1])) emit(t);
         break;
@@ -111,6 +118,7 @@ on_event(VALUE self, void *data)
 static VALUE
 native_stop_gc_frames(VALUE self)
 {
+    pw_allocations_before_ractor();
     pw_gc_stop();
     return Qnil;
 }
@@ -118,6 +126,7 @@ native_stop_gc_frames(VALUE self)
 void
 pw_gc_init(VALUE native)
 {
+    pw_gc_log_init();
     rb_define_singleton_method(native, "stop_gc_frames", native_stop_gc_frames, 0);
     rb_gc_register_mark_object(tracepoint = rb_tracepoint_new(
         0, RUBY_INTERNAL_EVENT_GC_ENTER | RUBY_INTERNAL_EVENT_GC_EXIT | RUBY_INTERNAL_EVENT_GC_START |
@@ -130,6 +139,8 @@ pw_gc_start(void)
 {
     atomic_store(&collecting, false);
     atomic_store(&collector, NULL);
+    phase = rb_gc_latest_gc_info(ID2SYM(rb_intern("state"))) == ID2SYM(rb_intern("sweeping"));
+    pw_gc_log_start();
     rb_tracepoint_enable(tracepoint);
     atomic_store(&hooked, true);
 }

@@ -4,7 +4,7 @@
  *   ticker.h     when to sample                       capture.h    what a sample is
  *   threads.h    who is sampled                       ring.h       from handlers to the drain
  *   vm_layout.h  how the VM's stack lies in memory    stack_walk.h how it is read
- *   signal_ticker.c, safepoint_ticker.c               gc.c, thread_events.c
+ *   signal_ticker.c, safepoint_ticker.c               gc.c, gc_log.c, thread_events.c
  *   drain.c      ring -> rows -> chunks               intern.h     stacks -> small numbers
  *   resolve.c    numbers -> names                     record_writer.h, compress.h   chunks -> file
  *   sampler.c    start, stop, fork                    collector.h  what records beside samples

@@ -292,8 +292,10 @@ run_job(void *unused)
 {
     if (!pw_session_generation()) return;
     int64_t began = pw_now_ns();
+    pw_own_work++;
     name_threads(false);
     for (int i = 0; i < BATCHES_A_JOB && resolve_batch(); i++) {}
+    pw_own_work--;
     pw_count(PW_NAMING_NS, pw_now_ns() - began);
 }
 

@@ -1,6 +1,7 @@
 #include "sampler.h"
 #include "capture.h"
 #include "compress.h"
+#include "gc_log.h"
 #include "known_frames.h"
 #include <errno.h>
 #include <signal.h>
@@ -223,7 +224,8 @@ register_others(VALUE native_thread_ids)
 
 /* ---- collectors ---- */
 
-const pw_collector *const pw_collectors[] = {NULL};
+const pw_collector *const pw_collectors[] = {&pw_allocations};
+__thread int pw_own_work __attribute__((tls_model("initial-exec")));
 
 static bool asked_for(int i) { return pw_current.collecting >> i & 1; }
 
@@ -289,6 +291,7 @@ free_session(bool frees)
 {
     pw_session *s = &pw_current;
     collectors_forget(frees);
+    pw_gc_log_forget(frees);
     for (uint32_t i = 0; i < PW_SLOTS; i++) {
         if (atomic_load_explicit(&slots[i], memory_order_relaxed)) atomic_store(&slots[i], NULL);
     }
@@ -378,10 +381,12 @@ native_start(VALUE self, VALUE path, VALUE append, VALUE head, VALUE interval, V
         free_session(true);
         return text;
     }
+    pw_own_work++;
     pw_thread_events_start();
     pw_gc_start();
     pw_register_thread(rb_thread_current(), pw_gettid(), true);
     register_others(others);
+    pw_own_work--;
     return Qnil;
 }
 
@@ -495,6 +500,7 @@ Init_pitwall_sampler(VALUE native)
     pw_resolve_init();
     pw_thread_events_init();
     pw_gc_init(native);
+    Init_pitwall_allocations(native);
     pthread_key_create(&thread_exit_key, native_thread_exits);
     if (!pw_job_init(&fork_job, run_fork_job)) rb_raise(rb_eRuntimeError, "Ruby has no room for another postponed job");
     pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);

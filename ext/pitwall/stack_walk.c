@@ -146,9 +146,8 @@ key_of(const vm_stack *s, const VALUE *cfp)
 }
 
 static bool
-find_stack(const void *thread, vm_stack *s)
+find_stack(const VALUE *ec, vm_stack *s)
 {
-    const VALUE *ec = *(const VALUE *const *)((const uint8_t *)thread + PW_THREAD_EC);
     if (!pointer_like((VALUE)ec)) return false;
     VALUE base = ec[PW_EC_STACK], words = ec[PW_EC_STACK_WORDS], cfp = ec[PW_EC_CFP];
     if (!pointer_like(base) || !pointer_like(cfp) || words > (VALUE)1 << 32) return false;
@@ -158,13 +157,25 @@ find_stack(const void *thread, vm_stack *s)
     return true;
 }
 
+static const VALUE *
+context_of(const void *thread)
+{
+    return *(const VALUE *const *)((const uint8_t *)thread + PW_THREAD_EC);
+}
+
 uint32_t
 pw_walk_stack(pw_walk *w)
+{
+    return pw_walk_context(w, context_of(w->thread));
+}
+
+uint32_t
+pw_walk_context(pw_walk *w, const void *context)
 {
     vm_stack s;
     uint32_t before = w->depth, i = 0;
     w->depth = 0;
-    if (!find_stack(w->thread, &s)) return 0;
+    if (!find_stack(context, &s)) return 0;
     uint32_t count = (uint32_t)((s.end - s.cfp) / PW_CFP_WORDS) - PW_ROOT_FRAMES;
     uint32_t cut = count > w->room ? count - w->room : 0, depth = count - cut;
     uint32_t limit = depth < before ? depth : before;
@@ -181,7 +192,7 @@ pw_walk_stack(pw_walk *w)
         pw_frame_seen *seen = &w->seen[i];
         if (i >= before || key.place != old->place || key.iseq != old->iseq || key.ep != old->ep) {
             *old = key;
-            look(&s, cfp, cfp == s.cfp, w->every_owner, seen);
+            look(&s, cfp, cfp == s.cfp && !w->settled, w->every_owner, seen);
             if (!seen->frame && cfp == s.cfp) old->ep = 0; /* half there, perhaps: look again */
         }
         seen->listed = listed += seen->frame != 0;
@@ -190,6 +201,34 @@ pw_walk_stack(pw_walk *w)
     w->cut = cut;
     w->depth = depth;
     return same;
+}
+
+bool pw_walk_own(void) { return in_use; }
+
+const void *
+pw_walk_context_of(VALUE thread)
+{
+    const uint8_t *data = RTYPEDDATA_DATA(thread);
+    return data && *(const VALUE *)(data + PW_THREAD_SELF) == thread ? context_of(data) : NULL;
+}
+
+const VALUE *
+pw_walk_innermost(const void *context, const VALUE *from)
+{
+    const VALUE *ec = context, *end = (const VALUE *)ec[PW_EC_STACK] + ec[PW_EC_STACK_WORDS];
+    for (const VALUE *cfp = from; cfp < end; cfp += PW_CFP_WORDS) {
+        if (cfp[PW_CFP_PC] && cfp[PW_CFP_ISEQ]) return cfp;
+    }
+    return NULL;
+}
+
+bool
+pw_walk_look(const void *context, const VALUE *control_frame, pw_frame_seen *seen)
+{
+    vm_stack s;
+    if (!find_stack(context, &s)) return false;
+    look(&s, control_frame, false, true, seen);
+    return seen->frame != 0;
 }
 
 void
@@ -329,6 +368,11 @@ prove(void)
 
 void pw_walk_aim(pw_walk *w, VALUE thread) { w->thread = NULL; }
 uint32_t pw_walk_stack(pw_walk *w) { return w->depth = 0; }
+bool pw_walk_own(void) { return false; }
+const void *pw_walk_context_of(VALUE thread) { return NULL; }
+uint32_t pw_walk_context(pw_walk *w, const void *context) { return w->depth = 0; }
+const VALUE *pw_walk_innermost(const void *context, const VALUE *from) { return NULL; }
+bool pw_walk_look(const void *context, const VALUE *control_frame, pw_frame_seen *seen) { return false; }
 bool pw_method_is_ruby(VALUE entry) { return false; }
 static void prove(void) {}
 

@@ -30,6 +30,7 @@ typedef struct {
     uint32_t cut;     /* control frames next to the root left out, for lack of room */
     uint32_t agreed;  /* this many from the root are as the drain was told */
     bool every_owner; /* also of known frames */
+    bool settled;     /* walked in hooks only, where no frame is half pushed */
 } pw_walk;
 
 size_t pw_walk_bytes(uint32_t room);
@@ -40,6 +41,14 @@ void pw_walk_aim(pw_walk *w, VALUE thread);
 
 /* Walks the calling thread's stack. Async-signal-safe. How many control frames next to the root are as they were. */
 uint32_t pw_walk_stack(pw_walk *w);
+
+/* In hooks, where no frame is half pushed; `context` is an execution context. */
+bool pw_walk_own(void); /* whether any of these may be called */
+const void *pw_walk_context_of(VALUE thread);
+uint32_t pw_walk_context(pw_walk *w, const void *context); /* as pw_walk_stack */
+/* The control frame, from `from` on, of the innermost code written in Ruby; NULL: there is none. */
+const VALUE *pw_walk_innermost(const void *context, const VALUE *from);
+bool pw_walk_look(const void *context, const VALUE *control_frame, pw_frame_seen *seen);
 
 static inline uint32_t
 pw_walk_listed(const pw_walk *w, uint32_t control_frames)

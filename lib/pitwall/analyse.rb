@@ -3,6 +3,7 @@
 module Pitwall
   # Pure functions over recordings: no IO, clock, environment or chance. Each part loads when it is first named.
   module Analyse
+    autoload :Allocations, "pitwall/analyse/allocations"
     autoload :BenchCases, "pitwall/analyse/bench_cases"
     autoload :BenchReport, "pitwall/analyse/bench_report"
     autoload :BenchSummary, "pitwall/analyse/bench_summary"
@@ -14,6 +15,9 @@ module Pitwall
     autoload :Estimate, "pitwall/analyse/estimate"
     autoload :Flat, "pitwall/analyse/flat"
     autoload :Folding, "pitwall/analyse/folding"
+    autoload :GCCost, "pitwall/analyse/gc_cost"
+    autoload :GCPrediction, "pitwall/analyse/gc_prediction"
+    autoload :GCTimeline, "pitwall/analyse/gc_timeline"
     autoload :Growth, "pitwall/analyse/growth"
     autoload :IdleThreads, "pitwall/analyse/idle_threads"
     autoload :Instructions, "pitwall/analyse/instructions"

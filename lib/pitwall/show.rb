@@ -3,6 +3,9 @@
 module Pitwall
   # Turns analysis values into strings. No files, no terminal: width, colours and source text are handed in.
   module Show
+    autoload :AllocationsJson, "pitwall/show/allocations_json"
+    autoload :AllocationsMarkdown, "pitwall/show/allocations_markdown"
+    autoload :AllocationsText, "pitwall/show/allocations_text"
     autoload :Audit, "pitwall/show/audit"
     autoload :BenchJson, "pitwall/show/bench_json"
     autoload :BenchMarkdown, "pitwall/show/bench_markdown"
@@ -13,6 +16,9 @@ module Pitwall
     autoload :WhyText, "pitwall/show/why_text"
     autoload :WhyJson, "pitwall/show/why_json"
     autoload :FlatView, "pitwall/show/flat_view"
+    autoload :GCCostJson, "pitwall/show/gc_cost_json"
+    autoload :GCCostView, "pitwall/show/gc_cost_view"
+    autoload :GCView, "pitwall/show/gc_view"
     autoload :HeaderView, "pitwall/show/header_view"
     autoload :JsonReport, "pitwall/show/json_report"
     autoload :LinesView, "pitwall/show/lines_view"

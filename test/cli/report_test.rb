@@ -61,6 +61,23 @@ class ReportTest < Minitest::Test
     assert_equal 900_000_000 - 400_000_000, json("--gc", "caller")["methods"].find { |method| method["name"].start_with?("block in Shop") }["self"]
   end
 
+  def test_garbage_collection
+    File.binwrite(@file, RecordingBuilder.build do |segment|
+      segment.row(stack: [["Object#main", "/srv/app/a.rb", 1, 3]], wall: 1_000_000)
+      segment.collection(start: 100, marking: 250_000_000, majors: 1, major_cause: 4, cause: 3)
+    end)
+    _, out, = run_command("report", @file)
+    assert_match(/garbage collection took 12\.5% of the wall time, in 1 run$.*pitwall report \S+ --view gc$/m, out)
+    _, out, = run_command("report", @file, "--view", "gc")
+    assert_match(/1 run \(1 major\) took 250 ms, 12\.5% of the wall time.*GC\.start; major: asked for.*Object#main/m, out)
+    gc = json("--view", "gc")["gc"]
+    assert_equal [1, 1, 250_000_000, 0.125], gc.values_at("count", "majors", "total_ns", "share")
+    assert_equal [{ "cause" => "method", "major_cause" => "force" }], gc["runs"].map { |run| run.slice("cause", "major_cause") }
+    refute json.key?("gc")
+    _, out, = run_command("report", File.join(@dir, "shop.pit").tap { |file| File.binwrite(file, ShopRecording.bytes) }, "--view", "gc")
+    assert_match(/the garbage collector did not run/, out)
+  end
+
   def test_several_files_are_one_report
     other = File.join(@dir, "other.pit")
     File.binwrite(other, ShopRecording.bytes(pid: 77, compress: true))

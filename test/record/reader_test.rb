@@ -57,6 +57,31 @@ class ReaderTest < Minitest::Test
     end
   end
 
+  def test_collections
+    bytes = simple do |segment|
+      segment.collection(start: 5, span: 90, marking: 30, sweeping: 20, pauses: 3, longest: 35, longest_at: 2, majors: 1, cause: 2, major_cause: 2, allocated: 7, living: 8)
+      segment.flush
+      segment.collection(start: 100, marking: 1, cause: 99, major_cause: 15)
+    end
+    first, second = RandomRecording.read(bytes).segments.first.collections
+    assert_equal [5, 90, 30, 20, 3, 35, 2, 1, 1, 1, 0, :malloc, :oldgen, 7, 8], first.to_a
+    assert_equal [50, 95, true], [first.total_ns, first.end_ns, first.major?]
+    assert_equal [nil, :mixed, nil, false], [second.cause, second.major_cause, second.living, second.major?]
+  end
+
+  def test_merged_collections_supersede_those_before
+    bytes = simple do |segment|
+      segment.collection(start: 1)
+      segment.collection(start: 2)
+      segment.flush
+      segment.merge_collections(1)
+      segment.collection(start: 1, runs: 2)
+      segment.flush
+      segment.collection(start: 3, runs: 2)
+    end
+    assert_equal [[1, 2], [3, 2]], RandomRecording.read(bytes).segments.first.collections.map { |run| [run.start_ns, run.runs] }
+  end
+
   def test_only_the_last_open_counts
     bytes = simple do |segment|
       segment.open(stack: STACK, wall: 100)
@@ -197,6 +222,8 @@ class ReaderTest < Minitest::Test
       "second HEAD" => ["HEAD", "{}"],
       "is not JSON" => ["STAT", "{"],
       "is not a JSON object" => ["STAT", "[]"],
+      "continues with collection 1 where 0 is next" => ["GCEV", [0, 1, 1].pack("w*") + columns.(*[[1]] * 15)],
+      "0 values in column living for 1 rows" => ["GCEV", [0, 0, 1].pack("w*") + columns.(*[[1]] * 14, [])],
       "ends inside column" => ["OPEN", "\x01\x7f"],
       "cuts a number" => ["OPEN", "\x01\x01\xff"],
       "ends inside a number" => ["OPEN", "\xff"],

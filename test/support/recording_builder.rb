@@ -79,6 +79,8 @@ class RecordingBuilder
       @threads = []
       @rows = []
       @open = []
+      @collections = []
+      @collections_before = @level = 0
       chunk("HEAD", JSON.generate(head))
     end
 
@@ -121,6 +123,20 @@ class RecordingBuilder
       end
     end
 
+    # A garbage collection run, in ns.
+    def collection(start: 0, span: nil, marking: 0, sweeping: 0, pauses: 1, longest: nil, longest_at: 0, thread: 1, runs: 1, majors: 0,
+                   immediate: 0, cause: 1, major_cause: 0, allocated: 0, living: 0)
+      longest ||= marking + sweeping
+      @collections << [start, span || marking + sweeping, marking, sweeping, pauses, longest, longest_at, thread, runs, majors, immediate,
+                                cause, major_cause, allocated, living]
+    end
+
+    # From here on, neighbours are merged: what came before is superseded.
+    def merge_collections(level)
+      @level = level
+      @collections_before = 0
+    end
+
     # Names before frames before stacks before rows, as the collector writes them.
     def flush
       unless @new_strings.empty?
@@ -135,7 +151,9 @@ class RecordingBuilder
                       RecordingBuilder.column(wall) + RecordingBuilder.column(cpu) + RecordingBuilder.runs(captures))
       end
       table("OPEN", @open, 5)
-      [@new_strings, @new_frames, @new_nodes, @threads, @rows, @open].each(&:clear)
+      table("GCEV", @collections, 15, ints(@level, @collections_before))
+      @collections_before += @collections.size
+      [@collections, @new_strings, @new_frames, @new_nodes, @threads, @rows, @open].each(&:clear)
     end
 
     def stat = chunk("STAT", JSON.generate(@stats))

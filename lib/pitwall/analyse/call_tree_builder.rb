@@ -10,11 +10,13 @@ module Pitwall
       # Where a weight stands in a tally's cells.
       CELLS = { wall: 0, cpu: 1, captures: 2 }.freeze
       WEIGHTS = CELLS.keys.freeze
+      # What a site of allocation weighs: its objects and their bytes, and ns of garbage collection that are charged to it.
+      SITE_WEIGHTS = { objects: :count, bytes: :bytes, gc: :gc_ns }.freeze
       ROOT = MethodInfo.new("(root)", "", 0, 4).freeze
       # Rows at node 0: a thread whose stack could not be read.
       NO_STACK = MethodInfo.new("(no stack)", "", 0, 4).freeze
 
-      # @param weights [Array<Symbol>] :wall and :cpu in ns, :captures
+      # @param weights [Array<Symbol>] :wall and :cpu in ns, :captures, :objects, :bytes, :gc in ns
       #: (Array[Record::Segment], ?Selection, ?weights: Array[Symbol]) -> CallTree
       def self.build(segments, selection = Selection.all, weights: WEIGHTS)
         builder = new(weights)
@@ -30,6 +32,7 @@ module Pitwall
         @node_methods = [0, 1]
         @lines = [0, 0]
         @selfs = weights.to_h { |weight| [weight, [0, 0]] }
+        @cells, @site_weights = @selfs.partition { |weight, _| CELLS.key?(weight) }
       end
 
       # Node k of a segment becomes node k + shift; its root's own weight goes to NO_STACK.
@@ -41,7 +44,8 @@ module Pitwall
         @node_methods.concat(segment.node_frames.drop(1).map! { |frame_id| numbers[frame_id] })
         @lines.concat(segment.lines.drop(1))
         @selfs.each_value { |weights| weights.concat(Array.new(segment.parents.size - 1, 0)) }
-        segment.tallies.each { |tally| weigh(tally, segment.unit_ns, shift) if selection.tally?(segment, tally) }
+        segment.tallies.each { |tally| weigh(tally, segment.unit_ns, shift) if selection.tally?(segment, tally) } if @cells.any?
+        weigh_sites(segment, shift) if @site_weights.any? && selection.every_thread?
       end
 
       #: () -> CallTree
@@ -76,7 +80,7 @@ module Pitwall
 
       def weigh(tally, unit_ns, shift)
         cells = tally.cells
-        @selfs.each do |weight, sums|
+        @cells.each do |weight, sums|
           at = CELLS.fetch(weight)
           unit = weight == :captures ? 1 : unit_ns
           tally.node_ids.each do |node|
@@ -84,6 +88,29 @@ module Pitwall
             at += 3
             sums[node == 0 ? 1 : node + shift] += value * unit unless value == 0
           end
+        end
+      end
+
+      def weigh_sites(segment, shift)
+        scale = Allocations.scale(segment)
+        segment.sites.each do |site|
+          node = site.node.zero? ? special(site) : site.node + shift
+          @site_weights.each do |weight, sums|
+            value = site[SITE_WEIGHTS.fetch(weight)]
+            sums[node] += weight == :gc || !site.sampled? ? value : (value * scale).round
+          end
+        end
+      end
+
+      # A node at the root for what has no place in the code.
+      def special(site)
+        (@specials ||= {})[site.special] ||= begin
+          @methods << (site.special ? MethodInfo.new(site.special, "", 0, 4) : NO_STACK)
+          @node_methods << @methods.size - 1
+          @parents << 0
+          @lines << 0
+          @selfs.each_value { |weights| weights << 0 }
+          @parents.size - 1
         end
       end
     end

@@ -49,6 +49,7 @@ module Pitwall
           strings: [],
           frames: segment.frames.transform_values { |frame| Record::Frame.new(frame.id, text(frame.name), path(frame.path), frame.first_line, frame.kind) },
           threads: segment.threads.transform_values { |info| Record::ThreadInfo.new(info.id, info.native_id, info.start_ns, text(info.name)) },
+          sites: segment.sites.map { |site| site.dup.tap { |copy| copy.class_name = text(site.class_name) } },
           stats: value(segment.stats), tail: segment.tail && value(segment.tail)
         )
       end

@@ -6,11 +6,11 @@ module Pitwall
   module Analyse
     # Everything that views of a recording show, worked out when it is first asked for.
     class Report
-      # What is asked of a recording. weight: a Symbol; threshold: percent of the total below which trees end;
+      # What is asked of a recording. predict: "PATH:LINE" or a method's name; weight: a Symbol; threshold: percent of the total below which trees end;
       # gc: :happened, :apart or :caller; callers, callees: a method's name; blackbox: names; within: a method or file whose
       # lines are wanted.
-      Query = Struct.new(:weight, :selection, :threshold, :gc, :blackbox, :callers, :callees, :within, keyword_init: true) do
-        def initialize(weight: :wall, selection: Selection.all, threshold: 1.0, gc: :happened, blackbox: [], callers: nil, callees: nil, within: nil)
+      Query = Struct.new(:weight, :selection, :threshold, :gc, :blackbox, :callers, :callees, :within, :predict, keyword_init: true) do
+        def initialize(weight: :wall, selection: Selection.all, threshold: 1.0, gc: :happened, blackbox: [], callers: nil, callees: nil, within: nil, predict: nil)
           super
         end
       end
@@ -51,6 +51,18 @@ module Pitwall
 
       #: () -> Array[Flat::Row]
       def flat = @flat ||= Flat.rows(tree, weight, also: [beside].compact)
+
+      #: () -> GCTimeline
+      def collections = @collections ||= GCTimeline.new(@segments)
+
+      #: () -> GCCost
+      def gc_cost = @gc_cost ||= GCCost.new(@segments, weight: weight)
+
+      # What removing the place asked for would save.
+      # @return [GCPrediction, nil] nil where none was asked for
+      # @raise [UsageError] no such place
+      #: () -> GCPrediction?
+      def prediction = @query.predict && (@prediction ||= gc_cost.predict(@query.predict))
 
       #: () -> Outline::Result
       def top_down = @top_down ||= Outline.top_down(tree, weight, threshold: least)

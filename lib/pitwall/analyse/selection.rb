@@ -22,6 +22,10 @@ module Pitwall
         (state.nil? || tally.state == state) && (thread.nil? || thread?(segment.thread(tally.thread_id)))
       end
 
+      # Whether nothing is left out that only samples can tell apart.
+      #: () -> bool
+      def every_thread? = thread.nil? && state.nil?
+
       #: (Record::ThreadInfo) -> bool
       def thread?(info) = info.name == thread || info.id.to_s == thread
 

@@ -37,7 +37,7 @@ module Pitwall
       def notes
         notes = headers.flat_map(&:notes)
         notes << "safepoint-biased: samples fall where Ruby checks for interrupts" if modes.include?("safepoint") && notes.none? { |note| note.include?("safepoint") }
-        unless headers.all?(&:thread_states?) || notes.any? { |note| note.match?(/gvl/i) }
+        unless headers.all? { |header| header.thread_states? || header.mode == "none" } || notes.any? { |note| note.match?(/gvl/i) }
           notes << "this Ruby gives no thread events: waiting for the GVL can't be told from running or sleeping"
         end
         notes.uniq

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "pitwall/cli/allocations_view"
 require "pitwall/cli/command"
 require "pitwall/cli/recording_options"
 require "pitwall/cli/source_lines"
@@ -12,7 +13,7 @@ module Pitwall
     class Report < Command
       include RecordingOptions
 
-      VIEWS = %w[flat tree bottom-up lines threads].freeze
+      VIEWS = %w[flat tree bottom-up lines threads gc gc-cost allocations].freeze
       FORMATS = %w[text json markdown].freeze
       private_constant :VIEWS, :FORMATS
 
@@ -44,6 +45,8 @@ module Pitwall
         parser.on("--callers NAME", "who calls a method, recursion counted once") { |name| view(:callers, callers: name) }
         parser.on("--callees NAME", "what a method calls, recursion counted once") { |name| view(:callees, callees: name) }
         parser.on("--lines NAME", "lines of a file or a method, with their source") { |name| view(:lines, within: name) }
+        parser.on("--predict PLACE", "what removing PATH:LINE or a method would save, with the GC it causes (a model)") { |place| view(:gc_cost, predict: place) }
+        AllocationsView.define_options(parser, @options)
         parser.on("--threshold PCT", Float, "leave out of trees what is below so many percent (1)") { |percent| @options[:threshold] = percent }
         parser.on("--limit N", Integer, "rows in a table") { |limit| @options[:limit] = limit }
         parser.on("--apart", "each process by itself, instead of all added up") { @options[:apart] = true }
@@ -101,13 +104,13 @@ module Pitwall
       end
 
       def unfit_for_markdown(views)
-        view = (views - [:flat]).first
+        view = (views - %i[flat allocations]).first
         return option(view) if view
 
         %i[apart threshold].find { |name| @options[name] }&.then { |name| "--#{name}" }
       end
 
-      def option(view) = %i[flat threads].include?(view) ? "--view #{view}" : "--#{view.to_s.tr("_", "-")}"
+      def option(view) = "--#{"view " if %i[flat threads gc gc_cost allocations].include?(view)}#{view.to_s.tr("_", "-")}"
 
       def view_named(name)
         return name.tr("-", "_").to_sym if VIEWS.include?(name)
@@ -120,6 +123,7 @@ module Pitwall
         @options = options
         segments, warnings = read(files)
         return audit(segments, width, palette) if options[:audit]
+        return AllocationsView.render(of_process(segments), warnings, options, files: files, width: width, palette: palette) if last_view == :allocations
 
         report = Analyse::Report.new(segments, query(segments))
         report.tree
@@ -130,13 +134,19 @@ module Pitwall
         end
       end
 
+      def of_process(segments)
+        selection = Analyse::Selection.new(process: @options[:process])
+        selection.check(segments)
+        segments.select { |segment| selection.segment?(segment) }
+      end
+
       def audit(segments, width, palette)
         audit = Show::Audit.new(Analyse::Strings.kinds(segments, base: Dir.pwd))
         @options[:format] == "json" ? audit.json : audit.text(width: width, palette: palette)
       end
 
       def query(segments)
-        given = @options.slice(:threshold, :gc, :blackbox, :callers, :callees, :within)
+        given = @options.slice(:threshold, :gc, :blackbox, :callers, :callees, :within, :predict)
         given[:threshold] ||= 0.0 if @options[:format] == "json"
         Analyse::Report::Query.new(weight: @options.fetch(:weight, "wall").to_sym, selection: selection(@options[:format] == "json" ? [] : segments), **given)
       end

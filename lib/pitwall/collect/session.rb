@@ -45,9 +45,9 @@ module Pitwall
 
           settings = check(DEFAULTS.merge(settings))
           Compat.guard_ractors
-          begin_native(path, append, settings)
           @settings = settings
           stop_at_exit
+          begin_native(path, append, settings)
         end
 
         # Ends the recording. Returns the counters (STAT of doc/record-format.md).

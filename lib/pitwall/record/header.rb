@@ -50,7 +50,10 @@ module Pitwall
       def program = string(fields["program"])
       #: () -> String?
       def collector = string(fields["collector"])
-      # @return [String, nil] "signal" or "safepoint"
+      # @return [Array<String>] what recorded beside samples: "allocations"…
+      #: () -> Array[String]
+      def collectors = strings(fields["collectors"])
+      # @return [String, nil] "signal", "safepoint" or "none"
       #: () -> String?
       def mode = string(fields["mode"])
       #: () -> Integer?

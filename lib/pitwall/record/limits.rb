@@ -24,6 +24,10 @@ module Pitwall
       GAP = 1_000_000
       # Distinct (thread, state, stack) weights.
       WEIGHTS = 8_000_000
+      # Garbage collection runs.
+      COLLECTIONS = 1_000_000
+      # Places of allocation, with their counters twice that.
+      SITES = 2_000_000
       # Bytes that looking for the next whole chunk may checksum, times the file's size, plus RAW.
       SCAN_FACTOR = 8
     end

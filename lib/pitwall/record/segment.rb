@@ -29,6 +29,8 @@ module Pitwall
       attr_reader :tallies
       # @return [Integer] rows of all SAMP chunks
       attr_reader :row_count
+      # @return [Array<Collection>] runs of the garbage collector, in the order of time
+      attr_reader :collections
       # @return [Array<String>] every string the segment holds: names and paths of frames, names of threads
       attr_reader :strings
 
@@ -36,9 +38,14 @@ module Pitwall
       # @return [Array<[thread_id, state, node_id, wall, cpu]>] wall and cpu in unit_ns
       attr_reader :open_rows
 
+      # @return [Array<Site>] where objects were allocated and what became of them; empty where none were followed
+      attr_reader :sites
+      # @return [AllocationTotals, nil] nil where no objects were followed
+      attr_reader :allocation_totals
+
       # @api private
       def initialize(header:, strings:, frames:, parents:, node_frames:, lines:, threads:, stats:, tail:, tallies:, row_count:,
-                     open_rows:, row_source:)
+                     open_rows:, row_source:, collections: [], sites: [], allocation_totals: nil)
         @header = header
         @strings = strings
         @frames = frames
@@ -52,6 +59,9 @@ module Pitwall
         @row_count = row_count
         @open_rows = open_rows
         @row_source = row_source
+        @collections = collections
+        @sites = sites
+        @allocation_totals = allocation_totals
       end
 
       # A copy with some parts replaced; the others are shared.

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "pitwall/record/collection"
 require "pitwall/record/columns"
 require "pitwall/record/frame"
 require "pitwall/record/header"
@@ -7,6 +8,7 @@ require "pitwall/record/limits"
 require "pitwall/record/malformed"
 require "pitwall/record/rows"
 require "pitwall/record/segment"
+require "pitwall/record/site"
 require "pitwall/record/tally"
 
 module Pitwall
@@ -19,10 +21,10 @@ module Pitwall
       private_constant :LOST_NAME
 
       # What all segments of a file may hold together; counts down.
-      Budget = Struct.new(:strings, :string_bytes, :frames, :nodes, :threads, :weights) do
+      Budget = Struct.new(:strings, :string_bytes, :frames, :nodes, :threads, :weights, :collections, :sites) do
         #: () -> Budget
         def self.fresh
-          new(Limits::STRINGS, Limits::STRING_BYTES, Limits::FRAMES, Limits::NODES, Limits::THREADS, Limits::WEIGHTS)
+          new(Limits::STRINGS, Limits::STRING_BYTES, Limits::FRAMES, Limits::NODES, Limits::THREADS, Limits::WEIGHTS, Limits::COLLECTIONS, Limits::SITES)
         end
 
         # @raise [Malformed] when there is no room for `count` more
@@ -55,6 +57,11 @@ module Pitwall
         @weights = 0
         @rows_uncounted = 0
         @open_rows = []
+        @collections = []
+        @collection_level = 0
+        @places = {}
+        @allocated = {}
+        @allocation_totals = nil
       end
 
       # Takes one chunk; those of an unknown type are skipped.
@@ -71,6 +78,9 @@ module Pitwall
         when "THRD" then threads(Columns.new(payload))
         when "SAMP" then samples(offset, payload)
         when "OPEN" then open(Columns.new(payload))
+        when "GCEV" then collections(Columns.new(payload))
+        when "SITE" then sites(Columns.new(payload))
+        when "ALLO" then allocations(Columns.new(payload))
         when "STAT" then @stats = Header.parse_object(payload)
         when "TAIL" then @tail = Header.parse_object(payload)
         end
@@ -83,7 +93,8 @@ module Pitwall
         Segment.new(header: @header || Header.new({}), strings: @strings, frames: @frames, parents: @parents,
                     node_frames: @node_frames, lines: @lines, threads: @threads, stats: @stats, tail: @tail,
                     tallies: @tallies.values, row_count: @row_count, open_rows: @open_rows,
-                    row_source: row_source(payload_at))
+                    row_source: row_source(payload_at), collections: @collections, sites: finished_sites,
+                    allocation_totals: @allocation_totals)
       end
 
       private
@@ -198,6 +209,37 @@ module Pitwall
         raise Malformed, "has a state above #{Limits::STATE}" if rows.highest_state > Limits::STATE
       end
 
+      # A later row of an id replaces the earlier: its class may have got a name. What rows name may follow in later chunks.
+      def sites(columns)
+        count = columns.int
+        ids = columns.column(count, "id")
+        rest = %w[node type class].map { |name| columns.column(count, name) }
+        count.times do |at|
+          @budget.take(:sites, 1) unless @places.key?(ids[at])
+          @places[ids[at]] = rest.map { |values| values[at] }
+        end
+      end
+
+      # Cumulative: the last row of an id counts.
+      def allocations(columns)
+        @allocation_totals = AllocationTotals.new(columns.int, columns.int, columns.int, columns.int)
+        count = columns.int
+        ids = columns.column(count, "id")
+        rest = Site::COUNTERS.map { |name| columns.column(count, name.to_s) }
+        count.times do |at|
+          @budget.take(:sites, 1) unless @allocated.key?(ids[at])
+          @allocated[ids[at]] = rest.map { |values| values[at] }
+        end
+      end
+
+      def finished_sites
+        @allocated.map do |id, counters|
+          node, type, name = @places[id] || [0, 0, 0]
+          @lost += 1 if node >= @parents.size || name >= @strings.size
+          Site.new(id, node < @parents.size ? node : 0, type, @strings[name] || LOST_NAME, *counters)
+        end
+      end
+
       # Only the last OPEN of a segment counts.
       def open(columns)
         count = columns.int
@@ -215,6 +257,34 @@ module Pitwall
         end
         @open_rows = threads.zip(states, nodes, wall, cpu)
       end
+
+      # Neighbours that became one supersede what was written before.
+      def collections(columns)
+        level = columns.int
+        first = columns.int
+        count = columns.int
+        values = Collection.members.map { |name| columns.column(count, name.to_s.tr("_", " ")) }
+        raise Malformed, "merges collections again" if level < @collection_level
+
+        known = level > @collection_level ? [] : @collections
+        unless first == known.size || @salvage
+          raise Malformed, "continues with collection #{first} where #{known.size} is next"
+        end
+        @budget.take(:collections, count)
+        @collections = known
+        @collection_level = level
+        values.transpose.each { |row| @collections << collection(row) }
+      end
+
+      def collection(row)
+        collection = Collection.new(*row)
+        collection.cause = cause(Collection::CAUSES, collection.cause)
+        collection.major_cause = cause(Collection::MAJOR_CAUSES, collection.major_cause)
+        collection.living = nil if collection.living.zero?
+        collection
+      end
+
+      def cause(names, number) = number == Collection::MIXED ? :mixed : names[number]
 
       def tally(thread, state)
         @tallies[thread << 8 | state] ||= begin

@@ -36,6 +36,8 @@ module Pitwall
       end
 
       def sampling(summary)
+        return [] if summary.modes == ["none"]
+
         interval = summary.intervals_ns.map { |ns| Units.interval(ns) }.join(", ")
         mode = summary.modes.join(", ")
         how = [interval.empty? ? nil : "every #{interval}", mode.empty? ? nil : "mode #{mode}"].compact.join(", ")

@@ -2,6 +2,8 @@
 
 require "json"
 require "pitwall/analyse/states"
+require "pitwall/show/gc_cost_json"
+require "pitwall/show/gc_json"
 require "pitwall/show/units"
 
 module Pitwall
@@ -11,7 +13,7 @@ module Pitwall
     class JsonReport
       SCHEMA = "pitwall/report-1"
 
-      # @param parts [Array<Symbol>] what to add on request: :tree, :bottom_up, :lines, :callers, :callees
+      # @param parts [Array<Symbol>] what to add on request: :tree, :bottom_up, :lines, :callers, :callees, :gc, :gc_cost
       #: (Analyse::Report, ?warnings: Array[Hash[String, untyped]], ?parts: Array[Symbol], ?limit: Integer?, ?difference: untyped) -> void
       def initialize(report, warnings: [], parts: [], limit: nil, difference: nil)
         @report = report
@@ -39,6 +41,8 @@ module Pitwall
         object["lines"] = limited(@report.lines).map { |row| line(row) } if @parts.include?(:lines)
         object["callers"] = neighbours(*@report.callers) if @parts.include?(:callers)
         object["callees"] = neighbours(*@report.callees) if @parts.include?(:callees)
+        object["gc"] = GCJson.new(@report.collections, limit: @limit).to_h if @parts.include?(:gc)
+        object["gc_cost"] = GCCostJson.new(@report.gc_cost, prediction: @report.prediction, limit: @limit).to_h if @parts.include?(:gc_cost)
         object.merge(context)
       end
 

@@ -11,7 +11,9 @@ module Pitwall
       TOP = 20
       THREADS = 10
       TREE = 200
-      private_constant :TOP, :THREADS, :TREE
+      # Share of the wall time.
+      NOTEWORTHY_GC = 0.1
+      private_constant :TOP, :THREADS, :TREE, :NOTEWORTHY_GC
 
       # @param file [String] the recording, for the hints
       # @param base [String, nil] the folder below which paths are shown relative
@@ -30,7 +32,7 @@ module Pitwall
         @difference = difference
       end
 
-      # @param view [Symbol] :flat, :tree, :bottom_up, :lines, :threads, :callers or :callees
+      # @param view [Symbol] :flat, :tree, :bottom_up, :lines, :threads, :gc, :gc_cost, :callers or :callees
       #: (?Symbol) -> String
       def to_s(view = :flat)
         header = HeaderView.new(width: @width, palette: @palette).lines(@report.summary, warnings: @warnings, difference: @difference)
@@ -40,14 +42,16 @@ module Pitwall
       # Without header and hints.
       #: (Symbol) -> Array[String]
       def body(view)
-        return [nothing] if @report.total.zero? && view != :threads
+        return [nothing] if @report.total.zero? && !%i[threads gc gc_cost].include?(view)
 
         case view
-        when :flat then flat + threads + hint
+        when :flat then flat + threads + collection + hint
         when :tree then outline(@report.top_down, false)
         when :bottom_up then outline(@report.bottom_up, true)
         when :lines then LinesView.new(**common).lines(@report.lines, limit: @limit || (TOP unless @report.query.within), source: @source)
         when :threads then ThreadsView.new(width: @width, palette: @palette, location: @location).lines(@report.threads, limit: @limit)
+        when :gc then GCView.new(width: @width, palette: @palette, location: @location).lines(@report.collections, limit: @limit)
+        when :gc_cost then GCCostView.new(width: @width, palette: @palette, location: @location).lines(@report.gc_cost, prediction: @report.prediction, limit: @limit)
         when :callers, :callees then NeighboursView.new(**common).lines(view, *@report.public_send(view), limit: @limit || TOP)
         end
       end
@@ -79,6 +83,16 @@ module Pitwall
         ["", *ThreadsView.new(width: @width, palette: @palette, location: @location).lines(@report.threads, limit: THREADS)]
       end
 
+      # Said where it is worth a look.
+      def collection
+        return [] unless noteworthy_gc?
+
+        timeline = @report.collections
+        ["", @palette.yellow("garbage collection took #{Units.percent(timeline.total_ns, timeline.wall_ns)} of the wall time, in #{Units.things(timeline.count, "run")}")]
+      end
+
+      def noteworthy_gc? = @report.collections.share > NOTEWORTHY_GC
+
       def outline(result, bottom_up)
         view = TreeView.new(weight: @report.weight, width: @width, palette: @palette, location: @location, bottom_up: bottom_up)
         view.lines(result, limit: @limit || TREE)
@@ -87,6 +101,7 @@ module Pitwall
       def hint
         hottest = @report.flat.find { |row| row.method.kind < 2 }&.method
         lines = ["pitwall report #{@file} --tree", "pitwall report #{@file} --view lines"]
+        lines << "pitwall report #{@file} --view gc" if noteworthy_gc?
         # Left out where it would not run as it stands, or would have to be cut.
         plain = hottest&.name&.match?(/\A[\w:#.?!]+\z/) && @file.size + hottest.name.size + 30 <= @width
         lines.unshift("pitwall report #{@file} --callers #{quote(hottest.name)}") if plain

@@ -9,7 +9,8 @@ module Pitwall
       # Above this many ns, minutes read better than seconds.
       MINUTES = 600_000_000_000
       HOURS = 360 * 60_000_000_000
-      private_constant :NS, :BYTES, :MINUTES, :HOURS
+      TIMES = %i[wall cpu gc].freeze
+      private_constant :TIMES, :NS, :BYTES, :MINUTES, :HOURS
 
       module_function
 
@@ -57,13 +58,17 @@ module Pitwall
         size ? "#{three(number.fdiv(size))} #{unit}" : "#{number} B"
       end
 
-      # A value of a weight: time for wall and cpu, else a count.
+      # A value of a weight: a time, bytes or a count.
       #: (Integer, Symbol) -> String
-      def value(number, weight) = %i[wall cpu].include?(weight) ? duration(number) : count(number)
+      def value(number, weight)
+        return bytes(number) if weight == :bytes
+
+        TIMES.include?(weight) ? duration(number) : count(number)
+      end
 
       # :wall → "ns", as in JSON.
       #: (Symbol) -> String
-      def unit(weight) = %i[wall cpu].include?(weight) ? "ns" : weight.to_s
+      def unit(weight) = TIMES.include?(weight) ? "ns" : weight.to_s
 
       def three(number)
         digits = number >= 99.95 ? 0 : number >= 9.995 ? 1 : 2

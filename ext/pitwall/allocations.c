@@ -1,0 +1,555 @@
+/* Every object: where it was allocated, how old it grew, how large it was; and which places made the garbage collector run.
+ *
+ * Ruby tells of each object's beginning and end in hooks that run with the GVL and may not allocate. What the VM makes for
+ * itself is counted in one row, and what Pitwall makes in another, so that all rows add up to what Ruby counts. */
+#include "collector.h"
+#include "living.h"
+#include "sampler.h"
+#include "sites.h"
+#include "vm_layout.h"
+#include <string.h>
+
+/* A living object's word: its site and the collections there had been at its birth. Ages are right up to SETTLED collections;
+ * older ones are kept at that or above. */
+enum { BIRTH_BITS = 14, BIRTH_MASK = (1 << BIRTH_BITS) - 1, SETTLED = 1 << (BIRTH_BITS - 1), OLD_AGE = 3 };
+_Static_assert(PW_MAX_SITES <= 1u << (32 - BIRTH_BITS), "a site's id fits a word");
+
+/* rb_trace_arg_t, in words; proven at each start. */
+enum { ARG_EC = 1, ARG_CFP = 2, ARG_DATA = 7 };
+
+extern size_t rb_obj_memsize_of(VALUE);
+extern void rb_objspace_each_objects(int (*visit)(void *, void *, size_t, void *), void *);
+extern size_t rb_gc_obj_slot_size(VALUE) __attribute__((weak)); /* from 3.3 on; before, all slots are alike */
+
+static bool active, own_layout, whole_stacks, cut_short;
+static uint32_t collections;
+static uint64_t untracked;           /* objects that no memory was left to follow */
+static size_t counted_before, counted; /* Ruby's own count, at start; and since, once it has ended */
+static uint64_t seen;                /* objects that had a chance to be followed */
+static uint32_t one_in, gap;
+static uint64_t chance;
+static VALUE sym_total, sym_gc_by, sym_malloc;
+
+/* ---- names ---- */
+
+static pw_job name_job;
+static _Atomic bool names_asked, names_due; /* the job is triggered; the drain could not (see pw_may_trigger) */
+
+static void
+run_name_job(void *unused)
+{
+    atomic_store(&names_asked, false);
+    if (!active || !pw_session_generation()) return;
+    pw_own_work++;
+    pw_sites_name(false);
+    pw_own_work--;
+}
+
+static void
+want_names(void)
+{
+    if (!pw_may_trigger()) atomic_store(&names_due, true);
+    else if (!atomic_exchange(&names_asked, true)) pw_job_trigger(&name_job);
+}
+
+/* In a hook: here the GVL is ours. */
+static void
+ask_for_names(void)
+{
+    pw_resolve_if_wanted();
+    if (atomic_load_explicit(&names_due, memory_order_relaxed) && atomic_exchange(&names_due, false)) want_names();
+}
+
+/* ---- where ---- */
+
+enum { WALKS = 8, WALK_ROOM = 4096 };
+static struct { pw_walk walk; uint32_t *nodes; void *memory; } walks[WALKS]; /* by execution context */
+
+static uint32_t
+intern(uint32_t parent, const pw_frame_seen *frame)
+{
+    pthread_mutex_lock(&pw_current.lock);
+    uint32_t node = pw_intern_node(&pw_current.tables, parent, frame->frame, frame->owner, frame->line > 0 ? (uint32_t)frame->line : 0);
+    pthread_mutex_unlock(&pw_current.lock);
+    return node;
+}
+
+/* The whole stack's node. Neighbouring objects share most of their stacks: only frames that differ are looked up. */
+static uint32_t
+stack_node(const VALUE *ec)
+{
+    size_t at = ((VALUE)ec >> 6) % WALKS;
+    pw_walk *w = &walks[at].walk;
+    uint32_t *nodes = walks[at].nodes;
+    if (!walks[at].memory) {
+        walks[at].memory = calloc(1, pw_walk_bytes(WALK_ROOM) + WALK_ROOM * sizeof(uint32_t));
+        if (!walks[at].memory) return 0;
+        *w = (pw_walk){0};
+        pw_walk_place(w, walks[at].memory, WALK_ROOM);
+        w->every_owner = w->settled = true;
+        nodes = walks[at].nodes = (uint32_t *)((char *)walks[at].memory + pw_walk_bytes(WALK_ROOM));
+    }
+    uint32_t same = pw_walk_context(w, ec), parent = same ? nodes[same - 1] : 0;
+    if (w->cut && !same) parent = intern(0, &(pw_frame_seen){.frame = PW_FRAME_TRUNCATED});
+    for (uint32_t i = same; i < w->depth; i++) {
+        if (w->seen[i].frame) parent = intern(parent, &w->seen[i]);
+        nodes[i] = parent;
+    }
+    return w->depth ? nodes[w->depth - 1] : 0;
+}
+
+/* The first frame of Ruby code from the top, without knowing layouts: C functions have no line. */
+static VALUE
+innermost_by_ruby(pw_frame_seen *found)
+{
+    enum { LOOK = 16 };
+    VALUE frames[LOOK];
+    int lines[LOOK], n = rb_profile_frames(0, LOOK, frames, lines);
+    for (int i = 0; i < n; i++) {
+        if (lines[i] <= 0) continue;
+        *found = (pw_frame_seen){.frame = frames[i], .line = lines[i]};
+        return frames[i] ^ (VALUE)(unsigned)lines[i] << 40;
+    }
+    *found = (pw_frame_seen){0};
+    return 1;
+}
+
+static pw_site *
+site_of(const VALUE *arg, VALUE klass, uint8_t type)
+{
+    VALUE typed = (VALUE)type << 56;
+    pw_frame_seen frame = {0};
+    if (!own_layout) {
+        VALUE place = (innermost_by_ruby(&frame) & ~((VALUE)0xff << 56)) | typed;
+        pw_site *site = pw_site_find(place, klass);
+        return site ? site : pw_site_enter(place, klass, type, frame.frame ? intern(0, &frame) : 0, frame.frame);
+    }
+    const VALUE *ec = (const VALUE *)arg[ARG_EC];
+    if (whole_stacks) {
+        uint32_t node = stack_node(ec);
+        VALUE place = ((VALUE)node + 1) | typed;
+        pw_site *site = pw_site_find(place, klass);
+        return site ? site : pw_site_enter(place, klass, type, node, 0);
+    }
+    const VALUE *cfp = pw_walk_innermost(ec, (const VALUE *)arg[ARG_CFP]);
+    VALUE place = (cfp ? cfp[PW_CFP_PC] : 1) | typed;
+    pw_site *site = pw_site_find(place, klass);
+    if (site) return site;
+    uint32_t node = cfp && pw_walk_look(ec, cfp, &frame) ? intern(0, &frame) : 0;
+    ask_for_names();
+    return pw_site_enter(place, klass, type, node, frame.frame);
+}
+
+/* ---- charged collections ---- */
+
+/* A collection's time goes to the sites that allocated since the one before: by objects, or by the bytes they will have
+ * had malloc'ed (estimated by those that were freed) when that was what started it. It is divided when the next one begins,
+ * for until then it goes on sweeping. */
+static uint32_t *touched, touched_count, touched_room; /* sites that allocated since the last one began */
+static struct share { uint32_t site; uint64_t weight; } *shares;
+static uint32_t share_count, share_room;
+static int64_t charged_ns;
+static bool ours; /* the collection is one that we asked for */
+
+static void
+touch(uint32_t id)
+{
+    if (touched_count == touched_room) {
+        uint32_t room = touched_room ? touched_room * 2 : 1024;
+        uint32_t *larger = realloc(touched, room * sizeof(*touched));
+        if (!larger) return;
+        touched = larger;
+        touched_room = room;
+    }
+    touched[touched_count++] = id;
+}
+
+static int64_t gc_ns(void) { return pw_counter(PW_GC_MARKING_NS) + pw_counter(PW_GC_SWEEPING_NS); }
+
+/* To the nanosecond: rounding is carried from share to share. */
+static void
+charge(void)
+{
+    int64_t until = gc_ns(), ns = until - charged_ns;
+    charged_ns = until;
+    if (ns <= 0) return;
+    double total = 0, sum = 0;
+    for (uint32_t i = 0; i < share_count; i++) total += (double)shares[i].weight;
+    if (total == 0) {
+        pw_site_add_to(&pw_site_at(PW_SITE_NOBODY)->gc_ns, (uint64_t)ns);
+        return;
+    }
+    uint64_t given = 0;
+    for (uint32_t i = 0; i < share_count; i++) {
+        sum += (double)shares[i].weight;
+        uint64_t upto = i == share_count - 1 ? (uint64_t)ns : (uint64_t)((double)ns * (sum / total));
+        if (upto > given) pw_site_add_to(&pw_site_at(shares[i].site)->gc_ns, upto - given), given = upto;
+    }
+}
+
+/* What an object of this site has had malloc'ed, on average, times 16. */
+static uint64_t
+malloced(const pw_site *s)
+{
+    uint64_t freed = pw_site_get(&s->freed), bytes = pw_site_get(&s->memsize) - pw_site_get(&s->slot_bytes);
+    return freed ? bytes * 16 / freed : 0;
+}
+
+static void
+divide_next(bool by_malloc)
+{
+    share_count = 0;
+    if (touched_count > share_room) {
+        struct share *larger = realloc(shares, touched_count * sizeof(*shares));
+        if (larger) shares = larger, share_room = touched_count;
+    }
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; by_malloc && i < touched_count; i++) bytes += malloced(pw_site_at(touched[i]));
+    for (uint32_t i = 0; i < touched_count; i++) {
+        pw_site *s = pw_site_at(touched[i]);
+        uint64_t weight = bytes ? s->since * malloced(s) : s->since;
+        s->since = 0;
+        if (weight && share_count < share_room) shares[share_count++] = (struct share){s->id, weight};
+    }
+    touched_count = 0;
+    if (ours && share_room) {
+        share_count = 1;
+        shares[0] = (struct share){PW_SITE_PITWALL, 1};
+    }
+}
+
+/* ---- ages ---- */
+
+static uint32_t
+age_of(uint32_t word)
+{
+    return (collections - word) & BIRTH_MASK;
+}
+
+static void
+settle(VALUE object, uint32_t *word)
+{
+    if (age_of(*word) > SETTLED) *word = (*word & ~(uint32_t)BIRTH_MASK) | ((collections - SETTLED) & BIRTH_MASK);
+}
+
+static void
+on_gc_start(VALUE unused, const VALUE *arg)
+{
+    if (!active) return;
+    charge();
+    divide_next(rb_gc_latest_gc_info(sym_gc_by) == sym_malloc);
+    /* Before the counter comes round to any birth. */
+    if (++collections % SETTLED == 0) pw_living_each(settle);
+    ask_for_names();
+}
+
+/* ---- begin and end of an object ---- */
+
+static inline void
+count(pw_site *s)
+{
+    pw_site_add_to(&s->count, 1);
+    if (s->since++ == 0) touch(s->id);
+}
+
+/* Objects between two that are followed: from 0 to 2n - 2, so that no rhythm of the program is met. */
+static uint32_t
+next_gap(void)
+{
+    chance ^= chance << 13, chance ^= chance >> 7, chance ^= chance << 17;
+    return (uint32_t)((chance >> 33) % (2 * (uint64_t)one_in - 1));
+}
+
+static inline bool
+of_the_vm(uint32_t type)
+{
+    return type == T_IMEMO || type == T_NONE || type == T_NODE;
+}
+
+static void
+on_newobj(VALUE unused, const VALUE *arg)
+{
+    if (!active) return;
+    VALUE object = arg[ARG_DATA];
+    uint32_t type = (uint32_t)(RBASIC(object)->flags & RUBY_T_MASK);
+    if (of_the_vm(type)) {
+        count(pw_site_at(PW_SITE_VM));
+        return;
+    }
+    if (__builtin_expect(pw_own_work > 0, 0)) {
+        count(pw_site_at(PW_SITE_PITWALL));
+        return;
+    }
+    seen++;
+    if (one_in > 1) {
+        if (gap-- > 0) return;
+        gap = next_gap();
+    }
+    pw_site *s = site_of(arg, RBASIC(object)->klass, (uint8_t)type);
+    count(s);
+    if (!pw_living_set(object, s->id << BIRTH_BITS | (collections & BIRTH_MASK))) untracked++;
+}
+
+static inline size_t
+slot_size(VALUE object)
+{
+    return rb_gc_obj_slot_size ? rb_gc_obj_slot_size(object) : PW_SLOT_UNIT;
+}
+
+/* While garbage is swept, what an object refers to may be gone: only what Ruby's own types hold themselves is asked for. */
+static size_t
+bytes_beyond_slot(VALUE object, size_t slot, bool swept)
+{
+    VALUE flags = RBASIC(object)->flags;
+    bool more = flags & RUBY_FL_EXIVAR;
+    switch (flags & RUBY_T_MASK) {
+      case T_FLOAT: case T_RATIONAL: case T_COMPLEX: break;
+      case T_STRING: more |= (flags & RSTRING_NOEMBED) != 0; break;
+      case T_ARRAY: more |= !(flags & RARRAY_EMBED_FLAG); break;
+      case T_OBJECT: more |= !(flags & ROBJECT_EMBED); break;
+      case T_DATA: more = !swept; break;
+      default: more = true;
+    }
+    if (!more) return 0;
+    size_t all = rb_obj_memsize_of(object);
+    return all > slot ? all - slot : 0;
+}
+
+static void
+add_object(pw_site *s, VALUE object, bool swept, uint32_t age)
+{
+    size_t slot = slot_size(object), beyond = bytes_beyond_slot(object, slot, swept);
+    uint64_t ended = pw_site_get(&s->freed) + pw_site_get(&s->retained);
+    pw_site_add_to(swept ? &s->freed : &s->retained, 1);
+    /* An object that a collection frees has survived those before it. */
+    if (age >= OLD_AGE + (swept ? 1 : 0)) pw_site_add_to(&s->old, 1);
+    pw_site_add_to(&s->total_age, age);
+    if (!ended || age < s->min_age) atomic_store_explicit(&s->min_age, age, memory_order_relaxed);
+    if (age > s->max_age) atomic_store_explicit(&s->max_age, age, memory_order_relaxed);
+    pw_site_add_to(&s->slot_bytes, slot);
+    pw_site_add_to(&s->memsize, slot + beyond);
+}
+
+static void
+on_freeobj(VALUE unused, const VALUE *arg)
+{
+    if (!active) return;
+    VALUE object = arg[ARG_DATA];
+    uint32_t type = (uint32_t)(RBASIC(object)->flags & RUBY_T_MASK);
+    if (type == T_IMEMO || type == T_CLASS || type == T_MODULE) pw_sites_forget_object(object);
+    uint32_t word = pw_living_take(object);
+    if (word) add_object(pw_site_at(word >> BIRTH_BITS), object, true, age_of(word));
+}
+
+/* ---- what lives at the end ---- */
+
+static int
+visit_page(void *from, void *to, size_t stride, void *unused)
+{
+    for (VALUE object = (VALUE)from; object < (VALUE)to; object += stride) {
+        uint32_t *at = pw_living_at(object);
+        if (!at || !*at) continue;
+        uint32_t type = (uint32_t)(RBASIC(object)->flags & RUBY_T_MASK);
+        if (type == T_NONE || type == T_MOVED || type == T_ZOMBIE) continue;
+        uint32_t age = age_of(*at); /* without our own collection at the end */
+        add_object(pw_site_at(*at >> BIRTH_BITS), object, false, age ? age - 1 : 0);
+        *at = 0;
+    }
+    return 0;
+}
+
+/* ---- start and stop ---- */
+
+static VALUE follower; /* is told of compactions */
+
+static void
+follow_moves(void *unused)
+{
+    if (!active) return;
+    pw_living_follow_moves();
+    pw_sites_follow_moves();
+}
+
+static const rb_data_type_t follower_type = {"Pitwall/allocations", {NULL, NULL, NULL, follow_moves}, .flags = 0};
+
+/* Is what a raw hook is handed as we read it, and are slots where we look for them? */
+static const VALUE *proof_ec;
+static bool proof_seen;
+static VALUE proof_object;
+
+static void
+on_proof(VALUE unused, const VALUE *arg)
+{
+    VALUE object = rb_tracearg_object((rb_trace_arg_t *)arg);
+    if (arg[ARG_DATA] != object || object % PW_SLOT_UNIT) return;
+    proof_object = object;
+    proof_ec = (const VALUE *)arg[ARG_EC];
+    proof_seen = true;
+}
+
+typedef void (*raw_hook)(VALUE, const VALUE *);
+
+static void
+add_hook(raw_hook hook, rb_event_flag_t events)
+{
+    rb_add_event_hook2((rb_event_hook_func_t)(void (*)(void))hook, events, Qnil, RUBY_EVENT_HOOK_FLAG_SAFE | RUBY_EVENT_HOOK_FLAG_RAW_ARG);
+}
+
+static void remove_hook(raw_hook hook) { rb_remove_event_hook((rb_event_hook_func_t)(void (*)(void))hook); }
+
+static const char *
+prove(void)
+{
+    proof_seen = false;
+    add_hook(on_proof, RUBY_INTERNAL_EVENT_NEWOBJ);
+    VALUE object = rb_obj_alloc(rb_cObject);
+    remove_hook(on_proof);
+    if (!proof_seen || proof_object != object) return "this Ruby tells of new objects, or places them, in a way that Pitwall does not know";
+    own_layout = pw_walk_own() && proof_ec == pw_walk_context_of(rb_thread_current());
+    return NULL;
+}
+
+static bool
+setting(VALUE settings, const char *name, const char *value)
+{
+    VALUE given = rb_hash_lookup(settings, rb_str_new_cstr(name));
+    return RB_TYPE_P(given, T_STRING) && strcmp(StringValueCStr(given), value) == 0;
+}
+
+static size_t total_allocated(void) { return rb_gc_stat(sym_total); }
+
+static const char *
+start(VALUE settings)
+{
+    const char *refusal = prove();
+    if (refusal) return refusal;
+    VALUE n = rb_hash_lookup(settings, rb_str_new_cstr("one_in"));
+    long every = RB_TYPE_P(n, T_STRING) ? strtol(StringValueCStr(n), NULL, 10) : 1;
+    whole_stacks = setting(settings, "stacks", "1");
+    if (whole_stacks && !own_layout) return "stacks of allocations need a Ruby whose stack Pitwall can read itself (3.1, 3.3, 3.4)";
+    one_in = every > 1 && every < 1 << 30 ? (uint32_t)every : 1;
+    chance = (uint64_t)pw_now_ns() | 1;
+    gap = one_in > 1 ? next_gap() : 0;
+    if (!pw_sites_start()) {
+        pw_sites_free();
+        return "no memory for the table of sites";
+    }
+    collections = 0;
+    untracked = seen = counted = 0;
+    cut_short = ours = false;
+    atomic_store(&names_asked, false);
+    atomic_store(&names_due, false);
+    charged_ns = gc_ns();
+    rb_gc_latest_gc_info(sym_gc_by);
+    pw_own_work++;
+    add_hook(on_freeobj, RUBY_INTERNAL_EVENT_FREEOBJ);
+    add_hook(on_gc_start, RUBY_INTERNAL_EVENT_GC_START);
+    add_hook(on_newobj, RUBY_INTERNAL_EVENT_NEWOBJ);
+    counted_before = total_allocated();
+    active = true;
+    pw_own_work--;
+    return NULL;
+}
+
+static void
+end_collecting(void)
+{
+    counted = total_allocated() - counted_before;
+    active = false;
+    remove_hook(on_newobj);
+    remove_hook(on_freeobj);
+    remove_hook(on_gc_start);
+}
+
+/* What is unreachable by now is not retained: one more collection, which nobody is charged for. */
+static void
+stop(void)
+{
+    if (!active) return;
+    bool in_child = !pw_session_generation();
+    pw_own_work++;
+    if (!in_child) {
+        ours = true;
+        rb_gc();
+        pw_sites_name(true);
+    }
+    end_collecting();
+    if (!in_child) {
+        rb_objspace_each_objects(visit_page, NULL);
+        charge();
+    }
+    pw_own_work--;
+}
+
+/* Ruby 3.1 follows a null pointer when it tells of objects in a Ractor's thread before its first frame. */
+void
+pw_allocations_before_ractor(void)
+{
+    if (!active) return;
+    cut_short = true;
+    stop();
+}
+
+static void
+write_chunks(bool last)
+{
+    enum { COLUMNS = 11 };
+    pw_sites_write();
+    if (!last && pw_sites_unnamed()) want_names();
+    pw_buffer columns[COLUMNS] = {{0}}, payload = {0};
+    uint32_t n = 0, sites = pw_sites_count();
+    for (uint32_t id = 1; id <= sites; id++) {
+        pw_site *s = pw_site_at(id);
+        uint64_t values[COLUMNS] = {id, pw_site_get(&s->count), pw_site_get(&s->old), pw_site_get(&s->freed), pw_site_get(&s->total_age),
+                                    s->min_age, s->max_age, pw_site_get(&s->slot_bytes), pw_site_get(&s->memsize),
+                                    pw_site_get(&s->retained), pw_site_get(&s->gc_ns)};
+        uint64_t sum = values[1] + values[3] + values[9] + values[10];
+        if (sum == s->told_sum) continue;
+        s->told_sum = sum;
+        for (int i = 0; i < COLUMNS; i++) pw_buffer_int(&columns[i], values[i]);
+        n++;
+    }
+    if (n || last) {
+        pw_buffer_int(&payload, counted);
+        pw_buffer_int(&payload, seen);
+        pw_buffer_int(&payload, untracked);
+        pw_buffer_int(&payload, cut_short);
+        pw_buffer_int(&payload, n);
+        for (int i = 0; i < COLUMNS; i++) pw_buffer_column(&payload, &columns[i]);
+        pw_writer_chunk(&pw_current.writer, "ALLO", payload.data, payload.size);
+    }
+    for (int i = 0; i < COLUMNS; i++) pw_buffer_free(&columns[i]);
+    pw_buffer_free(&payload);
+}
+
+/* All of it changes with the GVL only, so a forked child's copy is whole. */
+static void
+forget(bool frees)
+{
+    pw_sites_free();
+    pw_living_free();
+    free(touched);
+    free(shares);
+    touched = NULL;
+    shares = NULL;
+    touched_count = touched_room = share_count = share_room = 0;
+    for (int i = 0; i < WALKS; i++) {
+        free(walks[i].memory);
+        walks[i].memory = NULL;
+    }
+}
+
+static void mark(void) { pw_sites_mark(); }
+
+const pw_collector pw_allocations = {"allocations", start, stop, write_chunks, mark, forget};
+
+void
+Init_pitwall_allocations(VALUE native)
+{
+    sym_total = ID2SYM(rb_intern("total_allocated_objects"));
+    sym_gc_by = ID2SYM(rb_intern("gc_by"));
+    sym_malloc = ID2SYM(rb_intern("malloc"));
+    if (!pw_job_init(&name_job, run_name_job)) rb_raise(rb_eRuntimeError, "Ruby has no room for another postponed job");
+    follower = TypedData_Wrap_Struct(rb_cObject, &follower_type, (void *)1);
+    rb_gc_register_mark_object(follower);
+}

@@ -1,0 +1,191 @@
+# frozen_string_literal: true
+
+require "pitwall/errors"
+require "pitwall/record/site"
+
+module Pitwall
+  module Analyse
+    # Where objects were allocated and what became of them, over all processes of a recording.
+    #
+    # Where only one in so many objects was followed, counts and bytes are estimates: each process's are scaled once, by
+    # all of its objects over those followed. What is charged of garbage collection needs no scaling.
+    class Allocations
+      # What rows may be put together by.
+      KEYS = %i[path line type class method stack].freeze
+      # What they hold besides; ages in collections, bytes as Record::Site has them, gc_ns a model's figure.
+      COUNTERS = %i[count old freed total_age min_age max_age slot_bytes bytes retained gc_ns].freeze
+      SUMS = (COUNTERS - %i[min_age max_age]).freeze
+      # A key that was not asked for is nil. special: the row stands for no place in the program. stack: names from the root.
+      Row = Struct.new(*KEYS, *COUNTERS, :special, keyword_init: true) do
+        # In collections, of the objects freed or retained; nil when there are none.
+        #: () -> Float?
+        def mean_age = (ended = freed + retained).zero? ? nil : total_age.fdiv(ended)
+      end
+
+      # By how much a process's sampled counts are to be multiplied.
+      #: (Record::Segment) -> Rational
+      def self.scale(segment)
+        totals = segment.allocation_totals or return 1r
+        followed = segment.sites.sum { |site| site.sampled? ? site.count : 0 }
+        followed.zero? ? 1r : Rational([totals.seen, followed].max, followed)
+      end
+
+      # @return [Array<Record::Segment>] those that followed objects
+      attr_reader :segments
+
+      #: (Array[Record::Segment]) -> void
+      def initialize(segments)
+        @segments = segments.select(&:allocation_totals)
+      end
+
+      # Did any process follow objects?
+      #: () -> bool
+      def any? = @segments.any?
+
+      # One row for each combination of keys, heaviest first; rows that stand for no place come last.
+      # @param by [Array<Symbol>] of KEYS
+      # @param sort [Symbol] of COUNTERS
+      # @param retained [Boolean] only what lived at the end
+      # @raise [UsageError] for another key or counter
+      #: (?by: Array[Symbol], ?sort: Symbol, ?retained: bool) -> Array[Row]
+      def rows(by: %i[path line class], sort: :count, retained: false)
+        check(by, sort)
+        rows = {}
+        each_site { |segment, site, scale| add(rows, segment, site, scale, by) }
+        rows = rows.values
+        rows.select! { |row| row.retained.positive? } if retained
+        rows.sort_by { |row| [row.special ? 1 : 0, -row[sort], -row.count, row.path.to_s, row.line.to_i, row[:class].to_s, row.type.to_s, row[:method].to_s] }
+      end
+
+      # Objects that the program allocated: without those of the VM and of Pitwall.
+      #: () -> Integer
+      def objects = total(:count)
+
+      # Of the program's objects.
+      # @param counter [Symbol] of SUMS
+      #: (Symbol) -> Integer
+      def total(counter)
+        sum = 0
+        each_site { |_, site, scale| sum += scaled(site, counter, scale) if site.program? }
+        sum
+      end
+
+      # What a row that stands for no place holds.
+      # @param id [Integer] Record::Site::VM and the like
+      #: (Integer, ?Symbol) -> Integer
+      def special(id, counter = :count)
+        @segments.sum { |segment| segment.sites.sum { |site| site.id == id ? site[counter] : 0 } }
+      end
+
+      # Ruby's own count of all objects, nil when a process did not live to tell.
+      #: () -> Integer?
+      def allocated
+        counts = @segments.map { |segment| segment.allocation_totals.allocated }
+        counts.sum unless counts.any?(&:zero?)
+      end
+
+      # Garbage collection that was measured, in ns.
+      #: () -> Integer
+      def gc_ns = @segments.sum { |segment| (segment.stats["gc_ns"] || {}).values.grep(Integer).sum }
+
+      # One object of so many was followed; 1 when all were.
+      #: () -> Float
+      def one_in
+        followed = seen = 0
+        @segments.each do |segment|
+          seen += segment.allocation_totals.seen
+          followed += segment.sites.sum { |site| site.sampled? ? site.count : 0 }
+        end
+        followed.zero? || seen <= followed ? 1.0 : seen.fdiv(followed)
+      end
+
+      # What makes the figures less than whole, in words.
+      #: () -> Array[String]
+      def losses
+        losses = []
+        other = special(Record::Site::OTHER)
+        losses << "#{other} objects came from further places than the table holds: they are in (other sites)" if other.positive?
+        untracked = @segments.sum { |segment| segment.allocation_totals.untracked }
+        losses << "the end of #{untracked} objects is unknown: there was no memory to follow them" if untracked.positive?
+        losses << "counting ended at the first Ractor, which Ruby 3.1 can't tell of objects in" if @segments.any? { |segment| segment.allocation_totals.cut.positive? }
+        killed = @segments.count { |segment| segment.tail.nil? }
+        losses << "what was retained is unknown where a process was killed: nobody looked at its end" if killed.positive?
+        losses
+      end
+
+      private
+
+      def check(by, sort)
+        wrong = by - KEYS
+        raise UsageError, "--by #{wrong.first}: it takes #{KEYS.join(", ")}" unless wrong.empty?
+        raise UsageError, "--sort #{sort}: it takes #{COUNTERS.join(", ")}" unless COUNTERS.include?(sort)
+      end
+
+      def each_site
+        @segments.each do |segment|
+          scale = Allocations.scale(segment)
+          segment.sites.each { |site| yield segment, site, scale }
+        end
+      end
+
+      def scaled(site, counter, scale)
+        value = site[counter]
+        counter == :gc_ns || scale == 1 || !site.sampled? ? value : (value * scale).round
+      end
+
+      def add(rows, segment, site, scale, by)
+        return if site.count.zero? && site.gc_ns.zero?
+
+        place = site.special ? special_place(site, by) : place(segment, site, by)
+        row = rows[place] ||= Row.new(**place, special: !site.special.nil?, **COUNTERS.to_h { |name| [name, 0] })
+        add_ages(row, site)
+        SUMS.each { |name| row[name] += scaled(site, name, scale) }
+      end
+
+      def add_ages(row, site)
+        return if (site.freed + site.retained).zero?
+
+        row.min_age = (row.freed + row.retained).zero? ? site.min_age : [row.min_age, site.min_age].min
+        row.max_age = [row.max_age, site.max_age].max
+      end
+
+      # Its name stands where people look for a place.
+      def special_place(site, by)
+        by.to_h { |key| [key, key == :line ? 0 : key == :stack ? [site.special] : key == :path || !by.include?(:path) ? site.special : ""] }
+      end
+
+      def place(segment, site, by)
+        node = code(segment, site.node)
+        frame = segment.frame(node) unless node.zero?
+        by.to_h do |key|
+          value = case key
+                  when :path then frame&.path || "(no Ruby code)"
+                  when :line then segment.lines[node]
+                  when :type then site.type_name
+                  when :class then site.class_name.empty? ? "(hidden)" : site.class_name
+                  when :method then frame&.name || "(no Ruby code)"
+                  when :stack then stack(segment, site.node)
+                  end
+          [key, value]
+        end
+      end
+
+      # The innermost node that is code written in Ruby.
+      def code(segment, node)
+        node = segment.parents[node] until node.zero? || segment.frame(node).kind == Record::Frame::RUBY
+        node
+      end
+
+      def stack(segment, node)
+        names = []
+        until node.zero?
+          frame = segment.frame(node)
+          line = segment.lines[node]
+          names << (line.zero? ? frame.name : "#{frame.name} #{frame.path}:#{line}")
+          node = segment.parents[node]
+        end
+        names.reverse
+      end
+    end
+  end
+end

@@ -1,0 +1,84 @@
+# frozen_string_literal: true
+
+require "pitwall/cli/allocations_view"
+require "pitwall/cli/gate"
+require "pitwall/cli/recorded_command"
+
+module Pitwall
+  module CLI
+    # `pitwall allocations -- CMD`: every object of a command, by the place that allocated it.
+    class Allocations < RecordedCommand
+      FORMATS = %w[text json markdown].freeze
+      METRICS = %w[objects bytes retained old gc_time].freeze
+      # Which counter of Analyse::Allocations a metric of --fail-if is.
+      COUNTERS = { "objects" => :count, "bytes" => :bytes, "retained" => :retained, "old" => :old, "gc_time" => :gc_ns }.freeze
+      private_constant :FORMATS, :METRICS, :COUNTERS
+
+      class << self
+        #: () -> String
+        def summary = "every object a command allocates: by line and class, with age, size, what is retained, and its share of GC"
+      end
+
+      #: (OptionParser) -> void
+      def define_options(parser)
+        parser.separator("How to record")
+        parser.on("--stacks", "the whole stack of each place, for --by stack and report --tree --weight objects") { @options[:stacks] = true }
+        parser.on("--sample 1/N", "follow one object in so many (all)") { |text| @options[:one_in] = one_in(text) }
+        define_collecting_options(parser)
+        parser.separator("What to show")
+        AllocationsView.define_options(parser, @options)
+        parser.on("--limit N", Integer, "rows in the table") { |limit| @options[:limit] = limit }
+        parser.on("--format FORMAT", FORMATS, "#{FORMATS.join(", ")} (text)") { |format| @options[:format] = format }
+        parser.separator("")
+        parser.on("--fail-if EXPR", "end with status 1 when it holds and the command gave 0: objects > 1200, bytes > 2MB, retained > 0") { |text| @options[:fail_if] = gate(text) }
+      end
+
+      #: (Array[String]) -> (Integer | Ending)
+      def run(command)
+        ending = super
+        @exceeded && ending.status.zero? ? Status::WORSE : ending
+      end
+
+      private
+
+      def target_options
+        { mode: "none", "allocations.one_in": @options.fetch(:one_in, 1), "allocations.stacks": @options[:stacks] ? 1 : 0, **super }
+      end
+
+      def render(recording, _difference, width:, palette:)
+        found = Record.read(recording)
+        judge(found.segments)
+        AllocationsView.render(found.segments, found.warnings, @options, files: [recording], width: width, palette: palette)
+      end
+
+      # A gate is judged even where no report is wanted.
+      def show(recording, summary, difference)
+        judge(Record.read(recording).segments) if @options[:quiet] && !@options[:out]
+        super
+      end
+
+      def judge(segments)
+        gate = @options[:fail_if] or return
+        allocations = Analyse::Allocations.new(segments)
+        failed = gate.failed do |condition|
+          value = allocations.total(COUNTERS.fetch(condition.metric))
+          condition.exceeded?(Analyse::Estimate.new(value, value, value))
+        end
+        return unless failed
+
+        @exceeded = true
+        @err.puts("pitwall: --fail-if: #{failed.text}")
+      end
+
+      def gate(text)
+        gate = Gate.parse(text, metrics: METRICS)
+        gate.relative? ? raise(UsageError, "--fail-if #{text}: there is nothing to compare with; write a limit such as objects > 1200") : gate
+      end
+
+      def one_in(text)
+        n = text[%r{\A1/([\d_]+)\z}, 1]&.delete("_").to_i
+        n.between?(1, 1_000_000_000) ? n : raise(UsageError, "--sample #{text}: write 1/N, such as 1/100")
+      end
+    end
+  end
+end

@@ -1,0 +1,57 @@
+# frozen_string_literal: true
+
+require "json"
+
+module Pitwall
+  module Show
+    # Allocations for programs: one object. Keys of `sites` that were not asked for by --by are null; `special` is true for rows
+    # that stand for no place; `model` says that gc_ns is one.
+    class AllocationsJson
+      SCHEMA = "pitwall/allocations-1"
+      FIELDS = %i[path line type class method count old total_age min_age max_age bytes slot_bytes freed retained gc_ns].freeze
+      private_constant :FIELDS
+
+      #: (Analyse::Allocations, Analyse::Summary, by: Array[Symbol], sort: Symbol, ?retained: bool, ?limit: Integer?, ?warnings: Array[untyped]) -> void
+      def initialize(allocations, summary, by:, sort:, retained: false, limit: nil, warnings: [])
+        @allocations = allocations
+        @summary = summary
+        @by = by
+        @sort = sort
+        @retained = retained
+        @limit = limit
+        @warnings = warnings
+      end
+
+      # Ends without a newline.
+      #: () -> String
+      def to_s = JSON.generate({ "schema" => SCHEMA, **totals, "by" => @by.map(&:to_s), "sort" => @sort.to_s, "sites" => sites, **context })
+
+      private
+
+      def totals
+        site = Record::Site
+        { "objects" => @allocations.objects, "bytes" => @allocations.total(:bytes), "old" => @allocations.total(:old),
+          "freed" => @allocations.total(:freed), "retained" => @allocations.total(:retained),
+          "vm_internal" => @allocations.special(site::VM), "pitwall" => @allocations.special(site::PITWALL),
+          "allocated" => @allocations.allocated, "one_in" => @allocations.one_in.round(3), "gc_ns" => @allocations.gc_ns }
+      end
+
+      def sites
+        rows = @allocations.rows(by: @by, sort: @sort, retained: @retained)
+        rows = rows.first(@limit) if @limit
+        rows.map do |row|
+          object = FIELDS.to_h { |name| [name.to_s, row[name]] }
+          object["stack"] = row.stack if @by.include?(:stack)
+          object.merge("special" => row.special)
+        end
+      end
+
+      def context
+        header = @summary.headers.first
+        { "model" => { "gc_ns" => AllocationsText::MODEL }, "program" => @summary.programs.first, "elapsed_ns" => @summary.elapsed_ns,
+          "ruby" => header&.ruby || {}, "host" => header&.host || {}, "settings" => header&.settings || {}, "pids" => @summary.headers.map(&:pid),
+          "losses" => @allocations.losses, "notes" => @summary.notes, "warnings" => @warnings }
+      end
+    end
+  end
+end

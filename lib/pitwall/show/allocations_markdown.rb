@@ -1,0 +1,60 @@
+# frozen_string_literal: true
+
+require "pitwall/show/markdown"
+require "pitwall/show/units"
+
+module Pitwall
+  module Show
+    # Allocations for pull requests and issues.
+    class AllocationsMarkdown
+      TOP = 20
+      private_constant :TOP
+
+      #: (Analyse::Allocations, Analyse::Summary, by: Array[Symbol], sort: Symbol, ?retained: bool, ?limit: Integer?, ?base: String?, ?warnings: Array[String]) -> void
+      def initialize(allocations, summary, by:, sort:, retained: false, limit: nil, base: nil, warnings: [])
+        @allocations = allocations
+        @summary = summary
+        @by = by - [:stack]
+        @sort = sort
+        @retained = retained
+        @limit = limit || TOP
+        @location = Location.new(base)
+        @warnings = warnings
+      end
+
+      #: () -> String
+      def to_s
+        rows = @allocations.rows(by: @by, sort: @sort, retained: @retained)
+        lines = [headline, ""] + notes + ["| objects | old | retained | mean age | bytes | GC charged (model) | what |", "|---:|---:|---:|---:|---:|---:|---|"]
+        lines.concat(rows.first(@limit).map { |row| line(row) })
+        lines.push("", "#{Units.things(rows.size - @limit, "more row")}.") if rows.size > @limit
+        lines.join("\n")
+      end
+
+      private
+
+      def headline
+        ["**#{Markdown.text(@summary.programs.join(", "))}**", Markdown.text(@summary.rubies.join(", ")),
+         Units.things(@allocations.objects, "object"), Units.bytes(@allocations.total(:bytes)),
+         "#{Units.count(@allocations.total(:retained))} retained"].join(" · ")
+      end
+
+      def notes
+        notes = @warnings + @allocations.losses
+        notes << format("one object in %.1f was followed: figures are estimates", @allocations.one_in) if @allocations.one_in > 1
+        notes.empty? ? [] : notes.map { |note| "> #{Markdown.text(note)}" } + [""]
+      end
+
+      def line(row)
+        age = row.mean_age ? format("%.1f", row.mean_age) : ""
+        cells = [Units.count(row.count), Units.count(row.old), Units.count(row.retained), age, Units.bytes(row.bytes), Units.duration(row.gc_ns)]
+        "| #{cells.join(" | ")} | #{what(row)} |"
+      end
+
+      def what(row)
+        place = row.path ? @location.text(row.path, row.line.to_i) : nil
+        [*(@by & %i[class type method]).map { |key| row[key] }, place].compact.reject(&:empty?).map { |text| Markdown.code(text) }.join(" ")
+      end
+    end
+  end
+end

@@ -1,0 +1,135 @@
+# frozen_string_literal: true
+
+require "pitwall/show/table"
+require "pitwall/show/units"
+
+module Pitwall
+  module Show
+    # Allocations for people: what was counted and how, the table, what to try next.
+    class AllocationsText
+      TOP = 20
+      # Frames of a stack shown below its row.
+      FRAMES = 12
+      MODEL = "GC charged is a model: each collection's time is divided among the places that allocated since the one before, by objects " \
+              "or, where malloc'ed memory caused it, by estimated bytes"
+      private_constant :TOP, :FRAMES
+
+      # @param file [String] the recording, for the hints
+      # @param by [Array<Symbol>] of Analyse::Allocations::KEYS
+      # @param sort [Symbol] of its COUNTERS
+      #: (Analyse::Allocations, Analyse::Summary, file: String, by: Array[Symbol], sort: Symbol, **untyped) -> void
+      def initialize(allocations, summary, file:, by:, sort:, retained: false, limit: nil, width: 100, palette: Plain, base: nil, warnings: [])
+        @allocations = allocations
+        @summary = summary
+        @file = file
+        @by = by
+        @sort = sort
+        @retained = retained
+        @limit = limit || TOP
+        @width = [width, TextReport::NARROWEST].max
+        @palette = palette
+        @location = Location.new(base)
+        @warnings = warnings
+      end
+
+      #: () -> String
+      def to_s = [*header, "", *body].join("\n")
+
+      private
+
+      def header
+        title = [@summary.programs.join(", "), @summary.rubies.join(", "), "#{Units.duration(@summary.elapsed_ns)} wall",
+                 ("#{@summary.segments.size} processes" if @summary.segments.size > 1)].compact.reject(&:empty?).join(" · ")
+        wrap(title).map { |line| @palette.bold(line) } + wrap(counted.join(" · ")) +
+          (@warnings + @allocations.losses).flat_map { |text| note("!", text, :yellow) } +
+          [*(estimate if @allocations.one_in > 1), MODEL, *@summary.notes].flat_map { |text| note("i", text, :dim) }
+      end
+
+      def counted
+        site = Record::Site
+        ["#{Units.things(@allocations.objects, "object")}, #{Units.bytes(@allocations.total(:bytes))}",
+         "#{Units.count(@allocations.total(:retained))} retained", "#{Units.count(@allocations.special(site::VM))} more by the VM for itself",
+         ("#{Units.count(@allocations.special(site::PITWALL))} by Pitwall" if @allocations.special(site::PITWALL).positive?),
+         "#{Units.duration(@allocations.gc_ns)} in GC (#{Units.duration(@allocations.special(site::PITWALL, :gc_ns))} of it for the count of what is retained)"].compact
+      end
+
+      def estimate
+        format("one object in %.1f was followed: counts, ages and bytes are estimates, scaled by the number of all objects", @allocations.one_in)
+      end
+
+      def body
+        rows = @allocations.rows(by: @by, sort: @sort, retained: @retained)
+        return [@retained ? "nothing was retained" : "no objects were allocated"] if rows.empty?
+
+        shown = rows.first(@limit)
+        lines = table.lines(shown.map { |row| table_row(row) })
+        lines = with_stacks(lines, shown) if @by.include?(:stack)
+        lines + rest(rows.drop(@limit), rows.size) + hint
+      end
+
+      def table
+        Table.new(heads: ["objects", "", "old", "retained", "age", "bytes", "GC charged", head], width: @width, palette: @palette, location: @location)
+      end
+
+      def head = names.empty? ? "place" : names.join(" ")
+
+      def names = @by & %i[class type method stack]
+
+      def table_row(row)
+        numbers = [Units.count(row.count), Units.percent(row.count, @allocations.objects), Units.count(row.old), Units.count(row.retained),
+                   age(row), Units.bytes(row.bytes), Units.duration(row.gc_ns)]
+        numbers[1] = "" if row.special
+        Table::Row.new(numbers: numbers, name: name(row), place: place(row), style: (:dim if row.special))
+      end
+
+      # The mean, and the range where there is one.
+      def age(row)
+        return "" unless row.mean_age
+        return format("%d", row.min_age) if row.min_age == row.max_age
+
+        format("%.1f (%d–%d)", row.mean_age, row.min_age, row.max_age)
+      end
+
+      def name(row)
+        return row.to_h.values_at(*Analyse::Allocations::KEYS).find { |value| value.is_a?(String) && value.start_with?("(") } || row.stack.last if row.special
+        return @location.text(row.path.to_s, row.line.to_i) if names.empty?
+
+        names.map { |key| key == :stack ? row.stack.last.to_s : row[key] }.join(" ")
+      end
+
+      def place(row)
+        return nil if row.special || names.empty?
+
+        @by.include?(:path) ? [row.path, row.line.to_i] : nil
+      end
+
+      def with_stacks(lines, rows)
+        lines.each_with_index.flat_map do |line, at|
+          row = at.positive? ? rows[at - 1] : nil
+          next [line] if row.nil? || row.special
+
+          above = row.stack[0..-2].reverse
+          frames = above.first(FRAMES).map { |frame| "    #{Text.shorten(frame, @width - 4)}" }
+          frames << "    … #{above.size - FRAMES} more" if above.size > FRAMES
+          [line, *frames.map { |frame| @palette.dim(frame) }]
+        end
+      end
+
+      def rest(rows, all)
+        return [] if rows.empty?
+
+        [@palette.dim("#{Units.percent(rows.sum(&:count), @allocations.objects)} in #{Units.things(rows.size, "more row")} (--limit #{all} shows all)")]
+      end
+
+      def hint
+        lines = ["pitwall report #{@file} --view allocations --sort bytes", "pitwall report #{@file} --view allocations --by class",
+                 "pitwall report #{@file} --view allocations --retained"]
+        ["", @palette.dim("Next: #{lines.first}"), *lines.drop(1).map { |line| @palette.dim("      #{line}") }]
+      end
+
+      def wrap(text) = Text.wrap(text, @width)
+
+      def note(mark, text, style) = wrap("#{mark} #{text}").map { |line| @palette.public_send(style, line) }
+    end
+  end
+end

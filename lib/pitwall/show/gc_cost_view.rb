@@ -1,0 +1,89 @@
+# frozen_string_literal: true
+
+require "pitwall/show/figures"
+require "pitwall/show/table"
+require "pitwall/show/text"
+require "pitwall/show/units"
+
+module Pitwall
+  module Show
+    # Lines by what they cost together with the collection they cause; and what removing one would save.
+    class GCCostView
+      MODEL = "own: measured by samples, collection left out · GC: a model: each run's time divided among those that allocated since the run before"
+      STACKLESS = "without stacks, what a line's callees allocate is charged to the callees only"
+      NO_SITES = "no places of allocation were recorded: pitwall profile --allocations 1/512 -- CMD"
+      NO_SAMPLES = "no samples were taken, so own times are missing: pitwall profile --allocations 1/512 -- CMD"
+      LIMIT = 20
+      CLASSES = 2
+      private_constant :LIMIT, :CLASSES, :MODEL, :STACKLESS, :NO_SITES, :NO_SAMPLES
+
+      #: (width: Integer, palette: untyped, location: Location) -> void
+      def initialize(width:, palette:, location:)
+        @width = width
+        @palette = palette
+        @location = location
+      end
+
+      # @param prediction [Analyse::GCPrediction, nil] stands first
+      #: (Analyse::GCCost, ?prediction: Analyse::GCPrediction?, ?limit: Integer?) -> Array[String]
+      def lines(cost, prediction: nil, limit: nil)
+        return Text.wrap(NO_SITES, @width) unless cost.sites?
+
+        rows = cost.rows
+        shown = rows.first(limit || LIMIT)
+        table = Table.new(heads: ["together", cost.weight == :cpu ? "own cpu" : "own", "GC", "objects", "bytes", "class, line"], width: @width, palette: @palette, location: @location)
+        [*(prediction ? [*prediction(prediction), ""] : []), *notes(cost), "", *table.lines(shown.map { |row| row(row) }), *rest(rows, shown)]
+      end
+
+      private
+
+      def notes(cost)
+        notes = [charged(cost), MODEL]
+        notes << "objects were sampled; their numbers are estimates" if cost.sampled?
+        notes << STACKLESS unless cost.stacks?
+        notes << NO_SAMPLES unless cost.samples?
+        notes.flat_map.with_index { |text, at| Text.wrap(text, @width).map { |line| at.zero? ? line : @palette.dim(line) } }
+      end
+
+      def charged(cost)
+        wall, collecting = cost.whole
+        "garbage collection took #{Units.duration(collecting)} of #{Units.duration(wall)}; the lines below are charged #{Units.duration(cost.charged_ns)} of it"
+      end
+
+      def row(row)
+        classes = row.classes.first(CLASSES).join(", ") + (row.classes.size > CLASSES ? "…" : "")
+        Table::Row.new(numbers: [row.together_ns, row.own_ns, row.gc_ns].map { |ns| Units.duration(ns) } + [Units.count(row.objects), Units.bytes(row.bytes)],
+                       name: classes.empty? ? "–" : classes, place: row.line.zero? ? ["(no line)", 0] : [row.path, row.line])
+      end
+
+      def rest(rows, shown)
+        return [] if rows.size == shown.size
+
+        [@palette.dim("#{Units.duration(rows.drop(shown.size).sum(&:together_ns))} in #{Units.things(rows.size - shown.size, "more line")} (--limit #{rows.size} shows all)")]
+      end
+
+      def prediction(prediction)
+        saving = prediction.saving
+        head = "Removing #{prediction.place} would save #{duration(saving.point)} (#{range(saving)}), #{Units.percent(saving.point.round, [prediction.wall_ns, 1].max)} of the wall time. A model, not a measurement."
+        parts = ["own time, with what it calls: #{duration(prediction.own.point)} (#{range(prediction.own)})",
+                 "collection: #{duration(prediction.gc.point)} (#{range(prediction.gc)}): #{runs(prediction)}",
+                 "no longer allocated: #{Units.things(prediction.objects, "object")}, #{Units.bytes(prediction.bytes)}",
+                 "doubt (standard deviations): #{doubts(prediction)}"]
+        Text.wrap(head, @width).map { |line| @palette.bold(line) } + parts.flat_map { |text| Text.wrap("  #{text.sub(/\A/, "")}", @width - 2, indent: "    ").map { |line| "  #{line.strip}" } }
+      end
+
+      def runs(prediction)
+        "#{Figures.value(prediction.runs.point, "count", figures: 3)} of #{Units.things(prediction.all_runs, "run")} × #{Units.duration(prediction.cost_ns)}"
+      end
+
+      def doubts(prediction)
+        words = { samples: "samples", collections: "which runs", followed: "sampled objects", model: "the model" }
+        words.filter_map { |name, word| (ns = prediction.doubts[name].round).positive? && "#{word} #{Units.duration(ns)}" }.join(", ")
+      end
+
+      def duration(ns) = Units.duration(ns.round)
+
+      def range(estimate) = "#{Figures.share(estimate.level)}: #{duration(estimate.low)} … #{duration(estimate.high)}"
+    end
+  end
+end

@@ -1,0 +1,142 @@
+# frozen_string_literal: true
+
+require_relative "../test_helper"
+require_relative "../support/random_recording"
+require "pitwall/analyse"
+require "pitwall/show"
+
+class GCCostTest < Minitest::Test
+  Site = Struct.new(:id, :node, :class_name, :count, :slot_bytes, :bytes, :gc_ns)
+  Totals = Struct.new(:allocated)
+
+  MAIN = ["Object#main", "/app/a.rb", 1, 3].freeze
+  COPY = ["Task#copy", "/app/task.rb", 10, 12].freeze
+  CLONE = ["Kernel#clone", "", 0, 0, 1].freeze
+  QUOTE = ["Task#quote", "/app/task.rb", 20, 21].freeze
+  MARKING = ["(marking)", "", 0, 0, 2].freeze
+  OTHER = ["Object#other", "/app/a.rb", 30, 31].freeze
+
+  # Elapsed 2 s. Copying: 300 ms of its own with clone, 200 ms in quoting; 100 ms elsewhere; GC 400 ms, of which 300 are copying's.
+  def cost(allocated: 1_000, stacks: true, **options)
+    nodes = {}
+    bytes = RecordingBuilder.build do |segment|
+      segment.thread 1, "main"
+      segment.row stack: [MAIN, COPY], wall: 100_000, cpu: 90_000, captures: 100
+      segment.row stack: [MAIN, COPY, CLONE], wall: 200_000, cpu: 200_000, captures: 200
+      segment.row stack: [MAIN, COPY, QUOTE], wall: 200_000, cpu: 200_000, captures: 200
+      segment.row stack: [MAIN, COPY, CLONE, MARKING], wall: 400_000, cpu: 400_000, captures: 400
+      segment.row stack: [MAIN, OTHER], wall: 100_000, cpu: 100_000, captures: 100
+      nodes[:copy] = segment.node(stacks ? [MAIN, COPY, CLONE] : [COPY])
+      nodes[:quote] = segment.node(stacks ? [MAIN, COPY, QUOTE] : [QUOTE])
+      nodes[:other] = segment.node([OTHER])
+      40.times { |n| segment.collection(start: n * 50_000_000, marking: 10_000_000) }
+    end
+    segment = RandomRecording.read(bytes).segments.first
+    sites = [Site.new(1, 0, "", 100, 4_000, 4_000, 40_000_000), Site.new(4, 0, "", 0, 0, 0, 0),
+             Site.new(5, nodes[:copy], "String", 500, 20_000, 60_000, 200_000_000), Site.new(6, nodes[:copy], "Array", 100, 4_000, 4_000, 0),
+             Site.new(7, nodes[:quote], "String", 250, 10_000, 10_000, 100_000_000), Site.new(8, nodes[:other], "Hash", 50, 2_000, 2_000, 60_000_000)]
+    yield sites if block_given?
+    segment.define_singleton_method(:sites) { sites }
+    segment.define_singleton_method(:allocation_totals) { Totals.new(allocated) }
+    Pitwall::Analyse::GCCost.new([segment], **options)
+  end
+
+  def test_lines_with_own_time_and_the_collection_they_cause
+    rows = cost.rows
+    assert_equal [["/app/task.rb", 12], ["/app/task.rb", 21], ["/app/a.rb", 31]], rows.map { |row| [row.path, row.line] }
+    assert_equal [[300, 200, 500], [200, 100, 300], [100, 60, 160]], rows.map { |row| [row.own_ns, row.gc_ns, row.together_ns].map { |ns| ns / 1_000_000 } }
+    assert_equal [[600, 64_000, %w[String Array]], [250, 10_000, ["String"]], [50, 2_000, ["Hash"]]], rows.map { |row| [row.objects, row.bytes, row.classes] }
+    assert_equal %w[Task#copy Task#quote Object#other], rows.map { |row| row.method.name }
+    assert_equal 360_000_000, cost.charged_ns
+    assert_equal [2_000_000_000, 400_000_000], cost.whole
+    assert_equal 290, cost(weight: :cpu).rows.first.own_ns / 1_000_000
+  end
+
+  def test_a_prediction_is_own_time_with_all_that_is_called_and_collections_avoided
+    ["task.rb:12", "/app/task.rb:12", "Task#copy", "copy"].each do |place|
+      prediction = cost.predict(place)
+      assert_equal [500, 300, 800].map { |ms| ms * 1_000_000.0 }, [prediction.own, prediction.gc, prediction.saving].map(&:point)
+      assert_equal [30.0, 40, 10_000_000], [prediction.runs.point, prediction.all_runs, prediction.cost_ns]
+      assert_equal [850, 74_000], [prediction.objects, prediction.bytes]
+      assert_in_delta 0.4, prediction.share
+    end
+    assert_equal [200, 100], [cost.predict("quote").own, cost.predict("task.rb:21").gc].map { |part| part.point.round / 1_000_000 }
+  end
+
+  def test_its_interval_holds_the_doubts_and_is_narrow_enough
+    saving = cost.predict("task.rb:12").saving
+    assert_operator saving.low, :<, saving.point
+    assert_in_delta saving.point - saving.low, saving.high - saving.point
+    assert_operator saving.high - saving.point, :<, 0.3 * saving.point
+    doubts = cost.predict("task.rb:12").doubts
+    # 500 of 1,000 samples at 1 ms; all runs cost the same, so only their number is in doubt; nothing was sampled.
+    assert_in_delta Math.sqrt(500 * 0.5) * 1e6, doubts[:samples], 1
+    assert_in_delta Math.sqrt(10e6**2 / 6), doubts[:collections], 1
+    assert_equal 0, doubts[:followed]
+    wider = cost.predict("task.rb:12", level: 0.99).saving
+    assert_operator wider.high, :>, saving.high
+  end
+
+  # The formula against many draws: which k of the N runs are avoided is by chance.
+  def test_the_spread_of_collections_against_draws
+    random = Random.new(5)
+    costs = Array.new(60) { (1 + random.rand * 9) * 1_000_000 }
+    bytes = RecordingBuilder.build { |segment| costs.each_with_index { |ns, at| segment.collection(start: at * 20_000_000, marking: ns.round) } }
+    timeline = Pitwall::Analyse::GCTimeline.new(RandomRecording.read(bytes).segments)
+    part = Pitwall::Analyse::GCPrediction::Part.new(0, 0, 0, timeline.total_ns / 3.0, 1, 1, 0, 0, false)
+    said = Pitwall::Analyse::GCPrediction.of("x", [part], timeline, weight: :wall, level: 0.95).doubts[:collections]
+    sums = Array.new(4000) { costs.sample(20, random: random).sum }
+    mean = sums.sum / sums.size
+    drawn = Math.sqrt(sums.sum { |sum| (sum - mean)**2 } / sums.size)
+    rounding = (costs.sum / costs.size)**2 / 6
+    assert_in_delta Math.sqrt(drawn**2 + rounding), said, said * 0.05
+  end
+
+  def test_sampled_objects_are_scaled_and_doubted
+    sampled = cost(allocated: 512_000) { |sites| sites[1].gc_ns = 40_000_000 }
+    assert sampled.sampled?
+    prediction = sampled.predict("task.rb:12")
+    assert_equal 850 * 512, prediction.objects
+    # Runs for which nobody was followed are divided as the others were.
+    assert_in_delta 300e6 * (1 + 40.0 / 400), prediction.gc.point, 1
+    assert_operator prediction.doubts[:followed], :>, 0
+    refute cost.sampled?
+  end
+
+  def test_without_stacks_only_the_line_itself_is_charged
+    assert cost.stacks?
+    single = cost(stacks: false)
+    refute single.stacks?
+    assert_equal 200_000_000, single.predict("task.rb:12").gc.point
+    assert_equal 300, single.rows.first.own_ns / 1_000_000
+  end
+
+  def test_mistakes_are_one_line
+    assert_match(/task\.rb:99 neither ran in a sample nor allocates in this recording; of that file, task\.rb:12, task\.rb:21 cost most/, problem { cost.predict("task.rb:99") })
+    assert_match(/no line \(PATH:LINE\) or method "nothing" in the recording/, problem { cost.predict("nothing") })
+    assert_match(/no places of allocation.*--allocations/, problem { cost(&:clear).predict("task.rb:12") })
+  end
+
+  def problem(&block) = assert_raises(Pitwall::UsageError, &block).message.tap { |text| refute_includes text, "\n" }
+
+  def test_the_views
+    [60, 80, 120].each do |width|
+      text = view(cost, width, prediction: cost.predict("task.rb:12"))
+      text.each { |line| assert_operator Pitwall::Show::Text.width(line), :<=, width, line }
+      ["Removing task.rb:12 would save 800 ms (95%: ", "40.0% of the wall time. A model", "30 of 40 runs × 10.0 ms", "no longer allocated: 850 objects, 72.3 KiB",
+       "charged 360 ms of it", "a model: each run's time"].each { |part| assert_includes text.join("\n").gsub(/\n */, " "), part }
+    end
+    assert_match(%r{^ +500 ms +300 ms +200 ms +600  62\.5 KiB  String, Array  /app/task\.rb:12$}, view(cost, 100).join("\n"))
+    assert_equal ["no places of allocation were recorded: pitwall profile --allocations 1/512 -- CMD"], view(cost(&:clear), 100)
+  end
+
+  def view(cost, width, **options) = Pitwall::Show::GCCostView.new(width: width, palette: Pitwall::Show::Plain, location: Pitwall::Show::Location.new).lines(cost, **options)
+
+  def test_json
+    object = Pitwall::Show::GCCostJson.new(cost, prediction: cost.predict("Task#copy")).to_h
+    assert_equal [400_000_000, 360_000_000, false], object.values_at("gc_ns", "charged_ns", "sampled")
+    assert_equal({ "path" => "/app/task.rb", "line" => 12, "own_ns" => 300_000_000, "gc_ns" => 200_000_000 }, object["lines"].first.slice("path", "line", "own_ns", "gc_ns"))
+    assert_equal 800_000_000, object["prediction"]["saving_ns"]["point"]
+    assert_equal %w[collections followed model samples], object["prediction"]["doubts_ns"].keys.sort
+  end
+end

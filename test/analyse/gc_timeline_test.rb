@@ -1,0 +1,115 @@
+# frozen_string_literal: true
+
+require_relative "../test_helper"
+require_relative "../support/random_recording"
+require "pitwall/analyse"
+require "pitwall/show"
+require "tmpdir"
+
+class GCTimelineTest < Minitest::Test
+  MAIN = ["Object#main", "/app/a.rb", 1, 3].freeze
+  WORK = ["Shop#sum", "/app/shop.rb", 10, 12].freeze
+  STRING = ["String#+", "", 0, 0, 1].freeze
+  MARKING = ["(marking)", "", 0, 0, 2].freeze
+
+  # The file stays: the time line of samples is read again.
+  def setup = @dir = Dir.mktmpdir("pitwall-gc-")
+
+  def teardown = FileUtils.rm_rf(@dir)
+
+  def read(bytes)
+    path = File.join(@dir, "a.pit")
+    File.binwrite(path, bytes)
+    Pitwall::Analyse::GCTimeline.new(Pitwall::Record.read(path).segments)
+  end
+
+  def timeline(**head, &block) = read(RecordingBuilder.build(**head, &block))
+
+  # Elapsed 2 s (RecordingBuilder's STAT).
+  def example
+    timeline do |segment|
+      segment.thread 1, "main"
+      segment.row stack: [MAIN], wall: 100_000
+      segment.row stack: [MAIN, WORK, STRING], wall: 100_000
+      segment.row stack: [MAIN, WORK, MARKING], wall: 50_000
+      segment.row stack: [MAIN], wall: 1_750_000
+      segment.collection(start: 200_000_000, span: 1_000_000_000, marking: 60_000_000, sweeping: 40_000_000, pauses: 5, longest: 50_000_000, majors: 1, cause: 2, major_cause: 2, allocated: 10)
+      segment.collection(start: 1_500_000_000, marking: 1_000_000, sweeping: 1_000_000, cause: 1, allocated: 20)
+      segment.collection(start: 1_600_000_000, marking: 3_000_000, cause: 1, allocated: 30)
+    end
+  end
+
+  def test_totals_causes_and_pauses
+    line = example
+    assert_equal [3, 1, 64_000_000, 41_000_000, 105_000_000, 60], [line.count, line.majors, line.marking_ns, line.sweeping_ns, line.total_ns, line.allocated]
+    assert_in_delta 0.0525, line.share
+    assert_equal [[:malloc, :oldgen, 1, 100_000_000, 50_000_000, 10], [:newobj, nil, 2, 5_000_000, 3_000_000, 50]], line.causes.map(&:to_a)
+    pauses = line.pauses
+    assert_equal [7, 3.5, 50_000_000, 3_000_000], [pauses.count, pauses.per_second, pauses.longest_ns, pauses.median_ns]
+    assert_in_delta 49_060_000, pauses.p99_ns, 1
+    refute line.merged?
+  end
+
+  # Whatever the number of parts, none of the time is lost.
+  def test_buckets_add_up
+    line = example
+    [1, 2, 7, 10, 93, 1000].each do |parts|
+      buckets = line.buckets(parts)
+      assert_in_delta 64_000_000, buckets.sum(&:marking_ns), 100
+      assert_in_delta 41_000_000, buckets.sum(&:sweeping_ns), 100
+      assert_equal [3, 1, 2_000_000_000], [buckets.sum(&:runs), buckets.sum(&:majors), buckets.sum(&:wall_ns)]
+      assert_equal buckets.map(&:to_ns)[0..-2], buckets.map(&:from_ns).drop(1)
+    end
+    # The long pause lies where it was: 50 of 100 ms, and a fifth of the other 50.
+    assert_in_delta 0.06 / 0.2, line.buckets(10)[1].share, 0.001
+    assert_equal 0, line.buckets(10)[9].share
+  end
+
+  def test_the_code_that_a_long_pause_interrupted
+    longest = example.longest(2)
+    assert_equal [[200_000_000, 50_000_000, "main", "Shop#sum", "/app/shop.rb", 12], [1_600_000_000, 3_000_000, "main", "Object#main", "/app/a.rb", 3]],
+                 longest.map { |pause| [pause.at_ns, pause.ns, pause.thread, pause.method.name, pause.path, pause.line] }
+  end
+
+  def test_ruby_s_own_methods_are_nobody_s_code
+    line = timeline do |segment|
+      segment.row stack: [MAIN, ["GC.start", "<internal:gc>", 1, 34], MARKING], wall: 1000
+      segment.collection(start: 10, marking: 500)
+    end
+    assert_equal ["Object#main"], line.longest(3).map { |pause| pause.method.name }
+  end
+
+  def test_without_samples_or_collections
+    line = timeline { |segment| segment.collection(start: 10, marking: 500, thread: 9) }
+    assert_equal [nil], line.longest(3).map(&:method)
+    empty = timeline { |_| nil }
+    assert_equal [0, 0.0, [], []], [empty.count, empty.share, empty.causes, empty.longest(3)]
+    assert_equal 0, empty.pauses.longest_ns
+    assert_equal ["the garbage collector did not run"], view(empty)
+    assert_equal 0, Pitwall::Analyse::GCTimeline.new([]).buckets(3).sum(&:wall_ns)
+  end
+
+  def test_processes_stand_on_one_time_line
+    builder = RecordingBuilder.new
+    2.times do |n|
+      builder.segment(pid: n + 1, started_at_ns: 1_000_000_000 * (n + 1)) { |segment| segment.collection(start: 500_000_000, marking: 10_000_000 * (n + 1)) }
+    end
+    line = read(builder.bytes)
+    assert_equal [[1, 500_000_000], [2, 1_500_000_000]], line.runs.map { |run| [run.pid, run.at_ns] }
+    assert_equal [1, 2, 1].map { |processes| processes * 1_000_000_000 }, line.buckets(3).map(&:wall_ns)
+    assert_equal [10_000_000, 20_000_000, 0], line.buckets(3).map { |bucket| bucket.marking_ns.round }
+  end
+
+  def test_the_view_fits_its_width
+    [60, 80, 120, 200].each do |width|
+      text = view(example, width: width)
+      text.each do |line|
+        assert_operator Pitwall::Show::Text.width(line), :<=, width, line
+        refute_match(/\s\z/, line)
+      end
+      ["3 runs (1 major) took 105 ms, 5.2% of the wall time", "7 pauses", "no free slot", "malloc'd bytes; major: old objects", "Shop#sum", "▲"].each { |part| assert_includes text.join("\n").gsub(/\n  /, " "), part }
+    end
+  end
+
+  def view(line, width: 80) = Pitwall::Show::GCView.new(width: width, palette: Pitwall::Show::Plain, location: Pitwall::Show::Location.new).lines(line)
+end

@@ -1,0 +1,102 @@
+# frozen_string_literal: true
+
+require_relative "../test_helper"
+require_relative "../support/allocating_program"
+
+# Programs whose objects are known by construction.
+class AllocationsTest < Minitest::Test
+  include AllocatingProgram
+
+  def assert_whole(name = "a.pit") = assert_balanced(segment(name))
+
+  def test_counts_by_line_and_class
+    run_program(<<~'RUBY')
+      Thing = Class.new
+      def job
+        100.times { Thing.new }
+        200.times { [Thing.new, "x"] }
+        $kept = Array.new(7) { |i| i.to_s * 50 }
+        300.times { { a: rand } }
+      end
+      job
+      follow { job }
+    RUBY
+    assert_whole
+    counts = by_line
+    assert_equal [100, 200, 200, 200], counts.values_at([3, "Thing"], [4, "Thing"], [4, "String"], [4, "Array"])
+    assert_equal 14, counts[[5, "String"]]
+    assert_equal 1, counts[[5, "Array"]]
+    assert_equal 300, counts[[6, "Hash"]]
+    retained = by_line("a.pit", :retained)
+    # What a register or a slot of the machine stack still names lives as well.
+    assert_includes 7..9, retained[[5, "String"]]
+    assert_includes 0..2, retained[[3, "Thing"]]
+    assert_operator by_line("a.pit", :bytes)[[5, "String"]], :>=, 7 * 50
+    assert_equal ["allocations"], segment.header.collectors
+    assert_equal "none", segment.header.mode
+  end
+
+  def test_ages
+    run_program(<<~'RUBY')
+      def make(n) = Array.new(n) { Object.new }
+      GC.disable
+      follow do
+        $short = make(50)
+        GC.start
+        $short = nil
+        $long = make(60)
+        6.times { GC.start }
+        $long = nil
+        GC.start
+        $kept = make(30)
+        4.times { GC.start }
+      end
+    RUBY
+    assert_whole
+    row = allocations.rows.find { |found| found[:class] == "Object" }
+    assert_equal 140, row.count
+    assert_includes 90..92, row.old # what lived through three collections: the second and the third lot
+    assert_includes 2..3, row.min_age
+    assert_includes 7..12, row.max_age # a register may name one a while longer
+  end
+
+  def test_samples_and_allocations_in_one_recording
+    run_program(<<~'RUBY')
+      def job = burn(0.2) { }
+      def objects = 5000.times { Object.new }
+      follow(mode: "signal") { job; objects }
+    RUBY
+    assert_whole
+    assert_sane(segment)
+    assert_sampled("Object#job", segment)
+    assert_equal 5000, by_line[[2, "Object"]]
+    tree = Pitwall::Analyse::CallTreeBuilder.build([segment], weights: %i[wall objects bytes])
+    assert_equal segment.allocation_totals.allocated, tree.total(:objects)
+    assert_operator tree.total(:wall), :>, 0
+  end
+
+  def test_whole_stacks
+    run_program(<<~'RUBY')
+      def leaf = Object.new
+      def one = 10.times { leaf }
+      def two = 20.times { leaf }
+      def deep(n) = n.zero? ? leaf : deep(n - 1)
+      follow("a.pit", { "stacks" => "1" }) { one; two; deep(100); Fiber.new { leaf }.resume; Thread.new { leaf }.join }
+    RUBY
+    assert_whole
+    tree = Pitwall::Analyse::CallTreeBuilder.build([segment], weights: [:objects])
+    totals = tree.methods.map(&:name).zip(tree.total_by_method(:objects)).to_h
+    assert_equal 33, totals["Object#leaf"]
+    assert_equal 10, totals["Object#one"]
+    assert_equal 20, totals["Object#two"]
+    assert_equal 1, totals["Object#deep"]
+  end
+
+  def test_one_in_many
+    run_program("follow('a.pit', { 'one_in' => '10' }) { 100_000.times { Object.new } }")
+    row = allocations.rows.first
+    assert_equal "Object", row[:class]
+    assert_in_delta 100_000, row.count, 2000
+    assert_equal segment.allocation_totals.seen, allocations.objects
+  end
+end
