@@ -23,7 +23,7 @@ typedef struct {
     void (*forget)(bool frees);
 } pw_collector;
 
-enum { PW_COLLECTORS = 0 };
+enum { PW_COLLECTORS = 1 };
 extern const pw_collector *const pw_collectors[];
 
 /* Of those that were asked for, in sampler.c. */

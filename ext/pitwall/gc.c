@@ -2,6 +2,7 @@
  * moves what it names), so a tick inside a collection is noted, and the stack is taken when the collection step ends. */
 #include "capture.h"
 #include "sampler.h"
+#include "tracer.h"
 
 static VALUE tracepoint = Qfalse;
 static _Atomic bool hooked;
@@ -137,6 +138,7 @@ pw_gc_start(void)
 void
 pw_gc_stop(void)
 {
+    pw_tracer_stop_gc();
     atomic_store(&hooked, false);
     if (RTEST(rb_tracepoint_enabled_p(tracepoint))) rb_tracepoint_disable(tracepoint);
     atomic_store(&collecting, false);

@@ -2,6 +2,7 @@
 #include "capture.h"
 #include "compress.h"
 #include "known_frames.h"
+#include "tracer.h"
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -223,7 +224,7 @@ register_others(VALUE native_thread_ids)
 
 /* ---- collectors ---- */
 
-const pw_collector *const pw_collectors[] = {NULL};
+const pw_collector *const pw_collectors[] = {&pw_tracer};
 
 static bool asked_for(int i) { return pw_current.collecting >> i & 1; }
 
@@ -495,6 +496,7 @@ Init_pitwall_sampler(VALUE native)
     pw_resolve_init();
     pw_thread_events_init();
     pw_gc_init(native);
+    pw_tracer_init(native);
     pthread_key_create(&thread_exit_key, native_thread_exits);
     if (!pw_job_init(&fork_job, run_fork_job)) rb_raise(rb_eRuntimeError, "Ruby has no room for another postponed job");
     pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);

@@ -146,9 +146,8 @@ key_of(const vm_stack *s, const VALUE *cfp)
 }
 
 static bool
-find_stack(const void *thread, vm_stack *s)
+find_stack_of(const VALUE *ec, vm_stack *s)
 {
-    const VALUE *ec = *(const VALUE *const *)((const uint8_t *)thread + PW_THREAD_EC);
     if (!pointer_like((VALUE)ec)) return false;
     VALUE base = ec[PW_EC_STACK], words = ec[PW_EC_STACK_WORDS], cfp = ec[PW_EC_CFP];
     if (!pointer_like(base) || !pointer_like(cfp) || words > (VALUE)1 << 32) return false;
@@ -156,6 +155,32 @@ find_stack(const void *thread, vm_stack *s)
     if (cfp < base || cfp > end - PW_ROOT_FRAMES * PW_CFP_BYTES || (end - cfp) % PW_CFP_BYTES != 0) return false;
     *s = (vm_stack){(const VALUE *)base, (const VALUE *)end, (const VALUE *)cfp};
     return true;
+}
+
+static bool
+find_stack(const void *thread, vm_stack *s)
+{
+    return find_stack_of(*(const VALUE *const *)((const uint8_t *)thread + PW_THREAD_EC), s);
+}
+
+VALUE
+pw_walk_owner(const void *ec, const VALUE *cfp)
+{
+    vm_stack s;
+    return find_stack_of(ec, &s) ? method_entry(&s, (const VALUE *)cfp[PW_CFP_EP], false) : 0;
+}
+
+void
+pw_walk_frames(const void *ec, const VALUE *leaf, void (*each)(const VALUE *cfp, const pw_frame_seen *seen, void *data), void *data)
+{
+    vm_stack s;
+    if (!find_stack_of(ec, &s)) return;
+    const VALUE *cfp = s.end - (size_t)(PW_ROOT_FRAMES + 1) * PW_CFP_WORDS;
+    for (; cfp >= leaf && cfp >= s.cfp; cfp -= PW_CFP_WORDS) {
+        pw_frame_seen seen;
+        look(&s, cfp, false, true, &seen);
+        if (seen.frame) each(cfp, &seen, data);
+    }
 }
 
 uint32_t
@@ -328,6 +353,8 @@ prove(void)
 #else /* unknown layout */
 
 void pw_walk_aim(pw_walk *w, VALUE thread) { w->thread = NULL; }
+VALUE pw_walk_owner(const void *ec, const VALUE *cfp) { return 0; }
+void pw_walk_frames(const void *ec, const VALUE *leaf, void (*each)(const VALUE *cfp, const pw_frame_seen *seen, void *data), void *data) {}
 uint32_t pw_walk_stack(pw_walk *w) { return w->depth = 0; }
 bool pw_method_is_ruby(VALUE entry) { return false; }
 static void prove(void) {}
@@ -339,6 +366,8 @@ native_walk_self_test(VALUE self)
 }
 
 #endif
+
+bool pw_walk_in_use(void) { return in_use; }
 
 /* walk -> "own" or "rb_profile_frames": how stacks are taken */
 static VALUE

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "pitwall/record/calls"
 require "pitwall/record/frame"
 
 module Pitwall
@@ -32,13 +33,18 @@ module Pitwall
       # @return [Array<String>] every string the segment holds: names and paths of frames, names of threads
       attr_reader :strings
 
+      # @return [Calls] what `pitwall trace` counted; empty in other recordings
+      attr_reader :calls
+      # @return [Hash{String => Object}] how it was traced (TRAC of doc/record-format.md); empty in other recordings
+      attr_reader :tracing
+
       # What threads had spent since their last row when the process last wrote.
       # @return [Array<[thread_id, state, node_id, wall, cpu]>] wall and cpu in unit_ns
       attr_reader :open_rows
 
       # @api private
       def initialize(header:, strings:, frames:, parents:, node_frames:, lines:, threads:, stats:, tail:, tallies:, row_count:,
-                     open_rows:, row_source:)
+                     open_rows:, row_source:, calls: Calls.new, tracing: {})
         @header = header
         @strings = strings
         @frames = frames
@@ -52,7 +58,13 @@ module Pitwall
         @row_count = row_count
         @open_rows = open_rows
         @row_source = row_source
+        @calls = calls
+        @tracing = tracing
       end
+
+      # Were calls traced?
+      #: () -> bool
+      def traced? = !tracing.empty?
 
       # A copy with some parts replaced; the others are shared.
       # @param parts the attributes by name

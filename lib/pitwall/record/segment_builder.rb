@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "pitwall/record/calls"
 require "pitwall/record/columns"
 require "pitwall/record/frame"
 require "pitwall/record/header"
@@ -55,6 +56,8 @@ module Pitwall
         @weights = 0
         @rows_uncounted = 0
         @open_rows = []
+        @calls = Calls.new
+        @tracing = {}
       end
 
       # Takes one chunk; those of an unknown type are skipped.
@@ -71,6 +74,8 @@ module Pitwall
         when "THRD" then threads(Columns.new(payload))
         when "SAMP" then samples(offset, payload)
         when "OPEN" then open(Columns.new(payload))
+        when "CALL" then @calls.read(Columns.new(payload), @budget)
+        when "TRAC" then @tracing = Header.parse_object(payload)
         when "STAT" then @stats = Header.parse_object(payload)
         when "TAIL" then @tail = Header.parse_object(payload)
         end
@@ -80,9 +85,10 @@ module Pitwall
       #: () { (Integer) -> String } -> Segment
       def finish(&payload_at)
         @open_rows.each { |thread, state, node, wall, cpu| tally(thread, state).add(node, wall, cpu, 0) }
+        @lost += @calls.settle(@parents.size, salvage: @salvage)
         Segment.new(header: @header || Header.new({}), strings: @strings, frames: @frames, parents: @parents,
                     node_frames: @node_frames, lines: @lines, threads: @threads, stats: @stats, tail: @tail,
-                    tallies: @tallies.values, row_count: @row_count, open_rows: @open_rows,
+                    tallies: @tallies.values, row_count: @row_count, open_rows: @open_rows, calls: @calls, tracing: @tracing,
                     row_source: row_source(payload_at))
       end
 
