@@ -517,7 +517,7 @@ static void
 decide(pw_call_key *key, const void *context)
 {
     const call_site *site = context;
-    if (key->kind == PW_CALL_OTHER || T.calibrating) return;
+    if (key->kind == PW_CALL_OTHER) return;
     bool ruby = key->b == 0;
     const char *path = "";
     if (ruby) {
@@ -626,6 +626,15 @@ lesser(double a, double b)
 }
 
 static void
+time_plain(VALUE module, double *plain)
+{
+    for (int which = 0; which < LESSONS; which++) {
+        plain[which] = ticks_of(module, which);
+        for (int turn = 1; turn < TURNS; turn++) plain[which] = lesser(plain[which], ticks_of(module, which));
+    }
+}
+
+static void
 add_hooks(rb_event_flag_t calls)
 {
     rb_add_event_hook2((rb_event_hook_func_t)on_event, calls, Qnil, RUBY_EVENT_HOOK_FLAG_SAFE | RUBY_EVENT_HOOK_FLAG_RAW_ARG);
@@ -665,17 +674,15 @@ forget(bool frees)
 static bool
 calibrate(VALUE module)
 {
-    double plain[LESSONS], inside[LESSONS][TURNS] = {{0}}, loop[LESSONS][TURNS] = {{0}};
+    double pairs[PW_CALL_KINDS], plain[LESSONS], inside[LESSONS][TURNS] = {{0}}, loop[LESSONS][TURNS] = {{0}};
     int64_t cost = INT64_MAX;
     for (int i = 0; i < 20; i++) {
         int64_t a = pw_own_cpu_ns(), b = pw_own_cpu_ns();
         if (b - a < cost) cost = b - a;
     }
     T.cpu_read_ns = (double)cost;
-    for (int which = 0; which < LESSONS; which++) {
-        plain[which] = ticks_of(module, which);
-        for (int turn = 1; turn < TURNS; turn++) plain[which] = lesser(plain[which], ticks_of(module, which));
-    }
+    time_plain(module, plain);
+    for (int which = 0; which < PW_CALL_KINDS; which++) pairs[which] = plain[which] - plain[LESSONS - 1];
     T.calibrating = T.running = T.armed = true;
     T.last = pw_ticks(&T.clock);
     add_hooks(CALLS | RETURNS);
@@ -698,8 +705,9 @@ calibrate(VALUE module)
         }
     }
     remove_hooks();
+    time_plain(module, plain); /* a busy machine may have been slower before */
     for (int which = 0; which < PW_CALL_KINDS; which++) {
-        double pair = plain[which] - plain[LESSONS - 1];
+        double pair = lesser(pairs[which], plain[which] - plain[LESSONS - 1]);
         probe *p = &T.probes[which];
         p->inside = inside[which][0] - (pair > 0 ? pair : 0);
         p->outside = loop[which][0] - loop[LESSONS - 1][0];
@@ -782,6 +790,8 @@ start(VALUE settings)
         rb_set_errinfo(saved);
         return "cannot trace: this Ruby tells of calls in another way than expected (or a TracePoint's block started this)";
     }
+    pw_call_rules rules = pw_call_rules_now;
+    pw_call_rules_now = (pw_call_rules){.max_nodes = 10000};
     pw_trace_clock_start(&T.clock);
     struct timespec pause = {0, 2000000};
     nanosleep(&pause, NULL); /* long enough to know a tick to some millionths */
@@ -793,6 +803,7 @@ start(VALUE settings)
     bool calibrated = calibrate(module);
     T.calibrating = T.running = T.armed = false;
     forget(true);
+    pw_call_rules_now = rules;
     if (!calibrated) return "cannot trace: the cost of the probes could not be measured";
     if (T.cpu) T.gap = (uint64_t)(GAP_NS / T.tick_ns);
     T.gc_was_off = false;

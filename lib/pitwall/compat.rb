@@ -20,7 +20,7 @@ module Pitwall
     #: (thread_states: bool, mode: String, walk: String) -> Array[String]
     def limits(thread_states:, mode:, walk:)
       notes = []
-      unless thread_states
+      unless thread_states || mode == "none"
         notes << "Ruby #{RUBY_VERSION} gives no thread events (3.2 and newer do): waiting for the GVL, sleeping and running are not told apart"
       end
       if mode == "safepoint"

@@ -12,6 +12,7 @@ module Pitwall
     autoload :CompareText, "pitwall/show/compare_text"
     autoload :WhyText, "pitwall/show/why_text"
     autoload :WhyJson, "pitwall/show/why_json"
+    autoload :CallsView, "pitwall/show/calls_view"
     autoload :FlatView, "pitwall/show/flat_view"
     autoload :HeaderView, "pitwall/show/header_view"
     autoload :JsonReport, "pitwall/show/json_report"
@@ -29,6 +30,7 @@ module Pitwall
 
     # One file a format.
     module Export
+      autoload :Callgrind, "pitwall/show/export/callgrind"
       autoload :Collapsed, "pitwall/show/export/collapsed"
       autoload :Speedscope, "pitwall/show/export/speedscope"
     end

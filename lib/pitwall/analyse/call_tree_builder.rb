@@ -6,15 +6,18 @@ require "pitwall/analyse/selection"
 module Pitwall
   module Analyse
     # Makes one CallTree of the segments of a recording. Methods are the same when name, path, first line and kind are.
+    # Times come from samples where there are any, else from traced calls, whose probes' own cost is taken off.
     class CallTreeBuilder
       # Where a weight stands in a tally's cells.
       CELLS = { wall: 0, cpu: 1, captures: 2 }.freeze
       WEIGHTS = CELLS.keys.freeze
+      # What only traced calls have.
+      COUNTED = %i[calls wait objects bytes].freeze
       ROOT = MethodInfo.new("(root)", "", 0, 4).freeze
       # Rows at node 0: a thread whose stack could not be read.
       NO_STACK = MethodInfo.new("(no stack)", "", 0, 4).freeze
 
-      # @param weights [Array<Symbol>] :wall and :cpu in ns, :captures
+      # @param weights [Array<Symbol>] :wall, :cpu and :wait in ns, :captures, :calls, :objects, :bytes
       #: (Array[Record::Segment], ?Selection, ?weights: Array[Symbol]) -> CallTree
       def self.build(segments, selection = Selection.all, weights: WEIGHTS)
         builder = new(weights)
@@ -42,6 +45,10 @@ module Pitwall
         @lines.concat(segment.lines.drop(1))
         @selfs.each_value { |weights| weights.concat(Array.new(segment.parents.size - 1, 0)) }
         segment.tallies.each { |tally| weigh(tally, segment.unit_ns, shift) if selection.tally?(segment, tally) }
+        return if segment.calls.empty?
+
+        timed = segment.tallies.empty?
+        segment.calls.each { |row| count(row, shift, timed) if selection.calls?(segment, row.thread_id) }
       end
 
       #: () -> CallTree
@@ -74,10 +81,21 @@ module Pitwall
         end
       end
 
+      def count(row, shift, timed)
+        node = row.node_id.zero? ? 1 : row.node_id + shift
+        @selfs.each do |weight, sums|
+          sums[node] += case weight
+                        when :wall, :cpu then timed ? [row[weight] - row.probe, 0].max : 0
+                        when :captures then 0
+                        else row[weight]
+                        end
+        end
+      end
+
       def weigh(tally, unit_ns, shift)
         cells = tally.cells
         @selfs.each do |weight, sums|
-          at = CELLS.fetch(weight)
+          at = CELLS[weight] or next
           unit = weight == :captures ? 1 : unit_ns
           tally.node_ids.each do |node|
             value = cells[at]

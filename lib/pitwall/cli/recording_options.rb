@@ -9,7 +9,7 @@ module Pitwall
   module CLI
     # What `report` and `export` share: which part of a recording is meant, and how it is read.
     module RecordingOptions
-      WEIGHTS = %w[wall cpu captures].freeze
+      WEIGHTS = %w[wall cpu captures wait calls objects bytes].freeze
       STATES = %w[running gvl blocked unknown off-cpu].freeze
       GC = { "happened" => :happened, "apart" => :apart, "caller" => :caller }.freeze
 

@@ -12,7 +12,7 @@ module Pitwall
     class Report < Command
       include RecordingOptions
 
-      VIEWS = %w[flat tree bottom-up lines threads].freeze
+      VIEWS = %w[flat calls tree bottom-up lines threads].freeze
       FORMATS = %w[text json markdown].freeze
       private_constant :VIEWS, :FORMATS
 
@@ -26,9 +26,9 @@ module Pitwall
         # The report as a string, for other verbs.
         # @param difference [Object, nil] what a run without Pitwall gave
         # @raise [BadRecording]
-        #: (String, ?format: String, ?weight: String, ?limit: Integer?, ?apart: bool, ?difference: untyped, ?width: Integer, ?palette: untyped) -> String
-        def render(path, format: "text", weight: "wall", limit: nil, apart: false, difference: nil, width: Command::PIPE_WIDTH, palette: Show::Plain)
-          options = { format: format, weight: weight, limit: limit, apart: apart, difference: difference }.compact
+        #: (String, ?format: String, ?weight: String, ?view: Symbol?, ?limit: Integer?, ?apart: bool, ?difference: untyped, ?width: Integer, ?palette: untyped) -> String
+        def render(path, format: "text", weight: "wall", view: nil, limit: nil, apart: false, difference: nil, width: Command::PIPE_WIDTH, palette: Show::Plain)
+          options = { format: format, weight: weight, limit: limit, apart: apart, difference: difference, views: view && [view] }.compact
           new(out: nil, err: nil).send(:render, [path], options, width, palette)
         end
       end
@@ -107,7 +107,7 @@ module Pitwall
         %i[apart threshold].find { |name| @options[name] }&.then { |name| "--#{name}" }
       end
 
-      def option(view) = %i[flat threads].include?(view) ? "--view #{view}" : "--#{view.to_s.tr("_", "-")}"
+      def option(view) = %i[flat calls threads].include?(view) ? "--view #{view}" : "--#{view.to_s.tr("_", "-")}"
 
       def view_named(name)
         return name.tr("-", "_").to_sym if VIEWS.include?(name)
@@ -123,11 +123,22 @@ module Pitwall
 
         report = Analyse::Report.new(segments, query(segments))
         report.tree
+        check_traced(report)
         case options[:format]
         when "json" then json(report, warnings)
         when "markdown" then Show::MarkdownReport.new(report, warnings: warnings.map(&:message), limit: options[:limit] || 20, base: Dir.pwd).to_s
         else text(report, files, warnings, width, palette)
         end
+      end
+
+      # @raise [UsageError] when calls are asked for that were not traced
+      def check_traced(report)
+        return if report.summary.traced?
+
+        asked = %i[calls wait objects bytes].include?(report.weight) ? "--weight #{report.weight}" : "--view calls"
+        return unless asked.start_with?("--weight") || @options.fetch(:views, []).include?(:calls)
+
+        raise UsageError, "#{asked}: the recording has no calls; pitwall trace -- CMD counts them"
       end
 
       def audit(segments, width, palette)

@@ -59,11 +59,15 @@ module Pitwall
 
       # A value of a weight: time for wall and cpu, else a count.
       #: (Integer, Symbol) -> String
-      def value(number, weight) = %i[wall cpu].include?(weight) ? duration(number) : count(number)
+      def value(number, weight)
+        return bytes(number) if weight == :bytes
+
+        %i[wall cpu wait].include?(weight) ? duration(number) : count(number)
+      end
 
       # :wall → "ns", as in JSON.
       #: (Symbol) -> String
-      def unit(weight) = %i[wall cpu].include?(weight) ? "ns" : weight.to_s
+      def unit(weight) = %i[wall cpu wait].include?(weight) ? "ns" : weight.to_s
 
       def three(number)
         digits = number >= 99.95 ? 0 : number >= 9.995 ? 1 : 2
