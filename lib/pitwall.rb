@@ -6,6 +6,7 @@ require_relative "pitwall/errors" unless defined?(Pitwall::Error)
 require_relative "pitwall/native" unless defined?(Pitwall) && Pitwall.respond_to?(:load_native!)
 # All of it now: a program may want to start in a signal handler, where nothing can be required any more.
 require_relative "pitwall/collect/session" unless defined?(Pitwall::Collect::Session)
+require_relative "pitwall/collect/trace_options" unless defined?(Pitwall::Collect::TraceOptions)
 
 # The Ruby side of Pitwall: what a program calls to record itself. Loads nothing but core Ruby and the extension.
 #
@@ -46,6 +47,25 @@ module Pitwall
       end
       ended.value = value
       ended
+    end
+
+    # Traces the block: every call and return of methods, blocks and C functions on every thread, exactly; see doc/tracing.md.
+    #
+    # record:     the file; default a dated one in `.pitwall/` of the working directory.
+    # cpu:        CPU time as well; default true.
+    # objects:    how many objects; default true. bytes: the bytes of their slots; default false.
+    # gc:         "as-is" (default), "off" or "defer" (with the clock stopped), up to gc_memory: bytes; default 1 GiB.
+    # path, class, only_under:  a String or a list: only files (globs), classes, or what runs under methods ("Shop::Cart#sum").
+    # depth:      only so many calls deep.
+    #
+    # What is left out counts as its caller's own. Inside a process that a command already records, the block simply runs.
+    #
+    # @return [Result]
+    # @raise [StateError] a recording is already running
+    # @raise [UsageError] an unknown option or a file that can't be written
+    # @raise [CannotMeasure] a Ruby whose stack is not known (3.1, 3.3 and 3.4 are), or not in the main Ractor
+    def trace(record: nil, **options, &block)
+      profile(record: record, mode: "none", collectors: { "trace" => Collect::TraceOptions.check(options) }, &block)
     end
 
     # Starts recording; takes what `profile` takes. Raises what it raises.

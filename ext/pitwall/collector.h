@@ -23,7 +23,7 @@ typedef struct {
     void (*forget)(bool frees);
 } pw_collector;
 
-enum { PW_COLLECTORS = 1 };
+enum { PW_COLLECTORS = 2 };
 extern const pw_collector *const pw_collectors[];
 extern const pw_collector pw_allocations;
 

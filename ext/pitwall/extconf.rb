@@ -19,6 +19,9 @@ have_func("rb_internal_thread_add_event_hook", "ruby/thread.h")
 have_func("rb_internal_thread_specific_get", "ruby/thread.h")
 have_func("rb_postponed_job_preregister", "ruby/debug.h")
 have_func("rb_profile_thread_frames", "ruby/debug.h")
+# Since 3.2, when objects began to have slots of several sizes; in no header.
+have_func("rb_gc_obj_slot_size", [])
+have_func("rb_class_attached_object", "ruby.h")
 
 # Only of 3.1 is it known what this points to.
 if RUBY_VERSION.start_with?("3.1.") && try_link("extern __thread void *ruby_current_ec;\nint main(void) { return ruby_current_ec != 0; }")

@@ -3,6 +3,7 @@
 #include "capture.h"
 #include "gc_log.h"
 #include "sampler.h"
+#include "tracer.h"
 
 static VALUE tracepoint = Qfalse;
 static _Atomic bool hooked;
@@ -148,6 +149,7 @@ pw_gc_start(void)
 void
 pw_gc_stop(void)
 {
+    pw_tracer_stop_gc();
     atomic_store(&hooked, false);
     if (RTEST(rb_tracepoint_enabled_p(tracepoint))) rb_tracepoint_disable(tracepoint);
     atomic_store(&collecting, false);

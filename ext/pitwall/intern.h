@@ -17,6 +17,9 @@ enum { PW_KIND_RUBY, PW_KIND_C, PW_KIND_GC, PW_KIND_NATIVE, PW_KIND_OURS };
 #define PW_FRAME_SWEEPING    INT2FIX(2)
 #define PW_FRAME_TRUNCATED   INT2FIX(3)
 #define PW_FRAME_NOT_SAMPLED INT2FIX(4)
+#define PW_FRAME_NOT_TRACED  INT2FIX(5)
+/* From this number on: C functions that the tracer knows by class and name. */
+#define PW_FRAME_CALLED 1000
 
 /* Bounds of memory in the measured process: 6 MB of nodes (twice that while names are awaited), a few MB of frames and strings. */
 #define PW_MAX_NODES (1u << 17)

@@ -1,4 +1,5 @@
 /* Names for frames and threads. Runs with the GVL, from a postponed job or at stop; a frame is named once. */
+#include "calls.h"
 #include "capture.h"
 #include "intern.h"
 #include "known_frames.h"
@@ -133,6 +134,29 @@ describe_ruby(VALUE frame, VALUE owner, const char *file, uint32_t line)
     return name;
 }
 
+/* As Ruby names a C function whose method entry it has. No method of the program is called: a class's own `inspect` or `name`
+ * may do anything. */
+static VALUE
+describe_called(VALUE frame)
+{
+    const pw_call_key *key = pw_call_key_of_frame(frame);
+    if (!key) return rb_str_new_cstr("?");
+    VALUE klass = key->a, path = Qnil, name = rb_id2str((ID)key->b);
+    bool is_module = RB_TYPE_P(klass, T_CLASS) || RB_TYPE_P(klass, T_MODULE);
+    VALUE attached = is_module ? pw_attached_object(klass) : Qundef;
+    bool singleton = attached != Qundef;
+    if (singleton && !RB_TYPE_P(attached, T_CLASS) && !RB_TYPE_P(attached, T_MODULE)) {
+        path = rb_sprintf("#<%s>", rb_class2name(rb_obj_class(attached))); /* one object's own method */
+    }
+    else if (is_module) {
+        path = rb_class_path(singleton ? attached : klass);
+        const char *text = StringValueCStr(path);
+        if (starts_with(text, "#<") && strstr(text, ":0x")) path = without_address(text, strstr(text, ":0x"), false);
+    }
+    if (!RB_TYPE_P(path, T_STRING)) return RB_TYPE_P(name, T_STRING) ? name : rb_str_new_cstr("(C function)");
+    return rb_sprintf("%" PRIsVALUE "%s%" PRIsVALUE, path, singleton ? "." : "#", RB_TYPE_P(name, T_STRING) ? name : rb_str_new_cstr("?"));
+}
+
 static VALUE
 describe(VALUE argument)
 {
@@ -141,10 +165,11 @@ describe(VALUE argument)
     d->first_line = 0;
     if (RB_SPECIAL_CONST_P(d->frame)) {
         d->owner = 0;
-        static const char *const names[] = {"", "(marking)", "(sweeping)", "(stack cut here)", "(not sampled)"};
+        static const char *const names[] = {"", "(marking)", "(sweeping)", "(stack cut here)", "(not sampled)", "(not traced)"};
         long which = FIX2LONG(d->frame);
-        d->kind = which <= 2 ? PW_KIND_GC : PW_KIND_OURS;
-        d->name = rb_str_new_cstr(which >= 1 && which <= 4 ? names[which] : "?");
+        d->kind = which >= PW_FRAME_CALLED ? PW_KIND_C : which <= 2 ? PW_KIND_GC : PW_KIND_OURS;
+        if (which >= PW_FRAME_CALLED) d->name = describe_called(d->frame);
+        else d->name = rb_str_new_cstr(which >= 1 && which <= 5 ? names[which] : "?");
         return Qnil;
     }
     if (!pw_frame_valid(d->frame)) {
@@ -171,6 +196,23 @@ describe(VALUE argument)
     d->path = path;
     d->name = describe_ruby(d->frame, d->owner ? d->owner : d->frame, StringValueCStr(path), d->first_line);
     return Qnil;
+}
+
+static VALUE
+describe_name(VALUE argument)
+{
+    describe(argument);
+    return ((description *)argument)->name;
+}
+
+VALUE
+pw_frame_name(VALUE frame, VALUE owner)
+{
+    description d = {.frame = frame, .owner = owner};
+    int error = 0;
+    VALUE saved = rb_errinfo(), name = rb_protect(describe_name, (VALUE)&d, &error);
+    if (error) rb_set_errinfo(saved);
+    return !error && RB_TYPE_P(name, T_STRING) ? name : Qnil;
 }
 
 /* One batch; false when nothing is left. The lock is not held while Ruby runs: naming allocates, which may collect, which marks. */

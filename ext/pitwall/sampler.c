@@ -3,6 +3,7 @@
 #include "compress.h"
 #include "gc_log.h"
 #include "known_frames.h"
+#include "tracer.h"
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -224,7 +225,7 @@ register_others(VALUE native_thread_ids)
 
 /* ---- collectors ---- */
 
-const pw_collector *const pw_collectors[] = {&pw_allocations};
+const pw_collector *const pw_collectors[] = {&pw_allocations, &pw_tracer};
 __thread int pw_own_work __attribute__((tls_model("initial-exec")));
 
 static bool asked_for(int i) { return pw_current.collecting >> i & 1; }
@@ -501,6 +502,7 @@ Init_pitwall_sampler(VALUE native)
     pw_thread_events_init();
     pw_gc_init(native);
     Init_pitwall_allocations(native);
+    pw_tracer_init(native);
     pthread_key_create(&thread_exit_key, native_thread_exits);
     if (!pw_job_init(&fork_job, run_fork_job)) rb_raise(rb_eRuntimeError, "Ruby has no room for another postponed job");
     pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);

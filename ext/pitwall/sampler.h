@@ -88,6 +88,7 @@ void pw_resolve_trigger(void);
 void pw_resolve_if_wanted(void); /* at a tick: triggers what the drain could not (see pw_may_trigger) */
 void pw_resolve_all(void);
 void pw_name_thread(VALUE thread); /* lets other threads run */
+VALUE pw_frame_name(VALUE frame, VALUE owner); /* as the recording will have it; nil where there is none */
 
 /* thread_events.c, gc.c */
 void pw_thread_events_init(void);

@@ -163,6 +163,26 @@ context_of(const void *thread)
     return *(const VALUE *const *)((const uint8_t *)thread + PW_THREAD_EC);
 }
 
+VALUE
+pw_walk_owner(const void *ec, const VALUE *cfp)
+{
+    vm_stack s;
+    return find_stack(ec, &s) ? method_entry(&s, (const VALUE *)cfp[PW_CFP_EP], false) : 0;
+}
+
+void
+pw_walk_frames(const void *ec, const VALUE *leaf, void (*each)(const VALUE *cfp, const pw_frame_seen *seen, void *data), void *data)
+{
+    vm_stack s;
+    if (!find_stack(ec, &s)) return;
+    const VALUE *cfp = s.end - (size_t)(PW_ROOT_FRAMES + 1) * PW_CFP_WORDS;
+    for (; cfp >= leaf && cfp >= s.cfp; cfp -= PW_CFP_WORDS) {
+        pw_frame_seen seen;
+        look(&s, cfp, false, true, &seen);
+        if (seen.frame) each(cfp, &seen, data);
+    }
+}
+
 uint32_t
 pw_walk_stack(pw_walk *w)
 {
@@ -367,6 +387,8 @@ prove(void)
 #else /* unknown layout */
 
 void pw_walk_aim(pw_walk *w, VALUE thread) { w->thread = NULL; }
+VALUE pw_walk_owner(const void *ec, const VALUE *cfp) { return 0; }
+void pw_walk_frames(const void *ec, const VALUE *leaf, void (*each)(const VALUE *cfp, const pw_frame_seen *seen, void *data), void *data) {}
 uint32_t pw_walk_stack(pw_walk *w) { return w->depth = 0; }
 bool pw_walk_own(void) { return false; }
 const void *pw_walk_context_of(VALUE thread) { return NULL; }
@@ -383,6 +405,8 @@ native_walk_self_test(VALUE self)
 }
 
 #endif
+
+bool pw_walk_in_use(void) { return in_use; }
 
 /* walk -> "own" or "rb_profile_frames": how stacks are taken */
 static VALUE

@@ -59,6 +59,14 @@ pw_walk_listed(const pw_walk *w, uint32_t control_frames)
 /* Does this method entry belong to a method written in Ruby? It must be valid. */
 bool pw_method_is_ruby(VALUE method_entry);
 
+/* Are own walks in use? Only then may what follows be called: for an execution context (rb_execution_context_t) of a thread
+ * that has the GVL, between two instructions. */
+bool pw_walk_in_use(void);
+/* The method entry that a Ruby frame runs for, or 0. */
+VALUE pw_walk_owner(const void *ec, const VALUE *cfp);
+/* Its frames from the root to the one at `leaf`: Ruby frames as iseqs, C functions as method entries. */
+void pw_walk_frames(const void *ec, const VALUE *leaf, void (*each)(const VALUE *cfp, const pw_frame_seen *seen, void *data), void *data);
+
 /* Proves the layout; what to call before any other. */
 void Init_pitwall_walk(VALUE native);
 

@@ -82,4 +82,30 @@ static inline bool pw_has_stack(void) { return ruby_current_ec && *(void *volati
 static inline bool pw_has_stack(void) { return true; }
 #endif
 
+/* Bytes of the slot that holds an object: 40 until slots got several sizes. Memory that it points to is not counted. */
+#ifdef HAVE_RB_GC_OBJ_SLOT_SIZE
+extern size_t rb_gc_obj_slot_size(VALUE object);
+static inline size_t pw_slot_bytes(VALUE object) { return rb_gc_obj_slot_size(object); }
+#else
+static inline size_t pw_slot_bytes(VALUE object) { return 5 * sizeof(VALUE); }
+#endif
+
+/* Of a singleton class, whose it is; else undef. Runs nothing of the program. */
+#ifdef HAVE_RB_CLASS_ATTACHED_OBJECT
+static inline VALUE
+pw_attached_object(VALUE klass)
+{
+    VALUE singleton = rb_funcall(rb_cModule, rb_intern("instance_method"), 1, ID2SYM(rb_intern("singleton_class?")));
+    if (!RTEST(rb_funcall(rb_funcall(singleton, rb_intern("bind"), 1, klass), rb_intern("call"), 0))) return Qundef;
+    return rb_class_attached_object(klass);
+}
+#else
+static inline VALUE
+pw_attached_object(VALUE klass)
+{
+    VALUE attached = RB_FL_TEST(klass, FL_SINGLETON) ? rb_attr_get(klass, rb_intern("__attached__")) : Qundef;
+    return NIL_P(attached) ? Qundef : attached;
+}
+#endif
+
 #endif

@@ -65,4 +65,17 @@ static inline int pw_method_type_of(VALUE definition_word) { return (int)(defini
 /* Low bits of a parent environment's address say what else it is. */
 static inline const VALUE *pw_parent_ep(VALUE specval) { return (const VALUE *)(specval & ~(VALUE)3); }
 
+/* What a hook added with RUBY_EVENT_HOOK_FLAG_RAW_ARG is handed (rb_trace_arg_t, vm_core.h and vm_trace.c): the same in all three.
+ * `cfp` is the frame on top: a C function's caller before its frame is pushed and after it was popped. */
+typedef struct {
+    uint32_t event;
+    const VALUE *ec, *cfp;
+    VALUE self;
+    ID id, called_id;
+    VALUE klass, data;
+} pw_trace_arg;
+
+/* A method entry, in words: under which name, and whose. */
+enum { PW_ME_CALLED_ID = 3, PW_ME_OWNER = 4 };
+
 #endif

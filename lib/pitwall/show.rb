@@ -15,6 +15,7 @@ module Pitwall
     autoload :CompareText, "pitwall/show/compare_text"
     autoload :WhyText, "pitwall/show/why_text"
     autoload :WhyJson, "pitwall/show/why_json"
+    autoload :CallsView, "pitwall/show/calls_view"
     autoload :FlatView, "pitwall/show/flat_view"
     autoload :GCCostJson, "pitwall/show/gc_cost_json"
     autoload :GCCostView, "pitwall/show/gc_cost_view"
@@ -35,6 +36,7 @@ module Pitwall
 
     # One file a format.
     module Export
+      autoload :Callgrind, "pitwall/show/export/callgrind"
       autoload :Collapsed, "pitwall/show/export/collapsed"
       autoload :Speedscope, "pitwall/show/export/speedscope"
     end

@@ -6,17 +6,20 @@ require "pitwall/analyse/selection"
 module Pitwall
   module Analyse
     # Makes one CallTree of the segments of a recording. Methods are the same when name, path, first line and kind are.
+    # Times come from samples where there are any, else from traced calls, whose probes' own cost is taken off.
     class CallTreeBuilder
       # Where a weight stands in a tally's cells.
       CELLS = { wall: 0, cpu: 1, captures: 2 }.freeze
       WEIGHTS = CELLS.keys.freeze
       # What a site of allocation weighs: its objects and their bytes, and ns of garbage collection that are charged to it.
       SITE_WEIGHTS = { objects: :count, bytes: :bytes, gc: :gc_ns }.freeze
+      # What traced calls have.
+      CALL_WEIGHTS = %i[wall cpu calls wait objects bytes].freeze
       ROOT = MethodInfo.new("(root)", "", 0, 4).freeze
       # Rows at node 0: a thread whose stack could not be read.
       NO_STACK = MethodInfo.new("(no stack)", "", 0, 4).freeze
 
-      # @param weights [Array<Symbol>] :wall and :cpu in ns, :captures, :objects, :bytes, :gc in ns
+      # @param weights [Array<Symbol>] :wall, :cpu and :wait in ns, :captures, :calls, :objects, :bytes, :gc in ns
       #: (Array[Record::Segment], ?Selection, ?weights: Array[Symbol]) -> CallTree
       def self.build(segments, selection = Selection.all, weights: WEIGHTS)
         builder = new(weights)
@@ -32,7 +35,7 @@ module Pitwall
         @node_methods = [0, 1]
         @lines = [0, 0]
         @selfs = weights.to_h { |weight| [weight, [0, 0]] }
-        @cells, @site_weights = @selfs.partition { |weight, _| CELLS.key?(weight) }
+        @cells, @site_weights, @call_weights = [CELLS.keys, SITE_WEIGHTS.keys, CALL_WEIGHTS].map { |known| @selfs.slice(*known) }
       end
 
       # Node k of a segment becomes node k + shift; its root's own weight goes to NO_STACK.
@@ -46,6 +49,7 @@ module Pitwall
         @selfs.each_value { |weights| weights.concat(Array.new(segment.parents.size - 1, 0)) }
         segment.tallies.each { |tally| weigh(tally, segment.unit_ns, shift) if selection.tally?(segment, tally) } if @cells.any?
         weigh_sites(segment, shift) if @site_weights.any? && selection.every_thread?
+        segment.calls.each { |row| count(row, shift, segment) if selection.calls?(segment, row.thread_id) } if @call_weights.any?
       end
 
       #: () -> CallTree
@@ -75,6 +79,18 @@ module Pitwall
         @numbers[method.to_a] ||= begin
           @methods << method
           @methods.size - 1
+        end
+      end
+
+      # What samples and sites tell better is left to them.
+      def count(row, shift, segment)
+        node = row.node_id.zero? ? 1 : row.node_id + shift
+        @call_weights.each do |weight, sums|
+          case weight
+          when :wall, :cpu then sums[node] += [row[weight] - row.probe, 0].max if segment.tallies.empty?
+          when :objects, :bytes then sums[node] += row[weight] if segment.sites.empty?
+          else sums[node] += row[weight]
+          end
         end
       end
 

@@ -8,28 +8,31 @@ module Pitwall
     # methods under one parent merged and what lies below a threshold left out, but counted.
     module Outline
       # depth counts from 0; total is what passes here, own what ends here (top-down only); hidden is what was left out
-      # among its children; parent is the number of the parent's row, nil at depth 0.
-      Row = Struct.new(:depth, :parent, :method, :own, :total, :hidden, :children)
+      # among its children; parent is the number of the parent's row, nil at depth 0; also: the row's own of a second weight.
+      Row = Struct.new(:depth, :parent, :method, :own, :total, :hidden, :children, :also)
 
       # rows in reading order, heaviest child first; hidden: weight left out at depth 0; total: of the tree.
       Result = Struct.new(:rows, :hidden, :total)
 
       # @param threshold [Integer] weight below which a row is left out
-      #: (CallTree, Symbol, ?threshold: Integer) -> Result
-      def self.top_down(tree, weight, threshold: 0)
+      # @param also [Symbol, nil] a second weight, e.g. :calls
+      #: (CallTree, Symbol, ?threshold: Integer, ?also: Symbol?) -> Result
+      def self.top_down(tree, weight, threshold: 0, also: nil)
         firsts, nexts = tree.links
         subtrees = tree.subtrees(weight)
         selfs = tree.selfs(weight)
+        seconds = also && tree.selfs(also)
         expand = lambda do |nodes|
           groups = {}
           nodes.each do |node|
             child = firsts[node]
             while child
               unless subtrees[child].zero?
-                group = (groups[tree.node_methods[child]] ||= Group.new([], 0, 0))
+                group = (groups[tree.node_methods[child]] ||= Group.new([], 0, 0, 0))
                 group.items << child
                 group.own += selfs[child]
                 group.total += subtrees[child]
+                group.also += seconds[child] if seconds
               end
               child = nexts[child]
             end
@@ -62,7 +65,7 @@ module Pitwall
       end
 
       # Nodes that are one row.
-      Group = Struct.new(:items, :own, :total)
+      Group = Struct.new(:items, :own, :total, :also)
       private_constant :Group
 
       # Depth first with a stack of our own: programs recurse deeper than Ruby lets us.
@@ -71,7 +74,7 @@ module Pitwall
         hidden, stack = visible(roots, threshold, 0, nil)
         until stack.empty?
           method, group, depth, parent = stack.pop
-          row = Row.new(depth, parent, tree.methods[method], group.own, group.total, 0, 0)
+          row = Row.new(depth, parent, tree.methods[method], group.own, group.total, 0, 0, group.also)
           rows << row
           row.hidden, children = visible(expand.call(group.items), threshold, depth + 1, rows.size - 1)
           row.children = children.size

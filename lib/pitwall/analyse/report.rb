@@ -32,7 +32,19 @@ module Pitwall
 
       # A second weight worth standing beside the first.
       #: () -> Symbol?
-      def beside = { wall: :cpu, cpu: :wall }[weight]
+      def beside
+        return :cpu if weight == :wall && (!summary.traced? || summary.traced_with?("cpu"))
+
+        :wall if weight == :cpu
+      end
+
+      # What is counted exactly beside that, where calls were traced.
+      #: () -> Array[Symbol]
+      def counted
+        return [] unless summary.traced?
+
+        [:calls, *%i[objects bytes].select { |name| summary.traced_with?(name.to_s) }]
+      end
 
       #: () -> Summary
       def summary = @summary ||= Summary.new(@segments)
@@ -42,7 +54,7 @@ module Pitwall
       def tree
         @tree ||= begin
           @query.selection.check(@all_segments)
-          fold(CallTreeBuilder.build(@segments, @query.selection, weights: [weight, beside].compact))
+          fold(CallTreeBuilder.build(@segments, @query.selection, weights: [weight, beside, *counted, *(:wait if summary.traced?)].compact.uniq))
         end
       end
 
@@ -50,7 +62,7 @@ module Pitwall
       def total = tree.total(weight)
 
       #: () -> Array[Flat::Row]
-      def flat = @flat ||= Flat.rows(tree, weight, also: [beside].compact)
+      def flat = @flat ||= Flat.rows(tree, weight, also: [beside, *counted].compact.uniq)
 
       #: () -> GCTimeline
       def collections = @collections ||= GCTimeline.new(@segments)
@@ -65,7 +77,11 @@ module Pitwall
       def prediction = @query.predict && (@prediction ||= gc_cost.predict(@query.predict))
 
       #: () -> Outline::Result
-      def top_down = @top_down ||= Outline.top_down(tree, weight, threshold: least)
+      def top_down = @top_down ||= Outline.top_down(tree, weight, threshold: least, also: (:calls if summary.traced?))
+
+      # ruby-prof's columns: total, self, wait, child, calls.
+      #: () -> Array[CallTimes::Row]
+      def call_times = @call_times ||= CallTimes.rows(tree, weight)
 
       #: () -> Outline::Result
       def bottom_up = @bottom_up ||= Outline.bottom_up(tree, weight, threshold: least)

@@ -25,6 +25,13 @@ module Pitwall
       # Whether nothing is left out that only samples can tell apart.
       #: () -> bool
       def every_thread? = thread.nil? && state.nil?
+      # Whether what a thread called is looked at. Calls are told of running threads only.
+      #: (Record::Segment, Integer) -> bool
+      def calls?(segment, thread_id)
+        return false if state || (without && without[segment]&.include?(thread_id))
+
+        thread.nil? || thread?(segment.thread(thread_id))
+      end
 
       #: (Record::ThreadInfo) -> bool
       def thread?(info) = info.name == thread || info.id.to_s == thread
@@ -48,7 +55,7 @@ module Pitwall
       private
 
       def known_threads(segment)
-        segment.tallies.map(&:thread_id).uniq.map { |id| segment.thread(id) }
+        (segment.tallies.map(&:thread_id) + segment.calls.map(&:thread_id)).uniq.map { |id| segment.thread(id) }
       end
 
       def list(things)

@@ -60,6 +60,30 @@ module Pitwall
       #: () -> Hash[String, Integer]
       def losses = (%w[ticks captures] + LOSSES).to_h { |name| [name, stat(name)] }
 
+      # Were calls traced?
+      #: () -> bool
+      def traced? = @segments.any?(&:traced?)
+
+      # Calls traced, and those beyond the limit of nodes, which are counted nowhere.
+      #: () -> Integer
+      def calls = @segments.sum { |segment| segment.calls.sum(&:calls) }
+
+      #: () -> Integer
+      def lost_calls = @segments.sum { |segment| segment.tracing.fetch("lost_calls", 0).to_i }
+
+      # Time that the probes of traced calls took, as estimated, in ns; it is taken off the times shown.
+      #: () -> Integer
+      def probe_ns = @segments.sum { |segment| segment.calls.sum(&:probe) }
+
+      # What tracing one call costs, by kind of what is called: [ns inside the call, ns in its caller, error in ns]; the first
+      # process's.
+      #: () -> Hash[String, [Float, Float, Float]]
+      def probes = @segments.find(&:traced?)&.tracing&.fetch("probe_ns", nil) || {}
+
+      # Does any traced process have this ("cpu", "objects", "bytes")?
+      #: (String) -> bool
+      def traced_with?(what) = @segments.any? { |segment| segment.tracing[what] == true }
+
       # Time that measuring took: wall clock in the program's threads (in the handler and while naming, which may be
       # more than their CPU time), and CPU time of Pitwall's own.
       #: () -> Integer

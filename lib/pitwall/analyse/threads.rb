@@ -33,8 +33,21 @@ module Pitwall
           row.captures += captures
           row.states[tally.state] = row.states.fetch(tally.state, 0) + wall * segment.unit_ns
         end
+        add_calls(segment, selection, rows) if segment.tallies.empty?
         rows.values
       end
+
+      # A traced thread's wall time is its own and what it waited.
+      def self.add_calls(segment, selection, rows)
+        segment.calls.each do |call|
+          next unless selection.calls?(segment, call.thread_id)
+
+          row = rows[call.thread_id] ||= row(segment, call.thread_id)
+          row.wall += [call.wall - call.probe, 0].max + call.wait
+          row.cpu += [call.cpu - call.probe, 0].max
+        end
+      end
+      private_class_method :add_calls
       private_class_method :of
 
       def self.row(segment, id)

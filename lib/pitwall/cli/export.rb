@@ -10,7 +10,7 @@ module Pitwall
     class Export < Command
       include RecordingOptions
 
-      FORMATS = %w[collapsed speedscope].freeze
+      FORMATS = %w[collapsed speedscope callgrind].freeze
       private_constant :FORMATS
 
       class << self
@@ -59,7 +59,12 @@ module Pitwall
         when "collapsed"
           query = Analyse::Report::Query.new(weight: weight, selection: selection, gc: @options.fetch(:gc, :happened), blackbox: @options.fetch(:blackbox, []))
           Show::Export::Collapsed.write(Analyse::Report.new(segments, query).tree, weight, out)
+        when "callgrind"
+          report = Analyse::Report.new(segments, Analyse::Report::Query.new(weight: weight, selection: selection, gc: @options.fetch(:gc, :happened), blackbox: @options.fetch(:blackbox, [])))
+          Show::Export::Callgrind.new(report).write(out)
         when "speedscope"
+          raise UsageError, "--to speedscope draws samples over time, and a trace has none: use --to collapsed or callgrind" if segments.all? { |segment| segment.row_count.zero? } && segments.any?(&:traced?)
+
           name = segments.map { |segment| segment.header.program }.compact.uniq.join(", ")
           Show::Export::Speedscope.new(segments, weight, selection: selection, name: name).write(out)
         end

@@ -6,8 +6,10 @@ module Pitwall
   module CLI
     # What `pitwall profile` says around its report: what went wrong, where the recording is, what to try next.
     class ProfileSummary
-      #: (destination: Destination, finished: Finished, merged: Merged, messages: Array[String]) -> void
-      def initialize(destination:, finished:, merged:, messages:)
+      # @param export [Array(String, String)] a format to look at it elsewhere, and a file's name
+      #: (destination: Destination, finished: Finished, merged: Merged, messages: Array[String], ?export: [String, String]) -> void
+      def initialize(destination:, finished:, merged:, messages:, export: %w[speedscope profile.json])
+        @export = export
         @destination = destination
         @finished = finished
         @merged = merged
@@ -32,7 +34,7 @@ module Pitwall
         lines << "With and without Pitwall: one run each is an indication, not a measurement." if difference
         lines << "Recorded in #{near(@destination.recording)}#{" (#{@merged.count} parts)" if @merged.count > 1}"
         # A command stands on a line of its own, to be copied whole.
-        lines << "To look at it elsewhere:" << "  pitwall export #{shell(near(@destination.recording))} --to speedscope --out profile.json"
+        lines << "To look at it elsewhere:" << "  pitwall export #{shell(near(@destination.recording))} --to #{@export[0]} --out #{@export[1]}"
       end
 
       private

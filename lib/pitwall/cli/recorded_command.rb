@@ -58,6 +58,10 @@ module Pitwall
       #: () -> Hash[Symbol, untyped]
       def target_options = { flush_ns: FLUSH_NS, keep_argv: @options[:keep_argv] ? 1 : 0 }
 
+      # The format that shows most of it elsewhere, and a file's name for it.
+      #: () -> [String, String]
+      def export_hint = %w[speedscope profile.json]
+
       def launch(command, destination)
         environment = Collect::Launch::TargetEnvironment.new(parts: destination.parts, options: target_options)
         Collect::Launch.new(command, env: environment.to_h).call
@@ -71,7 +75,7 @@ module Pitwall
         parts = Collect::Launch::Parts.new(destination.parts)
         messages = parts.messages
         merged = parts.merge_into(destination.recording, first: finished.pid)
-        summary = ProfileSummary.new(destination: destination, finished: finished, merged: merged, messages: messages)
+        summary = ProfileSummary.new(destination: destination, finished: finished, merged: merged, messages: messages, export: export_hint)
         destination.tidy
         @err.puts(summary.problems)
         return unless merged.any?

@@ -9,7 +9,7 @@ module Pitwall
   module CLI
     # What `report` and `export` share: which part of a recording is meant, and how it is read.
     module RecordingOptions
-      WEIGHTS = %w[wall cpu captures objects bytes gc].freeze
+      WEIGHTS = %w[wall cpu captures wait calls objects bytes gc].freeze
       STATES = %w[running gvl blocked unknown off-cpu].freeze
       GC = { "happened" => :happened, "apart" => :apart, "caller" => :caller }.freeze
 

@@ -13,7 +13,7 @@ module Pitwall
     class Report < Command
       include RecordingOptions
 
-      VIEWS = %w[flat tree bottom-up lines threads gc gc-cost allocations].freeze
+      VIEWS = %w[flat calls tree bottom-up lines threads gc gc-cost allocations].freeze
       FORMATS = %w[text json markdown].freeze
       private_constant :VIEWS, :FORMATS
 
@@ -27,9 +27,9 @@ module Pitwall
         # The report as a string, for other verbs.
         # @param difference [Object, nil] what a run without Pitwall gave
         # @raise [BadRecording]
-        #: (String, ?format: String, ?weight: String, ?limit: Integer?, ?apart: bool, ?difference: untyped, ?width: Integer, ?palette: untyped) -> String
-        def render(path, format: "text", weight: "wall", limit: nil, apart: false, difference: nil, width: Command::PIPE_WIDTH, palette: Show::Plain)
-          options = { format: format, weight: weight, limit: limit, apart: apart, difference: difference }.compact
+        #: (String, ?format: String, ?weight: String, ?view: Symbol?, ?limit: Integer?, ?apart: bool, ?difference: untyped, ?width: Integer, ?palette: untyped) -> String
+        def render(path, format: "text", weight: "wall", view: nil, limit: nil, apart: false, difference: nil, width: Command::PIPE_WIDTH, palette: Show::Plain)
+          options = { format: format, weight: weight, limit: limit, apart: apart, difference: difference, views: view && [view] }.compact
           new(out: nil, err: nil).send(:render, [path], options, width, palette)
         end
       end
@@ -110,7 +110,7 @@ module Pitwall
         %i[apart threshold].find { |name| @options[name] }&.then { |name| "--#{name}" }
       end
 
-      def option(view) = "--#{"view " if %i[flat threads gc gc_cost allocations].include?(view)}#{view.to_s.tr("_", "-")}"
+      def option(view) = "--#{"view " if %i[flat calls threads gc gc_cost allocations].include?(view)}#{view.to_s.tr("_", "-")}"
 
       def view_named(name)
         return name.tr("-", "_").to_sym if VIEWS.include?(name)
@@ -127,6 +127,7 @@ module Pitwall
 
         report = Analyse::Report.new(segments, query(segments))
         report.tree
+        check_recorded(report)
         case options[:format]
         when "json" then json(report, warnings)
         when "markdown" then Show::MarkdownReport.new(report, warnings: warnings.map(&:message), limit: options[:limit] || 20, base: Dir.pwd).to_s
@@ -138,6 +139,19 @@ module Pitwall
         selection = Analyse::Selection.new(process: @options[:process])
         selection.check(segments)
         segments.select { |segment| selection.segment?(segment) }
+      end
+
+      # @raise [UsageError] when something is asked for that was not recorded
+      def check_recorded(report)
+        weight = report.weight
+        traced = report.summary.traced?
+        followed = report.segments.any?(&:allocation_totals)
+        asked = @options.fetch(:views, []).include?(:calls) ? "--view calls" : "--weight #{weight}"
+        if !traced && (asked == "--view calls" || %i[calls wait].include?(weight))
+          raise UsageError, "#{asked}: the recording has no calls; pitwall trace -- CMD counts them"
+        elsif !followed && (weight == :gc || (!traced && %i[objects bytes].include?(weight)))
+          raise UsageError, "#{asked}: no objects were followed in this recording; pitwall allocations -- CMD does that"
+        end
       end
 
       def audit(segments, width, palette)

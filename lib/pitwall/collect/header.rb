@@ -11,8 +11,7 @@ module Pitwall
       def build(settings:, thread_states:, walk:)
         mode = settings.fetch(:mode)
         JSON.dump(
-          schema: "pitwall/record-1", collector: "sampler", mode: mode,
-          collectors: settings.fetch(:collectors, {}).keys,
+          schema: "pitwall/record-1", collector: "sampler", collectors: settings.fetch(:collectors, {}).keys, mode: mode,
           interval_ns: settings.fetch(:interval_ns), unit_ns: settings.fetch(:unit_ns),
           started_at_ns: Process.clock_gettime(Process::CLOCK_REALTIME, :nanosecond), clock: "monotonic",
           pid: Process.pid, ppid: Process.ppid,

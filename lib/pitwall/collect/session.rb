@@ -17,6 +17,8 @@ module Pitwall
       MODES = %w[signal safepoint none].freeze
       # Signals that are ignored by default: one that arrives after the recording, or after an exec, harms nobody.
       SIGNALS = %w[URG WINCH].freeze
+      # Whose calls are nobody's business.
+      HOME = File.expand_path("..", __dir__)
 
       class << self
         # The path being written, nil when not recording.
@@ -134,7 +136,7 @@ module Pitwall
           settings = settings.merge(unit_ns: unit_for(settings[:interval_ns]))
           head = Header.build(settings: settings, thread_states: Native.thread_states?, walk: Native.walk)
           refusal = Native.start(path, append, head, settings[:interval_ns], settings[:unit_ns], settings[:flush_ns],
-                                 settings[:mode], Signal.list.fetch(settings[:signal]), Compat.other_threads, settings[:collectors])
+                                 settings[:mode], Signal.list.fetch(settings[:signal]), Compat.other_threads, settings[:collectors].transform_values { |options| options.merge("home" => HOME) })
           raise explain(refusal, path, settings) if refusal
 
           @path = path

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "pitwall/record/calls"
 require "pitwall/record/frame"
 
 module Pitwall
@@ -34,6 +35,11 @@ module Pitwall
       # @return [Array<String>] every string the segment holds: names and paths of frames, names of threads
       attr_reader :strings
 
+      # @return [Calls] what `pitwall trace` counted; empty in other recordings
+      attr_reader :calls
+      # @return [Hash{String => Object}] how it was traced (TRAC of doc/record-format.md); empty in other recordings
+      attr_reader :tracing
+
       # What threads had spent since their last row when the process last wrote.
       # @return [Array<[thread_id, state, node_id, wall, cpu]>] wall and cpu in unit_ns
       attr_reader :open_rows
@@ -45,7 +51,7 @@ module Pitwall
 
       # @api private
       def initialize(header:, strings:, frames:, parents:, node_frames:, lines:, threads:, stats:, tail:, tallies:, row_count:,
-                     open_rows:, row_source:, collections: [], sites: [], allocation_totals: nil)
+                     open_rows:, row_source:, collections: [], sites: [], allocation_totals: nil, calls: Calls.new, tracing: {})
         @header = header
         @strings = strings
         @frames = frames
@@ -62,7 +68,13 @@ module Pitwall
         @collections = collections
         @sites = sites
         @allocation_totals = allocation_totals
+        @calls = calls
+        @tracing = tracing
       end
+
+      # Were calls traced?
+      #: () -> bool
+      def traced? = !tracing.empty?
 
       # A copy with some parts replaced; the others are shared.
       # @param parts the attributes by name

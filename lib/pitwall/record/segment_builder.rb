@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "pitwall/record/calls"
 require "pitwall/record/collection"
 require "pitwall/record/columns"
 require "pitwall/record/frame"
@@ -62,6 +63,8 @@ module Pitwall
         @places = {}
         @allocated = {}
         @allocation_totals = nil
+        @calls = Calls.new
+        @tracing = {}
       end
 
       # Takes one chunk; those of an unknown type are skipped.
@@ -81,6 +84,8 @@ module Pitwall
         when "GCEV" then collections(Columns.new(payload))
         when "SITE" then sites(Columns.new(payload))
         when "ALLO" then allocations(Columns.new(payload))
+        when "CALL" then @calls.read(Columns.new(payload), @budget)
+        when "TRAC" then @tracing = Header.parse_object(payload)
         when "STAT" then @stats = Header.parse_object(payload)
         when "TAIL" then @tail = Header.parse_object(payload)
         end
@@ -90,9 +95,10 @@ module Pitwall
       #: () { (Integer) -> String } -> Segment
       def finish(&payload_at)
         @open_rows.each { |thread, state, node, wall, cpu| tally(thread, state).add(node, wall, cpu, 0) }
+        @lost += @calls.settle(@parents.size, salvage: @salvage)
         Segment.new(header: @header || Header.new({}), strings: @strings, frames: @frames, parents: @parents,
                     node_frames: @node_frames, lines: @lines, threads: @threads, stats: @stats, tail: @tail,
-                    tallies: @tallies.values, row_count: @row_count, open_rows: @open_rows,
+                    tallies: @tallies.values, row_count: @row_count, open_rows: @open_rows, calls: @calls, tracing: @tracing,
                     row_source: row_source(payload_at), collections: @collections, sites: finished_sites,
                     allocation_totals: @allocation_totals)
       end

@@ -19,7 +19,7 @@ module Pitwall
       #: (Analyse::Summary, ?warnings: Array[String], ?difference: untyped) -> Array[String]
       def lines(summary, warnings: [], difference: nil)
         [*paragraph(title(summary)) { |line| @palette.bold(line) },
-         *paragraph(sampling(summary)),
+         *paragraph(summary.traced? ? tracing(summary) : sampling(summary)),
          *paragraph(cost(summary, difference)),
          *warnings.flat_map { |text| note("!", text, :yellow) },
          *loss_notes(summary).flat_map { |text| note("!", text, :yellow) },
@@ -43,6 +43,18 @@ module Pitwall
         how = [interval.empty? ? nil : "every #{interval}", mode.empty? ? nil : "mode #{mode}"].compact.join(", ")
         ["#{Units.things(summary.stat("captures"), "sample")}#{" #{how}" unless how.empty?}",
          "#{Units.count(summary.stat("dropped"))} dropped", *late(summary), *refused(summary)]
+      end
+
+      def tracing(summary)
+        ["#{Units.things(summary.calls, "call")} traced", probes(summary)].compact
+      end
+
+      # Self times are right to the error; what a method called adds up its own errors.
+      def probes(summary)
+        kinds = summary.probes.map { |kind, (inside, outside, error)| "#{kind} #{(inside.to_f + outside.to_f).round} ±#{error.to_f.ceil}" }
+        return if kinds.empty?
+
+        "own cost #{Units.duration(summary.probe_ns)}, taken off (ns a call: #{kinds.join(", ")})"
       end
 
       # Nothing of these is lost but the moment at which they were to be taken.
@@ -79,6 +91,7 @@ module Pitwall
         notes << "#{Units.count(summary.stat("truncated"))} stacks were deeper than the limit and lost their callers" if summary.stat("truncated").positive?
         notes << "#{Units.count(summary.stat("timers_refused"))} threads got no timer and are seen less often" if summary.stat("timers_refused").positive?
         notes << "another handler took the sampling signal: record with another --signal or --mode safepoint" if summary.stat("signal_lost").positive?
+        notes << "#{Units.count(summary.lost_calls)} calls found no room in the call tree: they count nowhere, and their time is their callers'" if summary.lost_calls.positive?
         notes << "the recording could not be written to the end (errno #{summary.segments.map { |segment| segment.stat("write_error") }.max})" if summary.stat("write_error").positive?
         notes
       end

@@ -38,6 +38,7 @@ module Pitwall
                    "methods" => limited(flat).map { |row| method_row(row) }, "threads" => @report.threads.map { |row| thread(row) } }
         object["tree"] = outline(@report.top_down) if @parts.include?(:tree)
         object["bottom_up"] = outline(@report.bottom_up) if @parts.include?(:bottom_up)
+        object["calls"] = limited(@report.call_times).map { |row| call(row) } if @parts.include?(:calls)
         object["lines"] = limited(@report.lines).map { |row| line(row) } if @parts.include?(:lines)
         object["callers"] = neighbours(*@report.callers) if @parts.include?(:callers)
         object["callees"] = neighbours(*@report.callees) if @parts.include?(:callees)
@@ -57,13 +58,23 @@ module Pitwall
                     "interval_ns" => header&.interval_ns, "mode" => header&.mode, "ruby" => header&.ruby || {}, "host" => header&.host || {},
                     "settings" => header&.settings || {}, "pids" => summary.headers.map(&:pid),
                     "losses" => summary.losses, "own_ns" => summary.own_ns, "notes" => summary.notes, "warnings" => @warnings }
+        context["trace"] = trace(summary) if summary.traced?
         context["control"] = { "wall_ratio" => @difference.wall_ratio, "cpu_ratio" => @difference.cpu_ratio } if @difference
         context
       end
 
+      def trace(summary)
+        { "calls" => summary.calls, "lost_calls" => summary.lost_calls, "probe_ns" => summary.probe_ns,
+          "probes" => summary.probes.transform_values { |inside, outside, error| { "inside_ns" => inside, "outside_ns" => outside, "error_ns" => error } } }
+      end
+
+      def call(row)
+        place(row.method).merge("total" => row.total, "self" => row.own, "wait" => row.wait, "child" => row.child, "calls" => row.calls)
+      end
+
       def method_row(row)
         object = place(row.method).merge(weights(row.own, row.total))
-        row.also.each { |weight, own| object["self_#{weight}"] = own }
+        row.also.each { |weight, own| object[@report.counted.include?(weight) ? weight.to_s : "self_#{weight}"] = own }
         object
       end
 
@@ -85,6 +96,7 @@ module Pitwall
       def outline(result)
         result.rows.map do |row|
           { "parent" => row.parent, "depth" => row.depth, **place(row.method), **weights(row.own, row.total), "hidden" => row.hidden }
+            .merge(@report.summary.traced? && row.also ? { "calls" => row.also } : {})
         end
       end
 

@@ -32,7 +32,7 @@ module Pitwall
         @difference = difference
       end
 
-      # @param view [Symbol] :flat, :tree, :bottom_up, :lines, :threads, :gc, :gc_cost, :callers or :callees
+      # @param view [Symbol] :flat, :calls, :tree, :bottom_up, :lines, :threads, :gc, :gc_cost, :callers or :callees
       #: (?Symbol) -> String
       def to_s(view = :flat)
         header = HeaderView.new(width: @width, palette: @palette).lines(@report.summary, warnings: @warnings, difference: @difference)
@@ -46,6 +46,7 @@ module Pitwall
 
         case view
         when :flat then flat + threads + collection + hint
+        when :calls then calls + threads + collection + hint
         when :tree then outline(@report.top_down, false)
         when :bottom_up then outline(@report.bottom_up, true)
         when :lines then LinesView.new(**common).lines(@report.lines, limit: @limit || (TOP unless @report.query.within), source: @source)
@@ -79,6 +80,11 @@ module Pitwall
 
       def flat = FlatView.new(**common, also: @report.beside).lines(@report.flat, limit: @limit || TOP)
 
+      def calls
+        view = CallsView.new(weight: @report.weight, width: @width, palette: @palette, location: @location)
+        view.lines(@report.call_times, total: @report.total, limit: @limit || TOP)
+      end
+
       def threads
         ["", *ThreadsView.new(width: @width, palette: @palette, location: @location).lines(@report.threads, limit: THREADS)]
       end
@@ -100,7 +106,7 @@ module Pitwall
 
       def hint
         hottest = @report.flat.find { |row| row.method.kind < 2 }&.method
-        lines = ["pitwall report #{@file} --tree", "pitwall report #{@file} --view lines"]
+        lines = ["pitwall report #{@file} --tree", "pitwall report #{@file} --view #{@report.summary.traced? ? "calls" : "lines"}"]
         lines << "pitwall report #{@file} --view gc" if noteworthy_gc?
         # Left out where it would not run as it stands, or would have to be cut.
         plain = hottest&.name&.match?(/\A[\w:#.?!]+\z/) && @file.size + hottest.name.size + 30 <= @width

@@ -23,6 +23,7 @@ module Pitwall
       def lines(result, limit: nil)
         shown = limit ? result.rows.first(limit) : result.rows
         leads = leads(result.rows)
+        @calls = !@bottom_up && result.rows.any? { |row| row.also&.positive? }
         table = Table.new(heads: heads, width: @width, palette: @palette, location: @location)
         lines = table.lines(shown.each_with_index.map { |row, at| table_row(row, leads[at], result.total) })
         lines.concat(hidden(result, result.rows.size - shown.size))
@@ -30,12 +31,13 @@ module Pitwall
 
       private
 
-      def heads = @bottom_up ? ["share", @weight.to_s, "method, and below it who called it"] : ["total", "self", @weight.to_s, "method"]
+      def heads = @bottom_up ? ["share", @weight.to_s, "method, and below it who called it"] : ["total", "self", @weight.to_s, *("calls" if @calls), "method"]
 
       def table_row(row, lead, total)
         numbers = [Units.percent(row.total, total)]
         numbers << (row.own.zero? ? "" : Units.percent(row.own, total)) unless @bottom_up
         numbers << Units.value(row.total, @weight)
+        numbers << Units.count(row.also) if @calls
         Table::Row.new(numbers: numbers, name: row.method.name, lead: lead, place: [row.method.path, row.method.line],
                        style: (:bold if row.depth.zero? || row.children != 1))
       end

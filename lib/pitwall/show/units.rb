@@ -9,7 +9,7 @@ module Pitwall
       # Above this many ns, minutes read better than seconds.
       MINUTES = 600_000_000_000
       HOURS = 360 * 60_000_000_000
-      TIMES = %i[wall cpu gc].freeze
+      TIMES = %i[wall cpu wait gc].freeze
       private_constant :TIMES, :NS, :BYTES, :MINUTES, :HOURS
 
       module_function

@@ -1,0 +1,89 @@
+# frozen_string_literal: true
+
+module Pitwall
+  module Show
+    module Export
+      # Callgrind's profile format (version 1), as KCachegrind and callgrind_annotate read it: for each function its own cost,
+      # and for each function it calls how often and at what inclusive cost. Lines are those of definitions: calls are counted
+      # by method. Format: https://valgrind.org/docs/manual/cl-format.html
+      class Callgrind
+        # Events by weight; units in their names, as the format has none.
+        EVENTS = { wall: "Wall_ns", cpu: "CPU_ns", wait: "Wait_ns", calls: "Calls", objects: "Objects", bytes: "Bytes", captures: "Captures" }.freeze
+        private_constant :EVENTS
+
+        #: (Analyse::Report) -> void
+        def initialize(report)
+          @report = report
+          @tree = report.tree
+          @weights = [report.weight, *(@tree.weights & %i[wall cpu objects bytes])].uniq
+        end
+
+        # @param out [#<<] gets the lines
+        #: (untyped) -> void
+        def write(out)
+          own, edges = sums
+          out << "# callgrind format\nversion: 1\ncreator: pitwall\npositions: line\n"
+          out << "events: #{@weights.map { |weight| EVENTS.fetch(weight) }.join(" ")}\n"
+          out << "summary: #{@weights.map { |weight| @tree.total(weight) }.join(" ")}\n"
+          (1...@tree.methods.size).each do |method|
+            next unless own.key?(method) || edges.key?(method)
+
+            out << "\n" << position("", method) << cost(method, own.fetch(method, [0] * @weights.size))
+            edges.fetch(method, {}).each { |callee, (calls, *inclusive)| out << called(callee, calls) << cost(method, inclusive) }
+          end
+        end
+
+        private
+
+        # By method: its own weights; and by caller and callee: calls, and weights with all below. A method that calls itself by way of
+        # others counts at every turn, as callgrind does.
+        def sums
+          own = {}
+          edges = {}
+          calls = @tree.weights.include?(:calls) ? @tree.selfs(:calls) : nil
+          (1...@tree.size).each do |node|
+            method = @tree.node_methods[node]
+            add(own[method] ||= [0] * @weights.size, @weights.map { |weight| @tree.selfs(weight)[node] })
+            parent = @tree.parents[node]
+            next if parent.zero?
+
+            edge = ((edges[@tree.node_methods[parent]] ||= {})[method] ||= [0] * (@weights.size + 1))
+            add(edge, [calls ? calls[node] : 1, *@weights.map { |weight| @tree.subtrees(weight)[node] }])
+          end
+          [own, edges]
+        end
+
+        def add(sums, values)
+          values.each_with_index { |value, at| sums[at] += value }
+        end
+
+        def position(prefix, method)
+          info = @tree.methods[method]
+          file = info.path.empty? ? "(#{info.kind == 1 ? "C" : "none"})" : info.path
+          "#{prefix.empty? ? "fl" : "cfi"}=#{safe(file)}\n#{prefix}fn=#{safe(name(method))}\n"
+        end
+
+        # Two methods of one name in one file, by their lines.
+        def name(method)
+          @names ||= @tree.methods.group_by { |info| [info.name, info.path] }
+          info = @tree.methods[method]
+          @names.fetch([info.name, info.path]).size > 1 ? "#{info.name}:#{info.line}" : info.name
+        end
+
+        # Zero calls (of a frame that was open when tracing began) are no call to readers of the format.
+        def called(callee, calls)
+          "#{position("c", callee)}calls=#{[calls, 1].max} #{@tree.methods[callee].line}\n"
+        end
+
+        def cost(method, values) = "#{@tree.methods[method].line} #{values.join(" ")}\n"
+
+        # A parenthesis at the start would be an abbreviation's number.
+        def safe(text)
+          text = text.gsub(/[[:cntrl:]]/, " ").strip
+          text = "_" if text.empty?
+          text.start_with?("(") && text.match?(/\A\(\d+\)/) ? "_#{text}" : text
+        end
+      end
+    end
+  end
+end
