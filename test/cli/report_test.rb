@@ -100,7 +100,7 @@ class ReportTest < Minitest::Test
       [] => [2, "no recording"], [@file, "--callers", "Shop::Fib.fob"] => [2, "did you mean Shop::Fib.fib?"],
       [@file, "--thread", "x"] => [2, "no thread \"x\""], [@file, "--process", "1"] => [2, "no process 1"], [@file, "--limit", "0"] => [2, "--limit 0"],
       [@file, "--threshold", "101"] => [2, "--threshold"], [@file, "--blackbox", "nothing at all"] => [2, "no method"], [@file, "--lines", "nope.rb"] => [2, "no file or method \"nope.rb\""],
-      [@file, "--view", "callers"] => [2, "use --callers NAME"], [@file, "--view", "x"] => [2, "flat, tree"],
+      [@file, "--view", "callers"] => [2, "use --callers NAME"], [@file, "--view", "x"] => [2, "it takes flat"],
       [@file, "--format", "markdown", "--tree"] => [2, "leave out --tree"], [@file, "--format", "markdown", "--apart"] => [2, "leave out --apart"],
       [@file, "--format", "markdown", "--lines", "fib"] => [2, "leave out --lines"], [@file, "--format", "markdown", "--audit"] => [2, "leave out --audit"],
       [@file, "--tree", "--callers", "fib"] => [2, "ask for one of --tree, --callers"],
