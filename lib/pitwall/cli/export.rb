@@ -15,7 +15,7 @@ module Pitwall
 
       class << self
         #: () -> String
-        def summary = "writes a recording in another program's format: #{FORMATS.join(", ")}"
+        def summary = "writes a recording for others: #{FORMATS.join(", ")}"
 
         #: () -> String
         def usage = "FILE.pit… --to FORMAT --out OUT [options]"
@@ -63,7 +63,9 @@ module Pitwall
           report = Analyse::Report.new(segments, Analyse::Report::Query.new(weight: weight, selection: selection, gc: @options.fetch(:gc, :happened), blackbox: @options.fetch(:blackbox, [])))
           Show::Export::Callgrind.new(report).write(out)
         when "speedscope"
-          raise UsageError, "--to speedscope draws samples over time, and a trace has none: use --to collapsed or callgrind" if segments.all? { |segment| segment.row_count.zero? } && segments.any?(&:traced?)
+          if segments.all? { |segment| segment.row_count.zero? } && segments.any?(&:traced?)
+            raise UsageError, "--to speedscope draws samples over time, and a trace has none: use --to collapsed or callgrind"
+          end
 
           name = segments.map { |segment| segment.header.program }.compact.uniq.join(", ")
           Show::Export::Speedscope.new(segments, weight, selection: selection, name: name).write(out)

@@ -106,7 +106,8 @@ module Pitwall
         end
 
         def talk(mode, settings, kase = nil, seat = nil)
-          finished = Execution.new(command(mode, **settings), env: subject.env, dir: subject.dir, cpu: mode == "list" ? -1 : @cpu, timeout: @timeout * (seat&.among || 1), output: @output, seat: seat).call
+          finished = Execution.new(command(mode, **settings), env: subject.env, dir: subject.dir, cpu: mode == "list" ? -1 : @cpu,
+                                                              timeout: @timeout * (seat&.among || 1), output: @output, seat: seat).call
           lines = finished.lines.map { |line| line.split("\t", -1).map { |field| unescape(field) } }
           complain(finished, lines, kase) unless finished.success?
           lines
