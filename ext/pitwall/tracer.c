@@ -84,7 +84,7 @@ static uint64_t
 read_cpu(pw_call_tree *tree, pw_call_node *node, uint64_t pause)
 {
     int64_t cpu = pw_own_cpu_ns();
-    double ran = (double)(T.last - tree->cpu_tick) * T.tick_ns;
+    double ran = (double)(int64_t)(T.last - tree->cpu_tick) * T.tick_ns;
     double in_pause = (double)(cpu - tree->cpu_read) - T.cpu_read_ns - ran;
     node->off += (int64_t)pause - (int64_t)(in_pause / T.tick_ns);
     tree->cpu_read = cpu;
@@ -179,6 +179,7 @@ met(const VALUE *cfp, const pw_frame_seen *seen, void *data)
 {
     shadow *s = data;
     bool ruby = cfp[PW_CFP_ISEQ] && seen->frame == cfp[PW_CFP_ISEQ];
+    if (!ruby && !pw_frame_is_call_of_c((const VALUE *)cfp[PW_CFP_EP])) return; /* a block in C goes by its method's name */
     VALUE b = ruby ? 0 : PW_CALL_MET;
     call_site site = {s->ec, cfp, seen->owner};
     pw_call_node *from = top(s), *node = pw_call_child(from, seen->frame, b);
@@ -269,7 +270,7 @@ switch_to(const pw_trace_arg *arg, uint64_t now)
     if (s->paused && now > s->paused && s->count > 1) top(s)->wait += now - s->paused;
     T.ec = s->ec;
     T.stack = s;
-    T.last = now;
+    T.last = pw_ticks(&T.clock);
     s->tree->active = s;
     if (T.cpu && (!before || before->tree != s->tree)) {
         pw_call_tree *tree = s->tree;
@@ -354,6 +355,14 @@ leave_c(shadow *s, const pw_trace_arg *arg)
     if (e->own == arg->cfp && e->b && is_of(e, arg)) s->count--;
 }
 
+/* Array#each and its like are written in Ruby from 3.4 on, and told as C functions: from within their frame. */
+static bool
+tells_of_itself(const pw_trace_arg *arg)
+{
+    const VALUE *entry = arg->cfp[PW_CFP_ISEQ] ? (const VALUE *)pw_walk_owner(arg->ec, arg->cfp) : NULL;
+    return entry && entry[PW_ME_OWNER] == arg->klass && entry[PW_ME_CALLED_ID] == arg->called_id;
+}
+
 static void
 end_thread(shadow *s)
 {
@@ -387,6 +396,7 @@ on_event(VALUE unused, const pw_trace_arg *arg)
       case RUBY_EVENT_C_CALL: {
         const VALUE *own = arg->cfp - PW_CFP_WORDS;
         trim(s, arg->cfp);
+        if (PW_TOLD_AS_C && s->entries[s->count - 1].own != arg->cfp && tells_of_itself(arg)) own = arg->cfp;
         enter(s, arg, own, arg->klass, arg->id, PW_CALL_C);
         break;
       }
