@@ -149,7 +149,7 @@ pw_gc_start(void)
 void
 pw_gc_stop(void)
 {
-    pw_tracer_stop_gc();
+    pw_tracer_stop_internal();
     atomic_store(&hooked, false);
     if (RTEST(rb_tracepoint_enabled_p(tracepoint))) rb_tracepoint_disable(tracepoint);
     atomic_store(&collecting, false);

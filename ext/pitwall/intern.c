@@ -153,6 +153,17 @@ grow_nodes(pw_intern *t)
 }
 
 uint32_t
+pw_intern_new_node(pw_intern *t, uint32_t parent, VALUE frame, VALUE owner, uint32_t line)
+{
+    uint32_t id = t->next_node_id++;
+    if (t->new_nodes++ == 0) t->first_new_node = id;
+    pw_buffer_int(&t->new_parents, id - parent);
+    pw_buffer_int(&t->new_frames, pw_intern_frame(t, frame, owner));
+    pw_buffer_int(&t->new_lines, line);
+    return id;
+}
+
+uint32_t
 pw_intern_node(pw_intern *t, uint32_t parent, VALUE frame, VALUE owner, uint32_t line)
 {
     uint32_t at = node_hash(parent, frame, line) & (t->node_slots - 1);
@@ -160,12 +171,8 @@ pw_intern_node(pw_intern *t, uint32_t parent, VALUE frame, VALUE owner, uint32_t
         pw_node_slot *n = &t->nodes[at];
         if (n->parent == parent && n->frame == frame && n->line == line) return n->id;
     }
-    uint32_t id = t->next_node_id++;
+    uint32_t id = pw_intern_new_node(t, parent, frame, owner, line);
     t->nodes[at] = (pw_node_slot){frame, parent, line, id};
-    if (t->new_nodes++ == 0) t->first_new_node = id;
-    pw_buffer_int(&t->new_parents, id - parent);
-    pw_buffer_int(&t->new_frames, pw_intern_frame(t, frame, owner));
-    pw_buffer_int(&t->new_lines, line);
     if (++t->node_count * 2 > t->node_slots) grow_nodes(t);
     return id;
 }

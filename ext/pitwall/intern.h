@@ -72,6 +72,8 @@ bool pw_intern_full(const pw_intern *t); /* time for a reset */
 /* `owner` counts at the first sight of a frame. */
 uint32_t pw_intern_frame(pw_intern *t, VALUE frame, VALUE owner);
 uint32_t pw_intern_node(pw_intern *t, uint32_t parent, VALUE frame, VALUE owner, uint32_t line);
+/* The same for those who keep a tree of their own and so know that the node is new: it takes no memory here. */
+uint32_t pw_intern_new_node(pw_intern *t, uint32_t parent, VALUE frame, VALUE owner, uint32_t line);
 uint32_t pw_intern_string(pw_intern *t, const char *bytes, size_t length);
 
 #endif

@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+#undef snprintf /* Ruby's own may allocate objects, and the drain has no GVL */
 
 #define CALLS (RUBY_EVENT_CALL | RUBY_EVENT_B_CALL | RUBY_EVENT_CLASS | RUBY_EVENT_C_CALL)
 #define RETURNS (RUBY_EVENT_RETURN | RUBY_EVENT_B_RETURN | RUBY_EVENT_END | RUBY_EVENT_C_RETURN)
@@ -49,13 +50,16 @@ static struct {
     const VALUE *ec;  /* NULL: find out */
     shadow *stack;    /* of `ec` */
     uint64_t last;    /* up to which time has been given away */
-    uint64_t gap;     /* a longer pause makes the CPU clock be read; UINT64_MAX: CPU time is not wanted */
+    uint64_t gap;     /* a longer pause makes the CPU clock be read */
     const VALUE *just_called;
     pw_trace_clock clock;
 
     bool running, armed, calibrating, paused;
     bool busy;        /* in the hook, where Ruby may run */
-    bool in_gc, sweeping, gc_told;
+    bool in_gc, sweeping;
+    VALUE own_thread; /* in it Pitwall itself calls methods; 0: none */
+    shadow *own_stack;
+    bool internal;    /* collections and objects are told */
     bool cpu, objects, bytes;
     int gc;
     bool gc_was_off;
@@ -80,11 +84,13 @@ static VALUE filters_holder;
 
 /* ---- time ---- */
 
-static uint64_t
+static __attribute__((noinline)) uint64_t
 read_cpu(pw_call_tree *tree, pw_call_node *node, uint64_t pause)
 {
+    pw_resolve_if_wanted(); /* where nothing ticks, names are asked for here */
+    if (!T.cpu) return T.last + pause;
     int64_t cpu = pw_own_cpu_ns();
-    double ran = (double)(T.last - tree->cpu_tick) * T.tick_ns;
+    double ran = (double)(int64_t)(T.last - tree->cpu_tick) * T.tick_ns;
     double in_pause = (double)(cpu - tree->cpu_read) - T.cpu_read_ns - ran;
     node->off += (int64_t)pause - (int64_t)(in_pause / T.tick_ns);
     tree->cpu_read = cpu;
@@ -96,7 +102,8 @@ charge(shadow *s, pw_call_node *node, uint64_t now)
 {
     uint64_t pause = now - T.last;
     node->wall += pause;
-    T.last = __builtin_expect(pause > T.gap, 0) ? read_cpu(s->tree, node, pause) : now;
+    if (__builtin_expect(pause > T.gap, 0)) now = read_cpu(s->tree, node, pause);
+    T.last = now;
 }
 
 static inline pw_call_node *top(const shadow *s) { return s->entries[s->count - 1].node; }
@@ -179,6 +186,7 @@ met(const VALUE *cfp, const pw_frame_seen *seen, void *data)
 {
     shadow *s = data;
     bool ruby = cfp[PW_CFP_ISEQ] && seen->frame == cfp[PW_CFP_ISEQ];
+    if (!ruby && !pw_frame_is_call_of_c((const VALUE *)cfp[PW_CFP_EP])) return; /* a block in C goes by its method's name */
     VALUE b = ruby ? 0 : PW_CALL_MET;
     call_site site = {s->ec, cfp, seen->owner};
     pw_call_node *from = top(s), *node = pw_call_child(from, seen->frame, b);
@@ -225,7 +233,7 @@ trim(shadow *s, const VALUE *own)
 static __attribute__((noinline)) shadow *
 switch_to(const pw_trace_arg *arg, uint64_t now)
 {
-    if (T.paused || !T.running) return NULL;
+    if (T.paused || !T.running || (T.own_thread && T.own_thread == rb_thread_current())) return NULL;
     if (!T.armed) {
         /* What starts the recording is not what is recorded. */
         if (arg->event != RUBY_EVENT_C_RETURN || arg->id != T.start || arg->self != T.native) return NULL;
@@ -265,11 +273,11 @@ switch_to(const pw_trace_arg *arg, uint64_t now)
     }
     /* Of an abandoned fiber whose memory serves another, nothing is waited for. */
     if (arg->event & (CALLS & ~RUBY_EVENT_C_CALL)) trim(s, arg->cfp + 1);
-    else trim(s, arg->event & (RUBY_EVENT_C_CALL | RUBY_EVENT_C_RETURN) ? arg->cfp - PW_CFP_WORDS : arg->cfp);
+    else trim(s, arg->event & RUBY_EVENT_C_RETURN ? arg->cfp - PW_CFP_WORDS : arg->cfp);
     if (s->paused && now > s->paused && s->count > 1) top(s)->wait += now - s->paused;
     T.ec = s->ec;
     T.stack = s;
-    T.last = now;
+    T.last = pw_ticks(&T.clock);
     s->tree->active = s;
     if (T.cpu && (!before || before->tree != s->tree)) {
         pw_call_tree *tree = s->tree;
@@ -354,10 +362,19 @@ leave_c(shadow *s, const pw_trace_arg *arg)
     if (e->own == arg->cfp && e->b && is_of(e, arg)) s->count--;
 }
 
+/* Array#each and its like are written in Ruby from 3.4 on, and told as C functions: from within their frame. */
+static bool
+tells_of_itself(const pw_trace_arg *arg)
+{
+    const VALUE *entry = arg->cfp[PW_CFP_ISEQ] ? (const VALUE *)pw_walk_owner(arg->ec, arg->cfp) : NULL;
+    return entry && entry[PW_ME_OWNER] == arg->klass && entry[PW_ME_CALLED_ID] == arg->called_id;
+}
+
 static void
 end_thread(shadow *s)
 {
     pw_call_tree *tree = s->tree;
+    if (T.own_stack && T.own_stack->tree == tree) T.own_stack = NULL;
     for (shadow *one = tree->stacks, *next; one; one = next) {
         next = one->next_of_tree;
         free_stack(one);
@@ -387,6 +404,7 @@ on_event(VALUE unused, const pw_trace_arg *arg)
       case RUBY_EVENT_C_CALL: {
         const VALUE *own = arg->cfp - PW_CFP_WORDS;
         trim(s, arg->cfp);
+        if (PW_TOLD_AS_C && s->entries[s->count - 1].own != arg->cfp && tells_of_itself(arg)) own = arg->cfp;
         enter(s, arg, own, arg->klass, arg->id, PW_CALL_C);
         break;
       }
@@ -642,7 +660,7 @@ add_hooks(rb_event_flag_t calls)
         rb_add_event_hook2((rb_event_hook_func_t)on_object, RUBY_INTERNAL_EVENT_NEWOBJ, Qnil, RUBY_EVENT_HOOK_FLAG_SAFE | RUBY_EVENT_HOOK_FLAG_RAW_ARG);
     }
     rb_add_event_hook2((rb_event_hook_func_t)on_collection, COLLECTIONS, Qnil, RUBY_EVENT_HOOK_FLAG_SAFE | RUBY_EVENT_HOOK_FLAG_RAW_ARG);
-    T.gc_told = true;
+    T.internal = true;
 }
 
 static void
@@ -651,7 +669,7 @@ remove_hooks(void)
     rb_remove_event_hook((rb_event_hook_func_t)on_event);
     rb_remove_event_hook((rb_event_hook_func_t)on_object);
     rb_remove_event_hook((rb_event_hook_func_t)on_collection);
-    T.gc_told = false;
+    T.internal = false;
 }
 
 static void
@@ -805,7 +823,7 @@ start(VALUE settings)
     forget(true);
     pw_call_rules_now = rules;
     if (!calibrated) return "cannot trace: the cost of the probes could not be measured";
-    if (T.cpu) T.gap = (uint64_t)(GAP_NS / T.tick_ns);
+    T.gap = (uint64_t)(GAP_NS / T.tick_ns);
     T.gc_was_off = false;
     if (T.gc != GC_AS_IS) {
         T.statm = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
@@ -824,7 +842,7 @@ intern_node(pw_call_tree *tree, pw_call_node *node, void *unused)
     if (node->id || (!node->parent && !node->wall && !node->wait && !node->objects)) return;
     VALUE frame = node->parent ? node->key->frame : PW_FRAME_NOT_TRACED, owner = node->parent ? node->key->owner : 0;
     uint32_t parent = node->parent && node->parent->parent ? node->parent->id : 0;
-    node->id = pw_intern_node(&pw_current.tables, parent, frame, owner, 0);
+    node->id = pw_intern_new_node(&pw_current.tables, parent, frame, owner, 0);
 }
 
 static void
@@ -849,7 +867,7 @@ stop(void)
     }
     T.running = T.armed = false;
     T.ec = NULL;
-    T.stack = NULL;
+    T.stack = T.own_stack = NULL;
     if (T.gc != GC_AS_IS && !T.gc_was_off) rb_gc_enable();
     if (T.statm >= 0) close(T.statm);
     T.statm = -1;
@@ -930,17 +948,23 @@ static void
 write_summary(const sheet *s)
 {
     char json[1024];
-    double ns = s->tick_ns;
+    long long tenths[PW_CALL_KINDS][3]; /* of ns; no %f, whose point is the locale's */
+    for (int i = 0; i < PW_CALL_KINDS; i++) {
+        const double ticks[] = {T.probes[i].inside, T.probes[i].outside, T.probes[i].error};
+        for (int j = 0; j < 3; j++) tenths[i][j] = (long long)(ticks[j] * s->tick_ns * 10 + 0.5);
+    }
+#define TENTHS(i, j) tenths[i][j] / 10, tenths[i][j] % 10
+#define TRIPLE "[%lld.%lld,%lld.%lld,%lld.%lld]"
     int n = snprintf(json, sizeof json,
-        "{\"clock\":\"%s\",\"tick_ns\":%.9f,\"cpu\":%s,\"objects\":%s,\"bytes\":%s,\"nodes\":%u,\"max_nodes\":%u,\"lost_calls\":%llu,"
+        "{\"clock\":\"%s\",\"tick_fs\":%lld,\"cpu\":%s,\"objects\":%s,\"bytes\":%s,\"nodes\":%u,\"max_nodes\":%u,\"lost_calls\":%llu,"
         "\"gc\":\"%s\",\"gc_over_memory\":%llu,"
-        "\"probe_ns\":{\"ruby\":[%.1f,%.1f,%.1f],\"block\":[%.1f,%.1f,%.1f],\"c\":[%.1f,%.1f,%.1f]}}",
-        T.clock.counter ? "tsc" : "monotonic", ns, T.cpu ? "true" : "false", T.objects ? "true" : "false", T.bytes ? "true" : "false",
+        "\"probe_ns\":{\"ruby\":" TRIPLE ",\"block\":" TRIPLE ",\"c\":" TRIPLE "}}",
+        T.clock.counter ? "tsc" : "monotonic", (long long)(s->tick_ns * 1e6), T.cpu ? "true" : "false", T.objects ? "true" : "false", T.bytes ? "true" : "false",
         pw_call_nodes(), pw_call_rules_now.max_nodes, (unsigned long long)pw_call_lost(),
         T.gc == GC_OFF ? "off" : T.gc == GC_DEFER ? "defer" : "as-is", (unsigned long long)T.gc_over,
-        T.probes[0].inside * ns, T.probes[0].outside * ns, T.probes[0].error * ns,
-        T.probes[1].inside * ns, T.probes[1].outside * ns, T.probes[1].error * ns,
-        T.probes[2].inside * ns, T.probes[2].outside * ns, T.probes[2].error * ns);
+        TENTHS(0, 0), TENTHS(0, 1), TENTHS(0, 2), TENTHS(1, 0), TENTHS(1, 1), TENTHS(1, 2), TENTHS(2, 0), TENTHS(2, 1), TENTHS(2, 2));
+#undef TENTHS
+#undef TRIPLE
     if (n > 0 && (size_t)n < sizeof json) pw_writer_chunk(&pw_current.writer, "TRAC", json, (size_t)n);
 }
 
@@ -967,14 +991,41 @@ mark_key(const pw_call_key *key)
 static void mark(void) { pw_call_keys_each(mark_key); }
 
 void
-pw_tracer_stop_gc(void)
+pw_tracer_stop_internal(void)
 {
-    if (!T.gc_told) return;
+    if (!T.internal) return;
     rb_remove_event_hook((rb_event_hook_func_t)on_collection);
-    T.gc_told = T.in_gc = false;
+    rb_remove_event_hook((rb_event_hook_func_t)on_object);
+    T.internal = T.in_gc = false;
+}
+
+void
+pw_tracer_begin_own(void)
+{
+    if (!T.armed || T.own_thread) return;
+    T.own_thread = rb_thread_current();
+    if ((T.own_stack = T.stack)) {
+        charge(T.stack, top(T.stack), pw_ticks(&T.clock));
+        T.stack->paused = T.last;
+    }
+    T.ec = NULL;
+    T.stack = NULL;
+}
+
+void
+pw_tracer_end_own(void)
+{
+    if (!T.own_thread) return;
+    T.own_thread = 0;
+    if (!T.armed || T.stack) return; /* others ran meanwhile, or it was stopped */
+    if ((T.stack = T.own_stack)) T.ec = T.stack->ec;
+    T.last = pw_ticks(&T.clock);
 }
 
 #else /* unknown layout */
+
+void pw_tracer_begin_own(void) {}
+void pw_tracer_end_own(void) {}
 
 static const char *start(VALUE settings) { return "cannot trace: the layout of this Ruby is not known (3.1, 3.3 and 3.4 are)"; }
 static void stop(void) {}
@@ -982,7 +1033,7 @@ static void write_calls(bool last) {}
 static void mark(void) {}
 static void forget(bool frees) {}
 static void collect_garbage(void *unused) {}
-void pw_tracer_stop_gc(void) {}
+void pw_tracer_stop_internal(void) {}
 
 #endif
 

@@ -95,9 +95,7 @@ static inline size_t pw_slot_bytes(VALUE object) { return 5 * sizeof(VALUE); }
 static inline VALUE
 pw_attached_object(VALUE klass)
 {
-    VALUE singleton = rb_funcall(rb_cModule, rb_intern("instance_method"), 1, ID2SYM(rb_intern("singleton_class?")));
-    if (!RTEST(rb_funcall(rb_funcall(singleton, rb_intern("bind"), 1, klass), rb_intern("call"), 0))) return Qundef;
-    return rb_class_attached_object(klass);
+    return RB_FL_TEST(klass, FL_SINGLETON) && RB_TYPE_P(klass, T_CLASS) ? rb_class_attached_object(klass) : Qundef;
 }
 #else
 static inline VALUE

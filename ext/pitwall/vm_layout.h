@@ -42,6 +42,9 @@ enum {
 #define PW_ENV_LOCAL 0x2u
 #define PW_FRAME_C 0x80u
 
+/* Of the frames of C code, is this a method's? */
+static inline bool pw_frame_is_call_of_c(const VALUE *ep) { return (ep[PW_EP_FLAGS] >> 16 & 0x7fff) == 0x5555; }
+
 static inline bool
 pw_env_flags_plausible(VALUE flags)
 {
@@ -74,6 +77,9 @@ typedef struct {
     ID id, called_id;
     VALUE klass, data;
 } pw_trace_arg;
+
+/* Methods in Ruby may be told as if they were C functions. */
+#define PW_TOLD_AS_C (PW_LAYOUT_RUBY == 34)
 
 /* A method entry, in words: under which name, and whose. */
 enum { PW_ME_CALLED_ID = 3, PW_ME_OWNER = 4 };

@@ -37,13 +37,13 @@ module Pitwall
         rows.values
       end
 
-      # A traced thread's wall time is its own and what it waited.
+      # Without what its fibers waited for each other, and it for other threads.
       def self.add_calls(segment, selection, rows)
         segment.calls.each do |call|
           next unless selection.calls?(segment, call.thread_id)
 
           row = rows[call.thread_id] ||= row(segment, call.thread_id)
-          row.wall += [call.wall - call.probe, 0].max + call.wait
+          row.wall += [call.wall - call.probe, 0].max
           row.cpu += [call.cpu - call.probe, 0].max
         end
       end
