@@ -16,7 +16,7 @@ module Pitwall
 
       class << self
         #: () -> String
-        def summary = "every object a command allocates: by line and class, with age, size, what is retained, and its share of GC"
+        def summary = "a command's objects by line and class: age, bytes, GC"
       end
 
       #: (OptionParser) -> void
