@@ -21,7 +21,10 @@ extern size_t rb_obj_memsize_of(VALUE);
 extern void rb_objspace_each_objects(int (*visit)(void *, void *, size_t, void *), void *);
 extern size_t rb_gc_obj_slot_size(VALUE) __attribute__((weak)); /* from 3.3 on; before, all slots are alike */
 
-static bool active, own_layout, whole_stacks, cut_short;
+static bool active, own_layout, whole_stacks;
+enum { CUT_ENDED = 1, CUT_MISSED = 2 };
+static int cut; /* what Ractors kept us from seeing */
+static size_t gc_count_before;
 static uint32_t collections;
 static uint64_t untracked;           /* objects that no memory was left to follow */
 static size_t counted_before, counted; /* Ruby's own count, at start; and since, once it has ended */
@@ -33,7 +36,7 @@ static VALUE sym_total, sym_gc_by, sym_malloc;
 /* ---- names ---- */
 
 static pw_job name_job;
-static _Atomic bool names_asked, names_due; /* the job is triggered; the drain could not (see pw_may_trigger) */
+static _Atomic bool names_asked; /* the job is triggered */
 
 static void
 run_name_job(void *unused)
@@ -45,11 +48,11 @@ run_name_job(void *unused)
     pw_own_work--;
 }
 
+/* At once, as a class is kept alive until it has a name. */
 static void
 want_names(void)
 {
-    if (!pw_may_trigger()) atomic_store(&names_due, true);
-    else if (!atomic_exchange(&names_asked, true)) pw_job_trigger(&name_job);
+    if (pw_may_trigger() && !atomic_exchange(&names_asked, true)) pw_job_trigger(&name_job);
 }
 
 /* In a hook: here the GVL is ours. */
@@ -57,7 +60,7 @@ static void
 ask_for_names(void)
 {
     pw_resolve_if_wanted();
-    if (atomic_load_explicit(&names_due, memory_order_relaxed) && atomic_exchange(&names_due, false)) want_names();
+    if (pw_sites_unnamed()) want_names();
 }
 
 /* ---- where ---- */
@@ -115,6 +118,14 @@ innermost_by_ruby(pw_frame_seen *found)
 }
 
 static pw_site *
+new_site(VALUE place, VALUE klass, uint8_t type, uint32_t node, VALUE frame)
+{
+    pw_site *site = pw_site_enter(place, klass, type, node, frame);
+    ask_for_names();
+    return site;
+}
+
+static pw_site *
 site_of(const VALUE *arg, VALUE klass, uint8_t type)
 {
     VALUE typed = (VALUE)type << 56;
@@ -122,22 +133,21 @@ site_of(const VALUE *arg, VALUE klass, uint8_t type)
     if (!own_layout) {
         VALUE place = (innermost_by_ruby(&frame) & ~((VALUE)0xff << 56)) | typed;
         pw_site *site = pw_site_find(place, klass);
-        return site ? site : pw_site_enter(place, klass, type, frame.frame ? intern(0, &frame) : 0, frame.frame);
+        return site ? site : new_site(place, klass, type, frame.frame ? intern(0, &frame) : 0, frame.frame);
     }
     const VALUE *ec = (const VALUE *)arg[ARG_EC];
     if (whole_stacks) {
         uint32_t node = stack_node(ec);
         VALUE place = ((VALUE)node + 1) | typed;
         pw_site *site = pw_site_find(place, klass);
-        return site ? site : pw_site_enter(place, klass, type, node, 0);
+        return site ? site : new_site(place, klass, type, node, 0);
     }
     const VALUE *cfp = pw_walk_innermost(ec, (const VALUE *)arg[ARG_CFP]);
     VALUE place = (cfp ? cfp[PW_CFP_PC] : 1) | typed;
     pw_site *site = pw_site_find(place, klass);
-    if (site) return site;
+    if (__builtin_expect(site != NULL, 1)) return site;
     uint32_t node = cfp && pw_walk_look(ec, cfp, &frame) ? intern(0, &frame) : 0;
-    ask_for_names();
-    return pw_site_enter(place, klass, type, node, frame.frame);
+    return new_site(place, klass, type, node, frame.frame);
 }
 
 /* ---- charged collections ---- */
@@ -260,6 +270,27 @@ next_gap(void)
     return (uint32_t)((chance >> 33) % (2 * (uint64_t)one_in - 1));
 }
 
+/* Freed by another Ractor's collection: hooks are each Ractor's own. */
+static void
+end_unseen(uint32_t word)
+{
+    pw_site *s = pw_site_at(word >> BIRTH_BITS);
+    uint32_t age = age_of(word);
+    if (!(pw_site_get(&s->freed) + pw_site_get(&s->retained)) || age < s->min_age) atomic_store_explicit(&s->min_age, age, memory_order_relaxed);
+    if (age > s->max_age) atomic_store_explicit(&s->max_age, age, memory_order_relaxed);
+    pw_site_add_to(&s->freed, 1);
+    pw_site_add_to(&s->total_age, age);
+    pw_site_add_to(&s->slot_bytes, PW_SLOT_UNIT);
+    pw_site_add_to(&s->memsize, PW_SLOT_UNIT);
+}
+
+static void
+end_left_over(VALUE object, uint32_t *word)
+{
+    end_unseen(*word);
+    *word = 0;
+}
+
 static inline bool
 of_the_vm(uint32_t type)
 {
@@ -287,7 +318,13 @@ on_newobj(VALUE unused, const VALUE *arg)
     }
     pw_site *s = site_of(arg, RBASIC(object)->klass, (uint8_t)type);
     count(s);
-    if (!pw_living_set(object, s->id << BIRTH_BITS | (collections & BIRTH_MASK))) untracked++;
+    uint32_t *word = pw_living_at(object);
+    if (__builtin_expect(!word, 0) && !(word = pw_living_room(object))) {
+        untracked++;
+        return;
+    }
+    if (__builtin_expect(*word != 0, 0)) end_unseen(*word);
+    *word = s->id << BIRTH_BITS | (collections & BIRTH_MASK);
 }
 
 static inline size_t
@@ -315,9 +352,22 @@ bytes_beyond_slot(VALUE object, size_t slot, bool swept)
     return all > slot ? all - slot : 0;
 }
 
+/* Many an array or string is made out of the program's sight and shown to it later. A class that is no constant of Ruby's
+ * own may be gone when its objects are swept. */
+static pw_site *
+site_when_shown(pw_site *s, VALUE klass, bool swept)
+{
+    if (!s->place || !klass || (swept && klass != rb_cString && klass != rb_cArray && klass != rb_cHash && klass != rb_cObject)) return s;
+    pw_site *shown = pw_site_beside(s, klass);
+    atomic_store_explicit(&s->count, pw_site_get(&s->count) - 1, memory_order_relaxed);
+    pw_site_add_to(&shown->count, 1);
+    return shown;
+}
+
 static void
 add_object(pw_site *s, VALUE object, bool swept, uint32_t age)
 {
+    if (!s->klass) s = site_when_shown(s, RBASIC(object)->klass, swept);
     size_t slot = slot_size(object), beyond = bytes_beyond_slot(object, slot, swept);
     uint64_t ended = pw_site_get(&s->freed) + pw_site_get(&s->retained);
     pw_site_add_to(swept ? &s->freed : &s->retained, 1);
@@ -436,9 +486,10 @@ start(VALUE settings)
     }
     collections = 0;
     untracked = seen = counted = 0;
-    cut_short = ours = false;
+    cut = 0;
+    ours = false;
+    gc_count_before = rb_gc_count();
     atomic_store(&names_asked, false);
-    atomic_store(&names_due, false);
     charged_ns = gc_ns();
     rb_gc_latest_gc_info(sym_gc_by);
     pw_own_work++;
@@ -471,11 +522,13 @@ stop(void)
     if (!in_child) {
         ours = true;
         rb_gc();
-        pw_sites_name(true);
+        if (rb_gc_count() - gc_count_before != collections) cut |= CUT_MISSED;
+        pw_sites_name(!(cut & CUT_MISSED)); /* a class may be gone without our knowing */
     }
     end_collecting();
     if (!in_child) {
         rb_objspace_each_objects(visit_page, NULL);
+        pw_living_each(end_left_over);
         charge();
     }
     pw_own_work--;
@@ -486,7 +539,7 @@ void
 pw_allocations_before_ractor(void)
 {
     if (!active) return;
-    cut_short = true;
+    cut |= CUT_ENDED;
     stop();
 }
 
@@ -495,7 +548,6 @@ write_chunks(bool last)
 {
     enum { COLUMNS = 11 };
     pw_sites_write();
-    if (!last && pw_sites_unnamed()) want_names();
     pw_buffer columns[COLUMNS] = {{0}}, payload = {0};
     uint32_t n = 0, sites = pw_sites_count();
     for (uint32_t id = 1; id <= sites; id++) {
@@ -513,7 +565,7 @@ write_chunks(bool last)
         pw_buffer_int(&payload, counted);
         pw_buffer_int(&payload, seen);
         pw_buffer_int(&payload, untracked);
-        pw_buffer_int(&payload, cut_short);
+        pw_buffer_int(&payload, (uint64_t)cut);
         pw_buffer_int(&payload, n);
         for (int i = 0; i < COLUMNS; i++) pw_buffer_column(&payload, &columns[i]);
         pw_writer_chunk(&pw_current.writer, "ALLO", payload.data, payload.size);

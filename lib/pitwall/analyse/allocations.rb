@@ -107,7 +107,8 @@ module Pitwall
         losses << "#{other} objects came from further places than the table holds: they are in (other sites)" if other.positive?
         untracked = @segments.sum { |segment| segment.allocation_totals.untracked }
         losses << "the end of #{untracked} objects is unknown: there was no memory to follow them" if untracked.positive?
-        losses << "counting ended at the first Ractor, which Ruby 3.1 can't tell of objects in" if @segments.any? { |segment| segment.allocation_totals.cut.positive? }
+        losses << "counting ended at the first Ractor, which Ruby 3.1 can't tell of objects in" if cut?(Record::AllocationTotals::ENDED)
+        losses << "objects of other Ractors than the main one are not counted, nor what their collections freed of its own, until its place was taken" if cut?(Record::AllocationTotals::MISSED)
         killed = @segments.count { |segment| segment.tail.nil? }
         losses << "what was retained is unknown where a process was killed: nobody looked at its end" if killed.positive?
         losses
@@ -120,6 +121,8 @@ module Pitwall
         raise UsageError, "--by #{wrong.first}: it takes #{KEYS.join(", ")}" unless wrong.empty?
         raise UsageError, "--sort #{sort}: it takes #{COUNTERS.join(", ")}" unless COUNTERS.include?(sort)
       end
+
+      def cut?(bit) = @segments.any? { |segment| segment.allocation_totals.cut & bit != 0 }
 
       def each_site
         @segments.each do |segment|

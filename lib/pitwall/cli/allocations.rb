@@ -16,7 +16,7 @@ module Pitwall
 
       class << self
         #: () -> String
-        def summary = "every object: by line and class, age, size, retained, GC share"
+        def summary = "a command's objects by line and class: age, bytes, GC"
       end
 
       #: (OptionParser) -> void

@@ -45,7 +45,12 @@ module Pitwall
 
     # What is known of all objects together. allocated: Ruby's own count from the start to the end, 0 when the process was
     # killed · seen: the program's objects, of which one in so many was followed · untracked: followed ones whose end was not,
-    # for lack of memory · cut: 1 where it ended at the first Ractor (Ruby 3.1).
+    # for lack of memory · cut: bits: ENDED at the first Ractor (Ruby 3.1), MISSED what other Ractors did.
     AllocationTotals = Struct.new(:allocated, :seen, :untracked, :cut)
+
+    class AllocationTotals
+      ENDED = 1
+      MISSED = 2
+    end
   end
 end
