@@ -17,7 +17,7 @@ module Pitwall
 
       class << self
         #: () -> String
-        def summary = "where a command's time goes: every thread, Ruby and C, GC, waiting"
+        def summary = "where a command's time goes: all threads, Ruby and C, GC, waiting"
       end
 
       #: (OptionParser) -> void

@@ -14,7 +14,7 @@ module Pitwall
 
       class << self
         #: () -> String
-        def summary = "every call, exactly: counts, times, objects (2 to 10 times slower)"
+        def summary = "every call: exact counts, times, objects (2 to 10 times slower)"
       end
 
       #: (OptionParser) -> void
