@@ -28,8 +28,11 @@ module Pitwall
           def descriptors = { TAKE_FD => theirs[0], PASS_FD => theirs[1] }
 
           # The process has its copies by now.
+          #: () -> void
           def started = theirs.each { |io| io.close unless io.closed? }
 
+          # Whoever still waits for a turn ends.
+          #: () -> void
           def close = [give, taken, *theirs].each { |io| io.close unless io.closed? }
         end
 
