@@ -118,7 +118,7 @@ module Pitwall
       def rest(rows, all)
         return [] if rows.empty?
 
-        [@palette.dim("#{Units.percent(rows.sum(&:count), @allocations.objects)} in #{Units.things(rows.size, "more row")} (--limit #{all} shows all)")]
+        [@palette.dim("#{Units.percent(rows.reject(&:special).sum(&:count), @allocations.objects)} in #{Units.things(rows.size, "more row")} (--limit #{all} shows all)")]
       end
 
       def hint
