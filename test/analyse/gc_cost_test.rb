@@ -131,10 +131,19 @@ class GCCostTest < Minitest::Test
     assert_equal 300, single.rows.first.own_ns / 1_000_000
   end
 
+  def test_ruby_s_own_lines_count_for_their_caller
+    bytes = RecordingBuilder.build { |segment| segment.row stack: [MAIN, COPY, ["Kernel#clone", "<internal:kernel>", 1, 49]], wall: 1000; segment.row stack: [["Kernel#loop", "<internal:kernel>", 1, 187]], wall: 500 }
+    segment = RandomRecording.read(bytes).segments.first
+    sites = [Site.new(5, 3, "String", 7, 0, 0, 0), Site.new(6, 4, "Array", 1, 0, 0, 0)]
+    segment.define_singleton_method(:sites) { sites }
+    rows = Pitwall::Analyse::GCCost.new([segment]).rows
+    assert_equal [["/app/task.rb", 12, 1_000_000, 7], ["<internal:kernel>", 187, 500_000, 1]], rows.map { |row| [row.path, row.line, row.own_ns, row.objects] }
+  end
+
   def test_mistakes_are_one_line
     assert_match(/task\.rb:99 neither ran in a sample nor allocates in this recording; of that file, task\.rb:12, task\.rb:21 cost most/, problem { cost.predict("task.rb:99") })
     assert_match(/no line \(PATH:LINE\) or method "nothing" in the recording/, problem { cost.predict("nothing") })
-    assert_match(/no places of allocation.*--allocations/, problem { cost(&:clear).predict("task.rb:12") })
+    assert_match(/no places of allocation.*allocations --stacks/, problem { cost(&:clear).predict("task.rb:12") })
   end
 
   def problem(&block) = assert_raises(Pitwall::UsageError, &block).message.tap { |text| refute_includes text, "\n" }
@@ -147,7 +156,7 @@ class GCCostTest < Minitest::Test
        "charged 360 ms of it", "a model: each run's time"].each { |part| assert_includes text.join("\n").gsub(/\n */, " "), part }
     end
     assert_match(%r{^ +500 ms +300 ms +200 ms +600  62\.5 KiB  String, Array  /app/task\.rb:12$}, view(cost, 100).join("\n"))
-    assert_equal ["no places of allocation were recorded: pitwall profile --allocations 1/512 -- CMD"], view(cost(&:clear), 100)
+    assert_equal ["no places of allocation were recorded: pitwall allocations --stacks -- CMD"], view(cost(&:clear), 100)
   end
 
   def view(cost, width, **options) = Pitwall::Show::GCCostView.new(width: width, palette: Pitwall::Show::Plain, location: Pitwall::Show::Location.new).lines(cost, **options)

@@ -100,7 +100,7 @@ module Pitwall
         GCPrediction.of(place, times, sites, timeline, factor: clock_factor, weight: @weight, level: level)
       end
 
-      NO_SITES = "the recording has no places of allocation: record it with `pitwall profile --allocations 1/512 -- CMD`"
+      NO_SITES = "the recording has no places of allocation: record it with `pitwall allocations --stacks -- CMD`"
       # A following of fewer objects than were allocated, beyond what the VM allocates for itself.
       SAMPLED = 1.5
       # Ids of rows for Pitwall's own, for garbage from before the recording, and of the first that stands for a place (Record::Site).
@@ -171,10 +171,15 @@ module Pitwall
         end
       end
 
-      # By node: the nearest node from there to the root that is a line of Ruby; nil where there is none.
+      # By node: the nearest node from there to the root that is a line of Ruby; nil where there is none. Lines of Ruby's own
+      # methods (Kernel#clone is one) count for who called them, where that is known.
       def places(segment)
         places = Array.new(segment.parents.size)
-        (1...places.size).each { |node| places[node] = line?(segment, node) ? node : places[segment.parents[node]] }
+        (1...places.size).each do |node|
+          above = places[segment.parents[node]]
+          own = above && segment.frame(node).path.start_with?("<internal:") ? false : line?(segment, node)
+          places[node] = own ? node : above
+        end
         places
       end
 
