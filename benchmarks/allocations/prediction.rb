@@ -9,8 +9,9 @@ require_relative "../support/statistics"
 module Benchmarks
   module Allocations
     # What `pitwall report --predict` says that removing a line would save, against what removing it saves. Eight programs, each with a line that
-    # can be left out. In each round all are profiled, run with the line, and run without it, in random order; so the
-    # prediction rests on as many runs as the measurement. In CPU time, so that a neighbour on the machine counts for less.
+    # can be left out. In each round each is profiled, run with the line, and run without it, one right after the other in random
+    # order: what the machine does meanwhile meets all three. So the prediction rests on as many runs as the measurement. In CPU
+    # time, so that a neighbour on the machine counts for less.
     class Prediction
       PROGRAMS = Dir[File.join(ROOT, "benchmarks/programs/predict/*.rb")].map { |path| File.basename(path, ".rb") }.sort.freeze
       ROUNDS = 7
@@ -23,11 +24,13 @@ module Benchmarks
                  "-e", "Checkout.use_vendored_gems; load File.join(Checkout::ROOT, 'exe/pitwall')", "--"].freeze
       private_constant :PROGRAMS, :ROUNDS, :WIDTH, :ENOUGH, :KINDS, :QUICK, :COMMAND
 
-      # A program's figures in ns: what was said, what was measured with and without the line.
-      Case = Struct.new(:name, :point, :low, :high, :own, :gc, :kept, :removed, :collections, keyword_init: true) do
-        def saved = Statistics.median(kept) - Statistics.median(removed)
+      # A program's figures in ns: what was said; what runs with the line took, without it, and under the profiler.
+      Case = Struct.new(:name, :point, :low, :high, :own, :gc, :kept, :removed, :profiled, :collections, keyword_init: true) do
+        def saved = Statistics.median(kept.zip(removed).map { |with, without| with - without })
         def holds? = saved.between?(low, high)
         def width = (high - low) / 2 / point
+        # What the profiler added, as far as it can be told from so few runs.
+        def cost = Statistics.median(profiled.zip(kept).map { |with, without| with.fdiv(without) })
       end
 
       def initialize(context)
@@ -39,8 +42,9 @@ module Benchmarks
         names = @context.chosen(PROGRAMS)
         return Result.new(tables: [], goals: goals(nil), notes: @context.notes, data: {}) if @context.available(%w[pitwall_signal]).empty? || names.empty?
 
-        rounds = Rounds.take(@context, names.product(KINDS), @context.rounds(ROUNDS)) { |name, kind| kind == :profiled ? record(name, "profile") : run(name, removed: kind == :removed) }
-        cases = names.map { |name| Case.new(name: name, **predict(name, rounds.map { |round| round.fetch([name, :profiled]) }), **measured(name, rounds)) }
+        order = Random.new(1)
+        rounds = Rounds.take(@context, names, @context.rounds(ROUNDS)) { |name| KINDS.shuffle(random: order).to_h { |kind| [kind, once(name, kind)] } }
+        cases = names.map { |name| figures(name, rounds.map { |round| round.fetch(name) }) }
         Result.new(tables: [table(cases)], goals: goals(cases), notes: @context.notes, data: cases.to_h { |one| [one.name, one.to_h] })
       end
 
@@ -48,15 +52,25 @@ module Benchmarks
 
       def path(name) = File.join(ROOT, "benchmarks/programs/predict/#{name}.rb")
 
+      # @return [Hash, Array] what the program said; under the profiler also the recording
+      def once(name, kind)
+        return run(name, removed: kind == :removed) unless kind == :profiled
+
+        record(name, "profile")
+      end
+
       # Times from plain profiles, places from a run in which every object was followed.
-      def predict(name, profiles)
-        sites = record(name, "allocations", "--stacks")
-        figures(name, [*profiles, sites], profiles.size)
+      def figures(name, rounds)
+        profiles = rounds.map { |round| round[:profiled].last }
+        sites = record(name, "allocations", "--stacks").last
+        spent = { kept: rounds.map { |round| round[:kept] }, removed: rounds.map { |round| round[:removed] }, profiled: rounds.map { |round| round[:profiled].first } }
+        Case.new(name: name, **predict(name, [*profiles, sites], profiles.size), **spent.transform_values { |runs| runs.map { |run| run["cpu_ns"] } },
+                 collections: %i[kept removed].map { |kind| spent[kind].first["collections"] })
       ensure
         FileUtils.rm_f([*profiles, sites].compact)
       end
 
-      def figures(name, files, recordings)
+      def predict(name, files, recordings)
         $LOAD_PATH.unshift(File.join(ROOT, "lib")) unless $LOAD_PATH.include?(File.join(ROOT, "lib"))
         require "pitwall/record"
         require "pitwall/analyse"
@@ -69,13 +83,7 @@ module Benchmarks
       def record(name, *words)
         file = File.join(ROOT, "tmp", "benchmarks", "#{name}-#{@recorded = @recorded.to_i + 1}-#{Process.pid}.pit")
         FileUtils.mkdir_p(File.dirname(file))
-        run(name, RbConfig.ruby, *COMMAND, *words, "--quiet", "--record", file, "--")
-        file
-      end
-
-      def measured(name, rounds)
-        kept, removed = %i[kept removed].map { |kind| rounds.map { |round| round.fetch([name, kind]) } }
-        { kept: kept.map { |run| run["cpu_ns"] }, removed: removed.map { |run| run["cpu_ns"] }, collections: [kept, removed].map { |runs| runs.first["collections"] } }
+        [run(name, RbConfig.ruby, *COMMAND, *words, "--quiet", "--record", file, "--"), file]
       end
 
       def run(name, *prefix, removed: false)
@@ -89,10 +97,10 @@ module Benchmarks
       def table(cases)
         rows = cases.map do |one|
           [one.name, ms(one.own), ms(one.gc), "#{ms(one.point)} (#{ms(one.low)} … #{ms(one.high)})", format("±%.0f%%", one.width * 100), "#{ms(one.saved)} of #{ms(Statistics.median(one.kept))}",
-           format("%+.0f%%", (one.saved / one.point - 1) * 100), one.holds? ? "yes" : "NO", one.collections.join(" → ")]
+           format("%+.0f%%", (one.saved / one.point - 1) * 100), format("×%.2f", one.cost), one.holds? ? "yes" : "NO", one.collections.join(" → ")]
         end
-        Table.new("What removing a line saves, CPU ms, predicted (95% interval) and measured (difference of medians)",
-                  ["program", "own", "GC", "predicted", "width", "measured", "off by", "inside", "collections"], rows)
+        Table.new("What removing a line saves, CPU ms, predicted (95% interval) and measured (median of differences)",
+                  ["program", "own", "GC", "predicted", "width", "measured", "off by", "under the profiler", "inside", "collections"], rows)
       end
 
       def ms(ns) = (ns / 1e6).round.to_s
