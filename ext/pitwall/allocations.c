@@ -22,8 +22,9 @@ extern void rb_objspace_each_objects(int (*visit)(void *, void *, size_t, void *
 extern size_t rb_gc_obj_slot_size(VALUE) __attribute__((weak)); /* from 3.3 on; before, all slots are alike */
 
 static bool active, own_layout, whole_stacks;
-enum { CUT_ENDED = 1, CUT_MISSED = 2 };
-static int cut; /* what Ractors kept us from seeing */
+enum { ENDED_AT_RACTOR = 1, MISSED_COLLECTIONS = 2, IN_BURSTS = 4 };
+static int caveats; /* flags of ALLO */
+static bool bursting; /* the hook of new objects comes and goes; ends of objects are not seen */
 static size_t gc_count_before;
 static uint32_t collections;
 static uint64_t untracked;           /* objects that no memory was left to follow */
@@ -208,6 +209,7 @@ malloced(const pw_site *s)
 static void
 divide_next(bool by_malloc)
 {
+    if (bursting && !touched_count) return; /* nobody was looked at since: as before */
     share_count = 0;
     if (touched_count > share_room) {
         struct share *larger = realloc(shares, touched_count * sizeof(*shares));
@@ -297,6 +299,12 @@ of_the_vm(uint32_t type)
     return type == T_IMEMO || type == T_NONE || type == T_NODE;
 }
 
+static inline size_t
+slot_size(VALUE object)
+{
+    return rb_gc_obj_slot_size ? rb_gc_obj_slot_size(object) : PW_SLOT_UNIT;
+}
+
 static void
 on_newobj(VALUE unused, const VALUE *arg)
 {
@@ -318,6 +326,12 @@ on_newobj(VALUE unused, const VALUE *arg)
     }
     pw_site *s = site_of(arg, RBASIC(object)->klass, (uint8_t)type);
     count(s);
+    if (bursting) {
+        size_t slot = slot_size(object);
+        pw_site_add_to(&s->slot_bytes, slot);
+        pw_site_add_to(&s->memsize, slot);
+        return;
+    }
     uint32_t *word = pw_living_at(object);
     if (__builtin_expect(!word, 0) && !(word = pw_living_room(object))) {
         untracked++;
@@ -325,12 +339,6 @@ on_newobj(VALUE unused, const VALUE *arg)
     }
     if (__builtin_expect(*word != 0, 0)) end_unseen(*word);
     *word = s->id << BIRTH_BITS | (collections & BIRTH_MASK);
-}
-
-static inline size_t
-slot_size(VALUE object)
-{
-    return rb_gc_obj_slot_size ? rb_gc_obj_slot_size(object) : PW_SLOT_UNIT;
 }
 
 /* While garbage is swept, what an object refers to may be gone: only what Ruby's own types hold themselves is asked for. */
@@ -445,7 +453,7 @@ add_hook(raw_hook hook, rb_event_flag_t events)
     rb_add_event_hook2((rb_event_hook_func_t)(void (*)(void))hook, events, Qnil, RUBY_EVENT_HOOK_FLAG_SAFE | RUBY_EVENT_HOOK_FLAG_RAW_ARG);
 }
 
-static void remove_hook(raw_hook hook) { rb_remove_event_hook((rb_event_hook_func_t)(void (*)(void))hook); }
+static int remove_hook(raw_hook hook) { return rb_remove_event_hook((rb_event_hook_func_t)(void (*)(void))hook); }
 
 static const char *
 prove(void)
@@ -459,14 +467,90 @@ prove(void)
     return NULL;
 }
 
+static size_t total_allocated(void) { return rb_gc_stat(sym_total); }
+
+/* ---- bursts ---- */
+
+/* A hook costs most of what counting costs. In bursts it is there for a fiftieth of the time: a helper thread keeps the
+ * time, and a job adds and removes it at Ruby's safepoints. Shorter bursts see too little of what belongs together. */
+enum { BURST_NS = 200000, MOST_OF_TIME = 50 };
+
+static pw_job burst_job;
+static pthread_t burst_thread;
+static _Atomic bool burst_wanted, burst_running;
+static bool burst_hooked;
+static int64_t burst_pause_ns;
+
+static void
+run_burst_job(void *unused)
+{
+    if (!active || !bursting) return;
+    bool wanted = atomic_load(&burst_wanted);
+    if (wanted && !burst_hooked) {
+        for (int i = 0; i < WALKS; i++) walks[i].walk.depth = 0; /* frames may have been freed since */
+        add_hook(on_newobj, RUBY_INTERNAL_EVENT_NEWOBJ);
+        burst_hooked = true;
+    }
+    else if (!wanted && burst_hooked) {
+        burst_hooked = remove_hook(on_newobj) == 0; /* not this Ractor's: next time */
+    }
+    counted = total_allocated() - counted_before;
+}
+
+static void
+pause_until(int64_t at)
+{
+    struct timespec until = {at / 1000000000, at % 1000000000};
+    clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
+}
+
+/* Pauses vary by half, so that no rhythm of the program is met. */
+static void *
+keep_bursts(void *unused)
+{
+    uint64_t random = (uint64_t)pw_now_ns() | 1;
+    while (atomic_load(&burst_running)) {
+        random ^= random << 13, random ^= random >> 7, random ^= random << 17;
+        pause_until(pw_now_ns() + burst_pause_ns / 2 + (int64_t)(random % (uint64_t)burst_pause_ns));
+        if (!atomic_load(&burst_running)) break;
+        atomic_store(&burst_wanted, true);
+        pw_job_trigger(&burst_job);
+        pause_until(pw_now_ns() + BURST_NS);
+        atomic_store(&burst_wanted, false);
+        pw_job_trigger(&burst_job);
+    }
+    return NULL;
+}
+
+static bool
+start_bursts(void)
+{
+    uint32_t of_time = one_in < MOST_OF_TIME ? one_in : MOST_OF_TIME;
+    burst_pause_ns = (int64_t)BURST_NS * (of_time > 1 ? of_time - 1 : 1);
+    one_in = one_in > of_time ? (one_in + of_time / 2) / of_time : 1;
+    gap = one_in > 1 ? next_gap() : 0;
+    burst_hooked = false;
+    atomic_store(&burst_wanted, false);
+    if (!burst_job.func && !pw_job_init(&burst_job, run_burst_job)) return false;
+    pw_job_trigger(&burst_job); /* from here first: see safepoint_ticker.c */
+    atomic_store(&burst_running, true);
+    if (pw_start_quiet_thread(&burst_thread, keep_bursts) == 0) return true;
+    atomic_store(&burst_running, false);
+    return false;
+}
+
+static void
+stop_bursts(bool in_child)
+{
+    if (atomic_exchange(&burst_running, false) && !in_child) pthread_join(burst_thread, NULL);
+}
+
 static bool
 setting(VALUE settings, const char *name, const char *value)
 {
     VALUE given = rb_hash_lookup(settings, rb_str_new_cstr(name));
     return RB_TYPE_P(given, T_STRING) && strcmp(StringValueCStr(given), value) == 0;
 }
-
-static size_t total_allocated(void) { return rb_gc_stat(sym_total); }
 
 static const char *
 start(VALUE settings)
@@ -475,7 +559,8 @@ start(VALUE settings)
     if (refusal) return refusal;
     VALUE n = rb_hash_lookup(settings, rb_str_new_cstr("one_in"));
     long every = RB_TYPE_P(n, T_STRING) ? strtol(StringValueCStr(n), NULL, 10) : 1;
-    whole_stacks = setting(settings, "stacks", "1");
+    bursting = setting(settings, "bursts", "1");
+    whole_stacks = setting(settings, "stacks", "1") || (bursting && own_layout);
     if (whole_stacks && !own_layout) return "stacks of allocations need a Ruby whose stack Pitwall can read itself (3.1, 3.3, 3.4)";
     one_in = every > 1 && every < 1 << 30 ? (uint32_t)every : 1;
     chance = (uint64_t)pw_now_ns() | 1;
@@ -486,20 +571,28 @@ start(VALUE settings)
     }
     collections = 0;
     untracked = seen = counted = 0;
-    cut = 0;
     ours = false;
     gc_count_before = rb_gc_count();
+    caveats = bursting ? IN_BURSTS : 0;
     atomic_store(&names_asked, false);
     charged_ns = gc_ns();
     rb_gc_latest_gc_info(sym_gc_by);
     pw_own_work++;
-    add_hook(on_freeobj, RUBY_INTERNAL_EVENT_FREEOBJ);
     add_hook(on_gc_start, RUBY_INTERNAL_EVENT_GC_START);
-    add_hook(on_newobj, RUBY_INTERNAL_EVENT_NEWOBJ);
+    if (!bursting) {
+        add_hook(on_freeobj, RUBY_INTERNAL_EVENT_FREEOBJ);
+        add_hook(on_newobj, RUBY_INTERNAL_EVENT_NEWOBJ);
+    }
     counted_before = total_allocated();
     active = true;
+    if (bursting && !start_bursts()) {
+        active = false;
+        remove_hook(on_gc_start);
+        pw_sites_free();
+        refusal = "cannot start the thread that keeps bursts";
+    }
     pw_own_work--;
-    return NULL;
+    return refusal;
 }
 
 static void
@@ -518,19 +611,24 @@ stop(void)
 {
     if (!active) return;
     bool in_child = !pw_session_generation();
+    stop_bursts(in_child);
     pw_own_work++;
-    if (!in_child) {
+    if (bursting) {
+        if (!in_child) pw_sites_name(true);
+        end_collecting();
+        if (!in_child) charge();
+    }
+    else if (!in_child) {
         ours = true;
         rb_gc();
-        if (rb_gc_count() - gc_count_before != collections) cut |= CUT_MISSED;
-        pw_sites_name(!(cut & CUT_MISSED)); /* a class may be gone without our knowing */
-    }
-    end_collecting();
-    if (!in_child) {
+        if (rb_gc_count() - gc_count_before != collections) caveats |= MISSED_COLLECTIONS;
+        pw_sites_name(!(caveats & MISSED_COLLECTIONS)); /* a class may be gone without our knowing */
+        end_collecting();
         rb_objspace_each_objects(visit_page, NULL);
         pw_living_each(end_left_over);
         charge();
     }
+    else end_collecting();
     pw_own_work--;
 }
 
@@ -539,7 +637,7 @@ void
 pw_allocations_before_ractor(void)
 {
     if (!active) return;
-    cut |= CUT_ENDED;
+    caveats |= ENDED_AT_RACTOR;
     stop();
 }
 
@@ -565,7 +663,7 @@ write_chunks(bool last)
         pw_buffer_int(&payload, counted);
         pw_buffer_int(&payload, seen);
         pw_buffer_int(&payload, untracked);
-        pw_buffer_int(&payload, (uint64_t)cut);
+        pw_buffer_int(&payload, (uint64_t)caveats);
         pw_buffer_int(&payload, n);
         for (int i = 0; i < COLUMNS; i++) pw_buffer_column(&payload, &columns[i]);
         pw_writer_chunk(&pw_current.writer, "ALLO", payload.data, payload.size);
@@ -591,7 +689,8 @@ forget(bool frees)
     }
 }
 
-static void mark(void) { pw_sites_mark(); }
+/* Without the ends of objects, nobody would tell that a class is gone. */
+static void mark(void) { pw_sites_mark(bursting); }
 
 const pw_collector pw_allocations = {"allocations", start, stop, write_chunks, mark, forget};
 

@@ -92,6 +92,31 @@ class AllocationsTest < Minitest::Test
     assert_equal 1, totals["Object#deep"]
   end
 
+  # Objects of three places in known proportions, the process forking meanwhile.
+  def test_in_bursts
+    run_program(<<~'RUBY')
+      def eight = 8.times { Object.new }
+      def three = 3.times { +"abc" }
+      def work = (eight; three; burn(0.0001))
+      follow("a.pit", { "bursts" => "1", "one_in" => "5" }, mode: "signal") do
+        limit = now + 1.5
+        work while now < limit
+        fork { 10.times { work } }
+        Process.wait
+      end
+    RUBY
+    assert_sane(segment)
+    counts = by_line
+    assert_in_delta 8.0 / 3, counts[[1, "Object"]].fdiv(counts[[2, "String"]]), 0.4
+    found = allocations
+    refute_predicate found, :ends?
+    assert_operator found.one_in, :>, 1.5
+    assert_in_delta segment.allocation_totals.allocated, found.objects + found.special(1) + found.special(2), 10
+    tree = Pitwall::Analyse::CallTreeBuilder.build([segment], weights: [:objects])
+    totals = tree.methods.map(&:name).zip(tree.total_by_method(:objects)).to_h
+    assert_in_delta totals["Object#work"], totals["Object#eight"] + totals["Object#three"], totals["Object#work"] * 0.9
+  end
+
   def test_one_in_many
     run_program("follow('a.pit', { 'one_in' => '10' }) { 100_000.times { Object.new } }")
     row = allocations.rows.first
