@@ -290,7 +290,7 @@ class AllocationsHazardsTest < Minitest::Test
       end
       p counts
     RUBY
-    expected = eval(out) # rubocop:disable Security/Eval
+    expected = eval(out)
     found = by_line("a.pit", :retained).select { |(line, name), _| line.between?(5, 14) && name != "(hidden)" }
     expected.each do |place, count|
       count *= 2 if place.last == "Class" # each has a singleton class, which ObjectSpace does not list

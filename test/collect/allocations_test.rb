@@ -117,6 +117,20 @@ class AllocationsTest < Minitest::Test
     assert_in_delta totals["Object#work"], totals["Object#eight"] + totals["Object#three"], totals["Object#work"] * 0.9
   end
 
+  def test_the_block_form
+    out = run_program(<<~'RUBY', options: ["-rjson"])
+      def job = 100.times { [Object.new] }
+      result = Pitwall.allocations(record: "a.pit") { job; :value }
+      p result.value
+      puts result.sites.select { |site| site.path.end_with?("program.rb") }.map { |site| "#{site[:class]} #{site.count} #{site.line}" }.sort
+      p result.objects == result.sites.sum(&:count)
+      p Pitwall.allocations(record: "b.pit", stacks: true) { job }.sites(by: [:method]).first.method
+      puts problem { Pitwall.allocations(one_in: 0) {} }
+    RUBY
+    assert_equal [":value", "Array 100 1", "Object 100 1", "true", "\"block in Object#job\"", "UsageError: one_in 0: choose a whole number from 1"],
+                 out.lines(chomp: true)
+  end
+
   def test_one_in_many
     run_program("follow('a.pit', { 'one_in' => '10' }) { 100_000.times { Object.new } }")
     row = allocations.rows.first

@@ -27,7 +27,9 @@ module Pitwall
         parser.on("--interval TIME", "between two samples of a running thread: 100us to 1s (1ms)") { |text| @options[:interval_ns] = interval(text) }
         parser.on("--mode MODE", MODES, "signal (default), or safepoint: no signals, but it sees only where Ruby pauses") { |mode| @options[:mode] = mode }
         parser.on("--signal NAME", "the signal to sample with: #{SIGNALS.join(", ")} (URG)") { |name| @options[:signal] = signal(name) }
-        parser.on("--allocations [1/N]", "also count objects by stack, in bursts: one in so many (1/50); see --view allocations") { |text| @options[:one_in] = AllocationsView.one_in(text || "1/50", "--allocations") }
+        parser.on("--allocations [1/N]", "also count objects by stack, in bursts: one in so many (1/50); see --view allocations") do |text|
+          @options[:one_in] = AllocationsView.one_in(text || "1/50", "--allocations")
+        end
         define_collecting_options(parser)
         parser.separator("What to show")
         parser.on("--format FORMAT", FORMATS, "#{FORMATS.join(", ")} (text)") { |format| @options[:format] = format }
