@@ -153,12 +153,13 @@ site_of(const VALUE *arg, VALUE klass, uint8_t type)
 
 /* ---- charged collections ---- */
 
-/* A collection's time goes to the sites that allocated since the one before: by objects, or by the bytes they will have
- * had malloc'ed (estimated by those that were freed) when that was what started it. It is divided when the next one begins,
- * for until then it goes on sweeping. */
+/* A collection's time goes to the sites that allocated since the one before: by objects, or, when malloc'ed memory was what
+ * started it, by the bytes that they will have had, estimated by their objects freed so far. It is divided when the next one
+ * begins, for until then it goes on sweeping. */
 static uint32_t *touched, touched_count, touched_room; /* sites that allocated since the last one began */
-static struct share { uint32_t site; uint64_t weight; } *shares;
+static struct share { uint32_t site; uint64_t objects; double weight; } *shares;
 static uint32_t share_count, share_room;
+static bool share_by_malloc;
 static int64_t charged_ns;
 static bool ours; /* the collection is one that we asked for */
 
@@ -175,6 +176,25 @@ touch(uint32_t id)
     touched[touched_count++] = id;
 }
 
+/* Bytes that an object of this site has had malloc'ed, on average. */
+static double
+malloced(const pw_site *s)
+{
+    uint64_t freed = pw_site_get(&s->freed);
+    return freed ? (double)(pw_site_get(&s->memsize) - pw_site_get(&s->slot_bytes)) / (double)freed : 0;
+}
+
+static double
+weigh(bool by_malloc)
+{
+    double total = 0;
+    for (uint32_t i = 0; i < share_count; i++) {
+        double objects = (double)shares[i].objects;
+        total += shares[i].weight = by_malloc ? objects * malloced(pw_site_at(shares[i].site)) : objects;
+    }
+    return total;
+}
+
 static int64_t gc_ns(void) { return pw_counter(PW_GC_MARKING_NS) + pw_counter(PW_GC_SWEEPING_NS); }
 
 /* To the nanosecond: rounding is carried from share to share. */
@@ -184,49 +204,39 @@ charge(void)
     int64_t until = gc_ns(), ns = until - charged_ns;
     charged_ns = until;
     if (ns <= 0) return;
-    double total = 0, sum = 0;
-    for (uint32_t i = 0; i < share_count; i++) total += (double)shares[i].weight;
+    double total = share_by_malloc ? weigh(true) : 0, sum = 0;
+    if (total == 0) total = weigh(false);
     if (total == 0) {
         pw_site_add_to(&pw_site_at(PW_SITE_NOBODY)->gc_ns, (uint64_t)ns);
         return;
     }
     uint64_t given = 0;
     for (uint32_t i = 0; i < share_count; i++) {
-        sum += (double)shares[i].weight;
+        sum += shares[i].weight;
         uint64_t upto = i == share_count - 1 ? (uint64_t)ns : (uint64_t)((double)ns * (sum / total));
         if (upto > given) pw_site_add_to(&pw_site_at(shares[i].site)->gc_ns, upto - given), given = upto;
     }
-}
-
-/* What an object of this site has had malloc'ed, on average, times 16. */
-static uint64_t
-malloced(const pw_site *s)
-{
-    uint64_t freed = pw_site_get(&s->freed), bytes = pw_site_get(&s->memsize) - pw_site_get(&s->slot_bytes);
-    return freed ? bytes * 16 / freed : 0;
 }
 
 static void
 divide_next(bool by_malloc)
 {
     if (bursting && !touched_count) return; /* nobody was looked at since: as before */
-    share_count = 0;
-    if (touched_count > share_room) {
-        struct share *larger = realloc(shares, touched_count * sizeof(*shares));
-        if (larger) shares = larger, share_room = touched_count;
+    if (touched_count >= share_room) {
+        struct share *larger = realloc(shares, (touched_count + 1) * sizeof(*shares));
+        if (larger) shares = larger, share_room = touched_count + 1;
     }
-    uint64_t bytes = 0;
-    for (uint32_t i = 0; by_malloc && i < touched_count; i++) bytes += malloced(pw_site_at(touched[i]));
+    share_by_malloc = by_malloc;
+    share_count = 0;
     for (uint32_t i = 0; i < touched_count; i++) {
         pw_site *s = pw_site_at(touched[i]);
-        uint64_t weight = bytes ? s->since * malloced(s) : s->since;
+        if (share_count < share_room) shares[share_count++] = (struct share){s->id, s->since, 0};
         s->since = 0;
-        if (weight && share_count < share_room) shares[share_count++] = (struct share){s->id, weight};
     }
     touched_count = 0;
     if (ours && share_room) {
         share_count = 1;
-        shares[0] = (struct share){PW_SITE_PITWALL, 1};
+        shares[0] = (struct share){PW_SITE_PITWALL, 1, 0};
     }
 }
 

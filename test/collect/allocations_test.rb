@@ -139,3 +139,41 @@ class AllocationsTest < Minitest::Test
     assert_equal segment.allocation_totals.seen, allocations.objects
   end
 end
+
+# Which places a collection is charged to.
+class ChargedGCTest < Minitest::Test
+  include AllocatingProgram
+
+  def charged
+    rows = allocations.rows(by: [:method])
+    rows.to_h { |row| [row.method, row.gc_ns] }
+  end
+
+  def test_by_objects_where_slots_were_short
+    run_program(<<~'RUBY')
+      def many = 300.times { Object.new }
+      def few = 100.times { Object.new }
+      follow { 3000.times { many; few } }
+    RUBY
+    assert_balanced(segment)
+    assert_operator segment.stat("gc_count"), :>, 10
+    assert_in_delta 3.0, charged.fetch("block in Object#many").fdiv(charged.fetch("block in Object#few")), 0.3
+  end
+
+  def test_by_bytes_where_malloc_was_the_cause
+    run_program(<<~'RUBY')
+      def small = 5.times { Object.new }
+      def large = "x" * 200_000
+      follow { 1500.times { small; large } }
+    RUBY
+    assert_balanced(segment)
+    assert_operator charged.fetch("Object#large"), :>, charged.fetch("block in Object#small") * 5
+  end
+
+  def test_collections_without_objects_are_charged_to_nobody
+    run_program("follow { GC.start; 40.times { GC.start } }")
+    assert_balanced(segment)
+    nobody = segment.sites.find { |site| site.special == "(nobody)" }
+    assert_operator nobody.gc_ns, :>, segment.stats.fetch("gc_ns").values.sum / 2
+  end
+end
