@@ -154,12 +154,20 @@ pw_site_enter(VALUE place, VALUE klass, uint8_t type, uint32_t node, VALUE frame
         of_class->first_site = s->id;
     }
     if (of_frame) {
+        s->frame = (uint32_t)(of_frame - watch) + 1;
         s->next_of_frame = of_frame->first_site;
         of_frame->first_site = s->id;
     }
     publish(s);
     put(&by_key, pw_site_hash(place, klass), s->id);
     return s;
+}
+
+pw_site *
+pw_site_beside(const pw_site *site, VALUE klass)
+{
+    pw_site *s = pw_site_find(site->place, klass);
+    return s ? s : pw_site_enter(site->place, klass, site->type, site->node, site->frame ? watch[site->frame - 1].object : 0);
 }
 
 void
@@ -201,10 +209,10 @@ pw_sites_unnamed(void)
 
 /* Only until it is named: then the program may let go of it. */
 void
-pw_sites_mark(void)
+pw_sites_mark(bool all)
 {
-    for (uint32_t i = unnamed_from; i < watch_count; i++) {
-        if (watch[i].object && watch[i].is_class) rb_gc_mark(watch[i].object);
+    for (uint32_t i = all ? 0 : unnamed_from; i < watch_count; i++) {
+        if (watch[i].object && (all || watch[i].is_class)) rb_gc_mark(watch[i].object);
     }
 }
 

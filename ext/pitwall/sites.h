@@ -17,6 +17,7 @@ enum { PW_SITE_VM = 1, PW_SITE_PITWALL, PW_SITE_OTHER, PW_SITE_NOBODY, PW_SITE_F
 typedef struct {
     VALUE place, klass; /* the key; place 0: forgotten, or none */
     uint32_t id, node, name; /* name: string id of the class's, 0 as long as it has none */
+    uint32_t frame;         /* number of what is watched, 0: none */
     uint32_t next_of_class, next_of_frame;
     uint8_t type;
     bool told;
@@ -60,10 +61,11 @@ bool pw_sites_start(void);
 /* PW_SITE_OTHER's row when there is no room. `frame`: the code that `place` lies in, 0: none. */
 pw_site *pw_site_enter(VALUE place, VALUE klass, uint8_t type, uint32_t node, VALUE frame);
 pw_site *pw_site_at(uint32_t id);
+pw_site *pw_site_beside(const pw_site *site, VALUE klass); /* the same place, another class */
 uint32_t pw_sites_count(void); /* ids go from 1 to this */
 void pw_sites_forget_object(VALUE class_or_frame); /* it is being freed */
 void pw_sites_follow_moves(void);
-void pw_sites_mark(void);
+void pw_sites_mark(bool all); /* classes that have no name yet, or all, and then the code as well */
 bool pw_sites_unnamed(void);
 /* Names classes; with `again` also those that had no name the first time. May run Ruby, takes the session's lock. */
 void pw_sites_name(bool again);

@@ -95,7 +95,7 @@ module Pitwall
         lines = ["pitwall #{VERSION}: a performance lab for Ruby", "", "usage: pitwall VERB [options]", ""]
         lines.concat(verbs.map { |verb, summary| "  #{verb.ljust(widest)}  #{summary}" })
         lines.push("", "`pitwall VERB --help` explains a verb; `pitwall --version` names this one.", "", "Exit status")
-        lines.push("  With a command after `--` (profile, allocations) its own always wins: 127 not found,",
+        lines.push("  With `-- CMD` the command's own always wins: 127 not found,",
                    "  126 not executable; killed by a signal, pitwall dies of the same. Otherwise:")
         lines.concat(STATUSES.map { |status, meaning| "  #{status}  #{meaning}" })
         lines

@@ -30,10 +30,13 @@ module AllocatingProgram
   end
 
   # What holds of each recording that was stopped, and nothing but the objects can be wrong about.
-  def assert_balanced(segment)
+  # @param moved [Boolean] compaction moved objects, which Ruby 3.4 counts as allocated once more
+  def assert_balanced(segment, moved: false)
     totals = segment.allocation_totals
     assert totals, "no ALLO"
-    assert_equal totals.allocated, segment.sites.sum(&:count), "all rows against Ruby's own count"
+    counted = segment.sites.sum(&:count)
+    assert_operator totals.allocated, :>=, counted
+    assert_equal totals.allocated, counted, "all rows against Ruby's own count" unless moved && RUBY_VERSION >= "3.4"
     assert_equal totals.seen, segment.sites.sum { |site| site.program? ? site.count : 0 }
     assert_equal 0, totals.untracked
     segment.sites.each do |site|
