@@ -7,9 +7,11 @@ module Benchmarks
     "sampler/overhead" => "what a sample costs, beside the bare timer and the peers",
     "sampler/accuracy" => "how far shares are from the truth, wall and CPU, one thread and four",
     "sampler/stop_and_size" => "how long stopping takes and how large the file is",
+    "allocations/overhead" => "what counting every object costs, exactly, with stacks and in bursts, beside the peers",
     "report/speed" => "time and memory of `pitwall report` on 1,000,000 samples",
     "compare/error_rates" => "how often `pitwall compare` is wrong, and how soon it is right, beside benchmark-ips and hyperfine",
     "compare/harness_cost" => "what the loop of `pitwall bench` costs an iteration, beside benchmark-ips",
-    "compare/cached_start" => "how long `pitwall compare` of two revisions takes until it measures, the bundle being there"
+    "compare/cached_start" => "how long `pitwall compare` of two revisions takes until it measures, the bundle being there",
+    "allocations/prediction" => "what removing an allocating line saves, predicted and measured, on eight programs"
   }.freeze
 end

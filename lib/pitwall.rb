@@ -16,7 +16,33 @@ require_relative "pitwall/collect/trace_options" unless defined?(Pitwall::Collec
 module Pitwall
   # What a recording ended with. `path` of the file, `counters` (Integers by name: ticks, captures,
   # missed_ticks, dropped… as in STAT of doc/record-format.md, and the file's bytes), `value` of the block.
-  Result = Struct.new(:path, :counters, :value)
+  Result = Struct.new(:path, :counters, :value) do
+    # Where objects were allocated, of a recording that counted them ({Pitwall.allocations}): rows with path, line, class, type, method,
+    # count, old, freed, total_age, min_age, max_age (in collections), bytes, retained, gc_ns (a model's figure); heaviest first.
+    # Reads the recording with the gem pitwall, which the recording itself did not need.
+    # @param by [Array<Symbol>] of :path, :line, :class, :type, :method, :stack
+    # @raise [CannotMeasure] when that gem isn't there
+    # @return [Array<Analyse::Allocations::Row>] without those that stand for no place in the program
+    #: (?by: Array[Symbol], ?sort: Symbol) -> Array[untyped]
+    def sites(by: [:path, :line, :class], sort: :count) = counted.rows(by: by, sort: sort).reject(&:special)
+
+    # Objects that the block allocated, without those that the VM makes for itself.
+    # @raise [CannotMeasure] as above
+    #: () -> Integer
+    def objects = counted.objects
+
+    private
+
+    def counted
+      @counted ||= begin
+        require "pitwall/record"
+        require "pitwall/analyse"
+        Pitwall::Analyse::Allocations.new(Pitwall::Record.read(path).segments)
+      end
+    rescue LoadError
+      raise CannotMeasure, "#{path} is read by the gem pitwall, which is not there: gem install pitwall, or pitwall report #{path} --view allocations"
+    end
+  end
 
   class << self
     # Records the block with the sampler: wall and CPU time of every thread.
@@ -66,6 +92,23 @@ module Pitwall
     # @raise [CannotMeasure] a Ruby whose stack is not known (3.1, 3.3 and 3.4 are), or not in the main Ractor
     def trace(record: nil, **options, &block)
       profile(record: record, mode: "none", collectors: { "trace" => Collect::TraceOptions.check(options) }, &block)
+    end
+
+    # Counts every object that the process allocates while the block runs, by the place that allocated it.
+    #
+    # record:  the file; default as above. stacks: whether to keep whole stacks. one_in: follow one object in so many.
+    # mode:    "none" (default), or what `profile` takes, to have samples in the same recording.
+    #
+    #   result = Pitwall.allocations { Order.checkout(cart) }
+    #   result.sites.first(3).each { |site| puts "#{site.path}:#{site.line} #{site[:class]} #{site.count}" }
+    #
+    # @return [Result]
+    # @raise as `profile`
+    def allocations(record: nil, stacks: false, one_in: 1, mode: "none", **settings, &block)
+      raise UsageError, "one_in #{one_in.inspect}: choose a whole number from 1" unless one_in.is_a?(Integer) && one_in.between?(1, 1_000_000_000)
+
+      collectors = { "allocations" => { "stacks" => stacks ? "1" : "0", "one_in" => one_in.to_s } }
+      profile(record: record, mode: mode, collectors: collectors, **settings, &block)
     end
 
     # Starts recording; takes what `profile` takes. Raises what it raises.

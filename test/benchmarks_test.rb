@@ -10,7 +10,7 @@ require_relative "../benchmarks/support/command"
 require_relative "../benchmarks/support/pit_chunks"
 require_relative "../benchmarks/support/share_errors"
 require_relative "../benchmarks/support/statistics"
-%w[deep web_like truth truth_threads mixed].each { |name| require_relative "../benchmarks/programs/#{name}" }
+%w[deep web_like objects truth truth_threads mixed].each { |name| require_relative "../benchmarks/programs/#{name}" }
 
 module BenchmarksTest
   FOLDER = File.expand_path("../benchmarks", __dir__)

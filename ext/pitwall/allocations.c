@@ -22,8 +22,9 @@ extern void rb_objspace_each_objects(int (*visit)(void *, void *, size_t, void *
 extern size_t rb_gc_obj_slot_size(VALUE) __attribute__((weak)); /* from 3.3 on; before, all slots are alike */
 
 static bool active, own_layout, whole_stacks;
-enum { CUT_ENDED = 1, CUT_MISSED = 2 };
-static int cut; /* what Ractors kept us from seeing */
+enum { ENDED_AT_RACTOR = 1, MISSED_COLLECTIONS = 2, IN_BURSTS = 4 };
+static int caveats; /* flags of ALLO */
+static bool bursting; /* the hook of new objects comes and goes; ends of objects are not seen */
 static size_t gc_count_before;
 static uint32_t collections;
 static uint64_t untracked;           /* objects that no memory was left to follow */
@@ -152,12 +153,13 @@ site_of(const VALUE *arg, VALUE klass, uint8_t type)
 
 /* ---- charged collections ---- */
 
-/* A collection's time goes to the sites that allocated since the one before: by objects, or by the bytes they will have
- * had malloc'ed (estimated by those that were freed) when that was what started it. It is divided when the next one begins,
- * for until then it goes on sweeping. */
+/* A collection's time goes to the sites that allocated since the one before: by objects, or, when malloc'ed memory was what
+ * started it, by the bytes that they will have had, estimated by their objects freed so far. It is divided when the next one
+ * begins, for until then it goes on sweeping. */
 static uint32_t *touched, touched_count, touched_room; /* sites that allocated since the last one began */
-static struct share { uint32_t site; uint64_t weight; } *shares;
+static struct share { uint32_t site; uint64_t objects; double weight; } *shares;
 static uint32_t share_count, share_room;
+static bool share_by_malloc;
 static int64_t charged_ns;
 static bool ours; /* the collection is one that we asked for */
 
@@ -174,6 +176,25 @@ touch(uint32_t id)
     touched[touched_count++] = id;
 }
 
+/* Bytes that an object of this site has had malloc'ed, on average. */
+static double
+malloced(const pw_site *s)
+{
+    uint64_t freed = pw_site_get(&s->freed);
+    return freed ? (double)(pw_site_get(&s->memsize) - pw_site_get(&s->slot_bytes)) / (double)freed : 0;
+}
+
+static double
+weigh(bool by_malloc)
+{
+    double total = 0;
+    for (uint32_t i = 0; i < share_count; i++) {
+        double objects = (double)shares[i].objects;
+        total += shares[i].weight = by_malloc ? objects * malloced(pw_site_at(shares[i].site)) : objects;
+    }
+    return total;
+}
+
 static int64_t gc_ns(void) { return pw_counter(PW_GC_MARKING_NS) + pw_counter(PW_GC_SWEEPING_NS); }
 
 /* To the nanosecond: rounding is carried from share to share. */
@@ -183,48 +204,39 @@ charge(void)
     int64_t until = gc_ns(), ns = until - charged_ns;
     charged_ns = until;
     if (ns <= 0) return;
-    double total = 0, sum = 0;
-    for (uint32_t i = 0; i < share_count; i++) total += (double)shares[i].weight;
+    double total = share_by_malloc ? weigh(true) : 0, sum = 0;
+    if (total == 0) total = weigh(false);
     if (total == 0) {
         pw_site_add_to(&pw_site_at(PW_SITE_NOBODY)->gc_ns, (uint64_t)ns);
         return;
     }
     uint64_t given = 0;
     for (uint32_t i = 0; i < share_count; i++) {
-        sum += (double)shares[i].weight;
+        sum += shares[i].weight;
         uint64_t upto = i == share_count - 1 ? (uint64_t)ns : (uint64_t)((double)ns * (sum / total));
         if (upto > given) pw_site_add_to(&pw_site_at(shares[i].site)->gc_ns, upto - given), given = upto;
     }
 }
 
-/* What an object of this site has had malloc'ed, on average, times 16. */
-static uint64_t
-malloced(const pw_site *s)
-{
-    uint64_t freed = pw_site_get(&s->freed), bytes = pw_site_get(&s->memsize) - pw_site_get(&s->slot_bytes);
-    return freed ? bytes * 16 / freed : 0;
-}
-
 static void
 divide_next(bool by_malloc)
 {
-    share_count = 0;
-    if (touched_count > share_room) {
-        struct share *larger = realloc(shares, touched_count * sizeof(*shares));
-        if (larger) shares = larger, share_room = touched_count;
+    if (bursting && !touched_count) return; /* nobody was looked at since: as before */
+    if (touched_count >= share_room) {
+        struct share *larger = realloc(shares, (touched_count + 1) * sizeof(*shares));
+        if (larger) shares = larger, share_room = touched_count + 1;
     }
-    uint64_t bytes = 0;
-    for (uint32_t i = 0; by_malloc && i < touched_count; i++) bytes += malloced(pw_site_at(touched[i]));
+    share_by_malloc = by_malloc;
+    share_count = 0;
     for (uint32_t i = 0; i < touched_count; i++) {
         pw_site *s = pw_site_at(touched[i]);
-        uint64_t weight = bytes ? s->since * malloced(s) : s->since;
+        if (share_count < share_room) shares[share_count++] = (struct share){s->id, s->since, 0};
         s->since = 0;
-        if (weight && share_count < share_room) shares[share_count++] = (struct share){s->id, weight};
     }
     touched_count = 0;
     if (ours && share_room) {
         share_count = 1;
-        shares[0] = (struct share){PW_SITE_PITWALL, 1};
+        shares[0] = (struct share){PW_SITE_PITWALL, 1, 0};
     }
 }
 
@@ -297,6 +309,12 @@ of_the_vm(uint32_t type)
     return type == T_IMEMO || type == T_NONE || type == T_NODE;
 }
 
+static inline size_t
+slot_size(VALUE object)
+{
+    return rb_gc_obj_slot_size ? rb_gc_obj_slot_size(object) : PW_SLOT_UNIT;
+}
+
 static void
 on_newobj(VALUE unused, const VALUE *arg)
 {
@@ -318,6 +336,12 @@ on_newobj(VALUE unused, const VALUE *arg)
     }
     pw_site *s = site_of(arg, RBASIC(object)->klass, (uint8_t)type);
     count(s);
+    if (bursting) {
+        size_t slot = slot_size(object);
+        pw_site_add_to(&s->slot_bytes, slot);
+        pw_site_add_to(&s->memsize, slot);
+        return;
+    }
     uint32_t *word = pw_living_at(object);
     if (__builtin_expect(!word, 0) && !(word = pw_living_room(object))) {
         untracked++;
@@ -325,12 +349,6 @@ on_newobj(VALUE unused, const VALUE *arg)
     }
     if (__builtin_expect(*word != 0, 0)) end_unseen(*word);
     *word = s->id << BIRTH_BITS | (collections & BIRTH_MASK);
-}
-
-static inline size_t
-slot_size(VALUE object)
-{
-    return rb_gc_obj_slot_size ? rb_gc_obj_slot_size(object) : PW_SLOT_UNIT;
 }
 
 /* While garbage is swept, what an object refers to may be gone: only what Ruby's own types hold themselves is asked for. */
@@ -445,7 +463,7 @@ add_hook(raw_hook hook, rb_event_flag_t events)
     rb_add_event_hook2((rb_event_hook_func_t)(void (*)(void))hook, events, Qnil, RUBY_EVENT_HOOK_FLAG_SAFE | RUBY_EVENT_HOOK_FLAG_RAW_ARG);
 }
 
-static void remove_hook(raw_hook hook) { rb_remove_event_hook((rb_event_hook_func_t)(void (*)(void))hook); }
+static int remove_hook(raw_hook hook) { return rb_remove_event_hook((rb_event_hook_func_t)(void (*)(void))hook); }
 
 static const char *
 prove(void)
@@ -459,14 +477,90 @@ prove(void)
     return NULL;
 }
 
+static size_t total_allocated(void) { return rb_gc_stat(sym_total); }
+
+/* ---- bursts ---- */
+
+/* A hook costs most of what counting costs. In bursts it is there for a fiftieth of the time: a helper thread keeps the
+ * time, and a job adds and removes it at Ruby's safepoints. Shorter bursts see too little of what belongs together. */
+enum { BURST_NS = 200000, MOST_OF_TIME = 50 };
+
+static pw_job burst_job;
+static pthread_t burst_thread;
+static _Atomic bool burst_wanted, burst_running;
+static bool burst_hooked;
+static int64_t burst_pause_ns;
+
+static void
+run_burst_job(void *unused)
+{
+    if (!active || !bursting) return;
+    bool wanted = atomic_load(&burst_wanted);
+    if (wanted && !burst_hooked) {
+        for (int i = 0; i < WALKS; i++) walks[i].walk.depth = 0; /* frames may have been freed since */
+        add_hook(on_newobj, RUBY_INTERNAL_EVENT_NEWOBJ);
+        burst_hooked = true;
+    }
+    else if (!wanted && burst_hooked) {
+        burst_hooked = remove_hook(on_newobj) == 0; /* not this Ractor's: next time */
+    }
+    counted = total_allocated() - counted_before;
+}
+
+static void
+pause_until(int64_t at)
+{
+    struct timespec until = {at / 1000000000, at % 1000000000};
+    clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
+}
+
+/* Pauses vary by half, so that no rhythm of the program is met. */
+static void *
+keep_bursts(void *unused)
+{
+    uint64_t random = (uint64_t)pw_now_ns() | 1;
+    while (atomic_load(&burst_running)) {
+        random ^= random << 13, random ^= random >> 7, random ^= random << 17;
+        pause_until(pw_now_ns() + burst_pause_ns / 2 + (int64_t)(random % (uint64_t)burst_pause_ns));
+        if (!atomic_load(&burst_running)) break;
+        atomic_store(&burst_wanted, true);
+        pw_job_trigger(&burst_job);
+        pause_until(pw_now_ns() + BURST_NS);
+        atomic_store(&burst_wanted, false);
+        pw_job_trigger(&burst_job);
+    }
+    return NULL;
+}
+
+static bool
+start_bursts(void)
+{
+    uint32_t of_time = one_in < MOST_OF_TIME ? one_in : MOST_OF_TIME;
+    burst_pause_ns = (int64_t)BURST_NS * (of_time > 1 ? of_time - 1 : 1);
+    one_in = one_in > of_time ? (one_in + of_time / 2) / of_time : 1;
+    gap = one_in > 1 ? next_gap() : 0;
+    burst_hooked = false;
+    atomic_store(&burst_wanted, false);
+    if (!burst_job.func && !pw_job_init(&burst_job, run_burst_job)) return false;
+    pw_job_trigger(&burst_job); /* from here first: see safepoint_ticker.c */
+    atomic_store(&burst_running, true);
+    if (pw_start_quiet_thread(&burst_thread, keep_bursts) == 0) return true;
+    atomic_store(&burst_running, false);
+    return false;
+}
+
+static void
+stop_bursts(bool in_child)
+{
+    if (atomic_exchange(&burst_running, false) && !in_child) pthread_join(burst_thread, NULL);
+}
+
 static bool
 setting(VALUE settings, const char *name, const char *value)
 {
     VALUE given = rb_hash_lookup(settings, rb_str_new_cstr(name));
     return RB_TYPE_P(given, T_STRING) && strcmp(StringValueCStr(given), value) == 0;
 }
-
-static size_t total_allocated(void) { return rb_gc_stat(sym_total); }
 
 static const char *
 start(VALUE settings)
@@ -475,7 +569,8 @@ start(VALUE settings)
     if (refusal) return refusal;
     VALUE n = rb_hash_lookup(settings, rb_str_new_cstr("one_in"));
     long every = RB_TYPE_P(n, T_STRING) ? strtol(StringValueCStr(n), NULL, 10) : 1;
-    whole_stacks = setting(settings, "stacks", "1");
+    bursting = setting(settings, "bursts", "1");
+    whole_stacks = setting(settings, "stacks", "1") || (bursting && own_layout);
     if (whole_stacks && !own_layout) return "stacks of allocations need a Ruby whose stack Pitwall can read itself (3.1, 3.3, 3.4)";
     one_in = every > 1 && every < 1 << 30 ? (uint32_t)every : 1;
     chance = (uint64_t)pw_now_ns() | 1;
@@ -486,20 +581,28 @@ start(VALUE settings)
     }
     collections = 0;
     untracked = seen = counted = 0;
-    cut = 0;
     ours = false;
     gc_count_before = rb_gc_count();
+    caveats = bursting ? IN_BURSTS : 0;
     atomic_store(&names_asked, false);
     charged_ns = gc_ns();
     rb_gc_latest_gc_info(sym_gc_by);
     pw_own_work++;
-    add_hook(on_freeobj, RUBY_INTERNAL_EVENT_FREEOBJ);
     add_hook(on_gc_start, RUBY_INTERNAL_EVENT_GC_START);
-    add_hook(on_newobj, RUBY_INTERNAL_EVENT_NEWOBJ);
+    if (!bursting) {
+        add_hook(on_freeobj, RUBY_INTERNAL_EVENT_FREEOBJ);
+        add_hook(on_newobj, RUBY_INTERNAL_EVENT_NEWOBJ);
+    }
     counted_before = total_allocated();
     active = true;
+    if (bursting && !start_bursts()) {
+        active = false;
+        remove_hook(on_gc_start);
+        pw_sites_free();
+        refusal = "cannot start the thread that keeps bursts";
+    }
     pw_own_work--;
-    return NULL;
+    return refusal;
 }
 
 static void
@@ -518,19 +621,24 @@ stop(void)
 {
     if (!active) return;
     bool in_child = !pw_session_generation();
+    stop_bursts(in_child);
     pw_own_work++;
-    if (!in_child) {
+    if (bursting) {
+        if (!in_child) pw_sites_name(true);
+        end_collecting();
+        if (!in_child) charge();
+    }
+    else if (!in_child) {
         ours = true;
         rb_gc();
-        if (rb_gc_count() - gc_count_before != collections) cut |= CUT_MISSED;
-        pw_sites_name(!(cut & CUT_MISSED)); /* a class may be gone without our knowing */
-    }
-    end_collecting();
-    if (!in_child) {
+        if (rb_gc_count() - gc_count_before != collections) caveats |= MISSED_COLLECTIONS;
+        pw_sites_name(!(caveats & MISSED_COLLECTIONS)); /* a class may be gone without our knowing */
+        end_collecting();
         rb_objspace_each_objects(visit_page, NULL);
         pw_living_each(end_left_over);
         charge();
     }
+    else end_collecting();
     pw_own_work--;
 }
 
@@ -539,7 +647,7 @@ void
 pw_allocations_before_ractor(void)
 {
     if (!active) return;
-    cut |= CUT_ENDED;
+    caveats |= ENDED_AT_RACTOR;
     stop();
 }
 
@@ -565,7 +673,7 @@ write_chunks(bool last)
         pw_buffer_int(&payload, counted);
         pw_buffer_int(&payload, seen);
         pw_buffer_int(&payload, untracked);
-        pw_buffer_int(&payload, (uint64_t)cut);
+        pw_buffer_int(&payload, (uint64_t)caveats);
         pw_buffer_int(&payload, n);
         for (int i = 0; i < COLUMNS; i++) pw_buffer_column(&payload, &columns[i]);
         pw_writer_chunk(&pw_current.writer, "ALLO", payload.data, payload.size);
@@ -591,7 +699,8 @@ forget(bool frees)
     }
 }
 
-static void mark(void) { pw_sites_mark(); }
+/* Without the ends of objects, nobody would tell that a class is gone. */
+static void mark(void) { pw_sites_mark(bursting); }
 
 const pw_collector pw_allocations = {"allocations", start, stop, write_chunks, mark, forget};
 

@@ -209,10 +209,10 @@ pw_sites_unnamed(void)
 
 /* Only until it is named: then the program may let go of it. */
 void
-pw_sites_mark(void)
+pw_sites_mark(bool all)
 {
-    for (uint32_t i = unnamed_from; i < watch_count; i++) {
-        if (watch[i].object && watch[i].is_class) rb_gc_mark(watch[i].object);
+    for (uint32_t i = all ? 0 : unnamed_from; i < watch_count; i++) {
+        if (watch[i].object && (all || watch[i].is_class)) rb_gc_mark(watch[i].object);
     }
 }
 

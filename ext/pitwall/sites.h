@@ -65,7 +65,7 @@ pw_site *pw_site_beside(const pw_site *site, VALUE klass); /* the same place, an
 uint32_t pw_sites_count(void); /* ids go from 1 to this */
 void pw_sites_forget_object(VALUE class_or_frame); /* it is being freed */
 void pw_sites_follow_moves(void);
-void pw_sites_mark(void);
+void pw_sites_mark(bool all); /* classes that have no name yet, or all, and then the code as well */
 bool pw_sites_unnamed(void);
 /* Names classes; with `again` also those that had no name the first time. May run Ruby, takes the session's lock. */
 void pw_sites_name(bool again);

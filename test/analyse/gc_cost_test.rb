@@ -48,7 +48,7 @@ class GCCostTest < Minitest::Test
     assert_equal [[600, 64_000, %w[String Array]], [250, 10_000, ["String"]], [50, 2_000, ["Hash"]]], rows.map { |row| [row.objects, row.bytes, row.classes] }
     assert_equal %w[Task#copy Task#quote Object#other], rows.map { |row| row.method.name }
     assert_equal 360_000_000, cost.charged_ns
-    assert_equal [2_000_000_000, 400_000_000], cost.whole
+    assert_equal [2_000_000_000, 400_000_000], [cost.wall_ns, cost.gc_ns]
     assert_equal 290, cost(weight: :cpu).rows.first.own_ns / 1_000_000
   end
 
@@ -83,8 +83,8 @@ class GCCostTest < Minitest::Test
     costs = Array.new(60) { (1 + random.rand * 9) * 1_000_000 }
     bytes = RecordingBuilder.build { |segment| costs.each_with_index { |ns, at| segment.collection(start: at * 20_000_000, marking: ns.round) } }
     timeline = Pitwall::Analyse::GCTimeline.new(RandomRecording.read(bytes).segments)
-    part = Pitwall::Analyse::GCPrediction::Part.new(0, 0, 0, timeline.total_ns / 3.0, 1, 1, 0, 0, false)
-    said = Pitwall::Analyse::GCPrediction.of("x", [part], timeline, weight: :wall, level: 0.95).doubts[:collections]
+    part = Pitwall::Analyse::GCPrediction::Followed.new(timeline.total_ns / 3.0, 1, 1, 0, 0, false)
+    said = Pitwall::Analyse::GCPrediction.of("x", [], [part], timeline, weight: :wall, level: 0.95).doubts[:collections]
     sums = Array.new(4000) { costs.sample(20, random: random).sum }
     mean = sums.sum / sums.size
     drawn = Math.sqrt(sums.sum { |sum| (sum - mean)**2 } / sums.size)
@@ -93,14 +93,34 @@ class GCCostTest < Minitest::Test
   end
 
   def test_sampled_objects_are_scaled_and_doubted
-    sampled = cost(allocated: 512_000) { |sites| sites[1].gc_ns = 40_000_000 }
+    sampled = cost(allocated: 512_000) { |sites| sites.each { |site| site.gc_ns = site.gc_ns * 9 / 10 }; sites[1].gc_ns = 40_000_000 }
     assert sampled.sampled?
     prediction = sampled.predict("task.rb:12")
     assert_equal 850 * 512, prediction.objects
     # Runs for which nobody was followed are divided as the others were.
-    assert_in_delta 300e6 * (1 + 40.0 / 400), prediction.gc.point, 1
+    assert_in_delta 300e6, prediction.gc.point, 1
     assert_operator prediction.doubts[:followed], :>, 0
     refute cost.sampled?
+  end
+
+  def test_times_come_from_the_recording_that_followed_no_objects
+    slow = cost.instance_variable_get(:@segments)
+    followed = slow.first
+    followed.header.fields["collectors"] = ["allocations"]
+    assert Pitwall::Analyse::GCCost.new([followed]).disturbed?
+    bytes = RecordingBuilder.build do |segment|
+      segment.row stack: [MAIN, COPY, CLONE], wall: 100_000, cpu: 50_000, captures: 100
+      segment.row stack: [MAIN, COPY, MARKING], wall: 80_000, cpu: 40_000, captures: 80
+      10.times { |n| segment.collection(start: n * 50_000_000, marking: 8_000_000) }
+    end
+    plain = RandomRecording.read(bytes).segments.first
+    both = Pitwall::Analyse::GCCost.new([plain, followed])
+    refute both.disturbed?
+    # Three quarters of the collection there: 300 of 400 ms.
+    assert_equal [100, 60, 10], [both.predict("copy").own.point / 1e6, both.predict("copy").gc.point / 1e6, both.predict("copy").all_runs]
+    # On the processor it was half of that.
+    cpu = Pitwall::Analyse::GCCost.new([plain, followed], weight: :cpu)
+    assert_equal [50, 30, 4_000_000], [cpu.predict("copy").own.point / 1e6, cpu.predict("copy").gc.point / 1e6, cpu.predict("copy").cost_ns]
   end
 
   def test_without_stacks_only_the_line_itself_is_charged
@@ -111,10 +131,19 @@ class GCCostTest < Minitest::Test
     assert_equal 300, single.rows.first.own_ns / 1_000_000
   end
 
+  def test_ruby_s_own_lines_count_for_their_caller
+    bytes = RecordingBuilder.build { |segment| segment.row stack: [MAIN, COPY, ["Kernel#clone", "<internal:kernel>", 1, 49]], wall: 1000; segment.row stack: [["Kernel#loop", "<internal:kernel>", 1, 187]], wall: 500 }
+    segment = RandomRecording.read(bytes).segments.first
+    sites = [Site.new(5, 3, "String", 7, 0, 0, 0), Site.new(6, 4, "Array", 1, 0, 0, 0)]
+    segment.define_singleton_method(:sites) { sites }
+    rows = Pitwall::Analyse::GCCost.new([segment]).rows
+    assert_equal [["/app/task.rb", 12, 1_000_000, 7], ["<internal:kernel>", 187, 500_000, 1]], rows.map { |row| [row.path, row.line, row.own_ns, row.objects] }
+  end
+
   def test_mistakes_are_one_line
     assert_match(/task\.rb:99 neither ran in a sample nor allocates in this recording; of that file, task\.rb:12, task\.rb:21 cost most/, problem { cost.predict("task.rb:99") })
     assert_match(/no line \(PATH:LINE\) or method "nothing" in the recording/, problem { cost.predict("nothing") })
-    assert_match(/no places of allocation.*--allocations/, problem { cost(&:clear).predict("task.rb:12") })
+    assert_match(/no places of allocation.*allocations --stacks/, problem { cost(&:clear).predict("task.rb:12") })
   end
 
   def problem(&block) = assert_raises(Pitwall::UsageError, &block).message.tap { |text| refute_includes text, "\n" }
@@ -127,7 +156,7 @@ class GCCostTest < Minitest::Test
        "charged 360 ms of it", "a model: each run's time"].each { |part| assert_includes text.join("\n").gsub(/\n */, " "), part }
     end
     assert_match(%r{^ +500 ms +300 ms +200 ms +600  62\.5 KiB  String, Array  /app/task\.rb:12$}, view(cost, 100).join("\n"))
-    assert_equal ["no places of allocation were recorded: pitwall profile --allocations 1/512 -- CMD"], view(cost(&:clear), 100)
+    assert_equal ["no places of allocation were recorded: pitwall allocations --stacks -- CMD"], view(cost(&:clear), 100)
   end
 
   def view(cost, width, **options) = Pitwall::Show::GCCostView.new(width: width, palette: Pitwall::Show::Plain, location: Pitwall::Show::Location.new).lines(cost, **options)

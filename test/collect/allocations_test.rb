@@ -92,11 +92,88 @@ class AllocationsTest < Minitest::Test
     assert_equal 1, totals["Object#deep"]
   end
 
+  # Objects of three places in known proportions, the process forking meanwhile.
+  def test_in_bursts
+    run_program(<<~'RUBY')
+      def eight = 8.times { Object.new }
+      def three = 3.times { |i| [i] }
+      def work = (eight; three; burn(0.0001))
+      follow("a.pit", { "bursts" => "1", "one_in" => "5" }, mode: "signal") do
+        limit = now + 1.5
+        work while now < limit
+        fork { 10.times { work } }
+        Process.wait
+      end
+    RUBY
+    assert_sane(segment)
+    counts = by_line
+    assert_in_delta 8.0 / 3, counts[[1, "Object"]].fdiv(counts[[2, "Array"]]), 0.4
+    found = allocations
+    refute_predicate found, :ends?
+    assert_operator found.one_in, :>, 1.5
+    assert_in_delta segment.allocation_totals.allocated, found.objects + found.special(1) + found.special(2), 10
+    tree = Pitwall::Analyse::CallTreeBuilder.build([segment], weights: [:objects])
+    totals = tree.methods.map(&:name).zip(tree.total_by_method(:objects)).to_h
+    assert_in_delta totals["Object#work"], totals["Object#eight"] + totals["Object#three"], totals["Object#work"] * 0.9
+  end
+
+  def test_the_block_form
+    out = run_program(<<~'RUBY', options: ["-rjson"])
+      def job = 100.times { [Object.new] }
+      result = Pitwall.allocations(record: "a.pit") { job; :value }
+      p result.value
+      puts result.sites.select { |site| site.path.end_with?("program.rb") }.map { |site| "#{site[:class]} #{site.count} #{site.line}" }.sort
+      p result.objects == result.sites.sum(&:count)
+      p Pitwall.allocations(record: "b.pit", stacks: true) { job }.sites(by: [:method]).first.method
+      puts problem { Pitwall.allocations(one_in: 0) {} }
+    RUBY
+    assert_equal [":value", "Array 100 1", "Object 100 1", "true", "\"block in Object#job\"", "UsageError: one_in 0: choose a whole number from 1"],
+                 out.lines(chomp: true)
+  end
+
   def test_one_in_many
     run_program("follow('a.pit', { 'one_in' => '10' }) { 100_000.times { Object.new } }")
     row = allocations.rows.first
     assert_equal "Object", row[:class]
     assert_in_delta 100_000, row.count, 2000
     assert_equal segment.allocation_totals.seen, allocations.objects
+  end
+end
+
+# Which places a collection is charged to.
+class ChargedGCTest < Minitest::Test
+  include AllocatingProgram
+
+  def charged
+    rows = allocations.rows(by: [:method])
+    rows.to_h { |row| [row.method, row.gc_ns] }
+  end
+
+  def test_by_objects_where_slots_were_short
+    run_program(<<~'RUBY')
+      def many = 300.times { Object.new }
+      def few = 100.times { Object.new }
+      follow { 3000.times { many; few } }
+    RUBY
+    assert_balanced(segment)
+    assert_operator segment.stat("gc_count"), :>, 10
+    assert_in_delta 3.0, charged.fetch("block in Object#many").fdiv(charged.fetch("block in Object#few")), 0.3
+  end
+
+  def test_by_bytes_where_malloc_was_the_cause
+    run_program(<<~'RUBY')
+      def small = 5.times { Object.new }
+      def large = "x" * 200_000
+      follow { 1500.times { small; large } }
+    RUBY
+    assert_balanced(segment)
+    assert_operator charged.fetch("Object#large"), :>, charged.fetch("block in Object#small") * 5
+  end
+
+  def test_collections_without_objects_are_charged_to_nobody
+    run_program("follow { GC.start; 40.times { GC.start } }")
+    assert_balanced(segment)
+    nobody = segment.sites.find { |site| site.special == "(nobody)" }
+    assert_operator nobody.gc_ns, :>, segment.stats.fetch("gc_ns").values.sum / 2
   end
 end

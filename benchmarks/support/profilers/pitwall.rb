@@ -7,14 +7,15 @@ require_relative "../method_totals"
 module Benchmarks
   module Profilers
     class PitwallCase < NoneCase
-      def initialize(mode:, **rest)
+      def initialize(mode:, collectors: {}, **rest)
         super(**rest)
-        @mode = mode
+        @settings = { mode: mode, collectors: collectors }
+        @settings[:interval_ns] = @interval_ns if @interval_ns.positive?
         # What it loads at the first start belongs to no measurement of a start.
         require "pitwall/collect/session"
       end
 
-      def start = Pitwall.start(record: @out, interval_ns: @interval_ns, mode: @mode)
+      def start = Pitwall.start(record: @out, **@settings)
       def stop = @counters = Pitwall.stop.counters
       def ticks = @counters.fetch(:ticks)
 

@@ -7,12 +7,14 @@ require_relative "../method_totals"
 module Benchmarks
   module Profilers
     class StackprofCase < NoneCase
-      def initialize(mode:, **rest)
+      # @param every [Integer] objects, in mode object
+      def initialize(mode:, every: nil, **rest)
         super(**rest)
         @mode = mode
+        @interval = every || @interval_ns / 1000
       end
 
-      def start = StackProf.start(mode: @mode.to_sym, interval: @interval_ns / 1000, raw: true)
+      def start = StackProf.start(mode: @mode.to_sym, interval: @interval, raw: true)
 
       def stop
         StackProf.stop

@@ -7,8 +7,14 @@ require_relative "../method_totals"
 module Benchmarks
   module Profilers
     class VernierCase < NoneCase
+      # @param every [Integer, nil] objects between two whose stacks are taken
+      def initialize(every: nil, **rest)
+        super(**rest)
+        @settings = every ? { allocation_interval: every } : { interval: @interval_ns / 1000 }
+      end
+
       def start
-        @collector = Vernier::Collector.new(:wall, interval: @interval_ns / 1000, **(@out ? { out: @out } : {}))
+        @collector = Vernier::Collector.new(:wall, **@settings, **(@out ? { out: @out } : {}))
         @collector.start
       end
 

@@ -22,12 +22,15 @@ module Pitwall
         def mean_age = (ended = freed + retained).zero? ? nil : total_age.fdiv(ended)
       end
 
-      # By how much a process's sampled counts are to be multiplied.
-      #: (Record::Segment) -> Rational
+      # By how much a process's counts are to be multiplied where objects were sampled: by all over those followed. In bursts
+      # the VM's and Pitwall's were sampled as well.
+      #: (Record::Segment) -> ^(Record::Site) -> Rational
       def self.scale(segment)
-        totals = segment.allocation_totals or return 1r
-        followed = segment.sites.sum { |site| site.sampled? ? site.count : 0 }
-        followed.zero? ? 1r : Rational([totals.seen, followed].max, followed)
+        totals = segment.allocation_totals or return ->(_site) { 1r }
+        sampled = segment.sites.select { |site| totals.bursts? || site.sampled? }.sum(&:count)
+        all = totals.bursts? ? totals.allocated : totals.seen
+        factor = sampled.zero? ? 1r : Rational([all, sampled].max, sampled)
+        ->(site) { totals.bursts? || site.sampled? ? factor : 1r }
       end
 
       # @return [Array<Record::Segment>] those that followed objects
@@ -74,7 +77,9 @@ module Pitwall
       # @param id [Integer] Record::Site::VM and the like
       #: (Integer, ?Symbol) -> Integer
       def special(id, counter = :count)
-        @segments.sum { |segment| segment.sites.sum { |site| site.id == id ? site[counter] : 0 } }
+        sum = 0
+        each_site { |_, site, scale| sum += scaled(site, counter, scale) if site.id == id }
+        sum
       end
 
       # Ruby's own count of all objects, nil when a process did not live to tell.
@@ -91,13 +96,17 @@ module Pitwall
       # One object of so many was followed; 1 when all were.
       #: () -> Float
       def one_in
-        followed = seen = 0
-        @segments.each do |segment|
-          seen += segment.allocation_totals.seen
-          followed += segment.sites.sum { |site| site.sampled? ? site.count : 0 }
+        followed = all = 0
+        each_site do |_, site, scale|
+          followed += site.count if site.program?
+          all += scaled(site, :count, scale) if site.program?
         end
-        followed.zero? || seen <= followed ? 1.0 : seen.fdiv(followed)
+        followed.zero? ? 1.0 : all.fdiv(followed)
       end
+
+      # Were ends of objects seen, and so their ages, all their bytes and what was retained?
+      #: () -> bool
+      def ends? = @segments.none? { |segment| segment.allocation_totals.bursts? }
 
       # What makes the figures less than whole, in words.
       #: () -> Array[String]
@@ -110,7 +119,7 @@ module Pitwall
         losses << "counting ended at the first Ractor, which Ruby 3.1 can't tell of objects in" if cut?(Record::AllocationTotals::ENDED)
         losses << "objects of other Ractors than the main one are not counted, nor what their collections freed of its own, until its place was taken" if cut?(Record::AllocationTotals::MISSED)
         killed = @segments.count { |segment| segment.tail.nil? }
-        losses << "what was retained is unknown where a process was killed: nobody looked at its end" if killed.positive?
+        losses << "what was retained is unknown where a process was killed: nobody looked at its end" if killed.positive? && ends?
         losses
       end
 
@@ -122,18 +131,18 @@ module Pitwall
         raise UsageError, "--sort #{sort}: it takes #{COUNTERS.join(", ")}" unless COUNTERS.include?(sort)
       end
 
-      def cut?(bit) = @segments.any? { |segment| segment.allocation_totals.cut & bit != 0 }
+      def cut?(bit) = @segments.any? { |segment| segment.allocation_totals.flags & bit != 0 }
 
       def each_site
         @segments.each do |segment|
           scale = Allocations.scale(segment)
-          segment.sites.each { |site| yield segment, site, scale }
+          segment.sites.each { |site| yield segment, site, scale.call(site) }
         end
       end
 
       def scaled(site, counter, scale)
         value = site[counter]
-        counter == :gc_ns || scale == 1 || !site.sampled? ? value : (value * scale).round
+        counter == :gc_ns || scale == 1 ? value : (value * scale).round
       end
 
       def add(rows, segment, site, scale, by)

@@ -113,7 +113,7 @@ module Pitwall
           node = site.node.zero? ? special(site) : site.node + shift
           @site_weights.each do |weight, sums|
             value = site[SITE_WEIGHTS.fetch(weight)]
-            sums[node] += weight == :gc || !site.sampled? ? value : (value * scale).round
+            sums[node] += weight == :gc ? value : (value * scale.call(site)).round
           end
         end
       end

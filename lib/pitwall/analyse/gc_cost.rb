@@ -11,9 +11,11 @@ module Pitwall
   module Analyse
     # What lines of code cost with the garbage collection that they cause. Own time is measured, from samples, collection left
     # out. The rest is a model: the collector divides each run's time among the places that allocated since the run before, by
-    # objects or, where malloc'd bytes brought the run about, by those (Record::Site#gc_ns).
+    # objects or, where malloc'd bytes brought the run about, by those (Record::Site#gc_ns); a place's part of that is its part
+    # of the time that collection took.
     #
-    # Needs a recording with sites; own times need samples in the same recordings.
+    # Following objects slows the lines that allocate. Of several recordings of the same work, times are therefore taken from
+    # those that followed none, and parts from those that did.
     class GCCost
       # A line: method that it is in (the heaviest of several; nil: none); own_ns; gc_ns charged; objects and bytes allocated
       # (scaled up where objects were sampled); classes, those with most objects first. path "" and line 0: no line of Ruby.
@@ -29,33 +31,47 @@ module Pitwall
       def initialize(segments, weight: :wall)
         @segments = segments
         @weight = weight == :cpu ? :cpu : :wall
+        sampled = segments.select { |segment| segment.tallies.any? }
+        undisturbed = sampled.reject { |segment| follows?(segment) }
+        @timed = [undisturbed, sampled, segments].find(&:any?) || []
+        @sited = segments.select { |segment| program_sites(segment).any? }
       end
 
       # Whether places of allocation were recorded.
       #: () -> bool
-      def sites? = @segments.any? { |segment| program_sites(segment).any? }
+      def sites? = @sited.any?
 
       # Whether samples were taken.
       #: () -> bool
-      def samples? = @segments.any? { |segment| segment.tallies.any? }
+      def samples? = @timed.any? { |segment| segment.tallies.any? }
+
+      # Whether times are of a run in which every object was followed: lines that allocate were slower then.
+      #: () -> bool
+      def disturbed? = samples? && @timed.any? { |segment| follows?(segment) && scale(segment) <= SAMPLED }
 
       # Whether only some of the objects were followed.
       #: () -> bool
-      def sampled? = @segments.any? { |segment| scale(segment) > SAMPLED }
+      def sampled? = @sited.any? { |segment| scale(segment) > SAMPLED }
 
       # Whether places are whole stacks. Where they aren't, what a line's callees allocate is not counted for the line.
       #: () -> bool
-      def stacks? = @segments.any? { |segment| program_sites(segment).any? { |site| !segment.parents[site.node].zero? } }
+      def stacks? = @sited.any? { |segment| program_sites(segment).any? { |site| !segment.parents[site.node].zero? } }
 
+      # Of the recordings that times are taken from.
       #: () -> GCTimeline
-      def timeline = @timeline ||= GCTimeline.new(@segments)
+      def timeline = @timeline ||= GCTimeline.new(@timed)
+
+      # What collection took, in the clock of the weight.
+      #: () -> Integer
+      def gc_ns = @gc_ns ||= (timeline.total_ns * clock_factor).round
 
       # Lines that allocate, those that cost most together first.
       #: () -> Array[Row]
       def rows
         @rows ||= begin
           found = {}
-          @segments.each { |segment| add(segment, found) }
+          @timed.each { |segment| add_times(segment, found) }
+          @sited.each { |segment| add_sites(segment, found) }
           found.each_value.reject { |row| row.objects.zero? && row.gc_ns.zero? }
                .each { |row| row.classes = row.classes.sort_by { |name, count| [-count, name] }.map(&:first) }
                .sort_by { |row| [-row.together_ns, -row.objects, row.path, row.line] }
@@ -64,11 +80,10 @@ module Pitwall
 
       # Collection charged to the program's places.
       #: () -> Integer
-      def charged_ns = @segments.sum { |segment| program_sites(segment).sum { |site| charged(segment, site) }.round }
+      def charged_ns = @sited.sum { |segment| program_sites(segment).sum { |site| charged(site) } }.round
 
-      # What the whole lived, and how much of it in collection.
-      #: () -> [Integer, Integer]
-      def whole = [timeline.wall_ns, timeline.total_ns]
+      #: () -> Integer
+      def wall_ns = timeline.wall_ns
 
       # What removing a place would save: its own time, that of all it calls, and the collection that both cause.
       # @param place [String] "PATH:LINE" (the end of a path is enough) or a method's name
@@ -78,21 +93,23 @@ module Pitwall
         raise UsageError, NO_SITES unless sites?
 
         test = place_test(place)
-        parts = @segments.map { |segment| part(segment, inside(segment, test)) }
-        raise UsageError, "#{place} neither ran in a sample nor allocates in this recording#{near(place)}" if parts.all? { |part| part.objects.zero? && part.captures.zero? }
+        times = @timed.map { |segment| times(segment, inside(segment, test)) }
+        sites = @sited.map { |segment| followed(segment, inside(segment, test)) }
+        raise UsageError, "#{place} neither ran in a sample nor allocates in this recording#{near(place)}" if sites.sum(&:objects).zero? && times.sum(&:captures).zero?
 
-        GCPrediction.of(place, parts, timeline, weight: @weight, level: level)
+        GCPrediction.of(place, times, sites, timeline, factor: clock_factor, weight: @weight, level: level)
       end
 
-      NO_SITES = "the recording has no places of allocation: record it with `pitwall profile --allocations 1/512 -- CMD`"
+      NO_SITES = "the recording has no places of allocation: record it with `pitwall allocations --stacks -- CMD`"
       # A following of fewer objects than were allocated, beyond what the VM allocates for itself.
       SAMPLED = 1.5
-      # Ids of rows for garbage from before the recording, and of the first that stands for a place (Record::Site).
+      # Ids of rows for Pitwall's own, for garbage from before the recording, and of the first that stands for a place (Record::Site).
+      PITWALL = 2
       EARLIER = 4
       FIRST_PLACE = 5
       # Stands for the root, which no name means.
       NOTHING = MethodInfo.new("", "", 0, 4).freeze
-      private_constant :SAMPLED, :EARLIER, :FIRST_PLACE, :NOTHING
+      private_constant :SAMPLED, :PITWALL, :EARLIER, :FIRST_PLACE, :NOTHING
 
       private
 
@@ -111,39 +128,58 @@ module Pitwall
         end
       end
 
-      # Where objects are followed in bursts, runs that came between two of them found nobody to charge: their time is divided as
-      # that of the others was.
-      def charged(segment, site)
-        return site.gc_ns unless scale(segment) > SAMPLED
+      def follows?(segment) = segment.header.collectors.include?("allocations")
 
-        @uncharged ||= {}.compare_by_identity
-        factor = @uncharged[segment] ||= begin
-          lost = segment.sites.select { |other| other.id == EARLIER }.sum(&:gc_ns)
-          charged = segment.sites.sum(&:gc_ns) - lost
-          charged.positive? ? 1 + lost.fdiv(charged) : 1.0
+      # A place's part of the collection time. Rows for garbage from before the recording have a part where all objects were followed; where
+      # they were followed in bursts, those are mostly runs that came between two bursts, to be divided as the others are.
+      def charged(site)
+        @all_charged ||= @sited.sum do |segment|
+          segment.sites.sum { |other| other.id == PITWALL || (other.id == EARLIER && scale(segment) > SAMPLED) ? 0 : other.gc_ns }
         end
-        site.gc_ns * factor
+        @all_charged.zero? ? 0.0 : site.gc_ns.fdiv(@all_charged) * gc_ns
+      end
+
+      # Runs are timed by the wall clock; samples in them tell how much of that the processor worked.
+      def clock_factor
+        return 1.0 if @weight == :wall
+
+        @clock_factor ||= begin
+          sums = [0, 0]
+          @timed.each do |segment|
+            segment.tallies.each { |tally| tally.each { |node, wall, cpu, _| gc?(segment, node) && (sums[0] += wall * segment.unit_ns) && (sums[1] += cpu * segment.unit_ns) } }
+          end
+          sums[0].zero? ? 1.0 : [sums[1].fdiv(sums[0]), 1.0].min
+        end
       end
 
       # ---- lines ----
 
-      def add(segment, found)
+      def add_times(segment, found)
         places = places(segment)
-        weights(segment) { |node, ns, _| places[node] && !gc?(segment, node) && row(found, segment, places[node]).own_ns += ns }
+        weights(segment) { |node, ns, _| row(found, segment, places[node]).own_ns += ns if places[node] && !gc?(segment, node) }
+      end
+
+      def add_sites(segment, found)
+        places = places(segment)
         factor = scale(segment)
         program_sites(segment).each do |site|
           row = row(found, segment, places[site.node])
           row.objects += (site.count * factor).round
           row.bytes += (site.bytes * factor).round
-          row.gc_ns += charged(segment, site).round
+          row.gc_ns += charged(site).round
           row.classes[site.class_name] += site.count unless site.class_name.empty?
         end
       end
 
-      # By node: the nearest node from there to the root that is a line of Ruby; nil where there is none.
+      # By node: the nearest node from there to the root that is a line of Ruby; nil where there is none. Lines of Ruby's own
+      # methods (Kernel#clone is one) count for who called them, where that is known.
       def places(segment)
         places = Array.new(segment.parents.size)
-        (1...places.size).each { |node| places[node] = line?(segment, node) ? node : places[segment.parents[node]] }
+        (1...places.size).each do |node|
+          above = places[segment.parents[node]]
+          own = above && segment.frame(node).path.start_with?("<internal:") ? false : line?(segment, node)
+          places[node] = own ? node : above
+        end
         places
       end
 
@@ -174,7 +210,7 @@ module Pitwall
         path, line = place.match(/\A(.+):(\d+)\z/)&.captures
         return line_test(path, line.to_i) if path
 
-        frames = @segments.flat_map { |segment| segment.frames.values }
+        frames = (@timed | @sited).flat_map { |segment| segment.frames.values }
         methods = frames.map { |frame| MethodInfo.new(frame.name, frame.path, frame.first_line, frame.kind) }.uniq
         numbers = MethodMatch.find([NOTHING, *methods], place, sought: "line (PATH:LINE) or method")
         wanted = numbers.to_h { |number| [methods[number - 1].to_a.first(3), true] }
@@ -194,26 +230,23 @@ module Pitwall
         inside
       end
 
-      def part(segment, inside)
-        part = GCPrediction::Part.new(0, 0, 0, 0.0, 0, 0, 0, 0, scale(segment) > SAMPLED)
+      def times(segment, inside)
+        times = GCPrediction::Times.new(0, 0, 0)
         weights(segment) do |node, ns, captures|
-          part.all_captures += captures
+          times.all_captures += captures
           next if !inside[node] || gc?(segment, node)
 
-          part.own_ns += ns
-          part.captures += captures
+          times.own_ns += ns
+          times.captures += captures
         end
-        factor = scale(segment)
-        segment.sites.each do |site|
-          part.all_followed += site.count
-          next unless site.id >= FIRST_PLACE && inside[site.node]
+        times
+      end
 
-          part.followed += site.count
-          part.objects += (site.count * factor).round
-          part.bytes += (site.bytes * factor).round
-          part.gc_ns += charged(segment, site)
-        end
-        part
+      def followed(segment, inside)
+        factor = scale(segment)
+        mine = program_sites(segment).select { |site| inside[site.node] }
+        GCPrediction::Followed.new(mine.sum { |site| charged(site) }, (mine.sum(&:count) * factor).round, (mine.sum(&:bytes) * factor).round,
+                                   mine.sum(&:count), segment.sites.sum(&:count), factor > SAMPLED)
       end
 
       def near(place)

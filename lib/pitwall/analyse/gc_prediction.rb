@@ -28,25 +28,28 @@ module Pitwall
       BURSTS = 0.02
       private_constant :OWN_MODEL, :GC_MODEL, :BURSTS
 
-      # What one process tells of the place. captures, all_captures: samples that saw it, and all; gc_ns charged; objects and bytes scaled up; followed,
-      # all_followed: objects that were followed, of the place and of all.
-      Part = Struct.new(:own_ns, :captures, :all_captures, :gc_ns, :objects, :bytes, :followed, :all_followed, :sampled)
+      # What samples of one process tell: own_ns; captures that saw the place, and all.
+      Times = Struct.new(:own_ns, :captures, :all_captures)
+      # What its sites tell: gc_ns, its part of the collection; objects and bytes, scaled up where objects were sampled; followed, all_followed:
+      # objects that were followed, of the place and of all.
+      Followed = Struct.new(:gc_ns, :objects, :bytes, :followed, :all_followed, :sampled)
 
       # Sums over processes.
+      # @param factor what is left of a run's wall time in the clock of the weight
       # @api private
-      #: (String, Array[Part], GCTimeline, weight: Symbol, level: Float) -> GCPrediction
-      def self.of(place, parts, timeline, weight:, level:)
-        own = parts.sum(&:own_ns)
-        gc = parts.sum(&:gc_ns)
-        cost = timeline.count.zero? ? 0.0 : timeline.total_ns.fdiv(timeline.count)
-        doubts = { samples: Math.sqrt(parts.sum { |part| sample_variance(part) }), collections: Math.sqrt(collection_variance(gc, timeline)),
-                   followed: Math.sqrt(parts.sum { |part| followed_variance(part) }), model: Math.hypot(OWN_MODEL * own, GC_MODEL * gc) }
+      #: (String, Array[Times], Array[Followed], GCTimeline, weight: Symbol, level: Float, ?factor: Float) -> GCPrediction
+      def self.of(place, times, sites, timeline, weight:, level:, factor: 1.0)
+        own = times.sum(&:own_ns)
+        gc = sites.sum(&:gc_ns)
+        cost = timeline.count.zero? ? 0.0 : timeline.total_ns * factor / timeline.count
+        doubts = { samples: Math.sqrt(times.sum { |part| sample_variance(part) }), collections: Math.sqrt(collection_variance(gc / factor, timeline)) * factor,
+                   followed: Math.sqrt(sites.sum { |part| followed_variance(part) }), model: Math.hypot(OWN_MODEL * own, GC_MODEL * gc) }
         own_sd = Math.hypot(doubts[:samples], OWN_MODEL * own)
         gc_sd = Math.sqrt(doubts[:collections]**2 + doubts[:followed]**2 + (GC_MODEL * gc)**2)
         gc_estimate = estimate(gc, gc_sd, level)
         new(place: place, weight: weight, saving: estimate(own + gc, Math.hypot(own_sd, gc_sd), level), own: estimate(own, own_sd, level), gc: gc_estimate,
             runs: cost.zero? ? Estimate.new(0.0, 0.0, 0.0, level, nil) : gc_estimate.map { |ns| ns / cost }, all_runs: timeline.count, cost_ns: cost.round,
-            objects: parts.sum(&:objects), bytes: parts.sum(&:bytes), wall_ns: timeline.wall_ns, doubts: doubts)
+            objects: sites.sum(&:objects), bytes: sites.sum(&:bytes), wall_ns: timeline.wall_ns, doubts: doubts)
       end
 
       def self.estimate(point, deviation, level)

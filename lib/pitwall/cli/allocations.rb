@@ -23,7 +23,7 @@ module Pitwall
       def define_options(parser)
         parser.separator("How to record")
         parser.on("--stacks", "the whole stack of each place, for --by stack and report --tree --weight objects") { @options[:stacks] = true }
-        parser.on("--sample 1/N", "follow one object in so many (all)") { |text| @options[:one_in] = one_in(text) }
+        parser.on("--sample 1/N", "follow one object in so many (all)") { |text| @options[:one_in] = AllocationsView.one_in(text, "--sample") }
         define_collecting_options(parser)
         parser.separator("What to show")
         AllocationsView.define_options(parser, @options)
@@ -73,11 +73,6 @@ module Pitwall
       def gate(text)
         gate = Gate.parse(text, metrics: METRICS)
         gate.relative? ? raise(UsageError, "--fail-if #{text}: there is nothing to compare with; write a limit such as objects > 1200") : gate
-      end
-
-      def one_in(text)
-        n = text[%r{\A1/([\d_]+)\z}, 1]&.delete("_").to_i
-        n.between?(1, 1_000_000_000) ? n : raise(UsageError, "--sample #{text}: write 1/N, such as 1/100")
       end
     end
   end

@@ -34,6 +34,14 @@ module Pitwall
         words.map(&:to_sym).uniq
       end
 
+      # "1/100" → 100
+      # @raise [UsageError] it is no such fraction
+      #: (String, String) -> Integer
+      def one_in(text, option)
+        n = text[%r{\A1/([\d_]+)\z}, 1]&.delete("_").to_i
+        n.between?(1, 1_000_000_000) ? n : raise(UsageError, "#{option} #{text}: write 1/N, such as 1/100")
+      end
+
       # @param options [Hash] :by, :sort, :retained, :limit, :format
       # @raise [UsageError] when nothing of the recording followed objects
       #: (Array[Record::Segment], Array[Record::Warning], Hash[Symbol, untyped], files: Array[String], ?width: Integer, ?palette: untyped) -> String

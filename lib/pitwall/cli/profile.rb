@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "pitwall/cli/allocations_view"
 require "pitwall/cli/duration"
 require "pitwall/cli/recorded_command"
 
@@ -17,7 +18,7 @@ module Pitwall
 
       class << self
         #: () -> String
-        def summary = "where a command's time goes: all threads, Ruby and C, GC, waiting"
+        def summary = "where time goes: every thread, Ruby and C, GC, waiting"
       end
 
       #: (OptionParser) -> void
@@ -26,6 +27,9 @@ module Pitwall
         parser.on("--interval TIME", "between two samples of a running thread: 100us to 1s (1ms)") { |text| @options[:interval_ns] = interval(text) }
         parser.on("--mode MODE", MODES, "signal (default), or safepoint: no signals, but it sees only where Ruby pauses") { |mode| @options[:mode] = mode }
         parser.on("--signal NAME", "the signal to sample with: #{SIGNALS.join(", ")} (URG)") { |name| @options[:signal] = signal(name) }
+        parser.on("--allocations [1/N]", "also count objects by stack, in bursts: one in so many (1/50); see --view allocations") do |text|
+          @options[:one_in] = AllocationsView.one_in(text || "1/50", "--allocations")
+        end
         define_collecting_options(parser)
         parser.separator("What to show")
         parser.on("--format FORMAT", FORMATS, "#{FORMATS.join(", ")} (text)") { |format| @options[:format] = format }
@@ -43,7 +47,11 @@ module Pitwall
 
       def target_options
         { interval_ns: @options.fetch(:interval_ns, 1_000_000), mode: @options.fetch(:mode, "signal"),
-          signal: @options.fetch(:signal, "URG"), **super }
+          signal: @options.fetch(:signal, "URG"), **allocations, **super }
+      end
+
+      def allocations
+        @options[:one_in] ? { "allocations.bursts": 1, "allocations.stacks": 1, "allocations.one_in": @options[:one_in] } : {}
       end
 
       def interval(text) = Duration.parse(text, name: "--interval", range: INTERVAL_NS)

@@ -45,12 +45,17 @@ module Pitwall
 
     # What is known of all objects together. allocated: Ruby's own count from the start to the end, 0 when the process was
     # killed · seen: the program's objects, of which one in so many was followed · untracked: followed ones whose end was not,
-    # for lack of memory · cut: bits: ENDED at the first Ractor (Ruby 3.1), MISSED what other Ractors did.
-    AllocationTotals = Struct.new(:allocated, :seen, :untracked, :cut)
+    # for lack of memory · flags: bits: ENDED at the first Ractor
+    # (Ruby 3.1), MISSED what other Ractors did, BURSTS: looked only now and then, and at no object's end.
+    AllocationTotals = Struct.new(:allocated, :seen, :untracked, :flags)
 
     class AllocationTotals
       ENDED = 1
       MISSED = 2
+      BURSTS = 4
+
+      #: () -> bool
+      def bursts? = flags & BURSTS != 0
     end
   end
 end

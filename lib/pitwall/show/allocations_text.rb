@@ -48,13 +48,21 @@ module Pitwall
       def counted
         site = Record::Site
         ["#{Units.things(@allocations.objects, "object")}, #{Units.bytes(@allocations.total(:bytes))}",
-         "#{Units.count(@allocations.total(:retained))} retained", "#{Units.count(@allocations.special(site::VM))} more by the VM for itself",
+         ("#{Units.count(@allocations.total(:retained))} retained" if @allocations.ends?), "#{Units.count(@allocations.special(site::VM))} more by the VM for itself",
          ("#{Units.count(@allocations.special(site::PITWALL))} by Pitwall" if @allocations.special(site::PITWALL).positive?),
-         "#{Units.duration(@allocations.gc_ns)} in GC (#{Units.duration(@allocations.special(site::PITWALL, :gc_ns))} of it for the count of what is retained)"].compact
+         "#{Units.duration(@allocations.gc_ns)} in GC#{ours}"].compact
+      end
+
+      def ours
+        ns = @allocations.special(Record::Site::PITWALL, :gc_ns)
+        ns.positive? && @allocations.ends? ? " (#{Units.duration(ns)} of it for the count of what is retained)" : ""
       end
 
       def estimate
-        format("one object in %.1f was followed: counts, ages and bytes are estimates, scaled by the number of all objects", @allocations.one_in)
+        followed = format("one object in %.1f was followed", @allocations.one_in)
+        return "#{followed}: counts, ages and bytes are estimates, scaled by the number of all objects" if @allocations.ends?
+
+        "#{followed}, in bursts: counts are estimates, scaled by the number of all objects; bytes are those of slots; ages and what was retained are not known"
       end
 
       def body
@@ -79,6 +87,7 @@ module Pitwall
         numbers = [Units.count(row.count), Units.percent(row.count, @allocations.objects), Units.count(row.old), Units.count(row.retained),
                    age(row), Units.bytes(row.bytes), Units.duration(row.gc_ns)]
         numbers[1] = "" if row.special
+        numbers[2] = numbers[3] = "" unless @allocations.ends?
         Table::Row.new(numbers: numbers, name: name(row), place: place(row), style: (:dim if row.special))
       end
 

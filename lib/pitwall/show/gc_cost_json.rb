@@ -17,10 +17,9 @@ module Pitwall
 
       #: () -> Hash[String, untyped]
       def to_h
-        wall, collecting = @cost.whole
         rows = @limit ? @cost.rows.first(@limit) : @cost.rows
-        object = { "model" => MODEL, "weight" => @cost.weight.to_s, "wall_ns" => wall, "gc_ns" => collecting, "charged_ns" => @cost.charged_ns,
-                   "sampled" => @cost.sampled?, "stacks" => @cost.stacks?, "lines" => rows.map { |row| row(row) } }
+        object = { "model" => MODEL, "weight" => @cost.weight.to_s, "wall_ns" => @cost.wall_ns, "gc_ns" => @cost.gc_ns, "charged_ns" => @cost.charged_ns,
+                   "sampled" => @cost.sampled?, "stacks" => @cost.stacks?, "disturbed" => @cost.disturbed?, "lines" => rows.map { |row| row(row) } }
         object["prediction"] = GCCostJson.prediction(@prediction) if @prediction
         object
       end

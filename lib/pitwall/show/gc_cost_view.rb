@@ -11,11 +11,12 @@ module Pitwall
     class GCCostView
       MODEL = "own: measured by samples, collection left out · GC: a model: each run's time divided among those that allocated since the run before"
       STACKLESS = "without stacks, what a line's callees allocate is charged to the callees only"
-      NO_SITES = "no places of allocation were recorded: pitwall profile --allocations 1/512 -- CMD"
-      NO_SAMPLES = "no samples were taken, so own times are missing: pitwall profile --allocations 1/512 -- CMD"
+      NO_SITES = "no places of allocation were recorded: pitwall allocations --stacks -- CMD"
+      DISTURBED = "every object was followed in the run that was timed, which slows lines that allocate: own times are too long; name a recording without allocations as well"
+      NO_SAMPLES = "no samples were taken, so own times are missing: name a recording of the same work by pitwall profile as well"
       LIMIT = 20
       CLASSES = 2
-      private_constant :LIMIT, :CLASSES, :MODEL, :STACKLESS, :NO_SITES, :NO_SAMPLES
+      private_constant :LIMIT, :CLASSES, :MODEL, :STACKLESS, :DISTURBED, :NO_SITES, :NO_SAMPLES
 
       #: (width: Integer, palette: untyped, location: Location) -> void
       def initialize(width:, palette:, location:)
@@ -41,13 +42,13 @@ module Pitwall
         notes = [charged(cost), MODEL]
         notes << "objects were sampled; their numbers are estimates" if cost.sampled?
         notes << STACKLESS unless cost.stacks?
+        notes << DISTURBED if cost.disturbed?
         notes << NO_SAMPLES unless cost.samples?
         notes.flat_map.with_index { |text, at| Text.wrap(text, @width).map { |line| at.zero? ? line : @palette.dim(line) } }
       end
 
       def charged(cost)
-        wall, collecting = cost.whole
-        "garbage collection took #{Units.duration(collecting)} of #{Units.duration(wall)}; the lines below are charged #{Units.duration(cost.charged_ns)} of it"
+        "garbage collection took #{Units.duration(cost.gc_ns)} of #{Units.duration(cost.wall_ns)}; the lines below are charged #{Units.duration(cost.charged_ns)} of it"
       end
 
       def row(row)

@@ -1,0 +1,80 @@
+# frozen_string_literal: true
+
+require_relative "../support/rounds"
+require_relative "../support/result"
+require_relative "../support/statistics"
+
+module Benchmarks
+  module Allocations
+    # What counting objects costs the program: CPU time with it divided by CPU time without, for a fixed amount of work. A
+    # round runs every case once, each in a fresh process, in random order; each process does the work with and without in turns.
+    class Overhead
+      PROGRAMS = %w[objects web_like].freeze
+      CASES = %w[none pitwall_objects pitwall_objects_stacks pitwall_objects_bursts stackprof_objects vernier_objects object_space].freeze
+      ROUNDS = 12
+      PAIRS = 2
+      WORK_NS = 1_000_000_000
+      # By case and program.
+      GOALS = { %w[pitwall_objects objects] => 1.8, %w[pitwall_objects web_like] => 1.5,
+                %w[pitwall_objects_bursts objects] => 1.03, %w[pitwall_objects_bursts web_like] => 1.03 }.freeze
+      private_constant :PROGRAMS, :CASES, :ROUNDS, :PAIRS, :WORK_NS, :GOALS
+
+      def initialize(context)
+        @context = context
+      end
+
+      #: () -> Result
+      def call
+        @cases = @context.available(CASES)
+        series = PROGRAMS.to_h { |program| [program, measure(program)] }
+        Result.new(tables: series.map { |program, rounds| table(program, rounds) }, goals: GOALS.map { |key, limit| goal(*key, limit, series) },
+                   notes: @context.notes + ["pitwall_objects: exact, with ages and bytes; _stacks: whole stacks as well; _bursts: profile --allocations without samples"],
+                   data: series.map { |program, rounds| { program: program, rounds: rounds } })
+      end
+
+      private
+
+      def measure(program)
+        job = { measure: "interleaved", program: program, amount: amount(program), pairs: @context.quick? ? 1 : PAIRS }
+        Rounds.take(@context, @cases, @context.rounds(ROUNDS)) do |name|
+          @context.scratch(name) { |out| @context.child(profiler: name, out: (out if name.start_with?("pitwall")), **job) }
+        end
+      end
+
+      # The same for every case and round, fitted once to this machine.
+      def amount(program)
+        return 20 if @context.quick?
+
+        trial = { "objects" => 50_000, "web_like" => 200 }.fetch(program)
+        run = @context.child(profiler: "none", measure: "interleaved", program: program, amount: trial, pairs: 2)
+        (trial * WORK_NS / (run[:off][:cpu_ns] / 2.0)).ceil
+      end
+
+      def table(program, rounds)
+        names = rounds.flat_map(&:keys).uniq.sort_by { |name| CASES.index(name) }
+        Table.new("#{program} (#{rounds.size} rounds; 95% intervals)", ["case", "CPU ratio, whole process", "CPU ratio, program's thread"],
+                  names.map { |name| [name, show(ratio(name, rounds, :cpu_ns)), show(ratio(name, rounds, :thread_cpu_ns))] })
+      end
+
+      def ratio(name, rounds, clock)
+        runs = rounds.filter_map { |round| round[name] }
+        Statistics.estimate(runs.map { |run| Math.log(run[:on][clock].fdiv(run[:off][clock])) }).map { |log| Math.exp(log) }
+      end
+
+      def show(estimate)
+        estimate.high.finite? ? format("%.3f (%.3f … %.3f)", estimate.point, estimate.low, estimate.high) : format("%.3f", estimate.point)
+      end
+
+      # Met or missed only where the whole interval says so.
+      def goal(name, program, limit, series)
+        text = "#{name} costs at most #{limit} times the CPU time (#{program})"
+        return Goal.not_measured(text) if @context.quick? || !@cases.include?(name)
+
+        estimate = ratio(name, series.fetch(program), :cpu_ns)
+        met = true if estimate.high <= limit
+        met = false if estimate.low > limit
+        Goal.new(text, show(estimate), met)
+      end
+    end
+  end
+end

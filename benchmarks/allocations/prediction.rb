@@ -1,0 +1,118 @@
+# frozen_string_literal: true
+
+require "fileutils"
+require_relative "../support/removable"
+require_relative "../support/result"
+require_relative "../support/rounds"
+require_relative "../support/statistics"
+
+module Benchmarks
+  module Allocations
+    # What `pitwall report --predict` says that removing a line would save, against what removing it saves. Eight programs, each with a line that
+    # can be left out. In each round each is profiled, run with the line, and run without it, one right after the other in random
+    # order: what the machine does meanwhile meets all three. So the prediction rests on as many runs as the measurement. In CPU
+    # time, so that a neighbour on the machine counts for less.
+    class Prediction
+      PROGRAMS = Dir[File.join(ROOT, "benchmarks/programs/predict/*.rb")].map { |path| File.basename(path, ".rb") }.sort.freeze
+      ROUNDS = 7
+      # Part of the saving that the interval may reach to either side.
+      WIDTH = 0.3
+      ENOUGH = 7
+      KINDS = %i[kept removed profiled].freeze
+      QUICK = { "PREDICT_WORK" => "0.02" }.freeze
+      COMMAND = ["-I", File.join(ROOT, "lib"), "-r", File.join(ROOT, "script/checkout"),
+                 "-e", "Checkout.use_vendored_gems; load File.join(Checkout::ROOT, 'exe/pitwall')", "--"].freeze
+      private_constant :PROGRAMS, :ROUNDS, :WIDTH, :ENOUGH, :KINDS, :QUICK, :COMMAND
+
+      # A program's figures in ns: what was said; what runs with the line took, without it, and under the profiler.
+      Case = Struct.new(:name, :point, :low, :high, :own, :gc, :kept, :removed, :profiled, :collections, keyword_init: true) do
+        def saved = Statistics.median(kept.zip(removed).map { |with, without| with - without })
+        def holds? = saved.between?(low, high)
+        def width = (high - low) / 2 / point
+        # What the profiler added, as far as it can be told from so few runs.
+        def cost = Statistics.median(profiled.zip(kept).map { |with, without| with.fdiv(without) })
+      end
+
+      def initialize(context)
+        @context = context
+      end
+
+      #: () -> Result
+      def call
+        names = @context.chosen(PROGRAMS)
+        return Result.new(tables: [], goals: goals(nil), notes: @context.notes, data: {}) if @context.available(%w[pitwall_signal]).empty? || names.empty?
+
+        order = Random.new(1)
+        rounds = Rounds.take(@context, names, @context.rounds(ROUNDS)) { |name| KINDS.shuffle(random: order).to_h { |kind| [kind, once(name, kind)] } }
+        cases = names.map { |name| figures(name, rounds.map { |round| round.fetch(name) }) }
+        Result.new(tables: [table(cases)], goals: goals(cases), notes: @context.notes, data: cases.to_h { |one| [one.name, one.to_h] })
+      end
+
+      private
+
+      def path(name) = File.join(ROOT, "benchmarks/programs/predict/#{name}.rb")
+
+      # @return [Hash, Array] what the program said; under the profiler also the recording
+      def once(name, kind)
+        return run(name, removed: kind == :removed) unless kind == :profiled
+
+        record(name, "profile")
+      end
+
+      # Times from plain profiles, places from a run in which every object was followed.
+      def figures(name, rounds)
+        profiles = rounds.map { |round| round[:profiled].last }
+        sites = record(name, "allocations", "--stacks").last
+        spent = { kept: rounds.map { |round| round[:kept] }, removed: rounds.map { |round| round[:removed] }, profiled: rounds.map { |round| round[:profiled].first } }
+        Case.new(name: name, **predict(name, [*profiles, sites], profiles.size), **spent.transform_values { |runs| runs.map { |run| run["cpu_ns"] } },
+                 collections: %i[kept removed].map { |kind| spent[kind].first["collections"] })
+      ensure
+        FileUtils.rm_f([*profiles, sites].compact)
+      end
+
+      def predict(name, files, recordings)
+        $LOAD_PATH.unshift(File.join(ROOT, "lib")) unless $LOAD_PATH.include?(File.join(ROOT, "lib"))
+        require "pitwall/record"
+        require "pitwall/analyse"
+        cost = Pitwall::Analyse::GCCost.new(files.flat_map { |file| Pitwall::Record.read(file).segments }, weight: :cpu)
+        prediction = cost.predict("#{name}.rb:#{Removable.line(path(name))}")
+        { point: prediction.saving.point, low: prediction.saving.low, high: prediction.saving.high, own: prediction.own.point, gc: prediction.gc.point }
+          .transform_values { |ns| ns / recordings }
+      end
+
+      def record(name, *words)
+        file = File.join(ROOT, "tmp", "benchmarks", "#{name}-#{@recorded = @recorded.to_i + 1}-#{Process.pid}.pit")
+        FileUtils.mkdir_p(File.dirname(file))
+        [run(name, RbConfig.ruby, *COMMAND, *words, "--quiet", "--record", file, "--"), file]
+      end
+
+      def run(name, *prefix, removed: false)
+        environment = { "PREDICT_REMOVED" => removed ? "1" : nil, **(@context.quick? ? QUICK : {}) }
+        output, errors, status = Open3.capture3(environment, *prefix, RbConfig.ruby, path(name), chdir: ROOT)
+        raise Context::Failure, "#{name}: #{errors}" unless status.success?
+
+        JSON.parse(output.lines.last)
+      end
+
+      def table(cases)
+        rows = cases.map do |one|
+          [one.name, ms(one.own), ms(one.gc), "#{ms(one.point)} (#{ms(one.low)} … #{ms(one.high)})", format("±%.0f%%", one.width * 100), "#{ms(one.saved)} of #{ms(Statistics.median(one.kept))}",
+           format("%+.0f%%", (one.saved / one.point - 1) * 100), format("×%.2f", one.cost), one.holds? ? "yes" : "NO", one.collections.join(" → ")]
+        end
+        Table.new("What removing a line saves, CPU ms, predicted (95% interval) and measured (median of differences)",
+                  ["program", "own", "GC", "predicted", "width", "measured", "off by", "under the profiler", "inside", "collections"], rows)
+      end
+
+      def ms(ns) = (ns / 1e6).round.to_s
+
+      def goals(cases)
+        texts = ["the interval contains the measured saving in at least #{ENOUGH} of #{PROGRAMS.size}", "no interval is wider than ±#{(WIDTH * 100).round}%"]
+        return texts.map { |text| Goal.not_measured(text) } if cases.nil? || cases.size < PROGRAMS.size || @context.quick?
+
+        inside = cases.count(&:holds?)
+        widest = cases.map(&:width).max
+        [Goal.new(texts[0], "#{inside} of #{cases.size}", inside >= ENOUGH), Goal.new(texts[1], format("±%.0f%%", widest * 100), widest <= WIDTH)]
+      end
+    end
+  end
+end

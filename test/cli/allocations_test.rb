@@ -1,0 +1,126 @@
+# frozen_string_literal: true
+
+require_relative "../test_helper"
+require_relative "../support/command_line"
+require "json"
+require "pitwall/cli"
+
+# The command around a program whose objects are known.
+class AllocationsCommandTest < Minitest::Test
+  include CommandLine
+
+  PROGRAM = <<~RUBY
+    class Task; def initialize = @list = []; end
+    def job = 1000.times { Task.new }
+    def keep = $kept = Array.new(50) { |i| "kept \#{i}" }
+    job
+    keep
+    puts "done"
+    exit Integer(ARGV.first || 0)
+  RUBY
+
+  def allocations(*options, status: 0)
+    File.write(file("program.rb"), PROGRAM)
+    pitwall("allocations", *options, "--", RUBY, "--disable-gems", "program.rb", status.to_s)
+  end
+
+  def json(...) = JSON.parse(allocations("--format", "json", "--out", "report.json", ...).then { File.read(file("report.json")) })
+
+  def report(*options) = pitwall("report", *options, recordings.first)
+
+  def test_text
+    result = allocations
+    assert_equal "done\n", result.out
+    assert result.status.success?
+    assert_match(/1,000 +\d+\.\d% .* Task +program\.rb:2$/, result.err)
+    assert_match(/1,000 +\d+\.\d% .* Array +program\.rb:1$/, result.err)
+    assert_match(/GC charged is a model/, result.err)
+    assert_match(/retained · \d+ more by the VM for itself/, result.err)
+  end
+
+  def test_json
+    object = json
+    assert_equal "pitwall/allocations-1", object["schema"]
+    site = object["sites"].find { |found| found["class"] == "Task" }
+    assert_equal [1000, 2, "T_OBJECT"], site.values_at("count", "line", "type") + [] if site["type"]
+    assert_equal 1000, site["count"]
+    %w[path line type class method count old total_age min_age max_age bytes retained gc_ns].each { |name| assert site.key?(name), name }
+    assert_equal object["allocated"], object["objects"] + object["vm_internal"] + object["pitwall"]
+    assert_in_delta object["gc_ns"], object["sites"].sum { |found| found["gc_ns"] }, (object["gc_ns"] * 0.01) + 1
+    assert_match(/model/, object["model"]["gc_ns"])
+  end
+
+  def test_by_sort_limit_retained
+    rows = json("--by", "class", "--sort", "bytes", "--limit", "3")["sites"]
+    assert_equal 3, rows.size
+    assert_equal [nil], rows.map { |row| row["line"] }.uniq
+    rows = json("--by", "path,line,class,type,method", "--retained")["sites"]
+    kept = rows.find { |row| row["line"] == 3 && row["class"] == "String" }
+    assert_equal ["T_STRING", "block in Object#keep"], kept.values_at("type", "method")
+    assert_includes 50..100, kept["retained"]
+  end
+
+  def test_stacks
+    object = json("--stacks")
+    task = object["sites"].select { |row| row["class"] == "Task" }
+    assert_match(/Object#job/, task.first["stack"].join("\n"))
+    tree = report("--tree", "--weight", "objects")
+    assert tree.status.success?, tree.err
+    assert_match(/Object#job/, tree.out)
+    flat = report("--weight", "bytes")
+    assert_match(/Task#initialize/, flat.out)
+  end
+
+  def test_the_same_view_of_the_recording
+    allocations("--quiet")
+    result = report("--view", "allocations", "--sort", "old", "--by", "class,line")
+    assert_match(/Task/, result.out)
+    assert_equal "pitwall/allocations-1", JSON.parse(report("--view", "allocations", "--format", "json").out)["schema"]
+    markdown = report("--view", "allocations", "--format", "markdown").out
+    assert_match(/^\| 1,000 \|.*`Task` `program\.rb:2` \|$/, markdown)
+    audit = report("--audit").out
+    assert_match(/names of allocated classes/, audit)
+    assert report("--redact", "--view", "allocations").status.success?
+  end
+
+  def test_a_budget
+    assert_equal 0, allocations("--fail-if", "objects > 1M").status.exitstatus
+    result = allocations("--fail-if", "objects > 1500")
+    assert_equal 1, result.status.exitstatus
+    assert_match(/^pitwall: --fail-if: objects > 1500$/, result.err)
+    assert_equal 1, allocations("--quiet", "--fail-if", "retained > 10").status.exitstatus
+    assert_equal 7, allocations("--quiet", "--fail-if", "retained > 10", status: 7).status.exitstatus
+  end
+
+  def test_usage
+    { %w[--by colour] => /--by colour: it takes/, %w[--sort size] => /--sort size: it takes/, %w[--sample 5] => %r{--sample 5: write 1/N},
+      %w[--fail-if slower] => /nothing to compare/, ["--fail-if", "speed > 1"] => /no metric speed/, %w[--limit 0] => /--limit 0/ }.each do |options, message|
+      result = allocations(*options)
+      assert_equal 2, result.status.exitstatus, options.inspect
+      assert_match message, result.err
+    end
+    result = pitwall("profile", "--quiet", "--", RUBY, "-e", "sleep 0.01")
+    assert result.status.success?
+    refused = report("--view", "allocations")
+    assert_equal 2, refused.status.exitstatus
+    assert_match(/holds no allocations/, refused.err)
+  end
+
+  def test_in_a_profile
+    File.write(file("program.rb"), "limit = Time.now + 0.7\n+'x' while Time.now < limit")
+    result = pitwall("profile", "--allocations", "1/5", "--", RUBY, "program.rb")
+    assert result.status.success?
+    assert_match(/samples every 1 ms/, result.err)
+    view = report("--view", "allocations").out
+    assert_match(/followed, in bursts: counts are estimates/, view)
+    assert_match(/String +program.rb:2/, view)
+  end
+
+  def test_forked_children_are_counted
+    File.write(file("forks.rb"), "fork { 500.times { Object.new } }; Process.wait; 100.times { Object.new }")
+    pitwall("allocations", "--quiet", "--", RUBY, "forks.rb")
+    rows = JSON.parse(report("--view", "allocations", "--format", "json").out)["sites"]
+    count = rows.find { |row| row["class"] == "Object" && row["path"].end_with?("forks.rb") }["count"]
+    assert_includes 560..600, count # a child begins at its first safepoint
+  end
+end

@@ -1,0 +1,74 @@
+# frozen_string_literal: true
+
+require_relative "../test_helper"
+require_relative "../support/command_line"
+
+# The collector's cost from end to end: recorded by the command, told by the report.
+class GCCostCommandTest < Minitest::Test
+  include CommandLine
+
+  PROGRAM = <<~'RUBY'
+    KEPT = Array.new(50_000) { |n| n.to_s }
+    def wasteful(n)
+      [n, n + 1].map { |m| "item #{m}" } # 2 arrays, 2 strings, 2 numbers as strings
+    end
+    def frugal(n) = n * 3 % 7
+    150_000.times { |n| wasteful(n); frugal(n) }
+    # Long enough for samples of both.
+    limit = Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID) + 0.1
+    frugal(1) while Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID) < limit
+  RUBY
+  LINE = 3
+
+  def setup
+    super
+    File.write(file("a.rb"), PROGRAM)
+  end
+
+  def recorded(verb, out, *options)
+    result = pitwall(verb, "--quiet", "--record", out, *options, "--", RUBY, "--disable-gems", "a.rb")
+    assert_predicate result.status, :success?, result.err
+  end
+
+  def report(*arguments) = JSON.parse(pitwall("report", *arguments, "--format", "json").out)
+
+  def test_a_prediction_from_a_profile_and_a_recording_of_allocations
+    recorded("profile", "time.pit")
+    recorded("allocations", "sites.pit", "--stacks")
+    said = report("time.pit", "sites.pit", "--predict", "a.rb:#{LINE}")["gc_cost"]
+    refute said["disturbed"]
+    assert said["stacks"]
+    prediction = said["prediction"]
+    # Exact, but for what the VM makes once; on some Rubies numbers become strings without an object.
+    assert_includes [4, 5, 6].map { |each| each * 150_000 }, prediction["objects"].round(-4)
+    %w[saving_ns own_ns gc_ns].each { |part| assert_operator prediction[part]["low"], :<=, prediction[part]["point"] }
+    assert_in_delta prediction["saving_ns"]["point"], prediction["own_ns"]["point"] + prediction["gc_ns"]["point"], 2
+    assert_operator prediction["gc_ns"]["point"], :<=, said["gc_ns"] + 1
+    assert_operator prediction["gc_ns"]["point"], :>, said["gc_ns"] * 0.4
+    top = said["lines"].first
+    assert_equal ["wasteful", LINE], [top["method"][/\w+\z/], top["line"]]
+    assert_equal said["lines"].sum { |row| row["gc_ns"] }.fdiv(said["charged_ns"]).round(3), 1.0
+    text = pitwall("report", "time.pit", "sites.pit", "--predict", "wasteful").out
+    assert_match(/^Removing wasteful would save .* A model, not a\s+measurement\.$/m, text)
+    assert_match(/a\.rb:3$/, text)
+  end
+
+  def test_all_collection_is_charged_to_somebody
+    recorded("allocations", "sites.pit")
+    said = report("sites.pit", "--view", "gc-cost")["gc_cost"]
+    assert_operator said["charged_ns"], :<=, said["gc_ns"]
+    assert_operator said["charged_ns"], :>, 0
+    runs = report("sites.pit", "--view", "gc")["gc"]
+    assert_equal said["gc_ns"], runs["total_ns"]
+    assert_equal runs["total_ns"], runs["runs"].sum { |run| run["marking_ns"] + run["sweeping_ns"] }
+  end
+
+  def test_mistakes_are_one_line
+    recorded("profile", "time.pit")
+    result = pitwall("report", "time.pit", "--predict", "a.rb:3", env: { "PITWALL_DEBUG" => nil })
+    assert_equal [2, "pitwall: the recording has no places of allocation: record it with `pitwall allocations --stacks -- CMD`\n"], [result.status.exitstatus, result.err]
+    assert_match(/no places of allocation were recorded/, pitwall("report", "time.pit", "--view", "gc-cost").out)
+    result = pitwall("report", "time.pit", "--view", "gc-cost", "--tree", env: { "PITWALL_DEBUG" => nil })
+    assert_match(/\Apitwall: --format text shows one view: ask for one of --view gc-cost, --tree/, result.err)
+  end
+end
