@@ -79,6 +79,7 @@ class RecordingBuilder
       @threads = []
       @rows = []
       @open = []
+      @calls = []
       chunk("HEAD", JSON.generate(head))
     end
 
@@ -92,6 +93,15 @@ class RecordingBuilder
 
     def open(stack:, thread: 1, state: 0, wall: 0, cpu: 0)
       @open << [thread, state, node(stack), wall, cpu]
+    end
+
+    # Cumulative: the last row of a thread and stack counts.
+    def calls(stack:, thread: 1, calls: 1, wall: 0, wait: 0, cpu: 0, probe: 0, objects: 0, bytes: 0)
+      @calls << [thread, node(stack), calls, wall, wait, cpu, probe, objects, bytes]
+    end
+
+    def traced(details = { "clock" => "tsc", "cpu" => true, "objects" => true, "bytes" => true, "lost_calls" => 0, "probe_ns" => { "ruby" => [10.5, 20.0, 1.0] } })
+      chunk("TRAC", JSON.generate(details))
     end
 
     def node(stack)
@@ -135,6 +145,8 @@ class RecordingBuilder
                       RecordingBuilder.column(wall) + RecordingBuilder.column(cpu) + RecordingBuilder.runs(captures))
       end
       table("OPEN", @open, 5)
+      table("CALL", @calls, 9)
+      @calls.clear
       [@new_strings, @new_frames, @new_nodes, @threads, @rows, @open].each(&:clear)
     end
 
