@@ -63,7 +63,7 @@ class CallsTest < Minitest::Test
     assert_match(/^summary: 5960 4850 16 1120$/, lines)
     own = lines.gsub(/^calls=.*\n.*\n/, "").scan(/^\d+ (\d+) \d+ \d+ \d+$/).sum { |found| found.first.to_i }
     assert_equal 5960, own
-    assert_match(%r{^cfi=/app/shop\.rb\ncfn=Shop#sum\ncalls=6 3\n3 600 600 12 960$}, lines)
+    assert_match(%r{^cfi=/app/shop\.rb\ncfn=Shop#sum\ncalls=6 3\n0 600 600 12 960$}, lines)
   end
 
   def test_calls_whose_nodes_never_came_are_at_the_root
