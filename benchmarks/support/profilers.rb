@@ -17,6 +17,11 @@ module Benchmarks
       "object_space" => ["object_space", {}, nil],
       "stackprof_objects" => ["stackprof", { mode: "object", every: 1 }, "stackprof"],
       "vernier_objects" => ["vernier", { every: 1 }, "vernier"],
+      "trace_wall" => ["trace", { cpu: false, objects: false }, nil],
+      "trace_cpu" => ["trace", { objects: false }, nil],
+      "trace" => ["trace", {}, nil],
+      "trace_bytes" => ["trace", { bytes: true }, nil],
+      "ruby_prof" => ["ruby_prof", {}, "ruby-prof"],
       "stackprof_wall" => ["stackprof", { mode: "wall" }, "stackprof"],
       "stackprof_cpu" => ["stackprof", { mode: "cpu" }, "stackprof"],
       "vernier" => ["vernier", {}, "vernier"],
@@ -38,7 +43,7 @@ module Benchmarks
       file, _options, gem = CASES.fetch(name)
       return peers.missing(gem) if gem
       return BareTimerBuild.failure if file == "bare_timer"
-      return pitwall_missing if file == "pitwall"
+      return pitwall_missing if %w[pitwall trace].include?(file)
 
       nil
     end
@@ -54,7 +59,7 @@ module Benchmarks
       file, _options, gem = CASES.fetch(name)
       return peers.paths(gem) if gem
 
-      { "bare_timer" => [BareTimerBuild::TARGET], "pitwall" => [LIB] }.fetch(file, [])
+      { "bare_timer" => [BareTimerBuild::TARGET], "pitwall" => [LIB], "trace" => [LIB] }.fetch(file, [])
     end
 
     # In the measured process: the profiler, loaded and not started.

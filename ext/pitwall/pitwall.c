@@ -8,6 +8,7 @@
  *   drain.c      ring -> rows -> chunks               intern.h     stacks -> small numbers
  *   resolve.c    numbers -> names                     record_writer.h, compress.h   chunks -> file
  *   sampler.c    start, stop, fork                    collector.h  what records beside samples
+ *   tracer.c     exact calls                          calls.h      their tree; trace_clock.h
  */
 #include "compress.h"
 #include "sampler.h"

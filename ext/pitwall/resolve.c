@@ -5,6 +5,7 @@
 #include "known_frames.h"
 #include "sampler.h"
 #include "tracer.h"
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -115,7 +116,7 @@ describe_ruby(VALUE frame, VALUE owner, const char *file, uint32_t line)
     if (!RB_TYPE_P(label, T_STRING)) label = rb_str_new_cstr("?");
     if (!RB_TYPE_P(base, T_STRING)) base = label;
     VALUE name = rb_str_new(RSTRING_PTR(label), prefix_length(StringValueCStr(label)));
-    bool body = RSTRING_LEN(base) > 0 && RSTRING_PTR(base)[0] == '<';
+    bool body = RSTRING_LEN(base) > 1 && RSTRING_PTR(base)[0] == '<' && isalpha((unsigned char)RSTRING_PTR(base)[1]); /* no operator */
     bool anonymous = false;
     if (RB_TYPE_P(method, T_STRING) && RB_TYPE_P(classpath, T_STRING) && RSTRING_LEN(classpath) > 0 && !body) {
         bool singleton = RTEST(rb_profile_frame_singleton_method_p(owner));

@@ -339,8 +339,8 @@ static inline bool
 is_of(const entry *e, const pw_trace_arg *arg)
 {
     if (e->b != PW_CALL_MET) return e->a == arg->klass && e->b == arg->id;
-    const VALUE *entry = (const VALUE *)e->a;
-    return entry[PW_ME_OWNER] == arg->klass && entry[PW_ME_CALLED_ID] == arg->called_id;
+    const VALUE *words = (const VALUE *)e->a;
+    return words[PW_ME_OWNER] == arg->klass && words[PW_ME_CALLED_ID] == arg->called_id;
 }
 
 /* Told when the frame was popped; while an exception unwinds, before that. */
@@ -366,8 +366,8 @@ leave_c(shadow *s, const pw_trace_arg *arg)
 static bool
 tells_of_itself(const pw_trace_arg *arg)
 {
-    const VALUE *entry = arg->cfp[PW_CFP_ISEQ] ? (const VALUE *)pw_walk_owner(arg->ec, arg->cfp) : NULL;
-    return entry && entry[PW_ME_OWNER] == arg->klass && entry[PW_ME_CALLED_ID] == arg->called_id;
+    const VALUE *words = arg->cfp[PW_CFP_ISEQ] ? (const VALUE *)pw_walk_owner(arg->ec, arg->cfp) : NULL;
+    return words && words[PW_ME_OWNER] == arg->klass && words[PW_ME_CALLED_ID] == arg->called_id;
 }
 
 static void
@@ -561,6 +561,19 @@ decide(pw_call_key *key, const void *context)
 
 /* ---- proof and calibration ---- */
 
+typedef void (*raw_hook)(VALUE, const pw_trace_arg *);
+
+/* With RAW_ARG, Ruby calls it by its own type. */
+static rb_event_hook_func_t ruby_hook(raw_hook hook) { return (rb_event_hook_func_t)(void (*)(void))hook; }
+
+static void
+add_hook(raw_hook hook, rb_event_flag_t events)
+{
+    rb_add_event_hook2(ruby_hook(hook), events, Qnil, RUBY_EVENT_HOOK_FLAG_SAFE | RUBY_EVENT_HOOK_FLAG_RAW_ARG);
+}
+
+static void remove_hook(raw_hook hook) { rb_remove_event_hook(ruby_hook(hook)); }
+
 static const char lesson[] =
     "def self.callee; end\n"
     "def self.none(n)\n  i = 0\n  while i < n\n    i += 1\n  end\nend\n"
@@ -655,20 +668,20 @@ time_plain(VALUE module, double *plain)
 static void
 add_hooks(rb_event_flag_t calls)
 {
-    rb_add_event_hook2((rb_event_hook_func_t)on_event, calls, Qnil, RUBY_EVENT_HOOK_FLAG_SAFE | RUBY_EVENT_HOOK_FLAG_RAW_ARG);
+    add_hook(on_event, calls);
     if (T.objects || T.bytes || T.gc != GC_AS_IS) {
-        rb_add_event_hook2((rb_event_hook_func_t)on_object, RUBY_INTERNAL_EVENT_NEWOBJ, Qnil, RUBY_EVENT_HOOK_FLAG_SAFE | RUBY_EVENT_HOOK_FLAG_RAW_ARG);
+        add_hook(on_object, RUBY_INTERNAL_EVENT_NEWOBJ);
     }
-    rb_add_event_hook2((rb_event_hook_func_t)on_collection, COLLECTIONS, Qnil, RUBY_EVENT_HOOK_FLAG_SAFE | RUBY_EVENT_HOOK_FLAG_RAW_ARG);
+    add_hook(on_collection, COLLECTIONS);
     T.internal = true;
 }
 
 static void
 remove_hooks(void)
 {
-    rb_remove_event_hook((rb_event_hook_func_t)on_event);
-    rb_remove_event_hook((rb_event_hook_func_t)on_object);
-    rb_remove_event_hook((rb_event_hook_func_t)on_collection);
+    remove_hook(on_event);
+    remove_hook(on_object);
+    remove_hook(on_collection);
     T.internal = false;
 }
 
@@ -801,9 +814,9 @@ start(VALUE settings)
         return "cannot trace: the settings could not be read, or the lesson not be given";
     }
     proof.good = proof.bad = 0;
-    rb_add_event_hook2((rb_event_hook_func_t)prove_event, CALLS | RETURNS, Qnil, RUBY_EVENT_HOOK_FLAG_SAFE | RUBY_EVENT_HOOK_FLAG_RAW_ARG);
+    add_hook(prove_event, CALLS | RETURNS);
     for (int which = 0; which < LESSONS && !error; which++) error = !exercised(module, which, 3);
-    rb_remove_event_hook((rb_event_hook_func_t)prove_event);
+    remove_hook(prove_event);
     if (error || proof.bad || proof.good < 20) {
         rb_set_errinfo(saved);
         return "cannot trace: this Ruby tells of calls in another way than expected (or a TracePoint's block started this)";
@@ -994,8 +1007,8 @@ void
 pw_tracer_stop_internal(void)
 {
     if (!T.internal) return;
-    rb_remove_event_hook((rb_event_hook_func_t)on_collection);
-    rb_remove_event_hook((rb_event_hook_func_t)on_object);
+    remove_hook(on_collection);
+    remove_hook(on_object);
     T.internal = T.in_gc = false;
 }
 

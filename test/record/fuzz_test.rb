@@ -2,6 +2,7 @@
 
 require_relative "../test_helper"
 require_relative "../support/random_recording"
+require_relative "../support/traced_recording"
 require "pitwall/analyse"
 require "pitwall/show"
 require "stringio"
@@ -14,7 +15,7 @@ class FuzzTest < Minitest::Test
 
   def test_a_damaged_file_is_read_or_refused
     random = Random.new(20_261_121)
-    originals = [RandomRecording.new(1, rows: 25).bytes, RandomRecording.new(2, rows: 25, compress: true).bytes]
+    originals = [RandomRecording.new(1, rows: 25).bytes, RandomRecording.new(2, rows: 25, compress: true).bytes, TracedRecording.bytes]
     outcomes = Hash.new(0)
     Dir.mktmpdir do |dir|
       path = File.join(dir, "fuzz.pit")

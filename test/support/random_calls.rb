@@ -164,7 +164,7 @@ module RandomCalls
 
           play(depth)
         end
-        l.call(2) 
+        l.call(2)
         l.(5)
       end
 

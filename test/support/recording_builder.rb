@@ -81,6 +81,7 @@ class RecordingBuilder
       @open = []
       @collections = []
       @collections_before = @level = 0
+      @calls = []
       chunk("HEAD", JSON.generate(head))
     end
 
@@ -94,6 +95,15 @@ class RecordingBuilder
 
     def open(stack:, thread: 1, state: 0, wall: 0, cpu: 0)
       @open << [thread, state, node(stack), wall, cpu]
+    end
+
+    # Cumulative: the last row of a thread and stack counts.
+    def calls(stack:, thread: 1, calls: 1, wall: 0, wait: 0, cpu: 0, probe: 0, objects: 0, bytes: 0)
+      @calls << [thread, node(stack), calls, wall, wait, cpu, probe, objects, bytes]
+    end
+
+    def traced(details = { "clock" => "tsc", "cpu" => true, "objects" => true, "bytes" => true, "lost_calls" => 0, "probe_ns" => { "ruby" => [10.5, 20.0, 1.0] } })
+      chunk("TRAC", JSON.generate(details))
     end
 
     def node(stack)
@@ -153,7 +163,8 @@ class RecordingBuilder
       table("OPEN", @open, 5)
       table("GCEV", @collections, 15, ints(@level, @collections_before))
       @collections_before += @collections.size
-      [@collections, @new_strings, @new_frames, @new_nodes, @threads, @rows, @open].each(&:clear)
+      table("CALL", @calls, 9)
+      [@collections, @calls, @new_strings, @new_frames, @new_nodes, @threads, @rows, @open].each(&:clear)
     end
 
     def stat = chunk("STAT", JSON.generate(@stats))

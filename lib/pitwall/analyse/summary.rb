@@ -69,7 +69,7 @@ module Pitwall
       def calls = @segments.sum { |segment| segment.calls.sum(&:calls) }
 
       #: () -> Integer
-      def lost_calls = @segments.sum { |segment| segment.tracing.fetch("lost_calls", 0).to_i }
+      def lost_calls = @segments.map { |segment| segment.tracing["lost_calls"] }.grep(Integer).sum
 
       # Time that the probes of traced calls took, as estimated, in ns; it is taken off the times shown.
       #: () -> Integer
@@ -78,7 +78,12 @@ module Pitwall
       # What tracing one call costs, by kind of what is called: [ns inside the call, ns in its caller, error in ns]; the first
       # process's.
       #: () -> Hash[String, [Float, Float, Float]]
-      def probes = @segments.find(&:traced?)&.tracing&.fetch("probe_ns", nil) || {}
+      def probes
+        probes = @segments.find(&:traced?)&.tracing&.fetch("probe_ns", nil)
+        return {} unless probes.is_a?(Hash)
+
+        probes.select { |_, costs| costs.is_a?(Array) && costs.size == 3 && costs.all?(Numeric) }
+      end
 
       # Does any traced process have this ("cpu", "objects", "bytes")?
       #: (String) -> bool

@@ -53,6 +53,13 @@ module Pitwall
         raise UsageError, "--blackbox and --gc don't go with --to speedscope: use --to collapsed, which speedscope opens as well"
       end
 
+      # @raise [UsageError]
+      def refuse_trace(segments)
+        return unless segments.any?(&:traced?) && segments.all? { |segment| segment.row_count.zero? }
+
+        raise UsageError, "--to speedscope draws samples over time, and a trace has none: use --to collapsed or callgrind"
+      end
+
       def write(segments, out)
         weight = @options.fetch(:weight, "wall").to_sym
         case @options[:to]
@@ -63,10 +70,7 @@ module Pitwall
           report = Analyse::Report.new(segments, Analyse::Report::Query.new(weight: weight, selection: selection, gc: @options.fetch(:gc, :happened), blackbox: @options.fetch(:blackbox, [])))
           Show::Export::Callgrind.new(report).write(out)
         when "speedscope"
-          if segments.all? { |segment| segment.row_count.zero? } && segments.any?(&:traced?)
-            raise UsageError, "--to speedscope draws samples over time, and a trace has none: use --to collapsed or callgrind"
-          end
-
+          refuse_trace(segments)
           name = segments.map { |segment| segment.header.program }.compact.uniq.join(", ")
           Show::Export::Speedscope.new(segments, weight, selection: selection, name: name).write(out)
         end

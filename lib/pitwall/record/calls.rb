@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "pitwall/record/malformed"
-
 module Pitwall
   module Record
     # Exact calls, by thread and node of the call tree. Rows are cumulative: the last one of a thread and node counts.
@@ -42,16 +40,11 @@ module Pitwall
         budget.take(:weights, @rows.size - before)
       end
 
-      # Once all nodes are read; those of a flush stand behind its calls. Answers how many rows had to be put at the root.
-      # @raise [Malformed]
+      # Once all nodes are read; those of a flush stand behind its calls, and a killed process may have written the calls only:
+      # such rows are put at the root. Answers how many.
       # @api private
-      #: (Integer, salvage: bool) -> Integer
-      def settle(nodes, salvage:)
-        lost = @rows.each_value.select { |row| row.node_id >= nodes }
-        raise Malformed, "names node #{lost.first.node_id} of #{nodes}" if lost.any? && !salvage
-
-        lost.each { |row| row.node_id = 0 }.size
-      end
+      #: (Integer) -> Integer
+      def settle(nodes) = @rows.each_value.select { |row| row.node_id >= nodes }.each { |row| row.node_id = 0 }.size
     end
   end
 end

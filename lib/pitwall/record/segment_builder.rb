@@ -95,7 +95,7 @@ module Pitwall
       #: () { (Integer) -> String } -> Segment
       def finish(&payload_at)
         @open_rows.each { |thread, state, node, wall, cpu| tally(thread, state).add(node, wall, cpu, 0) }
-        @lost += @calls.settle(@parents.size, salvage: @salvage)
+        @lost += @calls.settle(@parents.size)
         Segment.new(header: @header || Header.new({}), strings: @strings, frames: @frames, parents: @parents,
                     node_frames: @node_frames, lines: @lines, threads: @threads, stats: @stats, tail: @tail,
                     tallies: @tallies.values, row_count: @row_count, open_rows: @open_rows, calls: @calls, tracing: @tracing,

@@ -26,7 +26,7 @@ module Pitwall
           out << "events: #{@weights.map { |weight| EVENTS.fetch(weight) }.join(" ")}\n"
           out << "summary: #{@weights.map { |weight| @tree.total(weight) }.join(" ")}\n"
           (1...@tree.methods.size).each do |method|
-            next unless own.key?(method) || edges.key?(method)
+            next unless own.fetch(method, []).any?(&:positive?) || edges.key?(method)
 
             out << "\n" << position("", method) << cost(method, own.fetch(method, [0] * @weights.size))
             edges.fetch(method, {}).each { |callee, (calls, *inclusive)| out << called(callee, calls) << cost(method, inclusive) }

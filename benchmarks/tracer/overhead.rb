@@ -1,0 +1,73 @@
+# frozen_string_literal: true
+
+require_relative "../support/rounds"
+require_relative "../support/result"
+require_relative "../support/statistics"
+
+module Benchmarks
+  module Tracer
+    # What tracing every call costs the program: CPU time with a tracer divided by CPU time before it was ever started, for a
+    # fixed amount of work. A round runs every case once, each in a fresh process, in random order. The case without any
+    # tracer is the control.
+    class Overhead
+      # program => [work of one run, goals by case: at most so many times]
+      PROGRAMS = {
+        "call_heavy" => [300, { "trace_wall" => RUBY_VERSION < "3.2" ? 11.0 : 9.0, "trace_cpu" => 9.5 }],
+        "web_like" => [1000, { "trace_wall" => 1.6, "trace_cpu" => 1.7, "trace_bytes" => 1.9 }]
+      }.freeze
+      CASES = %w[none trace_wall trace_cpu trace trace_bytes ruby_prof].freeze
+      ROUNDS = 7
+      private_constant :PROGRAMS, :CASES, :ROUNDS
+
+      def initialize(context)
+        @context = context
+      end
+
+      #: () -> Result
+      def call
+        @cases = @context.available(CASES)
+        series = PROGRAMS.to_h { |program, (amount, _)| [program, measure(program, @context.quick? ? 5 : amount)] }
+        Result.new(tables: series.map { |program, rounds| table(program, rounds) },
+                   goals: PROGRAMS.flat_map { |program, (_, goals)| goals.map { |name, most| goal(program, name, most, series.fetch(program)) } },
+                   notes: @context.notes, data: series.map { |program, rounds| { program: program, rounds: rounds } })
+      end
+
+      private
+
+      def measure(program, amount)
+        job = { measure: "before", program: program, amount: amount, pairs: @context.quick? ? 1 : 3 }
+        Rounds.take(@context, @cases, @context.rounds(ROUNDS)) do |name|
+          @context.scratch(name) { |out| @context.child(profiler: name, out: (out if name.start_with?("trace")), **job) }
+        end
+      end
+
+      def table(program, rounds)
+        names = rounds.flat_map(&:keys).uniq.sort_by { |name| CASES.index(name) }
+        Table.new("#{program} (#{rounds.size} rounds; 95% intervals)", ["case", "CPU ratio"],
+                  names.map { |name| [name, show(estimate(rounds, name))] })
+      end
+
+      def estimate(rounds, name)
+        logs = rounds.filter_map { |round| round[name] }.map { |run| Math.log(run[:on][:cpu_ns].fdiv(run[:off][:cpu_ns])) }
+        Statistics.estimate(logs).map { |log| Math.exp(log) } if logs.any?
+      end
+
+      def show(estimate)
+        return format("%.2f", estimate.point) unless estimate.high.finite?
+
+        format("%.2f (%.2f … %.2f)", estimate.point, estimate.low, estimate.high)
+      end
+
+      # Met or missed only where the whole interval says so.
+      def goal(program, name, most, rounds)
+        text = "#{name} costs at most #{most} times (#{program})"
+        estimate = estimate(rounds, name)
+        return Goal.not_measured(text) if estimate.nil? || @context.quick?
+
+        met = true if estimate.high <= most
+        met = false if estimate.low > most
+        Goal.new(text, show(estimate), met)
+      end
+    end
+  end
+end

@@ -1,0 +1,73 @@
+# frozen_string_literal: true
+
+require_relative "../test_helper"
+require_relative "../support/random_recording"
+require_relative "../support/traced_recording"
+require "pitwall/analyse"
+require "pitwall/show"
+
+# Traced calls from the file to the views, on figures worked out by hand.
+class CallsTest < Minitest::Test
+  Analyse = Pitwall::Analyse
+
+  def segments(...) = RandomRecording.read(TracedRecording.bytes(...)).segments
+  def report(weight = :wall, **query) = Analyse::Report.new(segments, Analyse::Report::Query.new(weight: weight, **query))
+
+  def test_the_last_row_counts_and_probes_are_taken_off
+    [false, true].each do |compress|
+      rows = segments(compress: compress).first.calls
+      assert_equal 6, rows.size
+      assert_equal [2, 500], rows.find { |row| row.wall == 500 }.to_a.values_at(2, 3)
+    end
+    assert_equal 1000 - 100 + 500 - 50 + 0 + 600 + 10 + 4000, report.total
+    assert_equal 18, report(:calls).total
+    assert_equal [16, 1120, 5000], %i[objects bytes wait].map { |weight| report(weight).total }
+    assert_equal 800 + 450 + 600 + 3000, report(:cpu).total
+  end
+
+  def test_times_of_calls
+    rows = report.call_times.to_h { |row| [row.method.name, row] }
+    assert_equal [1050, 1050, 0, 0, 8], rows.fetch("Shop#sum").to_a.drop(1), "recursion counts once in total"
+    assert_equal [600, 0, 0, 600, 2], rows.fetch("Array#each").to_a.drop(1)
+    assert_equal [5010, 10, 5000, 0, 1], rows.fetch("Thread#join").to_a.drop(1)
+    assert_equal 900 + 1050 + 5010, rows.fetch("<main>").total
+    rows.each_value { |row| assert_equal row.total, row.own + row.wait + row.child }
+    cpu = report(:cpu).call_times.to_h { |row| [row.method.name, row] }
+    assert_equal [0, 0], cpu.fetch("Thread#join").to_a.values_at(1, 3)
+  end
+
+  def test_selections
+    worker = report(selection: Analyse::Selection.new(thread: "worker"))
+    assert_equal ["Shop#tax"], worker.flat.map { |row| row.method.name }
+    assert_equal [4000, 3000], worker.threads.find { |row| row.name == "worker" }.to_a.values_at(4, 5)
+    assert_equal 0, report(selection: Analyse::Selection.new(state: 0)).total
+    assert_raises(Pitwall::UsageError) { report(selection: Analyse::Selection.new(thread: "nobody")).tree }
+  end
+
+  def test_views
+    text = Pitwall::Show::TextReport.new(report, file: "x.pit").to_s(:calls)
+    assert_match(/^ *self% +total +self +wait +child +calls +method/, text)
+    assert_match(/1\.05 µs +1\.05 µs +0 s +0 s +8 +Shop#sum/, text)
+    assert_match(/18 calls traced/, text)
+    tree = Pitwall::Show::TextReport.new(report, file: "x.pit").to_s(:tree)
+    assert_match(/ 6 .*Shop#sum/, tree)
+    json = JSON.parse(Pitwall::Show::JsonReport.new(report, parts: %i[calls tree]).to_s)
+    sum = json.fetch("methods").find { |method| method.fetch("name") == "Shop#sum" }
+    assert_equal [8, 12, 960, 1050], sum.values_at("calls", "objects", "bytes", "self_cpu")
+  end
+
+  def test_callgrind_adds_up
+    lines = +""
+    Pitwall::Show::Export::Callgrind.new(report).write(lines)
+    assert_match(/^events: Wall_ns CPU_ns Objects Bytes$/, lines)
+    assert_match(/^summary: 5960 4850 16 1120$/, lines)
+    own = lines.gsub(/^calls=.*\n.*\n/, "").scan(/^\d+ (\d+) \d+ \d+ \d+$/).sum { |found| found.first.to_i }
+    assert_equal 5960, own
+    assert_match(%r{^cfi=/app/shop\.rb\ncfn=Shop#sum\ncalls=6 3\n0 600 600 12 960$}, lines)
+  end
+
+  def test_calls_whose_nodes_never_came_are_at_the_root
+    bytes = RecordingBuilder.build { |segment| segment.chunk("CALL", [1].pack("w") + [1, 99, 1, 0, 0, 0, 0, 0, 0].map { |value| RecordingBuilder.column([value]) }.join) }
+    [false, true].each { |salvage| assert_equal [0], RandomRecording.read(bytes, salvage: salvage).segments.first.calls.map(&:node_id) }
+  end
+end

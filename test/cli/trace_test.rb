@@ -1,0 +1,109 @@
+# frozen_string_literal: true
+
+require_relative "../test_helper"
+require_relative "../support/command_line"
+require "json"
+require "pitwall/cli"
+
+# `pitwall trace` from end to end: what it shows of a program whose calls are known.
+class TraceCommandTest < Minitest::Test
+  include CommandLine
+
+  PROGRAM = <<~'RUBY'
+    class Shop
+      def sum(n) = n.times.map { |i| price(i) }.sum
+      def price(n) = n.zero? ? 1 : tax(n) + n
+      def tax(n) = n / 5
+      def deep(n) = n.zero? ? 0 : deep(n - 1)
+    end
+    shop = Shop.new
+    shop.sum(100)
+    shop.deep(20)
+    Thread.new { shop.tax(1) }.join
+    puts "done"
+  RUBY
+
+  def setup
+    super
+    File.write(file("shop.rb"), PROGRAM)
+  end
+
+  def trace(*options, program: "shop.rb") = pitwall("trace", *options, "--", RUBY, program)
+
+  def json(*options)
+    result = trace("--format", "json", "--out", "report.json", *options)
+    assert_equal [0, "done\n"], [result.status.exitstatus, result.out], result.err
+    JSON.parse(File.read(file("report.json")))
+  end
+
+  def test_the_table_has_every_call
+    result = trace
+    assert_equal [0, "done\n"], [result.status.exitstatus, result.out], result.err
+    assert_match(/^ *self% +total +self +(wait +)?child +calls +method$/, result.err)
+    assert_match(/ 100 +Shop#price +shop\.rb:3$/, result.err)
+    assert_match(/calls traced · own cost .*, taken off \(ns a call: ruby \d+ ±\d+, block \d+ ±\d+, c \d+ ±\d+\)/m, result.err)
+    assert_match(/export \S+ --to callgrind/, result.err)
+    tree = pitwall("report", recordings.first, "--tree", "--threshold", "0")
+    assert_match(/ 100 .*Shop#price/, tree.out)
+  end
+
+  def test_json
+    report = json("--bytes")
+    methods = report.fetch("methods").to_h { |method| [method.fetch("name"), method] }
+    assert_equal [100, 100, 21], %w[Shop#price Shop#tax Shop#deep].map { |name| methods.fetch(name).fetch("calls") }
+    methods.each_value { |method| assert_equal %w[bytes calls objects], method.keys.sort & %w[bytes calls objects] }
+    assert_equal %w[name file line kind self total self_percent total_percent], methods.fetch("Shop#tax").keys.first(8)
+    deep = report.fetch("calls").find { |row| row.fetch("name") == "Shop#deep" }
+    assert_equal deep.fetch("total"), deep.values_at("self", "wait", "child").sum
+    assert_equal 0, report.dig("trace", "lost_calls")
+    assert_equal report.fetch("methods").sum { |method| method.fetch("self") }, report.fetch("total")
+  end
+
+  def test_callgrind
+    skip "no callgrind_annotate (Debian: valgrind)" unless ENV["PATH"].split(":").any? { |dir| File.executable?(File.join(dir, "callgrind_annotate")) }
+
+    trace("--quiet", "--record", "x.pit")
+    assert_equal 0, pitwall("export", "x.pit", "--to", "callgrind", "--out", "callgrind.out.x").status.exitstatus
+    result = capture({}, "callgrind_annotate", "--tree=calling", "--inclusive=yes", "--threshold=100", "callgrind.out.x")
+    assert result.status.success?, result.err
+    assert_match(/Shop#price \(100x\)/, result.out)
+    assert_match(%r{shop\.rb:Shop#tax \(99x\)}, result.out)
+  end
+
+  def test_guided_traces_under_the_heaviest_methods
+    File.write(file("hot.rb"), "def hot = 30_000.times { |i| warm(i) }\ndef warm(i) = i.to_s * 3\ndef cold = nil\ncold\n8.times { hot }\nputs 1\n")
+    result = trace("--guided", "--format", "json", "--out", "report.json", program: "hot.rb")
+    assert_equal [0, "1\n"], [result.status.exitstatus, result.out], result.err
+    assert_match(/\Apitwall: tracing under .*Object#(hot|warm)/, result.err)
+    names = JSON.parse(File.read(file("report.json"))).fetch("methods").map { |method| method.fetch("name") }
+    assert_includes names, "Object#warm"
+    refute_includes names, "Object#cold"
+  end
+
+  def test_usage_errors_start_nothing
+    File.write(file("shop.rb"), "File.write('started', '')")
+    [%w[--depth 0], %w[--gc never], %w[--gc-memory 1G], %w[--gc off --gc-memory much], %w[--weight bytes], %w[--no-cpu --weight cpu], %w[--guided --only-under A#b],
+     ["--path", ""], ["--class", "A;b=c"], %w[--limit 0], %w[--apart --format markdown], %w[--nonsense]].each do |options|
+      result = trace(*options)
+      assert_equal 2, result.status.exitstatus, options.inspect
+      assert_match(/\Apitwall: .*\n/, result.err)
+    end
+    refute File.exist?(file("started"))
+  end
+
+  def test_views_of_calls_need_a_trace
+    pitwall("profile", "--quiet", "--record", "p.pit", "--", RUBY, "shop.rb")
+    [%w[--weight objects], %w[--view calls]].each { |options| assert_equal 2, pitwall("report", "p.pit", *options).status.exitstatus }
+    trace("--quiet", "--record", "t.pit")
+    assert_equal 2, pitwall("export", "t.pit", "--to", "speedscope", "--out", "-").status.exitstatus
+    collapsed = pitwall("export", "t.pit", "--to", "collapsed", "--weight", "calls", "--out", "-")
+    assert_match(/;Shop#tax 99$/, collapsed.out)
+  end
+
+  def test_the_commands_own_ending_wins
+    [["exit 3", 3], ["exit! 4", 4], ["raise 'x'", 1]].each do |code, status|
+      assert_equal status, pitwall("trace", "--quiet", "--", RUBY, "-e", code).status.exitstatus
+    end
+    assert_equal 15, pitwall("trace", "--quiet", "--", RUBY, "-e", "Process.kill(:TERM, $$); sleep").status.termsig
+  end
+end
