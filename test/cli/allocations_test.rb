@@ -83,6 +83,12 @@ class AllocationsCommandTest < Minitest::Test
     assert report("--redact", "--view", "allocations").status.success?
   end
 
+  def test_equal_strings
+    found = json("--strings")["strings"]
+    assert_kind_of Array, found
+    assert_match(/equal strings of/, allocations("--strings").err)
+  end
+
   def test_a_budget
     assert_equal 0, allocations("--fail-if", "objects > 1M").status.exitstatus
     result = allocations("--fail-if", "objects > 1500")

@@ -60,6 +60,25 @@ module Pitwall
         rows.sort_by { |row| [row.special ? 1 : 0, -row[sort], -row.count, row.path.to_s, row.line.to_i, row[:class].to_s, row.type.to_s, row[:method].to_s] }
       end
 
+      # Strings of equal content. count: how many there were; length of one in bytes; bytes of all, with their slots;
+      # wasted: what all but one of them took; places: [path, line, count] each, most first.
+      Duplicates = Struct.new(:count, :length, :bytes, :wasted, :places)
+
+      # Were strings compared?
+      #: () -> bool
+      def strings? = @segments.any?(&:uncompared_strings)
+
+      # Contents that there were several of, those that waste most first. Those of several processes are not put together: each has its
+      # own key.
+      #: () -> Array[Duplicates]
+      def duplicates
+        found = @segments.flat_map do |segment|
+          sites = segment.sites.to_h { |site| [site.id, site] }
+          segment.equal_strings.group_by(&:group).values.map { |rows| duplicates_of(segment, sites, rows) }
+        end
+        found.sort_by { |row| [-row.wasted, -row.count, row.places.first.to_a.join(":")] }
+      end
+
       # Objects that the program allocated: without those of the VM and of Pitwall.
       #: () -> Integer
       def objects = total(:count)
@@ -138,6 +157,18 @@ module Pitwall
           scale = Allocations.scale(segment)
           segment.sites.each { |site| yield segment, site, scale.call(site) }
         end
+      end
+
+      def duplicates_of(segment, sites, rows)
+        count = rows.sum(&:count)
+        bytes = rows.sum(&:bytes)
+        places = rows.group_by { |row| string_place(segment, sites[row.site]) }.map { |place, same| [*place, same.sum(&:count)] }
+        Duplicates.new(count, rows.first.length, bytes, bytes - (bytes / count), places.sort_by { |path, line, times| [-times, path, line] })
+      end
+
+      def string_place(segment, site)
+        place = site && !site.special ? place(segment, site, %i[path line]) : { path: site&.special || "(unknown)", line: 0 }
+        place.values_at(:path, :line)
       end
 
       def scaled(site, counter, scale)

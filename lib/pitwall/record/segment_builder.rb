@@ -59,6 +59,7 @@ module Pitwall
         @places = {}
         @allocated = {}
         @allocation_totals = nil
+        @equal_strings = []
       end
 
       # Takes one chunk; those of an unknown type are skipped.
@@ -77,6 +78,7 @@ module Pitwall
         when "OPEN" then open(Columns.new(payload))
         when "SITE" then sites(Columns.new(payload))
         when "ALLO" then allocations(Columns.new(payload))
+        when "DUPS" then equal_strings(Columns.new(payload))
         when "STAT" then @stats = Header.parse_object(payload)
         when "TAIL" then @tail = Header.parse_object(payload)
         end
@@ -89,7 +91,8 @@ module Pitwall
         Segment.new(header: @header || Header.new({}), strings: @strings, frames: @frames, parents: @parents,
                     node_frames: @node_frames, lines: @lines, threads: @threads, stats: @stats, tail: @tail,
                     tallies: @tallies.values, row_count: @row_count, open_rows: @open_rows,
-                    row_source: row_source(payload_at), sites: finished_sites, allocation_totals: @allocation_totals)
+                    row_source: row_source(payload_at), sites: finished_sites, allocation_totals: @allocation_totals,
+                    equal_strings: @equal_strings, uncompared_strings: @uncompared_strings)
       end
 
       private
@@ -225,6 +228,14 @@ module Pitwall
           @budget.take(:sites, 1) unless @allocated.key?(ids[at])
           @allocated[ids[at]] = rest.map { |values| values[at] }
         end
+      end
+
+      def equal_strings(columns)
+        @uncompared_strings = columns.int
+        count = columns.int
+        values = EqualStrings.members.map { |name| columns.column(count, name.to_s) }
+        @budget.take(:sites, count)
+        count.times { |at| @equal_strings << EqualStrings.new(*values.map { |column| column[at] }) }
       end
 
       def finished_sites
