@@ -15,6 +15,9 @@ module Pitwall
       # What they hold besides; ages in collections, bytes as Record::Site has them, gc_ns a model's figure.
       COUNTERS = %i[count old freed total_age min_age max_age slot_bytes bytes retained gc_ns].freeze
       SUMS = (COUNTERS - %i[min_age max_age]).freeze
+      # Frames of a stack that are named.
+      DEEPEST = 4096
+      private_constant :DEEPEST
       # A key that was not asked for is nil. special: the row stands for no place in the program. stack: names from the root.
       Row = Struct.new(*KEYS, *COUNTERS, :special, keyword_init: true) do
         # In collections, of the objects freed or retained; nil when there are none.
@@ -74,7 +77,7 @@ module Pitwall
       def duplicates
         found = @segments.flat_map do |segment|
           sites = segment.sites.to_h { |site| [site.id, site] }
-          segment.equal_strings.group_by(&:group).values.map { |rows| duplicates_of(segment, sites, rows) }
+          segment.equal_strings.select { |row| row.count.positive? }.group_by(&:group).values.map { |rows| duplicates_of(segment, sites, rows) }
         end
         found.sort_by { |row| [-row.wasted, -row.count, row.places.first.to_a.join(":")] }
       end
@@ -213,15 +216,17 @@ module Pitwall
         end
       end
 
-      # The innermost node that is code written in Ruby.
+      # The innermost node that is code written in Ruby. One pass from the root, as chains may be long.
       def code(segment, node)
-        node = segment.parents[node] until node.zero? || segment.frame(node).kind == Record::Frame::RUBY
-        node
+        codes = (@codes ||= {}.compare_by_identity)[segment] ||= segment.parents.each_with_index.with_object([]) do |(parent, at), found|
+          found << (at.positive? && segment.frame(at).kind != Record::Frame::RUBY ? found[parent] : at)
+        end
+        codes[node]
       end
 
       def stack(segment, node)
         names = []
-        until node.zero?
+        until node.zero? || names.size == DEEPEST
           frame = segment.frame(node)
           line = segment.lines[node]
           names << (line.zero? ? frame.name : "#{frame.name} #{frame.path}:#{line}")
