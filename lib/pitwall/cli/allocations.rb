@@ -59,6 +59,8 @@ module Pitwall
         super
       end
 
+      def closing(summary, difference) = summary.closing(difference, elsewhere: false)
+
       def judge(segments)
         gate = @options[:fail_if] or return
         allocations = Analyse::Allocations.new(segments)
