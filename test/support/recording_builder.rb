@@ -82,6 +82,9 @@ class RecordingBuilder
       @collections = []
       @collections_before = @level = 0
       @calls = []
+      @sites = []
+      @allocated = []
+      @equal = []
       chunk("HEAD", JSON.generate(head))
     end
 
@@ -105,6 +108,13 @@ class RecordingBuilder
     def traced(details = { "clock" => "tsc", "cpu" => true, "objects" => true, "bytes" => true, "lost_calls" => 0, "probe_ns" => { "ruby" => [10.5, 20.0, 1.0] } })
       chunk("TRAC", JSON.generate(details))
     end
+    # @param counters those of Record::Site after the class, in their order
+    def site(id, stack: [], type: 5, class_name: "String", counters: [1] + [0] * 9)
+      @sites << [id, node(stack), type, string(class_name)]
+      @allocated << [id, *counters]
+    end
+
+    def equal_strings(*row) = @equal << row
 
     def node(stack)
       stack.inject(0) do |parent, (name, path, first_line, line, kind)|
@@ -164,7 +174,10 @@ class RecordingBuilder
       table("GCEV", @collections, 15, ints(@level, @collections_before))
       @collections_before += @collections.size
       table("CALL", @calls, 9)
-      [@collections, @calls, @new_strings, @new_frames, @new_nodes, @threads, @rows, @open].each(&:clear)
+      table("SITE", @sites, 4)
+      table("ALLO", @allocated, 11, ints(@allocated.sum { |row| row[1] }, @allocated.sum { |row| [1, 2, 4].include?(row[0]) ? 0 : row[1] }, 0, 0))
+      table("DUPS", @equal, 5, ints(0))
+      [@collections, @calls, @new_strings, @new_frames, @new_nodes, @threads, @rows, @open, @sites, @allocated, @equal].each(&:clear)
     end
 
     def stat = chunk("STAT", JSON.generate(@stats))

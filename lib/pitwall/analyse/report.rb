@@ -33,17 +33,18 @@ module Pitwall
       # A second weight worth standing beside the first.
       #: () -> Symbol?
       def beside
-        return :cpu if weight == :wall && (!summary.traced? || summary.traced_with?("cpu"))
+        return { wall: :cpu, cpu: :wall, objects: :bytes, bytes: :objects, gc: :objects }[weight] unless summary.traced?
+        return :cpu if weight == :wall && summary.traced_with?("cpu")
 
         :wall if weight == :cpu
       end
 
-      # What is counted exactly beside that, where calls were traced.
+      # What is counted exactly beside that, where calls were traced or objects followed.
       #: () -> Array[Symbol]
       def counted
-        return [] unless summary.traced?
+        return [:calls, *%i[objects bytes].select { |name| summary.traced_with?(name.to_s) }] if summary.traced?
 
-        [:calls, *%i[objects bytes].select { |name| summary.traced_with?(name.to_s) }]
+        @segments.any?(&:allocation_totals) ? %i[objects bytes] : []
       end
 
       #: () -> Summary

@@ -46,12 +46,17 @@ module Pitwall
 
       # @return [Array<Site>] where objects were allocated and what became of them; empty where none were followed
       attr_reader :sites
+      # @return [Array<EqualStrings>] contents that there were several of, the most bytes first; empty where they were not looked at
+      attr_reader :equal_strings
+      # @return [Integer, nil] strings that could not be compared; nil where none were looked at
+      attr_reader :uncompared_strings
       # @return [AllocationTotals, nil] nil where no objects were followed
       attr_reader :allocation_totals
 
       # @api private
       def initialize(header:, strings:, frames:, parents:, node_frames:, lines:, threads:, stats:, tail:, tallies:, row_count:,
-                     open_rows:, row_source:, collections: [], sites: [], allocation_totals: nil, calls: Calls.new, tracing: {})
+                     open_rows:, row_source:, collections: [], sites: [], allocation_totals: nil, equal_strings: [], uncompared_strings: nil,
+                     calls: Calls.new, tracing: {})
         @header = header
         @strings = strings
         @frames = frames
@@ -70,6 +75,8 @@ module Pitwall
         @allocation_totals = allocation_totals
         @calls = calls
         @tracing = tracing
+        @equal_strings = equal_strings
+        @uncompared_strings = uncompared_strings
       end
 
       # Were calls traced?

@@ -65,6 +65,7 @@ module Pitwall
         @allocation_totals = nil
         @calls = Calls.new
         @tracing = {}
+        @equal_strings = []
       end
 
       # Takes one chunk; those of an unknown type are skipped.
@@ -86,6 +87,7 @@ module Pitwall
         when "ALLO" then allocations(Columns.new(payload))
         when "CALL" then @calls.read(Columns.new(payload), @budget)
         when "TRAC" then @tracing = Header.parse_object(payload)
+        when "DUPS" then equal_strings(Columns.new(payload))
         when "STAT" then @stats = Header.parse_object(payload)
         when "TAIL" then @tail = Header.parse_object(payload)
         end
@@ -100,7 +102,7 @@ module Pitwall
                     node_frames: @node_frames, lines: @lines, threads: @threads, stats: @stats, tail: @tail,
                     tallies: @tallies.values, row_count: @row_count, open_rows: @open_rows, calls: @calls, tracing: @tracing,
                     row_source: row_source(payload_at), collections: @collections, sites: finished_sites,
-                    allocation_totals: @allocation_totals)
+                    allocation_totals: @allocation_totals, equal_strings: @equal_strings, uncompared_strings: @uncompared_strings)
       end
 
       private
@@ -236,6 +238,14 @@ module Pitwall
           @budget.take(:sites, 1) unless @allocated.key?(ids[at])
           @allocated[ids[at]] = rest.map { |values| values[at] }
         end
+      end
+
+      def equal_strings(columns)
+        @uncompared_strings = columns.int
+        count = columns.int
+        values = EqualStrings.members.map { |name| columns.column(count, name.to_s) }
+        @budget.take(:sites, count)
+        count.times { |at| @equal_strings << EqualStrings.new(*values.map { |column| column[at] }) }
       end
 
       def finished_sites
