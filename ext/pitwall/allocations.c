@@ -27,6 +27,10 @@ enum { ENDED_AT_RACTOR = 1, MISSED_COLLECTIONS = 2, IN_BURSTS = 4 };
 static int caveats; /* flags of ALLO */
 static bool digesting; /* strings, to tell which are equal */
 static bool bursting; /* the hook of new objects comes and goes; ends of objects are not seen */
+static _Atomic bool burst_wanted, burst_running;
+static bool burst_hooked;
+static int64_t burst_pause_ns;
+static uint64_t own_before; /* objects when work of our own began */
 static size_t gc_count_before;
 static uint32_t collections;
 static uint64_t untracked;           /* objects that no memory was left to follow */
@@ -46,9 +50,9 @@ run_name_job(void *unused)
 {
     atomic_store(&names_asked, false);
     if (!active || !pw_session_generation()) return;
-    pw_own_work++;
+    pw_own_begin();
     pw_sites_name(false);
-    pw_own_work--;
+    pw_own_end();
 }
 
 /* At once, as a class is kept alive until it has a name. */
@@ -270,11 +274,14 @@ on_gc_start(VALUE unused, const VALUE *arg)
 /* ---- begin and end of an object ---- */
 
 static inline void
-count(pw_site *s)
+count_many(pw_site *s, uint64_t objects)
 {
-    pw_site_add_to(&s->count, 1);
-    if (s->since++ == 0) touch(s->id);
+    pw_site_add_to(&s->count, objects);
+    if (s->since == 0) touch(s->id);
+    s->since += objects;
 }
+
+static inline void count(pw_site *s) { count_many(s, 1); }
 
 /* Objects between two that are followed: from 0 to 2n - 2, so that no rhythm of the program is met. */
 static uint32_t
@@ -285,6 +292,16 @@ next_gap(void)
 }
 
 /* Freed by another Ractor's collection: hooks are each Ractor's own. */
+/* Is this one of those that are not followed? In bursts the VM's objects are sampled like all others. */
+static inline bool
+passed_over(void)
+{
+    if (one_in <= 1) return false;
+    if (gap-- > 0) return true;
+    gap = next_gap();
+    return false;
+}
+
 static void
 end_unseen(uint32_t word)
 {
@@ -321,6 +338,7 @@ static void
 on_newobj(VALUE unused, const VALUE *arg)
 {
     if (!active) return;
+    if (bursting && (pw_own_work > 0 || !atomic_load_explicit(&burst_wanted, memory_order_relaxed) || passed_over())) return;
     VALUE object = arg[ARG_DATA];
     uint32_t type = (uint32_t)(RBASIC(object)->flags & RUBY_T_MASK);
     if (of_the_vm(type)) {
@@ -332,10 +350,7 @@ on_newobj(VALUE unused, const VALUE *arg)
         return;
     }
     seen++;
-    if (one_in > 1) {
-        if (gap-- > 0) return;
-        gap = next_gap();
-    }
+    if (!bursting && passed_over()) return;
     pw_site *s = site_of(arg, RBASIC(object)->klass, (uint8_t)type);
     count(s);
     if (bursting) {
@@ -485,14 +500,14 @@ static size_t total_allocated(void) { return rb_gc_stat(sym_total); }
 /* ---- bursts ---- */
 
 /* A hook costs most of what counting costs. In bursts it is there for a fiftieth of the time: a helper thread keeps the
- * time, and a job adds and removes it at Ruby's safepoints. Shorter bursts see too little of what belongs together. */
+ * time, and a job adds and removes it at Ruby's safepoints. Shorter bursts see too little of what belongs together.
+ * A burst begins at a safepoint but ends by the clock: one that lasted until the next safepoint would last the longer, the
+ * longer the code that it met runs without any (compiling a file, say), and count that too often. Our own work is jobs
+ * as well, and would be met too often: its objects are counted, not sampled. */
 enum { BURST_NS = 200000, MOST_OF_TIME = 50 };
 
 static pw_job burst_job;
 static pthread_t burst_thread;
-static _Atomic bool burst_wanted, burst_running;
-static bool burst_hooked;
-static int64_t burst_pause_ns;
 
 static void
 run_burst_job(void *unused)
@@ -508,6 +523,18 @@ run_burst_job(void *unused)
         burst_hooked = remove_hook(on_newobj) == 0; /* not this Ractor's: next time */
     }
     counted = total_allocated() - counted_before;
+}
+
+static void
+own_begin(void)
+{
+    if (active && bursting) own_before = total_allocated();
+}
+
+static void
+own_end(void)
+{
+    if (active && bursting) count_many(pw_site_at(PW_SITE_PITWALL), total_allocated() - own_before);
 }
 
 static void
@@ -630,7 +657,7 @@ stop(void)
     if (!active) return;
     bool in_child = !pw_session_generation();
     stop_bursts(in_child);
-    pw_own_work++;
+    pw_own_begin();
     if (bursting) {
         if (!in_child) pw_sites_name(true);
         end_collecting();
@@ -647,7 +674,7 @@ stop(void)
         charge();
     }
     else end_collecting();
-    pw_own_work--;
+    pw_own_end();
 }
 
 /* Ruby 3.1 follows a null pointer when it tells of objects in a Ractor's thread before its first frame. */
@@ -712,7 +739,7 @@ forget(bool frees)
 /* Without the ends of objects, nobody would tell that a class is gone. */
 static void mark(void) { pw_sites_mark(bursting); }
 
-const pw_collector pw_allocations = {"allocations", start, stop, write_chunks, mark, forget};
+const pw_collector pw_allocations = {"allocations", start, stop, write_chunks, mark, forget, own_begin, own_end};
 
 void
 Init_pitwall_allocations(VALUE native)

@@ -21,14 +21,19 @@ typedef struct {
     void (*mark)(void);
     /* Frees all; in a forked child (`frees` false) forgets it: a table may have been growing when the process was copied. */
     void (*forget)(bool frees);
+    /* Around Ruby code that Pitwall itself runs in the calling thread, which is not the program's. NULL: nothing to do. */
+    void (*own_begin)(void);
+    void (*own_end)(void);
 } pw_collector;
 
 enum { PW_COLLECTORS = 2 };
 extern const pw_collector *const pw_collectors[];
 extern const pw_collector pw_allocations;
 
-/* Above 0 while the calling thread does Pitwall's own work with Ruby's objects: they are not the program's. */
+/* Above 0 while the calling thread does Pitwall's own work with Ruby's objects and methods: they are not the program's. */
 extern __thread int pw_own_work __attribute__((tls_model("initial-exec")));
+void pw_own_begin(void);
+void pw_own_end(void);
 
 void Init_pitwall_allocations(VALUE native);
 void pw_allocations_before_ractor(void); /* where Ruby cannot tell of objects once there are Ractors */

@@ -4,7 +4,6 @@
 #include "intern.h"
 #include "known_frames.h"
 #include "sampler.h"
-#include "tracer.h"
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
@@ -336,12 +335,10 @@ run_job(void *unused)
 {
     if (!pw_session_generation()) return;
     int64_t began = pw_now_ns();
-    pw_own_work++;
-    pw_tracer_begin_own();
+    pw_own_begin();
     name_threads(false);
     for (int i = 0; i < BATCHES_A_JOB && resolve_batch(); i++) {}
-    pw_tracer_end_own();
-    pw_own_work--;
+    pw_own_end();
     pw_count(PW_NAMING_NS, pw_now_ns() - began);
 }
 

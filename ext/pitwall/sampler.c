@@ -246,6 +246,24 @@ pw_collectors_mark(void)
     }
 }
 
+void
+pw_own_begin(void)
+{
+    if (pw_own_work++ > 0) return;
+    for (int i = 0; i < PW_COLLECTORS; i++) {
+        if (asked_for(i) && pw_collectors[i]->own_begin) pw_collectors[i]->own_begin();
+    }
+}
+
+void
+pw_own_end(void)
+{
+    if (--pw_own_work > 0) return;
+    for (int i = 0; i < PW_COLLECTORS; i++) {
+        if (asked_for(i) && pw_collectors[i]->own_end) pw_collectors[i]->own_end();
+    }
+}
+
 static void
 collectors_stop(void)
 {
@@ -382,12 +400,12 @@ native_start(VALUE self, VALUE path, VALUE append, VALUE head, VALUE interval, V
         free_session(true);
         return text;
     }
-    pw_own_work++;
+    pw_own_begin();
     pw_thread_events_start();
     pw_gc_start();
     pw_register_thread(rb_thread_current(), pw_gettid(), true);
     register_others(others);
-    pw_own_work--;
+    pw_own_end();
     return Qnil;
 }
 

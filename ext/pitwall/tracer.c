@@ -1050,7 +1050,7 @@ void pw_tracer_stop_internal(void) {}
 
 #endif
 
-const pw_collector pw_tracer = {"trace", start, stop, write_calls, mark, forget};
+const pw_collector pw_tracer = {"trace", start, stop, write_calls, mark, forget, pw_tracer_begin_own, pw_tracer_end_own};
 
 void
 pw_tracer_init(VALUE native)

@@ -117,6 +117,25 @@ class AllocationsTest < Minitest::Test
     assert_in_delta totals["Object#work"], totals["Object#eight"] + totals["Object#three"], totals["Object#work"] * 0.9
   end
 
+  # Half of what is made are Ruby's own (environments): they are thinned out like all others. A burst that meets code
+  # without safepoints must not last as long as that.
+  def test_in_bursts_all_kinds_are_sampled_alike
+    run_program(<<~'RUBY')
+      TEXT = "a," * 2_000_000
+      def closures = 200.times { |i| -> { i } }
+      follow("a.pit", { "bursts" => "1", "one_in" => "500" }, mode: "signal") do
+        limit = now + 1.0
+        closures while now < limit
+        3.times { TEXT.split(",") }
+      end
+    RUBY
+    found = allocations
+    by_name = found.rows(by: [:class]).to_h { |row| [row[:class], row.count] }
+    assert_in_delta 1.0, found.special(1).fdiv(by_name["Proc"]), 0.5
+    assert_operator found.special(2), :<, 20_000
+    assert_in_delta segment.allocation_totals.allocated, found.objects + found.special(1) + found.special(2), 10
+  end
+
   def test_the_block_form
     out = run_program(<<~'RUBY', options: ["-rjson"])
       def job = 100.times { [Object.new] }

@@ -30,10 +30,12 @@ module Pitwall
       #: (Record::Segment) -> ^(Record::Site) -> Rational
       def self.scale(segment)
         totals = segment.allocation_totals or return ->(_site) { 1r }
-        sampled = segment.sites.select { |site| totals.bursts? || site.sampled? }.sum(&:count)
-        all = totals.bursts? ? totals.allocated : totals.seen
+        # In bursts all are sampled but Pitwall's own.
+        own = segment.sites.find { |site| site.id == Record::Site::PITWALL }&.count.to_i
+        sampled = segment.sites.select { |site| totals.bursts? ? site.id != Record::Site::PITWALL : site.sampled? }.sum(&:count)
+        all = totals.bursts? ? totals.allocated - own : totals.seen
         factor = sampled.zero? ? 1r : Rational([all, sampled].max, sampled)
-        ->(site) { totals.bursts? || site.sampled? ? factor : 1r }
+        ->(site) { site.sampled? || (totals.bursts? && site.id != Record::Site::PITWALL) ? factor : 1r }
       end
 
       # @return [Array<Record::Segment>] those that followed objects

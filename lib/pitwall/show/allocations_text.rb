@@ -147,7 +147,7 @@ module Pitwall
 
       def hint
         lines = ["pitwall report #{@file} --view allocations --sort bytes", "pitwall report #{@file} --view allocations --by class",
-                 "pitwall report #{@file} --view allocations --retained"]
+                 *("pitwall report #{@file} --view allocations --retained" if @allocations.ends?)]
         ["", @palette.dim("Next: #{lines.first}"), *lines.drop(1).map { |line| @palette.dim("      #{line}") }]
       end
 
