@@ -14,7 +14,7 @@ module Pitwall
 
       class << self
         #: () -> String
-        def summary = "every call of a command, exactly: counts, times, objects (slow: 2 to 10 times)"
+        def summary = "every call of a command, exactly: counts, times, objects"
       end
 
       #: (OptionParser) -> void
