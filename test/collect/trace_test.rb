@@ -347,6 +347,28 @@ class TraceTest < Minitest::Test
     assert_equal 1, segment.tracing.fetch("gc_over_memory")
   end
 
+  def test_starts_and_stops_and_forks_under_threads
+    out = run_program(<<~'RUBY')
+      def work = Array.new(20) { |i| [i].map { |x| x.to_s } }
+      busy = Array.new(3) { Thread.new { loop { work; Thread.new { work }.join; Fiber.new { work; Fiber.yield }.resume } } }
+      limit = now + 1.5
+      n = 0
+      until now > limit && n > 5
+        Pitwall.start(record: "a.pit", mode: "none", flush_ns: 10_000_000, collectors: { "trace" => { "bytes" => "1" } })
+        rand < 0.5 ? sleep(0.005) : work
+        GC.compact if GC.respond_to?(:compact) && n % 3 == 0
+        Process.wait(fork { work; exit!(0) }) if n % 4 == 0
+        (Pitwall.pause; work; Pitwall.resume) if n % 5 == 0
+        Pitwall.stop
+        n += 1
+      end
+      busy.each(&:kill).each(&:join)
+      puts n
+    RUBY
+    assert_operator out.to_i, :>, 5
+    read.segments.each { |part| assert_sound(part) unless part.tail["reason"] == "pause" }
+  end
+
   def test_bad_input
     out = run_program(<<~'RUBY')
       puts problem { Pitwall.trace(depht: 1) { } }, problem { Pitwall.trace(depth: 0) { } }, problem { Pitwall.trace(gc: "never") { } }
