@@ -9,7 +9,8 @@ require_relative "../script/checkout"
 
 module NativeTasks
   # What a sanitizer run is for: everything that starts the extension, without what measures time or memory.
-  TESTS = %w[test/collect/contract_test.rb test/collect/hazards_test.rb test/collect/names_test.rb test/collect/gc_test.rb test/collect/gc_log_test.rb
+  TESTS = %w[test/collect/allocations_test.rb test/collect/allocations_hazards_test.rb test/collect/contract_test.rb test/collect/hazards_test.rb
+             test/collect/names_test.rb test/collect/gc_test.rb test/collect/gc_log_test.rb
              test/collect/threads_test.rb test/ruby_assumptions_test.rb test/stress/loads_test.rb test/stress/sessions_test.rb].freeze
   MEASURING = "memory|full_disk|may_not_grow|share_the_gvl|looked_at_once|end_of_the_machine_stack|deep_stacks|cpu_of_each|segmentation_fault"
   # AddressSanitizer's allocator is not made for forks of processes with threads: a child may find its lock taken.

@@ -3,6 +3,7 @@
  * Ruby tells of each object's beginning and end in hooks that run with the GVL and may not allocate. What the VM makes for
  * itself is counted in one row, and what Pitwall makes in another, so that all rows add up to what Ruby counts. */
 #include "collector.h"
+#include "duplicates.h"
 #include "living.h"
 #include "sampler.h"
 #include "sites.h"
@@ -24,6 +25,7 @@ extern size_t rb_gc_obj_slot_size(VALUE) __attribute__((weak)); /* from 3.3 on; 
 static bool active, own_layout, whole_stacks;
 enum { ENDED_AT_RACTOR = 1, MISSED_COLLECTIONS = 2, IN_BURSTS = 4 };
 static int caveats; /* flags of ALLO */
+static bool digesting; /* strings, to tell which are equal */
 static bool bursting; /* the hook of new objects comes and goes; ends of objects are not seen */
 static size_t gc_count_before;
 static uint32_t collections;
@@ -396,6 +398,7 @@ add_object(pw_site *s, VALUE object, bool swept, uint32_t age)
     if (age > s->max_age) atomic_store_explicit(&s->max_age, age, memory_order_relaxed);
     pw_site_add_to(&s->slot_bytes, slot);
     pw_site_add_to(&s->memsize, slot + beyond);
+    if (digesting && s->type == T_STRING && s->klass) pw_duplicates_add(object, s->id, slot + beyond, swept);
 }
 
 static void
@@ -579,6 +582,11 @@ start(VALUE settings)
         pw_sites_free();
         return "no memory for the table of sites";
     }
+    digesting = !bursting && setting(settings, "strings", "1");
+    if (digesting && !pw_duplicates_start()) {
+        pw_sites_free();
+        return "no memory or no random key for the digests of strings";
+    }
     collections = 0;
     untracked = seen = counted = 0;
     ours = false;
@@ -669,6 +677,7 @@ write_chunks(bool last)
         for (int i = 0; i < COLUMNS; i++) pw_buffer_int(&columns[i], values[i]);
         n++;
     }
+    if (last && digesting) pw_duplicates_write();
     if (n || last) {
         pw_buffer_int(&payload, counted);
         pw_buffer_int(&payload, seen);
@@ -688,6 +697,7 @@ forget(bool frees)
 {
     pw_sites_free();
     pw_living_free();
+    pw_duplicates_free();
     free(touched);
     free(shares);
     touched = NULL;

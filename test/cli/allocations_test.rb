@@ -69,6 +69,14 @@ class AllocationsCommandTest < Minitest::Test
     assert_match(/Object#job/, tree.out)
     flat = report("--weight", "bytes")
     assert_match(/Task#initialize/, flat.out)
+    method = JSON.parse(report("--weight", "objects", "--format", "json").out)["methods"].find { |row| row["name"] == "Task#initialize" }
+    assert_equal [1000, 1000], method.values_at("self", "objects")
+    assert_operator method["bytes"], :>=, 40_000
+    collapsed = pitwall("export", recordings.first, "--to", "collapsed", "--weight", "objects", "--out", "-")
+    assert_match(/Object#job.*Task#initialize 1000$/, collapsed.out)
+    refused = pitwall("export", recordings.first, "--to", "speedscope", "--weight", "objects", "--out", "-")
+    assert_equal 2, refused.status.exitstatus
+    assert_match(/--to collapsed/, refused.err)
   end
 
   def test_the_same_view_of_the_recording
@@ -76,11 +84,18 @@ class AllocationsCommandTest < Minitest::Test
     result = report("--view", "allocations", "--sort", "old", "--by", "class,line")
     assert_match(/Task/, result.out)
     assert_equal "pitwall/allocations-1", JSON.parse(report("--view", "allocations", "--format", "json").out)["schema"]
+    assert_match(/GC charged/, report.out) # there is nothing else in it
     markdown = report("--view", "allocations", "--format", "markdown").out
     assert_match(/^\| 1,000 \|.*`Task` `program\.rb:2` \|$/, markdown)
     audit = report("--audit").out
     assert_match(/names of allocated classes/, audit)
     assert report("--redact", "--view", "allocations").status.success?
+  end
+
+  def test_equal_strings
+    found = json("--strings")["strings"]
+    assert_kind_of Array, found
+    assert_match(/equal strings of/, allocations("--strings").err)
   end
 
   def test_a_budget

@@ -177,3 +177,48 @@ class ChargedGCTest < Minitest::Test
     assert_operator nobody.gc_ns, :>, segment.stats.fetch("gc_ns").values.sum / 2
   end
 end
+
+# Which strings are equal.
+class DuplicateStringsTest < Minitest::Test
+  include AllocatingProgram
+
+  def test_equal_strings
+    run_program(<<~'RUBY')
+      def secret = ("to" + "p secret").dup
+      def other = "other #{rand}"
+      follow("a.pit", { "strings" => "1" }) do
+        100.times { secret; other }
+        $kept = Array.new(20) { ("top " + "secret") * 1 }
+        $long = Array.new(3) { "x" * 100_000 }
+      end
+      GC.start
+    RUBY
+    assert_balanced(segment)
+    rows = allocations.duplicates
+    long = rows.first
+    assert_equal [3, 100_000], [long.count, long.length]
+    assert_in_delta 200_000, long.wasted, 200
+    top = rows.find { |row| row.length == 10 }
+    assert_operator top.count, :>=, 100 + 20
+    assert_equal [1, 5], top.places.map { |_, line, _| line }.sort
+    refute(rows.any? { |row| row.length == "other 0.1234".size && row.count > 50 })
+    refute_includes File.binread(file("a.pit")), "top secret"
+  end
+
+  # An oracle: contents counted one by one.
+  def test_counts_are_those_of_a_slow_count
+    out = run_program(<<~'RUBY')
+      srand(7)
+      made = Array.new(3000) { "s#{rand(40)}" + "y" * rand(30) }
+      strings = []
+      bang = "!"
+      follow("a.pit", { "strings" => "1" }) { made.each { |text| strings << (text + bang) } }
+      p strings.tally.values.select { |n| n > 1 }.sort
+      p strings.tally.select { |_, n| n > 1 }.map { |text, n| [text.bytesize, n] }.sort
+    RUBY
+    counts, lengths = out.lines.map { |line| JSON.parse(line) }
+    rows = allocations.duplicates.select { |row| row.places.any? { |path, line, _| path.end_with?("program.rb") && line == 5 } }
+    assert_equal counts, rows.map(&:count).sort
+    assert_equal lengths, rows.map { |row| [row.length, row.count] }.sort
+  end
+end

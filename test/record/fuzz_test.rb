@@ -91,7 +91,19 @@ class FuzzTest < Minitest::Test
     assert_equal report.total, report.flat.sum(&:own)
     Pitwall::Show::TextReport.new(report, file: "x.pit", warnings: recording.warnings.map(&:message)).to_s
     Pitwall::Show::JsonReport.new(report).to_s
+    use_allocations(recording)
     Pitwall::Show::Export::Speedscope.new(recording.segments, :wall, selection: report.query.selection).write(+"")
+  end
+
+  def use_allocations(recording)
+    found = Pitwall::Analyse::Allocations.new(recording.segments)
+    return unless found.any?
+
+    summary = Pitwall::Analyse::Summary.new(found.segments)
+    view = { by: %i[path line class type method stack], sort: :bytes }
+    Pitwall::Show::AllocationsText.new(found, summary, **view, file: "x.pit").to_s
+    Pitwall::Show::AllocationsJson.new(found, summary, **view).to_s
+    Pitwall::Show::AllocationsMarkdown.new(found, summary, **view).to_s
   end
 
   def resident_kib = File.read("/proc/self/status")[/VmRSS:\s+(\d+)/, 1].to_i

@@ -29,6 +29,7 @@ class RandomRecording
         sample = Sample.new(number, 1, 2, stack(random), random.rand(500), random.rand(9), 0)
         writer.open(thread: 1, state: 2, stack: sample.stack, wall: sample.wall, cpu: sample.cpu)
         @samples << sample
+        sites(writer, random)
       end
     end
     @bytes = builder.bytes
@@ -51,6 +52,18 @@ class RandomRecording
   end
 
   private
+
+  # Ids 1 to 4 stand for no place.
+  def sites(writer, random)
+    10.times do |at|
+      count = random.rand(1..50)
+      freed = random.rand(count + 1)
+      counters = [count, random.rand(freed + 1), freed, freed * 2, 1, 3, count * 40, count * 60, count - freed, random.rand(5000)]
+      placed = at >= 4
+      writer.site(at + 1, stack: placed ? stack(random) : [], type: placed ? random.rand(1..12) : 0, class_name: placed ? "C#{random.rand(4)}" : "", counters: counters)
+    end
+    3.times { |at| writer.equal_strings(at / 2 + 1, 5 + at, 12, 2 + at, 100) }
+  end
 
   def stack(random)
     Array.new(random.rand(1..8)) do

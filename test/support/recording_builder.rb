@@ -81,6 +81,9 @@ class RecordingBuilder
       @open = []
       @collections = []
       @collections_before = @level = 0
+      @sites = []
+      @allocated = []
+      @equal = []
       chunk("HEAD", JSON.generate(head))
     end
 
@@ -95,6 +98,14 @@ class RecordingBuilder
     def open(stack:, thread: 1, state: 0, wall: 0, cpu: 0)
       @open << [thread, state, node(stack), wall, cpu]
     end
+
+    # @param counters those of Record::Site after the class, in their order
+    def site(id, stack: [], type: 5, class_name: "String", counters: [1] + [0] * 9)
+      @sites << [id, node(stack), type, string(class_name)]
+      @allocated << [id, *counters]
+    end
+
+    def equal_strings(*row) = @equal << row
 
     def node(stack)
       stack.inject(0) do |parent, (name, path, first_line, line, kind)|
@@ -153,7 +164,10 @@ class RecordingBuilder
       table("OPEN", @open, 5)
       table("GCEV", @collections, 15, ints(@level, @collections_before))
       @collections_before += @collections.size
-      [@collections, @new_strings, @new_frames, @new_nodes, @threads, @rows, @open].each(&:clear)
+      table("SITE", @sites, 4)
+      table("ALLO", @allocated, 11, ints(@allocated.sum { |row| row[1] }, @allocated.sum { |row| [1, 2, 4].include?(row[0]) ? 0 : row[1] }, 0, 0))
+      table("DUPS", @equal, 5, ints(0))
+      [@new_strings, @new_frames, @new_nodes, @threads, @rows, @open, @collections, @sites, @allocated, @equal].each(&:clear)
     end
 
     def stat = chunk("STAT", JSON.generate(@stats))

@@ -15,6 +15,9 @@ module Pitwall
       # What they hold besides; ages in collections, bytes as Record::Site has them, gc_ns a model's figure.
       COUNTERS = %i[count old freed total_age min_age max_age slot_bytes bytes retained gc_ns].freeze
       SUMS = (COUNTERS - %i[min_age max_age]).freeze
+      # Frames of a stack that are named.
+      DEEPEST = 4096
+      private_constant :DEEPEST
       # A key that was not asked for is nil. special: the row stands for no place in the program. stack: names from the root.
       Row = Struct.new(*KEYS, *COUNTERS, :special, keyword_init: true) do
         # In collections, of the objects freed or retained; nil when there are none.
@@ -58,6 +61,25 @@ module Pitwall
         rows = rows.values
         rows.select! { |row| row.retained.positive? } if retained
         rows.sort_by { |row| [row.special ? 1 : 0, -row[sort], -row.count, row.path.to_s, row.line.to_i, row[:class].to_s, row.type.to_s, row[:method].to_s] }
+      end
+
+      # Strings of equal content. count: how many there were; length of one in bytes; bytes of all, with their slots;
+      # wasted: what all but one of them took; places: [path, line, count] each, most first.
+      Duplicates = Struct.new(:count, :length, :bytes, :wasted, :places)
+
+      # Were strings compared?
+      #: () -> bool
+      def strings? = @segments.any?(&:uncompared_strings)
+
+      # Contents that there were several of, those that waste most first. Those of several processes are not put together: each has its
+      # own key.
+      #: () -> Array[Duplicates]
+      def duplicates
+        found = @segments.flat_map do |segment|
+          sites = segment.sites.to_h { |site| [site.id, site] }
+          segment.equal_strings.select { |row| row.count.positive? }.group_by(&:group).values.map { |rows| duplicates_of(segment, sites, rows) }
+        end
+        found.sort_by { |row| [-row.wasted, -row.count, row.places.first.to_a.join(":")] }
       end
 
       # Objects that the program allocated: without those of the VM and of Pitwall.
@@ -140,6 +162,18 @@ module Pitwall
         end
       end
 
+      def duplicates_of(segment, sites, rows)
+        count = rows.sum(&:count)
+        bytes = rows.sum(&:bytes)
+        places = rows.group_by { |row| string_place(segment, sites[row.site]) }.map { |place, same| [*place, same.sum(&:count)] }
+        Duplicates.new(count, rows.first.length, bytes, bytes - (bytes / count), places.sort_by { |path, line, times| [-times, path, line] })
+      end
+
+      def string_place(segment, site)
+        place = site && !site.special ? place(segment, site, %i[path line]) : { path: site&.special || "(unknown)", line: 0 }
+        place.values_at(:path, :line)
+      end
+
       def scaled(site, counter, scale)
         value = site[counter]
         counter == :gc_ns || scale == 1 ? value : (value * scale).round
@@ -182,15 +216,17 @@ module Pitwall
         end
       end
 
-      # The innermost node that is code written in Ruby.
+      # The innermost node that is code written in Ruby. One pass from the root, as chains may be long.
       def code(segment, node)
-        node = segment.parents[node] until node.zero? || segment.frame(node).kind == Record::Frame::RUBY
-        node
+        codes = (@codes ||= {}.compare_by_identity)[segment] ||= segment.parents.each_with_index.with_object([]) do |(parent, at), found|
+          found << (at.positive? && segment.frame(at).kind != Record::Frame::RUBY ? found[parent] : at)
+        end
+        codes[node]
       end
 
       def stack(segment, node)
         names = []
-        until node.zero?
+        until node.zero? || names.size == DEEPEST
           frame = segment.frame(node)
           line = segment.lines[node]
           names << (line.zero? ? frame.name : "#{frame.name} #{frame.path}:#{line}")

@@ -32,7 +32,7 @@ module Pitwall
 
       # A second weight worth standing beside the first.
       #: () -> Symbol?
-      def beside = { wall: :cpu, cpu: :wall }[weight]
+      def beside = { wall: :cpu, cpu: :wall, objects: :bytes, bytes: :objects, gc: :objects }[weight]
 
       #: () -> Summary
       def summary = @summary ||= Summary.new(@segments)
@@ -89,6 +89,19 @@ module Pitwall
           rows = Lines.rows(tree, weight)
           @query.within ? within(rows) : rows
         end
+      end
+
+      # Objects and bytes that each method allocated itself; empty where none were counted.
+      # @return [Hash{MethodInfo => {objects: Integer, bytes: Integer}}]
+      #: () -> Hash[MethodInfo, Hash[Symbol, Integer]]
+      def counted
+        @counted ||= if @segments.any?(&:allocation_totals)
+                       tree = CallTreeBuilder.build(@segments, @query.selection, weights: %i[objects bytes])
+                       sums = %i[objects bytes].map { |name| tree.self_by_method(name) }
+                       tree.methods.each_index.to_h { |at| [tree.methods[at], { objects: sums[0][at], bytes: sums[1][at] }] }
+                     else
+                       {}
+                     end
       end
 
       # @return [Array(Array<MethodInfo>, Neighbours::Result)] the methods the name stands for, and who calls them

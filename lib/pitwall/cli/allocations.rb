@@ -24,6 +24,7 @@ module Pitwall
         parser.separator("How to record")
         parser.on("--stacks", "the whole stack of each place, for --by stack and report --tree --weight objects") { @options[:stacks] = true }
         parser.on("--sample 1/N", "follow one object in so many (all)") { |text| @options[:one_in] = AllocationsView.one_in(text, "--sample") }
+        parser.on("--strings", "also strings of equal content, told by a digest; contents are not kept") { @options[:strings] = true }
         define_collecting_options(parser)
         parser.separator("What to show")
         AllocationsView.define_options(parser, @options)
@@ -42,7 +43,8 @@ module Pitwall
       private
 
       def target_options
-        { mode: "none", "allocations.one_in": @options.fetch(:one_in, 1), "allocations.stacks": @options[:stacks] ? 1 : 0, **super }
+        { mode: "none", "allocations.one_in": @options.fetch(:one_in, 1), "allocations.stacks": @options[:stacks] ? 1 : 0,
+          "allocations.strings": @options[:strings] ? 1 : 0, **super }
       end
 
       def render(recording, _difference, width:, palette:)
@@ -56,6 +58,8 @@ module Pitwall
         judge(Record.read(recording).segments) if @options[:quiet] && !@options[:out]
         super
       end
+
+      def closing(summary, difference) = summary.closing(difference, elsewhere: false)
 
       def judge(segments)
         gate = @options[:fail_if] or return

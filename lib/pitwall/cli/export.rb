@@ -48,7 +48,11 @@ module Pitwall
 
       # A time line shows what ran when; folding is for sums.
       def check
-        return unless @options[:to] == "speedscope" && (@options[:blackbox] || @options[:gc])
+        return unless @options[:to] == "speedscope"
+
+        counted = Analyse::CallTreeBuilder::SITE_WEIGHTS.keys.map(&:to_s) & [@options[:weight]]
+        raise UsageError, "--weight #{counted.first} has no time line for --to speedscope: use --to collapsed, which speedscope opens as well" if counted.any?
+        return unless @options[:blackbox] || @options[:gc]
 
         raise UsageError, "--blackbox and --gc don't go with --to speedscope: use --to collapsed, which speedscope opens as well"
       end

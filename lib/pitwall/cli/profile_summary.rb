@@ -26,11 +26,14 @@ module Pitwall
 
       # Lines for after the report, which itself says what to look at next.
       # @param difference [Control::Difference, nil] what the control run gave
-      #: (Difference?) -> Array[String]
-      def closing(difference)
+      # @param elsewhere [Boolean] whether there are samples for other programs to show
+      #: (Difference?, ?elsewhere: bool) -> Array[String]
+      def closing(difference, elsewhere: true)
         lines = [""]
         lines << "With and without Pitwall: one run each is an indication, not a measurement." if difference
         lines << "Recorded in #{near(@destination.recording)}#{" (#{@merged.count} parts)" if @merged.count > 1}"
+        return lines unless elsewhere
+
         # A command stands on a line of its own, to be copied whole.
         lines << "To look at it elsewhere:" << "  pitwall export #{shell(near(@destination.recording))} --to speedscope --out profile.json"
       end

@@ -106,12 +106,15 @@ module Pitwall
         else OutputFile.write(@options[:out]) { |out| out.write(text) }
         end
         # A program that reads the report from standard error gets the report only.
-        @err.puts(summary.closing(difference)) unless @options[:quiet] || (@options[:out].nil? && @options[:format] == "json")
+        @err.puts(closing(summary, difference)) unless @options[:quiet] || (@options[:out].nil? && @options[:format] == "json")
       rescue Errno::EPIPE
         nil # the reader has gone; the command's status still counts
       rescue UsageError => error
         raise UsageError, "#{error.message}; the recording is #{recording}"
       end
+
+      # What is said below the report.
+      def closing(summary, difference) = summary.closing(difference)
 
       def report(recording, difference)
         stream = @options[:out] == "-" ? @out : @err

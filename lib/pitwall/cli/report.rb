@@ -123,7 +123,7 @@ module Pitwall
         @options = options
         segments, warnings = read(files)
         return audit(segments, width, palette) if options[:audit]
-        return AllocationsView.render(of_process(segments), warnings, options, files: files, width: width, palette: palette) if last_view == :allocations
+        return AllocationsView.render(of_process(segments), warnings, options, files: files, width: width, palette: palette) if allocations?(segments)
 
         report = Analyse::Report.new(segments, query(segments))
         report.tree
@@ -132,6 +132,13 @@ module Pitwall
         when "markdown" then Show::MarkdownReport.new(report, warnings: warnings.map(&:message), limit: options[:limit] || 20, base: Dir.pwd).to_s
         else text(report, files, warnings, width, palette)
         end
+      end
+
+      # Asked for, or nothing else is there and nothing else was asked for.
+      def allocations?(segments)
+        return last_view == :allocations if @options[:views] || @options[:weight]
+
+        segments.any?(&:allocation_totals) && segments.all? { |segment| segment.header.collectors == ["allocations"] && segment.header.mode == "none" }
       end
 
       def of_process(segments)

@@ -40,12 +40,17 @@ module Pitwall
 
       # @return [Array<Site>] where objects were allocated and what became of them; empty where none were followed
       attr_reader :sites
+      # @return [Array<EqualStrings>] contents that there were several of, the most bytes first; empty where they were not looked at
+      attr_reader :equal_strings
+      # @return [Integer, nil] strings that could not be compared; nil where none were looked at
+      attr_reader :uncompared_strings
       # @return [AllocationTotals, nil] nil where no objects were followed
       attr_reader :allocation_totals
 
       # @api private
       def initialize(header:, strings:, frames:, parents:, node_frames:, lines:, threads:, stats:, tail:, tallies:, row_count:,
-                     open_rows:, row_source:, collections: [], sites: [], allocation_totals: nil)
+                     open_rows:, row_source:, collections: [], sites: [], allocation_totals: nil, equal_strings: [],
+                     uncompared_strings: nil)
         @header = header
         @strings = strings
         @frames = frames
@@ -62,6 +67,8 @@ module Pitwall
         @collections = collections
         @sites = sites
         @allocation_totals = allocation_totals
+        @equal_strings = equal_strings
+        @uncompared_strings = uncompared_strings
       end
 
       # A copy with some parts replaced; the others are shared.

@@ -62,6 +62,7 @@ module Pitwall
         @places = {}
         @allocated = {}
         @allocation_totals = nil
+        @equal_strings = []
       end
 
       # Takes one chunk; those of an unknown type are skipped.
@@ -81,6 +82,7 @@ module Pitwall
         when "GCEV" then collections(Columns.new(payload))
         when "SITE" then sites(Columns.new(payload))
         when "ALLO" then allocations(Columns.new(payload))
+        when "DUPS" then equal_strings(Columns.new(payload))
         when "STAT" then @stats = Header.parse_object(payload)
         when "TAIL" then @tail = Header.parse_object(payload)
         end
@@ -94,7 +96,7 @@ module Pitwall
                     node_frames: @node_frames, lines: @lines, threads: @threads, stats: @stats, tail: @tail,
                     tallies: @tallies.values, row_count: @row_count, open_rows: @open_rows,
                     row_source: row_source(payload_at), collections: @collections, sites: finished_sites,
-                    allocation_totals: @allocation_totals)
+                    allocation_totals: @allocation_totals, equal_strings: @equal_strings, uncompared_strings: @uncompared_strings)
       end
 
       private
@@ -230,6 +232,14 @@ module Pitwall
           @budget.take(:sites, 1) unless @allocated.key?(ids[at])
           @allocated[ids[at]] = rest.map { |values| values[at] }
         end
+      end
+
+      def equal_strings(columns)
+        @uncompared_strings = columns.int
+        count = columns.int
+        values = EqualStrings.members.map { |name| columns.column(count, name.to_s) }
+        @budget.take(:sites, count)
+        count.times { |at| @equal_strings << EqualStrings.new(*values.map { |column| column[at] }) }
       end
 
       def finished_sites

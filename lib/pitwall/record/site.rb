@@ -43,6 +43,10 @@ module Pitwall
       def program? = id >= OTHER && id != NOBODY
     end
 
+    # Strings of equal content from one site: `group` is a number that equal contents share, length in bytes, bytes of all of them together
+    # with their slots.
+    EqualStrings = Struct.new(:group, :site, :length, :count, :bytes)
+
     # What is known of all objects together. allocated: Ruby's own count from the start to the end, 0 when the process was
     # killed · seen: the program's objects, of which one in so many was followed · untracked: followed ones whose end was not,
     # for lack of memory · flags: bits: ENDED at the first Ractor

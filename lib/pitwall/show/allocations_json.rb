@@ -24,7 +24,7 @@ module Pitwall
 
       # Ends without a newline.
       #: () -> String
-      def to_s = JSON.generate({ "schema" => SCHEMA, **totals, "by" => @by.map(&:to_s), "sort" => @sort.to_s, "sites" => sites, **context })
+      def to_s = JSON.generate({ "schema" => SCHEMA, **totals, "by" => @by.map(&:to_s), "sort" => @sort.to_s, "sites" => sites, **strings, **context })
 
       private
 
@@ -44,6 +44,17 @@ module Pitwall
           object["stack"] = row.stack if @by.include?(:stack)
           object.merge("special" => row.special)
         end
+      end
+
+      def strings
+        return {} unless @allocations.strings?
+
+        rows = @allocations.duplicates
+        rows = rows.first(@limit) if @limit
+        { "strings" => rows.map do |row|
+          { "count" => row.count, "length" => row.length, "bytes" => row.bytes, "wasted" => row.wasted,
+            "places" => row.places.map { |path, line, count| { "path" => path, "line" => line, "count" => count } } }
+        end }
       end
 
       def context

@@ -72,7 +72,22 @@ module Pitwall
         shown = rows.first(@limit)
         lines = table.lines(shown.map { |row| table_row(row) })
         lines = with_stacks(lines, shown) if @by.include?(:stack)
-        lines + rest(rows.drop(@limit), rows.size) + hint
+        lines + rest(rows.drop(@limit), rows.size) + strings + hint
+      end
+
+      def strings
+        return [] unless @allocations.strings?
+
+        found = @allocations.duplicates
+        return ["", "no two strings were equal"] if found.empty?
+
+        table = Table.new(heads: ["strings", "of bytes", "wasted", "equal strings of"], width: @width, palette: @palette, location: @location)
+        rows = found.first(@limit).map do |row|
+          path, line, = row.places.first
+          more = row.places.size > 1 ? " and #{Units.things(row.places.size - 1, "more place")}" : ""
+          Table::Row.new(numbers: [Units.count(row.count), Units.count(row.length), Units.bytes(row.wasted)], name: @location.text(path, line) + more)
+        end
+        ["", *table.lines(rows), @palette.dim("#{Units.bytes(found.sum(&:wasted))} in #{Units.things(found.sum(&:count) - found.size, "string")} that others are equal to")]
       end
 
       def table

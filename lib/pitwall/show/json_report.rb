@@ -64,6 +64,7 @@ module Pitwall
       def method_row(row)
         object = place(row.method).merge(weights(row.own, row.total))
         row.also.each { |weight, own| object["self_#{weight}"] = own }
+        @report.counted[row.method]&.each { |name, value| object[name.to_s] = value }
         object
       end
 
