@@ -83,7 +83,7 @@ class GCCostTest < Minitest::Test
     costs = Array.new(60) { (1 + random.rand * 9) * 1_000_000 }
     bytes = RecordingBuilder.build { |segment| costs.each_with_index { |ns, at| segment.collection(start: at * 20_000_000, marking: ns.round) } }
     timeline = Pitwall::Analyse::GCTimeline.new(RandomRecording.read(bytes).segments)
-    part = Pitwall::Analyse::GCPrediction::Followed.new(timeline.total_ns / 3.0, 1, 1, 0, 0, false)
+    part = Pitwall::Analyse::GCPrediction::Followed.new(timeline.total_ns / 3.0, 1, 1, 0, 0, false, 0)
     said = Pitwall::Analyse::GCPrediction.of("x", [], [part], timeline, weight: :wall, level: 0.95).doubts[:collections]
     sums = Array.new(4000) { costs.sample(20, random: random).sum }
     mean = sums.sum / sums.size
@@ -143,7 +143,7 @@ class GCCostTest < Minitest::Test
   def test_mistakes_are_one_line
     assert_match(/task\.rb:99 neither ran in a sample nor allocates in this recording; of that file, task\.rb:12, task\.rb:21 cost most/, problem { cost.predict("task.rb:99") })
     assert_match(/no line \(PATH:LINE\) or method "nothing" in the recording/, problem { cost.predict("nothing") })
-    assert_match(/no places of allocation.*allocations --stacks/, problem { cost(&:clear).predict("task.rb:12") })
+    assert_match(/no places of allocation.*profile --allocations/, problem { cost(&:clear).predict("task.rb:12") })
   end
 
   def problem(&block) = assert_raises(Pitwall::UsageError, &block).message.tap { |text| refute_includes text, "\n" }
@@ -156,7 +156,7 @@ class GCCostTest < Minitest::Test
        "charged 360 ms of it", "a model: each run's time"].each { |part| assert_includes text.join("\n").gsub(/\n */, " "), part }
     end
     assert_match(%r{^ +500 ms +300 ms +200 ms +600  62\.5 KiB  String, Array  /app/task\.rb:12$}, view(cost, 100).join("\n"))
-    assert_equal ["no places of allocation were recorded: pitwall allocations --stacks -- CMD"], view(cost(&:clear), 100)
+    assert_equal ["no places of allocation were recorded: pitwall profile --allocations -- CMD"], view(cost(&:clear), 100)
   end
 
   def view(cost, width, **options) = Pitwall::Show::GCCostView.new(width: width, palette: Pitwall::Show::Plain, location: Pitwall::Show::Location.new).lines(cost, **options)

@@ -53,6 +53,18 @@ class GCCostCommandTest < Minitest::Test
     assert_match(/a\.rb:3$/, text)
   end
 
+  def test_a_prediction_from_one_recording_of_both
+    recorded("profile", "both.pit", "--allocations", "1/20")
+    said = report("both.pit", "--predict", "a.rb:#{LINE}")["gc_cost"]
+    assert said["sampled"]
+    assert said["stacks"]
+    refute said["disturbed"]
+    prediction = said["prediction"]
+    # Few bursts in so short a program, fewer on a busy machine: it has some part, and what it is said to be.
+    assert_operator prediction["objects"], :>, 0
+    assert_includes 1..said["gc_ns"] + 1, prediction["gc_ns"]["point"].round
+  end
+
   def test_all_collection_is_charged_to_somebody
     recorded("allocations", "sites.pit")
     said = report("sites.pit", "--view", "gc-cost")["gc_cost"]
@@ -66,7 +78,7 @@ class GCCostCommandTest < Minitest::Test
   def test_mistakes_are_one_line
     recorded("profile", "time.pit")
     result = pitwall("report", "time.pit", "--predict", "a.rb:3", env: { "PITWALL_DEBUG" => nil })
-    assert_equal [2, "pitwall: the recording has no places of allocation: record it with `pitwall allocations --stacks -- CMD`\n"], [result.status.exitstatus, result.err]
+    assert_equal [2, "pitwall: the recording has no places of allocation: record it with `pitwall profile --allocations -- CMD`\n"], [result.status.exitstatus, result.err]
     assert_match(/no places of allocation were recorded/, pitwall("report", "time.pit", "--view", "gc-cost").out)
     result = pitwall("report", "time.pit", "--view", "gc-cost", "--tree", env: { "PITWALL_DEBUG" => nil })
     assert_match(/\Apitwall: --format text shows one view: ask for one of --view gc-cost, --tree/, result.err)

@@ -100,7 +100,7 @@ module Pitwall
         GCPrediction.of(place, times, sites, timeline, factor: clock_factor, weight: @weight, level: level)
       end
 
-      NO_SITES = "the recording has no places of allocation: record it with `pitwall allocations --stacks -- CMD`"
+      NO_SITES = "the recording has no places of allocation: record it with `pitwall profile --allocations -- CMD`"
       # A following of fewer objects than were allocated, beyond what the VM allocates for itself.
       SAMPLED = 1.5
       # Ids of rows for Pitwall's own, for garbage from before the recording, and of the first that stands for a place (Record::Site).
@@ -246,7 +246,7 @@ module Pitwall
         factor = scale(segment)
         mine = program_sites(segment).select { |site| inside[site.node] }
         GCPrediction::Followed.new(mine.sum { |site| charged(site) }, (mine.sum(&:count) * factor).round, (mine.sum(&:bytes) * factor).round,
-                                   mine.sum(&:count), segment.sites.sum(&:count), factor > SAMPLED)
+                                   mine.sum(&:count), segment.sites.sum(&:count), factor > SAMPLED, segment.stat("elapsed_ns"))
       end
 
       def near(place)

@@ -20,19 +20,21 @@ module Pitwall
     class GCPrediction
       LEVEL = 0.95
       # How far predictions lay from what happened, beyond what the other doubts explain, as a part of the own time and of the
-      # collection time: standard deviations from benchmarks/allocations/prediction.rb.
-      OWN_MODEL = 0.04
-      GC_MODEL = 0.08
-      # Objects followed in bursts are neighbours: a place's share is known to so much of itself (standard deviation), however
-      # many there were.
+      # collection time (standard deviations): what benchmarks/allocations/prediction.rb showed, with the difference that there is
+      # between two runs of the same program on a shared machine.
+      OWN_MODEL = 0.10
+      GC_MODEL = 0.15
+      # Objects followed in bursts are neighbours: however many there were, a place's share is known to so much of itself
+      # (standard deviation) in a recording of so many ns; in a shorter one there are fewer bursts.
       BURSTS = 0.02
-      private_constant :OWN_MODEL, :GC_MODEL, :BURSTS
+      BURSTS_NS = 2_000_000_000
+      private_constant :OWN_MODEL, :GC_MODEL, :BURSTS, :BURSTS_NS
 
       # What samples of one process tell: own_ns; captures that saw the place, and all.
       Times = Struct.new(:own_ns, :captures, :all_captures)
       # What its sites tell: gc_ns, its part of the collection; objects and bytes, scaled up where objects were sampled; followed, all_followed:
-      # objects that were followed, of the place and of all.
-      Followed = Struct.new(:gc_ns, :objects, :bytes, :followed, :all_followed, :sampled)
+      # objects that were followed, of the place and of all; sampled: whether those were some only; elapsed_ns of the recording.
+      Followed = Struct.new(:gc_ns, :objects, :bytes, :followed, :all_followed, :sampled, :elapsed_ns)
 
       # Sums over processes.
       # @param factor what is left of a run's wall time in the clock of the weight
@@ -88,7 +90,8 @@ module Pitwall
         return 0.0 if !part.sampled || part.followed.zero?
 
         share = part.followed.fdiv(part.all_followed)
-        part.gc_ns**2 * ((1 - share) / part.followed + BURSTS**2)
+        shorter = [BURSTS_NS.fdiv([part.elapsed_ns, 1].max), 1.0].max
+        part.gc_ns**2 * ((1 - share) / part.followed + BURSTS**2 * shorter)
       end
       private_class_method :estimate, :sample_variance, :collection_variance, :followed_variance
     end

@@ -11,7 +11,7 @@ module Pitwall
     class GCCostView
       MODEL = "own: measured by samples, collection left out · GC: a model: each run's time divided among those that allocated since the run before"
       STACKLESS = "without stacks, what a line's callees allocate is charged to the callees only"
-      NO_SITES = "no places of allocation were recorded: pitwall allocations --stacks -- CMD"
+      NO_SITES = "no places of allocation were recorded: pitwall profile --allocations -- CMD"
       DISTURBED = "every object was followed in the run that was timed, which slows lines that allocate: own times are too long; name a recording without allocations as well"
       NO_SAMPLES = "no samples were taken, so own times are missing: name a recording of the same work by pitwall profile as well"
       LIMIT = 20
