@@ -59,17 +59,6 @@ class TraceCommandTest < Minitest::Test
     assert_equal report.fetch("methods").sum { |method| method.fetch("self") }, report.fetch("total")
   end
 
-  def test_callgrind
-    skip "no callgrind_annotate (Debian: valgrind)" unless ENV["PATH"].split(":").any? { |dir| File.executable?(File.join(dir, "callgrind_annotate")) }
-
-    trace("--quiet", "--record", "x.pit")
-    assert_equal 0, pitwall("export", "x.pit", "--to", "callgrind", "--out", "callgrind.out.x").status.exitstatus
-    result = capture({}, "callgrind_annotate", "--tree=calling", "--inclusive=yes", "--threshold=100", "callgrind.out.x")
-    assert result.status.success?, result.err
-    assert_match(/Shop#price \(100x\)/, result.out)
-    assert_match(%r{shop\.rb:Shop#tax \(99x\)}, result.out)
-  end
-
   def test_guided_traces_under_the_heaviest_methods
     File.write(file("hot.rb"), "def hot = 30_000.times { |i| warm(i) }\ndef warm(i) = i.to_s * 3\ndef cold = nil\ncold\n8.times { hot }\nputs 1\n")
     result = trace("--guided", "--format", "json", "--out", "report.json", program: "hot.rb")

@@ -5,8 +5,9 @@ require_relative "../support/recorded_program"
 require_relative "../support/random_calls"
 require_relative "../../benchmarks/support/peers"
 
-# Calls beside ruby-prof's, where the benchmarks have installed it. doc/tracing.md explains every difference that is let through here.
-class TracePeerTest < Minitest::Test
+# Calls beside ruby-prof's, where the benchmarks have installed it (it needs Ruby 3.3). doc/tracing.md explains every difference that is
+# let through here.
+class RubyProfTest < Minitest::Test
   include RecordedProgram
 
   # ruby-prof counts these methods once more for the thread or fiber that begins in a block of theirs.
@@ -14,8 +15,8 @@ class TracePeerTest < Minitest::Test
   # Named otherwise (singleton and nameless classes, methods that are blocks), told by class of receiver, or Pitwall's and ruby-prof's own.
   NAMED_OTHERWISE = /Class:|Refinement|#go\b|Player#defined|\.|anonymous|Exception#exception|RubyProf|\[global\]|Pitwall|Kernel#at_exit|#run_it/
 
-  def test_the_same_calls_as_ruby_prof
-    load_paths = ruby_prof or skip "ruby-prof is not installed (benchmarks/run tracer/overhead does that, on Ruby 3.3 and newer)"
+  def test_the_same_calls
+    load_paths = ruby_prof or skip "ruby-prof is not installed (benchmarks/run tracer/overhead does that)"
     3.times do |seed|
       File.write(file("random_calls.rb"), RandomCalls::SOURCE)
       run_program(<<~RUBY, options: load_paths.map { |path| "-I#{path}" })
@@ -49,4 +50,4 @@ class TracePeerTest < Minitest::Test
 
     %w[base64 ostruct].reject { |name| peers.missing(name) }.flat_map { |name| peers.paths(name) } + peers.paths("ruby-prof")
   end
-end
+end if RUBY_VERSION >= "3.3"
