@@ -698,9 +698,9 @@ write_chunks(bool last)
         uint64_t values[COLUMNS] = {id, pw_site_get(&s->count), pw_site_get(&s->old), pw_site_get(&s->freed), pw_site_get(&s->total_age),
                                     s->min_age, s->max_age, pw_site_get(&s->slot_bytes), pw_site_get(&s->memsize),
                                     pw_site_get(&s->retained), pw_site_get(&s->gc_ns)};
-        uint64_t sum = values[1] + values[3] + values[9] + values[10];
-        if (sum == s->told_sum) continue;
-        s->told_sum = sum;
+        uint64_t print = pw_fingerprint(values, COLUMNS);
+        if (print == s->written && !last) continue;
+        s->written = print;
         for (int i = 0; i < COLUMNS; i++) pw_buffer_int(&columns[i], values[i]);
         n++;
     }

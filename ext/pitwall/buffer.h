@@ -60,6 +60,15 @@ pw_buffer_column(pw_buffer *b, const pw_buffer *column)
     pw_buffer_put(b, column->data, column->size);
 }
 
+/* Of a row of counters, to tell whether any of them has changed. A sum would not do: one may fall as another rises. */
+static inline uint64_t
+pw_fingerprint(const uint64_t *values, int n)
+{
+    uint64_t print = (uint64_t)n;
+    for (int i = 0; i < n; i++) print = (print ^ values[i]) * 0x9e3779b97f4a7c15u + (print >> 29);
+    return print;
+}
+
 static inline void pw_buffer_clear(pw_buffer *b) { b->size = 0; }
 
 static inline void

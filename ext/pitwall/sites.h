@@ -22,7 +22,7 @@ typedef struct {
     uint8_t type;
     bool told;
     uint32_t told_name;
-    uint64_t told_sum; /* of its counters, when they were last written */
+    uint64_t written; /* fingerprint of its row, when that was last written */
 
     uint32_t since; /* objects since the last collection began */
     _Atomic uint32_t min_age, max_age;

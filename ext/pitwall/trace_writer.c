@@ -69,7 +69,7 @@ write_node(pw_call_tree *tree, pw_call_node *node, void *data)
     int64_t off = (int64_t)seen((uint64_t *)&node->off);
     number_node(tree, node, NULL);
     if (!node->id) return;
-    uint64_t print = calls + hidden + wall + wait + objects + bytes + (uint64_t)off;
+    uint64_t print = pw_fingerprint((uint64_t[]){calls, hidden, wall, wait, objects, bytes, (uint64_t)off}, 7);
     if (print == node->written) return;
     node->written = print;
     double probes = (double)node->outside, cpu = (double)wall - (double)off;

@@ -117,6 +117,19 @@ class AllocationsTest < Minitest::Test
     assert_in_delta totals["Object#work"], totals["Object#eight"] + totals["Object#three"], totals["Object#work"] * 0.9
   end
 
+  # What one site's counters lose another's gain, and no row may be left behind for it.
+  def test_rows_add_up_though_objects_are_shown_late
+    run_program(<<~'RUBY')
+      NESTED = [[1, [2]], [3]]
+      follow("a.pit", {}) do
+        10_000.times { NESTED.flatten }
+        sleep 1.2
+        10_000.times { NESTED.flatten }
+      end
+    RUBY
+    assert_equal segment.allocation_totals.allocated, segment.sites.sum(&:count)
+  end
+
   # Half of what is made are Ruby's own (environments): they are thinned out like all others. A burst that meets code
   # without safepoints must not last as long as that.
   def test_in_bursts_all_kinds_are_sampled_alike
