@@ -89,6 +89,13 @@ class GCTimelineTest < Minitest::Test
     assert_equal 0, Pitwall::Analyse::GCTimeline.new([]).buckets(3).sum(&:wall_ns)
   end
 
+  # A hostile file's runs may last for ever.
+  def test_what_lies_beyond_the_end_is_not_drawn
+    line = timeline { |segment| segment.collection(start: 1 << 58, span: 1 << 59, marking: 1 << 50, sweeping: 5, longest: 3) }
+    assert_equal 0, line.buckets(50).sum(&:marking_ns)
+    assert_equal 1, line.count
+  end
+
   def test_processes_stand_on_one_time_line
     builder = RecordingBuilder.new
     2.times do |n|

@@ -91,7 +91,8 @@ class FuzzTest < Minitest::Test
     report = Pitwall::Analyse::Report.new(recording.segments)
     assert_equal report.total, report.flat.sum(&:own)
     Pitwall::Show::TextReport.new(report, file: "x.pit", warnings: recording.warnings.map(&:message)).to_s
-    Pitwall::Show::JsonReport.new(report).to_s
+    Pitwall::Show::JsonReport.new(report, parts: %i[gc gc_cost]).to_s
+    %i[gc gc_cost].each { |view| Pitwall::Show::TextReport.new(report, file: "x.pit").body(view) }
     use_allocations(recording)
     Pitwall::Show::Export::Speedscope.new(recording.segments, :wall, selection: report.query.selection).write(+"")
   end

@@ -30,6 +30,7 @@ class RandomRecording
         writer.open(thread: 1, state: 2, stack: sample.stack, wall: sample.wall, cpu: sample.cpu)
         @samples << sample
         sites(writer, random)
+        5.times { |at| writer.collection(start: at * 1000, marking: 100 * at, sweeping: 50, cause: at, major_cause: at, majors: at % 2, allocated: 9, living: at) }
       end
     end
     @bytes = builder.bytes

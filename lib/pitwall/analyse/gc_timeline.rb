@@ -144,8 +144,8 @@ module Pitwall
       end
 
       def each_part(buckets, width, from, to)
-        (from / width..to / width).each do |at|
-          bucket = buckets[at] or next
+        (from / width..[to / width, buckets.size - 1].min).each do |at|
+          bucket = buckets[at]
           ns = [to, bucket.to_ns].min - [from, bucket.from_ns].max
           yield bucket, ns if ns.positive?
         end
