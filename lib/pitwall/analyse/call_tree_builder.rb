@@ -42,8 +42,9 @@ module Pitwall
       #: (Record::Segment, Selection) -> void
       def add(segment, selection)
         shift = @parents.size - 1
-        numbers = Hash.new { |known, frame_id| known[frame_id] = number(segment, frame_id) }
-        @parents.concat(parents(segment).map! { |parent| parent.zero? ? 0 : parent + shift })
+        mains = dummies(segment)
+        numbers = Hash.new { |known, frame_id| known[frame_id] = number(segment, mains.fetch(frame_id, frame_id)) }
+        @parents.concat(parents(segment, mains).map! { |parent| parent.zero? ? 0 : parent + shift })
         @node_methods.concat(segment.node_frames.drop(1).map! { |frame_id| numbers[frame_id] })
         @lines.concat(segment.lines.drop(1))
         @selfs.each_value { |weights| weights.concat(Array.new(segment.parents.size - 1, 0)) }
@@ -59,14 +60,24 @@ module Pitwall
 
       private
 
-      # Below the dummy that Ruby up to 3.1 has at the root of the main thread, "<main>" at line 0, stands the real one:
-      # that one is hung up at the root. What ended in the dummy stays with it.
-      def parents(segment)
+      # Below the dummy that Ruby up to 3.1 has at the root of the main thread, "<main>" at line 0, stands the real one.
+      # @return [Hash{Integer => Integer}] frame of the dummy → of the real one: it counts as that
+      def dummies(segment)
+        parents = segment.parents
+        (1...parents.size).each_with_object({}) do |node, found|
+          parent = parents[node]
+          next unless parent.positive? && parents[parent].zero? && segment.lines[parent].zero? && main?(segment.frame(parent)) && main?(segment.frame(node))
+
+          found[segment.node_frames[parent]] = segment.node_frames[node]
+        end
+      end
+
+      # The real one is hung up at the root; what ended in the dummy stays with it.
+      def parents(segment, mains)
         parents = segment.parents
         (1...parents.size).map do |node|
           parent = parents[node]
-          dummy = parent.positive? && parents[parent].zero? && segment.lines[parent].zero? && main?(segment.frame(parent)) && main?(segment.frame(node))
-          dummy ? 0 : parent
+          parent.positive? && parents[parent].zero? && mains[segment.node_frames[parent]] == segment.node_frames[node] ? 0 : parent
         end
       end
 
