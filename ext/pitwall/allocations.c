@@ -76,10 +76,16 @@ enum { WALKS = 8, WALK_ROOM = 4096 };
 static struct { pw_walk walk; uint32_t *nodes; void *memory; } walks[WALKS]; /* by execution context */
 
 static uint32_t
+intern_locked(uint32_t parent, const pw_frame_seen *frame)
+{
+    return pw_intern_node(&pw_current.tables, parent, frame->frame, frame->owner, frame->line > 0 ? (uint32_t)frame->line : 0);
+}
+
+static uint32_t
 intern(uint32_t parent, const pw_frame_seen *frame)
 {
     pthread_mutex_lock(&pw_current.lock);
-    uint32_t node = pw_intern_node(&pw_current.tables, parent, frame->frame, frame->owner, frame->line > 0 ? (uint32_t)frame->line : 0);
+    uint32_t node = intern_locked(parent, frame);
     pthread_mutex_unlock(&pw_current.lock);
     return node;
 }
@@ -100,10 +106,14 @@ stack_node(const VALUE *ec)
         nodes = walks[at].nodes = (uint32_t *)((char *)walks[at].memory + pw_walk_bytes(WALK_ROOM));
     }
     uint32_t same = pw_walk_context(w, ec), parent = same ? nodes[same - 1] : 0;
-    if (w->cut && !same) parent = intern(0, &(pw_frame_seen){.frame = PW_FRAME_TRUNCATED});
-    for (uint32_t i = same; i < w->depth; i++) {
-        if (w->seen[i].frame) parent = intern(parent, &w->seen[i]);
-        nodes[i] = parent;
+    if (same < w->depth) {
+        pthread_mutex_lock(&pw_current.lock);
+        if (w->cut && !same) parent = intern_locked(0, &(pw_frame_seen){.frame = PW_FRAME_TRUNCATED});
+        for (uint32_t i = same; i < w->depth; i++) {
+            if (w->seen[i].frame) parent = intern_locked(parent, &w->seen[i]);
+            nodes[i] = parent;
+        }
+        pthread_mutex_unlock(&pw_current.lock);
     }
     return w->depth ? nodes[w->depth - 1] : 0;
 }
@@ -334,11 +344,24 @@ slot_size(VALUE object)
     return rb_gc_obj_slot_size ? rb_gc_obj_slot_size(object) : PW_SLOT_UNIT;
 }
 
+/* On a busy machine the helper may be late to end a burst: then its time is up all the same. */
+static int64_t burst_until;
+static uint32_t burst_objects;
+
+static inline bool
+burst_is_over(void)
+{
+    enum { LOOK_AT_THE_CLOCK = 32 };
+    if (burst_until == 0 || !atomic_load_explicit(&burst_wanted, memory_order_relaxed)) return true;
+    if (++burst_objects % LOOK_AT_THE_CLOCK == 0 && pw_now_ns() > burst_until) burst_until = 0;
+    return false;
+}
+
 static void
 on_newobj(VALUE unused, const VALUE *arg)
 {
     if (!active) return;
-    if (bursting && (pw_own_work > 0 || !atomic_load_explicit(&burst_wanted, memory_order_relaxed) || passed_over())) return;
+    if (bursting && (pw_own_work > 0 || burst_is_over() || passed_over())) return;
     VALUE object = arg[ARG_DATA];
     uint32_t type = (uint32_t)(RBASIC(object)->flags & RUBY_T_MASK);
     if (of_the_vm(type)) {
@@ -518,6 +541,7 @@ run_burst_job(void *unused)
         for (int i = 0; i < WALKS; i++) walks[i].walk.depth = 0; /* frames may have been freed since */
         add_hook(on_newobj, RUBY_INTERNAL_EVENT_NEWOBJ);
         burst_hooked = true;
+        burst_until = pw_now_ns() + BURST_NS + BURST_NS / 2;
     }
     else if (!wanted && burst_hooked) {
         burst_hooked = remove_hook(on_newobj) == 0; /* not this Ractor's: next time */
