@@ -307,6 +307,20 @@ class TraceTest < Minitest::Test
     assert_operator total, :>=, 600
   end
 
+  def test_more_ways_than_tables_hold_at_once
+    trace(<<~'RUBY', options: "objects: false")
+      %w[a b c d].each { |m| eval("def #{m}(n)\n n.zero? ? 0 : (a(n - 1); b(n - 1); c(n - 1); d(n - 1))\nend") }
+      def many(n)
+        n.times { |i| Thread.new { eval("def t#{i} = [1].each { |x| [x].map { |y| y.to_s } }"); send("t#{i}") }.join }
+      end
+      traced { a(8); many(50) }
+    RUBY
+    assert_sound(segment)
+    assert_operator segment.stat("resets"), :>, 0
+    assert_equal (4**9 - 1) / 3, calls_of(segment).values_at("Object#a", "Object#b", "Object#c", "Object#d").sum
+    assert_equal [1] * 50, calls_of(segment).values_at(*50.times.map { |i| "Object#t#{i}" })
+  end
+
   def test_filters
     source = <<~'RUBY'
       module Shop
