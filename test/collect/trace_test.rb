@@ -226,6 +226,19 @@ class TraceTest < Minitest::Test
     assert_operator cpu.fetch("Object#waits").total, :<, 30_000_000
   end
 
+  # Threads that take turns at the GVL and sleep, by their own clocks.
+  def test_cpu_time_of_threads
+    out = trace(<<~'RUBY', options: "objects: false")
+      def work(n) = n.times { |i| leaf(i) }
+      def leaf(i) = i.to_s
+      spent = {}
+      traced { 4.times.map { |k| Thread.new { from = cpu; 3.times { work(10_000); sleep 0.01 }; spent[k] = cpu - from } }.each(&:join) }
+      puts spent.values
+    RUBY
+    ours = segment.calls.group_by(&:thread_id).values.map { |rows| rows.sum(&:cpu) }.max(4).sum
+    assert_in_epsilon out.lines.sum(&:to_f) * 1e9, ours, 0.05
+  end
+
   def test_a_forked_child_traces_itself
     trace(<<~'RUBY')
       def parent_only = nil
