@@ -230,7 +230,7 @@ pw_call_trees_sweep(void)
     pw_call_tree *tree = atomic_load_explicit(&trees, memory_order_acquire);
     while (tree && tree->next) {
         pw_call_tree *next = tree->next;
-        if (!__atomic_load_n(&next->ended, __ATOMIC_ACQUIRE)) {
+        if (!next->settled) {
             tree = next;
             continue;
         }

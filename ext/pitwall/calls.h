@@ -53,7 +53,8 @@ struct pw_call_children {
 /* The calls of one thread. */
 typedef struct pw_call_tree {
     uint32_t thread_id;
-    bool ended;          /* no more calls: freed once it is written */
+    bool ended;          /* no more calls */
+    bool settled;        /* and all are written: it can be freed */
     pw_call_node root;
     struct pw_call_block *blocks, *last;
     pw_call_node **slots; /* all nodes by parent and key, for those not among the eight */
@@ -105,7 +106,7 @@ const pw_call_key *pw_call_key_of_frame(VALUE frame);
 /* Node by node, parents first. */
 void pw_call_nodes_each(pw_call_tree *tree, void (*each)(pw_call_tree *tree, pw_call_node *node, void *data), void *data);
 
-/* Takes ended trees away. With the lock; their nodes are known to nobody else. */
+/* Takes settled trees away. With the lock; their nodes are known to nobody else. */
 void pw_call_trees_sweep(void);
 
 #endif

@@ -381,7 +381,7 @@ bound_memory(void)
 {
     pw_intern *t = &pw_current.tables;
     if (!pw_intern_full(t)) return;
-    if (t->unresolved_from < t->frame_count && t->node_count < 2 * PW_MAX_NODES) return;
+    if (t->unresolved_from < t->frame_count && (t->node_count < 2 * PW_MAX_NODES || pw_current.stopping)) return;
     flush_locked(NULL);
     pw_intern before;
     pw_known_clear(); /* first: what leaves the tables is no longer kept alive */

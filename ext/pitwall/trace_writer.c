@@ -7,25 +7,29 @@
 enum { COLUMNS = 9, ROWS_A_CHUNK = 1 << 16 };
 
 static void
-number_node(pw_call_tree *tree, pw_call_node *node, void *unused)
+number_node(pw_call_tree *tree, pw_call_node *node, void *data)
 {
     (void)tree;
+    bool all = data != NULL;
     if (node->id || (!node->parent && !node->wall && !node->wait && !node->objects)) return;
     VALUE frame = node->parent ? node->key->frame : PW_FRAME_NOT_TRACED, owner = node->parent ? node->key->owner : 0;
     uint32_t parent = node->parent && node->parent->parent ? node->parent->id : 0;
+    if (node->parent && node->parent->parent && !parent) return;
+    if (!all && pw_intern_full(&pw_current.tables)) return; /* once they were emptied: what is in them must be named before */
     node->id = pw_intern_new_node(&pw_current.tables, parent, frame, owner, 0);
 }
 
 void
 pw_trace_number(pw_call_tree *tree)
 {
-    pw_call_nodes_each(tree, number_node, NULL);
+    pw_call_nodes_each(tree, number_node, tree);
 }
 
 typedef struct {
     const pw_trace_facts *facts;
     pw_buffer columns[COLUMNS];
     uint32_t rows;
+    bool skipped; /* a node has no number yet */
     double tick_ns;
 } sheet;
 
@@ -68,7 +72,10 @@ write_node(pw_call_tree *tree, pw_call_node *node, void *data)
     uint64_t objects = seen(&node->objects), bytes = seen(&node->bytes);
     int64_t off = (int64_t)seen((uint64_t *)&node->off);
     number_node(tree, node, NULL);
-    if (!node->id) return;
+    if (!node->id) {
+        s->skipped |= node->parent != NULL;
+        return;
+    }
     uint64_t print = pw_fingerprint((uint64_t[]){calls, hidden, wall, wait, objects, bytes, (uint64_t)off}, 7);
     if (print == node->written) return;
     node->written = print;
@@ -87,8 +94,12 @@ write_node(pw_call_tree *tree, pw_call_node *node, void *data)
 static void
 write_tree(pw_call_tree *tree, void *data)
 {
+    sheet *s = data;
+    bool ended = __atomic_load_n(&tree->ended, __ATOMIC_ACQUIRE); /* before its nodes are read */
+    s->skipped = false;
     pw_call_nodes_each(tree, give_outside, data);
     pw_call_nodes_each(tree, write_node, data);
+    tree->settled = ended && !s->skipped;
 }
 
 static void

@@ -12,7 +12,7 @@ typedef struct {
     uint64_t gc_over;
 } pw_trace_facts;
 
-/* Gives nodes their numbers in the recording. */
+/* Gives all nodes their numbers in the recording, at the end. */
 void pw_trace_number(pw_call_tree *tree);
 /* What changed since it last did. */
 void pw_trace_write(const pw_trace_facts *facts);

@@ -622,6 +622,7 @@ stop(void)
     if (T.armed) {
         if (T.stack) charge(T.stack, top(T.stack), now);
         pthread_mutex_lock(&pw_current.lock);
+        pw_current.stopping = true; /* the drain must not empty the tables that fill now */
         pw_call_trees_each(close_tree, &now);
         pthread_mutex_unlock(&pw_current.lock);
     }

@@ -226,6 +226,19 @@ class TraceTest < Minitest::Test
     assert_operator cpu.fetch("Object#waits").total, :<, 30_000_000
   end
 
+  # Threads that take turns at the GVL and sleep, by their own clocks.
+  def test_cpu_time_of_threads
+    out = trace(<<~'RUBY', options: "objects: false")
+      def work(n) = n.times { |i| leaf(i) }
+      def leaf(i) = i.to_s
+      spent = {}
+      traced { 4.times.map { |k| Thread.new { from = cpu; 3.times { work(10_000); sleep 0.01 }; spent[k] = cpu - from } }.each(&:join) }
+      puts spent.values
+    RUBY
+    ours = segment.calls.group_by(&:thread_id).values.map { |rows| rows.sum(&:cpu) }.max(4).sum
+    assert_in_epsilon out.lines.sum(&:to_f) * 1e9, ours, 0.05
+  end
+
   def test_a_forked_child_traces_itself
     trace(<<~'RUBY')
       def parent_only = nil
@@ -305,6 +318,20 @@ class TraceTest < Minitest::Test
     assert_operator segment.tracing.fetch("nodes"), :<=, 50
     total = segment.calls.sum(&:calls) + segment.tracing.fetch("lost_calls")
     assert_operator total, :>=, 600
+  end
+
+  def test_more_ways_than_tables_hold_at_once
+    trace(<<~'RUBY', options: "objects: false")
+      %w[a b c d].each { |m| eval("def #{m}(n)\n n.zero? ? 0 : (a(n - 1); b(n - 1); c(n - 1); d(n - 1))\nend") }
+      def many(n)
+        n.times { |i| Thread.new { eval("def t#{i} = [1].each { |x| [x].map { |y| y.to_s } }"); send("t#{i}") }.join }
+      end
+      traced { a(8); many(50) }
+    RUBY
+    assert_sound(segment)
+    assert_operator segment.tracing.fetch("nodes"), :>, 1 << 17
+    assert_equal (4**9 - 1) / 3, calls_of(segment).values_at("Object#a", "Object#b", "Object#c", "Object#d").sum
+    assert_equal [1] * 50, calls_of(segment).values_at(*50.times.map { |i| "Object#t#{i}" })
   end
 
   def test_filters

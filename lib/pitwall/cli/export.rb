@@ -15,7 +15,7 @@ module Pitwall
 
       class << self
         #: () -> String
-        def summary = "writes a recording for others: #{FORMATS.join(", ")}"
+        def summary = "a recording in another format: #{FORMATS.join(", ")}"
 
         #: () -> String
         def usage = "FILE.pit… --to FORMAT --out OUT [options]"
