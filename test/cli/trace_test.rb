@@ -37,7 +37,7 @@ class TraceCommandTest < Minitest::Test
   end
 
   def test_the_table_has_every_call
-    result = trace
+    result = trace("--limit", "60")
     assert_equal [0, "done\n"], [result.status.exitstatus, result.out], result.err
     assert_match(/^ *self% +total +self +(wait +)?child +calls +method$/, result.err)
     assert_match(/ 100 +Shop#price +shop\.rb:3$/, result.err)
