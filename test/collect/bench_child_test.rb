@@ -142,7 +142,7 @@ class BenchChildTest < Minitest::Test
   end
 
   def test_what_never_becomes_steady_is_noted
-    answer = assert_measured(code("sleep($s = ($s || 0.0003) * 1.1)", batch: 1, warmup: 0))
+    answer = assert_measured(code("sleep($s = ($s || 0.004) * 1.1)", batch: 1, warmup: 0))
     assert_includes answer.notes, "unsteady"
   end
 
