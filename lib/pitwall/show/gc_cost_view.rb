@@ -65,12 +65,13 @@ module Pitwall
 
       def prediction(prediction)
         saving = prediction.saving
-        head = "Removing #{prediction.place} would save #{duration(saving.point)} (#{range(saving)}), #{Units.percent(saving.point.round, [prediction.wall_ns, 1].max)} of the wall time. A model, not a measurement."
+        share = Units.percent(saving.point.round, [prediction.wall_ns, 1].max)
+        head = "Removing #{prediction.place} would save #{duration(saving.point)} (#{range(saving)}), #{share} of the wall time. A model, not a measurement."
         parts = ["own time, with what it calls: #{duration(prediction.own.point)} (#{range(prediction.own)})",
                  "collection: #{duration(prediction.gc.point)} (#{range(prediction.gc)}): #{runs(prediction)}",
                  "no longer allocated: #{Units.things(prediction.objects, "object")}, #{Units.bytes(prediction.bytes)}",
                  "doubt (standard deviations): #{doubts(prediction)}"]
-        Text.wrap(head, @width).map { |line| @palette.bold(line) } + parts.flat_map { |text| Text.wrap("  #{text.sub(/\A/, "")}", @width - 2, indent: "    ").map { |line| "  #{line.strip}" } }
+        Text.wrap(head, @width).map { |line| @palette.bold(line) } + parts.flat_map { |text| Text.wrap(text, @width - 4, indent: "    ").map { |line| "  #{line}" } }
       end
 
       def runs(prediction)

@@ -9,7 +9,7 @@ module Pitwall
   module Show
     # The garbage collector's runs: totals, a time line, why they ran, and the longest pauses.
     class GCView
-      BLOCKS = ["", *%w[▁ ▂ ▃ ▄ ▅ ▆ ▇ █]].freeze
+      BLOCKS = ["", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"].freeze
       # Lines of the time line; columns beyond which it gets no clearer.
       HEIGHT = 6
       WIDEST = 100
