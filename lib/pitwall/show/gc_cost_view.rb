@@ -71,7 +71,7 @@ module Pitwall
                  "collection: #{duration(prediction.gc.point)} (#{range(prediction.gc)}): #{runs(prediction)}",
                  "no longer allocated: #{Units.things(prediction.objects, "object")}, #{Units.bytes(prediction.bytes)}",
                  "doubt (standard deviations): #{doubts(prediction)}"]
-        Text.wrap(head, @width).map { |line| @palette.bold(line) } + parts.flat_map { |text| Text.wrap("  #{text.sub(/\A/, "")}", @width - 2, indent: "    ").map { |line| "  #{line.strip}" } }
+        Text.wrap(head, @width).map { |line| @palette.bold(line) } + parts.flat_map { |text| Text.wrap(text, @width - 4, indent: "    ").map { |line| "  #{line}" } }
       end
 
       def runs(prediction)
