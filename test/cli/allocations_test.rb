@@ -102,14 +102,34 @@ class AllocationsCommandTest < Minitest::Test
     assert_equal 0, allocations("--fail-if", "objects > 1M").status.exitstatus
     result = allocations("--fail-if", "objects > 1500")
     assert_equal 1, result.status.exitstatus
-    assert_match(/^pitwall: --fail-if: objects > 1500$/, result.err)
+    assert_match(/^pitwall: --fail-if objects > 1500: objects is 2,\d\d\d, limit 1500$/, result.err)
+    assert_match(/bytes is \d{2,3},\d{3} B, limit 1kB$/, allocations("--quiet", "--fail-if", "bytes > 1kB").err)
+    assert_equal 0, allocations("--quiet", "--fail-if", "retained > 2k or old > 1M or bytes > 1GiB").status.exitstatus
     assert_equal 1, allocations("--quiet", "--fail-if", "retained > 10").status.exitstatus
     assert_equal 7, allocations("--quiet", "--fail-if", "retained > 10", status: 7).status.exitstatus
   end
 
+  # A limit that nobody could hold against anything has not been kept.
+  def test_a_budget_of_nothing
+    result = pitwall("allocations", "--fail-if", "objects > 10", "--", "sleep", "0.01")
+    assert_equal 4, result.status.exitstatus
+    assert_match(/^pitwall: --fail-if objects > 10: cannot be judged: nothing was recorded$/, result.err)
+    assert_equal 1, pitwall("allocations", "--fail-if", "objects > 10", "--", "false").status.exitstatus
+  end
+
+  # An empty program is what loading a script takes.
+  def test_nothing_of_our_own
+    File.write(file("empty.rb"), "nil\n")
+    pitwall("allocations", "--quiet", "--", RUBY, "--disable-gems", "empty.rb")
+    object = JSON.parse(report("--view", "allocations", "--format", "json").out)
+    assert_operator object["objects"], :<, 40
+    assert_empty(object["sites"].map { |site| site["path"] }.grep(%r{lib/pitwall}))
+  end
+
   def test_usage
     { %w[--by colour] => /--by colour: it takes/, %w[--sort size] => /--sort size: it takes/, %w[--sample 5] => %r{--sample 5: write 1/N},
-      %w[--fail-if slower] => /nothing to compare/, ["--fail-if", "speed > 1"] => /no metric speed/, %w[--limit 0] => /--limit 0/ }.each do |options, message|
+      %w[--fail-if slower] => /nothing to compare/, ["--fail-if", "speed > 1"] => /no metric speed; there are objects, bytes, retained, old, gc_time$/,
+      ["--fail-if", "objects > 2%"] => /nothing to compare/, ["--fail-if", "fast"] => /METRIC one of objects, bytes/, ["--fail-if", "retained > 2ms"] => /retained takes k M, not ms/, %w[--limit 0] => /--limit 0/ }.each do |options, message|
       result = allocations(*options)
       assert_equal 2, result.status.exitstatus, options.inspect
       assert_match message, result.err

@@ -85,7 +85,10 @@ module Pitwall
         view.lines(@report.call_times, total: @report.total, limit: @limit || TOP)
       end
 
+      # Of a recording without samples and calls there are none.
       def threads
+        return [] if @report.threads.empty?
+
         ["", *ThreadsView.new(width: @width, palette: @palette, location: @location).lines(@report.threads, limit: THREADS)]
       end
 
