@@ -35,7 +35,7 @@ module Pitwall
 
       def headline
         ["**#{Markdown.text(@summary.programs.join(", "))}**", Markdown.text(@summary.rubies.join(", ")),
-         "#{objects(@allocations.objects)} object#{"s" unless @allocations.objects == 1}", Units.bytes(@allocations.total(:bytes)),
+         "#{objects(@allocations.objects)} object#{"s" unless @allocations.objects == 1}", "#{"~" unless @allocations.ends?}#{Units.bytes(@allocations.total(:bytes))}",
          (@allocations.retained? ? "#{Units.count(@allocations.total(:retained))} retained" : "retained: not known")].join(" · ")
       end
 
