@@ -9,7 +9,9 @@ enum { BLOCK = 1024, MOST = 100 * BLOCK }; /* 9 MB at most */
 /* As in doc/record-format.md; the names are Ruby's. */
 static const char *const causes[] = {"", "newobj", "malloc", "method", "capi", "stress"};
 static const char *const major_causes[] = {"", "nofree", "oldgen", "shady", "force", "oldmalloc"};
-enum { CAUSES = 6, MIXED = 15 };
+enum { CAUSES = 6, MAJOR_CAUSES = 6, MIXED = 15 };
+_Static_assert(sizeof causes / sizeof *causes == CAUSES && CAUSES <= MIXED, "each cause has its number");
+_Static_assert(sizeof major_causes / sizeof *major_causes == MAJOR_CAUSES && MAJOR_CAUSES <= MIXED, "each cause of a major one as well");
 
 typedef struct {
     int64_t start, end, marking, sweeping, longest, longest_at;
@@ -28,7 +30,7 @@ static struct {
     uint64_t allocated;     /* objects, ever, when the run began */
 } table;
 
-static VALUE cause_symbols[CAUSES], major_symbols[CAUSES];
+static VALUE cause_symbols[CAUSES], major_symbols[MAJOR_CAUSES];
 static VALUE gc_by, major_by, immediate_sweep, total_allocated, total_freed;
 
 static row *at(uint32_t i) { return &table.blocks[i / BLOCK][i % BLOCK]; }
@@ -38,10 +40,8 @@ static VALUE symbol(const char *name) { return ID2SYM(rb_intern(name)); }
 void
 pw_gc_log_init(void)
 {
-    for (int i = 1; i < CAUSES; i++) {
-        cause_symbols[i] = symbol(causes[i]);
-        major_symbols[i] = symbol(major_causes[i]);
-    }
+    for (int i = 1; i < CAUSES; i++) cause_symbols[i] = symbol(causes[i]);
+    for (int i = 1; i < MAJOR_CAUSES; i++) major_symbols[i] = symbol(major_causes[i]);
     gc_by = symbol("gc_by");
     major_by = symbol("major_by");
     immediate_sweep = symbol("immediate_sweep");
@@ -134,9 +134,9 @@ finish_run(void)
 }
 
 static uint8_t
-number_of(VALUE name, const VALUE *symbols)
+number_of(VALUE name, const VALUE *symbols, uint8_t count)
 {
-    for (uint8_t i = 1; i < CAUSES; i++) {
+    for (uint8_t i = 1; i < count; i++) {
         if (symbols[i] == name) return i;
     }
     return 0;
@@ -150,8 +150,8 @@ pw_gc_log_begin(int64_t began, uint32_t thread_id)
     VALUE major = rb_gc_latest_gc_info(major_by);
     table.run = (row){
         .start = began, .runs = 1, .thread = thread_id,
-        .majors = RTEST(major), .major_cause = number_of(major, major_symbols),
-        .cause = number_of(rb_gc_latest_gc_info(gc_by), cause_symbols),
+        .majors = RTEST(major), .major_cause = number_of(major, major_symbols, MAJOR_CAUSES),
+        .cause = number_of(rb_gc_latest_gc_info(gc_by), cause_symbols, CAUSES),
         .immediate = RTEST(rb_gc_latest_gc_info(immediate_sweep)),
         .allocated = allocated - table.allocated,
     };

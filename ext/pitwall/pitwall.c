@@ -8,7 +8,11 @@
  *   drain.c      ring -> rows -> chunks               intern.h     stacks -> small numbers
  *   resolve.c    numbers -> names                     record_writer.h, compress.h   chunks -> file
  *   sampler.c    start, stop, fork                    collector.h  what records beside samples
- *   tracer.c     exact calls                          calls.h      their tree; trace_clock.h
+ *   sites.h      where objects come from              living.h     a word for each that lives
+ *   allocations.c  objects, their ages and ends       duplicates.h which strings are equal
+ *   gc_log.h     a row for each collection
+ *   calls.h      the tree of exact calls              trace_clock.h, trace_probe.h   what they cost
+ *   trace_filters.h  which calls                      tracer.h, trace_writer.h   their hook; their chunks
  */
 #include "compress.h"
 #include "sampler.h"

@@ -285,10 +285,11 @@ collectors_forget(bool frees)
 static const char *
 collectors_start(VALUE wanted)
 {
+    VALUE settings[PW_COLLECTORS]; /* all looked up before any starts: a name made later would be counted as the program's */
+    for (int i = 0; i < PW_COLLECTORS; i++) settings[i] = rb_hash_lookup(wanted, rb_str_new_cstr(pw_collectors[i]->name));
     for (int i = 0; i < PW_COLLECTORS; i++) {
-        VALUE settings = rb_hash_lookup(wanted, rb_str_new_cstr(pw_collectors[i]->name));
-        if (!RB_TYPE_P(settings, T_HASH)) continue;
-        const char *refusal = pw_collectors[i]->start(settings);
+        if (!RB_TYPE_P(settings[i], T_HASH)) continue;
+        const char *refusal = pw_collectors[i]->start(settings[i]);
         if (refusal) return refusal;
         pw_current.collecting |= 1u << i;
     }

@@ -22,10 +22,10 @@ module Pitwall
     # What a status means, for `--help` and the manual.
     STATUSES = {
       Status::OK => "fine",
-      Status::WORSE => "slower, or a limit was exceeded (by verbs that compare)",
+      Status::WORSE => "slower, or a limit was exceeded (compare, --fail-if)",
       Status::USAGE => "usage: an unknown option, a missing file",
       Status::UNDECIDED => "undecided (by verbs that compare)",
-      Status::CANNOT_MEASURE => "cannot measure here (pitwall doctor says why)",
+      Status::CANNOT_MEASURE => "cannot measure here, or judge (pitwall doctor may say why)",
       Status::BAD_RECORDING => "bad or unreadable recording"
     }.freeze
 
@@ -96,8 +96,9 @@ module Pitwall
         lines = ["pitwall #{VERSION}: a performance lab for Ruby", "", "usage: pitwall VERB [options]", ""]
         lines.concat(verbs.map { |verb, summary| "  #{verb.ljust(widest)}  #{summary}" })
         lines.push("", "`pitwall VERB --help` explains a verb; `pitwall --version` names this one.", "", "Exit status")
-        lines.push("  With `-- CMD` the command's own always wins: 127 not found,",
-                   "  126 not executable; killed by a signal, pitwall dies of the same. Otherwise:")
+        lines.push("  With profile, trace and allocations `-- CMD` the command's own wins, if not 0:",
+                   "  127 not found, 126 not executable; killed by a signal, pitwall dies of the",
+                   "  same. Otherwise:")
         lines.concat(STATUSES.map { |status, meaning| "  #{status}  #{meaning}" })
         lines
       end

@@ -2,6 +2,7 @@
 
 require_relative "../test_helper"
 require_relative "../support/command_line"
+require_relative "../support/recording_builder"
 require "json"
 require "pitwall/cli"
 
@@ -102,14 +103,34 @@ class AllocationsCommandTest < Minitest::Test
     assert_equal 0, allocations("--fail-if", "objects > 1M").status.exitstatus
     result = allocations("--fail-if", "objects > 1500")
     assert_equal 1, result.status.exitstatus
-    assert_match(/^pitwall: --fail-if: objects > 1500$/, result.err)
+    assert_match(/^pitwall: --fail-if objects > 1500: objects is 2,\d\d\d, limit 1500$/, result.err)
+    assert_match(/bytes is \d{2,3},\d{3} B, limit 1kB$/, allocations("--quiet", "--fail-if", "bytes > 1kB").err)
+    assert_equal 0, allocations("--quiet", "--fail-if", "retained > 2k or old > 1M or bytes > 1GiB").status.exitstatus
     assert_equal 1, allocations("--quiet", "--fail-if", "retained > 10").status.exitstatus
     assert_equal 7, allocations("--quiet", "--fail-if", "retained > 10", status: 7).status.exitstatus
   end
 
+  # A limit that nobody could hold against anything has not been kept.
+  def test_a_budget_of_nothing
+    result = pitwall("allocations", "--fail-if", "objects > 10", "--", "sleep", "0.01")
+    assert_equal 4, result.status.exitstatus
+    assert_match(/^pitwall: --fail-if objects > 10: cannot be judged: nothing was recorded$/, result.err)
+    assert_equal 1, pitwall("allocations", "--fail-if", "objects > 10", "--", "false").status.exitstatus
+  end
+
+  # An empty program is what loading a script takes.
+  def test_nothing_of_our_own
+    File.write(file("empty.rb"), "nil\n")
+    pitwall("allocations", "--quiet", "--", RUBY, "--disable-gems", "empty.rb")
+    object = JSON.parse(report("--view", "allocations", "--format", "json").out)
+    assert_operator object["objects"], :<, 40
+    assert_empty(object["sites"].map { |site| site["path"] }.grep(%r{lib/pitwall}))
+  end
+
   def test_usage
     { %w[--by colour] => /--by colour: it takes/, %w[--sort size] => /--sort size: it takes/, %w[--sample 5] => %r{--sample 5: write 1/N},
-      %w[--fail-if slower] => /nothing to compare/, ["--fail-if", "speed > 1"] => /no metric speed/, %w[--limit 0] => /--limit 0/ }.each do |options, message|
+      %w[--fail-if slower] => /nothing to compare/, ["--fail-if", "speed > 1"] => /no metric speed; there are objects, bytes, retained, old, gc_time$/,
+      ["--fail-if", "objects > 2%"] => /nothing to compare/, ["--fail-if", "fast"] => /METRIC one of objects, bytes/, ["--fail-if", "retained > 2ms"] => /retained takes k M, not ms/, %w[--limit 0] => /--limit 0/ }.each do |options, message|
       result = allocations(*options)
       assert_equal 2, result.status.exitstatus, options.inspect
       assert_match message, result.err
@@ -129,6 +150,83 @@ class AllocationsCommandTest < Minitest::Test
     view = report("--view", "allocations").out
     assert_match(/followed, in bursts: counts are estimates/, view)
     assert_match(/String +program.rb:2/, view)
+  end
+
+  RUBY_FRAME = ["A#a", "/app/a.rb", 1, 3].freeze
+  BURSTS = 4
+
+  # A recording of one site, in bursts unless asked otherwise.
+  def built(count, allocated, flags: BURSTS, **head)
+    File.binwrite(file("built.pit"), RecordingBuilder.build(**head) do |segment|
+      segment.site(5, stack: [RUBY_FRAME], counters: [count, 0, 0, 0, 0, 0, count * 40, count * 40, 0, 0])
+      segment.allocation_totals(allocated: allocated, flags: flags)
+    end)
+  end
+
+  def of_built(*options) = pitwall("report", "built.pit", "--view", "allocations", *options).tap { |result| result.out.force_encoding(Encoding::UTF_8) }
+
+  # No more figures than what was looked at allows, and nothing of what happened between.
+  def test_bursts_say_how_sure_they_are
+    { 50 => ["~10,000", true], 500 => ["~12,000", true], 5000 => ["~12,000", false], 50_000 => ["~123,000", false] }.each do |count, (shown, warned)|
+      built(count, count == 50_000 ? 123_456 : 12_345)
+      text = of_built.out
+      assert_match(/^#{shown} objects, ~/, text)
+      assert_match(/^#{shown.rjust(7)} +100% /, text)
+      assert_equal warned, text.include?("! only #{count} objects were looked at: places may be missing; pitwall allocations counts all"), text
+      refute_match(/ retained ·/, text)
+    end
+    %w[old retained age freed max_age].each { |counter| assert_match(/--sort \w+: not known in bursts/, of_built("--sort", counter).err) }
+    assert_match(/\Apitwall: --retained: not known in bursts/, of_built("--retained").err)
+    object = JSON.parse(of_built("--format", "json").out)
+    assert_equal [nil, nil, nil, 50_000], object.values_at("old", "freed", "retained", "looked_at")
+    assert_equal [nil] * 6, object["sites"].first.values_at("old", "freed", "retained", "total_age", "min_age", "max_age")
+    assert_match(/retained: not known$.*^\| ~123,000 \| not known \| not known \| not known \|/m, of_built("--format", "markdown").out)
+  end
+
+  # Nobody was there to look.
+  def test_what_a_killed_process_retained_is_not_known
+    built(50, 0, flags: 0, stop: false)
+    text = of_built.out
+    refute_match(/\d retained/, text)
+    refute_match(/for\s+the\s+count\s+of\s+what/, text)
+    assert_match(/^ +50 +100% +0 +0 B|^ +50 +100% +0  +/, text)
+    assert_match(/what was retained, and its bytes, is unknown/, text)
+    assert_match(/--retained: not known: the process was killed/, of_built("--retained").err)
+    object = JSON.parse(of_built("--format", "json").out)
+    assert_equal [nil, nil, 0], [object["retained"], object["sites"].first["retained"], object["old"]]
+  end
+
+  def test_names_have_the_room_they_need
+    text = allocations("--stacks").err
+    assert_match(/Array Task#initialize program\.rb:1$/, text)
+    assert_match(/--to collapsed --weight objects --out/, text)
+    FileUtils.rm_rf(file(".pitwall"))
+    allocations("--quiet")
+    assert_match(/! without stacks, what a line's callees allocate/, report("--view", "allocations", "--by", "stack").out)
+    assert_match(/^ +1,0\d\d .*  program\.rb:1$/, report("--view", "allocations", "--by", "line").out)
+    assert_match(/^ +\d\S* \S+ +\d\S* \S+ +1,000 /, report("--view", "gc-cost").out)
+    weighed = report("--weight", "objects").out
+    refute_match(/thread/, weighed)
+    assert_match(/--tree --weight objects$/, weighed)
+    refused = pitwall("export", recordings.first, "--to", "speedscope", "--out", "x.json")
+    assert_equal [2, false], [refused.status.exitstatus, File.exist?(file("x.json"))]
+    assert_match(/--to collapsed --weight objects/, refused.err)
+  end
+
+  # What a pitwall leaves that was killed.
+  def test_parts_that_were_never_joined
+    Dir.mkdir(file("x.parts"))
+    assert_match(/x\.parts: holds no recordings$/, pitwall("report", "x.parts").err.lines.first)
+    built(50, 50, flags: 0)
+    File.rename(file("built.pit"), file("x.parts/7-0.pit"))
+    built(20, 20, flags: 0)
+    File.rename(file("built.pit"), file("x.parts/8-0.pit"))
+    File.write(file("x.parts/9-0.pit"), "")
+    File.write(file("x.parts/messages"), "")
+    %w[x.parts x.parts/].each { |folder| assert_match(/^70 objects/, pitwall("report", folder, "--view", "allocations").out) }
+    missing = pitwall("report", "x.pit")
+    assert_equal 2, missing.status.exitstatus
+    assert_match(/\Apitwall: x\.pit: no such file, but its parts are there: pitwall report x\.parts$/, missing.err)
   end
 
   def test_forked_children_are_counted

@@ -12,7 +12,7 @@ class GateTest < Minitest::Test
 
   def test_limits_are_read_with_their_units
     { "objects > 1200" => [">", 1200.0, false], "objects>=1_200" => [">=", 1200.0, false], "wall > 1.5ms" => [">", 1.5e6, false], "wall < 2us" => ["<", 2000.0, false],
-      "wall <= 3 s" => ["<=", 3e9, false], "bytes > 1MB" => [">", 1e6, false], "max_rss > 2MiB" => [">", 2 * 1024.0**2, false], "objects > 2k" => [">", 2000.0, false],
+      "wall <= 3 s" => ["<=", 3e9, false], "bytes > 1MB" => [">", 1e6, false], "max_rss > 2MiB" => [">", 2 * 1024.0**2, false], "max_rss > 1GiB" => [">", 1024.0**3, false], "objects > 2k" => [">", 2000.0, false],
       "wall > 2%" => [">", 1.02, true], "objects > 0%" => [">", 1.0, true], "wall < -5%" => ["<", 0.95, true], "wall > 1.5x" => [">", 1.5, true] }.each do |text, expected|
       condition = parse(text).conditions.first
       assert_equal expected.first, condition.operator, text
@@ -52,6 +52,16 @@ class GateTest < Minitest::Test
     below = parse("wall < 0.9x").conditions.first
     assert below.exceeded?(estimate(0.8, 0.7, 0.85))
     refute below.exceeded?(estimate(0.8, 0.7, 0.95))
+  end
+
+  def test_a_verb_with_metrics_of_its_own
+    units = { "retained" => "count", "gc_time" => "ns" }
+    gate = Gate.parse("retained > 2k or gc_time > 1ms", metrics: units, alone: true)
+    assert_equal [2000.0, 1e6], gate.conditions.map(&:limit)
+    assert_equal ["retained is 2,001, limit 2k", "gc_time is 1.50 ms, limit 1ms"], gate.conditions.zip([2001, 1_500_000]).map { |condition, value| condition.verdict(value) }
+    { "slower" => /nothing to compare/, "retained > 5 %" => /nothing to compare/, "retained > 1ms" => /takes k M, not ms$/, "wall > 1" => /there are retained, gc_time$/ }.each do |text, expected|
+      assert_match expected, assert_raises(Pitwall::UsageError) { Gate.parse(text, metrics: units, alone: true) }.message
+    end
   end
 
   private

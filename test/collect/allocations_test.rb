@@ -163,6 +163,12 @@ class AllocationsTest < Minitest::Test
                  out.lines(chomp: true)
   end
 
+  # What Pitwall makes while it starts and stops is not the block's.
+  def test_an_empty_block_allocates_nothing
+    run_program("2.times { |i| follow(\"\#{i}.pit\") { nil } }")
+    2.times { |i| assert_equal [0, []], [allocations("#{i}.pit").objects, allocations("#{i}.pit").rows.reject(&:special)] }
+  end
+
   def test_one_in_many
     run_program("follow('a.pit', { 'one_in' => '10' }) { 100_000.times { Object.new } }")
     row = allocations.rows.first

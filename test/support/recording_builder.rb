@@ -85,6 +85,7 @@ class RecordingBuilder
       @sites = []
       @allocated = []
       @equal = []
+      @totals = {}
       chunk("HEAD", JSON.generate(head))
     end
 
@@ -113,6 +114,9 @@ class RecordingBuilder
       @sites << [id, node(stack), type, string(class_name)]
       @allocated << [id, *counters]
     end
+
+    # Of all objects together, where they are not the sum of the sites: allocated, seen, flags as in Record::AllocationTotals.
+    def allocation_totals(**totals) = @totals = totals
 
     def equal_strings(*row) = @equal << row
 
@@ -175,7 +179,8 @@ class RecordingBuilder
       @collections_before += @collections.size
       table("CALL", @calls, 9)
       table("SITE", @sites, 4)
-      table("ALLO", @allocated, 11, ints(@allocated.sum { |row| row[1] }, @allocated.sum { |row| [1, 2, 4].include?(row[0]) ? 0 : row[1] }, 0, 0))
+      seen = @allocated.sum { |row| [1, 2, 4].include?(row[0]) ? 0 : row[1] }
+      table("ALLO", @allocated, 11, ints(@totals.fetch(:allocated) { @allocated.sum { |row| row[1] } }, @totals.fetch(:seen, seen), 0, @totals.fetch(:flags, 0)))
       table("DUPS", @equal, 5, ints(0))
       [@collections, @calls, @new_strings, @new_frames, @new_nodes, @threads, @rows, @open, @sites, @allocated, @equal].each(&:clear)
     end

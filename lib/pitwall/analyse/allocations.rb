@@ -12,14 +12,19 @@ module Pitwall
     class Allocations
       # What rows may be put together by.
       KEYS = %i[path line type class method stack].freeze
+      # Objects that must have been looked at in bursts before places can be relied on.
+      FEW = 1_000
+      # Counters that are of objects' ends.
+      OF_ENDS = %i[old freed total_age min_age max_age retained].freeze
       # What they hold besides; ages in collections, bytes as Record::Site has them, gc_ns a model's figure.
       COUNTERS = %i[count old freed total_age min_age max_age slot_bytes bytes retained gc_ns].freeze
       SUMS = (COUNTERS - %i[min_age max_age]).freeze
       # Frames of a stack that are named.
       DEEPEST = 4096
-      private_constant :DEEPEST
+      private_constant :DEEPEST, :FEW, :OF_ENDS
       # A key that was not asked for is nil. special: the row stands for no place in the program. stack: names from the root.
-      Row = Struct.new(*KEYS, *COUNTERS, :special, keyword_init: true) do
+      # followed: objects that were really looked at.
+      Row = Struct.new(*KEYS, *COUNTERS, :followed, :special, keyword_init: true) do
         # In collections, of the objects freed or retained; nil when there are none.
         #: () -> Float?
         def mean_age = (ended = freed + retained).zero? ? nil : total_age.fdiv(ended)
@@ -54,10 +59,11 @@ module Pitwall
       # @param by [Array<Symbol>] of KEYS
       # @param sort [Symbol] of COUNTERS
       # @param retained [Boolean] only what lived at the end
-      # @raise [UsageError] for another key or counter
+      # @raise [UsageError] for another key or counter, or one that is not known of this recording
       #: (?by: Array[Symbol], ?sort: Symbol, ?retained: bool) -> Array[Row]
       def rows(by: %i[path line class], sort: :count, retained: false)
         check(by, sort)
+        check_known(sort, retained)
         rows = {}
         each_site { |segment, site, scale| add(rows, segment, site, scale, by) }
         rows = rows.values
@@ -132,10 +138,27 @@ module Pitwall
       #: () -> bool
       def ends? = @segments.none? { |segment| segment.allocation_totals.bursts? }
 
+      # Is it known what was retained? Not in bursts, nor where no process lived to its end. Where some did, it is a lower bound.
+      #: () -> bool
+      def retained? = ends? && (@segments.empty? || @segments.any?(&:tail))
+
+      # Objects that were really looked at in bursts, the VM's own among them; nil where there were none.
+      #: () -> Integer?
+      def looked_at
+        bursts = @segments.select { |segment| segment.allocation_totals.bursts? }
+        bursts.sum { |segment| segment.sites.sum { |site| site.id == Record::Site::PITWALL ? 0 : site.count } } if bursts.any?
+      end
+
+      # Were whole stacks recorded?
+      #: () -> bool
+      def stacks? = @segments.any? { |segment| segment.sites.any? { |site| !site.node.zero? && !segment.parents[site.node].zero? } }
+
       # What makes the figures less than whole, in words.
       #: () -> Array[String]
       def losses
         losses = []
+        looked = looked_at
+        losses << "only #{looked} #{looked == 1 ? "object was" : "objects were"} looked at: places may be missing; pitwall allocations counts all" if looked&.<(FEW)
         other = special(Record::Site::OTHER)
         losses << "#{other} objects came from further places than the table holds: they are in (other sites)" if other.positive?
         untracked = @segments.sum { |segment| segment.allocation_totals.untracked }
@@ -143,7 +166,7 @@ module Pitwall
         losses << "counting ended at the first Ractor, which Ruby 3.1 can't tell of objects in" if cut?(Record::AllocationTotals::ENDED)
         losses << "objects of other Ractors than the main one are not counted, nor what their collections freed of its own, until its place was taken" if cut?(Record::AllocationTotals::MISSED)
         killed = @segments.count { |segment| segment.tail.nil? }
-        losses << "what was retained is unknown where a process was killed: nobody looked at its end" if killed.positive? && ends?
+        losses << "what was retained, and its bytes, is unknown where a process was killed: nobody looked at its end" if killed.positive? && ends?
         losses
       end
 
@@ -153,6 +176,12 @@ module Pitwall
         wrong = by - KEYS
         raise UsageError, "--by #{wrong.first}: it takes #{KEYS.join(", ")}" unless wrong.empty?
         raise UsageError, "--sort #{sort}: it takes #{COUNTERS.join(", ")}" unless COUNTERS.include?(sort)
+      end
+
+      def check_known(sort, retained)
+        asked = retained ? "--retained" : "--sort #{sort}"
+        raise UsageError, "#{asked}: not known in bursts; pitwall allocations -- CMD follows objects to their end" if !ends? && (retained || OF_ENDS.include?(sort))
+        raise UsageError, "#{asked}: not known: the process was killed, and nobody looked at its end" if !retained? && (retained || sort == :retained)
       end
 
       def cut?(bit) = @segments.any? { |segment| segment.allocation_totals.flags & bit != 0 }
@@ -185,8 +214,9 @@ module Pitwall
         return if site.count.zero? && site.gc_ns.zero?
 
         place = site.special ? special_place(site, by) : place(segment, site, by)
-        row = rows[place] ||= Row.new(**place, special: !site.special.nil?, **COUNTERS.to_h { |name| [name, 0] })
+        row = rows[place] ||= Row.new(**place, special: !site.special.nil?, followed: 0, **COUNTERS.to_h { |name| [name, 0] })
         add_ages(row, site)
+        row.followed += site.count
         SUMS.each { |name| row[name] += scaled(site, name, scale) }
       end
 

@@ -9,7 +9,8 @@ module Pitwall
     # `pitwall allocations -- CMD`: every object of a command, by the place that allocated it.
     class Allocations < RecordedCommand
       FORMATS = %w[text json markdown].freeze
-      METRICS = %w[objects bytes retained old gc_time].freeze
+      # Of --fail-if, with their units.
+      METRICS = { "objects" => "count", "bytes" => "bytes", "retained" => "count", "old" => "count", "gc_time" => "ns" }.freeze
       # Which counter of Analyse::Allocations a metric of --fail-if is.
       COUNTERS = { "objects" => :count, "bytes" => :bytes, "retained" => :retained, "old" => :old, "gc_time" => :gc_ns }.freeze
       private_constant :FORMATS, :METRICS, :COUNTERS
@@ -31,13 +32,21 @@ module Pitwall
         parser.on("--limit N", Integer, "rows in the table") { |limit| @options[:limit] = limit }
         parser.on("--format FORMAT", FORMATS, "#{FORMATS.join(", ")} (text)") { |format| @options[:format] = format }
         parser.separator("")
-        parser.on("--fail-if EXPR", "end with status 1 when it holds and the command gave 0: objects > 1200, bytes > 2MB, retained > 0") { |text| @options[:fail_if] = gate(text) }
+        parser.on("--fail-if EXPR", "end with status 1 when it holds and the command gave 0: objects > 120k, bytes > 2MB, retained > 2000") { |text| @options[:fail_if] = gate(text) }
       end
 
       #: (Array[String]) -> (Integer | Ending)
       def run(command)
         ending = super
-        @exceeded && ending.status.zero? ? Status::WORSE : ending
+        return ending unless @options[:fail_if] && ending.status.zero?
+        return Status::WORSE if @exceeded
+
+        # A limit that nobody could hold against anything must not look as if it had been kept.
+        unjudged = @judged ? @unknown : "nothing was recorded"
+        return ending unless unjudged
+
+        @err.puts("pitwall: --fail-if #{@limits}: cannot be judged: #{unjudged}")
+        Status::CANNOT_MEASURE
       end
 
       private
@@ -59,24 +68,36 @@ module Pitwall
         super
       end
 
-      def closing(summary, difference) = summary.closing(difference, elsewhere: false)
+      # Without stacks there is little for other programs to show, and there are no samples for a time line.
+      def closing(summary, difference) = summary.closing(difference, elsewhere: !!@options[:stacks])
+
+      def export_hint = ["collapsed --weight objects", "objects.folded"]
 
       def judge(segments)
         gate = @options[:fail_if] or return
         allocations = Analyse::Allocations.new(segments)
-        failed = gate.failed do |condition|
-          value = allocations.total(COUNTERS.fetch(condition.metric))
-          condition.exceeded?(Analyse::Estimate.new(value, value, value))
-        end
-        return unless failed
+        return unless allocations.any?
+
+        @judged = true
+        values = gate.conditions.to_h { |condition| [condition.metric, allocations.total(COUNTERS.fetch(condition.metric))] }
+        failed = gate.failed { |condition| known?(allocations, condition) && condition.exceeded?(exactly(values[condition.metric])) } or return
 
         @exceeded = true
-        @err.puts("pitwall: --fail-if: #{failed.text}")
+        @err.puts("pitwall: --fail-if #{@limits}: #{failed.verdict(values[failed.metric])}")
+      end
+
+      def exactly(value) = Analyse::Estimate.new(value, value, value)
+
+      def known?(allocations, condition)
+        return true if condition.metric != "retained" || allocations.retained?
+
+        @unknown = "what was retained is not known: the process was killed"
+        false
       end
 
       def gate(text)
-        gate = Gate.parse(text, metrics: METRICS)
-        gate.relative? ? raise(UsageError, "--fail-if #{text}: there is nothing to compare with; write a limit such as objects > 1200") : gate
+        @limits = text
+        Gate.parse(text, metrics: METRICS, alone: true)
       end
     end
   end

@@ -20,7 +20,7 @@ module Pitwall
       # @param options [Hash] takes :by, :sort, :retained
       #: (OptionParser, Hash[Symbol, untyped]) -> void
       def define_options(parser, options)
-        parser.on("--by KEYS", Array, "a row for each #{KEYS.join(", ")} (path,line,class; with --stacks also stack)") { |words| options[:by] = keys(words) }
+        parser.on("--by KEYS", Array, "a row for each #{KEYS.join(", ")} (path,line,class; with --stacks also stack; a line comes with its path)") { |words| options[:by] = keys(words) }
         parser.on("--sort COUNTER", SORTS, "objects, bytes, old, retained, freed, age, max_age, gc (objects)") { |counter| options[:sort] = counter }
         parser.on("--retained", "only what still lived at the end") { options[:retained] = true }
       end
@@ -31,6 +31,7 @@ module Pitwall
         wrong = words - KEYS
         raise UsageError, "--by #{words.join(",")}: it takes #{KEYS.join(", ")}, one or more with commas between" if wrong.any? || words.empty?
 
+        words = ["path", *words] if words.include?("line") && !words.include?("path")
         words.map(&:to_sym).uniq
       end
 

@@ -58,10 +58,12 @@ module Pitwall
       end
 
       # @raise [UsageError]
-      def refuse_trace(segments)
-        return unless segments.any?(&:traced?) && segments.all? { |segment| segment.row_count.zero? }
+      def refuse_sampleless(segments)
+        return unless segments.all? { |segment| segment.row_count.zero? && segment.open_rows.empty? }
+        raise UsageError, "--to speedscope draws samples over time, and a trace has none: use --to collapsed or callgrind" if segments.any?(&:traced?)
 
-        raise UsageError, "--to speedscope draws samples over time, and a trace has none: use --to collapsed or callgrind"
+        other = segments.any?(&:allocation_totals) ? "use --to collapsed --weight objects, which speedscope opens as well" : "none were taken"
+        raise UsageError, "--to speedscope draws samples over time, and the recording has none: #{other}"
       end
 
       def write(segments, out)
@@ -74,7 +76,7 @@ module Pitwall
           report = Analyse::Report.new(segments, Analyse::Report::Query.new(weight: weight, selection: selection, gc: @options.fetch(:gc, :happened), blackbox: @options.fetch(:blackbox, [])))
           Show::Export::Callgrind.new(report).write(out)
         when "speedscope"
-          refuse_trace(segments)
+          refuse_sampleless(segments)
           name = segments.map { |segment| segment.header.program }.compact.uniq.join(", ")
           Show::Export::Speedscope.new(segments, weight, selection: selection, name: name).write(out)
         end

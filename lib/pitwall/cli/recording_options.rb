@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "shellwords"
 require "pitwall/errors"
 require "pitwall/cli/output_file"
 require "pitwall/record"
@@ -11,6 +12,8 @@ module Pitwall
     module RecordingOptions
       WEIGHTS = %w[wall cpu captures wait calls objects bytes gc].freeze
       STATES = %w[running gvl blocked unknown off-cpu].freeze
+      # A folder of parts that were not joined.
+      PARTS = %r{\.parts(-\d+)?/?\z}.freeze
       GC = { "happened" => :happened, "apart" => :apart, "caller" => :caller }.freeze
 
       private
@@ -35,11 +38,33 @@ module Pitwall
       end
 
       # @return [Array(Array<Record::Segment>, Array<Record::Warning>)] of all files together
+      # @raise [UsageError] a file there isn't, a folder without recordings
       def read(paths)
-        recordings = paths.map { |path| Record.read(path, salvage: @options.fetch(:salvage, false)) }
+        recordings = paths.flat_map { |path| parts(path) }.map { |path| Record.read(path, salvage: @options.fetch(:salvage, false)) }
         segments = recordings.flat_map(&:segments)
         segments = Analyse::Redaction.new(base: Dir.pwd).call(segments) if @options[:redact]
         [segments, recordings.flat_map(&:warnings)]
+      end
+
+      # What a killed pitwall leaves behind is the folder of the parts that it would have joined.
+      def parts(path)
+        return in_folder(path) if path.match?(PARTS) && File.directory?(path)
+
+        folder = left_behind(path) unless path == "-" || File.exist?(path)
+        raise UsageError, "#{path}: no such file, but its parts are there: pitwall report #{Shellwords.escape(folder)}" if folder
+
+        [path]
+      end
+
+      def in_folder(path)
+        found = Dir.children(path).select { |name| name.end_with?(".pit") }.map { |name| File.join(path, name) }.reject { |file| File.zero?(file) }
+        found.empty? ? raise(UsageError, "#{path}: holds no recordings") : found.sort_by { |file| [File.mtime(file), file] }
+      end
+
+      # "x-2.pit" may have been meant to come from x-2.parts or x.parts-2.
+      def left_behind(path)
+        stem = path.delete_suffix(".pit")
+        ["#{stem}.parts", stem.sub(/-(\d+)\z/, '.parts-\1')].find { |folder| folder != stem && File.directory?(folder) }
       end
     end
   end

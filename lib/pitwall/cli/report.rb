@@ -22,7 +22,7 @@ module Pitwall
         def summary = "shows a recording, or what bench and compare measured"
 
         #: () -> String
-        def usage = "[options] (FILE.pit… | FILE.jsonl)"
+        def usage = "[options] (FILE.pit… | FOLDER.parts | FILE.jsonl)"
 
         # The report as a string, for other verbs.
         # @param difference [Object, nil] what a run without Pitwall gave

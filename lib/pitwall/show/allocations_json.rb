@@ -5,11 +5,12 @@ require "json"
 module Pitwall
   module Show
     # Allocations for programs: one object. Keys of `sites` that were not asked for by --by are null; `special` is true for rows
-    # that stand for no place; `model` says that gc_ns is one.
+    # that stand for no place; `model` says that gc_ns is one. What is not known is null: of objects' ends in bursts, what was retained of a killed process.
     class AllocationsJson
       SCHEMA = "pitwall/allocations-1"
       FIELDS = %i[path line type class method count old total_age min_age max_age bytes slot_bytes freed retained gc_ns].freeze
-      private_constant :FIELDS
+      OF_ENDS = %w[old total_age min_age max_age freed].freeze
+      private_constant :FIELDS, :OF_ENDS
 
       #: (Analyse::Allocations, Analyse::Summary, by: Array[Symbol], sort: Symbol, ?retained: bool, ?limit: Integer?, ?warnings: Array[untyped]) -> void
       def initialize(allocations, summary, by:, sort:, retained: false, limit: nil, warnings: [])
@@ -30,17 +31,22 @@ module Pitwall
 
       def totals
         site = Record::Site
-        { "objects" => @allocations.objects, "bytes" => @allocations.total(:bytes), "old" => @allocations.total(:old),
+        known({ "objects" => @allocations.objects, "bytes" => @allocations.total(:bytes), "old" => @allocations.total(:old),
           "freed" => @allocations.total(:freed), "retained" => @allocations.total(:retained),
           "vm_internal" => @allocations.special(site::VM), "pitwall" => @allocations.special(site::PITWALL),
-          "allocated" => @allocations.allocated, "one_in" => @allocations.one_in.round(3), "gc_ns" => @allocations.gc_ns }
+          "allocated" => @allocations.allocated, "one_in" => @allocations.one_in.round(3), "looked_at" => @allocations.looked_at, "gc_ns" => @allocations.gc_ns })
+      end
+
+      def known(object)
+        unknown = [*(OF_ENDS unless @allocations.ends?), *("retained" unless @allocations.retained?)]
+        object.to_h { |name, value| [name, unknown.include?(name) ? nil : value] }
       end
 
       def sites
         rows = @allocations.rows(by: @by, sort: @sort, retained: @retained)
         rows = rows.first(@limit) if @limit
         rows.map do |row|
-          object = FIELDS.to_h { |name| [name.to_s, row[name]] }
+          object = known(FIELDS.to_h { |name| [name.to_s, row[name]] })
           object["stack"] = row.stack if @by.include?(:stack)
           object.merge("special" => row.special)
         end

@@ -35,9 +35,12 @@ module Pitwall
 
       def headline
         ["**#{Markdown.text(@summary.programs.join(", "))}**", Markdown.text(@summary.rubies.join(", ")),
-         Units.things(@allocations.objects, "object"), Units.bytes(@allocations.total(:bytes)),
-         "#{Units.count(@allocations.total(:retained))} retained"].join(" · ")
+         "#{objects(@allocations.objects)} object#{"s" unless @allocations.objects == 1}", "#{"~" unless @allocations.ends?}#{Units.bytes(@allocations.total(:bytes))}",
+         (@allocations.retained? ? "#{Units.count(@allocations.total(:retained))} retained" : "retained: not known")].join(" · ")
       end
+
+      # In bursts, no more figures than the objects that were looked at allow.
+      def objects(number, of: @allocations.looked_at) = @allocations.ends? ? Units.count(number) : Units.about(number, of: of)
 
       def notes
         notes = @warnings + @allocations.losses
@@ -47,7 +50,10 @@ module Pitwall
 
       def line(row)
         age = row.mean_age ? format("%.1f", row.mean_age) : ""
-        cells = [Units.count(row.count), Units.count(row.old), Units.count(row.retained), age, Units.bytes(row.bytes), Units.duration(row.gc_ns)]
+        old = @allocations.ends? ? Units.count(row.old) : "not known"
+        age = "not known" unless @allocations.ends?
+        retained = @allocations.retained? ? Units.count(row.retained) : "not known"
+        cells = [row.special && row.count == row.followed ? Units.count(row.count) : objects(row.count, of: row.followed), old, retained, age, Units.bytes(row.bytes), Units.duration(row.gc_ns)]
         "| #{cells.join(" | ")} | #{what(row)} |"
       end
 

@@ -47,15 +47,19 @@ module Pitwall
 
       def counted
         site = Record::Site
-        ["#{Units.things(@allocations.objects, "object")}, #{Units.bytes(@allocations.total(:bytes))}",
-         ("#{Units.count(@allocations.total(:retained))} retained" if @allocations.ends?), "#{Units.count(@allocations.special(site::VM))} more by the VM for itself",
+        ["#{objects(@allocations.objects)} object#{"s" unless @allocations.objects == 1}, #{"~" unless @allocations.ends?}#{Units.bytes(@allocations.total(:bytes))}",
+         ("#{"at least " unless @allocations.segments.all?(&:tail)}#{Units.count(@allocations.total(:retained))} retained" if @allocations.retained?),
+         "#{objects(@allocations.special(site::VM))} more by the VM for itself",
          ("#{Units.count(@allocations.special(site::PITWALL))} by Pitwall" if @allocations.special(site::PITWALL).positive?),
          "#{Units.duration(@allocations.gc_ns)} in GC#{ours}"].compact
       end
 
+      # In bursts, no more figures than the objects that were looked at allow.
+      def objects(number, of: @allocations.looked_at) = @allocations.ends? ? Units.count(number) : Units.about(number, of: of)
+
       def ours
         ns = @allocations.special(Record::Site::PITWALL, :gc_ns)
-        ns.positive? && @allocations.ends? ? " (#{Units.duration(ns)} of it for the count of what is retained)" : ""
+        ns.positive? && @allocations.retained? ? " (#{Units.duration(ns)} of it for the count of what is retained)" : ""
       end
 
       def estimate
@@ -72,7 +76,11 @@ module Pitwall
         shown = rows.first(@limit)
         lines = table.lines(shown.map { |row| table_row(row) })
         lines = with_stacks(lines, shown) if @by.include?(:stack)
-        lines + rest(rows.drop(@limit), rows.size) + strings + hint
+        lines + rest(rows.drop(@limit), rows.size) + stackless + strings + hint
+      end
+
+      def stackless
+        @by.include?(:stack) && !@allocations.stacks? ? note("!", "#{GCCostView::STACKLESS}: record with --stacks", :yellow) : []
       end
 
       def strings
@@ -99,12 +107,16 @@ module Pitwall
       def names = @by & %i[class type method stack]
 
       def table_row(row)
-        numbers = [Units.count(row.count), Units.percent(row.count, @allocations.objects), Units.count(row.old), Units.count(row.retained),
+        numbers = [row.special ? special(row) : objects(row.count, of: row.followed), Units.percent(row.count, @allocations.objects), Units.count(row.old), Units.count(row.retained),
                    age(row), Units.bytes(row.bytes), Units.duration(row.gc_ns)]
         numbers[1] = "" if row.special
-        numbers[2] = numbers[3] = "" unless @allocations.ends?
+        numbers[2] = "" unless @allocations.ends?
+        numbers[3] = "" unless @allocations.retained?
         Table::Row.new(numbers: numbers, name: name(row), place: place(row), style: (:dim if row.special))
       end
+
+      # Pitwall's own are counted exactly in bursts as well.
+      def special(row) = row.count == row.followed ? Units.count(row.count) : objects(row.count, of: row.followed)
 
       # The mean, and the range where there is one.
       def age(row)
@@ -118,13 +130,19 @@ module Pitwall
         return row.to_h.values_at(*Analyse::Allocations::KEYS).find { |value| value.is_a?(String) && value.start_with?("(") } || row.stack.last if row.special
         return @location.text(row.path.to_s, row.line.to_i) if names.empty?
 
-        names.map { |key| key == :stack ? row.stack.last.to_s : row[key] }.join(" ")
+        names.map { |key| key == :stack ? frame(row.stack.last.to_s) : row[key] }.join(" ")
       end
 
       def place(row)
-        return nil if row.special || names.empty?
+        return nil if row.special || names.empty? || @by.include?(:stack) # which says it
 
         @by.include?(:path) ? [row.path, row.line.to_i] : nil
+      end
+
+      # "Order#total /app/order.rb:12", the path as everywhere.
+      def frame(text)
+        name, path, line = text.match(/\A(.+) (\S+):(\d+)\z/m)&.captures
+        name ? "#{name} #{@location.text(path, line.to_i)}" : text
       end
 
       def with_stacks(lines, rows)
@@ -133,7 +151,7 @@ module Pitwall
           next [line] if row.nil? || row.special
 
           above = row.stack[0..-2].reverse
-          frames = above.first(FRAMES).map { |frame| "    #{Text.shorten(frame, @width - 4)}" }
+          frames = above.first(FRAMES).map { |frame| "    #{Text.shorten(frame(frame), @width - 4)}" }
           frames << "    … #{above.size - FRAMES} more" if above.size > FRAMES
           [line, *frames.map { |frame| @palette.dim(frame) }]
         end
@@ -147,7 +165,7 @@ module Pitwall
 
       def hint
         lines = ["pitwall report #{@file} --view allocations --sort bytes", "pitwall report #{@file} --view allocations --by class",
-                 *("pitwall report #{@file} --view allocations --retained" if @allocations.ends?)]
+                 *("pitwall report #{@file} --view allocations --retained" if @allocations.retained?)]
         ["", @palette.dim("Next: #{lines.first}"), *lines.drop(1).map { |line| @palette.dim("      #{line}") }]
       end
 

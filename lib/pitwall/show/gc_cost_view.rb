@@ -16,7 +16,7 @@ module Pitwall
       NO_SAMPLES = "no samples were taken, so own times are missing: name a recording of the same work by pitwall profile as well"
       LIMIT = 20
       CLASSES = 2
-      private_constant :LIMIT, :CLASSES, :MODEL, :STACKLESS, :DISTURBED, :NO_SITES, :NO_SAMPLES
+      private_constant :LIMIT, :CLASSES, :MODEL, :DISTURBED, :NO_SITES, :NO_SAMPLES
 
       #: (width: Integer, palette: untyped, location: Location) -> void
       def initialize(width:, palette:, location:)
@@ -33,7 +33,7 @@ module Pitwall
         rows = cost.rows
         shown = rows.first(limit || LIMIT)
         table = Table.new(heads: ["together", cost.weight == :cpu ? "own cpu" : "own", "GC", "objects", "bytes", "class, line"], width: @width, palette: @palette, location: @location)
-        [*(prediction ? [*prediction(prediction), ""] : []), *notes(cost), "", *table.lines(shown.map { |row| row(row) }), *rest(rows, shown)]
+        [*(prediction ? [*prediction(prediction), ""] : []), *notes(cost), "", *table.lines(shown.map { |row| row(row, cost.samples?) }), *rest(rows, shown)]
       end
 
       private
@@ -51,9 +51,9 @@ module Pitwall
         "garbage collection took #{Units.duration(cost.gc_ns)} of #{Units.duration(cost.wall_ns)}; the lines below are charged #{Units.duration(cost.charged_ns)} of it"
       end
 
-      def row(row)
+      def row(row, timed)
         classes = row.classes.first(CLASSES).join(", ") + (row.classes.size > CLASSES ? "…" : "")
-        Table::Row.new(numbers: [row.together_ns, row.own_ns, row.gc_ns].map { |ns| Units.duration(ns) } + [Units.count(row.objects), Units.bytes(row.bytes)],
+        Table::Row.new(numbers: [row.together_ns, (row.own_ns if timed), row.gc_ns].map { |ns| ns ? Units.duration(ns) : "" } + [Units.count(row.objects), Units.bytes(row.bytes)],
                        name: classes.empty? ? "–" : classes, place: row.line.zero? ? ["(no line)", 0] : [row.path, row.line])
       end
 

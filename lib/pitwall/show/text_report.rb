@@ -85,7 +85,10 @@ module Pitwall
         view.lines(@report.call_times, total: @report.total, limit: @limit || TOP)
       end
 
+      # Of a recording without samples and calls there are none.
       def threads
+        return [] if @report.threads.empty?
+
         ["", *ThreadsView.new(width: @width, palette: @palette, location: @location).lines(@report.threads, limit: THREADS)]
       end
 
@@ -106,13 +109,16 @@ module Pitwall
 
       def hint
         hottest = @report.flat.find { |row| row.method.kind < 2 }&.method
-        lines = ["pitwall report #{@file} --tree", "pitwall report #{@file} --view #{@report.summary.traced? ? "calls" : "lines"}"]
+        lines = ["pitwall report #{@file} --tree#{weighed}", "pitwall report #{@file} --view #{@report.summary.traced? ? "calls" : "lines"}#{weighed}"]
         lines << "pitwall report #{@file} --view gc" if noteworthy_gc?
         # Left out where it would not run as it stands, or would have to be cut.
         plain = hottest&.name&.match?(/\A[\w:#.?!]+\z/) && @file.size + hottest.name.size + 30 <= @width
-        lines.unshift("pitwall report #{@file} --callers #{quote(hottest.name)}") if plain
+        lines.unshift("pitwall report #{@file} --callers #{quote(hottest.name)}#{weighed}") if plain
         ["", @palette.dim("Next: #{lines.first}"), *lines.drop(1).map { |line| @palette.dim("      #{line}") }]
       end
+
+      # Where objects were followed, there may be no times to fall back on.
+      def weighed = %i[objects bytes gc].include?(@report.weight) ? " --weight #{@report.weight}" : ""
 
       # A # starts a comment only at the start of a word; a ! is history in an interactive shell.
       def quote(name) = name.match?(/[!?]/) ? "'#{name}'" : name

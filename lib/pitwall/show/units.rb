@@ -37,6 +37,13 @@ module Pitwall
       #: (Integer) -> String
       def count(number) = number.to_s.gsub(/(?<=\d)(?=(?:\d{3})+\z)/, ",")
 
+      # An estimate from so many that were looked at, with as many figures as that allows, three at most: 12_345 of 150 → "~12,000"
+      #: (Integer, of: Integer) -> String
+      def about(number, of:)
+        figures = of < 100 ? 1 : of < 10_000 ? 2 : 3
+        "~#{count(number.round(figures - number.digits.size))}"
+      end
+
       # 1, "row" → "1 row"; 1_234, "more row" → "1,234 more rows"
       #: (Integer, String) -> String
       def things(number, noun) = "#{count(number)} #{noun}#{"s" unless number == 1}"
