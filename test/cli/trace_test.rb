@@ -29,6 +29,8 @@ class TraceCommandTest < Minitest::Test
   end
 
   def trace(*options, program: "shop.rb") = pitwall("trace", *options, "--", RUBY, program)
+  # As a user has it, without backtraces.
+  def plain(*arguments) = pitwall(*arguments, env: { "PITWALL_DEBUG" => nil })
 
   def json(*options)
     result = trace("--format", "json", "--out", "report.json", *options)
@@ -67,6 +69,40 @@ class TraceCommandTest < Minitest::Test
     names = JSON.parse(File.read(file("report.json"))).fetch("methods").map { |method| method.fetch("name") }
     assert_includes names, "Object#warm"
     refute_includes names, "Object#cold"
+  end
+
+  def test_guided_ends_as_a_sampling_run_that_failed
+    File.write(file("fails.rb"), "File.write('runs', '.', mode: 'a'); warn 'mine'; exit 3")
+    result = trace("--guided", "--record", "g.pit", program: "fails.rb")
+    assert_one_line 3, /--guided: the sampling run .*ended with status 3: nothing was traced; see it without --guided/, result
+    assert_equal ".", File.read(file("runs"))
+    assert_equal 9, pitwall("trace", "--guided", "--", RUBY, "-e", "Process.kill(:KILL, $$); sleep").status.termsig
+    assert_one_line 4, /sampling saw no Ruby method/, plain("trace", "--guided", "--", "true")
+    assert_one_line 127, /command not found/, plain("trace", "--guided", "--", "no-such-command")
+    assert_empty recordings
+    assert_equal [], Dir.children(file(".pitwall")) - [".gitignore"], "nothing is left of what was not recorded"
+    refute File.exist?(file("g.pit"))
+  end
+
+  def test_guided_starts_nothing_again_that_was_interrupted
+    ["", "trap(:INT) { exit 0 };"].each do |handler|
+      File.write(file("runs"), "")
+      File.write(file("long.rb"), "#{handler} File.write('runs', '.', mode: 'a'); sleep 30")
+      pid = pitwall_start("trace", "--guided", "--", RUBY, "long.rb")
+      eventually { File.read(file("runs")) == "." }
+      Process.kill("INT", pid)
+      status = wait(pid) { Process.kill("KILL", pid) }
+      assert_equal 2, status.termsig, File.read(file("err"))
+      assert_match(/\Apitwall: --guided: .*was stopped by SIGINT: nothing was traced\n\z/, File.read(file("err")))
+      assert_equal ".", File.read(file("runs"))
+    end
+    assert_nothing_left
+  end
+
+  def test_guided_runs_nothing_where_the_recording_cannot_be_written
+    File.write(file("shop.rb"), "File.write('started', '')")
+    assert_one_line 2, %r{cannot write /proc/no/x\.pit}, plain("trace", "--guided", "--record", "/proc/no/x.pit", "--", RUBY, "shop.rb")
+    refute File.exist?(file("started"))
   end
 
   def test_usage_errors_start_nothing
