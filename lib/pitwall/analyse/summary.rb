@@ -43,13 +43,17 @@ module Pitwall
         notes.uniq
       end
 
-      # From the start of the first process to the end of the last, in ns; their sum where starts are unknown.
+      # Of each recording from the start of its first process to the end of its last, in ns (the sum of all where starts are unknown);
+      # time between recordings is none of theirs, and what two of them share counts once.
       #: () -> Integer
       def elapsed_ns
         spans = @segments.map { |segment| [segment.header.started_at_ns, segment.stat("elapsed_ns")] }
-        return spans.sum(&:last) if spans.empty? || spans.any? { |start, _| start.nil? }
+        return spans.sum(&:last) if spans.any? { |start, _| start.nil? }
 
-        spans.map(&:sum).max - spans.map(&:first).min
+        whole = @segments.zip(spans).group_by { |segment, _| segment.recording }.values.map do |parts|
+          [parts.map { |_, (start, _)| start }.min, parts.map { |_, span| span.sum }.max]
+        end
+        covered(whole)
       end
 
       # A counter of STAT over all processes.
@@ -99,6 +103,18 @@ module Pitwall
       def own_share
         cpu = stat("process_cpu_ns")
         own_ns.fdiv(cpu) if cpu.positive?
+      end
+
+      private
+
+      # Length of what spans cover together.
+      def covered(spans)
+        ended = nil
+        spans.sort.sum do |from, to|
+          from = [from, ended].compact.max
+          ended = [to, ended].compact.max
+          [to - from, 0].max
+        end
       end
     end
   end

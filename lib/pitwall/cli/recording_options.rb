@@ -37,9 +37,18 @@ module Pitwall
       # @return [Array(Array<Record::Segment>, Array<Record::Warning>)] of all files together
       def read(paths)
         recordings = paths.map { |path| Record.read(path, salvage: @options.fetch(:salvage, false)) }
-        segments = recordings.flat_map(&:segments)
+        refuse_mixture(paths, recordings)
+        segments = recordings.each_with_index.flat_map { |recording, number| recording.segments.map { |segment| segment.with(recording: number) } }
         segments = Analyse::Redaction.new(base: Dir.pwd).call(segments) if @options[:redact]
         [segments, recordings.flat_map(&:warnings)]
+      end
+
+      # Traced times are of a program several times as slow: added to sampled ones they mean nothing.
+      def refuse_mixture(paths, recordings)
+        traced, sampled = [:traced?, :sampled?].map { |kind| recordings.index { |recording| recording.segments.any?(&kind) } }
+        return if traced.nil? || sampled.nil? || traced == sampled
+
+        raise UsageError, "#{paths[traced]} is traced and #{paths[sampled]} sampled: their times can't be added up; look at each by itself"
       end
     end
   end

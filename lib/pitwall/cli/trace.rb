@@ -58,9 +58,7 @@ module Pitwall
       end
 
       def report_options
-        weight = @options.fetch(:weight, "wall")
-        { format: @options.fetch(:format, "text"), weight: weight, limit: @options[:limit], apart: @options.fetch(:apart, false),
-          view: (%w[wall cpu].include?(weight) && @options[:format] != "markdown" ? :calls : nil) }
+        { format: @options.fetch(:format, "text"), weight: @options.fetch(:weight, "wall"), limit: @options[:limit], apart: @options.fetch(:apart, false) }
       end
 
       def target_options
