@@ -41,6 +41,7 @@ module Pitwall
     autoload :Summary, "pitwall/analyse/summary"
     autoload :Sweep, "pitwall/analyse/sweep"
     autoload :Threads, "pitwall/analyse/threads"
+    autoload :TraceFilters, "pitwall/analyse/trace_filters"
     autoload :Warning, "pitwall/analyse/warning"
   end
 end

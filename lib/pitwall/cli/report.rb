@@ -128,6 +128,7 @@ module Pitwall
         @options = options
         segments, warnings = read(files)
         return audit(segments, width, palette) if options[:audit]
+        warnings += Analyse::TraceFilters.warnings(segments)
         @default = default_view(segments)
         check_views
         return AllocationsView.render(of_process(segments), warnings, options, files: files, width: width, palette: palette) if last_view == :allocations
