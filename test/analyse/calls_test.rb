@@ -93,6 +93,18 @@ class CallsTest < Minitest::Test
     end
   end
 
+  def test_what_the_header_says_of_a_trace
+    text = Pitwall::Show::TextReport.new(report, file: "x.pit").to_s(:calls)
+    assert_match(/18 calls traced · probes \d+ ns, taken off .*the first line's times include what Pitwall needed to start/m, text)
+    assert_equal 1, text.scan("own cost").size
+    assert_match(/^ *wall without wait +cpu +thread$/, text)
+    assert_match(/own cost 10\.0 ms \(0\.7% of the CPU time\)/, text)
+    [1_000_000, 20_000_000].each do |cpu|
+      waiting = segments.map { |segment| segment.with(stats: segment.stats.merge("process_cpu_ns" => cpu)) }
+      assert_match(/own cost 10\.0 ms$/, Pitwall::Show::TextReport.new(Analyse::Report.new(waiting), file: "x.pit").to_s(:calls))
+    end
+  end
+
   def test_callgrind_adds_up
     lines = +""
     Pitwall::Show::Export::Callgrind.new(report).write(lines)

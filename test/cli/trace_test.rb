@@ -43,7 +43,7 @@ class TraceCommandTest < Minitest::Test
     assert_equal [0, "done\n"], [result.status.exitstatus, result.out], result.err
     assert_match(/^ *self% +total +self +(wait +)?child +calls +method$/, result.err)
     assert_match(/ 100 +Shop#price +shop\.rb:3$/, result.err)
-    assert_match(/calls traced · own cost .*, taken off \(ns a call: ruby \d+ ±\d+, block \d+ ±\d+, c \d+ ±\d+\)/m, result.err)
+    assert_match(/calls traced · probes .*, taken off \(ns a call: ruby \d+ ±\d+, block \d+ ±\d+, c \d+ ±\d+\)/m, result.err)
     assert_match(/export \S+ --to callgrind/, result.err)
     tree = pitwall("report", recordings.first, "--tree", "--threshold", "0")
     assert_match(/ 100 .*Shop#price/, tree.out)
@@ -69,6 +69,16 @@ class TraceCommandTest < Minitest::Test
     names = JSON.parse(File.read(file("report.json"))).fetch("methods").map { |method| method.fetch("name") }
     assert_includes names, "Object#warm"
     refute_includes names, "Object#cold"
+  end
+
+  def test_filters_that_nothing_fitted_are_named
+    File.write(file("shop.rb"), PROGRAM)
+    { %w[--only-under Shop#summ --only-under Shop#sum] => ["no method Shop#summ ran (--only-under); did you mean Shop#sum?"], %w[--class Nope --class Shop] => ["no method of Nope ran (--class)"],
+      %w[--path /nope/* --path */shop.rb] => ["no Ruby code in /nope/* ran (--path)"], %w[--path shop.rb] => ["no Ruby code in shop.rb ran (--path)"], %w[--path */shop.rb --class Shop] => [],
+      %w[--only-under Nope#x --depth 3] => ["no method Nope#x was traced, as all filters together have it (--only-under)"] }.each do |options, messages|
+      assert_equal messages, json(*options).fetch("warnings").map { |warning| warning.fetch("message") }, options.inspect
+    end
+    assert_match(/^! no method Nope#x ran \(--only-under\)$/, trace("--only-under", "Nope#x").err)
   end
 
   def test_guided_ends_as_a_sampling_run_that_failed

@@ -7,6 +7,10 @@ module Pitwall
       # Counters of STAT that mean lost or delayed samples, with how a sentence names them.
       LOSSES = %w[missed_ticks deferred_ticks dropped refused_frames truncated timers_refused signal_lost write_error].freeze
 
+      # Wall time so many times the CPU time is mostly waiting.
+      MOSTLY_WAITING = 10
+      private_constant :MOSTLY_WAITING
+
       # @return [Array<Record::Segment>]
       attr_reader :segments
 
@@ -98,11 +102,12 @@ module Pitwall
       #: () -> Integer
       def own_ns = stat("handler_ns") + stat("naming_ns") + stat("own_cpu_ns")
 
-      # own_ns as a share of the process's CPU time, nil when that is unknown.
+      # own_ns as a share of the process's CPU time; nil when that is unknown, or the program waited so much that a part by the wall
+      # clock says nothing of it.
       #: () -> Float?
       def own_share
         cpu = stat("process_cpu_ns")
-        own_ns.fdiv(cpu) if cpu.positive?
+        own_ns.fdiv(cpu) if cpu.positive? && own_ns <= cpu && elapsed_ns <= MOSTLY_WAITING * cpu
       end
 
       private
