@@ -7,6 +7,7 @@ module Pitwall
     autoload :BenchCases, "pitwall/analyse/bench_cases"
     autoload :BenchReport, "pitwall/analyse/bench_report"
     autoload :BenchSummary, "pitwall/analyse/bench_summary"
+    autoload :CallEdges, "pitwall/analyse/call_edges"
     autoload :CallTimes, "pitwall/analyse/call_times"
     autoload :CallTree, "pitwall/analyse/call_tree"
     autoload :CallTreeBuilder, "pitwall/analyse/call_tree_builder"
@@ -40,6 +41,7 @@ module Pitwall
     autoload :Summary, "pitwall/analyse/summary"
     autoload :Sweep, "pitwall/analyse/sweep"
     autoload :Threads, "pitwall/analyse/threads"
+    autoload :TraceFilters, "pitwall/analyse/trace_filters"
     autoload :Warning, "pitwall/analyse/warning"
   end
 end

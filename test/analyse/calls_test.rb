@@ -56,6 +56,55 @@ class CallsTest < Minitest::Test
     assert_equal [8, 12, 960, 1050], sum.values_at("calls", "objects", "bytes", "self_cpu")
   end
 
+  # method, total, calls
+  def neighbours(kind, weight, **query)
+    result = report(weight, **query).public_send(kind).last
+    [result.calls, result.rows.map { |row| [row.method&.name, row.total, row.calls] }]
+  end
+
+  def test_neighbours_have_the_calls_of_one_by_the_other_at_every_weight
+    %i[wall objects].each { |weight| assert_equal [8, [["Array#each", 0, 2]]], neighbours(:callees, weight, callees: "Shop#sum") }
+    assert_equal [8, [["<main>", 10, 2], ["Array#each", 0, 6]]], neighbours(:callers, :calls, callers: "Shop#sum")
+    assert_equal [7, [[nil, 4000, 7]]], neighbours(:callers, :wall, callers: "Shop#tax")
+    assert_equal [2, [["Shop#sum", 600, 2]]], neighbours(:callers, :wall, callers: "Array#each")
+    assert_equal [2, []], neighbours(:callees, :wall, callees: "Shop#sum", blackbox: ["Shop#sum"]), "of what is folded away nothing is told"
+  end
+
+  def test_a_method_that_calls_itself_is_among_its_callers_and_callees
+    down, across = ["Walker#down", "/app/w.rb", 2, 3], ["Walker#across", "/app/w.rb", 9, 9]
+    bytes = RecordingBuilder.build(mode: "none") do |segment|
+      segment.calls stack: [down], calls: 1, wall: 100
+      segment.calls stack: [down, across], calls: 50
+      segment.calls stack: [down, down], calls: 5, wall: 100
+      segment.calls stack: [down, down, across], calls: 3
+      segment.traced
+    end
+    %i[wall objects calls].each do |weight|
+      query = { weight: weight, callees: "down", callers: "down" }
+      report = Analyse::Report.new(RandomRecording.read(bytes).segments, Analyse::Report::Query.new(**query))
+      assert_equal({ "Walker#across" => 53, "Walker#down" => 5 }, report.callees.last.rows.to_h { |row| [row.method.name, row.calls] })
+      assert_equal({ nil => 1, "Walker#down" => 5 }, report.callers.last.rows.to_h { |row| [row.method&.name, row.calls] })
+      next unless report.total.positive?
+
+      text = Pitwall::Show::TextReport.new(report, file: "x.pit").to_s(:callees)
+      assert_match(/^ *of all +of it +#{weight == :calls ? "calls below" : weight} +calls +callee$/, text)
+      assert_match(/ 53 +Walker#across/, text)
+      assert_equal [6, [5, 53]], JSON.parse(Pitwall::Show::JsonReport.new(report, parts: [:callees]).to_s)["callees"].then { |found| [found["calls"], found["methods"].map { |row| row["calls"] }.sort] }
+    end
+  end
+
+  def test_what_the_header_says_of_a_trace
+    text = Pitwall::Show::TextReport.new(report, file: "x.pit").to_s(:calls)
+    assert_match(/18 calls traced · probes \d+ ns, taken off .*the first line's times include what Pitwall needed to start/m, text)
+    assert_equal 1, text.scan("own cost").size
+    assert_match(/^ *wall without wait +cpu +thread$/, text)
+    assert_match(/own cost 10\.0 ms \(0\.7% of the CPU time\)/, text)
+    [1_000_000, 20_000_000].each do |cpu|
+      waiting = segments.map { |segment| segment.with(stats: segment.stats.merge("process_cpu_ns" => cpu)) }
+      assert_match(/own cost 10\.0 ms$/, Pitwall::Show::TextReport.new(Analyse::Report.new(waiting), file: "x.pit").to_s(:calls))
+    end
+  end
+
   def test_callgrind_adds_up
     lines = +""
     Pitwall::Show::Export::Callgrind.new(report).write(lines)

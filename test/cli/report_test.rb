@@ -2,6 +2,7 @@
 
 require_relative "../test_helper"
 require_relative "../support/shop_recording"
+require_relative "../support/traced_recording"
 require "pitwall/cli"
 require "pitwall/cli/output_file"
 require "json"
@@ -85,6 +86,66 @@ class ReportTest < Minitest::Test
     parts = json(other, "--apart")["processes"]
     assert_equal [json["total"]] * 2, parts.map { |part| part["total"] }
     assert_equal 2, run_command("report", @file, other, "--apart")[1].scan(/^shop\.rb · ruby/).size
+  end
+
+  def test_elapsed_is_of_the_runs_and_not_between_them
+    hour = 3600 * 1_000_000_000
+    other = File.join(@dir, "other.pit")
+    started = RecordingBuilder::HEAD["started_at_ns"]
+    File.binwrite(other, ShopRecording.bytes(pid: 77, started_at_ns: started + hour))
+    assert_equal 4_000_000_000, json(other)["elapsed_ns"]
+    File.binwrite(other, ShopRecording.bytes(pid: 77, started_at_ns: started + 1_500_000_000))
+    assert_equal 3_500_000_000, json(other)["elapsed_ns"], "what runs at the same time counts once"
+    File.binwrite(@file, ShopRecording.bytes + ShopRecording.bytes(pid: 77, started_at_ns: started + hour))
+    assert_equal hour + 2_000_000_000, json["elapsed_ns"], "processes of one run: from the first to the last"
+  end
+
+  # A sampled, a traced and an allocations recording of the same name of program.
+  def kinds
+    objects = RecordingBuilder.build(mode: "none", collectors: ["allocations"]) { |segment| segment.site(5, stack: [["Shop#sum", "/app/shop.rb", 3, 4]], counters: [7] + [0] * 9) }
+    no_bytes = { "clock" => "tsc", "cpu" => true, "objects" => true, "bytes" => false, "lost_calls" => 0, "probe_ns" => {} }
+    lean = RecordingBuilder.build(mode: "none") do |segment|
+      segment.calls stack: [["Shop#sum", "/app/shop.rb", 3, 4]], wall: 5
+      segment.traced(no_bytes)
+    end
+    { traced: TracedRecording.bytes, objects: objects, lean: lean }.to_h do |name, bytes|
+      [name, File.join(@dir, "#{name}.pit").tap { |file| File.binwrite(file, bytes) }]
+    end
+  end
+
+  def test_what_was_recorded_says_which_view
+    traced, objects = kinds.values_at(:traced, :objects)
+    assert_match(/^ *self% +total +self +wait +child +calls +method$/, run_command("report", traced)[1])
+    assert_match(/^ *self +objects +total +total objects/, run_command("report", traced, "--weight", "objects")[1])
+    assert_match(/^objects +old .*class/, run_command("report", objects)[1])
+    assert_equal 18, JSON.parse(run_command("report", traced, "--format", "json")[1])["calls"].sum { |row| row["calls"] }
+    assert_equal "pitwall/allocations-1", JSON.parse(run_command("report", objects, "--format", "json")[1])["schema"]
+    assert_match(/^total +self +objects +method$/, run_command("report", objects, "--tree")[1].gsub(/^ +/, ""))
+    markdown = run_command("report", traced, "--format", "markdown")[1]
+    assert_match(/ · 18 calls$/, markdown)
+    assert_match(/^\| self \|.*\| calls \| method \| where \|$/, markdown)
+    assert_match(/^\|.* \| 8 \| `Shop#sum` \|/, markdown)
+  end
+
+  def test_what_would_change_nothing_is_refused
+    traced, objects, lean = kinds.values_at(:traced, :objects, :lean)
+    {
+      [@file, "--sort", "age"] => "--sort is for the view of allocations", [traced, "--by", "class"] => "--by is for", [objects, "--tree", "--retained"] => "--retained is for",
+      [objects, "--thread", "main"] => "--thread: the view of allocations has all", [objects, "--apart"] => "--apart: the view of allocations",
+      [traced, "--lines", "shop.rb"] => "--lines: calls have no lines", [traced, "--view", "lines"] => "--view lines: calls have no lines",
+      [lean, "--weight", "bytes"] => "pitwall trace --bytes", [@file, "--view", "gc-cost"] => "--view gc-cost: no objects were followed",
+      [@file, traced] => "traced.pit is traced and"
+    }.each do |arguments, message|
+      status, out, err = run_command("report", *arguments)
+      assert_equal [2, "", 1], [status, out, err.lines.size], "#{arguments} #{err}"
+      assert_includes err, message
+    end
+    assert_equal 0, run_command("report", @file, objects, "--view", "gc-cost")[0]
+    [[@file, traced], [traced, @file]].each do |files|
+      status, _, err = run_command("compare", *files)
+      assert_equal 2, status
+      assert_includes err, "traced.pit is traced and"
+    end
   end
 
   def test_warnings_and_the_difference_stand_in_the_first_part

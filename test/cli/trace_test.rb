@@ -29,6 +29,8 @@ class TraceCommandTest < Minitest::Test
   end
 
   def trace(*options, program: "shop.rb") = pitwall("trace", *options, "--", RUBY, program)
+  # As a user has it, without backtraces.
+  def plain(*arguments) = pitwall(*arguments, env: { "PITWALL_DEBUG" => nil })
 
   def json(*options)
     result = trace("--format", "json", "--out", "report.json", *options)
@@ -41,7 +43,7 @@ class TraceCommandTest < Minitest::Test
     assert_equal [0, "done\n"], [result.status.exitstatus, result.out], result.err
     assert_match(/^ *self% +total +self +(wait +)?child +calls +method$/, result.err)
     assert_match(/ 100 +Shop#price +shop\.rb:3$/, result.err)
-    assert_match(/calls traced · own cost .*, taken off \(ns a call: ruby \d+ ±\d+, block \d+ ±\d+, c \d+ ±\d+\)/m, result.err)
+    assert_match(/calls traced · probes .*, taken off \(ns a call: ruby \d+ ±\d+, block \d+ ±\d+, c \d+ ±\d+\)/m, result.err)
     assert_match(/export \S+ --to callgrind/, result.err)
     tree = pitwall("report", recordings.first, "--tree", "--threshold", "0")
     assert_match(/ 100 .*Shop#price/, tree.out)
@@ -67,6 +69,50 @@ class TraceCommandTest < Minitest::Test
     names = JSON.parse(File.read(file("report.json"))).fetch("methods").map { |method| method.fetch("name") }
     assert_includes names, "Object#warm"
     refute_includes names, "Object#cold"
+  end
+
+  def test_filters_that_nothing_fitted_are_named
+    File.write(file("shop.rb"), PROGRAM)
+    { %w[--only-under Shop#summ --only-under Shop#sum] => ["no method Shop#summ ran (--only-under); did you mean Shop#sum?"], %w[--class Nope --class Shop] => ["no method of Nope ran (--class)"],
+      %w[--path /nope/* --path */shop.rb] => ["no Ruby code in /nope/* ran (--path)"], %w[--path shop.rb] => ["no Ruby code in shop.rb ran (--path)"], %w[--path */shop.rb --class Shop] => [],
+      %w[--only-under Nope#x --depth 3] => ["no method Nope#x was traced, as all filters together have it (--only-under)"] }.each do |options, messages|
+      assert_equal messages, json(*options).fetch("warnings").map { |warning| warning.fetch("message") }, options.inspect
+    end
+    assert_match(/^! no method Nope#x ran \(--only-under\)$/, trace("--only-under", "Nope#x").err)
+  end
+
+  def test_guided_ends_as_a_sampling_run_that_failed
+    File.write(file("fails.rb"), "File.write('runs', '.', mode: 'a'); warn 'mine'; exit 3")
+    result = trace("--guided", "--record", "g.pit", program: "fails.rb")
+    assert_one_line 3, /--guided: the sampling run .*ended with status 3: nothing was traced; see it without --guided/, result
+    assert_equal ".", File.read(file("runs"))
+    assert_equal 9, pitwall("trace", "--guided", "--", RUBY, "-e", "Process.kill(:KILL, $$); sleep").status.termsig
+    assert_one_line 4, /sampling saw no Ruby method/, plain("trace", "--guided", "--", "true")
+    assert_one_line 127, /command not found/, plain("trace", "--guided", "--", "no-such-command")
+    assert_empty recordings
+    assert_equal [], Dir.children(file(".pitwall")) - [".gitignore"], "nothing is left of what was not recorded"
+    refute File.exist?(file("g.pit"))
+  end
+
+  def test_guided_starts_nothing_again_that_was_interrupted
+    ["", "trap(:INT) { exit 0 };"].each do |handler|
+      File.write(file("runs"), "")
+      File.write(file("long.rb"), "#{handler} File.write('runs', '.', mode: 'a'); sleep 30")
+      pid = pitwall_start("trace", "--guided", "--", RUBY, "long.rb")
+      eventually { File.read(file("runs")) == "." }
+      Process.kill("INT", pid)
+      status = wait(pid) { Process.kill("KILL", pid) }
+      assert_equal 2, status.termsig, File.read(file("err"))
+      assert_match(/\Apitwall: --guided: .*was stopped by SIGINT: nothing was traced\n\z/, File.read(file("err")))
+      assert_equal ".", File.read(file("runs"))
+    end
+    assert_nothing_left
+  end
+
+  def test_guided_runs_nothing_where_the_recording_cannot_be_written
+    File.write(file("shop.rb"), "File.write('started', '')")
+    assert_one_line 2, %r{cannot write /proc/no/x\.pit}, plain("trace", "--guided", "--record", "/proc/no/x.pit", "--", RUBY, "shop.rb")
+    refute File.exist?(file("started"))
   end
 
   def test_usage_errors_start_nothing

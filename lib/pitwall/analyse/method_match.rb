@@ -39,7 +39,8 @@ module Pitwall
       end
       private_class_method :ends_with?
 
-      # did_you_mean compares every pair of letters: keep both sides short.
+      # "; did you mean …?" or nothing. did_you_mean compares every pair of letters: keep both sides short.
+      #: (Array[untyped], String) -> String
       def self.hint(methods, name)
         return "" unless defined?(DidYouMean::SpellChecker) && name.size <= 100
 
@@ -47,7 +48,6 @@ module Pitwall
         near = DidYouMean::SpellChecker.new(dictionary: names).correct(name).first(2)
         near.empty? ? "" : "; did you mean #{near.join(" or ")}?"
       end
-      private_class_method :hint
     end
   end
 end

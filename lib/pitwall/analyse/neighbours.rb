@@ -7,14 +7,20 @@ module Pitwall
     # Who calls a method and whom it calls. Recursion counts once: a sample belongs to the caller of the method's
     # outermost call, and to what its innermost call was doing. So callers add up to the method's total, and so do its
     # self weight and its callees.
+    #
+    # Calls, where they were traced, are those of one method by the other, each of them: a method that calls itself stands among
+    # its own callers and callees, with the calls, and without weight.
     module Neighbours
       # method is nil where the method was the root of its thread.
-      Row = Struct.new(:method, :total)
-      Result = Struct.new(:own, :total, :rows)
+      # calls: how often, nil where calls were not traced.
+      Row = Struct.new(:method, :total, :calls)
+      # calls: of the method, by whomever; nil likewise.
+      Result = Struct.new(:own, :total, :rows, :calls)
 
       # @param numbers [Array<Integer>] the method's numbers in the tree; several count as one
-      #: (CallTree, Symbol, Array[Integer]) -> Result
-      def self.callers(tree, weight, numbers)
+      # @param edges [CallEdges, nil] where calls were traced
+      #: (CallTree, Symbol, Array[Integer], ?CallEdges?) -> Result
+      def self.callers(tree, weight, numbers, edges = nil)
         wanted = mask(tree, numbers)
         subtrees = tree.subtrees(weight)
         sums = Hash.new(0)
@@ -26,11 +32,11 @@ module Pitwall
           inside[node] = true
           sums[parent.zero? ? nil : tree.node_methods[parent]] += subtrees[node]
         end
-        result(tree, weight, numbers, sums)
+        result(tree, weight, numbers, sums, edges, edges&.callers(numbers))
       end
 
-      #: (CallTree, Symbol, Array[Integer]) -> Result
-      def self.callees(tree, weight, numbers)
+      #: (CallTree, Symbol, Array[Integer], ?CallEdges?) -> Result
+      def self.callees(tree, weight, numbers, edges = nil)
         wanted = mask(tree, numbers)
         selfs = tree.selfs(weight)
         sums = Hash.new(0)
@@ -42,7 +48,7 @@ module Pitwall
                         end
           sums[below[node]] += selfs[node] if below[node].is_a?(Integer)
         end
-        result(tree, weight, numbers, sums)
+        result(tree, weight, numbers, sums, edges, edges&.callees(numbers))
       end
 
       def self.mask(tree, numbers)
@@ -56,10 +62,14 @@ module Pitwall
       end
       private_class_method :walk
 
-      def self.result(tree, weight, numbers, sums)
-        rows = sums.reject { |_, total| total.zero? }.map { |number, total| Row.new(number && tree.methods[number], total) }
-        rows.sort_by! { |row| [-row.total, row.method ? row.method.name : ""] }
-        Result.new(tree.self_by_method(weight).values_at(*numbers).sum, total(tree, weight, numbers), rows)
+      def self.result(tree, weight, numbers, sums, edges, counts)
+        counts&.each { |number, calls| sums[number] += 0 if calls.positive? }
+        rows = sums.filter_map do |number, total|
+          calls = counts&.fetch(number, 0)
+          Row.new(number && tree.methods[number], total, calls) unless total.zero? && calls.to_i.zero?
+        end
+        rows.sort_by! { |row| [-row.total, -row.calls.to_i, row.method ? row.method.name : ""] }
+        Result.new(tree.self_by_method(weight).values_at(*numbers).sum, total(tree, weight, numbers), rows, edges&.callers(numbers)&.values&.sum)
       end
       private_class_method :result
 

@@ -55,7 +55,8 @@ module Pitwall
       def tree
         @tree ||= begin
           @query.selection.check(@all_segments)
-          fold(CallTreeBuilder.build(@segments, @query.selection, weights: [weight, beside, *counted, *(:wait if summary.traced?)].compact.uniq))
+          @unfolded = CallTreeBuilder.build(@segments, @query.selection, weights: [weight, beside, *counted, *(:wait if summary.traced?)].compact.uniq)
+          fold(@unfolded)
         end
       end
 
@@ -126,7 +127,17 @@ module Pitwall
         tree = Folding.gc_apart(tree) if @query.gc == :apart
         return tree if @query.blackbox.empty?
 
-        Folding.blackbox(tree, @query.blackbox.flat_map { |name| MethodMatch.find(tree.methods, name) })
+        Folding.blackbox(tree, boxes(tree))
+      end
+
+      def boxes(tree) = @query.blackbox.flat_map { |name| MethodMatch.find(tree.methods, name) }
+
+      # Folding moves weights, not who called whom; but of what was folded away nothing is told.
+      def edges
+        return unless summary.traced?
+
+        tree
+        @edges ||= CallEdges.new(@unfolded, folded: boxes(@unfolded))
       end
 
       # At least 1, as what weighs nothing is not shown.
@@ -134,7 +145,7 @@ module Pitwall
 
       def neighbours(kind, name)
         numbers = MethodMatch.find(tree.methods, name)
-        [tree.methods.values_at(*numbers), Neighbours.public_send(kind, tree, weight, numbers)]
+        [tree.methods.values_at(*numbers), Neighbours.public_send(kind, tree, weight, numbers, edges)]
       end
 
       def within(rows)

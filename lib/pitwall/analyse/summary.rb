@@ -7,6 +7,10 @@ module Pitwall
       # Counters of STAT that mean lost or delayed samples, with how a sentence names them.
       LOSSES = %w[missed_ticks deferred_ticks dropped refused_frames truncated timers_refused signal_lost write_error].freeze
 
+      # Wall time so many times the CPU time is mostly waiting.
+      MOSTLY_WAITING = 10
+      private_constant :MOSTLY_WAITING
+
       # @return [Array<Record::Segment>]
       attr_reader :segments
 
@@ -43,13 +47,17 @@ module Pitwall
         notes.uniq
       end
 
-      # From the start of the first process to the end of the last, in ns; their sum where starts are unknown.
+      # Of each recording from the start of its first process to the end of its last, in ns (the sum of all where starts are unknown);
+      # time between recordings is none of theirs, and what two of them share counts once.
       #: () -> Integer
       def elapsed_ns
         spans = @segments.map { |segment| [segment.header.started_at_ns, segment.stat("elapsed_ns")] }
-        return spans.sum(&:last) if spans.empty? || spans.any? { |start, _| start.nil? }
+        return spans.sum(&:last) if spans.any? { |start, _| start.nil? }
 
-        spans.map(&:sum).max - spans.map(&:first).min
+        whole = @segments.zip(spans).group_by { |segment, _| segment.recording }.values.map do |parts|
+          [parts.map { |_, (start, _)| start }.min, parts.map { |_, span| span.sum }.max]
+        end
+        covered(whole)
       end
 
       # A counter of STAT over all processes.
@@ -94,11 +102,24 @@ module Pitwall
       #: () -> Integer
       def own_ns = stat("handler_ns") + stat("naming_ns") + stat("own_cpu_ns")
 
-      # own_ns as a share of the process's CPU time, nil when that is unknown.
+      # own_ns as a share of the process's CPU time; nil when that is unknown, or the program waited so much that a part by the wall
+      # clock says nothing of it.
       #: () -> Float?
       def own_share
         cpu = stat("process_cpu_ns")
-        own_ns.fdiv(cpu) if cpu.positive?
+        own_ns.fdiv(cpu) if cpu.positive? && own_ns <= cpu && elapsed_ns <= MOSTLY_WAITING * cpu
+      end
+
+      private
+
+      # Length of what spans cover together.
+      def covered(spans)
+        ended = nil
+        spans.sort.sum do |from, to|
+          from = [from, ended].compact.max
+          ended = [to, ended].compact.max
+          [to - from, 0].max
+        end
       end
     end
   end

@@ -129,7 +129,10 @@ module Pitwall
         raise UsageError, "--#{odd.to_s.tr("_", "-").sub("max-blocks", "pairs")}: two recordings are held against each other as they are; it is for sides that are measured" if odd
 
         check_output(files)
-        change = Analyse::ProfileChange.compare(**{ a: files[0], b: files[1] }.transform_values { |file| recorded(file) }, weight: @options.fetch(:weight, :wall))
+        recordings = files.map { |file| recorded(file) }
+        refuse_mixture(files, recordings)
+        a, b = recordings.map { |recording| Analyse::ProfileChange::Side.new(recordings: [recording.segments]) }
+        change = Analyse::ProfileChange.compare(a: a, b: b, weight: @options.fetch(:weight, :wall))
         publish(@options[:format] == "json" ? recordings_json(files, change) : recordings_text(files, change))
         Status::OK
       end
@@ -138,7 +141,16 @@ module Pitwall
         require "pitwall/record"
         raise UsageError, "#{file}: no such file" unless File.file?(file)
 
-        Analyse::ProfileChange::Side.new(recordings: [Pitwall::Record.read(file).segments])
+        Pitwall::Record.read(file)
+      end
+
+      # A trace slows calls, so that shares of time can't be held against those of samples.
+      def refuse_mixture(files, recordings)
+        traced = recordings.map { |recording| recording.segments.any?(&:traced?) && recording.segments.none?(&:sampled?) }
+        return if traced.uniq.size < 2
+
+        trace, other = traced.first ? files : files.reverse
+        raise UsageError, "#{trace} is traced and #{other} is not: a trace slows calls, so shares of time differ for that; record both alike"
       end
 
       def recordings_text(files, change)

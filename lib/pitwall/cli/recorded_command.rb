@@ -35,12 +35,28 @@ module Pitwall
         check_report_options
         control = Collect::Launch::Control.new(command) if @options[:control]
         destination = Collect::Launch::Destination.new(command, file: @options[:record])
+        ending = prepared(command, destination)
+        return ending if ending
+
         finished = launch(command, destination)
         conclude(destination, finished, control)
         Ending.of(finished.status)
       end
 
       private
+
+      # What a verb has to do before the command runs under its collectors, once it is known that the recording can be written.
+      # @return [Ending, nil] how to end at once instead
+      def prepare(_command) = nil
+
+      def prepared(command, destination)
+        done = false
+        ending = prepare(command)
+        done = ending.nil?
+        ending
+      ensure
+        destination.discard unless done
+      end
 
       # What can be said of any recording, and where to.
       def define_collecting_options(parser)

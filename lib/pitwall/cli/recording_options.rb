@@ -41,7 +41,8 @@ module Pitwall
       # @raise [UsageError] a file there isn't, a folder without recordings
       def read(paths)
         recordings = paths.flat_map { |path| parts(path) }.map { |path| Record.read(path, salvage: @options.fetch(:salvage, false)) }
-        segments = recordings.flat_map(&:segments)
+        refuse_mixture(recordings)
+        segments = recordings.each_with_index.flat_map { |recording, number| recording.segments.map { |segment| segment.with(recording: number) } }
         segments = Analyse::Redaction.new(base: Dir.pwd).call(segments) if @options[:redact]
         [segments, recordings.flat_map(&:warnings)]
       end
@@ -65,6 +66,14 @@ module Pitwall
       def left_behind(path)
         stem = path.delete_suffix(".pit")
         ["#{stem}.parts", stem.sub(/-(\d+)\z/, '.parts-\1')].find { |folder| folder != stem && File.directory?(folder) }
+      end
+
+      # Traced times are of a program several times as slow: added to sampled ones they mean nothing.
+      def refuse_mixture(recordings)
+        traced, sampled = [:traced?, :sampled?].map { |kind| recordings.index { |recording| recording.segments.any?(&kind) } }
+        return if traced.nil? || sampled.nil? || traced == sampled
+
+        raise UsageError, "#{recordings[traced].path} is traced and #{recordings[sampled].path} sampled: their times can't be added up; look at each by itself"
       end
     end
   end

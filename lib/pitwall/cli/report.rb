@@ -15,7 +15,12 @@ module Pitwall
 
       VIEWS = %w[flat calls tree bottom-up lines threads gc gc-cost allocations].freeze
       FORMATS = %w[text json markdown].freeze
-      private_constant :VIEWS, :FORMATS
+      # Views that weigh the call tree, and so can be of objects.
+      WEIGHED = %i[flat tree bottom_up lines callers callees].freeze
+      # Options that only one view heeds, and those that it doesn't.
+      OF_ALLOCATIONS = %i[by sort retained].freeze
+      NOT_OF_ALLOCATIONS = %i[thread state weight blackbox gc threshold apart].freeze
+      private_constant :VIEWS, :FORMATS, :WEIGHED, :OF_ALLOCATIONS, :NOT_OF_ALLOCATIONS
 
       class << self
         #: () -> String
@@ -39,7 +44,7 @@ module Pitwall
         define_recording_options(parser)
         parser.separator("")
         parser.separator("What to show")
-        parser.on("--view VIEW", "#{VIEWS.join(", ")} (flat)") { |name| view(view_named(name)) }
+        parser.on("--view VIEW", "#{VIEWS.join(", ")} (what was recorded says which: samples flat, only traced calls calls, only objects allocations)") { |name| view(view_named(name)) }
         parser.on("--tree", "the call tree from the root down") { view(:tree) }
         parser.on("--bottom-up", "methods by self weight, each with its callers") { view(:bottom_up) }
         parser.on("--callers NAME", "who calls a method, recursion counted once") { |name| view(:callers, callers: name) }
@@ -123,7 +128,10 @@ module Pitwall
         @options = options
         segments, warnings = read(files)
         return audit(segments, width, palette) if options[:audit]
-        return AllocationsView.render(of_process(segments), warnings, options, files: files, width: width, palette: palette) if allocations?(segments)
+        warnings += Analyse::TraceFilters.warnings(segments)
+        @default = default_view(segments)
+        check_views
+        return AllocationsView.render(of_process(segments), warnings, options, files: files, width: width, palette: palette) if last_view == :allocations
 
         report = Analyse::Report.new(segments, query(segments))
         report.tree
@@ -135,11 +143,29 @@ module Pitwall
         end
       end
 
-      # Asked for, or nothing else is there and nothing else was asked for.
-      def allocations?(segments)
-        return last_view == :allocations if @options[:views] || @options[:weight]
+      # What the recording is of.
+      def default_view(segments)
+        return :flat if segments.any?(&:sampled?)
+        return (["wall", "cpu", nil].include?(@options[:weight]) ? :calls : :flat) if segments.any?(&:traced?)
 
-        segments.any?(&:allocation_totals) && segments.all? { |segment| segment.header.collectors == ["allocations"] && segment.header.mode == "none" }
+        segments.any?(&:allocation_totals) && @options[:weight].nil? ? :allocations : :flat
+      end
+
+      # Wall time, but where only objects were followed.
+      def weight(segments)
+        only_objects = segments.any?(&:allocation_totals) && segments.none? { |segment| segment.sampled? || segment.traced? }
+        @options.fetch(:weight) { only_objects && WEIGHED.include?(last_view) ? "objects" : "wall" }.to_sym
+      end
+
+      # An option that changes nothing would be believed to have changed something.
+      # @raise [UsageError]
+      def check_views
+        if last_view == :allocations
+          idle = NOT_OF_ALLOCATIONS.find { |name| @options[name] }
+          raise UsageError, "--#{idle}: the view of allocations has all objects of a process, by place: leave it out, or ask for another --view" if idle
+        elsif (idle = OF_ALLOCATIONS.find { |name| @options[name] })
+          raise UsageError, "--#{idle} is for the view of allocations: add --view allocations, or leave it out"
+        end
       end
 
       def of_process(segments)
@@ -153,11 +179,27 @@ module Pitwall
         weight = report.weight
         traced = report.summary.traced?
         followed = report.segments.any?(&:allocation_totals)
+        views = @options.fetch(:views, [])
         asked = @options.fetch(:views, []).include?(:calls) ? "--view calls" : "--weight #{weight}"
         if !traced && (asked == "--view calls" || %i[calls wait].include?(weight))
           raise UsageError, "#{asked}: the recording has no calls; pitwall trace -- CMD counts them"
         elsif !followed && (weight == :gc || (!traced && %i[objects bytes].include?(weight)))
           raise UsageError, "#{asked}: no objects were followed in this recording; pitwall allocations -- CMD does that"
+        elsif views.include?(:gc_cost) && !followed && @options[:predict].nil?
+          raise UsageError, "--view gc-cost: no objects were followed in this recording; pitwall profile --allocations -- CMD does that"
+        end
+        check_traced(report, followed, views) if traced && report.segments.none?(&:sampled?)
+      end
+
+      # What a trace could have counted, or can't.
+      def check_traced(report, followed, views)
+        weight = report.weight
+        of_objects = followed && %i[objects bytes gc].include?(weight)
+        if %i[cpu objects bytes].include?(weight) && !of_objects && !report.summary.traced_with?(weight.to_s)
+          mend = weight == :bytes ? "pitwall trace --bytes -- CMD counts them" : "record without --no-#{weight}"
+          raise UsageError, "--weight #{weight}: this trace has none; #{mend}"
+        elsif views.include?(:lines) && !of_objects
+          raise UsageError, "#{@options[:within] ? "--lines" : "--view lines"}: calls have no lines; pitwall profile -- CMD samples them, and --callees NAME has what a method calls"
         end
       end
 
@@ -169,7 +211,7 @@ module Pitwall
       def query(segments)
         given = @options.slice(:threshold, :gc, :blackbox, :callers, :callees, :within, :predict)
         given[:threshold] ||= 0.0 if @options[:format] == "json"
-        Analyse::Report::Query.new(weight: @options.fetch(:weight, "wall").to_sym, selection: selection(@options[:format] == "json" ? [] : segments), **given)
+        Analyse::Report::Query.new(weight: weight(segments), selection: selection(@options[:format] == "json" ? [] : segments), **given)
       end
 
       def view(name, **options)
@@ -177,10 +219,12 @@ module Pitwall
         @options.update(options)
       end
 
-      def last_view = @options.fetch(:views, [:flat]).last
+      def views = @options.fetch(:views, [@default])
+
+      def last_view = views.last
 
       def json(report, warnings)
-        parts = @options.fetch(:views, [])
+        parts = views
         Show::JsonReport.new(report, warnings: warnings.map(&:to_h), parts: parts, limit: @options[:limit], difference: @options[:difference])
                         .to_s(apart: @options.fetch(:apart, false))
       end

@@ -42,15 +42,6 @@ module Pitwall
         parser.on("--apart", "each process by itself, instead of all added up") { @options[:apart] = true }
       end
 
-      #: (Array[String]) -> (Integer | Ending)
-      def run(command)
-        raise UsageError, "no command: pitwall trace -- CMD…" if command.empty?
-
-        check_report_options
-        guide(command) if @options.delete(:guided)
-        super
-      end
-
       private
 
       def add(name, value)
@@ -67,9 +58,7 @@ module Pitwall
       end
 
       def report_options
-        weight = @options.fetch(:weight, "wall")
-        { format: @options.fetch(:format, "text"), weight: weight, limit: @options[:limit], apart: @options.fetch(:apart, false),
-          view: (%w[wall cpu].include?(weight) && @options[:format] != "markdown" ? :calls : nil) }
+        { format: @options.fetch(:format, "text"), weight: @options.fetch(:weight, "wall"), limit: @options[:limit], apart: @options.fetch(:apart, false) }
       end
 
       def target_options
@@ -94,14 +83,27 @@ module Pitwall
 
       def export_hint = %w[callgrind callgrind.out]
 
-      # Where the time goes, found by sampling: these methods are worth a closer look.
-      def guide(command)
-        require "pitwall/cli/trace_guide"
-        found = TraceGuide.new(command).methods
-        raise CannotMeasure, "--guided: sampling saw no Ruby method; trace without it, or with --only-under METHOD" if found.empty?
+      # Where the time goes, found by sampling: these methods are worth a closer look. A command that was stopped or failed is not
+      # started once more.
+      def prepare(command)
+        return unless @options.delete(:guided)
 
-        @options[:only_under] = found
-        @err.puts("pitwall: tracing under #{found.join(", ")}")
+        require "pitwall/cli/trace_guide"
+        guide = TraceGuide.new(command).run
+        return early_ending(guide.finished) if guide.finished.stopped_by || !guide.finished.status.success?
+        raise CannotMeasure, "--guided: sampling saw no Ruby method; trace without it, or with --only-under METHOD" if guide.methods.empty?
+
+        @options[:only_under] = guide.methods
+        @err.puts("pitwall: tracing under #{guide.methods.join(", ")}")
+        nil
+      end
+
+      def early_ending(finished)
+        status = finished.status
+        how = status.signaled? ? "was ended by SIG#{Signal.signame(status.termsig)}" : "ended with status #{status.exitstatus}"
+        how = "was stopped by SIG#{finished.stopped_by}" if finished.stopped_by
+        @err.puts("pitwall: --guided: the sampling run (its output is discarded) #{how}: nothing was traced#{"; see it without --guided" unless finished.stopped_by}")
+        status.success? ? Ending.killed_by(finished.stopped_by) : Ending.of(status)
       end
     end
   end

@@ -17,26 +17,39 @@ module Pitwall
       SAMPLER = { interval_ns: 1_000_000, mode: "signal", signal: "URG", flush_ns: 1_000_000_000, keep_argv: 0 }.freeze
       private_constant :MOST, :LEAST_SHARE, :SAMPLER
 
+      # @return [Collect::Launch::Finished] what became of the command
+      attr_reader :finished
+      # Ruby methods with the most CPU time of their own, the C functions and blocks in them included; at least 5% each.
+      # @return [Array<String>] none where the command was stopped or failed
+      attr_reader :methods
+
       #: (Array[String]) -> void
       def initialize(command)
         @command = command
+        @methods = []
       end
 
-      # Ruby methods with the most CPU time of their own, the C functions and blocks in them included; at least 5% each.
-      #: () -> Array[String]
-      def methods
+      # Runs the command to its end.
+      # @raise [Collect::Launch::NotFound, Collect::Launch::NotExecutable]
+      #: () -> TraceGuide
+      def run
         Dir.mktmpdir("pitwall-") do |folder|
           destination = Collect::Launch::Destination.new(@command, file: File.join(folder, "guide.pit"))
           environment = Collect::Launch::TargetEnvironment.new(parts: destination.parts, options: SAMPLER)
-          finished = Collect::Launch.new(@command, env: environment.to_h, in: File::NULL, out: File::NULL, err: File::NULL).call
-          Collect::Launch::Parts.new(destination.parts).merge_into(destination.recording, first: finished.pid)
-          return [] unless File.file?(destination.recording)
-
-          heaviest(Analyse::CallTreeBuilder.build(Record.read(destination.recording).segments, weights: %i[cpu]))
+          @finished = Collect::Launch.new(@command, env: environment.to_h, in: File::NULL, out: File::NULL, err: File::NULL).call
+          @methods = heaviest_of(destination) if finished.status.success? && finished.stopped_by.nil?
         end
+        self
       end
 
       private
+
+      def heaviest_of(destination)
+        Collect::Launch::Parts.new(destination.parts).merge_into(destination.recording, first: finished.pid)
+        return [] unless File.file?(destination.recording)
+
+        heaviest(Analyse::CallTreeBuilder.build(Record.read(destination.recording).segments, weights: %i[cpu]))
+      end
 
       def heaviest(tree)
         owners = owners(tree)

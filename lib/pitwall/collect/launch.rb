@@ -10,8 +10,9 @@ module Pitwall
     # The command gets this process's standard streams, its further open files, working directory and process group,
     # so it can't tell that it isn't run by the shell; signals sent to this process reach it ({Relay}).
     class Launch
-      # What became of the command. `cpu_ns` counts the processes it waited for as well.
-      Finished = Struct.new(:pid, :status, :wall_ns, :cpu_ns, keyword_init: true)
+      # What became of the command. `cpu_ns` counts the processes it waited for as well; `stopped_by` is the signal by which someone
+      # meant to stop it ("INT"), nil where nobody did.
+      Finished = Struct.new(:pid, :status, :wall_ns, :cpu_ns, :stopped_by, keyword_init: true)
 
       # The command could not be started; the statuses are the shell's.
       class NotFound < Error
@@ -42,7 +43,7 @@ module Pitwall
           pid = relay.to(start)
           _, status = Process.wait2(pid)
           relay.to(nil)
-          Finished.new(pid: pid, status: status, wall_ns: clock_ns - started_ns, cpu_ns: children_cpu_ns - cpu_before_ns)
+          Finished.new(pid: pid, status: status, wall_ns: clock_ns - started_ns, cpu_ns: children_cpu_ns - cpu_before_ns, stopped_by: relay.stopped_by)
         end
       end
 

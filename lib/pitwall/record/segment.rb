@@ -12,6 +12,8 @@ module Pitwall
     class Segment
       # @return [Header]
       attr_reader :header
+      # @return [Object, nil] the recording it is of, where several are read together
+      attr_reader :recording
       # @return [Hash{Integer => Frame}]
       attr_reader :frames
       # @return [Array<Integer>] by node id: the caller's node (node 0, the empty stack, is its own)
@@ -89,6 +91,10 @@ module Pitwall
       def with(**parts)
         dup.tap { |copy| parts.each { |name, value| copy.instance_variable_set(:"@#{name}", value) } }
       end
+
+      # Were samples to be taken?
+      #: () -> bool
+      def sampled? = header.mode != "none" || row_count.positive?
 
       # The frame of a node; one called "(unresolved frame ID)" where the process ended before naming it.
       #: (Integer) -> Frame

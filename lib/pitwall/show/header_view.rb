@@ -7,6 +7,10 @@ module Pitwall
   module Show
     # What was measured, how, and how much of it to believe: the lines above every view.
     class HeaderView
+      # The probes are timed before the first call is traced.
+      START = "the first line's times include what Pitwall needed to start"
+      private_constant :START
+
       #: (width: Integer, palette: untyped) -> void
       def initialize(width:, palette:)
         @width = width
@@ -46,7 +50,7 @@ module Pitwall
       end
 
       def tracing(summary)
-        ["#{Units.things(summary.calls, "call")} traced", probes(summary)].compact
+        ["#{Units.things(summary.calls, "call")} traced", probes(summary), START].compact
       end
 
       # Self times are right to the error; what a method called adds up its own errors.
@@ -54,7 +58,7 @@ module Pitwall
         kinds = summary.probes.map { |kind, (inside, outside, error)| "#{kind} #{(inside.to_f + outside.to_f).round} ±#{error.to_f.ceil}" }
         return if kinds.empty?
 
-        "own cost #{Units.duration(summary.probe_ns)}, taken off (ns a call: #{kinds.join(", ")})"
+        "probes #{Units.duration(summary.probe_ns)}, taken off (ns a call: #{kinds.join(", ")})"
       end
 
       # Nothing of these is lost but the moment at which they were to be taken.

@@ -104,12 +104,14 @@ module Pitwall
         { "path" => row.path, "line" => row.line, "method" => row.method&.name, **weights(row.own, row.total) }
       end
 
+      def calls(counted) = counted.calls ? { "calls" => counted.calls } : {}
+
       def neighbours(methods, result)
         rows = result.rows.map do |row|
           named = row.method ? place(row.method) : { "name" => nil, "file" => nil, "line" => nil, "kind" => nil }
-          named.merge("total" => row.total, "total_percent" => percent(row.total), "method_percent" => percent(row.total, result.total))
+          named.merge("total" => row.total, "total_percent" => percent(row.total), "method_percent" => percent(row.total, result.total), **calls(row))
         end
-        { "of" => methods.map { |method| place(method) }, **weights(result.own, result.total), "methods" => rows }
+        { "of" => methods.map { |method| place(method) }, **weights(result.own, result.total), **calls(result), "methods" => rows }
       end
     end
   end

@@ -26,9 +26,15 @@ module Pitwall
       def headline
         summary = @report.summary
         parts = ["**#{text(summary.programs.join(", "))}**", text(summary.rubies.join(", ")), "#{Units.duration(summary.elapsed_ns)} wall",
-                 "#{Units.duration(summary.stat("process_cpu_ns"))} CPU", Units.things(summary.stat("captures"), "sample"),
-                 "#{Units.count(summary.stat("dropped"))} dropped"]
+                 "#{Units.duration(summary.stat("process_cpu_ns"))} CPU", *counted(summary)]
         parts.reject { |part| part.empty? || part == "****" }.join(" · ")
+      end
+
+      # Calls, samples or both.
+      def counted(summary)
+        sampled = !summary.traced? || summary.segments.any?(&:sampled?)
+        [*(Units.things(summary.calls, "call") if summary.traced?),
+         *([Units.things(summary.stat("captures"), "sample"), "#{Units.count(summary.stat("dropped"))} dropped"] if sampled)]
       end
 
       def notes
@@ -41,15 +47,19 @@ module Pitwall
       def table
         weight = @report.weight
         also = @report.beside
-        heads = ["self", weight.to_s, "total", "total #{weight}", *(also && ["self #{also}"])]
+        heads = ["self", weight.to_s, "total", "total #{weight}", *(also && ["self #{also}"]), *("calls" if calls?)]
         lines = ["| #{(heads + %w[method where]).join(" | ")} |", "|#{"---:|" * heads.size}---|---|"]
         lines + @report.flat.first(@limit).map do |row|
           numbers = [Units.percent(row.own, @report.total), Units.value(row.own, weight), Units.percent(row.total, @report.total),
                      Units.value(row.total, weight)]
           numbers << Units.value(row.also.fetch(also), also) if also
+          numbers << Units.count(row.also.fetch(:calls)) if calls?
           "| #{numbers.join(" | ")} | #{code(row.method.name)} | #{code(@location.text(row.method.path, row.method.line))} |"
         end
       end
+
+      # Beside other weights.
+      def calls? = @report.summary.traced? && @report.weight != :calls
 
       def rest
         rows = @report.flat.drop(@limit)

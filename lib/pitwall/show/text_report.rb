@@ -50,7 +50,7 @@ module Pitwall
         when :tree then outline(@report.top_down, false)
         when :bottom_up then outline(@report.bottom_up, true)
         when :lines then LinesView.new(**common).lines(@report.lines, limit: @limit || (TOP unless @report.query.within), source: @source)
-        when :threads then ThreadsView.new(width: @width, palette: @palette, location: @location).lines(@report.threads, limit: @limit)
+        when :threads then threads_view.lines(@report.threads, limit: @limit)
         when :gc then GCView.new(width: @width, palette: @palette, location: @location).lines(@report.collections, limit: @limit)
         when :gc_cost then GCCostView.new(width: @width, palette: @palette, location: @location).lines(@report.gc_cost, prediction: @report.prediction, limit: @limit)
         when :callers, :callees then NeighboursView.new(**common).lines(view, *@report.public_send(view), limit: @limit || TOP)
@@ -89,7 +89,12 @@ module Pitwall
       def threads
         return [] if @report.threads.empty?
 
-        ["", *ThreadsView.new(width: @width, palette: @palette, location: @location).lines(@report.threads, limit: THREADS)]
+        ["", *threads_view.lines(@report.threads, limit: THREADS)]
+      end
+
+      def threads_view
+        waits = @report.segments.any?(&:sampled?) || !@report.summary.traced?
+        ThreadsView.new(width: @width, palette: @palette, location: @location, waits: waits)
       end
 
       # Said where it is worth a look.
@@ -109,7 +114,7 @@ module Pitwall
 
       def hint
         hottest = @report.flat.find { |row| row.method.kind < 2 }&.method
-        lines = ["pitwall report #{@file} --tree#{weighed}", "pitwall report #{@file} --view #{@report.summary.traced? ? "calls" : "lines"}#{weighed}"]
+        lines = ["pitwall report #{@file} --tree#{weighed}", "pitwall report #{@file} #{@report.summary.traced? ? "--bottom-up" : "--view lines"}#{weighed}"]
         lines << "pitwall report #{@file} --view gc" if noteworthy_gc?
         # Left out where it would not run as it stands, or would have to be cut.
         plain = hottest&.name&.match?(/\A[\w:#.?!]+\z/) && @file.size + hottest.name.size + 30 <= @width

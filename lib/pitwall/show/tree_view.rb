@@ -31,7 +31,7 @@ module Pitwall
 
       private
 
-      def heads = @bottom_up ? ["share", @weight.to_s, "method, and below it who called it"] : ["total", "self", @weight.to_s, *("calls" if @calls), "method"]
+      def heads = @bottom_up ? ["share", @weight.to_s, "method, and below it who called it"] : ["total", "self", Units.sum_name(@weight), *("calls" if @calls), "method"]
 
       def table_row(row, lead, total)
         numbers = [Units.percent(row.total, total)]

@@ -73,6 +73,10 @@ module Pitwall
         TIMES.include?(weight) ? duration(number) : count(number)
       end
 
+      # What a sum over a method and all below it is called: calls would else be taken for those of the method.
+      #: (Symbol) -> String
+      def sum_name(weight) = weight == :calls ? "calls below" : weight.to_s
+
       # :wall → "ns", as in JSON.
       #: (Symbol) -> String
       def unit(weight) = TIMES.include?(weight) ? "ns" : weight.to_s

@@ -15,6 +15,12 @@ module Pitwall
         GET_FOREGROUND_GROUP = RUBY_PLATFORM.include?("darwin") ? 0x40047477 : 0x540F # TIOCGPGRP
         private_constant :KEYS, :PASSED, :GET_FOREGROUND_GROUP
 
+        STOPPING = %w[INT QUIT TERM HUP].freeze
+        private_constant :STOPPING
+
+        # @return [String, nil] the first signal that came and asks to stop, whatever the command made of it
+        attr_reader :stopped_by
+
         # Relays signals while the block runs.
         #: [T] () { (Relay) -> T } -> T
         def self.during
@@ -27,6 +33,7 @@ module Pitwall
 
         def initialize
           @pid = nil
+          @stopped_by = nil
           @early = []
           @previous = {}
         end
@@ -54,6 +61,7 @@ module Pitwall
         private
 
         def receive(name)
+          @stopped_by ||= name if STOPPING.include?(name)
           pass_on(name) unless KEYS.include?(name) && foreground?
           Process.kill("STOP", Process.pid) if name == "TSTP"
         end

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "pitwall/analyse/call_edges"
+
 module Pitwall
   module Show
     module Export
@@ -21,41 +23,19 @@ module Pitwall
         # @param out [#<<] gets the lines
         #: (untyped) -> void
         def write(out)
-          own, edges = sums
+          edges = Analyse::CallEdges.new(@tree, @weights)
           out << "# callgrind format\nversion: 1\ncreator: pitwall\npositions: line\n"
           out << "events: #{@weights.map { |weight| EVENTS.fetch(weight) }.join(" ")}\n"
           out << "summary: #{@weights.map { |weight| @tree.total(weight) }.join(" ")}\n"
           (1...@tree.methods.size).each do |method|
-            next unless own.fetch(method, []).any?(&:positive?) || edges.key?(method)
+            next unless edges.own.fetch(method, []).any?(&:positive?) || edges.from(method).any?
 
-            out << "\n" << position("", method) << cost(method, own.fetch(method, [0] * @weights.size))
-            edges.fetch(method, {}).each { |callee, (calls, *inclusive)| out << called(callee, calls) << cost(method, inclusive) }
+            out << "\n" << position("", method) << cost(method, edges.own.fetch(method, [0] * @weights.size))
+            edges.from(method).each { |callee, (calls, *inclusive)| out << called(callee, calls) << cost(method, inclusive) }
           end
         end
 
         private
-
-        # By method: its own weights; and by caller and callee: calls, and weights with all below. A method that calls itself by way of
-        # others counts at every turn, as callgrind does.
-        def sums
-          own = {}
-          edges = {}
-          calls = @tree.weights.include?(:calls) ? @tree.selfs(:calls) : nil
-          (1...@tree.size).each do |node|
-            method = @tree.node_methods[node]
-            add(own[method] ||= [0] * @weights.size, @weights.map { |weight| @tree.selfs(weight)[node] })
-            parent = @tree.parents[node]
-            next if parent.zero?
-
-            edge = ((edges[@tree.node_methods[parent]] ||= {})[method] ||= [0] * (@weights.size + 1))
-            add(edge, [calls ? calls[node] : 1, *@weights.map { |weight| @tree.subtrees(weight)[node] }])
-          end
-          [own, edges]
-        end
-
-        def add(sums, values)
-          values.each_with_index { |value, at| sums[at] += value }
-        end
 
         def position(prefix, method)
           info = @tree.methods[method]
