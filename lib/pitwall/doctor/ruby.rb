@@ -18,7 +18,7 @@ module Pitwall
       def checks
         return [ruby, sampler] unless @trial.segment
 
-        [ruby, sampler, stack_walk, thread_states, jit]
+        [ruby, sampler, stack_walk, exact_calls, thread_states, jit]
       end
 
       private
@@ -49,6 +49,15 @@ module Pitwall
 
         Check.of("stack walk", :note, "rb_profile_frames",
                  meaning: "a sample costs more, and a block goes by the name of its method; own walks are for Ruby 3.1, 3.3 and 3.4")
+      end
+
+      # The tracer reads the same structures, and proves each time it starts how this Ruby tells of calls.
+      def exact_calls
+        return Check.of("exact calls", :ok, "pitwall trace, pitwall allocations --stacks") if @trial.segment.header.walk == "own"
+
+        Check.of("exact calls", :limited, "no", affects: ["trace"],
+                 meaning: "pitwall trace and allocations --stacks read structures of the VM that are known of Ruby 3.1, 3.3 and 3.4",
+                 mend: "take one of these: pitwall trace -- /path/to/ruby …")
       end
 
       def thread_states
