@@ -94,6 +94,18 @@ lesser(double a, double b)
 }
 
 static void
+ascending(double *turns)
+{
+    for (int i = 1; i < TURNS; i++) {
+        for (int at = i; at > 0 && turns[at] < turns[at - 1]; at--) {
+            double before = turns[at - 1];
+            turns[at - 1] = turns[at];
+            turns[at] = before;
+        }
+    }
+}
+
+static void
 time_plain(VALUE module, double *plain)
 {
     for (int which = 0; which < LESSONS; which++) {
@@ -136,10 +148,8 @@ pw_trace_calibrate(VALUE module, const pw_trace_clock *clock, const pw_traced *t
             inside[which][turn] = (double)(leaf->wall - leaf_before) / CALLS_A_TURN;
             loop[which][turn] = (double)(outer->wall - outer_before) / CALLS_A_TURN;
         }
-        for (int turn = 1; turn < TURNS; turn++) {
-            inside[which][0] = lesser(inside[which][0], inside[which][turn]);
-            loop[which][0] = lesser(loop[which][0], loop[which][turn]);
-        }
+        ascending(inside[which]);
+        ascending(loop[which]);
     }
     traced->end();
     time_plain(module, plain); /* a busy machine may have been slower before */
@@ -150,9 +160,8 @@ pw_trace_calibrate(VALUE module, const pw_trace_clock *clock, const pw_traced *t
         p->outside = loop[which][0] - loop[LESSONS - 1][0];
         if (p->inside < 0) p->inside = 0;
         if (p->outside < 0) p->outside = 0;
-        /* How far apart single turns lie says how well it is known. */
-        p->error = 0;
-        for (int turn = 1; turn < 4; turn++) p->error += (inside[which][turn] - inside[which][0]) / 3;
+        /* How far the better turns lie apart says how well it is known; the worse ones were disturbed. */
+        p->error = inside[which][TURNS / 4] - inside[which][0] + loop[which][TURNS / 4] - loop[which][0];
     }
     return true;
 }
