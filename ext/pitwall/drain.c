@@ -119,6 +119,11 @@ forget_thread(pw_thread *t)
     }
 }
 
+/* Beyond this the tables are emptied though not all in them has a name: they would double once more. */
+#define MOST_NODES (2 * PW_MAX_NODES - PW_MAX_DEPTH)
+
+static void bound_memory(void);
+
 static void
 consume(void)
 {
@@ -146,6 +151,7 @@ consume(void)
           }
         }
         pw_ring_consume(&pw_current.ring, record);
+        if (pw_current.tables.node_count >= MOST_NODES) bound_memory();
     }
 }
 
@@ -381,7 +387,7 @@ bound_memory(void)
 {
     pw_intern *t = &pw_current.tables;
     if (!pw_intern_full(t)) return;
-    if (t->unresolved_from < t->frame_count && (t->node_count < 2 * PW_MAX_NODES || pw_current.stopping)) return;
+    if (t->unresolved_from < t->frame_count && (t->node_count < MOST_NODES || pw_current.stopping)) return;
     flush_locked(NULL);
     pw_intern before;
     pw_known_clear(); /* first: what leaves the tables is no longer kept alive */
