@@ -66,7 +66,7 @@ module Benchmarks
       head = { "case" => planted.name, "load" => @load, "block_ns" => block_ns, "batches" => pairs.first.first["wall"].size,
                "date" => Time.now.utc.iso8601, "ruby" => RUBY_DESCRIPTION, "host" => BENCH::Host.facts.slice("cpu", "cores", "kernel"),
                "readings" => host.readings.transform_values { |value| value.round(3) } }
-      trace = Trace.new(head, pairs.map { |samples| samples.map { |sample| Trace.process(sample) } })
+      trace = Trace.new(head, pairs.map { |samples| Trace.pair(samples) })
       trace.write
       puts "#{planted.name}, #{@load}: #{pairs.size} pairs of #{block_ns / 1_000_000} ms; others used #{(head["readings"]["others"].to_f * 100).round}% of the CPU; " \
            "spread #{trace.spreads.map { |name, spread| format("%.2f%% by %s", spread * 100, name) }.join(", ")}"

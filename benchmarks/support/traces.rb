@@ -39,6 +39,19 @@ module Benchmarks
          *(mean(gc) if gc.any?(&:positive?))].map(&:round)
       end
 
+      # A pair as it is kept. Of processes that ran in turns the second is what batch beside batch says it is to the first.
+      #: (Array[Pitwall::Record::Sample]) -> Array[Array[Integer]]
+      def pair(samples)
+        rows = samples.map { |sample| process(sample) }
+        return rows unless samples.all? { |sample| sample.notes.include?(:in_turns) }
+
+        batches = samples.map { |sample| Pitwall::Analyse::ProcessStatistic.outside_gc(sample, "wall") }
+        logarithms = batches.inject(:zip).map { |one, other| Math.log(other.fdiv(one)) }
+        half = [logarithms.size / 2, 1].max
+        [logarithms.first(half), logarithms, logarithms.last(half)].each_with_index { |part, at| rows[1][at] = (rows[0][at] * Math.exp(median(part))).round }
+        rows
+      end
+
       private
 
       def median(values) = Pitwall::Analyse::Statistics.median(values)

@@ -27,6 +27,32 @@ class ProcessStatisticTest < Minitest::Test
     assert_in_delta 120, P.of(sample(**few, cpu: [100, 150, 100, 150, 100]), "cpu")
   end
 
+  # The core slows down for both in the middle of a batch of the one: batch beside batch the other always takes 2% more.
+  def test_processes_in_turns_are_compared_batch_by_batch
+    slow = [1, 1, 1, 1.5, 1.5, 1.5, 1.4]
+    one = sample(wall: slow.map { |factor| 100 * factor })
+    other = sample(wall: slow.each_with_index.map { |factor, at| at == 3 ? 102 : 102 * factor })
+    assert_in_delta Math.log(102 / 140.0), P.ratio(one, other, "wall"), 1e-9
+    [one, other].each { |each| each.notes = [:in_turns] }
+    assert_in_delta Math.log(1.02), P.ratio(one, other, "wall"), 1e-9
+    assert_in_delta(-Math.log(1.02), P.ratio(other, one, "wall"), 1e-9)
+  end
+
+  # Collection is nobody's of a moment: its means are added to what the batches say.
+  def test_collections_in_turns
+    one, other = [[100, 10], [100, 30]].map do |time, collected|
+      sample(wall: Array.new(5) { |at| time + (at == 2 ? 5 * collected : 0) }, gc_time: Array.new(5) { |at| at == 2 ? 5 * collected : 0 }).tap { |made| made.notes = [:in_turns] }
+    end
+    assert_in_delta Math.log(130 / 110.0), P.ratio(one, other, "wall"), 1e-9
+    assert_in_delta Math.log(P.of(other, "wall") / P.of(one, "wall")), P.ratio(one, other, "wall"), 1e-9
+  end
+
+  # Where the numbers of batches differ, or something took no time, the processes' own figures are compared.
+  def test_processes_that_cannot_be_compared_batch_by_batch
+    one, other = [[100, 100, 300], [200, 200]].map { |wall| sample(wall: wall).tap { |made| made.notes = [:in_turns] } }
+    assert_in_delta Math.log(2), P.ratio(one, other, "wall"), 1e-9
+  end
+
   # Twice the work of everything is twice the time, wherever the collections fall.
   def test_scales
     random = Random.new(3)

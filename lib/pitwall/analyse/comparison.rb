@@ -11,7 +11,7 @@ module Pitwall
   module Analyse
     # From samples to effects: what each metric of each case did from one side to another, and how sure that is.
     #
-    # Samples of one block make a pair. A process counts once ({ProcessStatistic}, or its mean); each pair gives d = ln(B/A); the effect is the
+    # Samples of one block make a pair. A process counts once; each pair gives d = ln(B/A) ({ProcessStatistic.ratio}, or of their means); the effect is the
     # trimmed mean of d with Yuen's interval. The doubt alpha is that of the headline metric of one case: several sides
     # share it evenly (Bonferroni), the other metrics that vary share the same again (Holm). Counts that repeat exactly have none.
     #
@@ -217,7 +217,7 @@ module Pitwall
           before, after = processes(0), processes(1)
           return rare_logarithm(before, after) if rare?
 
-          Statistics.yuen(before.zip(after).map { |a, b| Math.log(b) - Math.log(a) })
+          Statistics.yuen(mean? ? before.zip(after).map { |a, b| Math.log(b) - Math.log(a) } : @samples.map { |a, b| ProcessStatistic.ratio(a, b, metric) })
         end
 
         # Single processes saw none.

@@ -1133,7 +1133,7 @@ module Pitwall
           measurement.values.each { |metric, values| say("values", metric, Array(values).join(" ")) }
           say("iterations", measurement.batch * measurement.batches)
           say("batch", measurement.batch)
-          measurement.notes.push(*("forked" if @forked)).each { |note| say("note", note) }
+          measurement.notes.push(*("forked" if @forked), *("in_turns" if @keys.key?("turns"))).each { |note| say("note", note) }
           say("digest", measurement.digest) if measurement.digest
         end
 
