@@ -65,15 +65,12 @@ module Benchmarks
         estimate.high.finite? ? format("%.3f (%.3f … %.3f)", estimate.point, estimate.low, estimate.high) : format("%.3f", estimate.point)
       end
 
-      # Met or missed only where the whole interval says so.
       def goal(name, program, limit, series)
         text = "#{name} costs at most #{limit} times the CPU time (#{program})"
         return Goal.not_measured(text) if @context.quick? || !@cases.include?(name)
 
         estimate = ratio(name, series.fetch(program), :cpu_ns)
-        met = true if estimate.high <= limit
-        met = false if estimate.low > limit
-        Goal.new(text, show(estimate), met)
+        Goal.at_most(text, show(estimate), estimate, limit)
       end
     end
   end

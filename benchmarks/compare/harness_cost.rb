@@ -72,15 +72,12 @@ module Benchmarks
 
       def show(estimate) = format("%.3f (%.3f … %.3f)", estimate.point, estimate.low, estimate.high)
 
-      # Met or missed only where the whole interval says so.
       def goal(name, rounds)
         text = "an empty #{name} costs at most what it does under benchmark-ips"
         return Goal.not_measured(text) if @missing || @context.quick?
 
         found = ratio(name, rounds)
-        met = true if found.high <= 1
-        met = false if found.low > 1
-        Goal.new(text, show(found), met)
+        Goal.at_most(text, show(found), found, 1)
       end
     end
   end

@@ -95,15 +95,12 @@ module Benchmarks
         format("%.#{digits}f (%.#{digits}f … %.#{digits}f)", estimate.point, estimate.low, estimate.high)
       end
 
-      # Met or missed only where the whole interval says so.
       def goal(program, series)
         text = "a sample by signal costs at most #{GOAL_US} µs above the bare timer's tick (#{program})"
         estimate = above_bare("pitwall_signal", series.fetch([program, COST_INTERVAL_NS]))
         return Goal.not_measured(text) if estimate.nil? || @context.quick?
 
-        met = true if estimate.high <= GOAL_US
-        met = false if estimate.low > GOAL_US
-        Goal.new(text, "#{show(estimate, 1)} µs", met)
+        Goal.at_most(text, "#{show(estimate, 1)} µs", estimate, GOAL_US)
       end
     end
   end

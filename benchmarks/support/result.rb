@@ -22,6 +22,14 @@ module Benchmarks
     #: (String) -> Goal
     def self.not_measured(text) = new(text, NOT_MEASURED, nil)
 
+    # Met or missed only where the whole interval says so.
+    #: (String, String, untyped, Float) -> Goal
+    def self.at_most(text, figure, estimate, limit)
+      met = true if estimate.high <= limit
+      met = false if estimate.low > limit
+      new(text, figure, met)
+    end
+
     def to_s
       return "#{text}: #{figure}" if figure == NOT_MEASURED
 

@@ -58,15 +58,12 @@ module Benchmarks
         format("%.2f (%.2f … %.2f)", estimate.point, estimate.low, estimate.high)
       end
 
-      # Met or missed only where the whole interval says so.
       def goal(program, name, most, rounds)
         text = "#{name} costs at most #{most} times (#{program})"
         estimate = estimate(rounds, name)
         return Goal.not_measured(text) if estimate.nil? || @context.quick?
 
-        met = true if estimate.high <= most
-        met = false if estimate.low > most
-        Goal.new(text, show(estimate), met)
+        Goal.at_most(text, show(estimate), estimate, most)
       end
     end
   end

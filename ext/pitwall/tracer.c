@@ -661,8 +661,8 @@ pw_tracer_stop_internal(void)
     T.internal = T.in_gc = false;
 }
 
-void
-pw_tracer_begin_own(void)
+static void
+begin_own(void)
 {
     if (!T.armed || T.own_thread) return;
     T.own_thread = rb_thread_current();
@@ -674,8 +674,8 @@ pw_tracer_begin_own(void)
     T.stack = NULL;
 }
 
-void
-pw_tracer_end_own(void)
+static void
+end_own(void)
 {
     if (!T.own_thread) return;
     T.own_thread = 0;
@@ -686,8 +686,8 @@ pw_tracer_end_own(void)
 
 #else /* unknown layout */
 
-void pw_tracer_begin_own(void) {}
-void pw_tracer_end_own(void) {}
+static void begin_own(void) {}
+static void end_own(void) {}
 
 static const char *start(VALUE settings) { return "cannot trace: the layout of this Ruby is not known (3.1, 3.3 and 3.4 are)"; }
 static void stop(void) {}
@@ -699,7 +699,7 @@ void pw_tracer_stop_internal(void) {}
 
 #endif
 
-const pw_collector pw_tracer = {"trace", start, stop, write_calls, mark, forget, pw_tracer_begin_own, pw_tracer_end_own};
+const pw_collector pw_tracer = {"trace", start, stop, write_calls, mark, forget, begin_own, end_own};
 
 void
 pw_tracer_init(VALUE native)

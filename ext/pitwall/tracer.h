@@ -11,8 +11,4 @@ void pw_tracer_init(VALUE native);
 /* Collections are no longer told apart from what runs them, nor objects counted. */
 void pw_tracer_stop_internal(void);
 
-/* Around Ruby methods that Pitwall itself calls, in the running thread. */
-void pw_tracer_begin_own(void);
-void pw_tracer_end_own(void);
-
 #endif

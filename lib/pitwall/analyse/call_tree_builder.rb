@@ -66,20 +66,22 @@ module Pitwall
         parents = segment.parents
         (1...parents.size).each_with_object({}) do |node, found|
           parent = parents[node]
-          next unless parent.positive? && parents[parent].zero? && segment.lines[parent].zero? && main?(segment.frame(parent)) && main?(segment.frame(node))
-
-          found[segment.node_frames[parent]] = segment.node_frames[node]
+          found[segment.node_frames[parent]] = segment.node_frames[node] if at_dummys_place?(segment, parent) && main?(segment.frame(parent)) && main?(segment.frame(node))
         end
       end
 
       # The real one is hung up at the root; what ended in the dummy stays with it.
       def parents(segment, mains)
-        parents = segment.parents
-        (1...parents.size).map do |node|
-          parent = parents[node]
-          parent.positive? && parents[parent].zero? && mains[segment.node_frames[parent]] == segment.node_frames[node] ? 0 : parent
+        parents = segment.parents.drop(1)
+        return parents if mains.empty?
+
+        parents.each_with_index.map do |parent, at|
+          at_dummys_place?(segment, parent) && mains[segment.node_frames[parent]] == segment.node_frames[at + 1] ? 0 : parent
         end
       end
+
+      # Where the dummy stands.
+      def at_dummys_place?(segment, node) = node.positive? && segment.parents[node].zero? && segment.lines[node].zero?
 
       # By name and kind: the paths differ, one is as it was typed, the other absolute.
       def main?(frame) = frame.name == "<main>" && frame.kind == Record::Frame::RUBY

@@ -2,19 +2,20 @@
 
 require "pitwall/cli/allocations_view"
 require "pitwall/cli/duration"
-require "pitwall/cli/recorded_command"
+require "pitwall/cli/method_report"
 
 module Pitwall
   module CLI
     # `pitwall profile -- CMD`: runs a command with the sampler in each of its Ruby processes and reports.
     class Profile < RecordedCommand
+      include MethodReport
+
       INTERVAL_NS = (100_000..1_000_000_000).freeze
-      FORMATS = %w[text json markdown].freeze
       MODES = %w[signal safepoint].freeze
       WEIGHTS = %w[wall cpu captures].freeze
       # Ignored by default, so that one which arrives after the recording, or after an exec, harms nobody.
       SIGNALS = %w[URG WINCH].freeze
-      private_constant :INTERVAL_NS, :FORMATS, :MODES, :WEIGHTS, :SIGNALS
+      private_constant :INTERVAL_NS, :MODES, :WEIGHTS, :SIGNALS
 
       class << self
         #: () -> String
@@ -31,19 +32,10 @@ module Pitwall
           @options[:one_in] = AllocationsView.one_in(text || "1/50", "--allocations")
         end
         define_collecting_options(parser)
-        parser.separator("What to show")
-        parser.on("--format FORMAT", FORMATS, "#{FORMATS.join(", ")} (text)") { |format| @options[:format] = format }
-        parser.on("--weight WEIGHT", WEIGHTS, "#{WEIGHTS.join(", ")} (wall)") { |weight| @options[:weight] = weight }
-        parser.on("--limit N", Integer, "rows in a table") { |limit| @options[:limit] = limit }
-        parser.on("--apart", "each process by itself, instead of all added up") { @options[:apart] = true }
+        define_report_options(parser, WEIGHTS)
       end
 
       private
-
-      def report_options
-        { format: @options.fetch(:format, "text"), weight: @options.fetch(:weight, "wall"),
-          limit: @options[:limit], apart: @options.fetch(:apart, false) }
-      end
 
       def target_options
         { interval_ns: @options.fetch(:interval_ns, 1_000_000), mode: @options.fetch(:mode, "signal"),
@@ -61,12 +53,6 @@ module Pitwall
         return name if SIGNALS.include?(name)
 
         raise UsageError, "--signal #{text}: not a signal to sample with; it takes #{SIGNALS.join(" or ")}, or do without: --mode safepoint"
-      end
-
-      def check_report_options
-        raise UsageError, "--format markdown holds the flat table of all processes: leave out --apart" if @options[:apart] && @options[:format] == "markdown"
-
-        super
       end
     end
   end

@@ -1,16 +1,17 @@
 # frozen_string_literal: true
 
-require "pitwall/cli/recorded_command"
+require "pitwall/cli/method_report"
 
 module Pitwall
   module CLI
     # `pitwall trace -- CMD`: runs a command with the tracer in each of its Ruby processes: every call, exactly.
     class Trace < RecordedCommand
-      FORMATS = %w[text json markdown].freeze
+      include MethodReport
+
       WEIGHTS = %w[wall cpu wait calls objects bytes].freeze
       GC = %w[as-is off defer].freeze
       SIZES = { "K" => 1 << 10, "M" => 1 << 20, "G" => 1 << 30 }.freeze
-      private_constant :FORMATS, :WEIGHTS, :GC, :SIZES
+      private_constant :WEIGHTS, :GC, :SIZES
 
       class << self
         #: () -> String
@@ -35,11 +36,7 @@ module Pitwall
         parser.separator("")
         parser.separator("How to record")
         define_collecting_options(parser)
-        parser.separator("What to show")
-        parser.on("--format FORMAT", FORMATS, "#{FORMATS.join(", ")} (text)") { |format| @options[:format] = format }
-        parser.on("--weight WEIGHT", WEIGHTS, "#{WEIGHTS.join(", ")} (wall)") { |weight| @options[:weight] = weight }
-        parser.on("--limit N", Integer, "rows in a table") { |limit| @options[:limit] = limit }
-        parser.on("--apart", "each process by itself, instead of all added up") { @options[:apart] = true }
+        define_report_options(parser, WEIGHTS)
       end
 
       private
@@ -57,10 +54,6 @@ module Pitwall
         digits.to_i * SIZES.fetch(unit.upcase, 1)
       end
 
-      def report_options
-        { format: @options.fetch(:format, "text"), weight: @options.fetch(:weight, "wall"), limit: @options[:limit], apart: @options.fetch(:apart, false) }
-      end
-
       def target_options
         given = @options.slice(:gc, :gc_memory, :depth).compact
         lists = @options.slice(:path, :class, :only_under).transform_values { |words| words.join("\n") }
@@ -76,7 +69,6 @@ module Pitwall
         weight = @options[:weight]
         raise UsageError, "--weight #{weight}: leave out --no-#{weight}" if %w[cpu objects].include?(weight) && @options[weight.to_sym] == false
         raise UsageError, "--weight bytes: add --bytes" if weight == "bytes" && !@options[:bytes]
-        raise UsageError, "--format markdown holds the flat table of all processes: leave out --apart" if @options[:apart] && @options[:format] == "markdown"
 
         super
       end
