@@ -24,6 +24,7 @@ Gem::Specification.new do |spec|
 
   # The collectors write what the readers read: the two gems are released together.
   spec.add_dependency "pitwall-core", Pitwall::VERSION
+  spec.add_dependency "google-protobuf", ">= 4.30", "< 5"
   spec.add_dependency "pastel", "~> 0.8"
   spec.add_dependency "ruby-progressbar", "~> 1.13"
   spec.add_dependency "unicode-display_width", "~> 3.1"

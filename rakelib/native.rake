@@ -10,11 +10,16 @@ require_relative "../script/checkout"
 module NativeTasks
   # What a sanitizer run is for: everything that starts the extension, without what measures time or memory.
   TESTS = %w[test/collect/allocations_test.rb test/collect/allocations_hazards_test.rb test/collect/contract_test.rb test/collect/hazards_test.rb
-             test/collect/names_test.rb test/collect/gc_test.rb test/collect/gc_log_test.rb test/collect/threads_test.rb test/collect/trace_test.rb
+             test/collect/names_test.rb test/collect/mn_threads_test.rb test/collect/gc_test.rb test/collect/gc_log_test.rb test/collect/syscalls_test.rb test/collect/syscalls_hazards_test.rb
+             test/collect/syscall_shortcuts_test.rb
+             test/collect/threads_test.rb test/collect/trace_test.rb
              test/ruby_assumptions_test.rb test/stress/loads_test.rb test/stress/sessions_test.rb].freeze
   MEASURING = "memory|full_disk|may_not_grow|share_the_gvl|looked_at_once|end_of_the_machine_stack|deep_stacks|cpu_of_each|segmentation_fault"
   # AddressSanitizer's allocator is not made for forks of processes with threads: a child may find its lock taken.
-  FORKING = "fork|child|daemon|without_at_exit|no_library"
+  FORKING = "fork|child|daemon|without_at_exit|no_library|processes_of_all_kinds|becomes_another|seccomp|exactly_what_strace"
+
+  # It takes a vfork on a signal's stack, and the frames that a cancelled thread has left, for faults, in any program.
+  UNKNOWN = "processes_in_the_middle|cancelled_where_it_waits"
 
   module_function
 
@@ -65,7 +70,7 @@ namespace :test do
     # script's; the real file is what can be loaded first.
     env = { "TEST_LIB" => lib, "TEST_PRELOAD" => File.realpath(library), "PITWALL_ASAN" => "1",
             "ASAN_OPTIONS" => "detect_leaks=0:use_sigaltstack=0:detect_stack_use_after_return=0:handle_segv=0:handle_abort=0:exitcode=66" }
-    NativeTasks.test_files(env, NativeTasks::TESTS, ENV["TESTS_NAMED"], "#{NativeTasks::MEASURING}|#{NativeTasks::FORKING}")
+    NativeTasks.test_files(env, NativeTasks::TESTS, ENV["TESTS_NAMED"], "#{NativeTasks::MEASURING}|#{NativeTasks::FORKING}|#{NativeTasks::UNKNOWN}")
   end
 
   desc "A recording under valgrind; only errors with the extension on the stack count"
@@ -79,5 +84,11 @@ namespace :test do
   task :stress do
     env = { "PITWALL_STRESS_SECONDS" => ENV.fetch("PITWALL_STRESS_SECONDS", "5") }
     NativeTasks.test_files(env, Dir["test/stress/*_test.rb"].sort, ENV["TESTS_NAMED"])
+  end
+
+  desc "Everything at once, by chance, for PITWALL_SOAK_SECONDS (here 120); PITWALL_SOAK_SEED repeats a run, PITWALL_SOAK_LOG=FILE gets a line a piece"
+  task :soak do
+    env = { "PITWALL_SOAK_SECONDS" => ENV.fetch("PITWALL_SOAK_SECONDS", "120") }
+    NativeTasks.test_files(env, ["test/stress/soak_test.rb"], "/SoakTest/")
   end
 end

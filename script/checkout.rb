@@ -8,7 +8,9 @@ require_relative "../lib/pitwall/native"
 module Checkout
   ROOT = File.expand_path("..", __dir__)
   GEMFILE = File.join(ROOT, "Gemfile")
-  GEMS = File.join(ROOT, "vendor/bundle") # Bundler puts each ABI's below ruby/ABI/
+  # Bundler puts each ABI's below ruby/ABI/; but two Rubies of one ABI may be built for platforms of other names, and neither
+  # loads the gems' extensions that were compiled for the other.
+  GEMS = File.join(ROOT, "vendor/bundle", RbConfig::CONFIG["arch"])
   TAG = Pitwall.const_get(:NativeLoader).tag
   BUILD = File.join(ROOT, "tmp/native", TAG)
   EXTENSION = File.join(ROOT, "lib/pitwall/native", TAG, "pitwall.so")

@@ -21,7 +21,7 @@ class DocsTest < Minitest::Test
   end
 
   def test_files_that_the_architecture_names_exist
-    known = Dir.chdir(ROOT) { Dir["{lib,ext,exe,script,doc}/**/*"] }
+    known = Dir.chdir(ROOT) { Dir["{lib,ext,exe,script,doc,test}/**/*"] }
     read("doc/architecture.md").scan(/`([\w\/.-]+\.(?:rb|c|h|md))`/).flatten.uniq.each do |name|
       assert known.any? { |file| file == name || file.end_with?("/#{name}") }, "doc/architecture.md names #{name}"
     end
@@ -38,6 +38,13 @@ class DocsTest < Minitest::Test
   def test_the_table_of_exit_statuses_is_the_commands
     table = read("README.md").scan(/^\| (\d) \| (.+?) \|$/).to_h { |status, meaning| [status.to_i, meaning.delete("`")] }
     assert_equal Pitwall::CLI::STATUSES, table
+  end
+
+  def test_every_export_format_is_documented
+    Pitwall::Show::Export.names.each do |name|
+      assert_match(/^\| `#{name}` \|/, read("doc/formats.md"))
+      assert_match(/\b#{name}\b/i, read("README.md"))
+    end
   end
 
   def test_every_counter_of_stat_is_documented

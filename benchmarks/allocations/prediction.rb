@@ -9,28 +9,39 @@ require_relative "../support/statistics"
 module Benchmarks
   module Allocations
     # What `pitwall report --predict` says that removing a line would save, against what removing it saves. Eight programs, each with a line that
-    # can be left out. In each round each is profiled, run with the line, and run without it, one right after the other in random
+    # can be left out, which the model was made with; and four that it had not seen. In each round each is profiled, run with the line, and run without it, one right after the other in random
     # order: what the machine does meanwhile meets all three. So the prediction rests on as many runs as the measurement. In CPU
-    # time, so that a neighbour on the machine counts for less.
+    # time, so that a neighbour on the machine counts for less. Still its speed changes between two runs by a third: a profile's prediction is
+    # of a run as fast as that one was, so it is brought to the speed of the runs with the line by what the program itself took in both.
     class Prediction
-      PROGRAMS = Dir[File.join(ROOT, "benchmarks/programs/predict/*.rb")].map { |path| File.basename(path, ".rb") }.sort.freeze
+      FOLDERS = %w[predict predict_held_out].freeze
+      PATHS = FOLDERS.to_h { |folder| [folder, Dir[File.join(ROOT, "benchmarks/programs", folder, "*.rb")].sort.to_h { |path| [File.basename(path, ".rb"), path] }] }.freeze
+      PROGRAMS, HELD_OUT = PATHS.values.map(&:keys)
       ROUNDS = 7
       # Part of the saving that the interval may reach to either side.
       WIDTH = 0.3
       ENOUGH = 7
       KINDS = %i[kept removed profiled].freeze
-      QUICK = { "PREDICT_WORK" => "0.02" }.freeze
+      # Of what the programs do by themselves: more and shorter rounds say more on a machine whose speed changes.
+      WORK = 0.5
+      QUICK = 0.02
       COMMAND = ["-I", File.join(ROOT, "lib"), "-r", File.join(ROOT, "script/checkout"),
                  "-e", "Checkout.use_vendored_gems; load File.join(Checkout::ROOT, 'exe/pitwall')", "--"].freeze
-      private_constant :PROGRAMS, :ROUNDS, :WIDTH, :ENOUGH, :KINDS, :QUICK, :COMMAND
+      private_constant :FOLDERS, :PATHS, :PROGRAMS, :HELD_OUT, :ROUNDS, :WIDTH, :ENOUGH, :KINDS, :WORK, :QUICK, :COMMAND
 
       # A program's figures in ns: what was said; what runs with the line took, without it, and under the profiler.
-      Case = Struct.new(:name, :point, :low, :high, :own, :gc, :kept, :removed, :profiled, :collections, keyword_init: true) do
-        def saved = Statistics.median(kept.zip(removed).map { |with, without| with - without })
+      # gc_spent: in collection, with the line and without, as Ruby counts it.
+      Case = Struct.new(:name, :point, :low, :high, :own, :gc, :kept, :removed, :profiled, :gc_spent, :collections, keyword_init: true) do
+        def saved = mean_difference(kept, removed)
+        def gc_saved = mean_difference(*gc_spent)
         def holds? = saved.between?(low, high)
         def width = (high - low) / 2 / point
         # What the profiler added, as far as it can be told from so few runs.
-        def cost = Statistics.median(profiled.zip(kept).map { |with, without| with.fdiv(without) })
+        def cost = profiled.sum.fdiv(kept.sum)
+
+        private
+
+        def mean_difference(with, without) = Statistics.mean(with) - Statistics.mean(without)
       end
 
       def initialize(context)
@@ -39,18 +50,20 @@ module Benchmarks
 
       #: () -> Result
       def call
-        names = @context.chosen(PROGRAMS)
+        names = @context.chosen(PROGRAMS + HELD_OUT)
         return Result.new(tables: [], goals: goals(nil), notes: @context.notes, data: {}) if @context.available(%w[pitwall_signal]).empty? || names.empty?
 
         order = Random.new(1)
         rounds = Rounds.take(@context, names, @context.rounds(ROUNDS)) { |name| KINDS.shuffle(random: order).to_h { |kind| [kind, once(name, kind)] } }
         cases = names.map { |name| figures(name, rounds.map { |round| round.fetch(name) }) }
-        Result.new(tables: [table(cases)], goals: goals(cases), notes: @context.notes, data: cases.to_h { |one| [one.name, one.to_h] })
+        tables = [PROGRAMS, HELD_OUT].map { |part| cases.select { |one| part.include?(one.name) } }.zip(["", ", programs that the model had not seen"])
+        tables = tables.reject { |part, _| part.empty? }.map { |part, title| table(part, title) }
+        Result.new(tables: tables, goals: goals(cases), notes: @context.notes, data: cases.to_h { |one| [one.name, one.to_h] })
       end
 
       private
 
-      def path(name) = File.join(ROOT, "benchmarks/programs/predict/#{name}.rb")
+      def path(name) = PATHS.values.filter_map { |paths| paths[name] }.first
 
       # @return [Hash, Array] what the program said; under the profiler also the recording
       def once(name, kind)
@@ -64,8 +77,9 @@ module Benchmarks
         profiles = rounds.map { |round| round[:profiled].last }
         sites = record(name, "allocations", "--stacks").last
         spent = { kept: rounds.map { |round| round[:kept] }, removed: rounds.map { |round| round[:removed] }, profiled: rounds.map { |round| round[:profiled].first } }
-        Case.new(name: name, **predict(name, [*profiles, sites], profiles.size), **spent.transform_values { |runs| runs.map { |run| run["cpu_ns"] } },
-                 collections: %i[kept removed].map { |kind| spent[kind].first["collections"] })
+        faster = spent[:kept].sum { |run| run["cpu_ns"] }.fdiv(spent[:profiled].sum { |run| run["cpu_ns"] })
+        Case.new(name: name, **predict(name, [*profiles, sites], profiles.size).transform_values { |ns| ns * faster }, **spent.transform_values { |runs| runs.map { |run| run["cpu_ns"] } },
+                 gc_spent: %i[kept removed].map { |kind| spent[kind].map { |run| run["gc_ns"] } }, collections: %i[kept removed].map { |kind| spent[kind].first["collections"] })
       ensure
         FileUtils.rm_f([*profiles, sites].compact)
       end
@@ -87,31 +101,34 @@ module Benchmarks
       end
 
       def run(name, *prefix, removed: false)
-        environment = { "PREDICT_REMOVED" => removed ? "1" : nil, **(@context.quick? ? QUICK : {}) }
+        environment = { "PREDICT_REMOVED" => removed ? "1" : nil, "PREDICT_WORK" => (@context.quick? ? QUICK : WORK).to_s }
         output, errors, status = Open3.capture3(environment, *prefix, RbConfig.ruby, path(name), chdir: ROOT)
         raise Context::Failure, "#{name}: #{errors}" unless status.success?
 
         JSON.parse(output.lines.last)
       end
 
-      def table(cases)
+      def table(cases, title)
         rows = cases.map do |one|
-          [one.name, ms(one.own), ms(one.gc), "#{ms(one.point)} (#{ms(one.low)} … #{ms(one.high)})", format("±%.0f%%", one.width * 100), "#{ms(one.saved)} of #{ms(Statistics.median(one.kept))}",
-           format("%+.0f%%", (one.saved / one.point - 1) * 100), format("×%.2f", one.cost), one.holds? ? "yes" : "NO", one.collections.join(" → ")]
+          [one.name, ms(one.own), ms(one.gc), "#{ms(one.point)} (#{ms(one.low)} … #{ms(one.high)})", format("±%.0f%%", one.width * 100), "#{ms(one.saved)} of #{ms(Statistics.mean(one.kept))}",
+           ms(one.gc_saved), format("%+.0f%%", (one.saved / one.point - 1) * 100), format("×%.2f", one.cost), one.holds? ? "yes" : "NO", one.collections.join(" → ")]
         end
-        Table.new("What removing a line saves, CPU ms, predicted (95% interval) and measured (median of differences)",
-                  ["program", "own", "GC", "predicted", "width", "measured", "off by", "under the profiler", "inside", "collections"], rows)
+        Table.new("What removing a line saves, CPU ms, predicted (95% interval) and measured (means of #{cases.first.kept.size} runs)#{title}",
+                  ["program", "own", "GC", "predicted", "width", "measured", "of it GC", "off by", "under the profiler", "inside", "collections"], rows)
       end
 
       def ms(ns) = (ns / 1e6).round.to_s
 
       def goals(cases)
-        texts = ["the interval contains the measured saving in at least #{ENOUGH} of #{PROGRAMS.size}", "no interval is wider than ±#{(WIDTH * 100).round}%"]
-        return texts.map { |text| Goal.not_measured(text) } if cases.nil? || cases.size < PROGRAMS.size || @context.quick?
+        texts = ["the interval contains the measured saving in at least #{ENOUGH} of #{PROGRAMS.size}", "in at least #{HELD_OUT.size - 1} of the #{HELD_OUT.size} held out",
+                 "no interval is wider than ±#{(WIDTH * 100).round}%"]
+        return texts.map { |text| Goal.not_measured(text) } if cases.nil? || cases.size < (PROGRAMS + HELD_OUT).size || @context.quick?
 
-        inside = cases.count(&:holds?)
-        widest = cases.map(&:width).max
-        [Goal.new(texts[0], "#{inside} of #{cases.size}", inside >= ENOUGH), Goal.new(texts[1], format("±%.0f%%", widest * 100), widest <= WIDTH)]
+        known, held_out = cases.partition { |one| PROGRAMS.include?(one.name) }
+        widest = known.map(&:width).max
+        [Goal.new(texts[0], "#{known.count(&:holds?)} of #{known.size}", known.count(&:holds?) >= ENOUGH),
+         Goal.new(texts[1], "#{held_out.count(&:holds?)} of #{held_out.size}", held_out.count(&:holds?) >= HELD_OUT.size - 1),
+         Goal.new(texts[2], format("±%.0f%%", widest * 100), widest <= WIDTH)]
       end
     end
   end

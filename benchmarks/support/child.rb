@@ -5,7 +5,9 @@
 #
 # job: profiler, interval_ns, program ("deep"), out (where the profiler writes its file, if it shall), and
 #   measure "interleaved" with amount and pairs: the same work with and without the profiler in turns
-#   measure "once" with seconds, and amount (work to repeat for so long), or truth: true (the program knows its shares)
+#   measure "once" with seconds, and amount (work to repeat for so long), or truth: true (the program knows its shares);
+#   sites: true also asks where objects were allocated, leaves: true for methods' own CPU time
+#   measure "ticks" with seconds, sleepers and busy (programs/standing.rb)
 require "json"
 require_relative "profilers"
 require_relative "clocks"

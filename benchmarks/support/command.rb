@@ -21,7 +21,7 @@ module Benchmarks
       Options:
     TEXT
     # Profilers, and the programs of compare/.
-    CASES = [*Profilers::CASES.keys, *Planted::CASES.keys].freeze
+    CASES = [*Profilers::CASES.keys, *Planted::CASES.keys, "signal", "outside", "safepoint"].freeze # the last: modes of servers/puma
     private_constant :USAGE, :CASES
 
     def initialize(out:, err:)

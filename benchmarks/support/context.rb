@@ -32,6 +32,8 @@ module Benchmarks
       @use_peers = peers
       @runs = runs
       @minutes = minutes
+      @absences = {}
+      @deaths = Hash.new(0)
     end
 
     def quick? = @quick
@@ -45,6 +47,8 @@ module Benchmarks
       require File.join(ROOT, "benchmarks", name)
       constant = name.split("/").map { |part| part.split("_").map(&:capitalize).join }.join("::")
       started = Time.now
+      @absences = {} # else the next benchmark's notes would tell of this one's
+      @deaths = Hash.new(0)
       result = Benchmarks.const_get(constant).new(self).call
       result.with(name: name, started_at: started, seconds: (Time.now - started).round, command: command(name), machine: Machine.describe)
     end
@@ -66,10 +70,10 @@ module Benchmarks
     def chosen(names) = @cases ? names & @cases : names
 
     # { profiler => why it is not in the table }
-    def absences = @absences ||= {}
+    def absences = @absences
 
     # { "profiler on program" => how many of its processes died }
-    def deaths = @deaths ||= Hash.new(0)
+    def deaths = @deaths
 
     # What the reader of a table has to know of the cases that are not in it.
     def notes

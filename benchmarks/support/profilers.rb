@@ -10,6 +10,7 @@ module Benchmarks
       "none" => ["none", {}, nil],
       "bare_timer" => ["bare_timer", {}, nil],
       "pitwall_signal" => ["pitwall", { mode: "signal" }, nil],
+      "pitwall_outside" => ["pitwall", { mode: "outside" }, nil],
       "pitwall_safepoint" => ["pitwall", { mode: "safepoint" }, nil],
       "pitwall_objects" => ["pitwall", { mode: "none", collectors: { "allocations" => {} } }, nil],
       "pitwall_objects_stacks" => ["pitwall", { mode: "none", collectors: { "allocations" => { "stacks" => "1" } } }, nil],

@@ -12,12 +12,12 @@ module Removable
     before = figures
     count.times(&block)
     spent = figures.zip(before).map { |now, then_| now - then_ }
-    puts format('{"wall_ns": %d, "cpu_ns": %d, "collections": %d, "objects": %d}', *spent)
+    puts format('{"wall_ns": %d, "cpu_ns": %d, "gc_ns": %d, "collections": %d, "objects": %d}', *spent)
   end
 
   def self.figures
     [Process::CLOCK_MONOTONIC, Process::CLOCK_PROCESS_CPUTIME_ID].map { |clock| Process.clock_gettime(clock, :nanosecond) } +
-      [GC.count, GC.stat(:total_allocated_objects)]
+      [GC.total_time, GC.count, GC.stat(:total_allocated_objects)]
   end
   private_class_method :figures
 

@@ -1,6 +1,10 @@
 # Sends a fixed mix of requests through the shop's whole stack, in this process
 # and without a network: ruby drive.rb [REQUESTS]
 
+# Where Pitwall is required and records the process, it records the requests only: `pitwall profile -- ruby -rpitwall drive.rb`.
+recorded = defined?(Pitwall) && Pitwall.respond_to?(:pause) && Pitwall.recording?
+Pitwall.pause if recorded
+
 require_relative "boot"
 require "fileutils"
 require "tmpdir"
@@ -107,6 +111,7 @@ Dir.mktmpdir("drive-", ENV["SHOP_TMP"]) do |directory|
   require_relative "config/environment"
   Shop::Database.prepare
 
+  Pitwall.resume if recorded
   visitor = Visitor.new(Rails.application, limit)
   Mix.new(visitor).run
   puts "#{visitor.sent} requests, 0 failures" # the first would have raised

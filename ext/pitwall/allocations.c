@@ -8,6 +8,7 @@
 #include "sampler.h"
 #include "sites.h"
 #include "vm_layout.h"
+#include <ruby/ractor.h>
 #include <string.h>
 
 /* A living object's word: its site and the collections there had been at its birth. Ages are right up to SETTLED collections;
@@ -27,7 +28,7 @@ enum { ENDED_AT_RACTOR = 1, MISSED_COLLECTIONS = 2, IN_BURSTS = 4 };
 static int caveats; /* flags of ALLO */
 static bool digesting; /* strings, to tell which are equal */
 static bool bursting; /* the hook of new objects comes and goes; ends of objects are not seen */
-static _Atomic bool burst_wanted, burst_running;
+static _Atomic bool burst_running;
 static bool burst_hooked;
 static int64_t burst_pause_ns;
 static uint64_t own_before; /* objects when work of our own began */
@@ -38,7 +39,7 @@ static size_t counted_before, counted; /* Ruby's own count, at start; and since,
 static uint64_t seen;                /* objects that had a chance to be followed */
 static uint32_t one_in, gap;
 static uint64_t chance;
-static VALUE sym_total, sym_gc_by, sym_malloc;
+static VALUE sym_total, sym_gc_by, sym_major_by, sym_malloc, sym_newobj;
 
 /* ---- names ---- */
 
@@ -175,9 +176,19 @@ site_of(const VALUE *arg, VALUE klass, uint8_t type)
 static uint32_t *touched, touched_count, touched_room; /* sites that allocated since the last one began */
 static struct share { uint32_t site; uint64_t objects; double weight; } *shares;
 static uint32_t share_count, share_room;
-static bool share_by_malloc;
+static bool share_by_malloc, share_by_slots;
 static int64_t charged_ns;
 static bool ours; /* the collection is one that we asked for */
+
+/* For predictions there is more to know of a collection. Marking costs time for what lives: in a minor one for young objects, in a major one
+ * for all. It begins because the slots of one size are used up (or malloc'ed memory is): only objects of that size brought
+ * it about. And an object that has memory malloc'ed takes longer to sweep. */
+static uint32_t *listed, listed_count, listed_room; /* sites that may have living objects */
+static int64_t marked_ns; /* marking until the last collection */
+static bool is_major; /* the collection */
+static bool trigger_unseen; /* it began to make room for the next object */
+static size_t trigger_slot; /* bytes of that one's slot, 0: not known, or something else began it */
+enum { YOUNG = 3 }; /* collections after which Ruby calls an object old */
 
 static void
 touch(uint32_t id)
@@ -211,14 +222,83 @@ weigh(bool by_malloc)
     return total;
 }
 
+static void
+list(pw_site *s)
+{
+    if (s->listed) return;
+    if (listed_count == listed_room) {
+        uint32_t room = listed_room ? listed_room * 2 : 1024;
+        uint32_t *larger = realloc(listed, room * sizeof(*listed));
+        if (!larger) return;
+        listed = larger;
+        listed_room = room;
+    }
+    listed[listed_count++] = s->id;
+    s->listed = true;
+}
+
+/* The next collection is about to begin: who lives now has survived this one, and was marked by it. But for those born since: of them, some may be
+ * freed already, as what is born while a major one marks step by step can be swept by it. They are counted in their place among the young. */
+static void
+count_marks(void)
+{
+    for (uint32_t i = 0; i < touched_count; i++) list(pw_site_at(touched[i]));
+    for (uint32_t i = 0; i < listed_count;) {
+        pw_site *s = pw_site_at(listed[i]);
+        uint32_t *newest = &s->young[collections & 3], since = s->since > *newest ? s->since - *newest : 0;
+        uint64_t older = pw_site_get(&s->freed) + since, living = pw_site_get(&s->count), young = 0;
+        living = living > older ? living - older : 0;
+        for (uint32_t age = 1; age <= YOUNG; age++) young += s->young[(collections - age) & 3];
+        if (young > living) young = living; /* objects shown to the program late have moved to another site */
+        *newest = since;
+        s->young[(collections + 1) & 3] = 0;
+        pw_site_add_to(is_major ? &s->major_marks : &s->minor_marks, is_major ? living : young);
+        pw_site_add_to(&s->lived, living);
+        if (living || since) {
+            i++;
+            continue;
+        }
+        s->listed = false;
+        memset(s->young, 0, sizeof s->young);
+        listed[i] = listed[--listed_count];
+    }
+}
+
+/* Which of the sizes of slots was used up is not known of all sites: then all objects count. */
+static double
+weigh_starters(void)
+{
+    double total = 0;
+    for (uint32_t i = 0; i < share_count; i++) {
+        const pw_site *s = pw_site_at(shares[i].site);
+        total += shares[i].weight = trigger_slot && s->slot && s->slot != trigger_slot ? 0 : (double)shares[i].objects;
+    }
+    return total;
+}
+
+/* Marking is laid at the door of those who brought the collection about; where the program asked for one, nobody did. */
+static void
+charge_starters(int64_t ns)
+{
+    if (!share_by_malloc && !share_by_slots) return;
+    double total = share_by_malloc ? weigh(true) : weigh_starters();
+    if (total == 0) total = weigh(false);
+    if (total == 0 || ns <= 0) return;
+    for (uint32_t i = 0; i < share_count; i++) {
+        pw_site_add_to(&pw_site_at(shares[i].site)->started_ns, (uint64_t)((double)ns * (shares[i].weight / total)));
+    }
+}
+
 static int64_t gc_ns(void) { return pw_counter(PW_GC_MARKING_NS) + pw_counter(PW_GC_SWEEPING_NS); }
 
 /* To the nanosecond: rounding is carried from share to share. */
 static void
 charge(void)
 {
-    int64_t until = gc_ns(), ns = until - charged_ns;
+    int64_t until = gc_ns(), ns = until - charged_ns, marked = pw_counter(PW_GC_MARKING_NS);
     charged_ns = until;
+    charge_starters(marked - marked_ns);
+    marked_ns = marked;
     if (ns <= 0) return;
     double total = share_by_malloc ? weigh(true) : 0, sum = 0;
     if (total == 0) total = weigh(false);
@@ -235,14 +315,16 @@ charge(void)
 }
 
 static void
-divide_next(bool by_malloc)
+divide_next(VALUE cause)
 {
-    if (bursting && !touched_count) return; /* nobody was looked at since: as before */
+    /* Nobody was looked at since; or it freed too little, and a major one follows for the same reason: as before. */
+    if (!touched_count && !ours && (bursting || cause == sym_newobj || cause == sym_malloc)) return;
     if (touched_count >= share_room) {
         struct share *larger = realloc(shares, (touched_count + 1) * sizeof(*shares));
         if (larger) shares = larger, share_room = touched_count + 1;
     }
-    share_by_malloc = by_malloc;
+    share_by_malloc = cause == sym_malloc;
+    share_by_slots = cause == sym_newobj;
     share_count = 0;
     for (uint32_t i = 0; i < touched_count; i++) {
         pw_site *s = pw_site_at(touched[i]);
@@ -275,7 +357,11 @@ on_gc_start(VALUE unused, const VALUE *arg)
 {
     if (!active) return;
     charge();
-    divide_next(rb_gc_latest_gc_info(sym_gc_by) == sym_malloc);
+    if (!bursting) count_marks();
+    divide_next(rb_gc_latest_gc_info(sym_gc_by));
+    is_major = RTEST(rb_gc_latest_gc_info(sym_major_by));
+    trigger_slot = 0;
+    trigger_unseen = share_by_slots;
     /* Before the counter comes round to any birth. */
     if (++collections % SETTLED == 0) pw_living_each(settle);
     ask_for_names();
@@ -344,16 +430,19 @@ slot_size(VALUE object)
     return rb_gc_obj_slot_size ? rb_gc_obj_slot_size(object) : PW_SLOT_UNIT;
 }
 
-/* On a busy machine the helper may be late to end a burst: then its time is up all the same. */
-static int64_t burst_until;
-static uint32_t burst_objects;
+/* A burst is a stretch of the program's time: objects before burst_from and after burst_until are not in it, and what looking
+ * takes puts off its end: else it would see the fewer objects of a place the faster that allocates. 0: there is none. */
+static int64_t burst_from, burst_until, burst_looked;
+static void end_burst(void);
 
 static inline bool
-burst_is_over(void)
+in_burst(void)
 {
-    enum { LOOK_AT_THE_CLOCK = 32 };
-    if (burst_until == 0 || !atomic_load_explicit(&burst_wanted, memory_order_relaxed)) return true;
-    if (++burst_objects % LOOK_AT_THE_CLOCK == 0 && pw_now_ns() > burst_until) burst_until = 0;
+    if (burst_until == 0) return false;
+    int64_t now = burst_looked = pw_now_ns();
+    if (now < burst_from) return false;
+    if (now <= burst_until) return true;
+    end_burst();
     return false;
 }
 
@@ -361,9 +450,13 @@ static void
 on_newobj(VALUE unused, const VALUE *arg)
 {
     if (!active) return;
-    if (bursting && (pw_own_work > 0 || burst_is_over() || passed_over())) return;
+    if (bursting && (pw_own_work > 0 || !in_burst() || passed_over())) return;
     VALUE object = arg[ARG_DATA];
     uint32_t type = (uint32_t)(RBASIC(object)->flags & RUBY_T_MASK);
+    if (__builtin_expect(trigger_unseen, 0)) {
+        trigger_slot = bursting ? 0 : slot_size(object);
+        trigger_unseen = false;
+    }
     if (of_the_vm(type)) {
         count(pw_site_at(PW_SITE_VM));
         return;
@@ -376,10 +469,12 @@ on_newobj(VALUE unused, const VALUE *arg)
     if (!bursting && passed_over()) return;
     pw_site *s = site_of(arg, RBASIC(object)->klass, (uint8_t)type);
     count(s);
+    if (__builtin_expect(!s->slot, 0)) s->slot = (uint32_t)slot_size(object);
     if (bursting) {
         size_t slot = slot_size(object);
         pw_site_add_to(&s->slot_bytes, slot);
         pw_site_add_to(&s->memsize, slot);
+        burst_until += pw_now_ns() - burst_looked;
         return;
     }
     uint32_t *word = pw_living_at(object);
@@ -436,6 +531,8 @@ add_object(pw_site *s, VALUE object, bool swept, uint32_t age)
     if (age > s->max_age) atomic_store_explicit(&s->max_age, age, memory_order_relaxed);
     pw_site_add_to(&s->slot_bytes, slot);
     pw_site_add_to(&s->memsize, slot + beyond);
+    if (!swept) pw_site_add_to(&s->retained_bytes, slot + beyond);
+    if (swept && (beyond || s->type == T_DATA)) pw_site_add_to(&s->mallocs, 1); /* what swept data have is not known */
     if (digesting && s->type == T_STRING && s->klass) pw_duplicates_add(object, s->id, slot + beyond, swept);
 }
 
@@ -446,8 +543,15 @@ on_freeobj(VALUE unused, const VALUE *arg)
     VALUE object = arg[ARG_DATA];
     uint32_t type = (uint32_t)(RBASIC(object)->flags & RUBY_T_MASK);
     if (type == T_IMEMO || type == T_CLASS || type == T_MODULE) pw_sites_forget_object(object);
+    else if (type == T_DATA && RBASIC(object)->klass == rb_cRactor) pw_gc_ask_again();
     uint32_t word = pw_living_take(object);
-    if (word) add_object(pw_site_at(word >> BIRTH_BITS), object, true, age_of(word));
+    if (!word) return;
+    pw_site *s = pw_site_at(word >> BIRTH_BITS);
+    uint32_t age = age_of(word);
+    uint32_t *young = &s->young[word & 3];
+    if (age == 0) ++*young;
+    else if (age <= YOUNG && *young) --*young;
+    add_object(s, object, true, age);
 }
 
 /* ---- what lives at the end ---- */
@@ -471,11 +575,14 @@ visit_page(void *from, void *to, size_t stride, void *unused)
 
 static VALUE follower; /* is told of compactions */
 
+/* Other Ractors' are not told, nor what they free. */
+static bool all_collections_seen(void) { return rb_gc_count() - gc_count_before == collections; }
+
 static void
 follow_moves(void *unused)
 {
     if (!active) return;
-    pw_living_follow_moves();
+    pw_living_follow_moves(end_left_over);
     pw_sites_follow_moves();
 }
 
@@ -509,10 +616,14 @@ static int remove_hook(raw_hook hook) { return rb_remove_event_hook((rb_event_ho
 static const char *
 prove(void)
 {
+    VALUE object = 0;
     proof_seen = false;
-    add_hook(on_proof, RUBY_INTERNAL_EVENT_NEWOBJ);
-    VALUE object = rb_obj_alloc(rb_cObject);
-    remove_hook(on_proof);
+    /* While a Ractor ends, Ruby 3.3 and 3.4 forget for a moment who listens. */
+    for (int tries = 0; tries < 5 && !proof_seen; tries++) {
+        add_hook(on_proof, RUBY_INTERNAL_EVENT_NEWOBJ);
+        object = rb_obj_alloc(rb_cObject);
+        remove_hook(on_proof);
+    }
     if (!proof_seen || proof_object != object) return "this Ruby tells of new objects, or places them, in a way that Pitwall does not know";
     own_layout = pw_walk_own() && proof_ec == pw_walk_context_of(rb_thread_current());
     return NULL;
@@ -522,31 +633,43 @@ static size_t total_allocated(void) { return rb_gc_stat(sym_total); }
 
 /* ---- bursts ---- */
 
-/* A hook costs most of what counting costs. In bursts it is there for a fiftieth of the time: a helper thread keeps the
- * time, and a job adds and removes it at Ruby's safepoints. Shorter bursts see too little of what belongs together.
- * A burst begins at a safepoint but ends by the clock: one that lasted until the next safepoint would last the longer, the
- * longer the code that it met runs without any (compiling a file, say), and count that too often. Our own work is jobs
- * as well, and would be met too often: its objects are counted, not sampled. */
-enum { BURST_NS = 200000, MOST_OF_TIME = 50 };
+/* A hook costs most of what counting costs. In bursts it is there for a small part of the time: a helper thread keeps the
+ * time, and a job adds and removes it at Ruby's safepoints. A burst begins a fixed time after the helper asked for it, which is
+ * chosen by chance, and is over by the clock, also where the job comes late (a collection, a core lent to others) or too late: one
+ * that began at the next safepoint would count what comes after those too often. So what a C function allocates later than the delay
+ * after its beginning is seen too seldom. What is seen of a program's phases depends on the time in bursts, not on how many there are.
+ * Our own work is jobs as well, and would be met too often: its objects are counted, not sampled. */
+enum { BURST_NS = 100000, BURST_DELAY_NS = 100000, MOST_OF_TIME = 50 };
 
 static pw_job burst_job;
 static pthread_t burst_thread;
+static _Atomic int64_t burst_asked; /* when; 0: not, or hooked already */
 
 static void
 run_burst_job(void *unused)
 {
-    if (!active || !bursting) return;
-    bool wanted = atomic_load(&burst_wanted);
-    if (wanted && !burst_hooked) {
+    if (!active || !bursting || !pw_in_main_ractor()) return; /* hooks are each Ractor's own, jobs are run in any */
+    int64_t asked = atomic_exchange(&burst_asked, 0), now = pw_now_ns();
+    if (asked && now < asked + BURST_DELAY_NS + BURST_NS && (!burst_hooked || now > burst_until)) {
         for (int i = 0; i < WALKS; i++) walks[i].walk.depth = 0; /* frames may have been freed since */
-        add_hook(on_newobj, RUBY_INTERNAL_EVENT_NEWOBJ);
+        burst_from = asked + BURST_DELAY_NS;
+        burst_until = burst_from + BURST_NS;
+        if (!burst_hooked) add_hook(on_newobj, RUBY_INTERNAL_EVENT_NEWOBJ);
         burst_hooked = true;
-        burst_until = pw_now_ns() + BURST_NS + BURST_NS / 2;
+        pw_count(PW_BURSTS, 1);
     }
-    else if (!wanted && burst_hooked) {
-        burst_hooked = remove_hook(on_newobj) == 0; /* not this Ractor's: next time */
+    else if (burst_hooked && burst_until == 0) {
+        burst_hooked = remove_hook(on_newobj) == 0;
     }
     counted = total_allocated() - counted_before;
+}
+
+/* Not here and now: hooks are being called. */
+static void
+end_burst(void)
+{
+    burst_until = 0;
+    pw_job_trigger(&burst_job);
 }
 
 static void
@@ -577,10 +700,7 @@ keep_bursts(void *unused)
         random ^= random << 13, random ^= random >> 7, random ^= random << 17;
         pause_until(pw_now_ns() + burst_pause_ns / 2 + (int64_t)(random % (uint64_t)burst_pause_ns));
         if (!atomic_load(&burst_running)) break;
-        atomic_store(&burst_wanted, true);
-        pw_job_trigger(&burst_job);
-        pause_until(pw_now_ns() + BURST_NS);
-        atomic_store(&burst_wanted, false);
+        atomic_store(&burst_asked, pw_now_ns());
         pw_job_trigger(&burst_job);
     }
     return NULL;
@@ -594,7 +714,8 @@ start_bursts(void)
     one_in = one_in > of_time ? (one_in + of_time / 2) / of_time : 1;
     gap = one_in > 1 ? next_gap() : 0;
     burst_hooked = false;
-    atomic_store(&burst_wanted, false);
+    burst_from = burst_until = 0;
+    atomic_store(&burst_asked, 0);
     if (!burst_job.func && !pw_job_init(&burst_job, run_burst_job)) return false;
     pw_job_trigger(&burst_job); /* from here first: see safepoint_ticker.c */
     atomic_store(&burst_running, true);
@@ -645,6 +766,10 @@ start(VALUE settings)
     caveats = bursting ? IN_BURSTS : 0;
     atomic_store(&names_asked, false);
     charged_ns = gc_ns();
+    marked_ns = pw_counter(PW_GC_MARKING_NS);
+    trigger_unseen = is_major = share_by_malloc = share_by_slots = false;
+    trigger_slot = 0;
+    pw_site_at(PW_SITE_VM)->slot = PW_SLOT_UNIT;
     rb_gc_latest_gc_info(sym_gc_by);
     pw_own_work++;
     add_hook(on_gc_start, RUBY_INTERNAL_EVENT_GC_START);
@@ -690,7 +815,7 @@ stop(void)
     else if (!in_child) {
         ours = true;
         rb_gc();
-        if (rb_gc_count() - gc_count_before != collections) caveats |= MISSED_COLLECTIONS;
+        if (!all_collections_seen()) caveats |= MISSED_COLLECTIONS;
         pw_sites_name(!(caveats & MISSED_COLLECTIONS)); /* a class may be gone without our knowing */
         end_collecting();
         rb_objspace_each_objects(visit_page, NULL);
@@ -713,33 +838,31 @@ pw_allocations_before_ractor(void)
 static void
 write_chunks(bool last)
 {
-    enum { COLUMNS = 11 };
+    enum { COLUMNS = 12, WORK = 6, VALUES = COLUMNS + WORK - 1 };
     pw_sites_write();
-    pw_buffer columns[COLUMNS] = {{0}}, payload = {0};
+    pw_buffer columns[COLUMNS] = {{0}}, work[WORK] = {{0}};
     uint32_t n = 0, sites = pw_sites_count();
     for (uint32_t id = 1; id <= sites; id++) {
         pw_site *s = pw_site_at(id);
-        uint64_t values[COLUMNS] = {id, pw_site_get(&s->count), pw_site_get(&s->old), pw_site_get(&s->freed), pw_site_get(&s->total_age),
+        uint64_t values[VALUES] = {id, pw_site_get(&s->count), pw_site_get(&s->old), pw_site_get(&s->freed), pw_site_get(&s->total_age),
                                     s->min_age, s->max_age, pw_site_get(&s->slot_bytes), pw_site_get(&s->memsize),
-                                    pw_site_get(&s->retained), pw_site_get(&s->gc_ns)};
-        uint64_t print = pw_fingerprint(values, COLUMNS);
+                                   pw_site_get(&s->retained), pw_site_get(&s->gc_ns), pw_site_get(&s->retained_bytes),
+                                   pw_site_get(&s->started_ns), pw_site_get(&s->minor_marks), pw_site_get(&s->major_marks), pw_site_get(&s->lived), pw_site_get(&s->mallocs)};
+        uint64_t print = pw_fingerprint(values, VALUES);
         if (print == s->written && !last) continue;
         s->written = print;
-        for (int i = 0; i < COLUMNS; i++) pw_buffer_int(&columns[i], values[i]);
+        pw_buffer_row(columns, values, COLUMNS);
+        for (int i = 0; i < WORK; i++) pw_buffer_int(&work[i], values[i ? COLUMNS - 1 + i : 0]);
         n++;
     }
     if (last && digesting) pw_duplicates_write();
     if (n || last) {
-        pw_buffer_int(&payload, counted);
-        pw_buffer_int(&payload, seen);
-        pw_buffer_int(&payload, untracked);
-        pw_buffer_int(&payload, (uint64_t)caveats);
-        pw_buffer_int(&payload, n);
-        for (int i = 0; i < COLUMNS; i++) pw_buffer_column(&payload, &columns[i]);
-        pw_writer_chunk(&pw_current.writer, "ALLO", payload.data, payload.size);
+        uint64_t head[] = {counted, seen, untracked, (uint64_t)caveats, n};
+        pw_writer_table(&pw_current.writer, "ALLO", 5, head, COLUMNS, columns);
     }
-    for (int i = 0; i < COLUMNS; i++) pw_buffer_free(&columns[i]);
-    pw_buffer_free(&payload);
+    if (n && !bursting) pw_writer_table(&pw_current.writer, "GCWK", 1, (uint64_t[]){n}, WORK, work);
+    pw_buffers_free(columns, COLUMNS);
+    pw_buffers_free(work, WORK);
 }
 
 /* All of it changes with the GVL only, so a forked child's copy is whole. */
@@ -751,9 +874,10 @@ forget(bool frees)
     pw_duplicates_free();
     free(touched);
     free(shares);
-    touched = NULL;
+    free(listed);
+    touched = listed = NULL;
     shares = NULL;
-    touched_count = touched_room = share_count = share_room = 0;
+    touched_count = touched_room = share_count = share_room = listed_count = listed_room = 0;
     for (int i = 0; i < WALKS; i++) {
         free(walks[i].memory);
         walks[i].memory = NULL;
@@ -770,7 +894,9 @@ Init_pitwall_allocations(VALUE native)
 {
     sym_total = ID2SYM(rb_intern("total_allocated_objects"));
     sym_gc_by = ID2SYM(rb_intern("gc_by"));
+    sym_major_by = ID2SYM(rb_intern("major_by"));
     sym_malloc = ID2SYM(rb_intern("malloc"));
+    sym_newobj = ID2SYM(rb_intern("newobj"));
     if (!pw_job_init(&name_job, run_name_job)) rb_raise(rb_eRuntimeError, "Ruby has no room for another postponed job");
     follower = TypedData_Wrap_Struct(rb_cObject, &follower_type, (void *)1);
     rb_gc_register_mark_object(follower);

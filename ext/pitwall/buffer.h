@@ -60,6 +60,13 @@ pw_buffer_column(pw_buffer *b, const pw_buffer *column)
     pw_buffer_put(b, column->data, column->size);
 }
 
+/* One row: a value for each column. */
+static inline void
+pw_buffer_row(pw_buffer *columns, const uint64_t *values, int n)
+{
+    for (int i = 0; i < n; i++) pw_buffer_int(&columns[i], values[i]);
+}
+
 /* Of a row of counters, to tell whether any of them has changed. A sum would not do: one may fall as another rises. */
 static inline uint64_t
 pw_fingerprint(const uint64_t *values, int n)
@@ -76,6 +83,12 @@ pw_buffer_free(pw_buffer *b)
 {
     free(b->data);
     *b = (pw_buffer){0};
+}
+
+static inline void
+pw_buffers_free(pw_buffer *buffers, int n)
+{
+    for (int i = 0; i < n; i++) pw_buffer_free(&buffers[i]);
 }
 
 #endif

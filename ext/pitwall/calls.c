@@ -3,12 +3,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { KEYS_A_BLOCK = 1024, KEY_BLOCKS = 128, NODES_A_BLOCK = 256 };
+enum { KEYS_A_BLOCK = 1024, KEY_BLOCKS = 128, FIRST_NODES = 16, MOST_NODES = 256 };
 
+/* The first of a tree is small, each next one twice as large: most threads of a program that starts thousands call little. */
 struct pw_call_block {
     struct pw_call_block *next;
     _Atomic uint32_t used;
-    pw_call_node nodes[NODES_A_BLOCK];
+    uint32_t room;
+    pw_call_node nodes[];
 };
 
 pw_call_rules pw_call_rules_now;
@@ -17,6 +19,7 @@ static pw_call_key *key_blocks[KEY_BLOCKS];
 static _Atomic uint32_t key_count;
 static uint32_t *key_slots, key_slot_count; /* number + 1 of a key */
 static pw_call_tree *_Atomic trees;
+static pw_call_tree *_Atomic buried; /* out of the list, but somebody with the GVL may still stand on them */
 static uint32_t node_count;
 static uint64_t lost;
 
@@ -107,7 +110,7 @@ node_slot(const pw_call_tree *tree, const pw_call_node *parent, VALUE a, VALUE b
 static bool
 grow_nodes(pw_call_tree *tree)
 {
-    uint32_t before = tree->slot_count, count = before ? before * 2 : 256;
+    uint32_t before = tree->slot_count, count = before ? before * 2 : 2 * FIRST_NODES;
     pw_call_node **old = tree->slots, **slots = calloc(count, sizeof *slots);
     if (!slots) return false;
     tree->slots = slots;
@@ -123,10 +126,12 @@ static pw_call_node *
 new_node(pw_call_tree *tree)
 {
     struct pw_call_block *block = tree->last;
-    uint32_t used = block ? atomic_load_explicit(&block->used, memory_order_relaxed) : NODES_A_BLOCK;
-    if (used == NODES_A_BLOCK) {
-        block = calloc(1, sizeof *block);
+    uint32_t room = block ? block->room : 0, used = block ? atomic_load_explicit(&block->used, memory_order_relaxed) : 0;
+    if (used == room) {
+        room = !room ? FIRST_NODES : room < MOST_NODES ? room * 2 : MOST_NODES;
+        block = calloc(1, sizeof *block + room * sizeof *block->nodes);
         if (!block) return NULL;
+        block->room = room;
         if (tree->last) __atomic_store_n(&tree->last->next, block, __ATOMIC_RELEASE);
         else __atomic_store_n(&tree->blocks, block, __ATOMIC_RELEASE);
         tree->last = block;
@@ -193,17 +198,6 @@ pw_call_nodes_each(pw_call_tree *tree, void (*each)(pw_call_tree *tree, pw_call_
 
 /* ---- trees ---- */
 
-pw_call_tree *
-pw_call_tree_new(uint32_t thread_id)
-{
-    pw_call_tree *tree = calloc(1, sizeof *tree);
-    if (!tree) return NULL;
-    tree->thread_id = thread_id;
-    tree->next = atomic_load_explicit(&trees, memory_order_relaxed);
-    while (!atomic_compare_exchange_weak_explicit(&trees, &tree->next, tree, memory_order_release, memory_order_relaxed)) {}
-    return tree;
-}
-
 static void
 free_tree(pw_call_tree *tree)
 {
@@ -217,10 +211,32 @@ free_tree(pw_call_tree *tree)
     free(tree);
 }
 
+/* Whoever walks the list beside the drain has the GVL, as whoever calls this. */
+static void
+free_buried(void)
+{
+    for (pw_call_tree *tree = atomic_exchange_explicit(&buried, NULL, memory_order_acquire), *next; tree; tree = next) {
+        next = tree->next_buried;
+        free_tree(tree);
+    }
+}
+
+pw_call_tree *
+pw_call_tree_new(uint32_t thread_id)
+{
+    free_buried();
+    pw_call_tree *tree = calloc(1, sizeof *tree);
+    if (!tree) return NULL;
+    tree->thread_id = thread_id;
+    tree->next = atomic_load_explicit(&trees, memory_order_relaxed);
+    while (!atomic_compare_exchange_weak_explicit(&trees, &tree->next, tree, memory_order_release, memory_order_relaxed)) {}
+    return tree;
+}
+
 void
 pw_call_trees_each(void (*each)(pw_call_tree *tree, void *data), void *data)
 {
-    for (pw_call_tree *tree = atomic_load_explicit(&trees, memory_order_acquire); tree; tree = tree->next) each(tree, data);
+    for (pw_call_tree *tree = atomic_load_explicit(&trees, memory_order_acquire); tree; tree = __atomic_load_n(&tree->next, __ATOMIC_ACQUIRE)) each(tree, data);
 }
 
 /* The newest stays: its place is where others are put before it. */
@@ -234,9 +250,10 @@ pw_call_trees_sweep(void)
             tree = next;
             continue;
         }
-        tree->next = next->next;
+        __atomic_store_n(&tree->next, next->next, __ATOMIC_RELEASE);
         __atomic_fetch_sub(&node_count, next->count, __ATOMIC_RELAXED);
-        free_tree(next);
+        next->next_buried = atomic_load_explicit(&buried, memory_order_relaxed);
+        while (!atomic_compare_exchange_weak_explicit(&buried, &next->next_buried, next, memory_order_release, memory_order_relaxed)) {}
     }
 }
 
@@ -247,6 +264,7 @@ void
 pw_calls_free(bool frees)
 {
     if (frees) {
+        free_buried();
         for (pw_call_tree *tree = atomic_load(&trees), *next; tree; tree = next) {
             next = tree->next;
             free_tree(tree);
@@ -260,4 +278,5 @@ pw_calls_free(bool frees)
     key_slot_count = node_count = 0;
     lost = 0;
     atomic_store(&trees, NULL);
+    atomic_store(&buried, NULL);
 }

@@ -59,7 +59,7 @@ typedef struct pw_call_tree {
     struct pw_call_block *blocks, *last;
     pw_call_node **slots; /* all nodes by parent and key, for those not among the eight */
     uint32_t slot_count, count;
-    struct pw_call_tree *next;
+    struct pw_call_tree *next, *next_buried;
     /* tracer.c's: its fibers' stacks, and which of them runs; its CPU clock when it was last read, in ns; the tick of that
      * moment; and while another thread runs, the ticks since that were taken for CPU time. */
     struct pw_shadow *stacks, *active;
@@ -76,7 +76,7 @@ typedef struct {
 
 extern pw_call_rules pw_call_rules_now;
 
-pw_call_tree *pw_call_tree_new(uint32_t thread_id); /* NULL: no memory */
+pw_call_tree *pw_call_tree_new(uint32_t thread_id); /* with the GVL; NULL: no memory */
 void pw_call_trees_each(void (*each)(pw_call_tree *tree, void *data), void *data);
 uint32_t pw_call_nodes(void);    /* in all trees */
 uint64_t pw_call_lost(void);     /* calls that had no room */
@@ -106,7 +106,7 @@ const pw_call_key *pw_call_key_of_frame(VALUE frame);
 /* Node by node, parents first. */
 void pw_call_nodes_each(pw_call_tree *tree, void (*each)(pw_call_tree *tree, pw_call_node *node, void *data), void *data);
 
-/* Takes settled trees away. With the lock; their nodes are known to nobody else. */
+/* Takes settled trees out of the list; the next new tree frees them. Called by the drain alone. */
 void pw_call_trees_sweep(void);
 
 #endif

@@ -8,17 +8,19 @@
 #include "ring.h"
 #include "threads.h"
 
-enum { PW_REC_SAMPLE = 1, PW_REC_CHARGE, PW_REC_END };
+enum { PW_REC_SAMPLE = 1, PW_REC_CHARGE, PW_REC_END, PW_REC_STACK = 5, PW_REC_MARK }; /* 4: syscall_after.h */
 
 /* SAMPLE: a stack, leaf first, of which the `common` frames next to the root are as in the thread's previous record.
- * CHARGE: no new stack, the previous one is charged up to `wall` and `cpu`. END: the thread is gone. */
+ * STACK: the same without any time, for what other records name.
+ * CHARGE: no new stack, the previous one is charged up to `wall` and `cpu`. END: the thread is gone.
+ * MARK: a piece of work, from `cpu` to `wall`. */
 typedef struct {
     pw_record_header header;
     pw_thread *thread;
     int64_t wall, cpu; /* the thread's clocks in ns: a row is the difference to the thread's previous row */
     uint32_t common, fresh;
     uint32_t owned;    /* as `fresh`, or 0: none has an owner to tell */
-    uint32_t unused;
+    uint32_t label;    /* of the labels it was under (labels.h) */
     VALUE frames[];    /* `fresh` frames, then `owned` owners (0: none), then `fresh` ints of lines */
 } pw_sample;
 
@@ -27,6 +29,14 @@ void pw_capture_init(void);
 
 /* Takes the calling thread's stack. Async-signal-safe. `leaf` is put on top (0: nothing). False when the ring is full. */
 bool pw_capture(pw_thread *t, VALUE leaf, uint8_t state, uint16_t captures, int64_t wall, int64_t cpu);
+
+/* Tells the drain the calling thread's stack, if it is not the last one told: then t->serial is its number. Async-signal-safe.
+ * False when the ring is full. */
+bool pw_capture_stack(pw_thread *t);
+
+/* The same for another thread, which runs on: by the holder of the reader, while no garbage is collected. False: nothing was
+ * recorded, as the stack changed too much at every try (counted), there is none (t->empty counts on), or the ring is full. */
+bool pw_capture_outside(pw_thread *t, uint8_t state, int64_t wall, int64_t cpu);
 
 /* The same for time whose place nobody knows: an empty stack. */
 bool pw_capture_nothing(pw_thread *t, uint8_t state, int64_t wall, int64_t cpu);
@@ -44,6 +54,14 @@ int64_t pw_cpu_to_charge(pw_thread *t, bool waiting, int64_t wall);
 
 /* Writes a CHARGE or END record. */
 bool pw_charge(pw_thread *t, uint8_t kind, uint8_t state, int64_t wall, int64_t cpu);
+/* The same for time that ended before now, when the thread worked under another label perhaps. */
+bool pw_charge_under(pw_thread *t, uint8_t kind, uint8_t state, int64_t wall, int64_t cpu, uint32_t label);
+
+/* Writes a MARK record: work that began at `from` has ended. */
+bool pw_put_mark(pw_thread *t, int64_t from, int64_t until);
+
+/* May a word be read at this address? Needs the GVL, as else it may be gone at once. */
+bool pw_readable(VALUE address);
 
 /* Is this captured word a living method entry or iseq? Reads it without trusting it. Needs the GVL. */
 bool pw_frame_valid(VALUE frame);

@@ -24,9 +24,13 @@ typedef struct {
     /* Around Ruby code that Pitwall itself runs in the calling thread, which is not the program's. NULL: nothing to do. */
     void (*own_begin)(void);
     void (*own_end)(void);
+    /* The calling thread begins to run Ruby, or goes on doing so after it had let go of the GVL. NULL: nothing to do. */
+    void (*here)(void);
+    /* As `write`, but once the tables' new strings and nodes are written, for rows that name them. NULL: has none. */
+    void (*write_rows)(void);
 } pw_collector;
 
-enum { PW_COLLECTORS = 2 };
+enum { PW_COLLECTORS = 3 };
 extern const pw_collector *const pw_collectors[];
 extern const pw_collector pw_allocations;
 
@@ -40,6 +44,8 @@ void pw_allocations_before_ractor(void); /* where Ruby cannot tell of objects on
 
 /* Of those that were asked for, in sampler.c. */
 void pw_collectors_write(bool last);
+void pw_collectors_write_rows(void);
+void pw_collectors_here(void);
 void pw_collectors_mark(void);
 
 #endif

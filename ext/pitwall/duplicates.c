@@ -126,19 +126,13 @@ pw_duplicates_write(void)
         for (uint32_t i = WRITTEN; i < n; i++) left_out += table[i].count;
         n = WRITTEN;
     }
-    pw_buffer columns[COLUMNS] = {{0}}, payload = {0};
+    pw_buffer columns[COLUMNS] = {{0}};
     for (uint32_t i = 0; i < n; i++) {
         uint64_t values[COLUMNS] = {table[i].group, table[i].site, table[i].length, table[i].count, table[i].bytes};
-        for (int c = 0; c < COLUMNS; c++) pw_buffer_int(&columns[c], values[c]);
+        pw_buffer_row(columns, values, COLUMNS);
     }
-    pw_buffer_int(&payload, left_out);
-    pw_buffer_int(&payload, n);
-    for (int c = 0; c < COLUMNS; c++) {
-        pw_buffer_column(&payload, &columns[c]);
-        pw_buffer_free(&columns[c]);
-    }
-    pw_writer_chunk(&pw_current.writer, "DUPS", payload.data, payload.size);
-    pw_buffer_free(&payload);
+    pw_writer_table(&pw_current.writer, "DUPS", 2, (uint64_t[]){left_out, n}, COLUMNS, columns);
+    pw_buffers_free(columns, COLUMNS);
     pw_duplicates_free();
 }
 

@@ -10,6 +10,8 @@ $CFLAGS += " -D_GNU_SOURCE"
 append_cflags(%w[-std=gnu11 -Wall -Wno-unused-parameter -fvisibility=hidden])
 $CFLAGS += " -DPITWALL_ASAN=1 -fsanitize=address -fno-omit-frame-pointer" if ENV["PITWALL_ASAN"]
 $LDFLAGS += " -fsanitize=address" if ENV["PITWALL_ASAN"]
+# Signal handlers call functions that must have been looked up before.
+append_ldflags("-Wl,-z,now")
 
 have_header("linux/perf_event.h")
 have_func("pthread_getcpuclockid", "pthread.h")

@@ -11,16 +11,47 @@ static _Atomic bool collecting;
 static pw_thread *_Atomic collector;
 static int phase; /* 0 marking, 1 sweeping */
 static int64_t phase_began, pause_began;
-static struct { int64_t wall, cpu; } overdue; /* the sample that the collection kept from being taken; wall 0: none */
+static struct { int64_t wall, cpu; } overdue; /* the sample that the collection keeps from being taken; wall 0: none. cpu: unless from outside */
+static _Atomic bool kept_away; /* the reader from outside would have taken it */
+static _Atomic size_t known_runs; /* Ruby's count of collections when it last told of one */
+static pw_job listening;
+static _Atomic bool asked;
+
+/* When a Ractor is freed, Ruby (3.3 and 3.4) takes its wishes, which are none, for the whole process's, until somebody listens
+ * anew: collections go on untold, and one under way ends so. Runs of other Ractors are never told of. Ruby's own count gives both away. */
+static bool
+untold(void)
+{
+    if (atomic_load_explicit(&asked, memory_order_relaxed)) return true;
+    return atomic_load_explicit(&hooked, memory_order_relaxed) && rb_gc_count() != atomic_load_explicit(&known_runs, memory_order_relaxed);
+}
+
+void
+pw_gc_ask_again(void)
+{
+    atomic_store(&asked, true);
+    if (pw_may_trigger()) pw_job_trigger(&listening);
+}
+
+void pw_gc_check(void) { if (untold() && !rb_during_gc()) pw_gc_ask_again(); }
+void pw_gc_marks(void) { if (untold()) pw_gc_ask_again(); }
+
+/* Are we in a step of a collection, as we were told? */
+static bool
+in_step(void)
+{
+    return atomic_load_explicit(&collecting, memory_order_acquire) && rb_during_gc();
+}
 
 bool
 pw_gc_takes_tick(pw_thread *t, int64_t wall)
 {
-    if (!atomic_load_explicit(&hooked, memory_order_relaxed) && rb_during_gc()) {
-        pw_count(PW_DEFERRED, 1);
+    pw_gc_check();
+    if (!in_step()) {
+        if (!rb_during_gc()) return false;
+        pw_count(PW_DEFERRED, 1); /* nobody told */
         return true;
     }
-    if (!atomic_load_explicit(&collecting, memory_order_acquire)) return false;
     if (atomic_load_explicit(&collector, memory_order_relaxed) == t) {
         t->gc_ticks[phase]++;
         t->gc_wall[phase] = wall;
@@ -28,6 +59,26 @@ pw_gc_takes_tick(pw_thread *t, int64_t wall)
     }
     else pw_count(PW_DEFERRED, 1); /* another thread's: its time goes to its next row */
     return true;
+}
+
+bool
+pw_gc_rests(void)
+{
+    pw_gc_check();
+    if (!in_step()) return !rb_during_gc();
+    atomic_store_explicit(&kept_away, true, memory_order_relaxed);
+    return false;
+}
+
+/* The thread's CPU time at `wall`, which is `now` or a tick just past, in a collection that has not let go of the CPU since. From
+ * outside nobody notes when a thread leaves the CPU: the wall clock can't stand for its own. */
+static int64_t
+cpu_at(pw_thread *t, int64_t wall, int64_t now)
+{
+    if (!pw_current.ticker->from_outside) return pw_cpu_to_charge(t, false, wall);
+    int64_t charged = atomic_load_explicit(&t->last_cpu, memory_order_relaxed), cpu = pw_thread_cpu(t) - (now - wall);
+    t->cpu_due = 0;
+    return cpu > charged ? cpu : charged;
 }
 
 static void
@@ -39,7 +90,7 @@ end_phase(int64_t now)
         if (ticks > 0) {
             t->gc_ticks[phase] += (uint32_t)ticks;
             t->gc_wall[phase] = last;
-            t->gc_cpu[phase] = pw_cpu_to_charge(t, false, last);
+            t->gc_cpu[phase] = cpu_at(t, last, now);
         }
     }
     pw_count(phase == 0 ? PW_GC_MARKING_NS : PW_GC_SWEEPING_NS, now - phase_began);
@@ -51,18 +102,27 @@ static void
 begin(pw_thread *t, int64_t now)
 {
     overdue.wall = 0;
-    if (t && !pw_interrupts(pw_current.ticker) && pw_current.ticker->overdue(t, now)) {
-        overdue.wall = now;
-        overdue.cpu = pw_cpu_to_charge(t, false, now);
-    }
+    if (t) t->gc_ticks[0] = t->gc_ticks[1] = 0; /* of one whose end was not told: that time is in its next row */
+    if (!t || pw_interrupts(pw_current.ticker) || !pw_current.ticker->overdue(t, now)) return;
+    overdue.wall = now;
+    if (!pw_current.ticker->from_outside) overdue.cpu = pw_cpu_to_charge(t, false, now);
+}
+
+/* Most steps are over before the reader from outside has come: it then finds for itself what they interrupted. */
+static void
+take_overdue(pw_thread *t, int64_t now)
+{
+    bool outside = pw_current.ticker->from_outside;
+    if (outside && !t->gc_ticks[0] && !t->gc_ticks[1] && !atomic_load_explicit(&kept_away, memory_order_relaxed)) return;
+    pw_current.ticker->take(t, overdue.wall, outside ? cpu_at(t, overdue.wall, now) : overdue.cpu);
 }
 
 static void
-emit(pw_thread *t)
+emit(pw_thread *t, int64_t now)
 {
     static const VALUE leaf[2] = {PW_FRAME_MARKING, PW_FRAME_SWEEPING};
     t->busy = 1;
-    if (overdue.wall) pw_current.ticker->take(t, overdue.wall, overdue.cpu);
+    if (overdue.wall) take_overdue(t, now);
     overdue.wall = 0;
     for (int i = 0; i < 2; i++) {
         if (!t->gc_ticks[i]) continue;
@@ -71,6 +131,7 @@ emit(pw_thread *t)
             pw_count(PW_CAPTURES, 1);
         }
         t->gc_ticks[i] = 0;
+        t->in_sight = false; /* the drain's last stack ends in a collection that is over */
     }
     t->busy = 0;
 }
@@ -85,12 +146,17 @@ on_event(VALUE self, void *data)
     switch (event) {
       case RUBY_INTERNAL_EVENT_GC_ENTER:
         pause_began = phase_began = pw_now_ns();
-        begin(pw_self(), phase_began);
         atomic_store(&collector, pw_self());
-        atomic_store_explicit(&collecting, true, memory_order_release);
+        atomic_store(&kept_away, false);
+        atomic_store(&collecting, true);
+        /* No look from outside begins from here to the end of this step, and none is under way: what was read of stacks
+         * is in the ring when marking comes to it, and nothing is moved or freed while it is read. */
+        if (pw_current.ticker->from_outside) pw_reader_pass();
+        begin(pw_self(), phase_began);
         break;
       case RUBY_INTERNAL_EVENT_GC_START:
         pw_count(PW_GC_COUNT, 1);
+        atomic_fetch_add(&known_runs, 1);
         pw_gc_log_begin(phase_began, id_of(atomic_load_explicit(&collector, memory_order_relaxed)));
         phase = 0;
         break;
@@ -108,11 +174,32 @@ on_event(VALUE self, void *data)
         end_phase(pw_now_ns());
         pw_thread *t = atomic_exchange(&collector, NULL);
         pw_gc_log_pause(pause_began, phase_began, id_of(t));
+        if (t && (overdue.wall || t->gc_ticks[0] || t->gc_ticks[1])) emit(t, phase_began);
         atomic_store_explicit(&collecting, false, memory_order_release);
-        if (t && (overdue.wall || t->gc_ticks[0] || t->gc_ticks[1])) emit(t);
         break;
       }
     }
+}
+
+static void nothing(VALUE unused, const void *arg) {}
+
+/* The main Ractor's job. Whoever is added or taken away makes Ruby sum up anew what is listened to. */
+static void
+listen_again(void *unused)
+{
+    if (!pw_in_main_ractor()) return; /* Ruby runs jobs anywhere; the next look at the count sends another */
+    atomic_store(&asked, false);
+    size_t runs = rb_gc_count();
+    if (atomic_load(&hooked)) pw_count(PW_GC_UNTOLD, (int64_t)(runs - atomic_exchange(&known_runs, runs)));
+    rb_event_hook_func_t hook = (rb_event_hook_func_t)(void (*)(void))nothing;
+    rb_add_event_hook2(hook, RUBY_INTERNAL_EVENT_GC_START, Qnil, RUBY_EVENT_HOOK_FLAG_SAFE | RUBY_EVENT_HOOK_FLAG_RAW_ARG);
+    rb_remove_event_hook(hook);
+    if (!atomic_load(&collecting) || rb_during_gc()) return;
+    /* The end was not told. What it kept back is taken now where this thread collected; another may have ended since. */
+    pw_thread *t = atomic_exchange(&collector, NULL);
+    if (t && t == pw_self() && (overdue.wall || t->gc_ticks[0] || t->gc_ticks[1])) emit(t, phase_began);
+    overdue.wall = 0;
+    atomic_store_explicit(&collecting, false, memory_order_release);
 }
 
 /* 3.1 follows a null pointer when it tells of a collection that begins in a Ractor's thread before its first frame. */
@@ -128,6 +215,7 @@ void
 pw_gc_init(VALUE native)
 {
     pw_gc_log_init();
+    if (!pw_job_init(&listening, listen_again)) rb_raise(rb_eRuntimeError, "Ruby has no room for another postponed job");
     rb_define_singleton_method(native, "stop_gc_frames", native_stop_gc_frames, 0);
     rb_gc_register_mark_object(tracepoint = rb_tracepoint_new(
         0, RUBY_INTERNAL_EVENT_GC_ENTER | RUBY_INTERNAL_EVENT_GC_EXIT | RUBY_INTERNAL_EVENT_GC_START |
@@ -142,6 +230,7 @@ pw_gc_start(void)
     atomic_store(&collector, NULL);
     phase = rb_gc_latest_gc_info(ID2SYM(rb_intern("state"))) == ID2SYM(rb_intern("sweeping"));
     pw_gc_log_start();
+    atomic_store(&known_runs, rb_gc_count());
     rb_tracepoint_enable(tracepoint);
     atomic_store(&hooked, true);
 }
@@ -150,7 +239,7 @@ void
 pw_gc_stop(void)
 {
     pw_tracer_stop_internal();
-    atomic_store(&hooked, false);
+    if (atomic_exchange(&hooked, false)) pw_count(PW_GC_UNTOLD, (int64_t)(rb_gc_count() - atomic_load(&known_runs)));
     if (RTEST(rb_tracepoint_enabled_p(tracepoint))) rb_tracepoint_disable(tracepoint);
     atomic_store(&collecting, false);
 }

@@ -153,9 +153,9 @@ pw_gc_log_begin(int64_t began, uint32_t thread_id)
         .majors = RTEST(major), .major_cause = number_of(major, major_symbols, MAJOR_CAUSES),
         .cause = number_of(rb_gc_latest_gc_info(gc_by), cause_symbols, CAUSES),
         .immediate = RTEST(rb_gc_latest_gc_info(immediate_sweep)),
-        .allocated = allocated - table.allocated,
+        .allocated = allocated > table.allocated ? allocated - table.allocated : 0,
     };
-    table.allocated = allocated;
+    if (allocated > table.allocated) table.allocated = allocated;
 }
 
 void
@@ -164,11 +164,13 @@ pw_gc_log_time(bool sweeping, int64_t ns)
     *(sweeping ? &table.run.sweeping : &table.run.marking) += ns;
 }
 
-/* What was allocated since the run began cannot be freed by it. */
+/* What was allocated since the run began cannot be freed by it. (Ractors tell late of what they allocated: then more may seem to be
+ * freed than there was, and what lives is unknown.) */
 void
 pw_gc_log_swept(void)
 {
-    if (table.run.runs) table.run.living = table.allocated - rb_gc_stat(total_freed);
+    uint64_t freed = rb_gc_stat(total_freed);
+    if (table.run.runs) table.run.living = table.allocated > freed ? table.allocated - freed : 0;
 }
 
 void

@@ -1,4 +1,5 @@
 #include "intern.h"
+#include "stack_walk.h"
 
 static uint64_t
 mix(uint64_t x)
@@ -108,7 +109,37 @@ pw_intern_owner(const pw_intern *t, VALUE frame)
 {
     uint32_t at;
     const pw_frame_entry *entry = find_frame(t, frame, &at);
-    return entry ? entry->owner : 0;
+    return !entry ? 0 : entry->waiting ? PW_DOUBTFUL : entry->owner;
+}
+
+/* `at`: its place in the index. */
+static void
+append_frame(pw_intern *t, pw_frame_entry entry, uint32_t at)
+{
+    if (t->frame_count == t->frame_capacity) {
+        t->frame_capacity *= 2;
+        t->frames = pw_must(realloc(t->frames, t->frame_capacity * sizeof(pw_frame_entry)));
+    }
+    t->frames[t->frame_count++] = entry;
+    t->frame_index[at] = t->frame_count;
+    if (t->frame_count * 2 > t->frame_slots) grow_frame_index(t);
+}
+
+/* The frame goes to the end of the list, where it will be named; nothing is left in its place. */
+static void
+end_waiting(pw_intern *t, pw_frame_entry *entry, uint32_t at, VALUE owner)
+{
+    pw_frame_entry again = {.frame = entry->frame, .owner = owner, .id = entry->id, .waited = owner == PW_DOUBTFUL};
+    *entry = (pw_frame_entry){.resolved = true};
+    append_frame(t, again, at);
+}
+
+static void
+tell_owner(pw_intern *t, pw_frame_entry *entry, uint32_t at, VALUE owner)
+{
+    if (entry->resolved || RB_SPECIAL_CONST_P(owner)) return;
+    if (entry->waiting) end_waiting(t, entry, at, owner);
+    else if (RB_SPECIAL_CONST_P(entry->owner)) entry->owner = owner;
 }
 
 uint32_t
@@ -117,17 +148,33 @@ pw_intern_frame(pw_intern *t, VALUE frame, VALUE owner)
     uint32_t at;
     pw_frame_entry *entry = find_frame(t, frame, &at);
     if (entry) {
-        if (!entry->owner && !entry->resolved) entry->owner = owner;
-        return entry->id;
+        uint32_t id = entry->id;
+        tell_owner(t, entry, at, owner);
+        return id;
     }
-    if (t->frame_count == t->frame_capacity) {
-        t->frame_capacity *= 2;
-        t->frames = pw_must(realloc(t->frames, t->frame_capacity * sizeof(pw_frame_entry)));
+    append_frame(t, (pw_frame_entry){.frame = frame, .owner = owner, .id = t->next_frame_id++}, at);
+    return t->next_frame_id - 1;
+}
+
+void
+pw_intern_tell_owner(pw_intern *t, VALUE frame, VALUE owner)
+{
+    uint32_t at;
+    pw_frame_entry *entry = find_frame(t, frame, &at);
+    if (entry) tell_owner(t, entry, at, owner);
+}
+
+bool
+pw_intern_end_waiting(pw_intern *t)
+{
+    bool any = false;
+    for (uint32_t i = 0, n = t->unresolved_from; i < n; i++) {
+        uint32_t at;
+        if (!t->frames[i].waiting || !find_frame(t, t->frames[i].frame, &at)) continue;
+        end_waiting(t, &t->frames[i], at, PW_DOUBTFUL);
+        any = true;
     }
-    t->frames[t->frame_count++] = (pw_frame_entry){.frame = frame, .owner = owner, .id = t->next_frame_id++};
-    t->frame_index[at] = t->frame_count;
-    if (t->frame_count * 2 > t->frame_slots) grow_frame_index(t);
-    return t->frames[t->frame_count - 1].id;
+    return any;
 }
 
 static uint32_t

@@ -28,9 +28,11 @@ enum { PW_KIND_RUBY, PW_KIND_C, PW_KIND_GC, PW_KIND_NATIVE, PW_KIND_OURS };
 
 typedef struct {
     VALUE frame;
-    VALUE owner; /* the method entry that an iseq was seen to run for; 0: none */
+    VALUE owner; /* the method entry that an iseq was seen to run for; 0: none; PW_DOUBTFUL */
     uint32_t id;
     bool resolved;
+    bool waiting; /* for an owner to be told: not named before */
+    bool waited;  /* in vain */
 } pw_frame_entry;
 
 typedef struct {
@@ -44,7 +46,7 @@ typedef struct {
     uint32_t frame_count, frame_capacity;
     uint32_t *frame_index;
     uint32_t frame_slots; /* a power of two */
-    uint32_t unresolved_from; /* frames before this one are resolved */
+    uint32_t unresolved_from; /* frames before this one are resolved, or wait */
     uint32_t next_frame_id;
     /* nodes */
     pw_node_slot *nodes;
@@ -69,8 +71,12 @@ void pw_intern_forget(pw_intern *before);
 VALUE pw_intern_owner(const pw_intern *t, VALUE frame);
 bool pw_intern_full(const pw_intern *t); /* time for a reset */
 
-/* `owner` counts at the first sight of a frame. */
+/* The first `owner` that is one counts. */
 uint32_t pw_intern_frame(pw_intern *t, VALUE frame, VALUE owner);
+/* The same for a frame that is known already, if it has no name yet. */
+void pw_intern_tell_owner(pw_intern *t, VALUE frame, VALUE owner);
+/* All frames that wait for an owner are to be named without. Whether there were any. */
+bool pw_intern_end_waiting(pw_intern *t);
 uint32_t pw_intern_node(pw_intern *t, uint32_t parent, VALUE frame, VALUE owner, uint32_t line);
 /* The same for those who keep a tree of their own and so know that the node is new: it takes no memory here. */
 uint32_t pw_intern_new_node(pw_intern *t, uint32_t parent, VALUE frame, VALUE owner, uint32_t line);

@@ -30,9 +30,13 @@ pw_known_add(VALUE frame)
     atomic_store_explicit(pw_known_slot(frame), frame, memory_order_release);
 }
 
+/* Counts the clearings. They and whoever trusts it exclude each other by holding the reader (ticker.h). */
+extern uint32_t pw_known_generation;
+
 static inline void
 pw_known_clear(void)
 {
+    pw_known_generation++;
     for (int i = 0; i < PW_KNOWN_SLOTS; i++) atomic_store_explicit(&pw_known_slots[i], 0, memory_order_relaxed);
 }
 

@@ -1,4 +1,5 @@
 #include "living.h"
+#include "capture.h"
 #include <stdlib.h>
 
 uint32_t **pw_living_top[PW_LIVING_TOP + 1];
@@ -39,10 +40,29 @@ pw_living_each(void (*visit)(VALUE object, uint32_t *word))
 
 static struct move { VALUE to; uint32_t word; } *moves;
 static size_t move_count, move_room;
+static void (*is_gone)(VALUE object, uint32_t *word);
+static VALUE asked_page;
+static bool page_is_there;
+
+/* A page of memory is asked about once: neighbours are visited one after another. */
+static bool
+is_there(VALUE object)
+{
+    enum { PAGE_BITS = 12 };
+    if (object >> PAGE_BITS != asked_page) {
+        asked_page = object >> PAGE_BITS;
+        page_is_there = pw_readable(object);
+    }
+    return page_is_there;
+}
 
 static void
 note_move(VALUE object, uint32_t *word)
 {
+    if (!is_there(object)) {
+        is_gone(object, word);
+        return;
+    }
     VALUE to = rb_gc_location(object);
     if (to == object) return;
     if (move_count == move_room) {
@@ -56,8 +76,10 @@ note_move(VALUE object, uint32_t *word)
 
 /* All are collected before the first is entered: where one went, another may have come from. */
 void
-pw_living_follow_moves(void)
+pw_living_follow_moves(void (*gone)(VALUE object, uint32_t *word))
 {
+    is_gone = gone;
+    asked_page = 0;
     pw_living_each(note_move);
     for (size_t i = 0; i < move_count; i++) pw_living_set(moves[i].to, moves[i].word);
     free(moves);

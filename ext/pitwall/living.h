@@ -50,7 +50,9 @@ pw_living_take(VALUE object)
 }
 
 void pw_living_each(void (*visit)(VALUE object, uint32_t *word));
-void pw_living_follow_moves(void); /* while Ruby updates references after a compaction */
+/* While Ruby updates references after a compaction. `gone` takes those whose memory is no longer there: not all ends of objects are
+ * told (a Ractor that ends silences the collection under way: gc.c). */
+void pw_living_follow_moves(void (*gone)(VALUE object, uint32_t *word));
 void pw_living_free(void);
 size_t pw_living_bytes(void);
 

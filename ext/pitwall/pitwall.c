@@ -5,13 +5,17 @@
  *   threads.h    who is sampled                       ring.h       from handlers to the drain
  *   vm_layout.h  how the VM's stack lies in memory    stack_walk.h how it is read
  *   signal_ticker.c, safepoint_ticker.c               gc.c, gc_log.c, thread_events.c
+ *   outside_ticker.c                                  peek.h       reading what may be gone
  *   drain.c      ring -> rows -> chunks               intern.h     stacks -> small numbers
  *   resolve.c    numbers -> names                     record_writer.h, compress.h   chunks -> file
  *   sampler.c    start, stop, fork                    collector.h  what records beside samples
  *   sites.h      where objects come from              living.h     a word for each that lives
  *   allocations.c  objects, their ages and ends       duplicates.h which strings are equal
  *   gc_log.h     a row for each collection
+ *   labels.h     what the program says its work is for
  *   calls.h      the tree of exact calls              trace_clock.h, trace_probe.h   what they cost
+ *   syscall_dispatch.h  seeing system calls           syscall_table.h, syscall_after.h   which; what they came to
+ *   syscalls.h   their rows
  *   trace_filters.h  which calls                      tracer.h, trace_writer.h   their hook; their chunks
  */
 #include "compress.h"

@@ -4,11 +4,13 @@
 #include "intern.h"
 #include "known_frames.h"
 #include "sampler.h"
+#include "syscall_after.h"
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { BATCH = 64, BATCHES_A_JOB = 16 };
+/* The program waits for a job: it goes on after so long, and what has no name yet gets it at the next. */
+enum { BATCH = 64, JOB_NS = 500000 };
 
 static pw_job job;
 static VALUE pending, kept; /* hold frames alive and in place: those not yet named; those named */
@@ -19,6 +21,10 @@ static void
 mark_pending(void *unused)
 {
     if (!pw_current.generation) return;
+    /* A look from outside that is under way puts what it found into the ring first; one that begins now sees that garbage is collected
+     * and does nothing. (gc.c sees to it already, except for collections that it is not told of: other Ractors'.) */
+    if (pw_current.ticker && pw_current.ticker->from_outside) pw_reader_pass();
+    pw_gc_marks();
     pthread_mutex_lock(&pw_current.lock);
     /* Captured words may be anything, so they are marked as the machine stack is: only if they are objects. */
     pw_intern *t = &pw_current.tables;
@@ -29,6 +35,7 @@ mark_pending(void *unused)
     uint64_t offset = 0;
     for (pw_record_header *r; (r = pw_ring_scan(&pw_current.ring, &offset));) {
         const pw_sample *s = (const pw_sample *)r;
+        if (r->kind == PW_REC_SYSCALL) continue;
         for (uint32_t i = 0; i < s->fresh + s->owned; i++) rb_gc_mark_maybe(s->frames[i]); /* owners follow frames */
     }
     for (pw_thread *thread = pw_current.threads; thread; thread = thread->next) rb_gc_mark(thread->thread);
@@ -44,7 +51,7 @@ mark_kept(void *unused)
     pw_intern *t = &pw_current.tables;
     for (uint32_t i = 0; i < t->unresolved_from; i++) {
         if (t->frames[i].frame && !RB_SPECIAL_CONST_P(t->frames[i].frame)) rb_gc_mark(t->frames[i].frame);
-        if (t->frames[i].owner) rb_gc_mark(t->frames[i].owner);
+        if (!RB_SPECIAL_CONST_P(t->frames[i].owner)) rb_gc_mark(t->frames[i].owner);
     }
     pthread_mutex_unlock(&pw_current.lock);
 }
@@ -60,6 +67,7 @@ typedef struct {
     uint8_t kind;        /* out */
     uint32_t first_line;
     VALUE name, path;    /* Strings */
+    bool ownerless;      /* a method's code, and no look has told whose it is */
 } description;
 
 static const char *
@@ -94,14 +102,59 @@ without_address(const char *path, const char *address, bool singleton)
     return rb_sprintf("%.*s>", (int)(address - path), path); /* one object's own method: #<Object> */
 }
 
+static long
+first_line_of(VALUE frame)
+{
+    VALUE line = rb_profile_frame_first_lineno(frame);
+    return RB_FIXNUM_P(line) ? FIX2LONG(line) : 0;
+}
+
+static bool
+same_text(VALUE a, VALUE b)
+{
+    return RB_TYPE_P(a, T_STRING) && RB_TYPE_P(b, T_STRING) && rb_str_equal(a, b) == Qtrue;
+}
+
 /* Is the owner a method that this iseq belongs to? A frame caught half pushed can have another's. The base label of all
  * that is written in a method is the method's. */
 static bool
 owner_fits(VALUE owner, VALUE frame)
 {
-    if (!owner || owner == frame || !pw_frame_valid(owner) || !pw_method_is_ruby(owner)) return false;
-    VALUE ours = rb_profile_frame_base_label(frame), its = rb_profile_frame_base_label(owner);
-    return RB_TYPE_P(ours, T_STRING) && RB_TYPE_P(its, T_STRING) && rb_str_equal(ours, its) == Qtrue;
+    if (RB_SPECIAL_CONST_P(owner) || owner == frame || !pw_frame_valid(owner) || !pw_method_is_ruby(owner)) return false;
+    return same_text(rb_profile_frame_base_label(frame), rb_profile_frame_base_label(owner));
+}
+
+/* Is it a method's code whose owner was not told, or another's was, as the frame came or went at that moment? Where there is none (a
+ * Ractor's block), or it is no method written in Ruby (define_method), it is named by where it is written. */
+static bool
+lacks_owner(VALUE owner, VALUE frame)
+{
+    if (!owner || !pw_walk_in_use() || !pw_frame_is_iseq(frame)) return false;
+    if (owner != PW_DOUBTFUL && (!pw_frame_valid(owner) || !pw_method_is_ruby(owner))) return false;
+    return RB_TYPE_P(rb_profile_frame_method_name(frame), T_STRING);
+}
+
+/* The same method's other frames may have told whose it is: of the methods of its name in its file the one that begins last before it. */
+static VALUE
+owner_of_others(VALUE frame)
+{
+    VALUE owners[BATCH], best = 0; /* on the machine stack: kept alive and in place */
+    VALUE base = rb_profile_frame_base_label(frame), path = rb_profile_frame_path(frame);
+    long line = first_line_of(frame), best_line = 0;
+    pw_intern *t = &pw_current.tables;
+    for (uint32_t i = 0, n = BATCH; n == BATCH;) {
+        pthread_mutex_lock(&pw_current.lock);
+        for (n = 0; i < t->unresolved_from && n < BATCH; i++) {
+            if (!RB_SPECIAL_CONST_P(t->frames[i].owner)) owners[n++] = t->frames[i].owner;
+        }
+        pthread_mutex_unlock(&pw_current.lock);
+        for (uint32_t at = 0; at < n; at++) {
+            long its = first_line_of(owners[at]);
+            if (its > line || its <= best_line || !same_text(base, rb_profile_frame_base_label(owners[at]))) continue;
+            if (same_text(path, rb_profile_frame_path(owners[at]))) best = owners[at], best_line = its;
+        }
+    }
+    return best;
 }
 
 /* Methods are named Class#method or Class.method with the class path; bodies (<main>, <class:Foo>) as Ruby labels them;
@@ -164,6 +217,7 @@ describe(VALUE argument)
     description *d = (description *)argument;
     d->name = d->path = Qnil;
     d->first_line = 0;
+    d->ownerless = false;
     if (RB_SPECIAL_CONST_P(d->frame)) {
         d->owner = 0;
         static const char *const names[] = {"", "(marking)", "(sweeping)", "(stack cut here)", "(not sampled)", "(not traced)"};
@@ -180,11 +234,14 @@ describe(VALUE argument)
         d->frame = d->owner = 0;
         return Qnil;
     }
-    if (!owner_fits(d->owner, d->frame)) d->owner = 0;
+    if (!owner_fits(d->owner, d->frame)) {
+        d->ownerless = lacks_owner(d->owner, d->frame);
+        d->owner = d->ownerless ? owner_of_others(d->frame) : 0;
+    }
     VALUE path = rb_profile_frame_absolute_path(d->frame);
     if (!RB_TYPE_P(path, T_STRING)) path = rb_profile_frame_path(d->frame);
-    VALUE line = rb_profile_frame_first_lineno(d->frame);
-    if (RB_FIXNUM_P(line) && FIX2LONG(line) > 0) d->first_line = (uint32_t)FIX2LONG(line);
+    long line = first_line_of(d->frame);
+    if (line > 0) d->first_line = (uint32_t)line;
     bool c_function = !RB_TYPE_P(path, T_STRING) || rb_str_equal(path, rb_str_new_cstr("<cfunc>")) == Qtrue;
     if (c_function) {
         d->kind = PW_KIND_C;
@@ -250,6 +307,15 @@ resolve_batch(void)
         bool has_path = RB_TYPE_P(d.path, T_STRING);
 
         pthread_mutex_lock(&pw_current.lock);
+        bool same_tables = resets == (uint32_t)pw_counter(PW_RESETS);
+        if (d.ownerless && !d.owner && same_tables && !t->frames[from + i].waited) {
+            t->frames[from + i].owner = 0;
+            t->frames[from + i].waiting = true;
+            t->unresolved_from = from + i + 1;
+            pthread_mutex_unlock(&pw_current.lock);
+            RB_OBJ_WRITTEN(kept, Qundef, d.frame);
+            continue;
+        }
         pw_buffer_int(&pw_current.frame_ids, ids[i]);
         pw_buffer_int(&pw_current.frame_kinds, d.kind);
         pw_buffer_int(&pw_current.frame_names, pw_intern_string(t, name, name_size));
@@ -257,7 +323,6 @@ resolve_batch(void)
                       has_path ? pw_intern_string(t, RSTRING_PTR(d.path), (size_t)RSTRING_LEN(d.path)) : 0);
         pw_buffer_int(&pw_current.frame_lines, d.first_line);
         pw_current.named_frames++;
-        bool same_tables = resets == (uint32_t)pw_counter(PW_RESETS);
         if (same_tables) {
             if (d.frame == 0) t->frames[from + i].frame = 0;
             t->frames[from + i].owner = d.owner;
@@ -337,7 +402,7 @@ run_job(void *unused)
     int64_t began = pw_now_ns();
     pw_own_begin();
     name_threads(false);
-    for (int i = 0; i < BATCHES_A_JOB && resolve_batch(); i++) {}
+    while (resolve_batch() && pw_now_ns() - began < JOB_NS) {}
     pw_own_end();
     pw_count(PW_NAMING_NS, pw_now_ns() - began);
 }
@@ -350,6 +415,8 @@ pw_resolve_trigger(void)
     if (pw_may_trigger()) pw_job_trigger(&job);
     else atomic_store(&wanted, true);
 }
+
+bool pw_resolve_wanted(void) { return atomic_load_explicit(&wanted, memory_order_relaxed); }
 
 void
 pw_resolve_if_wanted(void)
@@ -364,6 +431,10 @@ pw_resolve_all(void)
 {
     int64_t began = pw_now_ns();
     name_threads(true);
+    while (resolve_batch()) {} /* first, as these may tell the others' owners */
+    pthread_mutex_lock(&pw_current.lock);
+    pw_intern_end_waiting(&pw_current.tables);
+    pthread_mutex_unlock(&pw_current.lock);
     while (resolve_batch()) {}
     pw_count(PW_NAMING_NS, pw_now_ns() - began);
 }

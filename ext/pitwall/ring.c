@@ -1,3 +1,4 @@
+#include "general_registers.h"
 #include "ring.h"
 #include <string.h>
 #include <sys/mman.h>

@@ -22,10 +22,19 @@ _Static_assert(sizeof(pw_record_header) == 8, "records are counted in units of t
 
 typedef struct {
     _Atomic uint64_t head; /* next byte to reserve */
-    _Atomic uint64_t tail; /* next byte to consume */
     uint64_t size;         /* a power of two */
     uint8_t *data;
+    uint8_t apart[64];     /* the consumer's counter lies in another cache line than what producers read */
+    _Atomic uint64_t tail; /* next byte to consume */
 } pw_ring;
+
+/* Soon a record will be written: has its place fetched, as the consumer's core was the last to touch it. */
+static inline void
+pw_ring_expect(pw_ring *ring, uint32_t bytes)
+{
+    uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
+    for (uint32_t at = 0; at < bytes; at += 64) __builtin_prefetch(ring->data + ((head + at) & (ring->size - 1)), 1);
+}
 
 bool pw_ring_init(pw_ring *ring, uint64_t size);
 void pw_ring_free(pw_ring *ring);

@@ -8,6 +8,7 @@
 static pw_job job;
 static pthread_t helper;
 static _Atomic bool running;
+static _Atomic int64_t asked;  /* when Ruby was last asked */
 static pw_thread *last_thread; /* who was sampled last */
 
 static void *
@@ -20,6 +21,7 @@ keep_time(void *unused)
         if (!atomic_load_explicit(&running, memory_order_relaxed)) break;
         pw_count(PW_TICKS, 1);
         pw_job_trigger(&job);
+        atomic_store(&asked, pw_last_tick(pw_now_ns())); /* after it: who runs has its call before it sees this */
     }
     return NULL;
 }
@@ -52,10 +54,21 @@ at_safepoint(void *unused)
     int64_t wall = pw_now_ns();
     pw_resolve_if_wanted();
     pw_thread *t = pw_self();
-    if (!t) t = pw_register_thread(rb_thread_current(), pw_gettid(), true);
+    if (!t || t->thread != rb_thread_current()) t = pw_register_thread(rb_thread_current(), pw_gettid(), true);
     if (!t || t->finished || !due(t, wall)) return;
     take(t, wall, pw_cpu_to_charge(t, false, wall));
     pw_count(PW_HANDLER_NS, pw_now_ns() - wall);
+}
+
+/* A tick that passed since the thread's last sample, and that it had no call for: another thread had, which ran. Where no thread events
+ * tell of that, this time would go to the sample that comes next, under the next label. Up to the tick only, as if each had been
+ * seen: to the very moment would favour waits over short work. What it burnt before is the next sample's. */
+static void
+label_ends(pw_thread *t)
+{
+    int64_t until = atomic_load(&asked);
+    if (pw_thread_states() || t->finished || !due(t, until)) return;
+    pw_capture_nothing(t, PW_OFF_CPU, until, atomic_load(&t->last_cpu));
 }
 
 static int
@@ -63,6 +76,7 @@ start(void)
 {
     if (!job.func && !pw_job_init(&job, at_safepoint)) return ENOMEM;
     last_thread = NULL;
+    atomic_store(&asked, 0);
     pw_job_trigger(&job); /* from here first: up to 3.2 the table's place is then never seen empty (see vm_compat.h) */
     atomic_store(&running, true);
     int error = pw_start_quiet_thread(&helper, keep_time);
@@ -81,4 +95,4 @@ static void stop_in_child(void) { atomic_store(&running, false); }
 static void nothing(pw_thread *t) { (void)t; }
 static void no_check(void) {}
 
-const pw_ticker pw_safepoint_ticker = {"safepoint", start, stop, stop_in_child, nothing, nothing, nothing, nothing, no_check, due, take};
+const pw_ticker pw_safepoint_ticker = {"safepoint", start, stop, stop_in_child, nothing, nothing, nothing, nothing, no_check, due, take, false, label_ends};

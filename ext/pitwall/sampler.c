@@ -3,8 +3,11 @@
 #include "compress.h"
 #include "gc_log.h"
 #include "known_frames.h"
+#include "labels.h"
+#include "syscalls.h"
 #include "tracer.h"
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,8 +16,11 @@
 
 pw_session pw_current = {.writer = {.fd = -1}};
 
-/* Holds what the deepest stacks write between two visits of the drain, and fits a second-level cache. */
+/* Holds what the deepest stacks write between two visits of the drain, and fits a second-level cache; the larger one what a
+ * hundred thousand system calls a second do. */
 #define RING_BYTES (1u << 20)
+#define LARGE_RING_BYTES (1u << 23)
+enum { HURRIED_NS = 20000000 };
 
 static _Atomic uint32_t live_generation; /* the generation that takes samples, or 0 */
 static uint32_t generations;
@@ -87,6 +93,10 @@ pw_start_quiet_thread(pthread_t *thread, void *(*body)(void *))
     return error;
 }
 
+static VALUE main_thread; /* the main Ractor's, since the recording began; a child that goes on recording begins one of its own */
+
+bool pw_in_main_ractor(void) { return rb_thread_main() == main_thread; }
+
 /* ---- threads ---- */
 
 pw_thread *
@@ -105,13 +115,13 @@ find_thread(VALUE thread)
     return NULL;
 }
 
-static void
-enter_here(pw_thread *t)
+void
+pw_enter_thread(pw_thread *t)
 {
-    pw_tls.thread = t;
-    pw_tls.generation = t->generation;
+    pw_now_running(t);
     pw_tls.ended = 0;
     pthread_setspecific(thread_exit_key, t); /* Ruby may end a thread without telling: its native thread tells */
+    pw_collectors_here();
 }
 
 static pw_thread *
@@ -146,59 +156,87 @@ pw_register_thread(VALUE thread, pid_t tid, bool caller)
     pthread_mutex_unlock(&pw_current.lock);
     if (!t) return NULL;
     if (is_new) pw_thread_remember(t);
-    if (caller) enter_here(t);
+    if (caller) pw_enter_thread(t);
     else if (pw_thread_states()) atomic_store(&t->state, PW_BLOCKED); /* the caller has the GVL, so this one has not */
     if (is_new && tid) pw_current.ticker->thread_begin(t);
     return t;
 }
 
 void
-pw_thread_ended(pw_thread *t)
+pw_enter_known_thread(VALUE thread)
 {
-    uint32_t generation = t->generation;
-    t->busy = 1;
-    pw_current.ticker->thread_end(t);
-    atomic_store(&slots[t->slot], NULL);
-    pw_tls.thread = NULL;
-    pw_tls.ended = generation;
-    pthread_setspecific(thread_exit_key, NULL);
-    int64_t wall = pw_now_ns(), cpu = pw_thread_cpu(t);
-    uint8_t state = pw_thread_states() ? PW_RUNNING : PW_UNKNOWN;
-    t->finished = true; /* from here on the drain may free it: END is the last touch */
-    for (int tries = 0; tries < 2000; tries++) {
-        if (pw_charge(t, PW_REC_END, state, wall, cpu)) return;
-        struct timespec pause = {0, 1000000};
-        nanosleep(&pause, NULL); /* the ring is full; the drain empties it within 50 ms */
-    }
-    pw_count(PW_DROPPED, 1);
+    pthread_mutex_lock(&pw_current.lock);
+    pw_thread *t = find_thread(thread);
+    pthread_mutex_unlock(&pw_current.lock);
+    if (t) pw_enter_thread(t);
 }
 
 void
+pw_thread_ended(pw_thread *t)
+{
+    t->busy = 1;
+    pw_current.ticker->thread_end(t); /* from here on no reader can see it vanish */
+    pw_tls.ended = t->generation;
+    pw_tls.ended_thread = t->thread;
+    if (!t->finished) {
+        int64_t wall = pw_now_ns(), cpu = pw_thread_cpu(t);
+        uint8_t state = pw_thread_states() ? PW_RUNNING : PW_UNKNOWN;
+        t->finished = true;
+        atomic_store(&slots[t->slot], NULL);
+        int tries = 0;
+        while (!pw_charge(t, PW_REC_END, state, wall, cpu)) {
+            if (++tries == 2000) {
+                pw_count(PW_DROPPED, 1);
+                break;
+            }
+            struct timespec pause = {0, 1000000};
+            nanosleep(&pause, NULL); /* the ring is full; the drain empties it within 50 ms */
+        }
+        if ((atomic_fetch_add(&pw_current.ended, 1) + 1) % PW_ENDED == 0) pthread_cond_signal(&pw_current.wake);
+    }
+    pthread_setspecific(thread_exit_key, NULL);
+    pw_now_running(NULL); /* the last touch: after END, the drain frees it when nobody leads to it */
+}
+
+/* A thread that had a stack and has none has ended. One that never had may still be waiting for its first turn. */
+uint32_t
+pw_looks_at_nothing(const pw_thread *t)
+{
+    return t->sampled ? 3 : (uint32_t)(1000000000 / pw_current.interval_ns) + 3;
+}
+
+bool
 pw_thread_vanished(pw_thread *t)
 {
     t->finished = true;
-    int64_t wall = atomic_load(&t->last_wall), cpu = atomic_load(&t->last_cpu);
+    /* What it burnt after its last sample it ran for, whenever that was. */
+    int64_t wall = atomic_load(&t->last_wall), charged = atomic_load(&t->last_cpu), cpu = pw_thread_cpu_now(t), unseen = cpu - charged, passed = pw_now_ns() - wall;
+    if (unseen < 0) unseen = 0;
+    if (unseen > passed) unseen = passed;
+    wall += unseen, cpu = charged + unseen;
     uint32_t slot = t->slot;
     atomic_store(&slots[slot], NULL);
-    if (pw_charge(t, PW_REC_END, PW_UNKNOWN, wall, cpu)) { /* the drain takes its timer away and frees it */
-        pw_tls.thread = NULL;
-        return;
+    if (pw_charge(t, PW_REC_END, PW_UNKNOWN, wall, cpu)) { /* the drain takes its timer away, and frees it when nobody leads to it */
+        if (pw_tls.thread == t) pw_now_running(NULL);
+        return true;
     }
     atomic_store(&slots[slot], t); /* the ring is full: at the next tick */
-    t->finished = false;
+    return t->finished = false;
 }
 
+/* Where events tell of every end, a native thread that exits is not the end of what it carried (M:N). */
 static void
 native_thread_exits(void *thread)
 {
+    if (!pw_enter_handler()) return;
     pw_tls.pinned = 1;
     atomic_signal_fence(memory_order_seq_cst);
     pw_thread *t = pw_self();
-    if (t && t == thread && pw_enter_handler()) {
-        pw_thread_ended(t);
-        pw_leave_handler();
-    }
+    if (t && PW_THREAD_IN_EVENT) pw_thread_leave(t, pw_gettid());
+    else if (t && t == thread) pw_thread_ended(t);
+    pw_now_running(NULL);
     pw_tls.pinned = 0;
+    pw_leave_handler();
 }
 
 /* A thread that still waits for its first turn has no execution context, and looking for its frames crashes Ruby before 3.3.
@@ -225,7 +263,7 @@ register_others(VALUE native_thread_ids)
 
 /* ---- collectors ---- */
 
-const pw_collector *const pw_collectors[] = {&pw_allocations, &pw_tracer};
+const pw_collector *const pw_collectors[] = {&pw_allocations, &pw_tracer, &pw_syscalls};
 __thread int pw_own_work __attribute__((tls_model("initial-exec")));
 
 static bool asked_for(int i) { return pw_current.collecting >> i & 1; }
@@ -235,6 +273,22 @@ pw_collectors_write(bool last)
 {
     for (int i = 0; i < PW_COLLECTORS; i++) {
         if (asked_for(i)) pw_collectors[i]->write(last);
+    }
+}
+
+void
+pw_collectors_write_rows(void)
+{
+    for (int i = 0; i < PW_COLLECTORS; i++) {
+        if (asked_for(i) && pw_collectors[i]->write_rows) pw_collectors[i]->write_rows();
+    }
+}
+
+void
+pw_collectors_here(void)
+{
+    for (int i = 0; i < PW_COLLECTORS; i++) {
+        if (asked_for(i) && pw_collectors[i]->here) pw_collectors[i]->here();
     }
 }
 
@@ -312,6 +366,7 @@ free_session(bool frees)
     pw_session *s = &pw_current;
     collectors_forget(frees);
     pw_gc_log_forget(frees);
+    pw_labels_forget(frees);
     for (uint32_t i = 0; i < PW_SLOTS; i++) {
         if (atomic_load_explicit(&slots[i], memory_order_relaxed)) atomic_store(&slots[i], NULL);
     }
@@ -336,25 +391,31 @@ free_session(bool frees)
 
 /* start(path, append, head, interval_ns, unit_ns, flush_ns, mode, signo, others, collectors) -> nil or a String that says why not */
 static VALUE
-native_start(VALUE self, VALUE path, VALUE append, VALUE head, VALUE interval, VALUE unit, VALUE flush, VALUE mode,
-             VALUE signo, VALUE others, VALUE collectors)
+start_session(VALUE arguments)
 {
+    const VALUE *given = (const VALUE *)arguments;
+    VALUE path = given[0], append = given[1], head = given[2], interval = given[3], unit = given[4], flush = given[5], mode = given[6], signo = given[7],
+          others = given[8], collectors = given[9];
     pw_session *s = &pw_current;
-    if (s->generation) rb_raise(rb_eRuntimeError, "already recording");
     FilePathValue(path);
     StringValue(head);
     Check_Type(others, T_ARRAY);
     Check_Type(collectors, T_HASH);
     const char *file = StringValueCStr(path);
     int64_t interval_ns = NUM2LL(interval), unit_ns = NUM2LL(unit), flush_ns = NUM2LL(flush);
-    bool by_signal = rb_str_equal(mode, rb_str_new_cstr("signal")) == Qtrue;
-    bool never = rb_str_equal(mode, rb_str_new_cstr("none")) == Qtrue;
+    static const pw_ticker *const tickers[] = {&pw_signal_ticker, &pw_safepoint_ticker, &pw_outside_ticker, &pw_no_ticker};
+    const pw_ticker *ticker = NULL;
+    for (int i = 0; i < 4; i++) {
+        if (rb_str_equal(mode, rb_str_new_cstr(tickers[i]->name)) == Qtrue) ticker = tickers[i];
+    }
+    if (!ticker) rb_raise(rb_eArgError, "no such mode");
     if (interval_ns < 1000 || unit_ns < 1 || flush_ns < 1) rb_raise(rb_eArgError, "interval, unit and flush must be positive");
 
     int signal_number = NUM2INT(signo);
     const char *failure = NULL;
     /* Before the file is opened: a refused start must not cost the recording that was there. */
-    if (by_signal && pw_signal_taken(signal_number)) return rb_str_new_cstr("signal taken");
+    if (ticker == &pw_signal_ticker && pw_signal_taken(signal_number)) return rb_str_new_cstr("signal taken");
+    if (ticker->from_outside && (failure = pw_outside_refusal())) return rb_str_new_cstr(failure);
     int error = pw_writer_open(&s->writer, file, RTEST(append), RSTRING_PTR(head), (size_t)RSTRING_LEN(head));
     if (error) return rb_str_new_cstr(start_failure("cannot write the recording", error));
 
@@ -375,8 +436,12 @@ native_start(VALUE self, VALUE path, VALUE append, VALUE head, VALUE interval, V
     s->origin = pw_now_ns();
     s->started_process_cpu = pw_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
     s->next_thread_id = 1;
-    s->ticker = by_signal ? &pw_signal_ticker : never ? &pw_no_ticker : &pw_safepoint_ticker;
-    if (!pw_ring_init(&s->ring, RING_BYTES)) failure = start_failure("no memory for the ring", ENOMEM);
+    s->ticker = ticker;
+    s->helper_cpu = 0;
+    bool large = RB_TYPE_P(rb_hash_lookup(collectors, rb_str_new_cstr(pw_syscalls.name)), T_HASH);
+    if (large) s->pause_ns = HURRIED_NS;
+    if (!pw_ring_init(&s->ring, large ? LARGE_RING_BYTES : RING_BYTES)) failure = start_failure("no memory for the ring", ENOMEM);
+    pw_labels_start();
     s->generation = ++generations ? generations : ++generations;
     atomic_store(&live_generation, s->generation);
 
@@ -407,7 +472,29 @@ native_start(VALUE self, VALUE path, VALUE append, VALUE head, VALUE interval, V
     pw_register_thread(rb_thread_current(), pw_gettid(), true);
     register_others(others);
     pw_own_end();
+    RB_GC_GUARD(path);
+    RB_GC_GUARD(head);
     return Qnil;
+}
+
+/* Both run Ruby code here and there, and so let other threads run: these must not start or stop what is half begun or half ended. */
+static bool changing;
+
+static VALUE
+changed(VALUE unused)
+{
+    changing = false;
+    return Qnil;
+}
+
+static VALUE
+native_start(int argc, VALUE *argv, VALUE self)
+{
+    rb_check_arity(argc, 10, 10);
+    if (pw_current.generation || changing) rb_raise(rb_eRuntimeError, "already recording");
+    changing = true;
+    main_thread = rb_thread_main(); /* only the main Ractor starts */
+    return rb_ensure(start_session, (VALUE)argv, changed, Qnil);
 }
 
 static VALUE
@@ -416,23 +503,21 @@ stop_stats(void)
     VALUE stats = rb_hash_new();
     static const struct { int counter; const char *name; } names[] = {
         {PW_TICKS, "ticks"}, {PW_CAPTURES, "captures"}, {PW_MISSED, "missed_ticks"}, {PW_DEFERRED, "deferred_ticks"},
-        {PW_DROPPED, "dropped"}, {PW_REFUSED, "refused_frames"}, {PW_HANDLER_NS, "handler_ns"}, {PW_NAMING_NS, "naming_ns"}, {PW_RESETS, "resets"},
+        {PW_DROPPED, "dropped"}, {PW_TORN_READS, "torn_reads"}, {PW_REFUSED, "refused_frames"}, {PW_HANDLER_NS, "handler_ns"}, {PW_NAMING_NS, "naming_ns"}, {PW_RESETS, "resets"},
         {PW_SIGNAL_LOST, "signal_lost"}, {PW_GC_COUNT, "gc_count"}};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         rb_hash_aset(stats, ID2SYM(rb_intern(names[i].name)), LL2NUM(pw_counter(names[i].counter)));
     }
-    rb_hash_aset(stats, ID2SYM(rb_intern("own_cpu_ns")), LL2NUM(pw_current.drain_cpu));
+    rb_hash_aset(stats, ID2SYM(rb_intern("own_cpu_ns")), LL2NUM(pw_current.drain_cpu + atomic_load(&pw_current.helper_cpu)));
     rb_hash_aset(stats, ID2SYM(rb_intern("write_error")), INT2NUM(pw_current.writer.error));
     rb_hash_aset(stats, ID2SYM(rb_intern("bytes")), LL2NUM(pw_current.writer.written));
     return stats;
 }
 
-/* stop(reason) -> Hash of counters */
 static VALUE
-native_stop(VALUE self, VALUE reason)
+stop_session(VALUE reason)
 {
     pw_session *s = &pw_current;
-    if (!s->generation || s->stopping) rb_raise(rb_eRuntimeError, "not recording"); /* naming lets other threads run */
     const char *why = StringValueCStr(reason);
     s->ticker->stop();
     collectors_stop();
@@ -442,6 +527,7 @@ native_stop(VALUE self, VALUE reason)
         nanosleep(&pause, NULL);
     }
     pw_thread_events_stop();
+    pw_labels_stop();
     pw_gc_stop();
     pw_stop_drain();
     pw_resolve_all();
@@ -449,7 +535,38 @@ native_stop(VALUE self, VALUE reason)
     VALUE stats = stop_stats();
     pw_writer_close(&s->writer);
     free_session(true);
+    RB_GC_GUARD(reason);
     return stats;
+}
+
+/* stop(reason) -> Hash of counters; nil while another thread is starting or stopping the recording; false in another Ractor than the main one */
+static VALUE
+native_stop(VALUE self, VALUE reason)
+{
+    if (!pw_in_main_ractor()) return Qfalse;
+    if (changing) return Qnil;
+    if (!pw_current.generation) rb_raise(rb_eRuntimeError, "not recording");
+    changing = true;
+    return rb_ensure(stop_session, reason, changed, Qnil);
+}
+
+/* Bounded: whoever has the lock may be waiting for us. */
+void
+pw_flush_before_end(void)
+{
+    enum { TRIES = 2000 };
+    static const struct timespec pause = {0, 1000000};
+    pw_session *s = &pw_current;
+    int tries = 0;
+    if (!pw_session_generation() || !s->draining) return;
+    while (pthread_mutex_trylock(&s->lock) != 0) {
+        if (++tries > TRIES) return;
+        nanosleep(&pause, NULL);
+    }
+    uint32_t wanted = atomic_fetch_add(&s->flushes_wanted, 1) + 1;
+    pthread_cond_signal(&s->wake);
+    pthread_mutex_unlock(&s->lock);
+    while ((int32_t)(atomic_load(&s->flushes_done) - wanted) < 0 && s->draining && ++tries <= TRIES) nanosleep(&pause, NULL);
 }
 
 static VALUE
@@ -458,18 +575,66 @@ native_recording_p(VALUE self)
     return pw_current.generation ? Qtrue : Qfalse;
 }
 
+/* errno of the first write that failed, after which nothing more is written; 0: none did */
+static VALUE
+native_write_error(VALUE self)
+{
+    return INT2NUM(pw_current.writer.error);
+}
+
+/* limit(bytes): what the file being written may grow to (0: anything), looked at before each flush. -> whether it has come to that, after
+ * which nothing more is written */
+static VALUE
+native_limit(VALUE self, VALUE bytes)
+{
+    atomic_store(&pw_current.writer.limit, NUM2LL(bytes));
+    return atomic_load(&pw_current.writer.full) ? Qtrue : Qfalse;
+}
+
+/* signal_foreign?(number): has a library a handler for it that Ruby knows nothing of? SIGINT's is Ruby's. */
+static VALUE
+native_signal_foreign_p(VALUE self, VALUE signo)
+{
+    struct sigaction its, rubys;
+    int number = NUM2INT(signo);
+    if (!pw_signal_taken(number) || sigaction(number, NULL, &its) != 0 || sigaction(SIGINT, NULL, &rubys) != 0) return Qfalse;
+    return its.sa_handler == rubys.sa_handler ? Qfalse : Qtrue;
+}
+
+/* allowed_cores -> how many the calling thread, and those it starts, may run on; nil: nobody says */
+static VALUE
+native_allowed_cores(VALUE self)
+{
+#ifdef __linux__
+    for (int most = 1024; most <= 1 << 16; most *= 2) {
+        cpu_set_t *set = CPU_ALLOC(most);
+        if (!set) break;
+        size_t size = CPU_ALLOC_SIZE(most);
+        int count = sched_getaffinity(0, size, set) == 0 ? CPU_COUNT_S(size, set) : -errno;
+        CPU_FREE(set);
+        if (count > 0) return INT2NUM(count);
+        if (count != -EINVAL) break; /* else there are more than there was room for */
+    }
+#endif
+    return Qnil;
+}
+
 /* ---- fork ---- */
 
 static void
 before_fork(void)
 {
-    if (pw_current.generation) pthread_mutex_lock(&pw_current.lock);
+    if (!pw_current.generation) return;
+    pthread_mutex_lock(&pw_current.lock);
+    pw_reader_lock();
 }
 
 static void
 after_fork_in_parent(void)
 {
-    if (pw_current.generation) pthread_mutex_unlock(&pw_current.lock);
+    if (!pw_current.generation) return;
+    pw_reader_unlock();
+    pthread_mutex_unlock(&pw_current.lock);
 }
 
 /* The child has one thread, no timers and no drain. What the parent recorded is the parent's. A new recording is opened
@@ -480,10 +645,12 @@ after_fork_in_child(void)
     if (!pw_current.generation) return;
     atomic_store(&live_generation, 0);
     atomic_store(&handlers, 0);
+    changing = false; /* whichever thread did has not come along */
     pw_tls = (pw_self_slot){0};
     pthread_setspecific(thread_exit_key, NULL);
     pw_writer_abandon(&pw_current.writer);
     pthread_mutex_init(&pw_current.lock, NULL); /* before_fork holds it; collections before the job will want it */
+    pw_reader_reset();
     atomic_store(&forked, true);
     pw_job_trigger(&fork_job);
 }
@@ -501,7 +668,9 @@ run_fork_job(void *unused)
     if (!atomic_exchange(&forked, false)) return;
     int error = 0;
     VALUE saved = rb_errinfo();
+    pw_thread_events_in_child();
     pw_thread_events_stop();
+    pw_labels_stop();
     pw_gc_stop();
     collectors_stop();
     if (pw_current.ticker) pw_current.ticker->stop_in_child();
@@ -509,6 +678,16 @@ run_fork_job(void *unused)
     free_session(false);            /* for a buffer may have been growing when the process was copied */
     rb_protect(tell_child, Qnil, &error);
     if (error) rb_set_errinfo(saved);
+}
+
+/* A finalizer. When Ruby ends, and threads have been ended, at_exit's blocks are over, which should have stopped the recording; but a thread
+ * may have begun one since. What is looked at and told of is taken apart next. */
+static VALUE
+end_with_ruby(VALUE self, VALUE id)
+{
+    if (atomic_load(&forked)) pw_gc_stop();
+    else if (pw_current.generation) native_stop(self, rb_str_new_cstr("stop"));
+    return Qnil;
 }
 
 void
@@ -520,12 +699,22 @@ Init_pitwall_sampler(VALUE native)
     pw_resolve_init();
     pw_thread_events_init();
     pw_gc_init(native);
+    pw_labels_init(native);
     Init_pitwall_allocations(native);
     pw_tracer_init(native);
+    Init_pitwall_syscalls(native);
     pthread_key_create(&thread_exit_key, native_thread_exits);
     if (!pw_job_init(&fork_job, run_fork_job)) rb_raise(rb_eRuntimeError, "Ruby has no room for another postponed job");
+    VALUE last = rb_obj_alloc(rb_cObject), end = rb_obj_alloc(rb_cObject);
+    rb_define_singleton_method(end, "call", end_with_ruby, 1);
+    rb_gc_register_mark_object(last);
+    rb_define_finalizer(last, end);
     pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
-    rb_define_singleton_method(native, "start", native_start, 10);
+    rb_define_singleton_method(native, "start", native_start, -1);
     rb_define_singleton_method(native, "stop", native_stop, 1);
     rb_define_singleton_method(native, "recording?", native_recording_p, 0);
+    rb_define_singleton_method(native, "write_error", native_write_error, 0);
+    rb_define_singleton_method(native, "limit", native_limit, 1);
+    rb_define_singleton_method(native, "allowed_cores", native_allowed_cores, 0);
+    rb_define_singleton_method(native, "signal_foreign?", native_signal_foreign_p, 1);
 }

@@ -13,10 +13,12 @@
 /* Cumulative counters; names as in the STAT chunk. */
 enum {
     PW_TICKS, PW_CAPTURES, PW_MISSED, PW_DROPPED, PW_REFUSED, PW_TRUNCATED, PW_HANDLER_NS, PW_NAMING_NS, PW_RESETS,
-    PW_TIMERS_REFUSED, PW_SIGNAL_LOST, PW_GC_COUNT, PW_GC_MARKING_NS, PW_GC_SWEEPING_NS, PW_DEFERRED, PW_COUNTERS
+    PW_TIMERS_REFUSED, PW_SIGNAL_LOST, PW_GC_COUNT, PW_GC_MARKING_NS, PW_GC_SWEEPING_NS, PW_DEFERRED, PW_TORN_READS, PW_LABELS_LEFT_OUT, PW_BURSTS, PW_GC_UNTOLD,
+    PW_COUNTERS
 };
 
 #define PW_SLOTS (1u << 14) /* threads alive at once */
+#define PW_ENDED 256u       /* so many ended threads wait for the drain, which keeps what it has of them to a flush: it is woken, and flushes */
 
 typedef struct {
     int64_t interval_ns, flush_ns, unit_ns, origin;
@@ -24,6 +26,9 @@ typedef struct {
     uint32_t generation;
     const pw_ticker *ticker;
     uint32_t collecting; /* bit i: pw_collectors[i] */
+    int64_t pause_ns;    /* between two visits of the drain, where a collector fills the ring fast; 0: by the interval */
+    _Atomic uint32_t flushes_wanted, flushes_done;
+    _Atomic uint32_t ended; /* threads that did */
 
     pthread_mutex_t lock; /* tables, rows, list of threads; never taken in a handler */
     pthread_cond_t wake;
@@ -36,6 +41,7 @@ typedef struct {
     pw_thread *threads;
     uint32_t next_thread_id;
     int64_t started_process_cpu, drain_cpu;
+    _Atomic int64_t helper_cpu; /* of the ticker's thread */
 
     /* FRAM rows named by the resolver, not yet written */
     pw_buffer frame_ids, frame_kinds, frame_names, frame_paths, frame_lines;
@@ -61,8 +67,15 @@ pw_thread *pw_register_thread(VALUE thread, pid_t tid, bool caller);
 /* The calling thread ends. */
 void pw_thread_ended(pw_thread *t);
 /* Ruby 3.1 does not tell of a thread that ends by an exception, and keeps its native thread for the next one: looks that
- * find no Ruby frame tell. In that thread's handler. */
-void pw_thread_vanished(pw_thread *t);
+ * find no Ruby frame tell. In that thread's handler, or by the outside reader. False: the ring is full, try again. */
+bool pw_thread_vanished(pw_thread *t);
+/* After so many. */
+uint32_t pw_looks_at_nothing(const pw_thread *t);
+/* Lets the calling native thread lead to `t`, until it ends. */
+void pw_enter_thread(pw_thread *t);
+void pw_enter_known_thread(VALUE thread); /* where it is registered */
+/* Does the calling thread, which has a GVL, run in the main Ractor? Jobs may be run in any. */
+bool pw_in_main_ractor(void);
 /* By the word a timer carries. */
 pw_thread *pw_thread_at(uint32_t slot, uint32_t id);
 
@@ -75,6 +88,9 @@ void Init_pitwall_sampler(VALUE native);
 /* A thread that no signal of the process can land on. 0 or an errno. */
 int pw_start_quiet_thread(pthread_t *thread, void *(*body)(void *));
 
+/* Has the drain write all there is, and waits for it: the process is about to end without another word. For any thread. */
+void pw_flush_before_end(void);
+
 /* drain.c */
 void pw_rows_init(void);
 void pw_rows_free(void);
@@ -85,6 +101,7 @@ void pw_final_flush(const char *reason); /* after pw_stop_drain, with everything
 /* resolve.c */
 void pw_resolve_init(void);
 void pw_resolve_trigger(void);
+bool pw_resolve_wanted(void);    /* by the drain, which could not */
 void pw_resolve_if_wanted(void); /* at a tick: triggers what the drain could not (see pw_may_trigger) */
 void pw_resolve_all(void);
 void pw_name_thread(VALUE thread); /* lets other threads run */
@@ -94,6 +111,7 @@ VALUE pw_frame_name(VALUE frame, VALUE owner); /* as the recording will have it;
 void pw_thread_events_init(void);
 void pw_thread_events_start(void);
 void pw_thread_events_stop(void);
+void pw_thread_events_in_child(void); /* before it is stopped there */
 void pw_thread_remember(pw_thread *t); /* so that events about it are recognised; needs the GVL */
 bool pw_thread_states(void);
 void pw_gc_init(VALUE native);
@@ -101,5 +119,11 @@ void pw_gc_start(void);
 void pw_gc_stop(void);
 /* In a handler: is a collection running? Then the tick is noted (for the collecting thread) or deferred. */
 bool pw_gc_takes_tick(pw_thread *t, int64_t wall);
+/* Does Ruby still tell of collections? By anybody, now and then; and while any Ractor's garbage is marked. */
+void pw_gc_check(void);
+void pw_gc_marks(void);
+void pw_gc_ask_again(void); /* a Ractor is freed: at the next safepoint asks Ruby to go on telling */
+/* From outside, by the holder of the reader: none runs, and none will begin its work before the reader is let go. */
+bool pw_gc_rests(void);
 
 #endif

@@ -1,6 +1,7 @@
 #include "capture.h"
 #include "sampler.h"
 #include <errno.h>
+#include <sched.h>
 #include <string.h>
 
 /* One timer a thread, on the monotonic clock, delivered to exactly that thread. A helper thread that signals would cost
@@ -8,29 +9,131 @@
  *
  * A thread without the GVL cannot change its Ruby stack. It is sampled once, then its timer is switched off until it
  * has the GVL again (Ruby 3.2+), and the stack is charged for the time between: blocked calls are interrupted at most
- * once (mostly never: see hold in thread_events.c), and idle threads cost nothing. */
+ * once (mostly never: see hold in thread_events.c), and idle threads cost nothing.
+ *
+ * Without thread events (3.1) nobody says who waits. A tick wakes an idle thread, which costs as much as one that works, and many
+ * then queue for the GVL. So a thread that a tick finds where the one before did, with hardly any CPU time used, rests: its timer is off, and
+ * a thread that works looks at each of its own ticks whether the other's CPU clock has moved. While it hasn't, the stack stands; when it
+ * has, the thread gets its tick at that moment. Somebody always watches, if he must idle at it. */
+
+enum { MOST_RESTING = 64, SPARED = 32 };
 
 static struct sigaction previous_action;
 static _Atomic bool handler_installed;
 
+static pw_thread *resting[MOST_RESTING]; /* under list_taken, which handlers only try to take */
+static uint32_t resting_count;
+static _Atomic bool list_taken;
+static _Atomic uint32_t watcher;     /* a thread's id */
+static _Atomic int64_t watched_at;
+
+static bool try_list(void) { return !atomic_exchange_explicit(&list_taken, true, memory_order_acquire); }
+static void leave_list(void) { atomic_store_explicit(&list_taken, false, memory_order_release); }
+
 static void
-arm(pw_thread *t, bool on)
+take_list(void)
+{
+    while (!try_list()) sched_yield();
+}
+
+static void
+arm_from(pw_thread *t, int64_t at)
 {
     if (!t->has_timer) return;
     struct itimerspec spec = {0};
-    if (on) {
-        int64_t at = pw_next_tick(pw_now_ns());
+    if (at) {
         spec.it_value = (struct timespec){at / 1000000000, at % 1000000000};
         spec.it_interval = (struct timespec){pw_current.interval_ns / 1000000000, pw_current.interval_ns % 1000000000};
     }
     timer_settime(t->timer, TIMER_ABSTIME, &spec, NULL);
 }
 
-/* A thread that had a stack and has none has ended. One that never had may still be waiting for its first turn. */
-static uint32_t
-looks_at_nothing(const pw_thread *t)
+static void arm(pw_thread *t, bool on) { arm_from(t, on ? pw_next_tick(pw_now_ns()) : 0); }
+
+static void
+unlist(pw_thread *t)
 {
-    return t->sampled ? 3 : (uint32_t)(1000000000 / pw_current.interval_ns) + 3;
+    if (!t->place) return;
+    pw_thread *last = resting[--resting_count];
+    resting[t->place - 1] = last;
+    last->place = t->place;
+    t->place = 0;
+}
+
+static void
+rest(pw_thread *t)
+{
+    if (!try_list()) return; /* at its next tick */
+    if (!t->place && resting_count < MOST_RESTING && t->has_timer) {
+        t->seen_cpu = -1;
+        t->stood_until = 0;
+        t->spared = 0;
+        arm(t, false);
+        resting[resting_count] = t;
+        t->place = ++resting_count;
+    }
+    leave_list();
+}
+
+/* What stood still until it was last looked at is the old stack's, with what being woken for the last sample cost. */
+static void
+charge_rest(pw_thread *t)
+{
+    int64_t until = t->stood_until, charged = atomic_load_explicit(&t->last_cpu, memory_order_relaxed);
+    t->stood_until = 0;
+    if (until <= atomic_load_explicit(&t->last_wall, memory_order_relaxed)) return;
+    pw_charge_under(t, PW_REC_CHARGE, PW_UNKNOWN, until, t->seen_cpu > charged ? t->seen_cpu : charged, t->seen_label);
+}
+
+/* Going back to its rest after the last tick took it some CPU time; more than that is work. Now and then it is looked at all the same: it
+ * may have gone back to another place. */
+static bool
+rests_on(pw_thread *t, int64_t now)
+{
+    enum { GOING_BACK_NS = 200000 };
+    int64_t cpu = pw_thread_cpu_now(t);
+    if (cpu < 0) return true; /* it has ended, and will say so itself */
+    bool same = t->seen_cpu < 0 ? cpu - atomic_load(&t->last_cpu) < GOING_BACK_NS : cpu == t->seen_cpu;
+    if (!same || ++t->spared == SPARED) return false;
+    t->seen_cpu = cpu;
+    t->stood_until = now;
+    return true;
+}
+
+static void
+watch(int64_t now)
+{
+    if (!try_list()) return;
+    for (uint32_t i = resting_count; i-- > 0;) {
+        pw_thread *t = resting[i];
+        if (rests_on(t, now)) continue;
+        unlist(t);
+        arm_from(t, now);
+    }
+    atomic_store(&watched_at, now);
+    leave_list();
+}
+
+static void
+wake_all(void)
+{
+    take_list();
+    while (resting_count) {
+        pw_thread *t = resting[resting_count - 1];
+        unlist(t);
+        arm(t, true);
+    }
+    leave_list();
+}
+
+/* In the thread's handler, without thread events. */
+static void
+rest_or_watch(pw_thread *t, bool idle, int64_t wall)
+{
+    int64_t since = wall - atomic_load(&watched_at);
+    if (!idle || since > 3 * pw_current.interval_ns) atomic_store(&watcher, t->id);
+    if (atomic_load(&watcher) != t->id) rest(t);
+    else if (since * 2 >= pw_current.interval_ns) watch(wall);
 }
 
 static void
@@ -47,7 +150,9 @@ tick(pw_thread *t, int overrun)
     pw_resolve_if_wanted();
 
     uint8_t state = (uint8_t)atomic_load_explicit(&t->state, memory_order_relaxed);
-    bool off_gvl = state == PW_WAITING || state == PW_BLOCKED;
+    bool off_gvl = pw_off_gvl(state);
+    if (state == PW_UNKNOWN) charge_rest(t);
+    int64_t passed = wall - atomic_load_explicit(&t->last_wall, memory_order_relaxed), charged = atomic_load_explicit(&t->last_cpu, memory_order_relaxed);
     if (!(off_gvl && atomic_load_explicit(&t->held, memory_order_relaxed))) {
         if (pw_capture(t, 0, state, 1, wall, pw_cpu_to_charge(t, off_gvl, wall))) {
             pw_count(PW_CAPTURES, 1);
@@ -55,10 +160,14 @@ tick(pw_thread *t, int overrun)
         }
         else off_gvl = false; /* ring full: try again at the next tick */
     }
-    if (t->empty >= looks_at_nothing(t) && state == PW_UNKNOWN && !pw_tls.pinned) {
+    if (t->empty >= pw_looks_at_nothing(t) && state == PW_UNKNOWN && !pw_tls.pinned) {
         arm(t, false);
         pw_thread_vanished(t);
         return;
+    }
+    if (state == PW_UNKNOWN) {
+        int64_t burnt = atomic_load_explicit(&t->last_cpu, memory_order_relaxed) - charged;
+        rest_or_watch(t, t->same && !t->empty && !pw_tls.pinned && burnt * 4 < passed, wall);
     }
     if (off_gvl) {
         atomic_store_explicit(&t->parked, true, memory_order_relaxed);
@@ -72,17 +181,15 @@ on_signal(int signo, siginfo_t *info, void *context)
 {
     int saved = errno;
     /* si_code tells a timer's signal from one somebody sent. */
-    if (info->si_code == SI_TIMER && pw_enter_handler()) {
+    if (info->si_code == SI_TIMER && !pw_tls.changing && pw_enter_handler()) {
         pw_thread *t = pw_self();
         if (!t) { /* registered by another thread: this is the first signal it gets */
             uint64_t word = (uint64_t)(uintptr_t)info->si_value.sival_ptr;
             t = pw_thread_at((uint32_t)(word >> 32), (uint32_t)word);
-            if (t && t->tid == pw_gettid()) {
-                pw_tls.thread = t;
-                pw_tls.generation = t->generation;
-            }
+            if (t && t->tid == pw_gettid()) pw_now_running(t);
             else t = NULL;
         }
+        if (t && atomic_load(&t->migrates) && t->tid != pw_gettid()) t = NULL; /* late: it is no longer here */
         if (t) tick(t, info->si_overrun);
         pw_leave_handler();
     }
@@ -101,6 +208,10 @@ static int
 start(void)
 {
     if (pw_signal_taken(pw_current.signo)) return EBUSY;
+    resting_count = 0;
+    atomic_store(&watcher, 0);
+    atomic_store(&watched_at, 0);
+    leave_list(); /* in a forked child somebody may have had it */
     struct sigaction action = {0};
     action.sa_sigaction = on_signal;
     /* ONSTACK: a sample may hit a thread at the very end of its machine stack. */
@@ -118,10 +229,15 @@ ours(void)
     return sigaction(pw_current.signo, NULL, &now) == 0 && (now.sa_flags & SA_SIGINFO) && now.sa_sigaction == on_signal;
 }
 
+/* From here on nothing of the thread is in the list: it may be freed. */
 static void
 thread_end(pw_thread *t)
 {
     if (atomic_exchange(&t->has_timer, false)) timer_delete(t->timer);
+    if (pw_thread_states()) return;
+    take_list();
+    unlist(t);
+    leave_list();
 }
 
 static void
@@ -183,6 +299,8 @@ thread_left(pw_thread *t)
 static void
 check(void)
 {
+    /* Who watched has ended, or is in one long collection. */
+    if (resting_count && pw_now_ns() - atomic_load(&watched_at) > 3 * pw_current.interval_ns + 10000000) wake_all();
     if (!atomic_load(&handler_installed) || ours()) return;
     atomic_store(&handler_installed, false);
     pw_count(PW_SIGNAL_LOST, 1);

@@ -1,4 +1,5 @@
 #include "sites.h"
+#include "capture.h"
 #include "sampler.h"
 #include <string.h>
 
@@ -170,11 +171,9 @@ pw_site_beside(const pw_site *site, VALUE klass)
     return s ? s : pw_site_enter(site->place, klass, site->type, site->node, site->frame ? watch[site->frame - 1].object : 0);
 }
 
-void
-pw_sites_forget_object(VALUE object)
+static void
+forget(watched *w)
 {
-    watched *w = find_watched(object);
-    if (!w) return;
     w->object = 0;
     for (uint32_t id = w->first_site; id;) {
         pw_site *s = pw_site_at(id);
@@ -186,10 +185,18 @@ pw_sites_forget_object(VALUE object)
 }
 
 void
+pw_sites_forget_object(VALUE object)
+{
+    watched *w = find_watched(object);
+    if (w) forget(w);
+}
+
+void
 pw_sites_follow_moves(void)
 {
     for (uint32_t i = 0; i < watch_count; i++) {
         watched *w = &watch[i];
+        if (w->object && !pw_readable(w->object)) forget(w); /* freed untold, as by a collection during which a Ractor ended (gc.c) */
         VALUE to = w->object ? rb_gc_location(w->object) : 0;
         if (to == w->object) continue;
         w->object = to;
@@ -256,7 +263,7 @@ pw_sites_name(bool again)
 void
 pw_sites_write(void)
 {
-    pw_buffer columns[4] = {{0}}, payload = {0};
+    pw_buffer columns[4] = {{0}};
     uint32_t n = 0, count = pw_sites_count();
     for (uint32_t id = 1; id <= count; id++) {
         pw_site *s = pw_site_at(id);
@@ -264,16 +271,11 @@ pw_sites_write(void)
         s->told = true;
         s->told_name = s->name;
         uint64_t values[4] = {id, s->node, s->type, s->name};
-        for (int i = 0; i < 4; i++) pw_buffer_int(&columns[i], values[i]);
+        pw_buffer_row(columns, values, 4);
         n++;
     }
-    if (n) {
-        pw_buffer_int(&payload, n);
-        for (int i = 0; i < 4; i++) pw_buffer_column(&payload, &columns[i]);
-        pw_writer_chunk(&pw_current.writer, "SITE", payload.data, payload.size);
-    }
-    for (int i = 0; i < 4; i++) pw_buffer_free(&columns[i]);
-    pw_buffer_free(&payload);
+    if (n) pw_writer_table(&pw_current.writer, "SITE", 1, (uint64_t[]){n}, 4, columns);
+    pw_buffers_free(columns, 4);
 }
 
 void

@@ -9,7 +9,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-#define PW_MAX_SITES (1u << 17) /* 16 MB; what comes later goes to PW_SITE_OTHER */
+#define PW_MAX_SITES (1u << 17) /* 27 MB; what comes later goes to PW_SITE_OTHER */
 
 /* Rows that stand for no place. NOBODY takes the cost of collections before which nobody had allocated. */
 enum { PW_SITE_VM = 1, PW_SITE_PITWALL, PW_SITE_OTHER, PW_SITE_NOBODY, PW_SITE_FIRST };
@@ -25,8 +25,12 @@ typedef struct {
     uint64_t written; /* fingerprint of its row, when that was last written */
 
     uint32_t since; /* objects since the last collection began */
+    uint32_t young[4]; /* of those born before it, what lives, by the collections there had been at their birth; see count_marks */
+    uint32_t slot; /* bytes of the first object's slot, 0: unknown */
+    bool listed; /* among those that may have living objects */
+    _Atomic uint64_t started_ns, minor_marks, major_marks, lived, mallocs;
     _Atomic uint32_t min_age, max_age;
-    _Atomic uint64_t count, old, freed, total_age, slot_bytes, memsize, retained, gc_ns;
+    _Atomic uint64_t count, old, freed, total_age, slot_bytes, memsize, retained, retained_bytes, gc_ns;
 } pw_site;
 
 /* The drain may be reading; nobody else writes. */

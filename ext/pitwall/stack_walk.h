@@ -7,6 +7,9 @@
 
 #include "vm_compat.h"
 
+/* An owner that a signal's handler or a look from outside could not tell: the frame was half pushed, or had gone. */
+#define PW_DOUBTFUL ((VALUE)1)
+
 /* What tells a control frame from the one that stood in its place. */
 typedef struct {
     VALUE iseq, ep;
@@ -16,7 +19,7 @@ typedef struct {
 /* What it was found to be. */
 typedef struct {
     VALUE frame;     /* iseq, or a C function's method entry; 0: a control frame that is not listed */
-    VALUE owner;     /* the method entry an iseq runs for, for its name; 0: none, or known already */
+    VALUE owner;     /* the method entry an iseq runs for, for its name; 0: none, or known already; or PW_DOUBTFUL */
     int line;
     uint32_t listed; /* frames from the root to here */
 } pw_frame_seen;
@@ -24,6 +27,8 @@ typedef struct {
 /* A thread's last walk, root first. */
 typedef struct {
     const void *thread; /* rb_thread_t; NULL: not to be walked */
+    const void *root;   /* the execution context whose stack lasts as long as the thread; NULL: not known */
+    const VALUE *base, *end, *top; /* that stack, and where its leaf was at the last look from outside; top NULL: none yet */
     pw_frame_key *keys;
     pw_frame_seen *seen;
     uint32_t room, depth;
@@ -42,6 +47,19 @@ void pw_walk_aim(pw_walk *w, VALUE thread);
 /* Walks the calling thread's stack. Async-signal-safe. How many control frames next to the root are as they were. */
 uint32_t pw_walk_stack(pw_walk *w);
 
+/* Walks the stack of another thread, which goes on meanwhile. Only where that is proven (pw_outside_refusal), by the holder of the
+ * reader (ticker.h), and while no garbage is collected. */
+typedef enum {
+    PW_SEEN,
+    PW_TORN,    /* it went too far to say what it was: try again. *same is right, and what was seen is no stack */
+    PW_NOTHING  /* it has no stack: it has not begun, or has ended */
+} pw_outcome;
+pw_outcome pw_walk_outside(pw_walk *w, uint32_t *same);
+/* In the thread itself: if it is not in a fiber now, its stack may be read where it stands. */
+void pw_walk_find_root(pw_walk *w);
+/* NULL, or why stacks can't be read from outside here. With the GVL. */
+const char *pw_outside_refusal(void);
+
 /* In hooks, where no frame is half pushed; `context` is an execution context. */
 bool pw_walk_own(void); /* whether any of these may be called */
 const void *pw_walk_context_of(VALUE thread);
@@ -58,6 +76,9 @@ pw_walk_listed(const pw_walk *w, uint32_t control_frames)
 
 /* Does this method entry belong to a method written in Ruby? It must be valid. */
 bool pw_method_is_ruby(VALUE method_entry);
+
+/* Is it an iseq, rather than a method entry? It must be valid. */
+bool pw_frame_is_iseq(VALUE frame);
 
 /* Are own walks in use? Only then may what follows be called: for an execution context (rb_execution_context_t) of a thread
  * that has the GVL, between two instructions. */

@@ -17,12 +17,13 @@ on_begin_or_end(rb_event_flag_t event, VALUE data, VALUE self, ID id, VALUE klas
     VALUE thread = rb_thread_current();
     pw_thread *t = pw_self();
     if (event == RUBY_EVENT_THREAD_END) {
-        if (t) pw_name_thread(t->thread);
+        if (!t) pw_enter_known_thread(thread); /* it was there before, and no signal has told it yet */
+        if (pw_self()) pw_name_thread(thread);
         t = pw_self(); /* another thread may have stopped the recording meanwhile */
         if (t) pw_thread_ended(t);
     }
-    else if (!t || t->thread != thread) { /* else it got the GVL, and so was registered, before it began */
-        if (t && !atomic_load(&t->migrates)) pw_thread_ended(t); /* a cached native thread with a new Ruby thread */
+    else if (!t || t->thread != thread || t->finished) { /* else it got the GVL, and so was registered, before it began */
+        if (t && !PW_THREAD_IN_EVENT) pw_thread_ended(t); /* a cached native thread with a new Ruby thread */
         pw_tls.ended = 0;
         pw_register_thread(thread, pw_gettid(), true);
     }
@@ -31,6 +32,9 @@ on_begin_or_end(rb_event_flag_t event, VALUE data, VALUE self, ID id, VALUE klas
 
 #if PW_THREAD_EVENTS
 static rb_internal_thread_event_hook_t *hook;
+/* A forked child has Ruby's lock of such hooks as it was: read by threads that did not come along, it can never be had for taking one
+ * away. There the hook stays, for good, and does nothing while nothing is recorded. */
+static bool inherited;
 
 /* A thread released from its wait: what stood still is charged up to the last tick of the grid that passed meanwhile,
  * as if it had been sampled at each. (Charging to the very moment would favour waits over short bursts of work.) */
@@ -66,8 +70,8 @@ hold(pw_thread *t)
 {
     int64_t wall = atomic_load_explicit(&t->last_wall, memory_order_relaxed);
     int64_t cpu = atomic_load_explicit(&t->last_cpu, memory_order_relaxed);
-    if (!pw_capture(t, 0, PW_BLOCKED, 0, wall, cpu)) return;
-    atomic_store_explicit(&t->held, true, memory_order_relaxed);
+    if (pw_capture(t, 0, PW_BLOCKED, 0, wall, cpu)) atomic_store_explicit(&t->held, true, memory_order_relaxed);
+    else if (!atomic_load(&t->migrates)) return; /* else others will run where its ticks come */
     pw_current.ticker->thread_left(t);
 }
 
@@ -96,32 +100,28 @@ pay(void *unused)
 # if PW_THREAD_IN_EVENT
 static rb_internal_thread_specific_key_t key;
 
-/* This native thread now carries `t`. Only M:N threads ever change places; their timers go with them. */
+/* This native thread now carries `t`. Only M:N threads ever change places; their timers go with them. Each thread is, by its
+ * `tid`, on the native thread whose CPU clock counts for it, until that carries another or it is carried elsewhere. */
 static void
 carry(pw_thread *t)
 {
     pw_thread *before = pw_self();
     pid_t here = pw_gettid();
-    if (before == t) return;
+    if (before == t && t->tid == here) return;
     if (!before && t->tid == here) { /* registered by another thread, and never elsewhere */
-        pw_tls.thread = t;
-        pw_tls.generation = t->generation;
+        pw_enter_thread(t);
+        pw_walk_find_root(&t->walk);
         return;
     }
-    int64_t cpu = pw_own_cpu_ns();
-    if (before) {
-        before->cpu_carried += cpu - before->cpu_base;
-        before->cpu_base = cpu;
+    if (before && before != t) {
         atomic_store(&before->migrates, true);
-        pw_current.ticker->thread_left(before);
+        pw_thread_leave(before, here);
     }
     atomic_store(&t->migrates, true);
-    t->cpu_base = cpu;
-    pw_tls.thread = t;
-    pw_tls.generation = t->generation;
-    if (t->tid == here) return;
+    pw_thread_leave(t, t->tid);
     pw_current.ticker->thread_end(t);
-    t->tid = here;
+    pw_thread_arrive(t, here);
+    pw_enter_thread(t);
     pw_current.ticker->thread_begin(t);
 }
 
@@ -140,13 +140,16 @@ subject(rb_event_flag_t event, const rb_internal_thread_event_data_t *data)
     bool resumed = event == RUBY_INTERNAL_THREAD_EVENT_RESUMED;
     pw_thread *t = pw_self();
 # if PW_THREAD_IN_EVENT
-    if (t && t->thread == data->thread) return t;
+    if (t && t->thread == data->thread) {
+        if (resumed && atomic_load(&t->migrates)) carry(t); /* it may have been elsewhere while nobody ran here */
+        return t;
+    }
     pw_thread *other = thread_of(data->thread);
     if (other) {
         if (resumed) carry(other);
         return other;
     }
-    if (!resumed || pw_tls.ended == pw_session_generation()) return NULL;
+    if (!resumed || (pw_tls.ended == pw_session_generation() && pw_tls.ended_thread == data->thread)) return NULL;
     if (t) { /* a second thread on this native thread */
         pw_thread *fresh = pw_register_thread(data->thread, 0, false);
         if (fresh) carry(fresh);
@@ -159,6 +162,32 @@ subject(rb_event_flag_t event, const rb_internal_thread_event_data_t *data)
 # endif
 }
 
+/* By the thread alone: no locked instruction is needed to count. */
+static void
+count_change(pw_thread *t)
+{
+    atomic_store_explicit(&t->changes, atomic_load_explicit(&t->changes, memory_order_relaxed) + 1, memory_order_release);
+}
+
+/* All that is left to do where samples are taken from outside. */
+static void
+note(pw_thread *t, rb_event_flag_t event)
+{
+    switch (event) {
+      case RUBY_INTERNAL_THREAD_EVENT_SUSPENDED:
+        atomic_store_explicit(&t->suspended_at, pw_now_ns(), memory_order_relaxed);
+        atomic_store_explicit(&t->state, PW_BLOCKED, memory_order_relaxed);
+        count_change(t);
+        break;
+      case RUBY_INTERNAL_THREAD_EVENT_RESUMED:
+        atomic_store_explicit(&t->resumed_at, pw_now_ns(), memory_order_relaxed);
+        atomic_store_explicit(&t->state, PW_RUNNING, memory_order_relaxed);
+        count_change(t);
+        pw_reader_awake();
+        break;
+    }
+}
+
 static void
 on_thread_event(rb_event_flag_t event, const rb_internal_thread_event_data_t *data, void *unused)
 {
@@ -169,7 +198,17 @@ on_thread_event(rb_event_flag_t event, const rb_internal_thread_event_data_t *da
         return;
     }
     pw_thread *t = subject(event, data);
+    if (event == RUBY_INTERNAL_THREAD_EVENT_RESUMED) pw_collectors_here();
     if (!t || !pw_samples()) return;
+    if (event == RUBY_INTERNAL_THREAD_EVENT_READY) { /* who wakes it may tell: nothing but these may be touched */
+        atomic_store_explicit(&t->ready_at, pw_now_ns(), memory_order_relaxed);
+        atomic_store_explicit(&t->state, PW_WAITING, memory_order_relaxed);
+        return;
+    }
+    if (pw_current.ticker->from_outside) {
+        note(t, event);
+        return;
+    }
     t->busy = 1;
     atomic_signal_fence(memory_order_seq_cst);
     switch (event) {
@@ -179,10 +218,6 @@ on_thread_event(rb_event_flag_t event, const rb_internal_thread_event_data_t *da
         if (!pw_interrupts(pw_current.ticker) || atomic_load(&t->migrates)) settle_run(t);
         atomic_store_explicit(&t->state, PW_BLOCKED, memory_order_relaxed);
         if (t->quiet || atomic_load(&t->migrates)) hold(t);
-        break;
-      case RUBY_INTERNAL_THREAD_EVENT_READY:
-        atomic_store_explicit(&t->ready_at, pw_now_ns(), memory_order_relaxed);
-        atomic_store_explicit(&t->state, PW_WAITING, memory_order_relaxed);
         break;
       case RUBY_INTERNAL_THREAD_EVENT_RESUMED:
         if (atomic_load_explicit(&t->held, memory_order_relaxed)) {
@@ -239,7 +274,7 @@ pw_thread_events_start(void)
     started = true;
     rb_add_event_hook((rb_event_hook_func_t)on_begin_or_end, RUBY_EVENT_THREAD_BEGIN | RUBY_EVENT_THREAD_END, Qnil);
 #if PW_THREAD_EVENTS
-    hook = rb_internal_thread_add_event_hook(
+    if (!hook) hook = rb_internal_thread_add_event_hook(
         on_thread_event,
         RUBY_INTERNAL_THREAD_EVENT_SUSPENDED | RUBY_INTERNAL_THREAD_EVENT_READY | RUBY_INTERNAL_THREAD_EVENT_RESUMED |
             RUBY_INTERNAL_THREAD_EVENT_EXITED,
@@ -254,7 +289,16 @@ pw_thread_events_stop(void)
     started = false;
     rb_remove_event_hook((rb_event_hook_func_t)on_begin_or_end);
 #if PW_THREAD_EVENTS
+    if (inherited) return;
     rb_internal_thread_remove_event_hook(hook);
     hook = NULL;
+#endif
+}
+
+void
+pw_thread_events_in_child(void)
+{
+#if PW_THREAD_EVENTS
+    inherited = hook != NULL;
 #endif
 }

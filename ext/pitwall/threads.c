@@ -38,7 +38,7 @@ pw_thread_new(VALUE thread, pid_t tid, uint32_t id, uint32_t generation)
     t->previous_lines = (int *)at;
     pw_walk_aim(&t->walk, thread);
     t->thread = thread;
-    t->tid = tid;
+    t->tid = t->native = tid;
     t->id = id;
     t->generation = generation;
     t->started = pw_now_ns();
@@ -56,15 +56,68 @@ pw_thread_free(pw_thread *t)
     munmap(t, THREAD_BYTES);
 }
 
+void
+pw_now_running(pw_thread *t)
+{
+    pw_thread *before = pw_tls.generation == pw_session_generation() ? pw_tls.thread : NULL;
+    if (before == t && t) return;
+    pw_tls.changing = 1;
+    atomic_signal_fence(memory_order_seq_cst);
+    pw_tls.thread = NULL;
+    if (t) {
+        atomic_fetch_add(&t->entered, 1);
+        pw_tls.generation = t->generation;
+        pw_tls.slot = t->slot;
+        pw_tls.id = t->id;
+        atomic_signal_fence(memory_order_seq_cst);
+        pw_tls.thread = t;
+    }
+    atomic_signal_fence(memory_order_seq_cst);
+    pw_tls.changing = 0;
+    if (before) atomic_fetch_sub(&before->entered, 1);
+}
+
 pw_thread *
 pw_self(void)
 {
     pw_thread *t = pw_tls.thread;
-    return t && pw_tls.generation == pw_session_generation() ? t : NULL;
+    return t && pw_tls.generation == pw_session_generation() && pw_thread_at(pw_tls.slot, pw_tls.id) == t ? t : NULL;
 }
 
 int64_t
 pw_thread_cpu(pw_thread *t)
 {
     return t->cpu_carried + pw_own_cpu_ns() - t->cpu_base;
+}
+
+void
+pw_thread_leave(pw_thread *t, pid_t tid)
+{
+    if (!tid) return;
+    pw_reader_lock();
+    if (atomic_load(&t->tid) == tid) {
+        int64_t cpu = tid == pw_gettid() ? pw_own_cpu_ns() : pw_clock_ns(pw_cpu_clock_of(tid));
+        if (cpu > t->cpu_base) t->cpu_carried += cpu - t->cpu_base;
+        atomic_store(&t->tid, 0);
+        pw_current.ticker->thread_left(t); /* still locked: who carries it next gives it a new timer, which this must not stop */
+    }
+    pw_reader_unlock();
+}
+
+void
+pw_thread_arrive(pw_thread *t, pid_t here)
+{
+    pw_reader_lock();
+    t->cpu_base = pw_own_cpu_ns();
+    atomic_store(&t->tid, here);
+    atomic_store(&t->native, here);
+    pw_reader_unlock();
+}
+
+int64_t
+pw_thread_cpu_now(const pw_thread *t)
+{
+    if (!t->tid) return t->cpu_carried;
+    int64_t cpu = pw_clock_ns(pw_cpu_clock_of(t->tid));
+    return cpu < 0 ? -1 : t->cpu_carried + cpu - t->cpu_base;
 }

@@ -1,9 +1,10 @@
-/* When to sample. A ticker decides that a thread's stack is due and gets pw_capture called in that thread.
+/* When to sample. A ticker decides that a thread's stack is due and gets it taken: in that thread, by pw_capture; from outside by
+ * the helper itself, with pw_capture_outside.
  *
  * signal_ticker.c: a POSIX timer a thread, whose signal interrupts the thread wherever it is.
  * safepoint_ticker.c: a helper thread asks Ruby to call us at its next safepoint; no signal, but safepoint-biased.
- * no_ticker.c: never, for recordings of something else.
- * A reader of stacks from outside fills the same interface. */
+ * outside_ticker.c: a helper thread reads the stacks of the others while they run on.
+ * no_ticker.c: never, for recordings of something else. */
 #ifndef PITWALL_TICKER_H
 #define PITWALL_TICKER_H
 
@@ -21,18 +22,38 @@ typedef struct {
     void (*thread_end)(struct pw_thread *);      /* in the ending thread, or at stop */
     void (*thread_resumed)(struct pw_thread *);  /* in the thread: it has the GVL again after its stack was held */
     void (*thread_left)(struct pw_thread *);     /* no ticks until it resumes: it waits with its stack taken, or (M:N) its
-                                                  * native thread carries another one */
+                                                  * native thread carries another one; then the caller has the
+                                                 * reader's lock, else is the thread itself */
     void (*check)(void);                         /* from the drain, now and then */
     /* Where ticks do not interrupt (else NULL): is the thread's sample overdue, and takes it as of a moment just past. What
      * ran since the last safepoint is so told from the collection that follows it. In the thread, which has the GVL. */
     bool (*overdue)(struct pw_thread *, int64_t wall);
     void (*take)(struct pw_thread *, int64_t wall, int64_t cpu);
+    /* Nobody takes samples but its helper, and in collections the thread they run in: threads only note what becomes of them. */
+    bool from_outside;
+    /* Where a thread may find out late about a tick (else NULL), in the thread: what passed up to now was under the label that it still has. */
+    void (*label_ends)(struct pw_thread *);
 } pw_ticker;
 
 /* Ticks reach a thread anywhere, also inside a collection. */
 static inline bool pw_interrupts(const pw_ticker *ticker) { return !ticker->take; }
 
-extern const pw_ticker pw_signal_ticker, pw_safepoint_ticker, pw_no_ticker;
+extern const pw_ticker pw_signal_ticker, pw_safepoint_ticker, pw_outside_ticker, pw_no_ticker;
+
+/* The reader from outside, and what it must not be disturbed in: held for microseconds, never around a call into Ruby. The
+ * session's lock, where it is taken too, comes first. */
+void pw_reader_lock(void);
+void pw_reader_unlock(void);
+void pw_reader_reset(void); /* in a forked child, which has no such thread */
+/* By a thread that has got the GVL: the reader may have nothing to do until then. */
+void pw_reader_awake(void);
+/* Waits until no look is under way. */
+static inline void
+pw_reader_pass(void)
+{
+    pw_reader_lock();
+    pw_reader_unlock();
+}
 
 bool pw_signal_taken(int signo); /* by a handler of the program */
 

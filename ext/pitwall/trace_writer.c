@@ -37,14 +37,7 @@ static void
 write_sheet(sheet *s)
 {
     if (!s->rows) return;
-    pw_buffer payload = {0};
-    pw_buffer_int(&payload, s->rows);
-    for (int i = 0; i < COLUMNS; i++) {
-        pw_buffer_column(&payload, &s->columns[i]);
-        pw_buffer_clear(&s->columns[i]);
-    }
-    pw_writer_chunk(&pw_current.writer, "CALL", payload.data, payload.size);
-    pw_buffer_free(&payload);
+    pw_writer_table(&pw_current.writer, "CALL", 1, (uint64_t[]){s->rows}, COLUMNS, s->columns);
     s->rows = 0;
 }
 
@@ -87,7 +80,7 @@ write_node(pw_call_tree *tree, pw_call_node *node, void *data)
     uint64_t values[COLUMNS] = {
         tree->thread_id, node->id, calls, (uint64_t)((double)wall * s->tick_ns), (uint64_t)((double)wait * s->tick_ns),
         (uint64_t)(cpu * s->tick_ns), (uint64_t)(probes * s->tick_ns), objects, bytes};
-    for (int i = 0; i < COLUMNS; i++) pw_buffer_int(&s->columns[i], values[i]);
+    pw_buffer_row(s->columns, values, COLUMNS);
     if (++s->rows == ROWS_A_CHUNK) write_sheet(s);
 }
 
@@ -133,7 +126,7 @@ pw_trace_write(const pw_trace_facts *facts)
     sheet s = {.facts = facts, .tick_ns = pw_trace_clock_tick_ns(facts->clock)};
     pw_call_trees_each(write_tree, &s);
     write_sheet(&s);
-    for (int i = 0; i < COLUMNS; i++) pw_buffer_free(&s.columns[i]);
+    pw_buffers_free(s.columns, COLUMNS);
     write_summary(&s);
     pw_call_trees_sweep();
 }

@@ -30,6 +30,7 @@ typedef struct {
 
 typedef struct pw_shadow {
     const VALUE *ec;
+    VALUE thread;     /* only compared */
     pw_call_tree *tree;
     entry *entries;   /* the first is no call: the node is the root */
     uint32_t count, room;
@@ -73,12 +74,28 @@ static pw_job gc_job;
 
 /* ---- time ---- */
 
+/* Of the thread, whichever native threads carried it. */
+static int64_t
+thread_cpu(void)
+{
+    pw_thread *t = pw_self();
+    return t ? pw_thread_cpu(t) : pw_own_cpu_ns();
+}
+
+/* Is this tree the calling thread's? Jobs run in any. */
+static bool
+is_callers(const pw_call_tree *tree)
+{
+    const pw_thread *t = T.calibrating ? NULL : pw_self();
+    return T.calibrating || (t && t->id == tree->thread_id);
+}
+
 static __attribute__((noinline)) uint64_t
 read_cpu(pw_call_tree *tree, pw_call_node *node, uint64_t pause)
 {
     pw_resolve_if_wanted(); /* where nothing ticks, names are asked for here */
-    if (!T.cpu) return T.last + pause;
-    int64_t cpu = pw_own_cpu_ns();
+    if (!T.cpu || !is_callers(tree)) return T.last + pause; /* it has ended */
+    int64_t cpu = thread_cpu();
     double ran = (double)(int64_t)(T.last - tree->cpu_tick) * T.tick_ns;
     double in_pause = (double)(cpu - tree->cpu_read) - T.cpu_read_ns - ran;
     node->off += (int64_t)pause - (int64_t)(in_pause / T.tick_ns);
@@ -96,6 +113,16 @@ charge(shadow *s, pw_call_node *node, uint64_t now)
 }
 
 static inline pw_call_node *top(const shadow *s) { return s->entries[s->count - 1].node; }
+
+/* Another thread runs: how much of the pause this one computed will be known when it comes back. */
+static void
+leave(shadow *s, pw_call_node *node, uint64_t now)
+{
+    s->tree->ran = T.last - s->tree->cpu_tick;
+    node->wall += now - T.last;
+    node->off += (int64_t)(now - T.last);
+    s->paused = T.last = now;
+}
 
 /* ---- stacks ---- */
 
@@ -134,6 +161,7 @@ leave_tree(shadow *s)
 static void
 join_tree(shadow *s, pw_call_tree *tree)
 {
+    s->thread = rb_thread_current();
     s->tree = tree;
     s->next_of_tree = tree->stacks;
     tree->stacks = s;
@@ -204,7 +232,7 @@ own_id(void)
     pw_thread *t = pw_self();
     VALUE thread = rb_thread_current();
     if (t && t->thread == thread) return t->id;
-    if (pw_tls.ended == pw_session_generation()) return 0;
+    if (pw_tls.ended == pw_session_generation() && pw_tls.ended_thread == thread) return 0;
     t = pw_register_thread(thread, pw_gettid(), true);
     return t ? t->id : 0;
 }
@@ -214,6 +242,18 @@ static inline void
 trim(shadow *s, const VALUE *own)
 {
     while (s->entries[s->count - 1].own < own) s->count--;
+}
+
+/* For those who come at any time: the last that ran gets its time, and is left if that was another thread's. */
+static void
+settle(uint64_t now)
+{
+    if (is_callers(T.stack->tree)) charge(T.stack, top(T.stack), now);
+    else {
+        leave(T.stack, top(T.stack), now);
+        T.ec = NULL;
+        T.stack = NULL;
+    }
 }
 
 /* The calling thread's or fiber's stack was not the last one that ran. */
@@ -228,18 +268,14 @@ switch_to(const pw_trace_arg *arg, uint64_t now)
         T.last = now;
     }
     shadow *s = find_stack(arg->ec), *before = T.stack;
-    if (arg->event == RUBY_EVENT_THREAD_END && !s) return NULL;
+    /* One that ends without a call may have the context of one of whose end 3.1 did not tell. */
+    if (arg->event == RUBY_EVENT_THREAD_END && (!s || s->thread != rb_thread_current())) return NULL;
     uint32_t id = arg->event == RUBY_EVENT_THREAD_END ? s->tree->thread_id : own_id();
     T.ec = NULL;
     T.stack = NULL;
     if (before) {
         if (before->tree->thread_id == id) charge(before, top(before), now);
-        else {
-            /* How much of it the other computed will be known when it comes back. */
-            before->tree->ran = T.last - before->tree->cpu_tick;
-            top(before)->wall += now - T.last;
-            top(before)->off += (int64_t)(now - T.last);
-        }
+        else leave(before, top(before), now);
         before->paused = now;
     }
     if (!id) return NULL;
@@ -268,7 +304,7 @@ switch_to(const pw_trace_arg *arg, uint64_t now)
     s->tree->active = s;
     if (T.cpu && (!before || before->tree != s->tree)) {
         pw_call_tree *tree = s->tree;
-        int64_t cpu = pw_own_cpu_ns();
+        int64_t cpu = thread_cpu();
         if (tree->cpu_read) {
             double spent = (double)(cpu - tree->cpu_read) - T.cpu_read_ns - (double)tree->ran * T.tick_ns;
             if (spent > 0) top(s)->off -= (int64_t)(spent / T.tick_ns);
@@ -474,7 +510,7 @@ collect_garbage(void *unused)
         return;
     }
     uint64_t began = pw_ticks(&T.clock);
-    if (T.stack) charge(T.stack, top(T.stack), began);
+    if (T.stack) settle(began);
     T.paused = true;
     rb_gc_enable();
     rb_gc_start();
@@ -483,7 +519,7 @@ collect_garbage(void *unused)
     atomic_store(&T.gc_due, false);
     T.last = pw_ticks(&T.clock);
     /* The thread's clock went on, and so does what is taken for computed. */
-    if (T.stack) T.stack->tree->cpu_read = pw_own_cpu_ns(), T.stack->tree->cpu_tick = T.last;
+    if (T.stack) T.stack->tree->cpu_read = thread_cpu(), T.stack->tree->cpu_tick = T.last;
 }
 
 /* ---- hooks ---- */
@@ -620,7 +656,7 @@ stop(void)
     remove_hooks();
     uint64_t now = pw_ticks(&T.clock);
     if (T.armed) {
-        if (T.stack) charge(T.stack, top(T.stack), now);
+        if (T.stack) settle(now);
         pthread_mutex_lock(&pw_current.lock);
         pw_current.stopping = true; /* the drain must not empty the tables that fill now */
         pw_call_trees_each(close_tree, &now);
@@ -666,8 +702,9 @@ begin_own(void)
 {
     if (!T.armed || T.own_thread) return;
     T.own_thread = rb_thread_current();
+    if (T.stack) settle(pw_ticks(&T.clock));
     if ((T.own_stack = T.stack)) {
-        charge(T.stack, top(T.stack), pw_ticks(&T.clock));
+        T.stack->tree->ran = T.last - T.stack->tree->cpu_tick;
         T.stack->paused = T.last;
     }
     T.ec = NULL;

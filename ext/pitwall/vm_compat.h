@@ -56,8 +56,10 @@ pw_job_init(pw_job *job, void (*func)(void *))
 }
 
 #ifdef HAVE_RB_POSTPONED_JOB_PREREGISTER
+static inline bool pw_may_trigger_anywhere(void) { return true; }
 static inline bool pw_may_trigger(void) { return true; }
 #else
+static inline bool pw_may_trigger_anywhere(void) { return false; }
 extern int ruby_thread_has_gvl_p(void);
 static inline bool pw_may_trigger(void) { return ruby_thread_has_gvl_p(); } /* false on threads Ruby does not know */
 #endif

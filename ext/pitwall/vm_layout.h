@@ -11,6 +11,8 @@
  * control frame    8 words (__bp__)           7 words
  * the rest         vm_stack, vm_stack_size and cfp begin rb_execution_context_t; iseq: flags, wrapper, body; body: type,
  *                  iseq_size, iseq_encoded; method entry: flags, defined_class, def; def: 4 bits of type first
+ * a call's site    an operand of its instruction, in the iseq's call_data (struct rb_call_data: ci, cc; vm_callinfo.h); cc: flags,
+ *                  klass, cme_; call_data and ci_size stand where they do by what precedes them in rb_iseq_constant_body
  */
 #ifndef PITWALL_VM_LAYOUT_H
 #define PITWALL_VM_LAYOUT_H
@@ -24,7 +26,7 @@ enum {
     /* rb_execution_context_t, in words */
     PW_EC_STACK = 0, PW_EC_STACK_WORDS = 1, PW_EC_CFP = 2, PW_EC_WORDS = 3,
     /* rb_control_frame_t, in words; the stack's end is the root, each call pushes one at a lower address */
-    PW_CFP_PC = 0, PW_CFP_ISEQ = 2, PW_CFP_EP = 4,
+    PW_CFP_PC = 0, PW_CFP_SP = 1, PW_CFP_ISEQ = 2, PW_CFP_EP = 4,
     PW_CFP_WORDS = PW_LAYOUT_RUBY == 31 ? 8 : 7,
     /* frames at the root that stand for nothing (from 3.2 on; before, rb_profile_frames listed the main thread's) */
     PW_ROOT_FRAMES = PW_LAYOUT_RUBY == 31 ? 0 : 1,
@@ -33,7 +35,11 @@ enum {
     /* an environment, in words from ep */
     PW_EP_ME_CREF = -2, PW_EP_SPECVAL = -1, PW_EP_FLAGS = 0,
     /* objects, in words */
-    PW_ISEQ_BODY = 2, PW_BODY_ENCODED = 1, PW_SVAR_CREF_OR_ME = 1, PW_ME_DEF = 2
+    PW_ISEQ_BODY = 2, PW_BODY_ENCODED = 1, PW_SVAR_CREF_OR_ME = 1, PW_ME_DEF = 2,
+    PW_DEF_CODE = 1, /* of a method written in Ruby; checked by what it says */
+    PW_BODY_CALL_DATA = PW_LAYOUT_RUBY == 31 ? 24 : 23, PW_BODY_WORDS = 32,
+    PW_BODY_CALL_DATA_COUNT = PW_LAYOUT_RUBY == 31 ? 62 : 63, /* in ints */
+    PW_CALL_DATA_CACHE = 1, PW_CALL_DATA_WORDS = 2, PW_CACHE_METHOD = 2
 };
 
 #define PW_CFP_BYTES (PW_CFP_WORDS * sizeof(VALUE))
@@ -53,7 +59,7 @@ pw_env_flags_plausible(VALUE flags)
     return (flags & 1) && flags >> 31 == 0 && repeated;
 }
 
-enum { PW_IMEMO_CREF = 1, PW_IMEMO_SVAR = 2, PW_IMEMO_IFUNC = 4, PW_IMEMO_MENT = 6, PW_IMEMO_ISEQ = 7 };
+enum { PW_IMEMO_CREF = 1, PW_IMEMO_SVAR = 2, PW_IMEMO_IFUNC = 4, PW_IMEMO_MENT = 6, PW_IMEMO_ISEQ = 7, PW_IMEMO_CALLCACHE = 12 };
 enum { PW_METHOD_ISEQ = 0, PW_METHOD_CFUNC = 1 };
 
 /* The imemo sub-type in an object's first word, or -1. */

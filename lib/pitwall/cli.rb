@@ -3,6 +3,7 @@
 require "pitwall/errors"
 require "pitwall/version"
 require "pitwall/cli/ending"
+require "pitwall/show/text"
 
 module Pitwall
   # The command `pitwall`: finds the verb's class, runs it, and turns whatever happens into one line and a status.
@@ -14,9 +15,12 @@ module Pitwall
       "profile" => :Profile,
       "allocations" => :Allocations,
       "trace" => :Trace,
+      "syscalls" => :Syscalls,
       "report" => :Report,
+      "view" => :View,
       "export" => :Export,
-      "doctor" => :Doctor
+      "doctor" => :Doctor,
+      "completion" => :Completion
     }.freeze
 
     # What a status means, for `--help` and the manual.
@@ -25,7 +29,7 @@ module Pitwall
       Status::WORSE => "slower, or a limit was exceeded (compare, --fail-if)",
       Status::USAGE => "usage: an unknown option, a missing file",
       Status::UNDECIDED => "undecided (by verbs that compare)",
-      Status::CANNOT_MEASURE => "cannot measure here, or judge (pitwall doctor may say why)",
+      Status::CANNOT_MEASURE => "nothing recorded, or cannot measure or judge here (try pitwall doctor)",
       Status::BAD_RECORDING => "bad or unreadable recording"
     }.freeze
 
@@ -52,9 +56,24 @@ module Pitwall
       rescue Errno::EPIPE
         # The reader has seen enough (`pitwall report x.pit | head`).
         Ending.new(ending ? ending.status : Status::OK)
+      rescue SystemCallError => error
+        refusal = output_refusal(error, out) or return ending_of_bug(err, error)
+
+        complain(err, refusal, error)
+        Ending.new(Status::USAGE)
       rescue StandardError, ScriptError => error
-        report_bug(err, error)
-        Ending.new(Status::CANNOT_MEASURE)
+        # RubyGems raises an error of its own where Ctrl-C came while it loads a file.
+        return Ending.killed_by("INT") if error.cause.is_a?(Interrupt)
+
+        ending_of_bug(err, error)
+      end
+
+      # One line about an error of writing to a standard stream (a full disk); nil of any other error.
+      # @api private
+      #: (SystemCallError, IO) -> String?
+      def output_refusal(error, out)
+        name = out.inspect[/\A#<\w+:(<\w+>)>\z/, 1] # "#<IO:<STDOUT>>"
+        "cannot write standard output: #{SystemCallError.new(error.errno).message}" if name && error.message.end_with?(" - #{name}")
       end
 
       # One line about an error nobody foresaw.
@@ -74,6 +93,11 @@ module Pitwall
       end
 
       private
+
+      def ending_of_bug(err, error)
+        report_bug(err, error)
+        Ending.new(Status::CANNOT_MEASURE)
+      end
 
       def dispatch(argv, out, err)
         verb, *arguments = argv
@@ -96,7 +120,7 @@ module Pitwall
         lines = ["pitwall #{VERSION}: a performance lab for Ruby", "", "usage: pitwall VERB [options]", ""]
         lines.concat(verbs.map { |verb, summary| "  #{verb.ljust(widest)}  #{summary}" })
         lines.push("", "`pitwall VERB --help` explains a verb; `pitwall --version` names this one.", "", "Exit status")
-        lines.push("  With profile, trace and allocations `-- CMD` the command's own wins, if not 0:",
+        lines.push("  With `-- CMD` of verbs that record the command's own wins, if not 0:",
                    "  127 not found, 126 not executable; killed by a signal, pitwall dies of the",
                    "  same. Otherwise:")
         lines.concat(STATUSES.map { |status, meaning| "  #{status}  #{meaning}" })
@@ -116,10 +140,10 @@ module Pitwall
       end
 
       def complain(err, message, error)
-        err.puts("pitwall: #{message}")
+        err.puts("pitwall: #{Show::Text.line(message)}")
         err.puts(error.full_message(highlight: false)) unless ENV["PITWALL_DEBUG"].to_s.empty?
-      rescue Errno::EPIPE
-        # Nobody listens on standard error either; the status still tells.
+      rescue SystemCallError
+        # Nobody listens on standard error either, or its disk is full; the status still tells.
       end
 
       # A NoMethodError's holds all of its receiver.

@@ -27,10 +27,15 @@ module Pitwall
         notes << "safepoint mode: stacks are taken at Ruby's safepoints, so lines and leaf methods are biased towards them"
         notes << "safepoint mode without thread events: waiting of threads in the background is shown as one place" unless thread_states
       end
+      notes << "M:N threads (RUBY_MN_THREADS): blocks of threads that changed native threads go by the name of their method" if many_to_few? && walk == "own" && mode != "none"
       notes << "Ruby #{RUBY_VERSION}: blocks go by the name of the method they are written in" if walk != "own"
       notes << "with #{jit.upcase}, a line is the one Ruby last saved, and C functions that were inlined have no frame" if jit != "none"
       notes
     end
+
+    # Do the main Ractor's threads share native threads?
+    #: () -> bool
+    def many_to_few? = RUBY_VERSION >= "3.3" && ENV["RUBY_MN_THREADS"] == "1"
 
     # Where every other living thread runs.
     #: () -> Array[[Thread, Integer?]]
@@ -52,6 +57,22 @@ module Pitwall
         end
       end)
     end
+
+    # Is it known who waits? Where not (3.1), a tick's signal wakes threads that wait for the GVL, which then take turns at each tick.
+    #: () -> bool
+    def thread_events? = RUBY_VERSION >= "3.2"
+
+    # Does every allocation take Ruby's long way while somebody wants to be told of collections (3.1: 15 ns more for a String)?
+    #: () -> bool
+    def gc_events_slow_allocation? = RUBY_VERSION < "3.3"
+
+    # Fibers created from here on find the value under the name in their storage; before Ruby 3.2 they have none.
+    #: (Symbol, untyped) -> void
+    def leave_to_fibers(name, value)
+      Fiber[name] = value if STORAGE
+    end
+    STORAGE = Fiber.respond_to?(:[]=)
+    private_constant :STORAGE
 
     #: () -> bool
     def main_ractor?

@@ -36,7 +36,7 @@ module Pitwall
 
     # The verbs that measure.
     #: () -> Array[String]
-    def commands = %w[profile]
+    def commands = %w[profile syscalls]
 
     # The JSON object, `pitwall/doctor-1`.
     #: () -> Hash[String, untyped]

@@ -36,6 +36,16 @@ class CallsTest < Minitest::Test
     assert_equal [0, 0], cpu.fetch("Thread#join").to_a.values_at(1, 3)
   end
 
+  def test_calls_of_what_is_folded_into_a_method_are_not_its_own
+    rows = report(blackbox: ["Array#each"]).call_times.to_h { |row| [row.method.name, row] }
+    assert_equal [600, 2], rows.fetch("Array#each").to_a.values_at(2, 5)
+    assert_equal 2, rows.fetch("Shop#sum").calls
+    rows = report(blackbox: ["Shop#sum"]).call_times.to_h { |row| [row.method.name, row] }
+    assert_equal [1050, 8], rows.fetch("Shop#sum").to_a.values_at(2, 5), "recursion is"
+    refute_includes rows, "Array#each"
+    assert_equal 2, report(blackbox: ["Array#each"]).flat.find { |row| row.method.name == "Array#each" }.also[:calls]
+  end
+
   def test_selections
     worker = report(selection: Analyse::Selection.new(thread: "worker"))
     assert_equal ["Shop#tax"], worker.flat.map { |row| row.method.name }

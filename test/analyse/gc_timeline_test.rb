@@ -45,9 +45,23 @@ class GCTimelineTest < Minitest::Test
     assert_in_delta 0.0525, line.share
     assert_equal [[:malloc, :oldgen, 1, 100_000_000, 50_000_000, 10], [:newobj, nil, 2, 5_000_000, 3_000_000, 50]], line.causes.map(&:to_a)
     pauses = line.pauses
-    assert_equal [7, 3.5, 50_000_000, 3_000_000], [pauses.count, pauses.per_second, pauses.longest_ns, pauses.median_ns]
-    assert_in_delta 49_060_000, pauses.p99_ns, 1
+    assert_equal [7, 3.5, 50_000_000, nil, nil], pauses.to_a
     refute line.merged?
+  end
+
+  # What began before the recording began is no run of it, and less than five tell nothing.
+  def test_quantiles_are_of_runs_and_of_enough_of_them
+    [4, 5].each do |runs|
+      line = timeline do |segment|
+        segment.collection(start: 0, marking: 90_000_000, runs: 0)
+        (1..runs).each { |n| segment.collection(start: n * 100_000_000, marking: n * 1_000_000) }
+      end
+      assert_equal [runs + 1, 90_000_000, (3_000_000 if runs == 5)], [line.pauses.count, line.pauses.longest_ns, line.pauses.median_ns]
+      assert_in_delta 4_960_000, line.pauses.p99_ns, 1 if runs == 5
+      text = view(line, width: 120).join("\n")
+      assert_equal runs == 5, text.include?("of each run's longest: median 3.00 ms")
+      assert_match(/^ *90\.0 ms +\S+ +\S+ +earlier /, text)
+    end
   end
 
   # Whatever the number of parts, none of the time is lost.

@@ -7,6 +7,12 @@ require "pitwall/record"
 require "pitwall/analyse"
 
 class IdleThreadsTest < Minitest::Test
+  def setup
+    @dir = Dir.mktmpdir("pitwall-idle-")
+  end
+
+  def teardown = FileUtils.rm_rf(@dir)
+
   def test_a_thread_that_waited_at_one_place_is_idle_and_one_that_worked_is_not
     segment = segment_with do |s|
       s.row(thread: 1, stack: stack("work"), wall: 900, cpu: 850)
@@ -30,6 +36,16 @@ class IdleThreadsTest < Minitest::Test
     assert_empty Pitwall::Analyse::IdleThreads.find([segment])
   end
 
+  def test_threads_of_continuous_recording_are_left_out_whatever_they_did
+    segment = segment_with do |s|
+      s.thread(2, "pitwall continuous")
+      s.row(thread: 1, stack: stack("work"), wall: 900, cpu: 850)
+      s.row(thread: 2, stack: stack("write"), wall: 500, cpu: 490)
+      s.row(thread: 2, stack: stack("sleep"), wall: 500, cpu: 1, state: 2)
+    end
+    assert_equal [[2]], Pitwall::Analyse::IdleThreads.find([segment]).values
+  end
+
   def test_a_long_call_that_burns_is_not_idle
     segment = segment_with do |s|
       s.row(thread: 1, stack: stack("sort"), wall: 1000, cpu: 990)
@@ -38,15 +54,51 @@ class IdleThreadsTest < Minitest::Test
     assert_empty Pitwall::Analyse::IdleThreads.find([segment])
   end
 
+  def test_without_states_threads_that_share_the_gvl_in_one_call_are_not_idle
+    [4, 25, 40, 100].each do |threads|
+      found = left_out(states: false) do |s|
+        s.row(thread: 1, stack: stack("work"), wall: 50_000, cpu: 50_000, captures: 50, state: 3)
+        # A turn of 20 ms, then the others'.
+        (2..threads + 1).each do |id|
+          4.times do
+            s.row(thread: id, stack: stack("count"), wall: 20_000, cpu: 20_000, captures: 20, state: 3)
+            s.row(thread: id, stack: stack("count"), wall: 20_000 * (threads - 1), cpu: 0, captures: 20 * (threads - 1), state: 3)
+          end
+        end
+      end
+      assert_empty found, threads.to_s
+    end
+  end
+
+  def test_without_states_what_our_ticks_cost_is_no_work
+    [1, 4, 40].each do |threads|
+      found = left_out(states: false) do |s|
+        s.row(thread: 1, stack: stack("work"), wall: 1_000_000, cpu: 900_000, captures: 1000, state: 3)
+        (2..threads + 1).each { |id| s.row(thread: id, stack: stack("sleep"), wall: 1_000_000, cpu: 18_000, captures: 1000, state: 3) }
+      end
+      assert_equal (2..threads + 1).to_a, found
+    end
+  end
+
+  def test_many_that_do_a_little_each_are_not_left_out_together
+    found = left_out do |s|
+      s.row(thread: 1, stack: stack("work"), wall: 1000, cpu: 500)
+      (2..61).each { |id| s.row(thread: id, stack: stack("count"), wall: 1000, cpu: 16, state: 1) }
+    end
+    assert_operator found.size * 16, :<=, (500 + 60 * 16) * 0.05
+  end
+
   private
 
   def stack(name) = [["Object#run", "/app/a.rb", 1, 2], ["Object##{name}", "/app/a.rb", 5, 6]]
 
-  def segment_with(&block)
-    Dir.mktmpdir do |dir|
-      path = File.join(dir, "x.pit")
-      File.binwrite(path, RecordingBuilder.build { |s| [1, 2].each { |id| s.thread(id, "t#{id}") }; block.call(s) })
-      return Pitwall::Record.read(path).segments.first
-    end
+  def left_out(**options, &block)
+    segment_with(**options, &block).then { |segment| Pitwall::Analyse::IdleThreads.find([segment]).values.flatten }
+  end
+
+  def segment_with(states: true)
+    path = File.join(@dir, "x.pit")
+    File.binwrite(path, RecordingBuilder.build(thread_states: states) { |s| (1..101).each { |id| s.thread(id, "t#{id}") }; yield s })
+    Pitwall::Record.read(path).segments.first
   end
 end

@@ -75,6 +75,7 @@ class MeasurementWarningsTest < Minitest::Test
     text = "the host was busy: others used 34% of its CPU time, the hypervisor took 3.0%, load 3.1 on 2 cores before it began"
     warning = only(warnings(processes, host: host, settings: { "budget_s" => 30 }))
     assert_equal [:host_busy, nil, text, "close what else runs, or try --budget 60"], warning.to_a
+    assert_equal "close what else runs", only(warnings(processes, host: host, settings: { "budget_s" => 30 }, advised: true)).hint
     assert_equal "leave out --no-pin", only(warnings(processes, host: { "others" => 0.5 }, settings: { "pinned" => false })).hint
     switched = processes { |sample| sample.values["involuntary_switches"] = [0.5] }
     assert_equal "the host was busy: a case lost the core 499 times a second", only(warnings(switched)).text

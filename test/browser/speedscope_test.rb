@@ -1,16 +1,12 @@
 # frozen_string_literal: true
 
-require "fileutils"
-require_relative "../support/command_line"
+require_relative "../support/browser"
 require_relative "../test_helper"
 
 # Our exports in the real speedscope (its npm package's page) in a real browser.
 class SpeedscopeTest < Minitest::Test
-  include CommandLine
+  include Browser
 
-  CHROMIUM = ENV.fetch("CHROMIUM", "/usr/bin/chromium")
-  MODULES = File.join(Checkout::ROOT, "tmp/browser")
-  HERE = __dir__
   # Known shares: two thirds in one method, one third in another, and a thread that sleeps.
   PROGRAM = <<~'RUBY'
     def clock = Process.clock_gettime(Process::CLOCK_MONOTONIC)
@@ -25,9 +21,6 @@ class SpeedscopeTest < Minitest::Test
 
   def setup
     super
-    skip "peer absent: Chromium (apt-get install chromium)" unless File.executable?(CHROMIUM)
-    skip "peer absent: Node.js with npm (apt-get install nodejs npm)" unless system("npm --version", out: File::NULL, err: File::NULL)
-    install_page
     File.write(file("x.rb"), PROGRAM)
     result = pitwall("profile", "--quiet", "--record", file("x.pit"), "--", RUBY, file("x.rb"))
     assert result.status.success?, result.err
@@ -60,22 +53,6 @@ class SpeedscopeTest < Minitest::Test
   def open_in_speedscope(format, name, *options)
     result = pitwall("export", file("x.pit"), "--to", format, "--out", file(name), *options)
     assert result.status.success?, result.err
-    picture = File.join(Checkout::ROOT, "tmp/browser/#{format}.png")
-    out, err, status = Open3.capture3("node", File.join(HERE, "speedscope.mjs"), MODULES, CHROMIUM, file(name), picture)
-    assert status.success?, err
-    JSON.parse(out)
-  end
-
-  # Once for a set of packages.
-  def install_page
-    stamp = File.join(MODULES, "stamp")
-    lock = File.read(File.join(HERE, "package-lock.json"))
-    return if File.exist?(stamp) && File.read(stamp) == lock
-
-    FileUtils.mkdir_p(MODULES)
-    FileUtils.cp(Dir[File.join(HERE, "package*.json")], MODULES)
-    log = File.join(MODULES, "npm.log")
-    assert system("npm", "ci", "--no-audit", "--no-fund", chdir: MODULES, out: log, err: [:child, :out]), "npm ci failed: #{File.read(log)}"
-    File.write(stamp, lock)
+    in_browser("speedscope.mjs", file(name), File.join(MODULES, "#{format}.png"))
   end
 end

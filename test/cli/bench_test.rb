@@ -107,6 +107,12 @@ class BenchTest < Minitest::Test
     assert_one_line 2, /bench has nothing to compare with/, bench("--fail-if", "wall > 2%", "x.rb")
   end
 
+  def test_a_recording_is_no_benchmark
+    write("a.pit", "PITWALL 1\n")
+    %w[bench compare].each { |verb| assert_match(/a\.pit: (is a recording, not a benchmark: pitwall report|one recording)/, pitwall(verb, "a.pit").err) }
+    assert_one_line 2, /a\.pit: is a recording/, bench("a.pit")
+  end
+
   def test_bad_usage_starts_nothing
     write("x.rb", "File.write('started', '')")
     write("keep.txt", "mine")

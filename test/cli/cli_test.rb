@@ -34,6 +34,24 @@ class CLITest < Minitest::Test
     Pitwall::CLI.stub(:command, ->(_verb) { Probe }) { run_cli("probe") }
   end
 
+  def test_a_full_disk_under_standard_output_is_one_line
+    assert_path_exists "/dev/full"
+    %w[--help --version completion\ bash].each do |words|
+      result = capture({ "PITWALL_DEBUG" => nil }, "sh", "-c", "exec \"$@\" >/dev/full", "sh", RUBY, *START, *words.split)
+      assert_one_line 2, /\Apitwall: cannot write standard output: No space left on device$/, result, words
+    end
+  end
+
+  def test_words_of_any_bytes_are_told_in_one_line
+    [["report", "\xFF.pit"], ["report", "no\nfile\e[31m"], ["profile", "--mode", "x\ny", "--", "true"], ["profile", "--", "no\ncmd"], ["no\nverb"],
+     ["report", "--view\xFF"], ["report", "x.pit", "--view", "\xFF"], ["report", "x.pit", "--limit", "\xFF"], ["view", "\xFF"], ["report", "x", "--label", "a\nb"]].each do |words|
+      run_cli(*words)
+      assert_equal 1, @err.string.lines.size, @err.string
+      refute_match(/this is a bug|[\e]/, @err.string)
+      assert_predicate @err.string, :valid_encoding?
+    end
+  end
+
   def test_help_lists_every_verb_with_its_summary_and_the_statuses
     assert_equal 0, run_cli("--help")
     Pitwall::CLI::COMMANDS.each_key do |verb|
@@ -133,6 +151,8 @@ class CLITest < Minitest::Test
 
   def test_interrupt_and_a_reader_that_has_gone
     assert_equal 130, probe { raise Interrupt }
+    assert_empty @err.string
+    assert_equal 130, probe { begin; raise Interrupt; ensure; raise "RubyGems was loading"; end }
     assert_empty @err.string
     assert_equal 0, probe { |out| out.puts("x"); raise Errno::EPIPE }
     assert_empty @err.string

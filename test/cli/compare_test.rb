@@ -142,6 +142,13 @@ class CompareTest < Minitest::Test
     assert_equal 0, result.status.exitstatus, result.err
     assert_match(/a\.pit/, result.out)
     assert_equal "pitwall/compare-1", JSON.parse(pitwall("compare", "--format", "json", "a.pit", "b.pit").out)["schema"]
+    { %w[a.pit] => /\Apitwall: a\.pit: one recording .*: pitwall compare a\.pit OTHER\.pit$/, %w[a.pit b.pit c.pit] => /c\.pit: two recordings are compared; .*--before FILE/,
+      %w[a.pit x.rb] => /a\.pit: a recording is compared with another/, %w[--env A=1 a.pit] => /a\.pit: a recording is compared/ }.each { |files, message| assert_one_line 2, message, compare(*files) }
+    bytes = File.binread(file("b.pit"))
+    File.binwrite(file("b.pit"), bytes.tap { bytes.setbyte(bytes.size / 2, bytes.getbyte(bytes.size / 2) ^ 0xff) })
+    assert_one_line 5, /b\.pit: damaged .*--salvage/, pitwall("compare", "a.pit", "b.pit")
+    assert_equal 0, pitwall("compare", "--salvage", "a.pit", "b.pit").status.exitstatus
+    assert_one_line 2, /--salvage: is for recordings/, compare("--salvage", "--env", "A=1", "x.rb")
     write("b.pit", "no recording")
     assert_one_line 5, /b\.pit/, pitwall("compare", "a.pit", "b.pit")
   end

@@ -2,6 +2,7 @@
 
 require_relative "../test_helper"
 require_relative "../support/command_line"
+require_relative "../support/recording_builder"
 require "stringio"
 require "pitwall/cli"
 require "pitwall/doctor"
@@ -12,10 +13,10 @@ class DoctorTest < Minitest::Test
   Doctor = Pitwall::Doctor
 
   # A trial that went as a test wants.
-  FakeTrial = Struct.new(:ruby, :description, :engine, :yjit, :problem, :segment, keyword_init: true)
+  FakeTrial = Struct.new(:ruby, :description, :engine, :yjit, :outside, :problem, :segment, keyword_init: true)
 
   def doctor(**trial)
-    trial = { ruby: "/x/ruby", description: "ruby 3.4.1", engine: "ruby", yjit: "off" }.merge(trial)
+    trial = { ruby: "/x/ruby", description: "ruby 3.4.1", engine: "ruby", yjit: "off", outside: "works" }.merge(trial)
     Doctor.new(trials: [FakeTrial.new(**trial)], streams: { "standard output" => StringIO.new })
   end
 
@@ -84,6 +85,31 @@ class DoctorTest < Minitest::Test
     # The tests may run with --yjit in RUBYOPT; a trial doesn't.
     assert_equal [RUBY_DESCRIPTION.sub(" +YJIT", ""), "ruby", nil], [trial.description, trial.engine, trial.problem]
     assert_operator trial.segment.stat("captures"), :>, 0
+  end
+
+  # Which mode is used unasked, as the trial's recording has it, and why.
+  def test_the_mode_that_is_used
+    { "outside" => ["a core is spare", :ok], "signal" => ["its CPU quota is 1.5 cores", :note] }.each do |mode, (reason, state)|
+      File.binwrite(file("trial.pit"), RecordingBuilder.build(mode: mode, mode_reason: reason, walk: "own") { |segment| segment.thread(1, "main") })
+      found = check(doctor(segment: Pitwall::Record.read(file("trial.pit")).segments.first), "mode")
+      assert_equal [state, "#{mode}: #{reason}"], [found.state, found.value]
+      assert_equal mode == "signal", !found.mend.nil?
+    end
+    header = Doctor::Trial.new(RUBY).segment.header
+    assert_includes %w[outside signal], header.mode
+    refute_equal "asked for", header.mode_reason
+  end
+
+  # Where signals are used unasked a reader from outside may work all the same: the trial asks.
+  def test_the_mode_that_may_be_asked_for
+    File.binwrite(file("trial.pit"), RecordingBuilder.build(mode: "signal", mode_reason: "this Ruby does not tell when threads wait") { |segment| segment.thread(1, "main") })
+    segment = Pitwall::Record.read(file("trial.pit")).segments.first
+    assert_match(/\A--mode outside, which doesn't, works here/, check(doctor(segment: segment), "mode").mend)
+    ["process_vm_readv: not allowed", "unknown"].each { |outside| assert_match(/\Aoutside, which doesn't, needs Ruby 3\.1/, check(doctor(segment: segment, outside: outside), "mode").mend) }
+    result = pitwall("profile", "--quiet", "--mode", "outside", "--record", "asked.pit", "--", RUBY, "-e", "sleep 0.01")
+    assert_equal 0, result.status.exitstatus, result.err
+    mode = Pitwall::Record.read(file("asked.pit")).segments.first.header.mode
+    assert_equal mode == "outside", Doctor::Trial.new(RUBY).outside == "works"
   end
 
   def test_an_argument_is_refused

@@ -13,7 +13,7 @@ class GCCostCommandTest < Minitest::Test
       [n, n + 1].map { |m| "item #{m}" } # 2 arrays, 2 strings, 2 numbers as strings
     end
     def frugal(n) = n * 3 % 7
-    150_000.times { |n| wasteful(n); frugal(n) }
+    150_000.times { |n| wasteful(n) unless ENV["FRUGAL"]; frugal(n) }
     # Long enough for samples of both.
     limit = Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID) + 0.1
     frugal(1) while Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID) < limit
@@ -25,8 +25,8 @@ class GCCostCommandTest < Minitest::Test
     File.write(file("a.rb"), PROGRAM)
   end
 
-  def recorded(verb, out, *options)
-    result = pitwall(verb, "--quiet", "--record", out, *options, "--", RUBY, "--disable-gems", "a.rb")
+  def recorded(verb, out, *options, env: {})
+    result = pitwall(verb, "--quiet", "--record", out, *options, "--", RUBY, "--disable-gems", "a.rb", env: env)
     assert_predicate result.status, :success?, result.err
   end
 
@@ -75,10 +75,54 @@ class GCCostCommandTest < Minitest::Test
     assert_equal runs["total_ns"], runs["runs"].sum { |run| run["marking_ns"] + run["sweeping_ns"] }
   end
 
+  def test_a_prediction_against_what_happened
+    recorded("profile", "before.pit")
+    recorded("profile", "after.pit", env: { "FRUGAL" => "1" })
+    recorded("allocations", "sites.pit", "--stacks")
+    arguments = %w[compare before.pit after.pit --predicted wasteful --recording sites.pit --weight cpu]
+    result = pitwall(*arguments, "--format", "json")
+    object = JSON.parse(result.out)
+    check = object["predictions"].first
+    assert_equal ["wasteful", "before.pit", "after.pit", "cpu", "one_run", [1, 1]], check.values_at("place", "base", "side", "weight", "noise", "runs")
+    assert_equal check["verdict"] == "undecided" ? 3 : 0, result.status.exitstatus
+    saving = check["actual"]["saving_ns"]
+    assert_operator saving["point"], :>, 0
+    assert_in_delta check["a_ns"] - check["b_ns"], saving["point"], 1
+    assert_in_delta saving["point"], check["actual"]["own_ns"]["point"] + check["actual"]["gc_ns"]["point"], 2
+    assert_operator check["actual"]["runs_avoided"]["point"], :>, 0
+    assert_operator check["predicted"]["saving_ns"]["point"], :>, 0
+    assert_equal 1, object["why"].size
+    text = pitwall(*arguments).out
+    assert_match(/removing wasteful was to save .* and saved/m, text)
+    assert_match(/^  GC runs avoided +\S/, text)
+    assert_match(/\A```\n.*removing wasteful/m, pitwall(*arguments, "--format", "markdown").out)
+    several = JSON.parse(pitwall(*arguments, "--before", "before.pit", "--after", "after.pit", "--format", "json").out)["predictions"].first
+    assert_equal ["between_runs", [2, 2]], several.values_at("noise", "runs")
+    assert_in_delta saving["point"], several["actual"]["saving_ns"]["point"], 2
+
+    command = %w[compare --env FRUGAL=1 --predicted wasteful --recording before.pit --recording sites.pit --pairs 2 --quiet --format json --out -]
+    measured = JSON.parse(pitwall(*command, "--", RUBY, "--disable-gems", "a.rb").out)["predictions"].first
+    assert_equal %w[measured wasteful wall], measured.values_at("noise", "place", "weight")
+    assert_predictions_refuse
+  end
+
+  def assert_predictions_refuse
+    { %w[before.pit after.pit --recording sites.pit] => /--recording: is what --predicted is worked out from/,
+      %w[before.pit after.pit --predicted wasteful] => /no places of allocation/,
+      %w[before.pit after.pit --predicted nothing --recording sites.pit] => /no line \(PATH:LINE\) or method "nothing"/,
+      %w[before.pit sites.pit --predicted wasteful] => /--predicted: objects were followed otherwise in before\.pit than in sites\.pit/,
+      %w[-e 1 -e 2 --before before.pit] => /--before: names another run beside two recordings/,
+      %w[-e 1 -e 2 --predicted wasteful] => /--predicted: is of a whole command/,
+      %w[--env A=1 --predicted wasteful -- ruby a.rb] => /--predicted: name recordings of the base's command/ }.each do |arguments, expected|
+      assert_one_line 2, expected, pitwall("compare", *arguments, env: { "PITWALL_DEBUG" => nil })
+    end
+  end
+
   def test_mistakes_are_one_line
     recorded("profile", "time.pit")
     result = pitwall("report", "time.pit", "--predict", "a.rb:3", env: { "PITWALL_DEBUG" => nil })
-    assert_equal [2, "pitwall: the recording has no places of allocation: record it with `pitwall profile --allocations -- CMD`\n"], [result.status.exitstatus, result.err]
+    assert_equal [2, "pitwall: the recording has no places of allocation: record it with `pitwall profile --allocations -- CMD`, " \
+                     "or name one of `pitwall allocations --stacks -- CMD` beside it (compare: --recording FILE)\n"], [result.status.exitstatus, result.err]
     result = pitwall("report", "time.pit", "--view", "gc-cost", env: { "PITWALL_DEBUG" => nil })
     assert_one_line 2, /--view gc-cost: no objects were followed in this recording; pitwall profile --allocations -- CMD does that/, result
     result = pitwall("report", "time.pit", "--view", "gc-cost", "--tree", env: { "PITWALL_DEBUG" => nil })

@@ -156,7 +156,7 @@ class ProfileTest < Minitest::Test
   def test_a_daemon_outlives_its_command
     program = <<~RUBY
       Process.wait(fork { Process.daemon(true, true); File.write("pid", Process.pid); [0, 1, 2].each { |fd| IO.for_fd(fd, autoclose: false).reopen(File::NULL) }
-        sleep 0.05 until File.exist?("end"); File.write("ended", "") })
+        sleep 0.05 until File.exist?("end") || !File.exist?("pid"); File.exist?("pid") && File.write("ended", "") })
       sleep 0.01 until File.size?("pid")
     RUBY
     result = profile(RUBY, "-e", program)
@@ -171,9 +171,22 @@ class ProfileTest < Minitest::Test
 
   def test_a_command_that_is_no_ruby
     result = profile("echo", "hi")
-    assert_equal ["hi\n", 0], [result.out, result.status.exitstatus]
+    assert_equal ["hi\n", 4], [result.out, result.status.exitstatus]
     assert_match(/\Apitwall: nothing was recorded: no Ruby .*\n\z/, result.err)
     assert_equal [".gitignore"], Dir.children(file(".pitwall"))
+    assert_equal 1, profile("false").status.exitstatus
+  end
+
+  # Names are UTF-8 in recordings, and words and folders are bytes there.
+  def test_names_beyond_ascii_in_the_c_locale
+    Dir.mkdir(file("ü ö"))
+    File.write(file("ü ö/é.rb"), busy)
+    run = ->(*words) { pitwall(*words, env: { "LC_ALL" => "C" }, dir: file("ü ö")) }
+    result = run.call("profile", "--record", "ä.pit", "--", RUBY, "é.rb")
+    assert_equal 0, result.status.exitstatus
+    assert_match(/<main> +é\.rb/, result.err)
+    [%w[--tree], %w[--format markdown], %w[--audit], %w[--redact]].each { |options| assert_equal [0, ""], run.call("report", "ä.pit", *options).then { |shown| [shown.status.exitstatus, shown.err] } }
+    assert_one_line 2, /nö\.pit: no such file/, run.call("report", "nö.pit").tap { |refused| refused.err = refused.err.lines.first }
   end
 
   def test_a_ruby_that_can_not_be_entered
@@ -209,6 +222,47 @@ class ProfileTest < Minitest::Test
     assert_equal 1, Dir[File.expand_path("#{folder}/*.pit", @dir)].size
   end
 
+  def test_a_recording_that_could_not_be_written_to_the_end_is_told_from_one_of_a_killed_process
+    program = "n = 0; until n > 60; n += 1; eval(\"def m\#{n}_\#{rand(10**9)}_with_a_long_name = (#{busy(0.03)})\"); send(private_methods.grep(/\\Am\#{n}_/).first); end; puts :alive"
+    limited = ["sh", "-c", "ulimit -f 5; exec \"$@\" | cat", "sh", RUBY, "-e", program]
+    result = pitwall("profile", "--record", "x.pit", "--quiet", "--", *limited)
+    assert_equal ["alive\n", 0], [result.out, result.status.exitstatus], result.err
+    said = /process \d+ could not write its recording to the end \(File too large: ulimit -f, or max_bytes\): it holds \S+ s of \S+ s, complete to the last flush/
+    assert_match(/\Apitwall: #{said}\n\z/, result.err)
+    assert_match said, pitwall("report", "x.pit").out.gsub(/\s+/, " ")
+    assert_equal Errno::EFBIG::Errno, JSON.parse(pitwall("report", "x.pit", "--format", "json").out).dig("losses", "write_error")
+  end
+
+  def test_a_report_that_standard_output_has_no_room_for_is_told_and_the_status_stays
+    result = capture({ "PITWALL_DEBUG" => nil }, "sh", "-c", "exec \"$@\" >/dev/full", "sh", RUBY, *START, "profile", "--out", "-", "--record", "x.pit", "--", RUBY, "-e", "exit 3")
+    assert_equal 3, result.status.exitstatus
+    assert_equal "pitwall: cannot write standard output: No space left on device; the recording is #{file("x.pit")}\n", result.err
+  end
+
+  def test_words_that_are_no_text_or_nothing
+    result = profile(RUBY, "-e", "p ARGV[0].bytes", "--", "--\xFF")
+    assert_equal ["[45, 45, 255]\n", 1], [result.out, segments.size], result.err
+    { %w[--record] => "--record needs a name", %w[--out] => "--out needs a name" }.each do |option, said|
+      assert_one_line 2, /\Apitwall: #{said}/, pitwall("profile", *option, "", "--", "true", env: { "PITWALL_DEBUG" => nil })
+    end
+    assert_one_line 2, /uses no signal: leave out --signal/, pitwall("profile", "--mode", "outside", "--signal", "URG", "--", "true", env: { "PITWALL_DEBUG" => nil })
+  end
+
+  def test_where_the_report_went_is_said
+    result = pitwall("profile", "--format", "html", "--out", "x.html", "--record", "x.pit", "--", RUBY, "-e", busy)
+    assert_match(/\AThe page is x\.html\nRecorded in x\.pit\n/, result.err)
+    assert_match(/\A<!doctype html>/i, File.read(file("x.html")))
+  end
+
+  # What fits no more is told in one line, and Pitwall itself is not killed for it.
+  def test_a_file_that_may_not_grow_is_said_before_the_command_runs
+    File.write(file("x.pit"), "PITWALL 1\nolder")
+    limited = ["sh", "-c", "ulimit -f 3; exec \"$@\"", "sh"] # 1.5 or 3 KB
+    result = capture({ "PITWALL_DEBUG" => nil }, *limited, RUBY, *START, "profile", "--record", "x.pit", "--", RUBY, "-e", "puts 1")
+    assert_one_line 2, /\Apitwall: cannot write x\.pit: File too large; name another with --record FILE\.pit$/, result
+    assert_equal "PITWALL 1\nolder", File.read(file("x.pit"))
+  end
+
   def test_a_device_gets_the_recording_and_no_folder_is_left
     result = pitwall("profile", "--record", "/dev/null", "--", RUBY, "-e", "exit 3")
     assert_equal 3, result.status.exitstatus
@@ -226,7 +280,7 @@ class ProfileTest < Minitest::Test
     result = reported
     assert_equal "out\n", result.out
     assert_match(/\bObject#work\b/, result.err)
-    assert_match(%r{^Recorded in \.pitwall/[\w.-]+\.pit\nTo look at it elsewhere:\n  pitwall export \S+ --to speedscope --out profile\.json$}, result.err)
+    assert_match(%r{^Recorded in \.pitwall/[\w.-]+\.pit\nTo look at it in the browser, or elsewhere:\n  pitwall view \S+\n  pitwall export \S+ --to speedscope --out profile\.json$}, result.err)
     refute_includes result.err, "\e["
   end
 

@@ -125,6 +125,9 @@ class ReportTest < Minitest::Test
     assert_match(/ · 18 calls$/, markdown)
     assert_match(/^\| self \|.*\| calls \| method \| where \|$/, markdown)
     assert_match(/^\|.* \| 8 \| `Shop#sum` \|/, markdown)
+    waits = run_command("report", traced, "--weight", "wait")[1]
+    assert_match(/ Thread#join/, waits)
+    refute_match(/ Shop#sum/, waits, "what waits for nothing is no row")
   end
 
   def test_what_would_change_nothing_is_refused
@@ -148,6 +151,30 @@ class ReportTest < Minitest::Test
     end
   end
 
+  # On Ruby 3.1 an empty report would look like a program that never waited.
+  def test_states_that_nobody_told_are_refused
+    File.binwrite(@file, RecordingBuilder.build(thread_states: false, ruby: { "version" => "3.1.2" }) { |segment| segment.row(state: 3, stack: [["work", "a.rb", 1, 2]], wall: 5) })
+    [[%w[report --state gvl], @file], [%w[export --to collapsed --out - --state blocked], @file], [%w[report --state gvl --view threads], @file], [%w[report --tree --state running], kinds.fetch(:traced)]].each do |words, file|
+      status, out, err = run_command(*words, file)
+      assert_equal [2, "", 1], [status, out, err.lines.size], err
+      assert_match(file == @file ? /--state \w+: Ruby 3\.1\.2 told no thread states, as Ruby 3\.2 and newer do/ : /--state running: the recording has no samples/, err)
+    end
+    assert_equal 0, run_command("report", @file, "--state", "unknown")[0]
+  end
+
+  def test_what_was_measured_takes_no_options_of_recordings
+    file = File.join(@dir, "kept.jsonl")
+    head = { schema: "pitwall/measurements-1", kind: "compare", settings: {}, sides: [{ name: "A" }, { name: "B" }], command: "pitwall compare -e 1 -e 2" }
+    File.write(file, "#{JSON.generate(head)}\n")
+    { %w[--tree] => "--tree: is for recordings", %w[--view gc] => "--view gc: is for", %w[--limit 3] => "--limit: is for", %w[--no-source] => "--no-source: is for",
+      %w[--why] => "no profiles; to measure and profile again: pitwall compare --why -e 1 -e 2" }.each do |options, message|
+      status, out, err = run_command("report", file, *options)
+      assert_equal [2, "", 1], [status, out, err.lines.size], err
+      assert_includes err, message
+    end
+    assert_match(/--why: .* pitwall compare A\.pit B\.pit/, run_command("report", @file, "--why")[2])
+  end
+
   def test_warnings_and_the_difference_stand_in_the_first_part
     File.binwrite(@file, ShopRecording.bytes(stop: false) + ShopRecording.bytes(pid: 77))
     difference = Struct.new(:wall_ratio, :cpu_ratio).new(1.01, 1.05)
@@ -156,16 +183,41 @@ class ReportTest < Minitest::Test
     [/ended without stop/, /wall ×1\.010/].each { |said| assert_equal [1, 0], text.split("\n\nshop.rb").map { |part| part.scan(said).size } }
   end
 
+  def test_a_name_that_is_no_text
+    file = File.join(@dir, "\xFF.pit")
+    File.rename(@file, file)
+    status, out, err = run_command("report", file)
+    assert_equal [0, ""], [status, err]
+    assert_match(/1,990 samples/, out)
+  end
+
+  def test_a_bad_file_in_a_folder_does_not_cost_the_others_where_salvage_is_asked_for
+    File.write(File.join(@dir, "bad.pit"), "PITWALL 7\n and more")
+    status, _, err = run_command("report", @dir)
+    assert_equal 5, status
+    assert_match(/bad\.pit: is in format version 7 .*; --salvage reads the others$/, err)
+    status, out, = run_command("report", @dir, "--salvage")
+    assert_equal 0, status
+    assert_match(/^! skipped .*bad\.pit/, out)
+    assert_match(/1,990 samples/, out)
+    FileUtils.rm(@file)
+    status, _, err = run_command("report", @dir, "--salvage")
+    assert_equal 5, status
+    assert_match(/no recording in it could be read; skipped .*bad\.pit/, err)
+  end
+
   def test_mistakes_are_one_line_and_a_status
     {
       [] => [2, "no recording"], [@file, "--callers", "Shop::Fib.fob"] => [2, "did you mean Shop::Fib.fib?"],
       [@file, "--thread", "x"] => [2, "no thread \"x\""], [@file, "--process", "1"] => [2, "no process 1"], [@file, "--limit", "0"] => [2, "--limit 0"],
+      [@file, "--limit", "9" * 20] => [2, "must be 1000000000 or less"], [@file, "--out", ""] => [2, "--out needs a name"], [@file, @file] => [2, "is named twice"],
+      [@file, "--callers", "Nope"] => [2, "--limit 100 lists what it has"], [@file, "--label", "x=y"] => [2, "it has none: the program says"],
       [@file, "--threshold", "101"] => [2, "--threshold"], [@file, "--blackbox", "nothing at all"] => [2, "no method"], [@file, "--lines", "nope.rb"] => [2, "no file or method \"nope.rb\""],
       [@file, "--view", "callers"] => [2, "use --callers NAME"], [@file, "--view", "x"] => [2, "it takes flat"],
       [@file, "--format", "markdown", "--tree"] => [2, "leave out --tree"], [@file, "--format", "markdown", "--apart"] => [2, "leave out --apart"],
       [@file, "--format", "markdown", "--lines", "fib"] => [2, "leave out --lines"], [@file, "--format", "markdown", "--audit"] => [2, "leave out --audit"],
       [@file, "--tree", "--callers", "fib"] => [2, "ask for one of --tree, --callers"],
-      [File.join(@dir, "none.pit")] => [2, "no such file"], [@dir] => [2, "is a directory"], ["-"] => [5, "save it first"],
+      [File.join(@dir, "none.pit")] => [2, "no such file"], [Dir.mkdir(File.join(@dir, "empty")) && File.join(@dir, "empty")] => [2, "holds no recordings"], ["-"] => [5, "save it first"],
       [@file, "--out", File.join(@dir, "no", "such")] => [2, "cannot write --out"], [__FILE__] => [5, "is not a recording"]
     }.each do |arguments, (status, message)|
       got, _, err = run_command("report", *arguments)
@@ -173,6 +225,16 @@ class ReportTest < Minitest::Test
       assert_equal 1, err.lines.size, err
       assert_includes err, message
     end
+  end
+
+  def test_options_that_are_refused_are_named_as_the_help_names_them
+    require "pitwall/cli/report"
+    help = run_command("report", "--help")[1]
+    %i[NOT_OF_PAGES NOT_OF_ALLOCATIONS OF_ALLOCATIONS].flat_map { |list| Pitwall::CLI::Report.const_get(list) }.each do |key|
+      assert_match(/^ +#{Pitwall::CLI::RecordingOptions.option_name(key)}\b/, help)
+    end
+    _, _, err = run_command("report", @file, "--label", "r=b", "--format", "html", "--out", File.join(@dir, "x.html"))
+    assert_match(/leave out --label$/, err)
   end
 
   def test_salvage

@@ -78,7 +78,9 @@ class TraceCommandTest < Minitest::Test
       %w[--only-under Nope#x --depth 3] => ["no method Nope#x was traced, as all filters together have it (--only-under)"] }.each do |options, messages|
       assert_equal messages, json(*options).fetch("warnings").map { |warning| warning.fetch("message") }, options.inspect
     end
-    assert_match(/^! no method Nope#x ran \(--only-under\)$/, trace("--only-under", "Nope#x").err)
+    result = trace("--only-under", "Nope#x")
+    assert_match(/^no call was traced$.*^! no method Nope#x ran \(--only-under\)$.*^nothing was called that the filters let through$/m, result.err)
+    refute_match(/probe|not traced|^Next:/, result.err)
   end
 
   def test_guided_ends_as_a_sampling_run_that_failed

@@ -258,6 +258,60 @@ class AllocationsHazardsTest < Minitest::Test
     segment.sites.each { |site| assert_equal site.count, site.freed + site.retained if site.program? }
   end
 
+  # What another Ractor's collection frees nobody tells of, and with the last object of a page its memory goes.
+  def test_objects_that_another_ractor_freed_before_others_moved
+    run_program(<<~'RUBY', options: ["-W0"])
+      (puts "no compaction"; exit) unless GC.respond_to?(:compact) && (GC.compact rescue nil)
+      follow do
+        3.times do
+          Array.new(200_000) { Object.new }
+          ractor = Ractor.new { 4.times { GC.start } }
+          ractor.respond_to?(:value) ? ractor.value : ractor.take
+          GC.compact
+        end
+      end
+    RUBY
+    segment.sites.each { |site| assert_operator site.freed + site.retained, :<=, site.count if site.program? }
+  end if RUBY_VERSION >= "3.2" # before, counting ends at the first Ractor
+
+  # It silences the collection under way: what that one frees from then on nobody tells of, though each collection was told.
+  def test_objects_move_after_a_ractor_was_freed_amid_a_collection
+    run_program(<<~'RUBY', options: ["-W0"])
+      (puts "no compaction"; exit) unless GC.respond_to?(:compact) && (GC.compact rescue nil)
+      GC.auto_compact = true
+      2.times do |n|
+        follow("a#{n}.pit", { "stacks" => "1" }) do
+          keep = Array.new(20) { Array.new(20_000) { "x" * 3 } }
+          6.times do
+            ractors = Array.new(2) { Ractor.new { 300.times { [1, 2].map(&:to_s) } } }
+            keep.shift(3)
+            ractors.each { |ractor| ractor.respond_to?(:value) ? ractor.value : ractor.take }
+            keep.shift(1)
+            Array.new(30_000) { "y" * 2 }
+            GC.start
+          end
+          keep = nil
+          GC.start
+        end
+      end
+    RUBY
+    segment("a1.pit").sites.each { |site| assert_operator site.freed + site.retained, :<=, site.count if site.program? }
+  end if RUBY_VERSION >= "3.3" # older ones crash by themselves with Ractors now and then
+
+  # Ruby 3.3 and 3.4 then tell of the main Ractor's objects no more, until they are asked.
+  def test_counting_goes_on_when_a_ractor_is_freed
+    run_program(<<~'RUBY', options: ["-W0"])
+      def job = 50_000.times { Object.new }
+      follow do
+        Thread.new { Ractor.new { 1 }.then { |ractor| ractor.respond_to?(:value) ? ractor.value : ractor.take } }.join
+        3.times { GC.start }
+        4.times { job }
+      end
+    RUBY
+    assert_operator by_line[[1, "Object"]], :>, 190_000
+    assert_operator by_line[[1, "Object"]], :<=, 200_000
+  end if RUBY_VERSION >= "3.2"
+
   # Ruby's own tracing, which asks at each object for path and line, and what it says line by line.
   def test_agrees_with_ruby_s_own_tracing
     out = run_program(<<~'RUBY')

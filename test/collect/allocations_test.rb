@@ -163,6 +163,21 @@ class AllocationsTest < Minitest::Test
                  out.lines(chomp: true)
   end
 
+  # By Ruby's own measure of the same objects.
+  def test_bytes_of_what_is_retained
+    out = run_program(<<~'RUBY', options: ["-robjspace"])
+      X = "x"
+      def keep = Array.new(200) { |i| X * (10 * i) }
+      def drop = 500.times { "y" * 1000 }
+      follow { $kept = keep; drop }
+      p $kept.sum { |text| ObjectSpace.memsize_of(text) }
+    RUBY
+    kept, dropped = %w[keep drop].map { |name| allocations.rows(by: %i[method class]).find { |row| row.method == "block in Object##{name}" && row[:class] == "String" } }
+    assert_equal [200, Integer(out)], [kept.retained, kept.retained_bytes]
+    assert_operator dropped.retained_bytes, :<, dropped.bytes / 10 # a few that the machine's stack still names
+    assert allocations.retained_bytes?
+  end
+
   # What Pitwall makes while it starts and stops is not the block's.
   def test_an_empty_block_allocates_nothing
     run_program("2.times { |i| follow(\"\#{i}.pit\") { nil } }")
@@ -206,6 +221,57 @@ class ChargedGCTest < Minitest::Test
     RUBY
     assert_balanced(segment)
     assert_operator charged.fetch("Object#large"), :>, charged.fetch("block in Object#small") * 5
+  end
+
+  # 1,000 strings live through three major collections, then two minor ones, old by then; 500 are young at the last. Nothing brought any of them about.
+  def test_what_collections_had_to_do
+    run_program(<<~'RUBY')
+      X = "x"
+      def old = Array.new(1_000) { X * 2_000 }
+      def young = Array.new(500) { Object.new }
+      GC.disable
+      follow do
+        $old = old
+        3.times { GC.start }
+        GC.start(full_mark: false)
+        $young = young
+        GC.start(full_mark: false)
+        $young = nil
+        GC.start
+        $old = nil
+        GC.enable
+      end
+    RUBY
+    assert_work(segment)
+    old, young = %w[String Object].map { |name| segment.sites.select { |site| site.class_name == name && site.count >= 500 }.max_by(&:count) }
+    # The machine's stack may name the young ones, which then live through the last but one.
+    assert_equal [0, 4_000, 6_000], old.to_h.values_at(:minor_marks, :major_marks, :lived)
+    assert_in_delta 500, young.minor_marks, 5
+    assert_equal young.minor_marks + young.major_marks, young.lived
+    assert_equal [0, 0], [old, young].map(&:started_ns)
+    assert_in_delta 1_000, old.mallocs, 5
+    assert_equal 0, young.mallocs
+  end
+
+  # What allocates brings runs about; what is only kept makes them dearer.
+  def test_who_brought_collections_about_and_who_lived_in_them
+    run_program(<<~'RUBY')
+      def kept = Array.new(20_000) { Object.new }
+      def dropped = 400_000.times { Object.new }
+      $kept = nil
+      follow do
+        GC.disable
+        $kept = kept
+        GC.enable
+        4.times { GC.start }
+        dropped
+      end
+    RUBY
+    assert_balanced(segment)
+    kept, dropped = segment.sites.select { |site| site.class_name == "Object" && site.count >= 20_000 }.minmax_by(&:count)
+    assert_operator dropped.started_ns, :>, kept.started_ns * 5
+    assert_operator kept.lived, :>, dropped.lived * 5
+    assert_operator kept.major_marks, :>=, 4 * 20_000
   end
 
   def test_collections_without_objects_are_charged_to_nobody

@@ -30,17 +30,8 @@ class SignalCollectorTest < Minitest::Test
   end
 end
 
-class SafepointCollectorTest < Minitest::Test
-  include CollectorContract
-
-  def settings = { mode: "safepoint" }
-
-  def test_says_that_it_is_biased
-    run_program("record { burn(0.01) }")
-    assert_equal "safepoint", segment.header.mode
-    assert_match(/safepoint/, segment.header.notes.join("\n"))
-  end
-
+# What modes without signals have in common.
+module SignalFree
   # No signal is used, no handler installed, no timer made.
   def test_uses_no_signal
     run_program(<<~'RUBY')
@@ -50,5 +41,117 @@ class SafepointCollectorTest < Minitest::Test
       before = [masks.call, timers.call]
       record { abort "signals" unless [masks.call, timers.call] == before }
     RUBY
+  end
+end
+
+class SafepointCollectorTest < Minitest::Test
+  include CollectorContract
+  include SignalFree
+
+  def settings = { mode: "safepoint" }
+
+  def test_says_that_it_is_biased
+    run_program("record { burn(0.01) }")
+    assert_equal "safepoint", segment.header.mode
+    assert_match(/safepoint/, segment.header.notes.join("\n"))
+  end
+end
+
+class OutsideCollectorTest < Minitest::Test
+  include CollectorContract
+  include SignalFree
+
+  # On others the same is asked of what takes its place.
+  KNOWN = %w[3.1 3.3 3.4].include?(RUBY_VERSION[/\A\d+\.\d+/]) && RUBY_ENGINE == "ruby" && RUBY_PLATFORM.match?(/(x86_64|aarch64)-linux/)
+
+  def settings = { mode: "outside" }
+
+  undef_method :test_uses_no_signal unless KNOWN
+
+  def test_says_what_was_used_and_why
+    run_program("record { burn(0.01) }")
+    assert_equal KNOWN ? "outside" : "signal", segment.header.mode
+    assert_equal KNOWN, segment.header.notes.grep(/outside/).empty?
+  end
+
+  # Where the kernel refuses to copy memory, signals do it, and the recording says why.
+  REFUSED = <<~'C'
+    #include <errno.h>
+    #include <sys/uio.h>
+    ssize_t process_vm_readv(pid_t p, const struct iovec *l, unsigned long n, const struct iovec *r, unsigned long m, unsigned long f) { errno = EPERM; return -1; }
+  C
+
+  def test_signals_take_over_where_reading_is_refused
+    return pass unless KNOWN && !ENV["TEST_PRELOAD"] && system("cc", "--version", out: File::NULL, err: File::NULL)
+
+    File.write(file("refused.c"), REFUSED)
+    assert system("cc", "-shared", "-fPIC", "-o", file("refused.so"), file("refused.c"))
+    run_program("def job = burn(0.05)\nrecord { job }", env: { "LD_PRELOAD" => file("refused.so") })
+    assert_sane(segment)
+    assert_sampled("Object#job", segment)
+    assert_equal "signal", segment.header.mode
+    assert_match(/outside does not work here \(process_vm_readv is refused \(Operation not permitted\)\): signals were used/, segment.header.notes.join)
+  end
+
+  # A thread that waits is charged for the time without being read: one look at it, however long.
+  def test_a_stack_that_stands_is_read_once
+    return pass unless KNOWN
+
+    run_program("reader, writer = IO.pipe\n5.times { Thread.new { reader.read(1) } }\nsleep 0.05\nstart(interval_ns: 100_000)\nsleep 0.5\nstop")
+    assert_sane(segment)
+    assert_operator segment.stat("ticks"), :<, 100
+    threads_of(segment).each { |row| assert_operator row.wall, :>=, 450_000_000, row.name }
+  end
+
+  # Where all threads wait the reader rests, and what they waited is theirs all the same.
+  def test_an_idle_program_is_left_alone
+    return pass unless KNOWN && RUBY_VERSION >= "3.2"
+
+    out = run_program(<<~'RUBY')
+      def doze(seconds) = sleep(seconds)
+      def nap = sleep(0.001)
+      def job = burn(0.03)
+      3.times { |n| Thread.new { Thread.current.name = "idle #{n}"; sleep } }
+      wakings = lambda do
+        reader = Dir["/proc/self/task/*"].find { |task| File.read("#{task}/comm").strip == "pitwall reader" }
+        File.read("#{reader}/status")[/^voluntary_ctxt_switches:\s*(\d+)/, 1].to_i
+      end
+      start(interval_ns: 100_000)
+      doze(0.3)
+      before = wakings.call
+      doze(1)
+      puts wakings.call - before
+      3.times { job; doze(0.1); 20.times { nap } }
+      Thread.new { Thread.current.name = "late"; job }.join
+      stop
+    RUBY
+    assert_operator out.to_i, :<, 3000, "of 10000 ticks"
+    assert_sane(segment)
+    found = methods_of(segment, :wall)
+    assert_operator found.fetch("Object#doze").total, :>=, 1_580_000_000
+    assert_operator found.fetch("Object#job").total, :>=, 100_000_000
+    %w[0 1 2].each { |n| assert_operator threads_of(segment).find { |row| row.name == "idle #{n}" }.wall, :>=, 1_650_000_000 }
+    cpu = methods_of(segment, :cpu)
+    assert_operator cpu.fetch("Object#doze").total, :<=, 60_000_000
+    assert_operator cpu.fetch("Object#job").total, :>=, 100_000_000
+  end
+
+  # Under M:N scheduling Ruby's threads have no native thread of their own, nor its stack.
+  def test_threads_that_change_native_threads
+    return pass unless KNOWN && RUBY_VERSION >= "3.3"
+
+    run_program(<<~'RUBY', env: { "RUBY_MN_THREADS" => "1" })
+      def job = burn(0.1)
+      def doze = sleep(0.05)
+      record(interval_ns: 200_000) do
+        Array.new(4) { |n| Thread.new { Thread.current.name = "t#{n}"; job; doze; 50.times { Thread.pass }; job } }.each(&:join)
+      end
+    RUBY
+    assert_sane(segment)
+    %w[Object#job Object#doze].each { |name| assert_sampled(name, segment) }
+    # What each may burn by a clock that they share is not known; together they burn what the process does.
+    assert_equal "outside", segment.header.mode
+    all = segment.stat("process_cpu_ns") - segment.stat("own_cpu_ns")
+    assert_in_delta all, threads_of(segment).sum(&:cpu), all * 0.15 + 20_000_000
   end
 end

@@ -28,6 +28,27 @@ module GCContract
     (1...tree.size).select { |node| tree.methods[tree.node_methods[node]].kind == Pitwall::Record::Frame::GC }
   end
 
+  # Ruby forgets that we listen when a Ractor is freed (3.1: nobody listens from the first one on).
+  def test_collections_after_ractors
+    counts = run_program(<<~RUBY, options: ["-W0"]).split.map(&:to_i)
+      start
+      before = GC.count
+      4.times { ractor = Ractor.new { 100.times { [1].map(&:to_s) } }; ractor.respond_to?(:value) ? ractor.value : ractor.take }
+      burn(0.01)
+      among = GC.count
+      100.times { GC.start; burn(0.003) }
+      after = GC.count
+      stop
+      puts after - before, after - among
+    RUBY
+    told, untold = segment.stat("gc_count"), segment.stat("gc_untold")
+    return if RUBY_VERSION < "3.2"
+
+    assert_equal counts.first, told + untold
+    assert_operator untold, :<, counts.last / 2
+    assert_sane(segment)
+  end if defined?(Ractor)
+
   def test_marking_and_sweeping_under_the_code_that_ran
     collections = run_program(ALLOCATING).to_i
     assert_sane(segment)
@@ -87,6 +108,12 @@ class SignalGCTest < Minitest::Test
   def settings = { mode: "signal" }
 end
 
+class OutsideGCTest < Minitest::Test
+  include GCContract
+
+  def settings = { mode: "outside" }
+end
+
 class SafepointGCTest < Minitest::Test
   include GCContract
 
@@ -95,7 +122,7 @@ class SafepointGCTest < Minitest::Test
   # Between two safepoints a collection may follow long work: neither is charged for the other.
   def test_work_without_a_safepoint_before_a_collection
     run_program(<<~'RUBY')
-      FACTOR = 7**600_000
+      FACTOR = 7**1_600_000
       record do
         GC.stress = true
         20.times { [FACTOR * FACTOR] }
@@ -105,6 +132,7 @@ class SafepointGCTest < Minitest::Test
     assert_sane(segment)
     counted = segment.stats.fetch("gc_ns").sum { |_, ns| ns }
     weighed = gc_nodes(tree(segment)).sum { |node| tree(segment).selfs(:wall)[node] }
-    assert_operator (counted - weighed).abs, :<=, counted * 0.3, "STAT says #{counted}, rows #{weighed}"
+    ticks = segment.stat("gc_count") * segment.header.interval_ns # each collection may be a tick off; the work between them is far more
+    assert_operator (counted - weighed).abs, :<=, counted * 0.3 + ticks, "STAT says #{counted}, rows #{weighed}"
   end
 end

@@ -2,17 +2,17 @@
 
 require_relative "../test_helper"
 require_relative "../support/recorded_program"
+require_relative "../stress/stress"
 
 # What getting into a process can break, one test for each hazard known: a recorded program must not notice.
 class HazardsTest < Minitest::Test
   include RecordedProgram
 
-  MODES = %w[signal safepoint].freeze
   THREAD_EVENTS = RUBY_VERSION >= "3.2"
 
   # Runs the block for each mode; the program's settings are that mode's.
   def in_each_mode
-    MODES.each do |mode|
+    Stress::MODES.each do |mode|
       @settings = { mode: mode }
       yield mode
     end
@@ -27,7 +27,7 @@ class HazardsTest < Minitest::Test
     out = run_program(<<~'RUBY')
       got = 0
       trap("URG") { got += 1 }
-      puts problem { record { puts "never" } }
+      puts problem { record(mode: :signal) { puts "never" } }
       Process.kill(:URG, $$)
       puts got, File.read("a.pit")
       puts problem { record("b.pit", mode: :safepoint) { burn(0.02) } }
@@ -43,7 +43,7 @@ class HazardsTest < Minitest::Test
 
   def test_a_handler_that_the_program_installs_meanwhile_wins
     out = run_program(<<~'RUBY')
-      start
+      start(mode: :signal)
       other = Thread.new { loop { burn(0.01) } }
       burn(0.05)
       got = 0
@@ -86,7 +86,7 @@ class HazardsTest < Minitest::Test
   # Somebody else's signal on our number is nobody's sample.
   def test_a_signal_that_no_timer_sent_is_ignored
     run_program(<<~'RUBY')
-      start(interval_ns: 1_000_000_000)
+      start(interval_ns: 1_000_000_000, mode: :signal)
       50.times { Process.kill(:URG, $$) }
       stop
     RUBY
@@ -139,7 +139,7 @@ class HazardsTest < Minitest::Test
     mutex.lock
     condition = ConditionVariable.new
     inner = Mutex.new
-    child = spawn("sleep", "0.7")
+    child = spawn("sleep", "1.2")
   RUBY
 
   THREADS = <<~'RUBY'
@@ -151,8 +151,8 @@ class HazardsTest < Minitest::Test
       "lock" => waiting("lock") { mutex.synchronize { :locked } },
       "wait" => waiting("wait") { inner.synchronize { condition.wait(inner, 20); :signalled } },
       "child" => waiting("child") { Process.wait2(child).last.exitstatus },
-      "sleep" => waiting("sleep") { began = now; sleep(0.7); now - began >= 0.7 },
-      "join" => waiting("join") { Thread.new { sleep 0.6 }.join.class }
+      "sleep" => waiting("sleep") { began = now; sleep(1.2); now - began >= 1.2 },
+      "join" => waiting("join") { Thread.new { sleep 1.2 }.join.class }
     }
   RUBY
 
@@ -279,7 +279,7 @@ class HazardsTest < Minitest::Test
       puts $LOADED_FEATURES - $before
     RUBY
     lib = File.realpath(ENV["TEST_LIB"] || File.join(Checkout::ROOT, "lib"))
-    MODES.product([[], ["--disable-gems"]]) do |mode, options|
+    Stress::MODES.product([[], ["--disable-gems"]]) do |mode, options|
       out, err, status = Open3.capture3(environment("MODE" => mode, "LIB" => lib), RUBY, *options, "-e", program, chdir: @dir)
       assert status.success?, err
       foreign = out.lines(chomp: true).reject { |path| path.start_with?("#{lib}/") || path.end_with?("/rbconfig.rb") || path.include?("/enc/") }
@@ -376,7 +376,7 @@ class HazardsTest < Minitest::Test
   def test_stacks_deeper_than_the_limit_are_cut_and_counted
     in_each_mode do |mode|
       run_program(<<~'RUBY', env: { "RUBY_THREAD_VM_STACK_SIZE" => (8 << 20).to_s })
-        def deep(n) = n.zero? ? burn(0.05) : deep(n - 1)
+        def deep(n) = n.zero? ? burn(0.3) : deep(n - 1)
         record { Thread.new { deep(5000) }.join }
       RUBY
       assert_operator segment.stat("truncated"), :>, 0, mode

@@ -2,6 +2,7 @@
 
 require_relative "../test_helper"
 require_relative "../support/command_line"
+require "minitest/mock"
 require "pitwall/collect/launch"
 require "pitwall/collect/launch/control"
 require "pitwall/collect/launch/destination"
@@ -153,6 +154,7 @@ class LaunchTest < Minitest::Test
 
   def test_names_come_from_the_command
     { %w[bundle exec rails runner 1] => "rails", %w[bin/rake test] => "rake", %w[/usr/bin/ruby3.1 -Ilib x.rb] => "x", %w[env A=1 ruby -w a/b\ c.rb] => "b-c", %w[ruby -e puts] => "ruby",
+      %w[ruby -I lib -Itest -r json test/x.rb] => "x", %w[ruby -w -I lib:test -C sub -ne puts] => "ruby", %w[ruby -rdate x.rb] => "x",
       ["/"] => "command", ["ruby"] => "ruby" }.each do |command, name|
       assert_equal "20261121-120000-#{name}.pit", File.basename(destination(command, now: NOON).recording)
       FileUtils.rm_rf(file(".pitwall"))
@@ -193,6 +195,24 @@ class LaunchTest < Minitest::Test
     refute Dir.exist?(file("precious.rb.parts"))
   end
 
+  def test_a_full_disk_is_said_before_the_command_runs_and_costs_no_older_recording
+    File.write(file("x.pit"), "PITWALL 1\nolder")
+    %w[x.pit y.pit].each do |name|
+      error = assert_raises(Pitwall::UsageError) { limited(4000) { destination(file: name) } } # less than what is tried
+      assert_equal "cannot write #{name}: File too large; name another with --record FILE.pit", error.message
+    end
+    assert_equal "PITWALL 1\nolder", File.read(file("x.pit"))
+    assert_equal %w[.tmp x.pit], Dir.children(@dir).sort
+  end
+
+  def test_a_name_that_leaves_no_room_for_that_of_a_folder
+    name = "#{"x" * 251}.pit"
+    place = destination(file: name)
+    assert_equal file(name), place.recording
+    refute place.parts.start_with?(@dir)
+    place.discard
+  end
+
   # --- parts ---
 
   def parts(files)
@@ -205,7 +225,7 @@ class LaunchTest < Minitest::Test
   def test_parts_are_joined_the_commands_own_first
     merged = parts("9-0.pit" => "a", "12-1.pit" => "d", "12-0.pit" => "c", "7-0.pit" => "", "10-0.pit" => "b").merge_into(file("x.pit"), first: 12)
     assert_equal "cdab", File.read(file("x.pit"))
-    assert_equal [4, [], 0, nil], merged.to_a
+    assert_equal [4, [], 0, nil, false], merged.to_a
     refute File.exist?(file("x.parts"))
   end
 
@@ -231,6 +251,54 @@ class LaunchTest < Minitest::Test
     assert_equal [0, [], 5], merged.to_a.first(3)
     assert_match(/No space left/, merged.problem)
     assert_equal %w[1-0.pit 2-0.pit], Dir.children(file("x.parts")).sort
+  end
+
+  # With a limit on the size of files, which fails as a full disk does.
+  def limited(bytes)
+    handler = trap("XFSZ") { nil }
+    before = Process.getrlimit(:FSIZE)
+    Process.setrlimit(:FSIZE, bytes, before[1])
+    yield
+  ensure
+    Process.setrlimit(:FSIZE, *before)
+    trap("XFSZ", handler || "DEFAULT")
+  end
+
+  # A file that is a mount, or in a folder that may not be written.
+  def in_place(&block) = File.stub(:rename, ->(*) { raise Errno::EBUSY }, &block)
+
+  def test_an_older_recording_is_replaced_in_place
+    ["old", "older and much longer", ""].each do |older|
+      File.write(file("x.pit"), older)
+      merged = in_place { parts("1-0.pit" => "first", "2-0.pit" => "second").merge_into(file("x.pit"), first: 1) }
+      assert_equal [2, [], 0, nil, false], merged.to_a
+      assert_equal "firstsecond", File.read(file("x.pit"))
+      refute File.exist?(file("x.parts"))
+    end
+  end
+
+  def test_an_older_recording_stays_where_the_new_one_does_not_fit
+    File.write(file("x.pit"), "older" * 20)
+    merged = limited(150) { in_place { parts("1-0.pit" => "n" * 51).merge_into(file("x.pit"), first: 1) } }
+    assert_equal [0, [], 51, "File too large", true], merged.to_a
+    assert_equal "older" * 20, File.read(file("x.pit"))
+    assert_equal "n" * 51, File.read(file("x.parts/1-0.pit"))
+  end
+
+  def test_parts_of_another_file_system
+    skip "needs a second file system: /dev/shm" unless File.directory?("/dev/shm") && File.stat("/dev/shm").dev != File.stat(@dir).dev
+    Dir.mktmpdir("pitwall-", "/dev/shm") do |shm|
+      { 150 => [[1, nil, false], "n" * 51, []], 50 => [[0, "File too large", true], "older", ["1-0.pit"]] }.each do |limit, (told, recording, left)|
+        Dir.mkdir("#{shm}/#{limit}")
+        File.write(file("x.pit"), "older")
+        File.write("#{shm}/#{limit}/1-0.pit", "n" * 51)
+        merged = limited(limit) { Launch::Parts.new("#{shm}/#{limit}").merge_into(file("x.pit"), first: 1) }
+        assert_equal told, merged.to_a.values_at(0, 3, 4)
+        assert_equal recording, File.read(file("x.pit"))
+        assert_equal left, Dir["#{shm}/#{limit}/*"].map { |path| File.basename(path) }
+        assert_equal %w[.tmp x.pit], Dir.children(@dir).sort
+      end
+    end
   end
 
   def test_nothing_written

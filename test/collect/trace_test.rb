@@ -409,4 +409,27 @@ class TraceTest < Minitest::Test
     assert_match(/StateError: already recording/, lines[3])
     assert_match(/CannotMeasure: cannot trace: .*TracePoint's block/, lines[4])
   end
+
+  # Names are looked for in whichever thread has the GVL, while another was the last that called something.
+  def test_no_thread_gets_the_cpu_time_of_another
+    run_program(<<~'RUBY')
+      burn(0.2) # so that clocks of native threads differ
+      reader, writer = IO.pipe
+      Pitwall.start(record: "a.pit", mode: "none", flush_ns: 10_000_000, collectors: { "trace" => {} })
+      limit = now + 0.6
+      n = 0
+      until now > limit
+        eval("def fresh#{n += 1}(text) = [text].map { |x| x.size }")
+        thread = Thread.new { 20.times { send("fresh#{n}", reader.read(1)) } }
+        20.times { writer.write("x") }
+        thread.join
+        Thread.new { Thread.current.report_on_exception = false; raise "x" }.join rescue nil
+        Thread.new { sleep }.tap { Thread.pass }.kill.join
+      end
+      Pitwall.stop
+    RUBY
+    worst = segment.calls.max_by { |row| row.cpu - row.wall }
+    assert_operator worst.cpu, :<=, worst.wall + 20_000_000, worst.inspect
+  end
+
 end

@@ -41,7 +41,7 @@ class WalkTest < Minitest::Test
         define_method(:defined) { burn(0.01) }
         [1].each { burn(0.01) }
       end
-      job = lambda do
+      job = lambda do |*|
         Foo.new.bar
         Foo.baz
         Foo.new.rescued
@@ -52,7 +52,7 @@ class WalkTest < Minitest::Test
         Class.new { def anonymous = [1].each { burn(0.01) } }.new.anonymous
         eval("class Foo; [1].each { burn(0.01) }; end", nil, "body.rb")
       end
-      record(&job)
+      record { 8.times(&job) }
     RUBY
     names = self.names
     ["block in Foo#bar", "block (2 levels) in Foo#bar", "Foo#bar", "Foo.baz", "block (2 levels) in Foo.baz", "rescue in Foo#rescued",
@@ -78,6 +78,76 @@ class WalkTest < Minitest::Test
                  ["Foo#go", "Foo#inner", "block in Foo#go", "block in Foo#inner", "block (2 levels) in Foo#go"].sort if KNOWN
   end
 
+  # Calls that a look catches as they come or go: whose method it is, another look tells, or another frame of the method.
+  SHORT = <<~'RUBY'
+    class Short
+      METHODS = Array.new(60) { |n| class_eval("def m#{n}(x) = [x, #{n}].map { |y| y + x }.size", "short.rb", n + 1) }
+    end
+    short = Short.new
+    %w[signal outside].each do |mode|
+      record("#{mode}.pit", mode: mode, interval_ns: 100_000) { limit = cpu + 0.5; Short::METHODS.each { |name| short.public_send(name, 1) } while cpu < limit }
+    end
+  RUBY
+
+  # Looks at one frame, of which some are too late to tell its method: not all of so many.
+  OFTEN = 15
+
+  def captures_by_frame(segment)
+    segment.tallies.each_with_object(Hash.new(0)) do |tally, found|
+      tally.enum_for(:each).each { |node, _, _, captures| found[segment.frame(node)] += captures unless node.zero? }
+    end
+  end
+
+  def test_short_methods_have_their_class_in_each_mode
+    return pass unless KNOWN
+    run_program(SHORT)
+    often = %w[signal outside].flat_map do |mode|
+      captures_by_frame(segment("#{mode}.pit")).select { |frame, captures| frame.path == "short.rb" && captures >= OFTEN }.keys.map { |frame| [mode, frame.name] }
+    end
+    refute_empty often
+    assert_empty often.reject { |_, name| name.match?(/\A(block in )?Short#m\d+\z/) }
+  end
+
+  # Which C function was on top is told by the site of the call where that comes too late; by the frame itself where it stays.
+  def test_short_calls_of_c_have_their_time_in_each_mode
+    return pass unless KNOWN
+    run_program(<<~'RUBY')
+      class Work
+        def rest(x) = (j = 0; (x = (x * 31 + j) & 0xffff; j += 1) while j < 12; x)
+        def loop(n) = (i = 0; x = 0; s = "Hello World " * 10; (x = rest(x); s.downcase; i += 1) while i < n)
+      end
+      work = Work.new
+      %w[signal outside].each do |mode|
+        record("#{mode}.pit", mode: mode, interval_ns: 100_000) { limit = cpu + 1; work.loop(2000) while cpu < limit }
+      end
+      record("fiber.pit", mode: "outside", interval_ns: 100_000) { limit = cpu + 1; Fiber.new { work.loop(2000) while cpu < limit }.resume }
+      abort "no sites" unless Pitwall::Native.site_self_test
+    RUBY
+    signal, *others = %w[signal outside fiber].map do |name|
+      own = captures_by_frame(segment("#{name}.pit")).each_with_object(Hash.new(0)) { |(frame, captures), sums| sums[frame.name] += captures }
+      own["Work#loop"].fdiv(own["Work#loop"] + own["String#downcase"])
+    end
+    others.each { |share| assert_in_delta signal, share, 0.2 } # where looks that came too late were the caller's: 0.35 to 0.7 by signals' 0.25
+  end
+
+  def test_one_site_that_calls_several_c_functions_in_several_threads
+    run_program(<<~'RUBY')
+      def site(x) = x.join
+      record(interval_ns: 200_000) do
+        sleeper = Thread.new { sleep 0.6 }
+        waiting = Thread.new { site(sleeper) }.tap { |thread| thread.name = "waits" }
+        limit = now + 0.5
+        words = %w[a b c d e f]
+        site(words) while now < limit
+        waiting.join
+      end
+    RUBY
+    id = segment.threads.find { |_, thread| thread.name == "waits" }.first
+    own = segment.tallies.select { |tally| tally.thread_id == id }.flat_map { |tally| tally.enum_for(:each).map { |node, wall,| [node.zero? ? nil : segment.frame(node).name, wall * segment.header.unit_ns] } }
+    assert_operator own.select { |name,| name == "Thread#join" }.sum(&:last), :>, 300_000_000
+    refute_includes own.map(&:first), "Array#join"
+  end if KNOWN
+
   # Stacks put together at random from all kinds of frames: both walks must list the same, and so must a walk that only
   # looks at what has changed since the stack before.
   RANDOM_STACKS = <<~'RUBY'
@@ -91,7 +161,7 @@ class WalkTest < Minitest::Test
 
       def ask
         @tests += 1
-        difference = Pitwall::Native.walk_self_test
+        difference = Pitwall::Native.walk_self_test || (Pitwall::Native.outside_self_test if @tests % 16 == 0)
         @wrong << difference if difference
       end
 
@@ -194,9 +264,11 @@ class WalkTest < Minitest::Test
   }.freeze
 
   HARD.each do |name, source|
-    define_method(:"test_nothing_breaks_with_#{name.tr(" ", "_")}") do
-      run_program("start(interval_ns: 100_000)\n#{source}\nstop")
-      assert segment.tail
+    %w[signal outside].each do |mode|
+      define_method(:"test_nothing_breaks_with_#{name.tr(" ", "_")}_in_mode_#{mode}") do
+        run_program("start(interval_ns: 100_000, mode: #{mode.dump})\n#{source}\nstop")
+        assert segment.tail
+      end
     end
   end
 end

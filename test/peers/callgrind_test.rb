@@ -25,6 +25,8 @@ class CallgrindTest < Minitest::Test
     assert_equal 0, pitwall("export", "x.pit", "--to", "callgrind", "--out", "callgrind.out.x").status.exitstatus
     result = capture({}, "callgrind_annotate", "--tree=calling", "--inclusive=yes", "--threshold=100", "callgrind.out.x")
     assert result.status.success?, result.err
+    assert_empty result.err
+    assert_match(/^Profiled target: +shop\.rb/, result.out)
     assert_match(/Shop#price \(100x\)/, result.out)
     assert_match(%r{shop\.rb:Shop#tax \(99x\)}, result.out)
   end

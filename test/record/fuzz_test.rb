@@ -2,6 +2,7 @@
 
 require_relative "../test_helper"
 require_relative "../support/random_recording"
+require_relative "../support/syscalls_recording"
 require_relative "../support/traced_recording"
 require "pitwall/analyse"
 require "pitwall/show"
@@ -15,7 +16,7 @@ class FuzzTest < Minitest::Test
 
   def test_a_damaged_file_is_read_or_refused
     random = Random.new(20_261_121)
-    originals = [RandomRecording.new(1, rows: 25).bytes, RandomRecording.new(2, rows: 25, compress: true).bytes, TracedRecording.bytes]
+    originals = [RandomRecording.new(1, rows: 25).bytes, RandomRecording.new(2, rows: 25, compress: true).bytes, TracedRecording.bytes, SyscallsRecording.bytes]
     outcomes = Hash.new(0)
     Dir.mktmpdir do |dir|
       path = File.join(dir, "fuzz.pit")
@@ -94,6 +95,7 @@ class FuzzTest < Minitest::Test
     Pitwall::Show::JsonReport.new(report, parts: %i[gc gc_cost]).to_s
     %i[gc gc_cost].each { |view| Pitwall::Show::TextReport.new(report, file: "x.pit").body(view) }
     use_allocations(recording)
+    recording.segments.each { |segment| segment.each_syscall { |call| assert_kind_of String, call.name } && segment.syscall_totals }
     Pitwall::Show::Export::Speedscope.new(recording.segments, :wall, selection: report.query.selection).write(+"")
   end
 

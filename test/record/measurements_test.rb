@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "minitest/mock"
 require_relative "../test_helper"
 require "tmpdir"
 require "pitwall/record/measurements"
@@ -66,5 +67,11 @@ class MeasurementsTest < Minitest::Test
   def test_a_file_that_cannot_be_written
     error = assert_raises(Pitwall::UsageError) { M::Writer.new(File.join(@dir, "no/such/x.jsonl"), {}) }
     assert_match(/--record/, error.message)
+  end
+
+  def test_what_can_not_be_read_is_no_such_file
+    write
+    assert M.file?(@path)
+    File.stub(:readable?, false) { refute M.file?(@path) }
   end
 end

@@ -107,6 +107,24 @@ class CompareViewsTest < Minitest::Test
      "an effect of 1.2% is found 4 times in 5", "revision 3f2a1b9c0d11", "AMD EPYC 7763", "Again:\npitwall compare --rev main --dirty benchmark/join.rb"].each { |part| assert_includes view, part }
   end
 
+  # The verdict says how much more it takes; a busy host then names no other budget.
+  def test_one_budget_is_advised
+    samples = Measured.samples("join", { "main" => 12e6, "dirty" => 12.3e6 }, pairs: 7)
+    report = Pitwall::Analyse::ComparisonReport.of(samples, cases: [], plans: { "join" => 9 }, sides: %w[main dirty].map { |name| Measured::Side.new(name, {}) },
+                                                            settings: { "budget_s" => 40, "alpha" => 0.01, "margin" => 0.01 }, readings: { "others" => 0.5 }, duration_ns: 77_500_000_000)
+    view = Show::CompareText.new(report, width: 200).to_s
+    assert_includes view, "7 pairs: 8 are needed; --budget 90 would hold them"
+    assert_includes view, "the host was busy: others used 50% of its CPU time\n  close what else runs\n"
+    assert_equal ["--budget 90"], view.scan(/--budget \d+/)
+  end
+
+  def test_what_took_longer_than_its_budget_says_why
+    effect = Measured.effect(:slower, [1.5, 1.4, 1.6], pairs: 8)
+    assert_includes text([effect], duration_ns: 77_500_000_000, width: 200), "77.5 s (the 8 pairs that are needed take longer than the budget) ·"
+    refute_includes text([effect], width: 200), "than the budget"
+    refute_includes text([Measured.slower], duration_ns: 77_500_000_000, width: 200), "than the budget"
+  end
+
   def test_the_widths_are_kept
     hostile = many + [Measured.effect(:slower, [1.5, 1.4, 1.6], name: "x" * 300, side: "dirty", base: "main"), Measured.exact(:more, 1, 2, name: "日本語" * 40)]
     WIDTHS.product([true, false]).each do |width, unicode|

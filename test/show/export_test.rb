@@ -22,7 +22,7 @@ class ShowExportTest < Minitest::Test
   def test_collapsed_stacks_hold_every_sample
     recording = RandomRecording.new(8)
     out = +""
-    Show::Export::Collapsed.write(Analyse::CallTreeBuilder.build(recording.read.segments), :wall, out)
+    Show::Export::Collapsed.new(Analyse::Report.new(recording.read.segments)).write(out)
     sums = out.lines(chomp: true).to_h { |line| line.match(/\A(.+) (\d+)\z/).captures }
     expected = Hash.new(0)
     recording.weighed(:wall).each { |stack, wall| expected[stack.map(&:first).join(";")] += wall }
@@ -30,7 +30,7 @@ class ShowExportTest < Minitest::Test
   end
 
   def test_names_in_collapsed_stacks_are_made_safe
-    assert_equal ["a:b", "x y", "(anonymous)", "caf\u00e9"], ["a;b", "x\ny", " \t", "caf\u00e9"].map { |name| Show::Export::Collapsed.name(name) }
+    assert_equal ["a:b", "x y", "(anonymous)", "caf\u00e9"], ["a;b", "x\ny", " \t", "caf\u00e9"].map { |name| Show::Export::Collapsed.name_of(name) }
   end
 
   def test_speedscope_holds_each_thread_in_time_order

@@ -26,7 +26,8 @@ class TextTest < Minitest::Test
   def test_names_are_cut_in_the_middle_and_keep_the_method
     name = "Shop::Checkout::Cart#total"
     assert_equal "Shop::Ch…t::Cart#total", Text.shorten(name, 22)
-    (1..30).each { |columns| assert_operator Text.width(Text.shorten(name, columns)), :<=, columns }
+    (1..30).each { |columns| %i[shorten shorten_middle].each { |how| assert_operator Text.width(Text.public_send(how, name, columns)), :<=, columns } }
+    assert_equal ["Shop::C…rt#total", name], [Text.shorten_middle(name, 16), Text.shorten_middle(name, Float::INFINITY)]
     (7..30).each { |columns| assert Text.shorten(name, columns).end_with?("#total") }
     (1..20).each { |columns| assert_operator Text.width(Text.shorten("Shop::カート#合計の計算", columns)), :<=, columns }
   end

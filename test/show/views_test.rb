@@ -36,7 +36,28 @@ class ViewsTest < Minitest::Test
     recording.segments.first.stats.update("captures" => 1, "dropped" => 900, "truncated" => 3, "deferred_ticks" => 7, "refused_frames" => 1)
     difference = Struct.new(:wall_ratio, :cpu_ratio).new(1.0123, 1.05)
     text = Pitwall::Show::TextReport.new(Pitwall::Analyse::Report.new(recording.segments), file: "a.pit", width: 80, warnings: ["process 1 ended without stop"], difference: difference).to_s
-    ["! process 1 ended without stop", "safepoint-biased", "no thread events", "99.9% of the samples were dropped", "1 sample every", "3 late and 7 put off (their time is in the next sample)", "1 frame refused", "3 stacks were deeper", "wall ×1.012, CPU ×1.050"].each { |part| assert_includes text, part }
+    ["! process 1 ended without stop", "safepoint-biased", "no thread events", "99.9% of the samples were dropped", "1 sample every", "3 ticks came late and 7 were put off (their time is in the next sample)", "1 frame refused", "3 stacks were deeper", "wall ×1.012, CPU ×1.050"].each { |part| assert_includes text, part }
+  end
+
+  def heading(missed: 3, **head)
+    recording = RandomRecording.read(ShopRecording.bytes(**head))
+    recording.segments.each { |segment| segment.stats["missed_ticks"] = missed }
+    Pitwall::Show::TextReport.new(Pitwall::Analyse::Report.new(recording.segments), file: "a.pit", width: 200).to_s
+  end
+
+  def test_how_samples_were_taken_and_why
+    assert_includes heading(mode: "signal", mode_reason: "its CPU quota is 1.5 cores"), "mode signal (its CPU quota is 1.5 cores)"
+    [{ mode: "signal", mode_reason: "asked for" }, { mode: "outside", mode_reason: "a core is spare" }, { mode: "signal" }].each do |head|
+      refute_includes heading(**head), "mode #{head[:mode]} ("
+    end
+  end
+
+  def test_a_reader_that_came_late
+    late = /reader came late to \d+% of its ticks, .*--mode signal/
+    assert_match late, heading(mode: "outside", missed: 100_000)
+    refute_match late, heading(mode: "outside")
+    refute_match late, heading(mode: "signal", missed: 100_000)
+    refute_match late, heading(mode: "outside", interval_ns: 100_000, missed: 100_000)
   end
 
   def test_a_source_line_stands_below_its_place

@@ -50,9 +50,56 @@ class WhyViewTest < Minitest::Test
     few = compare([visits(BOTH)], [visits(BOTH.merge("Cart#new" => 200))])
     text = text(few).tr("\n", " ").squeeze(" ")
     assert_match(/\ATime recorded: main 600 ms · topic 800 ms \(one run each: no verdict on which is faster\)/, text)
-    assert_match(/\+25\.0 points of the time in Cart#new \(self 0% → 25\.0%, not seen in main\)/, text)
+    assert_match(/\+200 ms of time in Cart#new \(self 0 ns → 200 ms, 0% → 25\.0%, not seen in main\)/, text)
     assert_includes text, "what differs from run to run is not in it"
     refute_match(/iteration|slower/, text)
+  end
+
+  # What takes a larger part of a shorter run became no slower.
+  def test_a_share_that_moved_alone_is_no_headline
+    result = compare([visits({ "Cart#sum" => 700, "Cart#tax" => 200 })], [visits({ "Cart#sum" => 100, "Cart#tax" => 200 })])
+    lines = text(result).lines(chomp: true)
+    assert_match(/\AWhy: −600 ms of time in Cart#sum \(self 700 ms → 100 ms, 77\.8% → 33\.3%\)/, lines[1])
+    assert_match(/\A +time +interval +main +topic +method\z/, lines.grep(/interval/).fetch(0))
+    assert_match(/\A +alike +\+\d+\.\d … \+\d+\.\d points +22\.2% +66\.7% +Cart#tax/, lines.grep(/Cart#tax/).fetch(0))
+    assert_includes text(result), "alike: as long on both sides as far as noise and 3% can tell; only its share of the whole moved"
+    tax = Pitwall::Show::WhyJson.body(result, base: "main", side: "topic")["methods"].find { |method| method["name"] == "Cart#tax" }["self"]
+    assert_equal [true, false], tax.values_at("changed", "time_changed")
+    assert_operator tax["time"]["low_ns"], :<, 0
+  end
+
+  # Where the rest is spread too thin for any of it to be seen.
+  def test_only_shares_moved
+    sides = [4, 1].map { |each| [[SimulatedProfile.segment(Array.new(500) { |leaf| [["main", "Leaf#l#{leaf}"], each] }.flat_map { |leaf| [leaf, [%w[main Cart#tax], 2]] })]] }
+    text = text(ProfileChange.compare(a: side(sides[0], nil), b: side(sides[1], nil))).tr("\n", " ").squeeze(" ")
+    assert_match(/Why: not known: only shares moved, no method's time changed beyond noise; most in Cart#tax \(self 33\.3% → 66\.7%\)/, text)
+    assert_match(/alike/, text(ProfileChange.compare(a: side(sides[0] * 3, nil), b: side(sides[1] * 3, nil))))
+  end
+
+  def test_too_few_samples_to_see_anything
+    text = text(compare([visits({ "Cart#sum" => 2 })], [visits({ "Cart#sum" => 1, "Cart#tax" => 1 })])).tr("\n", " ").squeeze(" ")
+    assert_includes text, "too few samples for any change to be seen"
+    refute_match(/\d{3,}\.\d%/, text)
+  end
+
+  def test_several_threads_are_added_up
+    thread = Struct.new(:id)
+    one, two = [1, 2].map { |id| visits(BOTH).then { |segment| segment.with(tallies: segment.tallies.map { |tally| Pitwall::Record::Tally.new(thread.new(id).id, 0, 9).tap { |copy| tally.each { |*row| copy.add(*row) } } }) } }
+    both = one.with(tallies: one.tallies + two.tallies)
+    assert_match(/\ATime recorded, all threads added up: /, text(compare([both], [both])))
+  end
+
+  def test_two_recordings_say_by_what_their_programs_differ
+    warnings = ->(*heads) { ProfileChange::Pair.warnings(heads.map { |head| [[SimulatedProfile.segment([[%w[main], 1]], **head)]] }, %w[a.pit b.pit]) }
+    assert_equal [], warnings.call({ program: "x.rb" }, { program: "x.rb" })
+    assert_equal ["different programs: a.pit x.rb, b.pit y.rb; a method of one of them only counts as new or gone"], warnings.call({ program: "x.rb" }, { program: "y.rb" })
+    assert_equal ["started with different options: a.pit none, b.pit --fast"], warnings.call({ program: "x.rb", argv_options: [] }, { program: "x.rb", argv_options: ["--fast"] })
+  end
+
+  def test_two_checkouts_are_one_program
+    sides = %w[/srv/one /home/me/two].map { |base| [[SimulatedProfile.segment([[%w[main Cart#sum], 200], [%w[loop Cart#tax], 50]], base: base)]] }
+    assert_equal %w[/srv/one /home/me/two], ProfileChange::Pair.bases(sides)
+    assert_equal [nil, nil], ProfileChange::Pair.bases([sides[0], sides[0]])
   end
 
   def test_a_reason_stands_alone

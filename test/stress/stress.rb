@@ -10,14 +10,20 @@ module Stress
   include RecordedProgram
 
   SECONDS = Float(ENV.fetch("PITWALL_STRESS_SECONDS", "0.5"))
-  CASES = %w[signal safepoint].product([1_000_000, 100_000]).freeze
+  # Every way of sampling; one more is put under all loads by its name here.
+  MODES = %w[outside signal safepoint].freeze
+  CASES = MODES.product([1_000_000, 100_000]).freeze
   PATIENCE = 120 + SECONDS * 20
 
   # Defines a test of a load for each case. The block's value is the load: Ruby code that runs again and again within
   # `record` until the time is over; `before` comes once, ahead of it.
-    # `losses` is how many stacks may be dropped for each that was kept.
+  # `losses` is how many stacks may be dropped for each that was kept.
   module Loads
+    # {name => {before:, source:}}, for those who mix loads.
+    def loads = @loads ||= {}
+
     def load_test(name, before: "", options: [], losses: 0.2, &block)
+      loads[name] = { before: before, source: block.call }
       CASES.each do |mode, interval_ns|
         define_method(:"test_#{name}_#{mode}_at_#{1_000_000_000 / interval_ns}_Hz") do
           @settings = { mode: mode, interval_ns: interval_ns }

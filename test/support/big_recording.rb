@@ -2,12 +2,13 @@
 
 # Writes a recording as a long production run would give it: web-like stacks 30–120 deep, several threads.
 #
-#   ruby test/support/big_recording.rb tmp/big.pit [ROWS] [STACKS]
+#   ruby test/support/big_recording.rb tmp/big.pit [ROWS] [STACKS] [DEEPEST]
 require_relative "recording_builder"
 
-path, rows, stacks = ARGV
+path, rows, stacks, deepest = ARGV
 rows = (rows || 1_000_000).to_i
 stacks = (stacks || 20_000).to_i
+deepest = (deepest || 60).to_i
 random = Random.new(1)
 
 methods = Array.new(4000) do |i|
@@ -19,7 +20,7 @@ bytes = RecordingBuilder.build do |segment|
   3.times { |i| segment.thread i + 1, "worker #{i}" }
   walk = common.dup
   nodes = Array.new(stacks) do
-    walk = walk.first(random.rand(25..[walk.size, 60].min))
+    walk = walk.first(random.rand(25..[walk.size, deepest].min))
     random.rand(1..12).times { m = methods[(random.rand**3 * methods.size).to_i]; walk << [*m, m[2] + random.rand(8)] }
     segment.node(walk)
   end

@@ -98,9 +98,9 @@ module CollectorContract
       count = -> { %w[fd task].map { |kind| Dir.children("/proc/self/#{kind}").size } << File.read("/proc/self/timers").lines.size }
       idle = Thread.new { sleep }
       record {}
-      before = count.call
-      100.times { record { 1.to_s } }
       # A joined thread may be in the list for a moment.
+      before = Array.new(10) { sleep(0.01); count.call }.min
+      100.times { record { 1.to_s } }
       20.times { count.call == before ? break : sleep(0.05) }
       p before == count.call || [before, count.call]
     RUBY
@@ -174,9 +174,9 @@ module CollectorContract
 
   def test_time_while_paused_is_in_no_view
     run_program(<<~'RUBY')
-      def early = burn(0.1)
-      def between = burn(0.3)
-      def late = burn(0.1)
+      def early = burn(0.25)
+      def between = burn(0.8)
+      def late = burn(0.25)
       start
       early
       Pitwall.pause
@@ -197,7 +197,7 @@ module CollectorContract
     assert_sampled("Object#early", segments[0])
     assert_sampled("Object#late", segments[1])
     refute_sampled("Object#between", segments)
-    assert_operator methods_of(segments, :cpu).values.map(&:total).max, :<, 250_000_000
+    assert_operator methods_of(segments, :cpu).values.map(&:total).max, :<, 700_000_000
     assert_sane(segment("b.pit"))
   end
 
@@ -249,10 +249,18 @@ module CollectorContract
     puts stop.counters.fetch(:write_error), burn(0.01).inspect
   RUBY
 
+  # Told from a process that was killed.
+  def assert_unwritten(why)
+    assert_equal [:unwritten], read.warnings.map(&:code)
+    assert_match(/\Aprocess \d+ could not write its recording to the end \(#{why}\): it holds \S+ s of \S+ s, complete to the last flush\z/, read.warnings.first.message)
+    holds, whole = read.segments.first.stats.values_at("elapsed_ns", "unwritten_until_ns")
+    assert_operator holds.to_i, :<, whole
+  end
+
   def test_a_file_that_may_not_grow
     out = run_program("Process.setrlimit(:FSIZE, 16_384)\n#{FILL}")
     assert_equal [Errno::EFBIG::Errno.to_s, "nil"], out.lines(chomp: true)
-    assert_equal [:unstopped], read.warnings.map(&:code)
+    assert_unwritten "File too large: ulimit -f, or max_bytes"
     assert_sampled("Object#burn", read.segments)
   end
 
@@ -267,7 +275,7 @@ module CollectorContract
       puts stop.counters.fetch(:write_error), burn(0.01).inspect
     RUBY
     assert_equal [Errno::EFBIG::Errno.to_s, "nil"], out.lines(chomp: true)
-    assert_equal [:unstopped], read.warnings.map(&:code)
+    assert_unwritten "File too large: ulimit -f, or max_bytes"
   end
 
   def test_a_full_disk
@@ -276,7 +284,7 @@ module CollectorContract
     script = 'mount -t tmpfs -o size=16k none small && "$@" && cp small/a.pit .'
     out = run_program(FILL, wrapper: ["unshare", "--mount", "--propagation", "private", "sh", "-c", script, "sh"], env: { "PLACE" => "small/a.pit" })
     assert_equal [Errno::ENOSPC::Errno.to_s, "nil"], out.lines(chomp: true)
-    assert_equal [:unstopped], read.warnings.map(&:code)
+    assert_unwritten "No space left on device: make room"
   end
 
   def test_closed_standard_streams_are_never_replaced

@@ -39,7 +39,7 @@ module CommandLine
     capture(env, RUBY, *START, *arguments, stdin: stdin, dir: dir)
   end
 
-  LIMIT_S = 60
+  LIMIT_S = 180
 
   def capture(env, *command, stdin: "", dir: @dir)
     Dir.mktmpdir do |io|

@@ -59,7 +59,7 @@ class RandomRecording
     10.times do |at|
       count = random.rand(1..50)
       freed = random.rand(count + 1)
-      counters = [count, random.rand(freed + 1), freed, freed * 2, 1, 3, count * 40, count * 60, count - freed, random.rand(5000)]
+      counters = [count, random.rand(freed + 1), freed, freed * 2, 1, 3, count * 40, count * 60, count - freed, random.rand(5000), (count - freed) * 60]
       placed = at >= 4
       writer.site(at + 1, stack: placed ? stack(random) : [], type: placed ? random.rand(1..12) : 0, class_name: placed ? "C#{random.rand(4)}" : "", counters: counters)
     end

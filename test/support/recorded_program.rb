@@ -108,6 +108,10 @@ module RecordedProgram
 
   # --- what a recording says ---
 
+  # Time of which a reader on another core can't say whose it was, as others had that core.
+  #: () -> Integer
+  def late(one = segment) = one.header.mode == "outside" ? one.stat("missed_ticks") * one.header.interval_ns : 0
+
   def read(name = "a.pit") = Pitwall::Record.read(file(name))
 
   def segment(name = "a.pit") = read(name).segments.fetch(0)

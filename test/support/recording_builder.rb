@@ -84,7 +84,13 @@ class RecordingBuilder
       @calls = []
       @sites = []
       @allocated = []
+      @work = []
       @equal = []
+      @label_sets = { {} => 0 }
+      @labels = []
+      @marks = []
+      @works = []
+      @syscalls = []
       @totals = {}
       chunk("HEAD", JSON.generate(head))
     end
@@ -93,12 +99,23 @@ class RecordingBuilder
       @threads << [id, native_id, start_ns, string(name)]
     end
 
-    def row(stack:, thread: 1, state: 0, wall: 1, cpu: 1, captures: 1)
-      @rows << [thread, state, node(stack), wall, cpu, captures]
+    def row(stack:, thread: 1, state: 0, wall: 1, cpu: 1, captures: 1, labels: {})
+      @rows << [thread, state, node(stack), wall, cpu, captures, label_set(labels)]
     end
 
-    def open(stack:, thread: 1, state: 0, wall: 0, cpu: 0)
-      @open << [thread, state, node(stack), wall, cpu]
+    def open(stack:, thread: 1, state: 0, wall: 0, cpu: 0, labels: {})
+      @open << [thread, state, node(stack), wall, cpu, label_set(labels)]
+    end
+
+    # Work that ended: thread, ns since the segment's start, ns.
+    def mark(labels, thread: 1, end_ns: 0, ns: 0) = @marks << [thread, label_set(labels), end_ns, ns]
+    def work(labels, count:, ns:) = @works << [label_set(labels), count, ns]
+
+    def label_set(labels)
+      @label_sets[labels] ||= begin
+        labels.each { |name, value| @labels << [@label_sets.size, string(name), string(value)] }
+        @label_sets.size
+      end
     end
 
     # Cumulative: the last row of a thread and stack counts.
@@ -109,16 +126,29 @@ class RecordingBuilder
     def traced(details = { "clock" => "tsc", "cpu" => true, "objects" => true, "bytes" => true, "lost_calls" => 0, "probe_ns" => { "ruby" => [10.5, 20.0, 1.0] } })
       chunk("TRAC", JSON.generate(details))
     end
-    # @param counters those of Record::Site after the class, in their order
-    def site(id, stack: [], type: 5, class_name: "String", counters: [1] + [0] * 9)
+    # @param counters those of Record::Site after the class, in their order; recordings of older versions end with gc_ns
+    # @param work those of Record::Site::WORK, in their order
+    def site(id, stack: [], type: 5, class_name: "String", counters: [1] + [0] * 9, work: nil)
       @sites << [id, node(stack), type, string(class_name)]
       @allocated << [id, *counters]
+      @work << [id, *work] if work
     end
 
     # Of all objects together, where they are not the sum of the sites: allocated, seen, flags as in Record::AllocationTotals.
     def allocation_totals(**totals) = @totals = totals
 
     def equal_strings(*row) = @equal << row
+
+    # In the order of their ends.
+    def syscall(name, path: nil, path2: nil, at: 0, ns: 0, result: 0, errno: 0, flags: nil, stack: [], thread: 1, cwd: nil)
+      strings = [path, path2, cwd].map { |text| text ? string(text) : 0 }
+      @syscalls << [thread, string(name), at, ns, result, errno, flags ? flags + 1 : 0, node(stack), *strings]
+    end
+
+    # @param totals [Hash{String => Array(Integer, Integer, Integer)}] calls, errors, ns
+    def syscall_totals(totals, flags: 0, lost: 0, refused: 0)
+      table("SYST", totals.map { |name, counts| [string(name), *counts] }, 4, ints(flags, lost, refused))
+    end
 
     def node(stack)
       stack.inject(0) do |parent, (name, path, first_line, line, kind)|
@@ -169,20 +199,25 @@ class RecordingBuilder
       table("FRAM", @new_frames, 5)
       table("NODE", @new_nodes, 3, ints(@nodes.size + 1 - @new_nodes.size))
       table("THRD", @threads, 4)
+      table("LABL", @labels, 3)
       unless @rows.empty?
-        thread, state, node, wall, cpu, captures = @rows.transpose
+        thread, state, node, wall, cpu, captures, label = @rows.transpose
         chunk("SAMP", ints(@rows.size) + RecordingBuilder.runs(thread) + RecordingBuilder.runs(state) + RecordingBuilder.column(node) +
-                      RecordingBuilder.column(wall) + RecordingBuilder.column(cpu) + RecordingBuilder.runs(captures))
+                      RecordingBuilder.column(wall) + RecordingBuilder.column(cpu) + RecordingBuilder.runs(captures) + (labelled? ? RecordingBuilder.runs(label) : ""))
       end
-      table("OPEN", @open, 5)
+      table("SYSC", @syscalls, 11, ints(0))
+      table("OPEN", @open, labelled? ? 6 : 5)
+      table("MARK", @marks, 4)
+      table("WORK", @works, 3)
       table("GCEV", @collections, 15, ints(@level, @collections_before))
       @collections_before += @collections.size
       table("CALL", @calls, 9)
       table("SITE", @sites, 4)
       seen = @allocated.sum { |row| [1, 2, 4].include?(row[0]) ? 0 : row[1] }
-      table("ALLO", @allocated, 11, ints(@totals.fetch(:allocated) { @allocated.sum { |row| row[1] } }, @totals.fetch(:seen, seen), 0, @totals.fetch(:flags, 0)))
+      table("ALLO", @allocated, @allocated.map(&:size).min || 0, ints(@totals.fetch(:allocated) { @allocated.sum { |row| row[1] } }, @totals.fetch(:seen, seen), 0, @totals.fetch(:flags, 0)))
+      table("GCWK", @work, 6)
       table("DUPS", @equal, 5, ints(0))
-      [@collections, @calls, @new_strings, @new_frames, @new_nodes, @threads, @rows, @open, @sites, @allocated, @equal].each(&:clear)
+      [@collections, @calls, @new_strings, @new_frames, @new_nodes, @threads, @rows, @open, @sites, @allocated, @work, @equal, @labels, @marks, @works, @syscalls].each(&:clear)
     end
 
     def stat = chunk("STAT", JSON.generate(@stats))
@@ -190,6 +225,9 @@ class RecordingBuilder
     def chunk(type, payload) = @bytes << RecordingBuilder.chunk(type, payload, compress: @compress)
 
     private
+
+    # Recordings without labels have no such columns.
+    def labelled? = @label_sets.size > 1
 
     def table(type, rows, width, prefix = "".b)
       return if rows.empty?

@@ -18,6 +18,11 @@ module Benchmarks
       def start = Pitwall.start(record: @out, **@settings)
       def stop = @counters = Pitwall.stop.counters
       def ticks = @counters.fetch(:ticks)
+      # @return [Hash{Symbol => Integer}] of the last recording
+      attr_reader :counters
+
+      # { method => CPU of its own }
+      def leaves = rows.each_with_object(Hash.new(0)) { |row, found| found[row[:labels].last || "-"] += row[:cpu] }
 
       def totals
         stacks = rows
@@ -26,6 +31,13 @@ module Benchmarks
       end
 
       def thread_cpu_ns = rows.group_by { |row| row[:native_id] }.transform_values { |mine| mine.sum { |row| row[:cpu] } }
+
+      # { "path:line class" => objects allocated } of the program's places
+      def sites
+        require "pitwall/analyse"
+        Pitwall::Analyse::Allocations.new(recording.segments).rows.reject(&:special)
+                                     .to_h { |row| ["#{row.path}:#{row.line} #{row[:class]}", row.count.to_i] }
+      end
 
       private
 

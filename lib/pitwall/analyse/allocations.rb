@@ -15,9 +15,9 @@ module Pitwall
       # Objects that must have been looked at in bursts before places can be relied on.
       FEW = 1_000
       # Counters that are of objects' ends.
-      OF_ENDS = %i[old freed total_age min_age max_age retained].freeze
+      OF_ENDS = %i[old freed total_age min_age max_age retained retained_bytes].freeze
       # What they hold besides; ages in collections, bytes as Record::Site has them, gc_ns a model's figure.
-      COUNTERS = %i[count old freed total_age min_age max_age slot_bytes bytes retained gc_ns].freeze
+      COUNTERS = %i[count old freed total_age min_age max_age slot_bytes bytes retained retained_bytes gc_ns].freeze
       SUMS = (COUNTERS - %i[min_age max_age]).freeze
       # Frames of a stack that are named.
       DEEPEST = 4096
@@ -142,6 +142,17 @@ module Pitwall
       #: () -> bool
       def retained? = ends? && (@segments.empty? || @segments.any?(&:tail))
 
+      # And the bytes of that? Recordings of older versions don't tell.
+      #: () -> bool
+      def retained_bytes? = retained? && @segments.all? { |segment| segment.sites.all?(&:retained_bytes) }
+
+      # How many bursts there were; nil where there were none, or the recording is of a time when they were not counted.
+      #: () -> Integer?
+      def bursts
+        counts = @segments.select { |segment| segment.allocation_totals.bursts? }.map { |segment| segment.stats["bursts"] }
+        counts.sum if counts.any? && counts.all?(Integer)
+      end
+
       # Objects that were really looked at in bursts, the VM's own among them; nil where there were none.
       #: () -> Integer?
       def looked_at
@@ -165,6 +176,8 @@ module Pitwall
         losses << "the end of #{untracked} objects is unknown: there was no memory to follow them" if untracked.positive?
         losses << "counting ended at the first Ractor, which Ruby 3.1 can't tell of objects in" if cut?(Record::AllocationTotals::ENDED)
         losses << "objects of other Ractors than the main one are not counted, nor what their collections freed of its own, until its place was taken" if cut?(Record::AllocationTotals::MISSED)
+        untold = @segments.sum { |segment| untold(segment) }
+        losses << "#{untold} objects that Ruby counts are in no row: other Ractors', what it leaves out for a moment when a Ractor ends, and what compaction moved" if untold.positive?
         killed = @segments.count { |segment| segment.tail.nil? }
         losses << "what was retained, and its bytes, is unknown where a process was killed: nobody looked at its end" if killed.positive? && ends?
         losses
@@ -182,6 +195,14 @@ module Pitwall
         asked = retained ? "--retained" : "--sort #{sort}"
         raise UsageError, "#{asked}: not known in bursts; pitwall allocations -- CMD follows objects to their end" if !ends? && (retained || OF_ENDS.include?(sort))
         raise UsageError, "#{asked}: not known: the process was killed, and nobody looked at its end" if !retained? && (retained || sort == :retained)
+      end
+
+      # Ruby 3.3 and 3.4 forget who listens when a Ractor is freed, until somebody listens anew; to 3.4 a moved object is a new one.
+      def untold(segment)
+        totals = segment.allocation_totals
+        return 0 if totals.allocated.zero? || totals.bursts?
+
+        totals.allocated - totals.seen - segment.sites.sum { |site| site.program? ? 0 : site.count }
       end
 
       def cut?(bit) = @segments.any? { |segment| segment.allocation_totals.flags & bit != 0 }
@@ -206,7 +227,7 @@ module Pitwall
       end
 
       def scaled(site, counter, scale)
-        value = site[counter]
+        value = site[counter] || 0
         counter == :gc_ns || scale == 1 ? value : (value * scale).round
       end
 

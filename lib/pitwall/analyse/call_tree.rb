@@ -98,14 +98,15 @@ module Pitwall
         end
       end
 
-      # The same tree with weights moved: each node's goes to the node named for it.
+      # The same tree with weights moved: each node's goes to the node named for it. How often a method was called is no other
+      # method's weight: calls move between nodes of one method only, else they go.
       # @param targets [Array<Integer>] by node
       #: (Array[Integer]) -> CallTree
       def move(targets)
-        moved = @selfs.transform_values do |weights|
+        moved = @selfs.to_h do |name, weights|
           sums = Array.new(weights.size, 0)
-          weights.each_with_index { |weight, node| sums[targets[node]] += weight unless weight.zero? }
-          sums
+          weights.each_with_index { |weight, node| sums[targets[node]] += weight unless weight.zero? || (name == :calls && @node_methods[node] != @node_methods[targets[node]]) }
+          [name, sums]
         end
         CallTree.new(methods: @methods, parents: @parents, node_methods: @node_methods, lines: @lines, selfs: moved)
       end

@@ -39,7 +39,8 @@ module Pitwall
       end
 
       # Node k of a segment becomes node k + shift; its root's own weight goes to NO_STACK.
-      #: (Record::Segment, Selection) -> void
+      # @return [Integer] shift
+      #: (Record::Segment, Selection) -> Integer
       def add(segment, selection)
         shift = @parents.size - 1
         mains = dummies(segment)
@@ -51,6 +52,7 @@ module Pitwall
         segment.tallies.each { |tally| weigh(tally, segment.unit_ns, shift) if selection.tally?(segment, tally) } if @cells.any?
         weigh_sites(segment, shift) if @site_weights.any? && selection.every_thread?
         segment.calls.each { |row| count(row, shift, segment) if selection.calls?(segment, row.thread_id) } if @call_weights.any?
+        shift
       end
 
       #: () -> CallTree

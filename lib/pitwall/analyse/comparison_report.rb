@@ -21,10 +21,11 @@ module Pitwall
     # control:  Array of Effect of the base against itself, or nil where no A/A control ran
     # duration_ns: of the whole measurement
     # command:  String, the command line that repeats it
+    # predictions: Hash of a side's name → PredictionCheck, or nil where none was asked for
     # growths:  Array of Sweep where the cases are one at several N, or nil
     # why:      Hash of a side's name → ProfileChange::Result against the base, or nil where no profiles were asked for
     ComparisonReport = Struct.new(:effects, :samples, :sides, :settings, :host, :warnings, :losses, :control, :duration_ns,
-                                  :command, :why, :growths, keyword_init: true) do
+                                  :command, :why, :growths, :predictions, keyword_init: true) do
       # All that samples say. The sequential procedure is played through again, block by block, so a saved run gives what it gave live.
       # @param cases in the order of their file: Record::Case
       # @param plans [Hash<String, Integer>] name of a case → the most pairs it might have taken
@@ -40,8 +41,9 @@ module Pitwall
         base = own.select { |sample| sample.side == names.first }
         new(effects: effects, samples: own, sides: sides, settings: { "metric" => comparison.headline, "looks" => Sequential::LOOKS }.merge(settings),
             control: (comparison.effects(base + control, base: names.first, sides: [ComparisonReport::CONTROL]) if control.any?),
-            warnings: MeasurementWarnings.of(own, host: readings, settings: settings),
-            growths: names.drop(1).flat_map { |side| BenchCases.between(own, cases, base: names.first, side: side) }, **more)
+            growths: names.drop(1).flat_map { |side| BenchCases.between(own, cases, base: names.first, side: side) }, **more).tap do |report|
+          report.warnings = MeasurementWarnings.of(own, host: readings, settings: settings, advised: report.more_known?)
+        end
       end
 
       # @api private
@@ -92,6 +94,12 @@ module Pitwall
 
         more = (effect.pairs * (found / aim)**2).ceil - effect.pairs
         [more, ComparisonReport::LOOK].max if more <= ComparisonReport::REACH * effect.pairs
+      end
+
+      # Whether the undecided are told how much more it takes: then no warning need guess.
+      #: () -> bool
+      def more_known?
+        headline.any? { |effect| effect.verdict == :undecided && (effect.reason ? effect.reason.include?("needed") : pairs_to_settle(effect)) }
       end
 
       # What so many more pairs of its case would take, if each case took an equal part of the whole.

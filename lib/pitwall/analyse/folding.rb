@@ -4,7 +4,7 @@ require "pitwall/analyse/call_tree"
 
 module Pitwall
   module Analyse
-    # Trees with parts folded away. Totals stay the same: weight moves, none is lost.
+    # Trees with parts folded away. Totals stay the same: weight moves, none is lost but the calls of methods folded away.
     module Folding
       GC = MethodInfo.new("(garbage collection)", "", 0, 2).freeze
 

@@ -3,6 +3,7 @@
 require "pitwall/analyse/estimate"
 require "pitwall/analyse/gc_prediction"
 require "pitwall/analyse/gc_timeline"
+require "pitwall/analyse/gc_work"
 require "pitwall/analyse/method_info"
 require "pitwall/analyse/method_match"
 require "pitwall/errors"
@@ -85,6 +86,22 @@ module Pitwall
       #: () -> Integer
       def wall_ns = timeline.wall_ns
 
+      # The whole in the clock of the weight: wall time, or what processes had of CPU, which no sum of samples exceeds.
+      #: () -> Integer
+      def whole_ns = @weight == :cpu ? [@timed.sum { |segment| segment.stat("process_cpu_ns") }, sampled_ns + gc_ns].max : wall_ns
+
+      # How many recordings the times are of.
+      #: () -> Integer
+      def recordings = [@timed.map(&:recording).uniq.size, 1].max
+
+      # What all processes took: own time without collection, collection, its runs; and what of own time lies in a place, with all that it calls.
+      # @param place [String, nil] nothing where the recording has none such
+      #: (String?) -> PredictionCheck::Spent
+      def spent(place)
+        own = [@weight == :wall ? wall_ns - gc_ns : sampled_ns, 0].max
+        PredictionCheck::Spent.new(own, gc_ns, timeline.count, place ? [place_ns(place), own].min : 0)
+      end
+
       # What removing a place would save: its own time, that of all it calls, and the collection that both cause.
       # @param place [String] "PATH:LINE" (the end of a path is enough) or a method's name
       # @raise [UsageError] when the recording has no such place, or no sites
@@ -94,13 +111,17 @@ module Pitwall
 
         test = place_test(place)
         times = @timed.map { |segment| times(segment, inside(segment, test)) }
-        sites = @sited.map { |segment| followed(segment, inside(segment, test)) }
+        chosen = @sited.map { |segment| inside(segment, test).then { |inside| [segment, program_sites(segment).select { |site| inside[site.node] }] } }
+        sites = chosen.map { |segment, mine| followed(segment, mine) }
         raise UsageError, "#{place} neither ran in a sample nor allocates in this recording#{near(place)}" if sites.sum(&:objects).zero? && times.sum(&:captures).zero?
 
-        GCPrediction.of(place, times, sites, timeline, factor: clock_factor, weight: @weight, level: level)
+        GCPrediction.of(place, times, sites, timeline, whole_ns: whole_ns, work: GCWork.shares(chosen), factor: clock_factor, weight: @weight, level: level)
       end
 
-      NO_SITES = "the recording has no places of allocation: record it with `pitwall profile --allocations -- CMD`"
+      NO_SITES = "the recording has no places of allocation: record it with `pitwall profile --allocations -- CMD`, " \
+                 "or name one of `pitwall allocations --stacks -- CMD` beside it (compare: --recording FILE)"
+      # What a place that is a line looks like; others are methods.
+      LINE = /\A(.+):(\d+)\z/.freeze
       # A following of fewer objects than were allocated, beyond what the VM allocates for itself.
       SAMPLED = 1.5
       # Ids of rows for Pitwall's own, for garbage from before the recording, and of the first that stands for a place (Record::Site).
@@ -207,7 +228,7 @@ module Pitwall
       # ---- one place ----
 
       def place_test(place)
-        path, line = place.match(/\A(.+):(\d+)\z/)&.captures
+        path, line = place.match(LINE)&.captures
         return line_test(path, line.to_i) if path
 
         frames = (@timed | @sited).flat_map { |segment| segment.frames.values }
@@ -242,11 +263,24 @@ module Pitwall
         times
       end
 
-      def followed(segment, inside)
+      def followed(segment, mine)
         factor = scale(segment)
-        mine = program_sites(segment).select { |site| inside[site.node] }
         GCPrediction::Followed.new(mine.sum { |site| charged(site) }, (mine.sum(&:count) * factor).round, (mine.sum(&:bytes) * factor).round,
                                    mine.sum(&:count), segment.sites.sum(&:count), factor > SAMPLED, segment.stat("elapsed_ns"))
+      end
+
+      # All own time.
+      def sampled_ns
+        sum = 0
+        @timed.each { |segment| weights(segment) { |node, ns, _| sum += ns unless gc?(segment, node) } }
+        sum
+      end
+
+      def place_ns(place)
+        test = place_test(place)
+        @timed.sum { |segment| times(segment, inside(segment, test)).own_ns }
+      rescue UsageError
+        0
       end
 
       def near(place)

@@ -19,13 +19,16 @@ module Pitwall
       # runs for one reason: cause and major_cause as in Record::Collection, runs, total_ns, longest_ns (a pause), allocated.
       Cause = Struct.new(:cause, :major_cause, :runs, :total_ns, :longest_ns, :allocated)
       # Of the pauses: count; per_second of wall time; the longest; and median and p99 of each run's longest pause, as the
-      # others, short steps of sweeping, are only counted.
+      # others, short steps of sweeping, are only counted; nil where too few runs tell.
       Pauses = Struct.new(:count, :per_second, :longest_ns, :median_ns, :p99_ns)
       # A part of the time line: wall_ns that processes lived in it, of which marking_ns and sweeping_ns; runs and majors begun.
       Bucket = Struct.new(:from_ns, :to_ns, :wall_ns, :marking_ns, :sweeping_ns, :runs, :majors) do
         #: () -> Float
         def share = wall_ns.zero? ? 0.0 : (marking_ns + sweeping_ns).fdiv(wall_ns)
       end
+      # Runs from which there are quantiles; what began before the recording is none.
+      ENOUGH_RUNS = 5
+      private_constant :ENOUGH_RUNS
       # A run's longest pause: ns, at_ns; thread its name; method, path and line the innermost Ruby code that it interrupted,
       # nil, "" and 0 where samples do not tell.
       Pause = Struct.new(:run, :at_ns, :ns, :thread, :method, :path, :line)
@@ -43,6 +46,10 @@ module Pitwall
           segment.collections.map { |collection| Run.new(segment, start_of(segment) + collection.start_ns, collection) }
         end.sort_by(&:at_ns)
       end
+
+      # Was nobody to be told of them (gc: false)? Then that there are none says nothing.
+      #: () -> bool
+      def unrecorded? = @segments.any? { |segment| segment.header.settings["gc"] == false }
 
       # @return [Integer] how many runs began
       def count = sum(&:runs)
@@ -78,10 +85,11 @@ module Pitwall
       def pauses
         longest = runs.map { |run| run.collection.longest_ns }
         count = sum(&:pauses)
-        return Pauses.new(0, 0.0, 0, 0, 0) if longest.empty?
+        return Pauses.new(0, 0.0, 0, nil, nil) if longest.empty?
 
-        Pauses.new(count, wall_ns.zero? ? 0.0 : count * 1e9 / wall_ns, longest.max,
-                   Statistics.median(longest).round, Statistics.quantile(longest, 0.99).round)
+        whole = runs.map(&:collection).select { |run| run.runs.positive? }.map(&:longest_ns)
+        quantiles = whole.size < ENOUGH_RUNS ? [nil, nil] : [Statistics.median(whole).round, Statistics.quantile(whole, 0.99).round]
+        Pauses.new(count, wall_ns.zero? ? 0.0 : count * 1e9 / wall_ns, longest.max, *quantiles)
       end
 
       # Those that cost most first.

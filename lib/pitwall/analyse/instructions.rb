@@ -5,16 +5,19 @@ require "pitwall/analyse/statistics"
 
 module Pitwall
   module Analyse
-    # The effect on instructions that were counted in a few runs of each side. Such counts hardly differ between runs, so three pairs decide
+    # The effect on instructions (or file-system calls) that were counted in a few runs of each side. Such counts hardly differ between runs, so three pairs decide
     # what a clock needs hundreds for: the interval is Student's on ln(B/A), untrimmed, and takes its doubt from those few.
     module Instructions
       METRIC = "instructions"
 
       # @param a [Array<Float>] of each round; b: the same of the other side, in the same order
       # @return [Effect] undecided with a reason where less than two rounds gave a count
-      #: (Array[Float], Array[Float], name: String, base: String, side: String, ?alpha: Float, ?margin: Float) -> Effect
-      def self.effect(a, b, name:, base:, side:, alpha: 0.01, margin: 0.01)
-        own = { name: name, base: base, side: side, metric: METRIC, unit: "count", exact: false, pairs: a.size, margin: margin, below_margin: false }
+      #: (Array[Float], Array[Float], name: String, base: String, side: String, ?metric: String, ?alpha: Float, ?margin: Float) -> Effect
+      def self.effect(a, b, name:, base:, side:, metric: METRIC, alpha: 0.01, margin: 0.01)
+        exact = a.size > 1 && [a, b].all? { |counts| counts.uniq.size == 1 }
+        own = { name: name, base: base, side: side, metric: metric, unit: "count", exact: exact, pairs: a.size, margin: margin, below_margin: false }
+        return nothing(own, a.first, b.first, alpha) if own[:exact] && (a.first.zero? || b.first.zero?)
+
         usable = a.size > 1 && a.size == b.size && (a + b).all? { |count| count.is_a?(Numeric) && count.positive? && count.finite? }
         return Effect.new(**own, ratio: Estimate.new(nil, nil, nil, 1 - alpha, a.size), verdict: :undecided, reason: "too few runs could be counted") unless usable
 
@@ -24,6 +27,14 @@ module Pitwall
         Effect.new(**own, a: Statistics.median(a), b: Statistics.median(b), ratio: ratio, verdict: verdict,
                           smallest_detectable: (ratio.high - ratio.low) / 2, below_margin: %i[more fewer].include?(verdict) && (ratio.point - 1).abs < margin)
       end
+
+      # Of nothing there is no ratio.
+      def self.nothing(own, before, after, alpha)
+        ratio = before == after ? Estimate.new(1.0, 1.0, 1.0, 1 - alpha, own[:pairs]) : Estimate.new(nil, nil, nil, 1 - alpha, own[:pairs])
+        verdict = before == after ? :same : (after > before ? :more : :fewer)
+        Effect.new(**own, a: before, b: after, ratio: ratio, verdict: verdict, smallest_detectable: nil)
+      end
+      private_class_method :nothing
 
       def self.verdict(ratio, margin)
         return :more if ratio.low > 1

@@ -46,8 +46,10 @@ module Pitwall
       # @param samples of any number of cases and sides
       # @param host what Collect::Bench::Host#readings gives: "others" and "steal" (shares of all CPU time), "load_before"; also "cores"
       # @param settings as Experiment::Settings#to_facts: "warmup", "budget_s", "pinned"…
-      #: (Array[Record::Sample], ?host: Hash[String, untyped], ?settings: Hash[String, untyped]) -> Array[Warning]
-      def of(samples, host: {}, settings: {})
+      # @param advised [Boolean] whether it is told elsewhere how much more to measure
+      #: (Array[Record::Sample], ?host: Hash[String, untyped], ?settings: Hash[String, untyped], ?advised: bool) -> Array[Warning]
+      def of(samples, host: {}, settings: {}, advised: false)
+        settings = settings.merge("advised" => advised)
         groups = samples.group_by { |sample| [sample.side.to_s, sample.name] }
         sides = groups.keys.map(&:first).uniq.size
         summaries = groups.to_h { |key, own| [key, BenchSummary.of(own).first] }
@@ -73,6 +75,8 @@ module Pitwall
       private_class_method :few
 
       def longer(settings)
+        return if settings["advised"]
+
         most, budget = settings["max_blocks"], settings["budget_s"]
         return "allow more than #{most}: --runs of bench, --pairs of compare" if most && most < 2 * FEWEST_PROCESSES
 
@@ -183,7 +187,7 @@ module Pitwall
                  ("a case lost the core #{switches.round} times a second" if switches.to_f > SWITCHES)].compact
         return if signs.empty?
 
-        hint = settings["pinned"] == false ? "leave out --no-pin" : "close what else runs, or #{longer(settings)}"
+        hint = settings["pinned"] == false ? "leave out --no-pin" : ["close what else runs", longer(settings)].compact.join(", or ")
         Warning.new(:host_busy, nil, "the host was busy: #{signs.join(", ")}", hint)
       end
       private_class_method :busy

@@ -25,11 +25,13 @@ module Pitwall
           found = (1...methods.size).select { |number| test.call(methods[number]) }
           return found unless found.empty?
         end
-        raise UsageError, "no #{sought} #{name.inspect} in the recording#{hint(methods, name)}"
+        near = hint(methods, name)
+        raise UsageError, "no #{sought} #{name.inspect} in the recording#{near.empty? ? LISTED : near}"
       end
 
       SEPARATORS = ["#", ".", ":"].freeze
-      private_constant :SEPARATORS
+      LISTED = "; pitwall report FILE --limit 100 lists what it has"
+      private_constant :SEPARATORS, :LISTED
 
       # "block in Cart#sum" is not what is meant by "Cart#sum".
       def self.ends_with?(full, name)

@@ -9,7 +9,8 @@ module Pitwall
     #
     # With three recordings a side or more the noise is what lies between them, and weights are ns per iteration where iterations
     # are known, so that one method's growth doesn't shrink the others; else they are shares of the whole. With fewer, it is
-    # that of sampling within a recording (WithinRun), and only shares are compared.
+    # that of sampling within a recording (WithinRun), and only shares are compared. A share also changes where only the rest did: so
+    # of shares it is told as well whether the time itself, per recording, changed beyond noise.
     #
     # Every method's self weight and total is a test; Holm's correction holds the chance that *any* of them is wrongly
     # called changed below 1 − level. A method enters when it has LEAST of the whole, both sides taken together, which
@@ -18,6 +19,7 @@ module Pitwall
       autoload :BetweenRuns, "pitwall/analyse/profile_change/between_runs"
       autoload :Callers, "pitwall/analyse/profile_change/callers"
       autoload :Names, "pitwall/analyse/profile_change/names"
+      autoload :Pair, "pitwall/analyse/profile_change/pair"
       autoload :Run, "pitwall/analyse/profile_change/run"
       autoload :WithinRun, "pitwall/analyse/profile_change/within_run"
 
@@ -28,6 +30,8 @@ module Pitwall
       # Changed methods whose callers are looked into.
       PATHS = 10
       POWER = 0.8
+      # What a method's time in two recordings differs by where nothing tells how runs differ.
+      ONE_RUN = 0.03
       # A method with this share of the whole is where everything runs.
       EVERYTHING = 0.95
       private_constant :PATHS, :POWER
@@ -39,7 +43,13 @@ module Pitwall
 
       # A weight on both sides, in the result's unit; shares are of the whole. difference: B − A with the interval of its Holm
       # step, which excludes 0 exactly where changed; p: nil where it was too little to be tested, and low and high are nil.
-      Delta = Struct.new(:a, :b, :a_share, :b_share, :difference, :p, :changed)
+      # Where the unit is shares, times: ns a recording by side, and time: their difference with its interval; else nil.
+      # lasting: the time changed, not the share alone.
+      Delta = Struct.new(:a, :b, :a_share, :b_share, :difference, :p, :changed, :times, :time, :lasting) do
+        # What rows are in the order of: times before shares.
+        #: () -> [Float, Float]
+        def rank = [lasting && time ? time.point.abs : 0.0, difference.point.abs]
+      end
 
       # A method. lines: where it is defined, by side, 0 unknown; callers: the way most of its change comes (Callers::Step),
       # of its self weight where that changed, else of its total.
@@ -56,19 +66,20 @@ module Pitwall
       end
 
       # unit: :iteration (weights in ns per iteration) or :share (weights between 0 and 1).
-      # noise: :between_runs or :within_run. runs: recordings by side. wholes: by side what each recording weighs, in ns.
+      # noise: :between_runs or :within_run. runs: recordings by side. threads: most that a recording
+      # weighs, whose times are added up. wholes: by side what each recording weighs, in ns.
       # means: by side the weight of one iteration in ns, nil where iterations aren't known.
       # rows: the largest change of self weight first. tests: how many. detectable: a change of a self weight that would have been
       # seen in four of five cases, as a share of the whole (of A's mean where the unit is ns), nil where nothing was tested.
       # notes: what makes the sides hard to compare. reason: why nothing could be compared, else nil.
-      Result = Struct.new(:weight, :unit, :noise, :level, :runs, :wholes, :means, :rows, :tests, :detectable, :notes, :reason, keyword_init: true) do
+      Result = Struct.new(:weight, :unit, :noise, :level, :runs, :threads, :wholes, :means, :rows, :tests, :detectable, :notes, :reason, keyword_init: true) do
         # There are no profiles to compare, and why.
         #: (String) -> Result
         def self.refused(reason)
-          new(weight: :cpu, unit: :share, noise: :between_runs, level: 0.95, runs: [0, 0], wholes: [[], []], means: [nil, nil], rows: [], tests: 0, notes: [], reason: reason)
+          new(weight: :cpu, unit: :share, noise: :between_runs, level: 0.95, runs: [0, 0], threads: 0, wholes: [[], []], means: [nil, nil], rows: [], tests: 0, notes: [], reason: reason)
         end
 
-        # Methods whose self weight changed, the largest change first.
+        # Methods whose self weight changed, the largest change first; those of which only the share did come last.
         #: () -> Array[Row]
         def changed = rows.select { |row| row.own.changed }
 
@@ -78,7 +89,7 @@ module Pitwall
         def changed_below
           known = changed.flat_map { |row| row.callers.map { |step| [step.name, step.path] } }
           rows.select { |row| row.total.changed && !row.own.changed && !row.everything? && !known.include?([row.name, row.path]) }
-              .sort_by { |row| [-row.total.difference.point.abs, row.name] }
+              .sort_by { |row| [*row.total.rank.map(&:-@), row.name] }
         end
       end
 
@@ -108,21 +119,22 @@ module Pitwall
 
       # @param weight [Symbol] :wall or :cpu
       # @param within [Array<String>] names of methods: only what runs inside them counts; empty: everything
+      # @param labels [Hash{String => String}, nil] of labels: only what ran under all of them counts
       # @param level [Float] 1 − the chance that any method is wrongly called changed
       # @return [Result]
-      #: (a: Side, b: Side, ?weight: Symbol, ?within: Array[String], ?level: Float) -> Result
-      def self.compare(a:, b:, weight: :wall, within: [], level: 0.95)
-        new([a, b], weight, within, level).result
+      #: (a: Side, b: Side, ?weight: Symbol, ?within: Array[String], ?labels: Hash[String, String]?, ?level: Float) -> Result
+      def self.compare(a:, b:, weight: :wall, within: [], labels: nil, level: 0.95)
+        new([a, b], weight, within, labels, level).result
       end
 
-      #: (Array[Side], Symbol, Array[String], Float) -> void
-      def initialize(sides, weight, within, level)
+      #: (Array[Side], Symbol, Array[String], Hash[String, String]?, Float) -> void
+      def initialize(sides, weight, within, labels, level)
         @weight = weight
         @level = level
         @headers = sides.map { |side| side.recordings.flatten.map(&:header) }
         @names = Names.new(sides.map(&:base), blocks: walks.size == 1)
         @runs = sides.each_with_index.map do |side, at|
-          side.recordings.map { |segments| Run.new(segments, @names, at, weight: weight, within: within) }
+          side.recordings.map { |segments| Run.new(segments, @names, at, weight: weight, within: within, labels: labels) }
         end
         @between = @runs.all? { |runs| runs.size >= RUNS }
         @iterations = sides.map(&:iterations)
@@ -134,7 +146,7 @@ module Pitwall
         reason = obstacle
         rows = reason ? [] : tested_rows
         Result.new(weight: @weight, unit: @per_iteration ? :iteration : :share, noise: @between ? :between_runs : :within_run, level: @level,
-                   runs: @runs.map(&:size), wholes: @runs.map { |runs| runs.map(&:whole) }, means: means, rows: rows,
+                   runs: @runs.map(&:size), threads: @runs.flatten.map(&:threads).max || 0, wholes: @runs.map { |runs| runs.map(&:whole) }, means: means, rows: rows,
                    tests: reason ? 0 : tests.size, detectable: reason ? nil : detectable, notes: notes, reason: reason)
       end
 
@@ -182,12 +194,9 @@ module Pitwall
 
       def same?(number) = @runs.flatten.all? { |run| run.own[number] == run.total[number] }
 
-      def differences
-        @differences ||= begin
-          noise = @between ? BetweenRuns.new(@runs, divisors) : WithinRun.new(@runs, tests.map(&:last).uniq)
-          tests.to_h { |kind, number| [[kind, number], noise.difference(kind, number)] }
-        end
-      end
+      def differences = @differences ||= tests.to_h { |kind, number| [[kind, number], noise.difference(kind, number)] }
+
+      def noise = @noise ||= @between ? BetweenRuns.new(@runs, divisors) : WithinRun.new(@runs, tests.map(&:last).uniq)
 
       # [kind, number] → [p, the doubt of its Holm step].
       def decisions
@@ -201,7 +210,7 @@ module Pitwall
         callers = Callers.new(@runs, divisors, @names)
         numbers = tests.map(&:last).uniq
         rows = numbers.map { |number| [number, row(number)] }
-        rows.sort_by! { |_, row| [-row.own.difference.point.abs, -row.total.difference.point.abs, row.name, row.path] }
+        rows.sort_by! { |_, row| [*row.own.rank.map(&:-@), -row.total.difference.point.abs, row.name, row.path] }
         rows.select { |_, row| row.changed? }.first(PATHS).each do |number, row|
           row.callers = callers.path(row.own.changed ? :own : :total, number)
         end
@@ -219,11 +228,20 @@ module Pitwall
         shares = @runs.map { |runs| Statistics.mean(runs.map { |run| run.public_send(kind)[number].fdiv(run.whole) }) }
         if (difference = differences[[kind, number]])
           p, doubt = decisions[[kind, number]]
-          return Delta.new(difference.a, difference.b, *shares, difference.estimate(doubt, @runs.sum(&:size)), p, p <= doubt)
+          delta = Delta.new(difference.a, difference.b, *shares, difference.estimate(doubt, @runs.sum(&:size)), p, p <= doubt)
+          return @per_iteration ? delta.tap { delta.lasting = delta.changed } : timed(delta, noise.time(kind, number), doubt)
         end
 
         a, b = @runs.zip(divisors).map { |runs, by| Statistics.mean(runs.zip(by).map { |run, divisor| run.public_send(kind)[number].fdiv(divisor) }) }
         Delta.new(a, b, *shares, Estimate.new(b - a, nil, nil, nil, @runs.sum(&:size)), nil, false)
+      end
+
+      def timed(delta, found, doubt)
+        delta.times = [found.a, found.b]
+        delta.time = found.estimate(doubt, @runs.sum(&:size))
+        least = @between ? 0 : delta.times.max * ONE_RUN
+        delta.lasting = delta.changed && (delta.time.low > least || delta.time.high < -least)
+        delta
       end
 
       def detectable

@@ -5,15 +5,26 @@ require "digest"
 module Pitwall
   module Analyse
     # Recordings for sharing: paths inside the working directory become relative, all others a hash that stays the same
-    # from recording to recording, so that they can still be told apart and compared.
+    # from recording to recording, so that they can still be told apart and compared. Values of labels become hashes too: they are
+    # the program's own (a tenant, a route), and nobody knows what stands in them. Names of labels stay.
     class Redaction
       # What stands before a hashed path.
       OUTSIDE = "(outside)/"
+      # What stands before a label's hashed value, and what Pitwall itself says in place of one.
+      HASHED = "hashed-"
+      OWN_LABELS = ["(other)", "(unknown)"].freeze
       # An absolute path of two or more parts, as it may also stand inside a name (`#<Class:/srv/app/a.rb:3>`).
       PATH = %r{(?<![\w.])/(?:[^/\s:<>"']+/)+[^/\s:<>"']+}.freeze
       # Code that stands in no file of its own, with the path that its name holds; there it may have spaces.
       NESTED = /\A(<internal:|\(eval at )(\/.*?)(>|(?::\d+)?\))\z/m.freeze
-      private_constant :PATH, :NESTED
+      private_constant :PATH, :NESTED, :OWN_LABELS
+
+      # A label's value, hashed: "orders#show" → "hashed-1b2f9c0d3e4a"; one that is already stays.
+      #: (String) -> String
+      def self.label(value) = value.start_with?(HASHED) || OWN_LABELS.include?(value) ? value : "#{HASHED}#{digest(value)}"
+
+      def self.digest(text) = Digest::SHA256.hexdigest(text)[0, 12]
+      private_class_method :digest
 
       # @param base [String] the working directory
       #: (base: String) -> void
@@ -46,13 +57,25 @@ module Pitwall
       def segment(segment)
         segment.with(
           header: Record::Header.new(value(segment.header.fields)),
-          strings: [],
+          strings: names(segment), syscall_ids: segment.syscall_totals.each_value.with_index.to_h { |sums, at| [at, sums] },
+          syscall_source: segment.syscall_rows? ? ->(_, &block) { segment.each_syscall { |call| block.call(syscall(call)) } } : nil,
           frames: segment.frames.transform_values { |frame| Record::Frame.new(frame.id, text(frame.name), path(frame.path), frame.first_line, frame.kind) },
           threads: segment.threads.transform_values { |info| Record::ThreadInfo.new(info.id, info.native_id, info.start_ns, text(info.name)) },
+          label_sets: segment.label_sets.map { |set| set&.transform_values { |value| Redaction.label(value) } },
           sites: segment.sites.map { |site| site.dup.tap { |copy| copy.class_name = text(site.class_name) } },
           stats: value(segment.stats), tail: segment.tail && value(segment.tail)
         )
       end
+
+      # Of all strings only what system calls are called.
+      def names(segment) = segment.syscall_totals.each_key.map { |name| text(name) }
+
+      def syscall(call)
+        call.dup.tap { |copy| %i[path path2 cwd].each { |name| copy[name] = bytes(call[name]) } }
+      end
+
+      # A path of a system call may be any bytes.
+      def bytes(path) = path && (path.valid_encoding? ? path(path) : hashed(path))
 
       def value(value)
         case value

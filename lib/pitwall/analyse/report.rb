@@ -8,9 +8,10 @@ module Pitwall
     class Report
       # What is asked of a recording. predict: "PATH:LINE" or a method's name; weight: a Symbol; threshold: percent of the total below which trees end;
       # gc: :happened, :apart or :caller; callers, callees: a method's name; blackbox: names; within: a method or file whose
-      # lines are wanted.
-      Query = Struct.new(:weight, :selection, :threshold, :gc, :blackbox, :callers, :callees, :within, :predict, keyword_init: true) do
-        def initialize(weight: :wall, selection: Selection.all, threshold: 1.0, gc: :happened, blackbox: [], callers: nil, callees: nil, within: nil, predict: nil)
+      # lines are wanted; label_key: the label whose values are wanted; request: Requests::Row that the
+      # segments were narrowed to.
+      Query = Struct.new(:weight, :selection, :threshold, :gc, :blackbox, :callers, :callees, :within, :predict, :label_key, :request, keyword_init: true) do
+        def initialize(weight: :wall, selection: Selection.all, threshold: 1.0, gc: :happened, blackbox: [], callers: nil, callees: nil, within: nil, predict: nil, label_key: nil, request: nil)
           super
         end
       end
@@ -100,6 +101,19 @@ module Pitwall
         end.uniq
       end
 
+      # Times by the values of a label, those left out of the other views as well.
+      # @raise [UsageError] no such label
+      #: () -> Labels
+      def labels = @labels ||= Labels.new(@segments, @query.selection.dup.tap { |selection| selection.without = nil }, name: @query.label_key)
+
+      # Marked work that ended: the slowest.
+      #: () -> Array[Requests::Row]
+      def requests = @requests ||= marked.rows(@query.selection)
+
+      # All marked work, told one by one or not.
+      #: () -> Integer
+      def request_count = marked.count
+
       # Of the file or method asked for, in the order of the file; else the heaviest first.
       #: () -> Array[Lines::Row]
       def lines
@@ -121,6 +135,8 @@ module Pitwall
       def apart = @segments.group_by { |segment| segment.header.pid }.values.map { |segments| Report.new(segments, @query) }
 
       private
+
+      def marked = @marked ||= Requests.new(@all_segments)
 
       def fold(tree)
         tree = Folding.gc_to_caller(tree) if @query.gc == :caller

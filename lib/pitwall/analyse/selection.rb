@@ -5,9 +5,9 @@ require "pitwall/errors"
 
 module Pitwall
   module Analyse
-    # Which part of a recording is looked at: a thread (by name or id), a process, a state; nil stands for all.
-    # without: segment → ids of threads that are left out.
-    Selection = Struct.new(:thread, :process, :state, :without, keyword_init: true) do
+    # Which part of a recording is looked at: a thread (by name or id), a process, a state, labels ({name => value}, all of them); nil stands
+    # for all. without: segment → ids of threads that are left out.
+    Selection = Struct.new(:thread, :process, :state, :labels, :without, keyword_init: true) do
       #: () -> Selection
       def self.all = new
 
@@ -19,16 +19,21 @@ module Pitwall
       def tally?(segment, tally)
         return false if without && without[segment]&.include?(tally.thread_id)
 
-        (state.nil? || tally.state == state) && (thread.nil? || thread?(segment.thread(tally.thread_id)))
+        (state.nil? || tally.state == state) && (labels.nil? || labels?(segment, tally.label_id)) && (thread.nil? || thread?(segment.thread(tally.thread_id)))
       end
 
       # Whether nothing is left out that only samples can tell apart.
       #: () -> bool
-      def every_thread? = thread.nil? && state.nil?
-      # Whether what a thread called is looked at. Calls are told of running threads only.
+      def every_thread? = thread.nil? && state.nil? && labels.nil?
+
+      # Whether a set of labels holds all that are asked for.
+      #: (Record::Segment, Integer) -> bool
+      def labels?(segment, label_id) = labels.nil? || labels <= segment.labels(label_id)
+
+      # Whether what a thread called is looked at. Calls are told of running threads only, and have no labels.
       #: (Record::Segment, Integer) -> bool
       def calls?(segment, thread_id)
-        return false if state || (without && without[segment]&.include?(thread_id))
+        return false if state || labels || (without && without[segment]&.include?(thread_id))
 
         thread.nil? || thread?(segment.thread(thread_id))
       end
@@ -44,9 +49,11 @@ module Pitwall
           pids = segments.map { |segment| segment.header.pid }.compact.uniq
           raise UsageError, "no process #{process} in the recording; it has #{list(pids)}"
         end
+        chosen = segments.select { |segment| segment?(segment) }
+        check_labels(chosen)
         return if thread.nil?
 
-        threads = segments.select { |segment| segment?(segment) }.flat_map { |segment| known_threads(segment) }
+        threads = chosen.flat_map { |segment| known_threads(segment) }
         return if threads.any? { |info| thread?(info) }
 
         raise UsageError, "no thread #{thread.inspect} in the recording; it has #{list(threads.map { |info| info.name.empty? ? info.id : info.name }.uniq)}"
@@ -54,8 +61,30 @@ module Pitwall
 
       private
 
+      # One by one, so that what is mistyped is named.
+      def check_labels(segments)
+        return if labels.nil?
+
+        sets = segments.flat_map(&:label_sets).compact.uniq
+        labels.each do |name, value|
+          known = sets.filter_map { |set| set[name] }.uniq
+          next if known.include?(value)
+          raise UsageError, "no label #{name}=#{value} in the recording; #{labels_of(sets)}" if known.empty?
+
+          raise UsageError, "no label #{name}=#{value} in the recording; #{name} is #{list(known.sort)}"
+        end
+        return if sets.any? { |set| labels <= set }
+
+        raise UsageError, "nothing in the recording has all of the labels #{labels.map { |pair| pair.join("=") }.join(", ")}"
+      end
+
       def known_threads(segment)
         (segment.tallies.map(&:thread_id) + segment.calls.map(&:thread_id)).uniq.map { |id| segment.thread(id) }
+      end
+
+      def labels_of(sets)
+        names = sets.flat_map(&:keys).uniq
+        names.empty? ? "it has none: the program says what its work is for by Pitwall.label" : "its labels are #{list(names)}"
       end
 
       def list(things)

@@ -21,6 +21,7 @@ module Pitwall
           "names of methods and blocks" => frames.map(&:name), "paths inside the working directory" => inside,
           "code of Ruby itself, evaluated or typed in" => fileless, "paths of gems" => gems, "other paths" => outside, "hashed paths" => redacted,
           "names of allocated classes" => segments.flat_map { |segment| segment.sites.map(&:class_name) },
+          "labels that the program set" => segments.flat_map { |segment| segment.label_sets.compact.flat_map(&:to_a).flatten },
           "names of threads" => segments.flat_map { |segment| segment.threads.values.map(&:name) }
         }
         used = classes.values.flatten

@@ -9,7 +9,13 @@ module Pitwall
 
       # Wall time so many times the CPU time is mostly waiting.
       MOSTLY_WAITING = 10
-      private_constant :MOSTLY_WAITING
+      # Waking up takes a tenth of a millisecond at times.
+      LATE_INTERVAL_NS = 1_000_000
+      # Share of the CPU time.
+      NOTEWORTHY_TICKS = 0.01
+      # Where so many of the ticks came late, other programs had the cores, and the handlers lay waiting for them as well.
+      CROWDED = 0.05
+      private_constant :MOSTLY_WAITING, :LATE_INTERVAL_NS, :NOTEWORTHY_TICKS, :CROWDED
 
       # @return [Array<Record::Segment>]
       attr_reader :segments
@@ -22,6 +28,10 @@ module Pitwall
       #: () -> Array[Record::Header]
       def headers = @segments.map(&:header)
 
+      # How many processes it is of, however many files each wrote.
+      #: () -> Integer
+      def processes = Processes.of(@segments).size
+
       # @return [Array<String>] programs, each once
       #: () -> Array[String]
       def programs = headers.map(&:program).compact.uniq
@@ -32,6 +42,10 @@ module Pitwall
 
       #: () -> Array[String]
       def modes = headers.map(&:mode).compact.uniq
+
+      # @return [Array<String>] why signals were used unasked, each once
+      #: () -> Array[String]
+      def signal_reasons = headers.select { |header| header.mode == "signal" }.map(&:mode_reason).compact.uniq - ["asked for"]
 
       #: () -> Array[Integer]
       def intervals_ns = headers.map(&:interval_ns).compact.uniq
@@ -44,6 +58,10 @@ module Pitwall
         unless headers.all? { |header| header.thread_states? || header.mode == "none" } || notes.any? { |note| note.match?(/gvl/i) }
           notes << "this Ruby gives no thread events: waiting for the GVL can't be told from running or sleeping"
         end
+        ticks = TickCost.of(@segments)
+        notes << ticked(ticks) if ticks.share > NOTEWORTHY_TICKS
+        left_out = stat("labels_left_out")
+        notes << "more sets of labels than a recording holds: #{left_out} times a block counts as \"(other)\"" if left_out.positive?
         notes.uniq
       end
 
@@ -64,9 +82,10 @@ module Pitwall
       #: (String) -> Integer
       def stat(name) = @segments.sum { |segment| segment.stat(name) }
 
-      # Counters of losses and how many samples there were, e.g. {"captures" => 1990, "dropped" => 1, …}.
+      # Counters of losses and how many samples there were, e.g. {"captures" => 1990, "dropped" => 1, …}. write_error is no counter: the first
+      # process's that has one.
       #: () -> Hash[String, Integer]
-      def losses = (%w[ticks captures] + LOSSES).to_h { |name| [name, stat(name)] }
+      def losses = (%w[ticks captures] + LOSSES).to_h { |name| [name, name == "write_error" ? write_error : stat(name)] }
 
       # Were calls traced?
       #: () -> bool
@@ -78,6 +97,10 @@ module Pitwall
 
       #: () -> Integer
       def lost_calls = @segments.map { |segment| segment.tracing["lost_calls"] }.grep(Integer).sum
+
+      # Were calls to be traced, and nothing else recorded, but none came?
+      #: () -> bool
+      def uncalled? = traced? && calls.zero? && @segments.none? { |segment| segment.sampled? || segment.allocation_totals }
 
       # Time that the probes of traced calls took, as estimated, in ns; it is taken off the times shown.
       #: () -> Integer
@@ -102,15 +125,36 @@ module Pitwall
       #: () -> Integer
       def own_ns = stat("handler_ns") + stat("naming_ns") + stat("own_cpu_ns")
 
-      # own_ns as a share of the process's CPU time; nil when that is unknown, or the program waited so much that a part by the wall
-      # clock says nothing of it.
+      # own_ns as a share of the process's CPU time; nil when that is unknown, or the program or the handlers waited so much that a part by the
+      # wall clock says nothing of it.
       #: () -> Float?
       def own_share
         cpu = stat("process_cpu_ns")
-        own_ns.fdiv(cpu) if cpu.positive? && own_ns <= cpu && elapsed_ns <= MOSTLY_WAITING * cpu
+        own_ns.fdiv(cpu) if cpu.positive? && own_ns <= cpu && elapsed_ns <= MOSTLY_WAITING * cpu && !crowded?
+      end
+
+      # The part of its ticks that a reader on another core came late to; nil where none read, or so often that it is always late by a little.
+      #: () -> Float?
+      def reader_late_share
+        read = @segments.select { |segment| segment.header.mode == "outside" && segment.header.interval_ns.to_i >= LATE_INTERVAL_NS }
+        due = read.sum { |segment| segment.stat("elapsed_ns").fdiv(segment.header.interval_ns) }
+        read.sum { |segment| segment.stat("missed_ticks") } / due if due.positive?
       end
 
       private
+
+      # Handlers are timed by the wall clock; what reads from outside is timed by its CPU.
+      def crowded?
+        late, ticks = stat("missed_ticks"), stat("ticks")
+        stat("handler_ns").positive? && late > CROWDED * (late + ticks)
+      end
+
+      def write_error = @segments.map { |segment| segment.stat("write_error") }.find(&:positive?) || 0
+
+      def ticked(ticks)
+        format("a tick interrupts threads that wait as well, for about %d µs each: %.1f%% of the CPU time of all threads is that, in rows that only wait (--mode outside interrupts nothing)",
+               (ticks.ns / 1000.0 / ticks.ticks).round, ticks.share * 100)
+      end
 
       # Length of what spans cover together.
       def covered(spans)

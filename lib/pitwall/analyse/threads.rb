@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "pitwall/analyse/processes"
 require "pitwall/analyse/selection"
 
 module Pitwall
@@ -9,12 +10,55 @@ module Pitwall
       # wall_ns and cpu_ns; states: {state number => wall ns}; pid may be nil.
       Row = Struct.new(:pid, :id, :native_id, :name, :wall, :cpu, :captures, :states)
 
-      # Longest wall time first.
+      # Continuous recording's: nobody's but Pitwall's.
+      OWN = ["pitwall continuous", "pitwall control"].freeze
+      private_constant :OWN
+
+      # Longest wall time first; a thread of which several segments tell, as files follow each other, is one row.
       #: (Array[Record::Segment], ?Selection) -> Array[Row]
       def self.rows(segments, selection = Selection.all)
-        segments.select { |segment| selection.segment?(segment) }.flat_map { |segment| of(segment, selection) }
-                .sort_by { |row| [-row.wall, row.pid.to_i, row.id] }
+        sums = {}
+        lanes(segments.select { |segment| selection.segment?(segment) }).each do |segment, numbers|
+          of(segment, selection).each do |row|
+            lane = numbers.fetch(row.id)
+            sums.key?(lane) ? add(sums[lane], row) : sums[lane] = row
+          end
+        end
+        sums.values.reject { |row| own?(row.name) }.sort_by { |row| [-row.wall, row.pid.to_i, row.id] }
       end
+
+      # Which threads of several segments are one: segment → thread's id → the number of its lane, from 0. Those of one process, native thread and
+      # name are, where a segment has no two of these (M:N).
+      #: (Array[Record::Segment]) -> Hash[Record::Segment, Hash[Integer, Integer]]
+      def self.lanes(segments)
+        count = -1
+        Processes.of(segments).each_with_object({}.compare_by_identity) do |parts, lanes|
+          known = {}
+          parts.each do |segment|
+            alike = ids(segment).group_by { |id| segment.thread(id).to_h.values_at(:native_id, :name) }
+            lanes[segment] = alike.each_with_object({}) do |(key, ids), numbers|
+              goes_on = key.first.to_i.positive? && ids.size == 1
+              ids.each { |id| numbers[id] = goes_on ? known[key] ||= (count += 1) : (count += 1) }
+            end
+          end
+        end
+      end
+
+      # Of the threads of which something is known.
+      #: (Record::Segment) -> Array[Integer]
+      def self.ids(segment) = [*segment.tallies, *segment.calls, *segment.marks].map(&:thread_id).uniq
+
+      # Is a thread of that name Pitwall's?
+      #: (String) -> bool
+      def self.own?(name) = OWN.include?(name)
+
+      def self.add(row, more)
+        row.wall += more.wall
+        row.cpu += more.cpu
+        row.captures += more.captures
+        row.states.update(more.states) { |_, wall, other| wall + other }
+      end
+      private_class_method :add
 
       def self.of(segment, selection)
         rows = {}

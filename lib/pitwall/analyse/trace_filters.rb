@@ -24,6 +24,12 @@ module Pitwall
         end
       end
 
+      # Whether any process was told to leave calls out.
+      #: (Array[Record::Segment]) -> bool
+      def self.any?(segments)
+        segments.any? { |segment| (given = settings(segment)).key?("depth") || KINDS.keys.any? { |kind| words(given, kind).any? } }
+      end
+
       # As trace_filters.c decides.
       def self.fits?(kind, word, frame)
         return frame.name == word if kind == "only_under"

@@ -1,14 +1,16 @@
 # frozen_string_literal: true
 
 require "pitwall/cli/allocations_view"
-require "pitwall/cli/gate"
+require "pitwall/cli/command_limit"
 require "pitwall/cli/recorded_command"
 
 module Pitwall
   module CLI
     # `pitwall allocations -- CMD`: every object of a command, by the place that allocated it.
     class Allocations < RecordedCommand
-      FORMATS = %w[text json markdown].freeze
+      include CommandLimit
+
+      FORMATS = %w[text json markdown html].freeze
       # Of --fail-if, with their units.
       METRICS = { "objects" => "count", "bytes" => "bytes", "retained" => "count", "old" => "count", "gc_time" => "ns" }.freeze
       # Which counter of Analyse::Allocations a metric of --fail-if is.
@@ -18,6 +20,9 @@ module Pitwall
       class << self
         #: () -> String
         def summary = "a command's objects by line and class: age, bytes, GC"
+
+        #: () -> Hash[String, Array[String]]
+        def option_words = AllocationsView.option_words
       end
 
       #: (OptionParser) -> void
@@ -32,22 +37,11 @@ module Pitwall
         parser.on("--limit N", Integer, "rows in the table") { |limit| @options[:limit] = limit }
         parser.on("--format FORMAT", FORMATS, "#{FORMATS.join(", ")} (text)") { |format| @options[:format] = format }
         parser.separator("")
-        parser.on("--fail-if EXPR", "end with status 1 when it holds and the command gave 0: objects > 120k, bytes > 2MB, retained > 2000") { |text| @options[:fail_if] = gate(text) }
+        define_limit(parser, METRICS, "objects > 120k, bytes > 2MB, retained > 2000")
       end
 
       #: (Array[String]) -> (Integer | Ending)
-      def run(command)
-        ending = super
-        return ending unless @options[:fail_if] && ending.status.zero?
-        return Status::WORSE if @exceeded
-
-        # A limit that nobody could hold against anything must not look as if it had been kept.
-        unjudged = @judged ? @unknown : "nothing was recorded"
-        return ending unless unjudged
-
-        @err.puts("pitwall: --fail-if #{@limits}: cannot be judged: #{unjudged}")
-        Status::CANNOT_MEASURE
-      end
+      def run(command) = limited(super)
 
       private
 
@@ -58,13 +52,13 @@ module Pitwall
 
       def render(recording, _difference, width:, palette:)
         found = Record.read(recording)
-        judge(found.segments)
+        judge_segments(found.segments)
         AllocationsView.render(found.segments, found.warnings, @options, files: [recording], width: width, palette: palette)
       end
 
       # A gate is judged even where no report is wanted.
       def show(recording, summary, difference)
-        judge(Record.read(recording).segments) if @options[:quiet] && !@options[:out]
+        judge_segments(Record.read(recording).segments) if @options[:quiet] && !@options[:out]
         super
       end
 
@@ -73,31 +67,16 @@ module Pitwall
 
       def export_hint = ["collapsed --weight objects", "objects.folded"]
 
-      def judge(segments)
-        gate = @options[:fail_if] or return
+      def judge_segments(segments)
         allocations = Analyse::Allocations.new(segments)
-        return unless allocations.any?
-
-        @judged = true
-        values = gate.conditions.to_h { |condition| [condition.metric, allocations.total(COUNTERS.fetch(condition.metric))] }
-        failed = gate.failed { |condition| known?(allocations, condition) && condition.exceeded?(exactly(values[condition.metric])) } or return
-
-        @exceeded = true
-        @err.puts("pitwall: --fail-if #{@limits}: #{failed.verdict(values[failed.metric])}")
+        judge { |metric| known?(allocations, metric) && allocations.total(COUNTERS.fetch(metric)) } if allocations.any?
       end
 
-      def exactly(value) = Analyse::Estimate.new(value, value, value)
-
-      def known?(allocations, condition)
-        return true if condition.metric != "retained" || allocations.retained?
+      def known?(allocations, metric)
+        return true if metric != "retained" || allocations.retained?
 
         @unknown = "what was retained is not known: the process was killed"
         false
-      end
-
-      def gate(text)
-        @limits = text
-        Gate.parse(text, metrics: METRICS, alone: true)
       end
     end
   end

@@ -2,6 +2,7 @@
 
 require "shellwords"
 require "pitwall/analyse"
+require "pitwall/cli/page"
 require "pitwall/record"
 require "pitwall/show"
 
@@ -24,6 +25,10 @@ module Pitwall
         parser.on("--sort COUNTER", SORTS, "objects, bytes, old, retained, freed, age, max_age, gc (objects)") { |counter| options[:sort] = counter }
         parser.on("--retained", "only what still lived at the end") { options[:retained] = true }
       end
+
+      # @api private
+      #: () -> Hash[String, Array[String]]
+      def option_words = { "--by" => KEYS }
 
       # @raise [UsageError] a key there isn't
       #: (Array[String]) -> Array[Symbol]
@@ -49,6 +54,8 @@ module Pitwall
       def render(segments, warnings, options, files:, width: Command::PIPE_WIDTH, palette: Show::Plain)
         allocations = Analyse::Allocations.new(segments)
         raise UsageError, "#{files.join(" ")}: holds no allocations: record them with pitwall allocations -- CMD" unless allocations.any?
+
+        return Page.render(segments, warnings) if options[:format] == "html"
 
         by = options[:by] || (options[:stacks] ? %i[path line class stack] : %i[path line class])
         view = { by: by, sort: options.fetch(:sort, :count), retained: options.fetch(:retained, false), limit: options[:limit] }

@@ -13,6 +13,7 @@ module Pitwall
       PIPE_WIDTH = 100 # columns where the output is not a terminal: fits mails and pull requests
       TERMINAL_WIDTH = 80 # columns of a terminal that doesn't tell
       OPTION_WIDTH = 26 # columns of an option in --help
+      MOST_ROWS = 1_000_000_000
 
       class << self
         # What stands after `pitwall`.
@@ -30,6 +31,18 @@ module Pitwall
         # Whether the verb's arguments are a command with options of its own (`-- CMD`), which are not the verb's.
         #: () -> bool
         def runs_command? = false
+
+        # What can stand where its arguments do, if these are words; for completion.
+        #: () -> Array[String]?
+        def argument_words = nil
+
+        # Commands that take the verb's place for some arguments; their options are completed as well.
+        #: () -> Array[singleton(Command)]
+        def other_forms = []
+
+        # The words that an option takes where its parser doesn't know them: {"--view" => ["flat", …]}; for completion.
+        #: () -> Hash[String, Array[String]]
+        def option_words = {}
       end
 
       #: (out: IO, err: IO) -> void
@@ -53,6 +66,10 @@ module Pitwall
       #: (OptionParser) -> void
       def define_options(parser); end
 
+      # Its options, as the parser has them.
+      #: () -> Array[OptionParser::Switch]
+      def switches = parser.top.list.grep(OptionParser::Switch)
+
       # Does the verb's work.
       #: (Array[String]) -> (Integer | Ending)
       def run(args) = raise(NotImplementedError, "#{self.class}#run")
@@ -62,7 +79,8 @@ module Pitwall
       def parse(argv)
         # Parsed up to `--` only: with require_exact, the OptionParser of Ruby 3.1 fails at it, and at `--name=value`.
         cut = argv.index("--") || argv.size
-        options, rest = split_values(argv[0...cut]), argv[cut..]
+        # OptionParser matches every word, a name of a file that is no valid text as well.
+        options, rest = split_values(argv[0...cut].map { |word| word.valid_encoding? ? word : word.b }), argv[cut..]
         return parser.permute(options) + rest.drop(1) unless self.class.runs_command?
 
         # Without `--` the first word is the command's, and all after it.
@@ -70,6 +88,13 @@ module Pitwall
         command.empty? ? rest.drop(1) : command + rest
       rescue OptionParser::ParseError => error
         raise UsageError, describe(error)
+      end
+
+      # @raise [UsageError] --limit asks for no row, or for more than there can be
+      def check_limit
+        limit = @options[:limit] or return
+        raise UsageError, "--limit #{limit}: must be 1 or more" if limit < 1
+        raise UsageError, "--limit #{limit}: must be #{MOST_ROWS} or less" if limit > MOST_ROWS
       end
 
       # `--limit=3` → `--limit 3`, up to where a command begins.

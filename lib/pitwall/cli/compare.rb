@@ -2,6 +2,7 @@
 
 require "pitwall/analyse"
 require "pitwall/cli/measuring"
+require "pitwall/cli/recorded_sides"
 require "pitwall/cli/sides"
 require "pitwall/workspace"
 
@@ -9,10 +10,10 @@ module Pitwall
   module CLI
     # `pitwall compare SIDE… BENCH.rb`, `compare SIDE… -- CMD`, `compare -e A -e B`, `compare A.pit B.pit`.
     class Compare < Measuring
+      include RecordedSides
+
       BUDGET = 30.0
-      # Options that two recordings have no use for.
-      MEASURING = %i[fail_if record max_blocks control check in_turns why instructions budget warmup].freeze
-      private_constant :BUDGET, :MEASURING
+      private_constant :BUDGET
 
       class << self
         #: () -> String
@@ -34,14 +35,19 @@ module Pitwall
         parser.on("--no-turns", "run each process to its end before the next (default: batch by batch, in turns)") { @options[:in_turns] = false }
         parser.on("--check", "all sides must return the same") { @options[:check] = true }
         parser.on("--instructions", "count instructions too: three runs of each side under valgrind, a minute or two") { @options[:instructions] = true }
-        parser.on("--weight WEIGHT", %i[wall cpu], "of two recordings: wall or cpu (wall)") { |weight| @options[:weight] = weight }
+        parser.on("--syscalls", "count file-system calls too: three runs of each side under pitwall syscalls --count") { @options[:syscalls] = true }
         parser.on("--why", "profile all sides as well: which methods' share changed beyond noise") { @options[:why] = true }
+        define_recorded_options(parser)
         define_output_options(parser)
       end
 
       #: (Array[String]) -> Integer
       def run(files)
+        check_recordings(files)
+        check_recorded_options(recordings?(files))
         return compare_recordings(files) if recordings?(files)
+
+        predict_first
 
         script = the_script(files)
         wanted = sides.to_a(script: script, command: @command)
@@ -91,10 +97,19 @@ module Pitwall
         status(report)
       end
 
+      # Everything that can be known to fail is, before anything runs.
+      def predict_first
+        place = @options[:predicted] or return
+        @before = predicted_from
+        Analyse::PredictionCheck.predicted(place, @before, @options.fetch(:weight, :wall))
+      end
+
       # What is asked for beside the clock's verdict, which is shown whatever becomes of it.
       def look_closer(experiment, report)
         experiment.count_instructions(report) if @options[:instructions]
+        experiment.count_system_calls(report) if @options[:syscalls]
         experiment.explain(report) if @options[:why]
+        report.predictions = measured_checks(report, @before) if @before
       rescue Interrupt
         report.settings = report.settings.merge("interrupted" => true)
       rescue CannotMeasure, Collect::Bench::Failed => error
@@ -122,48 +137,6 @@ module Pitwall
         medians = report.medians(effect.name, effect.metric.delete_suffix("_mean"))[effect.side]
         Analyse::Statistics.median_interval(medians, level: 0.99) if medians&.any?
       end
-
-      # Two profiles: which methods' share differs. How long each took is one run of each, and no verdict.
-      def compare_recordings(files)
-        odd = MEASURING.find { |option| @options.key?(option) }
-        raise UsageError, "--#{odd.to_s.tr("_", "-").sub("max-blocks", "pairs")}: two recordings are held against each other as they are; it is for sides that are measured" if odd
-
-        check_output(files)
-        recordings = files.map { |file| recorded(file) }
-        refuse_mixture(files, recordings)
-        a, b = recordings.map { |recording| Analyse::ProfileChange::Side.new(recordings: [recording.segments]) }
-        change = Analyse::ProfileChange.compare(a: a, b: b, weight: @options.fetch(:weight, :wall))
-        publish(@options[:format] == "json" ? recordings_json(files, change) : recordings_text(files, change))
-        Status::OK
-      end
-
-      def recorded(file)
-        require "pitwall/record"
-        raise UsageError, "#{file}: no such file" unless File.file?(file)
-
-        Pitwall::Record.read(file)
-      end
-
-      # A trace slows calls, so that shares of time can't be held against those of samples.
-      def refuse_mixture(files, recordings)
-        traced = recordings.map { |recording| recording.segments.any?(&:traced?) && recording.segments.none?(&:sampled?) }
-        return if traced.uniq.size < 2
-
-        trace, other = traced.first ? files : files.reverse
-        raise UsageError, "#{trace} is traced and #{other} is not: a trace slows calls, so shares of time differ for that; record both alike"
-      end
-
-      def recordings_text(files, change)
-        look = rendering
-        Show::WhyText.new(width: look[:width], palette: @options[:format] == "markdown" ? Show::Plain : look[:palette]).lines(change, base: files[0], side: files[1])
-                     .then { |lines| @options[:format] == "markdown" ? ["```", *lines, "```"] : lines }.join("\n")
-      end
-
-      def recordings_json(files, change)
-        JSON.generate({ "schema" => "pitwall/compare-1", "results" => [], "why" => [Show::WhyJson.body(change, base: files[0], side: files[1])] })
-      end
-
-      def recordings?(files) = files.size == 2 && !sides.any? && files.all? { |file| file.end_with?(".pit") }
     end
   end
 end

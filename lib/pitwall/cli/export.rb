@@ -10,12 +10,9 @@ module Pitwall
     class Export < Command
       include RecordingOptions
 
-      FORMATS = %w[collapsed speedscope callgrind].freeze
-      private_constant :FORMATS
-
       class << self
         #: () -> String
-        def summary = "a recording in another format: #{FORMATS.join(", ")}"
+        def summary = Show::Export.names.then { |names| "a recording as #{names[0..-2].join(", ")} or #{names.last}" }
 
         #: () -> String
         def usage = "FILE.pit… --to FORMAT --out OUT [options]"
@@ -23,7 +20,7 @@ module Pitwall
 
       #: (OptionParser) -> void
       def define_options(parser)
-        parser.on("--to FORMAT", FORMATS, FORMATS.join(", ")) { |format| @options[:to] = format }
+        parser.on("--to FORMAT", Show::Export.names, Show::Export.names.join(", ")) { |format| @options[:to] = format }
         parser.on("--out OUT", "the file to write; - is standard output") { |file| @options[:out] = file }
         parser.separator("")
         define_recording_options(parser)
@@ -31,14 +28,16 @@ module Pitwall
 
       #: (Array[String]) -> Integer
       def run(files)
-        raise UsageError, "no recording: pitwall export FILE.pit --to #{FORMATS.join("|")} --out OUT" if files.empty?
-        raise UsageError, "no format: add --to #{FORMATS.join(" or --to ")}" unless @options[:to]
+        raise UsageError, "no recording: pitwall export FILE.pit --to #{Show::Export.names.join("|")} --out OUT" if files.empty?
+        raise UsageError, "no format: add --to #{Show::Export.names.join(" or --to ")}" unless @options[:to]
         raise UsageError, "nowhere to write: add --out FILE (- is standard output)" unless @options[:out]
 
         check
         OutputFile.check(@options[:out], files) unless @options[:out] == "-"
         segments, warnings = read(files)
+        segments, @request = of_request(segments) if @options[:request]
         selection.check(segments)
+        check_state(segments)
         @options[:out] == "-" ? write(segments, @out) : OutputFile.write(@options[:out]) { |out| write(segments, out) }
         warnings.each { |warning| @err.puts("pitwall: #{warning}") }
         Status::OK
@@ -46,40 +45,70 @@ module Pitwall
 
       private
 
-      # A time line shows what ran when; folding is for sums.
+      # Of a request's time its own rows.
+      def selection(segments = [])
+        super.tap { |chosen| chosen.labels = @request.labels if @request }
+      end
+
+      def format_class = Show::Export[@options[:to]]
+
+      # @raise [UsageError]
       def check
-        return unless @options[:to] == "speedscope"
+        to, weight = @options.values_at(:to, :weight)
+        if weight && format_class.timeline? && !Analyse::Weights::SAMPLED.include?(weight.to_sym)
+          raise UsageError, "--weight #{weight} has no time line for --to #{to}: use --to collapsed, which speedscope opens as well, or pprof"
+        elsif !format_class.folds? && (@options[:blackbox] || @options[:gc])
+          raise UsageError, "--blackbox and --gc don't go with --to #{to}: use --to collapsed, which speedscope opens as well"
+        end
+      end
 
-        counted = Analyse::CallTreeBuilder::SITE_WEIGHTS.keys.map(&:to_s) & [@options[:weight]]
-        raise UsageError, "--weight #{counted.first} has no time line for --to speedscope: use --to collapsed, which speedscope opens as well" if counted.any?
-        return unless @options[:blackbox] || @options[:gc]
+      def write(segments, out)
+        export = made_of(segments)
+        export.missing.each { |line| @err.puts("pitwall: --to #{@options[:to]}: #{line}") }
+        export.write(out)
+      end
 
-        raise UsageError, "--blackbox and --gc don't go with --to speedscope: use --to collapsed, which speedscope opens as well"
+      # The format, of what it takes (Show::Export::Format).
+      # @raise [UsageError] the recording has none of that
+      def made_of(segments)
+        return format_class.new(report(segments)) if format_class.folds?
+
+        format_class.timeline? ? refuse_sampleless(segments) : refuse_weightless(segments)
+        format_class.new(segments, *@options[:weight]&.to_sym, selection: selection)
       end
 
       # @raise [UsageError]
       def refuse_sampleless(segments)
+        to = @options[:to]
         return unless segments.all? { |segment| segment.row_count.zero? && segment.open_rows.empty? }
-        raise UsageError, "--to speedscope draws samples over time, and a trace has none: use --to collapsed or callgrind" if segments.any?(&:traced?)
+        raise UsageError, "--to #{to}: nothing was sampled in request #{@request.number}" if @request
+        raise UsageError, "--to #{to} draws samples over time, and a trace has none: use --to collapsed, callgrind or pprof" if segments.any?(&:traced?)
 
-        other = segments.any?(&:allocation_totals) ? "use --to collapsed --weight objects, which speedscope opens as well" : "none were taken"
-        raise UsageError, "--to speedscope draws samples over time, and the recording has none: #{other}"
+        other = segments.any?(&:allocation_totals) ? "use --to pprof, or --to collapsed --weight objects, which speedscope opens as well" : "none were taken"
+        raise UsageError, "--to #{to} draws samples over time, and the recording has none: #{other}"
       end
 
-      def write(segments, out)
-        weight = @options.fetch(:weight, "wall").to_sym
-        case @options[:to]
-        when "collapsed"
-          query = Analyse::Report::Query.new(weight: weight, selection: selection, gc: @options.fetch(:gc, :happened), blackbox: @options.fetch(:blackbox, []))
-          Show::Export::Collapsed.write(Analyse::Report.new(segments, query).tree, weight, out)
-        when "callgrind"
-          report = Analyse::Report.new(segments, Analyse::Report::Query.new(weight: weight, selection: selection, gc: @options.fetch(:gc, :happened), blackbox: @options.fetch(:blackbox, [])))
-          Show::Export::Callgrind.new(report).write(out)
-        when "speedscope"
-          refuse_sampleless(segments)
-          name = segments.map { |segment| segment.header.program }.compact.uniq.join(", ")
-          Show::Export::Speedscope.new(segments, weight, selection: selection, name: name).write(out)
-        end
+      # @raise [UsageError]
+      def refuse_weightless(segments)
+        to, weight = @options.values_at(:to, :weight)
+        weights = Analyse::Weights.of(segments, selection)
+        raise UsageError, "--to #{to}: the recording has nothing to weigh: no samples, calls or objects" if weights.empty?
+        raise UsageError, "--weight #{weight}: not in this recording; it has #{weights.join(", ")}, and --to #{to} holds them all" unless weight.nil? || weights.include?(weight.to_sym)
+      end
+
+      # Of the weight that `pitwall report` takes.
+      # @raise [UsageError] nothing has any of it
+      def report(segments)
+        weight = @options.fetch(:weight) { only_objects?(segments) ? "objects" : "wall" }.to_sym
+        query = Analyse::Report::Query.new(weight: weight, selection: selection, gc: @options.fetch(:gc, :happened), blackbox: @options.fetch(:blackbox, []))
+        Analyse::Report.new(segments, query).tap { |report| refuse_empty(segments, weight) if report.total.zero? }
+      end
+
+      def refuse_empty(segments, weight)
+        narrowed = %i[labels thread state process request].select { |name| @options[name] }.map { |name| RecordingOptions.option_name(name) }
+        others = Analyse::Weights.of(segments, selection) - [weight, :retained, :retained_bytes]
+        mends = [*("leave out #{narrowed.join(", ")}" if narrowed.any?), *("try --weight #{others.join(", ")}" if others.any?)]
+        raise UsageError, "--to #{@options[:to]}: nothing #{"of that part " if narrowed.any?}of the recording has any weight #{weight}: #{mends.empty? ? "it has none to export" : mends.join(", or ")}"
       end
     end
   end

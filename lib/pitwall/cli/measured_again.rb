@@ -27,6 +27,18 @@ module Pitwall
         MeasuredView.render(report, format, width: width, palette: palette)
       end
 
+      # Why there is nothing to say of why, and what would say it.
+      # @raise [BadRecording]
+      #: () -> String
+      def without_profiles
+        head = Record::Measurements.read(@file).head
+        return "#{@file} is of bench, which measures one side; compare says why two differ" unless head["kind"] == "compare"
+
+        command = head["command"].to_s
+        command = command.sub(/\A(pitwall compare)(?! .*--why)/, '\1 --why')
+        "#{@file} keeps times and counts, no profiles; to measure and profile again: #{command}"
+      end
+
       private
 
       def comparison(contents)

@@ -8,7 +8,7 @@ module Pitwall
     # The report of `bench` or `compare` in the format that was asked for.
     module MeasuredView
       # What an option may ask for; text where it doesn't.
-      FORMATS = %w[text json markdown].freeze
+      FORMATS = %w[text json markdown html].freeze
 
       module_function
 
@@ -18,6 +18,7 @@ module Pitwall
         kind = report.is_a?(Analyse::ComparisonReport) ? "Compare" : "Bench"
         case format
         when "json" then Show.const_get("#{kind}Json").new(report).to_s
+        when "html" then Show::MeasuredPage.new(report).to_s
         when "markdown" then Show.const_get("#{kind}Markdown").new(report).to_s
         else Show.const_get("#{kind}Text").new(report, **look).to_s
         end

@@ -20,7 +20,9 @@ module Pitwall
       FORMATS = MeasuredView::FORMATS
       TIMEOUT = 60 # seconds a process may take where nobody says otherwise
       PLAIN = %r{\A[\w@%+=:,./^-]+\z}.freeze # words that a shell leaves alone
-      private_constant :PLAIN
+      # Counters that no process can read of itself, and the option that has them counted.
+      COUNTED_APART = { "instructions" => "instructions", "fs_calls" => "syscalls" }.freeze
+      private_constant :PLAIN, :COUNTED_APART
 
       # `-- CMD…` is the command's own: nothing in it is an option of the verb.
       #: (Array[String]) -> (Integer | Ending)
@@ -68,6 +70,7 @@ module Pitwall
       # Everything that can be known to fail is, before anything runs.
       def check_output(inputs)
         file = @options[:out]
+        raise UsageError, "--format html: a page is a file: add --out FILE.html" if @options[:format] == "html" && file.nil?
         return if file.nil? || file == "-"
 
         inputs.each { |input| raise UsageError, "--out #{file}: is what is measured; name another file" if File.exist?(file) && File.identical?(file, input) }
@@ -118,7 +121,7 @@ module Pitwall
       def judge_gate(metrics, &block)
         gate = @options[:fail_if] or return Status::OK
         missing = gate.unmeasured(metrics)
-        raise CannotMeasure, "--fail-if: no #{missing.first} was measured#{"; add --instructions" if missing.first == "instructions"}" if missing.any?
+        raise CannotMeasure, "--fail-if: no #{missing.first} was measured#{"; add --#{COUNTED_APART[missing.first]}" if COUNTED_APART[missing.first]}" if missing.any?
 
         failed = gate.failed(&block) or return Status::OK
         @err.puts("pitwall: --fail-if: #{failed.text}")
@@ -148,10 +151,13 @@ module Pitwall
         raise UsageError, "--only #{text}: #{error.message}"
       end
 
+      def recorded?(path) = Record::Measurements.file?(path) || (File.file?(path) && File.binread(path, 8) == "PITWALL ")
+
       def script(path)
         raise UsageError, "#{path}: no such file" unless File.exist?(path)
         raise UsageError, "#{path}: a folder; name a benchmark file" if File.directory?(path)
         raise UsageError, "#{path}: cannot be read" unless File.readable?(path)
+        raise UsageError, "#{path}: is a recording, not a benchmark: pitwall report #{path} shows it" if recorded?(path)
 
         File.expand_path(path)
       end

@@ -6,7 +6,7 @@ module Pitwall
   module CLI
     # What verbs have in common whose report is about methods: how it is to look.
     module MethodReport
-      FORMATS = %w[text json markdown].freeze
+      FORMATS = %w[text json markdown html].freeze
       private_constant :FORMATS
 
       private

@@ -12,10 +12,12 @@ module Pitwall
 
       module_function
 
-      # Refuses a file that is also an input or the recording, whatever it is called there.
+      # Refuses no name, and a file that is also an input or the recording, whatever it is called there.
       # @raise [UsageError]
       #: (String, Array[String]) -> void
       def check(file, inputs)
+        raise UsageError, "--out needs a name: --out FILE, or - for standard output" if file.empty?
+
         input = inputs.find { |candidate| same?(file, candidate) } or return
 
         raise UsageError, "--out #{file}: is the recording#{" (#{input})" unless input == file}, which it would overwrite: name another file"

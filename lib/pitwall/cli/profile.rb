@@ -11,7 +11,7 @@ module Pitwall
       include MethodReport
 
       INTERVAL_NS = (100_000..1_000_000_000).freeze
-      MODES = %w[signal safepoint].freeze
+      MODES = %w[auto outside signal safepoint].freeze
       WEIGHTS = %w[wall cpu captures].freeze
       # Ignored by default, so that one which arrives after the recording, or after an exec, harms nobody.
       SIGNALS = %w[URG WINCH].freeze
@@ -20,13 +20,19 @@ module Pitwall
       class << self
         #: () -> String
         def summary = "where time goes: every thread, Ruby and C, GC, waiting"
+
+        #: () -> Hash[String, Array[String]]
+        def option_words = { "--signal" => SIGNALS }
       end
 
       #: (OptionParser) -> void
       def define_options(parser)
         parser.separator("How to record")
         parser.on("--interval TIME", "between two samples of a running thread: 100us to 1s (1ms)") { |text| @options[:interval_ns] = interval(text) }
-        parser.on("--mode MODE", MODES, "signal (default), or safepoint: no signals, but it sees only where Ruby pauses") { |mode| @options[:mode] = mode }
+        parser.on("--mode MODE", MODES, "auto (default): outside with Ruby 3.3 or 3.4 where a core is spare, else signal; outside: a thread on another core " \
+                                        "reads stacks; signal: each thread is interrupted; safepoint: sees only where Ruby pauses") do |mode|
+          @options[:mode] = mode
+        end
         parser.on("--signal NAME", "the signal to sample with: #{SIGNALS.join(", ")} (URG)") { |name| @options[:signal] = signal(name) }
         parser.on("--allocations [1/N]", "also count objects by stack, in bursts: one in so many (1/50); see --view allocations") do |text|
           @options[:one_in] = AllocationsView.one_in(text || "1/50", "--allocations")
@@ -38,12 +44,20 @@ module Pitwall
       private
 
       def target_options
-        { interval_ns: @options.fetch(:interval_ns, 1_000_000), mode: @options.fetch(:mode, "signal"),
+        { interval_ns: @options.fetch(:interval_ns, 1_000_000), mode: @options.fetch(:mode, @options[:signal] ? "signal" : "auto"),
           signal: @options.fetch(:signal, "URG"), **allocations, **super }
       end
 
       def allocations
         @options[:one_in] ? { "allocations.bursts": 1, "allocations.stacks": 1, "allocations.one_in": @options[:one_in] } : {}
+      end
+
+      # --signal is asked for with the mode that uses one.
+      def check_report_options
+        mode = @options[:mode]
+        raise UsageError, "--mode #{mode} uses no signal: leave out --signal" if @options[:signal] && %w[outside safepoint].include?(mode)
+
+        super
       end
 
       def interval(text) = Duration.parse(text, name: "--interval", range: INTERVAL_NS)

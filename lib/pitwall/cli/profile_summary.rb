@@ -34,15 +34,21 @@ module Pitwall
         lines = [""]
         lines << "With and without Pitwall: one run each is an indication, not a measurement." if difference
         lines << "Recorded in #{near(@destination.recording)}#{" (#{@merged.count} parts)" if @merged.count > 1}"
-        return lines unless elsewhere
-
         # A command stands on a line of its own, to be copied whole.
-        lines << "To look at it elsewhere:" << "  pitwall export #{shell(near(@destination.recording))} --to #{@export[0]} --out #{@export[1]}"
+        file = shell(near(@destination.recording))
+        lines << "To look at it in the browser#{", or elsewhere" if elsewhere}:" << "  pitwall view #{file}"
+        lines << "  pitwall export #{file} --to #{@export[0]} --out #{@export[1]}" if elsewhere
+        lines
       end
 
       private
 
       def missing
+        if @merged.older
+          return "#{near(@destination.recording)} is left as it was (#{@merged.problem}): what was recorded, #{@merged.missing_bytes} bytes, is in #{parts}/; " \
+                 "make room, or look at it there: pitwall report #{shell(parts)}"
+        end
+
         "#{@merged.missing_bytes} bytes are missing from #{near(@destination.recording)} (#{@merged.problem}): " \
           "they are in #{parts}/, make room and join them with cat"
       end

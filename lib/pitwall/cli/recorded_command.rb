@@ -8,6 +8,8 @@ require "pitwall/collect/launch/control"
 require "pitwall/collect/launch/destination"
 require "pitwall/collect/launch/parts"
 require "pitwall/collect/launch/target_environment"
+require "pitwall/record"
+require "pitwall/show/text"
 
 module Pitwall
   module CLI
@@ -40,7 +42,7 @@ module Pitwall
 
         finished = launch(command, destination)
         conclude(destination, finished, control)
-        Ending.of(finished.status)
+        @unrecorded && finished.status.success? ? Ending.new(Status::CANNOT_MEASURE) : Ending.of(finished.status)
       end
 
       private
@@ -93,14 +95,15 @@ module Pitwall
         merged = parts.merge_into(destination.recording, first: finished.pid)
         summary = ProfileSummary.new(destination: destination, finished: finished, merged: merged, messages: messages, export: export_hint)
         destination.tidy
-        @err.puts(summary.problems)
+        @err.puts((summary.problems + unwritten(destination.recording, merged)).map { |line| Show::Text.line(line) })
+        @unrecorded = !merged.any? && merged.living.empty?
         return unless merged.any?
         return tell_of_device(destination.recording) unless File.file?(destination.recording)
 
         difference = control&.compare(finished)
         show(destination.recording, summary, difference)
       rescue Pitwall::Error => error
-        @err.puts("pitwall: #{error.message}")
+        @err.puts("pitwall: #{Show::Text.line(error.message)}")
       rescue Interrupt
         @err.puts("pitwall: interrupted; the recording is #{destination.recording}")
       rescue Errno::EPIPE
@@ -122,16 +125,44 @@ module Pitwall
         text = report(recording, difference)
         case @options[:out]
         when nil then @err.puts(text)
-        when "-" then @out.puts(text)
+        when "-" then put_out(text)
         else OutputFile.write(@options[:out]) { |out| out.write(text) }
         end
         # A program that reads the report from standard error gets the report only.
-        @err.puts(closing(summary, difference)) unless @options[:quiet] || (@options[:out].nil? && @options[:format] == "json")
+        @err.puts(after_report(closing(summary, difference)).flat_map { |line| wrapped(line) }) unless @options[:quiet] || (@options[:out].nil? && @options[:format] == "json")
       rescue Errno::EPIPE
         nil # the reader has gone; the command's status still counts
       rescue UsageError => error
         raise UsageError, "#{error.message}; the recording is #{recording}"
       end
+
+      # At once, so that what goes wrong is known here and the command's status stays.
+      def put_out(text)
+        @out.sync = true
+        @out.puts(text)
+      rescue SystemCallError => error
+        refusal = CLI.output_refusal(error, @out) or raise
+
+        raise UsageError, refusal
+      end
+
+      # A report that goes to standard error says it itself.
+      def unwritten(recording, merged)
+        return [] unless (@options[:quiet] || @options[:out]) && merged.any? && File.file?(recording)
+
+        Record.read(recording).warnings.select { |warning| warning.code == :unwritten }.map { |warning| "pitwall: #{warning.message}" }
+      rescue BadRecording
+        [] # the report says so
+      end
+
+      # Of a report that went to a file nothing else tells.
+      def after_report(lines)
+        file = @options[:out]
+        file.nil? || file == "-" ? lines : ["The #{@options[:format] == "html" ? "page" : "report"} is #{file}", *lines.drop_while(&:empty?)]
+      end
+
+      # Commands are to be copied, and stay on one line.
+      def wrapped(line) = line.empty? || line.start_with?("  ") ? [line] : Show::Text.wrap(line, width(@err))
 
       # What is said below the report.
       def closing(summary, difference) = summary.closing(difference)
@@ -148,11 +179,17 @@ module Pitwall
         Report.render(recording, **report_options, difference: difference, width: width, palette: palette)
       end
 
+      def check_page
+        odd = %i[limit apart by sort retained].find { |name| @options[name] }
+        raise UsageError, "--format html: the page has all rows and orders: leave out --#{odd}" if odd
+        raise UsageError, "--format html: a page is a file: add --out FILE.html" if @options[:out].nil?
+      end
+
       # Before the command starts, like everything that can be known to fail.
       def check_report_options
-        raise UsageError, "--limit #{@options[:limit]}: must be 1 or more" if @options[:limit]&.<(1)
-
+        check_limit
         file = @options[:out]
+        check_page if @options[:format] == "html"
         return if file.nil? || file == "-"
 
         OutputFile.check(file, [@options[:record]].compact)

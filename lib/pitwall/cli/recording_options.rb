@@ -11,10 +11,25 @@ module Pitwall
     # What `report` and `export` share: which part of a recording is meant, and how it is read.
     module RecordingOptions
       WEIGHTS = %w[wall cpu captures wait calls objects bytes gc].freeze
-      STATES = %w[running gvl blocked unknown off-cpu].freeze
-      # A folder of parts that were not joined.
-      PARTS = %r{\.parts(-\d+)?/?\z}.freeze
       GC = { "happened" => :happened, "apart" => :apart, "caller" => :caller }.freeze
+
+      # Options that are kept under another name than theirs.
+      OPTION_NAMES = { labels: "label", source: "no-source" }.freeze
+      private_constant :OPTION_NAMES
+
+      # An option as one types it.
+      #: (Symbol) -> String
+      def self.option_name(key) = "--#{OPTION_NAMES.fetch(key) { key.to_s.tr("_", "-") }}"
+
+      # Adds what --label says to the options.
+      # @raise [UsageError]
+      #: (Hash[Symbol, untyped], String) -> void
+      def self.label(options, text)
+        name, value = text.split("=", 2)
+        raise UsageError, "--label #{text}: write it as NAME=VALUE; pitwall report FILE --view labels lists them" if value.nil? || name.empty?
+
+        (options[:labels] ||= {})[name] = value
+      end
 
       private
 
@@ -23,38 +38,99 @@ module Pitwall
         parser.on("--weight WEIGHT", WEIGHTS, "#{WEIGHTS.join(", ")} (wall)") { |weight| @options[:weight] = weight }
         parser.on("--thread NAME", "one thread, by name or id") { |thread| @options[:thread] = thread }
         parser.on("--process PID", Integer, "one process") { |pid| @options[:process] = pid }
-        parser.on("--state STATE", STATES, "time spent #{STATES.join(", ")}") { |state| @options[:state] = state }
+        parser.on("--state STATE", Analyse::States.names, "time spent #{Analyse::States.names.join(", ")}") { |state| @options[:state] = state }
+        parser.on("--label NAME=VALUE", "what ran under a label, e.g. route=orders#show; repeatable") { |text| RecordingOptions.label(@options, text) }
+        parser.on("--request N", Integer, "what was sampled in the Nth slowest request (report --view requests lists them)") { |number| @options[:request] = number }
         parser.on("--blackbox NAME", "fold everything below a method (or a path, if it has a slash) into it; repeatable") { |name| (@options[:blackbox] ||= []) << name }
         parser.on("--gc HOW", GC, "garbage collection as it happened (default), apart, or charged to the caller: #{GC.keys.join(", ")}") { |how| @options[:gc] = how }
         parser.on("--salvage", "read what is left of a damaged recording") { @options[:salvage] = true }
-        parser.on("--redact", "hash the paths outside the working directory, make those inside relative") { @options[:redact] = true }
+        parser.on("--redact", "hash the paths outside the working directory and the values of labels; paths inside become relative") { @options[:redact] = true }
       end
+
+      # Segments narrowed to the request asked for, and the row of it.
+      # @raise [UsageError] no such request, or an option that it leaves nothing to choose for
+      #: (Array[Record::Segment], ?Array[Symbol]) -> [Array[Record::Segment], Analyse::Requests::Row]
+      def of_request(segments, refused = [])
+        odd = [*refused, *%i[process thread labels].select { |name| @options[name] }.map { |name| RecordingOptions.option_name(name) }].first
+        raise UsageError, "--request #{@options[:request]} is one request in one thread: leave out #{odd}" if odd
+
+        requests = Analyse::Requests.new(segments)
+        row = requests.row(@options[:request])
+        [[requests.narrowed(row)], row]
+      end
+
+      # Whether objects were followed and nothing else: then they are what trees weigh.
+      def only_objects?(segments) = segments.any?(&:allocation_totals) && segments.none? { |segment| segment.sampled? || segment.traced? }
 
       # @param segments [Array<Record::Segment>] to leave their idle threads out; none: nothing is left out
       def selection(segments = [])
-        idle = Analyse::IdleThreads.find(segments) unless @options[:idle] || @options[:thread] || @options[:state]
+        idle = Analyse::IdleThreads.find(segments) unless @options[:idle] || @options[:thread] || @options[:state] || @options[:labels]
         state = @options[:state] && Analyse::States.number(@options[:state])
-        Analyse::Selection.new(thread: @options[:thread], process: @options[:process], state: state, without: idle)
+        labels = @options[:redact] ? @options[:labels]&.transform_values { |value| Analyse::Redaction.label(value) } : @options[:labels]
+        Analyse::Selection.new(thread: @options[:thread], process: @options[:process], state: state, labels: labels, without: idle)
+      end
+
+      # An empty report would be taken for a program that never waited.
+      # @raise [UsageError] the recording can't tell the state asked for
+      def check_state(segments)
+        state = @options[:state] or return
+        sampled = segments.select(&:sampled?)
+        raise UsageError, "--state #{state}: the recording has no samples, and only these have states: leave it out" if sampled.empty?
+        return if sampled.any? { |segment| segment.header.thread_states? || segment.tallies.any? { |tally| tally.state == Analyse::States.number(state) } }
+
+        ruby = sampled.first.header.ruby["version"]
+        raise UsageError, "--state #{state}: #{ruby ? "Ruby #{ruby}" : "what was recorded"} told no thread states, as Ruby 3.2 and newer do: leave it out, or record with such a Ruby"
       end
 
       # @return [Array(Array<Record::Segment>, Array<Record::Warning>)] of all files together
       # @raise [UsageError] a file there isn't, a folder without recordings
       def read(paths)
-        recordings = paths.flat_map { |path| parts(path) }.map { |path| Record.read(path, salvage: @options.fetch(:salvage, false)) }
+        refuse_repeated(paths)
+        skipped = []
+        recordings = paths.flat_map { |path| folder?(path) ? all_in(path, skipped) : [Record.read(one(path), salvage: salvage?)] }
         refuse_mixture(recordings)
         segments = recordings.each_with_index.flat_map { |recording, number| recording.segments.map { |segment| segment.with(recording: number) } }
         segments = Analyse::Redaction.new(base: Dir.pwd).call(segments) if @options[:redact]
-        [segments, recordings.flat_map(&:warnings)]
+        [segments, recordings.flat_map(&:warnings) + skipped]
       end
 
-      # What a killed pitwall leaves behind is the folder of the parts that it would have joined.
-      def parts(path)
-        return in_folder(path) if path.match?(PARTS) && File.directory?(path)
+      def salvage? = @options.fetch(:salvage, false)
 
+      # Of continuous recording, or what a killed pitwall leaves behind, the parts that it would have joined.
+      def folder?(path) = path != "-" && File.directory?(path)
+
+      # @raise [UsageError] it would count twice
+      def refuse_repeated(paths)
+        paths.each_with_object({}) do |path, seen|
+          stat = File.stat(path) if File.exist?(path)
+          file = stat ? [stat.dev, stat.ino] : path
+          raise UsageError, "#{path}: is named twice, and would count twice: name it once" if seen[file]
+
+          seen[file] = true
+        end
+      end
+
+      # The recordings of a folder. One that can't be read at all does not cost the others where what is left of them is asked for.
+      # @raise [BadRecording]
+      def all_in(path, skipped)
+        read = in_folder(path).filter_map do |file|
+          Record.read(file, salvage: salvage?)
+        rescue BadRecording => error
+          raise BadRecording, "#{error.message}#{"; --salvage reads the others" unless error.message.include?("--salvage")}" unless salvage?
+
+          skipped << Record::Warning.new(code: :skipped, message: "skipped #{error.message}")
+          nil
+        end
+        read.empty? ? raise(BadRecording, "#{path}: no recording in it could be read; #{skipped.first&.message}") : read
+      end
+
+      # @return [String] the path
+      # @raise [UsageError]
+      def one(path)
         folder = left_behind(path) unless path == "-" || File.exist?(path)
         raise UsageError, "#{path}: no such file, but its parts are there: pitwall report #{Shellwords.escape(folder)}" if folder
 
-        [path]
+        path
       end
 
       def in_folder(path)

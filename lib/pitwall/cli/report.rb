@@ -2,8 +2,10 @@
 
 require "pitwall/cli/allocations_view"
 require "pitwall/cli/command"
+require "pitwall/cli/page"
 require "pitwall/cli/recording_options"
 require "pitwall/cli/source_lines"
+require "pitwall/cli/syscalls_view"
 require "pitwall/record/measurements"
 require "pitwall/show"
 
@@ -13,21 +15,28 @@ module Pitwall
     class Report < Command
       include RecordingOptions
 
-      VIEWS = %w[flat calls tree bottom-up lines threads gc gc-cost allocations].freeze
-      FORMATS = %w[text json markdown].freeze
+      VIEWS = %w[flat calls tree bottom-up lines threads labels requests gc gc-cost allocations syscalls].freeze
+      # Those that have an option of their own; --lines takes a name.
+      OWN_OPTIONS = %w[tree bottom-up lines].freeze
+      FORMATS = %w[text json markdown html].freeze
       # Views that weigh the call tree, and so can be of objects.
       WEIGHED = %i[flat tree bottom_up lines callers callees].freeze
       # Options that only one view heeds, and those that it doesn't.
       OF_ALLOCATIONS = %i[by sort retained].freeze
-      NOT_OF_ALLOCATIONS = %i[thread state weight blackbox gc threshold apart].freeze
-      private_constant :VIEWS, :FORMATS, :WEIGHED, :OF_ALLOCATIONS, :NOT_OF_ALLOCATIONS
+      NOT_OF_ALLOCATIONS = %i[thread state labels request weight blackbox gc threshold apart].freeze
+      # Options that the page itself has, or has no use for.
+      NOT_OF_PAGES = %i[thread state labels request gc blackbox threshold limit apart idle audit by sort retained].freeze
+      private_constant :VIEWS, :OWN_OPTIONS, :FORMATS, :WEIGHED, :OF_ALLOCATIONS, :NOT_OF_ALLOCATIONS, :NOT_OF_PAGES
 
       class << self
         #: () -> String
         def summary = "shows a recording, or what bench and compare measured"
 
         #: () -> String
-        def usage = "[options] (FILE.pit… | FOLDER.parts | FILE.jsonl)"
+        def usage = "[options] (FILE.pit… | FOLDER | FILE.jsonl)"
+
+        #: () -> Hash[String, Array[String]]
+        def option_words = { "--view" => VIEWS, **AllocationsView.option_words }
 
         # The report as a string, for other verbs.
         # @param difference [Object, nil] what a run without Pitwall gave
@@ -44,39 +53,44 @@ module Pitwall
         define_recording_options(parser)
         parser.separator("")
         parser.separator("What to show")
-        parser.on("--view VIEW", "#{VIEWS.join(", ")} (what was recorded says which: samples flat, only traced calls calls, only objects allocations)") { |name| view(view_named(name)) }
+        parser.on("--view VIEW", "#{VIEWS.join(", ")} (by what was recorded: samples flat, only traced calls calls, objects allocations, system calls syscalls)") { |name| view(view_named(name)) }
         parser.on("--tree", "the call tree from the root down") { view(:tree) }
         parser.on("--bottom-up", "methods by self weight, each with its callers") { view(:bottom_up) }
         parser.on("--callers NAME", "who calls a method, recursion counted once") { |name| view(:callers, callers: name) }
         parser.on("--callees NAME", "what a method calls, recursion counted once") { |name| view(:callees, callees: name) }
         parser.on("--lines NAME", "lines of a file or a method, with their source") { |name| view(:lines, within: name) }
+        parser.on("--label-key NAME", "times by the values of a label") { |name| view(:labels, label_key: name) }
         parser.on("--predict PLACE", "what removing PATH:LINE or a method would save, with the GC it causes (a model)") { |place| view(:gc_cost, predict: place) }
         AllocationsView.define_options(parser, @options)
         parser.on("--threshold PCT", Float, "leave out of trees what is below so many percent (1)") { |percent| @options[:threshold] = percent }
         parser.on("--limit N", Integer, "rows in a table") { |limit| @options[:limit] = limit }
         parser.on("--apart", "each process by itself, instead of all added up") { @options[:apart] = true }
         parser.on("--idle", "count threads that waited at one place all the time (JSON always does)") { @options[:idle] = true }
+        parser.on("--why", "of FILE.jsonl: how to get the profiles that compare --why shows") { @options[:why] = true }
         parser.on("--audit", "list every class of string the recording holds") { @options[:audit] = true }
         parser.separator("")
         parser.separator("Where to")
         parser.on("--format FORMAT", FORMATS, "#{FORMATS.join(", ")} (text)") { |format| @options[:format] = format }
         parser.on("--out FILE", "instead of standard output") { |file| @options[:out] = file }
+        parser.on("--no-source", "with --format html: leave out the lines of source") { @options[:source] = false }
       end
 
       #: (Array[String]) -> Integer
       def run(files)
         raise UsageError, "no recording: pitwall report FILE.pit" if files.empty?
 
-        check
-        to_file = @options[:out] && @options[:out] != "-"
-        OutputFile.check(@options[:out], files) if to_file
-        look = to_file ? [PIPE_WIDTH, Show::Plain] : [width, palette]
-        text = measurements?(files) ? MeasuredAgain.new(files).render(@options.fetch(:format, "text"), *look) : render(files, @options, *look)
-        to_file ? OutputFile.write(@options[:out]) { |out| out.puts(text) } : @out.puts(text)
+        measured = measurements?(files)
+        measured ? check_measured(files) : check
+        OutputFile.check(@options[:out], files) if to_file?
+        look = to_file? ? [PIPE_WIDTH, Show::Plain] : [width, palette]
+        text = measured ? MeasuredAgain.new(files).render(@options.fetch(:format, "text"), *look) : render(files, @options, *look)
+        to_file? ? OutputFile.write(@options[:out]) { |out| out.puts(text) } : @out.puts(text)
         Status::OK
       end
 
       private
+
+      def to_file? = @options[:out] && @options[:out] != "-"
 
       # What bench and compare kept.
       def measurements?(files)
@@ -86,10 +100,21 @@ module Pitwall
         true
       end
 
-      def check
-        limit = @options[:limit]
-        raise UsageError, "--limit #{limit}: must be 1 or more" if limit&.<(1)
+      # What was measured is shown whole.
+      def check_measured(files)
+        again = MeasuredAgain.new(files)
+        raise UsageError, "--why: #{again.without_profiles}" if @options[:why]
 
+        check_page([]) if @options[:format] == "html"
+        odd = (@options.keys - %i[format out]).first or return
+        name = odd == :views ? option(@options[:views].first) : RecordingOptions.option_name(odd)
+        raise UsageError, "#{name}: is for recordings, and #{files.first} holds what bench or compare measured, which is shown whole: leave it out"
+      end
+
+      def check
+        raise UsageError, "--why: is of what compare measured; of two recordings pitwall compare A.pit B.pit says why" if @options[:why]
+
+        check_limit
         threshold = @options[:threshold]
         raise UsageError, "--threshold #{threshold}: must be from 0 to 100 percent" unless threshold.nil? || threshold.between?(0, 100)
 
@@ -100,6 +125,9 @@ module Pitwall
       def check_format
         format = @options.fetch(:format, "text")
         views = @options.fetch(:views, [])
+        return check_page(views) if format == "html"
+        raise UsageError, "--no-source is for --format html" if @options.key?(:source)
+
         if format == "markdown"
           refused = @options[:audit] ? "--audit" : unfit_for_markdown(views)
           raise UsageError, "--format markdown holds the flat table only: leave out #{refused}, or take --format text or json" if refused
@@ -108,14 +136,25 @@ module Pitwall
         end
       end
 
-      def unfit_for_markdown(views)
-        view = (views - %i[flat allocations]).first
-        return option(view) if view
-
-        %i[apart threshold].find { |name| @options[name] }&.then { |name| "--#{name}" }
+      # The page has all views, and asks for threads, states and ranges itself.
+      def check_page(views)
+        idle = NOT_OF_PAGES.find { |name| @options[name] }
+        refused = views.any? ? option(views.first) : idle && RecordingOptions.option_name(idle)
+        raise UsageError, "--format html: the page has all views and filters of its own: leave out #{refused}" if refused
+        raise UsageError, "--format html: a terminal shows no page: add --out FILE.html, or take pitwall view" if terminal?(@out) && @options[:out].nil?
       end
 
-      def option(view) = "--#{"view " if %i[flat calls threads gc gc_cost allocations].include?(view)}#{view.to_s.tr("_", "-")}"
+      def unfit_for_markdown(views)
+        view = (views - %i[flat allocations syscalls]).first
+        return option(view) if view
+
+        %i[apart threshold].find { |name| @options[name] }&.then { |name| RecordingOptions.option_name(name) }
+      end
+
+      def option(view)
+        name = view.to_s.tr("_", "-")
+        "--#{"view " if (VIEWS - OWN_OPTIONS).include?(name)}#{name}"
+      end
 
       def view_named(name)
         return name.tr("-", "_").to_sym if VIEWS.include?(name)
@@ -129,10 +168,17 @@ module Pitwall
         segments, warnings = read(files)
         return audit(segments, width, palette) if options[:audit]
         warnings += Analyse::TraceFilters.warnings(segments)
+        return page(segments, warnings) if options[:format] == "html"
+
         @default = default_view(segments)
         check_views
+        if last_view == :syscalls
+          return SyscallsView.render_segments(of_process(segments), options, file: files.join(" "), warnings: warnings, width: width, palette: palette)
+        end
         return AllocationsView.render(of_process(segments), warnings, options, files: files, width: width, palette: palette) if last_view == :allocations
 
+        check_state(segments)
+        segments = only_request(segments) if options[:request]
         report = Analyse::Report.new(segments, query(segments))
         report.tree
         check_recorded(report)
@@ -143,28 +189,35 @@ module Pitwall
         end
       end
 
+      def page(segments, warnings)
+        check_recorded(Analyse::Report.new(segments, Analyse::Report::Query.new(weight: @options[:weight].to_sym))) if @options[:weight] && @options[:weight] != "wall"
+        Page.render(of_process(segments), warnings, source: @options.fetch(:source, true), redacted: @options.fetch(:redact, false),
+                    start: @options[:weight] ? { "weight" => @options[:weight] } : {}, difference: @options[:difference])
+      end
+
       # What the recording is of.
       def default_view(segments)
         return :flat if segments.any?(&:sampled?)
         return (["wall", "cpu", nil].include?(@options[:weight]) ? :calls : :flat) if segments.any?(&:traced?)
+
+        return :syscalls if segments.any?(&:syscalls?) && segments.none?(&:allocation_totals)
 
         segments.any?(&:allocation_totals) && @options[:weight].nil? ? :allocations : :flat
       end
 
       # Wall time, but where only objects were followed.
       def weight(segments)
-        only_objects = segments.any?(&:allocation_totals) && segments.none? { |segment| segment.sampled? || segment.traced? }
-        @options.fetch(:weight) { only_objects && WEIGHED.include?(last_view) ? "objects" : "wall" }.to_sym
+        @options.fetch(:weight) { only_objects?(segments) && WEIGHED.include?(last_view) ? "objects" : "wall" }.to_sym
       end
 
       # An option that changes nothing would be believed to have changed something.
       # @raise [UsageError]
       def check_views
-        if last_view == :allocations
+        if %i[allocations syscalls].include?(last_view)
           idle = NOT_OF_ALLOCATIONS.find { |name| @options[name] }
-          raise UsageError, "--#{idle}: the view of allocations has all objects of a process, by place: leave it out, or ask for another --view" if idle
+          raise UsageError, "#{RecordingOptions.option_name(idle)}: the view of #{last_view} has all of a process: leave it out, or ask for another --view" if idle
         elsif (idle = OF_ALLOCATIONS.find { |name| @options[name] })
-          raise UsageError, "--#{idle} is for the view of allocations: add --view allocations, or leave it out"
+          raise UsageError, "#{RecordingOptions.option_name(idle)} is for the view of allocations: add --view allocations, or leave it out"
         end
       end
 
@@ -188,6 +241,9 @@ module Pitwall
         elsif views.include?(:gc_cost) && !followed && @options[:predict].nil?
           raise UsageError, "--view gc-cost: no objects were followed in this recording; pitwall profile --allocations -- CMD does that"
         end
+        if @options[:labels] && (views & %i[gc gc_cost]).any?
+          raise UsageError, "--label: collections are of the whole process: leave it out, or see (marking) and (sweeping) below what ran under the label in --tree"
+        end
         check_traced(report, followed, views) if traced && report.segments.none?(&:sampled?)
       end
 
@@ -208,8 +264,16 @@ module Pitwall
         @options[:format] == "json" ? audit.json : audit.text(width: width, palette: palette)
       end
 
+      # @raise [UsageError] no such request
+      def only_request(segments)
+        refused = ["--apart"].select { @options[:apart] } + (views & %i[requests gc gc_cost]).map { |name| option(name) }
+        segments, @request = of_request(segments, refused)
+        segments
+      end
+
       def query(segments)
-        given = @options.slice(:threshold, :gc, :blackbox, :callers, :callees, :within, :predict)
+        given = @options.slice(:threshold, :gc, :blackbox, :callers, :callees, :within, :predict, :label_key)
+        given[:request] = @request
         given[:threshold] ||= 0.0 if @options[:format] == "json"
         Analyse::Report::Query.new(weight: weight(segments), selection: selection(@options[:format] == "json" ? [] : segments), **given)
       end
@@ -231,7 +295,7 @@ module Pitwall
 
       def text(report, files, warnings, width, palette)
         source = SourceLines.new(report.summary.headers.map(&:started_at_ns).compact.min) if last_view == :lines
-        shared = { width: width, palette: palette, base: Dir.pwd, source: source, limit: @options[:limit] }
+        shared = { width: width, palette: palette, base: Dir.pwd, source: source, limit: @options[:limit], fit: terminal?(@out) && !to_file? }
         shared[:file] = file_name(files)
         whole = { warnings: warnings.map(&:message), difference: @options[:difference] }
         return Show::TextReport.new(report, **shared, **whole).to_s(last_view) unless @options[:apart]
@@ -245,7 +309,7 @@ module Pitwall
       # As one would type it again.
       def file_name(files)
         require "shellwords"
-        files.map { |file| Shellwords.escape(file.delete_prefix("#{Dir.pwd}/")) }.join(" ")
+        Show::Text.line(files.map { |file| Shellwords.escape(file.delete_prefix("#{Dir.pwd}/")) }.join(" "))
       end
     end
   end

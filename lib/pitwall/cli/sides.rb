@@ -58,7 +58,7 @@ module Pitwall
 
         check_what_runs(script, command)
         sides = share_code(@sides.map(&:dup))
-        raise UsageError, "nothing to compare: name a side (--rev, --dirty, --ruby, --env, --gem, --patch, --stub, -e)" if sides.empty?
+        raise UsageError, "nothing to compare: name a side (--rev, --dirty, --ruby, --env, --gem, --patch, --stub, -e), such as --rev main, or two recordings: A.pit B.pit" if sides.empty?
 
         sides = [counterpart(sides.first), *sides] if sides.one?
         check_code(sides, script, command)

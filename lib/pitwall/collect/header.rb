@@ -7,18 +7,18 @@ module Pitwall
     module Header
       module_function
 
-      #: (settings: Hash[Symbol, untyped], thread_states: bool, walk: String) -> String
-      def build(settings:, thread_states:, walk:)
+      #: (settings: Hash[Symbol, untyped], mode_reason: String, thread_states: bool, walk: String, ?notes: Array[String]) -> String
+      def build(settings:, mode_reason:, thread_states:, walk:, notes: [])
         mode = settings.fetch(:mode)
         JSON.dump(
-          schema: "pitwall/record-1", collector: "sampler", collectors: settings.fetch(:collectors, {}).keys, mode: mode,
+          schema: "pitwall/record-1", collector: "sampler", collectors: settings.fetch(:collectors, {}).keys, mode: mode, mode_reason: mode_reason,
           interval_ns: settings.fetch(:interval_ns), unit_ns: settings.fetch(:unit_ns),
           started_at_ns: Process.clock_gettime(Process::CLOCK_REALTIME, :nanosecond), clock: "monotonic",
           pid: Process.pid, ppid: Process.ppid,
           program: File.basename($PROGRAM_NAME.to_s), argv_options: arguments(settings[:keep_argv]),
           ruby: ruby, host: host, settings: settings.reject { |key, _| key == :unit_ns },
           thread_states: thread_states && mode != "none", walk: walk,
-          notes: Compat.limits(thread_states: thread_states, mode: mode, walk: walk)
+          notes: notes + Compat.limits(thread_states: thread_states, mode: mode, walk: walk)
         )
       end
 
@@ -26,7 +26,7 @@ module Pitwall
       def arguments(keep)
         return ARGV.dup if keep
 
-        ARGV.grep(/\A-/).map { |argument| argument[/\A--?[\w-]+/] || "-" }
+        ARGV.map(&:scrub).grep(/\A-/).map { |argument| argument[/\A--?[\w-]+/] || "-" }
       end
 
       def ruby

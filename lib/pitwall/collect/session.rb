@@ -1,8 +1,10 @@
 # frozen_string_literal: true
 
 require_relative "../compat"
+require_relative "cores"
 require_relative "json"
 require_relative "header"
+require_relative "labels"
 require_relative "place"
 
 module Pitwall
@@ -11,10 +13,10 @@ module Pitwall
     # Uses no Mutex (it may be called in a trap) and nothing outside core Ruby.
     # @api private
     module Session
-      DEFAULTS = { interval_ns: 1_000_000, mode: "signal", signal: "URG", flush_ns: 1_000_000_000, keep_argv: false, collectors: {}.freeze }.freeze
+      DEFAULTS = { interval_ns: 1_000_000, mode: "auto", signal: "URG", flush_ns: 1_000_000_000, keep_argv: false, gc: true, collectors: {}.freeze }.freeze
       INTERVALS = (100_000..1_000_000_000)
-      # none: no samples, only what other collectors see.
-      MODES = %w[signal safepoint none].freeze
+      # auto: outside where it works and a core is spare for it, else signal. none: no samples, only what other collectors see.
+      MODES = %w[auto outside signal safepoint none].freeze
       # Signals that are ignored by default: one that arrives after the recording, or after an exec, harms nobody.
       SIGNALS = %w[URG WINCH].freeze
       # Whose calls are nobody's business.
@@ -38,22 +40,26 @@ module Pitwall
         # @raise [StateError] already recording
         # @raise [UsageError] a setting out of range, a path that can't be written
         # @raise [CannotMeasure] the signal is taken, not in the main Ractor
+        # mode_reason: why it is that mode, where nobody asked for it
         #: (path: String, **untyped) -> void
-        def start(path:, append: false, **settings)
+        def start(path:, append: false, mode_reason: nil, **settings)
           raise CannotMeasure, "start the recording from the main Ractor" unless Compat.main_ractor?
 
           Pitwall.load_native!
           raise StateError, "already recording to #{@path}: stop that first" if recording? || @paused
 
+          settings = { mode: "signal" }.merge(settings) if settings[:signal] # who names one wants to be sampled by it
           settings = check(DEFAULTS.merge(settings))
           Compat.guard_ractors
           @settings = settings
+          @mode_reason = mode_reason
           stop_at_exit
           begin_native(path, append, settings)
         end
 
         # Ends the recording. Returns the counters (STAT of doc/record-format.md).
-        # @raise [StateError] not recording
+        # @raise [StateError] not recording, or another thread is starting or stopping it
+        # @raise [CannotMeasure] not in the main Ractor
         #: (?reason: String) -> Hash[Symbol, Integer]
         def stop(reason: "stop")
           if @paused
@@ -62,7 +68,7 @@ module Pitwall
           end
           raise StateError, "not recording: start a recording first" unless recording?
 
-          Native.stop(reason)
+          end_native(reason)
         end
 
         # Ends the segment; time until resume is not recorded.
@@ -70,7 +76,7 @@ module Pitwall
         def pause
           raise StateError, "not recording: nothing to pause" unless recording?
 
-          @last_counters = Native.stop("pause")
+          @last_counters = end_native("pause")
           @paused = true
           nil
         end
@@ -94,12 +100,19 @@ module Pitwall
           return if recording?
 
           @parts = env.fetch("PITWALL_PARTS")
-          start(path: part_path, **parse(env.fetch("PITWALL_OPTIONS", "")))
+          options = env.fetch("PITWALL_OPTIONS", "")
+          end_strace if options.include?("syscalls.start=1")
+          start(path: part_path, **parse(options))
         end
+
+        # Who says where forked children record, and when (Continuous); nil: each goes on beside its parent.
+        attr_writer :conductor
 
         # Called by the extension in a forked child, at its first safepoint.
         def forked
           @paused = false
+          return @conductor.forked if @conductor
+
           begin_native(own_path, false, @settings)
         rescue Error => error
           @parts && File.open(File.join(@parts, "messages"), "a", 0o600) { |file| file.syswrite("a forked child was not recorded: #{error.message}\n") }
@@ -133,14 +146,47 @@ module Pitwall
         def begin_native(path, append, settings)
           path = File.expand_path(path)
           refuse_foreign_file(path) unless append
-          settings = settings.merge(unit_ns: unit_for(settings[:interval_ns]))
-          head = Header.build(settings: settings, thread_states: Native.thread_states?, walk: Native.walk)
+          mode, why = possible_mode(settings[:mode])
+          notes = settings[:mode] == "outside" && mode != "outside" ? ["mode outside does not work here (#{Native.outside_refusal}): signals were used"] : []
+          gc = settings[:gc] || mode == "outside"
+          notes << "garbage collection is not told apart (gc: false): its time is with the code that ran" unless gc
+          settings = settings.merge(unit_ns: unit_for(settings[:interval_ns]), mode: mode)
+          head = Header.build(settings: settings, mode_reason: @mode_reason || why, thread_states: Native.thread_states?, walk: Native.walk, notes: notes)
+          labelled = Labels.prepare # before, as what we do after it would be recorded
           refusal = Native.start(path, append, head, settings[:interval_ns], settings[:unit_ns], settings[:flush_ns],
                                  settings[:mode], Signal.list.fetch(settings[:signal]), Compat.other_threads, settings[:collectors].transform_values { |options| options.merge("home" => HOME) })
           raise explain(refusal, path, settings) if refusal
 
+          Native.stop_gc_frames unless gc # outside needs to be told
           @path = path
           @pid = Process.pid
+          Labels.resume(labelled) if labelled
+        end
+
+        def end_native(reason)
+          counters = Native.stop(reason) # before this nothing is called that a trace would tell of
+          return counters if counters
+          raise CannotMeasure, "stop the recording in the main Ractor" if counters == false
+
+          raise StateError, "another thread is starting or stopping the recording"
+        end
+
+        # What will be used, and why: stacks are read from outside where that was asked for or, unasked, a core is spare.
+        def possible_mode(mode)
+          return [mode, "asked for"] unless %w[auto outside].include?(mode)
+
+          refusal = unasked_refusal if mode == "auto"
+          refusal ||= Native.outside_refusal
+          return ["outside", mode == "auto" ? "a core is spare" : "asked for"] unless refusal
+
+          ["signal", mode == "auto" ? refusal : "outside was asked for"]
+        end
+
+        # Why stacks are not read from outside unless someone asks for it.
+        def unasked_refusal
+          return "this Ruby does not tell when threads wait" unless Native.thread_states? # what a late look then finds says little
+
+          Cores.new(Native.allowed_cores).refusal
         end
 
         # A slip of the hand must not cost a file that is something else.
@@ -188,6 +234,17 @@ module Pitwall
           end
         end
 
+        # The command had strace look at what comes before us: from here on we see by ourselves.
+        def end_strace
+          tracer = File.read("/proc/self/status")[/^TracerPid:\s*(\d+)/, 1].to_i
+          return if tracer.zero? || File.read("/proc/#{tracer}/comm").strip != "strace"
+
+          Process.kill("TERM", tracer)
+          1000.times { File.read("/proc/self/status").match?(/^TracerPid:\s*0$/) ? break : sleep(0.001) }
+        rescue SystemCallError
+          nil # it has gone by itself
+        end
+
         def part_path
           n = 0
           n += 1 while File.exist?(path = File.join(@parts, "#{Process.pid}-#{n}.pit"))
@@ -203,7 +260,10 @@ module Pitwall
           return if @at_exit
 
           @at_exit = true
-          at_exit { stop if recording? }
+          at_exit do
+            @at_exit = false # handlers that run after this one may start again
+            100.times { recording? && !Native.stop("stop") ? sleep(0.01) : break } # another thread may be at it
+          end
         end
       end
     end

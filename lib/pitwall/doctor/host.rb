@@ -1,8 +1,11 @@
 # frozen_string_literal: true
 
 require "etc"
+require "pitwall/collect/cores"
 require "pitwall/doctor/check"
 require "pitwall/doctor/proc_file"
+require "pitwall/errors"
+require "pitwall/native"
 
 module Pitwall
   class Doctor
@@ -16,7 +19,7 @@ module Pitwall
       module_function
 
       #: () -> Array[Check]
-      def checks = [system, cores, quota, signal, pending_signals, seccomp, own_memory, ptrace, perf_events].compact
+      def checks = [system, cores, quota, signal, pending_signals, seccomp, system_calls, own_memory, ptrace, perf_events].compact
 
       def system
         name = Etc.uname
@@ -34,37 +37,22 @@ module Pitwall
       end
 
       def cores
-        cores = Etc.nprocessors # those this process may use
+        cores = available.allowed
         return Check.of("cores", :ok, cores) if cores > 1
 
         Check.of("cores", :limited, "1", affects: ["profile"], meaning: "Pitwall's own threads take their time from the program's core",
                                          mend: "give the process two cores (taskset, docker --cpuset-cpus)")
       end
 
+      def available = Collect::Cores.new(Etc.nprocessors) # which counts those that this process may use
+
       # A share below the cores stops the whole process for the rest of each period.
       def quota
-        share = quota_v2 || quota_v1 or return
+        share = available.quota or return
         state = share < 1.5 ? :limited : :note
         Check.of("CPU quota", state, "#{share.round(2)} cores", affects: state == :limited ? ["profile"] : [],
                  meaning: "when it is used up the whole process stands still, which shows as wall time without CPU time in whatever ran",
                  mend: "raise it while measuring (docker --cpus, resources.limits.cpu)")
-      end
-
-      def quota_v2
-        group = ProcFile.read("/proc/self/cgroup").to_s[/^0::(.*)$/, 1] or return
-        until group.empty?
-          max, period = ProcFile.read(File.join("/sys/fs/cgroup", group, "cpu.max")).to_s.split
-          return max.to_f / period.to_i if max && max != "max"
-          break if group == "/"
-
-          group = File.dirname(group)
-        end
-      end
-
-      def quota_v1
-        quota = ProcFile.read("/sys/fs/cgroup/cpu/cpu.cfs_quota_us").to_i
-        period = ProcFile.read("/sys/fs/cgroup/cpu/cpu.cfs_period_us").to_i
-        quota.fdiv(period) if quota.positive? && period.positive?
       end
 
       # What is blocked or ignored here is so in every program started from here.
@@ -95,6 +83,20 @@ module Pitwall
         return Check.of("seccomp", :ok, "off") if mode == "0"
 
         Check.of("seccomp", :note, mode == "2" ? "a filter is set" : "strict", meaning: "some system calls may be refused; the trial above shows whether sampling works")
+      end
+
+      # Asked of the kernel itself, which says whether it would.
+      def system_calls
+        Pitwall.load_native!
+        refusal = Native.syscall_dispatch
+        return Check.of("system calls", :ok, "seen from inside the program (syscall user dispatch)") unless refusal
+
+        strace = ENV["PATH"].to_s.split(File::PATH_SEPARATOR).any? { |folder| File.executable?(File.join(folder, "strace")) }
+        Check.of("system calls", strace ? :limited : :no, refusal, affects: ["syscalls"],
+                 meaning: (strace ? "pitwall syscalls -- CMD uses strace: many times slower, and without Ruby lines" : "pitwall syscalls -- CMD can't see them"),
+                 mend: (strace ? "run it where the kernel allows it" : "install strace (Debian: apt install strace)"))
+      rescue CannotMeasure
+        nil # the sampler's trial says what is missing
       end
 
       # Reads a string of its own through the kernel: the way to look at memory that may be gone.

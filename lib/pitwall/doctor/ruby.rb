@@ -8,6 +8,10 @@ module Pitwall
     # What a trial showed of a Ruby.
     # @api private
     class Ruby
+      OUTSIDE_NEEDS = "outside, which doesn't, needs Ruby 3.1, 3.3 or 3.4 and a kernel that allows process_vm_readv"
+      OUTSIDE_ASKED = "--mode outside, which doesn't, works here; unasked it is taken with Ruby 3.3 or 3.4 and two cores (taskset, docker --cpus)"
+      private_constant :OUTSIDE_NEEDS, :OUTSIDE_ASKED
+
       #: (Trial) -> Array[Check]
       def self.checks(trial) = new(trial).checks
 
@@ -18,7 +22,7 @@ module Pitwall
       def checks
         return [ruby, sampler] unless @trial.segment
 
-        [ruby, sampler, stack_walk, exact_calls, thread_states, jit]
+        [ruby, sampler, stack_walk, mode, exact_calls, thread_states, jit]
       end
 
       private
@@ -49,6 +53,24 @@ module Pitwall
 
         Check.of("stack walk", :note, "rb_profile_frames",
                  meaning: "a sample costs more, and a block goes by the name of its method; own walks are for Ruby 3.1, 3.3 and 3.4")
+      end
+
+      # What is used unasked, as the trial's own recording says.
+      def mode
+        header = @trial.segment.header
+        if header.mode == "outside"
+          return Check.of("mode", :ok, "outside: #{header.mode_reason}", meaning: "stacks are read from another core, the program is not interrupted; --mode signal takes them in its threads")
+        end
+
+        Check.of("mode", :note, "#{header.mode}: #{header.mode_reason}", meaning: "each sample interrupts the thread that it is of; calls that wait may be cut short by it",
+                                                                         mend: outside(header))
+      end
+
+      # What would not interrupt.
+      def outside(header)
+        return unless header.mode == "signal"
+
+        @trial.outside == "works" ? OUTSIDE_ASKED : OUTSIDE_NEEDS
       end
 
       # The tracer reads the same structures, and proves each time it starts how this Ruby tells of calls.

@@ -15,7 +15,8 @@ module Pitwall
         finish = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 0.1
         nil while Process.clock_gettime(Process::CLOCK_MONOTONIC) < finish
         yjit = defined?(RubyVM::YJIT) ? (RubyVM::YJIT.enabled? ? "on" : "off") : "not built in"
-        puts RUBY_DESCRIPTION, RUBY_ENGINE, yjit
+        outside = Pitwall::Native.outside_refusal || "works" rescue "unknown"
+        puts outside, RUBY_DESCRIPTION, RUBY_ENGINE, yjit
       RUBY
       private_constant :PROGRAM
 
@@ -27,6 +28,8 @@ module Pitwall
       attr_reader :engine
       # @return [String] "on", "off", "not built in"
       attr_reader :yjit
+      # @return [String] "works", or why stacks can't be read from outside there; "unknown" where nothing could be asked
+      attr_reader :outside
       # @return [String, nil] why nothing was recorded
       attr_reader :problem
       # @return [Pitwall::Record::Segment, nil] what was recorded
@@ -44,6 +47,7 @@ module Pitwall
       def initialize(ruby)
         @ruby = ruby
         @description = @engine = @yjit = ""
+        @outside = "unknown"
         Dir.mktmpdir("pitwall-doctor-") { |dir| try(dir) }
       rescue Pitwall::Error, SystemCallError => error
         @problem = error.message
@@ -56,13 +60,13 @@ module Pitwall
         Dir.mkdir(parts, 0o700)
         output = File.join(dir, "output")
         finished = run(parts, output)
-        @description, @engine, @yjit = File.readlines(output, chomp: true).last(3) if finished.status.success?
+        @outside, @description, @engine, @yjit = File.readlines(output, chomp: true).last(4) if finished.status.success?
         @problem = "ended with #{finished.status.to_s.sub(/\Apid \d+ /, "")}" unless finished.status.success?
         read(Collect::Launch::Parts.new(parts), File.join(dir, "trial.pit"), finished.pid)
       end
 
       def run(parts, output)
-        options = { interval_ns: 1_000_000, mode: "signal", signal: "URG", flush_ns: 1_000_000_000, keep_argv: 0 }
+        options = { interval_ns: 1_000_000, mode: "auto", signal: "URG", flush_ns: 1_000_000_000, keep_argv: 0 }
         environment = Collect::Launch::TargetEnvironment.new(parts: parts, options: options)
         # Without the bundle this command may itself run in: this is about the Ruby.
         clean = { "RUBYLIB" => nil, "BUNDLE_GEMFILE" => nil }

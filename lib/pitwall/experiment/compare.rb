@@ -4,6 +4,7 @@ require "tmpdir"
 require "pitwall/analyse"
 require "pitwall/collect/bench/blocks"
 require "pitwall/collect/bench/instructions"
+require "pitwall/collect/bench/system_calls"
 require "pitwall/collect/bench/profiles"
 require "pitwall/experiment"
 require "pitwall/experiment/base"
@@ -58,25 +59,32 @@ module Pitwall
       # Counts instructions under callgrind, and adds the effects on them to the report.
       # @raise [CannotMeasure] they can't be counted here
       #: (Analyse::ComparisonReport) -> void
-      def count_instructions(report)
-        entries.each do |name, alternatives|
-          counted = Collect::Bench::Instructions.new(alternatives, random: @random, progress: steps("counting instructions")).call
-          raise CannotMeasure, "--instructions: #{name}: #{counted.reason}" if counted.reason
+      def count_instructions(report) = count(report, Collect::Bench::Instructions, "instructions", "--instructions", "counting instructions")
 
-          @subjects.drop(1).each_with_index do |subject, at|
-            report.effects << Analyse::Instructions.effect(counted.counts[0], counted.counts[at + 1], name: name, base: @subjects.first.name, side: subject.name,
-                                                                                                       alpha: @settings.alpha, margin: @settings.margin)
-          end
-        ensure
-          @progress.end
-        end
-      end
+      # The same for file-system calls.
+      # @raise [CannotMeasure] as above
+      #: (Analyse::ComparisonReport) -> void
+      def count_system_calls(report) = count(report, Collect::Bench::SystemCalls, "fs_calls", "--syscalls", "counting file-system calls")
 
       # What was run: name of a case → an entry for each side, the base first.
       # @return [Hash<String, Array<Collect::Bench::Blocks::Entry>>]
       attr_reader :entries
 
       private
+
+      def count(report, counter, metric, option, title)
+        entries.each do |name, alternatives|
+          counted = counter.new(alternatives, random: @random, progress: steps(title)).call
+          raise CannotMeasure, "#{option}: #{name}: #{counted.reason}" if counted.reason
+
+          @subjects.drop(1).each_with_index do |subject, at|
+            report.effects << Analyse::Instructions.effect(counted.counts[0], counted.counts[at + 1], name: name, base: @subjects.first.name, side: subject.name,
+                                                                                                       metric: metric, alpha: @settings.alpha, margin: @settings.margin)
+          end
+        ensure
+          @progress.end
+        end
+      end
 
       def measurers = @measurers ||= @subjects.map { |subject| Measurers.for(subject, @settings) }
 
@@ -199,7 +207,8 @@ module Pitwall
       class CaseRun
         # By how much the fewest pairs may overrun the budget.
         LONGEST = 3
-        private_constant :LONGEST
+        FEWEST = Analyse::Sequential::MIN_PAIRS
+        private_constant :LONGEST, :FEWEST
 
         # The block is told how many pairs are planned, once that is known.
         def initialize(blocks, comparison, settings, sides:, &on_plan)
@@ -207,7 +216,9 @@ module Pitwall
           @comparison = comparison
           @settings = settings
           @sides = sides
-          @deadline = clock_ns + budget_ns
+          begun = clock_ns
+          @deadline = begun + budget_ns
+          @latest = [begun + LONGEST * settings.budget * 1e9, @deadline].max
           @taken = []
           @on_plan = on_plan
         end
@@ -215,9 +226,8 @@ module Pitwall
         # How many blocks there will be at most.
         #: () -> Integer
         def planned
-          left = [@deadline - clock_ns, 0].max
           most = @settings.max_blocks || MOST_BLOCKS
-          (@blocks.done + (left / [@blocks.block_ns, 1.0].max).floor).clamp(1, most)
+          [until_then(@deadline), [until_then(@latest), FEWEST].min].max.clamp(1, most)
         end
 
         # Runs blocks until the verdict is clear or the budget is spent.
@@ -236,16 +246,23 @@ module Pitwall
         # The fewest pairs that can decide anything may take longer than the budget: one that is spent for nothing helps nobody. What the
         # calibration took, everything being cold, is more than a pair will.
         def budget_ns
-          least = (Analyse::Sequential::MIN_PAIRS + 1) * @blocks.block_ns
+          least = (FEWEST + 1) * @blocks.block_ns
           own = @settings.budget * 1e9
           return [least, own].max if least <= LONGEST * own || @settings.max_blocks
 
-          pairs = Analyse::Sequential::MIN_PAIRS
           raise Collect::Bench::Failed, format("a pair takes up to %.1f s: the %d that are needed don't fit; --budget %d holds them, --pairs N takes fewer (for counts)",
-                                               @blocks.block_ns / 1e9, pairs, (least / 1e9 / 5).ceil * 5)
+                                               @blocks.block_ns / 1e9, FEWEST, (least / 1e9 / 5).ceil * 5)
         end
 
-        def over? = @blocks.done >= (@settings.max_blocks || MOST_BLOCKS) || (@blocks.done.positive? && clock_ns + @blocks.block_ns > @deadline)
+        # Pairs that will have been taken then.
+        def until_then(deadline) = @blocks.done + ([deadline - clock_ns, 0].max / [@blocks.block_ns, 1.0].max).floor
+
+        # Where pairs take longer than they did at first, the fewest are taken all the same.
+        def over?
+          return true if @blocks.done >= (@settings.max_blocks || MOST_BLOCKS)
+
+          @blocks.done.positive? && clock_ns + @blocks.block_ns > (@blocks.done < FEWEST ? @latest : @deadline)
+        end
 
         def decided?(samples)
           @taken << samples

@@ -60,6 +60,10 @@ module Pitwall
         pairs
       end
 
+      # Whether anything is left: a column that later writers add.
+      #: () -> bool
+      def more? = @at < @payload.bytesize
+
       # All bytes not taken yet.
       #: () -> String
       def rest

@@ -53,9 +53,12 @@ module Pitwall
       # @return [Array<String>] what recorded beside samples: "allocations"…
       #: () -> Array[String]
       def collectors = strings(fields["collectors"])
-      # @return [String, nil] "signal", "safepoint" or "none"
+      # @return [String, nil] "signal", "outside", "safepoint" or "none"
       #: () -> String?
       def mode = string(fields["mode"])
+      # @return [String, nil] "asked for"; unasked what decided, e.g. "a core is spare"; where another was asked for, why not that
+      #: () -> String?
+      def mode_reason = string(fields["mode_reason"])
       #: () -> Integer?
       def interval_ns = integer(fields["interval_ns"])
       # @return [Integer, nil] Unix time

@@ -28,6 +28,12 @@ module Pitwall
       COLLECTIONS = 1_000_000
       # Places of allocation, with their counters twice that.
       SITES = 2_000_000
+      # Label sets by number, and labels of them all.
+      LABELS = 200_000
+      # Pieces of work told one by one.
+      MARKS = 2_000_000
+      # Names of system calls; Linux has some 400.
+      SYSCALLS = 4096
       # Bytes that looking for the next whole chunk may checksum, times the file's size, plus RAW.
       SCAN_FACTOR = 8
     end

@@ -89,9 +89,9 @@ module Pitwall
       end
 
       class << self
-        # Whether a file begins as one of these.
+        # Whether a file begins as one of these, as far as it can be read.
         #: (String) -> bool
-        def file?(path) = File.file?(path) && File.binread(path, FIRST_BYTES.bytesize) == FIRST_BYTES
+        def file?(path) = File.file?(path) && File.readable?(path) && File.binread(path, FIRST_BYTES.bytesize) == FIRST_BYTES
 
         # @raise [BadRecording] it is no such file, or damaged in its middle; a last line cut short is left out
         #: (String) -> Contents

@@ -11,6 +11,10 @@ module Pitwall
     # Opens a file, hands its chunks to one SegmentBuilder a segment, and says what is missing.
     # @api private
     class Reader
+      # What to do about an error of writing.
+      MENDS = { Errno::ENOSPC::Errno => ": make room", Errno::EDQUOT::Errno => ": make room", Errno::EFBIG::Errno => ": ulimit -f, or max_bytes" }.freeze
+      private_constant :MENDS
+
       #: (String, salvage: bool) -> void
       def initialize(path, salvage:)
         @path = path.to_s
@@ -29,7 +33,7 @@ module Pitwall
           finish(io.size)
           raise BadRecording, "#{@path}: #{nothing}" if @segments.empty?
 
-          warn_of_ends
+          warn_of_ends(being_written?(io))
           Recording.new(@path, io.size, @segments, @stream.warnings + @warnings)
         end
       end
@@ -37,7 +41,7 @@ module Pitwall
       private
 
       def nothing
-        @headless ? "ends inside its header, after #{@headless} bytes: nothing was recorded; --salvage reads what there is" : "nothing in it could be read"
+        @headless ? "ends inside its header, after #{@headless} bytes: nothing was recorded" : "nothing in it could be read"
       end
 
       def check
@@ -99,21 +103,40 @@ module Pitwall
       def warn_about(builder, segment, offset)
         who = segment.header.pid ? "process #{segment.header.pid}" : "process #{@segments.size + 1} of the file"
         warning(:headless, "#{who} has no header: interval and units are guesses", offset) unless builder.headed?
+        segment.syscall_facts&.words&.each { |words| warning(:syscalls, "#{who}: #{words}", nil) }
         warning(:lost, "#{who}: #{builder.lost} names or stacks were lost with the damaged parts", nil) if builder.lost.positive?
       end
 
+      # Who writes it holds a lock.
+      def being_written?(io)
+        @segments.last.tail.nil? && !io.flock(File::LOCK_SH | File::LOCK_NB)
+      rescue SystemCallError
+        false
+      end
+
       # A process that goes on under the same id after a segment without end has replaced its program.
-      def warn_of_ends
+      def warn_of_ends(living)
         @segments.each_with_index do |segment, at|
           next if segment.tail
+          next unwritten(segment, at) if segment.stat("write_error").positive?
 
           pid = segment.header.pid
           if pid && @segments.drop(at + 1).any? { |later| later.header.pid == pid }
             warning(:replaced, "process #{pid} called exec: what it was before is complete to the last flush", nil)
           else
-            warning(:unstopped, "#{pid ? "process #{pid}" : "process #{at + 1} of the file"} ended without stop; complete to the last flush", nil)
+            who = pid ? "process #{pid}" : "process #{at + 1} of the file"
+            lives = living && segment.equal?(@segments.last)
+            lives ? warning(:recording, "#{who} is still recording: complete to the last flush", nil) : warning(:unstopped, "#{who} ended without stop; complete to the last flush", nil)
           end
         end
+      end
+
+      def unwritten(segment, at)
+        error, whole = segment.stat("write_error"), segment.stat("unwritten_until_ns")
+        had = format("%.3g s", segment.stat("elapsed_ns") / 1e9)
+        who = segment.header.pid ? "process #{segment.header.pid}" : "process #{at + 1} of the file"
+        warning(:unwritten, "#{who} could not write its recording to the end (#{SystemCallError.new(error).message}#{MENDS[error]}): " \
+                            "it holds #{had}#{format(" of %.3g s", whole / 1e9) if whole.positive?}, complete to the last flush", nil)
       end
 
       def warning(code, message, offset)

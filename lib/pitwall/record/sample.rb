@@ -53,7 +53,8 @@ module Pitwall
       ["global_cvar_state", "count", :count, "class variable caches emptied"],
       ["next_shape_id", "count", :count, "object shapes made"],
       ["shape_cache_size", "count", :count, "shape cache entries"],
-      ["instructions", "count", :count, "instructions"]
+      ["instructions", "count", :count, "instructions"],
+      ["fs_calls", "count", :count, "file-system calls"]
     ].to_h { |name, unit, kind, title| [name, Metric.new(name, unit, kind, title).freeze] }.freeze
   end
 end

@@ -2,6 +2,7 @@
 
 require "pitwall/record/calls"
 require "pitwall/record/frame"
+require "pitwall/record/mark"
 
 module Pitwall
   module Record
@@ -30,6 +31,12 @@ module Pitwall
       attr_reader :tail
       # @return [Array<Tally>] every weight of the segment, with what was open at the last flush
       attr_reader :tallies
+      # @return [Array<Hash{String => String}, nil>] by number: what the program said samples were for; set 0 is {}
+      attr_reader :label_sets
+      # @return [Array<Mark>] pieces of work that ended: the slowest of each flush
+      attr_reader :marks
+      # @return [Array<Work>] all work that ended, by label set
+      attr_reader :works
       # @return [Integer] rows of all SAMP chunks
       attr_reader :row_count
       # @return [Array<Collection>] runs of the garbage collector, in the order of time
@@ -43,7 +50,7 @@ module Pitwall
       attr_reader :tracing
 
       # What threads had spent since their last row when the process last wrote.
-      # @return [Array<[thread_id, state, node_id, wall, cpu]>] wall and cpu in unit_ns
+      # @return [Array<[thread_id, state, node_id, wall, cpu, label_id]>] wall and cpu in unit_ns
       attr_reader :open_rows
 
       # @return [Array<Site>] where objects were allocated and what became of them; empty where none were followed
@@ -58,7 +65,7 @@ module Pitwall
       # @api private
       def initialize(header:, strings:, frames:, parents:, node_frames:, lines:, threads:, stats:, tail:, tallies:, row_count:,
                      open_rows:, row_source:, collections: [], sites: [], allocation_totals: nil, equal_strings: [], uncompared_strings: nil,
-                     calls: Calls.new, tracing: {})
+                     calls: Calls.new, tracing: {}, label_sets: [{}], marks: [], works: [], syscall_source: nil, syscall_totals: {}, syscall_facts: nil)
         @header = header
         @strings = strings
         @frames = frames
@@ -69,6 +76,9 @@ module Pitwall
         @stats = stats
         @tail = tail
         @tallies = tallies
+        @label_sets = label_sets
+        @marks = marks
+        @works = works
         @row_count = row_count
         @open_rows = open_rows
         @row_source = row_source
@@ -79,7 +89,41 @@ module Pitwall
         @tracing = tracing
         @equal_strings = equal_strings
         @uncompared_strings = uncompared_strings
+        @syscall_source = syscall_source
+        @syscall_ids = syscall_totals
+        @syscall_facts = syscall_facts
       end
+
+      # @return [SyscallFacts, nil] how system calls were seen; nil where nobody looked at them
+      attr_reader :syscall_facts
+
+      # Were system calls recorded, or counted?
+      #: () -> bool
+      def syscalls? = !@syscall_facts.nil?
+
+      # Are there rows, or only totals?
+      #: () -> bool
+      def syscall_rows? = !@syscall_source.nil?
+
+      # Were calls only counted, as with --count?
+      #: () -> bool
+      def syscalls_counted?
+        collectors = header.settings["collectors"]
+        setting = collectors["syscalls"] if collectors.is_a?(Hash)
+        setting.is_a?(Hash) && %w[1 true].include?(setting["count"].to_s)
+      end
+
+      # Reads the file once more and yields each call, those of a thread in the order of their ends. None where calls were only counted.
+      # @yield [Syscall] its stack: frame(node), parents[node], lines[node], as for samples
+      # @raise [BadRecording] when the file was changed since
+      #: () { (Syscall) -> void } -> void
+      def each_syscall(&block)
+        @syscall_source&.call(self, &block)
+      end
+
+      # @return [Hash{String => Array(Integer, Integer, Integer)}] by name: calls, how many failed, ns
+      #: () -> Hash[String, [Integer, Integer, Integer]]
+      def syscall_totals = @syscall_ids.transform_keys { |id| strings[id] || "(lost name)" }
 
       # Were calls traced?
       #: () -> bool
@@ -105,6 +149,14 @@ module Pitwall
 
       #: (Integer) -> ThreadInfo
       def thread(id) = threads[id] || ThreadInfo.new(id, 0, 0, "")
+
+      # The labels of a set's number; none for one that was lost.
+      #: (Integer) -> Hash[String, String]
+      def labels(id) = label_sets[id] || {}
+
+      # Did the program say what its work was for?
+      #: () -> bool
+      def labelled? = label_sets.size > 1
 
       #: () -> Integer
       def unit_ns = header.unit_ns

@@ -7,9 +7,11 @@ require "pitwall/record/frame"
 require "pitwall/record/header"
 require "pitwall/record/limits"
 require "pitwall/record/malformed"
+require "pitwall/record/mark"
 require "pitwall/record/rows"
 require "pitwall/record/segment"
 require "pitwall/record/site"
+require "pitwall/record/syscall_rows"
 require "pitwall/record/tally"
 
 module Pitwall
@@ -22,10 +24,11 @@ module Pitwall
       private_constant :LOST_NAME
 
       # What all segments of a file may hold together; counts down.
-      Budget = Struct.new(:strings, :string_bytes, :frames, :nodes, :threads, :weights, :collections, :sites) do
+      Budget = Struct.new(:strings, :string_bytes, :frames, :nodes, :threads, :weights, :collections, :sites, :labels, :marks) do
         #: () -> Budget
         def self.fresh
-          new(Limits::STRINGS, Limits::STRING_BYTES, Limits::FRAMES, Limits::NODES, Limits::THREADS, Limits::WEIGHTS, Limits::COLLECTIONS, Limits::SITES)
+          new(Limits::STRINGS, Limits::STRING_BYTES, Limits::FRAMES, Limits::NODES, Limits::THREADS, Limits::WEIGHTS, Limits::COLLECTIONS, Limits::SITES,
+              Limits::LABELS, Limits::MARKS)
         end
 
         # @raise [Malformed] when there is no room for `count` more
@@ -52,7 +55,10 @@ module Pitwall
         @lines = [0]
         @threads = {}
         @stats = {}
-        @tallies = {}
+        @tallies = Hash.new { |labelled, label| labelled[label] = {} }
+        @label_sets = [{}]
+        @marks = []
+        @works = {}
         @row_offsets = []
         @row_count = 0
         @weights = 0
@@ -62,10 +68,13 @@ module Pitwall
         @collection_level = 0
         @places = {}
         @allocated = {}
+        @work = {}
         @allocation_totals = nil
         @calls = Calls.new
         @tracing = {}
         @equal_strings = []
+        @syscall_offsets = []
+        @syscall_totals = {}
       end
 
       # Takes one chunk; those of an unknown type are skipped.
@@ -80,32 +89,49 @@ module Pitwall
         when "FRAM" then frames(Columns.new(payload))
         when "NODE" then nodes(Columns.new(payload))
         when "THRD" then threads(Columns.new(payload))
+        when "LABL" then labels(Columns.new(payload))
         when "SAMP" then samples(offset, payload)
         when "OPEN" then open(Columns.new(payload))
+        when "MARK" then marks(Columns.new(payload))
+        when "WORK" then works(Columns.new(payload))
         when "GCEV" then collections(Columns.new(payload))
         when "SITE" then sites(Columns.new(payload))
         when "ALLO" then allocations(Columns.new(payload))
+        when "GCWK" then collecting_work(Columns.new(payload))
         when "CALL" then @calls.read(Columns.new(payload), @budget)
         when "TRAC" then @tracing = Header.parse_object(payload)
         when "DUPS" then equal_strings(Columns.new(payload))
+        when "SYSC" then syscalls(offset, payload)
+        when "SYST" then syscall_totals(Columns.new(payload))
         when "STAT" then @stats = Header.parse_object(payload)
         when "TAIL" then @tail = Header.parse_object(payload)
+        when "ROOM" then @failure = failure(payload)
         end
       end
 
       # @yield [offset] reads the payload of a SAMP chunk again
       #: () { (Integer) -> String } -> Segment
       def finish(&payload_at)
-        @open_rows.each { |thread, state, node, wall, cpu| tally(thread, state).add(node, wall, cpu, 0) }
+        @open_rows.each { |thread, state, node, wall, cpu, label| tally(thread, state, label).add(node, wall, cpu, 0) }
         @lost += @calls.settle(@parents.size)
         Segment.new(header: @header || Header.new({}), strings: @strings, frames: @frames, parents: @parents,
-                    node_frames: @node_frames, lines: @lines, threads: @threads, stats: @stats, tail: @tail,
-                    tallies: @tallies.values, row_count: @row_count, open_rows: @open_rows, calls: @calls, tracing: @tracing,
+                    node_frames: @node_frames, lines: @lines, threads: @threads, stats: @stats.merge(@failure.to_h), tail: @tail,
+                    tallies: @tallies.each_value.flat_map(&:values), label_sets: @label_sets,
+                    marks: @marks, works: @works.values, row_count: @row_count, open_rows: @open_rows, calls: @calls, tracing: @tracing,
                     row_source: row_source(payload_at), collections: @collections, sites: finished_sites,
-                    allocation_totals: @allocation_totals, equal_strings: @equal_strings, uncompared_strings: @uncompared_strings)
+                    allocation_totals: @allocation_totals, equal_strings: @equal_strings, uncompared_strings: @uncompared_strings,
+                    syscall_source: syscall_source(payload_at), syscall_totals: @syscall_totals, syscall_facts: @syscall_facts)
       end
 
       private
+
+      # What stands where room was kept for it, nil where all could be written.
+      def failure(payload)
+        raise Malformed, "has #{payload.bytesize} bytes and no 12" if payload.bytesize < 12
+
+        error, elapsed_ns = payload.unpack("VQ<")
+        { "write_error" => error, "unwritten_until_ns" => elapsed_ns } if error.positive?
+      end
 
       def head(payload)
         raise Malformed, "is a second HEAD in one segment" if headed?
@@ -195,12 +221,51 @@ module Pitwall
         return if rows.size.zero?
 
         check_states(rows)
+        rows.label_ids.each { |label| check_label(label) }
         lost = keep_known(rows)
-        rows.add_to(@tallies) { |thread, state| tally(thread, state) }
+        rows.add_to(@tallies) { |thread, state, label| tally(thread, state, label) }
         count_weights(rows.size)
         @lost += lost
         @row_offsets << [offset, @parents.size]
         @row_count += rows.size
+      end
+
+      # A row a label: all of a set stand in one chunk, before the rows that name it.
+      def labels(columns)
+        count = columns.int
+        ids = columns.column(count, "id")
+        names = columns.column(count, "name")
+        values = columns.column(count, "value")
+        return if count.zero?
+
+        raise Malformed, "numbers a label set #{ids.minmax.find { |id| !id.between?(1, Limits::LABELS) }}" unless ids.minmax.all? { |id| id.between?(1, Limits::LABELS) }
+
+        check_strings([names.max, values.max].max)
+        @budget.take(:labels, count)
+        count.times { |at| (@label_sets[ids[at]] ||= {})[string(names[at])] = string(values[at]) }
+      end
+
+      def check_label(label)
+        raise Malformed, "names label set #{label}, which it does not have" unless @label_sets[label] || @salvage
+      end
+
+      def marks(columns)
+        count = columns.int
+        values = Mark.members.map { |name| columns.column(count, name.to_s.tr("_", " ")) }
+        values[1].uniq.each { |label| check_label(label) }
+        @budget.take(:marks, count)
+        count.times { |at| @marks << Mark.new(*values.map { |column| column[at] }) }
+      end
+
+      # Cumulative: the last row of a set counts.
+      def works(columns)
+        count = columns.int
+        values = Work.members.map { |name| columns.column(count, name.to_s.tr("_", " ")) }
+        values[0].uniq.each { |label| check_label(label) }
+        count.times do |at|
+          @budget.take(:labels, 1) unless @works.key?(values[0][at])
+          @works[values[0][at]] = Work.new(*values.map { |column| column[at] })
+        end
       end
 
       # Rows may all be of new stacks, or none; counting after every chunk would cost more than the limit protects.
@@ -209,7 +274,7 @@ module Pitwall
 
         @rows_uncounted = 0
         before = @weights
-        @weights = @tallies.each_value.sum(&:size)
+        @weights = @tallies.each_value.sum { |tallies| tallies.each_value.sum(&:size) }
         @budget.take(:weights, @weights - before)
       end
 
@@ -218,26 +283,49 @@ module Pitwall
       end
 
       # A later row of an id replaces the earlier: its class may have got a name. What rows name may follow in later chunks.
-      def sites(columns)
-        count = columns.int
-        ids = columns.column(count, "id")
-        rest = %w[node type class].map { |name| columns.column(count, name) }
-        count.times do |at|
-          @budget.take(:sites, 1) unless @places.key?(ids[at])
-          @places[ids[at]] = rest.map { |values| values[at] }
-        end
-      end
+      def sites(columns) = rows_by_id(columns, @places, %w[node type class])
 
       # Cumulative: the last row of an id counts.
       def allocations(columns)
         @allocation_totals = AllocationTotals.new(columns.int, columns.int, columns.int, columns.int)
+        rows_by_id(columns, @allocated, Site::COUNTERS, later: 1)
+      end
+
+      # As ALLO, of the same ids.
+      def collecting_work(columns) = rows_by_id(columns, @work, Site::WORK)
+
+      # @param table [Hash{Integer => Array<Integer, nil>}] what is known by id
+      # @param later [Integer] columns at the end that older recordings lack
+      def rows_by_id(columns, table, names, later: 0)
         count = columns.int
         ids = columns.column(count, "id")
-        rest = Site::COUNTERS.map { |name| columns.column(count, name.to_s) }
+        rest = names.each_with_index.map { |name, at| columns.column(count, name.to_s) if at < names.size - later || columns.more? }
         count.times do |at|
-          @budget.take(:sites, 1) unless @allocated.key?(ids[at])
-          @allocated[ids[at]] = rest.map { |values| values[at] }
+          @budget.take(:sites, 1) unless table.key?(ids[at])
+          table[ids[at]] = rest.map { |values| values && values[at] }
         end
+      end
+
+      # Checked here, kept in the file: there may be millions of rows.
+      def syscalls(offset, payload)
+        rows = SyscallRows.new(payload)
+        check_strings(rows.highest_string)
+        check_nodes(rows.highest_node)
+        @syscall_offsets << offset if rows.size.positive?
+      end
+
+      # Cumulative: the last row of a name counts.
+      def syscall_totals(columns)
+        facts = SyscallFacts.of(columns.int, columns.int, columns.int)
+        count = columns.int
+        names, calls, errors, ns = %w[name calls errors ns].map { |name| columns.column(count, name) }
+        raise Malformed, "has totals of #{count} system calls" if count > Limits::SYSCALLS
+
+        # Their names' strings stand in a later chunk.
+        count.times { |at| @syscall_totals[names[at]] = [calls[at], errors[at], ns[at]] }
+        raise Malformed, "goes past the limit for names of system calls" if @syscall_totals.size > Limits::SYSCALLS
+
+        @syscall_facts = facts
       end
 
       def equal_strings(columns)
@@ -252,7 +340,7 @@ module Pitwall
         @allocated.map do |id, counters|
           node, type, name = @places[id] || [0, 0, 0]
           @lost += 1 if node >= @parents.size || name >= @strings.size
-          Site.new(id, node < @parents.size ? node : 0, type, @strings[name] || LOST_NAME, *counters)
+          Site.new(id, node < @parents.size ? node : 0, type, @strings[name] || LOST_NAME, *counters, *@work[id])
         end
       end
 
@@ -264,14 +352,16 @@ module Pitwall
         nodes = columns.column(count, "node")
         wall = columns.column(count, "wall")
         cpu = columns.column(count, "cpu")
+        labels = columns.more? ? columns.column(count, "label") : Array.new(count, 0)
         if count.positive?
+          labels.uniq.each { |label| check_label(label) }
           raise Malformed, "has a state above #{Limits::STATE}" if states.max > Limits::STATE
           raise Malformed, "has more threads than the limit" if count > Limits::THREADS
 
           check_nodes(nodes.max)
           nodes.map! { |node| node < @parents.size ? node : 0 }
         end
-        @open_rows = threads.zip(states, nodes, wall, cpu)
+        @open_rows = threads.zip(states, nodes, wall, cpu, labels)
       end
 
       # Neighbours that became one supersede what was written before.
@@ -302,10 +392,10 @@ module Pitwall
 
       def cause(names, number) = number == Collection::MIXED ? :mixed : names[number]
 
-      def tally(thread, state)
-        @tallies[thread << 8 | state] ||= begin
+      def tally(thread, state, label)
+        @tallies[label][thread << 8 | state] ||= begin
           @budget.take(:threads, 1)
-          Tally.new(thread, state, @parents.size)
+          Tally.new(thread, state, @parents.size, label)
         end
       end
 
@@ -350,6 +440,13 @@ module Pitwall
         @parents.concat(Array.new(count, 0))
         @node_frames.concat(Array.new(count, lost))
         @lines.concat(Array.new(count, 0))
+      end
+
+      def syscall_source(payload_at)
+        offsets = @syscall_offsets
+        return if offsets.empty?
+
+        ->(segment, &block) { offsets.each { |offset| SyscallRows.new(payload_at.call(offset)).each(segment, &block) } }
       end
 
       def row_source(payload_at)

@@ -8,13 +8,20 @@ module Pitwall
     # class_name: "" for objects that the program never sees · count: objects allocated, of which `freed` were freed and
     # `retained` lived at the end · old: those that survived three collections or more, at which Ruby promotes an object ·
     # total_age, min_age, max_age: in collections, of those freed or retained · slot_bytes: in Ruby's heap · bytes: with what they
-    # had malloc'ed · gc_ns: garbage collection charged to the place. Where objects were sampled, all but gc_ns is of the sample.
+    # had malloc'ed · gc_ns: garbage collection charged to the place · retained_bytes: those of `bytes` that belong to what lived at the end,
+    # nil where that was not recorded. Where objects were sampled, all but gc_ns is of the sample.
+    #
+    # What collections had to do for the place's objects, nil where that was not recorded: started_ns: marking time of the runs that its
+    # objects brought about · minor_marks, major_marks: young objects that lived when a minor run marked, and all objects at a major one, over all runs ·
+    # lived: those that lived at any run, over all · mallocs: freed objects that had memory malloc'ed.
     Site = Struct.new(:id, :node, :type, :class_name, :count, :old, :freed, :total_age, :min_age, :max_age, :slot_bytes, :bytes,
-                      :retained, :gc_ns)
+                      :retained, :gc_ns, :retained_bytes, :started_ns, :minor_marks, :major_marks, :lived, :mallocs)
 
     class Site
-      # In the order of an ALLO chunk, after the id.
-      COUNTERS = (members - %i[id node type class_name]).freeze
+      # In the order of a GCWK chunk, after the id.
+      WORK = %i[started_ns minor_marks major_marks lived mallocs].freeze
+      # In the order of an ALLO chunk, after the id; older recordings end before the last.
+      COUNTERS = (members - %i[id node type class_name] - WORK).freeze
       TYPES = { 1 => "T_OBJECT", 2 => "T_CLASS", 3 => "T_MODULE", 4 => "T_FLOAT", 5 => "T_STRING", 6 => "T_REGEXP", 7 => "T_ARRAY",
                 8 => "T_HASH", 9 => "T_STRUCT", 10 => "T_BIGNUM", 11 => "T_FILE", 12 => "T_DATA", 13 => "T_MATCH", 14 => "T_COMPLEX",
                 15 => "T_RATIONAL", 20 => "T_SYMBOL", 26 => "T_IMEMO", 27 => "T_NODE", 28 => "T_ICLASS" }.freeze

@@ -2,7 +2,7 @@
 
 module Pitwall
   module Record
-    # The weights of one thread in one state, added up by stack. A stack's three sums lie side by side in `cells`, because
+    # The weights of one thread in one state under one set of labels, added up by stack. A stack's three sums lie side by side in `cells`, because
     # a million rows land on them in no order and each miss of the processor's cache costs as much as the addition.
     class Tally
       # Weights a stack: wall, cpu, captures.
@@ -15,6 +15,8 @@ module Pitwall
       attr_reader :thread_id
       # @return [Integer] 0 running, 1 waiting for the GVL, 2 blocked, 3 unknown, 4 off the CPU
       attr_reader :state
+      # @return [Integer] the label set's number in the segment, 0 for none
+      attr_reader :label_id
       # @return [Array<Integer>] ids of the stacks' leaves, in the order of the cells
       attr_reader :node_ids
       # @return [Array<Integer>] wall, cpu (both in the segment's unit_ns) and captures of the first stack, the second…
@@ -23,11 +25,12 @@ module Pitwall
       # @return [Array, Hash] node id → place of its wall in the cells
       attr_reader :slots
 
-      #: (Integer, Integer, ?Integer) -> void
-      def initialize(thread_id, state, nodes = 0)
+      #: (Integer, Integer, ?Integer, ?Integer) -> void
+      def initialize(thread_id, state, nodes = 0, label_id = 0)
         @thread_id = thread_id
         @state = state
-        @slots = nodes < DENSE_NODES ? [] : {}
+        @label_id = label_id
+        @slots = nodes < DENSE_NODES && label_id.zero? ? [] : {} # there may be thousands of label sets
         @node_ids = []
         @cells = []
       end

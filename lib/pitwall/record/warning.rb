@@ -3,7 +3,7 @@
 module Pitwall
   module Record
     # Something a reader of the recording should know; data, not text for a terminal.
-    # code: :truncated, :unstopped, :replaced, :skipped, :headless, :lost, :unmatched; message: one line; offset: where in the file, or nil;
+    # code: :truncated, :unstopped, :recording, :unwritten, :replaced, :skipped, :headless, :lost, :unmatched; message: one line; offset: where in the file, or nil;
     # bytes: how many were skipped, or nil.
     Warning = Struct.new(:code, :message, :offset, :bytes, keyword_init: true) do
       #: () -> String

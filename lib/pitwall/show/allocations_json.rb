@@ -8,7 +8,7 @@ module Pitwall
     # that stand for no place; `model` says that gc_ns is one. What is not known is null: of objects' ends in bursts, what was retained of a killed process.
     class AllocationsJson
       SCHEMA = "pitwall/allocations-1"
-      FIELDS = %i[path line type class method count old total_age min_age max_age bytes slot_bytes freed retained gc_ns].freeze
+      FIELDS = %i[path line type class method count old total_age min_age max_age bytes slot_bytes freed retained retained_bytes gc_ns].freeze
       OF_ENDS = %w[old total_age min_age max_age freed].freeze
       private_constant :FIELDS, :OF_ENDS
 
@@ -32,13 +32,13 @@ module Pitwall
       def totals
         site = Record::Site
         known({ "objects" => @allocations.objects, "bytes" => @allocations.total(:bytes), "old" => @allocations.total(:old),
-          "freed" => @allocations.total(:freed), "retained" => @allocations.total(:retained),
+          "freed" => @allocations.total(:freed), "retained" => @allocations.total(:retained), "retained_bytes" => @allocations.total(:retained_bytes),
           "vm_internal" => @allocations.special(site::VM), "pitwall" => @allocations.special(site::PITWALL),
-          "allocated" => @allocations.allocated, "one_in" => @allocations.one_in.round(3), "looked_at" => @allocations.looked_at, "gc_ns" => @allocations.gc_ns })
+          "allocated" => @allocations.allocated, "one_in" => @allocations.one_in.round(3), "looked_at" => @allocations.looked_at, "bursts" => @allocations.bursts, "gc_ns" => @allocations.gc_ns })
       end
 
       def known(object)
-        unknown = [*(OF_ENDS unless @allocations.ends?), *("retained" unless @allocations.retained?)]
+        unknown = [*(OF_ENDS unless @allocations.ends?), *("retained" unless @allocations.retained?), *("retained_bytes" unless @allocations.retained_bytes?)]
         object.to_h { |name, value| [name, unknown.include?(name) ? nil : value] }
       end
 

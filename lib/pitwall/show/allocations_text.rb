@@ -12,7 +12,12 @@ module Pitwall
       FRAMES = 12
       MODEL = "GC charged is a model: each collection's time is divided among the places that allocated since the one before, by objects " \
               "or, where malloc'ed memory caused it, by estimated bytes"
-      private_constant :TOP, :FRAMES
+      HEADS = ["objects", "", "old", "retained", "age", "bytes", "GC charged"].freeze
+      # Places of HEADS that give way where names would have less than NAME columns, but for what is sorted by.
+      GIVING_WAY = [4, 2, 3, 6].freeze
+      SORTED = { old: 2, retained: 3, total_age: 4, max_age: 4, min_age: 4, gc_ns: 6 }.freeze
+      NAME = 24
+      private_constant :TOP, :FRAMES, :HEADS, :GIVING_WAY, :SORTED, :NAME
 
       # @param file [String] the recording, for the hints
       # @param by [Array<Symbol>] of Analyse::Allocations::KEYS
@@ -39,7 +44,7 @@ module Pitwall
 
       def header
         title = [@summary.programs.join(", "), @summary.rubies.join(", "), "#{Units.duration(@summary.elapsed_ns)} wall",
-                 ("#{@summary.segments.size} processes" if @summary.segments.size > 1)].compact.reject(&:empty?).join(" · ")
+                 ("#{@summary.processes} processes" if @summary.processes > 1)].compact.reject(&:empty?).join(" · ")
         wrap(title).map { |line| @palette.bold(line) } + wrap(counted.join(" · ")) +
           (@warnings + @allocations.losses).flat_map { |text| note("!", text, :yellow) } +
           [*(estimate if @allocations.one_in > 1), MODEL, *@summary.notes].flat_map { |text| note("i", text, :dim) }
@@ -66,7 +71,9 @@ module Pitwall
         followed = format("one object in %.1f was followed", @allocations.one_in)
         return "#{followed}: counts, ages and bytes are estimates, scaled by the number of all objects" if @allocations.ends?
 
-        "#{followed}, in bursts: counts are estimates, scaled by the number of all objects; bytes are those of slots; ages and what was retained are not known"
+        bursts = @allocations.bursts
+        followed += ", in #{bursts ? Units.things(bursts, "burst") : "bursts"}"
+        "#{followed}: counts are estimates, scaled by the number of all objects; bytes are those of slots; ages and what was retained are not known"
       end
 
       def body
@@ -74,6 +81,7 @@ module Pitwall
         return [@retained ? "nothing was retained" : "no objects were allocated"] if rows.empty?
 
         shown = rows.first(@limit)
+        @shown_numbers = fitting(shown)
         lines = table.lines(shown.map { |row| table_row(row) })
         lines = with_stacks(lines, shown) if @by.include?(:stack)
         lines + rest(rows.drop(@limit), rows.size) + stackless + strings + hint
@@ -99,7 +107,18 @@ module Pitwall
       end
 
       def table
-        Table.new(heads: ["objects", "", "old", "retained", "age", "bytes", "GC charged", head], width: @width, palette: @palette, location: @location)
+        Table.new(heads: [*HEADS.values_at(*@shown_numbers), head], width: @width, palette: @palette, location: @location)
+      end
+
+      # Which numbers a narrow terminal has room for beside names: those that it has not stand in --format json.
+      def fitting(rows)
+        cells = rows.map { |row| numbers(row) }
+        kept = HEADS.each_index.to_a
+        room = @width - NAME
+        wide = kept.to_h { |at| [at, [HEADS[at], *cells.map { |row| row[at] }].map { |text| Text.width(text) }.max + 2] }
+        spare = GIVING_WAY - [SORTED[@sort]]
+        kept -= [spare.shift] while spare.any? && kept.sum { |at| wide[at] } > room
+        kept
       end
 
       def head = names.empty? ? "place" : names.join(" ")
@@ -107,12 +126,16 @@ module Pitwall
       def names = @by & %i[class type method stack]
 
       def table_row(row)
+        Table::Row.new(numbers: numbers(row).values_at(*@shown_numbers), name: name(row), place: place(row), style: (:dim if row.special))
+      end
+
+      def numbers(row)
         numbers = [row.special ? special(row) : objects(row.count, of: row.followed), Units.percent(row.count, @allocations.objects), Units.count(row.old), Units.count(row.retained),
                    age(row), Units.bytes(row.bytes), Units.duration(row.gc_ns)]
         numbers[1] = "" if row.special
         numbers[2] = "" unless @allocations.ends?
         numbers[3] = "" unless @allocations.retained?
-        Table::Row.new(numbers: numbers, name: name(row), place: place(row), style: (:dim if row.special))
+        numbers
       end
 
       # Pitwall's own are counted exactly in bursts as well.
@@ -128,33 +151,44 @@ module Pitwall
 
       def name(row)
         return row.to_h.values_at(*Analyse::Allocations::KEYS).find { |value| value.is_a?(String) && value.start_with?("(") } || row.stack.last if row.special
-        return @location.text(row.path.to_s, row.line.to_i) if names.empty?
-
         names.map { |key| key == :stack ? frame(row.stack.last.to_s) : row[key] }.join(" ")
       end
 
       def place(row)
-        return nil if row.special || names.empty? || @by.include?(:stack) # which says it
+        return nil if row.special || @by.include?(:stack) # which says it
 
         @by.include?(:path) ? [row.path, row.line.to_i] : nil
       end
 
       # "Order#total /app/order.rb:12", the path as everywhere.
       def frame(text)
-        name, path, line = text.match(/\A(.+) (\S+):(\d+)\z/m)&.captures
+        name, path, line = frame_parts(text)
         name ? "#{name} #{@location.text(path, line.to_i)}" : text
       end
+
+      def frame_parts(text) = text.match(%r{\A(.+?) (/.*|\S+):(\d+)\z}m)&.captures
 
       def with_stacks(lines, rows)
         lines.each_with_index.flat_map do |line, at|
           row = at.positive? ? rows[at - 1] : nil
           next [line] if row.nil? || row.special
 
-          above = row.stack[0..-2].reverse
-          frames = above.first(FRAMES).map { |frame| "    #{Text.shorten(frame(frame), @width - 4)}" }
-          frames << "    … #{above.size - FRAMES} more" if above.size > FRAMES
-          [line, *frames.map { |frame| @palette.dim(frame) }]
+          # The innermost frame stands in the row; where the numbers left too little room for it, it stands here as well.
+          frames = row.stack.reverse
+          frames = frames.drop(1) if line.include?(Text.safe(name(row)))
+          shown = frames.first(FRAMES).map { |frame| "    #{whole_frame(frame)}" }
+          shown << "    … #{frames.size - FRAMES} more" if frames.size > FRAMES
+          [line, *shown.map { |text| @palette.dim(text) }]
         end
+      end
+
+      # A long name gives way in its middle, so that method and line can be read.
+      def whole_frame(text)
+        name, path, line = frame_parts(text)
+        return Text.shorten(text, @width - 4) unless name
+
+        place = @location.text(path, line.to_i)
+        "#{Text.shorten(name, [@width - 5 - Text.width(place), @width / 2].max)} #{place}"
       end
 
       def rest(rows, all)

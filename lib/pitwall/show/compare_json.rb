@@ -3,6 +3,7 @@
 require "json"
 require "pitwall/show/effect_words"
 require "pitwall/show/json_values"
+require "pitwall/show/prediction_check_view"
 require "pitwall/show/why_json"
 
 module Pitwall
@@ -23,6 +24,7 @@ module Pitwall
       #: () -> Hash[String, untyped]
       def body
         context = JsonValues.context(@report)
+        context["predictions"] = predictions if @report.predictions
         JsonValues.clean({ "schema" => SCHEMA, "metric" => @report.metric, "results" => results(@report.effects),
                            "sides" => @report.sides.map { |side| { "name" => side.name, "facts" => side.facts || {} } },
                            "samples" => samples, "control" => @report.control && results(@report.control), "why" => why,
@@ -39,6 +41,11 @@ module Pitwall
         @report.headline.map(&:name).uniq.flat_map do |name|
           @report.medians(name).map { |side, medians| { "name" => name, "side" => side, **metric, "medians" => medians } }
         end
+      end
+
+      def predictions
+        base = @report.sides.first&.name
+        @report.predictions.map { |side, check| PredictionCheckView.new(check, base: base, side: side).json }
       end
 
       def why

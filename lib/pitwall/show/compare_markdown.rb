@@ -6,6 +6,7 @@ require "pitwall/show/growth_view"
 require "pitwall/show/made_how"
 require "pitwall/show/markdown"
 require "pitwall/show/plain"
+require "pitwall/show/prediction_check_view"
 require "pitwall/show/why_text"
 
 module Pitwall
@@ -27,7 +28,7 @@ module Pitwall
       # Ends without a newline.
       #: () -> String
       def to_s
-        parts = [verdicts, table(@report.headline), alarms, MadeHow.quoted(@report),
+        parts = [verdicts, table(@report.headline), *predictions, alarms, MadeHow.quoted(@report),
                  Markdown.details("Counters, distributions and how it was made", details), MadeHow.block(@report.command)]
         parts.reject(&:empty?).map { |lines| lines.join("\n") }.join("\n\n")
       end
@@ -84,6 +85,11 @@ module Pitwall
           drawn.empty? ? [] : [Text.shorten(name, DRAWN), *drawn]
         end
         lines.empty? ? [] : ["Median of each process, #{EffectWords.title(@report.metric)}:", "", *Markdown.block(lines)]
+      end
+
+      def predictions
+        base = @report.sides.first&.name.to_s
+        @report.predictions.to_h.map { |side, check| Markdown.block(PredictionCheckView.new(check, base: base, side: side).lines(width: DRAWN, palette: Plain)) }
       end
 
       def why

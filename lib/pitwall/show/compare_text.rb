@@ -7,6 +7,7 @@ require "pitwall/show/distribution"
 require "pitwall/show/growth_view"
 require "pitwall/show/made_how"
 require "pitwall/show/plain"
+require "pitwall/show/prediction_check_view"
 require "pitwall/show/why_text"
 
 module Pitwall
@@ -37,7 +38,7 @@ module Pitwall
       # Ends without a newline.
       #: () -> String
       def to_s
-        parts = [verdicts, table, drawings, *growths, beside, why, control, @foot.warnings(@report), made, command].reject(&:empty?)
+        parts = [verdicts, table, drawings, *growths, beside, *predictions, why, control, @foot.warnings(@report), made, command].reject(&:empty?)
         text = parts.map { |lines| lines.join("\n") }.join("\n\n")
         @ascii ? @ascii.of(text) : text
       end
@@ -119,6 +120,11 @@ module Pitwall
       def why
         base = @report.sides.first&.name.to_s
         @report.why.to_h.flat_map { |side, result| WhyText.new(width: @width, palette: @palette).lines(result, base: base, side: side) }
+      end
+
+      def predictions
+        base = @report.sides.first&.name.to_s
+        @report.predictions.to_h.map { |side, check| PredictionCheckView.new(check, base: base, side: side).lines(width: @width, palette: @palette) }
       end
 
       def control = @words.control.flat_map { |text, style| wrap(text) { |line| @palette.public_send(style, line) } }

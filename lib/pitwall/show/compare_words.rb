@@ -64,7 +64,7 @@ module Pitwall
         numbers = pairs.map { |number| Units.count(number) }.join(" … ")
         count = pairs.empty? ? nil : "#{numbers} #{pairs == [1] ? "pair" : "pairs"} of fresh processes in random order"
         settings = MadeHow.settings(@report.settings&.reject { |name, _| name.to_s == "metric" })
-        [count, @report.duration_ns && Units.duration(@report.duration_ns), power, *settings, *MadeHow.losses(@report.losses)].compact.join(" · ")
+        [count, @report.duration_ns && "#{Units.duration(@report.duration_ns)}#{stretched(pairs)}", power, *settings, *MadeHow.losses(@report.losses)].compact.join(" · ")
       end
 
       # Side → what is known of it.
@@ -117,6 +117,12 @@ module Pitwall
       private
 
       # What these pairs could have shown.
+      # Why it took longer than its budget.
+      def stretched(pairs)
+        budget = @report.settings.to_h["budget_s"]
+        " (the #{FEWEST} pairs that are needed take longer than the budget)" if budget && pairs == [FEWEST] && @report.case_ns.to_f > budget * 1.1e9
+      end
+
       def power
         found = @report.headline.filter_map(&:smallest_detectable)
         found.empty? ? nil : "an effect of #{found.minmax.map { |size| Figures.rough(size) }.uniq.join(" … ")} is found 4 times in 5"

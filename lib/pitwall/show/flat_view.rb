@@ -23,10 +23,11 @@ module Pitwall
         @also = also
       end
 
-      # @param rows [Array<Analyse::Flat::Row>] the heaviest first
+      # @param rows [Array<Analyse::Flat::Row>] the heaviest first; those without any of the weight are not shown
       # @param limit [Integer, nil] rows shown; the rest is counted
       #: (Array[Analyse::Flat::Row], ?limit: Integer?) -> Array[String]
       def lines(rows, limit: nil)
+        rows = rows.reject { |row| row.total.zero? }
         shown = limit ? rows.first(limit) : rows
         table = Table.new(heads: heads, width: @width, palette: @palette, location: @location)
         lines = table.lines(shown.map { |row| table_row(row) })

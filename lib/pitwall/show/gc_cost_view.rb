@@ -11,7 +11,7 @@ module Pitwall
     class GCCostView
       MODEL = "own: measured by samples, collection left out · GC: a model: each run's time divided among those that allocated since the run before"
       STACKLESS = "without stacks, what a line's callees allocate is charged to the callees only"
-      NO_SITES = "no places of allocation were recorded: pitwall profile --allocations -- CMD"
+      NO_SITES = "no places of allocation were recorded: pitwall profile --allocations -- CMD, or name a recording of pitwall allocations --stacks -- CMD beside it"
       DISTURBED = "every object was followed in the run that was timed, which slows lines that allocate: own times are too long; name a recording without allocations as well"
       NO_SAMPLES = "no samples were taken, so own times are missing: name a recording of the same work by pitwall profile as well"
       LIMIT = 20
@@ -48,7 +48,7 @@ module Pitwall
       end
 
       def charged(cost)
-        "garbage collection took #{Units.duration(cost.gc_ns)} of #{Units.duration(cost.wall_ns)}; the lines below are charged #{Units.duration(cost.charged_ns)} of it"
+        "garbage collection took #{Units.duration(cost.gc_ns)} of #{Units.duration(cost.whole_ns)} #{clock(cost.weight)} time; the lines below are charged #{Units.duration(cost.charged_ns)} of it"
       end
 
       def row(row, timed)
@@ -65,13 +65,19 @@ module Pitwall
 
       def prediction(prediction)
         saving = prediction.saving
-        share = Units.percent(saving.point.round, [prediction.wall_ns, 1].max)
-        head = "Removing #{prediction.place} would save #{duration(saving.point)} (#{range(saving)}), #{share} of the wall time. A model, not a measurement."
-        parts = ["own time, with what it calls: #{duration(prediction.own.point)} (#{range(prediction.own)})",
+        share = Units.percent(saving.point.round, [prediction.whole_ns, 1].max)
+        head = "Removing #{prediction.place} would save #{duration(saving.point)} (#{range(saving)}), #{share} of the #{clock(prediction.weight)} time. A model, not a measurement."
+        parts = [own(prediction),
                  "collection: #{duration(prediction.gc.point)} (#{range(prediction.gc)}): #{runs(prediction)}",
                  "no longer allocated: #{Units.things(prediction.objects, "object")}, #{Units.bytes(prediction.bytes)}",
                  "doubt (standard deviations): #{doubts(prediction)}"]
         Text.wrap(head, @width).map { |line| @palette.bold(line) } + parts.flat_map { |text| Text.wrap(text, @width - 4, indent: "    ").map { |line| "  #{line}" } }
+      end
+
+      def own(prediction)
+        return "own time: not known, no samples were taken; what is said is of collection only" unless prediction.own
+
+        "own time, with what it calls: #{duration(prediction.own.point)} (#{range(prediction.own)})"
       end
 
       def runs(prediction)
@@ -79,9 +85,11 @@ module Pitwall
       end
 
       def doubts(prediction)
-        words = { samples: "samples", collections: "which runs", followed: "sampled objects", model: "the model" }
+        words = { samples: "samples", collections: "which runs", followed: "sampled objects", heap: "the heap's size", model: "the model" }
         words.filter_map { |name, word| (ns = prediction.doubts[name].round).positive? && "#{word} #{Units.duration(ns)}" }.join(", ")
       end
+
+      def clock(weight) = weight == :cpu ? "CPU" : "wall"
 
       def duration(ns) = Units.duration(ns.round)
 

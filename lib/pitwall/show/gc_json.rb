@@ -18,7 +18,7 @@ module Pitwall
 
       #: () -> Hash[String, untyped]
       def to_h
-        { "count" => @timeline.count, "majors" => @timeline.majors, "total_ns" => @timeline.total_ns, "marking_ns" => @timeline.marking_ns,
+        { "recorded" => !@timeline.unrecorded?, "count" => @timeline.count, "majors" => @timeline.majors, "total_ns" => @timeline.total_ns, "marking_ns" => @timeline.marking_ns,
           "sweeping_ns" => @timeline.sweeping_ns, "wall_ns" => @timeline.wall_ns, "share" => @timeline.share.round(6), "merged" => @timeline.merged?,
           "pauses" => object(@timeline.pauses), "causes" => @timeline.causes.map { |cause| object(cause) },
           "timeline" => @timeline.buckets(PARTS).map { |bucket| object(bucket).merge("share" => bucket.share.round(6)) },

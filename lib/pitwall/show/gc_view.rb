@@ -20,6 +20,16 @@ module Pitwall
                 mixed: "several", major: "unknown" }.freeze
       private_constant :BLOCKS, :HEIGHT, :WIDEST, :LONGEST, :CAUSES, :MAJOR
 
+      # Why the collector ran, in words.
+      # @param run [Analyse::GCTimeline::Cause, Record::Collection]
+      #: (untyped) -> String
+      def self.reason(run)
+        return "begun before the recording" if run.runs.zero?
+
+        why = CAUSES.fetch(run.cause, "unknown")
+        run.major_cause ? "#{why}; major: #{MAJOR.fetch(run.major_cause, run.major_cause.to_s)}" : why
+      end
+
       #: (width: Integer, palette: untyped, location: Location) -> void
       def initialize(width:, palette:, location:)
         @width = width
@@ -30,7 +40,7 @@ module Pitwall
       # @param limit [Integer, nil] of the longest pauses
       #: (Analyse::GCTimeline, ?limit: Integer?) -> Array[String]
       def lines(timeline, limit: nil)
-        return ["the garbage collector did not run"] if timeline.runs.empty?
+        return [timeline.unrecorded? ? "the garbage collector's runs were not recorded (gc: false)" : "the garbage collector did not run"] if timeline.runs.empty?
 
         [*totals(timeline), "", *drawing(timeline), "", *causes(timeline), "", *longest(timeline, limit || LONGEST)]
       end
@@ -41,10 +51,14 @@ module Pitwall
         pauses = timeline.pauses
         first = "#{Units.things(timeline.count, "run")} (#{Units.count(timeline.majors)} major) took #{Units.duration(timeline.total_ns)}, " \
                 "#{Units.percent(timeline.total_ns, timeline.wall_ns)} of the wall time: #{Units.duration(timeline.marking_ns)} marking, #{Units.duration(timeline.sweeping_ns)} sweeping"
-        second = "#{Units.things(pauses.count, "pause")}, #{per_second(pauses.per_second)} a second, the longest #{Units.duration(pauses.longest_ns)}; " \
-                 "of each run's longest: median #{Units.duration(pauses.median_ns)}, p99 #{Units.duration(pauses.p99_ns)}"
+        second = "#{Units.things(pauses.count, "pause")}, #{per_second(pauses.per_second)} a second, the longest #{Units.duration(pauses.longest_ns)}#{quantiles(pauses)}"
         notes = timeline.merged? ? ["so many runs that neighbours were recorded as one: what is said of a run is of several there"] : []
+        notes << "of some of the processes runs were not recorded (gc: false)" if timeline.unrecorded?
         [first, second, *notes].flat_map { |text| Text.wrap(text, @width) }
+      end
+
+      def quantiles(pauses)
+        pauses.median_ns ? "; of each run's longest: median #{Units.duration(pauses.median_ns)}, p99 #{Units.duration(pauses.p99_ns)}" : ""
       end
 
       def per_second(number) = number >= 10 ? Units.count(number.round) : format("%.1f", number)
@@ -72,17 +86,10 @@ module Pitwall
 
       def causes(timeline)
         rows = timeline.causes.map do |cause|
-          [reason(cause), Units.count(cause.runs), Units.duration(cause.total_ns), Units.percent(cause.total_ns, timeline.total_ns),
+          [GCView.reason(cause), Units.count(cause.runs), Units.duration(cause.total_ns), Units.percent(cause.total_ns, timeline.total_ns),
            Units.duration(cause.longest_ns), Units.count(cause.allocated)]
         end
         Columns.new(heads: ["why", "runs", "time", "of GC", "longest", "objects"], width: @width, palette: @palette, name: 34).lines(rows)
-      end
-
-      def reason(cause)
-        return "begun before the recording" if cause.runs.zero?
-
-        why = CAUSES.fetch(cause.cause, "unknown")
-        cause.major_cause ? "#{why}; major: #{MAJOR.fetch(cause.major_cause, cause.major_cause.to_s)}" : why
       end
 
       def longest(timeline, limit)
@@ -92,7 +99,9 @@ module Pitwall
       end
 
       def row(pause)
-        numbers = [Units.duration(pause.ns), Units.duration(pause.at_ns), pause.run.collection.major? ? "major" : "minor"]
+        run = pause.run.collection
+        kind = run.runs.zero? ? "earlier" : (run.major? ? "major" : "minor")
+        numbers = [Units.duration(pause.ns), Units.duration(pause.at_ns), kind]
         return Table::Row.new(numbers: numbers, name: "(no sample)") unless pause.method
 
         Table::Row.new(numbers: numbers, name: pause.method.name, place: [pause.path, pause.line])

@@ -9,7 +9,8 @@ module Pitwall
     class HeaderView
       # The probes are timed before the first call is traced.
       START = "the first line's times include what Pitwall needed to start"
-      private_constant :START
+      MUCH_LATE = 0.1
+      private_constant :START, :MUCH_LATE
 
       #: (width: Integer, palette: untyped) -> void
       def initialize(width:, palette:)
@@ -33,7 +34,7 @@ module Pitwall
       private
 
       def title(summary)
-        processes = summary.segments.size
+        processes = summary.processes
         [list(summary.programs), list(summary.rubies),
          "#{Units.duration(summary.elapsed_ns)} wall", "#{Units.duration(summary.stat("process_cpu_ns"))} CPU",
          (processes > 1 ? "#{processes} processes" : nil)].compact.reject(&:empty?)
@@ -43,13 +44,16 @@ module Pitwall
         return [] if summary.modes == ["none"]
 
         interval = summary.intervals_ns.map { |ns| Units.interval(ns) }.join(", ")
-        mode = summary.modes.join(", ")
+        reasons = summary.signal_reasons
+        mode = "#{summary.modes.join(", ")}#{" (#{reasons.join("; ")})" if reasons.any?}"
         how = [interval.empty? ? nil : "every #{interval}", mode.empty? ? nil : "mode #{mode}"].compact.join(", ")
         ["#{Units.things(summary.stat("captures"), "sample")}#{" #{how}" unless how.empty?}",
          "#{Units.count(summary.stat("dropped"))} dropped", *late(summary), *refused(summary)]
       end
 
       def tracing(summary)
+        return ["no call was traced"] if summary.calls.zero?
+
         ["#{Units.things(summary.calls, "call")} traced", probes(summary), START].compact
       end
 
@@ -63,10 +67,11 @@ module Pitwall
 
       # Nothing of these is lost but the moment at which they were to be taken.
       def late(summary)
-        late = [[summary.stat("missed_ticks"), "late"], [summary.stat("deferred_ticks"), "put off"]].select { |count, _| count.positive? }
+        late = [[summary.stat("missed_ticks"), "came late"], [summary.stat("deferred_ticks"), "were put off"]].select { |count, _| count.positive? }
         return [] if late.empty?
 
-        ["#{late.map { |count, what| "#{Units.count(count)} #{what}" }.join(" and ")} (their time is in the next sample)"]
+        said = late.each_with_index.map { |(count, what), at| "#{at.zero? ? Units.things(count, "tick") : Units.count(count)} #{count == 1 ? what.sub("were", "was") : what}" }
+        ["#{said.join(" and ")} (their time is in the next sample)"]
       end
 
       def refused(summary)
@@ -94,9 +99,12 @@ module Pitwall
         notes << "#{Units.percent(summary.stat("dropped"), samples + summary.stat("dropped"))} of the samples were dropped: take a longer --interval" if summary.stat("dropped") * 100 > samples
         notes << "#{Units.count(summary.stat("truncated"))} stacks were deeper than the limit and lost their callers" if summary.stat("truncated").positive?
         notes << "#{Units.count(summary.stat("timers_refused"))} threads got no timer and are seen less often" if summary.stat("timers_refused").positive?
+        late = summary.reader_late_share
+        notes << "the reader came late to #{(late * 100).round}% of its ticks, as other programs wanted its core: --mode signal is on time there" if late && late > MUCH_LATE
+        untold = summary.stat("gc_untold")
+        notes << "Ruby did not tell of #{Units.things(untold, "collection")}, of other Ractors or where one had ended: their time is the program's own here" if untold.positive?
         notes << "another handler took the sampling signal: record with another --signal or --mode safepoint" if summary.stat("signal_lost").positive?
         notes << "#{Units.count(summary.lost_calls)} calls found no room in the call tree: they count nowhere, and their time is their callers'" if summary.lost_calls.positive?
-        notes << "the recording could not be written to the end (errno #{summary.segments.map { |segment| segment.stat("write_error") }.max})" if summary.stat("write_error").positive?
         notes
       end
 

@@ -13,7 +13,7 @@ module Pitwall
     class JsonReport
       SCHEMA = "pitwall/report-1"
 
-      # @param parts [Array<Symbol>] what to add on request: :tree, :bottom_up, :lines, :callers, :callees, :gc, :gc_cost
+      # @param parts [Array<Symbol>] what to add on request: :tree, :bottom_up, :lines, :callers, :callees, :labels, :requests, :gc, :gc_cost
       #: (Analyse::Report, ?warnings: Array[Hash[String, untyped]], ?parts: Array[Symbol], ?limit: Integer?, ?difference: untyped) -> void
       def initialize(report, warnings: [], parts: [], limit: nil, difference: nil)
         @report = report
@@ -42,8 +42,11 @@ module Pitwall
         object["lines"] = limited(@report.lines).map { |row| line(row) } if @parts.include?(:lines)
         object["callers"] = neighbours(*@report.callers) if @parts.include?(:callers)
         object["callees"] = neighbours(*@report.callees) if @parts.include?(:callees)
+        object["labels"] = labels(@report.labels) if @parts.include?(:labels)
+        object["requests"] = limited(@report.requests).map { |row| request(row) } if @parts.include?(:requests)
         object["gc"] = GCJson.new(@report.collections, limit: @limit).to_h if @parts.include?(:gc)
         object["gc_cost"] = GCCostJson.new(@report.gc_cost, prediction: @report.prediction, limit: @limit).to_h if @parts.include?(:gc_cost)
+        object["request"] = request(@report.query.request) if @report.query.request
         object.merge(context)
       end
 
@@ -55,7 +58,7 @@ module Pitwall
         summary = @report.summary
         header = summary.headers.first
         context = { "program" => summary.programs.first, "elapsed_ns" => summary.elapsed_ns, "process_cpu_ns" => summary.stat("process_cpu_ns"),
-                    "interval_ns" => header&.interval_ns, "mode" => header&.mode, "ruby" => header&.ruby || {}, "host" => header&.host || {},
+                    "interval_ns" => header&.interval_ns, "mode" => header&.mode, "mode_reason" => header&.mode_reason, "ruby" => header&.ruby || {}, "host" => header&.host || {},
                     "settings" => header&.settings || {}, "pids" => summary.headers.map(&:pid),
                     "losses" => summary.losses, "own_ns" => summary.own_ns, "notes" => summary.notes, "warnings" => @warnings }
         context["trace"] = trace(summary) if summary.traced?
@@ -102,6 +105,16 @@ module Pitwall
 
       def line(row)
         { "path" => row.path, "line" => row.line, "method" => row.method&.name, **weights(row.own, row.total) }
+      end
+
+      def request(row)
+        { "number" => row.number, "labels" => row.labels, "duration_ns" => row.duration_ns, "start_ns" => row.start_ns, "pid" => row.pid,
+          "thread_id" => row.thread.id, "thread" => row.thread.name }
+      end
+
+      def labels(labels)
+        { "name" => labels.name, "names" => labels.names,
+          "values" => limited(labels.rows).map { |row| row.to_h.transform_keys(&:to_s) } }
       end
 
       def calls(counted) = counted.calls ? { "calls" => counted.calls } : {}

@@ -23,6 +23,8 @@ module Pitwall
 
       private
 
+      def weighty = @report.flat.reject { |row| row.total.zero? }
+
       def headline
         summary = @report.summary
         parts = ["**#{text(summary.programs.join(", "))}**", text(summary.rubies.join(", ")), "#{Units.duration(summary.elapsed_ns)} wall",
@@ -49,7 +51,7 @@ module Pitwall
         also = @report.beside
         heads = ["self", weight.to_s, "total", "total #{weight}", *(also && ["self #{also}"]), *("calls" if calls?)]
         lines = ["| #{(heads + %w[method where]).join(" | ")} |", "|#{"---:|" * heads.size}---|---|"]
-        lines + @report.flat.first(@limit).map do |row|
+        lines + weighty.first(@limit).map do |row|
           numbers = [Units.percent(row.own, @report.total), Units.value(row.own, weight), Units.percent(row.total, @report.total),
                      Units.value(row.total, weight)]
           numbers << Units.value(row.also.fetch(also), also) if also
@@ -62,7 +64,7 @@ module Pitwall
       def calls? = @report.summary.traced? && @report.weight != :calls
 
       def rest
-        rows = @report.flat.drop(@limit)
+        rows = weighty.drop(@limit)
         return [] if rows.empty?
 
         ["", "#{Units.percent(rows.sum(&:own), @report.total)} in #{Units.things(rows.size, "more method")}."]

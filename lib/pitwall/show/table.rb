@@ -11,13 +11,16 @@ module Pitwall
       PLACE = 18
       private_constant :GAP, :PLACE
 
-      # A row: numbers already formatted; name; place as [path, line]; lead: what stands before the name; style: of the row.
+      # A row: numbers already formatted; name, "" where the place is all there is; place as [path, line]; lead: what stands before the name; style: of the row.
       Row = Struct.new(:numbers, :name, :place, :lead, :style, keyword_init: true)
 
       # @param heads [Array<String>] of the number columns, then of the name
       # @param location [Location]
-      #: (heads: Array[String], width: Integer, palette: untyped, location: Location) -> void
-      def initialize(heads:, width:, palette:, location:)
+      # @param width [Numeric] Float::INFINITY: nothing is cut
+      # @param cut [Symbol] of Text, what cuts a name
+      #: (heads: Array[String], width: Numeric, palette: untyped, location: Location, ?cut: Symbol) -> void
+      def initialize(heads:, width:, palette:, location:, cut: :shorten)
+        @cut = cut
         @heads = heads
         @width = width
         @palette = palette
@@ -53,9 +56,11 @@ module Pitwall
 
       def line(row, columns, room, name_room)
         numbers = columns.each_with_index.map { |column, at| Text.right(row.numbers[at], column) + " " * GAP }
+        return style(row.style, numbers.join + @location.fit(*row.place, room)) if row.name.empty? && row.place
+
         lead = row.lead.to_s
         own_room = row.place.nil? || row.place[0].empty? ? room : name_room
-        name = Text.shorten(row.name, [own_room - Text.width(lead), 4].max)
+        name = Text.public_send(@cut, row.name, [own_room - Text.width(lead), 4].max)
         place = row.place ? @location.fit(*row.place, room - GAP - [name_room, Text.width(lead) + Text.width(name)].max) : ""
         text = style(row.style, numbers.join) + @palette.dim(lead) + style(row.style, name)
         return text.rstrip if place.empty?

@@ -19,6 +19,10 @@ module Pitwall
       #: (String) -> String
       def safe(text) = text.match?(UNSAFE) ? text.gsub(UNSAFE) { |char| char.dump[1..-2] } : text
 
+      # What may hold any bytes, as what is typed and names of files: "\xFFa\n" → "?a\\n".
+      #: (String) -> String
+      def line(text) = safe((text.encoding == Encoding::BINARY ? text.dup.force_encoding(Encoding::UTF_8) : text).scrub("?"))
+
       # Columns it takes on a terminal; a Chinese character takes two.
       #: (String) -> Integer
       def width(text)
@@ -41,9 +45,25 @@ module Pitwall
         return name if width(name) <= columns
         return ELLIPSIS if columns <= 1
 
-        keep = [width(name[LAST_PART] || ""), columns * 3 / 5].max
+        cut_middle(name, columns, [width(name[LAST_PART] || ""), columns * 3 / 5].max)
+      end
+
+      # Keeps beginning and end, for what is no method: "route=api/v1/orders#show, tenant=acme" → "route=api/v… tenant=acme".
+      #: (String, Numeric) -> String
+      def shorten_middle(text, columns)
+        text = safe(text)
+        return text if width(text) <= columns
+        return ELLIPSIS if columns <= 1
+
+        cut_middle(text, columns, columns / 2)
+      end
+
+      # @param keep [Integer] columns of the end to keep
+      # @api private
+      #: (String, Integer, Integer) -> String
+      def cut_middle(text, columns, keep)
         keep = [keep, columns - 1].min
-        head(name, columns - 1 - keep) + ELLIPSIS + tail(name, keep)
+        head(text, columns - 1 - keep) + ELLIPSIS + tail(text, keep)
       end
 
       # Shortens from the left: "/srv/app/lib/a.rb:3" → "…/lib/a.rb:3".

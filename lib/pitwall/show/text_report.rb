@@ -19,8 +19,9 @@ module Pitwall
       # @param base [String, nil] the folder below which paths are shown relative
       # @param source [#call, nil] (path, line) → text of a source line, or nil
       # @param limit [Integer, nil] rows in a table
-      #: (Analyse::Report, file: String, ?width: Integer, ?palette: untyped, ?base: String?, ?source: untyped, ?limit: Integer?, ?warnings: Array[String], ?difference: untyped) -> void
-      def initialize(report, file:, width: 100, palette: Plain, base: nil, source: nil, limit: nil, warnings: [], difference: nil)
+      # @param fit [Boolean] whether what requests are for is cut to the width, as on a terminal
+      #: (Analyse::Report, file: String, ?width: Integer, ?palette: untyped, ?base: String?, ?source: untyped, ?limit: Integer?, ?warnings: Array[String], ?difference: untyped, ?fit: bool) -> void
+      def initialize(report, file:, width: 100, palette: Plain, base: nil, source: nil, limit: nil, warnings: [], difference: nil, fit: true)
         @report = report
         @file = file
         @width = [width, NARROWEST].max
@@ -30,9 +31,10 @@ module Pitwall
         @limit = limit
         @warnings = warnings
         @difference = difference
+        @fit = fit
       end
 
-      # @param view [Symbol] :flat, :calls, :tree, :bottom_up, :lines, :threads, :gc, :gc_cost, :callers or :callees
+      # @param view [Symbol] :flat, :calls, :tree, :bottom_up, :lines, :threads, :labels, :requests, :gc, :gc_cost, :callers or :callees
       #: (?Symbol) -> String
       def to_s(view = :flat)
         header = HeaderView.new(width: @width, palette: @palette).lines(@report.summary, warnings: @warnings, difference: @difference)
@@ -42,7 +44,8 @@ module Pitwall
       # Without header and hints.
       #: (Symbol) -> Array[String]
       def body(view)
-        return [nothing] if @report.total.zero? && !%i[threads gc gc_cost].include?(view)
+        return [uncalled] if @report.summary.uncalled? && !%i[threads gc].include?(view)
+        return [nothing] if @report.total.zero? && !%i[threads labels requests gc gc_cost].include?(view)
 
         case view
         when :flat then flat + threads + collection + hint
@@ -51,6 +54,8 @@ module Pitwall
         when :bottom_up then outline(@report.bottom_up, true)
         when :lines then LinesView.new(**common).lines(@report.lines, limit: @limit || (TOP unless @report.query.within), source: @source)
         when :threads then threads_view.lines(@report.threads, limit: @limit)
+        when :labels then LabelsView.new(width: @width, palette: @palette, location: @location).lines(@report.labels, limit: @limit)
+        when :requests then requests
         when :gc then GCView.new(width: @width, palette: @palette, location: @location).lines(@report.collections, limit: @limit)
         when :gc_cost then GCCostView.new(width: @width, palette: @palette, location: @location).lines(@report.gc_cost, prediction: @report.prediction, limit: @limit)
         when :callers, :callees then NeighboursView.new(**common).lines(view, *@report.public_send(view), limit: @limit || TOP)
@@ -63,8 +68,11 @@ module Pitwall
       def part
         query = @report.query
         chosen = query.selection
-        words = [chosen.process && "process #{chosen.process}", chosen.thread && "thread #{chosen.thread}",
-                 chosen.state && "state #{Analyse::States.name(chosen.state)}"].compact
+        request = query.request
+        words = [request && "request #{request.number} (#{[request.name, "took #{Units.duration(request.duration_ns)}"].reject(&:empty?).join(", ")})",
+                 chosen.process && "process #{chosen.process}", chosen.thread && "thread #{chosen.thread}",
+                 chosen.state && "state #{Analyse::States.name(chosen.state)}",
+                 *(chosen.labels || {}).map { |name, value| "#{name}=#{value}" }].compact
         words = words.empty? ? [] : ["only #{words.join(", ")}: #{Units.value(@report.total, @report.weight)}"]
         words << "idle threads left out (they waited at one place; --idle counts them): #{list(@report.left_out)}" if @report.left_out.any?
         words << "folded below #{query.blackbox.join(", ")}" if query.blackbox.any?
@@ -76,6 +84,11 @@ module Pitwall
 
       def common = { weight: @report.weight, total: @report.total, width: @width, palette: @palette, location: @location }
 
+      # There is no table to make of it, nor anything to look at next.
+      def uncalled
+        Analyse::TraceFilters.any?(@report.segments) ? "nothing was called that the filters let through" : "nothing was called while it was traced"
+      end
+
       def nothing = "nothing was recorded with weight #{@report.weight} in the part asked for"
 
       def flat = FlatView.new(**common, also: @report.beside).lines(@report.flat, limit: @limit || TOP)
@@ -83,6 +96,11 @@ module Pitwall
       def calls
         view = CallsView.new(weight: @report.weight, width: @width, palette: @palette, location: @location)
         view.lines(@report.call_times, total: @report.total, limit: @limit || TOP)
+      end
+
+      def requests
+        view = RequestsView.new(width: @fit ? @width : Float::INFINITY, palette: @palette, location: @location, file: @file)
+        view.lines(@report.requests, count: @report.request_count, limit: @limit || TOP)
       end
 
       # Of a recording without samples and calls there are none.

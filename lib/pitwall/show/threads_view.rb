@@ -8,9 +8,6 @@ module Pitwall
   module Show
     # Threads with their times, and what part of its wall time each spent in which state.
     class ThreadsView
-      HEADS = { 0 => "running", 1 => "GVL wait", 2 => "blocked", 3 => "unknown", 4 => "off CPU" }.freeze
-      private_constant :HEADS
-
       # @param waits [Boolean] whether wall times have in them what a thread waited; those of traced calls don't
       #: (width: Integer, palette: untyped, location: Location, ?waits: bool) -> void
       def initialize(width:, palette:, location:, waits: true)
@@ -25,7 +22,7 @@ module Pitwall
         shown = limit ? rows.first(limit) : rows
         states = shown.flat_map { |row| row.states.select { |_, wall| wall.positive? }.keys }.uniq.sort
         several = rows.map(&:pid).uniq.size > 1
-        table = Table.new(heads: [@waits ? "wall" : "wall without wait", "cpu", *states.map { |state| HEADS[state] || Analyse::States.name(state) }, "thread"],
+        table = Table.new(heads: [@waits ? "wall" : "wall without wait", "cpu", *states.map { |state| Analyse::States[state].head }, "thread"],
                           width: @width, palette: @palette, location: @location)
         lines = table.lines(shown.map { |row| table_row(row, states, several) })
         lines << @palette.dim("#{Units.things(rows.size - shown.size, "more thread")} (--view threads shows all)") if shown.size < rows.size

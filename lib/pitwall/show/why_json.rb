@@ -2,7 +2,8 @@
 
 module Pitwall
   module Show
-    # The same for programs. Weights of `unit` "ns" are of one iteration, those of "share" parts of the whole; shares are parts of 1.
+    # The same for programs. Weights of `unit` "ns" are of one iteration, those of "share" parts of the whole; shares are parts of 1. `time` of
+    # shares is that of one recording; `time_changed` tells a change of it from one of the share alone.
     module WhyJson
       module_function
 
@@ -28,8 +29,9 @@ module Pitwall
       def delta(delta)
         found = delta.difference
         change = { "point" => found.point, "low" => found.low, "high" => found.high, "level" => found.level }
+        time = delta.time && { "a_ns" => delta.times[0], "b_ns" => delta.times[1], "point_ns" => delta.time.point, "low_ns" => delta.time.low, "high_ns" => delta.time.high }
         { "a" => delta.a, "b" => delta.b, "a_percent" => (delta.a_share * 100).round(4), "b_percent" => (delta.b_share * 100).round(4),
-          "change" => change, "p" => delta.p, "changed" => delta.changed }
+          "change" => change, "p" => delta.p, "changed" => delta.changed, "time" => time, "time_changed" => delta.lasting }
       end
       private_class_method :delta
     end

@@ -15,12 +15,18 @@ module Pitwall
       # Callers named in a line.
       STEPS = 4
       KINDS = { wall: "time", cpu: "CPU time" }.freeze
-      private_constant :METHODS, :STEPS, :KINDS
+      # Too narrow for more than times and shares; for how much the share changed, too, which the two sides tell.
+      NARROW = 84
+      MODEST = 120
+      ALIKE = "alike" # what a method's time was where its share moved
+      private_constant :METHODS, :STEPS, :KINDS, :NARROW, :MODEST, :ALIKE
 
       # @param per [String] what a weight is divided by, where it is: "iteration", or "run" of a whole command
       # @param limit [Integer] rows in the table
-      #: (width: Integer, palette: untyped, ?location: Location, ?per: String, ?limit: Integer) -> void
-      def initialize(width:, palette:, location: Location.new, per: "iteration", limit: METHODS)
+      # @param warnings [Array<String>] what to know before reading on
+      #: (width: Integer, palette: untyped, ?location: Location, ?per: String, ?limit: Integer, ?warnings: Array[String]) -> void
+      def initialize(width:, palette:, location: Location.new, per: "iteration", limit: METHODS, warnings: [])
+        @warnings = warnings
         @width = width
         @palette = palette
         @location = location
@@ -35,19 +41,47 @@ module Pitwall
       def lines(result, base:, side:)
         return note("Why: not known, #{result.reason}", :yellow) if result.reason
 
-        @result = result
-        @base = base
-        @side = side
-        changed = result.changed
-        below = result.changed_below
-        lines = single + headline(changed, below)
+        changed, below = taken(result, base, side)
+        lines = opening(changed, below)
         lines += ["", *table(changed.first(@limit), :own)] if changed.any?
         lines += note("#{Units.things(changed.size - @limit, "more method")} changed (--format json has all)") if changed.size > @limit
         lines += ["", *table(below.first(@limit / 2), :total, "changed by what it calls")] if below.any?
         lines + [""] + footnotes(changed)
       end
 
+      # The same for the page: sentences above and below tables, as {MeasuredPage} has them.
+      #: (Analyse::ProfileChange::Result, base: String, side: String) -> Hash[String, untyped]
+      def parts(result, base:, side:)
+        return { "above" => lines(result, base: base, side: side), "tables" => [], "below" => [] } if result.reason
+
+        changed, below = taken(result, base, side)
+        tables = [[changed, :own, "Changed by itself"], [below, :total, "Changed by what it calls"]].reject { |rows,| rows.empty? }.map { |table| page_table(*table) }
+        { "above" => opening(changed, below), "tables" => tables, "below" => footnotes(changed) }
+      end
+
       private
+
+      def taken(result, base, side)
+        @result = result
+        @base = base
+        @side = side
+        [result.changed, result.changed_below]
+      end
+
+      def opening(changed, below) = @warnings.flat_map { |text| note("! #{text}", :yellow) } + single + headline(changed, below)
+
+      def page_table(rows, which, title)
+        cells = rows.map do |row|
+          delta = row[which]
+          found = delta.difference
+          [row.name, share(delta.a_share), share(delta.b_share), { "text" => difference(found.point), "style" => found.point.positive? ? "red" : "green" },
+           "#{difference(found.low)} … #{difference(found.high)}", { "text" => @location.text(row.path, place(row)), "style" => "words" },
+           *([{ "text" => way(row), "style" => "words" }] if which == :own)]
+        end
+        heads = ["method", *[@base, @side].map { |name| Text.shorten(name, 24) }, "change", "interval", { "text" => "where", "style" => "words" },
+                 *([{ "text" => "mostly through", "style" => "words" }] if which == :own)]
+        { "title" => title, "heads" => heads, "rows" => cells }
+      end
 
       def kind = KINDS.fetch(@result.weight, @result.weight.to_s)
 
@@ -59,50 +93,71 @@ module Pitwall
 
         wholes = [@base, @side].zip(@result.wholes).map { |name, all| "#{name} #{all.map { |whole| Units.duration(whole) }.join(", ")}" }
         once = @result.runs == [1, 1] ? "one run each" : "too few runs"
-        note("#{kind.sub(/\A./, &:upcase)} recorded: #{wholes.join(" · ")} (#{once}: no verdict on which is faster)", :yellow)
+        threads = ", all threads added up" if @result.threads > 1
+        note("#{kind.sub(/\A./, &:upcase)} recorded#{threads}: #{wholes.join(" · ")} (#{once}: no verdict on which is faster)", :yellow)
       end
 
       def headline(changed, below)
         row = changed.first
-        return note("Why: #{largest(row, :own)}#{through(row)}", :bold) if row
-        return note("Why: #{largest(below.first, :total)}; no method's own #{kind} changed by itself beyond noise", :bold) if below.any?
+        return note("Why: #{largest(row, :own)}#{through(row)}", :bold) if row&.own&.lasting
+        return note("Why: #{largest(below.first, :total)}; no method's own #{kind} changed by itself beyond noise", :bold) if below.first&.total&.lasting
+        return note("Why: not known: only shares moved, no method's #{kind} changed beyond noise; most in #{shares(row || below.first, row ? :own : :total)}", :bold) if row || below.any?
 
         note("Why: no method's part of the #{kind} changed beyond noise between #{@base} and #{@side}", :bold)
       end
 
       def largest(row, which)
         delta = row[which]
-        of = iteration? ? "/#{@per}" : " of the #{kind}"
-        "#{difference(delta.difference.point)}#{of} in #{row.name} " \
-          "(#{which == :own ? "self" : "with what it calls"} #{percent(delta.a_share)} → #{percent(delta.b_share)}#{presence(row)})"
+        return "#{difference(delta.difference.point)}/#{@per} in #{shares(row, which)}" if iteration?
+
+        "#{time(delta.time.point)} of #{kind} in #{shares(row, which, "#{delta.times.map { |ns| duration(ns) }.join(" → ")}, ")}"
       end
+
+      # "Cart#sum (self 107 ms → 572 ms, 12.8% → 22.6%)"
+      def shares(row, which, times = "")
+        delta = row[which]
+        "#{row.name} (#{which == :own ? "self" : "with what it calls"} #{times}#{percent(delta.a_share)} → #{percent(delta.b_share)}#{presence(row)})"
+      end
+
+      def time(ns) = "#{ns.negative? ? "−" : "+"}#{duration(ns.abs)}"
+
+      def duration(ns) = Figures.value(ns, "ns", figures: 3)
 
       def presence(row)
         { new: ", not seen in #{@base}", gone: ", not seen in #{@side}" }.fetch(row.presence, "")
       end
 
-      def through(row) = row.callers.empty? ? "" : ", mostly through #{way(row)}"
+      def through(row) = routed?(row) ? ", mostly through #{way(row)}" : ""
+
+      # The way is that of the share; time that went the other way came by another.
+      def routed?(row) = row.callers.any? && (row.own.time.nil? || !row.own.lasting || row.own.time.point.positive? == row.own.difference.point.positive?)
 
       def way(row) = row.callers.first(STEPS).map(&:name).join(" ← ") + (row.callers.size > STEPS ? " ← …" : "")
 
       def table(rows, which, head = "method")
         names = [@base, @side].map { |name| Text.shorten(name, 12) }
-        table = Table.new(heads: ["change", "interval", *names, head], width: @width, palette: @palette, location: @location)
+        heads = iteration? ? %w[change interval] : ["time", *%w[share interval].last(spread)]
+        table = Table.new(heads: [*heads, *names, head], width: @width, palette: @palette, location: @location)
         heading, *body = table.lines(rows.map { |row| table_row(row, row[which]) })
         [heading] + rows.zip(body).flat_map { |row, line| [line, *(which == :own ? route(row) : [])] }
       end
 
       def table_row(row, delta)
         found = delta.difference
-        numbers = [difference(found.point), "#{difference(found.low)} … #{difference(found.high)}", share(delta.a_share), share(delta.b_share)]
+        change = [difference(found.point), "#{difference(found.low).delete_suffix(" points")} … #{difference(found.high)}"]
+        change = [delta.lasting ? time(delta.time.point) : ALIKE, *change.last(spread)] unless iteration?
+        numbers = [*change, share(delta.a_share), share(delta.b_share)]
         Table::Row.new(numbers: numbers, name: row.name, place: [row.path, place(row)], style: found.point.positive? ? :red : :green)
       end
+
+      # How many columns are left to say how a share changed.
+      def spread = [NARROW, MODEST].count { |width| @width >= width }
 
       # Where it is now, or was.
       def place(row) = row.lines[1].positive? ? row.lines[1] : row.lines[0]
 
       def route(row)
-        return [] if row.callers.empty?
+        return [] unless routed?(row)
 
         last = row.callers.first(STEPS).last
         all = (last.change / row.own.difference.point) > 0.995
@@ -111,7 +166,15 @@ module Pitwall
       end
 
       def footnotes(changed)
-        [explained(changed), noise, *@result.notes].compact.flat_map { |text| note(text) }
+        [explained(changed), alike(changed), noise, *@result.notes].compact.flat_map { |text| note(text) }
+      end
+
+      # A share is of the whole, and moves when the rest changes.
+      def alike(changed)
+        return if iteration? || changed.first(@limit).all? { |row| row.own.lasting }
+
+        beyond = "#{" and #{(Analyse::ProfileChange::ONE_RUN * 100).round}%" if @result.noise == :within_run}"
+        "#{ALIKE}: as long on both sides as far as noise#{beyond} can tell; only its share of the whole moved"
       end
 
       # How much of the whole change is in the methods named.
@@ -131,6 +194,8 @@ module Pitwall
       end
 
       def seen
+        return "; there are too few samples for any change to be seen in 4 of 5 cases" if !iteration? && @result.detectable&.>=(1)
+
         "; a method's own change above #{percent(@result.detectable)} of the whole would have been seen in 4 of 5 cases" if @result.detectable
       end
 

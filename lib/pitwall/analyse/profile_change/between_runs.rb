@@ -29,6 +29,10 @@ module Pitwall
           Difference.between(a, b)
         end
 
+        # The same in ns a recording.
+        #: (Symbol, Integer) -> Difference
+        def time(kind, number) = (@times ||= BetweenRuns.new(@sides, @sides.map { |runs| runs.map { 1 } })).difference(kind, number)
+
         private
 
         def part(kind, number, side, share)

@@ -20,10 +20,11 @@ module Pitwall
         attr_reader :weight
 
         # @param within [Array<String>] names of methods: only what runs inside them counts; empty: everything does
-        #: (Array[Record::Segment], Names, Integer, weight: Symbol, within: Array[String]) -> void
-        def initialize(segments, names, side, weight:, within:)
+        # @param labels [Hash{String => String}, nil] only what ran under them counts
+        #: (Array[Record::Segment], Names, Integer, weight: Symbol, within: Array[String], ?labels: Hash[String, String]?) -> void
+        def initialize(segments, names, side, weight:, within:, labels: nil)
           @weight = weight
-          @selection = Selection.new(without: IdleThreads.find(segments))
+          @selection = Selection.new(labels: labels, without: (IdleThreads.find(segments) unless labels))
           @names = names
           @parts = segments.map do |segment|
             tree = CallTreeBuilder.build([segment], @selection, weights: [weight, :captures])
@@ -40,6 +41,10 @@ module Pitwall
         #: () -> Integer
         def captures = @captures ||= @parts.sum { |part| part.tree.total(:captures) }
 
+        # Threads that count, of all processes.
+        #: () -> Integer
+        def threads = @parts.sum { |part| part.segment.tallies.select { |tally| @selection.tally?(part.segment, tally) }.map(&:thread_id).uniq.size }
+
         # Self weight by number.
         #: () -> Array[Integer]
         def own = @own ||= sum { |part| part.tree.self_by(@weight, part.keys, @names.size) }
@@ -48,8 +53,9 @@ module Pitwall
         #: () -> Array[Integer]
         def total = @total ||= sum { |part| part.tree.total_by(@weight, part.keys, @names.size) }
 
-        #: (Record::Segment, Integer) -> bool
-        def thread?(segment, id) = !@selection.without[segment]&.include?(id)
+        # Whether a thread's row under a set of labels counts.
+        #: (Record::Segment, Integer, Integer) -> bool
+        def row?(segment, thread_id, label_id) = !@selection.without&.fetch(segment, nil)&.include?(thread_id) && @selection.labels?(segment, label_id)
 
         private
 

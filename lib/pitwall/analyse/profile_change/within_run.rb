@@ -31,13 +31,24 @@ module Pitwall
         #: (Array[Array[Run]], Array[Integer]) -> void
         def initialize(sides, numbers)
           @sides = sides.map { |runs| Noise.new(runs, numbers) }
+          @wholes = sides.map { |runs| Statistics.mean(runs.map(&:whole)) }
         end
 
         #: (Symbol, Integer) -> Difference
-        def difference(kind, number)
+        def difference(kind, number) = Difference.between(*parts(kind, number))
+
+        # The same in ns a recording: how long one is, is known.
+        #: (Symbol, Integer) -> Difference
+        def time(kind, number)
+          scaled = parts(kind, number).zip(@wholes).map { |part, whole| Statistics::Parts.new(part.point * whole, part.standard_error * whole, part.degrees, part.n) }
+          Difference.between(*scaled)
+        end
+
+        private
+
+        def parts(kind, number)
           shared = @sides.sum { |noise| noise.share(kind, number) } / 2
-          a, b = @sides.map { |noise| noise.part(kind, number, shared) }
-          Difference.between(a, b)
+          @sides.map { |noise| noise.part(kind, number, shared) }
         end
 
         # Of one side.
@@ -128,17 +139,17 @@ module Pitwall
             segment = part.segment
             clocks = Hash.new { |known, id| known[id] = segment.thread(id).start_ns }
             span = [span(segment), 1].max
-            row = lambda do |thread, node, wall, cpu|
+            row = lambda do |thread, node, wall, cpu, label|
               at = [clocks[thread] * count / span, count - 1].min
               clocks[thread] += wall * segment.unit_ns
               node += 1 # as CallTreeBuilder numbers them
-              next unless run.thread?(segment, thread) && (part.inside.nil? || part.inside[node])
+              next unless run.row?(segment, thread, label.to_i) && (part.inside.nil? || part.inside[node])
 
               weight = (run.weight == :cpu ? cpu : wall) * segment.unit_ns
               yield at, node, weight unless weight.zero?
             end
-            segment.each_rows { |rows| rows.each { |thread, _, node, wall, cpu, _| row.call(thread, node, wall, cpu) } }
-            segment.open_rows.each { |thread, _, node, wall, cpu| row.call(thread, node, wall, cpu) }
+            segment.each_rows { |rows| rows.each { |thread, _, node, wall, cpu, _, label| row.call(thread, node, wall, cpu, label) } }
+            segment.open_rows.each { |thread, _, node, wall, cpu, label| row.call(thread, node, wall, cpu, label) }
           end
 
           def span(segment)

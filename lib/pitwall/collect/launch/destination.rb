@@ -14,10 +14,12 @@ module Pitwall
         PROBE_BYTES = 4096 # one block: a full disk refuses it
         # Words of a command line that say little about what is run.
         LAUNCHERS = /\A(?:-.*|\w+=.*|env|time|nice|ruby[\d.]*|bundle|exec|sh|bash)\z/.freeze
-        CODE = %w[-e -c].freeze # what follows these is a program, not a name
-        private_constant :PROBE_BYTES, :LAUNCHERS, :CODE
+        VALUED = /\A-(?:[nplasw]*e|[cIrCE])\z/.freeze # what follows these options of ruby and sh is a program, a folder, a library
+        # A folder that may not be written, in which a file may be; a name that has room for ".pit" and not for ".parts".
+        NO_FOLDER = [Errno::EACCES, Errno::EPERM, Errno::EROFS, Errno::ENAMETOOLONG].freeze
+        private_constant :PROBE_BYTES, :LAUNCHERS, :VALUED, :NO_FOLDER
 
-        # @return [String] absolute path of the recording; there is no such file yet, or it will be overwritten
+        # @return [String] absolute path of the recording; there is no such file yet, or it will be replaced
         attr_reader :recording
         # @return [String] absolute path of a fresh folder, readable by the user only, for the parts
         attr_reader :parts
@@ -55,13 +57,16 @@ module Pitwall
 
         # `bundle exec rails runner 1` → "rails"
         def name_of(command)
-          words = command.each_with_index.reject { |word, at| word.match?(LAUNCHERS) || File.basename(word).match?(LAUNCHERS) || (at.positive? && CODE.include?(command[at - 1])) }
+          command = command.map(&:scrub)
+          words = command.each_with_index.reject { |word, at| word.match?(LAUNCHERS) || File.basename(word).match?(LAUNCHERS) || (at.positive? && command[at - 1].match?(VALUED)) }
           word = words.empty? ? command.first : words.first.first
           name = File.basename(word, ".rb").gsub(/[^\w.-]+/, "-")[0, 40]
           name.match?(/\w/) ? name : "command"
         end
 
         def use(file)
+          raise UsageError, "--record needs a name: --record FILE.pit" if file.empty?
+
           @recording = real_path(file)
           return use_device if File.exist?(@recording) && !File.file?(@recording)
 
@@ -70,9 +75,16 @@ module Pitwall
           existed = File.exist?(@recording)
           File.open(@recording, File::WRONLY | File::CREAT | File::APPEND) { nil }
           File.unlink(@recording) unless existed
-          @parts = make_parts(@recording.delete_suffix(".pit")) rescue use_device
+          make_parts_near
         rescue SystemCallError => error
           raise UsageError, "cannot write #{file}: #{reason(error)}; name another with --record FILE.pit"
+        end
+
+        # Beside the recording, for then they only have to be renamed. Where that disk is full there is no point in another.
+        def make_parts_near
+          @parts = make_parts(@recording.delete_suffix(".pit"))
+        rescue *NO_FOLDER
+          make_parts_elsewhere
         end
 
         # A pipe or a terminal: it gets the finished recording, the parts are kept elsewhere.
@@ -80,6 +92,10 @@ module Pitwall
           raise Errno::EISDIR if File.directory?(@recording)
 
           File.open(@recording, File::WRONLY | File::NONBLOCK) { nil } unless File.pipe?(@recording)
+          make_parts_elsewhere
+        end
+
+        def make_parts_elsewhere
           @folder = Dir.mktmpdir("pitwall-")
           @parts = make_parts(File.join(@folder, @name))
         end

@@ -11,8 +11,8 @@ module Pitwall
       # as it lives; a part that is locked stays where it is.
       class Parts
         # `living`: the processes that still write; `missing_bytes`: what did not fit, still in the folder;
-        # `problem`: why not.
-        Merged = Struct.new(:count, :living, :missing_bytes, :problem, keyword_init: true) do
+        # `problem`: why not; `older`: whether the recording is the one that was there before.
+        Merged = Struct.new(:count, :living, :missing_bytes, :problem, :older, keyword_init: true) do
           # Whether the recording exists.
           #: () -> bool
           def any? = count.positive?
@@ -22,7 +22,10 @@ module Pitwall
 
         GRACE_S = 0.3 # a child that was interrupted together with the command needs a moment to stop its recording
         MESSAGES = "messages"
-        private_constant :GRACE_S, :MESSAGES
+        # Where no file can be put beside the recording, or put in its place (a mount), it is written as it is.
+        IN_PLACE = [Errno::EACCES, Errno::EPERM, Errno::EROFS, Errno::EBUSY].freeze
+        BLOCK = 1 << 20
+        private_constant :GRACE_S, :MESSAGES, :IN_PLACE, :BLOCK
 
         # @return [String] the folder
         attr_reader :path
@@ -52,6 +55,7 @@ module Pitwall
           ended.sort_by! { |part| [part.pid == first ? 0 : 1, part.pid, part.number] }
           merged = Merged.new(count: 0, living: living.map(&:pid).uniq, missing_bytes: 0)
           join(ended, recording, merged)
+          merged.older = !merged.any? && File.size?(recording) ? true : false
           tidy if living.empty? && merged.problem.nil?
           merged
         end
@@ -90,21 +94,56 @@ module Pitwall
           end
         end
 
-        # Renamed where that is possible: it needs no room and can't fail half-way.
+        # Renamed where that is possible: it needs no room and can't fail half-way. However it is done, what was there stays until the
+        # new one is whole.
         def place(part, recording)
-          if !File.exist?(recording) || File.file?(recording)
-            begin
-              File.rename(part, recording)
-              return File.chmod(0o666 & ~File.umask, recording)
-            rescue Errno::EXDEV, Errno::EACCES, Errno::EPERM
-              File.truncate(recording, 0) if File.exist?(recording)
-            end
+          return append(part, recording) if File.exist?(recording) && !File.file?(recording)
+
+          File.rename(part, recording)
+          File.chmod(0o666 & ~File.umask, recording)
+        rescue Errno::EXDEV
+          replace(part, recording)
+        rescue *IN_PLACE
+          overwrite(part, recording)
+        end
+
+        # From another file system: beside it first.
+        def replace(part, recording)
+          near = File.join(File.dirname(recording), ".pitwall-#{Process.pid}.part")
+          copy(part, near)
+          File.chmod(0o666 & ~File.umask, near)
+          File.rename(near, recording)
+          File.unlink(part)
+        rescue *IN_PLACE
+          overwrite(part, recording)
+        ensure
+          FileUtils.rm_f(near) if near
+        end
+
+        # Behind the older one first: whether there is room shows then. Moved to the front it needs none.
+        def overwrite(part, recording)
+          older = File.size?(recording)
+          copy(part, recording)
+          move_to_front(recording, older) if older
+          File.unlink(part)
+        end
+
+        def move_to_front(recording, from)
+          File.open(recording, "r+b") do |file|
+            size = file.size - from
+            at = 0
+            at += file.pwrite(file.pread([BLOCK, size - at].min, from + at), at) while at < size
+            file.truncate(size)
           end
-          append(part, recording)
+        end
+
+        def append(part, recording)
+          copy(part, recording)
+          File.unlink(part)
         end
 
         # A part goes in whole or not at all: what was written of it is taken back, and the part is kept.
-        def append(part, recording)
+        def copy(part, recording)
           File.open(recording, File::WRONLY | File::CREAT | File::APPEND | File::BINARY) do |out|
             regular = out.stat.file?
             before = regular ? out.size : nil
@@ -115,7 +154,6 @@ module Pitwall
               raise
             end
           end
-          File.unlink(part)
         end
 
         def tidy

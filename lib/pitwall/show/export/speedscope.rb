@@ -1,25 +1,30 @@
 # frozen_string_literal: true
 
 require "json"
+require "pitwall/show/export"
 
 module Pitwall
   module Show
     module Export
       # speedscope's own JSON (https://www.speedscope.app/file-format-schema.json): one "sampled" profile a thread, in time
       # order. Written piece by piece: a recording's stacks take many times its size when each is spelled out.
-      class Speedscope
+      class Speedscope < Format
         SCHEMA = "https://www.speedscope.app/file-format-schema.json"
         # A row's column in Record::Rows#each, after thread, state and node.
         WEIGHTS = %i[wall cpu captures].freeze
         private_constant :WEIGHTS
 
+        #: () -> bool
+        def self.timeline? = true
+
         # @param selection [Analyse::Selection]
-        #: (Array[Record::Segment], Symbol, selection: Analyse::Selection, ?name: String) -> void
-        def initialize(segments, weight, selection:, name: "Pitwall")
+        #: (Array[Record::Segment], ?Symbol, selection: Analyse::Selection) -> void
+        def initialize(segments, weight = :wall, selection:)
+          super()
           @segments = segments.select { |segment| selection.segment?(segment) }
           @weight = weight
           @selection = selection
-          @name = name
+          @name = @segments.filter_map { |segment| segment.header.program }.uniq.join(", ")
           @frames = []
           @numbers = {}
         end
@@ -48,14 +53,14 @@ module Pitwall
           lines = {}
           column = WEIGHTS.index(@weight)
           segment.each_rows do |rows|
-            rows.each { |thread, state, node, *weights| stay(lines, segment, thread, state, node, weights[column]) }
+            rows.each { |thread, state, node, wall, cpu, captures, label| stay(lines, segment, thread, state, node, [wall, cpu, captures][column], label) }
           end
-          segment.open_rows.each { |thread, state, node, wall, cpu| stay(lines, segment, thread, state, node, [wall, cpu, 0][column]) }
+          segment.open_rows.each { |thread, state, node, wall, cpu, label| stay(lines, segment, thread, state, node, [wall, cpu, 0][column], label) }
           lines
         end
 
-        def stay(lines, segment, thread, state, node, weight)
-          return if weight.zero? || !wanted?(segment, thread, state)
+        def stay(lines, segment, thread, state, node, weight, label)
+          return if weight.zero? || !wanted?(segment, thread, state, label)
 
           nodes, weights = (lines[thread] ||= [[], []])
           if nodes.last == node
@@ -66,10 +71,10 @@ module Pitwall
           end
         end
 
-        def wanted?(segment, thread, state)
+        def wanted?(segment, thread, state, label)
           @wanted ||= {}
-          @wanted.fetch([segment.object_id, thread, state]) do |key|
-            @wanted[key] = (@selection.state.nil? || state == @selection.state) &&
+          @wanted.fetch([segment.object_id, thread, state, label]) do |key|
+            @wanted[key] = (@selection.state.nil? || state == @selection.state) && @selection.labels?(segment, label) &&
                            (@selection.thread.nil? || @selection.thread?(segment.thread(thread)))
           end
         end

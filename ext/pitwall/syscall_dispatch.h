@@ -1,0 +1,81 @@
+/* Seeing a thread's own system calls: Linux's syscall user dispatch (x86-64, kernel 5.11), without privileges or a second process.
+ *
+ * Of an armed thread the kernel turns every call made outside a range of addresses into a SIGSYS instead. Its handler performs
+ * nothing: it only changes where the thread goes on. A call of no interest goes on at a twin of its `syscall` instruction inside the range, which
+ * jumps back behind the original; so the thread itself makes every call, with its own signal mask, stack and registers, may be interrupted or fork in it
+ * as ever, and never leaves the program's sight. A call to be recorded goes on at a piece of code that makes it between two
+ * readings of the clock and has pw_syscall_after look at the result.
+ *
+ * SIGSYS must never be blocked in an armed thread, or the kernel ends the process: sets of signals to be blocked lose it on their way. */
+#ifndef PITWALL_SYSCALL_DISPATCH_H
+#define PITWALL_SYSCALL_DISPATCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(__linux__) && defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
+# define PW_DISPATCH 1
+#else
+# define PW_DISPATCH 0
+#endif
+
+/* One call on its way, on the thread's own stack, below what the program may use there. Offsets are known to the assembler. */
+typedef struct {
+    uint64_t arguments[6];
+    uint64_t number;
+    uint64_t start, end;   /* ticks of the processor's counter, right around the call */
+    int64_t result;
+    uint64_t rbx;
+    void *thread;          /* pw_thread or NULL, by `before` */
+    uint32_t serial;       /* of its stack, by `before` */
+    uint32_t generation;
+    uint64_t scratch[4];   /* what the kernel reads instead of the program's own */
+    uint64_t return_address;
+} pw_call_frame;
+
+typedef struct {
+    uint8_t of;            /* which calls to record: PW_OF_… */
+    bool looks;            /* does `before` take a stack? */
+    /* In the handler, all signals blocked: nothing may allocate, lock, raise or make a call other than by pw_raw_syscall. */
+    void (*before)(pw_call_frame *call);
+    /* Before a call that leaves nothing behind if it succeeds: exit_group, execve. In the thread's own context. */
+    void (*ending)(void);
+} pw_dispatch_settings;
+
+enum { PW_DISPATCH_SECCOMP = 1, PW_DISPATCH_TAKEN = 2, PW_DISPATCH_STEPPED_BACK = 4 };
+
+/* Why calls cannot be seen here; NULL: they can. */
+const char *pw_dispatch_refusal(void);
+extern const char pw_dispatch_filter[]; /* the one about a seccomp filter of the program's own */
+/* Calls of threads armed from now on are recorded. NULL or a refusal. */
+const char *pw_dispatch_start(const pw_dispatch_settings *settings, uint32_t generation);
+/* How many calls came by way of a signal, since the extension was loaded. */
+uint64_t pw_dispatch_signals(void);
+/* No further call is seen. Waits for handlers at work. `child`: in a forked child, whose only thread is not armed. */
+void pw_dispatch_stop(bool child);
+/* Arms the calling thread, if calls are being recorded and it is not. False: could not, and it was counted. */
+bool pw_dispatch_arm(void);
+/* Is the calling thread armed? */
+bool pw_dispatch_armed(void);
+/* The calling thread's calls are Pitwall's own from now on, or the program's again. What it was. */
+bool pw_dispatch_own(bool own);
+/* What got in the way: PW_DISPATCH_…; and how many threads could not be armed. */
+unsigned pw_dispatch_flags(void);
+uint64_t pw_dispatch_refused(void);
+
+#if PW_DISPATCH
+/* Makes a call without being seen, whatever the thread; a negative errno on failure. Touches no vector register. */
+long pw_raw_syscall(long number, long a, long b, long c, long d, long e, long f);
+
+/* Would a call that the calling thread makes now be dispatched? */
+bool pw_dispatch_sees(void);
+/* Makes that call as the handler would have it made, without a signal. `cancels`: the thread may be cancelled while it waits. */
+long pw_dispatch_call(uint64_t number, const uint64_t arguments[4], bool cancels);
+
+/* What a function asks of the kernel, which is not told: each call returns `answer`. In a thread that is not armed. */
+typedef struct { uint64_t number, arguments[6]; long answer; uint32_t calls; } pw_heard;
+bool pw_dispatch_overhear(void (*function)(void *), void *data, long answer, pw_heard *heard);
+#endif
+
+#endif

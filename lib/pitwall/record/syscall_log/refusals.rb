@@ -1,0 +1,24 @@
+# frozen_string_literal: true
+
+module Pitwall
+  module Record
+    class SyscallLog
+      # Lines that a format could not read: how many, and what the first of them begins with.
+      # @api private
+      module Refusals
+        attr_reader :first_unreadable
+
+        #: () -> Integer
+        def unreadable = @unreadable.to_i
+
+        private
+
+        def refuse(line)
+          @unreadable = unreadable + 1
+          @first_unreadable ||= line.byteslice(0, 200)
+          nil
+        end
+      end
+    end
+  end
+end

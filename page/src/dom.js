@@ -1,0 +1,62 @@
+// Elements made of data: children are nodes or text, never markup, so nothing in a recording can become a tag.
+
+export function h(name, attributes = {}, ...children) {
+  const element = document.createElement(name)
+  for (const [key, value] of Object.entries(attributes)) {
+    if (value === undefined || value === null || value === false) continue
+    if (key.startsWith("on")) element.addEventListener(key.slice(2), value)
+    else if (key === "class") element.className = value
+    else if (key === "style") for (const [property, text] of Object.entries(value)) element.style.setProperty(property, text)
+    else if (key in element && typeof value !== "string") element[key] = value
+    else element.setAttribute(key, value === true ? "" : value)
+  }
+  return append(element, ...children)
+}
+
+export function append(element, ...children) {
+  for (const child of children.flat(3)) if (child !== undefined && child !== null && child !== false) element.append(child)
+  return element
+}
+
+export function replace(element, ...children) {
+  element.replaceChildren()
+  return append(element, ...children)
+}
+
+// A labelled <select>; options are [value, text].
+export function select(label, options, value, change) {
+  const box = h(
+    "select",
+    { "aria-label": label, onchange: () => change(box.value) },
+    options.map(([key, text]) => h("option", { value: String(key) }, text)),
+  )
+  box.value = String(value)
+  return h("label", { class: "field" }, h("span", {}, label), box)
+}
+
+// Calls it once before the next frame, however often it is asked to.
+export function oncePerFrame(work) {
+  let asked = false
+  return () => {
+    if (asked) return
+    asked = true
+    requestAnimationFrame(() => {
+      asked = false
+      work()
+    })
+  }
+}
+
+export const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim()
+
+// Sharp on every screen: sets the canvas's pixels for a size in CSS pixels, answers its context.
+export function fit(canvas, width, height) {
+  const ratio = window.devicePixelRatio || 1
+  if (canvas.width !== Math.round(width * ratio)) canvas.width = Math.round(width * ratio)
+  if (canvas.height !== Math.round(height * ratio)) canvas.height = Math.round(height * ratio)
+  canvas.style.width = `${width}px`
+  canvas.style.height = `${height}px`
+  const context = canvas.getContext("2d")
+  context.setTransform(ratio, 0, 0, ratio, 0, 0)
+  return context
+}

@@ -1,0 +1,77 @@
+// What was done for whom: requests, jobs and other labelled work.
+
+import { h, replace, select } from "../dom.js"
+import { Table, LAST } from "../table.js"
+import { share, amount } from "./columns.js"
+
+// Time by the values of one label; null for what has none.
+export function labelRows(recording, name, filter) {
+  const rows = new Map()
+  const row = (labels) => {
+    const value = Object.hasOwn(labels, name) ? labels[name] : null
+    if (!rows.has(value)) rows.set(value, { value, wall: 0, cpu: 0, captures: 0, count: 0, total: 0 })
+    return rows.get(value)
+  }
+  for (const { labels, wall, cpu, captures } of recording.byLabels(filter)) {
+    const found = row(labels)
+    found.wall += wall
+    found.cpu += cpu
+    found.captures += captures
+  }
+  for (const { labels, count, total } of recording.works) {
+    const found = row(labels)
+    found.count += count
+    found.total += total
+  }
+  return [...rows.values()].filter((one) => one.wall > 0 || one.count > 0)
+}
+
+// What requests, jobs and other labelled work took.
+export class LabelsView {
+  constructor(app) {
+    this.app = app
+    this.table = new Table({ label: "Labels", columns: [], sorted: ["wall", true], chosen: (row) => row.value !== null && this.choose(row) })
+    this.bar = h("div", { class: "bar-row" })
+    this.element = h("div", { class: "view" }, this.bar, this.table.element)
+  }
+
+  get name() {
+    return this.app.recording.labelNames.includes(this.app.state.by) ? this.app.state.by : this.app.recording.labelNames[0]
+  }
+
+  choose(row) {
+    const label = `${this.name}=${row.value}`
+    this.app.state.set({ label: this.app.state.label === label ? "" : label })
+  }
+
+  update() {
+    const { recording, filter, state } = this.app
+    const rows = labelRows(recording, this.name, { ...filter, label: "" })
+    const whole = rows.reduce((sum, row) => sum + row.wall, 0)
+    const counted = recording.works.length > 0
+    replace(
+      this.bar,
+      select(
+        "by label",
+        recording.labelNames.map((name) => [name, name]),
+        this.name,
+        (by) => state.set({ by }),
+      ),
+      counted && filter.from !== null && h("span", { class: "muted" }, "requests are counted over the whole recording"),
+    )
+    this.table.setColumns([
+      share("wall", "wall", whole, (row) => row.wall),
+      amount("wall_value", "wall time", "ns", (row) => row.wall),
+      amount("cpu", "CPU time", "ns", (row) => row.cpu),
+      ...(counted ? [amount("count", "requests", "count", (row) => row.count), amount("mean", "mean", "ns", (row) => (row.count ? row.total / row.count : 0))] : []),
+      {
+        key: "value",
+        label: this.name,
+        class: "grow",
+        sort: (row) => (row.value === null ? LAST : row.value),
+        node: (row) => (row.value === null ? h("span", { class: "muted" }, "no such label") : row.value),
+      },
+    ])
+    this.table.show(rows, rows.find((row) => `${this.name}=${row.value}` === state.label) ?? null)
+  }
+}

@@ -1,0 +1,57 @@
+# frozen_string_literal: true
+
+require_relative "../test_helper"
+require_relative "../support/recording_builder"
+require "json"
+require "pitwall/analyse"
+require "pitwall/cli"
+require "pitwall/show"
+require "stringio"
+require "tmpdir"
+
+# One list of states: the same numbers where they are written, documented and shown.
+class StatesTest < Minitest::Test
+  States = Pitwall::Analyse::States
+
+  def test_numbers_are_those_of_the_extension_and_of_the_format
+    enum = File.read(File.join(Checkout::ROOT, "ext/pitwall/threads.h"))[/^enum \{ (PW_RUNNING.*?) \};/, 1].split(", ")
+    assert_equal States::ALL.size, enum.size, enum.inspect
+    format = File.read(File.join(Checkout::ROOT, "doc/record-format.md"))[/^States: (.*?)\n\n/m, 1].gsub(/\([^()]*\)/, "")
+    assert_equal States::ALL.each_index.to_a, format.scan(/(?:\A|,)\s*(\d+) /).flatten.map(&:to_i)
+  end
+
+  def test_names_go_both_ways
+    assert_equal States::ALL.each_index.to_a, States.names.map { |name| States.number(name) }
+    assert_equal [nil, "state 9", "state 9", nil], [States.number("state 9"), States.name(9), States[9].head, States[9].stands]
+    States::ALL.each { |state| assert state.name && state.head && state.title, state.inspect }
+  end
+
+  # Every state, and one that nobody knows: the table of threads, JSON, --state and the Firefox profiler's categories.
+  def test_every_state_is_shown
+    states = [*States::ALL.each_index, 9]
+    Dir.mktmpdir do |dir|
+      File.binwrite(file = File.join(dir, "a.pit"), RecordingBuilder.build { |segment| states.each { |state| segment.row stack: [["Shop#s#{state}", "/app/shop.rb", 3, 4]], wall: 10_000, state: state } })
+      head = run_pitwall("report", file, "--view", "threads")
+      states.each { |state| assert_includes head, States[state].head }
+      assert_equal states.map { |state| States.name(state) }.sort, JSON.parse(run_pitwall("report", file, "--view", "threads", "--format", "json"))["threads"].first["states"].keys.sort
+      States.names.each_with_index { |name, state| assert_match(/\AShop#s#{state} 10000000\n\z/, run_pitwall("export", file, "--to", "collapsed", "--out", "-", "--state", name)) }
+      markers = JSON.parse(run_pitwall("export", file, "--to", "firefox", "--out", "-")).then { |profile| markers(profile) }
+      assert_equal [["blocked", "Idle"], ["gvl", "GVL wait"], ["off-cpu", "Idle"], ["running", "Other"], ["state 9", "Other"]], markers.sort
+    end
+  end
+
+  private
+
+  def markers(profile)
+    found = profile["threads"].first["markers"]
+    found["name"].zip(found["category"], found["data"]).select { |_, _, data| data["type"] == "state" }
+      .map { |name, category,| [profile["shared"]["stringArray"][name], profile["meta"]["categories"][category]["name"]] }
+  end
+
+  def run_pitwall(*words)
+    out = StringIO.new
+    err = StringIO.new
+    assert_equal 0, Pitwall::CLI.run(words, out: out, err: err), err.string
+    out.string
+  end
+end

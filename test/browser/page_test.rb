@@ -1,0 +1,484 @@
+# frozen_string_literal: true
+
+require_relative "../support/browser"
+require_relative "../support/recording_builder"
+require_relative "../support/syscalls_recording"
+require_relative "../test_helper"
+require "uri"
+
+# Pages in a real browser, opened from disk as users do.
+class PageTest < Minitest::Test
+  include Browser
+
+  SHOP = "/srv/app/lib/shop.rb"
+  MAIN = ["<main>", "/srv/app/run.rb", 1, 3].freeze
+  CART = ["Shop::Cart#total", SHOP, 10, 12].freeze
+  EACH = ["Array#each", "", 0, 0, 1].freeze
+  BLOCK = ["block in Shop::Cart#total", SHOP, 11, 11].freeze
+  TAX = ["Shop::Tax.of", SHOP, 30, 31].freeze
+  FIB = ["Shop::Fib.fib", "/srv/app/lib/fib.rb", 2, 3].freeze
+  SLEEP = ["Kernel#sleep", "", 0, 0, 1].freeze
+  MARKING = ["(marking)", "", 0, 0, 2].freeze
+  PICTURES = ENV["PITWALL_PICTURES"] # a folder, to look at
+
+  # Where screenshots go, if anybody wants them.
+  def pictures(name = "samples")
+    return [] unless PICTURES
+
+    [File.join(PICTURES, name).tap { |folder| FileUtils.mkdir_p(folder) }]
+  end
+
+  # One second in four quarters: cart, tax, fib, marking; a worker that sleeps half of the time.
+  def shop(**head)
+    RecordingBuilder.build(**head) do |segment|
+      segment.thread 1, "main"
+      segment.thread 2, "worker"
+      25.times do
+        segment.row stack: [MAIN, CART, EACH, BLOCK], wall: 10_000, cpu: 9_000
+      end
+      25.times { segment.row stack: [MAIN, CART, EACH, BLOCK, TAX], wall: 10_000, cpu: 10_000 }
+      25.times { |at| segment.row stack: [MAIN, *([FIB] * (at % 5 + 1))], wall: 10_000, cpu: 10_000 }
+      25.times { segment.row stack: [MAIN, CART, MARKING], wall: 10_000, cpu: 10_000 }
+      50.times do |at|
+        segment.row thread: 2, stack: [["Worker#run", SHOP, 50, 52], SLEEP], wall: 10_000, cpu: 0, state: 2, captures: 0
+        segment.row thread: 2, stack: [["Worker#run", SHOP, 50, 53], TAX], wall: 10_000, cpu: at.even? ? 10_000 : 0, state: at.even? ? 0 : 1
+      end
+      20.times { |at| segment.collection start: at * 50_000_000, marking: 400_000 + at * 10_000, sweeping: 200_000, majors: at % 5 == 4 ? 1 : 0, major_cause: at % 5 == 4 ? 2 : 0, allocated: 40_000 + at * 500, living: 90_000 + at * 100 }
+      segment.stats["elapsed_ns"] = 1_000_000_000
+    end
+  end
+
+  def page(bytes, *options)
+    File.binwrite(file("x.pit"), bytes)
+    result = pitwall("report", "x.pit", "--format", "html", "--out", "x.html", *options)
+    assert result.status.success?, result.err
+    file("x.html")
+  end
+
+  # Rows of a page's table by method's name.
+  def by_name(rows, at = -2) = rows.to_h { |row| [row[at], row] }
+
+  def test_every_view_of_a_recording_opens
+    seen = in_browser("page.mjs", "recording", page(shop), *pictures)
+    assert_empty seen["complaints"]
+    assert_empty seen["nameless"]
+    assert_equal "shop.rb · Pitwall", seen["title"]
+    assert_equal ["Flame graph", "Call tree", "Methods", "Source", "Threads", "GC", "About"], seen["tabs"]
+    assert_includes seen.dig("views", "Methods", "text"), "Shop::Tax.of"
+    assert_includes seen.dig("views", "Methods", "hash"), "view=methods"
+    assert_includes seen.dig("views", "Source", "text"), "lib/fib.rb"
+    assert_includes seen.dig("views", "GC", "text"), "old objects"
+    assert_match(/100 of garbage|20 runs, 4 major/, seen.dig("views", "GC", "text"))
+    assert_equal "dark", seen["theme"]
+  end
+
+  def test_the_flame_graph_zooms_searches_and_keeps_its_state_in_the_address
+    seen = in_browser("page.mjs", "flame", page(shop), *pictures, env: { "SEARCH" => "tax" })
+    assert_empty seen["complaints"]
+    assert_match(/zoom=n\d+/, seen.dig("clicked", "hash"))
+    assert_includes seen.dig("clicked", "status"), "Array#each"
+    assert_equal seen.dig("clicked", "hash")[/n(\d+)/, 1].to_i, seen.dig("reloaded", "focus")
+    assert_operator seen.dig("reloaded", "view").then { |from, to| to - from }, :<, 1
+    assert_equal ["", [0, 1]], seen["escaped"].values_at("hash", "view")
+    assert_includes seen["arrows"], "Shop::Cart#total"
+    assert_match(/zoom=n\d+/, seen["entered"])
+    assert_in_delta 0.5, seen["plus"].then { |from, to| to - from }, 1e-6
+    assert_operator seen["wheel"].then { |from, to| to - from }, :<, 0.9
+    assert_match(/1 method matches?: .*750 ms, 37\.5%|1 method match: 750 ms, 37\.5%/, seen.dig("search", "found"))
+    assert_includes seen.dig("search", "hash"), "search=tax"
+    refute_includes seen["cleared"], "search"
+    assert_includes seen.dig("time", "hash"), "order=time"
+    assert_order_of_time(seen["time"])
+    assert_includes seen["help"], "callers and callees"
+    assert seen["helpClosed"]
+  end
+
+  # In quarters: cart, cart with tax, fib up to five deep, marking under cart.
+  def assert_order_of_time(time)
+    boxes = time["boxes"].map { |name, depth, left, right| [name, depth, left.fdiv(time["width"]), right.fdiv(time["width"])] }
+    tax = boxes.find { |name, *| name == "Shop::Tax.of" }
+    assert_in_delta 0.25, tax[2], 0.01
+    assert_in_delta 0.5, tax[3], 0.01
+    assert_equal [2, 3, 4, 5, 6], boxes.select { |name, *| name == "Shop::Fib.fib" }.map { |box| box[1] }.uniq.sort
+    assert_in_delta 0.75, boxes.find { |name, *| name == "(marking)" }[2], 0.01
+  end
+
+  def test_figures_are_those_of_the_report_and_follow_the_range
+    html = page(shop)
+    seen = in_browser("page.mjs", "figures", html, *pictures)
+    assert_empty seen["complaints"]
+    report = JSON.parse(pitwall("report", "x.pit", "--format", "json").out)
+    assert_equal figures(report), shown(seen["methods"])
+    cpu = JSON.parse(pitwall("report", "x.pit", "--format", "json", "--weight", "cpu").out)
+    assert_equal figures(cpu), shown(seen.dig("cpu", "methods"))
+    %w[apart caller].each do |how|
+      assert_equal figures(JSON.parse(pitwall("report", "x.pit", "--format", "json", "--gc", how).out)), shown(seen.dig("gc", how)), how
+    end
+    assert_brushed(seen["brushed"])
+    assert_operator seen.dig("moved", "to"), :>, seen.dig("brushed", "filter", "to")
+    assert_equal [nil, nil], seen["whole"].values_at("from", "to")
+    assert_neighbours(seen["chosen"])
+    assert_equal ["Kernel#sleep", "Shop::Tax.of", "Worker#run"], by_name(seen.dig("thread", "methods")).keys.sort
+  end
+
+  # Each state for a fifth, and two that only a later Pitwall knows.
+  def test_states_that_pitwall_does_not_know_are_told_as_such
+    html = page(RecordingBuilder.build do |segment|
+      segment.thread 1, "main"
+      [[0, CART], [2, SLEEP], [7, TAX], [200, FIB], [4, CART]].each { |state, leaf| segment.row stack: [MAIN, leaf], wall: 200_000, cpu: 0, state: state }
+      segment.stats["elapsed_ns"] = 1_000_000_000
+    end)
+    seen = in_browser("page.mjs", "states", html, *pictures, env: { "STATE" => "state 200" })
+    assert_empty seen["complaints"]
+    titles = ["running", "blocked", "off the CPU", "state 7", "state 200"]
+    assert_equal titles, seen["legend"]
+    assert_equal ["all", *titles], seen["offered"]
+    shares = titles.map { |title| "#{title} 20.0%" }.join(", ")
+    assert_equal [shares], seen["bars"]
+    assert seen["lanes"].first.end_with?(shares), seen["lanes"].first
+    colours = seen["colours"].first
+    assert_equal [4, 5], [colours.uniq.size, colours.size]
+    assert_empty colours.uniq - seen["painted"].first
+    assert_equal "all", seen["odd"]
+    assert_match(/state=\d/, seen.dig("chosen", "hash"))
+    assert_equal ["Object#main", "Shop::Fib.fib"].sort, by_name(seen.dig("chosen", "methods")).keys.map { |name| name.sub("<main>", "Object#main") }.sort
+  end
+
+  # Half of it is gone by brushing the second quarter, in which main was in tax.
+  def assert_brushed(brushed)
+    from, to = brushed["filter"].values_at("from", "to")
+    assert_in_delta 0.25e9, from, 0.01e9
+    assert_in_delta 0.5e9, to, 0.01e9
+    assert_in_delta 2 * (to - from), brushed["total"], 1
+    names = by_name(brushed["methods"]).transform_values { |row| row[1] }
+    assert_match(/37\d ms|38\d ms/, names.fetch("Shop::Tax.of"))
+    refute_includes names.keys, "Shop::Fib.fib"
+    assert_match(/25\d(\.\d)? ms|24\d ms/, brushed["Threads"])
+    refute_includes brushed["Source"], "fib.rb"
+    assert_match(/250 ms\s+0 s\s+250 ms\s+.\s+Worker#run/, brushed["Call tree"])
+    assert_match(/range=\d/, brushed["hash"])
+  end
+
+  def assert_neighbours(chosen)
+    method = chosen["name"]
+    report = JSON.parse(pitwall("report", "x.pit", "--format", "json", "--callers", method, "--callees", method).out)
+    %w[callers callees].each do |kind|
+      wanted = report.dig(kind, "methods").select { |row| row["total"].positive? }.map { |row| [row["name"] || "(start of the thread)", row["method_percent"].round(1)] }
+      assert_equal wanted.sort, chosen[kind].map { |row| [row[-1], row[0].to_f] }.sort, kind
+    end
+  end
+
+  # Name → self and total in percent.
+  def figures(report)
+    report["methods"].reject { |row| row["total"].zero? }.to_h { |row| [row["name"], row.values_at("self_percent", "total_percent").map { |share| share.round(1) }] }
+  end
+
+  def shown(rows) = rows.to_h { |row| [row[-2], [row[0], row[2]].map(&:to_f)] }
+
+  def test_view_serves_the_page_to_the_browser
+    File.binwrite(file("x.pit"), shop)
+    pid = pitwall_start("view", "x.pit", "--no-open")
+    address = eventually { File.exist?(file("out")) && File.read(file("out"))[/.*(?=\n)/] }
+    seen = in_browser("page.mjs", "recording", address)
+    assert_empty seen["complaints"]
+    assert_includes seen.dig("views", "Methods", "text"), "Shop::Tax.of"
+  ensure
+    Process.kill("KILL", pid) && Process.wait(pid) if pid
+  end
+
+  # A program that ended at once; and several processes, whose nodes and threads have the same numbers.
+  def test_recordings_of_nothing_and_of_several_processes
+    seen = in_browser("page.mjs", "recording", page(RecordingBuilder.build { nil }))
+    assert_empty seen["complaints"]
+    assert_equal ["About"], seen["tabs"]
+    several = shop + shop(pid: 4243, started_at_ns: RecordingBuilder::HEAD["started_at_ns"] + 500_000_000)
+    seen = in_browser("page.mjs", "recording", page(several), *pictures("several"))
+    assert_empty seen["complaints"]
+    assert_match(/4242\s+main.*4243\s+main/m, seen.dig("views", "Threads", "text"))
+    assert_match(/75\.0%|37\.5%\s+1\.50 s/, seen.dig("views", "Methods", "text"))
+  end
+
+  # A second of one process: what main and the worker did, [stack's leaf, ms, state]…; Pitwall's own thread sleeps. Each ran a request, known by
+  # the worker's id.
+  def follows(at, main:, worker:, route:, work:)
+    ids = [1, 2].rotate(at)
+    RecordingBuilder.build(pid: 7, started_at_ns: RecordingBuilder::HEAD["started_at_ns"] + at * 1_000_000_000) do |segment|
+      ["main", "", "pitwall continuous"].zip([*ids, 3]) { |name, id| segment.thread(id, name, native_id: 100 + name.size) }
+      [*ids, 3].zip([main, worker, [[SLEEP, 1000, 2]]]) do |id, parts|
+        parts.each { |leaf, ms, state| segment.row(thread: id, stack: [leaf], wall: ms * 1000, cpu: state.zero? ? ms * 1000 : 0, state: state) }
+      end
+      segment.mark({ "route" => route }, thread: ids[1], end_ns: 900_000_000, ns: work * 1_000_000)
+      segment.work({ "route" => route }, count: 1, ns: work * 1_000_000)
+      segment.stats["elapsed_ns"] = 1_000_000_000
+    end
+  end
+
+  # A folder as continuous recording leaves it.
+  def test_a_thread_of_several_files_is_one
+    FileUtils.mkdir_p(file("d"))
+    File.binwrite(file("d/1.pit"), follows(0, main: [[CART, 1000, 0]], worker: [[SLEEP, 500, 2], [TAX, 500, 0]], route: "a", work: 400))
+    File.binwrite(file("d/2.pit"), follows(1, main: [[FIB, 1000, 0]], worker: [[TAX, 250, 0], [FIB, 750, 0]], route: "b", work: 300))
+    result = pitwall("report", "d", "--format", "html", "--out", "x.html")
+    assert result.status.success?, result.err
+    seen = in_browser("page.mjs", "files", file("x.html"), *pictures("files"), env: { "THREAD" => "thread 2", "OLD" => JSON.generate(%w[0.2 1.1 1.2 0.3 7.7 odd]) })
+    assert_empty seen["complaints"] + seen["nameless"]
+    assert_includes seen["facts"], "2 threads"
+    refute_includes seen["facts"], "process"
+    assert_equal ["main: 2.00 s wall, 2.00 s CPU; running 100%", "thread 2: 2.00 s wall, 1.50 s CPU; running 75.0%, blocked 25.0%"], seen["lanes"].values_at(0, 1)
+    assert_match(/\ARequests of thread 2: 2;/, seen["lanes"][2])
+    assert_equal 3, seen["lanes"].size
+    assert_equal ["all but idle", "all", "main", "thread 2"], seen["offered"]
+    assert_equal [["2.00 s", "2.00 s", "main"], ["2.00 s", "1.50 s", "thread 2"]], seen["threads"].map { |row| row.values_at(0, 1, -1) }.sort_by(&:last)
+    assert_includes seen["hash"], "thread=0.2"
+    weights = by_name(seen["methods"]).transform_values { |row| row[1] }
+    assert_equal({ "Shop::Tax.of" => "750 ms", "Shop::Fib.fib" => "750 ms", "Kernel#sleep" => "500 ms" }, weights)
+    assert_equal ["route: a", "route: b"], seen["requests"].map { |row| row[-2] }
+    assert_equal ["thread 2"], seen["requests"].map(&:last).uniq
+    assert_equal [["thread 2"]], seen["request"].map { |row| [row.last] }
+    order = [["Kernel#sleep", 0, 0.25], ["Shop::Tax.of", 0.25, 0.5], ["Shop::Tax.of", 0.5, 0.625], ["Shop::Fib.fib", 0.625, 1]]
+    joined = order[0, 1] + [["Shop::Tax.of", 0.25, 0.625], order[3]]
+    assert_equal joined, (seen["time"].map { |name, *ends| [name, *ends.map { |at| (at * 200).round / 200.0 }] })
+    assert_equal %w[0.2 0.2 0.1 busy busy busy], seen["old"].values_at("0.2", "1.1", "1.2", "0.3", "7.7", "odd")
+  end
+
+  # A third of the time is one route's, which the slowest request belongs to.
+  def test_labels_filter_every_view
+    bytes = RecordingBuilder.build do |segment|
+      segment.thread 1, "puma 1"
+      30.times do |at|
+        route = at % 3 == 0 ? "orders#show" : "carts#index"
+        segment.row stack: [MAIN, at % 3 == 0 ? TAX : CART], wall: 10_000, cpu: 10_000, labels: { "route" => route, "job" => "web" }
+        segment.mark({ "route" => route, "job" => "web" }, end_ns: (at + 1) * 10_000_000, ns: 8_000_000 + at * 1000)
+      end
+      segment.row stack: [MAIN], wall: 10_000, cpu: 0
+      segment.work({ "route" => "orders#show", "job" => "web" }, count: 10, ns: 80_000_000)
+      segment.work({ "route" => "carts#index", "job" => "web" }, count: 20, ns: 160_000_000)
+      segment.stats["elapsed_ns"] = 310_000_000
+    end
+    seen = in_browser("page.mjs", "labels", page(bytes), *pictures("labels"))
+    assert_empty seen["complaints"] + seen["nameless"]
+    assert_includes seen["tabs"], "Labels"
+    assert_equal [["64.5%", "200 ms", "200 ms", "20", "8.00 ms", "carts#index"], ["32.3%", "100 ms", "100 ms", "10", "8.00 ms", "orders#show"]], seen["rows"].first(2)
+    assert_includes seen["hash"], "label=route%3Dorders%23show"
+    assert_equal ["<main>", "Shop::Tax.of"], by_name(seen["methods"]).keys.sort
+    assert_equal ["100%", "100 ms"], by_name(seen["methods"]).fetch("Shop::Tax.of").first(2)
+  end
+
+  def stack(*names) = names.map { |name| [name, "/srv/a.rb", 1, 2] }
+
+  # Two threads; on the first: 0–10 waiting, 10–50 show (its first 10 ms before it was known), 45–55 waiting, 55–70 index.
+  def requests(pid: 7)
+    show, index = [{ "route" => "orders#show" }, { "route" => "orders#index" }]
+    RecordingBuilder.build(pid: pid) do |segment|
+      segment.thread(1, "puma 1")
+      segment.thread(2, "puma 2")
+      [[1, 10, 2, {}, "wait"], [1, 10, 0, { "route" => "(unknown)" }, "call", "route"], [1, 25, 0, show, "call", "Order#load"], [2, 60, 0, show, "call", "Other#work"],
+       [1, 10, 2, {}, "wait"], [1, 15, 0, index, "call", "Order#list"]].each do |thread, ms, state, labels, *names|
+        segment.row thread: thread, stack: stack(*names), wall: ms * 1000, cpu: state.zero? ? ms * 500 : 0, state: state, labels: labels
+      end
+      segment.mark show, end_ns: 50_000_000, ns: 42_000_000
+      segment.mark index, end_ns: 70_000_000, ns: 15_000_000
+      segment.mark show, thread: 2, end_ns: 60_000_000, ns: 5_000_000
+      segment.mark show, thread: 3, end_ns: 61_000_000, ns: 1_000_000
+      segment.work show, count: 9, ns: 50_000_000
+      segment.work index, count: 1, ns: 15_000_000
+      segment.stats["elapsed_ns"] = 70_000_000
+    end
+  end
+
+  # On the time line, in a table, and as what every view is narrowed to: the figures of pitwall report --request.
+  def test_requests
+    seen = in_browser("page.mjs", "requests", page(requests), *pictures("requests"))
+    assert_empty seen["complaints"] + seen["nameless"]
+    report = ->(*options) { JSON.parse(pitwall("report", "x.pit", "--format", "json", *options).out) }
+    requests = report.call("--view", "requests")["requests"]
+    listed = requests.map { |row| [row["number"].to_s, row["labels"].map { |pair| pair.join(": ") }.join(", "), row["thread"].empty? ? "thread #{row["thread_id"]}" : row["thread"]] }
+    assert_equal listed, seen["rows"].map { |row| row.values_at(0, -2, -1) }
+    assert_equal ["42.0 ms", "8.00 ms"], seen["rows"].first[1, 2]
+    assert_equal [false, true, false, true], seen["lanes"], "each thread, and its requests below it"
+    one = report.call("--request", "1")
+    assert_includes seen.dig("chosen", "hash"), "request=1"
+    assert_equal [8e6, 50e6, 1], seen.dig("chosen", "filter").values_at("from", "to", "request")
+    assert_match(/request 1: route: orders#show, 42\.0 ms/, seen.dig("chosen", "chips").join)
+    assert_match(/sampled 35\.0 ms, CPU 17\.5 ms, 2 samples · running 100%/, seen.dig("chosen", "text"))
+    assert_equal %w[Order#load call route], seen["boxes"].uniq.sort
+    assert_equal [["call", "35.0 ms"], ["Order#load", "25.0 ms"], ["route", "10.0 ms"]], seen["tree"].map { |row| [row[-1][/[\w#]+\z/], row[1]] }
+    assert_equal figures(one), shown(seen["methods"])
+    assert_equal [["35.0 ms", "17.5 ms", "puma 1"]], seen["threads"].map { |row| row.values_at(0, 1, -1) }
+    assert_equal ["", []], [seen.dig("away", "hash")[/request=\d+/].to_s, seen.dig("away", "chips")]
+    assert_match(/\ARequests of puma 1: 2; arrow keys/, seen["lane"])
+    first, second, slower = seen["keys"].values_at("first", "second", "slower")
+    assert_match(/route: orders#show · request 1 · 42\.0 ms · began after 8\.00 ms · thread puma 1/, first)
+    assert_match(/orders#index · request 2/, second)
+    assert_equal first, slower
+    assert_includes seen.dig("keys", "hash"), "request=1"
+    refute_includes seen.dig("keys", "escaped"), "request="
+    assert_match(/route: orders#show\s+request 1 · 42\.0 ms/, seen["hovered"])
+    assert_includes seen["clicked"], "request=1"
+    refute_includes seen["clickedBeside"], "request="
+  end
+
+  # The same as pitwall report --blackbox, however it is asked for.
+  def test_blackbox
+    names = ["Shop::Cart#total", "Array#each", "lib/shop.rb"]
+    html = page(shop)
+    names.select! { |name| pitwall("report", "x.pit", "--blackbox", name).status.success? }
+    seen = in_browser("page.mjs", "blackbox", html, *pictures("blackbox"), env: { "BLACKBOX" => JSON.generate(names) })
+    assert_empty seen["complaints"] + seen["nameless"]
+    report = ->(*options) { figures(JSON.parse(pitwall("report", "x.pit", "--format", "json", *options).out)) }
+    assert_equal names, seen["folded"].keys
+    assert_operator names.size, :>=, 2
+    seen["folded"].each do |name, found|
+      assert_equal report.call("--blackbox", name), shown(found["methods"]), name
+      assert_equal report.call("--blackbox", name, "--gc", "caller"), shown(found["caller"]), name
+      assert_includes URI.decode_www_form_component(found["hash"]), "blackbox=#{name}"
+      assert_match(/blackbox #{Regexp.escape(name)}/, found["chips"].join)
+    end
+    refute_includes seen["away"], "blackbox"
+    assert_match(/No method or path “nothing#such”/, seen.dig("unknown", "said"))
+    assert_equal ["", nil], [seen["cleared"], seen.dig("unknown", "hash")[/blackbox/]]
+    assert_equal "true", seen.dig("button", "pressed")
+    folded = report.call("--blackbox", names[0])
+    assert_equal folded, shown(seen["reloaded"])
+    assert_equal folded.keys.sort, (seen["heavy"] | folded.keys).sort
+    assert_empty seen["time"] - folded.keys
+    assert_equal 2, seen.dig("frame", "hash").scan("blackbox=").size
+  end
+
+  NASTY = ["</script><script>globalThis.ran = 1</script>", "<img src=x onerror='globalThis.ran = 2'>", "\"><svg onload=globalThis.ran=3>", "javascript:globalThis.ran=4//",
+           "]]><!--", "${globalThis.ran = 5}", "\u202eevil\u0000\u001b[2J"].freeze
+
+  def test_hostile_names_run_nothing
+    bytes = RecordingBuilder.build(program: NASTY[0], mode: "<b>signal</b>", ruby: { "description" => NASTY[1] }, host: { "cpu" => NASTY[2] }, settings: { NASTY[3] => NASTY[0] }, notes: NASTY) do |segment|
+      segment.thread 1, NASTY[1]
+      segment.thread 2, NASTY[0]
+      NASTY.each_with_index { |name, at| segment.row thread: at % 2 + 1, stack: [["<main>", "/a.rb", 1, 1], [name, "/srv/#{name.delete("\0")}.rb", 1, at + 1]], wall: 1000 * (at + 1) }
+      segment.site 5, stack: [[NASTY[0], "/srv/a.rb", 1, 2]], class_name: NASTY[1], counters: [5, 0, 5, 5, 1, 1, 200, 200, 0, 7]
+      segment.collection marking: 1000
+      labels = NASTY.each_cons(2).to_h { |name, value| [name.delete("\0"), value.delete("\0")] }
+      segment.row thread: 1, stack: [[NASTY[1], "/srv/a.rb", 1, 2]], wall: 9000, labels: labels
+      segment.mark labels, thread: 1, end_ns: 30_000_000, ns: 20_000_000
+      segment.work labels, count: 1, ns: 20_000_000
+    end
+    html = page(bytes)
+    seen = in_browser("page.mjs", "hostile", html, env: { "NAME" => NASTY[1] })
+    [seen["request"], seen["chips"].join].each { |text| assert_includes text, NASTY[1] }
+    assert_empty seen["complaints"]
+    assert_nil seen["ran"]
+    assert_nil seen["injected"], "the policy lets other scripts run"
+    assert_equal 0, seen["elements"]
+    assert_includes seen["text"], NASTY[0]
+    assert_includes seen["text"], "\\u202e"
+    text = File.read(html, encoding: "UTF-8")
+    assert_equal 2, text.scan("</script>").size
+    assert_equal [], NASTY.select { |name| text.include?(name) && name.match?(/[<>]/) }
+    refute_match(%r{<(?:script|link|img)[^>]*(?:src|href)=(?!"data:,")}, text[/\A.*<\/title>/m] + text[/<body>.{200}/m])
+  end
+
+  def test_objects_and_traces_have_their_views
+    bytes = RecordingBuilder.build(mode: "none") do |segment|
+      segment.thread 1, "main"
+      segment.site 5, stack: [MAIN, CART], class_name: "String", counters: [3000, 50, 2900, 6000, 0, 9, 120_000, 150_000, 100, 700_000]
+      segment.site 6, stack: [MAIN, TAX], type: 7, class_name: "Array", counters: [1000, 0, 1000, 1000, 0, 2, 40_000, 40_000, 0, 200_000]
+      5.times { |at| segment.collection start: at * 100_000_000, marking: 100_000, sweeping: 80_000, allocated: 800, living: 5000 }
+      segment.stats["gc_ns"] = { "marking" => 500_000, "sweeping" => 400_000 }
+    end
+    seen = in_browser("page.mjs", "recording", page(bytes), *pictures("objects"))
+    assert_empty seen["complaints"] + seen["nameless"]
+    assert_includes seen["tabs"], "Objects"
+    assert_match(/75\.0%\s+3,000\s+146 KiB\s+50\s+100\s+2\.0\s+9\s+700 µs\s+String\s+\S*shop\.rb:12/, seen.dig("views", "Objects", "text"))
+    assert_includes seen.dig("views", "Objects", "text"), "a model"
+
+    traced = RecordingBuilder.build(mode: "none") do |segment|
+      segment.thread 1, "main"
+      segment.traced
+      segment.calls stack: [MAIN], calls: 1, wall: 1_000_000, cpu: 900_000
+      segment.calls stack: [MAIN, CART], calls: 40, wall: 5_000_000, wait: 2_000_000, cpu: 4_000_000, probe: 1_000_000, objects: 80
+      segment.calls stack: [MAIN, CART, TAX], calls: 400, wall: 8_000_000, cpu: 8_000_000, objects: 10
+    end
+    seen = in_browser("page.mjs", "recording", page(traced), *pictures("trace"))
+    assert_empty seen["complaints"] + seen["nameless"]
+    tree = seen.dig("views", "Call tree", "text")
+    # total, self, wait, child, calls of the cart: 4 ms own, 2 ms wait, 8 ms below.
+    assert_match(/14\.0 ms\s+4\.00 ms\s+2\.00 ms\s+8\.00 ms\s+40/, tree)
+  end
+
+  # What a tree's topmost rows hold together.
+  def tops(rows, key = "calls") = rows.select { |row| row["depth"].zero? }.sum { |row| row[key] }
+
+  def test_system_calls_of_a_recording
+    bytes = SyscallsRecording.bytes + SyscallsRecording.bytes(pid: 4243)
+    seen = in_browser("page.mjs", "syscalls", page(bytes), *pictures("syscalls"))
+    assert_empty seen["complaints"] + seen["nameless"]
+    assert_equal [["System calls", "About"], ["Patterns", "By path", "By Ruby stack", "By call"]], seen.values_at("tabs", "parts")
+    report = JSON.parse(pitwall("syscalls", "x.pit", "--format", "json").out)
+    assert_includes seen["text"], "#{report["explained"]} calls in"
+    found = report["passes"].select { |pass| pass["markers"].positive? }
+    assert_equal found.map { |pass| pass.values_at("name", "calls", "markers").map(&:to_s) }.sort, seen["patterns"].map { |row| row.values_at(6, 3, 5) }.sort
+    assert_includes seen["text"], found.find { |pass| pass["name"] == report["findings"].first }["advice"]
+    paths, stacks = seen.values_at("By path", "By Ruby stack").map { |tree| tree["rows"] }
+    [paths, stacks].each { |rows| assert_equal report.values_at("calls", "ns"), [tops(rows), tops(rows, "ns")] }
+    assert_includes paths, { "depth" => 1, "label" => "shop.rb", "calls" => 4, "ns" => 18, "explained" => 0, "paths" => 1 }
+    assert_equal [["<main>", 20], ["Shop.load", 16], ["(no Ruby code)", 2]], stacks.map { |row| row.values_at("label", "calls") }
+    seen.values_at("By path", "By Ruby stack").each do |tree|
+      assert_equal tree["closed"], tree["shut"]
+      assert_operator tree["opened"].size, :>, tree["closed"].size
+      assert_match(/↑ (path|method)/, tree["sorted"].first)
+    end
+    assert_equal report["by_call"].map { |row| [row["call"], row["calls"].to_s] }.sort, seen["calls"].map { |row| [row[-1], row[1]] }.sort
+  end
+
+  def test_system_calls_of_a_log_whose_paths_are_hostile
+    paths = NASTY.map { |name| "/srv/#{name.delete("\0\t\n")}/a.rb" }
+    File.binwrite(file("x.log"), [*paths, "/srv/" + "d/" * 900 + "deep.rb", "\xFF\xFE".b].map { |path| "stat64\t#{path}\nlstat64\t#{path}\n".b }.join)
+    result = pitwall("syscalls", "x.log", "--format", "html", "--out", "x.html")
+    assert result.status.success?, result.err
+    seen = in_browser("page.mjs", "syscalls", file("x.html"), *pictures("syscalls-log"), env: { "SEARCH" => "onerror" })
+    assert_empty seen["complaints"] + seen["nameless"]
+    assert_equal [nil, 0, []], seen.values_at("ran", "elements", "tabs")
+    rows = seen.dig("By path", "rows")
+    assert_equal JSON.parse(pitwall("syscalls", "x.log", "--format", "json").out)["calls"], tops(rows)
+    assert_includes rows.map { |row| row["label"] }.join, "<img src=x onerror="
+    assert_includes rows.map { |row| row["label"] }.join, "\\u202Eevil"
+    assert_equal 1, seen["found"].count { |row| row.last.include?("onerror") }
+    assert_operator seen["found"].size, :<, rows.size
+    assert_equal [["50.0%", "#{tops(rows) / 2}", "0", "lstat64"]], seen["calls"].select { |row| row.last == "lstat64" }
+  end
+
+  def test_what_changed_between_two_logs
+    File.write(file("a.log"), "stat64\t/srv/<img src=x onerror=globalThis.ran=1>/a.rb\n" * 30)
+    File.write(file("b.log"), "open\t/srv/<img src=x onerror=globalThis.ran=1>.rb\n" * 12)
+    assert_equal 0, pitwall("syscalls", "a.log", "b.log", "--format", "html", "--out", "d.html").status.exitstatus
+    seen = in_browser("page.mjs", "measured", file("d.html"), *pictures("syscalls-diff"))
+    assert_empty seen["complaints"] + seen["nameless"]
+    assert_includes seen["text"], "fewer file-system calls: 30 → 12 (−60.0%)"
+    assert_match(/stat64\s+30\s+0\s+−30\s+−100\.0%/, seen["text"])
+  end
+
+  def test_what_compare_and_bench_measured
+    result = pitwall("compare", "-e", "Array.new(300) { 1.to_s }", "-e", "Array.new(900) { 1.to_s }", "--budget", "1.5", "--pairs", "10", "--record", "c.jsonl", "--format", "html", "--out", "c.html", "--quiet")
+    assert_includes [0, 1, 3], result.status.exitstatus, result.err
+    seen = in_browser("page.mjs", "measured", file("c.html"), *pictures)
+    assert_empty seen["complaints"] + seen["nameless"]
+    text = pitwall("report", "c.jsonl").out
+    claim = text[/\A.*? is [^(:]*/m].gsub(/\s+/, " ").strip
+    assert_includes seen["text"].gsub(/\s+/, " "), claim
+    assert_operator seen.dig("drawn", "ticks"), :>=, 4
+    assert_includes seen["text"], "objects allocated"
+
+    File.write(file("sweep.rb"), <<~'RUBY')
+      Pitwall.bench("lists") do |x|
+        x.param :n, 100, 400, 1600, 6400
+        x.setup { |n:| (1..n).to_a }
+        x.report("sort") { |list| list.sort_by { |one| -one } }
+        x.growth :n
+      end
+    RUBY
+    result = pitwall("bench", "sweep.rb", "--budget", "0.2", "--runs", "3", "--record", "b.jsonl", "--format", "html", "--out", "b.html", "--quiet")
+    assert result.status.success?, result.err
+    seen = in_browser("page.mjs", "measured", file("b.html"), *pictures("bench"))
+    assert_empty seen["complaints"] + seen["nameless"]
+    assert_operator seen.dig("drawn", "charts"), :>=, 1
+    assert_match(/iterations/, seen["text"])
+  end
+end

@@ -1,0 +1,51 @@
+# frozen_string_literal: true
+
+require_relative "../test_helper"
+require "pitwall/analyse"
+require "pitwall/experiment"
+
+# How long a case may take: its budget, but for the fewest pairs that can decide anything. With a clock that only pairs move.
+class CaseRunTest < Minitest::Test
+  Settings = Struct.new(:budget, :max_blocks, keyword_init: true)
+
+  # Blocks that fail: they take time and give nothing to analyse.
+  class Blocks
+    attr_reader :now, :done, :block_ns
+
+    def initialize(expected_ns, taken_ns)
+      @block_ns = expected_ns
+      @taken_ns = taken_ns
+      @now = @done = 0
+    end
+
+    def run
+      @done += 1
+      @now += @taken_ns
+      nil
+    end
+  end
+
+  # Seconds that a pair is expected to take and takes → pairs.
+  def pairs(expected, taken, budget: 40, **settings)
+    blocks = Blocks.new(expected * 1e9, taken * 1e9)
+    run = Class.new(Pitwall::Experiment::Compare.const_get(:CaseRun)) { define_method(:clock_ns) { blocks.now } }
+    run = run.new(blocks, nil, Settings.new(budget: budget, **settings), sides: %w[a b])
+    @planned = run.planned
+    run.each_block { flunk }
+    blocks.done
+  end
+
+  def test_the_budget_holds_where_it_holds_the_fewest_pairs
+    assert_equal [40, 40], [pairs(1, 1), @planned]
+    assert_equal 20, pairs(1, 2)
+  end
+
+  def test_the_fewest_pairs_may_take_three_times_as_long
+    assert_equal [8, 9], [pairs(8.6, 10), @planned] # 80 s; the nine that were expected would have taken 77
+    assert_equal 8, pairs(4, 14)
+    assert_equal 4, pairs(8.6, 30) # then 120 s are over
+    assert_equal 3, pairs(8.6, 30, max_blocks: 3)
+    error = assert_raises(Pitwall::Collect::Bench::Failed) { pairs(20, 20) }
+    assert_includes error.message, "--budget 180 holds them"
+  end
+end

@@ -1,0 +1,63 @@
+# frozen_string_literal: true
+
+require "fileutils"
+require "json"
+require "open3"
+require_relative "command_line"
+
+# Tests in a real browser: Chromium, driven by a script of Node.js with the packages of test/browser/package.json. Benchmarks ask the
+# module itself.
+module Browser
+  include CommandLine
+
+  CHROMIUM = ENV.fetch("CHROMIUM", "/usr/bin/chromium")
+  MODULES = File.join(Checkout::ROOT, "tmp/browser")
+  HERE = File.join(Checkout::ROOT, "test/browser")
+
+  class << self
+    # What is absent, with its mend; nil where all is there.
+    def missing(install: true)
+      return "Chromium (apt-get install chromium)" unless File.executable?(CHROMIUM)
+      return "Node.js with npm (apt-get install nodejs npm)" unless system("npm --version", out: File::NULL, err: File::NULL)
+
+      installed? || install ? install_packages : "the packages of test/browser (script/test test/browser installs them)"
+    end
+
+    # What the script prints: one JSON object.
+    def run(script, *arguments, env: {})
+      out, err, status = Open3.capture3(env, "node", File.join(HERE, script), MODULES, CHROMIUM, *arguments)
+      raise "#{script} #{arguments.first}: #{err}" unless status.success?
+
+      JSON.parse(out)
+    end
+
+    private
+
+    def lock = File.read(File.join(HERE, "package-lock.json"))
+
+    def stamp = File.join(MODULES, "stamp")
+
+    def installed? = File.exist?(stamp) && File.read(stamp) == lock
+
+    # Once for a set of packages.
+    def install_packages
+      return if installed?
+
+      FileUtils.mkdir_p(MODULES)
+      FileUtils.cp(Dir[File.join(HERE, "package*.json")], MODULES)
+      log = File.join(MODULES, "npm.log")
+      raise "npm ci failed: #{File.read(log)}" unless system("npm", "ci", "--no-audit", "--no-fund", chdir: MODULES, out: log, err: [:child, :out])
+
+      File.write(stamp, lock)
+      nil
+    end
+  end
+
+  def setup
+    super
+    absent = Browser.missing
+    skip "peer absent: #{absent}" if absent
+  end
+
+  def in_browser(script, *arguments, **options) = Browser.run(script, *arguments, **options)
+end
