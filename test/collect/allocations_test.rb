@@ -216,8 +216,8 @@ class ChargedGCTest < Minitest::Test
   def test_by_bytes_where_malloc_was_the_cause
     run_program(<<~'RUBY')
       def small = 5.times { Object.new }
-      def large = "x" * 200_000
-      follow { 1500.times { small; large } }
+      def large = "x" * 1_000_000
+      follow { 400.times { small; large } } # so few objects that no collection is for want of slots
     RUBY
     assert_balanced(segment)
     assert_operator charged.fetch("Object#large"), :>, charged.fetch("block in Object#small") * 5
