@@ -87,7 +87,7 @@ module RecordedProgram
     deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + patience
     until (done = Process.wait2(pid, Process::WNOHANG))
       if Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
-        @where = Dir["/proc/#{pid}/task/*/{comm,wchan}"].map { |name| "#{name}: #{File.read(name).strip}" }.join("\n")
+        @where = where_it_stands(pid)
         Process.kill(:KILL, -pid)
         Process.wait(pid)
         return nil
@@ -95,6 +95,15 @@ module RecordedProgram
       sleep 0.005
     end
     done.last
+  end
+
+  # What every thread of a process waits for: its native stack, where there is a debugger.
+  def where_it_stands(pid)
+    threads = Dir["/proc/#{pid}/task/*/{comm,wchan}"].map { |name| "#{name}: #{File.read(name).strip}" }.join("\n")
+    stacks, = Open3.capture2e("gdb", "-p", pid.to_s, "-batch", "-ex", "thread apply all backtrace 16")
+    "#{threads}\n#{stacks}"
+  rescue SystemCallError
+    threads
   end
 
   # Runs a program that has to succeed, and say nothing on standard error.
