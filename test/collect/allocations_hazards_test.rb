@@ -42,8 +42,8 @@ class AllocationsHazardsTest < Minitest::Test
         puts moved.size.positive? ? "moved" : "stayed"
         Thread.new { $kept = $kept.first(5_000).map(&:itself); $holes = nil }.join
         GC.start
-        puts ObjectSpace.each_object(Thing).count
       end
+      puts ObjectSpace.each_object(Thing).count # of the recording's own last collection, as words left on the stack may keep some through one before
     RUBY
     skip "this Ruby does not compact" if out.include?("no compaction")
     assert_balanced(segment, moved: true)
