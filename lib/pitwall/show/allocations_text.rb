@@ -13,11 +13,10 @@ module Pitwall
       MODEL = "GC charged is a model: each collection's time is divided among the places that allocated since the one before, by objects " \
               "or, where malloc'ed memory caused it, by estimated bytes"
       HEADS = ["objects", "", "old", "retained", "age", "bytes", "GC charged"].freeze
-      # Places of HEADS that give way where names would have less than NAME columns, but for what is sorted by.
+      # Places of HEADS that give way on a narrow terminal, but for what is sorted by; they stand in --format json.
       GIVING_WAY = [4, 2, 3, 6].freeze
       SORTED = { old: 2, retained: 3, total_age: 4, max_age: 4, min_age: 4, gc_ns: 6 }.freeze
-      NAME = 24
-      private_constant :TOP, :FRAMES, :HEADS, :GIVING_WAY, :SORTED, :NAME
+      private_constant :TOP, :FRAMES, :HEADS, :GIVING_WAY, :SORTED
 
       # @param file [String] the recording, for the hints
       # @param by [Array<Symbol>] of Analyse::Allocations::KEYS
@@ -81,7 +80,6 @@ module Pitwall
         return [@retained ? "nothing was retained" : "no objects were allocated"] if rows.empty?
 
         shown = rows.first(@limit)
-        @shown_numbers = fitting(shown)
         lines = table.lines(shown.map { |row| table_row(row) })
         lines = with_stacks(lines, shown) if @by.include?(:stack)
         lines + rest(rows.drop(@limit), rows.size) + stackless + strings + hint
@@ -107,18 +105,7 @@ module Pitwall
       end
 
       def table
-        Table.new(heads: [*HEADS.values_at(*@shown_numbers), head], width: @width, palette: @palette, location: @location)
-      end
-
-      # Which numbers a narrow terminal has room for beside names: those that it has not stand in --format json.
-      def fitting(rows)
-        cells = rows.map { |row| numbers(row) }
-        kept = HEADS.each_index.to_a
-        room = @width - NAME
-        wide = kept.to_h { |at| [at, [HEADS[at], *cells.map { |row| row[at] }].map { |text| Text.width(text) }.max + 2] }
-        spare = GIVING_WAY - [SORTED[@sort]]
-        kept -= [spare.shift] while spare.any? && kept.sum { |at| wide[at] } > room
-        kept
+        Table.new(heads: [*HEADS, head], width: @width, palette: @palette, location: @location, giving_way: GIVING_WAY - [SORTED[@sort]])
       end
 
       def head = names.empty? ? "place" : names.join(" ")
@@ -126,7 +113,7 @@ module Pitwall
       def names = @by & %i[class type method stack]
 
       def table_row(row)
-        Table::Row.new(numbers: numbers(row).values_at(*@shown_numbers), name: name(row), place: place(row), style: (:dim if row.special))
+        Table::Row.new(numbers: numbers(row), name: name(row), place: place(row), style: (:dim if row.special))
       end
 
       def numbers(row)

@@ -16,7 +16,9 @@ module Pitwall
       NO_SAMPLES = "no samples were taken, so own times are missing: name a recording of the same work by pitwall profile as well"
       LIMIT = 20
       CLASSES = 2
-      private_constant :LIMIT, :CLASSES, :MODEL, :DISTURBED, :NO_SITES, :NO_SAMPLES
+      # Bytes, then objects.
+      GIVING_WAY = [4, 3].freeze
+      private_constant :LIMIT, :CLASSES, :GIVING_WAY, :MODEL, :DISTURBED, :NO_SITES, :NO_SAMPLES
 
       #: (width: Integer, palette: untyped, location: Location) -> void
       def initialize(width:, palette:, location:)
@@ -32,7 +34,8 @@ module Pitwall
 
         rows = cost.rows
         shown = rows.first(limit || LIMIT)
-        table = Table.new(heads: ["together", cost.weight == :cpu ? "own cpu" : "own", "GC", "objects", "bytes", "class, line"], width: @width, palette: @palette, location: @location)
+        table = Table.new(heads: ["together", cost.weight == :cpu ? "own cpu" : "own", "GC", "objects", "bytes", "class, line"], width: @width, palette: @palette, location: @location,
+                          giving_way: GIVING_WAY)
         [*(prediction ? [*prediction(prediction), ""] : []), *notes(cost), "", *table.lines(shown.map { |row| row(row, cost.samples?) }), *rest(rows, shown)]
       end
 

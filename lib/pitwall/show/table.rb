@@ -9,7 +9,9 @@ module Pitwall
       GAP = 2
       # Columns that a place gets at least, when it needs them, beside a long name.
       PLACE = 18
-      private_constant :GAP, :PLACE
+      # What names and places have left before numbers give way.
+      NAME = 24
+      private_constant :GAP, :PLACE, :NAME
 
       # A row: numbers already formatted; name, "" where the place is all there is; place as [path, line]; lead: what stands before the name; style: of the row.
       Row = Struct.new(:numbers, :name, :place, :lead, :style, keyword_init: true)
@@ -18,9 +20,11 @@ module Pitwall
       # @param location [Location]
       # @param width [Numeric] Float::INFINITY: nothing is cut
       # @param cut [Symbol] of Text, what cuts a name
-      #: (heads: Array[String], width: Numeric, palette: untyped, location: Location, ?cut: Symbol) -> void
-      def initialize(heads:, width:, palette:, location:, cut: :shorten)
+      # @param giving_way [Array<Integer>] number columns that are left out, the first first, where names have no room
+      #: (heads: Array[String], width: Numeric, palette: untyped, location: Location, ?cut: Symbol, ?giving_way: Array[Integer]) -> void
+      def initialize(heads:, width:, palette:, location:, cut: :shorten, giving_way: [])
         @cut = cut
+        @giving_way = giving_way
         @heads = heads
         @width = width
         @palette = palette
@@ -30,18 +34,23 @@ module Pitwall
       #: (Array[Row]) -> Array[String]
       def lines(rows)
         columns = number_columns(rows)
-        room = [@width - columns.sum { |column| column + GAP }, 10].max
+        room = [@width - taken(columns), 10].max
         [head(columns)] + rows.map { |row| line(row, columns, room, name_room(rows, room)) }
       end
 
       private
 
+      # Width of each number column that is shown, by its place.
       def number_columns(rows)
-        Array.new(@heads.size - 1) { |at| [Text.width(@heads[at]), *rows.map { |row| Text.width(row.numbers[at]) }].max }
+        columns = Array.new(@heads.size - 1) { |at| [at, [Text.width(@heads[at]), *rows.map { |row| Text.width(row.numbers[at]) }].max] }.to_h
+        @giving_way.each { |at| columns.delete(at) if taken(columns) > @width - NAME }
+        columns
       end
 
+      def taken(columns) = columns.each_value.sum { |column| column + GAP }
+
       def head(columns)
-        numbers = columns.each_with_index.map { |column, at| Text.right(@heads[at], column) + " " * GAP }.join
+        numbers = columns.map { |at, column| Text.right(@heads[at], column) + " " * GAP }.join
         @palette.dim((numbers + @heads.last).rstrip)
       end
 
@@ -55,7 +64,7 @@ module Pitwall
       end
 
       def line(row, columns, room, name_room)
-        numbers = columns.each_with_index.map { |column, at| Text.right(row.numbers[at], column) + " " * GAP }
+        numbers = columns.map { |at, column| Text.right(row.numbers[at], column) + " " * GAP }
         return style(row.style, numbers.join + @location.fit(*row.place, room)) if row.name.empty? && row.place
 
         lead = row.lead.to_s
