@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../test_helper"
+require_relative "../support/page_contents"
 require_relative "../support/random_recording"
 require "pitwall/cli"
 require "pitwall/analyse"
@@ -11,6 +12,8 @@ require "zlib"
 
 # Labels in every view, and their part of the format.
 class LabelsReportTest < Minitest::Test
+  include PageContents
+
   SHOW = { "route" => "orders#show", "tenant" => "acme" }.freeze
   INDEX = { "route" => "orders#index" }.freeze
   MS = 1000 # of the unit
@@ -142,8 +145,7 @@ class LabelsReportTest < Minitest::Test
     assert_equal %w[Beside#after Beside#before Order#load Order#loop], names.call(compare.call[1])
     assert_equal %w[Order#load Order#loop], names.call(compare.call("--label", "route=orders#show")[1])
     assert_equal 0, compare.call("--label", "route=orders#show", "--format", "html", "--out", File.join(@dir, "x.html")).first
-    data = Zlib.inflate(File.read(File.join(@dir, "x.html"), encoding: "UTF-8")[/id="data">([^<]*)/, 1].unpack1("m"))
-    table = JSON.parse(data.byteslice(4, data.unpack1("V")))["why"][0]["tables"][0]
+    table = JSON.parse(page_json(File.read(File.join(@dir, "x.html"), encoding: "UTF-8")))["why"][0]["tables"][0]
     assert_equal ["method", "where", "mostly through"], table["heads"].values_at(0, -2, -1).map { |head| head.is_a?(Hash) ? head["text"] : head }
     assert_equal [["Order#load", "100.0%", "50.0%", "green"], ["Order#loop", "–", "50.0%", "red"]], table["rows"].map { |row| [*row.first(3), row[3]["style"]] }.sort
     { %w[--label route=x] => "before.pit: no label route=x", %w[--label route] => "write it as NAME=VALUE", %w[--label a=b --predicted x.rb:1] => "leave out --label" }.each do |options, message|
@@ -170,7 +172,7 @@ class LabelsReportTest < Minitest::Test
     end
     page = StringIO.new
     Pitwall::CLI.run(["report", recording, "--format", "html", "--redact"], out: page, err: StringIO.new)
-    data = Zlib.inflate(page.string[/id="data">([^<]*)/, 1].unpack1("m"))
+    data = page_data(page.string)
     assert_includes data, hashed
     refute_match(/orders#|acme/, data.b)
   end

@@ -3,8 +3,8 @@
 require_relative "../test_helper"
 require_relative "../support/syscall_dispatch"
 require_relative "../support/command_line"
+require_relative "../support/page_contents"
 require "json"
-require "zlib"
 require "pitwall"
 require "pitwall/cli"
 
@@ -12,6 +12,7 @@ require "pitwall/cli"
 class SyscallsCommandTest < Minitest::Test
   include SyscallDispatch
   include CommandLine
+  include PageContents
 
   PROGRAM = <<~'RUBY'
     def look = 20.times { File.exist?("none") }
@@ -56,8 +57,7 @@ class SyscallsCommandTest < Minitest::Test
   # The object of a page.
   def unpacked(html)
     html = File.read(file(html)) unless html.include?("<")
-    inflated = Zlib.inflate(html[%r{id="data">([A-Za-z0-9+/=]+)</script>}, 1].unpack1("m0"))
-    inflated.byteslice(4, inflated.unpack1("V"))
+    page_json(html)
   end
 
   def test_the_report_names_the_line

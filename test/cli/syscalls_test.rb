@@ -2,11 +2,13 @@
 
 require_relative "../test_helper"
 require_relative "../support/command_line"
+require_relative "../support/page_contents"
 require "zlib"
 
 # `pitwall syscalls LOG`, from the command line to the last line.
 class SyscallsCommandLineTest < Minitest::Test
   include CommandLine
+  include PageContents
 
   LOAD = %w[open fstat64 close open fstat64 fgetxattr fgetxattr close].map { |call| "#{call}\t/srv/a.rb\n" }.join
   STRACE = <<~'LOG'
@@ -57,8 +59,7 @@ class SyscallsCommandLineTest < Minitest::Test
     write("b.log", "stat64\t/srv/a.rb\n" * 12 + "open\t/srv/<b>.rb\n" * 3)
     html = pitwall("syscalls", "a.log", "b.log", "--format", "html").out
     assert_includes html, "<title>b.log against a.log · Pitwall</title>"
-    inflated = Zlib.inflate(html[%r{id="data">([A-Za-z0-9+/=]+)</script>}, 1].unpack1("m0"))
-    object = JSON.parse(inflated.byteslice(4, inflated.unpack1("V")))
+    object = JSON.parse(page_json(html))
     assert_equal ["fewer file-system calls: 30 → 15 (−50.0%)", "green"], object["verdicts"][0].values_at("claim", "style")
     assert_equal ["stat64", "30", "12", { "text" => "−18", "style" => "green" }, "−60.0%"], object["tables"].find { |table| table["title"] == "By call" }["rows"].first
     assert_equal 2, pitwall("syscalls", "a.log", "b.log", "--format", "html", "--limit", "3").status.exitstatus

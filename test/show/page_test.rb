@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../test_helper"
+require_relative "../support/page_contents"
 require_relative "../support/random_recording"
 require_relative "../support/shop_recording"
 require "json"
@@ -9,26 +10,11 @@ require "pitwall/cli"
 require "pitwall/record"
 require "pitwall/show"
 require "tmpdir"
-require "zlib"
 
 # What is in a page, taken apart without a browser.
 class ShowPageTest < Minitest::Test
   include Pitwall
-
-  def with_segments(bytes)
-    Dir.mktmpdir do |dir|
-      File.binwrite(path = File.join(dir, "a.pit"), bytes)
-      yield Record.read(path).segments, path
-    end
-  end
-
-  # The object, and a function that reads a column.
-  def unpack(html)
-    inflated = Zlib.inflate(html[%r{id="data">([A-Za-z0-9+/=]+)</script>}, 1].unpack1("m0"))
-    size = inflated.unpack1("V")
-    columns = inflated.byteslice(4 + size..)
-    [JSON.parse(inflated.byteslice(4, size)), ->((from, bytes)) { columns.byteslice(from, bytes).unpack("w*") }]
-  end
+  include PageContents
 
   # Time by stack and state, added up of the rows in the page: the same as of the recording's.
   def test_a_page_holds_every_row

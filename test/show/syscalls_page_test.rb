@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../test_helper"
+require_relative "../support/page_contents"
 require_relative "../support/random_syscalls"
 require_relative "../support/syscalls_recording"
 require "json"
@@ -11,29 +12,13 @@ require "pitwall/record"
 require "pitwall/record/syscall_log"
 require "pitwall/show"
 require "stringio"
-require "tmpdir"
-require "zlib"
 
 # System calls in a page, taken apart without a browser.
 class SyscallsPageTest < Minitest::Test
   include Pitwall
+  include PageContents
 
   Tree = Analyse::Syscalls::PathTree
-
-  # The object, and a function that reads a column.
-  def unpack(html)
-    inflated = Zlib.inflate(html[%r{id="data">([A-Za-z0-9+/=]+)</script>}, 1].unpack1("m0"))
-    size = inflated.unpack1("V")
-    columns = inflated.byteslice(4 + size..)
-    [JSON.parse(inflated.byteslice(4, size)), ->((from, bytes)) { columns.byteslice(from, bytes).unpack("w*") }]
-  end
-
-  def with_segments(bytes)
-    Dir.mktmpdir do |dir|
-      File.binwrite(path = File.join(dir, "a.pit"), bytes)
-      yield Record.read(path).segments
-    end
-  end
 
   def whole(nodes, number) = number.zero? ? "" : whole(nodes, nodes[number - 1].parent) + nodes[number - 1].name
 
