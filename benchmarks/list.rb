@@ -14,6 +14,7 @@ module Benchmarks
     "tracer/overhead" => "what tracing every call costs, beside ruby-prof",
     "tracer/self_time" => "how far self times of calls are from what they cost without the tracer",
     "syscalls/overhead" => "what recording file-system calls costs a call and the start of a Rails application, beside strace",
+    "queries/cost" => "what counting queries costs a query, with ActiveRecord and Sequel",
     "servers/puma" => "what continuous recording costs Puma at full load",
     "report/speed" => "time and memory of `pitwall report` on 1,000,000 samples",
     "page/speed" => "how large the HTML page of 1,000,000 samples is, how long it takes to open, how smoothly it zooms",

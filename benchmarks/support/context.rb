@@ -50,7 +50,7 @@ module Benchmarks
       @absences = {} # else the next benchmark's notes would tell of this one's
       @deaths = Hash.new(0)
       result = Benchmarks.const_get(constant).new(self).call
-      result.with(name: name, started_at: started, seconds: (Time.now - started).round, command: command(name), machine: Machine.describe)
+      result.with(name: name, cases: @cases, started_at: started, seconds: (Time.now - started).round, command: command(name), machine: Machine.describe)
     end
 
     # Those of the named profilers that can run here and were asked for; says why for each of the others.

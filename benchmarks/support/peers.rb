@@ -37,13 +37,19 @@ module Benchmarks
 
     private
 
+    # Two processes may want them at once; what both would write is below BUNDLES.
     def gems
-      @gems ||= list || (install && list) || {}
+      @gems ||= list || begin
+        FileUtils.mkdir_p(BUNDLES)
+        File.open(File.join(BUNDLES, "lock"), File::RDWR | File::CREAT) do |lock|
+          lock.flock(File::LOCK_EX)
+          list || (install && list)
+        end
+      end || {}
     end
 
     def install
       @err.puts "benchmarks: installing the peers for Ruby #{RUBY_VERSION} (log: tmp/benchmarks-bundle/install.log)"
-      FileUtils.mkdir_p(BUNDLES)
       output, status = bundle("install")
       File.write(File.join(BUNDLES, "install.log"), output)
       return true if status.success?

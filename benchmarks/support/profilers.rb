@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "bare_timer_build"
+require_relative "bare_build"
 
 module Benchmarks
   # The profilers that can stand in a table. Each has a file in profilers/ that starts and stops it in the measured process.
@@ -9,11 +9,14 @@ module Benchmarks
     CASES = {
       "none" => ["none", {}, nil],
       "bare_timer" => ["bare_timer", {}, nil],
+      "bare_hook" => ["bare_hook", {}, nil],
       "pitwall_signal" => ["pitwall", { mode: "signal" }, nil],
       "pitwall_outside" => ["pitwall", { mode: "outside" }, nil],
       "pitwall_safepoint" => ["pitwall", { mode: "safepoint" }, nil],
       "pitwall_objects" => ["pitwall", { mode: "none", collectors: { "allocations" => {} } }, nil],
       "pitwall_objects_stacks" => ["pitwall", { mode: "none", collectors: { "allocations" => { "stacks" => "1" } } }, nil],
+      "pitwall_objects_growth" => ["pitwall", { mode: "none", collectors: { "allocations" => { "growth" => "1" } } }, nil],
+      "pitwall_objects_growth_100" => ["pitwall", { mode: "none", collectors: { "allocations" => { "growth" => "1", "one_in" => "100" } } }, nil],
       "pitwall_objects_bursts" => ["pitwall", { mode: "none", collectors: { "allocations" => { "bursts" => "1", "one_in" => "50" } } }, nil],
       "object_space" => ["object_space", {}, nil],
       "stackprof_objects" => ["stackprof", { mode: "object", every: 1 }, "stackprof"],
@@ -43,7 +46,7 @@ module Benchmarks
     def missing(name, peers)
       file, _options, gem = CASES.fetch(name)
       return peers.missing(gem) if gem
-      return BareTimerBuild.failure if file == "bare_timer"
+      return BareBuild.failure if file.start_with?("bare_")
       return pitwall_missing if %w[pitwall trace].include?(file)
 
       nil
@@ -60,7 +63,9 @@ module Benchmarks
       file, _options, gem = CASES.fetch(name)
       return peers.paths(gem) if gem
 
-      { "bare_timer" => [BareTimerBuild::TARGET], "pitwall" => [LIB], "trace" => [LIB] }.fetch(file, [])
+      return [BareBuild::TARGET] if file.start_with?("bare_")
+
+      %w[pitwall trace].include?(file) ? [LIB] : []
     end
 
     # In the measured process: the profiler, loaded and not started.

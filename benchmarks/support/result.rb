@@ -38,14 +38,23 @@ module Benchmarks
   end
 
   # What one benchmark found: tables and goals for people, `data` for programs.
-  Result = Struct.new(:tables, :goals, :notes, :data, :name, :started_at, :seconds, :command, :machine, keyword_init: true) do
+  # cases: those asked for by --cases, or nil where all were
+  Result = Struct.new(:tables, :goals, :notes, :data, :name, :cases, :started_at, :seconds, :command, :machine, keyword_init: true) do
     def with(**fields) = self.class.new(**to_h, **fields)
 
     def to_text
       [*tables.map(&:to_text), *goals.map { |goal| "goal: #{goal}" }, *notes.map { |note| "note: #{note}" }].join("\n")
     end
 
-    def heading = "#{name} (Ruby #{RUBY_VERSION})"
+    # Results under a JIT stand beside the interpreter's: "4.0.5 --yjit".
+    #: () -> String
+    def self.ruby
+      jit = %w[YJIT ZJIT].find { |word| RUBY_DESCRIPTION.include?("+#{word}") }
+      jit ? "#{RUBY_VERSION} --#{jit.downcase}" : RUBY_VERSION
+    end
+
+    # A run of a few cases, with more rounds, stands beside the run of all.
+    def heading = "#{name} (Ruby #{Result.ruby}#{"; only #{cases.join(", ")}" if cases})"
 
     def to_markdown
       facts = "`#{command}` · #{started_at.strftime("%Y-%m-%d")} · #{machine[:ruby]} · #{machine[:cores]} cores, #{machine[:cpu]}, " \

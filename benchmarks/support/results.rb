@@ -34,7 +34,9 @@ module Benchmarks
       "#{[first, *sections, section].map(&:strip).join("\n\n")}\n"
     end
 
-    def run_name(result) = "#{result.started_at.strftime("%Y-%m-%d")}-#{result.name.tr("/", "-")}-#{RUBY_VERSION}.json"
+    def run_name(result)
+      [result.started_at.strftime("%Y-%m-%d"), result.name.tr("/", "-"), Result.ruby.sub(" --", "-"), *result.cases].join("-").concat(".json")
+    end
 
     def raw(result)
       { name: result.name, command: result.command, started_at: result.started_at.utc.strftime("%FT%TZ"), machine: result.machine,

@@ -8,14 +8,14 @@ module Benchmarks
   module Tracer
     # What tracing every call costs the program: CPU time with a tracer divided by CPU time before it was ever started, for a
     # fixed amount of work. A round runs every case once, each in a fresh process, in random order. The case without any
-    # tracer is the control.
+    # tracer is the control; bare_hook is a hook that does nothing: what Ruby takes to tell of calls.
     class Overhead
       # program => [work of one run, goals by case: at most so many times]
       PROGRAMS = {
         "call_heavy" => [300, { "trace_wall" => RUBY_VERSION < "3.2" ? 11.0 : 9.0, "trace_cpu" => 9.5 }],
         "web_like" => [1000, { "trace_wall" => 1.6, "trace_cpu" => 1.7, "trace_bytes" => 1.9 }]
       }.freeze
-      CASES = %w[none trace_wall trace_cpu trace trace_bytes ruby_prof].freeze
+      CASES = %w[none bare_hook trace_wall trace_cpu trace trace_bytes ruby_prof].freeze
       ROUNDS = 7
       private_constant :PROGRAMS, :CASES, :ROUNDS
 

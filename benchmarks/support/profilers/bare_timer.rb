@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "bare_timer"
+require "bare"
 require_relative "none"
 
 module Benchmarks

@@ -49,10 +49,13 @@ static VALUE bare_timer_stop(VALUE self)
     return LONG2NUM(ticks);
 }
 
-void Init_bare_timer(void)
+void Init_bare_hook(void);
+
+void Init_bare(void)
 {
     VALUE module = rb_define_module("BareTimer");
 
     rb_define_singleton_method(module, "start", bare_timer_start, 1);
     rb_define_singleton_method(module, "stop", bare_timer_stop, 0);
+    Init_bare_hook();
 }

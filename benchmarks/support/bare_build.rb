@@ -5,11 +5,11 @@ require "open3"
 require "rbconfig"
 
 module Benchmarks
-  # Compiles benchmarks/bare_timer for the running Ruby, once, below tmp/.
-  module BareTimerBuild
-    SOURCE = File.expand_path("../bare_timer", __dir__)
-    TARGET = File.expand_path("../../tmp/benchmarks/bare_timer-#{RUBY_VERSION}#{RbConfig::CONFIG["prefix"].tr("/", "-")}", __dir__)
-    LIBRARY = File.join(TARGET, "bare_timer.#{RbConfig::CONFIG["DLEXT"]}")
+  # Compiles benchmarks/bare for the running Ruby, once, below tmp/.
+  module BareBuild
+    SOURCE = File.expand_path("../bare", __dir__)
+    TARGET = File.expand_path("../../tmp/benchmarks/bare-#{RUBY_VERSION}#{RbConfig::CONFIG["prefix"].tr("/", "-")}", __dir__)
+    LIBRARY = File.join(TARGET, "bare.#{RbConfig::CONFIG["DLEXT"]}")
 
     module_function
 

@@ -4,4 +4,4 @@ require "mkmf"
 
 append_cflags(%w[-std=gnu11 -Wall -Wextra -Wno-unused-parameter])
 have_library("rt", "timer_create")
-create_makefile("bare_timer")
+create_makefile("bare")
