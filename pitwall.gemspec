@@ -16,7 +16,7 @@ Gem::Specification.new do |spec|
 
   core = Gem::Specification.load(File.expand_path("pitwall-core.gemspec", __dir__)).files
   spec.files = Dir.chdir(__dir__) do
-    Dir["exe/*", "lib/**/*.rb", "lib/pitwall/**/*.{html,js,css,json}", "doc/*.md", "README.md", "CHANGELOG.md", "LICENSE*"].sort - core |
+    Dir["exe/*", "lib/**/*.rb", "lib/pitwall/**/*.{html,js,css,json}", "doc/**/*.md", "README.md", "CHANGELOG.md", "LICENSE*"].sort - core |
       Dir["LICENSE*"]
   end.reject { |file| file.start_with?("lib/pitwall/native/") }
   spec.bindir = "exe"
@@ -24,7 +24,7 @@ Gem::Specification.new do |spec|
 
   # The collectors write what the readers read: the two gems are released together.
   spec.add_dependency "pitwall-core", Pitwall::VERSION
-  spec.add_dependency "google-protobuf", ">= 4.30", "< 5"
+  spec.add_dependency "protobug", "~> 0.2"
   spec.add_dependency "pastel", "~> 0.8"
   spec.add_dependency "ruby-progressbar", "~> 1.13"
   spec.add_dependency "unicode-display_width", "~> 3.1"

@@ -19,6 +19,32 @@ module Pitwall
   # What a recording ended with. `path` of the file, `counters` (Integers by name: ticks, captures,
   # missed_ticks, dropped… as in STAT of doc/record-format.md, and the file's bytes), `value` of the block.
   Result = Struct.new(:path, :counters, :value) do
+    # The report of the file, as `pitwall report` prints it. Needs the gem pitwall, which the recording itself did not.
+    # @raise [CannotMeasure] when that gem isn't there
+    #: () -> String
+    def report
+      require "stringio"
+      load_gem("pitwall/cli")
+      text = StringIO.new
+      CLI.run(["report", path], out: text, err: text)
+      text.string
+    end
+
+    # One line; in irb, where the value of a block is printed, the report.
+    #: () -> String
+    def inspect
+      line = "#<Pitwall::Result #{path}>"
+      return line unless defined?(::IRB) && ::IRB.respond_to?(:CurrentContext) && ::IRB.CurrentContext
+
+      "#{line}\n#{report}"
+    rescue CannotMeasure
+      "#{line} (pitwall report #{path} shows it)"
+    end
+
+    # irb prints by this.
+    #: (untyped) -> void
+    def pretty_print(printer) = printer.text(inspect)
+
     # Where objects were allocated, of a recording that counted them ({Pitwall.allocations}): rows with path, line, class, type, method,
     # count, old, freed, total_age, min_age, max_age (in collections), bytes, retained, retained_bytes, gc_ns (a model's figure); heaviest first.
     # Reads the recording with the gem pitwall, which the recording itself did not need.
@@ -37,12 +63,15 @@ module Pitwall
 
     def counted
       @counted ||= begin
-        require "pitwall/record"
-        require "pitwall/analyse"
+        load_gem("pitwall/record", "pitwall/analyse")
         Pitwall::Analyse::Allocations.new(Pitwall::Record.read(path).segments)
       end
+    end
+
+    def load_gem(*files)
+      files.each { |file| require file }
     rescue LoadError
-      raise CannotMeasure, "#{path} is read by the gem pitwall, which is not there: gem install pitwall, or pitwall report #{path} --view allocations"
+      raise CannotMeasure, "#{path} is read by the gem pitwall, which is not there: gem install pitwall, or pitwall report #{path}"
     end
   end
 
@@ -51,7 +80,7 @@ module Pitwall
     #
     # record:       the file; default a dated one in `.pitwall/` of the working directory.
     # interval_ns:  time between two samples of a running thread, 100_000 (100 us) to 1_000_000_000 (1 s); default 1 ms.
-    # mode:         :auto (default) is :outside with Ruby 3.3 and 3.4 where a core is spare, else :signal. :outside (3.1 too): a thread on
+    # mode:         :auto (default) is :outside with Ruby 3.2 and newer where a core is spare, else :signal. :outside (3.1 too): a thread on
     #               another core reads the stacks while the program runs on; :signal: a timer interrupts each thread; :safepoint: Ruby
     #               calls at its safepoints only. The first and the last suit programs that can't bear interrupted system calls.
     # signal:       "URG" (default) or "WINCH".
@@ -93,7 +122,7 @@ module Pitwall
     # @return [Result]
     # @raise [StateError] a recording is already running
     # @raise [UsageError] an unknown option or a file that can't be written
-    # @raise [CannotMeasure] a Ruby whose stack is not known (3.1, 3.3 and 3.4 are), or not in the main Ractor
+    # @raise [CannotMeasure] a Ruby whose stacks Pitwall does not walk itself, or not in the main Ractor
     def trace(record: nil, **options, &block)
       profile(record: record, mode: "none", collectors: { "trace" => Collect::TraceOptions.check(options) }, &block)
     end
@@ -101,6 +130,7 @@ module Pitwall
     # Counts every object that the process allocates while the block runs, by the place that allocated it.
     #
     # record:  the file; default as above. stacks: whether to keep whole stacks. one_in: follow one object in so many.
+    # growth:  whether to record what lives over time, for `pitwall report FILE --view growth`; holders: and who holds what grows, at the end.
     # mode:    "none" (default), or what `profile` takes, to have samples in the same recording.
     #
     #   result = Pitwall.allocations { Order.checkout(cart) }
@@ -108,10 +138,10 @@ module Pitwall
     #
     # @return [Result]
     # @raise as `profile`
-    def allocations(record: nil, stacks: false, one_in: 1, mode: "none", **settings, &block)
+    def allocations(record: nil, stacks: false, one_in: 1, growth: false, holders: false, mode: "none", **settings, &block)
       raise UsageError, "one_in #{one_in.inspect}: choose a whole number from 1" unless one_in.is_a?(Integer) && one_in.between?(1, 1_000_000_000)
 
-      collectors = { "allocations" => { "stacks" => stacks ? "1" : "0", "one_in" => one_in.to_s } }
+      collectors = { "allocations" => { "stacks" => stacks ? "1" : "0", "one_in" => one_in.to_s, "growth" => growth ? "1" : "0", "holders" => holders ? "1" : "0" } }
       profile(record: record, mode: mode, collectors: collectors, **settings, &block)
     end
 
@@ -159,7 +189,7 @@ module Pitwall
     #   Pitwall.label(route: "orders#show", tenant: "acme") { … }
     #   pitwall report x.pit --view labels    or    pitwall report x.pit --label route=orders#show
     #
-    # Values are kept in the recording as their to_s, cut at 200 characters. A recording holds 4096 different sets; what comes
+    # Values are kept in the recording as their to_s, cut at 200 characters. A recording holds 4096 different sets (16,384 with a label `test`); what comes
     # then is "(other)", and the report says so. Fibers that are created inside have the labels as well (Ruby 3.2 and newer);
     # threads have not, as they may be a pool's and outlive the block: `labels = Pitwall.labels`, and there `Pitwall.label(**labels) { … }`.
     # When nothing is recorded as the block begins, or not in the main Ractor, it simply runs.

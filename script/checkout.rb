@@ -24,6 +24,13 @@ module Checkout
     Gem.paths = { "GEM_HOME" => home, "GEM_PATH" => [home, *Gem.path].uniq.join(File::PATH_SEPARATOR) }
   end
 
+  # The same for a process that runs tests. Ruby 4.0 comes with minitest 6, which lacks minitest/mock; the tests use version 5.
+  #: () -> void
+  def use_test_gems
+    use_vendored_gems
+    gem "minitest", "< 6"
+  end
+
   #: () -> bool
   def ready? = gems_current? && extension_current?
 
@@ -38,9 +45,10 @@ module Checkout
 
   def gems_digest = digest(["Gemfile", "Gemfile.lock", "pitwall.gemspec"])
 
-  # A debug or sanitised build is another build of the same sources.
+  # A debug or sanitised build is another build of the same sources. Whether a JIT is on (" +YJIT") makes no difference.
   def extension_digest
-    Dir.chdir(ROOT) { digest(Dir["ext/pitwall/**/*.{c,h,rb}"].sort) } + " #{RUBY_DESCRIPTION} #{ENV["PITWALL_ASAN"]}".rstrip
+    ruby = RUBY_DESCRIPTION.gsub(/ \+[A-Z]+(?: [a-z]+)*/, "")
+    Dir.chdir(ROOT) { digest(Dir["ext/pitwall/**/*.{c,h,rb}"].sort) } + " #{ruby} #{ENV["PITWALL_ASAN"]} #{ENV["PITWALL_UNKNOWN_LAYOUT"]}".rstrip
   end
 
   def stamp(file, content) = File.write(file, "#{content}\n")

@@ -16,7 +16,7 @@ module BenchmarksTest
   FOLDER = File.expand_path("../benchmarks", __dir__)
 
   class Listing < Minitest::Test
-    NOT_BENCHMARKS = %w[bare_timer programs support].freeze
+    NOT_BENCHMARKS = %w[bare programs support].freeze
 
     def test_every_benchmark_is_listed
       files = Dir.glob("*/**/*.rb", base: FOLDER).reject { |file| NOT_BENCHMARKS.include?(file.split("/").first) }
@@ -50,14 +50,6 @@ module BenchmarksTest
         assert_empty out
         assert_equal 1, err.lines.size, err
       end
-    end
-
-    # Each of them once, as CI does, without what would have to be installed.
-    def test_a_quick_pass_of_every_benchmark
-      out, err, status = Open3.capture3(RbConfig.ruby, File.join(FOLDER, "run"), "--quick", "--no-peers")
-
-      assert_predicate status, :success?, "#{out}\n#{err}"
-      Benchmarks::LIST.each_key { |name| assert_match(/^== #{name}:.*\n\d+ rows made/, out) }
     end
 
     private

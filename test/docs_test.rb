@@ -10,7 +10,7 @@ require "pitwall/show"
 # What the documentation says is there, is; and what is public is documented.
 class DocsTest < Minitest::Test
   ROOT = File.expand_path("..", __dir__)
-  DOCUMENTS = Dir.chdir(ROOT) { %w[README.md CHANGELOG.md CONTRIBUTING.md] + Dir["doc/*.md"] + Dir["benchmarks/*.md"] }.freeze
+  DOCUMENTS = Dir.chdir(ROOT) { %w[README.md CHANGELOG.md CONTRIBUTING.md] + Dir["doc/**/*.md"] + Dir["benchmarks/*.md"] }.freeze
 
   def test_links_lead_somewhere
     DOCUMENTS.each do |document|

@@ -1,14 +1,18 @@
 /* Every object: where it was allocated, how old it grew, how large it was; and which places made the garbage collector run.
  *
- * Ruby tells of each object's beginning and end in hooks that run with the GVL and may not allocate. What the VM makes for
- * itself is counted in one row, and what Pitwall makes in another, so that all rows add up to what Ruby counts. */
+ * Ruby tells of each object's beginning and end in hooks, one at a time, which may not allocate: until 3.4 of the main Ractor's
+ * objects, with its GVL, from 4.0 on of all Ractors', with the VM's lock. What the VM makes for itself is counted in one row, and
+ * what Pitwall makes in another, so that all rows add up to what Ruby counts. */
 #include "collector.h"
 #include "duplicates.h"
+#include "growth.h"
+#include "holders.h"
 #include "living.h"
 #include "sampler.h"
 #include "sites.h"
 #include "vm_layout.h"
 #include <ruby/ractor.h>
+#include <stdio.h>
 #include <string.h>
 
 /* A living object's word: its site and the collections there had been at its birth. Ages are right up to SETTLED collections;
@@ -18,10 +22,6 @@ _Static_assert(PW_MAX_SITES <= 1u << (32 - BIRTH_BITS), "a site's id fits a word
 
 /* rb_trace_arg_t, in words; proven at each start. */
 enum { ARG_EC = 1, ARG_CFP = 2, ARG_DATA = 7 };
-
-extern size_t rb_obj_memsize_of(VALUE);
-extern void rb_objspace_each_objects(int (*visit)(void *, void *, size_t, void *), void *);
-extern size_t rb_gc_obj_slot_size(VALUE) __attribute__((weak)); /* from 3.3 on; before, all slots are alike */
 
 static bool active, own_layout, whole_stacks;
 enum { ENDED_AT_RACTOR = 1, MISSED_COLLECTIONS = 2, IN_BURSTS = 4 };
@@ -243,6 +243,7 @@ static void
 count_marks(void)
 {
     for (uint32_t i = 0; i < touched_count; i++) list(pw_site_at(touched[i]));
+    bool is_point = pw_growth_due();
     for (uint32_t i = 0; i < listed_count;) {
         pw_site *s = pw_site_at(listed[i]);
         uint32_t *newest = &s->young[collections & 3], since = s->since > *newest ? s->since - *newest : 0;
@@ -254,6 +255,7 @@ count_marks(void)
         s->young[(collections + 1) & 3] = 0;
         pw_site_add_to(is_major ? &s->major_marks : &s->minor_marks, is_major ? living : young);
         pw_site_add_to(&s->lived, living);
+        if (is_point) pw_growth_living(s->id, living);
         if (living || since) {
             i++;
             continue;
@@ -352,18 +354,54 @@ settle(VALUE object, uint32_t *word)
     if (age_of(*word) > SETTLED) *word = (*word & ~(uint32_t)BIRTH_MASK) | ((collections - SETTLED) & BIRTH_MASK);
 }
 
+static size_t bytes_beyond_slot(VALUE object, size_t slot, bool swept);
+/* Until 3.4 other Ractors' collections are not told, nor what they free. `telling`: one begins just now. */
+static bool all_collections_seen(bool telling) { return rb_gc_count() - gc_count_before == collections + (telling ? 1 : 0); }
+
+/* With a Ractor Ruby forgets who listens (gc.c): a word may be of an object that is gone, with its page. */
+static bool ends_missed;
+
+/* The garbage of the last collection is swept, and the next has not begun to mark: what has a word lives, unless ends of objects are not
+ * told. The program may be in the middle of changing an object: only of the simplest types more than the slot is asked for. */
+static void
+tell_birth(VALUE object, uint32_t *word)
+{
+    uint32_t age = age_of(*word), site = *word >> BIRTH_BITS;
+    if (age == 0 || !pw_growth_born(site, age)) return;
+    pw_site *s = pw_site_at(site);
+    bool simple = s->type == T_STRING || s->type == T_ARRAY || s->type == T_HASH || s->type == T_OBJECT;
+    size_t slot = s->slot;
+    if (simple && !ends_missed && all_collections_seen(true) && (RBASIC(object)->flags & RUBY_T_MASK) == s->type) {
+        slot = pw_slot_bytes(object);
+        pw_growth_bytes(site, slot + bytes_beyond_slot(object, slot, true));
+    }
+    else pw_growth_bytes(site, slot);
+}
+
+/* Of the collection before the one that begins. */
+static void
+end_point(void)
+{
+    pw_growth_end_point();
+    if (!pw_growth_births_due()) return;
+    if (pw_growth_begin_births(collections)) pw_living_each(tell_birth);
+    pw_growth_end_births();
+}
+
 static void
 on_gc_start(VALUE unused, const VALUE *arg)
 {
     if (!active) return;
     charge();
     if (!bursting) count_marks();
+    if (pw_growth_due()) end_point();
     divide_next(rb_gc_latest_gc_info(sym_gc_by));
     is_major = RTEST(rb_gc_latest_gc_info(sym_major_by));
     trigger_slot = 0;
     trigger_unseen = share_by_slots;
     /* Before the counter comes round to any birth. */
     if (++collections % SETTLED == 0) pw_living_each(settle);
+    if (!ours) pw_growth_collection(collections, is_major);
     ask_for_names();
 }
 
@@ -421,14 +459,11 @@ end_left_over(VALUE object, uint32_t *word)
 static inline bool
 of_the_vm(uint32_t type)
 {
-    return type == T_IMEMO || type == T_NONE || type == T_NODE;
+    return type == T_IMEMO || type == T_NONE || (int)type == PW_T_NODE;
 }
 
-static inline size_t
-slot_size(VALUE object)
-{
-    return rb_gc_obj_slot_size ? rb_gc_obj_slot_size(object) : PW_SLOT_UNIT;
-}
+/* Is it Pitwall's own work that allocates? Other Ractors go on meanwhile. */
+static inline bool is_own_work(void) { return __builtin_expect(pw_own_work > 0, 0) && pw_in_main_ractor(); }
 
 /* A burst is a stretch of the program's time: objects before burst_from and after burst_until are not in it, and what looking
  * takes puts off its end: else it would see the fewer objects of a place the faster that allocates. 0: there is none. */
@@ -450,18 +485,18 @@ static void
 on_newobj(VALUE unused, const VALUE *arg)
 {
     if (!active) return;
-    if (bursting && (pw_own_work > 0 || !in_burst() || passed_over())) return;
+    if (bursting && (is_own_work() || !in_burst() || passed_over())) return;
     VALUE object = arg[ARG_DATA];
     uint32_t type = (uint32_t)(RBASIC(object)->flags & RUBY_T_MASK);
     if (__builtin_expect(trigger_unseen, 0)) {
-        trigger_slot = bursting ? 0 : slot_size(object);
+        trigger_slot = bursting ? 0 : pw_slot_bytes(object);
         trigger_unseen = false;
     }
     if (of_the_vm(type)) {
         count(pw_site_at(PW_SITE_VM));
         return;
     }
-    if (__builtin_expect(pw_own_work > 0, 0)) {
+    if (is_own_work()) {
         count(pw_site_at(PW_SITE_PITWALL));
         return;
     }
@@ -469,9 +504,9 @@ on_newobj(VALUE unused, const VALUE *arg)
     if (!bursting && passed_over()) return;
     pw_site *s = site_of(arg, RBASIC(object)->klass, (uint8_t)type);
     count(s);
-    if (__builtin_expect(!s->slot, 0)) s->slot = (uint32_t)slot_size(object);
+    if (__builtin_expect(!s->slot, 0)) s->slot = (uint32_t)pw_slot_bytes(object);
     if (bursting) {
-        size_t slot = slot_size(object);
+        size_t slot = pw_slot_bytes(object);
         pw_site_add_to(&s->slot_bytes, slot);
         pw_site_add_to(&s->memsize, slot);
         burst_until += pw_now_ns() - burst_looked;
@@ -486,22 +521,26 @@ on_newobj(VALUE unused, const VALUE *arg)
     *word = s->id << BIRTH_BITS | (collections & BIRTH_MASK);
 }
 
+static const rb_data_type_t *set_type;
+
+static inline bool is_set(VALUE object) { return set_type && RTYPEDDATA_P(object) && RTYPEDDATA_TYPE(object) == set_type; }
+
 /* While garbage is swept, what an object refers to may be gone: only what Ruby's own types hold themselves is asked for. */
 static size_t
 bytes_beyond_slot(VALUE object, size_t slot, bool swept)
 {
     VALUE flags = RBASIC(object)->flags;
-    bool more = flags & RUBY_FL_EXIVAR;
+    bool more = pw_other_ivars_may_have_more(flags);
     switch (flags & RUBY_T_MASK) {
       case T_FLOAT: case T_RATIONAL: case T_COMPLEX: break;
-      case T_STRING: more |= (flags & RSTRING_NOEMBED) != 0; break;
-      case T_ARRAY: more |= !(flags & RARRAY_EMBED_FLAG); break;
-      case T_OBJECT: more |= !(flags & ROBJECT_EMBED); break;
-      case T_DATA: more = !swept; break;
+      case T_STRING: more |= pw_string_may_have_more(flags); break;
+      case T_ARRAY: more |= pw_array_may_have_more(flags); break;
+      case T_OBJECT: more |= pw_plain_object_may_have_more(flags); break;
+      case T_DATA: more = !swept || is_set(object); break;
       default: more = true;
     }
     if (!more) return 0;
-    size_t all = rb_obj_memsize_of(object);
+    size_t all = pw_object_bytes(object);
     return all > slot ? all - slot : 0;
 }
 
@@ -517,11 +556,14 @@ site_when_shown(pw_site *s, VALUE klass, bool swept)
     return shown;
 }
 
+static bool telling_births; /* at the end */
+
+/* age: without our own collection at the end. */
 static void
 add_object(pw_site *s, VALUE object, bool swept, uint32_t age)
 {
     if (!s->klass) s = site_when_shown(s, RBASIC(object)->klass, swept);
-    size_t slot = slot_size(object), beyond = bytes_beyond_slot(object, slot, swept);
+    size_t slot = pw_slot_bytes(object), beyond = bytes_beyond_slot(object, slot, swept);
     uint64_t ended = pw_site_get(&s->freed) + pw_site_get(&s->retained);
     pw_site_add_to(swept ? &s->freed : &s->retained, 1);
     /* An object that a collection frees has survived those before it. */
@@ -531,7 +573,11 @@ add_object(pw_site *s, VALUE object, bool swept, uint32_t age)
     if (age > s->max_age) atomic_store_explicit(&s->max_age, age, memory_order_relaxed);
     pw_site_add_to(&s->slot_bytes, slot);
     pw_site_add_to(&s->memsize, slot + beyond);
-    if (!swept) pw_site_add_to(&s->retained_bytes, slot + beyond);
+    if (!swept) {
+        pw_site_add_to(&s->retained_bytes, slot + beyond);
+        if (telling_births && pw_growth_born(s->id, age + 1)) pw_growth_bytes(s->id, slot + beyond);
+        if (telling_births && pw_holders_wanted()) pw_holders_see(s->id, object);
+    }
     if (swept && (beyond || s->type == T_DATA)) pw_site_add_to(&s->mallocs, 1); /* what swept data have is not known */
     if (digesting && s->type == T_STRING && s->klass) pw_duplicates_add(object, s->id, slot + beyond, swept);
 }
@@ -543,7 +589,10 @@ on_freeobj(VALUE unused, const VALUE *arg)
     VALUE object = arg[ARG_DATA];
     uint32_t type = (uint32_t)(RBASIC(object)->flags & RUBY_T_MASK);
     if (type == T_IMEMO || type == T_CLASS || type == T_MODULE) pw_sites_forget_object(object);
-    else if (type == T_DATA && RBASIC(object)->klass == rb_cRactor) pw_gc_ask_again();
+    else if (type == T_DATA && RBASIC(object)->klass == rb_cRactor) {
+        ends_missed = true;
+        pw_gc_ask_again();
+    }
     uint32_t word = pw_living_take(object);
     if (!word) return;
     pw_site *s = pw_site_at(word >> BIRTH_BITS);
@@ -563,7 +612,7 @@ visit_page(void *from, void *to, size_t stride, void *unused)
         uint32_t *at = pw_living_at(object);
         if (!at || !*at) continue;
         uint32_t type = (uint32_t)(RBASIC(object)->flags & RUBY_T_MASK);
-        if (type == T_NONE || type == T_MOVED || type == T_ZOMBIE) continue;
+        if (type == T_NONE || type == PW_T_MOVED || type == PW_T_ZOMBIE) continue;
         uint32_t age = age_of(*at); /* without our own collection at the end */
         add_object(pw_site_at(*at >> BIRTH_BITS), object, false, age ? age - 1 : 0);
         *at = 0;
@@ -571,12 +620,18 @@ visit_page(void *from, void *to, size_t stride, void *unused)
     return 0;
 }
 
+static void
+end_last_point(void)
+{
+    for (uint32_t id = 1; id <= pw_sites_count(); id++) pw_growth_living(id, pw_site_get(&pw_site_at(id)->retained));
+    pw_growth_end_point();
+    pw_growth_end_births();
+    telling_births = false;
+}
+
 /* ---- start and stop ---- */
 
 static VALUE follower; /* is told of compactions */
-
-/* Other Ractors' are not told, nor what they free. */
-static bool all_collections_seen(void) { return rb_gc_count() - gc_count_before == collections; }
 
 static void
 follow_moves(void *unused)
@@ -648,7 +703,7 @@ static _Atomic int64_t burst_asked; /* when; 0: not, or hooked already */
 static void
 run_burst_job(void *unused)
 {
-    if (!active || !bursting || !pw_in_main_ractor()) return; /* hooks are each Ractor's own, jobs are run in any */
+    if (!active || !bursting || !pw_in_main_ractor()) return; /* until 3.4 hooks are each Ractor's own; jobs are run in any */
     int64_t asked = atomic_exchange(&burst_asked, 0), now = pw_now_ns();
     if (asked && now < asked + BURST_DELAY_NS + BURST_NS && (!burst_hooked || now > burst_until)) {
         for (int i = 0; i < WALKS; i++) walks[i].walk.depth = 0; /* frames may have been freed since */
@@ -738,15 +793,26 @@ setting(VALUE settings, const char *name, const char *value)
 }
 
 static const char *
+no_stacks(void)
+{
+    static char text[200];
+    const char *why = pw_walk_refusal();
+    snprintf(text, sizeof text, "cannot take stacks of allocations: %s", why ? why : "this Ruby tells of objects in another way than expected");
+    return text;
+}
+
+static const char *
 start(VALUE settings)
 {
+    if (pw_other_gc()) return "objects are counted with Ruby's own garbage collector only, not with what RUBY_GC_LIBRARY names";
     const char *refusal = prove();
     if (refusal) return refusal;
     VALUE n = rb_hash_lookup(settings, rb_str_new_cstr("one_in"));
     long every = RB_TYPE_P(n, T_STRING) ? strtol(StringValueCStr(n), NULL, 10) : 1;
     bursting = setting(settings, "bursts", "1");
-    whole_stacks = setting(settings, "stacks", "1") || (bursting && own_layout);
-    if (whole_stacks && !own_layout) return "stacks of allocations need a Ruby whose stack Pitwall can read itself (3.1, 3.3, 3.4)";
+    bool asked = setting(settings, "stacks", "1");
+    if (asked && !own_layout && !bursting) return no_stacks(); /* beside samples, places will do */
+    whole_stacks = own_layout && (asked || bursting);
     one_in = every > 1 && every < 1 << 30 ? (uint32_t)every : 1;
     chance = (uint64_t)pw_now_ns() | 1;
     gap = one_in > 1 ? next_gap() : 0;
@@ -759,6 +825,9 @@ start(VALUE settings)
         pw_sites_free();
         return "no memory or no random key for the digests of strings";
     }
+    if (!bursting && setting(settings, "growth", "1")) pw_growth_start();
+    pw_holders_start(pw_growth_on() && setting(settings, "holders", "1"));
+    ends_missed = false;
     collections = 0;
     untracked = seen = counted = 0;
     ours = false;
@@ -815,11 +884,19 @@ stop(void)
     else if (!in_child) {
         ours = true;
         rb_gc();
-        if (!all_collections_seen()) caveats |= MISSED_COLLECTIONS;
+        if (!all_collections_seen(false)) caveats |= MISSED_COLLECTIONS;
         pw_sites_name(!(caveats & MISSED_COLLECTIONS)); /* a class may be gone without our knowing */
         end_collecting();
-        rb_objspace_each_objects(visit_page, NULL);
+        bool is_point = pw_growth_begin_last_point();
+        if (is_point && pw_holders_wanted() && pw_growth_begin_births(collections)) {
+            pw_living_each(tell_birth);
+            pw_growth_choose(pw_holders_choose);
+        }
+        telling_births = is_point && pw_growth_begin_births(collections);
+        if (!pw_each_page(visit_page)) caveats |= MISSED_COLLECTIONS;
         pw_living_each(end_left_over);
+        if (is_point) end_last_point();
+        if (is_point && pw_holders_wanted()) pw_holders_find();
         charge();
     }
     else end_collecting();
@@ -856,6 +933,8 @@ write_chunks(bool last)
         n++;
     }
     if (last && digesting) pw_duplicates_write();
+    if (last) pw_holders_write();
+    if (pw_growth_on()) pw_growth_write();
     if (n || last) {
         uint64_t head[] = {counted, seen, untracked, (uint64_t)caveats, n};
         pw_writer_table(&pw_current.writer, "ALLO", 5, head, COLUMNS, columns);
@@ -872,6 +951,8 @@ forget(bool frees)
     pw_sites_free();
     pw_living_free();
     pw_duplicates_free();
+    pw_growth_forget(frees);
+    pw_holders_forget(frees);
     free(touched);
     free(shares);
     free(listed);
@@ -898,6 +979,7 @@ Init_pitwall_allocations(VALUE native)
     sym_malloc = ID2SYM(rb_intern("malloc"));
     sym_newobj = ID2SYM(rb_intern("newobj"));
     if (!pw_job_init(&name_job, run_name_job)) rb_raise(rb_eRuntimeError, "Ruby has no room for another postponed job");
+    set_type = pw_set_type();
     follower = TypedData_Wrap_Struct(rb_cObject, &follower_type, (void *)1);
     rb_gc_register_mark_object(follower);
 }

@@ -2,6 +2,8 @@
 #ifndef PITWALL_BUFFER_H
 #define PITWALL_BUFFER_H
 
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,21 +13,29 @@ typedef struct {
     size_t size, capacity;
 } pw_buffer;
 
-/* malloc on the drain thread can only fail when the process is about to die anyway; say where and stop. */
+/* Memory was refused since the recording began. What is in buffers and tables may lack parts from then on, so nothing more is written
+ * and nothing more is entered: the program goes on, and the recording says ENOMEM (record_writer.c). async-signal-safe */
+extern _Atomic bool pw_memory_refused;
+static inline void pw_refuse_memory(void) { atomic_store_explicit(&pw_memory_refused, true, memory_order_relaxed); }
+static inline bool pw_lacks_memory(void) { return atomic_load_explicit(&pw_memory_refused, memory_order_relaxed); }
+
 static inline void *
-pw_must(void *memory)
+pw_noted(void *memory)
 {
-    if (!memory) abort();
+    if (!memory) pw_refuse_memory();
     return memory;
 }
 
+/* NULL where there is no memory. */
 static inline uint8_t *
 pw_buffer_room(pw_buffer *b, size_t n)
 {
     if (b->size + n > b->capacity) {
         size_t capacity = b->capacity ? b->capacity * 2 : 256;
         while (capacity < b->size + n) capacity *= 2;
-        b->data = pw_must(realloc(b->data, capacity));
+        uint8_t *larger = pw_noted(realloc(b->data, capacity));
+        if (!larger) return NULL;
+        b->data = larger;
         b->capacity = capacity;
     }
     return b->data + b->size;
@@ -35,7 +45,9 @@ static inline void
 pw_buffer_put(pw_buffer *b, const void *bytes, size_t n)
 {
     if (n == 0) return;
-    memcpy(pw_buffer_room(b, n), bytes, n);
+    uint8_t *to = pw_buffer_room(b, n);
+    if (!to) return;
+    memcpy(to, bytes, n);
     b->size += n;
 }
 
@@ -44,6 +56,7 @@ static inline void
 pw_buffer_int(pw_buffer *b, uint64_t value)
 {
     uint8_t *to = pw_buffer_room(b, 10);
+    if (!to) return;
     int groups = 1;
     for (uint64_t rest = value >> 7; rest; rest >>= 7) groups++;
     for (int i = groups - 1; i >= 0; i--) {

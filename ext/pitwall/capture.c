@@ -336,10 +336,11 @@ pw_capture_nothing(pw_thread *t, uint8_t state, int64_t wall, int64_t cpu)
     return put(t, PW_REC_SAMPLE, 0, state, 0, wall, cpu);
 }
 
+/* behind: bytes that follow it */
 static pw_sample *
-reserve_bare(pw_thread *t, uint8_t kind, uint8_t state, int64_t wall, int64_t cpu)
+reserve_bare(pw_thread *t, uint8_t kind, uint8_t state, int64_t wall, int64_t cpu, uint32_t behind)
 {
-    pw_sample *s = (pw_sample *)pw_ring_reserve(pw_session_ring(), sizeof(pw_sample));
+    pw_sample *s = (pw_sample *)pw_ring_reserve(pw_session_ring(), (uint32_t)sizeof(pw_sample) + behind);
     if (!s) return NULL;
     s->header.kind = kind;
     s->header.state = state;
@@ -362,7 +363,7 @@ pw_charge(pw_thread *t, uint8_t kind, uint8_t state, int64_t wall, int64_t cpu)
 bool
 pw_charge_under(pw_thread *t, uint8_t kind, uint8_t state, int64_t wall, int64_t cpu, uint32_t label)
 {
-    pw_sample *s = reserve_bare(t, kind, state, wall, cpu);
+    pw_sample *s = reserve_bare(t, kind, state, wall, cpu, 0);
     if (!s) return false;
     s->label = label;
     pw_ring_commit(&s->header, sizeof(pw_sample));
@@ -371,11 +372,28 @@ pw_charge_under(pw_thread *t, uint8_t kind, uint8_t state, int64_t wall, int64_t
     return true;
 }
 
-bool
-pw_put_mark(pw_thread *t, int64_t from, int64_t until)
+static bool
+put_with_queries(pw_thread *t, uint8_t kind, int64_t from, int64_t until, const pw_query_part *parts, uint32_t count)
 {
-    pw_sample *s = reserve_bare(t, PW_REC_MARK, 0, until, from);
-    if (!s) pw_count(PW_DROPPED, 1);
-    else pw_ring_commit(&s->header, sizeof(pw_sample));
-    return s != NULL;
+    uint32_t behind = count * (uint32_t)sizeof(*parts);
+    pw_sample *s = reserve_bare(t, kind, 0, until, from, behind);
+    if (!s) return false;
+    s->header.captures = (uint16_t)count;
+    if (behind) memcpy(s->frames, parts, behind);
+    pw_ring_commit(&s->header, (uint32_t)sizeof(pw_sample) + behind);
+    return true;
+}
+
+bool
+pw_put_mark(pw_thread *t, int64_t from, int64_t until, const pw_query_part *parts, uint32_t count)
+{
+    bool put = put_with_queries(t, PW_REC_MARK, from, until, parts, count);
+    if (!put) pw_count(PW_DROPPED, 1);
+    return put;
+}
+
+bool
+pw_put_query(pw_thread *t, const pw_query_part *part)
+{
+    return put_with_queries(t, PW_REC_QUERY, 0, 0, part, 1);
 }

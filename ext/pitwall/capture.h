@@ -5,15 +5,16 @@
 #define PITWALL_CAPTURE_H
 
 #include <signal.h>
+#include "queries.h"
 #include "ring.h"
 #include "threads.h"
 
-enum { PW_REC_SAMPLE = 1, PW_REC_CHARGE, PW_REC_END, PW_REC_STACK = 5, PW_REC_MARK }; /* 4: syscall_after.h */
+enum { PW_REC_SAMPLE = 1, PW_REC_CHARGE, PW_REC_END, PW_REC_STACK = 5, PW_REC_MARK, PW_REC_QUERY }; /* 4: syscall_after.h */
 
 /* SAMPLE: a stack, leaf first, of which the `common` frames next to the root are as in the thread's previous record.
  * STACK: the same without any time, for what other records name.
  * CHARGE: no new stack, the previous one is charged up to `wall` and `cpu`. END: the thread is gone.
- * MARK: a piece of work, from `cpu` to `wall`. */
+ * MARK: a piece of work, from `cpu` to `wall`, with `captures` queries (pw_query_part) behind it. QUERY: one of no work, likewise. */
 typedef struct {
     pw_record_header header;
     pw_thread *thread;
@@ -57,8 +58,10 @@ bool pw_charge(pw_thread *t, uint8_t kind, uint8_t state, int64_t wall, int64_t 
 /* The same for time that ended before now, when the thread worked under another label perhaps. */
 bool pw_charge_under(pw_thread *t, uint8_t kind, uint8_t state, int64_t wall, int64_t cpu, uint32_t label);
 
-/* Writes a MARK record: work that began at `from` has ended. */
-bool pw_put_mark(pw_thread *t, int64_t from, int64_t until);
+/* Writes a MARK record: work that began at `from` has ended; parts: its queries. */
+bool pw_put_mark(pw_thread *t, int64_t from, int64_t until, const pw_query_part *parts, uint32_t count);
+/* Writes a QUERY record. False when the ring is full. */
+bool pw_put_query(pw_thread *t, const pw_query_part *part);
 
 /* May a word be read at this address? Needs the GVL, as else it may be gone at once. */
 bool pw_readable(VALUE address);

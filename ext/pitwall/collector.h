@@ -28,6 +28,8 @@ typedef struct {
     void (*here)(void);
     /* As `write`, but once the tables' new strings and nodes are written, for rows that name them. NULL: has none. */
     void (*write_rows)(void);
+    /* It tells of execve and exit_group: it must not be stopped before them. */
+    bool sees_endings;
 } pw_collector;
 
 enum { PW_COLLECTORS = 3 };

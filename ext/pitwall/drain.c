@@ -3,6 +3,7 @@
 #include "gc_log.h"
 #include "known_frames.h"
 #include "labels.h"
+#include "queries.h"
 #include "sampler.h"
 #include "syscalls.h"
 #include <errno.h>
@@ -20,15 +21,16 @@ static int64_t last_flush, flush_after;
 static pw_thread *gone;
 static uint32_t ended; /* threads, since the last flush */
 
-void
+bool
 pw_rows_init(void)
 {
-    rows = pw_must(malloc(ROWS * sizeof(*rows)));
+    rows = malloc(ROWS * sizeof(*rows));
     row_count = 0;
     gone = NULL;
     ended = 0;
     last_flush = pw_now_ns();
     flush_after = FIRST_FLUSH_NS;
+    return rows != NULL;
 }
 
 void
@@ -172,7 +174,10 @@ consume(void)
             break;
           }
           case PW_REC_MARK:
-            pw_labels_mark(t->id, s->label, s->wall - pw_current.origin, s->wall - s->cpu);
+            pw_labels_mark(t->id, s->label, s->wall - pw_current.origin, s->wall - s->cpu, (const pw_query_part *)s->frames, record->captures);
+            break;
+          case PW_REC_QUERY:
+            pw_queries_take(s->label, (const pw_query_part *)s->frames, record->captures, false);
             break;
         }
         pw_ring_consume(&pw_current.ring, record);
@@ -385,14 +390,15 @@ write_stat(void)
     int n = snprintf(json, sizeof json,
         "{\"elapsed_ns\":%lld,\"ticks\":%lld,\"captures\":%lld,\"missed_ticks\":%lld,\"deferred_ticks\":%lld,\"dropped\":%lld,"
         "\"torn_reads\":%lld,\"refused_frames\":%lld,\"truncated\":%lld,\"handler_ns\":%lld,\"naming_ns\":%lld,\"own_cpu_ns\":%lld,\"process_cpu_ns\":%lld,"
-        "\"resets\":%lld,\"threads\":%u,\"timers_refused\":%lld,\"signal_lost\":%lld,\"write_error\":%d,\"labels_left_out\":%lld,"
+        "\"resets\":%lld,\"threads\":%u,\"timers_refused\":%lld,\"signal_lost\":%lld,\"write_error\":%d,\"labels_left_out\":%lld,\"queries_left_out\":%lld,\"queries_failed\":%lld,"
         "\"bursts\":%lld,\"gc_count\":%lld,\"gc_untold\":%lld,\"gc_ns\":{\"marking\":%lld,\"sweeping\":%lld}}",
         (long long)(pw_now_ns() - s->origin), (long long)pw_counter(PW_TICKS), (long long)pw_counter(PW_CAPTURES),
         (long long)pw_counter(PW_MISSED), (long long)pw_counter(PW_DEFERRED), (long long)pw_counter(PW_DROPPED),
         (long long)pw_counter(PW_TORN_READS), (long long)pw_counter(PW_REFUSED), (long long)pw_counter(PW_TRUNCATED), (long long)pw_counter(PW_HANDLER_NS),
         (long long)pw_counter(PW_NAMING_NS), (long long)own, (long long)(pw_clock_ns(CLOCK_PROCESS_CPUTIME_ID) - s->started_process_cpu),
         (long long)pw_counter(PW_RESETS), s->next_thread_id - 1, (long long)pw_counter(PW_TIMERS_REFUSED),
-        (long long)pw_counter(PW_SIGNAL_LOST), s->writer.error, (long long)pw_counter(PW_LABELS_LEFT_OUT), (long long)pw_counter(PW_BURSTS),
+        (long long)pw_counter(PW_SIGNAL_LOST), s->writer.error, (long long)pw_counter(PW_LABELS_LEFT_OUT),
+        (long long)pw_counter(PW_QUERIES_LEFT_OUT), (long long)pw_counter(PW_QUERIES_FAILED), (long long)pw_counter(PW_BURSTS),
         (long long)pw_counter(PW_GC_COUNT), (long long)pw_counter(PW_GC_UNTOLD),
         (long long)pw_counter(PW_GC_MARKING_NS), (long long)pw_counter(PW_GC_SWEEPING_NS));
     if (n > 0 && (size_t)n < sizeof json) pw_writer_chunk(&s->writer, "STAT", json, (size_t)n);
@@ -433,7 +439,7 @@ bound_memory(void)
     pw_reader_lock();
     pw_known_clear(); /* first: what leaves the tables is no longer kept alive */
     pw_reader_unlock();
-    pw_intern_reset(t, &before);
+    if (!pw_intern_reset(t, &before)) return;
     for (pw_thread *thread = pw_current.threads; thread; thread = thread->next) reintern(thread, &before);
     pw_intern_forget(&before);
     pw_count(PW_RESETS, 1);
@@ -455,6 +461,7 @@ static void *
 drain(void *unused)
 {
     pw_session *s = &pw_current;
+    pw_reserve_heap();
 #ifdef __linux__
     pthread_setname_np(pthread_self(), "pitwall drain");
 #endif

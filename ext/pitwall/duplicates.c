@@ -53,7 +53,7 @@ void
 pw_duplicates_add(VALUE string, uint32_t site, size_t bytes, bool swept)
 {
     if (!table) return;
-    bool elsewhere = RB_FL_ANY_RAW(string, RSTRING_NOEMBED) && RB_FL_ANY_RAW(string, RUBY_ELTS_SHARED);
+    bool elsewhere = pw_string_is_shared(RBASIC(string)->flags);
     if (swept && elsewhere) { /* its bytes are another string's, which may be gone */
         left_out++;
         return;

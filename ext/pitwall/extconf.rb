@@ -21,13 +21,28 @@ have_func("rb_internal_thread_add_event_hook", "ruby/thread.h")
 have_func("rb_internal_thread_specific_get", "ruby/thread.h")
 have_func("rb_postponed_job_preregister", "ruby/debug.h")
 have_func("rb_profile_thread_frames", "ruby/debug.h")
-# Since 3.2, when objects began to have slots of several sizes; in no header.
-have_func("rb_gc_obj_slot_size", [])
 have_func("rb_class_attached_object", "ruby.h")
+have_func("rb_set_new", "ruby.h")
+# In no header, or no promise of one: vm_compat.h says what stands in for each that is gone.
+%w[rb_gc_obj_slot_size rb_obj_memsize_of rb_objspace_each_objects rb_objspace_reachable_objects_from].each { |name| have_func(name, []) }
+%w[ROBJECT_EMBED ROBJECT_HEAP RSTRING_NOEMBED RARRAY_EMBED_FLAG RUBY_ELTS_SHARED
+   RUBY_FL_SINGLETON RUBY_T_NODE RUBY_T_MOVED RUBY_T_ZOMBIE].each { |name| have_const(name, "ruby.h") }
+# For tests of what is left on a Ruby whose layouts nobody knows.
+$defs << "-DPITWALL_UNKNOWN_LAYOUT" if ENV["PITWALL_UNKNOWN_LAYOUT"]
 
-# Only of 3.1 is it known what this points to.
-if RUBY_VERSION.start_with?("3.1.") && try_link("extern __thread void *ruby_current_ec;\nint main(void) { return ruby_current_ec != 0; }")
+# Only of these is it known what this points to (test/native/layout_check.c: PW_EC_STACK).
+if RUBY_VERSION.start_with?("3.1.", "3.2.") && try_link("extern __thread void *ruby_current_ec;\nint main(void) { return ruby_current_ec != 0; }")
   $defs << "-DHAVE_RUBY_CURRENT_EC"
+end
+
+# For tests of what happens when a call of ours fails: test/faults/faults.c stands between the extension and the C library.
+if ENV["PITWALL_FAULTS"]
+  faults = File.expand_path("../../test/faults", __dir__)
+  $VPATH << faults
+  $srcs = Dir[File.join(__dir__, "*.c")] + [File.join(faults, "faults.c")]
+  source = File.read(File.join(faults, "faults.c"))
+  wrapped = [/^WRAP\([^,]+, (\w+),/, /^WRAP_RETURNING\((\w+),/, /^__wrap_(\w+)\(/].flat_map { |form| source.scan(form).flatten }.uniq
+  $LDFLAGS += wrapped.map { |name| " -Wl,--wrap=#{name}" }.join
 end
 
 create_makefile("pitwall/pitwall")

@@ -116,7 +116,8 @@ static void
 publish(const row *r)
 {
     uint32_t n = atomic_load_explicit(&table.count, memory_order_relaxed);
-    if (!table.blocks[n / BLOCK]) table.blocks[n / BLOCK] = pw_must(malloc(BLOCK * sizeof(row)));
+    if (!table.blocks[n / BLOCK]) table.blocks[n / BLOCK] = pw_noted(malloc(BLOCK * sizeof(row)));
+    if (!table.blocks[n / BLOCK]) return;
     *at(n) = *r;
     atomic_store_explicit(&table.count, n + 1, memory_order_release);
 }

@@ -13,10 +13,12 @@ mix(uint64_t x)
 static void *
 zeroed(size_t n, size_t size)
 {
-    return pw_must(calloc(n, size));
+    return pw_noted(calloc(n, size));
 }
 
-static void
+static void release(pw_intern *t);
+
+static bool
 allocate(pw_intern *t)
 {
     t->frame_slots = 1u << 12;
@@ -30,7 +32,9 @@ allocate(pw_intern *t)
     t->arena_size = t->arena_capacity = 0;
     t->arena = NULL;
     t->frame_count = t->node_count = t->string_count = t->unresolved_from = 0;
+    if (!t->frame_index || !t->frames || !t->nodes || !t->strings) return false;
     pw_intern_frame(t, PW_FRAME_NOT_SAMPLED, 0); /* named with the others, as it may be needed when no name is given any more */
+    return true;
 }
 
 static void
@@ -43,11 +47,11 @@ release(pw_intern *t)
     free(t->arena);
 }
 
-void
+bool
 pw_intern_init(pw_intern *t)
 {
     *t = (pw_intern){.next_frame_id = 1, .next_node_id = 1, .next_string_id = 1};
-    allocate(t);
+    return allocate(t);
 }
 
 void
@@ -62,11 +66,14 @@ pw_intern_free(pw_intern *t)
     *t = (pw_intern){0};
 }
 
-void
+bool
 pw_intern_reset(pw_intern *t, pw_intern *before)
 {
     *before = *t;
-    allocate(t);
+    if (allocate(t)) return true;
+    release(t);
+    *t = *before;
+    return false;
 }
 
 void
@@ -84,9 +91,11 @@ pw_intern_full(const pw_intern *t)
 static void
 grow_frame_index(pw_intern *t)
 {
+    uint32_t *larger = zeroed((size_t)t->frame_slots * 2, sizeof(uint32_t));
+    if (!larger) return;
     t->frame_slots *= 2;
     free(t->frame_index);
-    t->frame_index = zeroed(t->frame_slots, sizeof(uint32_t));
+    t->frame_index = larger;
     for (uint32_t i = 0; i < t->frame_count; i++) {
         uint32_t at = (uint32_t)mix(t->frames[i].frame) & (t->frame_slots - 1);
         while (t->frame_index[at]) at = (at + 1) & (t->frame_slots - 1);
@@ -117,8 +126,10 @@ static void
 append_frame(pw_intern *t, pw_frame_entry entry, uint32_t at)
 {
     if (t->frame_count == t->frame_capacity) {
+        pw_frame_entry *larger = pw_noted(realloc(t->frames, (size_t)t->frame_capacity * 2 * sizeof(pw_frame_entry)));
+        if (!larger) return;
+        t->frames = larger;
         t->frame_capacity *= 2;
-        t->frames = pw_must(realloc(t->frames, t->frame_capacity * sizeof(pw_frame_entry)));
     }
     t->frames[t->frame_count++] = entry;
     t->frame_index[at] = t->frame_count;
@@ -129,6 +140,7 @@ append_frame(pw_intern *t, pw_frame_entry entry, uint32_t at)
 static void
 end_waiting(pw_intern *t, pw_frame_entry *entry, uint32_t at, VALUE owner)
 {
+    if (pw_lacks_memory()) return; /* it stays where it is */
     pw_frame_entry again = {.frame = entry->frame, .owner = owner, .id = entry->id, .waited = owner == PW_DOUBTFUL};
     *entry = (pw_frame_entry){.resolved = true};
     append_frame(t, again, at);
@@ -152,6 +164,7 @@ pw_intern_frame(pw_intern *t, VALUE frame, VALUE owner)
         tell_owner(t, entry, at, owner);
         return id;
     }
+    if (pw_lacks_memory()) return 0; /* tables that can't grow must not get full */
     append_frame(t, (pw_frame_entry){.frame = frame, .owner = owner, .id = t->next_frame_id++}, at);
     return t->next_frame_id - 1;
 }
@@ -186,10 +199,11 @@ node_hash(uint32_t parent, VALUE frame, uint32_t line)
 static void
 grow_nodes(pw_intern *t)
 {
-    pw_node_slot *old = t->nodes;
+    pw_node_slot *old = t->nodes, *larger = zeroed((size_t)t->node_slots * 2, sizeof(pw_node_slot));
+    if (!larger) return;
     uint32_t slots = t->node_slots;
     t->node_slots *= 2;
-    t->nodes = zeroed(t->node_slots, sizeof(pw_node_slot));
+    t->nodes = larger;
     for (uint32_t i = 0; i < slots; i++) {
         if (!old[i].id) continue;
         uint32_t at = node_hash(old[i].parent, old[i].frame, old[i].line) & (t->node_slots - 1);
@@ -218,6 +232,7 @@ pw_intern_node(pw_intern *t, uint32_t parent, VALUE frame, VALUE owner, uint32_t
         pw_node_slot *n = &t->nodes[at];
         if (n->parent == parent && n->frame == frame && n->line == line) return n->id;
     }
+    if (pw_lacks_memory()) return parent;
     uint32_t id = pw_intern_new_node(t, parent, frame, owner, line);
     t->nodes[at] = (pw_node_slot){frame, parent, line, id};
     if (++t->node_count * 2 > t->node_slots) grow_nodes(t);
@@ -235,10 +250,11 @@ string_hash(const char *bytes, size_t length)
 static void
 grow_strings(pw_intern *t)
 {
-    struct pw_string_slot *old = t->strings;
+    struct pw_string_slot *old = t->strings, *larger = zeroed((size_t)t->string_slots * 2, sizeof(*t->strings));
+    if (!larger) return;
     uint32_t slots = t->string_slots;
     t->string_slots *= 2;
-    t->strings = zeroed(t->string_slots, sizeof(*t->strings));
+    t->strings = larger;
     for (uint32_t i = 0; i < slots; i++) {
         if (!old[i].id) continue;
         uint32_t at = (uint32_t)string_hash(t->arena + old[i].offset, old[i].length) & (t->string_slots - 1);
@@ -258,9 +274,14 @@ pw_intern_string(pw_intern *t, const char *bytes, size_t length)
         struct pw_string_slot *s = &t->strings[at];
         if (s->length == length && memcmp(t->arena + s->offset, bytes, length) == 0) return s->id;
     }
+    if (pw_lacks_memory()) return 0;
     if (t->arena_size + length > t->arena_capacity) {
-        while (t->arena_size + length > t->arena_capacity) t->arena_capacity = t->arena_capacity ? t->arena_capacity * 2 : 1u << 16;
-        t->arena = pw_must(realloc(t->arena, t->arena_capacity));
+        size_t capacity = t->arena_capacity;
+        while (t->arena_size + length > capacity) capacity = capacity ? capacity * 2 : 1u << 16;
+        char *larger = pw_noted(realloc(t->arena, capacity));
+        if (!larger) return 0;
+        t->arena = larger;
+        t->arena_capacity = capacity;
     }
     memcpy(t->arena + t->arena_size, bytes, length);
     uint32_t id = t->next_string_id++;

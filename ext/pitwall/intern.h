@@ -63,10 +63,11 @@ typedef struct {
     uint32_t new_strings, first_new_string;
 } pw_intern;
 
-void pw_intern_init(pw_intern *t);
+bool pw_intern_init(pw_intern *t);
 void pw_intern_free(pw_intern *t);
 /* Empties frames and nodes and strings, keeps counting ids. `before` gets the old tables, to ask for owners and forget. */
-void pw_intern_reset(pw_intern *t, pw_intern *before);
+/* False: there is no memory, and all is as it was. */
+bool pw_intern_reset(pw_intern *t, pw_intern *before);
 void pw_intern_forget(pw_intern *before);
 VALUE pw_intern_owner(const pw_intern *t, VALUE frame);
 bool pw_intern_full(const pw_intern *t); /* time for a reset */

@@ -1,13 +1,17 @@
 #include "labels.h"
 #include "buffer.h"
 #include "capture.h"
+#include "queries.h"
 #include "sampler.h"
 
 /* Of all work that ends between two flushes, so much of the slowest is kept one by one; the rest is counted. */
 enum { SLOWEST = 64 };
 
-typedef struct { uint32_t thread, label; int64_t end, ns; } mark;
+/* parts: the queries of it, NULL where there are none. */
+typedef struct { uint32_t thread, label; int64_t end, ns; pw_query_part *parts; uint32_t queries; } mark;
 typedef struct { uint64_t count, ns; bool changed; } work;
+/* Tests that ended under one set of labels. counted: of how many of them objects and gc are known. */
+typedef struct { uint64_t count, ns, cpu, counted, objects, gc; bool changed; } test;
 
 static struct {
     uint32_t last, pending;      /* sets defined; rows not yet written */
@@ -16,6 +20,8 @@ static struct {
     uint32_t marks;
     work *works;                 /* by label */
     uint32_t room;
+    test *tests;                 /* by label; NULL until a test ends */
+    uint32_t test_room;
 } labels;
 
 static uint32_t generation; /* of the numbers; a fiber may come back with one of an earlier recording */
@@ -104,8 +110,8 @@ on_switch(rb_event_flag_t event, VALUE data, VALUE self, ID id, VALUE klass)
 }
 
 /* Without thread events a thread that was there before the recording is known here from its first tick on; its work counts before. */
-static pw_thread *
-here(void)
+pw_thread *
+pw_labels_here(void)
 {
     pw_thread *t = pw_self();
     if (t || pw_thread_states() || !pw_session_generation()) return t;
@@ -116,7 +122,7 @@ here(void)
 static VALUE
 native_label(VALUE self, VALUE set)
 {
-    if (!here()) return Qnil;
+    if (!pw_labels_here()) return Qnil;
     uint32_t id = id_of(set);
     change_to(pw_self(), id);
     return Qnil;
@@ -185,37 +191,53 @@ native_now(VALUE self)
     return LL2NUM(pw_now_ns());
 }
 
-/* mark(began): work under the calling thread's labels that began then (see now) has ended. Through the ring: a thread that serves
- * must not wait for the drain. */
+/* mark(began, queries): work under the calling thread's labels that began then (see now) has ended; queries: a Queries::Work or nil.
+ * Through the ring: a thread that serves must not wait for the drain. */
 static VALUE
-native_mark(VALUE self, VALUE began)
+native_mark(VALUE self, VALUE began, VALUE queries)
 {
     int64_t from = NUM2LL(began);
-    pw_thread *t = here();
+    pw_thread *t = pw_labels_here();
     if (!t || !pw_enter_handler()) return Qnil;
-    pw_put_mark(t, from, pw_now_ns());
+    uint32_t count;
+    const pw_query_part *parts = pw_queries_of(queries, &count);
+    pw_put_mark(t, from, pw_now_ns(), parts, count);
+    RB_GC_GUARD(queries);
     pw_leave_handler();
     return Qnil;
+}
+
+/* A table by label with room for this one, new rows zeroed; the table as it was where there is no memory. */
+static void *
+grown(void *table, uint32_t *room, size_t size, uint32_t label)
+{
+    if (label < *room) return table;
+    uint32_t wanted = *room ? *room : 64;
+    while (wanted <= label) wanted *= 2;
+    char *larger = realloc(table, wanted * size);
+    if (!larger) {
+        pw_noted(NULL);
+        return table;
+    }
+    memset(larger + *room * size, 0, (wanted - *room) * size);
+    *room = wanted;
+    return larger;
 }
 
 static work *
 work_of(uint32_t label)
 {
-    if (label >= labels.room) {
-        uint32_t room = labels.room ? labels.room : 64;
-        while (room <= label) room *= 2;
-        labels.works = pw_must(realloc(labels.works, room * sizeof(work)));
-        memset(labels.works + labels.room, 0, (room - labels.room) * sizeof(work));
-        labels.room = room;
-    }
-    return &labels.works[label];
+    labels.works = grown(labels.works, &labels.room, sizeof(work), label);
+    return label < labels.room ? &labels.works[label] : NULL;
 }
 
 void
-pw_labels_mark(uint32_t thread, uint32_t label, int64_t end, int64_t ns)
+pw_labels_mark(uint32_t thread, uint32_t label, int64_t end, int64_t ns, const pw_query_part *parts, uint32_t queries)
 {
     if (label > labels.last) return; /* of an earlier recording */
+    pw_queries_take(label, parts, queries, true);
     work *w = work_of(label);
+    if (!w) return;
     w->count++;
     w->ns += (uint64_t)ns;
     w->changed = true;
@@ -226,10 +248,86 @@ pw_labels_mark(uint32_t thread, uint32_t label, int64_t end, int64_t ns)
             if (labels.slowest[i].ns < at->ns) at = &labels.slowest[i];
         }
         if (at->ns >= ns) return;
+        free(at->parts);
     }
     else labels.marks++;
-    *at = (mark){thread, label, end, ns};
+    pw_query_part *copy = queries ? pw_noted(malloc(queries * sizeof(*copy))) : NULL;
+    if (copy) memcpy(copy, parts, queries * sizeof(*copy));
+    *at = (mark){thread, label, end, ns, copy, copy ? queries : 0};
 }
+
+/* ---- tests ---- */
+
+/* holds the session's lock */
+static test *
+test_of(uint32_t label)
+{
+    labels.tests = grown(labels.tests, &labels.test_room, sizeof(test), label);
+    return label < labels.test_room ? &labels.tests[label] : NULL;
+}
+
+/* test(ns, cpu, objects, gc): a test that ran under the calling thread's labels has ended. objects and gc are nil where other
+ * tests ran at the same time. */
+static VALUE
+native_test(VALUE self, VALUE ns, VALUE cpu, VALUE objects, VALUE gc)
+{
+    uint64_t took = NUM2ULL(ns), used = NUM2ULL(cpu);
+    bool counted = !NIL_P(objects) && !NIL_P(gc);
+    uint64_t made = counted ? NUM2ULL(objects) : 0, collected = counted ? NUM2ULL(gc) : 0;
+    pw_thread *t = pw_labels_here();
+    if (!t || !pw_current.generation) return Qnil;
+    uint32_t label = atomic_load_explicit(&t->label, memory_order_relaxed);
+    pthread_mutex_lock(&pw_current.lock);
+    test *at = label && label <= labels.last ? test_of(label) : NULL;
+    if (at) {
+        at->count++;
+        at->ns += took;
+        at->cpu += used;
+        at->counted += counted;
+        at->objects += made;
+        at->gc += collected;
+        at->changed = true;
+    }
+    pthread_mutex_unlock(&pw_current.lock);
+    return Qnil;
+}
+
+/* thread_cpu() -> ns that the calling thread has used. Not Process.clock_gettime, which tests replace. */
+static VALUE
+native_thread_cpu(VALUE self)
+{
+    struct timespec used = {0, 0};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+    return LL2NUM((int64_t)used.tv_sec * 1000000000 + used.tv_nsec);
+}
+
+typedef struct { int argc; const VALUE *argv; VALUE began; } run;
+
+static VALUE m_tests;
+
+static VALUE run_super(VALUE data) { return rb_call_super(((run *)data)->argc, ((run *)data)->argv); }
+static VALUE run_end(VALUE data) { return rb_funcall(m_tests, rb_intern("end_of"), 1, ((run *)data)->began); }
+
+/* `run` of a framework's test. In C, as its frame then has its caller's path, which the frameworks leave out of what they say of
+ * failures; and nothing of ours in Ruby is on the stack while the test runs. */
+static VALUE
+test_run(int argc, VALUE *argv, VALUE self)
+{
+    if (!pw_session_generation()) return rb_call_super(argc, argv);
+    run r = {argc, argv, rb_funcall(m_tests, rb_intern("beginning_of"), 1, self)};
+    return NIL_P(r.began) ? rb_call_super(argc, argv) : rb_ensure(run_super, (VALUE)&r, run_end, (VALUE)&r);
+}
+
+/* run_tests(module): gives it that `run`. */
+static VALUE
+native_run_tests(VALUE self, VALUE module)
+{
+    Check_Type(module, T_MODULE);
+    rb_ext_ractor_safe(true); /* within a require Ruby takes a new method for unsafe */
+    rb_define_method(module, "run", test_run, -1);
+    return Qnil;
+}
+
 
 /* ---- chunks ---- */
 
@@ -241,6 +339,25 @@ write_sets(void)
     pw_writer_table(&pw_current.writer, "LABL", 1, (uint64_t[]){labels.pending}, 3, columns);
     labels.ids = columns[0], labels.names = columns[1], labels.values = columns[2];
     labels.pending = 0;
+}
+
+/* Of those that are told one by one, which then are forgotten. */
+static void
+write_queries_of_marks(void)
+{
+    pw_buffer columns[5] = {{0}};
+    uint32_t rows = 0;
+    for (uint32_t i = 0; i < labels.marks; i++) {
+        mark *m = &labels.slowest[i];
+        for (uint32_t at = 0; at < m->queries; at++, rows++) {
+            uint64_t values[5] = {m->thread, (uint64_t)m->end, m->parts[at].query, m->parts[at].count, m->parts[at].ns};
+            pw_buffer_row(columns, values, 5);
+        }
+        free(m->parts);
+        m->parts = NULL;
+    }
+    if (rows) pw_writer_table(&pw_current.writer, "QREQ", 1, (uint64_t[]){rows}, 5, columns);
+    pw_buffers_free(columns, 5);
 }
 
 static void
@@ -255,6 +372,7 @@ write_marks(void)
     }
     pw_writer_table(&pw_current.writer, "MARK", 1, (uint64_t[]){labels.marks}, 4, columns);
     pw_buffers_free(columns, 4);
+    write_queries_of_marks();
     labels.marks = 0;
 }
 
@@ -275,14 +393,33 @@ write_works(void)
     pw_buffers_free(columns, 3);
 }
 
+static void
+write_tests(void)
+{
+    pw_buffer columns[7] = {{0}};
+    uint32_t rows = 0;
+    for (uint32_t i = 0; i < labels.test_room; i++) {
+        test *at = &labels.tests[i];
+        if (!at->changed) continue;
+        uint64_t values[7] = {i, at->count, at->ns, at->cpu, at->counted, at->objects, at->gc};
+        pw_buffer_row(columns, values, 7);
+        at->changed = false;
+        rows++;
+    }
+    if (rows) pw_writer_table(&pw_current.writer, "TEST", 1, (uint64_t[]){rows}, 7, columns);
+    pw_buffers_free(columns, 7);
+}
+
 bool pw_labels_used(void) { return labels.last > 0; }
 
 void
 pw_labels_write(void)
 {
     write_sets();
+    pw_queries_write();
     write_marks();
     write_works();
+    write_tests();
 }
 
 /* ---- a recording's beginning and end ---- */
@@ -309,6 +446,8 @@ pw_labels_forget(bool frees)
         pw_buffer_free(&labels.names);
         pw_buffer_free(&labels.values);
         free(labels.works);
+        free(labels.tests);
+        for (uint32_t i = 0; i < labels.marks; i++) free(labels.slowest[i].parts);
     }
     memset(&labels, 0, sizeof labels);
 }
@@ -323,11 +462,16 @@ pw_labels_init(VALUE native)
     VALUE pitwall = rb_define_module("Pitwall");
     m_labels = rb_define_module_under(rb_define_module_under(pitwall, "Collect"), "Labels");
     rb_gc_register_mark_object(m_labels);
+    m_tests = rb_define_module_under(rb_const_get(pitwall, rb_intern("Collect")), "Tests");
+    rb_gc_register_mark_object(m_tests);
     rb_define_singleton_method(native, "label", native_label, 1);
     rb_define_singleton_method(native, "label_thread", native_label_thread, 2);
     rb_define_singleton_method(native, "label_define", native_label_define, 1);
     rb_define_singleton_method(native, "label_current?", native_label_current_p, 1);
     rb_define_singleton_method(native, "label_left_out", native_label_left_out, 0);
     rb_define_singleton_method(native, "now", native_now, 0);
-    rb_define_singleton_method(native, "mark", native_mark, 1);
+    rb_define_singleton_method(native, "mark", native_mark, 2);
+    rb_define_singleton_method(native, "test", native_test, 4);
+    rb_define_singleton_method(native, "thread_cpu", native_thread_cpu, 0);
+    rb_define_singleton_method(native, "run_tests", native_run_tests, 1);
 }

@@ -44,16 +44,25 @@ static void (*is_gone)(VALUE object, uint32_t *word);
 static VALUE asked_page;
 static bool page_is_there;
 
-/* A page of memory is asked about once: neighbours are visited one after another. */
+/* Is the slot's memory still there, and the head of its heap page, which rb_gc_location reads? The heap may have given the page
+ * back, and something else may lie in a part of it now. A page of memory is asked about once: neighbours are visited one
+ * after another. */
 static bool
 is_there(VALUE object)
 {
     enum { PAGE_BITS = 12 };
     if (object >> PAGE_BITS != asked_page) {
         asked_page = object >> PAGE_BITS;
-        page_is_there = pw_readable(object);
+        page_is_there = pw_readable(object) && pw_readable(object >> PW_HEAP_PAGE_BITS << PW_HEAP_PAGE_BITS);
     }
     return page_is_there;
+}
+
+/* Only slots whose object has moved are looked up: the pages of others may be gone. */
+static bool
+has_moved(VALUE object)
+{
+    return (int)PW_T_MOVED == (int)PW_NO_TYPE || (RBASIC(object)->flags & RUBY_T_MASK) == PW_T_MOVED;
 }
 
 static void
@@ -63,6 +72,7 @@ note_move(VALUE object, uint32_t *word)
         is_gone(object, word);
         return;
     }
+    if (!has_moved(object)) return;
     VALUE to = rb_gc_location(object);
     if (to == object) return;
     if (move_count == move_room) {

@@ -1,15 +1,15 @@
 /* One word for each living object that is followed, found by the object's address.
  *
- * Slots of Ruby's heap begin at multiples of 40 bytes, so an address divided by 40 is a dense number and back again an
- * address; two levels of pointers lead from its high bits to arrays of 2048 words (as many as the slots of some 80 KiB).
+ * Slots of Ruby's heap begin at multiples of PW_SLOT_UNIT bytes (40, mostly), so an address divided by it is a dense number and back
+ * again an address; two levels of pointers lead from its high bits to arrays of 2048 words (as many as the slots of some 80 KiB).
  * Setting and taking away is a handful of instructions, and nothing is hashed or moved. With the GVL only. */
 #ifndef PITWALL_LIVING_H
 #define PITWALL_LIVING_H
 
-#include <ruby/ruby.h>
+#include "vm_compat.h"
 #include <stdbool.h>
 
-enum { PW_SLOT_UNIT = 40, PW_LIVING_LEAF_BITS = 11, PW_LIVING_MIDDLE_BITS = 15 };
+enum { PW_LIVING_LEAF_BITS = 11, PW_LIVING_MIDDLE_BITS = 15 };
 #define PW_LIVING_TOP (((uint64_t)1 << 47) / PW_SLOT_UNIT >> (PW_LIVING_LEAF_BITS + PW_LIVING_MIDDLE_BITS) | 1)
 
 extern uint32_t **pw_living_top[PW_LIVING_TOP + 1];

@@ -279,6 +279,7 @@ ask_for_short_slices(void)
 static void *
 read_stacks(void *unused)
 {
+    pw_reserve_heap();
 #ifdef __linux__
     pthread_setname_np(pthread_self(), "pitwall reader");
     prctl(PR_SET_TIMERSLACK, 1L); /* else it comes 50 us late */

@@ -50,7 +50,7 @@ look_at(VALUE word, pw_object_seen *o)
         VALUE body[PW_BODY_WORDS];
         if (!pw_peek((const void *)words[PW_ISEQ_BODY], body, sizeof body)) return;
         o->body = words[PW_ISEQ_BODY];
-        o->size = ((const uint32_t *)body)[1];
+        o->size = ((const uint32_t *)body)[PW_BODY_SIZE];
         o->encoded = body[PW_BODY_ENCODED];
         o->sites = body[PW_BODY_CALL_DATA];
         o->site_count = ((const uint32_t *)body)[PW_BODY_CALL_DATA_COUNT];

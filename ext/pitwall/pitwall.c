@@ -6,12 +6,16 @@
  *   vm_layout.h  how the VM's stack lies in memory    stack_walk.h how it is read
  *   signal_ticker.c, safepoint_ticker.c               gc.c, gc_log.c, thread_events.c
  *   outside_ticker.c                                  peek.h       reading what may be gone
+ *   gvl_watch.c  thread events for 3.1                c_waits.h    C code that waits with the GVL
+ *   stand_ins.h  functions in place of the C library's
  *   drain.c      ring -> rows -> chunks               intern.h     stacks -> small numbers
  *   resolve.c    numbers -> names                     record_writer.h, compress.h   chunks -> file
- *   sampler.c    start, stop, fork                    collector.h  what records beside samples
+ *   sampler.c    start, stop, fork                    endings.c    exec, exit!
+ *                                                     collector.h  what records beside samples
  *   sites.h      where objects come from              living.h     a word for each that lives
  *   allocations.c  objects, their ages and ends       duplicates.h which strings are equal
- *   gc_log.h     a row for each collection
+ *   gc_log.h     a row for each collection            growth.h     what lives, over time
+ *                                                     holders.h    who keeps it alive
  *   labels.h     what the program says its work is for
  *   calls.h      the tree of exact calls              trace_clock.h, trace_probe.h   what they cost
  *   syscall_dispatch.h  seeing system calls           syscall_table.h, syscall_after.h   which; what they came to
@@ -19,6 +23,7 @@
  *   trace_filters.h  which calls                      tracer.h, trace_writer.h   their hook; their chunks
  */
 #include "compress.h"
+#include "gvl_watch.h"
 #include "sampler.h"
 #include "stack_walk.h"
 
@@ -37,10 +42,13 @@ native_lz4_decompress(VALUE self, VALUE packed, VALUE raw_size)
     return out;
 }
 
+/* thread_states?(mode): is it known in recordings of that mode who has the GVL? */
 static VALUE
-native_thread_states_p(VALUE self)
+native_thread_states_p(VALUE self, VALUE mode)
 {
-    return pw_thread_states() ? Qtrue : Qfalse;
+    if (PW_THREAD_EVENTS) return Qtrue;
+    const pw_ticker *ticker = pw_ticker_named(mode);
+    return ticker && pw_looks_at_waiting(ticker) && pw_gvl_watch_install() ? Qtrue : Qfalse;
 }
 
 __attribute__((visibility("default"))) void
@@ -51,7 +59,7 @@ Init_pitwall(void)
 #endif
     VALUE native = rb_define_module_under(rb_define_module("Pitwall"), "Native");
     rb_define_singleton_method(native, "lz4_decompress", native_lz4_decompress, 2);
-    rb_define_singleton_method(native, "thread_states?", native_thread_states_p, 0);
+    rb_define_singleton_method(native, "thread_states?", native_thread_states_p, 1);
     Init_pitwall_walk(native);
     Init_pitwall_sampler(native);
 }

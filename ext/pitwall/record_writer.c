@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+_Atomic bool pw_memory_refused;
+
 #define MAGIC "PITWALL 1\n"
 #define COMPRESS_FROM 64 /* smaller payloads are not worth a look-up table reset */
 enum { HEADER = 20, WORDS = 12 };
@@ -86,6 +88,11 @@ static void
 write_all(pw_writer *w, const uint8_t *bytes, size_t n)
 {
     if (w->fd < 0 || w->error || w->full) return;
+    if (pw_lacks_memory()) {
+        w->error = ENOMEM;
+        say(w, ENOMEM, 0);
+        return;
+    }
     if (!is_ours(w)) {
         w->error = EBADF;
         return;
@@ -113,6 +120,7 @@ int
 pw_writer_open(pw_writer *w, const char *path, int append, const char *head, size_t head_size)
 {
     *w = (pw_writer){.fd = -1};
+    atomic_store(&pw_memory_refused, false);
     /* NONBLOCK: a named pipe that nobody reads is refused instead of waited for. */
     int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK | (append ? O_APPEND : O_TRUNC), 0600);
     if (fd < 0) return errno;
@@ -136,7 +144,7 @@ pw_writer_open(pw_writer *w, const char *path, int append, const char *head, siz
     if (regular && append) w->written = st.st_size;
     flock(fd, LOCK_EX | LOCK_NB); /* tells the command that this part is still being written; failing is harmless */
     w->fd = fd;
-    w->hash_table = pw_must(malloc(PW_LZ4_HASH_SIZE * sizeof(uint32_t)));
+    w->hash_table = pw_noted(malloc(PW_LZ4_HASH_SIZE * sizeof(uint32_t)));
     pw_buffer_put(&w->outbox, MAGIC, sizeof(MAGIC) - 1);
     pw_writer_chunk(w, "HEAD", head, head_size);
     int64_t room = w->written + (int64_t)w->outbox.size;
@@ -155,8 +163,7 @@ pw_writer_open(pw_writer *w, const char *path, int append, const char *head, siz
 void
 pw_writer_chunk(pw_writer *w, const char type[4], const void *bytes, size_t n)
 {
-    if (w->fd < 0 || w->error || w->full) return;
-    pw_buffer_room(&w->outbox, HEADER + n);
+    if (w->fd < 0 || w->error || w->full || pw_lacks_memory() || !pw_buffer_room(&w->outbox, HEADER + n)) return;
     uint8_t *header = w->outbox.data + w->outbox.size, *payload = header + HEADER;
     size_t stored = n >= COMPRESS_FROM ? pw_lz4_compress(bytes, n, payload, n, w->hash_table) : 0;
     uint8_t compressed = stored > 0;

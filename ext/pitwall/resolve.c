@@ -9,8 +9,12 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The program waits for a job: it goes on after so long, and what has no name yet gets it at the next. */
-enum { BATCH = 64, JOB_NS = 500000 };
+/* The program waits for a job. The job ends after JOB_NS, and what has no name yet gets it at the next. One name can take longer: under
+ * GC.stress each object that naming allocates costs a collection. So the next job comes no sooner than after REST times what the last one
+ * took. */
+enum { BATCH = 64, JOB_NS = 500000, REST = 20, LONGEST_REST_NS = 1000000000 };
+
+static _Atomic int64_t rests_until; /* no job before */
 
 static pw_job job;
 static VALUE pending, kept; /* hold frames alive and in place: those not yet named; those named */
@@ -23,7 +27,7 @@ mark_pending(void *unused)
     if (!pw_current.generation) return;
     /* A look from outside that is under way puts what it found into the ring first; one that begins now sees that garbage is collected
      * and does nothing. (gc.c sees to it already, except for collections that it is not told of: other Ractors'.) */
-    if (pw_current.ticker && pw_current.ticker->from_outside) pw_reader_pass();
+    if (pw_current.ticker && pw_looks_from_outside(pw_current.ticker)) pw_reader_pass();
     pw_gc_marks();
     pthread_mutex_lock(&pw_current.lock);
     /* Captured words may be anything, so they are marked as the machine stack is: only if they are objects. */
@@ -273,9 +277,10 @@ pw_frame_name(VALUE frame, VALUE owner)
     return !error && RB_TYPE_P(name, T_STRING) ? name : Qnil;
 }
 
-/* One batch; false when nothing is left. The lock is not held while Ruby runs: naming allocates, which may collect, which marks. */
+/* One batch, or what of it can be named until then; false when nothing is left. The lock is not held while Ruby runs: naming allocates,
+ * which may collect, which marks. */
 static bool
-resolve_batch(void)
+resolve_batch(int64_t until)
 {
     VALUE frames[BATCH], owners[BATCH]; /* on the machine stack: kept alive and in place */
     uint32_t ids[BATCH], n = 0, resets;
@@ -292,6 +297,7 @@ resolve_batch(void)
     pthread_mutex_unlock(&pw_current.lock);
 
     for (uint32_t i = 0; i < n; i++) {
+        if (i > 0 && pw_now_ns() >= until) return true;
         description d = {.frame = frames[i], .owner = owners[i]};
         int error = 0;
         VALUE saved = rb_errinfo();
@@ -399,12 +405,15 @@ static void
 run_job(void *unused)
 {
     if (!pw_session_generation()) return;
-    int64_t began = pw_now_ns();
+    int64_t began = pw_now_ns(), cpu_began = pw_own_cpu_ns(); /* a stopped process rests for no work of ours */
     pw_own_begin();
     name_threads(false);
-    while (resolve_batch() && pw_now_ns() - began < JOB_NS) {}
+    while (resolve_batch(began + JOB_NS) && pw_now_ns() - began < JOB_NS) {}
     pw_own_end();
-    pw_count(PW_NAMING_NS, pw_now_ns() - began);
+    int64_t ended = pw_now_ns();
+    int64_t rest = (pw_own_cpu_ns() - cpu_began) * REST;
+    atomic_store(&rests_until, ended + (rest < LONGEST_REST_NS ? rest : LONGEST_REST_NS));
+    pw_count(PW_NAMING_NS, ended - began);
 }
 
 static _Atomic bool wanted;
@@ -412,6 +421,7 @@ static _Atomic bool wanted;
 void
 pw_resolve_trigger(void)
 {
+    if (pw_now_ns() < atomic_load(&rests_until)) return;
     if (pw_may_trigger()) pw_job_trigger(&job);
     else atomic_store(&wanted, true);
 }
@@ -431,11 +441,12 @@ pw_resolve_all(void)
 {
     int64_t began = pw_now_ns();
     name_threads(true);
-    while (resolve_batch()) {} /* first, as these may tell the others' owners */
+    atomic_store(&rests_until, 0);
+    while (resolve_batch(INT64_MAX)) {} /* first, as these may tell the others' owners */
     pthread_mutex_lock(&pw_current.lock);
     pw_intern_end_waiting(&pw_current.tables);
     pthread_mutex_unlock(&pw_current.lock);
-    while (resolve_batch()) {}
+    while (resolve_batch(INT64_MAX)) {}
     pw_count(PW_NAMING_NS, pw_now_ns() - began);
 }
 

@@ -4,12 +4,16 @@
 #include "gc_log.h"
 #include "known_frames.h"
 #include "labels.h"
+#include "libraries.h"
+#include "queries.h"
+#include "stand_ins.h"
 #include "syscalls.h"
 #include "tracer.h"
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -80,6 +84,13 @@ int64_t
 pw_next_tick(int64_t now)
 {
     return pw_last_tick(now) + pw_current.interval_ns;
+}
+
+void
+pw_reserve_heap(void)
+{
+    void *volatile block = malloc(1); /* volatile: else the compiler leaves both out */
+    free(block);
 }
 
 int
@@ -171,8 +182,21 @@ pw_enter_known_thread(VALUE thread)
     if (t) pw_enter_thread(t);
 }
 
-void
-pw_thread_ended(pw_thread *t)
+/* The last moment of a thread that ended untold: what it burnt after its last sample it ran for, whenever that was. */
+static void
+last_moment(pw_thread *t, int64_t cpu_now, int64_t *wall, int64_t *cpu)
+{
+    int64_t before = atomic_load(&t->last_wall), charged = atomic_load(&t->last_cpu);
+    int64_t unseen = cpu_now - charged, passed = pw_now_ns() - before;
+    if (unseen > passed) unseen = passed;
+    if (unseen < 0) unseen = 0;
+    *wall = before + unseen;
+    *cpu = charged + unseen;
+}
+
+/* `untold`: nobody told when. */
+static void
+end_thread(pw_thread *t, bool untold)
 {
     t->busy = 1;
     pw_current.ticker->thread_end(t); /* from here on no reader can see it vanish */
@@ -180,6 +204,7 @@ pw_thread_ended(pw_thread *t)
     pw_tls.ended_thread = t->thread;
     if (!t->finished) {
         int64_t wall = pw_now_ns(), cpu = pw_thread_cpu(t);
+        if (untold) last_moment(t, cpu, &wall, &cpu);
         uint8_t state = pw_thread_states() ? PW_RUNNING : PW_UNKNOWN;
         t->finished = true;
         atomic_store(&slots[t->slot], NULL);
@@ -198,6 +223,9 @@ pw_thread_ended(pw_thread *t)
     pw_now_running(NULL); /* the last touch: after END, the drain frees it when nobody leads to it */
 }
 
+void pw_thread_ended(pw_thread *t) { end_thread(t, false); }
+void pw_thread_replaced(pw_thread *t) { end_thread(t, true); }
+
 /* A thread that had a stack and has none has ended. One that never had may still be waiting for its first turn. */
 uint32_t
 pw_looks_at_nothing(const pw_thread *t)
@@ -209,11 +237,8 @@ bool
 pw_thread_vanished(pw_thread *t)
 {
     t->finished = true;
-    /* What it burnt after its last sample it ran for, whenever that was. */
-    int64_t wall = atomic_load(&t->last_wall), charged = atomic_load(&t->last_cpu), cpu = pw_thread_cpu_now(t), unseen = cpu - charged, passed = pw_now_ns() - wall;
-    if (unseen < 0) unseen = 0;
-    if (unseen > passed) unseen = passed;
-    wall += unseen, cpu = charged + unseen;
+    int64_t wall, cpu;
+    last_moment(t, pw_thread_cpu_now(t), &wall, &cpu);
     uint32_t slot = t->slot;
     atomic_store(&slots[slot], NULL);
     if (pw_charge(t, PW_REC_END, PW_UNKNOWN, wall, cpu)) { /* the drain takes its timer away, and frees it when nobody leads to it */
@@ -233,7 +258,7 @@ native_thread_exits(void *thread)
     atomic_signal_fence(memory_order_seq_cst);
     pw_thread *t = pw_self();
     if (t && PW_THREAD_IN_EVENT) pw_thread_leave(t, pw_gettid());
-    else if (t && t == thread) pw_thread_ended(t);
+    else if (t && t == thread) end_thread(t, !pw_thread_states());
     pw_now_running(NULL);
     pw_tls.pinned = 0;
     pw_leave_handler();
@@ -249,14 +274,53 @@ has_begun(VALUE thread)
 }
 
 static VALUE
+is_alive(VALUE thread)
+{
+    return rb_funcall(thread, rb_intern("alive?"), 0);
+}
+
+/* Ruby 3.1 does not tell of a thread that ends by an exception, and one that was killed before its first turn never had a stack that
+ * could vanish: its time would go on to the end of the recording. Needs the GVL. */
+static void
+end_the_dead(void)
+{
+    if (PW_THREAD_EVENTS) return;
+    pw_own_begin();
+    VALUE threads = rb_ary_new_capa((long)pw_current.next_thread_id); /* has room: under the lock nothing may be allocated */
+    pthread_mutex_lock(&pw_current.lock);
+    for (pw_thread *t = pw_current.threads; t; t = t->next) {
+        if (!t->finished) rb_ary_push(threads, t->thread);
+    }
+    pthread_mutex_unlock(&pw_current.lock);
+    for (long i = 0; i < RARRAY_LEN(threads); i++) {
+        int error = 0;
+        VALUE saved = rb_errinfo(), thread = rb_ary_entry(threads, i), alive = rb_protect(is_alive, thread, &error);
+        if (error) rb_set_errinfo(saved);
+        pthread_mutex_lock(&pw_current.lock);
+        pw_thread *t = error || RTEST(alive) ? NULL : find_thread(thread);
+        pthread_mutex_unlock(&pw_current.lock);
+        if (!t || t == pw_self()) continue;
+        pw_name_thread(thread); /* it may have begun, and ended, since the last names were looked up */
+        pw_current.ticker->thread_end(t);
+        pw_thread_vanished(t);
+    }
+    pw_own_end();
+}
+
+static VALUE
 register_others(VALUE native_thread_ids)
 {
     /* [[thread, native id], ...] of the threads that lived before start */
     for (long i = 0; i < RARRAY_LEN(native_thread_ids); i++) {
         VALUE pair = rb_ary_entry(native_thread_ids, i);
         VALUE thread = rb_ary_entry(pair, 0), tid = rb_ary_entry(pair, 1);
-        if (!RB_FIXNUM_P(tid) || thread == rb_thread_current() || !has_begun(thread)) continue;
-        pw_register_thread(thread, (pid_t)FIX2LONG(tid), false);
+        if (thread == rb_thread_current() || !has_begun(thread)) continue;
+        if (!RB_FIXNUM_P(tid)) tid = rb_funcall(thread, rb_intern("native_thread_id"), 0); /* it had its first turn just now */
+        if (!RB_FIXNUM_P(tid)) continue;
+        pw_thread *t = pw_register_thread(thread, (pid_t)FIX2LONG(tid), false);
+        if (!t) continue;
+        t->stays = !pw_threads_move;
+        if (!PW_THREAD_EVENTS) pw_name_thread(thread); /* nobody tells of its end where it is killed */
     }
     return Qnil;
 }
@@ -367,6 +431,7 @@ free_session(bool frees)
     collectors_forget(frees);
     pw_gc_log_forget(frees);
     pw_labels_forget(frees);
+    pw_queries_forget(frees);
     for (uint32_t i = 0; i < PW_SLOTS; i++) {
         if (atomic_load_explicit(&slots[i], memory_order_relaxed)) atomic_store(&slots[i], NULL);
     }
@@ -389,6 +454,16 @@ free_session(bool frees)
     *s = (pw_session){.writer = {.fd = -1}};
 }
 
+const pw_ticker *
+pw_ticker_named(VALUE mode)
+{
+    static const pw_ticker *const tickers[] = {&pw_signal_ticker, &pw_safepoint_ticker, &pw_outside_ticker, &pw_no_ticker};
+    for (int i = 0; i < 4; i++) {
+        if (rb_str_equal(mode, rb_str_new_cstr(tickers[i]->name)) == Qtrue) return tickers[i];
+    }
+    return NULL;
+}
+
 /* start(path, append, head, interval_ns, unit_ns, flush_ns, mode, signo, others, collectors) -> nil or a String that says why not */
 static VALUE
 start_session(VALUE arguments)
@@ -403,11 +478,7 @@ start_session(VALUE arguments)
     Check_Type(collectors, T_HASH);
     const char *file = StringValueCStr(path);
     int64_t interval_ns = NUM2LL(interval), unit_ns = NUM2LL(unit), flush_ns = NUM2LL(flush);
-    static const pw_ticker *const tickers[] = {&pw_signal_ticker, &pw_safepoint_ticker, &pw_outside_ticker, &pw_no_ticker};
-    const pw_ticker *ticker = NULL;
-    for (int i = 0; i < 4; i++) {
-        if (rb_str_equal(mode, rb_str_new_cstr(tickers[i]->name)) == Qtrue) ticker = tickers[i];
-    }
+    const pw_ticker *ticker = pw_ticker_named(mode);
     if (!ticker) rb_raise(rb_eArgError, "no such mode");
     if (interval_ns < 1000 || unit_ns < 1 || flush_ns < 1) rb_raise(rb_eArgError, "interval, unit and flush must be positive");
 
@@ -415,6 +486,8 @@ start_session(VALUE arguments)
     const char *failure = NULL;
     /* Before the file is opened: a refused start must not cost the recording that was there. */
     if (ticker == &pw_signal_ticker && pw_signal_taken(signal_number)) return rb_str_new_cstr("signal taken");
+    pw_thread_states_wanted(pw_looks_at_waiting(ticker));
+    if (pw_looks_at_waiting(ticker)) pw_signal_prepare();
     if (ticker->from_outside && (failure = pw_outside_refusal())) return rb_str_new_cstr(failure);
     int error = pw_writer_open(&s->writer, file, RTEST(append), RSTRING_PTR(head), (size_t)RSTRING_LEN(head));
     if (error) return rb_str_new_cstr(start_failure("cannot write the recording", error));
@@ -425,9 +498,9 @@ start_session(VALUE arguments)
     pthread_cond_init(&s->wake, &monotonic);
     pthread_condattr_destroy(&monotonic);
     pthread_mutex_init(&s->lock, NULL);
-    pw_intern_init(&s->tables);
+    bool room = pw_intern_init(&s->tables);
     pw_known_clear();
-    pw_rows_init();
+    room = pw_rows_init() && room;
     for (int i = 0; i < PW_COUNTERS; i++) atomic_store(&counters[i], 0);
     s->interval_ns = interval_ns;
     s->unit_ns = unit_ns;
@@ -440,8 +513,9 @@ start_session(VALUE arguments)
     s->helper_cpu = 0;
     bool large = RB_TYPE_P(rb_hash_lookup(collectors, rb_str_new_cstr(pw_syscalls.name)), T_HASH);
     if (large) s->pause_ns = HURRIED_NS;
-    if (!pw_ring_init(&s->ring, large ? LARGE_RING_BYTES : RING_BYTES)) failure = start_failure("no memory for the ring", ENOMEM);
+    if (!pw_ring_init(&s->ring, large ? LARGE_RING_BYTES : RING_BYTES) || !room) failure = start_failure("no memory for the recording", ENOMEM);
     pw_labels_start();
+    pw_queries_start();
     s->generation = ++generations ? generations : ++generations;
     atomic_store(&live_generation, s->generation);
 
@@ -469,7 +543,8 @@ start_session(VALUE arguments)
     pw_own_begin();
     pw_thread_events_start();
     pw_gc_start();
-    pw_register_thread(rb_thread_current(), pw_gettid(), true);
+    pw_thread *starter = pw_register_thread(rb_thread_current(), pw_gettid(), true);
+    if (starter) starter->stays = !pw_threads_move;
     register_others(others);
     pw_own_end();
     RB_GC_GUARD(path);
@@ -519,6 +594,7 @@ stop_session(VALUE reason)
 {
     pw_session *s = &pw_current;
     const char *why = StringValueCStr(reason);
+    end_the_dead();
     s->ticker->stop();
     collectors_stop();
     atomic_store(&live_generation, 0);
@@ -567,6 +643,45 @@ pw_flush_before_end(void)
     pthread_cond_signal(&s->wake);
     pthread_mutex_unlock(&s->lock);
     while ((int32_t)(atomic_load(&s->flushes_done) - wanted) < 0 && s->draining && ++tries <= TRIES) nanosleep(&pause, NULL);
+}
+
+/* Names all that was seen so far and writes it, while the recording goes on. */
+static void
+complete_in_place(void)
+{
+    pw_own_begin();
+    pw_thread *t = pw_self();
+    if (t) {
+        t->busy = 1;
+        pw_capture_stack(t); /* with the call that is about to be made */
+        t->busy = 0;
+    }
+    pw_flush_before_end(); /* what is in the ring has no names yet */
+    pw_resolve_all();
+    pw_flush_before_end();
+    pw_own_end();
+}
+
+static VALUE
+stop_to_complete(VALUE reason)
+{
+    return native_stop(m_native, reason);
+}
+
+bool
+pw_complete(const char *reason)
+{
+    if (!pw_current.generation || changing || atomic_load(&forked) || !pw_in_main_ractor()) return false;
+    for (int i = 0; i < PW_COLLECTORS; i++) {
+        if (!asked_for(i) || !pw_collectors[i]->sees_endings) continue;
+        complete_in_place();
+        return false;
+    }
+    int error = 0;
+    VALUE saved = rb_errinfo();
+    rb_protect(stop_to_complete, rb_str_new_cstr(reason), &error);
+    if (error) rb_set_errinfo(saved);
+    return !error;
 }
 
 static VALUE
@@ -642,6 +757,8 @@ after_fork_in_parent(void)
 static void
 after_fork_in_child(void)
 {
+    pw_signal_in_child();
+    pw_stand_ins_in_child();
     if (!pw_current.generation) return;
     atomic_store(&live_generation, 0);
     atomic_store(&handlers, 0);
@@ -700,6 +817,9 @@ Init_pitwall_sampler(VALUE native)
     pw_thread_events_init();
     pw_gc_init(native);
     pw_labels_init(native);
+    pw_queries_init(native);
+    pw_libraries_init(native);
+    pw_endings_init(native);
     Init_pitwall_allocations(native);
     pw_tracer_init(native);
     Init_pitwall_syscalls(native);

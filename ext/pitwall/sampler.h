@@ -14,6 +14,7 @@
 enum {
     PW_TICKS, PW_CAPTURES, PW_MISSED, PW_DROPPED, PW_REFUSED, PW_TRUNCATED, PW_HANDLER_NS, PW_NAMING_NS, PW_RESETS,
     PW_TIMERS_REFUSED, PW_SIGNAL_LOST, PW_GC_COUNT, PW_GC_MARKING_NS, PW_GC_SWEEPING_NS, PW_DEFERRED, PW_TORN_READS, PW_LABELS_LEFT_OUT, PW_BURSTS, PW_GC_UNTOLD,
+    PW_QUERIES_LEFT_OUT, PW_QUERIES_FAILED,
     PW_COUNTERS
 };
 
@@ -66,6 +67,8 @@ void pw_leave_handler(void);
 pw_thread *pw_register_thread(VALUE thread, pid_t tid, bool caller);
 /* The calling thread ends. */
 void pw_thread_ended(pw_thread *t);
+/* The calling native thread begins another one: `t` has ended, nobody knows when. */
+void pw_thread_replaced(pw_thread *t);
 /* Ruby 3.1 does not tell of a thread that ends by an exception, and keeps its native thread for the next one: looks that
  * find no Ruby frame tell. In that thread's handler, or by the outside reader. False: the ring is full, try again. */
 bool pw_thread_vanished(pw_thread *t);
@@ -87,12 +90,21 @@ void Init_pitwall_sampler(VALUE native);
 
 /* A thread that no signal of the process can land on. 0 or an errno. */
 int pw_start_quiet_thread(pthread_t *thread, void *(*body)(void *));
+/* By such a thread, first. The C library reserves 64 MB of addresses at a thread's first allocation. A program that watches
+ * its size must not see it grow later on. */
+void pw_reserve_heap(void);
 
 /* Has the drain write all there is, and waits for it: the process is about to end without another word. For any thread. */
 void pw_flush_before_end(void);
 
+/* Before exec or exit!: ends the recording, so that all in it has names, and says whether it did: then it is to begin again should the
+ * process live on. A collector that is to see the ending itself has the recording go on; all so far is named and written. Needs the GVL. */
+bool pw_complete(const char *reason);
+/* endings.c */
+void pw_endings_init(VALUE native);
+
 /* drain.c */
-void pw_rows_init(void);
+bool pw_rows_init(void); /* false: no memory */
 void pw_rows_free(void);
 int pw_start_drain(void);
 void pw_stop_drain(void);                /* joins the thread; the ring is empty afterwards */
@@ -110,11 +122,18 @@ VALUE pw_frame_name(VALUE frame, VALUE owner); /* as the recording will have it;
 /* thread_events.c, gc.c */
 void pw_thread_events_init(void);
 void pw_thread_events_start(void);
+extern bool pw_threads_move; /* all threads, not other Ractors' only, may change native threads (RUBY_MN_THREADS) */
 void pw_thread_events_stop(void);
 void pw_thread_events_in_child(void); /* before it is stopped there */
 void pw_thread_remember(pw_thread *t); /* so that events about it are recognised; needs the GVL */
+/* Is it known in the running session who has the GVL? */
 bool pw_thread_states(void);
+/* Needs the GVL. Before a session begins: whether it will be known. On 3.1 only if the session asks for the GVL's watch (gvl_watch.h). */
+/* The ticker of a mode; NULL: there is no such mode. */
+const pw_ticker *pw_ticker_named(VALUE mode);
+bool pw_thread_states_wanted(bool by_watch);
 void pw_gc_init(VALUE native);
+const char *pw_other_gc(void); /* NULL, or the name of the collector that runs instead of Ruby's own: nothing is told of its runs */
 void pw_gc_start(void);
 void pw_gc_stop(void);
 /* In a handler: is a collection running? Then the tick is noted (for the collecting thread) or deferred. */

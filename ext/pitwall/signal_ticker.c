@@ -1,15 +1,23 @@
+#include "c_waits.h"
 #include "capture.h"
 #include "sampler.h"
+#include "syscall_dispatch.h"
 #include <errno.h>
+#include <pthread.h>
 #include <sched.h>
 #include <string.h>
+#ifdef __linux__
+# include <sys/syscall.h>
+#endif
 
 /* One timer a thread, on the monotonic clock, delivered to exactly that thread. A helper thread that signals would cost
  * a wake-up and an inter-processor interrupt more a tick (measured: 55 against 28 µs).
  *
- * A thread without the GVL cannot change its Ruby stack. It is sampled once, then its timer is switched off until it
- * has the GVL again (Ruby 3.2+), and the stack is charged for the time between: blocked calls are interrupted at most
- * once (mostly never: see hold in thread_events.c), and idle threads cost nothing.
+ * A thread without the GVL cannot change its Ruby stack, and a signal would interrupt the call that it waits in: Ruby's own
+ * IO#sysread then fails with EAGAIN. So no tick reaches it (Ruby 3.2+). Its native thread has the signal blocked until it has the
+ * GVL again, when the stack is taken and charged for the time between (thread_events.c). The kernel does not go on with a timer whose
+ * signal is pending, so idle threads cost nothing. The drain takes the stack of a long wait from outside: the wait may never end.
+ * Threads that change native threads (M:N), which have one mask each, have their stack taken before and their timer off (`hold`).
  *
  * Without thread events (3.1) nobody says who waits. A tick wakes an idle thread, which costs as much as one that works, and many
  * then queue for the GVL. So a thread that a tick finds where the one before did, with hardly any CPU time used, rests: its timer is off, and
@@ -59,6 +67,143 @@ unlist(pw_thread *t)
     last->place = t->place;
     t->place = 0;
 }
+
+/* ---- waiting threads ---- */
+
+static _Atomic int held_back; /* native threads that have the signal blocked */
+static bool looks;            /* stacks may be read from outside */
+
+void pw_signal_prepare(void) { looks = pw_thread_states() && !pw_outside_refusal(); }
+bool pw_signal_held_back(void) { return atomic_load(&held_back) > 0; }
+
+/* Whether it was blocked before. By the kernel's own call, which no dispatch of system calls sees (syscall_dispatch.h). */
+static bool
+mask(int how, int signo)
+{
+#if PW_DISPATCH
+    uint64_t set = (uint64_t)1 << (signo - 1), before = 0;
+    pw_raw_syscall(SYS_rt_sigprocmask, how, (long)&set, (long)&before, 8, 0, 0);
+    return before & set;
+#else
+    sigset_t set, before;
+    sigemptyset(&set);
+    sigaddset(&set, signo);
+    pthread_sigmask(how, &set, &before);
+    return sigismember(&before, signo) == 1;
+#endif
+}
+
+void
+pw_signal_hold_back(void)
+{
+    if (!atomic_load_explicit(&handler_installed, memory_order_relaxed) || pw_tls.held_back) return;
+    int signo = pw_current.signo;
+    if (mask(SIG_BLOCK, signo)) return; /* the program's own wish */
+    pw_tls.held_back = signo;
+    atomic_fetch_add(&held_back, 1);
+}
+
+/* A tick that came meanwhile comes now, and its handler finds `after` set. */
+static void
+let_through(int signo, volatile sig_atomic_t *after)
+{
+    *after = 1;
+    atomic_signal_fence(memory_order_seq_cst);
+    mask(SIG_UNBLOCK, signo);
+    atomic_signal_fence(memory_order_seq_cst);
+    *after = 0;
+    pw_tls.held_back = 0;
+    atomic_fetch_sub(&held_back, 1);
+}
+
+void
+pw_signal_let_through(void)
+{
+    int signo = pw_tls.held_back;
+    if (signo) let_through(signo, &pw_tls.returning);
+}
+
+/* By the thread alone. */
+static void
+set_waits(pw_thread *t, bool waits)
+{
+    atomic_store_explicit(&t->changes, atomic_load_explicit(&t->changes, memory_order_relaxed) + 1, memory_order_release);
+    atomic_store(&t->waits, waits);
+}
+
+/* Not for a thread without the GVL: its signal is held back. */
+int
+pw_signal_wait_begins(void)
+{
+    if (!atomic_load_explicit(&handler_installed, memory_order_relaxed) || pw_tls.held_back || !pw_enter_handler()) return 0;
+    pw_thread *t = pw_self();
+    if (t && !t->busy && !t->finished && !pw_off_gvl(atomic_load_explicit(&t->state, memory_order_relaxed))) {
+        int64_t now = pw_now_ns();
+        pw_signal_hold_back();
+        if (pw_tls.held_back) {
+            atomic_store(&t->suspended_at, now);
+            set_waits(t, true);
+        }
+    }
+    pw_leave_handler();
+    return pw_tls.held_back;
+}
+
+void
+pw_signal_wait_ends(void)
+{
+    int signo = pw_tls.held_back;
+    if (!signo) return; /* in a forked child */
+    if (pw_enter_handler()) {
+        pw_thread *t = pw_self();
+        if (t) set_waits(t, false);
+        pw_leave_handler();
+    }
+    let_through(signo, &pw_tls.waited);
+}
+
+/* A process may be forked by a library that does so without the GVL. */
+void
+pw_signal_in_child(void)
+{
+    pw_signal_let_through();
+    atomic_store(&held_back, 0);
+}
+
+/* Takes the stack of a thread that has waited for so long, once a wait. With the session's lock. */
+static void
+look(pw_thread *t, int64_t for_ns)
+{
+    int64_t now = pw_now_ns();
+    if (t->finished || !t->stays || atomic_load(&t->held) || now - atomic_load(&t->suspended_at) < for_ns) return;
+    pw_reader_lock();
+    uint32_t changes = atomic_load_explicit(&t->changes, memory_order_acquire);
+    bool ticks = atomic_load(&t->has_timer) || !pw_interrupts(pw_current.ticker);
+    bool off_gvl = pw_off_gvl(atomic_load(&t->state));
+    bool waits = (off_gvl || atomic_load(&t->waits)) && ticks && atomic_load(&t->looked_at_change) != changes;
+    int64_t cpu = waits ? pw_thread_cpu_now(t) : -1, charged = atomic_load(&t->last_cpu), wall = pw_last_tick(now);
+    if (cpu >= 0 && wall > atomic_load(&t->last_wall) && pw_gc_rests()) {
+        int64_t ran = atomic_load(&t->suspended_at) - atomic_load(&t->last_wall), burnt = cpu - charged, due = burnt < ran ? burnt : ran;
+        if (due < 0) due = 0; /* what it burnt before it began to wait: see pw_cpu_to_charge */
+        if (pw_capture_outside(t, off_gvl ? PW_BLOCKED : PW_RUNNING, wall, cpu - due > charged ? cpu - due : charged)) {
+            pw_count(PW_CAPTURES, 1);
+            atomic_store(&t->cpu_due, due);
+            atomic_store(&t->looked_at_change, changes);
+        }
+    }
+    pw_reader_unlock();
+}
+
+void
+pw_signal_look_at_waiting(int64_t for_ns)
+{
+    for (pw_thread *t = pw_current.threads; t && looks; t = t->next) {
+        if (t == pw_self()) continue;
+        if (pw_off_gvl(atomic_load_explicit(&t->state, memory_order_relaxed)) || atomic_load_explicit(&t->waits, memory_order_relaxed)) look(t, for_ns);
+    }
+}
+
+/* ---- without thread events ---- */
 
 static void
 rest(pw_thread *t)
@@ -139,9 +284,11 @@ rest_or_watch(pw_thread *t, bool idle, int64_t wall)
 static void
 tick(pw_thread *t, int overrun)
 {
-    int64_t wall = pw_now_ns();
+    /* After a wait in C code, as a look at the last tick of the grid would have found it: the wait's beginning was charged to what ran before. */
+    bool waited = pw_tls.waited;
+    int64_t now = pw_now_ns(), wall = waited ? pw_last_tick(now) : now;
     pw_count(PW_TICKS, 1);
-    if (overrun > 0) pw_count(PW_MISSED, overrun);
+    if (overrun > 0 && !waited) pw_count(PW_MISSED, overrun);
     if (t->busy || t->finished || t->owes) {
         pw_count(PW_DEFERRED, 1);
         return;
@@ -154,7 +301,7 @@ tick(pw_thread *t, int overrun)
     if (state == PW_UNKNOWN) charge_rest(t);
     int64_t passed = wall - atomic_load_explicit(&t->last_wall, memory_order_relaxed), charged = atomic_load_explicit(&t->last_cpu, memory_order_relaxed);
     if (!(off_gvl && atomic_load_explicit(&t->held, memory_order_relaxed))) {
-        if (pw_capture(t, 0, state, 1, wall, pw_cpu_to_charge(t, off_gvl, wall))) {
+        if (pw_capture(t, 0, state, 1, wall, pw_cpu_to_charge(t, off_gvl || waited, now))) {
             pw_count(PW_CAPTURES, 1);
             if (off_gvl) atomic_store_explicit(&t->held, true, memory_order_relaxed);
         }
@@ -173,7 +320,7 @@ tick(pw_thread *t, int overrun)
         atomic_store_explicit(&t->parked, true, memory_order_relaxed);
         arm(t, false);
     }
-    pw_count(PW_HANDLER_NS, pw_now_ns() - wall);
+    pw_count(PW_HANDLER_NS, pw_now_ns() - now);
 }
 
 static void
@@ -181,7 +328,7 @@ on_signal(int signo, siginfo_t *info, void *context)
 {
     int saved = errno;
     /* si_code tells a timer's signal from one somebody sent. */
-    if (info->si_code == SI_TIMER && !pw_tls.changing && pw_enter_handler()) {
+    if (info->si_code == SI_TIMER && !pw_tls.changing && !pw_tls.returning && pw_enter_handler()) {
         pw_thread *t = pw_self();
         if (!t) { /* registered by another thread: this is the first signal it gets */
             uint64_t word = (uint64_t)(uintptr_t)info->si_value.sival_ptr;
@@ -219,6 +366,7 @@ start(void)
     sigemptyset(&action.sa_mask);
     if (sigaction(pw_current.signo, &action, &previous_action) != 0) return errno;
     atomic_store(&handler_installed, true);
+    pw_c_waits_install();
     return 0;
 }
 
@@ -233,7 +381,10 @@ ours(void)
 static void
 thread_end(pw_thread *t)
 {
-    if (atomic_exchange(&t->has_timer, false)) timer_delete(t->timer);
+    pw_reader_lock(); /* no look at it is under way, and none begins */
+    bool had = atomic_exchange(&t->has_timer, false);
+    pw_reader_unlock();
+    if (had) timer_delete(t->timer);
     if (pw_thread_states()) return;
     take_list();
     unlist(t);
@@ -250,8 +401,10 @@ static void
 stop(void)
 {
     pthread_mutex_lock(&pw_current.lock);
+    pw_signal_look_at_waiting(0);
     for (pw_thread *t = pw_current.threads; t; t = t->next) thread_end(t);
     pthread_mutex_unlock(&pw_current.lock);
+    pw_c_waits_remove();
     /* Given back only if it is still ours; the signal is one that is ignored by default, so a last one on its way harms nobody. */
     give_signal_back();
 }
@@ -278,8 +431,13 @@ thread_begin(pw_thread *t)
         return;
     }
     atomic_store(&t->has_timer, true);
-    if (atomic_load(&handler_installed)) arm(t, true);
-    else thread_end(t); /* the signal was lost while we were here: its new owner must not get our ticks */
+    if (looks && !pw_threads_move && pw_off_gvl(atomic_load(&t->state))) { /* it waits since before the recording */
+        atomic_store(&t->suspended_at, pw_now_ns());
+        atomic_store(&t->changes, 1);
+        atomic_store(&t->parked, true);
+    }
+    else if (atomic_load(&handler_installed)) arm(t, true);
+    if (!atomic_load(&handler_installed)) thread_end(t); /* the signal was lost while we were here: its new owner must not get our ticks */
 }
 
 static void
@@ -301,7 +459,12 @@ check(void)
 {
     /* Who watched has ended, or is in one long collection. */
     if (resting_count && pw_now_ns() - atomic_load(&watched_at) > 3 * pw_current.interval_ns + 10000000) wake_all();
-    if (!atomic_load(&handler_installed) || ours()) return;
+    if (!atomic_load(&handler_installed)) return;
+    if (ours()) {
+        enum { LONG_NS = 50000000 };
+        pw_signal_look_at_waiting(LONG_NS);
+        return;
+    }
     atomic_store(&handler_installed, false);
     pw_count(PW_SIGNAL_LOST, 1);
     for (pw_thread *t = pw_current.threads; t; t = t->next) thread_end(t);

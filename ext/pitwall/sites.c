@@ -136,8 +136,8 @@ pw_sites_start(void)
     return true;
 }
 
-pw_site *
-pw_site_enter(VALUE place, VALUE klass, uint8_t type, uint32_t node, VALUE frame)
+static pw_site *
+enter(VALUE place, VALUE klass, uint8_t type, uint32_t node, VALUE frame)
 {
     pw_site *other = pw_site_at(PW_SITE_OTHER);
     if (full(&by_key) && !grow(&by_key, hash_of_site, pw_sites_count())) return other;
@@ -165,6 +165,15 @@ pw_site_enter(VALUE place, VALUE klass, uint8_t type, uint32_t node, VALUE frame
 }
 
 pw_site *
+pw_site_enter(VALUE place, VALUE klass, uint8_t type, uint32_t node, VALUE frame)
+{
+    pthread_mutex_lock(&pw_current.lock);
+    pw_site *site = enter(place, klass, type, node, frame);
+    pthread_mutex_unlock(&pw_current.lock);
+    return site;
+}
+
+pw_site *
 pw_site_beside(const pw_site *site, VALUE klass)
 {
     pw_site *s = pw_site_find(site->place, klass);
@@ -188,7 +197,10 @@ void
 pw_sites_forget_object(VALUE object)
 {
     watched *w = find_watched(object);
-    if (w) forget(w);
+    if (!w) return;
+    pthread_mutex_lock(&pw_current.lock);
+    forget(w);
+    pthread_mutex_unlock(&pw_current.lock);
 }
 
 void
@@ -251,11 +263,16 @@ name_class(uint32_t at, VALUE klass)
 void
 pw_sites_name(bool again)
 {
-    uint32_t from = again ? 0 : unnamed_from;
-    for (uint32_t i = from; i < watch_count; i++) {
-        VALUE klass = watch[i].object;
-        if (watch[i].is_class && klass && (i >= unnamed_from || watch[i].anonymous)) name_class(i, klass);
-        if (i >= unnamed_from) unnamed_from = i + 1;
+    uint32_t i = again ? 0 : unnamed_from;
+    for (;; i++) {
+        pthread_mutex_lock(&pw_current.lock); /* hooks of other Ractors enter sites meanwhile */
+        bool more = i < watch_count, is_new = i >= unnamed_from;
+        watched w = more ? watch[i] : (watched){0};
+        pthread_mutex_unlock(&pw_current.lock);
+        if (!more) break;
+        VALUE klass = w.object;
+        if (w.is_class && klass && (is_new || w.anonymous)) name_class(i, klass);
+        if (is_new) unnamed_from = i + 1;
         RB_GC_GUARD(klass);
     }
 }

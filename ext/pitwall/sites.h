@@ -1,7 +1,9 @@
 /* Where objects were allocated: a place in the code, a class and a type; and what became of the objects, in counters.
  *
- * Everything is changed with the GVL only; the drain reads counters meanwhile, so rows never move. Neither class nor code is
- * kept alive: of what is freed, the key is forgotten and the row stays. */
+ * Counters change in hooks only, one at a time: with the GVL of the only Ractor that is told (until 3.4), or with the VM's lock
+ * (from 4.0 on, when all are). The drain reads counters meanwhile, so rows never move. Sites are entered and named with the
+ * session's lock as well, as naming goes on beside other Ractors' hooks. Neither class nor code is kept alive: of what is freed, the
+ * key is forgotten and the row stays. */
 #ifndef PITWALL_SITES_H
 #define PITWALL_SITES_H
 
@@ -9,7 +11,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-#define PW_MAX_SITES (1u << 17) /* 27 MB; what comes later goes to PW_SITE_OTHER */
+#define PW_MAX_SITES ((1u << 18) - (1u << 10)) /* 54 MB, and ids fit 18 bits; what comes later goes to PW_SITE_OTHER */
 
 /* Rows that stand for no place. NOBODY takes the cost of collections before which nobody had allocated. */
 enum { PW_SITE_VM = 1, PW_SITE_PITWALL, PW_SITE_OTHER, PW_SITE_NOBODY, PW_SITE_FIRST };

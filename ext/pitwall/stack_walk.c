@@ -15,8 +15,7 @@
 _Atomic VALUE pw_known_slots[PW_KNOWN_SLOTS];
 uint32_t pw_known_generation;
 
-static bool in_use; /* the self-test has held */
-static bool sites_known; /* so has that of calls' sites */
+static const char *refusal = "not tried yet"; /* NULL: the self-test has held */
 
 size_t
 pw_walk_bytes(uint32_t room)
@@ -34,8 +33,9 @@ pw_walk_place(pw_walk *w, void *memory, uint32_t room)
 
 #if PW_LAYOUT_RUBY
 
-/* Hidden in no Ruby we know, but not in a header; taken once, as a lazy binding must not be resolved in a handler. */
-extern unsigned int rb_iseq_line_no(const void *iseq, size_t position) __attribute__((weak));
+static bool sites_known; /* the self-test of calls' sites has held */
+
+/* Taken once, as a lazy binding must not be resolved in a handler. */
 static unsigned int (*line_no)(const void *iseq, size_t position);
 
 /* What a reader from outside has copied, while the thread went on. */
@@ -192,11 +192,13 @@ line_of(const vm_stack *s, VALUE iseq, VALUE pc)
     else {
         const VALUE *body = (const VALUE *)((const VALUE *)iseq)[PW_ISEQ_BODY];
         if (!pointer_like((VALUE)body)) return 0;
-        encoded = body[PW_BODY_ENCODED], size = ((const uint32_t *)body)[1];
+        encoded = body[PW_BODY_ENCODED], size = ((const uint32_t *)body)[PW_BODY_SIZE];
     }
-    /* Compiled code saves its pc now and then: in the top-most frame an older one may stand, even another iseq's. */
-    if (!pointer_like(encoded) || pc < encoded || pc > encoded + size * sizeof(VALUE)) return 0;
-    size_t position = (pc - encoded) / sizeof(VALUE);
+    if (!pointer_like(encoded)) return 0;
+    /* Compiled code saves its pc before calls only: in the top-most frame an older one may stand, even another iseq's, or none.
+     * Then the line is the first one with code. */
+    bool within = pc >= encoded && pc <= encoded + size * sizeof(VALUE);
+    size_t position = within ? (pc - encoded) / sizeof(VALUE) : 0;
     return (int)line_no((const void *)iseq, position ? position - 1 : 0);
 }
 
@@ -248,6 +250,18 @@ look_at_c_function(const vm_stack *s, const VALUE *cfp, const VALUE *ep, bool to
     if (type == PW_METHOD_CFUNC) seen->frame = entry;
 }
 
+/* A frame without a pc. Compiled code (YJIT, ZJIT) writes none into the frame of a method or block that it calls: the word is 0 if
+ * a C function's frame was there before. (rb_profile_frames leaves such a frame out.) The interpreter has others without a pc, in
+ * which no Ruby code runs: an extension's Init function's. */
+static bool
+is_of_compiled_code(const vm_stack *s, const VALUE *cfp, const VALUE *ep, bool top)
+{
+    VALUE room[3];
+    const VALUE *env = env_of(s, cfp, ep, top, room);
+    VALUE flags = env ? LOAD(env[PW_EP_FLAGS]) : 0;
+    return pw_env_flags_plausible(flags) && pw_frame_is_method_or_block(flags);
+}
+
 /* Finds out what a control frame is. */
 static void
 look(const vm_stack *s, const VALUE *cfp, bool top, bool want_owner, pw_frame_seen *seen)
@@ -268,7 +282,7 @@ look(const vm_stack *s, const VALUE *cfp, bool top, bool want_owner, pw_frame_se
             return;
         }
     }
-    if ((!pc && PW_RUBY_FRAME_HAS_PC) || imemo_type(s, iseq, top) != PW_IMEMO_ISEQ) return;
+    if ((!pc && PW_RUBY_FRAME_HAS_PC && !is_of_compiled_code(s, cfp, ep, top)) || imemo_type(s, iseq, top) != PW_IMEMO_ISEQ) return;
     seen->frame = iseq;
     seen->line = line_of(s, iseq, pc);
     if (known && !want_owner) return;
@@ -539,7 +553,7 @@ pw_walk_find_root(pw_walk *w)
     pthread_attr_destroy(&attributes);
 }
 
-bool pw_walk_own(void) { return in_use; }
+bool pw_walk_own(void) { return !refusal; }
 
 const void *
 pw_walk_context_of(VALUE thread)
@@ -559,6 +573,18 @@ pw_walk_innermost(const void *context, const VALUE *from)
 }
 
 bool
+pw_walk_find(bool (*wanted)(VALUE iseq, void *data), void *data, uint32_t most, pw_frame_seen *found)
+{
+    const VALUE *ec = pw_walk_context_of(rb_thread_current());
+    if (!ec) return false;
+    const VALUE *end = (const VALUE *)ec[PW_EC_STACK] + ec[PW_EC_STACK_WORDS], *cfp = (const VALUE *)ec[PW_EC_CFP];
+    for (uint32_t i = 0; i < most && cfp < end; i++, cfp += PW_CFP_WORDS) {
+        if (cfp[PW_CFP_PC] && cfp[PW_CFP_ISEQ] && wanted(cfp[PW_CFP_ISEQ], data)) return pw_walk_look(ec, cfp, found);
+    }
+    return false;
+}
+
+bool
 pw_walk_look(const void *context, const VALUE *control_frame, pw_frame_seen *seen)
 {
     vm_stack s;
@@ -570,7 +596,7 @@ pw_walk_look(const void *context, const VALUE *control_frame, pw_frame_seen *see
 void
 pw_walk_aim(pw_walk *w, VALUE thread)
 {
-    const uint8_t *data = in_use ? RTYPEDDATA_DATA(thread) : NULL;
+    const uint8_t *data = refusal ? NULL : RTYPEDDATA_DATA(thread);
     w->thread = data && *(const VALUE *)(data + PW_THREAD_SELF) == thread ? data : NULL;
 }
 
@@ -796,7 +822,8 @@ static void
 prove(void)
 {
     line_no = rb_iseq_line_no;
-    if (line_no) in_use = passes("walk_self_test");
+    if (!line_no) refusal = "this Ruby hides rb_iseq_line_no";
+    else refusal = passes("walk_self_test") ? NULL : "the self-test at load saw other stacks than Ruby's own";
 }
 
 const char *
@@ -804,7 +831,8 @@ pw_outside_refusal(void)
 {
     static int proven; /* 1: yes, -1: no */
     static char text[80];
-    if (!in_use) return "this Ruby's stacks are not known well enough";
+    if (refusal) return refusal;
+    if (pw_other_gc()) return "this garbage collector does not tell when it runs";
     pw_reader_lock();
     int error = pw_peek_init();
     pw_reader_unlock();
@@ -824,7 +852,7 @@ pw_outside_refusal(void)
 void pw_walk_aim(pw_walk *w, VALUE thread) { w->thread = NULL; }
 void pw_walk_find_root(pw_walk *w) {}
 pw_outcome pw_walk_outside(pw_walk *w, uint32_t *same) { return *same = w->depth = 0, PW_NOTHING; }
-const char *pw_outside_refusal(void) { return "the layout of this Ruby is not known"; }
+const char *pw_outside_refusal(void) { return refusal; }
 VALUE pw_walk_owner(const void *ec, const VALUE *cfp) { return 0; }
 void pw_walk_frames(const void *ec, const VALUE *leaf, void (*each)(const VALUE *cfp, const pw_frame_seen *seen, void *data), void *data) {}
 uint32_t pw_walk_stack(pw_walk *w) { return w->depth = 0; }
@@ -832,29 +860,33 @@ bool pw_walk_own(void) { return false; }
 const void *pw_walk_context_of(VALUE thread) { return NULL; }
 uint32_t pw_walk_context(pw_walk *w, const void *context) { return w->depth = 0; }
 const VALUE *pw_walk_innermost(const void *context, const VALUE *from) { return NULL; }
+bool pw_walk_find(bool (*wanted)(VALUE iseq, void *data), void *data, uint32_t most, pw_frame_seen *found) { return false; }
 bool pw_walk_look(const void *context, const VALUE *control_frame, pw_frame_seen *seen) { return false; }
 bool pw_method_is_ruby(VALUE entry) { return false; }
 bool pw_frame_is_iseq(VALUE frame) { return false; }
-static void prove(void) {}
-
-static VALUE
-native_walk_self_test(VALUE self)
-{
-    return rb_str_new_cstr("the layout of this Ruby is not known");
-}
+static void prove(void) { refusal = PW_LAYOUT_UNKNOWN; }
+static VALUE native_walk_self_test(VALUE self) { return rb_str_new_cstr(refusal); }
 
 static VALUE native_outside_self_test(VALUE self) { return native_walk_self_test(self); }
 static VALUE native_site_self_test(VALUE self) { return Qfalse; }
 
 #endif
 
-bool pw_walk_in_use(void) { return in_use; }
+bool pw_walk_in_use(void) { return !refusal; }
+const char *pw_walk_refusal(void) { return refusal; }
 
 /* walk -> "own" or "rb_profile_frames": how stacks are taken */
 static VALUE
 native_walk(VALUE self)
 {
-    return rb_str_new_cstr(in_use ? "own" : "rb_profile_frames");
+    return rb_str_new_cstr(refusal ? "rb_profile_frames" : "own");
+}
+
+/* walk_refusal -> nil, or a String: why Pitwall does not walk this Ruby's stacks itself */
+static VALUE
+native_walk_refusal(VALUE self)
+{
+    return refusal ? rb_str_new_cstr(refusal) : Qnil;
 }
 
 /* outside_refusal -> nil, or a String: why stacks can't be read from outside here */
@@ -869,6 +901,7 @@ void
 Init_pitwall_walk(VALUE native)
 {
     rb_define_singleton_method(native, "walk", native_walk, 0);
+    rb_define_singleton_method(native, "walk_refusal", native_walk_refusal, 0);
     rb_define_singleton_method(native, "walk_self_test", native_walk_self_test, 0);
     rb_define_singleton_method(native, "outside_self_test", native_outside_self_test, 0);
     rb_define_singleton_method(native, "site_self_test", native_site_self_test, 0);

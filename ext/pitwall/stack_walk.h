@@ -66,6 +66,9 @@ const void *pw_walk_context_of(VALUE thread);
 uint32_t pw_walk_context(pw_walk *w, const void *context); /* as pw_walk_stack */
 /* The control frame, from `from` on, of the innermost code written in Ruby; NULL: there is none. */
 const VALUE *pw_walk_innermost(const void *context, const VALUE *from);
+/* The innermost frame of Ruby code in the calling thread, among the first `most` control frames, whose iseq is wanted. needs GVL, and no
+ * hook may be running. */
+bool pw_walk_find(bool (*wanted)(VALUE iseq, void *data), void *data, uint32_t most, pw_frame_seen *found);
 bool pw_walk_look(const void *context, const VALUE *control_frame, pw_frame_seen *seen);
 
 static inline uint32_t
@@ -83,6 +86,7 @@ bool pw_frame_is_iseq(VALUE frame);
 /* Are own walks in use? Only then may what follows be called: for an execution context (rb_execution_context_t) of a thread
  * that has the GVL, between two instructions. */
 bool pw_walk_in_use(void);
+const char *pw_walk_refusal(void); /* NULL, or why not */
 /* The method entry that a Ruby frame runs for, or 0. */
 VALUE pw_walk_owner(const void *ec, const VALUE *cfp);
 /* Its frames from the root to the one at `leaf`: Ruby frames as iseqs, C functions as method entries. */

@@ -3,20 +3,15 @@
 
 #if PW_DISPATCH && defined(__GLIBC__)
 
+#include "stand_ins.h"
 #include "syscall_table.h"
 #include <dlfcn.h>
-#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <link.h>
-#include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <unistd.h>
-#undef snprintf
 
 /* ---- what a function asks of the kernel ---- */
 
@@ -65,7 +60,6 @@ static const known functions[FUNCTIONS] = {
 /* The C library's function, and the route it takes; NULL: it does something else, and is left alone. */
 static function *originals[FUNCTIONS];
 static const route *routes[FUNCTIONS];
-static const void *inside_libc;
 
 static bool
 needs_mode(long open_flags)
@@ -191,172 +185,25 @@ find_out(int n, void *libc)
     }
     for (int i = 0; i < 2 && k->routes[i].count; i++) {
         if (!takes(f, &k->routes[i], k->is, given) || !takes(f, &k->routes[i], k->is, bare)) continue;
-        inside_libc = (const void *)f;
         originals[n] = f;
         routes[n] = &k->routes[i];
         break;
     }
 }
 
-/* ---- loaded objects ---- */
-
-typedef struct {
-    uintptr_t base, from, to; /* of what is read-only once the object has been loaded */
-    const Elf64_Sym *symbols;
-    const char *names;
-    bool opened;
-} object;
-
-/* What cannot be written, when we began. */
-static struct { uintptr_t from, to; } *closed;
-static size_t closed_count;
-
-/* Is a function looked up by that name the C library's? */
-static bool reached[FUNCTIONS];
-
-static bool
-covers(const struct dl_phdr_info *info, const void *address)
-{
-    for (int i = 0; i < info->dlpi_phnum; i++) {
-        const Elf64_Phdr *part = &info->dlpi_phdr[i];
-        if (part->p_type == PT_LOAD && (uintptr_t)address - info->dlpi_addr - part->p_vaddr < part->p_memsz) return true;
-    }
-    return false;
-}
-
-/* Which of ours belongs into a slot that holds `value`; -1: none. A slot that is to be filled at the first call holds an address in its object. */
-static int
-wanted(const struct dl_phdr_info *info, const object *o, const Elf64_Rela *r, void *value)
-{
-    for (int n = 0; n < FUNCTIONS; n++) {
-        if (routes[n] && value == (void *)originals[n]) return n;
-    }
-    const Elf64_Sym *symbol = &o->symbols[ELF64_R_SYM(r->r_info)];
-    if (ELF64_R_TYPE(r->r_info) != R_X86_64_JUMP_SLOT || symbol->st_shndx != SHN_UNDEF || !covers(info, value)) return -1;
-    const char *name = o->names + symbol->st_name;
-    for (int n = 0; n < FUNCTIONS; n++) {
-        if (!routes[n] || (strcmp(name, functions[n].names[0]) != 0 && (!functions[n].names[1] || strcmp(name, functions[n].names[1]) != 0))) continue;
-        return reached[n] ? n : -1;
-    }
-    return -1;
-}
-
-static int
-one_of_ours(void *value)
-{
-    for (int n = 0; n < FUNCTIONS; n++) {
-        if (value == (void *)ours[n]) return n;
-    }
-    return -1;
-}
-
-static void
-list_closed(void)
-{
-    FILE *maps = fopen("/proc/self/maps", "re");
-    char line[512];
-    size_t room = 0;
-    closed_count = 0;
-    while (maps && fgets(line, sizeof line, maps)) {
-        unsigned long from, to;
-        char write;
-        if (sscanf(line, "%lx-%lx %*c%c", &from, &to, &write) != 3 || write == 'w') continue;
-        if (closed_count == room) {
-            room = room ? room * 2 : 512;
-            void *larger = realloc(closed, room * sizeof *closed);
-            if (!larger) break;
-            closed = larger;
-        }
-        closed[closed_count].from = from;
-        closed[closed_count++].to = to;
-    }
-    if (maps) fclose(maps);
-}
-
-static bool
-is_closed(uintptr_t address)
-{
-    for (size_t i = 0; i < closed_count; i++) {
-        if (address >= closed[i].from && address < closed[i].to) return true;
-    }
-    return false;
-}
-
-/* Makes a slot writable. What is to be closed and is not may belong to an object that another thread is loading and closes any moment: none of ours there. */
-static bool
-open_slot(object *o, uintptr_t slot, bool install)
-{
-    if (slot < o->from || slot >= o->to || o->opened) return true;
-    if (!is_closed(slot)) return !install;
-    o->opened = mprotect((void *)o->from, o->to - o->from, PROT_READ | PROT_WRITE) == 0;
-    return o->opened;
-}
-
-static void
-change(const struct dl_phdr_info *info, object *o, const Elf64_Rela *table, size_t bytes, bool install)
-{
-    for (size_t i = 0; i < bytes / sizeof *table; i++) {
-        const Elf64_Rela *r = &table[i];
-        uint32_t type = ELF64_R_TYPE(r->r_info);
-        if (type != R_X86_64_JUMP_SLOT && type != R_X86_64_GLOB_DAT) continue;
-        _Atomic(void *) *slot = (_Atomic(void *) *)(o->base + r->r_offset);
-        void *value = atomic_load(slot);
-        int n = install ? wanted(info, o, r, value) : one_of_ours(value);
-        if (n >= 0 && open_slot(o, (uintptr_t)slot, install)) atomic_compare_exchange_strong(slot, &value, install ? (void *)ours[n] : (void *)originals[n]);
-    }
-}
-
-static int
-visit(struct dl_phdr_info *info, size_t size, void *data)
-{
-    bool install = *(bool *)data;
-    /* Our own calls are not the program's, and the C library knows what it does. */
-    if (covers(info, (const void *)pw_shortcuts_install) || covers(info, inside_libc)) return 0;
-    object o = {.base = info->dlpi_addr};
-    const Elf64_Dyn *dynamic = NULL;
-    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
-    for (int i = 0; i < info->dlpi_phnum; i++) {
-        const Elf64_Phdr *part = &info->dlpi_phdr[i];
-        if (part->p_type == PT_DYNAMIC) dynamic = (const Elf64_Dyn *)(o.base + part->p_vaddr);
-        if (part->p_type == PT_GNU_RELRO) {
-            o.from = (o.base + part->p_vaddr) & ~(page - 1);
-            o.to = (o.base + part->p_vaddr + part->p_memsz) & ~(page - 1);
-        }
-    }
-    const Elf64_Rela *tables[2] = {NULL, NULL};
-    size_t sizes[2] = {0, 0};
-    for (; dynamic && dynamic->d_tag != DT_NULL; dynamic++) {
-        uintptr_t value = dynamic->d_un.d_ptr, there = value < o.base ? o.base + value : value;
-        switch (dynamic->d_tag) {
-          case DT_SYMTAB: o.symbols = (const Elf64_Sym *)there; break;
-          case DT_STRTAB: o.names = (const char *)there; break;
-          case DT_RELA: tables[0] = (const Elf64_Rela *)there; break;
-          case DT_RELASZ: sizes[0] = value; break;
-          case DT_JMPREL: tables[1] = (const Elf64_Rela *)there; break;
-          case DT_PLTRELSZ: sizes[1] = value; break;
-        }
-    }
-    for (int i = 0; i < 2 && o.symbols && o.names; i++) {
-        if (tables[i]) change(info, &o, tables[i], sizes[i], install);
-    }
-    if (o.opened) mprotect((void *)o.from, o.to - o.from, PROT_READ);
-    return 0;
-}
-
 /* ---- in and out ---- */
 
-static bool installed;
+enum { NAMES = 2 };
+static pw_stand_in entries[FUNCTIONS * NAMES];
+static pw_stand_ins stand_ins = {.entries = entries, .count = FUNCTIONS * NAMES};
 
-static void
-visit_all(bool install)
+/* Is a function looked up by either name the C library's? */
+static bool
+is_reached(int n)
 {
-    installed = install;
-    if (!inside_libc) return;
-    list_closed();
-    dl_iterate_phdr(visit, &install);
-    free(closed);
-    closed = NULL;
-    closed_count = 0;
+    const char *const *names = functions[n].names;
+    if (!routes[n] || dlsym(RTLD_DEFAULT, names[0]) != (void *)originals[n]) return false;
+    return !names[1] || dlsym(RTLD_DEFAULT, names[1]) == (void *)originals[n];
 }
 
 void
@@ -364,7 +211,7 @@ pw_shortcuts_install(void)
 {
     static bool tried;
     const char *off = getenv("PITWALL_SYSCALL_SHORTCUTS");
-    if (installed || (off && strcmp(off, "0") == 0)) return;
+    if (stand_ins.installed || (off && strcmp(off, "0") == 0)) return;
     if (!tried) {
         tried = true;
         void *libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
@@ -372,18 +219,17 @@ pw_shortcuts_install(void)
         if (libc) dlclose(libc);
     }
     for (int n = 0; n < FUNCTIONS; n++) {
-        const char *const *names = functions[n].names;
-        reached[n] = routes[n] && dlsym(RTLD_DEFAULT, names[0]) == (void *)originals[n] && (!names[1] || dlsym(RTLD_DEFAULT, names[1]) == (void *)originals[n]);
+        bool reached = is_reached(n);
+        for (int i = 0; i < NAMES; i++) {
+            const char *name = functions[n].names[i];
+            void *original = routes[n] && name ? (void *)originals[n] : NULL;
+            entries[n * NAMES + i] = (pw_stand_in){name, (void *)ours[n], original, .unbound = reached, .of_ruby = true};
+        }
     }
-    visit_all(true);
+    pw_stand_ins_install(&stand_ins);
 }
 
-/* Whoever is in one of ours, or kept its address, goes on there. */
-void
-pw_shortcuts_remove(void)
-{
-    if (installed) visit_all(false);
-}
+void pw_shortcuts_remove(void) { pw_stand_ins_remove(&stand_ins); }
 
 #else
 

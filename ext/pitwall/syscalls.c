@@ -375,7 +375,7 @@ here(void)
     pw_dispatch_arm();
 }
 
-const pw_collector pw_syscalls = {"syscalls", start, stop, write_chunks, mark, forget, own_begin, own_end, here, write_rows};
+const pw_collector pw_syscalls = {"syscalls", start, stop, write_chunks, mark, forget, own_begin, own_end, here, write_rows, true};
 
 /* syscall_dispatch -> nil, or a String that says why system calls can't be seen from inside here */
 static VALUE

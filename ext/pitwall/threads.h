@@ -48,7 +48,10 @@ typedef struct pw_thread {
     volatile sig_atomic_t busy;
     volatile bool owes;          /* ticks passed unseen while it was off the GVL: its stack is due (see pay) */
     _Atomic bool held;           /* its stack was taken since it released the GVL, and cannot have changed */
+    _Atomic bool waits;          /* it has the GVL, and waits in C code that must not get a signal (c_waits.c) */
     _Atomic bool parked;         /* its timer is off because of `held` */
+    bool stays;                  /* on its native thread, whose mask of signals is then its own (signal_ticker.c) */
+    _Atomic uint32_t looked_at_change; /* the drain took its stack at so many `changes`, while it waited (signal_ticker.c) */
     uint8_t quiet;               /* for so many more waits the stack is taken beforehand, so that no signal disturbs them */
 
     PW_APART _Atomic int64_t last_wall, last_cpu; /* clocks at its last record */
@@ -114,6 +117,9 @@ typedef struct {
     uint32_t generation, slot, id, ended;
     VALUE ended_thread;
     volatile sig_atomic_t changing; /* which thread it leads to: a handler keeps away */
+    volatile sig_atomic_t held_back; /* the signal that the native thread has blocked while it waits; 0: none (signal_ticker.c) */
+    volatile sig_atomic_t returning; /* one that was held back comes now */
+    volatile sig_atomic_t waited; /* one that C code was spared while it waited comes now */
     volatile sig_atomic_t pinned; /* a look that finds no Ruby frame must not end `thread`: somebody down the stack uses it */
 } pw_self_slot;
 

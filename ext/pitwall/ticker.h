@@ -55,6 +55,27 @@ pw_reader_pass(void)
     pw_reader_unlock();
 }
 
+/* Whether a helper may look at stacks from outside, which collections must then wait for. */
+static inline bool pw_looks_from_outside(const pw_ticker *ticker) { return ticker != &pw_no_ticker; }
+
+/* Whether the stacks of waiting threads are looked at once a wait: it must be known who waits, on 3.1 by gvl_watch.c. */
+static inline bool pw_looks_at_waiting(const pw_ticker *ticker) { return ticker == &pw_signal_ticker || ticker == &pw_safepoint_ticker; }
+
 bool pw_signal_taken(int signo); /* by a handler of the program */
+
+/* The calling thread lets go of the GVL: its ticks wait until it is back, so that none interrupts the call it waits in. */
+void pw_signal_hold_back(void);
+/* It is back: whether a recording is under way or not. */
+void pw_signal_let_through(void);
+/* C code is about to wait in the calling thread. The signal that stays blocked meanwhile; 0: none, and _ends is not to be called. */
+int pw_signal_wait_begins(void);
+void pw_signal_wait_ends(void);
+/* Whether a thread somewhere still has the signal blocked. */
+bool pw_signal_held_back(void);
+void pw_signal_in_child(void);
+/* Needs the GVL. Before the first thread is seen: learns whether waiting threads' stacks may be read from outside. */
+void pw_signal_prepare(void);
+/* Takes the stacks of threads that have waited for so long, once a wait; where thread events tell who waits. Holds the session's lock. */
+void pw_signal_look_at_waiting(int64_t for_ns);
 
 #endif

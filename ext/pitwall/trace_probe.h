@@ -4,6 +4,7 @@
 
 #include "calls.h"
 #include "trace_clock.h"
+#include "vm_compat.h"
 #include "vm_layout.h"
 
 #define PW_TRACE_CALLS (RUBY_EVENT_CALL | RUBY_EVENT_B_CALL | RUBY_EVENT_CLASS | RUBY_EVENT_C_CALL)

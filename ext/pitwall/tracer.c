@@ -70,6 +70,14 @@ static struct {
 
 static pw_job gc_job;
 
+static const char *
+cannot(const char *why)
+{
+    static char text[160];
+    snprintf(text, sizeof text, "cannot trace: %s", why);
+    return text;
+}
+
 #if PW_LAYOUT_RUBY
 
 /* ---- time ---- */
@@ -143,7 +151,12 @@ find_stack(const VALUE *ec)
 static void
 push(shadow *s, const VALUE *own, pw_call_node *node, VALUE a, VALUE b)
 {
-    if (s->count == s->room) s->entries = pw_must(realloc(s->entries, (s->room *= 2) * sizeof(entry)));
+    if (s->count == s->room) {
+        entry *larger = pw_noted(realloc(s->entries, s->room * 2 * sizeof(entry)));
+        if (!larger) return; /* entries are found by their frames: one that is missing is its caller's */
+        s->entries = larger;
+        s->room *= 2;
+    }
     s->entries[s->count++] = (entry){own, node, a, b};
 }
 
@@ -221,7 +234,7 @@ tree_of(uint32_t thread_id)
 {
     struct { uint32_t id; pw_call_tree *found; } wanted = {thread_id, NULL};
     pw_call_trees_each(tree_with, &wanted);
-    return wanted.found ? wanted.found : pw_must(pw_call_tree_new(thread_id));
+    return wanted.found ? wanted.found : pw_noted(pw_call_tree_new(thread_id));
 }
 
 /* The calling thread's number in the recording; 0: it has none any more, or there was no room. */
@@ -279,19 +292,24 @@ switch_to(const pw_trace_arg *arg, uint64_t now)
         before->paused = now;
     }
     if (!id) return NULL;
-    if (s && s->tree->thread_id != id) { /* its memory serves another thread now */
+    pw_call_tree *tree = !s || s->tree->thread_id != id ? tree_of(id) : s->tree;
+    if (!tree) return NULL;
+    if (s && s->tree != tree) { /* its memory serves another thread now */
         leave_tree(s);
-        join_tree(s, tree_of(id));
+        join_tree(s, tree);
         pw_walk_frames(s->ec, arg->event & (RUBY_EVENT_CALL | RUBY_EVENT_B_CALL | RUBY_EVENT_CLASS) ? arg->cfp + PW_CFP_WORDS : arg->cfp, met, s);
     }
     if (!s) {
-        s = pw_must(calloc(1, sizeof *s));
+        if (!(s = pw_noted(calloc(1, sizeof *s)))) return NULL;
         s->ec = arg->ec;
         s->room = 16;
-        s->entries = pw_must(malloc(s->room * sizeof(entry)));
+        if (!(s->entries = pw_noted(malloc(s->room * sizeof(entry))))) {
+            free(s);
+            return NULL;
+        }
         s->next = *slot_of(s->ec);
         *slot_of(s->ec) = s;
-        join_tree(s, tree_of(id));
+        join_tree(s, tree);
         pw_walk_frames(s->ec, arg->event & (RUBY_EVENT_CALL | RUBY_EVENT_B_CALL | RUBY_EVENT_CLASS) ? arg->cfp + PW_CFP_WORDS : arg->cfp, met, s);
     }
     /* Of an abandoned fiber whose memory serves another, nothing is waited for. */
@@ -303,14 +321,13 @@ switch_to(const pw_trace_arg *arg, uint64_t now)
     T.last = pw_ticks(&T.clock);
     s->tree->active = s;
     if (T.cpu && (!before || before->tree != s->tree)) {
-        pw_call_tree *tree = s->tree;
         int64_t cpu = thread_cpu();
-        if (tree->cpu_read) {
-            double spent = (double)(cpu - tree->cpu_read) - T.cpu_read_ns - (double)tree->ran * T.tick_ns;
+        if (s->tree->cpu_read) {
+            double spent = (double)(cpu - s->tree->cpu_read) - T.cpu_read_ns - (double)s->tree->ran * T.tick_ns;
             if (spent > 0) top(s)->off -= (int64_t)(spent / T.tick_ns);
         }
-        tree->cpu_read = cpu;
-        T.last = tree->cpu_tick = pw_ticks(&T.clock);
+        s->tree->cpu_read = cpu;
+        T.last = s->tree->cpu_tick = pw_ticks(&T.clock);
     }
     return s;
 }
@@ -451,9 +468,10 @@ over_memory(void)
 }
 
 static void
-on_object(VALUE unused, const pw_trace_arg *arg)
+on_object(const pw_trace_arg *arg)
 {
     if (T.busy || !T.armed) return;
+    if (arg->ec != T.ec && !pw_in_main_ractor()) return; /* from 4.0 on other Ractors' objects are told as well, and they don't wait */
     shadow *s = arg->ec == T.ec ? T.stack : find_stack(arg->ec);
     if (s) {
         pw_call_node *node = top(s);
@@ -484,7 +502,7 @@ charge_collection(uint64_t now)
 }
 
 static void
-on_collection(VALUE unused, const pw_trace_arg *arg)
+on_collection(const pw_trace_arg *arg)
 {
     if (T.busy || !T.armed || arg->ec != T.ec || T.paused) return;
     uint64_t now = pw_ticks(&T.clock);
@@ -497,6 +515,14 @@ on_collection(VALUE unused, const pw_trace_arg *arg)
     if (arg->event == RUBY_INTERNAL_EVENT_GC_END_MARK) T.sweeping = true;
     if (arg->event == RUBY_INTERNAL_EVENT_GC_END_SWEEP) T.sweeping = false;
     if (arg->event == RUBY_INTERNAL_EVENT_GC_EXIT) T.in_gc = false;
+}
+
+/* One for both: Ruby passes every hook at every event. It allows no hook to be told of these and of calls. */
+static void
+on_internal(VALUE unused, const pw_trace_arg *arg)
+{
+    if (arg->event == RUBY_INTERNAL_EVENT_NEWOBJ) on_object(arg);
+    else on_collection(arg);
 }
 
 /* The bound of memory was met while collection was off. */
@@ -527,9 +553,9 @@ collect_garbage(void *unused)
 static void
 add_hooks(rb_event_flag_t calls)
 {
+    bool objects = T.objects || T.bytes || T.gc != GC_AS_IS;
     pw_add_raw_hook(on_event, calls);
-    if (T.objects || T.bytes || T.gc != GC_AS_IS) pw_add_raw_hook(on_object, RUBY_INTERNAL_EVENT_NEWOBJ);
-    pw_add_raw_hook(on_collection, COLLECTIONS);
+    pw_add_raw_hook(on_internal, COLLECTIONS | (objects ? RUBY_INTERNAL_EVENT_NEWOBJ : 0));
     T.internal = true;
 }
 
@@ -537,8 +563,7 @@ static void
 remove_hooks(void)
 {
     pw_remove_raw_hook(on_event);
-    pw_remove_raw_hook(on_object);
-    pw_remove_raw_hook(on_collection);
+    pw_remove_raw_hook(on_internal);
     T.internal = false;
 }
 
@@ -601,7 +626,7 @@ end_calibrating(void)
 static const char *
 start(VALUE settings)
 {
-    if (!pw_walk_in_use()) return "cannot trace: this Ruby's stack is not laid out as expected";
+    if (pw_walk_refusal()) return cannot(pw_walk_refusal());
     int error = 0;
     VALUE saved = rb_errinfo();
     rb_protect(read_settings, settings, &error);
@@ -692,8 +717,7 @@ void
 pw_tracer_stop_internal(void)
 {
     if (!T.internal) return;
-    pw_remove_raw_hook(on_collection);
-    pw_remove_raw_hook(on_object);
+    pw_remove_raw_hook(on_internal);
     T.internal = T.in_gc = false;
 }
 
@@ -726,7 +750,7 @@ end_own(void)
 static void begin_own(void) {}
 static void end_own(void) {}
 
-static const char *start(VALUE settings) { return "cannot trace: the layout of this Ruby is not known (3.1, 3.3 and 3.4 are)"; }
+static const char *start(VALUE settings) { return cannot(pw_walk_refusal()); }
 static void stop(void) {}
 static void write_calls(bool last) {}
 static void mark(void) {}

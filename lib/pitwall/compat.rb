@@ -9,11 +9,14 @@ module Pitwall
     # Which just-in-time compiler runs, "none" if none.
     #: () -> String
     def jit
-      return "yjit" if defined?(RubyVM::YJIT) && RubyVM::YJIT.respond_to?(:enabled?) && RubyVM::YJIT.enabled?
-      return "rjit" if defined?(RubyVM::RJIT) && RubyVM::RJIT.respond_to?(:enabled?) && RubyVM::RJIT.enabled?
-      return "mjit" if defined?(RubyVM::MJIT) && RubyVM::MJIT.respond_to?(:enabled?) && RubyVM::MJIT.enabled?
+      jits.key("on") || "none"
+    end
 
-      "none"
+    # The JIT compilers that this Ruby knows, each "on" or "off": {"yjit" => "off", "zjit" => "on"}.
+    #: () -> Hash[String, String]
+    def jits
+      known = %i[YJIT ZJIT RJIT MJIT].select { |name| defined?(RubyVM) && RubyVM.const_defined?(name) && RubyVM.const_get(name).respond_to?(:enabled?) }
+      known.to_h { |name| [name.to_s.downcase, RubyVM.const_get(name).enabled? ? "on" : "off"] }
     end
 
     # What this Ruby cannot tell a sampler, in words for the report.
@@ -25,11 +28,12 @@ module Pitwall
       end
       if mode == "safepoint"
         notes << "safepoint mode: stacks are taken at Ruby's safepoints, so lines and leaf methods are biased towards them"
-        notes << "safepoint mode without thread events: waiting of threads in the background is shown as one place" unless thread_states
+        notes << "safepoint mode without thread events: waiting of threads in the background is shown as one place" if !thread_states && Native.outside_refusal
       end
+      notes << "garbage collector #{Native.other_gc}: it does not tell when it runs, so its time is the program's own here" if Native.other_gc
       notes << "M:N threads (RUBY_MN_THREADS): blocks of threads that changed native threads go by the name of their method" if many_to_few? && walk == "own" && mode != "none"
       notes << "Ruby #{RUBY_VERSION}: blocks go by the name of the method they are written in" if walk != "own"
-      notes << "with #{jit.upcase}, a line is the one Ruby last saved, and C functions that were inlined have no frame" if jit != "none"
+      notes << "with #{jit.upcase}, a line is the one Ruby last saved, or the method's first, and C functions that were inlined have no frame" if jit != "none"
       notes
     end
 
@@ -40,7 +44,14 @@ module Pitwall
     # Where every other living thread runs.
     #: () -> Array[[Thread, Integer?]]
     def other_threads
-      (Thread.list - [Thread.current]).map { |thread| [thread, thread.native_thread_id] }
+      (Thread.list - [Thread.current]).map { |thread| [thread, native_id(thread)] }
+    end
+
+    # In a forked child Ruby 3.1 has the main thread's of the parent.
+    #: (Thread) -> Integer?
+    def native_id(thread)
+      id = thread.native_thread_id
+      thread == Thread.main && id && !File.exist?("/proc/self/task/#{id}") ? Process.pid : id
     end
 
     # Ruby 3.1 dies when it reports a collection in the thread of a Ractor that is just starting. Before the first Ractor there
@@ -58,7 +69,7 @@ module Pitwall
       end)
     end
 
-    # Is it known who waits? Where not (3.1), a tick's signal wakes threads that wait for the GVL, which then take turns at each tick.
+    # Does Ruby tell who waits? Where not (3.1), a tick's signal wakes threads that wait for the GVL, which then take turns at each tick.
     #: () -> bool
     def thread_events? = RUBY_VERSION >= "3.2"
 
@@ -73,6 +84,16 @@ module Pitwall
     end
     STORAGE = Fiber.respond_to?(:[]=)
     private_constant :STORAGE
+
+    # A constant that is there by now, as (:Minitest, :Test); nil where it isn't. An autoload is left alone.
+    #: (*Symbol) -> untyped
+    def constant(*names)
+      names.inject(Object) do |scope, name|
+        return nil unless scope.is_a?(Module) && scope.const_defined?(name, false) && !scope.autoload?(name, false)
+
+        scope.const_get(name, false)
+      end
+    end
 
     #: () -> bool
     def main_ractor?

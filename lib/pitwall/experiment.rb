@@ -47,6 +47,10 @@ module Pitwall
 
     # Told what goes on; this one keeps silent. A command line shows it.
     class Silence
+      # So many cases are about to be measured, each for at most so many seconds; where that holds too few pairs, for the longer time.
+      # pairs: at most so many of each; nil: what the time holds.
+      def expect(cases:, seconds:, longest:, pairs: nil); end
+
       # A step without a known length: building a side, say.
       def step(text); end
 

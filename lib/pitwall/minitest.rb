@@ -2,6 +2,7 @@
 
 require "minitest/assertions" unless defined?(Minitest::Assertions)
 require_relative "budget"
+require_relative "../pitwall" unless defined?(Pitwall::Collect::Session)
 
 module Pitwall
   # Budgets of allocation as assertions, in every test case once this file is loaded:
@@ -39,3 +40,7 @@ module Pitwall
 end
 
 Minitest::Assertions.include(Pitwall::MinitestAssertions)
+
+# Each test has its name as a label while the process is recorded: `pitwall report --view tests`, doc/tests.md.
+require "minitest" unless defined?(Minitest::Test)
+Pitwall::Collect::Tests.install(Pitwall::Collect::Tests::Minitest)

@@ -2,6 +2,7 @@
 
 require "rspec/expectations" unless defined?(RSpec::Matchers)
 require_relative "budget"
+require_relative "../pitwall" unless defined?(Pitwall::Collect::Session)
 
 module Pitwall
   # Budgets of allocation as matchers, in every example once this file is loaded:
@@ -69,3 +70,6 @@ module Pitwall
 end
 
 RSpec::Matchers.include(Pitwall::RSpecMatchers)
+
+# Each example has its name as a label while the process is recorded: `pitwall report --view tests`, doc/tests.md.
+Pitwall::Collect::Tests.install(Pitwall::Collect::Tests::RSpec)

@@ -1,6 +1,8 @@
 # frozen_string_literal: true
 
+require "pathname"
 require "rbconfig"
+require "shellwords"
 require "pitwall/errors"
 require "pitwall/collect/bench/subject"
 require "pitwall/workspace/carried_files"
@@ -84,6 +86,7 @@ module Pitwall
     # Raises UsageError, BuildFailed.
     #: (Array[Side]) -> Array[Collect::Bench::Subject]
     def subjects(sides)
+      refuse_unchanged(sides)
       built = even_out(sides).map { |side| subject(side) }
       @store.prune(@cache_limit_bytes) if @store.grown
       built
@@ -91,6 +94,15 @@ module Pitwall
       raise unless [Errno::ENOSPC, Errno::EDQUOT, Errno::EROFS].any? { |each| each === error }
 
       raise BuildFailed, "#{@store.root}: #{SystemCallError.new(error.errno).message}; free some room, or name another folder with PITWALL_CACHE"
+    end
+
+    # What a side said when it failed, with paths as they are in the user's tree, and what helps where it missed a file that
+    # git ignores: clones don't have that.
+    #: (String) -> String
+    def explained(message)
+      text = @trees.map(&:path).inject(message) { |said, path| said.gsub("#{path}/", "") }
+      missing = @trees.empty? ? nil : missing_files(text).first
+      missing ? "#{text}; git ignores #{missing}, so clones don't have it: --carry #{Shellwords.escape(missing)} takes it along" : text
     end
 
     # Lets the cache go. Waits for nothing.
@@ -101,6 +113,18 @@ module Pitwall
     end
 
     private
+
+    # The working tree against a revision that it doesn't differ from: the same would be measured twice.
+    def refuse_unchanged(sides)
+      sides.select(&:dirty).each do |side|
+        same = sides.find { |other| other.rev && alike?(side, other) && repository.revision(other.rev).identity == working_tree.identity } or next
+        raise UsageError, "--dirty: nothing to compare: the working tree has no changes, it is what #{same.rev} is; name another revision (--rev main --dirty), " \
+                          "or --control to see the noise of measuring"
+      end
+    end
+
+    # But for the tree that they run in.
+    def alike?(*sides) = sides.map { |side| side.dup.tap { |copy| copy.rev = copy.dirty = copy.name = nil } }.uniq.one?
 
     # A comparison of unlike things would measure the unlikeness.
     def even_out(sides)
@@ -160,6 +184,15 @@ module Pitwall
       path = (side.env["PATH"] || @outer["PATH"]).to_s.split(":")
       variables.with_programs_of(folder, *(interpreter.bindir unless path.include?(interpreter.bindir)))
       variables.with_options(interpreter.flags) unless @scripted_rubies
+    end
+
+    # Files that a message names, which the user's tree has and git ignores; relative to where the user is.
+    def missing_files(text)
+      words = text.scan(%r{[^\s'"`(),;]+}).map { |word| word.chomp(":") }.select { |word| word.match?(/[.\/]/) }
+      words.flat_map { |word| [word, "#{word}.rb"] }.uniq.flat_map { |name| ["", "#{repository.prefix}/"].map { |base| name.start_with?("/") ? nil : File.join(repository.top, base, name) } }
+           .compact.map { |path| File.expand_path(path) }.uniq
+           .select { |path| repository.inside(path) && File.exist?(path) && repository.ignored?(repository.inside(path)) }
+           .map { |path| Pathname(path).relative_path_from(Pathname(@dir)).to_s }
     end
 
     # --- the interpreter
@@ -266,7 +299,7 @@ module Pitwall
     end
 
     def facts_of(side)
-      { "env" => side.env.map { |name, value| "#{name}=#{value}" }.join(" "), "gems" => side.gems.map { |pair| pair.join("@") }.join(" "),
+      { "code" => side.code.to_s.strip.gsub(/\s+/, " "), "env" => side.env.map { |name, value| "#{name}=#{value}" }.join(" "), "gems" => side.gems.map { |pair| pair.join("@") }.join(" "),
         "patches" => side.patches.map { |path| File.basename(path) }.join(" "), "stub" => side.stub.to_s,
         "ruby_source" => side.ruby_source&.join("@").to_s, "flags" => side.ruby.to_a.drop(1).join(" ") }.reject { |_, text| text.empty? }
     end

@@ -1,5 +1,7 @@
 // Elements made of data: children are nodes or text, never markup, so nothing in a recording can become a tag.
 
+import { cutOf } from "./format.js"
+
 export function h(name, attributes = {}, ...children) {
   const element = document.createElement(name)
   for (const [key, value] of Object.entries(attributes)) {
@@ -16,6 +18,33 @@ export function h(name, attributes = {}, ...children) {
 export function append(element, ...children) {
   for (const child of children.flat(3)) if (child !== undefined && child !== null && child !== false) element.append(child)
   return element
+}
+
+// A name or path that is shortened in the middle where there is no room.
+export function middle(text) {
+  const cut = cutOf(text)
+  if (!cut) return h("bdi", { class: "middle" }, text)
+  const [start, end] = [text.slice(0, cut), text.slice(cut)]
+  return h(
+    "bdi",
+    { class: "middle", style: { "--start": `${room(start)}px`, "--end": `${room(end)}px` } },
+    h("span", { class: "start" }, start),
+    h("span", { class: "end" }, h("bdi", { dir: "ltr" }, end)),
+  )
+}
+
+// Pixels that a text takes in tables, a little less, so that rounding cuts nothing. Inline boxes need them: those of flex or grid would be
+// copied as lines of their own.
+const widths = new Map()
+let pen = null
+function room(text) {
+  if (!pen) {
+    pen = document.createElement("canvas").getContext("2d")
+    pen.font = `13px ${css("--font")}`
+  }
+  if (widths.size > 20_000) widths.clear()
+  if (!widths.has(text)) widths.set(text, Math.max(0, pen.measureText(text).width - 0.5))
+  return widths.get(text)
 }
 
 export function replace(element, ...children) {

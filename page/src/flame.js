@@ -2,7 +2,7 @@
 // samples. It shows a weighted tree, heaviest first, or the stacks of one thread in time order.
 
 import { h, fit, css, oncePerFrame } from "./dom.js"
-import { value, percent, duration, count, place } from "./format.js"
+import { value, percent, duration, count, place, shortened } from "./format.js"
 
 const ROW = 18
 const NARROWEST = 0.6 // pixels below which a box isn't drawn
@@ -41,9 +41,9 @@ export function boxColour(method, theme) {
 
 export class Flame {
   // moved(view): the part shown has changed, {node} or {from, to} as parts of the whole, or null; chosen(method): its views are wanted.
-  // folded(method): it is to be folded, or no longer.
-  constructor(recording, { label, moved = () => {}, chosen = () => {}, folded = null }) {
-    Object.assign(this, { recording, moved, chosen, folded })
+  // folded(method), focused(method): it is to be folded, or looked at alone, or no longer; asked(method, event): its menu is wanted.
+  constructor(recording, { label, moved = () => {}, chosen = () => {}, folded = null, focused = null, asked = null }) {
+    Object.assign(this, { recording, moved, chosen, folded, focused, asked })
     this.canvas = h("canvas", { "aria-hidden": "true" })
     this.spacer = h("div", { class: "flame-spacer" })
     this.scroller = h(
@@ -113,6 +113,7 @@ export class Flame {
   forget() {
     this.settle()
     clearTimeout(this.later)
+    this.later = null
     this.view = [0, 1]
     this.selected = this.focus = 0
     this.status.textContent = ""
@@ -136,7 +137,7 @@ export class Flame {
 
   // What the fragment keeps.
   state() {
-    if (this.mode === "tree" && this.focus) return { node: this.focus }
+    if (this.mode === "tree" && this.focus && !this.weighed.inverted) return { node: this.focus } // inverted, numbers are of this visit
     const [from, to] = this.goal ?? this.view
     return from === 0 && to === 1 ? null : { from, to }
   }
@@ -172,6 +173,7 @@ export class Flame {
   go(view) {
     this.settle()
     clearTimeout(this.later)
+    this.later = null
     const from = this.view
     const began = performance.now()
     if (matchMedia("(prefers-reduced-motion: reduce)").matches) {
@@ -213,9 +215,18 @@ export class Flame {
     this.movedSoon()
   }
 
+  // `later` is set as long as the page does not know of the last move.
   movedSoon() {
     clearTimeout(this.later)
-    this.later = setTimeout(() => this.moved(this.state()), 200)
+    this.later = setTimeout(() => {
+      this.later = null
+      this.moved(this.state())
+    }, 200)
+  }
+
+  // Whether it was moved and nobody has been told yet: what others know is older.
+  get ahead() {
+    return Boolean(this.later)
   }
 
   reset() {
@@ -240,8 +251,25 @@ export class Flame {
 
   figures(node) {
     if (this.mode === "time") return []
-    const { totals, selfs } = this.weighed
+    const { totals, selfs, inverted } = this.weighed
+    if (inverted) return [`own ${value(totals[node], this.unit)} (${percent(totals[node], this.whole)})`]
     return [`${value(totals[node], this.unit)} (${percent(totals[node], this.whole)})`, `self ${value(selfs[node], this.unit)} (${percent(selfs[node], this.whole)})`]
+  }
+
+  // Shows a node that is outside, or too narrow to be read, with what stands beside it.
+  show(node) {
+    this.select(node)
+    this.reveal(node)
+    if (this.mode === "time") return
+    const [from, to] = this.viewOf(node)
+    const [left, right] = this.goal ?? this.view
+    const width = (to - from) / (right - left)
+    if (from >= left && to <= right && width * this.scroller.clientWidth > 30) return
+    const room = Math.min(1, Math.max((to - from) * 5, 1e-9))
+    const begin = Math.min(1 - room, Math.max(0, (from + to - room) / 2))
+    this.focus = 0
+    this.go([begin, begin + room])
+    this.movedSoon()
   }
 
   // Scrolls so that a node's row is seen, with some of its callers.
@@ -378,13 +406,13 @@ export class Flame {
     return this.matches ? faded(colour, this.theme) : colour
   }
 
-  // The beginning of a text that fits, or "".
+  // What of a text fits, or "".
   cut(text, room) {
     const width = this.measure(text)
     if (width <= room) return text
     let fits = Math.floor((text.length * room) / width) - 1
-    while (fits >= 2 && this.measure(`${text.slice(0, fits)}…`) > room) fits--
-    return fits < 2 ? "" : `${text.slice(0, fits)}…`
+    while (fits >= 2 && this.measure(shortened(text, fits)) > room) fits--
+    return fits < 2 ? "" : shortened(text, fits)
   }
 
   measure(text) {
@@ -442,6 +470,7 @@ export class Flame {
       this.draw()
     })
     scroller.addEventListener("pointerup", (event) => {
+      if (event.button !== 0) return
       const moved = drag?.moved
       drag = null
       if (moved) return this.movedSoon()
@@ -460,6 +489,14 @@ export class Flame {
       if (box?.node) this.chosen(this.tree.keys[box.node])
     })
     scroller.addEventListener("keydown", (event) => this.key(event))
+    scroller.addEventListener("contextmenu", (event) => {
+      drag = null
+      const node = (event.button === 2 ? this.at(event)?.node : 0) || (event.button !== 2 && this.selected)
+      if (!this.asked || !node) return
+      this.tip.hidden = true
+      this.select(node)
+      this.asked(this.tree.keys[node], event)
+    })
   }
 
   hover(event) {
@@ -497,6 +534,7 @@ export class Flame {
       Enter: () => this.selected && (this.mode === "tree" ? this.zoom(this.selected) : this.chosen(this.tree.keys[this.selected])),
       c: () => this.selected && this.chosen(this.tree.keys[this.selected]),
       b: this.folded && this.selected ? () => this.folded(this.tree.keys[this.selected]) : null,
+      f: this.focused && this.selected ? () => this.focused(this.tree.keys[this.selected]) : null,
       Backspace: () => this.zoom(this.tree.parents[this.focus]),
     }[event.key]
     const arrow = event.key.startsWith("Arrow") && this.neighbour(event.key.slice(5))

@@ -3,6 +3,7 @@
 import { h } from "./dom.js"
 import { safe } from "./format.js"
 import { frame, help } from "./frame.js"
+import { size } from "./splitter.js"
 import { State } from "./state.js"
 import { theme } from "./theme.js"
 import { SyscallsView } from "./views/syscalls.js"
@@ -47,6 +48,7 @@ export class LogApp {
 
   redraw() {
     if (this.search.value !== this.state.search) this.search.value = this.state.search
+    size(this.element, this.state)
     this.view.update()
   }
 

@@ -1,5 +1,5 @@
 // Reading order: data.js, tree.js, recording.js (what is shown); state.js (what part of it); flame.js, timeline.js, table.js, views/
-// (how); measured.js (bench and compare), log.js (a log of system calls). Everything is drawn of data by dom.js: no markup is made of strings.
+// (how), with menu.js and splitter.js; measured.js (bench and compare), log.js (a log of system calls). Everything is drawn of data by dom.js: no markup is made of strings.
 
 import "uplot/dist/uPlot.min.css"
 import "./style.css"

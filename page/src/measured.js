@@ -36,7 +36,7 @@ export class MeasuredApp {
         data.verdicts.map(({ claim, figures, style }) =>
           h("div", { class: `verdict ${TONES[style] || ""}` }, h("p", { class: "claim" }, claim), figures && h("p", { class: "figures" }, figures)),
         ),
-        data.undecided.map((text) => h("p", { class: "unsure" }, text)),
+        data.undecided.length > 0 && h("div", {}, data.undecided.map((text) => h("p", { class: "unsure" }, text))),
         data.control?.map(({ text, style }) => h("p", { class: TONES[style] }, text)),
         (data.tables || []).map((table) => (table.title ? part(table.title, figures(table)) : h("section", {}, figures(table)))),
         data.headline.length > 0 && part(`Change, ${data.metric}`, this.effects(data.headline, false)),
@@ -47,10 +47,10 @@ export class MeasuredApp {
             data.growth.map((growth) => this.growth(growth)),
           ),
         (data.beside.length > 0 || data.same) &&
-          part("Beside it", data.beside.length > 0 && this.effects(data.beside, true), data.same && h("p", { class: "muted" }, `The same: ${data.same}`)),
+          part("Beside it", this.beside(), data.same && h("p", { class: "muted" }, `The same: ${data.same}`)),
         data.why?.length > 0 &&
           part(
-            "Which methods changed",
+            data.why_title || "Which methods changed",
             data.why.map(({ above, tables, below }) =>
               h(
                 "div",
@@ -94,6 +94,19 @@ export class MeasuredApp {
     for (const chart of this.charts) chart.show(240)
   }
 
+  // A table for each case and side, with its name where there are several, as in the terminal.
+  beside() {
+    const { beside, headline } = this.data
+    const alone = headline.length === 1
+    return [...new Set(beside.map((effect) => effect.subject))].map((subject) => [
+      !alone && h("h3", {}, subject),
+      this.effects(
+        beside.filter((effect) => effect.subject === subject),
+        true,
+      ),
+    ])
+  }
+
   // A row each: from, to, change, its interval drawn, the verdict.
   effects(effects, beside) {
     const sized = effects.filter((effect) => effect.range && effect.ratio?.low > 0)
@@ -106,18 +119,12 @@ export class MeasuredApp {
     const names = (key) => [...new Set(effects.map((effect) => effect[key]))]
     const head = (key) => (names(key).length === 1 ? names(key)[0] : key)
     const rows = effects.map((effect) => [
-      {
-        content: [
-          beside ? effect.title : effect.subject,
-          beside && this.data.several && h("span", { class: "muted" }, ` ${effect.subject}`),
-          !beside && head("side") === "side" && h("span", { class: "muted" }, ` ${effect.side} / ${effect.base}`),
-        ],
-      },
+      { content: beside ? effect.title : effect.subject },
       { class: "number", content: effect.a_text },
       { class: "number", content: effect.b_text },
       { class: "number strong", content: effect.change },
       { class: "drawn", content: effect.range && effect.ratio?.low > 0 && interval(effect, reach) },
-      { class: "number muted", content: effect.range && [effect.range, h("span", { class: "level" }, ` ${effect.level}`)] },
+      { class: "number muted", content: effect.range && h("span", {}, effect.range, h("span", { class: "level" }, ` ${effect.level}`)) },
       { class: TONES[effect.style], content: effect.words },
     ])
     const heads = [
@@ -129,7 +136,7 @@ export class MeasuredApp {
       { class: "number", content: "interval" },
       { content: "verdict" },
     ]
-    return plain(heads, rows)
+    return plain(heads, rows, "effects")
   }
 
   // A dot for each process, its median marked; the cases apart, the sides of one under each other on one scale.
@@ -221,14 +228,15 @@ function median(values) {
   return sorted.length % 2 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2
 }
 
-// heads and cells: {content, class}; the first of a row is its header.
-const plain = (heads, rows) =>
+// heads and cells: {content, class}; the first of a row is its header. On a narrow page each row of a table of effects is a block, its
+// cells with their heads before them.
+const plain = (heads, rows, kind = "") =>
   h(
     "div",
     { class: "wide" },
     h(
       "table",
-      { class: "plain" },
+      { class: `plain ${kind}`.trim() },
       h(
         "thead",
         {},
@@ -245,7 +253,7 @@ const plain = (heads, rows) =>
           h(
             "tr",
             {},
-            row.map((cell, at) => h(at ? "td" : "th", { class: cell.class, scope: at ? null : "row" }, cell.content)),
+            row.map((cell, at) => h(at ? "td" : "th", { class: cell.class, scope: at ? null : "row", "data-head": kind && at && typeof heads[at].content === "string" ? heads[at].content : null }, cell.content)),
           ),
         ),
       ),

@@ -4,10 +4,13 @@ import { h } from "./dom.js"
 import { Table } from "./table.js"
 
 const MOST = 200_000
+// Frames of a run that is shown as one row.
+const LONG = 5
 
 export class Outline {
   constructor(label, options = {}) {
     this.open = new Set()
+    this.unfolded = new Set() // runs of frames that are shown one by one, by their first
     this.table = new Table({ label, columns: [], ordered: true, chosen: (row) => this.toggle(row.node), ...options })
     this.table.table.setAttribute("role", "treegrid")
     this.table.table.addEventListener("keydown", (event) => this.key(event), true)
@@ -16,6 +19,7 @@ export class Outline {
       button("Open the heaviest path", () => this.openHeaviest()),
       button("Close all", () => {
         this.open.clear()
+        this.unfolded.clear()
         this.update()
       }),
     ]
@@ -46,6 +50,11 @@ export class Outline {
   }
 
   toggle(node) {
+    if (this.open.has(node) && !this.unfolded.has(node) && this.run(node).length) {
+      this.unfolded.add((this.active = node))
+      return this.update()
+    }
+    this.unfolded.delete(node)
     this.open.has(node) ? this.open.delete(node) : this.openChain(node)
     this.active = node
     this.update()
@@ -59,6 +68,21 @@ export class Outline {
       if (children.length !== 1) return
       node = children[0]
     }
+  }
+
+  // Whether a node only leads to its one child. Who extends it says so.
+  passing() {
+    return false
+  }
+
+  // The open nodes from one on that only lead to the next; none where they are few.
+  run(node) {
+    const run = []
+    while (node && this.passing(node) && this.open.has(node)) {
+      run.push(node)
+      node = this.children(node)[0]
+    }
+    return run.length < LONG ? [] : run
   }
 
   key(event) {
@@ -78,10 +102,16 @@ export class Outline {
     const rows = []
     const stack = [...this.children(0)].reverse().map((node) => [node, 0])
     while (stack.length && rows.length < MOST) {
-      const [node, depth] = stack.pop()
+      const [node, depth, within] = stack.pop()
+      const run = within || this.unfolded.has(node) ? [] : this.run(node)
+      if (run.length) {
+        rows.push({ node, depth, leaf: false, run, ...more(node) })
+        stack.push([this.children(run.at(-1))[0], depth + 1])
+        continue
+      }
       const children = this.children(node)
       rows.push({ node, depth, leaf: !children.length, ...more(node) })
-      if (this.open.has(node)) for (let at = children.length - 1; at >= 0; at--) stack.push([children[at], depth + 1])
+      if (this.open.has(node)) for (let at = children.length - 1; at >= 0; at--) stack.push([children[at], depth + 1, (within || this.unfolded.has(node)) && this.passing(node)])
     }
     return rows
   }
@@ -92,7 +122,7 @@ export class Outline {
 
   // A name with the mark that opens it.
   cell(row, ...content) {
-    const open = this.open.has(row.node)
+    const open = this.open.has(row.node) && !row.run
     const mark = row.leaf ? h("span", { class: "twist" }) : h("span", { class: "twist", role: "img", "aria-label": open ? "open" : "closed" }, open ? "▾" : "▸")
     return h("span", { class: "name", style: { "padding-left": `${Math.min(row.depth, 60) * 0.8}rem` } }, mark, content)
   }

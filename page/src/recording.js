@@ -1,7 +1,7 @@
 // A recording, as views ask it: methods, one tree of stacks, threads with their samples in time order, and weights of whatever part
 // of it is looked at.
 
-import { merge, outermost, subtrees } from "./tree.js"
+import { Inverted, merge, outermost, subtrees } from "./tree.js"
 import { percent, safe } from "./format.js"
 
 // The two states that are no wait.
@@ -10,8 +10,16 @@ const UNTOLD = 3
 export const KINDS = ["app", "gem", "ruby", "c", "gc", "other"]
 export const KIND_NAMES = { app: "application", gem: "gems", ruby: "Ruby’s own", c: "C functions", gc: "garbage collection", other: "other" }
 
+// Rows that stand for no place in the code.
+const NOWHERE = ["(no stack)", "(VM internal)", "(Pitwall)", "(other sites)", "(nobody)"]
+// As in Analyse::WaitingTime: the share from which waiting stands apart, and what must have run for something to be left to show.
+const GVL = "the GVL"
+const WAITING_APART = 0.2
+const WAITING_LEAST_NS = 20e6
 // What Pitwall says of a request before it is known where it leads.
 const UNKNOWN = "(unknown)"
+
+const SITE_SUMS = ["count", "old", "freed", "total_age", "slot_bytes", "bytes", "retained", "retained_bytes", "gc_ns"]
 
 // What can be weighed: title, unit, and what it is told by.
 const WEIGHTS = {
@@ -35,6 +43,7 @@ export class Recording {
     this.readMethods(object.methods)
     this.readNodes(object.nodes)
     this.states = object.states.map(([, title]) => title) // one that Pitwall does not know by its number; the first are by theirs
+    this.stands = object.states.map(([, , stands]) => stands)
     this.stateAt = new Uint8Array(256)
     object.states.forEach(([number], at) => {
       this.stateAt[number] = at
@@ -42,6 +51,8 @@ export class Recording {
     this.labelSets = [{}] // of all processes: name → value
     this.works = []
     this.marks = []
+    this.queries = this.readQueries(object.queries)
+    this.asked = [] // sums of queries by label set
     this.processes = new Set(object.processes.map((process) => process.number)).size
     const parts = object.processes.flatMap((process, at) => this.readProcess(process, at))
     this.readLanes(parts)
@@ -78,14 +89,23 @@ export class Recording {
     const paths = this.texts(columns.path)
     const lines = this.column(columns.line)
     const kinds = this.column(columns.kind, Int32Array)
-    this.methods = names.map((name, at) => ({ id: at, name, path: paths[at], line: lines[at], kind: kindOf(kinds[at], paths[at]) }))
+    const mine = this.column(columns.mine, Int32Array)
+    this.methods = names.map((name, at) => ({ id: at, name, path: paths[at], line: lines[at], kind: kindOf(kinds[at], paths[at], mine[at]) }))
+  }
+
+  // Queries to databases by line, digest and kind.
+  readQueries(columns) {
+    if (!columns) return []
+    const [paths, names, digests] = [columns.path, columns.method, columns.digest].map((column) => this.texts(column))
+    const lines = this.column(columns.line)
+    return Array.from(this.column(columns.kind, Int32Array), (kind, at) => ({ id: at, path: paths[at], line: lines[at], name: names[at], digest: digests[at], kind }))
   }
 
   readNodes(columns) {
     const up = this.column(columns.up)
     const known = up.length + 1
-    // One more node at the root, for collection taken out of the code that it interrupted.
-    this.size = known + 1
+    // Two more nodes at the root: for collection taken out of the code that it interrupted, and for code that no frame of the application called.
+    this.size = known + 2
     this.parents = new Int32Array(this.size)
     for (let node = 1; node < known; node++) this.parents[node] = node - up[node - 1]
     this.methodOf = new Int32Array(this.size)
@@ -94,13 +114,55 @@ export class Recording {
     this.lineOf.set(this.column(columns.line, Int32Array), 1)
     this.apart = known
     this.methodOf[known] = this.methods.push({ id: this.methods.length, name: "(garbage collection)", path: "", line: 0, kind: "gc" }) - 1
+    this.other = known + 1
+    this.methodOf[this.other] = this.methods.push({ id: this.methods.length, name: "(other code)", path: "", line: 0, kind: "other" }) - 1
+    this.called = this.parents
+    this.mine = false
+    this.focus = 0
     this.collecting = []
     for (let node = 1; node < known; node++) if (this.methods[this.methodOf[node]].kind === "gc") this.collecting.push(node)
+  }
+
+  // By node the one that its weight goes to where only the application's frames are shown, as Analyse::OnlyMine has it: itself, or the nearest
+  // caller that is the application's.
+  get homes() {
+    if (this._homes) return this._homes
+    const homes = new Int32Array(this.size)
+    for (let node = 1; node < this.size; node++) {
+      const { kind, name } = this.methods[this.methodOf[node]]
+      const kept = kind === "app" || kind === "gc" || node === this.other || (this.called[node] === 0 && NOWHERE.includes(name))
+      homes[node] = kept ? node : homes[this.called[node]] || this.other
+    }
+    return (this._homes = homes)
+  }
+
+  // Shows the application's frames only, or all; what one method and those below it took (0: everything), as if threads began with it.
+  look(mine, focus) {
+    if (this.mine === mine && this.focus === focus) return
+    Object.assign(this, { mine, focus })
+    const inside = (this.inside = focus ? this.under(focus) : null)
+    const within = (node, home) => (inside && inside[node] && !inside[home] ? this.other : home)
+    const homes = (this.moved = mine ? this.homes.map((home, node) => within(node, home)) : null)
+    const callers = mine ? this.called.map((parent) => (this.homes[parent] === this.other ? 0 : this.homes[parent])) : this.called
+    this.parents = inside ? callers.map((parent, node) => (inside[node] && !inside[parent] ? 0 : parent)) : callers
+    this.tree = merge(this.parents, this.methodOf)
+    if (mine || inside) this.tree.of = this.tree.of.map((_, node, of) => (inside && !inside[node] && node < this.apart ? 0 : of[homes ? homes[node] : node]))
+    this.cache.clear()
+    this._outer = this._lines = this.boxed = null
+  }
+
+  // By node whether it is a method or below it.
+  under(method) {
+    const inside = new Uint8Array(this.size)
+    for (let node = 1; node < this.size; node++) inside[node] = inside[this.called[node]] || this.methodOf[node] === method ? 1 : 0
+    return inside
   }
 
   // What one file tells of a process.
   readProcess(process, at) {
     const threads = new Map()
+    // Rows are in whole units, and so is where they begin: as Analyse::Requests cuts a request out of them.
+    const whole = (ns) => process.start_ns + Math.floor(ns / process.unit_ns) * process.unit_ns
     for (const thread of process.threads) {
       const name = this.strings[thread.name] || `thread ${thread.id}`
       threads.set(thread.id, {
@@ -114,7 +176,7 @@ export class Recording {
         own: thread.own,
         idle: thread.idle,
         unseen: thread.unseen,
-        start: process.start_ns + thread.start_ns,
+        start: whole(thread.start_ns),
         wall: 0,
         cpu: 0,
         captures: 0,
@@ -122,7 +184,7 @@ export class Recording {
         states: this.noStates(),
       })
     }
-    const labels = this.readLabels(process, threads)
+    const labels = this.readLabels(process, threads, whole)
     if (process.rows) this.readRows(process, threads, labels)
     if (process.calls) this.readCalls(process, threads)
     return [...threads.values()]
@@ -219,7 +281,7 @@ export class Recording {
   }
 
   // Sets of labels get one number over all processes; answers those by the process's own.
-  readLabels(process, threads) {
+  readLabels(process, threads, whole) {
     if (!process.labels) return null
     const numbers = process.labels.sets.map((set, at) =>
       at === 0 ? 0 : this.labelSets.push(Object.fromEntries(set.map(([name, value]) => [this.strings[name], this.strings[value]]))) - 1,
@@ -232,10 +294,28 @@ export class Recording {
         labels: this.labelSets[numbers[marks.label_id[at]]],
         start: process.start_ns + end - marks.duration_ns[at],
         end: process.start_ns + end,
+        from: whole(end - marks.duration_ns[at]),
+        to: whole(end),
         ns: marks.duration_ns[at],
+        queries: [],
       }),
     )
+    this.readAsked(process.labels, numbers, this.marks.slice(this.marks.length - marks.end_ns.length))
     return numbers
+  }
+
+  // What was asked under each set of labels, and in each of the marks.
+  readAsked({ queries }, numbers, marks) {
+    if (!queries) return
+    const columns = (table) => Object.fromEntries(Object.entries(table).map(([name, place]) => [name, this.column(place)]))
+    const sums = columns(queries.sums)
+    sums.set.forEach((set, at) => {
+      this.asked.push({ set: numbers[set], query: this.queries[sums.query[at]], works: sums.works[at], count: sums.count[at], ns: sums.ns[at], most: sums.most[at] })
+    })
+    const parts = columns(queries.parts)
+    parts.mark.forEach((mark, at) => {
+      marks[mark].queries.push({ query: this.queries[parts.query[at]], works: 1, count: parts.count[at], ns: parts.ns[at], most: parts.count[at] })
+    })
   }
 
   // Names of labels, those of the most time first.
@@ -246,12 +326,15 @@ export class Recording {
     return [...times].sort((a, b) => b[1] - a[1]).map(([name]) => name)
   }
 
-  // What was spent under each set of labels.
+  // What was spent under each set of labels, as Analyse::Labels has it: "busy" leaves out idle threads' time without labels only.
   byLabels(filter) {
     if (this.labelSets.length < 2) return []
     const sums = this.labelSets.map((labels) => ({ labels, wall: 0, cpu: 0, captures: 0 }))
-    for (const thread of this.selected(filter)) {
+    const busy = filter.thread === "busy" && !filter.request ? new Set(this.selected(filter)) : null
+    for (const thread of this.selected(busy ? { ...filter, thread: "all" } : filter)) {
+      const without = !busy || busy.has(thread)
       eachRow(thread, filter, filter.request ? this.labelled(filter) : null, (row, inside, part) => {
+        if (!without && !thread.label?.[row]) return
         const sum = sums[thread.label ? thread.label[row] : 0]
         sum.wall += inside
         sum.cpu += thread.cpus[row] * part
@@ -315,6 +398,29 @@ export class Recording {
     }))
   }
 
+  // Objects by place, one row for each site.
+  get sites() {
+    if (this._sites) return this._sites
+    const { sites } = this.about.objects
+    const texts = ["path", "class", "type", "method"]
+    const columns = Object.fromEntries(Object.entries(sites).map(([key, where]) => [key, texts.includes(key) ? this.texts(where) : this.column(where)]))
+    return (this._sites = Array.from(columns.count, (_, at) => Object.fromEntries(Object.keys(columns).map((key) => [key, columns[key][at]]))))
+  }
+
+  // Sites added up by some of their keys, those that a search finds.
+  siteRows(keys, search = "") {
+    const rows = new Map()
+    for (const site of this.sites) {
+      if (search && !`${site.path} ${site.class} ${site.method}`.toLowerCase().includes(search)) continue
+      const key = keys.map((name) => site[name]).join("\0")
+      const row = rows.get(key) || { ...Object.fromEntries([...keys, "special"].map((name) => [name, site[name]])), ...Object.fromEntries([...SITE_SUMS, "max_age"].map((name) => [name, 0])) }
+      rows.set(key, row)
+      for (const name of SITE_SUMS) row[name] += site[name]
+      row.max_age = Math.max(row.max_age, site.max_age)
+    }
+    return [...rows.values()]
+  }
+
   // What can be weighed here, in the order of the list.
   known() {
     const sites = this.about.objects
@@ -374,6 +480,8 @@ export class Recording {
       if (this.bySite(name)) this.addSites(sums, name)
       else if (this.timed(name)) for (const thread of this.selected(filter)) addRows(sums, thread, name, filter, this.labelled(filter))
       else for (const thread of this.selected(filter)) addCalls(sums, thread, name)
+      if (this.inside) for (let node = 1; node < this.size; node++) if (!this.inside[node]) sums[node] = 0
+      if (this.mine) this.fold(sums, this.moved, name)
       if (filter.gc) this.moveCollection(sums, filter.gc)
       const boxes = this.boxes(filter.blackbox)
       if (boxes) this.fold(sums, boxes, name)
@@ -447,11 +555,46 @@ export class Recording {
     return this.remember(keyOf("w", name, filter), () => this.tree.weigh(this.selfs(name, filter)))
   }
 
+  // The same from the ends of the stacks.
+  inverted(name, filter) {
+    return this.remember(keyOf("i", name, filter), () => new Inverted(this.weighed(name, filter)))
+  }
+
+  // How long threads waited, and in which methods, as Analyse::WaitingTime has it.
+  waiting(filter) {
+    return this.remember(keyOf("t", "", filter), () => {
+      const nodes = new Float64Array(this.size)
+      let all = 0
+      let gvl = 0
+      for (const thread of this.selected(filter))
+        eachRow(thread, filter, this.labelled(filter), (row, inside) => {
+          all += inside
+          const stands = this.stands[thread.state[row]]
+          if (stands === "gvl") gvl += inside
+          else if (stands) nodes[thread.node[row]] += inside
+        })
+      const sums = new Map(gvl > 0 ? [[GVL, gvl]] : [])
+      nodes.forEach((ns, node) => ns > 0 && add(sums, this.methods[this.methodOf[node]].name, ns))
+      const rows = [...sums].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1))
+      const total = rows.reduce((sum, [, ns]) => sum + ns, 0)
+      return { total, all, rows, much: total >= all * WAITING_APART && all - total >= WAITING_LEAST_NS }
+    })
+  }
+
   // By method: self weight, and total with recursion counted once.
   byMethod(name, filter) {
     return this.remember(keyOf("m", name, filter), () => {
       const weighed = this.weighed(name, filter)
       return { self: sumBy(this.tree.keys, this.methods.length, weighed.selfs), total: sumBy(this.tree.keys, this.methods.length, weighed.totals, this.outer) }
+    })
+  }
+
+  // Weight by method where other code's counts for the application's frame that called it, as --only-mine has it.
+  ownByMethod(name, filter) {
+    return this.remember(keyOf("o", name, filter), () => {
+      const sums = this.selfs(name, filter).slice()
+      if (!this.mine) this.fold(sums, this.homes, name)
+      return sumBy(this.methodOf, this.methods.length, sums)
     })
   }
 
@@ -542,12 +685,13 @@ export class Recording {
   }
 }
 
-function kindOf(kind, path) {
+function kindOf(kind, path, mine) {
+  if (mine) return "app"
   if (kind === 1) return "c"
   if (kind === 2) return "gc"
   if (kind >= 3) return "other"
   if (path.startsWith("<internal:") || /\/lib\/ruby\/\d[^/]*\//.test(path) || /\/rubygems\//.test(path)) return "ruby"
-  return /\/gems\/[^/]+-\d/.test(path) ? "gem" : "app"
+  return path === "" ? "other" : /\/lib\/ruby\/(vendor|site)_ruby\//.test(path) ? "ruby" : "gem"
 }
 
 export function sumBy(keys, count, weights, only = null) {

@@ -1,6 +1,6 @@
 // A sortable table that draws the rows that are seen, so that a hundred thousand cost what thirty do.
 
-import { h, oncePerFrame } from "./dom.js"
+import { h, middle, oncePerFrame } from "./dom.js"
 
 const ROW = 24
 const BEYOND = 8 // rows drawn above and below what is seen
@@ -11,12 +11,13 @@ export const LAST = Symbol("last")
 let tables = 0
 
 export class Table {
-  // columns: {key, label, title, wide (CSS width), number, sort(row), text(row) or node(row), bar(row): 0 to 1, least: pixels of
+  // columns: {key, label, title, wide (CSS width), number, sort(row), text(row) or node(row), bar(row): 0 to 1, prose: text is no name, and is shortened at its end, least: pixels of
   // width below which the column is left out}; sorted: [key, falling]
   // ordered: rows come in order, and who gives them heeds resorted(key, falling).
   // chosen(row): clicked, or Enter; same(a, b): whether two rows are one thing, so that the choice outlives new rows.
-  constructor({ label, columns, sorted = null, chosen = null, resorted = () => {}, empty = "nothing here", ordered = false }) {
-    Object.assign(this, { label, columns, sorted, chosen, resorted, empty, ordered, rows: [], order: [], active: -1, id: `t${++tables}` })
+  // keys: {f: work(row)}; asked(row, event): a row's menu is wanted.
+  constructor({ label, columns, sorted = null, chosen = null, resorted = () => {}, empty = "nothing here", ordered = false, keys = {}, asked = null }) {
+    Object.assign(this, { label, columns, sorted, chosen, resorted, empty, ordered, keys, rows: [], order: [], active: -1, id: `t${++tables}` })
     this.head = h("tr", {})
     this.above = h("tbody", { "aria-hidden": "true" })
     this.body = h("tbody", {})
@@ -43,6 +44,13 @@ export class Table {
       const row = event.target.closest("tr")
       if (row && !event.target.closest("button")) this.choose(Number(row.dataset.at))
     })
+    if (asked)
+      this.table.addEventListener("contextmenu", (event) => {
+        const row = event.target.closest("tr[data-at]") ?? this.body.querySelector("[aria-selected=true]")
+        if (!row) return
+        this.activate(Number(row.dataset.at))
+        asked(this.wanted, event)
+      })
     this.heads()
   }
 
@@ -120,10 +128,14 @@ export class Table {
     if (top < scrollTop || top > scrollTop + clientHeight - 3 * ROW) this.element.scrollTop = Math.max(0, top - clientHeight / 3)
   }
 
-  choose(at) {
+  activate(at) {
     this.active = at
     this.wanted = this.order[at]
     this.draw()
+  }
+
+  choose(at) {
+    this.activate(at)
     if (this.chosen) this.chosen(this.order[at])
   }
 
@@ -147,10 +159,11 @@ export class Table {
     const row = this.order[at]
     const cells = this.shown.map((column) => {
       const text = column.text ? column.text(row) : null
+      const named = text && !column.number && !column.prose
       const cell = h(
         "td",
-        { class: [column.number && "number", column.class].filter(Boolean).join(" "), title: column.tip ? column.tip(row) : undefined },
-        column.node ? column.node(row) : text,
+        { class: [column.number && "number", column.class].filter(Boolean).join(" "), title: column.tip ? column.tip(row) : named ? text : undefined },
+        column.node ? column.node(row) : named ? middle(text) : text,
       )
       if (column.bar) cell.append(h("span", { class: "bar", "aria-hidden": "true", style: { "--part": String(Math.min(1, Math.max(0, column.bar(row) || 0))) } }))
       return cell
@@ -170,12 +183,15 @@ export class Table {
       event.preventDefault()
       return this.choose(this.active)
     }
+    if (this.keys[event.key] && this.active >= 0) {
+      event.preventDefault()
+      event.stopPropagation()
+      return this.keys[event.key](this.order[this.active])
+    }
     if (by === undefined || !this.order.length) return
     event.preventDefault()
-    this.active = Math.min(this.order.length - 1, Math.max(0, this.active + by))
-    this.wanted = this.order[this.active]
+    this.activate(Math.min(this.order.length - 1, Math.max(0, this.active + by)))
     this.reveal()
-    this.draw()
     if (this.chosen && this.follows) this.chosen(this.wanted)
   }
 }

@@ -1,8 +1,8 @@
 // Threads over time: one lane each, states stacked by their share of every column, its requests below it as bars; above them garbage
 // collection. A range is brushed with the pointer, or with the arrow keys on its two handles.
 
-import { h, fit, css, oncePerFrame } from "./dom.js"
-import { duration } from "./format.js"
+import { h, fit, css, middle, oncePerFrame } from "./dom.js"
+import { duration, shortened } from "./format.js"
 import { firstAfter } from "./recording.js"
 import { facts, inWords } from "./views/requests.js"
 
@@ -36,7 +36,7 @@ export class Timeline {
     this.element = h(
       "section",
       { class: "timeline", "aria-label": "Timeline" },
-      h("div", { class: "lanes-wrap" }, h("div", { class: "lanes-inner" }, this.box, this.over)),
+      (this.wrap = h("div", { class: "lanes-wrap" }, h("div", { class: "lanes-inner" }, this.box, this.over))),
       h("div", { class: "axis-row" }, h("span", { class: "lane-name" }), this.axis),
       this.legend,
       this.tip,
@@ -65,7 +65,7 @@ export class Timeline {
         lane.canvas = h("canvas", lane.marks ? { "aria-hidden": "true" } : { role: "img", "aria-label": lane.title })
         if (lane.marks) return this.requestLane(lane)
         lane.button = lane.thread
-          ? h("button", { class: "lane-name", title: lane.title, onclick: () => this.chose(lane.thread.key) }, lane.name)
+          ? h("button", { class: "lane-name", title: lane.title, onclick: () => this.chose(lane.thread.key) }, middle(lane.name))
           : h("span", { class: "lane-name" }, lane.name)
         return h("div", { class: "lane" }, lane.button, lane.canvas)
       }),
@@ -454,7 +454,7 @@ function fitting(context, name, took, room) {
   const wide = context.measureText(name).width
   if (wide <= room) return name
   const fits = Math.floor((name.length * room) / wide) - 1
-  return fits < 2 ? "" : `${name.slice(0, fits)}…`
+  return fits < 2 ? "" : shortened(name, fits)
 }
 
 // By what the program calls it: one value is always the same colour.

@@ -99,11 +99,8 @@ export class Tree {
 
 // A tree with one weight. Children come heaviest first, sorted when they are first asked for.
 export class Weighted {
-  constructor(tree, selfs) {
-    this.tree = tree
-    this.selfs = selfs
-    this.totals = subtrees(tree.parents, selfs)
-    this.sorted = new Map()
+  constructor(tree, selfs, totals = subtrees(tree.parents, selfs)) {
+    Object.assign(this, { tree, selfs, totals, sorted: new Map() })
   }
 
   get total() {
@@ -113,11 +110,16 @@ export class Weighted {
   children(node) {
     let list = this.sorted.get(node)
     if (list) return list
-    const { first, next } = this.tree
-    list = []
-    for (let child = first[node]; child; child = next[child]) if (this.totals[child] > 0) list.push(child)
+    list = this.below(node).filter((child) => this.totals[child] > 0)
     if (list.length > 1) list.sort((a, b) => this.totals[b] - this.totals[a] || a - b)
     this.sorted.set(node, list)
+    return list
+  }
+
+  below(node) {
+    const { first, next } = this.tree
+    const list = []
+    for (let child = first[node]; child; child = next[child]) list.push(child)
     return list
   }
 
@@ -132,6 +134,84 @@ export class Weighted {
     }
     return at
   }
+}
+
+// The same stacks from their ends: the first level are the methods that have weight of their own, children are callers. Nodes are made
+// when they are asked for, and keep their numbers whatever is weighed.
+class InvertedTree {
+  constructor(tree) {
+    Object.assign(this, { tree, parents: [0], keys: [0], depths: [0], deepest: tree.deepest, made: [] })
+    const all = Array.from({ length: tree.size - 1 }, (_, at) => at + 1)
+    this.stacks = [{ leaves: all, callers: all }] // by node: where its stacks end, and the node that is next in each
+  }
+
+  get size() {
+    return this.parents.length
+  }
+
+  children(node) {
+    if (this.made[node]) return this.made[node]
+    const { parents, keys } = this.tree
+    const { leaves, callers } = this.stacks[node]
+    const known = new Map()
+    callers.forEach((at, stack) => {
+      if (!at) return
+      if (!known.has(keys[at])) {
+        known.set(keys[at], this.parents.push(node) - 1)
+        this.keys.push(keys[at])
+        this.depths.push(this.depths[node] + 1)
+        this.stacks.push({ leaves: [], callers: [] })
+      }
+      const { leaves: ends, callers: above } = this.stacks[known.get(keys[at])]
+      ends.push(leaves[stack])
+      above.push(parents[at])
+    })
+    return (this.made[node] = [...known.values()])
+  }
+
+  path(node) {
+    return Tree.prototype.path.call(this, node)
+  }
+}
+
+// A weighted tree from the ends of its stacks. A node has no weight of its own: its total is its method's own weight under these callers.
+export class Inverted extends Weighted {
+  constructor({ tree, selfs }) {
+    tree.inverted ||= new InvertedTree(tree)
+    super(tree.inverted, selfs, [])
+    for (let node = 0; node < this.tree.size; node++) this.weigh(node)
+  }
+
+  get inverted() {
+    return true
+  }
+
+  weigh(node) {
+    this.totals[node] = this.tree.stacks[node].leaves.reduce((sum, leaf) => sum + this.selfs[leaf], 0)
+  }
+
+  below(node) {
+    const nodes = this.tree.children(node)
+    for (const child of nodes) if (this.totals[child] === undefined) this.weigh(child)
+    return nodes
+  }
+}
+
+// Part of the whole below which a search finds nothing, and how much it finds at most.
+const FAINTEST = 1 / 2000
+const MOST_FOUND = 1000
+
+// Nodes of methods that are meant (a Uint8Array by method), as they are drawn: from the top, then from the left.
+export function search(weighed, methods) {
+  const found = []
+  const stack = [0]
+  while (stack.length && found.length < MOST_FOUND) {
+    const node = stack.pop()
+    if (node && methods[weighed.tree.keys[node]]) found.push(node)
+    const children = weighed.children(node)
+    for (let at = children.length - 1; at >= 0; at--) if (weighed.totals[children[at]] >= weighed.total * FAINTEST) stack.push(children[at])
+  }
+  return found
 }
 
 // Who leads to a method: a tree whose first level is the method itself and whose children are callers. It is built of the nodes

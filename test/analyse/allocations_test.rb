@@ -38,9 +38,25 @@ class AnalyseAllocationsTest < Minitest::Test
     segments = recording(3).segments
     tree = Pitwall::Analyse::CallTreeBuilder.build(segments, weights: %i[objects bytes gc wall])
     sites = segments.flat_map(&:sites)
-    assert_equal [sites.sum(&:count), sites.sum(&:bytes), sites.sum(&:gc_ns)], %i[objects bytes gc].map { |weight| tree.total(weight) }
+    program = sites.select(&:program?)
+    assert_operator program.size, :<, sites.size
+    assert_equal [program.sum(&:count), program.sum(&:bytes), sites.sum(&:gc_ns)], %i[objects bytes gc].map { |weight| tree.total(weight) }
+    found = Allocations.new(segments)
+    assert_equal [found.objects, found.total(:bytes)], %i[objects bytes].map { |weight| tree.total(weight) }
     plain = Pitwall::Analyse::CallTreeBuilder.build(segments, weights: [:wall])
     assert_equal plain.total(:wall), tree.total(:wall)
+  end
+
+  # Ruby's own methods that are written in Ruby count for who called them, as C functions do, where the caller was recorded.
+  def test_a_place_in_rubys_own_code_is_its_callers
+    map = ["Array#map", "<internal:array>", 240, 246]
+    bytes = RecordingBuilder.build do |segment|
+      segment.site(5, stack: [["A#a", "/app/a.rb", 1, 3], map], class_name: "Array", type: 7)
+      segment.site(6, stack: [["A#a", "/app/a.rb", 1, 3], map, ["block in A#a", "/app/a.rb", 3, 4]])
+      segment.site(7, stack: [map], class_name: "Array", type: 7) # without stacks the innermost frame is all there is
+    end
+    rows = Allocations.new(RandomRecording.read(bytes).segments).rows
+    assert_equal [["/app/a.rb", 3, "Array"], ["/app/a.rb", 4, "String"], ["<internal:array>", 246, "Array"]], rows.map { |row| [row.path, row.line, row[:class]] }.sort
   end
 
   def test_order_and_places

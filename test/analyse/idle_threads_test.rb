@@ -13,16 +13,57 @@ class IdleThreadsTest < Minitest::Test
 
   def teardown = FileUtils.rm_rf(@dir)
 
-  def test_a_thread_that_waited_at_one_place_is_idle_and_one_that_worked_is_not
+  # What a thread waits in, leaf first, and whether it then waits for work.
+  WAITS = {
+    "Thread::Queue#pop" => true, "Thread::Queue#pop < Worker#next_job < Worker#run" => true,
+    "Thread::Queue#pop < Pool#checkout < Pool#with < Worker#perform" => false,
+    "TCPServer#accept < Server#loop < Server#run < Server#start" => true, "IO.select" => true, "IO.select < Http#read < Http#get" => false,
+    "Kernel#sleep < block (2 levels) in Object#run < Kernel#loop" => true, "Kernel#sleep < Client#retry" => false,
+    "Thread::Mutex#sleep < Thread::ConditionVariable#wait < block (2 levels) in Object#run < Thread::Mutex#synchronize < Pool#locked" => true,
+    "Thread::Mutex#sleep < Thread::ConditionVariable#wait < block in Pool#checkout < Thread::Mutex#synchronize < Pool#checkout" => false,
+    "Thread::ConditionVariable#wait < Pool#checkout < Pool#with" => false,
+    "Thread::Mutex#synchronize" => false, "Thread::Mutex#lock" => false, "Thread::SizedQueue#push" => false, "IO#gets" => false,
+    "Process.wait" => false, "Thread#join" => false, "Kernel#system" => false
+  }.freeze
+
+  def test_waiting_for_work_is_told_from_waiting_within_work
+    WAITS.each do |leaf, idle|
+      found = left_out do |s|
+        s.row(thread: 1, stack: stack("work"), wall: 1000, cpu: 990)
+        s.row(thread: 2, stack: stack(leaf), wall: 1000, cpu: 1, state: 2)
+      end
+      assert_equal idle ? [2] : [], found, leaf
+    end
+  end
+
+  def test_only_the_main_thread_waits_in_join_for_the_others
+    found = left_out do |s|
+      s.row(thread: 1, stack: stack("work"), wall: 1000, cpu: 990)
+      s.thread(102, "main", native_id: 4242)
+      s.row(thread: 102, stack: stack("Thread#join"), wall: 1000, cpu: 1, state: 2)
+    end
+    assert_equal [102], found
+  end
+
+  def test_a_thread_that_waits_for_work_at_several_places_is_idle
+    found = left_out do |s|
+      s.row(thread: 1, stack: stack("work"), wall: 1000, cpu: 990)
+      s.row(thread: 2, stack: stack("Kernel#sleep"), wall: 500, cpu: 1, state: 2)
+      s.row(thread: 2, stack: stack("Thread::Queue#pop"), wall: 500, cpu: 1, state: 2)
+    end
+    assert_equal [2], found
+  end
+
+  def test_a_thread_that_waited_for_work_is_idle_and_one_that_worked_is_not
     segment = segment_with do |s|
       s.row(thread: 1, stack: stack("work"), wall: 900, cpu: 850)
       s.row(thread: 1, stack: stack("read"), wall: 100, cpu: 0, state: 2)
-      s.row(thread: 2, stack: stack("sleep"), wall: 1000, cpu: 1, state: 2)
+      s.row(thread: 2, stack: stack("Kernel#sleep"), wall: 1000, cpu: 1, state: 2)
     end
     assert_equal [[2]], Pitwall::Analyse::IdleThreads.find([segment]).values
   end
 
-  def test_a_thread_that_waits_at_many_places_is_not_idle
+  def test_a_thread_that_waits_for_answers_is_not_idle
     segment = segment_with do |s|
       s.row(thread: 1, stack: stack("work"), wall: 900, cpu: 850)
       s.row(thread: 2, stack: stack("query_a"), wall: 500, cpu: 1, state: 2)
@@ -32,7 +73,7 @@ class IdleThreadsTest < Minitest::Test
   end
 
   def test_nothing_is_left_out_where_everything_waits
-    segment = segment_with { |s| s.row(stack: stack("sleep"), wall: 1000, cpu: 1, state: 2) }
+    segment = segment_with { |s| s.row(stack: stack("Kernel#sleep"), wall: 1000, cpu: 1, state: 2) }
     assert_empty Pitwall::Analyse::IdleThreads.find([segment])
   end
 
@@ -41,7 +82,7 @@ class IdleThreadsTest < Minitest::Test
       s.thread(2, "pitwall continuous")
       s.row(thread: 1, stack: stack("work"), wall: 900, cpu: 850)
       s.row(thread: 2, stack: stack("write"), wall: 500, cpu: 490)
-      s.row(thread: 2, stack: stack("sleep"), wall: 500, cpu: 1, state: 2)
+      s.row(thread: 2, stack: stack("Kernel#sleep"), wall: 500, cpu: 1, state: 2)
     end
     assert_equal [[2]], Pitwall::Analyse::IdleThreads.find([segment]).values
   end
@@ -74,7 +115,7 @@ class IdleThreadsTest < Minitest::Test
     [1, 4, 40].each do |threads|
       found = left_out(states: false) do |s|
         s.row(thread: 1, stack: stack("work"), wall: 1_000_000, cpu: 900_000, captures: 1000, state: 3)
-        (2..threads + 1).each { |id| s.row(thread: id, stack: stack("sleep"), wall: 1_000_000, cpu: 18_000, captures: 1000, state: 3) }
+        (2..threads + 1).each { |id| s.row(thread: id, stack: stack("Kernel#sleep"), wall: 1_000_000, cpu: 18_000, captures: 1000, state: 3) }
       end
       assert_equal (2..threads + 1).to_a, found
     end
@@ -90,7 +131,11 @@ class IdleThreadsTest < Minitest::Test
 
   private
 
-  def stack(name) = [["Object#run", "/app/a.rb", 1, 2], ["Object##{name}", "/app/a.rb", 5, 6]]
+  # A method of its own below the thread's block, or a C function called by that block.
+  def stack(name)
+    root = ["block in Object#run", "/app/a.rb", 1, 2]
+    name.match?(/[A-Z]/) ? [root, *name.split(" < ").reverse.map { |call| call.match?(/\A(Thread::|Kernel|IO|TCP|Process)/) ? [call, "", 0, 0, 1] : [call, "/app/a.rb", 5, 6] }] : [root, ["Object##{name}", "/app/a.rb", 5, 6]]
+  end
 
   def left_out(**options, &block)
     segment_with(**options, &block).then { |segment| Pitwall::Analyse::IdleThreads.find([segment]).values.flatten }

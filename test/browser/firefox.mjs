@@ -44,8 +44,8 @@ try {
   page.on("dialog", (dialog) => { seen.complaints.push(`dialog: ${dialog.message()}`); dialog.dismiss() })
 
   await page.goto(`${origin}/from-url/${encodeURIComponent(`${origin}/profile.json`)}/calltree/`)
-  await page.waitForFunction(() => { try { return window.callTree.getRoots().length > 0 } catch { return false } }, null, { timeout: 8000 }).catch(async (error) => { await page.screenshot({ path: screenshot }); seen.complaints.push(`page: ${(await page.innerText("body")).slice(0, 600)}`); console.error(JSON.stringify(seen)); throw error })
-  await page.getByText("Call Tree").first().waitFor({ timeout: 30000 })
+  await page.waitForFunction(() => { try { return window.callTree.getRoots().length > 0 } catch { return false } }, null, { timeout: 120_000 }).catch(async (error) => { await page.screenshot({ path: screenshot }); seen.complaints.push(`page: ${(await page.innerText("body")).slice(0, 600)}`); console.error(JSON.stringify(seen)); throw error })
+  await page.getByText("Call Tree").first().waitFor({ timeout: 120_000 })
   await page.waitForTimeout(500)
   await page.screenshot({ path: screenshot })
   Object.assign(seen, await page.evaluate(() => {

@@ -28,7 +28,9 @@ const FLAGS = [
 const seen = { complaints: [] }
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), "pitwall-chromium-"))
 
-const open = async (context, hash = "") => {
+// Waiting counts unless a scenario asks for how pages begin: most are held against reports of all time.
+const open = async (context, asked = "", waiting = "all") => {
+  const hash = waiting ? `${asked || "#"}${asked ? "&" : ""}waiting=${waiting}` : asked
   const page = await context.newPage()
   page.on("console", (message) => {
     if (["error", "warning"].includes(message.type())) seen.complaints.push(`console: ${message.text()}`)
@@ -42,7 +44,7 @@ const open = async (context, hash = "") => {
     dialog.dismiss()
   })
   await page.goto(address + hash)
-  await page.locator("html[data-ready]").waitFor({ timeout: 60_000 })
+  await page.locator("html[data-ready]").waitFor({ timeout: 120_000 })
   await settled(page)
   return page
 }
@@ -50,11 +52,16 @@ const open = async (context, hash = "") => {
 // Two frames: what was asked for is drawn.
 const settled = (page) => page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => requestAnimationFrame(done)))))
 const rest = (page) => page.waitForTimeout(320).then(() => settled(page))
-const hash = (page) => page.evaluate(() => location.hash)
+const hash = (page) => page.evaluate(() => location.hash.replace(/(?<=#|&)waiting=all&?/, "").replace(/[#&]$/, ""))
 const picture = async (page, name) => pictures && page.screenshot({ path: path.join(pictures, `${name}.png`) })
 const tab = async (page, name) => {
   await page.getByRole("tab", { name, exact: true }).click()
   await settled(page)
+}
+// A part of the menu of filters, which is opened.
+const inMenu = async (page, role, name) => {
+  if (!(await page.locator(".menu").evaluate((one) => one.open))) await page.locator(".menu summary").click()
+  return page.getByRole(role, { name })
 }
 const cells = (page, label) =>
   page.evaluate(
@@ -125,8 +132,10 @@ const scenarios = {
     await page.keyboard.press("Enter")
     await rest(page)
     seen.entered = await hash(page)
-    await page.keyboard.press("Escape")
-    await page.keyboard.press("+")
+    // Both before the next frame is drawn, as on a busy machine.
+    await page.evaluate(() => {
+      for (const key of ["Escape", "+"]) document.activeElement.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true }))
+    })
     await rest(page)
     seen.plus = await page.evaluate(() => pitwall.made.flame.flame.view)
     await page.keyboard.press("Escape")
@@ -141,7 +150,7 @@ const scenarios = {
     await page.keyboard.press("/")
     await page.keyboard.type(process.env.SEARCH)
     await settled(page)
-    seen.search = { hash: await hash(page), found: await page.locator(".flame-view .bar-row [role=status]").innerText() }
+    seen.search = { hash: await hash(page), found: await page.locator(".flame-view .bar-row > [role=status]").innerText() }
     await picture(page, "search")
     await page.keyboard.press("Escape")
     seen.cleared = await hash(page)
@@ -180,7 +189,7 @@ const scenarios = {
         return [...counts].sort((a, b) => b[1] - a[1]).map(([colour]) => colour)
       }),
     )
-    const select = page.getByRole("combobox", { name: "state" })
+    const select = await inMenu(page, "combobox", "state")
     seen.offered = await select.locator("option").allTextContents()
     await select.selectOption({ label: process.env.STATE })
     await tab(page, "Methods")
@@ -227,11 +236,11 @@ const scenarios = {
     await page.getByRole("combobox", { name: "weight" }).selectOption("wall")
     seen.gc = {}
     for (const how of ["apart", "caller"]) {
-      await page.getByRole("combobox", { name: "GC" }).selectOption(how)
+      await (await inMenu(page, "combobox", "GC")).selectOption(how)
       await settled(page)
       seen.gc[how] = await cells(page, "Methods")
     }
-    await page.getByRole("combobox", { name: "GC" }).selectOption("")
+    await (await inMenu(page, "combobox", "GC")).selectOption("")
     await settled(page)
     await page.locator("tbody tr[data-at]").nth(1).click()
     await settled(page)
@@ -240,7 +249,7 @@ const scenarios = {
     await page.getByRole("button", { name: "flame graphs" }).click()
     await rest(page)
     await picture(page, "callers-flames")
-    const thread = page.getByRole("combobox", { name: "thread" })
+    const thread = await inMenu(page, "combobox", "thread")
     if (await thread.count()) {
       const options = await thread.locator("option").allTextContents()
       await thread.selectOption({ label: options.at(-1) })
@@ -255,7 +264,7 @@ const scenarios = {
     const page = await open(context, "#view=threads")
     seen.facts = await page.locator("header").innerText()
     seen.lanes = await page.locator(".lane canvas").evaluateAll((all) => all.map((one) => one.getAttribute("aria-label") || one.parentElement.getAttribute("aria-label")))
-    const thread = page.getByRole("combobox", { name: "thread" })
+    const thread = await inMenu(page, "combobox", "thread")
     seen.offered = await thread.locator("option").allTextContents()
     seen.threads = await cells(page, "Threads")
     seen.nameless = await nameless(page)
@@ -286,6 +295,59 @@ const scenarios = {
       seen.old[key] = await old.evaluate(() => pitwall.filter.thread)
       await old.close()
     }
+  },
+
+  // The table of tests, and what one of them narrows.
+  async tests(context) {
+    const page = await open(context, "#view=tests")
+    seen.note = await page.locator(".note").first().innerText()
+    seen.heads = await page.locator("table[aria-label='Tests'] th").allInnerTexts()
+    seen.rows = await cells(page, "Tests")
+    seen.nameless = await nameless(page)
+    await picture(page, "tests")
+    await page.locator("table[aria-label='Tests'] tbody tr[data-at]").first().click()
+    await settled(page)
+    seen.hash = await hash(page)
+    await tab(page, "Methods")
+    seen.methods = await cells(page, "Methods")
+    await page.close()
+  },
+
+  // Requests that asked databases, what one of them asked, and all lines that asked.
+  async queries(context) {
+    const page = await open(context, "#view=requests")
+    seen.requests = await cells(page, "Slowest requests")
+    await page.locator("table[aria-label='Slowest requests'] tbody tr[data-at]").first().click()
+    await page.getByRole("group", { name: "Show" }).getByRole("button", { name: "queries" }).click()
+    await settled(page)
+    seen.detail = await page.locator(".detail-head").innerText()
+    seen.asked = await cells(page, "Queries of the request")
+    seen.nameless = await nameless(page)
+    await picture(page, "request")
+    await page.getByRole("button", { name: /^Close: the whole/ }).click()
+    await tab(page, "Queries")
+    seen.note = await page.locator(".view .note").last().innerText()
+    seen.queries = await cells(page, "Queries")
+    await picture(page, "queries")
+    await page.evaluate(() => pitwall.state.set({ label: "route=fine" }))
+    await settled(page)
+    seen.fine = await cells(page, "Queries")
+    await page.close()
+  },
+
+  // Places that grow: all, and one that is chosen.
+  async growth(context) {
+    const page = await open(context, "#view=growth")
+    seen.notes = await page.locator(".notes").first().innerText()
+    seen.rows = await cells(page, "Places that grow")
+    seen.charts = await page.locator("figure:visible figcaption").allInnerTexts()
+    seen.holders = await page.locator(".notes").nth(1).innerText()
+    seen.nameless = await nameless(page)
+    await picture(page, "growth")
+    await page.locator("table[aria-label='Places that grow'] tbody tr[data-at]").nth(1).click()
+    await settled(page)
+    seen.chosen = await page.locator(".notes").nth(1).innerText()
+    await page.close()
   },
 
   async labels(context) {
@@ -374,11 +436,304 @@ const scenarios = {
     await page.close()
   },
 
+  // How high the toolbar is where it has one row, and the menu of filters: by pointer, by keys, and what its choices leave.
+  async toolbar(context) {
+    const page = await open(context)
+    seen.rows = {}
+    for (const width of [1400, 1280, 1024, 400]) {
+      await page.setViewportSize({ width, height: 900 })
+      await rest(page)
+      seen.rows[width] = await page.evaluate(() => ({
+        one: ((boxes) => Math.max(...boxes.map((box) => box.top)) < Math.min(...boxes.map((box) => box.bottom)))([...document.querySelectorAll(".tabs, .tools > *")].map((one) => one.getBoundingClientRect())),
+        hidden: [...document.querySelectorAll(".tabs button")].filter((one) => one.getBoundingClientRect().right > one.parentElement.getBoundingClientRect().right + 1).length,
+        beyond: document.documentElement.scrollWidth > innerWidth,
+      }))
+      await page.locator(".menu summary").click()
+      await settled(page)
+      seen.rows[width].panel = await page.evaluate(() => {
+        const { left, right, top } = document.querySelector(".panel").getBoundingClientRect()
+        return left >= 0 && right <= innerWidth && top > 0
+      })
+      await picture(page, `light-menu-${width}`)
+      await page.keyboard.press("Escape")
+    }
+    await page.setViewportSize({ width: 1280, height: 900 })
+    seen.escaped = await page.evaluate(() => [document.querySelector(".menu").open, document.activeElement.tagName])
+    await (await inMenu(page, "combobox", "state")).selectOption({ label: "blocked" })
+    await (await inMenu(page, "combobox", "GC")).selectOption("apart")
+    await (await inMenu(page, "combobox", "thread")).selectOption({ label: "worker" })
+    await settled(page)
+    seen.chips = await page.locator(".chip").allInnerTexts()
+    await page.mouse.click(600, 700)
+    seen.open = await page.locator(".menu").evaluate((one) => one.open)
+    for (const name of [/No longer thread/, /No longer blocked/, "Collection in place again"]) await page.getByRole("button", { name }).click()
+    await settled(page)
+    seen.away = { chips: await page.locator(".chip").count(), filter: await page.evaluate(() => pitwall.filter) }
+    await page.close()
+  },
+
+  // One method alone: by key in the flame graph, by the menu of a row, by the address; and everything again.
+  async focus(context) {
+    const page = await open(context)
+    const drawn = () => page.evaluate(() => [...new Set(pitwall.made.flame.flame.boxes.filter((box) => box.node).map((box) => pitwall.recording.methods[pitwall.made.flame.flame.tree.keys[box.node]].name))])
+    const flame = page.getByRole("application", { name: "Flame graph" })
+    await flame.focus()
+    await page.keyboard.press("ArrowDown")
+    await page.keyboard.press("ArrowDown")
+    await page.keyboard.press("f")
+    await rest(page)
+    seen.key = { hash: await hash(page), chips: await page.locator(".chip").allInnerTexts(), drawn: await drawn(), total: await page.evaluate(() => pitwall.stacks.total) }
+    await picture(page, "light-focus")
+    await page.getByRole("button", { name: "time order" }).click()
+    await rest(page)
+    seen.time = await drawn()
+    await tab(page, "Methods")
+    seen.methods = await cells(page, "Methods")
+    await page.reload()
+    await page.locator("html[data-ready]").waitFor()
+    await settled(page)
+    seen.reloaded = await cells(page, "Methods")
+    await page.getByRole("button", { name: "Look at everything again" }).click()
+    await settled(page)
+    seen.away = { hash: await hash(page), methods: await cells(page, "Methods") }
+    const row = page.locator("table[aria-label=Methods] tbody tr[data-at]").filter({ has: page.getByText(process.env.METHOD, { exact: true }) })
+    await row.click({ button: "right" })
+    seen.menu = await page.getByRole("menuitem").allInnerTexts()
+    seen.nameless = await nameless(page)
+    await picture(page, "light-row-menu")
+    await page.keyboard.press("ArrowDown")
+    await page.keyboard.press("ArrowUp")
+    await page.keyboard.press("Enter")
+    await settled(page)
+    seen.row = { hash: await hash(page), methods: await cells(page, "Methods"), menus: await page.getByRole("menu").count() }
+    await page.getByRole("button", { name: "Only my code" }).click()
+    await settled(page)
+    seen.mine = await cells(page, "Methods")
+    await page.keyboard.press("Escape")
+    await settled(page)
+    seen.escaped = await page.evaluate(() => pitwall.recording.focus)
+    await page.close()
+  },
+
+  // The tree from the ends of the stacks, as a table and as a flame graph.
+  async inverted(context) {
+    const page = await open(context, "#view=tree")
+    await page.locator("main").focus()
+    await page.keyboard.press("i")
+    await settled(page)
+    seen.hash = await hash(page)
+    seen.rows = await page.evaluate(() => {
+      const { tree } = pitwall.made
+      for (let node = 0; node < tree.weighed.tree.size; node++) tree.weighed.children(node).forEach((child) => tree.open.add(child))
+      tree.update()
+      return tree.table.order.map((row) => [row.depth, row.method.name, row.total])
+    })
+    await settled(page)
+    seen.heads = await page.locator("table[aria-label='Call tree'] th").allInnerTexts()
+    await picture(page, "light-inverted-tree")
+    await tab(page, "Flame graph")
+    await rest(page)
+    seen.pressed = await page.getByRole("button", { name: "bottom up" }).getAttribute("aria-pressed")
+    const flame = page.getByRole("application", { name: "Flame graph" })
+    await flame.focus()
+    await page.keyboard.press("ArrowDown")
+    await page.keyboard.press("Enter")
+    await rest(page)
+    seen.zoomed = { hash: await hash(page), status: await page.locator(".flame-status").first().innerText() }
+    await picture(page, "light-inverted-flame")
+    await page.reload()
+    await page.locator("html[data-ready]").waitFor()
+    await rest(page)
+    seen.reloaded = await page.evaluate(() => pitwall.made.flame.flame.view)
+    await page.getByRole("button", { name: "heaviest first" }).click()
+    await settled(page)
+    seen.again = await hash(page)
+    await page.close()
+  },
+
+  // A search goes to its first match, Enter and n to the next; in the flame graph and in the tree.
+  async steps(context) {
+    const page = await open(context)
+    const at = () => page.evaluate(() => [document.querySelector(".steps").innerText.replace(/\s+/g, " "), pitwall.made[pitwall.view].flame?.words?.(pitwall.made[pitwall.view].flame.selected) ?? null])
+    await page.keyboard.press("/")
+    await page.keyboard.type(process.env.SEARCH)
+    await rest(page)
+    seen.first = await at()
+    await page.keyboard.press("Enter")
+    await rest(page)
+    seen.second = await at()
+    await page.keyboard.press("Shift+Enter")
+    await page.keyboard.press("Shift+Enter")
+    await rest(page)
+    seen.last = await at()
+    await picture(page, "light-steps")
+    await tab(page, "Call tree")
+    const chosen = () => page.locator("table[aria-label='Call tree'] tr[aria-selected=true]").innerText()
+    seen.tree = [await chosen()]
+    await page.locator("main").focus()
+    await page.keyboard.press("n")
+    await settled(page)
+    seen.tree.push(await chosen())
+    await page.getByRole("button", { name: /^The match before/ }).click()
+    await settled(page)
+    seen.tree.push(await chosen())
+    seen.nameless = await nameless(page)
+    await page.close()
+  },
+
+  // What of a long name and a long path is seen where there is little room: its beginning and its end.
+  async names(context) {
+    const page = await open(context, `#view=methods&search=${process.env.SEARCH}`)
+    await page.setViewportSize({ width: 1200, height: 900 })
+    await rest(page)
+    seen.cells = await page.locator("#view td").filter({ has: page.locator(".middle") }).evaluateAll((all) =>
+      all.map((cell) => {
+        const [head, tail] = [...cell.querySelectorAll(".middle > span")].map((one) => ({ text: one.textContent, room: one.clientWidth, wide: one.scrollWidth }))
+        const copied = cell.innerText.trim()
+        return { copied, text: cell.textContent, title: cell.title, head, tail, within: cell.scrollWidth <= cell.clientWidth + 1 }
+      }),
+    )
+    await picture(page, "light-names")
+    await tab(page, "Flame graph")
+    seen.drawn = await page.evaluate(() => {
+      const { flame } = pitwall.made.flame
+      return [300, 120, 70, 30].map((room) => flame.cut(pitwall.recording.methods.find(({ name }) => name.includes(pitwall.state.search)).name, room))
+    })
+    await page.close()
+  },
+
+  // Waiting stands in one line, and is counted where it is asked for.
+  async waiting(context) {
+    const page = await open(context, "#view=methods", "")
+    const line = () => page.locator(".apart").innerText()
+    seen.line = await line()
+    seen.methods = await cells(page, "Methods")
+    seen.nameless = await nameless(page)
+    await picture(page, "light-waiting")
+    await page.getByRole("button", { name: "Count waiting, too" }).click()
+    await settled(page)
+    seen.all = { line: await line(), hash: await page.evaluate(() => location.hash), methods: await cells(page, "Methods") }
+    await page.locator("main").focus()
+    await page.keyboard.press("w")
+    await settled(page)
+    seen.again = await cells(page, "Methods")
+    await page.getByRole("combobox", { name: "weight" }).selectOption("cpu")
+    await settled(page)
+    seen.cpu = { hidden: await page.locator(".apart").isHidden(), methods: await cells(page, "Methods") }
+    await page.getByRole("combobox", { name: "weight" }).selectOption("wall")
+    await tab(page, "Flame graph")
+    seen.total = await page.evaluate(() => pitwall.made.flame.flame.whole)
+    await page.getByRole("button", { name: "time order" }).click()
+    await rest(page)
+    seen.time = await page.locator(".apart").isHidden()
+    await tab(page, "Threads")
+    seen.threads = await page.locator("#view").innerText()
+    await page.setViewportSize({ width: 400, height: 900 })
+    await tab(page, "Call tree")
+    seen.beyond = await page.evaluate(() => document.documentElement.scrollWidth > innerWidth)
+    await page.close()
+  },
+
+  // What stands beside the flame graph where there is room, and above it where there is none.
+  async overview(context) {
+    const page = await open(context, "", "")
+    seen.look = {}
+    const look = async (width) => {
+      await page.setViewportSize({ width, height: 900 })
+      await rest(page)
+      seen.look[width] = {
+        overview: await page.getByRole("complementary", { name: "Overview" }).isVisible(),
+        beside: await page.locator(".beside .findings details").count(),
+        above: await page.locator(".findings details").count(),
+        beyond: await page.evaluate(() => document.documentElement.scrollWidth > innerWidth),
+      }
+    }
+    await look(1400)
+    seen.text = await page.getByRole("complementary", { name: "Overview" }).innerText()
+    seen.mine = await cells(page, "The application’s heaviest methods")
+    seen.all = await cells(page, "Heaviest methods")
+    seen.nameless = await nameless(page)
+    await picture(page, "light-overview")
+    const all = () => cells(page, "Heaviest methods")
+    await page.evaluate(() => pitwall.state.set({ from: 0, to: 250e6 }))
+    await rest(page)
+    seen.brushed = (await all()).map((row) => row.at(-1))
+    await page.evaluate(() => pitwall.state.set({ from: null, to: null }))
+    await rest(page)
+    await look(1399)
+    await look(1900)
+    await tab(page, "Methods")
+    seen.methods = { above: await page.locator(".findings details").count(), beside: await page.locator(".beside .findings").count() }
+    await tab(page, "Flame graph")
+    await page.locator("table[aria-label='Heaviest methods'] tbody tr[data-at]").first().click()
+    await settled(page)
+    seen.hash = await hash(page)
+    await page.close()
+  },
+
+  // Lines of a file, and what is said of where they are from.
+  async source(context) {
+    const page = await open(context, "#view=source")
+    seen.note = await page.locator(".code .muted").first().innerText()
+    seen.lines = await cells(page, "Lines")
+    await picture(page, "light-source")
+    await page.close()
+  },
+
+  // Panels' sizes by dragging, by keys, from the address, and the usual ones again.
+  async sizes(context) {
+    const page = await open(context, "#view=methods&method=1")
+    const widths = () => page.evaluate(() => [document.querySelector("#view .table").offsetWidth, document.querySelector("#view .detail").offsetWidth])
+    const handle = page.getByRole("separator", { name: "Width of callers and callees" })
+    const drag = async (one, x, y) => {
+      const box = await one.boundingBox()
+      const [fromX, fromY] = [box.x + box.width / 2, box.y + box.height / 2]
+      await page.mouse.move(fromX, fromY)
+      await page.mouse.down()
+      await page.mouse.move(fromX + x / 2, fromY + y / 2)
+      await page.mouse.move(fromX + x, fromY + y)
+      await page.mouse.up()
+      await settled(page)
+    }
+    seen.usual = await widths()
+    await drag(handle, -200, 0)
+    seen.dragged = { widths: await widths(), hash: await hash(page) }
+    await picture(page, "light-dragged")
+    await handle.focus()
+    await page.keyboard.press("ArrowRight")
+    await rest(page)
+    seen.key = { widths: await widths(), now: Number(await handle.getAttribute("aria-valuenow")), all: await page.evaluate(() => document.querySelector("#view .split").offsetWidth - 32) }
+    await page.reload()
+    await page.locator("html[data-ready]").waitFor()
+    await settled(page)
+    seen.reloaded = await widths()
+    await handle.dblclick()
+    await settled(page)
+    seen.reset = { widths: await widths(), hash: await hash(page) }
+    await tab(page, "Source")
+    const files = () => page.evaluate(() => document.querySelector("#view .table").offsetWidth)
+    seen.files = [await files()]
+    await drag(page.getByRole("separator", { name: "Width of the list of files" }), 150, 0)
+    seen.files.push(await files())
+    const lanes = () => page.evaluate(() => document.querySelector(".lanes-wrap").offsetHeight)
+    seen.lanes = [await lanes()]
+    await drag(page.getByRole("separator", { name: "Height of the time line" }), 0, -600)
+    seen.lanes.push(await lanes())
+    await page.getByRole("separator", { name: "Height of the time line" }).focus()
+    await page.keyboard.press("Home")
+    await settled(page)
+    seen.lanes.push(await lanes())
+    seen.nameless = await nameless(page)
+    await page.setViewportSize({ width: 400, height: 900 })
+    await rest(page)
+    seen.narrow = await page.getByRole("separator", { name: /^Width/ }).count()
+    await page.close()
+  },
+
   // Folding by the input, by a method's button and by the frame's key; BLACKBOX holds the names.
   async blackbox(context) {
     const page = await open(context, "#view=methods")
     const names = JSON.parse(process.env.BLACKBOX)
-    const input = page.getByRole("textbox", { name: /^Blackbox/ })
     seen.folded = {}
     for (const name of names) {
       await page.locator("main").focus()
@@ -388,15 +743,15 @@ const scenarios = {
       await page.keyboard.press("Escape")
       await settled(page)
       seen.folded[name] = { hash: await hash(page), methods: await cells(page, "Methods"), chips: await page.locator(".chip").allInnerTexts() }
-      await page.getByRole("combobox", { name: "GC" }).selectOption("caller")
+      await (await inMenu(page, "combobox", "GC")).selectOption("caller")
       await settled(page)
       seen.folded[name].caller = await cells(page, "Methods")
-      await page.getByRole("combobox", { name: "GC" }).selectOption("")
+      await (await inMenu(page, "combobox", "GC")).selectOption("")
       await page.getByRole("button", { name: `No longer blackbox ${name}` }).click()
       await settled(page)
     }
     seen.away = await hash(page)
-    await input.fill("nothing#such")
+    await (await inMenu(page, "textbox", /^Blackbox/)).fill("nothing#such")
     await page.keyboard.press("Enter")
     await settled(page)
     seen.unknown = { said: await page.locator(".refused").innerText(), hash: await hash(page) }
@@ -428,6 +783,35 @@ const scenarios = {
     await page.keyboard.press("b")
     await rest(page)
     seen.frame = { hash: await hash(page), drawn: await drawn() }
+    await page.close()
+  },
+
+  // The application's frames only, by the button and by the key; what stands out.
+  async mine(context) {
+    const page = await open(context, "#view=methods")
+    const button = page.getByRole("button", { name: "Only my code" })
+    seen.all = await cells(page, "Methods")
+    await button.click()
+    await settled(page)
+    seen.mine = { hash: await hash(page), pressed: await button.getAttribute("aria-pressed"), methods: await cells(page, "Methods") }
+    await (await inMenu(page, "combobox", "GC")).selectOption("caller")
+    await settled(page)
+    seen.caller = await cells(page, "Methods")
+    await (await inMenu(page, "combobox", "GC")).selectOption("")
+    await picture(page, "light-mine")
+    seen.nameless = await nameless(page)
+    await tab(page, "Flame graph")
+    const drawn = () => page.evaluate(() => [...new Set(pitwall.made.flame.flame.boxes.filter((box) => box.node).map((box) => pitwall.recording.methods[pitwall.recording.tree.keys[box.node]].name))])
+    seen.heavy = await drawn()
+    await page.getByRole("button", { name: "time order" }).click()
+    await rest(page)
+    seen.time = await drawn()
+    await tab(page, "Methods")
+    await page.keyboard.press("m")
+    await settled(page)
+    seen.again = { hash: await hash(page), methods: await cells(page, "Methods") }
+    await page.locator(".findings summary").first().click()
+    seen.findings = await page.locator(".findings details").allInnerTexts()
     await page.close()
   },
 
@@ -512,8 +896,18 @@ const scenarios = {
       ticks: document.querySelectorAll("svg.dots .tick").length,
       charts: document.querySelectorAll(".u-wrap").length,
     }))
-    await page.setViewportSize({ width: 1400, height: 1800 })
-    await rest(page)
+    seen.beside = await page.locator('section[aria-label="Beside it"] h3').allTextContents()
+    // What does not fit: heads that are cut, tables of effects and a page that scroll sideways.
+    seen.clipped = {}
+    for (const width of [1024, 400, 1400]) {
+      await page.setViewportSize({ width, height: 1800 })
+      await rest(page)
+      seen.clipped[width] = await page.evaluate(() => [
+        ...[...document.querySelectorAll(".measured th")].filter((one) => one.scrollWidth > one.clientWidth + 1).map((one) => one.textContent),
+        ...[...document.querySelectorAll(".wide:has(.effects)")].filter((one) => one.scrollWidth > one.clientWidth + 1).map(() => "table"),
+        ...(document.querySelector("main").scrollWidth > document.querySelector("main").clientWidth + 1 ? ["page"] : []),
+      ])
+    }
     await picture(page, "light-measured")
     await page.keyboard.press("t")
     await rest(page)

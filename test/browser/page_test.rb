@@ -258,10 +258,82 @@ class PageTest < Minitest::Test
     seen = in_browser("page.mjs", "labels", page(bytes), *pictures("labels"))
     assert_empty seen["complaints"] + seen["nameless"]
     assert_includes seen["tabs"], "Labels"
-    assert_equal [["64.5%", "200 ms", "200 ms", "20", "8.00 ms", "carts#index"], ["32.3%", "100 ms", "100 ms", "10", "8.00 ms", "orders#show"]], seen["rows"].first(2)
+    assert_equal [["66.7%", "200 ms", "200 ms", "20", "8.00 ms", "carts#index"], ["33.3%", "100 ms", "100 ms", "10", "8.00 ms", "orders#show"]], seen["rows"].first(2)
     assert_includes seen["hash"], "label=route%3Dorders%23show"
     assert_equal ["<main>", "Shop::Tax.of"], by_name(seen["methods"]).keys.sort
     assert_equal ["100%", "100 ms"], by_name(seen["methods"]).fetch("Shop::Tax.of").first(2)
+  end
+
+  # The figures of pitwall report --view tests; a test that is chosen is all that is looked at.
+  def test_tests
+    slow, quick = %w[slow <b>].map { |name| { "test" => "CartTest#test_#{name}" } }
+    bytes = RecordingBuilder.build do |segment|
+      segment.thread 1, "main"
+      segment.row stack: [MAIN, TAX], wall: 40_000, cpu: 10_000, labels: slow
+      segment.row stack: [MAIN, CART], wall: 5_000, cpu: 5_000, labels: quick
+      segment.mark slow, end_ns: 40_000_000, ns: 40_000_000
+      segment.test slow, ns: 40_000_000, cpu: 10_000_000, objects: 1234, gc: 3_000_000
+      segment.test quick, count: 2, counted: 1, ns: 5_000_000, cpu: 4_000_000, objects: 7
+      segment.stats["elapsed_ns"] = 45_000_000
+    end
+    seen = in_browser("page.mjs", "tests", page(bytes), *pictures("tests"))
+    assert_empty seen["complaints"] + seen["nameless"]
+    assert_match(/\A2 tests took 45\.0 ms\. Tests that ran beside others have no objects/, seen["note"])
+    assert_equal %w[took CPU\ time objects GC runs request test], (seen["heads"].map { |head| head[/\w+( \w+)?/] })
+    assert_equal [["40.0 ms", "10.0 ms", "1,234", "3.00 ms", "1", "1", "CartTest#test_slow"],
+                  ["5.00 ms", "4.00 ms", "", "", "2", "", "CartTest#test_<b>"]], seen["rows"]
+    assert_includes URI.decode_www_form_component(seen["hash"]), "label=test=CartTest#test_slow"
+    assert_includes by_name(seen["methods"]).keys, "Shop::Tax.of"
+    refute_includes by_name(seen["methods"]).keys, "Shop::Cart#total"
+  end
+
+  # As report --view requests and --view queries have it: test/cli/queries_test.rb.
+  def test_queries
+    slow, fine = %w[slow fine].map { |name| { "route" => name } }
+    bytes = RecordingBuilder.build do |segment|
+      segment.thread 1, "main"
+      segment.row stack: [MAIN, TAX], wall: 40_000, cpu: 10_000, labels: slow
+      segment.row stack: [MAIN, CART], wall: 5_000, cpu: 5_000, labels: fine
+      segment.mark slow, end_ns: 40_000_000, ns: 40_000_000
+      segment.mark fine, end_ns: 45_000_000, ns: 5_000_000
+      segment.work slow, count: 1, ns: 40_000_000
+      segment.work fine, count: 1, ns: 5_000_000
+      segment.queries slow, digest: 0x3f2a90c1d4e5, place: TAX, works: 1, count: 200, ns: 10_000_000
+      segment.queries slow, digest: 0x3f2a90c1d4e5, place: TAX, kind: 1, works: 1, count: 3
+      segment.queries fine, digest: 7, place: CART, works: 1, count: 2, ns: 500_000
+      segment.queries_of 40_000_000, digest: 0x3f2a90c1d4e5, place: TAX, count: 200, ns: 10_000_000
+      segment.queries_of 40_000_000, digest: 0x3f2a90c1d4e5, place: TAX, kind: 1, count: 3
+      segment.queries_of 45_000_000, digest: 7, place: CART, count: 2, ns: 500_000
+      segment.stats["elapsed_ns"] = 45_000_000
+    end
+    seen = in_browser("page.mjs", "queries", page(bytes), *pictures("queries"))
+    assert_empty seen["complaints"] + seen["nameless"]
+    assert_equal [%w[1 40.0\ ms 200 203 25.0%], %w[2 5.00\ ms 2 2 10.0%]], (seen["requests"].map { |row| row.first(5) })
+    assert_match(/queries: 200, the same from one line up to 203 times, 10\.0 ms \(25\.0% of its time\), 3 answered by a cache/, seen["detail"])
+    assert_equal [%w[200 10.0\ ms 25.0%], ["3", "0 s", ""]], (seen["asked"].map { |row| row.first(3) })
+    assert_match(/\A202 queries in 2 requests \(101 a request\), 10\.5 ms: 23\.3% of the requests’ time; 3 answered by a cache\. A query is told/, seen["note"])
+    assert_equal [["200", "200", "200", "10.0 ms", "22.2%", "3f2a90c1"], ["2", "2", "2", "500 µs", "1.1%", "00000000"]], (seen["queries"].map { |row| row.first(6) }.first(2))
+    assert_equal ["2"], seen["fine"].map(&:first)
+  end
+
+  # The figures of pitwall report --view growth.
+  def test_growth
+    bytes = RecordingBuilder.build(mode: "none") do |segment|
+      { 5 => "Line<b>", 6 => "String", 7 => "Hash" }.each do |id, name|
+        segment.site(id, stack: [["Shop#keep", "/srv/a.rb", 1, id]], class_name: name, counters: [9000, 0, 0, 0, 0, 0, 0, 900_000, 3000, 0, 300_000])
+      end
+      (1..30).each { |at| segment.living(at, at_ns: at * 2_000_000_000, sites: { 5 => at * 100, 6 => at * 40, 7 => 500 }, rss: 50_000_000 + (at * 900_000), flags: 1) }
+      segment.holders([[5, 0, "Shop::LINES (Array of 3,000)"], [5, 0, "Line<b>"]])
+      segment.stats["elapsed_ns"] = 60_000_000_000
+    end
+    seen = in_browser("page.mjs", "growth", page(bytes), *pictures("growth"))
+    assert_empty seen["complaints"] + seen["nameless"]
+    assert_match(/23 collections looked at, 23 of them full, after 15\.0 s of warm-up/, seen["notes"])
+    assert_equal [["+3,000", "3,000 … 3,000", "+293 KiB", "+2,200", "+215 KiB", "3,000", "1%", "Line<b>", "/srv/a.rb:5"], ["+1,200", "String"]],
+                 [seen["rows"][0], seen["rows"][1].values_at(0, 7)]
+    assert_equal ["Living objects of these places over time", "Resident memory over time"], seen["charts"]
+    assert_includes seen["holders"], "is held by Shop::LINES (Array of 3,000) → Line<b>"
+    assert_includes seen["chosen"], "String /srv/a.rb:6 is held by nothing that was found"
   end
 
   def stack(*names) = names.map { |name| [name, "/srv/a.rb", 1, 2] }
@@ -316,6 +388,180 @@ class PageTest < Minitest::Test
     assert_match(/route: orders#show\s+request 1 · 42\.0 ms/, seen["hovered"])
     assert_includes seen["clicked"], "request=1"
     refute_includes seen["clickedBeside"], "request="
+  end
+
+  # The same as pitwall report --only-mine, and the findings that the report begins with.
+  def test_only_mine
+    seen = in_browser("page.mjs", "mine", page(shop), *pictures("mine"))
+    assert_empty seen["complaints"] + seen["nameless"]
+    json = ->(*options) { JSON.parse(pitwall("report", "x.pit", "--format", "json", *options).out) }
+    mine = figures(json.call("--only-mine"))
+    assert_equal mine, shown(seen.dig("mine", "methods"))
+    refute_equal mine, shown(seen["all"])
+    assert_equal figures(json.call("--only-mine", "--gc", "caller")), shown(seen["caller"])
+    assert_includes seen.dig("mine", "hash"), "mine=only"
+    assert_equal "true", seen.dig("mine", "pressed")
+    assert_empty (seen["heavy"] | seen["time"]) - mine.keys
+    assert_equal [shown(seen["all"]), nil], [shown(seen.dig("again", "methods")), seen.dig("again", "hash")[/mine/]]
+    findings = json.call["findings"]
+    assert_equal findings.map { |finding| finding["text"] }, seen["findings"].map { |text| text[/\A[^\n]*?\.(?=\s|\z)/] }
+    assert_includes seen["findings"].first, findings.first["more"]
+    assert_includes seen["findings"].first, findings.first["proof"]
+  end
+
+  # One row from 1280 pixels on, and nothing beyond the window at any width.
+  def test_the_toolbar
+    seen = in_browser("page.mjs", "toolbar", page(shop), *pictures("toolbar"))
+    assert_empty seen["complaints"]
+    assert_equal [true, true, true, false], seen["rows"].values_at("1400", "1280", "1024", "400").map { |row| row["one"] }
+    assert_equal [0, 0], seen["rows"].values_at("1400", "1280").map { |row| row["hidden"] }
+    assert_equal [[false, true]], seen["rows"].values.map { |row| row.values_at("beyond", "panel") }.uniq
+    assert_equal [false, "SUMMARY"], seen["escaped"]
+    assert_equal ["thread worker", "blocked", "collection apart"], seen["chips"].map { |text| text.delete("×").strip }
+    refute seen["open"], "a click beside the menu closes it"
+    assert_equal [0, "busy", "all", ""], [seen.dig("away", "chips"), *seen.dig("away", "filter").values_at("thread", "state", "gc")]
+  end
+
+  # Of the cart's 750 ms: 250 its own block's, 250 in tax, 250 of marking; the worker's tax is not below it.
+  CART_ALONE = { "Shop::Cart#total" => [0.0, 100.0], "Array#each" => [0.0, 66.7], "block in Shop::Cart#total" => [33.3, 66.7], "Shop::Tax.of" => [33.3, 33.3], "(marking)" => [33.3, 33.3] }.freeze
+
+  def test_focus_on_one_method
+    seen = in_browser("page.mjs", "focus", page(shop), *pictures("focus"), env: { "METHOD" => "Shop::Tax.of" })
+    assert_empty seen["complaints"] + seen["nameless"]
+    assert_match(/focus=\d+/, seen.dig("key", "hash"))
+    assert_equal ["focus on Shop::Cart#total", 750e6], [seen.dig("key", "chips").join.delete("×").strip, seen.dig("key", "total")]
+    assert_equal CART_ALONE.keys.sort, seen.dig("key", "drawn").sort
+    assert_equal CART_ALONE.keys.sort, seen["time"].sort
+    assert_equal [CART_ALONE, CART_ALONE], [shown(seen["methods"]), shown(seen["reloaded"])]
+    refute_includes seen.dig("away", "hash"), "focus"
+    assert_equal figures(JSON.parse(pitwall("report", "x.pit", "--format", "json").out)), shown(seen.dig("away", "methods"))
+    assert_equal ["Focus on this", "Blackbox", "Callers and callees", "Bottom up", "Source"], (seen["menu"].map { |text| text[/[^\n]+/].strip })
+    assert_equal [{ "Shop::Tax.of" => [100.0, 100.0] }, 0], [shown(seen.dig("row", "methods")), seen.dig("row", "menus")]
+    assert_equal [{ "Shop::Tax.of" => [100.0, 100.0] }, 0], [shown(seen["mine"]), seen["escaped"]]
+  end
+
+  # The same as pitwall report --view bottom-up.
+  def test_the_tree_from_the_ends
+    seen = in_browser("page.mjs", "inverted", page(shop), *pictures("inverted"))
+    assert_empty seen["complaints"]
+    report = JSON.parse(pitwall("report", "x.pit", "--view", "bottom-up", "--format", "json").out)
+    rows = report["bottom_up"].map { |row| row.values_at("depth", "name", "total") }
+    assert_equal rows.sort, seen["rows"].map { |depth, name, total| [depth, name, total.round] }.sort
+    assert_includes seen["hash"], "inverted=1"
+    assert_equal %w[total wall method where], seen["heads"]
+    assert_equal ["true", true], [seen["pressed"], seen.dig("zoomed", "hash").match?(/zoom=[\d.]+%7E/)]
+    assert_match(/\A#{Regexp.escape(rows.select { |depth, *| depth.zero? }.max_by(&:last)[1])} .*own /, seen.dig("zoomed", "status"))
+    assert_operator seen["reloaded"].then { |from, to| to - from }, :<, 1
+    refute_match(/inverted|zoom/, seen["again"])
+  end
+
+  # Tax is below the cart and below the worker.
+  def test_a_search_goes_from_match_to_match
+    seen = in_browser("page.mjs", "steps", page(shop), *pictures("steps"), env: { "SEARCH" => "tax" })
+    assert_empty seen["complaints"] + seen["nameless"]
+    assert_equal(["‹ 1 of 2 ›", "‹ 2 of 2 ›", "‹ 2 of 2 ›"], seen.values_at("first", "second", "last").map(&:first))
+    words = seen.values_at("first", "second", "last").map(&:last)
+    assert_equal ["Shop::Tax.of"], words.map { |text| text[/\A\S+/] }.uniq
+    assert_equal words[1], words[2]
+    refute_equal words[0], words[1]
+    assert_equal 3, seen["tree"].grep(/Shop::Tax\.of/).size
+    assert_equal seen["tree"][0], seen["tree"][2]
+    refute_equal seen["tree"][0], seen["tree"][1]
+  end
+
+  def test_names_are_shortened_in_the_middle
+    name = "Warehouse::Replenishment::ForecastingController#orders_of_the_week_after"
+    path = "/srv/app/lib/warehouse/replenishment/controllers/with/a/long/path/forecasting_controller.rb"
+    html = page(RecordingBuilder.build do |segment|
+      segment.thread 1, "main"
+      segment.row stack: [MAIN, [name, path, 10, 12]], wall: 10_000, cpu: 10_000
+    end)
+    seen = in_browser("page.mjs", "names", html, *pictures("names"), env: { "SEARCH" => "Forecasting" })
+    assert_empty seen["complaints"]
+    assert_equal [name, path], (seen["cells"].map { |cell| cell["title"][/\A[^:]*(?:::[^:]+)*/].sub(/:\d+\z/, "") })
+    seen["cells"].each do |cell|
+      assert cell["within"], cell
+      assert_equal cell["text"], cell["copied"], "no line break where it is cut"
+      assert_operator cell.dig("head", "wide"), :>, cell.dig("head", "room"), "the beginning is cut"
+      assert_operator cell.dig("tail", "wide"), :<=, cell.dig("tail", "room") + 1, "the end is whole"
+    end
+    assert_equal ["#orders_of_the_week_after", "forecasting_controller.rb:10"], (seen["cells"].map { |cell| cell.dig("tail", "text").delete_prefix("/") })
+    assert_equal name, seen["drawn"].first if seen["drawn"].first.length == name.length
+    assert_match(/\AWare.*….*after\z/, seen["drawn"][1])
+    seen["drawn"].each_cons(2) { |longer, shorter| assert_operator longer.size, :>, shorter.size }
+  end
+
+  # The figures of what ran, and the line of the text report.
+  def test_waiting_stands_apart
+    seen = in_browser("page.mjs", "waiting", page(shop), *pictures("waiting"))
+    assert_empty seen["complaints"] + seen["nameless"]
+    report = JSON.parse(pitwall("report", "x.pit", "--format", "json").out)
+    work = figures("methods" => report.dig("work", "methods"))
+    assert_equal [work, work], [shown(seen["methods"]), shown(seen["again"])]
+    assert_equal figures(report), shown(seen.dig("all", "methods"))
+    told = pitwall("report", "x.pit").out[/^waiting: (.*?); below/m, 1].gsub(/\s+/, " ")
+    assert_equal "Waiting #{told}. Below is the time in which threads ran. Count waiting, too", seen["line"]
+    assert_match(/\AWaiting #{Regexp.escape(told)}\. The figures below count it/, seen.dig("all", "line"))
+    assert_includes seen.dig("all", "hash"), "waiting=all"
+    assert seen.dig("cpu", "hidden")
+    assert_equal figures(JSON.parse(pitwall("report", "x.pit", "--format", "json", "--weight", "cpu").out)), shown(seen.dig("cpu", "methods"))
+    assert_equal [report.dig("work", "total"), true], seen.values_at("total", "time")
+    assert_match(/1\.00 s\s+250 ms/, seen["threads"])
+    refute seen["beyond"]
+  end
+
+  # Summary, findings and the tables that a server's text report begins with.
+  def test_the_overview_of_a_wide_page
+    seen = in_browser("page.mjs", "overview", page(shop), *pictures("overview"))
+    assert_empty seen["complaints"] + seen["nameless"]
+    report = JSON.parse(pitwall("report", "x.pit", "--format", "json").out)
+    count = report["findings"].size
+    assert_operator count, :>, 0
+    beside = { "overview" => true, "beside" => count, "above" => count, "beyond" => false }
+    assert_equal [beside, beside, beside.merge("overview" => false, "beside" => 0)], seen["look"].values_at("1400", "1900", "1399")
+    assert_equal({ "above" => count, "beside" => 0 }, seen["methods"])
+    work = figures("methods" => report.dig("work", "methods")).transform_values(&:first).reject { |_, share| share.zero? }
+    assert_equal work, seen["all"].to_h { |row| [row.last, row.first.to_f] }
+    mine = JSON.parse(pitwall("report", "x.pit", "--format", "json", "--only-mine", "--state", "running").out)
+    own = figures(mine).transform_values(&:first).reject { |name, share| share.zero? || name.start_with?("(") }
+    assert_equal own, seen["mine"].to_h { |row| [row.last, row.first.to_f] }
+    assert_equal ["Shop::Tax.of", "block in Shop::Cart#total"], seen["brushed"].sort, "of the first quarter"
+    assert_match(/wall time\s+1\.00 s/, seen["text"])
+    assert_match(/collection\s+\S+ ms in 20 runs/, seen["text"])
+    assert_match(/view=methods.*method=\d/, seen["hash"])
+  end
+
+  # More of it: test/cli/source_history_test.rb.
+  def test_the_text_of_a_file_that_has_changed_is_from_git
+    File.write(file("shop.rb"), "def total\n  1 + 1\nend\n")
+    date = (Time.at(RecordingBuilder::HEAD["started_at_ns"] / 1_000_000_000) - 60).utc.strftime("%Y-%m-%d %H:%M:%S +0000")
+    env = { "GIT_AUTHOR_DATE" => date, "GIT_COMMITTER_DATE" => date, "GIT_CONFIG_GLOBAL" => File::NULL }
+    [%w[init -q], %w[add shop.rb], %w[-c user.name=a -c user.email=a@b commit -qm x]].each { |words| assert system(env, "git", *words, chdir: file(".")) }
+    File.write(file("shop.rb"), "changed\n")
+    seen = in_browser("page.mjs", "source", page(RecordingBuilder.build do |segment|
+      segment.thread 1, "main"
+      segment.row stack: [["Cart#total", file("shop.rb"), 1, 2]], wall: 10_000, cpu: 10_000
+    end), *pictures("source"))
+    assert_empty seen["complaints"]
+    commit = IO.popen(%w[git rev-parse --short=10 HEAD], chdir: file("."), &:read).strip
+    assert_match(/has changed since the recording.* its text in commit #{commit}, the last before/, seen["note"])
+    assert_equal ["def total", "  1 + 1", "end"], seen["lines"].map(&:last)
+  end
+
+  def test_the_sizes_of_panels
+    seen = in_browser("page.mjs", "sizes", page(shop), *pictures("sizes"))
+    assert_empty seen["complaints"] + seen["nameless"]
+    assert_in_delta seen["usual"][0] - 200, seen.dig("dragged", "widths", 0), 5
+    assert_in_delta seen["usual"][1] + 200, seen.dig("dragged", "widths", 1), 5
+    assert_match(/sizes=detail%3A\d+(\.\d)?\z/, seen.dig("dragged", "hash"))
+    assert_operator seen.dig("key", "widths", 1), :<, seen.dig("dragged", "widths", 1)
+    assert_in_delta 100.0 * seen.dig("key", "widths", 1) / seen.dig("key", "all"), seen.dig("key", "now"), 3
+    assert_equal seen.dig("key", "widths"), seen["reloaded"]
+    assert_equal [seen["usual"], nil], [seen.dig("reset", "widths"), seen.dig("reset", "hash")[/sizes/]]
+    assert_in_delta seen["files"][0] + 150, seen["files"][1], 5
+    assert_operator seen["lanes"][1], :<, seen["lanes"][0]
+    assert_equal seen["lanes"][0], seen["lanes"][2]
+    assert_equal 0, seen["narrow"]
   end
 
   # The same as pitwall report --blackbox, however it is asked for.
@@ -465,6 +711,8 @@ class PageTest < Minitest::Test
     assert_includes seen["text"].gsub(/\s+/, " "), claim
     assert_operator seen.dig("drawn", "ticks"), :>=, 4
     assert_includes seen["text"], "objects allocated"
+    assert_empty seen["beside"]
+    assert_equal({ "1024" => [], "400" => [], "1400" => [] }, seen["clipped"])
 
     File.write(file("sweep.rb"), <<~'RUBY')
       Pitwall.bench("lists") do |x|
@@ -480,5 +728,17 @@ class PageTest < Minitest::Test
     assert_empty seen["complaints"] + seen["nameless"]
     assert_operator seen.dig("drawn", "charts"), :>=, 1
     assert_match(/iterations/, seen["text"])
+  end
+
+  # What each case did beside its time stands below its own name, and nothing is cut where names are long.
+  def test_a_comparison_of_several_cases
+    names = ["sort_by with a block and a name that is long", "map"]
+    File.write(file("x.rb"), "Pitwall.bench { |x| #{names.inspect}.each { |name| x.report(name) { ENV['N'].to_i.times { Object.new } } } }")
+    result = pitwall("compare", "--warmup", "1", "--pairs", "1", "--env", "N=1", "--as", "a branch with a rather long name", "--env", "N=900", "x.rb", "--format", "html", "--out", "c.html", "--quiet")
+    assert_equal 3, result.status.exitstatus, result.err
+    seen = in_browser("page.mjs", "measured", file("c.html"), *pictures("cases"))
+    assert_empty seen["complaints"] + seen["nameless"]
+    assert_equal names, seen["beside"]
+    assert_equal({ "1024" => [], "400" => [], "1400" => [] }, seen["clipped"])
   end
 end

@@ -48,10 +48,10 @@ try {
 
   await page.goto(`${origin}/index.html`)
   await page.setInputFiles("input[type=file]", profile)
-  await page.getByText("Sandwich").first().waitFor({ timeout: 30000 })
+  await page.getByText("Sandwich").first().waitFor({ timeout: 120_000 })
   await page.screenshot({ path: screenshot })
   await page.getByText("Sandwich").first().click()
-  await page.getByText("Symbol Name").first().waitFor({ timeout: 30000 })
+  await page.getByText("Symbol Name").first().waitFor({ timeout: 120_000 })
   // Three columns: total, self, name; the list of profiles has a number, a name and a weight.
   const table = (heading) => page.evaluate((wanted) => {
     const cells = (row) => [...row.querySelectorAll("td")].map((cell) => cell.innerText.trim() || cell.textContent.trim())

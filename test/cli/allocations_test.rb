@@ -36,7 +36,7 @@ class AllocationsCommandTest < Minitest::Test
     assert_match(/1,000 +\d+\.\d% .* Task +program\.rb:2$/, result.err)
     assert_match(/1,000 +\d+\.\d% .* Array +program\.rb:1$/, result.err)
     assert_match(/GC charged is a model/, result.err)
-    assert_match(/retained · \d+ more by the VM for itself/, result.err)
+    assert_match(/\d+ retained, [\d.]+ KiB · \d+ more by the VM for itself/, result.err)
   end
 
   def test_json
@@ -59,6 +59,38 @@ class AllocationsCommandTest < Minitest::Test
     kept = rows.find { |row| row["line"] == 3 && row["class"] == "String" }
     assert_equal ["T_STRING", "block in Object#keep"], kept.values_at("type", "method")
     assert_includes 50..100, kept["retained"]
+  end
+
+  # What fills the memory comes first, not what was allocated most often.
+  def test_retained_is_by_bytes
+    built = RecordingBuilder.build(mode: "none") do |segment|
+      segment.site(1, type: 0, class_name: "", counters: [90, 0, 80, 0, 0, 0, 3600, 3600, 10, 0, 99_000])
+      segment.site(5, stack: [["Parser#token", "/srv/parser.rb", 1, 3]], counters: [9000, 0, 8960, 0, 0, 0, 360_000, 900_000, 40, 0, 1600])
+      segment.site(6, stack: [["Cache#store", "/srv/cache.rb", 1, 7]], counters: [3, 0, 1, 0, 0, 0, 120, 300_000, 2, 0, 200_000])
+      segment.site(7, stack: [["Parser#done", "/srv/parser.rb", 9, 9]], counters: [70, 0, 70, 0, 0, 0, 2800, 2800, 0, 0, 0])
+    end
+    File.binwrite(file("retained.pit"), built)
+    shown = ->(*options) { pitwall("report", "retained.pit", *options).then { |result| [result.status.exitstatus, result.out.force_encoding(Encoding::UTF_8)] } }
+    status, text = shown.call("--retained")
+    assert_equal 0, status, text
+    assert_match(/ · 42 retained, 197 KiB · /, text)
+    assert_match(/^retained bytes +retained +objects .*class$/, text)
+    assert_match(/195 KiB +99\.2% +2 +3 .*cache.rb:7\n +1\.56 KiB +0\.8% +40 +9,000 .*parser.rb:3\n +96\.7 KiB +10 +90 .*\(VM internal\)/, text)
+    refute_includes text, "parser.rb:9"
+    assert_match(/^0\.8% in 2 more rows/, shown.call("--retained", "--limit", "1").last)
+    sites = JSON.parse(shown.call("--retained", "--format", "json").last)["sites"]
+    assert_equal [[7, 200_000], [3, 1600]], sites.first(2).map { |site| site.values_at("line", "retained_bytes") }
+    assert_equal [3, 7], JSON.parse(shown.call("--retained", "--sort", "objects", "--format", "json").last)["sites"].first(2).map { |site| site["line"] }
+    assert_match(/\| 3 \| 0 \| 2 \| 195 KiB \|/, shown.call("--view", "allocations", "--sort", "retained_bytes", "--format", "markdown").last)
+    status, text = shown.call("--view", "allocations")
+    assert_equal [0, "9,000"], [status, text.lines.grep(%r{/srv/}).first.split.first]
+  end
+
+  # Recordings of older versions have the number of what was retained alone.
+  def test_retained_without_its_bytes
+    File.binwrite(file("old.pit"), RecordingBuilder.build(mode: "none") { |segment| segment.site(5, stack: [["A#a", "/srv/a.rb", 1, 3]], counters: [9, 0, 5, 0, 0, 0, 360, 360, 4, 0]) })
+    assert_match(/^ +9 +100% +0 +4 /, pitwall("report", "old.pit", "--retained").out)
+    assert_match(/\Apitwall: --sort retained_bytes: not known: the recording is of an older version/, pitwall("report", "old.pit", "--view", "allocations", "--sort", "retained_bytes").err)
   end
 
   def test_stacks
@@ -233,7 +265,7 @@ class AllocationsCommandTest < Minitest::Test
     allocations("--quiet")
     assert_match(/! without stacks, what a line's callees allocate/, report("--view", "allocations", "--by", "stack").out)
     assert_match(/^ +1,0\d\d .*  program\.rb:1$/, report("--view", "allocations", "--by", "line").out)
-    assert_match(/^ +\d\S* \S+ +\d\S* \S+ +1,000 /, report("--view", "gc-cost").out)
+    assert_match(/^ +\d\S* \S+ +\d\S* \S+ +1,00\d /, report("--view", "gc-cost").out)
     weighed = report("--weight", "objects").out
     refute_match(/thread/, weighed)
     assert_match(/--tree --weight objects$/, weighed)

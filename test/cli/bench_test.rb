@@ -81,9 +81,9 @@ class BenchTest < Minitest::Test
 
   def test_a_command_is_measured_from_outside
     result = bench("--", RUBY, "--disable=gems", "-e", "$stderr.puts 'E'; puts 'O'")
-    assert_equal ["", 0], [result.out, result.status.exitstatus]
-    ["best", "median", "wall time", "user CPU time", "peak memory (RSS)", "page faults without IO"].each { |part| assert_includes result.err, part }
-    refute_match(/^[EO]$/, result.err)
+    assert_equal 0, result.status.exitstatus, result.err
+    ["best", "median", "wall time", "user CPU time", "peak memory (RSS)", "page faults without IO"].each { |part| assert_includes result.out, part }
+    refute_match(/^[EO]$/, result.out + result.err)
   end
 
   def test_statuses_of_commands
@@ -139,16 +139,16 @@ class BenchTest < Minitest::Test
 
   def test_what_never_returns_is_ended
     started = Process.clock_gettime(Process::CLOCK_MONOTONIC)
-    result = bad_case("spawn('sleep', '60'); sleep", "--timeout", "2.5")
+    result = bad_case("spawn('sleep', '600'); sleep", "--timeout", "2.5")
     assert_one_line 4, /\Apitwall: x\.rb.*: did not end within 2.5 s; --timeout SECONDS allows more/, result
     write("x.rb", "loop {}")
     assert_one_line 4, /x\.rb: did not end within 0.5 s/, bench("--timeout", "0.5", "x.rb")
-    assert_operator Process.clock_gettime(Process::CLOCK_MONOTONIC) - started, :<, 20
+    assert_operator Process.clock_gettime(Process::CLOCK_MONOTONIC) - started, :<, 300
     assert_nothing_left
   end
 
   def test_what_prints_forks_or_leaves_threads_is_measured_and_told
-    { "puts 'OUT'; warn 'ERR'" => /bad/, "Process.wait(fork { exit! })" => /forked/, "fork { sleep 60 } if (@n = @n.to_i + 1) == 1; 1" => /forked/, "Thread.new { sleep } if Thread.list.size < 4" => /threads were left running/ }.each do |body, expected|
+    { "puts 'OUT'; warn 'ERR'" => /bad/, "Process.wait(fork { exit! })" => /forked/, "fork { sleep 600 } if (@n = @n.to_i + 1) == 1; 1" => /forked/, "Thread.new { sleep } if Thread.list.size < 4" => /threads were left running/ }.each do |body, expected|
       result = bad_case(body)
       assert_equal 0, result.status.exitstatus, result.err
       assert_match expected, result.out

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../test_helper"
+require "shellwords"
 require_relative "../support/command_line"
 require "pitwall/cli"
 require "pitwall/cli/duration"
@@ -82,6 +83,23 @@ class CLITest < Minitest::Test
   def test_version
     assert_equal 0, run_cli("--version")
     assert_equal "pitwall #{Pitwall::VERSION}\n", @out.string
+  end
+
+  # Each verb's help ends with two commands that are right.
+  def test_every_help_ends_with_two_examples
+    Pitwall::CLI::COMMANDS.each_key do |verb|
+      command = Pitwall::CLI.command(verb)
+      lines = command.examples.flat_map { |example, meaning| ["  # #{meaning}", "  #{example}"] }
+      assert_equal 4, lines.size, verb
+      run_cli(verb, "--help")
+      assert_equal lines, @out.string.lines(chomp: true).last(4)
+      known = [command, *command.other_forms].flat_map { |form| form.new(out: nil, err: nil).switches.flat_map { |switch| switch.short + switch.long } }
+      command.examples.each do |example, _|
+        words = Shellwords.split(example.sub(/<\((.*)\)/, '\1').sub(/ > \S+\z/, "")).drop_while { |word| word != "pitwall" }
+        assert_equal ["pitwall", verb], words.first(2)
+        assert_empty words.drop(2).take_while { |word| word != "--" }.grep(/\A-/) - known, example
+      end
+    end
   end
 
   def test_without_arguments_the_help_is_an_error

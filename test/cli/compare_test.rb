@@ -13,29 +13,11 @@ class CompareTest < Minitest::Test
 
   # --- verdicts ---
 
-  def test_slower_is_status_1_and_says_by_how_much
-    result = naps("--pairs", "8", "--format", "json", "--out", "-")
-    assert_equal [1, ""], [result.status.exitstatus, result.err]
-    object = JSON.parse(result.out)
-    assert_equal ["pitwall/compare-1", ["NAP=0.01", "NAP=0.05"]], [object["schema"], object["sides"].map { |side| side["name"] }]
-    wall = object["results"].find { |row| row["metric"] == "wall" }
-    assert_equal ["slower", "lower", 8, "NAP=0.05"], wall.values_at("verdict", "better", "pairs", "side")
-    assert_operator wall["ratio"]["low"], :>, 1.5
-    assert_in_delta 0.99, wall["ratio"]["level"]
-  end
-
-  def test_faster_is_status_0
-    result = naps("--pairs", "8", "--out", "-", from: 0.05, to: 0.01)
-    assert_equal 0, result.status.exitstatus, result.err
-    assert_match(/\ANAP=0\.01 is faster than NAP=0\.05: 0\.\d+ times the wall time \(99% interval: /, result.out)
-    ["Median of each process", "8 pairs of fresh processes in random order", "Again:\npitwall compare --warmup 1 --budget 60 --pairs 8 --out - --env NAP=0.05 --env NAP=0.01 -- sh -c"].each { |part| assert_includes result.out, part }
-    assert_match(/\AMeasured values in \.pitwall\/\S+-compare\.jsonl\n\z/, result.err)
-  end
-
   def test_too_little_is_undecided_and_says_what_would_do
     result = naps("--pairs", "2")
-    assert_equal [3, ""], [result.status.exitstatus, result.out]
-    assert_match(/\AUndecided whether .*^2 pairs: 8 are needed; --pairs 8 would do$/m, result.err)
+    assert_equal 3, result.status.exitstatus, result.err
+    assert_match(/\AMeasured values in (\S+); pitwall report \1 shows all of them\n\z/, result.err)
+    assert_match(/\AUndecided whether .*^2 pairs: 8 are needed; --pairs 8 would do$/m, result.out)
   end
 
   # A count that is the same each time needs no more than one pair.
@@ -50,7 +32,8 @@ class CompareTest < Minitest::Test
 
   def test_counters_have_their_own_verdict_and_a_control
     write("x.rb", COUNTED)
-    result = compare("--pairs", "1", "--control", "--env", "OBJECTS=1000", "x.rb")
+    result = compare("--pairs", "1", "--control", "--details", "--env", "OBJECTS=1000", "x.rb")
+    assert_includes result.out, "Again:"
     assert_match(/^objects allocated +\d+ +1,00\d +×\d+ +more, exact$/, result.out)
     assert_match(/^A\/A control \(as is against itself\)/, result.out)
   end
@@ -89,8 +72,16 @@ class CompareTest < Minitest::Test
     assert_one_line 126, /\.\/data: not executable/, compare("--env", "A=1", "--", "./data")
     assert_one_line 4, /\(A=1\): ended with status 1; --ignore-failure/, compare("--env", "A=1", "--", "sh", "-c", "test -z \"$A\"")
     result = compare("--pairs", "1", "--ignore-failure", "--env", "A=1", "--", "sh", "-c", "test -z \"$A\"")
-    assert_equal ["", 3], [result.out, result.status.exitstatus]
-    assert_match(/^Undecided whether A=1 is faster/, result.err)
+    assert_equal 3, result.status.exitstatus, result.err
+    assert_match(/^Undecided whether A=1 is faster/, result.out)
+  end
+
+  # What the command prints is discarded, so standard output is the report's.
+  def test_a_report_in_markdown_can_be_redirected
+    result = compare("--pairs", "1", "--env", "A=1", "--format", "markdown", "--", RUBY, "--disable=gems", "-e", "puts 'O'; warn 'E'")
+    assert_match(/\A\*\*Undecided whether A=1 is faster or slower than as is\*\*/, result.out)
+    assert_match(/\AMeasured values in \S+\n\z/, result.err)
+    assert_match(/```\n\z/, result.out)
   end
 
   # --- what can't be compared ---
@@ -132,6 +123,48 @@ class CompareTest < Minitest::Test
     assert_equal before, tree
     assert_empty Dir[file("cache/**/building/*")]
     assert_nothing_left
+  end
+
+  # The first line of a backtrace has the message; the last one is where the program began.
+  def test_a_command_that_fails_says_why
+    write("x.rb", "def deep(n) = n.zero? ? raise(KeyError, 'no such key') : deep(n - 1)\ndeep(5)")
+    assert_one_line 4, /x\.rb \(as is\): ended with status 1 \(x\.rb:1:in .*deep.*: no such key \(KeyError\)\); --ignore-failure/, pitwall("compare", "--env", "A=1", "--", RUBY, "x.rb")
+  end
+
+  # What git ignores is in no clone.
+  def test_a_file_that_git_ignores_is_named_with_the_mend
+    Dir.mkdir(file("repository"))
+    revisions
+    FileUtils.mkdir_p(file("repository/config"))
+    File.write(file("repository/.gitignore"), "config/*.yml\n")
+    File.write(file("repository/config/secret.yml"), "key: 1\n")
+    File.write(file("repository/run.rb"), "def key = File.read('config/secret.yml')\nkey\n")
+    File.write(file("repository/bench.rb"), "KEY = File.read(File.join(__dir__, 'config/secret.yml'))\nPitwall.bench { |x| x.report('one') { 1 } }\n")
+    git("add", "run.rb", "bench.rb", ".gitignore")
+    git("-c", "user.name=a", "-c", "user.email=a@example.org", "commit", "-qm", "reads a key")
+    settings = { dir: file("repository"), env: { "PITWALL_CACHE" => file("cache") } }
+    mend = /; git ignores config\/secret\.yml, so clones don't have it: --carry config\/secret\.yml takes it along/
+    failed = pitwall("compare", "--dirty", "--", RUBY, "run.rb", **settings)
+    assert_one_line 4, /\(run\.rb:1:in .*: No such file or directory @ rb_sysopen - config\/secret\.yml \(Errno::ENOENT\)\).*#{mend}/, failed
+    failed = compare("--dirty", "bench.rb", **settings)
+    assert_one_line 4, /cannot load it: Errno::ENOENT: .*config\/secret\.yml.*#{mend}/, failed
+    refute_includes failed.err.lines.first, file("cache")
+    carried = compare("--dirty", "--carry", "config/secret.yml", "--pairs", "1", "bench.rb", **settings)
+    assert_equal 3, carried.status.exitstatus, carried.err
+  end
+
+  def test_a_clean_tree_has_nothing_to_compare
+    Dir.mkdir(file("repository"))
+    revisions
+    git("checkout", "-q", "lib.rb")
+    settings = { dir: file("repository"), env: { "PITWALL_CACHE" => file("cache") } }
+    clean = /--dirty: nothing to compare: the working tree has no changes, it is what HEAD is; name another revision/
+    assert_one_line 2, clean, compare("--dirty", "x.rb", **settings)
+    assert_one_line 2, /it is what main is/, compare("--rev", "main", "--dirty", "x.rb", **settings)
+    # Another revision, or another variable, is something to compare.
+    [%w[--rev HEAD~1 --dirty], %w[--dirty --and --env A=1 --rev HEAD]].each do |sides|
+      assert_equal 3, compare("--pairs", "1", *sides, "x.rb", **settings).status.exitstatus, sides.inspect
+    end
   end
 
   # --- two recordings ---
@@ -179,7 +212,7 @@ class CompareTest < Minitest::Test
   end
 
   def stuck
-    write("stuck.rb", "Pitwall.bench { |x| x.report('nap') { spawn('sleep', '60'); sleep } }")
+    write("stuck.rb", "Pitwall.bench { |x| x.report('nap') { spawn('sleep', '600'); sleep } }")
     compare("--timeout", "2.5", "--env", "A=1", "stuck.rb")
   end
 

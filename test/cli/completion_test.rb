@@ -162,7 +162,7 @@ class CompletionTest < Minitest::Test
 
   def read_until(out, pattern)
     raw = +""
-    deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 30
+    deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 120
     until (text = raw.gsub(/\e\[[\d;?]*[a-z]/i, "").delete("\r")).match?(pattern)
       flunk "zsh said only #{raw.inspect}" if Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
       if out.wait_readable(2) then raw << out.readpartial(4096)

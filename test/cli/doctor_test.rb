@@ -2,10 +2,13 @@
 
 require_relative "../test_helper"
 require_relative "../support/command_line"
+require_relative "../support/own_walk"
 require_relative "../support/recording_builder"
 require "stringio"
+require "minitest/mock"
 require "pitwall/cli"
 require "pitwall/doctor"
+require "pitwall/record"
 
 class DoctorTest < Minitest::Test
   include CommandLine
@@ -13,17 +16,33 @@ class DoctorTest < Minitest::Test
   Doctor = Pitwall::Doctor
 
   # A trial that went as a test wants.
-  FakeTrial = Struct.new(:ruby, :description, :engine, :yjit, :outside, :problem, :segment, keyword_init: true)
+  FakeTrial = Struct.new(:ruby, :description, :engine, :yjit, :zjit, :collector, :outside, :walk, :problem, :segment, keyword_init: true)
 
   def doctor(**trial)
-    trial = { ruby: "/x/ruby", description: "ruby 3.4.1", engine: "ruby", yjit: "off", outside: "works" }.merge(trial)
+    trial = { ruby: "/x/ruby", description: "ruby 3.4.1", engine: "ruby", yjit: "off", zjit: "not built in", collector: "default",
+              outside: "works", walk: "works" }.merge(trial)
     Doctor.new(trials: [FakeTrial.new(**trial)], streams: { "standard output" => StringIO.new })
   end
 
   def check(doctor, name) = doctor.checks.find { |check| check.name == name }
 
-  def test_this_machine_in_text
+  # What restricts nothing is only counted.
+  def test_in_short
     result = pitwall("doctor")
+    assert_equal ["", 0], [result.err, result.status.exitstatus]
+    assert_match(/\Apitwall profile: works here.*\npitwall syscalls: .*\n(ok|limited) +ruby /, result.out)
+    assert_match(/^\d+ more checks restrict nothing: pitwall doctor --all\n\z/, result.out)
+    refute_match(/^ok {6}(?!ruby|mode|cores)/, result.out)
+    sick = doctor(problem: "no extension for ruby 3.4.1")
+    Doctor.stub(:new, sick) do
+      out = StringIO.new
+      assert_equal 4, Pitwall::CLI.run(["doctor"], out: out, err: out)
+      assert_match(/^no +sampler +no extension for ruby 3.4.1\n(.*\n)* +→ /, out.string)
+    end
+  end
+
+  def test_this_machine_in_text
+    result = pitwall("doctor", "--all")
     assert_equal ["", 0], [result.err, result.status.exitstatus]
     assert_match(/\Apitwall profile: works here/, result.out)
     %w[ruby sampler clock cores recordings strace].each { |name| assert_match(/^(ok|note|limited|no) +#{name} /, result.out) }
@@ -82,9 +101,30 @@ class DoctorTest < Minitest::Test
 
   def test_a_trial_of_this_ruby
     trial = Doctor::Trial.new(RUBY)
-    # The tests may run with --yjit in RUBYOPT; a trial doesn't.
-    assert_equal [RUBY_DESCRIPTION.sub(" +YJIT", ""), "ruby", nil], [trial.description, trial.engine, trial.problem]
+    # The tests may run with --yjit or --zjit in RUBYOPT; a trial doesn't.
+    assert_equal [RUBY_DESCRIPTION.sub(/ \+[YZ]JIT/, ""), "ruby", nil], [trial.description, trial.engine, trial.problem]
     assert_operator trial.segment.stat("captures"), :>, 0
+  end
+
+  # One line a compiler, also where this Ruby has none.
+  def test_compilers_that_are_on
+    states = { "yjit" => "off", "zjit" => "on" }
+    File.binwrite(file("trial.pit"), RecordingBuilder.build { |segment| segment.thread(1, "main") })
+    segment = Pitwall::Record.read(file("trial.pit")).segments.first
+    found = states.keys.map { |name| check(doctor(**states.transform_keys(&:to_sym), segment: segment), name) }
+    assert_equal [[:ok, "off", nil], [:note, "on", "C functions"]], found.map { |one| [one.state, one.value, one.meaning&.slice("C functions")] }
+    trial = Doctor::Trial.new(RUBY)
+    assert_equal %w[YJIT ZJIT].map { |name| RubyVM.const_defined?(name) ? "off" : "not built in" }, [trial.yjit, trial.zjit]
+  end
+
+  def test_another_garbage_collector
+    File.binwrite(file("trial.pit"), RecordingBuilder.build { |segment| segment.thread(1, "main") })
+    segment = Pitwall::Record.read(file("trial.pit")).segments.first
+    own = check(doctor(segment: segment), "collector")
+    assert_equal [:ok, "Ruby's own"], [own.state, own.value]
+    other = check(doctor(segment: segment, collector: "mmtk"), "collector")
+    assert_equal [:limited, "mmtk", "run without RUBY_GC_LIBRARY"], [other.state, other.value, other.mend]
+    assert_equal "default", Doctor::Trial.new(RUBY).collector
   end
 
   # Which mode is used unasked, as the trial's recording has it, and why.
@@ -105,11 +145,26 @@ class DoctorTest < Minitest::Test
     File.binwrite(file("trial.pit"), RecordingBuilder.build(mode: "signal", mode_reason: "this Ruby does not tell when threads wait") { |segment| segment.thread(1, "main") })
     segment = Pitwall::Record.read(file("trial.pit")).segments.first
     assert_match(/\A--mode outside, which doesn't, works here/, check(doctor(segment: segment), "mode").mend)
-    ["process_vm_readv: not allowed", "unknown"].each { |outside| assert_match(/\Aoutside, which doesn't, needs Ruby 3\.1/, check(doctor(segment: segment, outside: outside), "mode").mend) }
+    ["process_vm_readv: not allowed", "unknown"].each { |outside| assert_match(/\Aoutside, which doesn't, needs a Ruby whose stacks/, check(doctor(segment: segment, outside: outside), "mode").mend) }
     result = pitwall("profile", "--quiet", "--mode", "outside", "--record", "asked.pit", "--", RUBY, "-e", "sleep 0.01")
     assert_equal 0, result.status.exitstatus, result.err
     mode = Pitwall::Record.read(file("asked.pit")).segments.first.header.mode
     assert_equal mode == "outside", Doctor::Trial.new(RUBY).outside == "works"
+  end
+
+  # On a Ruby whose layout is not known one check says what is missing, and which Rubies are known.
+  def test_a_ruby_whose_layout_is_not_known
+    File.binwrite(file("trial.pit"), RecordingBuilder.build(mode: "signal", mode_reason: "x", walk: "rb_profile_frames") { |segment| segment.thread(1, "main") })
+    refusal = "the layout of Ruby 9.9 is not known to this Pitwall (it knows 3.1 to 4.0 on 64-bit Linux)"
+    limits = doctor(segment: Pitwall::Record.read(file("trial.pit")).segments.first, walk: refusal).checks.select { |check| check.affects.include?("trace") }
+    assert_equal [["stack walk", "rb_profile_frames: #{refusal}"]], limits.map { |check| [check.name, check.value] }
+    assert_match(/no outside mode, no trace, no allocations --stacks/, limits.first.meaning)
+  end
+
+  def test_this_ruby_is_walked_or_says_why_not
+    found = Doctor.new(trials: [Doctor::Trial.new(RUBY)], streams: {}).checks.find { |check| check.name == "stack walk" }
+    assert_equal OwnWalk.used? ? [:ok, "own, proven by a self-test; blocks are told from their methods"] : [:limited, "rb_profile_frames: #{OwnWalk.refusal}"],
+                 [found.state, found.value]
   end
 
   def test_an_argument_is_refused

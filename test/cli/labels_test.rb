@@ -147,7 +147,8 @@ class LabelsReportTest < Minitest::Test
     assert_equal 0, compare.call("--label", "route=orders#show", "--format", "html", "--out", File.join(@dir, "x.html")).first
     table = JSON.parse(page_json(File.read(File.join(@dir, "x.html"), encoding: "UTF-8")))["why"][0]["tables"][0]
     assert_equal ["method", "where", "mostly through"], table["heads"].values_at(0, -2, -1).map { |head| head.is_a?(Hash) ? head["text"] : head }
-    assert_equal [["Order#load", "100.0%", "50.0%", "green"], ["Order#loop", "–", "50.0%", "red"]], table["rows"].map { |row| [*row.first(3), row[3]["style"]] }.sort
+    assert_equal [["Order#load", "green", "400 ms", "200 ms", "100.0%", "50.0%"], ["Order#loop", "red", "–", "200 ms", "–", "50.0%"]],
+                 table["rows"].map { |row| [row[0], row[1]["style"], *row[3..6]] }.sort
     { %w[--label route=x] => "before.pit: no label route=x", %w[--label route] => "write it as NAME=VALUE", %w[--label a=b --predicted x.rb:1] => "leave out --label" }.each do |options, message|
       status, _, err = compare.call(*options)
       assert_equal [2, 1], [status, err.lines.size], err

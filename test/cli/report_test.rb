@@ -27,14 +27,14 @@ class ReportTest < Minitest::Test
   def test_idle_threads_are_named_and_counted_when_asked_for
     _, out, = run_command("report", @file)
     assert_match(/idle threads left out .*puma srv/, out)
-    refute_match(/Thread#sleep/, out)
+    refute_match(/Kernel#sleep/, out)
     _, out, = run_command("report", @file, "--idle")
-    assert_match(/Thread#sleep/, out)
+    assert_match(/Kernel#sleep/, out)
     refute_match(/left out/, out)
   end
 
   def test_json_is_what_the_documentation_says
-    report = json("--tree", "--bottom-up", "--view", "lines", "--callers", "fib", "--callees", "fib")
+    report = json("--idle", "--tree", "--bottom-up", "--view", "lines", "--callers", "fib", "--callees", "fib")
     assert_equal ["pitwall/report-1", "wall", "ns"], report.values_at("schema", "weight", "unit")
     assert_equal report["total"], report["methods"].sum { |method| method["self"] }
     assert_equal report["total"], report["threads"].sum { |thread| thread["wall"] }
@@ -50,9 +50,16 @@ class ReportTest < Minitest::Test
     assert_equal 10_000_000, report["own_ns"]
   end
 
+  def test_json_leaves_idle_threads_out_and_names_them
+    report = json
+    assert_equal ["puma srv tp 001"], report["idle_threads"]
+    assert_equal report["total"], report["threads"].reject { |thread| report["idle_threads"].include?(thread["name"]) }.sum { |thread| thread["wall"] }
+    assert_empty json("--idle")["idle_threads"]
+  end
+
   def test_weights_and_filters
     assert_equal 991_000_000, json("--weight", "cpu")["total"]
-    assert_equal [1063, "captures"], json("--weight", "captures").values_at("total", "unit")
+    assert_equal [1063, "captures"], json("--weight", "captures", "--idle").values_at("total", "unit")
     assert_equal 60_000_000, json("--state", "gvl")["total"]
     assert_equal 1_473_000_000, json("--thread", "puma srv tp 001")["total"]
     assert_equal 1_473_000_000, json("--thread", "2")["total"]
@@ -258,7 +265,7 @@ class ReportTest < Minitest::Test
   def test_out_and_markdown
     out = File.join(@dir, "report.md")
     assert_equal [0, "", ""], run_command("report", @file, "--idle", "--format", "markdown", "--out", out)
-    assert_match(/^\| 48\.0% \| .* \| `Thread#sleep` \|/, File.read(out).sub(/4\d\.\d%/, "48.0%"))
+    assert_match(/^\| 48\.0% \| .* \| `Kernel#sleep` \|/, File.read(out).sub(/4\d\.\d%/, "48.0%"))
   end
 
   def test_out_is_never_the_recording
@@ -294,7 +301,7 @@ class ReportTest < Minitest::Test
   def test_render_for_other_verbs
     require "pitwall/cli/report"
     text = Pitwall::CLI::Report.render(@file, format: "text", weight: "wall", limit: 3, apart: false, difference: nil, width: 80, palette: Pitwall::Show::Plain)
-    assert_match(/more methods \(--limit 12 shows all\)/, text)
+    assert_match(/more methods \(--limit 11 shows all\)/, text)
   end
 
   def test_source_is_shown_only_when_unchanged

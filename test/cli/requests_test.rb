@@ -1,9 +1,11 @@
 # frozen_string_literal: true
 
 require_relative "../test_helper"
+require_relative "../support/page_contents"
 require_relative "../support/random_recording"
 require "pitwall/cli"
 require "pitwall/analyse"
+require "pitwall/show"
 require "json"
 require "stringio"
 require "tmpdir"
@@ -11,6 +13,8 @@ require "zlib"
 
 # The slowest requests and what was sampled in them.
 class RequestsReportTest < Minitest::Test
+  include PageContents
+
   MS = 1000 # of the unit
   SHOW = { "route" => "orders#show" }.freeze
   INDEX = { "route" => "orders#index" }.freeze
@@ -51,6 +55,53 @@ class RequestsReportTest < Minitest::Test
   end
 
   def json(*arguments) = JSON.parse(report("--format", "json", *arguments)[1])
+
+  # The proof of a finding about requests.
+  def test_two_recordings_give_a_verdict_on_requests
+    files = { "slow.pit" => [30, 200], "quick.pit" => [10, 2] }.map do |name, (ms, queries)|
+      path = File.join(@dir, name)
+      File.binwrite(path, RecordingBuilder.build do |segment|
+        segment.thread(1, "puma 1")
+        20.times do |at|
+          segment.row(stack: stack("call", "Order#load"), wall: ms * MS, cpu: ms * MS, labels: SHOW)
+          segment.mark(SHOW, end_ns: (at + 1) * ms * 1_000_000, ns: (ms * 1_000_000) + (at * 1000))
+        end
+        segment.work(SHOW, count: 20, ns: 20 * ms * 1_000_000)
+        segment.queries(SHOW, digest: 9, place: ["Order#load", "/app/a.rb", 1, 2], works: 20, count: 20 * queries, most: queries)
+      end)
+      path
+    end
+    compare = lambda do |*arguments|
+      out, err = StringIO.new, StringIO.new
+      [Pitwall::CLI.run(["compare", *arguments], out: out, err: err), out.string, err.string]
+    end
+    status, text, = compare.(*files)
+    assert_equal 0, status
+    assert_match(/orders#show: \S*quick\.pit is (?:2\.99|3\.00) times faster than \S*slow\.pit: request time 30\.01 ms → 10\.01 ms \(99\.5% interval: /, text.gsub(/\s+/, " "))
+    assert_match(/^orders#show +queries per request +200 +2 +×0\.0100 +fewer, exact$/, text)
+    assert_equal 1, compare.(*files.reverse).first, "slower"
+    results = JSON.parse(compare.(*files, "--format", "json")[1])["results"]
+    assert_equal [["request_time", "faster"], ["queries_per_request", "fewer"]], results.map { |one| one.values_at("metric", "verdict") }
+    assert_includes compare.(*files, "--format", "markdown")[1], "times faster"
+    page = File.join(@dir, "x.html")
+    assert_equal 0, compare.(*files, "--format", "html", "--out", page).first
+    shown = JSON.parse(page_json(File.read(page, encoding: "UTF-8")))
+    assert_match(/times faster/, shown["verdicts"][0]["claim"])
+    assert_equal ["orders#show", "request time", "30.01 ms", "10.01 ms"], shown["tables"][0]["rows"][0].first(4)
+  end
+
+  # Requests are not counted by thread.
+  def test_one_thread_in_every_view
+    [[], ["--tree"], ["--view", "requests"], ["--view", "labels"], ["--view", "lines"], ["--view", "threads"], ["--only-mine"]].each do |view|
+      %w[text json markdown].each do |format|
+        next if format == "markdown" && view != []
+
+        status, text, err = report("--thread", "puma 1", "--format", format, *view)
+        assert_equal [0, ""], [status, err], "#{view} #{format}"
+        refute_empty text
+      end
+    end
+  end
 
   def test_the_list
     _, text, = report("--view", "requests")
@@ -96,6 +147,14 @@ class RequestsReportTest < Minitest::Test
       assert lines[1].end_with?("ational")
     end
     assert_match(/sidekiq\.d…r number 1  route=api\/v1\/c.*…/, on_terminal(100, "--view", "requests").join("\n"))
+  end
+
+  def test_no_line_of_the_list_is_longer_than_the_terminal
+    report = Pitwall::Analyse::Report.new(Pitwall::Record.read(@file).segments)
+    [60, 100, 160].each do |width|
+      lines = Pitwall::Show::TextReport.new(report, file: "a.pit", width: width).body(:requests)
+      assert_empty(lines.select { |line| Pitwall::Show::Text.width(line) > width })
+    end
   end
 
   def test_one_request

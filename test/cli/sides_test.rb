@@ -16,7 +16,7 @@ class SidesTest < Minitest::Test
 
   def test_each_option_is_a_side_in_the_order_typed
     sides = sides("--rev", "main", "--dirty", "--rev", "HEAD~1")
-    assert_equal [["main", "main", false], ["dirty", nil, true], ["HEAD~1", "HEAD~1", false]], sides.map { |side| [side.name, side.rev, side.dirty] }
+    assert_equal [["main", "main", false], ["your changes", nil, true], ["HEAD~1", "HEAD~1", false]], sides.map { |side| [side.name, side.rev, side.dirty] }
   end
 
   def test_and_joins
@@ -35,6 +35,16 @@ class SidesTest < Minitest::Test
     assert_equal ["HEAD", true], [head.rev, dirty.dirty]
   end
 
+  def test_revisions_have_the_names_that_people_give_them
+    commit = "0123456789abcdef" * 2 + "01234567"
+    assert_equal ["01234567", "v1.2", "topic", "HEAD"], sides("--rev", commit, "--rev", "refs/tags/v1.2", "--rev", "refs/heads/topic", "--rev", "HEAD").map(&:name)
+    system("git", "init", "-q", "-b", "faster", @dir, exception: true)
+    assert_equal ["faster", "your changes"], sides("--dirty").map(&:name)
+    assert_equal %w[main faster], sides("--rev", "main", "--rev", "HEAD").map(&:name)
+    assert_equal %w[faster HEAD], sides("--rev", "faster", "--rev", "HEAD").map(&:name), "two sides are not called the same"
+    assert_equal ["HEAD", nil], sides("--dirty").map(&:rev)
+  end
+
   def test_interpreters_and_flags
     sides = sides("--ruby", "ruby3.4 --yjit '-W:no-deprecated'", "--ruby", "/opt/a/bin/ruby", "--ruby", "/opt/b/bin/ruby", "--ruby", "x")
     assert_equal ["ruby3.4", "--yjit", "-W:no-deprecated"], sides.first.ruby
@@ -51,7 +61,9 @@ class SidesTest < Minitest::Test
 
   def test_code
     two = sides("-e", "a = 1\n a + 1", "-e", "[#{"1, " * 40}].sum", script: nil)
-    assert_equal ["a = 1 a + 1", "[#{"1, " * 12}1,…"], two.map(&:name)
+    assert_equal %w[A B], two.map(&:name)
+    assert_equal %w[A B C], sides("-e", "1", "-e", "2", "-e", "3", script: nil).map(&:name)
+    assert_equal ["x + A", "x + B", "y + A"], sides("--ruby", "x", "--and", "-e", "1", "--ruby", "x", "--and", "-e", "2", "--ruby", "y", "--and", "-e", "1", script: nil).map(&:name)
     assert_equal "a = 1\n a + 1", two.first.code
     shared = sides("--ruby", "a", "-e", "1", "--ruby", "b", script: nil)
     assert_equal [["a", "1"], ["b", "1"]], shared.map { |side| [side.name, side.code] }

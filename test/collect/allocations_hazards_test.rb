@@ -52,6 +52,30 @@ class AllocationsHazardsTest < Minitest::Test
     assert_includes out, "moved"
   end
 
+  # Pages of 3.1's heap are smaller than later ones: their heads were looked for where nothing is, and living objects given up.
+  def test_what_lives_is_followed_through_many_compactions
+    out = run_program(<<~'RUBY')
+      Thing = Class.new { def initialize = @a = 1 }
+      def make(n) = Array.new(n) { Thing.new }
+      $kept = []
+      follow do
+        50.times do |i|
+          $kept.concat(make(100))
+          Array.new(3000) { |j| "garbage #{j}" }
+          begin
+            GC.compact if i % 5 == 0
+          rescue NotImplementedError, NoMethodError
+            $none = true
+          end
+          GC.start
+        end
+      end
+      puts $none ? "no compaction" : $kept.size
+    RUBY
+    skip "this Ruby does not compact" if out.include?("no compaction")
+    assert_equal 5000, by_line("a.pit", :retained)[[2, "Thing"]]
+  end
+
   def test_under_auto_compaction
     run_program(<<~'RUBY')
       Thing = Class.new
@@ -177,11 +201,11 @@ class AllocationsHazardsTest < Minitest::Test
       follow_from_here(flush_ns: 20_000_000)
       job
       GC.start
-      limit = now + 0.4
-      "x" while now < limit
+      limit = cpu + 0.4
+      "x" while cpu < limit
       GC.start
-      limit = now + 0.3
-      "x" while now < limit
+      limit = cpu + 0.3
+      "x" while cpu < limit
       Process.kill(:KILL, $$)
     RUBY
     assert_equal 9, result.status.termsig
@@ -250,10 +274,14 @@ class AllocationsHazardsTest < Minitest::Test
       end
     RUBY
     totals = segment.allocation_totals
-    old = RUBY_VERSION < "3.2"
-    assert_operator totals.flags, :>, 0
-    assert_match(/Ractor/, allocations.losses.join)
-    assert_equal old ? 100 : 200, by_line[[1, "Object"]]
+    if RUBY_VERSION < "4"
+      assert_operator totals.flags, :>, 0
+      assert_match(/Ractor/, allocations.losses.join)
+      assert_equal RUBY_VERSION < "3.2" ? 100 : 200, by_line[[1, "Object"]]
+    else
+      assert_equal [0, 200, 2000], [totals.flags, by_line[[1, "Object"]], by_line[[4, "Object"]]]
+      assert_equal totals.allocated, segment.sites.sum(&:count)
+    end
     assert_operator totals.allocated, :>=, segment.sites.sum(&:count)
     segment.sites.each { |site| assert_equal site.count, site.freed + site.retained if site.program? }
   end

@@ -20,7 +20,7 @@ class ContinuousTest < Minitest::Test
   def test_files_follow_each_other
     run_program(HURRY + <<~RUBY)
       Pitwall.continuous(dir: "d", rate: 1000)
-      3.times { burn(0.1); Pitwall::Collect::Continuous.ask(:rotate); path = Pitwall::Collect::Session.path; burn(0.02) while Pitwall::Collect::Session.path == path }
+      3.times { burn(0.1); path = Pitwall::Collect::Session.path; Pitwall::Collect::Continuous.ask(:rotate); sleep 0.01 while Pitwall::Collect::Session.path == path }
       burn(0.1)
     RUBY
     assert_equal 4, files.size
@@ -33,6 +33,19 @@ class ContinuousTest < Minitest::Test
     out = StringIO.new
     assert_equal 0, Pitwall::CLI.run(["report", file("d"), "--format", "json"], out: out, err: $stderr)
     assert_equal segments.map { |segment| segment.header.pid }, JSON.parse(out.string)["pids"]
+  end
+
+  # Two workers that boot at once make the folder at the same time: mkdir finds it made meanwhile.
+  def test_a_folder_that_another_worker_makes_first
+    run_program(<<~RUBY)
+      class << Dir
+        alias first_mkdir mkdir
+        def mkdir(path, *rest) = (first_mkdir(path, *rest); first_mkdir(path, *rest))
+      end
+      Pitwall.continuous(dir: "around/d", rate: 1000)
+      burn(0.05)
+    RUBY
+    assert_equal 1, Dir[file("around/d/*.pit")].size
   end
 
   # Of a server that runs on: its last file is being written.
@@ -81,7 +94,7 @@ class ContinuousTest < Minitest::Test
     out = run_program(HURRY + <<~RUBY)
       Pitwall.continuous(dir: "d", rate: 1000)
       reader, writer = IO.pipe
-      states = lambda { |wanted| 200.times { break if Pitwall.recording? == wanted; sleep 0.02 }; Pitwall.recording? }
+      states = lambda { |wanted| limit = now + 120; sleep 0.02 until Pitwall.recording? == wanted || now > limit; Pitwall.recording? }
       child = fork { [true, false, true].each { |wanted| writer.puts("child \#{wanted} \#{states.(wanted)}"); writer.puts("."); sleep 0.02 until File.exist?("go\#{wanted ? 1 : 2}") || wanted == false } }
       reader.gets; reader.gets
       Pitwall::Collect::Continuous.ask(:stop)
@@ -107,7 +120,9 @@ class ContinuousTest < Minitest::Test
       File.write("d/other.pit", "x" * 9_000_000)
       sleep 0.1
       Pitwall.continuous(dir: "d", rate: 1000, max_bytes: 16 << 20)
-      burn(0.1)
+      limit = now + 120
+      sleep 0.02 until Dir["d/2020*"].size <= 4 || now > limit
+      5.times { Pitwall::Collect::Continuous.send(:look) } # no more go
     RUBY
     left = Dir.children(file("d")).sort
     assert_equal %w[notes.txt other.pit], left & %w[notes.txt other.pit]
@@ -121,7 +136,9 @@ class ContinuousTest < Minitest::Test
       File.utime(Time.now - 5000, Time.now - 5000, "d/20200100-000000-7-1.pit")
       sleep 0.1
       Pitwall.continuous(dir: "d", keep: 3600)
-      burn(0.1)
+      limit = now + 120
+      sleep 0.02 until Dir["d/2020*"].size <= 1 || now > limit
+      5.times { Pitwall::Collect::Continuous.send(:look) } # no more go
     RUBY
     assert_equal %w[20200101-000000-7-1.pit], Dir.children(file("d")).grep(/\A2020/)
   end
@@ -172,8 +189,8 @@ class ContinuousTest < Minitest::Test
     run_program(HURRY + <<~RUBY)
       Pitwall::Collect::Continuous.send(:define_singleton_method, :share) { 20_000 }
       Pitwall.continuous(dir: "d", rate: 10_000)
-      deadline = now + 20
-      burn(0.02) until Dir["d/*.pit"].size > 2 || now > deadline
+      deadline = now + 120
+      (burn(0.01); sleep 0.01) until Dir["d/*.pit"].size > 2 || now > deadline
     RUBY
     assert_operator files.size, :>, 2
   end
@@ -189,7 +206,7 @@ class ContinuousTest < Minitest::Test
     run_program("Pitwall::Collect::Continuous.send(:remove_const, :LOOK_S); Pitwall::Collect::Continuous.const_set(:LOOK_S, 1000)\n" + BURST + <<~RUBY)
       Pitwall::Collect::Continuous.send(:define_singleton_method, :share) { 400_000 }
       Pitwall.continuous(dir: "d", rate: 10_000)
-      sent = now + 60
+      sent = now + 120
       way0(60) until now > sent || Pitwall::Native.limit(400_000)
       abort "never full" unless Pitwall::Native.limit(400_000)
       200.times { way0(60) }
@@ -206,7 +223,7 @@ class ContinuousTest < Minitest::Test
       Pitwall.continuous(dir: "d", rate: 10_000)
       Pitwall::Collect::Continuous.instance_variable_get(:@settings)[:max_bytes] = 150_000
       written, most = {}, 0
-      sent = now + 60
+      sent = now + 120
       until written.sum { |_, bytes| bytes } > 600_000 || now > sent
         5.times { way0(60) }
         sizes = Dir["d/*.pit"].to_h { |path| [path, File.size?(path).to_i] }
@@ -225,7 +242,7 @@ class ContinuousTest < Minitest::Test
     result = attempt(HURRY + <<~RUBY)
       Process.setrlimit(:FSIZE, 30_000)
       Pitwall.continuous(dir: "d", rate: 10_000, rotate: 3600)
-      deadline = now + 20
+      deadline = now + 120
       Thread.new { sleep 0.001 while true }
       burn(0.02) until !Pitwall.recording? || now > deadline
       Process.setrlimit(:FSIZE, 0, 30_000)

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../test_helper"
+require_relative "../support/own_walk"
 require_relative "../support/recorded_program"
 require "pitwall/collect/cores"
 require "pitwall/doctor"
@@ -10,7 +11,7 @@ class CoresTest < Minitest::Test
   include RecordedProgram
 
   # Where stacks can be read from outside (as OutsideCollectorTest has it), and where they are unasked: thread events are needed, too.
-  KNOWN = %w[3.1 3.3 3.4].include?(RUBY_VERSION[/\A\d+\.\d+/]) && RUBY_ENGINE == "ruby" && RUBY_PLATFORM.match?(/(x86_64|aarch64)-linux/)
+  KNOWN = OwnWalk.used?
   UNASKED = KNOWN && RUBY_VERSION >= "3.2"
 
   # A machine's /proc/self and control groups. limits: {"folder below the mount" => {"cpu.max" => "…"}}

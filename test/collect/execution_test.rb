@@ -62,9 +62,9 @@ class ExecutionTest < Minitest::Test
   def test_what_a_process_leaves_behind_is_ended
     mark = "pitwall-test-#{Process.pid}-#{rand(1 << 30)}"
     started = Process.clock_gettime(Process::CLOCK_MONOTONIC)
-    finished = ruby("fork { $0 = '#{mark}'; sleep 60 }; sleep 0.2; IO.new(3, 'w').puts 'done'")
+    finished = ruby("fork { $0 = '#{mark}'; sleep 600 }; sleep 0.2; IO.new(3, 'w').puts 'done'")
     assert_equal [0, ["done"]], [finished.exit, finished.lines]
-    assert_operator Process.clock_gettime(Process::CLOCK_MONOTONIC) - started, :<, 30
+    assert_operator Process.clock_gettime(Process::CLOCK_MONOTONIC) - started, :<, 300
     assert_gone(mark)
   end
 
@@ -77,6 +77,16 @@ class ExecutionTest < Minitest::Test
     sleep 0.05 until running(mark).any? || !thread.alive?
     thread.raise(Interrupt)
     assert_raises(Interrupt) { thread.join }
+    assert_gone(mark)
+  end
+
+  # Before anybody follows the process.
+  def test_an_interrupt_at_its_start_ends_it
+    mark = "pitwall-test-#{Process.pid}-#{rand(1 << 30)}"
+    seat = Object.new
+    seat.define_singleton_method(:descriptors) { {} }
+    seat.define_singleton_method(:started) { Thread.current.raise(Interrupt) }
+    assert_raises(Interrupt) { execute(RbConfig.ruby, "-e", "$0 = '#{mark}'; sleep", seat: seat) }
     assert_gone(mark)
   end
 
@@ -93,7 +103,7 @@ class ExecutionTest < Minitest::Test
   end
 
   def assert_gone(mark)
-    deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 10
+    deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 120
     sleep 0.02 until (left = running(mark)).empty? || Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
     assert_empty left
   end

@@ -1,32 +1,11 @@
 # frozen_string_literal: true
 
 require_relative "../test_helper"
-require_relative "../support/recorded_program"
+require_relative "../support/collecting_program"
 
 # Garbage collection stands under the code that ran, marking and sweeping apart.
 module GCContract
-  include RecordedProgram
-
-  ALLOCATING = <<~'RUBY'
-    KEEP = Array.new(200_000) { |i| [i.to_s] }
-    def allocating
-      limit = cpu + 0.4
-      Array.new(500) { |i| { id: i, name: "object #{i}", list: [i] } } while cpu < limit
-    end
-    def computing = burn(0.1)
-    before = GC.count
-    record do
-      GC.start
-      computing
-      allocating
-      3.times { GC.start }
-    end
-    p GC.count - before
-  RUBY
-
-  def gc_nodes(tree)
-    (1...tree.size).select { |node| tree.methods[tree.node_methods[node]].kind == Pitwall::Record::Frame::GC }
-  end
+  include CollectingProgram
 
   # Ruby forgets that we listen when a Ractor is freed (3.1: nobody listens from the first one on).
   def test_collections_after_ractors
@@ -62,9 +41,6 @@ module GCContract
     assert_operator heaviest_caller_weight(tree, "Object#allocating"), :>, 0
     assert_equal 0, heaviest_caller_weight(tree, "Object#computing")
 
-    counted = segment.stats.fetch("gc_ns").sum { |_, ns| ns }
-    weighed = gc_nodes(tree).sum { |node| tree.selfs(:wall)[node] }
-    assert_operator (counted - weighed).abs, :<=, counted * 0.3 + 5_000_000, "STAT says #{counted}, rows #{weighed}"
     assert_operator segment.stat("gc_count"), :<=, collections
     assert_operator segment.stat("gc_count"), :>=, 4
   end
@@ -118,21 +94,4 @@ class SafepointGCTest < Minitest::Test
   include GCContract
 
   def settings = { mode: "safepoint" }
-
-  # Between two safepoints a collection may follow long work: neither is charged for the other.
-  def test_work_without_a_safepoint_before_a_collection
-    run_program(<<~'RUBY')
-      FACTOR = 7**1_600_000
-      record do
-        GC.stress = true
-        20.times { [FACTOR * FACTOR] }
-        GC.stress = false
-      end
-    RUBY
-    assert_sane(segment)
-    counted = segment.stats.fetch("gc_ns").sum { |_, ns| ns }
-    weighed = gc_nodes(tree(segment)).sum { |node| tree(segment).selfs(:wall)[node] }
-    ticks = segment.stat("gc_count") * segment.header.interval_ns # each collection may be a tick off; the work between them is far more
-    assert_operator (counted - weighed).abs, :<=, counted * 0.3 + ticks, "STAT says #{counted}, rows #{weighed}"
-  end
 end

@@ -1,118 +1,24 @@
 # frozen_string_literal: true
 
 require_relative "../test_helper"
-require_relative "../support/recorded_program"
+require_relative "../support/labelled_program"
 require "pitwall/analyse"
 
 # Labels that a program sets, as the recording has them.
 class LabelsTest < Minitest::Test
-  include RecordedProgram
+  include LabelledProgram
 
-  # Sums of wall ns by labels, of rows that have any.
-  def times(segments = segment)
-    Array(segments).each_with_object(Hash.new(0)) do |segment, sums|
-      segment.tallies.each { |tally| tally.each { |_, wall,| sums[segment.labels(tally.label_id)] += wall * segment.unit_ns } }
-    end
-  end
+  # By signals, where a test says nothing else: a reader on another core may come late on a busy machine.
+  def settings = @settings || { mode: "signal" }
 
-  def settings = @settings || {}
-
-  # However a sample is taken, time that was waited under a label is that label's, though it is told of when the next has begun.
-  def test_shares_are_the_programs
+  # However a sample is taken, and in whatever state: under a label is under that label. (timing/labels_test says how much of it.)
+  def test_labels_are_the_programs
     %w[outside signal safepoint].each do |mode|
       @settings = { mode: mode }
-      run_program(<<~RUBY)
-        record do
-          Pitwall.label(route: "a") { burn(0.2) }
-          burn(0.1)
-          Pitwall.label(route: "b", tenant: 7) { burn(0.1); Pitwall.label(route: "c", tenant: nil) { sleep 0.1 }; burn(0.1) }
-        end
-      RUBY
-      found = times
+      run_program(PARTS)
       assert_sane(segment)
-      assert_equal [{}, { "route" => "a" }, { "route" => "b", "tenant" => "7" }, { "route" => "c" }], found.keys.sort_by(&:inspect).rotate(-1), mode
-      assert_operator found[{ "route" => "a" }], :>=, 180_000_000 - late, mode
-      assert_operator found[{ "route" => "b", "tenant" => "7" }], :>=, 180_000_000 - late, mode
-      assert_operator found[{ "route" => "c" }], :>=, 90_000_000 - late, mode
-      assert_operator found[{}], :<, found.values.sum * 0.6, mode
+      assert_equal [{}, { "route" => "a" }, { "route" => "b", "tenant" => "7" }, { "route" => "c" }], times.keys.sort_by(&:inspect).rotate(-1), mode
     end
-  end
-
-  # Work in short pieces with waits between, while another thread takes the ticks: in a pool, in a thread of its own, changed on the way, ended by an exception.
-  POOL = <<~RUBY
-    TRUTH = Hash.new(0)
-    def timed(name)
-      from = now
-      yield
-    ensure
-      TRUTH[name] += now - from
-    end
-    def work = now.then { |from| nil while now < from + 0.03 }
-    other = nil
-    record(interval_ns: 5_000_000) do
-      other = Thread.new { loop { sleep 0.002; burn(0.0005) } }
-      queue, done = Queue.new, Queue.new
-      pool = 2.times.map do
-        Thread.new do
-          while (name = queue.pop)
-            begin
-              timed(name) { Pitwall.request(route: name) { work; raise ArgumentError if name == "raises" } }
-            rescue ArgumentError
-              nil
-            end
-            done << 1
-          end
-        end
-      end
-      9.times { |n| queue << %w[a b raises][n % 3]; done.pop; sleep 0.15 }
-      Thread.new do
-        3.times do
-          sleep 0.15
-          Pitwall.request(route: "before") do
-            timed("before") { work }
-            Pitwall.relabel(route: "after")
-            timed("after") { work; sleep 0.1 }
-            Pitwall.label(route: "inner") { timed("inner") { work } }
-          end
-        end
-      end.join
-      queue.close
-      pool.each(&:join)
-      other.kill.join
-    end
-    p TRUTH
-  RUBY
-
-  # What is recorded of each is what it took: the wait before (three times 0.15 s or more) is not in it, nor is the wait in it lost.
-  def test_waits_are_of_the_label_they_were_under
-    %w[outside signal safepoint].each do |mode|
-      @settings = { mode: mode }
-      truth = eval(run_program(POOL))
-      assert_sane(segment)
-      found = times.each_with_object(Hash.new(0)) { |(labels, wall), sums| sums[labels["route"]] += wall / 1e9 }
-      truth.each do |route, seconds|
-        assert_operator found[route], :<, seconds + 0.3 + late / 1e9, "#{mode}: #{route} #{found} #{truth}"
-        assert_operator found[route], :>, seconds * 0.4 - late / 1e9, "#{mode}: #{route} #{found} #{truth}"
-      end
-    end
-  end
-
-  # The scheduler's fiber waits, the request's works.
-  def test_waits_between_fibers
-    @settings = { mode: "safepoint" }
-    truth = run_program(<<~RUBY)
-      took = 0
-      record(interval_ns: 5_000_000) do
-        other = Thread.new { loop { sleep 0.002; burn(0.0005) } }
-        fiber = Fiber.new { Pitwall.label(route: "fiber") { loop { from = now; nil while now < from + 0.03; took += now - from; Fiber.yield } } }
-        8.times { sleep 0.1; fiber.resume }
-        other.kill.join
-      end
-      p took
-    RUBY
-    found = times[{ "route" => "fiber" }] / 1e9
-    assert_operator found, :<, truth.to_f + 0.4
-    assert_operator found, :>, truth.to_f * 0.4
   end
 
   def test_each_thread_has_its_own
@@ -272,6 +178,7 @@ class LabelsTest < Minitest::Test
               "x" * 100
             end
             n += 1
+            Thread.pass # or the main thread waits long for each of its turns
           end
         end
       end

@@ -108,6 +108,28 @@ class LaunchTest < Minitest::Test
     assert_equal [0, 1], masks.values_at("SigBlk", "SigIgn") # 1 is HUP
   end
 
+  # A shell starts what a script puts in the background with INT and QUIT ignored. A program that has a handler gets them all the same.
+  def test_signals_that_are_ignored_from_outside_reach_a_handler
+    { "trap('INT') { exit 43 }" => 43, "trap('QUIT') { exit 44 }" => 44, "" => 5 }.each do |handler, status|
+      ready = file("ready")
+      FileUtils.rm_f(ready)
+      program = "#{handler}; File.write(#{ready.dump}, '1'); sleep #{handler.empty? ? 0.5 : 60}; exit 5"
+      File.write(file("program.rb"), program)
+      script = <<~SH
+        "$@" & child=$!
+        until [ -e #{ready} ]; do sleep 0.01; done
+        kill -INT $child; kill -QUIT $child
+        wait $child; echo $?
+      SH
+      alone = ["sh", "-c", script, "sh", RUBY, file("program.rb")]
+      profiled = ["sh", "-c", script, "sh", RUBY, *START, "profile", "--quiet", "--record", file("x.pit"), "--", RUBY, file("program.rb")]
+      [alone, profiled].each do |command|
+        FileUtils.rm_f(ready)
+        assert_equal ["#{status}\n", ""], Open3.capture3(CLEAN, *command).first(2), [handler, command]
+      end
+    end
+  end
+
   # --- the environment ---
 
   def environment(bootstrap, outer = {})

@@ -60,6 +60,8 @@ class LifetimesTest < Minitest::Test
 
   # A thread that Ruby ends at its end begins to record.
   def test_a_recording_that_begins_as_ruby_ends
+    require "pitwall"
+    Pitwall.load_native!
     [*Stress::MODES.map { |mode| [mode, "{}"] }, *[{}, { "bursts" => "1" }].map { |options| ["none", { "allocations" => options }.inspect] },
      *%w[trace syscalls].map { |name| ["none", { name => {} }.inspect] }].each do |mode, collectors|
       next if collectors.include?("syscalls") && Pitwall::Native.syscall_dispatch
@@ -108,7 +110,7 @@ class LifetimesTest < Minitest::Test
       80.times do
         Array.new(2) { Ractor.new { 50.times { [1].map(&:to_s) } } }.each { |ractor| ractor.respond_to?(:value) ? ractor.value : ractor.take }
         pid = fork { [1].map(&:to_s); exit!(0) }
-        limit = now + 10
+        limit = now + 30
         until Process.wait(pid, Process::WNOHANG)
           if now > limit
             ours += 1 if Process.getpriority(Process::PRIO_PROCESS, pid) == BEYOND

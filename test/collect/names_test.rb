@@ -7,6 +7,9 @@ require_relative "../support/recorded_program"
 class NamesTest < Minitest::Test
   include RecordedProgram
 
+  # By signals, where a test says nothing else: a reader on another core may come late on a busy machine.
+  def settings = @settings || { mode: "signal" }
+
   # Every kind of code, each burning for a while; what follows "#=" on the line is the name of the frame that runs it.
   SHAPES = <<~'RUBY'
     module Outer
@@ -114,27 +117,35 @@ class NamesTest < Minitest::Test
     end.uniq
   end
 
-  def test_names_and_lines_of_every_kind_of_code
+  def test_names_and_lines_of_every_kind_of_code = names_and_lines
+
+  # What was burned between two looks that came late, nobody knows.
+  def test_names_and_lines_from_outside
+    @settings = { mode: "outside" }
+    names_and_lines
+  end
+
+  def names_and_lines
     seen = callers_of_burn(shapes)
     expected = SHAPES.lines.each_with_index.filter_map { |line, at| [line[/#= (.*)/, 1], at + 1] if line.include?("#= ") }
     expected.reject! { |name, _| name == "<class:Body>" }
     missing = expected.reject do |name, line|
       seen.any? { |got, path, at| path == "program.rb" && at == line && named?(got, name, line) }
     end
-    assert_empty missing, "seen: #{seen.map(&:inspect).sort.join("\n")}"
-    assert_includes seen, ["Object#evaluated", "elsewhere.erb", 42]
-    assert_includes seen.map { |_, path, line| [path, line] }, ["body.rb", 2]
-    assert_match(/\A<class:Body>/, seen.find { |_, path, _| path == "body.rb" }.first)
+    elsewhere = [["Object#evaluated", "elsewhere.erb", 42], ["<class:Body>", "body.rb", 2]]
+    missing += elsewhere.reject { |name, path, line| seen.any? { |got, *place| place == [path, line] && got.start_with?(name) } }
+    assert_operator missing.size * 20_000_000, :<=, late, "missing: #{missing}\nseen: #{seen.map(&:inspect).sort.join("\n")}"
     # An address would make two recordings of one program differ.
     assert_empty seen.map(&:first).grep(/0x\h/)
   end
 
   def test_c_functions
     run_program(<<~'RUBY')
+      NUMBERS = Array.new(3_000) { |i| i * 7919 % 3001 }
       def job
-        limit = now + 0.3
-        while now < limit
-          Array.new(3_000) { |i| -i }.sort
+        limit = cpu + 0.5
+        while cpu < limit
+          10.times { NUMBERS.sort }
           Array.new(3_000) { |i| i.to_s }.join(",").split(",")
           [3, 1].sort_by { |x| 3_000.times.to_a.size }
           Integer.sqrt(7**9_000)
@@ -211,5 +222,26 @@ class NamesTest < Minitest::Test
     RUBY
     assert_sampled("Object#größe", segment)
     assert_sane(segment)
+  end
+
+  # Each object that naming allocates costs a collection there.
+  def test_naming_rests_under_gc_stress
+    collections = run_program(<<~'RUBY').to_i
+      200.times { |i| eval("def work#{i}; n = 0; n += 1 while n < 20_000; end") }
+      eval("def work = (#{Array.new(200) { |i| "work#{i}" }.join("; ")})")
+      work # a method's first call makes an object
+      start interval_ns: 100_000
+      GC.stress = true
+      before = GC.count
+      limit = cpu + 1
+      work while cpu < limit
+      count = GC.count - before
+      GC.stress = false
+      stop
+      puts count
+    RUBY
+    assert_operator collections, :<, 200
+    assert_operator methods_of(segment).keys.grep(/work\d+\z/).size, :>, 64
+    refute(methods_of(segment).keys.any? { |name| name.include?("unresolved") })
   end
 end

@@ -179,7 +179,7 @@ class SyscallShortcutsTest < Minitest::Test
   def both_ways(source)
     [OFF, {}].map do |env|
       FileUtils.rm_rf(Dir[file("{*.pit,made*,link,t}")])
-      said = run_program(ruby(source), env: env)
+      said = run_program(ruby(source), env: env, options: gem_options("fiddle"))
       parts = Dir[file("*.pit")].sort_by { |name| [name.size, name] }.flat_map { |name| Pitwall::Record.read(name).segments }
       [said, parts.map { |part| block_given? ? yield(part) : rows(part) }]
     end
@@ -326,7 +326,7 @@ class SyscallShortcutsTest < Minitest::Test
     C
     preloaded = library(source, name: "before")
     [OFF, {}].each do |env|
-      said = run_program(ruby(<<~'RUBY'), env: env.merge("LD_PRELOAD" => [ENV["TEST_PRELOAD"], preloaded].compact.join(" ")))
+      said = run_program(ruby(<<~'RUBY'), env: env.merge("LD_PRELOAD" => [ENV["TEST_PRELOAD"], preloaded].compact.join(" ")), options: gem_options("fiddle"))
         counted = Fiddle::Function.new(Fiddle.dlopen(nil)["counted"], [], Fiddle::TYPE_INT)
         START
         before = counted.call
@@ -345,7 +345,7 @@ class SyscallShortcutsTest < Minitest::Test
   def test_a_thread_is_cancelled_where_it_waits
     library
     File.mkfifo(file("fifo"))
-    result = attempt(ruby("START\nc('cancelled', POINTER).call('fifo')\n"), patience: 30)
+    result = attempt(ruby("START\nc('cancelled', POINTER).call('fifo')\n"), patience: 30, options: gem_options("fiddle"))
     assert_equal ["cancelled\n", 5], [result.out, result.status.exitstatus], result.err
   end
 

@@ -27,10 +27,10 @@ class SyscallsHazardsTest < Minitest::Test
 
   # Runs it with and without being looked at: what it says and how it ends must be the same.
   # @return [Array<Record::Segment>] what was recorded
-  def unharmed(source)
-    without = attempt(C + source.gsub("START", "nil").gsub("STOP", "nil"))
+  def unharmed(source, before: C)
+    without = attempt(before + source.gsub("START", "nil").gsub("STOP", "nil"), options: gem_options("fiddle"))
     FileUtils.rm_f(Dir[file("*.pit")])
-    with = attempt(C + source.gsub("START", START).gsub("STOP", "stop"))
+    with = attempt(before + source.gsub("START", START).gsub("STOP", "stop"), options: gem_options("fiddle"))
     assert_equal [without.out, without.err, without.status.exitstatus, without.status.termsig], [with.out, with.err, with.status.exitstatus, with.status.termsig]
     Dir[file("*.pit")].sort_by { |name| [name.size, name] }.flat_map { |name| Pitwall::Record.read(name).segments }
   end
@@ -168,6 +168,22 @@ class SyscallsHazardsTest < Minitest::Test
     assert_equal 10, looks(parts.first)
   end
 
+  # The tables of loaded objects are put back at the end, which reads /proc/self/maps.
+  def test_no_descriptor_is_left_at_the_end
+    parts = unharmed(<<~'RUBY', before: "")
+      START
+      10.times { File.stat("/") }
+      Process.setrlimit(Process::RLIMIT_NOFILE, 0, Process.getrlimit(Process::RLIMIT_NOFILE).last)
+      STOP
+      begin
+        File.open("/")
+      rescue Errno::EMFILE => error
+        puts error.class
+      end
+    RUBY
+    assert_equal 10, looks(parts.first)
+  end
+
   def test_dies_inside_a_call
     parts = unharmed(<<~'RUBY')
       START
@@ -212,7 +228,7 @@ class SyscallsHazardsTest < Minitest::Test
       t = Thread.new { sleep }; Thread.pass until t.stop?; t.kill.join
       STOP
     RUBY
-    with_events = Pitwall::Native.thread_states?
+    with_events = Pitwall::Native.thread_states?("none")
     assert_equal 810 + (with_events ? 10 : 0), looks(parts.first)
   end
 

@@ -121,7 +121,7 @@ class TraceTest < Minitest::Test
   def test_objects_are_those_that_ruby_counts
     out = trace(<<~'RUBY', options: "bytes: true")
       def objects(n)
-        n.times { Object.new }
+        n.times { Object.allocate }
       end
       def strings(n) = Array.new(n) { |i| i.to_s }
       GC.disable
@@ -135,10 +135,10 @@ class TraceTest < Minitest::Test
     RUBY
     tree = Pitwall::Analyse::CallTreeBuilder.build([segment], weights: %i[objects bytes])
     rows = Pitwall::Analyse::Flat.rows(tree, :objects).to_h { |row| [row.method.name, row] }
-    assert_includes 1000..1010, rows.fetch("Class#new").own # Ruby keeps a few for itself
+    assert_includes 1000..1010, rows.fetch("Class#allocate").own # Ruby keeps a few for itself
     assert_includes 0..5, Integer(out) - rows.fetch("Object#strings").total # the call's own inline caches are its caller's
     bytes = Pitwall::Analyse::Flat.rows(tree, :bytes).to_h { |row| [row.method.name, row] }
-    assert_includes 40_000..40_800, bytes.fetch("Class#new").own
+    assert_includes 40_000..40_800, bytes.fetch("Class#allocate").own
   end
 
   def test_starts_and_stops_in_different_frames
@@ -210,35 +210,6 @@ class TraceTest < Minitest::Test
     assert_equal [1, 1, 9, 45], calls.values_at("Object#forever", "Object#raises", "Object#fine", "Object#leaf")
   end
 
-  def test_waiting_is_no_work
-    trace(<<~'RUBY')
-      def works = burn(0.1)
-      def waits(thread) = thread.join
-      traced { waits(Thread.new { works }) }
-    RUBY
-    tree = Pitwall::Analyse::CallTreeBuilder.build([segment], weights: %i[wall cpu wait calls])
-    rows = Pitwall::Analyse::CallTimes.rows(tree, :wall).to_h { |row| [row.method.name, row] }
-    assert_operator rows.fetch("Object#waits").total, :>=, 90_000_000
-    assert_operator rows.fetch("Thread#join").wait, :>=, 80_000_000
-    assert_operator rows.fetch("Object#waits").own, :<, 20_000_000
-    cpu = Pitwall::Analyse::CallTimes.rows(tree, :cpu).to_h { |row| [row.method.name, row] }
-    assert_operator cpu.fetch("Object#works").total, :>=, 60_000_000
-    assert_operator cpu.fetch("Object#waits").total, :<, 30_000_000
-  end
-
-  # Threads that take turns at the GVL and sleep, by their own clocks.
-  def test_cpu_time_of_threads
-    out = trace(<<~'RUBY', options: "objects: false")
-      def work(n) = n.times { |i| leaf(i) }
-      def leaf(i) = i.to_s
-      spent = {}
-      traced { 4.times.map { |k| Thread.new { from = cpu; 3.times { work(10_000); sleep 0.01 }; spent[k] = cpu - from } }.each(&:join) }
-      puts spent.values
-    RUBY
-    ours = segment.calls.group_by(&:thread_id).values.map { |rows| rows.sum(&:cpu) }.max(4).sum
-    assert_in_epsilon out.lines.sum(&:to_f) * 1e9, ours, 0.05
-  end
-
   def test_a_forked_child_traces_itself
     trace(<<~'RUBY')
       def parent_only = nil
@@ -263,8 +234,7 @@ class TraceTest < Minitest::Test
       def leaf = nil
       Pitwall.start(record: "a.pit", mode: "none", flush_ns: 20_000_000, collectors: { "trace" => {} })
       10.times { leaf }
-      deadline = now + 0.6
-      nil while now < deadline
+      burn(0.6)
       Process.kill(:KILL, Process.pid)
     RUBY
     assert_equal 9, result.status.termsig
@@ -431,5 +401,4 @@ class TraceTest < Minitest::Test
     worst = segment.calls.max_by { |row| row.cpu - row.wall }
     assert_operator worst.cpu, :<=, worst.wall + 20_000_000, worst.inspect
   end
-
 end

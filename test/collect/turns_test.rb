@@ -21,7 +21,7 @@ class TurnsTest < Minitest::Test
     FileUtils.rm_rf(@folder)
   end
 
-  def measurer(side, code, timeout: 30)
+  def measurer(side, code, timeout: 120)
     subject = Bench::Subject.new(name: side, ruby: [RbConfig.ruby, "--disable-gems"], env: { "SIDE" => side, "LOG" => @log }, dir: @folder, code: code, requires: [], facts: {})
     (@measurers ||= []) << Bench::Script.new(subject, timeout: timeout)
     @measurers.last
@@ -68,7 +68,7 @@ class TurnsTest < Minitest::Test
     pids = File.join(@folder, "pids")
     note = "File.write(#{pids.dump}, \"\#{$$}\\n\", mode: 'a') if ($n = $n.to_i.succ) == 1; "
     assert_match(/broken/, refused(["#{note}1", "#{note}raise 'broken' if $n > 5"]))
-    File.readlines(pids).each { |pid| assert_raises(Errno::ESRCH) { 100.times { Process.kill(0, pid.to_i) && sleep(0.02) } } }
+    File.readlines(pids).each { |pid| assert_raises(Errno::ESRCH) { 3000.times { Process.kill(0, pid.to_i) && sleep(0.02) } } }
   end
 
   def test_a_process_that_is_killed_in_its_turn
@@ -80,7 +80,7 @@ class TurnsTest < Minitest::Test
   end
 
   def test_what_a_case_leaves_behind_holds_nobody_up
-    samples = blocks(["1", "fork { sleep 20 } if ($n = $n.to_i.succ) == 2"]).run
+    samples = blocks(["1", "fork { sleep 600 } if ($n = $n.to_i.succ) == 2"]).run
     assert_equal 2, samples.size
   end
 
@@ -89,6 +89,6 @@ class TurnsTest < Minitest::Test
     thread = Thread.new { run.run }
     sleep 0.8
     thread.kill
-    assert thread.join(10), "still running"
+    assert thread.join(120), "still running"
   end
 end

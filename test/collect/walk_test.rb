@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../test_helper"
+require_relative "../support/own_walk"
 require_relative "../support/recorded_program"
 
 # Stacks as the sampler's own walk reads them: what frames are called, that they are those of rb_profile_frames, and that
@@ -8,7 +9,7 @@ require_relative "../support/recorded_program"
 class WalkTest < Minitest::Test
   include RecordedProgram
 
-  KNOWN = %w[3.1 3.3 3.4].include?(RUBY_VERSION[/\A\d+\.\d+/]) && RUBY_ENGINE == "ruby" && RUBY_PLATFORM.match?(/(x86_64|aarch64)-linux/)
+  KNOWN = OwnWalk.used?
 
   def settings = { interval_ns: 200_000 }
 
@@ -108,34 +109,13 @@ class WalkTest < Minitest::Test
     assert_empty often.reject { |_, name| name.match?(/\A(block in )?Short#m\d+\z/) }
   end
 
-  # Which C function was on top is told by the site of the call where that comes too late; by the frame itself where it stays.
-  def test_short_calls_of_c_have_their_time_in_each_mode
-    return pass unless KNOWN
-    run_program(<<~'RUBY')
-      class Work
-        def rest(x) = (j = 0; (x = (x * 31 + j) & 0xffff; j += 1) while j < 12; x)
-        def loop(n) = (i = 0; x = 0; s = "Hello World " * 10; (x = rest(x); s.downcase; i += 1) while i < n)
-      end
-      work = Work.new
-      %w[signal outside].each do |mode|
-        record("#{mode}.pit", mode: mode, interval_ns: 100_000) { limit = cpu + 1; work.loop(2000) while cpu < limit }
-      end
-      record("fiber.pit", mode: "outside", interval_ns: 100_000) { limit = cpu + 1; Fiber.new { work.loop(2000) while cpu < limit }.resume }
-      abort "no sites" unless Pitwall::Native.site_self_test
-    RUBY
-    signal, *others = %w[signal outside fiber].map do |name|
-      own = captures_by_frame(segment("#{name}.pit")).each_with_object(Hash.new(0)) { |(frame, captures), sums| sums[frame.name] += captures }
-      own["Work#loop"].fdiv(own["Work#loop"] + own["String#downcase"])
-    end
-    others.each { |share| assert_in_delta signal, share, 0.2 } # where looks that came too late were the caller's: 0.35 to 0.7 by signals' 0.25
-  end
-
   def test_one_site_that_calls_several_c_functions_in_several_threads
     run_program(<<~'RUBY')
       def site(x) = x.join
       record(interval_ns: 200_000) do
-        sleeper = Thread.new { sleep 0.6 }
+        sleeper = Thread.new { sleep 1 }
         waiting = Thread.new { site(sleeper) }.tap { |thread| thread.name = "waits" }
+        Thread.pass until waiting.stop?
         limit = now + 0.5
         words = %w[a b c d e f]
         site(words) while now < limit
@@ -206,10 +186,10 @@ class WalkTest < Minitest::Test
     puts mazes.sum(&:tests), mazes.flat_map(&:wrong).tally.inspect
   RUBY
 
-  def random_stacks(**options)
+  def random_stacks(env: {}, **options)
     return pass unless KNOWN # rb_profile_frames is used, and tested by everything else
     seed = Integer(ENV["SEED"] || rand(1 << 30))
-    tests, wrong = run_program(RANDOM_STACKS, env: { "SEED" => seed.to_s }, **options).lines(chomp: true)
+    tests, wrong = run_program(RANDOM_STACKS, env: { "SEED" => seed.to_s, **env }, **options).lines(chomp: true)
     assert_operator Integer(tests), :>, 1000, "SEED=#{seed}"
     assert_equal "{}", wrong, "SEED=#{seed}"
   end
@@ -218,7 +198,18 @@ class WalkTest < Minitest::Test
 
   def test_both_walks_list_the_same_under_yjit
     return pass unless defined?(RubyVM::YJIT)
-    random_stacks(options: %w[--yjit --yjit-call-threshold=2])
+    random_stacks_under("yjit")
+  end
+
+  def test_both_walks_list_the_same_under_zjit
+    return pass unless defined?(RubyVM::ZJIT)
+    random_stacks_under("zjit")
+  end
+
+  # RUBYOPT and TEST_RUBY_OPTIONS may ask for the other JIT, and Ruby takes one only.
+  def random_stacks_under(jit)
+    define_singleton_method(:ruby_options) { [] }
+    random_stacks(options: ["--#{jit}", "--#{jit}-call-threshold=2"], env: { "RUBYOPT" => nil })
   end
 
   # A frame's stack is cut next to the root when it is too deep, and what is left agrees from sample to sample.
@@ -259,7 +250,7 @@ class WalkTest < Minitest::Test
     "overflow" => 'def rec(n) = [n].each { |x| rec(x + 1) }; 3.times { begin; rec(0); rescue SystemStackError; end }',
     "exceptions" => '5000.times { begin; raise "a"; rescue; [1].each { 1 }; ensure; catch(:x) { throw :x }; end }',
     "environments that escape" => '30_000.times { |i| a = i; b = proc { a += 1; proc { a + i } }; b.call.call; binding if i % 10 == 0 }',
-    "ractors" => '$VERBOSE = nil; 3.times.map { Ractor.new { 5000.times { [1, 2].map { |x| x.to_s } }; 1 } }.each(&:take)',
+    "ractors" => '$VERBOSE = nil; 3.times.map { Ractor.new { 5000.times { [1, 2].map { |x| x.to_s } }; 1 } }.each { |r| r.respond_to?(:value) ? r.value : r.take }',
     "forks" => '10.times { Process.wait(fork { 2000.times { [1].map { |x| x.to_s } }; exit!(0) }) }'
   }.freeze
 

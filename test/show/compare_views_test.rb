@@ -20,7 +20,8 @@ class CompareViewsTest < Minitest::Test
   def test_the_first_line_is_the_verdict
     {
       Measured.slower => "dirty is slower than main: 2.1% more wall time (99% interval: 1.4% … 2.8% more)",
-      Measured.effect(:faster, [0.312, 0.3, 0.33]) => "dirty is faster than main: 0.312 times the wall time (99% interval: 0.300 … 0.330 times)",
+      Measured.effect(:faster, [0.312, 0.3, 0.33]) => "dirty is 3.21 times faster than main: wall time 12.35 ms → 3.852 ms (99% interval: 3.03 … 3.33 times)",
+      Measured.effect(:slower, [2.4, 2.1, 2.9]) => "dirty is 2.40 times slower than main: wall time 12.35 ms → 29.63 ms (99% interval: 2.10 … 2.90 times)",
       Measured.effect(:faster, [0.9, 0.89, 0.91]) => "dirty is faster than main: 10.0% less wall time (99% interval: 11.0% … 9.0% less)",
       Measured.effect(:same, [1.0005, 0.9962, 1.0041]) => "dirty is the same as main within 1%: equal wall time (99% interval: 0.4% less … 0.4% more)",
       Measured.effect(:slower, [1.004, 1.002, 1.006], below_margin: true) =>
@@ -91,6 +92,46 @@ class CompareViewsTest < Minitest::Test
     assert_match(/^GC runs +0 +3 +– +more, exact$/, view)
     assert_match(/^page faults without IO +12\.30 +12\.55 +\+2\.0% +−3\.0% … \+8\.0% +undecided$/, view)
     assert_includes view, "same: bytes in heap slots (exact)"
+  end
+
+  def brief(effects, width:, **more) = Show::CompareText.new(Measured.comparison(effects, **more), width: width, details: false).to_s
+
+  # What changed, what is doubted and why stays; what did not change, each distribution and how it was made is left to --details.
+  def test_four_cases_fit_a_screen
+    names = ["GET /orders", "GET /report", "POST /orders", "GET /"]
+    walls = [Measured.effect(:faster, [0.2, 0.19, 0.22]), Measured.effect(:slower, [1.02, 1.01, 1.03]), Measured.effect(:undecided, [1.009, 0.988, 1.031], smallest_detectable: 0.022),
+             Measured.effect(:undecided, [1.009, 0.958, 1.061], smallest_detectable: 0.04)]
+    beside = names.flat_map do |name|
+      [Measured.exact(:more, 1204, 1210, name: name), Measured.effect(:faster, [0.3, 0.28, 0.33], metric: "cpu", name: name), Measured.exact(:same, 5, 5, metric: "gc_runs", name: name),
+       Measured.effect(:undecided, [1.02, 0.97, 1.08], metric: "minor_faults", a: 12.3, name: name)]
+    end
+    effects = walls.zip(names).each { |effect, name| effect.name = name }.map(&:first) + beside
+    warnings = names.map { |name| Pitwall::Analyse::Warning.new(:gc, name, "GC takes 33% of the time", "fewer objects make it faster") } + [Measured.warning]
+    [80, 100].each do |width|
+      view = brief(effects, width: width, warnings: warnings)
+      assert_operator view.lines.size, :<=, 24, view
+      said = view.gsub(/\s+/, " ")
+      ["dirty is slower than main in 1 of 4 cases, faster in 1, undecided in 2 (wall time)", "POST /orders, GET /: undecided; effects of 2.2% … 4% would have been found 4 times in 5; up to",
+       "would settle them", "GET /orders 12.35 ms 2.469 ms ×0.200 ×0.190 … ×0.220 faster", "beside it: objects allocated more in 4 of 4 (+0.5%); CPU time faster in 4 of 4 (×0.300)",
+       "! GET /orders: GC takes 33% of the time (3 more like it); fewer objects make it faster", "! the host was busy: load 3.1 on 2 cores; --budget 120 measures longer", "--details shows the rest"].each { |part| assert_includes said, part }
+      ["GC runs", "page faults", "Median of each", "3f2a1b9c0d11", "Again:"].each { |part| refute_includes said, part }
+    end
+    WIDTHS.each { |width| assert_fits(brief(effects, width: width, warnings: warnings), width) }
+  end
+
+  def test_one_case_keeps_its_distribution_and_what_changed
+    view = brief([Measured.slower, Measured.exact(:more, 1204, 1210), Measured.exact(:same, 5, 5, metric: "gc_runs")], width: 100)
+    assert_match(/^objects allocated +1,204 +1,210 +\+0\.5% +more, exact$/, view)
+    assert_includes view, "Median of each process"
+    refute_includes view, "GC runs"
+  end
+
+  def test_what_changes_the_meaning_of_a_verdict_is_told_without_details
+    alarm = { control: [Measured.effect(:slower, [1.03, 1.02, 1.04], side: "main")], settings: { "interrupted" => true, "metric" => "wall" }, losses: { "failed_processes" => 2 } }
+    view = brief(many, width: 100, **alarm).gsub(/\s+/, " ")
+    ["FALSE ALARM", "! Interrupted: this is what had been measured until then", "failed processes: 2", "gone: undecided; no steady state: the last two windows differ by 7%"].each { |part| assert_includes view, part }
+    one = brief([Measured.effect(:undecided, [1.009, 0.988, 1.031], smallest_detectable: 0.022)], width: 200)
+    assert_includes one, "An effect of 2.2% would have been found 4 times in 5; about 93 more pairs (160 s: --budget 205) would settle it"
   end
 
   def test_the_control_is_told

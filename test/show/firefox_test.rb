@@ -76,7 +76,7 @@ class FirefoxExportTest < Minitest::Test
     assert_equal ["main", true, "4242"], main.values_at("name", "isMainThread", "pid")
     leaves = samples(profile, main).to_h { |names, category,| [names.last, category] }
     assert_equal %w[Ruby C GC Idle], leaves.values_at("Shop::Fib.fib", "BigDecimal#+", "(marking)", "IO#read")
-    assert_equal [["Thread#sleep", "Idle"], ["Shop::Fib.fib", "GVL wait"]], samples(profile, worker).first(2).map { |names, category,| [names.last, category] }
+    assert_equal [["Kernel#sleep", "Idle"], ["Shop::Fib.fib", "GVL wait"]], samples(profile, worker).first(2).map { |names, category,| [names.last, category] }
     markers = worker["markers"]
     assert_equal %w[blocked gvl blocked], markers["name"].map { |name| profile["shared"]["stringArray"][name] }
     assert_equal [[0.0, 1400.0], [1400.0, 1460.0], [1460.0, 1473.0]], markers["startTime"].zip(markers["endTime"])

@@ -68,13 +68,31 @@ class ViewsTest < Minitest::Test
 
   def test_the_hint_is_left_out_where_it_would_not_run
     report = Pitwall::Analyse::Report.new(RandomRecording.read(ShopRecording.bytes).segments)
-    assert_includes Pitwall::Show::TextReport.new(report, file: "a.pit", width: 80).to_s, "--callers Thread#sleep"
-    [["a" * 60, "Thread#sleep"], ["a.pit", "block in x"]].each do |file, name|
-      report.flat.each { |row| row.method.name = name }
+    text = Pitwall::Show::TextReport.new(report, file: "a.pit", width: 120).to_s
+    refute_includes text, "--callers Kernel#sleep", "who waits says nothing of where time goes"
+    assert_match(/^waiting: 1\.97 s of 2\.97 s/, text)
+    report.work.flat.first.method.name = "Cart#sum"
+    assert_includes Pitwall::Show::TextReport.new(report, file: "a.pit", width: 120).to_s, "--callers Cart#sum"
+    [["a" * 60, "Kernel#sleep"], ["a.pit", "block in x"]].each do |file, name|
+      report.work.flat.each { |row| row.method.name = name }
       text = Pitwall::Show::TextReport.new(report, file: file, width: 80).to_s
       refute_match(/NAME|--callers/, text)
       assert_match(/^Next: pitwall report \S+ --tree$/, text)
     end
+  end
+
+  # Middleware that only leads on is one row; --all-frames shows it.
+  def test_long_runs_of_other_code_are_one_row_of_the_tree
+    bytes = RecordingBuilder.build do |segment|
+      gems = Array.new(8) { |at| ["Rack::Part#{at}#call", "/usr/lib/ruby/gems/3.4.0/gems/rack-3.1.8/lib/rack/part.rb", 1, 2] }
+      segment.row(stack: [["Object#main", "/srv/app/a.rb", 1, 3], *gems, ["Shop#show", "/srv/app/shop.rb", 4, 5]], wall: 90_000, cpu: 90_000)
+      segment.row(stack: [["Object#main", "/srv/app/a.rb", 1, 3], ["Shop#other", "/srv/app/shop.rb", 14, 15]], wall: 90_000, cpu: 90_000)
+    end
+    report = Pitwall::Analyse::Report.new(RandomRecording.read(bytes).segments)
+    rows = ->(**options) { Pitwall::Show::TextReport.new(report, file: "a.pit", width: 120, **options).body(:tree) }
+    assert_match(/50\.0%.*├─ 8 frames, Rack::Part0#call to Rack::Part7#call$/, rows.call.join("\n"))
+    assert_equal [5, 12], [rows.call.size, rows.call(all_frames: true).size]
+    assert_match(/↳ Shop#show/, rows.call[3..].join("\n"))
   end
 
   def test_nothing_recorded_is_said

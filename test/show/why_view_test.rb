@@ -61,11 +61,33 @@ class WhyViewTest < Minitest::Test
     lines = text(result).lines(chomp: true)
     assert_match(/\AWhy: −600 ms of time in Cart#sum \(self 700 ms → 100 ms, 77\.8% → 33\.3%\)/, lines[1])
     assert_match(/\A +time +interval +main +topic +method\z/, lines.grep(/interval/).fetch(0))
-    assert_match(/\A +alike +\+\d+\.\d … \+\d+\.\d points +22\.2% +66\.7% +Cart#tax/, lines.grep(/Cart#tax/).fetch(0))
+    assert_match(/\A +alike +−\d+\.\d ms … \+\d+\.\d ms +22\.2% +66\.7% +Cart#tax/, lines.grep(/Cart#tax/).fetch(0))
+    assert_match(/\A +time +interval +share +main +topic +method\z/, text(result, width: 130).lines(chomp: true).grep(/interval/).fetch(0))
+    assert_match(/alike .* \+44\.4 points +22\.2% +66\.7% +Cart#tax/, text(result, width: 130))
     assert_includes text(result), "alike: as long on both sides as far as noise and 3% can tell; only its share of the whole moved"
     tax = Pitwall::Show::WhyJson.body(result, base: "main", side: "topic")["methods"].find { |method| method["name"] == "Cart#tax" }["self"]
     assert_equal [true, false], tax.values_at("changed", "time_changed")
     assert_operator tax["time"]["low_ns"], :<, 0
+  end
+
+  # Colours a word by its name.
+  PAINT = Module.new do
+    %i[red green yellow bold dim cyan].each { |name| define_singleton_method(name) { |text| "<#{name}>#{text}" } }
+  end
+
+  # What became no slower is not red, in text or page, because others fell.
+  def test_a_share_that_moved_alone_has_no_colour
+    result = compare([visits({ "Cart#sum" => 700, "Cart#tax" => 200 })], [visits({ "Cart#sum" => 100, "Cart#tax" => 200 })])
+    rows = Pitwall::Show::WhyText.new(width: 110, palette: PAINT).lines(result, base: "main", side: "topic").grep(/Cart#\w+ +.*app\.rb/)
+    assert_equal [true, false, false], [rows[0].include?("<green>"), rows[1].include?("<red>"), rows[1].include?("<green>")]
+    table = Pitwall::Show::WhyText.new(width: 1000, palette: Pitwall::Show::Plain).parts(result, base: "main", side: "topic")["tables"].fetch(0)
+    assert_equal ["method", "time", "interval", "main", "topic", "share, main", "share, topic"], table["heads"].first(7)
+    sum, tax = table["rows"]
+    assert_equal ["Cart#sum", { "text" => "−600 ms", "style" => "green" }, "700 ms", "100 ms", "77.8%", "33.3%"], sum.values_at(0, 1, 3, 4, 5, 6)
+    assert_equal ["Cart#tax", { "text" => "alike", "style" => nil }, "200 ms", "200 ms", "22.2%", "66.7%"], tax.values_at(0, 1, 3, 4, 5, 6)
+    per = Pitwall::Show::WhyText.new(width: 1000, palette: Pitwall::Show::Plain).parts(result({}, { "Cart#new" => 200 }, iterations: 1000), base: "main", side: "topic")["tables"].fetch(0)
+    assert_equal "time/iteration", per["heads"][1]
+    assert_equal ["red", "–"], [per["rows"][0][1]["style"], per["rows"][0][3]]
   end
 
   # Where the rest is spread too thin for any of it to be seen.

@@ -30,6 +30,25 @@ class SessionsTest < Minitest::Test
     end
   end
 
+  # When a Ruby thread ends, Ruby frees its execution context and reuses its native thread for a new Ruby thread.
+  def test_threads_that_ended_before_the_start
+    Stress::MODES.each do |mode|
+      out = attempt(<<~RUBY, options: ["-W0"], patience: PATIENCE)
+        threads = -> { Array.new(10) { Thread.new { 1 } }.sum(&:value) }
+        sums = Array.new(3) do
+          threads.()
+          GC.start
+          start("a.pit", mode: #{mode.dump})
+          sum = Array.new(30) { |i| GC.start if i % 10 == 0; threads.() }.sum
+          stop
+          sum
+        end
+        p sums
+      RUBY
+      assert_equal [true, "[300, 300, 300]\n", ""], [out.status.success?, out.out, out.err[0, 6000]], mode
+    end
+  end
+
   # Children of children, from threads, while others burn, collect and stop.
   def test_a_storm_of_forks
     Stress::MODES.each do |mode|

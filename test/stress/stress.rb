@@ -5,11 +5,11 @@ require_relative "../support/recorded_program"
 
 # Loads under which a sampler finds Ruby in every state it can be in, in each mode and at 1 and 10 kHz.
 #
-# PITWALL_STRESS_SECONDS is how long each load runs (default 0.5 s, which is for `rake test`; `rake test:stress` and CI say more).
+# Each load runs for PITWALL_STRESS_SECONDS: 0.3 by default, as in `script/test`. `rake test:stress` and CI set it higher.
 module Stress
   include RecordedProgram
 
-  SECONDS = Float(ENV.fetch("PITWALL_STRESS_SECONDS", "0.5"))
+  SECONDS = Float(ENV.fetch("PITWALL_STRESS_SECONDS", "0.3"))
   # Every way of sampling; one more is put under all loads by its name here.
   MODES = %w[outside signal safepoint].freeze
   CASES = MODES.product([1_000_000, 100_000]).freeze
@@ -17,17 +17,16 @@ module Stress
 
   # Defines a test of a load for each case. The block's value is the load: Ruby code that runs again and again within
   # `record` until the time is over; `before` comes once, ahead of it.
-  # `losses` is how many stacks may be dropped for each that was kept.
   module Loads
     # {name => {before:, source:}}, for those who mix loads.
     def loads = @loads ||= {}
 
-    def load_test(name, before: "", options: [], losses: 0.2, &block)
+    def load_test(name, before: "", options: [], &block)
       loads[name] = { before: before, source: block.call }
       CASES.each do |mode, interval_ns|
         define_method(:"test_#{name}_#{mode}_at_#{1_000_000_000 / interval_ns}_Hz") do
           @settings = { mode: mode, interval_ns: interval_ns }
-          weather("#{before}\nSECONDS = #{SECONDS}\nrecord {\nLIMIT = now + SECONDS\nbegin\n#{instance_exec(&block)}\nend until now > LIMIT }\nputs :end\n", options, losses)
+          weather("#{before}\nSECONDS = #{SECONDS}\nrecord {\nLIMIT = now + SECONDS\nbegin\n#{instance_exec(&block)}\nend until now > LIMIT }\nputs :end\n", options)
         end
       end
     end
@@ -37,22 +36,21 @@ module Stress
 
   def settings = @settings
 
-  def weather(source, options, losses)
+  def weather(source, options)
     result = attempt(source, options: ["-W0", *options], patience: PATIENCE)
     assert result.status.success?, "#{settings}: #{result.status}\n#{result.out}\n#{result.err[0, 6000]}"
     assert_equal "end", result.out.lines.last&.chomp
     recording = read
     assert_empty recording.warnings
     recording.segments.each { |part| assert_sane(part) }
-    assert_losses_are_small(recording.segments, losses)
+    assert_captured(recording.segments)
     recording
   end
 
-  # Something may be lost under such loads; it is counted, and it is little.
-  def assert_losses_are_small(segments, share)
-    captures, dropped, refused = %w[captures dropped refused_frames].map { |name| segments.sum { |part| part.stat(name) } }
+  # How many stacks are dropped depends on the machine: test/timing/losses_test.rb.
+  def assert_captured(segments)
+    captures, refused = %w[captures refused_frames].map { |name| segments.sum { |part| part.stat(name) } }
     assert_operator captures, :>, 0
-    assert_operator dropped, :<=, 10 + captures * share, "dropped of #{captures}"
     assert_operator refused, :<=, 20 + captures / 10, "refused of #{captures}"
   end
 end

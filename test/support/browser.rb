@@ -44,12 +44,20 @@ module Browser
       return if installed?
 
       FileUtils.mkdir_p(MODULES)
+      # Two processes of tests may want them at once.
+      File.open("#{MODULES}.lock", File::RDWR | File::CREAT) do |lock|
+        lock.flock(File::LOCK_EX)
+        install_now unless installed?
+      end
+      nil
+    end
+
+    def install_now
       FileUtils.cp(Dir[File.join(HERE, "package*.json")], MODULES)
       log = File.join(MODULES, "npm.log")
       raise "npm ci failed: #{File.read(log)}" unless system("npm", "ci", "--no-audit", "--no-fund", chdir: MODULES, out: log, err: [:child, :out])
 
       File.write(stamp, lock)
-      nil
     end
   end
 

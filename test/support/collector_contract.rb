@@ -20,6 +20,14 @@ module CollectorContract
     assert_sampled("Object#job", recording.segments)
   end
 
+  # It was ended before the process was.
+  def assert_complete(reason, name = "a.pit")
+    recording = read(name)
+    assert_empty recording.warnings.map(&:code)
+    assert_equal reason, recording.segments.fetch(0).tail["reason"]
+    assert_sampled("Object#job", recording.segments)
+  end
+
   # The recordings of forked children.
   def child_recordings = Dir.children(@dir).grep(/\Aa-\d+\.pit\z/)
 
@@ -101,7 +109,7 @@ module CollectorContract
       # A joined thread may be in the list for a moment.
       before = Array.new(10) { sleep(0.01); count.call }.min
       100.times { record { 1.to_s } }
-      20.times { count.call == before ? break : sleep(0.05) }
+      1000.times { count.call == before ? break : sleep(0.05) }
       p before == count.call || [before, count.call]
     RUBY
     assert_equal "true\n", out
@@ -240,7 +248,7 @@ module CollectorContract
     names.each { |name| eval("def #{name} = burn(0.001)") }
     path = ENV.fetch("PLACE", "a.pit")
     start(path, flush_ns: 10_000_000)
-    limit = now + 30
+    limit = now + 200
     size = -1
     until size == File.size(path) || now > limit # it stopped growing
       size = File.size(path)
@@ -324,13 +332,13 @@ module CollectorContract
 
   def test_readable_after_exit!
     assert_equal 7, run_until_flush("exit! 7").status.exitstatus
-    assert_readable_to_the_last_flush
+    assert_complete("exit!")
   end
 
   def test_readable_after_exec
     result = run_until_flush(%q(exec("echo", "done")))
     assert_equal ["done\n", "", 0], [result.out, result.err, result.status.exitstatus]
-    assert_readable_to_the_last_flush
+    assert_complete("exec")
   end
 
   def test_readable_after_a_segmentation_fault
@@ -347,8 +355,8 @@ module CollectorContract
   # An exec whose file is missing comes back.
   def test_goes_on_after_an_exec_that_failed
     run_program("def job = burn(0.1)\nstart; exec('/no/such/program') rescue job; stop")
-    assert_sane(segment)
-    assert_sampled("Object#job", segment)
+    assert_sane(read.segments.last)
+    assert_sampled("Object#job", read.segments.last)
   end
 
   # --- fork ---
@@ -390,7 +398,10 @@ module CollectorContract
       stop
     RUBY
     assert_sane(segment)
-    eval(out).each { |pid| assert_readable_to_the_last_flush("a-#{pid}.pit") }
+    exited, killed, replaced = eval(out).map { |pid| "a-#{pid}.pit" }
+    assert_complete("exit!", exited)
+    assert_readable_to_the_last_flush(killed)
+    assert_complete("exec", replaced)
   end
 
   # Most children exec at once; they are no recordings.
@@ -503,7 +514,7 @@ module CollectorContract
     run_program(<<~'RUBY')
       record(interval_ns: 100_000) do
         GC.stress = true
-        100.times { |i| [i.to_s].each { |s| eval("def m#{i} = 1; m#{i}; '#{s}'") } }
+        25.times { |i| [i.to_s].each { |s| eval("def m#{i} = 1; m#{i}; '#{s}'") } }
         Thread.new { Array.new(10) { |i| "x#{i}" } }.join
         GC.stress = false
       end

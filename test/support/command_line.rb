@@ -13,8 +13,8 @@ module CommandLine
   # As script/pitwall, without the set-up: tests run on what is built.
   START = ["-r#{Checkout::ROOT}/script/checkout", "-e",
            "Checkout.use_vendored_gems; $LOAD_PATH.unshift(ENV.delete('TEST_LIB') || '#{Checkout::ROOT}/lib'); load '#{Checkout::ROOT}/exe/pitwall'", "--"].freeze
-  # What a developer's shell or `bundle exec rake` would bring along.
-  CLEAN = { "RUBYOPT" => nil, "RUBYLIB" => nil, "BUNDLE_GEMFILE" => nil, "BUNDLER_SETUP" => nil, "NO_COLOR" => nil,
+  # What a developer's shell or `bundle exec rake` would bring along. TEST_RUBYOPT: for all Rubies that tests start, e.g. --yjit.
+  CLEAN = { "RUBYOPT" => ENV["TEST_RUBYOPT"], "RUBYLIB" => nil, "BUNDLE_GEMFILE" => nil, "BUNDLER_SETUP" => nil, "NO_COLOR" => nil,
             "PITWALL_PARTS" => nil, "PITWALL_OPTIONS" => nil, "PITWALL_DEBUG" => "1" }.freeze
   Result = Struct.new(:out, :err, :status)
 
@@ -39,7 +39,14 @@ module CommandLine
     capture(env, RUBY, *START, *arguments, stdin: stdin, dir: dir)
   end
 
-  LIMIT_S = 180
+  # Options by which a program that runs with --disable-gems finds these gems. Since Ruby 4.0 fiddle is a gem.
+  #: (*String) -> Array[String]
+  def gem_options(*names)
+    newest = names.filter_map { |name| Gem::Specification.find_all_by_name(name).max_by(&:version) }
+    newest.flat_map(&:full_require_paths).select { |path| File.directory?(path) }.map { |path| "-I#{path}" }
+  end
+
+  LIMIT_S = 300
 
   def capture(env, *command, stdin: "", dir: @dir)
     Dir.mktmpdir do |io|
@@ -73,7 +80,7 @@ module CommandLine
   def file(name) = File.join(@dir, name)
 
   # Waits for what must come, however slow the machine is.
-  def eventually(seconds = 20)
+  def eventually(seconds = 120)
     deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + seconds
     until (result = yield)
       flunk "did not happen within #{seconds} s: #{File.read(file("err")) rescue nil}" if Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
@@ -91,7 +98,7 @@ module CommandLine
 
   # Everything that was started here has this folder for its working directory.
   def assert_nothing_left
-    eventually(5) do
+    eventually do
       Dir["/proc/[0-9]*/cwd"].none? do |link|
         File.readlink(link).start_with?(@dir)
       rescue SystemCallError

@@ -90,6 +90,11 @@ class RecordingBuilder
       @labels = []
       @marks = []
       @works = []
+      @tests = []
+      @queries = {}
+      @new_queries = []
+      @query_sums = []
+      @query_parts = []
       @syscalls = []
       @totals = {}
       chunk("HEAD", JSON.generate(head))
@@ -110,6 +115,25 @@ class RecordingBuilder
     # Work that ended: thread, ns since the segment's start, ns.
     def mark(labels, thread: 1, end_ns: 0, ns: 0) = @marks << [thread, label_set(labels), end_ns, ns]
     def work(labels, count:, ns:) = @works << [label_set(labels), count, ns]
+    # Runs of a test; counted: those whose objects and collection are known.
+    def test(labels, count: 1, ns: 0, cpu: 0, counted: count, objects: 0, gc: 0) = @tests << [label_set(labels), count, ns, cpu, counted, objects, gc]
+
+    # A query that `works` pieces of work asked `count` times. place: [name, path, first line, line] or nothing; kind: 0 asked, 1 cached, 2 schema.
+    def queries(labels = {}, digest: 1, place: nil, kind: 0, works: 0, count: 1, ns: 0, most: works.zero? ? 0 : count)
+      @query_sums << [label_set(labels), query(digest, place, kind), works, count, ns, most]
+    end
+
+    # What the mark of that thread and end asked.
+    def queries_of(end_ns, thread: 1, digest: 1, place: nil, kind: 0, count: 1, ns: 0)
+      @query_parts << [thread, end_ns, query(digest, place, kind), count, ns]
+    end
+
+    def query(digest, place, kind)
+      @queries[[digest, place, kind]] ||= begin
+        @new_queries << [@queries.size + 1, place ? node([place]) : 0, digest, kind]
+        @queries.size + 1
+      end
+    end
 
     def label_set(labels)
       @label_sets[labels] ||= begin
@@ -132,6 +156,21 @@ class RecordingBuilder
       @sites << [id, node(stack), type, string(class_name)]
       @allocated << [id, *counters]
       @work << [id, *work] if work
+    end
+
+    # What lived at a point; rss nil: not known. births: [site, point, count, bytes] each, nil: not told.
+    def living(number, at_ns:, sites:, rss: nil, flags: 0, births: nil)
+      rows = sites.to_a
+      chunk("LIVE", ints(number, at_ns, rss ? rss + 1 : 0, flags, rows.size) + RecordingBuilder.column(rows.map(&:first)) + RecordingBuilder.column(rows.map(&:last)))
+      return if births.nil?
+
+      chunk("BORN", ints(number, births.size) + Array.new(4) { |at| RecordingBuilder.column(births.map { |row| row[at] }) }.join)
+    end
+
+    # Steps of reference paths: [site, path, text] each, in their order.
+    def holders(steps, flags: 0)
+      rows = steps.each_with_index.map { |(site, path, text), at| [site, path, at, string(text)] }
+      chunk("HOLD", ints(flags, 100, 1_000_000, rows.size) + Array.new(4) { |at| RecordingBuilder.column(rows.map { |row| row[at] }) }.join)
     end
 
     # Of all objects together, where they are not the sum of the sites: allocated, seen, flags as in Record::AllocationTotals.
@@ -209,6 +248,10 @@ class RecordingBuilder
       table("OPEN", @open, labelled? ? 6 : 5)
       table("MARK", @marks, 4)
       table("WORK", @works, 3)
+      table("TEST", @tests, 7)
+      table("QURY", @new_queries, 4)
+      table("QSUM", @query_sums, 6)
+      table("QREQ", @query_parts, 5)
       table("GCEV", @collections, 15, ints(@level, @collections_before))
       @collections_before += @collections.size
       table("CALL", @calls, 9)
@@ -217,7 +260,7 @@ class RecordingBuilder
       table("ALLO", @allocated, @allocated.map(&:size).min || 0, ints(@totals.fetch(:allocated) { @allocated.sum { |row| row[1] } }, @totals.fetch(:seen, seen), 0, @totals.fetch(:flags, 0)))
       table("GCWK", @work, 6)
       table("DUPS", @equal, 5, ints(0))
-      [@collections, @calls, @new_strings, @new_frames, @new_nodes, @threads, @rows, @open, @sites, @allocated, @work, @equal, @labels, @marks, @works, @syscalls].each(&:clear)
+      [@collections, @calls, @new_strings, @new_frames, @new_nodes, @threads, @rows, @open, @sites, @allocated, @work, @equal, @labels, @marks, @works, @tests, @new_queries, @query_sums, @query_parts, @syscalls].each(&:clear)
     end
 
     def stat = chunk("STAT", JSON.generate(@stats))

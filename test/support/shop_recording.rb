@@ -28,9 +28,9 @@ module ShopRecording
       segment.row stack: [*request, JAPANESE], wall: 30_000, cpu: 30_000, captures: 30
       segment.row stack: [*request, HOSTILE], wall: 1_000, cpu: 1_000, captures: 1
       segment.row stack: [MAIN, ["IO#read", "", 0, 0, 1]], state: 2, wall: 500_000, cpu: 1_000, captures: 1
-      segment.row thread: 2, stack: [["Thread#sleep", "", 0, 0, 1]], state: 2, wall: 1_400_000, cpu: 0, captures: 1
+      segment.row thread: 2, stack: [["Kernel#sleep", "", 0, 0, 1]], state: 2, wall: 1_400_000, cpu: 0, captures: 1
       segment.row thread: 2, stack: [["Worker#run", "/srv/app/lib/worker.rb", 1, 9], FIB], state: 1, wall: 60_000, cpu: 0, captures: 60
-      segment.open thread: 2, stack: [["Thread#sleep", "", 0, 0, 1]], state: 2, wall: 13_000, cpu: 0
+      segment.open thread: 2, stack: [["Kernel#sleep", "", 0, 0, 1]], state: 2, wall: 13_000, cpu: 0
     end
   end
 end

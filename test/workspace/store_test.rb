@@ -121,7 +121,7 @@ class WorkspaceStoreTest < Minitest::Test
         trap("INT", "DEFAULT")
         Pitwall::Workspace.open(dir: ARGV[0], place: ARGV[1]) { |workspace| workspace.subjects([Pitwall::Workspace::Side.new(rev: "HEAD")]) }
       RUBY
-      deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 20
+      deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 120
       sleep 0.02 until File.size?(File.join(@root, "pid")) || Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
       Process.kill(signal, pid)
       Process.wait(pid)
@@ -134,7 +134,7 @@ class WorkspaceStoreTest < Minitest::Test
 
   # Perhaps nobody has collected it yet.
   def gone?(pid)
-    200.times do
+    6000.times do
       return true unless File.read("/proc/#{pid}/stat").match?(/\) [^ZX]/)
 
       sleep 0.01

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "pitwall/analyse/only_mine"
 require "pitwall/errors"
 require "pitwall/record/site"
 
@@ -160,6 +161,14 @@ module Pitwall
         bursts.sum { |segment| segment.sites.sum { |site| site.id == Record::Site::PITWALL ? 0 : site.count } } if bursts.any?
       end
 
+      # Path and line of the innermost code written in Ruby that allocates a site's objects.
+      #: (Record::Segment, Record::Site) -> [String, Integer]
+      def line(segment, site) = site.special ? [site.special, 0] : place(segment, site, %i[path line]).values
+
+      # The name of that code.
+      #: (Record::Segment, Record::Site) -> String
+      def method_name(segment, site) = site.special || place(segment, site, [:method])[:method]
+
       # Were whole stacks recorded?
       #: () -> bool
       def stacks? = @segments.any? { |segment| segment.sites.any? { |site| !site.node.zero? && !segment.parents[site.node].zero? } }
@@ -171,7 +180,7 @@ module Pitwall
         looked = looked_at
         losses << "only #{looked} #{looked == 1 ? "object was" : "objects were"} looked at: places may be missing; pitwall allocations counts all" if looked&.<(FEW)
         other = special(Record::Site::OTHER)
-        losses << "#{other} objects came from further places than the table holds: they are in (other sites)" if other.positive?
+        losses << "#{other} objects came from further places than the table holds: they are in (other sites) (without --stacks there are fewer)" if other.positive?
         untracked = @segments.sum { |segment| segment.allocation_totals.untracked }
         losses << "the end of #{untracked} objects is unknown: there was no memory to follow them" if untracked.positive?
         losses << "counting ended at the first Ractor, which Ruby 3.1 can't tell of objects in" if cut?(Record::AllocationTotals::ENDED)
@@ -194,7 +203,8 @@ module Pitwall
       def check_known(sort, retained)
         asked = retained ? "--retained" : "--sort #{sort}"
         raise UsageError, "#{asked}: not known in bursts; pitwall allocations -- CMD follows objects to their end" if !ends? && (retained || OF_ENDS.include?(sort))
-        raise UsageError, "#{asked}: not known: the process was killed, and nobody looked at its end" if !retained? && (retained || sort == :retained)
+        raise UsageError, "#{asked}: not known: the process was killed, and nobody looked at its end" if !retained? && (retained || %i[retained retained_bytes].include?(sort))
+        raise UsageError, "--sort #{sort}: not known: the recording is of an older version; --sort retained counts the objects" if sort == :retained_bytes && !retained_bytes?
       end
 
       # Ruby 3.3 and 3.4 forget who listens when a Ractor is freed, until somebody listens anew; to 3.4 a moved object is a new one.
@@ -256,26 +266,30 @@ module Pitwall
       def place(segment, site, by)
         node = code(segment, site.node)
         frame = segment.frame(node) unless node.zero?
+        nobody = !site.node.zero? && segment.frame(site.node).name == OnlyMine::OTHER ? OnlyMine::OTHER : "(no Ruby code)"
         by.to_h do |key|
           value = case key
-                  when :path then frame&.path || "(no Ruby code)"
+                  when :path then frame&.path || nobody
                   when :line then segment.lines[node]
                   when :type then site.type_name
                   when :class then site.class_name.empty? ? "(hidden)" : site.class_name
-                  when :method then frame&.name || "(no Ruby code)"
+                  when :method then frame&.name || nobody
                   when :stack then stack(segment, site.node)
                   end
           [key, value]
         end
       end
 
-      # The innermost node that is code written in Ruby. One pass from the root, as chains may be long.
+      # The innermost node that is code written in Ruby. Ruby's own methods written in Ruby (Array#map of 4.0 with a JIT) count for
+      # their callers where these were recorded, as GCCost has it. One pass from the root, as chains may be long.
       def code(segment, node)
         codes = (@codes ||= {}.compare_by_identity)[segment] ||= segment.parents.each_with_index.with_object([]) do |(parent, at), found|
-          found << (at.positive? && segment.frame(at).kind != Record::Frame::RUBY ? found[parent] : at)
+          found << (at.zero? || own_code?(segment.frame(at), found[parent]) ? at : found[parent])
         end
         codes[node]
       end
+
+      def own_code?(frame, above) = frame.kind == Record::Frame::RUBY && (above.zero? || !frame.path.start_with?("<internal:"))
 
       def stack(segment, node)
         names = []

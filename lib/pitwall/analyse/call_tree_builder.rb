@@ -12,6 +12,7 @@ module Pitwall
       CELLS = { wall: 0, cpu: 1, captures: 2 }.freeze
       WEIGHTS = CELLS.keys.freeze
       # What a site of allocation weighs: its objects and their bytes, and ns of garbage collection that are charged to it.
+      # Objects and bytes are the program's, as Allocations counts them; collection is charged to the VM and Pitwall as well.
       SITE_WEIGHTS = { objects: :count, bytes: :bytes, gc: :gc_ns }.freeze
       # What traced calls have.
       CALL_WEIGHTS = %i[wall cpu calls wait objects bytes].freeze
@@ -127,6 +128,8 @@ module Pitwall
         segment.sites.each do |site|
           node = site.node.zero? ? special(site) : site.node + shift
           @site_weights.each do |weight, sums|
+            next unless weight == :gc || site.program?
+
             value = site[SITE_WEIGHTS.fetch(weight)]
             sums[node] += weight == :gc ? value : (value * scale.call(site)).round
           end

@@ -11,6 +11,10 @@ module Pitwall
       # Whether the program's own lines can be charged: neither C, GC nor native.
       #: () -> bool
       def ruby? = kind.zero?
+
+      # "block (2 levels) in Shop#total" → "Shop#total": the method that a block, rescue or ensure is written in.
+      #: (String) -> String
+      def self.around(name) = name.sub(/\A(?:(?:block|rescue|ensure)(?: \(\d+ levels\))? in )+/, "")
     end
   end
 end

@@ -64,6 +64,45 @@ module Pitwall
              ->(items) { by_method.call(items.map { |node, own| [parents[node], own] }) })
       end
 
+      # Rows of other code that only lead to the next are one row where they are many: "12 frames, Rack::Runtime#call to Puma::Server#process".
+      # @yield [MethodInfo] whether a method is other code
+      #: (Result) { (MethodInfo) -> bool } -> Result
+      def self.folded(result)
+        numbers = {} # old → new
+        rows = []
+        run_end = -1
+        result.rows.each_with_index do |row, at|
+          if at <= run_end
+            numbers[at] = rows.size - 1
+            next rows.last.hidden += row.hidden
+          end
+
+          length = run_length(result, at) { |method| yield(method) }
+          numbers[at] = rows.size
+          rows << row.dup.tap { |copy| copy.parent = row.parent && numbers[row.parent] }
+          next if length < LONG
+
+          run_end = at + length - 1
+          names = [row, result.rows[run_end]].map { |one| one.method.name }
+          rows.last.method = MethodInfo.new("#{length} frames, #{names.join(" to ")}", "", 0, 4)
+        end
+        Result.new(rows, result.hidden, result.total)
+      end
+
+      # Frames of a run that becomes one row, and the part of the weight that may end in each of them.
+      LONG = 5
+      ENDS = 0.005
+      private_constant :LONG, :ENDS
+
+      def self.run_length(result, from)
+        at = from
+        while (row = result.rows[at]) && row.children == 1 && row.own <= result.total * ENDS && yield(row.method)
+          at += 1
+        end
+        at - from
+      end
+      private_class_method :run_length
+
       # Nodes that are one row.
       Group = Struct.new(:items, :own, :total, :also)
       private_constant :Group

@@ -63,6 +63,7 @@ module Pitwall
           threads: segment.threads.transform_values { |info| Record::ThreadInfo.new(info.id, info.native_id, info.start_ns, text(info.name)) },
           label_sets: segment.label_sets.map { |set| set&.transform_values { |value| Redaction.label(value) } },
           sites: segment.sites.map { |site| site.dup.tap { |copy| copy.class_name = text(site.class_name) } },
+          holders: segment.holders&.then { |held| held.dup.tap { |copy| copy.paths = value(held.paths) } },
           stats: value(segment.stats), tail: segment.tail && value(segment.tail)
         )
       end

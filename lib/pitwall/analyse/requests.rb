@@ -36,13 +36,22 @@ module Pitwall
       #: (?Selection) -> Array[Row]
       def rows(selection = Selection.all)
         all.select do |row|
-          selection.segment?(row.segment) && selection.labels?(row.segment, row.mark.label_id) && (selection.thread.nil? || selection.thread?(row.thread))
+          selection.segment?(row.segment) && selection.labels?(row.segment, row.mark.label_id) && (selection.thread.nil? || selection.thread?(row.segment, row.mark.thread_id))
         end
       end
 
       # All work that ended, told one by one or not.
-      #: () -> Integer
-      def count = @segments.sum { |segment| segment.works.sum(&:count) }
+      # @param selection [Selection] process and labels are heeded
+      # @return [Integer, nil] nil where a thread is asked for: work is not counted by thread
+      #: (?Selection) -> Integer?
+      def count(selection = Selection.all)
+        return if selection.thread
+
+        @segments.sum do |segment|
+          works = selection.segment?(segment) ? segment.works : []
+          works.sum { |work| selection.labels?(segment, work.label_id) ? work.count : 0 }
+        end
+      end
 
       # @raise [UsageError] no such number
       #: (Integer) -> Row
@@ -69,7 +78,7 @@ module Pitwall
         end
         info = segment.thread(mark.thread_id).dup.tap { |copy| copy.start_ns = [copy.start_ns, mark.start_ns].max }
         within = segment.collections.select { |run| run.end_ns > mark.start_ns && run.start_ns < mark.end_ns }
-        segment.with(tallies: tallies.values, calls: Record::Calls.new, sites: [], allocation_totals: nil, marks: [mark], works: [], collections: within,
+        segment.with(tallies: tallies.values, calls: Record::Calls.new, sites: [], allocation_totals: nil, marks: [mark], works: [], tests: [], **queries(segment, mark), collections: within,
                      threads: segment.threads.merge(mark.thread_id => info), open_rows: [], row_source: ->(&block) { block.call(rows) }, row_count: rows.size)
       end
 
@@ -87,10 +96,20 @@ module Pitwall
         end
       end
 
+      # What it asked databases, as if there were nothing else.
+      def queries(segment, mark)
+        key = [mark.thread_id, mark.end_ns]
+        parts = segment.query_parts.fetch(key, [])
+        sums = parts.map { |part| Record::QuerySum.new(mark.label_id, part.query_id, 1, part.count, part.ns, part.count) }
+        { query_sums: sums, query_parts: { key => parts } }
+      end
+
       # Rows that were cut out, in the columns' order of Record::Rows#each.
       Cut = Struct.new(:list) do
         def each(&block) = list.each { |row| block.call(*row) }
         def size = list.size
+        # As Record::Rows#moved.
+        def moved(targets) = Cut.new(list.map { |row| row.dup.tap { |copy| copy[2] = targets[row[2]] } })
       end
       private_constant :Cut
 

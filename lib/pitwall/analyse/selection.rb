@@ -5,7 +5,7 @@ require "pitwall/errors"
 
 module Pitwall
   module Analyse
-    # Which part of a recording is looked at: a thread (by name or id), a process, a state, labels ({name => value}, all of them); nil stands
+    # Which part of a recording is looked at: a thread (by name, id, or as a report names it), a process, a state, labels ({name => value}, all of them); nil stands
     # for all. without: segment → ids of threads that are left out.
     Selection = Struct.new(:thread, :process, :state, :labels, :without, keyword_init: true) do
       #: () -> Selection
@@ -19,7 +19,7 @@ module Pitwall
       def tally?(segment, tally)
         return false if without && without[segment]&.include?(tally.thread_id)
 
-        (state.nil? || tally.state == state) && (labels.nil? || labels?(segment, tally.label_id)) && (thread.nil? || thread?(segment.thread(tally.thread_id)))
+        (state.nil? || tally.state == state) && (labels.nil? || labels?(segment, tally.label_id)) && (thread.nil? || thread?(segment, tally.thread_id))
       end
 
       # Whether nothing is left out that only samples can tell apart.
@@ -35,11 +35,15 @@ module Pitwall
       def calls?(segment, thread_id)
         return false if state || labels || (without && without[segment]&.include?(thread_id))
 
-        thread.nil? || thread?(segment.thread(thread_id))
+        thread.nil? || thread?(segment, thread_id)
       end
 
-      #: (Record::ThreadInfo) -> bool
-      def thread?(info) = info.name == thread || info.id.to_s == thread
+      # Whether it is the thread asked for: "worker", "11", "thread 11" where it has no name, and each after its process's id, "4242 worker".
+      #: (Record::Segment, Integer) -> bool
+      def thread?(segment, id)
+        title = segment.thread(id).title
+        [title, segment.thread(id).name, id.to_s, "#{segment.header.pid} #{title}"].include?(thread)
+      end
 
       # Raises where nothing can match, with what there is instead.
       # @raise [UsageError]
@@ -53,10 +57,10 @@ module Pitwall
         check_labels(chosen)
         return if thread.nil?
 
-        threads = chosen.flat_map { |segment| known_threads(segment) }
-        return if threads.any? { |info| thread?(info) }
+        return if chosen.any? { |segment| known_threads(segment).any? { |id| thread?(segment, id) } }
 
-        raise UsageError, "no thread #{thread.inspect} in the recording; it has #{list(threads.map { |info| info.name.empty? ? info.id : info.name }.uniq)}"
+        titles = chosen.flat_map { |segment| known_threads(segment).map { |id| segment.thread(id).title } }
+        raise UsageError, "no thread #{thread.inspect} in the recording; it has #{list(titles.uniq)}"
       end
 
       private
@@ -78,9 +82,7 @@ module Pitwall
         raise UsageError, "nothing in the recording has all of the labels #{labels.map { |pair| pair.join("=") }.join(", ")}"
       end
 
-      def known_threads(segment)
-        (segment.tallies.map(&:thread_id) + segment.calls.map(&:thread_id)).uniq.map { |id| segment.thread(id) }
-      end
+      def known_threads(segment) = (segment.tallies.map(&:thread_id) + segment.calls.map(&:thread_id)).uniq
 
       def labels_of(sets)
         names = sets.flat_map(&:keys).uniq

@@ -17,6 +17,7 @@ module Pitwall
         State.new("unknown", "unknown", "unknown", nil),
         State.new("off-cpu", "off CPU", "off the CPU", :idle)
       ].each(&:freeze).freeze
+      RUNNING = 0
       # What a Ruby without thread events tells.
       UNKNOWN = 3
 
@@ -34,6 +35,10 @@ module Pitwall
 
       #: () -> Array[String]
       def self.names = ALL.map(&:name)
+
+      # What an option takes: the names, and what reports call them: "GVL wait" → "gvl".
+      #: () -> Hash[String, String]
+      def self.words = ALL.flat_map { |state| [state.name, state.head, state.title].map { |word| [word, state.name] } }.to_h
     end
   end
 end

@@ -22,6 +22,7 @@ module Pitwall
           "code of Ruby itself, evaluated or typed in" => fileless, "paths of gems" => gems, "other paths" => outside, "hashed paths" => redacted,
           "names of allocated classes" => segments.flat_map { |segment| segment.sites.map(&:class_name) },
           "labels that the program set" => segments.flat_map { |segment| segment.label_sets.compact.flat_map(&:to_a).flatten },
+          "steps of reference paths" => segments.flat_map { |segment| segment.holders ? segment.holders.paths.values.flatten : [] },
           "names of threads" => segments.flat_map { |segment| segment.threads.values.map(&:name) }
         }
         used = classes.values.flatten

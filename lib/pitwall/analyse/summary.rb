@@ -60,8 +60,10 @@ module Pitwall
         end
         ticks = TickCost.of(@segments)
         notes << ticked(ticks) if ticks.share > NOTEWORTHY_TICKS
+        notes.concat(Unseen.notes(@segments))
         left_out = stat("labels_left_out")
         notes << "more sets of labels than a recording holds: #{left_out} times a block counts as \"(other)\"" if left_out.positive?
+        notes.concat(query_notes)
         notes.uniq
       end
 
@@ -142,6 +144,13 @@ module Pitwall
       end
 
       private
+
+      # What of the counting of queries went wrong.
+      def query_notes
+        left_out, failed = stat("queries_left_out"), stat("queries_failed")
+        [*("more different queries than a recording holds: #{left_out} times one has no line of its own" if left_out.positive?),
+         *("queries could not be counted as they should #{failed} times; the program's own went on" if failed.positive?)]
+      end
 
       # Handlers are timed by the wall clock; what reads from outside is timed by its CPU.
       def crowded?

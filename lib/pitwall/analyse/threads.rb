@@ -10,8 +10,8 @@ module Pitwall
       # wall_ns and cpu_ns; states: {state number => wall ns}; pid may be nil.
       Row = Struct.new(:pid, :id, :native_id, :name, :wall, :cpu, :captures, :states)
 
-      # Continuous recording's: nobody's but Pitwall's.
-      OWN = ["pitwall continuous", "pitwall control"].freeze
+      # Of continuous recording, and of --delay and --duration.
+      OWN = ["pitwall continuous", "pitwall control", "pitwall window"].freeze
       private_constant :OWN
 
       # Longest wall time first; a thread of which several segments tell, as files follow each other, is one row.

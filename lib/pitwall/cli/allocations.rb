@@ -1,7 +1,9 @@
 # frozen_string_literal: true
 
 require "pitwall/cli/allocations_view"
+require "pitwall/cli/project"
 require "pitwall/cli/command_limit"
+require "pitwall/cli/object_growth_view"
 require "pitwall/cli/recorded_command"
 
 module Pitwall
@@ -21,6 +23,14 @@ module Pitwall
         #: () -> String
         def summary = "a command's objects by line and class: age, bytes, GC"
 
+        #: () -> Array[[String, String]]
+        def examples
+          [
+            ["pitwall allocations -- bin/rails runner Report.new.build", "every object, by line and class"],
+            ['pitwall allocations --stacks --fail-if "objects > 120000" -- ruby report.rb', "with callers; status 1 above"]
+          ]
+        end
+
         #: () -> Hash[String, Array[String]]
         def option_words = AllocationsView.option_words
       end
@@ -31,9 +41,14 @@ module Pitwall
         parser.on("--stacks", "the whole stack of each place, for --by stack and report --tree --weight objects") { @options[:stacks] = true }
         parser.on("--sample 1/N", "follow one object in so many (all)") { |text| @options[:one_in] = AllocationsView.one_in(text, "--sample") }
         parser.on("--strings", "also strings of equal content, told by a digest; contents are not kept") { @options[:strings] = true }
+        parser.on("--growth", "what stays and keeps growing, by line and class: leaks (doc/allocations.md)") { @options[:growth] = true }
+        parser.on("--holders", "with --growth: who holds what grows, looked for in the program, at its end") { @options[:holders] = true }
+        define_times(parser)
         define_collecting_options(parser)
         parser.separator("What to show")
         AllocationsView.define_options(parser, @options)
+        ObjectGrowthView.define_options(parser, @options)
+        parser.on("--only-mine", "only the application's lines, with what they call (with --stacks)") { @options[:only_mine] = true }
         parser.on("--limit N", Integer, "rows in the table") { |limit| @options[:limit] = limit }
         parser.on("--format FORMAT", FORMATS, "#{FORMATS.join(", ")} (text)") { |format| @options[:format] = format }
         parser.separator("")
@@ -41,19 +56,39 @@ module Pitwall
       end
 
       #: (Array[String]) -> (Integer | Ending)
-      def run(command) = limited(super)
+      def run(command)
+        check_growth
+        limited(super)
+      end
 
       private
 
+      def check_growth
+        return refuse_without_growth unless @options[:growth]
+
+        odd = %i[by sort retained strings].find { |name| @options[name] }
+        raise UsageError, "--#{odd}: is of the table of allocations: leave it out, and ask for it afterwards with pitwall report FILE.pit --view allocations" if odd
+      end
+
+      def refuse_without_growth
+        odd = %i[warmup holders].find { |name| @options[name] }
+        raise UsageError, "--#{odd}: is of --growth: add it, or leave this out" if odd
+      end
+
       def target_options
         { mode: "none", "allocations.one_in": @options.fetch(:one_in, 1), "allocations.stacks": @options[:stacks] ? 1 : 0,
-          "allocations.strings": @options[:strings] ? 1 : 0, **super }
+          "allocations.strings": @options[:strings] ? 1 : 0, "allocations.growth": @options[:growth] ? 1 : 0,
+          "allocations.holders": @options[:holders] ? 1 : 0, **super }
       end
 
       def render(recording, _difference, width:, palette:)
         found = Record.read(recording)
         judge_segments(found.segments)
-        AllocationsView.render(found.segments, found.warnings, @options, files: [recording], width: width, palette: palette)
+        findings = Project.findings(found.segments, file: Project.typed([recording]), command: @command)
+        growth = @options[:growth] && @options[:format] != "html" && found.segments.any?(&:growth?)
+        segments = @options[:only_mine] ? Analyse::OnlyMine.new(Project.origin).call(found.segments) : found.segments
+        view = growth ? ObjectGrowthView : AllocationsView
+        view.render(segments, found.warnings, @options, files: [recording], findings: findings, width: width, palette: palette)
       end
 
       # A gate is judged even where no report is wanted.

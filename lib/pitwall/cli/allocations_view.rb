@@ -3,6 +3,7 @@
 require "shellwords"
 require "pitwall/analyse"
 require "pitwall/cli/page"
+require "pitwall/cli/project"
 require "pitwall/record"
 require "pitwall/show"
 
@@ -11,7 +12,7 @@ module Pitwall
     # The view of allocations, as `allocations` and `report --view allocations` show it: its options, and the report as a string.
     module AllocationsView
       KEYS = %w[path line class type method stack].freeze
-      SORTS = { "objects" => :count, "count" => :count, "bytes" => :bytes, "old" => :old, "retained" => :retained, "freed" => :freed,
+      SORTS = { "objects" => :count, "count" => :count, "bytes" => :bytes, "old" => :old, "retained" => :retained, "retained_bytes" => :retained_bytes, "freed" => :freed,
                 "age" => :total_age, "total_age" => :total_age, "max_age" => :max_age, "min_age" => :min_age, "slot_bytes" => :slot_bytes,
                 "gc" => :gc_ns, "gc_ns" => :gc_ns }.freeze
       private_constant :KEYS, :SORTS
@@ -22,8 +23,8 @@ module Pitwall
       #: (OptionParser, Hash[Symbol, untyped]) -> void
       def define_options(parser, options)
         parser.on("--by KEYS", Array, "a row for each #{KEYS.join(", ")} (path,line,class; with --stacks also stack; a line comes with its path)") { |words| options[:by] = keys(words) }
-        parser.on("--sort COUNTER", SORTS, "objects, bytes, old, retained, freed, age, max_age, gc (objects)") { |counter| options[:sort] = counter }
-        parser.on("--retained", "only what still lived at the end") { options[:retained] = true }
+        parser.on("--sort COUNTER", SORTS, "objects, bytes, old, retained, retained_bytes, freed, age, max_age, gc (objects; with --retained: retained_bytes)") { |counter| options[:sort] = counter }
+        parser.on("--retained", "only what still lived at the end, by its bytes") { options[:retained] = true }
       end
 
       # @api private
@@ -50,15 +51,15 @@ module Pitwall
 
       # @param options [Hash] :by, :sort, :retained, :limit, :format
       # @raise [UsageError] when nothing of the recording followed objects
-      #: (Array[Record::Segment], Array[Record::Warning], Hash[Symbol, untyped], files: Array[String], ?width: Integer, ?palette: untyped) -> String
-      def render(segments, warnings, options, files:, width: Command::PIPE_WIDTH, palette: Show::Plain)
+      #: (Array[Record::Segment], Array[Record::Warning], Hash[Symbol, untyped], files: Array[String], ?findings: Array[untyped], ?width: Integer, ?palette: untyped) -> String
+      def render(segments, warnings, options, files:, findings: [], width: Command::PIPE_WIDTH, palette: Show::Plain)
         allocations = Analyse::Allocations.new(segments)
         raise UsageError, "#{files.join(" ")}: holds no allocations: record them with pitwall allocations -- CMD" unless allocations.any?
 
-        return Page.render(segments, warnings) if options[:format] == "html"
+        return Page.render(segments, warnings, findings: findings, origin: Project.origin) if options[:format] == "html"
 
         by = options[:by] || (options[:stacks] ? %i[path line class stack] : %i[path line class])
-        view = { by: by, sort: options.fetch(:sort, :count), retained: options.fetch(:retained, false), limit: options[:limit] }
+        view = { by: by, sort: options.fetch(:sort) { usual_sort(allocations, options) }, retained: options.fetch(:retained, false), limit: options[:limit], findings: findings }
         summary = Analyse::Summary.new(allocations.segments)
         texts = warnings.map(&:message)
         case options[:format]
@@ -69,6 +70,14 @@ module Pitwall
           Show::AllocationsText.new(allocations, summary, **view, file: file, base: Dir.pwd, warnings: texts, width: width, palette: palette).to_s
         end
       end
+
+      # Recordings of older versions don't tell the bytes of what was retained.
+      def usual_sort(allocations, options)
+        return :count unless options[:retained]
+
+        allocations.retained_bytes? ? :retained_bytes : :retained
+      end
+      private_class_method :usual_sort
     end
     private_constant :AllocationsView
   end

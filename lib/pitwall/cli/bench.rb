@@ -18,6 +18,14 @@ module Pitwall
         #: () -> String
         def summary = "how fast, how much memory, how it grows with N: files or commands"
 
+        #: () -> Array[[String, String]]
+        def examples
+          [
+            ["pitwall bench -e '[*1..1000].sum' -e '[*1..1000].inject(:+)'", "two pieces of code"],
+            ["pitwall bench -- bin/rake db:seed", "a whole command"]
+          ]
+        end
+
         #: () -> String
         def usage = "FILE… | -e CODE… | -- CMD…"
       end

@@ -24,6 +24,10 @@ module Pitwall
         #: () -> String
         def summary = raise(NotImplementedError, "#{self}.summary")
 
+        # Two commands with which its help ends: [what to type, what that is for].
+        #: () -> Array[[String, String]]
+        def examples = []
+
         # What stands after the verb: `[options] FILE`.
         #: () -> String
         def usage = "[options]"
@@ -122,6 +126,10 @@ module Pitwall
           define_options(parser)
           parser.separator("")
           parser.on("-h", "--help", "this text") { @options[:help] = true }
+          next if self.class.examples.empty?
+
+          parser.separator("")
+          self.class.examples.each { |command, meaning| parser.separator("  # #{meaning}\n  #{command}") }
         end
       end
 

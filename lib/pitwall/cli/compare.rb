@@ -19,6 +19,14 @@ module Pitwall
         #: () -> String
         def summary = "is B faster than A: revisions, Rubies, gems, patches, recordings"
 
+        #: () -> Array[[String, String]]
+        def examples
+          [
+            ["pitwall compare --dirty -- ruby report.rb", "are my changes faster?"],
+            ["pitwall compare -e '[*1..1000].sum' -e '[*1..1000].inject(:+)'", "is B faster than A?"]
+          ]
+        end
+
         #: () -> String
         def usage = "SIDE… (BENCH.rb | -- CMD…) | -e A -e B | A.pit B.pit"
       end
@@ -36,9 +44,11 @@ module Pitwall
         parser.on("--check", "all sides must return the same") { @options[:check] = true }
         parser.on("--instructions", "count instructions too: three runs of each side under valgrind, a minute or two") { @options[:instructions] = true }
         parser.on("--syscalls", "count file-system calls too: three runs of each side under pitwall syscalls --count") { @options[:syscalls] = true }
+        parser.on("--retained", "count what still lives at the end too: three runs of each side under pitwall allocations") { @options[:retained] = true }
         parser.on("--why", "profile all sides as well: which methods' share changed beyond noise") { @options[:why] = true }
         define_recorded_options(parser)
         define_output_options(parser)
+        parser.on("--details", "of text: all of it: counters without change, distributions, every warning, how it was made") { @options[:details] = true }
       end
 
       #: (Array[String]) -> Integer
@@ -59,6 +69,8 @@ module Pitwall
           progress.end
           workspace.notes.each { |note| @err.puts("pitwall: #{note}") }
           measure(subjects)
+        rescue Collect::Bench::Failed => error
+          raise error.class, workspace.explained(error.message)
         end
       ensure
         progress.end
@@ -69,6 +81,8 @@ module Pitwall
       def sides = @sides ||= Sides.new
 
       def default_budget = BUDGET
+
+      def brief? = !@options[:details] && @options.fetch(:format, "text") == "text"
 
       def gate_example = "slower; \"wall > 2%, objects > 0%\""
 
@@ -91,7 +105,7 @@ module Pitwall
           experiment&.close
         end
         progress.end
-        publish(MeasuredView.render(report, @options[:format], **rendering))
+        publish(MeasuredView.render(report, @options[:format], details: @options.fetch(:details, false), **rendering))
         raise @trouble if @trouble
 
         status(report)
@@ -108,6 +122,7 @@ module Pitwall
       def look_closer(experiment, report)
         experiment.count_instructions(report) if @options[:instructions]
         experiment.count_system_calls(report) if @options[:syscalls]
+        experiment.count_retained(report) if @options[:retained]
         experiment.explain(report) if @options[:why]
         report.predictions = measured_checks(report, @before) if @before
       rescue Interrupt

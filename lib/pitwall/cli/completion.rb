@@ -17,6 +17,14 @@ module Pitwall
         #: () -> String
         def summary = "a script that completes this command's words in a shell"
 
+        #: () -> Array[[String, String]]
+        def examples
+          [
+            ["source <(pitwall completion bash)", "for this shell"],
+            ["pitwall completion fish > ~/.config/fish/completions/pitwall.fish", "for all"]
+          ]
+        end
+
         #: () -> String
         def usage = Show::Completion::SHELLS.keys.join(" | ")
 

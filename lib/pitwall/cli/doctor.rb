@@ -5,7 +5,7 @@ require "pitwall/doctor"
 
 module Pitwall
   module CLI
-    # `pitwall doctor`: what can be measured here.
+    # `pitwall doctor`: what can be measured here. Six lines where nothing restricts a command.
     class Doctor < Command
       FORMATS = %w[text json].freeze
       COLOURS = { ok: :green, note: :cyan, limited: :yellow, no: :red }.freeze
@@ -15,10 +15,19 @@ module Pitwall
       class << self
         #: () -> String
         def summary = "what this machine, Ruby and container can measure, and the mend"
+
+        #: () -> Array[[String, String]]
+        def examples
+          [
+            ["pitwall doctor", "does it work here, and how?"],
+            ["pitwall doctor --all", "everything that was looked at"]
+          ]
+        end
       end
 
       #: (OptionParser) -> void
       def define_options(parser)
+        parser.on("--all", "everything that was looked at") { @options[:all] = true }
         parser.on("--format FORMAT", FORMATS, "#{FORMATS.join(", ")} (text)") { |format| @options[:format] = format }
       end
 
@@ -44,16 +53,23 @@ module Pitwall
           colour = { "works" => :green, "limited" => :yellow, "no" => :red }.fetch(verdict)
           @out.puts("pitwall #{command}: #{palette.decorate(VERDICTS.fetch(verdict), colour)}")
         end
-        @out.puts
-        doctor.checks.each { |check| print_check(check) }
+        return doctor.checks.each { |check| print_check(check) } if @options[:all]
+
+        shown, others = doctor.checks.partition { |check| check.restricts? || ALWAYS.include?(check.name) }
+        shown.each { |check| print_check(check, whole: check.restricts?) }
+        @out.puts("#{others.size} more checks restrict nothing: pitwall doctor --all")
       end
+
+      ALWAYS = %w[ruby mode cores].freeze
+      private_constant :ALWAYS
 
       VERDICTS = { "works" => "works here", "limited" => "works here, with the limits below", "no" => "does not work here" }.freeze
       private_constant :VERDICTS
 
-      def print_check(check)
+      # whole: with what follows from it, and the mend
+      def print_check(check, whole: true)
         state = palette.decorate(check.state.to_s.ljust(8), COLOURS.fetch(check.state))
-        texts = [check.value.to_s, check.meaning, check.mend && "→ #{check.mend}"].compact
+        texts = whole ? [check.value.to_s, check.meaning, check.mend && "→ #{check.mend}"].compact : [check.value.to_s]
         first, *more = texts.flat_map { |text| wrap(text) }
         @out.puts("#{state}#{check.name.ljust(INDENT - 8)}#{first}".rstrip)
         more.each { |line| @out.puts((" " * INDENT) + line) }

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "pitwall/cli/command"
+require "pitwall/cli/project"
 require "pitwall/cli/recording_options"
 require "pitwall/show"
 
@@ -14,14 +15,26 @@ module Pitwall
         #: () -> String
         def summary = Show::Export.names.then { |names| "a recording as #{names[0..-2].join(", ")} or #{names.last}" }
 
+        #: () -> Array[[String, String]]
+        def examples
+          [
+            ["pitwall export a.pit --to speedscope --out a.json", "for speedscope.app"],
+            ["pitwall export a.pit --to pprof --weight cpu --out a.pb.gz", "for go tool pprof"]
+          ]
+        end
+
         #: () -> String
         def usage = "FILE.pit… --to FORMAT --out OUT [options]"
+
+        #: () -> Hash[String, Array[String]]
+        def option_words = { "--state" => Analyse::States.names }
       end
 
       #: (OptionParser) -> void
       def define_options(parser)
         parser.on("--to FORMAT", Show::Export.names, Show::Export.names.join(", ")) { |format| @options[:to] = format }
         parser.on("--out OUT", "the file to write; - is standard output") { |file| @options[:out] = file }
+        parser.on("--idle", "count threads that waited for work all the time (formats with a track a thread always show them)") { @options[:idle] = true }
         parser.separator("")
         define_recording_options(parser)
       end
@@ -74,7 +87,9 @@ module Pitwall
         return format_class.new(report(segments)) if format_class.folds?
 
         format_class.timeline? ? refuse_sampleless(segments) : refuse_weightless(segments)
-        format_class.new(segments, *@options[:weight]&.to_sym, selection: selection)
+        chosen = selection(format_class.timeline? ? [] : segments)
+        segments, chosen = Analyse::OnlyMine.new(Project.origin).narrow(segments, chosen) if @options[:only_mine]
+        format_class.new(segments, *@options[:weight]&.to_sym, selection: chosen)
       end
 
       # @raise [UsageError]
@@ -100,7 +115,8 @@ module Pitwall
       # @raise [UsageError] nothing has any of it
       def report(segments)
         weight = @options.fetch(:weight) { only_objects?(segments) ? "objects" : "wall" }.to_sym
-        query = Analyse::Report::Query.new(weight: weight, selection: selection, gc: @options.fetch(:gc, :happened), blackbox: @options.fetch(:blackbox, []))
+        query = Analyse::Report::Query.new(weight: weight, selection: selection(segments), gc: @options.fetch(:gc, :happened),
+                                                 only_mine: @options.fetch(:only_mine, false), origin: Project.origin, blackbox: @options.fetch(:blackbox, []))
         Analyse::Report.new(segments, query).tap { |report| refuse_empty(segments, weight) if report.total.zero? }
       end
 

@@ -13,9 +13,11 @@ module Pitwall
       module_function
 
       # @param look how text is shown: width, palette, unicode
-      #: ((Analyse::BenchReport | Analyse::ComparisonReport), String?, **untyped) -> String
-      def render(report, format, **look)
+      # @param details of a comparison's text: all of it
+      #: ((Analyse::BenchReport | Analyse::ComparisonReport), String?, ?details: bool, **untyped) -> String
+      def render(report, format, details: true, **look)
         kind = report.is_a?(Analyse::ComparisonReport) ? "Compare" : "Bench"
+        look[:details] = details if kind == "Compare"
         case format
         when "json" then Show.const_get("#{kind}Json").new(report).to_s
         when "html" then Show::MeasuredPage.new(report).to_s

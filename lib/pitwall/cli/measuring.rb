@@ -21,7 +21,7 @@ module Pitwall
       TIMEOUT = 60 # seconds a process may take where nobody says otherwise
       PLAIN = %r{\A[\w@%+=:,./^-]+\z}.freeze # words that a shell leaves alone
       # Counters that no process can read of itself, and the option that has them counted.
-      COUNTED_APART = { "instructions" => "instructions", "fs_calls" => "syscalls" }.freeze
+      COUNTED_APART = { "instructions" => "instructions", "fs_calls" => "syscalls", "retained" => "retained", "retained_bytes" => "retained" }.freeze
       private_constant :PLAIN, :COUNTED_APART
 
       # `-- CMD…` is the command's own: nothing in it is an option of the verb.
@@ -51,7 +51,7 @@ module Pitwall
         parser.separator("")
         parser.separator("Where to")
         parser.on("--record FILE", "what was measured (default: a dated file in .pitwall/; `pitwall report FILE` shows it again)") { |file| @options[:record] = file }
-        parser.on("--out FILE", "the report; - is standard output (default; of a command: standard error)") { |file| @options[:out] = file }
+        parser.on("--out FILE", "the report (default, and -: standard output)") { |file| @options[:out] = file }
         parser.on("--format FORMAT", FORMATS, "#{FORMATS.join(", ")} (text)") { |format| @options[:format] = format }
         parser.on("--fail-if EXPR", "end with status 1 when it holds: #{gate_example}") { |text| @options[:fail_if] = gate(text) }
         parser.on("--quiet", "no progress") { @options[:quiet] = true }
@@ -96,20 +96,20 @@ module Pitwall
 
       def publish(text)
         case @options[:out]
-        when nil then stream.puts(text)
-        when "-" then @out.puts(text)
+        when nil, "-" then @out.puts(text)
         else OutputFile.write(@options[:out]) { |out| out.puts(text) }
         end
         @out.flush
         return if @options[:format] == "json" || @options[:quiet] || !@writer&.begun?
 
-        @err.puts("Measured values in #{shown(record_path)}")
+        @err.puts("Measured values in #{shown(record_path)}#{"; pitwall report #{quoted(shown(record_path))} shows all of them" if brief?}")
       end
 
-      def stream = @command && @options[:out] != "-" ? @err : @out
+      # Whether the report leaves something out.
+      def brief? = false
 
       def rendering
-        io = @options[:out].nil? || @options[:out] == "-" ? stream : nil
+        io = @options[:out].nil? || @options[:out] == "-" ? @out : nil
         { width: width(io || File), palette: palette(io || File), unicode: unicode?(io) }
       end
 

@@ -17,12 +17,13 @@ module Pitwall
         parser.on("--format FORMAT", FORMATS, "#{FORMATS.join(", ")} (text)") { |format| @options[:format] = format }
         parser.on("--weight WEIGHT", weights, "#{weights.join(", ")} (wall)") { |weight| @options[:weight] = weight }
         parser.on("--limit N", Integer, "rows in a table") { |limit| @options[:limit] = limit }
+        parser.on("--only-mine", "only the application's frames, with what they call") { @options[:only_mine] = true }
         parser.on("--apart", "each process by itself, instead of all added up") { @options[:apart] = true }
       end
 
       def report_options
         { format: @options.fetch(:format, "text"), weight: @options.fetch(:weight, "wall"),
-          limit: @options[:limit], apart: @options.fetch(:apart, false) }
+          limit: @options[:limit], only_mine: @options[:only_mine], apart: @options.fetch(:apart, false) }
       end
 
       def check_report_options

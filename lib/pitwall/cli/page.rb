@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "pitwall/analyse"
+require "pitwall/cli/project"
 require "pitwall/cli/source_lines"
 require "pitwall/cli/syscalls_view"
 require "pitwall/show"
@@ -22,11 +23,14 @@ module Pitwall
       # @param redacted [Boolean] whether paths are hidden: then neither source nor the working directory is shown
       # @param start [Hash{String => String}] what the page shows first
       # @param syscalls [Show::SyscallsPart, Hash, nil] nil: what the segments have, with the patterns in force
-      #: (Array[Record::Segment], Array[Record::Warning], ?source: bool, ?redacted: bool, ?start: Hash[String, String], ?difference: untyped, ?syscalls: untyped) -> String
-      def render(segments, warnings, source: true, redacted: false, start: {}, difference: nil, syscalls: nil)
-        texts = source && !redacted ? lines(segments) : {}
-        Show::RecordingPage.new(segments, warnings: warnings.map(&:message), source: texts, base: (Dir.pwd unless redacted), start: start, difference: difference,
-                                          syscalls: syscalls || SyscallsView.part(segments)).to_s
+      #: (Array[Record::Segment], Array[Record::Warning], ?source: bool, ?redacted: bool, ?start: Hash[String, String], ?difference: untyped, ?syscalls: untyped, **untyped) -> String
+      def render(segments, warnings, source: true, redacted: false, start: {}, difference: nil, syscalls: nil, findings: [], origin: nil)
+        reader = SourceLines.new(segments.filter_map { |segment| segment.header.started_at_ns }.min, repository: Project.repository)
+        texts = source && !redacted ? lines(segments, reader) : {}
+        commits = texts.keys.to_h { |path| [path, reader.commit(path)] }.compact
+        Show::RecordingPage.new(segments, warnings: warnings.map(&:message), source: texts, commits: commits, base: (Dir.pwd unless redacted), start: start, difference: difference,
+                                          syscalls: syscalls || SyscallsView.part(segments),
+                                          findings: findings, mine: origin).to_s
       end
 
       # What a page of these can weigh.
@@ -39,8 +43,7 @@ module Pitwall
       end
 
       # Of the heaviest files first, the lines that weigh something and those around them.
-      def lines(segments)
-        reader = SourceLines.new(segments.filter_map { |segment| segment.header.started_at_ns }.min)
+      def lines(segments, reader)
         room = SOURCE_BYTES
         weighed(segments).each_with_object({}) do |(path, numbers), texts|
           wanted = numbers.flat_map { |line| ([line - AROUND, 1].max..line + AROUND).to_a }.uniq.sort

@@ -21,6 +21,14 @@ module Pitwall
         #: () -> String
         def summary = "where time goes: every thread, Ruby and C, GC, waiting"
 
+        #: () -> Array[[String, String]]
+        def examples
+          [
+            ["pitwall profile -- bin/rails runner Report.new.build", "any command"],
+            ["pitwall profile --interval 100us --only-mine -- bundle exec rspec", "the tests, finer, application only"]
+          ]
+        end
+
         #: () -> Hash[String, Array[String]]
         def option_words = { "--signal" => SIGNALS }
       end
@@ -29,16 +37,18 @@ module Pitwall
       def define_options(parser)
         parser.separator("How to record")
         parser.on("--interval TIME", "between two samples of a running thread: 100us to 1s (1ms)") { |text| @options[:interval_ns] = interval(text) }
-        parser.on("--mode MODE", MODES, "auto (default): outside with Ruby 3.3 or 3.4 where a core is spare, else signal; outside: a thread on another core " \
+        parser.on("--mode MODE", MODES, "auto (default): outside with Ruby 3.2 and newer where a core is spare, else signal; outside: a thread on another core " \
                                         "reads stacks; signal: each thread is interrupted; safepoint: sees only where Ruby pauses") do |mode|
           @options[:mode] = mode
         end
         parser.on("--signal NAME", "the signal to sample with: #{SIGNALS.join(", ")} (URG)") { |name| @options[:signal] = signal(name) }
-        parser.on("--allocations [1/N]", "also count objects by stack, in bursts: one in so many (1/50); see --view allocations") do |text|
+        parser.on("--allocations [1/N]", "also count objects by stack (by line, where stacks are not walked), in bursts: one in so many (1/50); see --view allocations") do |text|
           @options[:one_in] = AllocationsView.one_in(text || "1/50", "--allocations")
         end
+        define_times(parser)
         define_collecting_options(parser)
         define_report_options(parser, WEIGHTS)
+        parser.on("--idle", "count threads that waited for work all the time") { @options[:idle] = true }
       end
 
       private
@@ -47,6 +57,8 @@ module Pitwall
         { interval_ns: @options.fetch(:interval_ns, 1_000_000), mode: @options.fetch(:mode, @options[:signal] ? "signal" : "auto"),
           signal: @options.fetch(:signal, "URG"), **allocations, **super }
       end
+
+      def report_options = super.merge(idle: @options.fetch(:idle, false))
 
       def allocations
         @options[:one_in] ? { "allocations.bursts": 1, "allocations.stacks": 1, "allocations.one_in": @options[:one_in] } : {}

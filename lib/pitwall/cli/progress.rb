@@ -3,11 +3,13 @@
 require "io/console"
 require "ruby-progressbar"
 require "pitwall/experiment"
+require "pitwall/show/text"
+require "pitwall/show/units"
 
 module Pitwall
   module CLI
     # Shows on a terminal what an experiment does, and the time it may still take; is silent elsewhere.
-    # Everything it wrote is gone when it ends.
+    # But for one line, which says beforehand how long it takes at most, everything it wrote is gone when it ends.
     class Progress < Experiment::Silence
       CLEAR_LINE = "\r\e[K"
       TITLE = 30 # columns
@@ -22,6 +24,15 @@ module Pitwall
       def initialize(io)
         super()
         @io = io
+      end
+
+      # Most verdicts come sooner.
+      def expect(cases:, seconds:, longest:, pairs: nil)
+        self.end
+        text = "#{Show::Units.things(cases, "case")}: #{"#{Show::Units.things(pairs, "pair")}, " if pairs}at most #{time(cases * seconds)}"
+        slow = ", #{time(cases * longest)} if pairs are slow"
+        text += slow if text.size + slow.size < columns
+        @io.puts(text)
       end
 
       # Something without a known length.
@@ -59,7 +70,9 @@ module Pitwall
       private
 
       # An upper bound: most verdicts come before the last block.
-      def left(seconds) = seconds < 90 ? "#{seconds.ceil} s" : "#{(seconds / 60).ceil} min"
+      def left(seconds) = time(seconds)
+
+      def time(seconds) = seconds < 90 ? "#{seconds.ceil} s" : "#{(seconds / 60.0).ceil} min"
 
       def columns
         width = @io.winsize.last

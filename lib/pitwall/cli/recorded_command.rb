@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "pitwall/cli/command"
+require "pitwall/cli/duration"
 require "pitwall/cli/output_file"
 require "pitwall/cli/profile_summary"
 require "pitwall/collect/launch"
@@ -20,7 +21,8 @@ module Pitwall
     # {#report_options} how {Report} is to show it.
     class RecordedCommand < Command
       FLUSH_NS = 1_000_000_000 # what a killed process can lose
-      private_constant :FLUSH_NS
+      TIMES_NS = (1_000_000..1_000_000_000_000_000).freeze # of --delay and --duration
+      private_constant :FLUSH_NS, :TIMES_NS
 
       class << self
         #: () -> String
@@ -35,6 +37,7 @@ module Pitwall
         raise UsageError, "no command: pitwall #{self.class.verb} -- CMD…" if command.empty?
 
         check_report_options
+        @command = command
         control = Collect::Launch::Control.new(command) if @options[:control]
         destination = Collect::Launch::Destination.new(command, file: @options[:record])
         ending = prepared(command, destination)
@@ -72,6 +75,14 @@ module Pitwall
         parser.separator("")
       end
 
+      # Which part of the command's time is recorded.
+      def define_times(parser)
+        parser.on("--delay TIME", "record from so long after the command's start on (5s)") { |text| @options[:delay] = Duration.parse(text, name: "--delay", range: TIMES_NS) }
+        parser.on("--duration TIME", "record for so long (30s); the command runs on to its own end") do |text|
+          @options[:duration] = Duration.parse(text, name: "--duration", range: TIMES_NS)
+        end
+      end
+
       # The settings of Collect::Session by name; those of a collector as "collector.option".
       #: () -> Hash[Symbol, untyped]
       def target_options = { flush_ns: FLUSH_NS, keep_argv: @options[:keep_argv] ? 1 : 0 }
@@ -81,11 +92,35 @@ module Pitwall
       def export_hint = %w[speedscope profile.json]
 
       def launch(command, destination)
-        environment = Collect::Launch::TargetEnvironment.new(parts: destination.parts, options: target_options)
-        Collect::Launch.new(command, env: environment.to_h).call
+        environment = Collect::Launch::TargetEnvironment.new(parts: destination.parts, options: { **target_options, **times })
+        telling_of_the_end { Collect::Launch.new(command, env: environment.to_h).call }
       rescue Pitwall::Error
         destination.discard
         raise
+      end
+
+      # When the recording begins and ends, by the clock that all processes share. The command starts now.
+      def times
+        delay, duration = @options.values_at(:delay, :duration)
+        now = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
+        { begin_at_ns: delay && (now + delay), end_at_ns: duration && (now + delay.to_i + duration) }.compact
+      end
+
+      # The command may run on for long: one line says that it is recorded no more.
+      def telling_of_the_end
+        return yield if @options[:duration].nil? || @options[:quiet] || (@options[:out].nil? && @options[:format] == "json")
+
+        begin
+          teller = Thread.new do
+            sleep (@options[:delay].to_i + @options[:duration]) / 1e9
+            @err.puts("pitwall: recorded for #{Duration.format(@options[:duration])}; the report comes when the command has ended")
+          rescue SystemCallError, IOError
+            nil # nobody listens on standard error any more
+          end
+          yield
+        ensure
+          teller&.kill&.join
+        end
       end
 
       # Whatever goes wrong from here on is told, and doesn't change the command's own status.
@@ -93,7 +128,8 @@ module Pitwall
         parts = Collect::Launch::Parts.new(destination.parts)
         messages = parts.messages
         merged = parts.merge_into(destination.recording, first: finished.pid)
-        summary = ProfileSummary.new(destination: destination, finished: finished, merged: merged, messages: messages, export: export_hint)
+        summary = ProfileSummary.new(destination: destination, finished: finished, merged: merged, messages: messages, export: export_hint,
+                                    delay: @options[:delay], duration: @options[:duration])
         destination.tidy
         @err.puts((summary.problems + unwritten(destination.recording, merged)).map { |line| Show::Text.line(line) })
         @unrecorded = !merged.any? && merged.living.empty?
@@ -176,11 +212,11 @@ module Pitwall
       # The report as a string.
       def render(recording, difference, width:, palette:)
         require "pitwall/cli/report"
-        Report.render(recording, **report_options, difference: difference, width: width, palette: palette)
+        Report.render(recording, **report_options, command: @command, difference: difference, width: width, palette: palette)
       end
 
       def check_page
-        odd = %i[limit apart by sort retained].find { |name| @options[name] }
+        odd = %i[limit apart idle by sort retained].find { |name| @options[name] }
         raise UsageError, "--format html: the page has all rows and orders: leave out --#{odd}" if odd
         raise UsageError, "--format html: a page is a file: add --out FILE.html" if @options[:out].nil?
       end

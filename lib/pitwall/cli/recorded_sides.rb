@@ -11,7 +11,7 @@ module Pitwall
     # What `compare` does with recordings: hold two of them against each other, and a prediction against what happened.
     module RecordedSides
       # Options that two recordings have no use for.
-      MEASURING = %i[fail_if record max_blocks control check in_turns why instructions syscalls budget warmup].freeze
+      MEASURING = %i[fail_if record max_blocks control check in_turns why instructions syscalls retained budget warmup].freeze
       private_constant :MEASURING
 
       private
@@ -66,12 +66,71 @@ module Pitwall
         refuse_mixture(names.flatten, recordings.flatten)
         check_labels(names.flatten, recordings.flatten)
         segments = recordings.map { |side| side.map(&:segments) }
+        return compare_objects(files, names, segments) if objects?(names, segments)
+
         a, b = segments.zip(Analyse::ProfileChange::Pair.bases(segments)).map { |side, base| Analyse::ProfileChange::Side.new(recordings: side, base: base) }
         @unlike = Analyse::ProfileChange::Pair.warnings(segments, files)
         change = Analyse::ProfileChange.compare(a: a, b: b, weight: @options.fetch(:weight, :wall), labels: @options[:labels])
         check = recorded_check(names, recordings)
-        publish(recordings_report(files, change, check))
-        check ? check_status(check) : Status::OK
+        requests = Analyse::RequestChange.new(segments, base: files[0], side: files[1], labels: @options[:labels])
+        publish(recordings_report(files, change, check, requests))
+        return check_status(check) if check
+        return requests_status(requests) if requests.any?
+
+        change.reason ? Status::CANNOT_MEASURE : Status::OK
+      end
+
+      # One alarm is an alarm. Of many routes some are always undecided.
+      def requests_status(requests)
+        verdicts = requests.effects.map { |effect| effect.below_margin ? :same : effect.verdict }
+        return Status::WORSE if (verdicts & %i[slower more]).any?
+
+        verdicts.all?(:undecided) ? Status::UNDECIDED : Status::OK
+      end
+
+      # Were objects followed in all of them, and nothing else?
+      # @raise [UsageError] in some of them, or in another way: objects and times can't be held against each other
+      def objects?(names, segments)
+        followed = segments.flatten(1).map { |recording| only_objects?(recording) }
+        return false if followed.none? || @options[:predicted]
+
+        other = names.flatten[followed.index(false)] unless followed.all?
+        raise UsageError, "#{names.flatten[followed.index(true)]} holds objects, and #{other} times: they can't be held against each other; record both alike" if other
+        raise UsageError, "--weight #{@options[:weight]}: is of times, and the recordings hold objects: leave it out" if @options.key?(:weight)
+
+        true
+      end
+
+      def only_objects?(segments) = segments.any?(&:allocation_totals) && segments.none? { |segment| segment.sampled? || segment.traced? }
+
+      # Two recordings of allocations: objects, bytes, and the sites that changed.
+      def compare_objects(files, names, segments)
+        bursts = segments.flatten(1).map { |recording| recording.any? { |segment| segment.allocation_totals&.bursts? } }
+        if bursts.uniq.size > 1
+          raise UsageError, "#{names.flatten[bursts.index(true)]} looked at objects in bursts, and #{names.flatten[bursts.index(false)]} at all of them: record both alike"
+        end
+
+        change = Analyse::AllocationChange.new(segments, bases: Analyse::ProfileChange::Pair.bases(segments))
+        publish(objects_report(change, base: files[0], side: files[1], growth: growth(segments), warnings: Analyse::ProfileChange::Pair.warnings(segments, files)))
+        Status::OK
+      end
+
+      # What keeps growing, by side; nil unless all recordings hold it.
+      def growth(segments)
+        found = segments.map { |side| side.map { |recording| Analyse::ObjectGrowth.new(recording) } }
+        found if found.flatten.all?(&:any?)
+      end
+
+      def objects_report(change, base:, side:, warnings:, growth:)
+        shown = { base: base, side: side, warnings: warnings, growth: growth, location: Show::Location.new(Dir.pwd) }
+        return Show::MeasuredPage.of_objects(change, **shown) if @options[:format] == "html"
+
+        view = Show::AllocationChangeView.new(change, **shown)
+        case @options[:format]
+        when "json" then JSON.generate({ "schema" => "pitwall/compare-1", "results" => [], "warnings" => warnings, "objects" => view.json })
+        when "markdown" then view.markdown
+        else view.lines(**rendering.slice(:width, :palette)).join("\n")
+        end
       end
 
       def recorded(file)
@@ -124,24 +183,26 @@ module Pitwall
         check.saving.high.negative? ? Status::WORSE : Status::OK
       end
 
-      def recordings_report(files, change, check)
+      def recordings_report(files, change, check, requests)
+        requests = Show::RequestChangeView.new(requests)
         case @options[:format]
-        when "json" then recordings_json(files, change, check)
-        when "html" then Show::MeasuredPage.of_change(change, base: files[0], side: files[1])
-        else recordings_text(files, change, check)
+        when "json" then recordings_json(files, change, check, requests)
+        when "html" then Show::MeasuredPage.of_change(change, base: files[0], side: files[1], requests: requests.parts)
+        else recordings_text(files, change, check, requests)
         end
       end
 
-      def recordings_text(files, change, check)
+      def recordings_text(files, change, check, requests)
         look = rendering
         palette = @options[:format] == "markdown" ? Show::Plain : look[:palette]
         lines = check ? [*Show::PredictionCheckView.new(check, base: files[0], side: files[1]).lines(width: look[:width], palette: palette), ""] : []
+        lines += requests.lines(width: look[:width], palette: palette)
         lines += Show::WhyText.new(width: look[:width], palette: palette, location: Show::Location.new(Dir.pwd), warnings: @unlike).lines(change, base: files[0], side: files[1])
         (@options[:format] == "markdown" ? ["```", *lines, "```"] : lines).join("\n")
       end
 
-      def recordings_json(files, change, check)
-        object = { "schema" => "pitwall/compare-1", "results" => [], "warnings" => @unlike, "why" => [Show::WhyJson.body(change, base: files[0], side: files[1])] }
+      def recordings_json(files, change, check, requests)
+        object = { "schema" => "pitwall/compare-1", "results" => Show::JsonValues.clean(requests.json), "warnings" => @unlike, "why" => [Show::WhyJson.body(change, base: files[0], side: files[1])] }
         object["predictions"] = [Show::PredictionCheckView.new(check, base: files[0], side: files[1]).json] if check
         JSON.generate(object)
       end

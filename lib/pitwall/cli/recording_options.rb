@@ -36,12 +36,13 @@ module Pitwall
       def define_recording_options(parser)
         parser.separator("Which part of the recording")
         parser.on("--weight WEIGHT", WEIGHTS, "#{WEIGHTS.join(", ")} (wall)") { |weight| @options[:weight] = weight }
-        parser.on("--thread NAME", "one thread, by name or id") { |thread| @options[:thread] = thread }
+        parser.on("--thread NAME", "one thread, by name or id, as --view threads lists them") { |thread| @options[:thread] = thread }
         parser.on("--process PID", Integer, "one process") { |pid| @options[:process] = pid }
-        parser.on("--state STATE", Analyse::States.names, "time spent #{Analyse::States.names.join(", ")}") { |state| @options[:state] = state }
+        parser.on("--state STATE", Analyse::States.words, "time spent #{Analyse::States.names.join(", ")}") { |state| @options[:state] = state }
         parser.on("--label NAME=VALUE", "what ran under a label, e.g. route=orders#show; repeatable") { |text| RecordingOptions.label(@options, text) }
         parser.on("--request N", Integer, "what was sampled in the Nth slowest request (report --view requests lists them)") { |number| @options[:request] = number }
         parser.on("--blackbox NAME", "fold everything below a method (or a path, if it has a slash) into it; repeatable") { |name| (@options[:blackbox] ||= []) << name }
+        parser.on("--only-mine", "only the application's frames; what gems, Ruby and C functions cost counts for the application's frame that called them") { @options[:only_mine] = true }
         parser.on("--gc HOW", GC, "garbage collection as it happened (default), apart, or charged to the caller: #{GC.keys.join(", ")}") { |how| @options[:gc] = how }
         parser.on("--salvage", "read what is left of a damaged recording") { @options[:salvage] = true }
         parser.on("--redact", "hash the paths outside the working directory and the values of labels; paths inside become relative") { @options[:redact] = true }

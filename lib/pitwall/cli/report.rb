@@ -2,7 +2,9 @@
 
 require "pitwall/cli/allocations_view"
 require "pitwall/cli/command"
+require "pitwall/cli/object_growth_view"
 require "pitwall/cli/page"
+require "pitwall/cli/project"
 require "pitwall/cli/recording_options"
 require "pitwall/cli/source_lines"
 require "pitwall/cli/syscalls_view"
@@ -15,35 +17,45 @@ module Pitwall
     class Report < Command
       include RecordingOptions
 
-      VIEWS = %w[flat calls tree bottom-up lines threads labels requests gc gc-cost allocations syscalls].freeze
+      VIEWS = %w[flat calls tree bottom-up lines threads labels requests queries tests gc gc-cost allocations growth syscalls].freeze
       # Those that have an option of their own; --lines takes a name.
       OWN_OPTIONS = %w[tree bottom-up lines].freeze
       FORMATS = %w[text json markdown html].freeze
       # Views that weigh the call tree, and so can be of objects.
       WEIGHED = %i[flat tree bottom_up lines callers callees].freeze
+      IN_MARKDOWN = %i[flat allocations growth syscalls requests queries tests].freeze
       # Options that only one view heeds, and those that it doesn't.
       OF_ALLOCATIONS = %i[by sort retained].freeze
       NOT_OF_ALLOCATIONS = %i[thread state labels request weight blackbox gc threshold apart].freeze
       # Options that the page itself has, or has no use for.
-      NOT_OF_PAGES = %i[thread state labels request gc blackbox threshold limit apart idle audit by sort retained].freeze
-      private_constant :VIEWS, :OWN_OPTIONS, :FORMATS, :WEIGHED, :OF_ALLOCATIONS, :NOT_OF_ALLOCATIONS, :NOT_OF_PAGES
+      NOT_OF_PAGES = %i[thread state labels request gc blackbox threshold limit apart idle audit all_frames by sort retained warmup].freeze
+      private_constant :VIEWS, :OWN_OPTIONS, :FORMATS, :WEIGHED, :IN_MARKDOWN, :OF_ALLOCATIONS, :NOT_OF_ALLOCATIONS, :NOT_OF_PAGES
 
       class << self
         #: () -> String
         def summary = "shows a recording, or what bench and compare measured"
 
+        #: () -> Array[[String, String]]
+        def examples
+          [
+            ["pitwall report a.pit --tree --only-mine", "the call tree, application only"],
+            ["pitwall report a.pit --lines app/models/order.rb", "the lines of a file"]
+          ]
+        end
+
         #: () -> String
         def usage = "[options] (FILE.pit… | FOLDER | FILE.jsonl)"
 
         #: () -> Hash[String, Array[String]]
-        def option_words = { "--view" => VIEWS, **AllocationsView.option_words }
+        def option_words = { "--view" => VIEWS, "--state" => Analyse::States.names, **AllocationsView.option_words }
 
         # The report as a string, for other verbs.
         # @param difference [Object, nil] what a run without Pitwall gave
+        # @param command [Array<String>, nil] that was recorded
         # @raise [BadRecording]
-        #: (String, ?format: String, ?weight: String, ?view: Symbol?, ?limit: Integer?, ?apart: bool, ?difference: untyped, ?width: Integer, ?palette: untyped) -> String
-        def render(path, format: "text", weight: "wall", view: nil, limit: nil, apart: false, difference: nil, width: Command::PIPE_WIDTH, palette: Show::Plain)
-          options = { format: format, weight: weight, limit: limit, apart: apart, difference: difference, views: view && [view] }.compact
+        #: (String, ?view: Symbol?, ?width: Integer, ?palette: untyped, **untyped) -> String
+        def render(path, view: nil, width: Command::PIPE_WIDTH, palette: Show::Plain, **options)
+          options = { format: "text", weight: "wall", **options, views: view && [view] }.compact
           new(out: nil, err: nil).send(:render, [path], options, width, palette)
         end
       end
@@ -62,10 +74,12 @@ module Pitwall
         parser.on("--label-key NAME", "times by the values of a label") { |name| view(:labels, label_key: name) }
         parser.on("--predict PLACE", "what removing PATH:LINE or a method would save, with the GC it causes (a model)") { |place| view(:gc_cost, predict: place) }
         AllocationsView.define_options(parser, @options)
+        ObjectGrowthView.define_options(parser, @options)
         parser.on("--threshold PCT", Float, "leave out of trees what is below so many percent (1)") { |percent| @options[:threshold] = percent }
         parser.on("--limit N", Integer, "rows in a table") { |limit| @options[:limit] = limit }
         parser.on("--apart", "each process by itself, instead of all added up") { @options[:apart] = true }
-        parser.on("--idle", "count threads that waited at one place all the time (JSON always does)") { @options[:idle] = true }
+        parser.on("--idle", "count threads that waited for work all the time, and let all waiting stand in the table") { @options[:idle] = true }
+        parser.on("--all-frames", "with --tree: every frame, also of long runs of other code's") { @options[:all_frames] = true }
         parser.on("--why", "of FILE.jsonl: how to get the profiles that compare --why shows") { @options[:why] = true }
         parser.on("--audit", "list every class of string the recording holds") { @options[:audit] = true }
         parser.separator("")
@@ -130,7 +144,8 @@ module Pitwall
 
         if format == "markdown"
           refused = @options[:audit] ? "--audit" : unfit_for_markdown(views)
-          raise UsageError, "--format markdown holds the flat table only: leave out #{refused}, or take --format text or json" if refused
+          others = IN_MARKDOWN.drop(1)
+          raise UsageError, "--format markdown holds the flat table, or --view #{others[0..-2].join(", ")} or #{others.last}: leave out #{refused}, or take --format text or json" if refused
         elsif format == "text" && views.uniq.size > 1
           raise UsageError, "--format text shows one view: ask for one of #{views.uniq.map { |view| option(view) }.join(", ")}, or take --format json"
         end
@@ -145,7 +160,7 @@ module Pitwall
       end
 
       def unfit_for_markdown(views)
-        view = (views - %i[flat allocations syscalls]).first
+        view = (views - IN_MARKDOWN).first
         return option(view) if view
 
         %i[apart threshold].find { |name| @options[name] }&.then { |name| RecordingOptions.option_name(name) }
@@ -168,31 +183,43 @@ module Pitwall
         segments, warnings = read(files)
         return audit(segments, width, palette) if options[:audit]
         warnings += Analyse::TraceFilters.warnings(segments)
-        return page(segments, warnings) if options[:format] == "html"
+        return page(segments, warnings, files) if options[:format] == "html"
 
         @default = default_view(segments)
         check_views
         if last_view == :syscalls
-          return SyscallsView.render_segments(of_process(segments), options, file: files.join(" "), warnings: warnings, width: width, palette: palette)
+          return SyscallsView.render_segments(only_mine(of_process(segments)), options, file: files.join(" "), warnings: warnings, width: width, palette: palette)
         end
-        return AllocationsView.render(of_process(segments), warnings, options, files: files, width: width, palette: palette) if last_view == :allocations
+        if %i[allocations growth].include?(last_view)
+          chosen = of_process(segments)
+          view = last_view == :growth ? ObjectGrowthView : AllocationsView
+          return view.render(only_mine(chosen), warnings, options, files: files, findings: findings(chosen, files), width: width, palette: palette)
+        end
 
         check_state(segments)
         segments = only_request(segments) if options[:request]
         report = Analyse::Report.new(segments, query(segments))
         report.tree
         check_recorded(report)
+        @findings = findings(report.segments, files, report.query.selection)
         case options[:format]
         when "json" then json(report, warnings)
-        when "markdown" then Show::MarkdownReport.new(report, warnings: warnings.map(&:message), limit: options[:limit] || 20, base: Dir.pwd).to_s
+        when "markdown" then markdown(report, warnings)
         else text(report, files, warnings, width, palette)
         end
       end
 
-      def page(segments, warnings)
+      def only_mine(segments) = @options[:only_mine] ? Analyse::OnlyMine.new(Project.origin).call(segments) : segments
+
+      def findings(segments, files, selection = nil)
+        Project.findings(segments, file: file_name(files), command: @options[:command], **{ selection: selection }.compact)
+      end
+
+      def page(segments, warnings, files)
         check_recorded(Analyse::Report.new(segments, Analyse::Report::Query.new(weight: @options[:weight].to_sym))) if @options[:weight] && @options[:weight] != "wall"
-        Page.render(of_process(segments), warnings, source: @options.fetch(:source, true), redacted: @options.fetch(:redact, false),
-                    start: @options[:weight] ? { "weight" => @options[:weight] } : {}, difference: @options[:difference])
+        chosen = of_process(segments)
+        Page.render(chosen, warnings, findings: findings(chosen, files), origin: Project.origin, source: @options.fetch(:source, true), redacted: @options.fetch(:redact, false),
+                    start: { "weight" => @options[:weight], "mine" => (@options[:only_mine] ? "only" : nil) }.compact, difference: @options[:difference])
       end
 
       # What the recording is of.
@@ -213,7 +240,11 @@ module Pitwall
       # An option that changes nothing would be believed to have changed something.
       # @raise [UsageError]
       def check_views
-        if %i[allocations syscalls].include?(last_view)
+        if @options[:warmup] && last_view != :growth
+          raise UsageError, "--warmup is for the view of growth: add --view growth, or leave it out"
+        elsif last_view == :growth && (odd = OF_ALLOCATIONS.find { |name| @options[name] })
+          raise UsageError, "#{RecordingOptions.option_name(odd)} is for the view of allocations: add --view allocations, or leave it out"
+        elsif %i[allocations growth syscalls].include?(last_view)
           idle = NOT_OF_ALLOCATIONS.find { |name| @options[name] }
           raise UsageError, "#{RecordingOptions.option_name(idle)}: the view of #{last_view} has all of a process: leave it out, or ask for another --view" if idle
         elsif (idle = OF_ALLOCATIONS.find { |name| @options[name] })
@@ -244,6 +275,10 @@ module Pitwall
         if @options[:labels] && (views & %i[gc gc_cost]).any?
           raise UsageError, "--label: collections are of the whole process: leave it out, or see (marking) and (sweeping) below what ran under the label in --tree"
         end
+        aside = views & %i[queries tests]
+        if aside.any? && (odd = %i[thread state].find { |name| @options[name] })
+          raise UsageError, "#{RecordingOptions.option_name(odd)}: #{aside.first} are not told by thread and state: leave it out, or see --view labels"
+        end
         check_traced(report, followed, views) if traced && report.segments.none?(&:sampled?)
       end
 
@@ -266,7 +301,7 @@ module Pitwall
 
       # @raise [UsageError] no such request
       def only_request(segments)
-        refused = ["--apart"].select { @options[:apart] } + (views & %i[requests gc gc_cost]).map { |name| option(name) }
+        refused = ["--apart"].select { @options[:apart] } + (views & %i[requests tests gc gc_cost]).map { |name| option(name) }
         segments, @request = of_request(segments, refused)
         segments
       end
@@ -274,8 +309,9 @@ module Pitwall
       def query(segments)
         given = @options.slice(:threshold, :gc, :blackbox, :callers, :callees, :within, :predict, :label_key)
         given[:request] = @request
+        given.update(only_mine: @options.fetch(:only_mine, false), origin: Project.origin, waits: @options.fetch(:idle, false))
         given[:threshold] ||= 0.0 if @options[:format] == "json"
-        Analyse::Report::Query.new(weight: weight(segments), selection: selection(@options[:format] == "json" ? [] : segments), **given)
+        Analyse::Report::Query.new(weight: weight(segments), selection: selection(segments), **given)
       end
 
       def view(name, **options)
@@ -287,17 +323,28 @@ module Pitwall
 
       def last_view = views.last
 
+      def markdown(report, warnings)
+        limit = @options[:limit] || 20
+        warnings = warnings.map(&:message)
+        return Show::TestsMarkdown.new(report, warnings: warnings, limit: limit).to_s if last_view == :tests
+
+        if %i[requests queries].include?(last_view)
+          return Show::QueriesMarkdown.new(report, last_view, warnings: warnings, limit: limit, base: Dir.pwd, findings: @findings).to_s
+        end
+        Show::MarkdownReport.new(report, warnings: warnings, limit: limit, base: Dir.pwd, findings: @findings).to_s
+      end
+
       def json(report, warnings)
         parts = views
-        Show::JsonReport.new(report, warnings: warnings.map(&:to_h), parts: parts, limit: @options[:limit], difference: @options[:difference])
+        Show::JsonReport.new(report, warnings: warnings.map(&:to_h), parts: parts, limit: @options[:limit], difference: @options[:difference], findings: @findings)
                         .to_s(apart: @options.fetch(:apart, false))
       end
 
       def text(report, files, warnings, width, palette)
         source = SourceLines.new(report.summary.headers.map(&:started_at_ns).compact.min) if last_view == :lines
-        shared = { width: width, palette: palette, base: Dir.pwd, source: source, limit: @options[:limit], fit: terminal?(@out) && !to_file? }
+        shared = { width: width, palette: palette, base: Dir.pwd, source: source, limit: @options[:limit], fit: terminal?(@out) && !to_file?, all_frames: @options.fetch(:all_frames, false) }
         shared[:file] = file_name(files)
-        whole = { warnings: warnings.map(&:message), difference: @options[:difference] }
+        whole = { warnings: warnings.map(&:message), difference: @options[:difference], findings: @findings }
         return Show::TextReport.new(report, **shared, **whole).to_s(last_view) unless @options[:apart]
 
         # What is of the whole stands in the first part.
@@ -306,11 +353,7 @@ module Pitwall
         end.join("\n\n")
       end
 
-      # As one would type it again.
-      def file_name(files)
-        require "shellwords"
-        Show::Text.line(files.map { |file| Shellwords.escape(file.delete_prefix("#{Dir.pwd}/")) }.join(" "))
-      end
+      def file_name(files) = Project.typed(files)
     end
   end
 end

@@ -3,6 +3,7 @@
 require "shellwords"
 require "pitwall/cli/words"
 require "pitwall/errors"
+require "pitwall/workspace/repository"
 require "pitwall/workspace/side"
 
 module Pitwall
@@ -18,9 +19,11 @@ module Pitwall
       GEM = /\A([\w.-]+)@([0-9]\w*(?:\.\w+)*)\z/.freeze
       VARIABLE = /\A([A-Za-z_]\w*)=(.*)\z/m.freeze
       METHOD = /\A[A-Z]\w*(?:::[A-Z]\w*)*[#.][^\s#.]+\z/.freeze
-      LONGEST_CODE = 40 # characters of code in a label
       AS_IS = "as is"
-      private_constant :GEM, :VARIABLE, :METHOD, :LONGEST_CODE, :AS_IS
+      CHANGES = "your changes" # the working tree
+      COMMIT = /\A\h{12,64}\z/.freeze
+      SHORT = 8 # digits of a commit in a name
+      private_constant :GEM, :VARIABLE, :METHOD, :AS_IS, :CHANGES, :COMMIT, :SHORT
 
       # @return [Hash] for Workspace.new: carry, configure, bundle
       attr_reader :settings
@@ -210,7 +213,10 @@ module Pitwall
       # --- names
 
       def name(sides)
-        shared = sides.map(&:code).uniq.one?
+        codes = sides.map(&:code).uniq
+        shared = codes.one?
+        @letters = codes.compact.zip("A"..).to_h
+        @branch = branch(sides)
         names = sides.map { |side| side.name || label(side, code: !shared) }
         # Interpreters of the same name are told apart by their paths.
         alike = sides.each_index.select { |at| names.count(names[at]) > 1 && sides[at].ruby && !sides[at].name }
@@ -227,10 +233,10 @@ module Pitwall
       end
 
       def label(side, code: true, paths: false)
-        parts = [side.rev, ("dirty" if side.dirty), (ruby_label(side.ruby, paths) if side.ruby), (source_label(side.ruby_source) if side.ruby_source)]
+        parts = [(revision(side.rev) if side.rev), (CHANGES if side.dirty), (ruby_label(side.ruby, paths) if side.ruby), (source_label(side.ruby_source) if side.ruby_source)]
         parts.concat(side.env.map { |pair| pair.join("=") }, side.gems.map { |pair| pair.join("@") }, side.patches.map { |path| File.basename(path) })
         parts << "without #{side.stub}" if side.stub
-        parts << code_label(side.code) if code && side.code
+        parts << @letters.to_h.fetch(side.code, side.code) if code && side.code
         parts.compact!
         parts.empty? ? AS_IS : parts.join(" + ")
       end
@@ -239,10 +245,22 @@ module Pitwall
 
       def source_label(source) = "#{File.basename(source.first)}@#{source.last}"
 
-      def code_label(code)
-        line = code.strip.gsub(/\s+/, " ")
-        line.size > LONGEST_CODE ? "#{line[0, LONGEST_CODE - 1]}…" : line
+      # HEAD by its branch's name, a commit by its first digits.
+      def revision(typed)
+        return @branch if typed == "HEAD" && @branch
+
+        typed.match?(COMMIT) ? typed[0, SHORT] : typed.sub(%r{\Arefs/(?:heads|tags|remotes)/}, "")
       end
+
+      # What HEAD is called; nil where another side has that name, or none is checked out.
+      def branch(sides)
+        return if sides.none? { |side| side.rev == "HEAD" }
+
+        name = Workspace::Repository.find(@dir)&.branch
+        name unless sides.any? { |side| side.rev && revision_named?(side.rev, name) }
+      end
+
+      def revision_named?(typed, name) = [name, "refs/heads/#{name}"].include?(typed)
 
       # How the first option of a side was typed, for messages.
       def option(side)

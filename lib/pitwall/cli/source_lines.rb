@@ -1,18 +1,27 @@
 # frozen_string_literal: true
 
+require "pitwall/cli/source_history"
+
 module Pitwall
   module CLI
-    # Text of source lines, from files that are readable and not newer than the recording.
+    # Text of source lines, from files that are readable and not newer than the recording; from the project's history, where that is given, of others.
     class SourceLines
       LARGEST = 4 * 1024 * 1024
       private_constant :LARGEST
 
       # @param recorded_at_ns [Integer, nil] Unix time
-      #: (Integer?) -> void
-      def initialize(recorded_at_ns)
+      # @param repository [String, nil] whose history is asked for files that have changed since; nil: none
+      #: (Integer?, ?repository: String?) -> void
+      def initialize(recorded_at_ns, repository: nil)
         @recorded_at = recorded_at_ns && Time.at(0, recorded_at_ns, :nanosecond)
+        @history = SourceHistory.new(repository, @recorded_at)
         @files = {}
+        @commits = {}
       end
+
+      # @return [String, nil] the commit that a file's text is from; nil where it is the file as it stands
+      #: (String) -> String?
+      def commit(path) = @commits[path]
 
       # nil where the file is missing, has changed since, or has no such line. Paths come from the recording: nothing but
       # regular Ruby source is opened, so that a recording from elsewhere can't have other files shown.
@@ -27,11 +36,22 @@ module Pitwall
         return [] unless path.start_with?("/") && path.match?(/\.(?:rb|ru|rake|erb|gemspec)\z/)
 
         stat = File.stat(path)
-        return [] if !stat.file? || stat.size > LARGEST || @recorded_at.nil? || stat.mtime > @recorded_at
+        return [] if !stat.file? || stat.size > LARGEST || @recorded_at.nil?
 
-        File.readlines(path, chomp: true, encoding: "UTF-8").map(&:scrub)
+        stat.mtime > @recorded_at ? committed(path) : File.readlines(path, chomp: true, encoding: "UTF-8").map(&:scrub)
+      rescue Errno::ENOENT
+        committed(path)
       rescue SystemCallError, ArgumentError
         []
+      end
+
+      # As it was when the recording began.
+      def committed(path)
+        text = @history.text(path, largest: LARGEST)
+        return [] unless text
+
+        @commits[path] = @history.commit
+        text.scrub.lines(chomp: true)
       end
     end
   end

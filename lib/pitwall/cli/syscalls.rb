@@ -21,6 +21,14 @@ module Pitwall
         #: () -> String
         def summary = "which file-system calls, in what patterns, what to do"
 
+        #: () -> Array[[String, String]]
+        def examples
+          [
+            ["pitwall syscalls -- bin/rails runner 1", "why does the boot ask for files?"],
+            ["pitwall syscalls strace.log", "the same of a log"]
+          ]
+        end
+
         #: () -> String
         def usage = "[options] (LOG [LOG2] | -- CMD…)"
 

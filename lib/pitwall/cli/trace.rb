@@ -16,6 +16,14 @@ module Pitwall
       class << self
         #: () -> String
         def summary = "every call: exact counts, times, objects (2 to 10 times slower)"
+
+        #: () -> Array[[String, String]]
+        def examples
+          [
+            ["pitwall trace -- ruby report.rb", "every call, exactly"],
+            ["pitwall trace --only-under 'Report#build' -- ruby report.rb", "below one method"]
+          ]
+        end
       end
 
       #: (OptionParser) -> void
@@ -35,6 +43,7 @@ module Pitwall
         parser.on("--guided", "sample the command first (output discarded), then trace only under its heaviest methods") { @options[:guided] = true }
         parser.separator("")
         parser.separator("How to record")
+        define_times(parser)
         define_collecting_options(parser)
         define_report_options(parser, WEIGHTS)
       end

@@ -3,6 +3,7 @@
 require "pitwall/cli/command"
 require "pitwall/cli/page"
 require "pitwall/cli/page_server"
+require "pitwall/cli/project"
 require "pitwall/cli/recording_options"
 require "pitwall/record/measurements"
 
@@ -16,6 +17,14 @@ module Pitwall
         #: () -> String
         def summary = "opens a recording as a page in the browser"
 
+        #: () -> Array[[String, String]]
+        def examples
+          [
+            ["pitwall view a.pit", "the page, in the browser"],
+            ["pitwall view before.pit after.pit", "two recordings"]
+          ]
+        end
+
         #: () -> String
         def usage = "[options] (FILE.pit… | FOLDER.parts | FILE.jsonl)"
       end
@@ -24,6 +33,7 @@ module Pitwall
       def define_options(parser)
         parser.on("--weight WEIGHT", WEIGHTS, "what is weighed first: #{WEIGHTS.join(", ")} (wall)") { |weight| @options[:weight] = weight }
         parser.on("--process PID", Integer, "one process") { |pid| @options[:process] = pid }
+        parser.on("--only-mine", "begin with the application's frames only; the page has a button for it") { @options[:only_mine] = true }
         parser.on("--no-source", "leave out the lines of source") { @options[:source] = false }
         parser.on("--salvage", "read what is left of a damaged recording") { @options[:salvage] = true }
         parser.on("--redact", "hash the paths outside the working directory and the values of labels; paths inside become relative") { @options[:redact] = true }
@@ -72,8 +82,10 @@ module Pitwall
         chosen = selection
         chosen.check(segments)
         check_weight(files, segments)
-        start = @options[:weight] ? { "weight" => @options[:weight] } : {}
-        Page.render(segments.select { |segment| chosen.segment?(segment) }, warnings, source: @options.fetch(:source, true), redacted: @options.fetch(:redact, false), start: start)
+        start = { "weight" => @options[:weight], "mine" => (@options[:only_mine] ? "only" : nil) }.compact
+        shown = segments.select { |segment| chosen.segment?(segment) }
+        Page.render(shown, warnings, source: @options.fetch(:source, true), redacted: @options.fetch(:redact, false), start: start,
+                                     findings: Project.findings(shown, file: Project.typed(files)), origin: Project.origin)
       end
 
       def check_weight(files, segments)
@@ -83,8 +95,8 @@ module Pitwall
       end
 
       def measured(files)
-        odd = %i[weight process source salvage redact].find { |name| @options.key?(name) }
-        raise UsageError, "--#{odd == :source ? "no-source" : odd}: is for recordings; #{files.first} holds what bench or compare measured" if odd
+        odd = %i[weight process only_mine source salvage redact].find { |name| @options.key?(name) }
+        raise UsageError, "#{RecordingOptions.option_name(odd)}: is for recordings; #{files.first} holds what bench or compare measured" if odd
 
         require "pitwall/cli/measured_again"
         MeasuredAgain.new(files).render("html", PIPE_WIDTH, Show::Plain)

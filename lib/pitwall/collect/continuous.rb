@@ -152,7 +152,7 @@ module Pitwall
         # Those around as the umask has it; what is recorded is its owner's.
         def prepare(dir)
           make_around(dir)
-          Dir.mkdir(dir, 0o700) unless File.directory?(dir)
+          make(dir, 0o700)
           raise UsageError, "continuous: #{dir} can't be written: name another folder" unless File.writable?(dir)
 
           dir
@@ -166,11 +166,13 @@ module Pitwall
           raise Errno::ENOTDIR if File.exist?(parent)
 
           make_around(parent)
-          begin
-            Dir.mkdir(parent)
-          rescue Errno::EEXIST
-            nil # another process was faster
-          end
+          make(parent, 0o777)
+        end
+
+        def make(dir, permissions)
+          Dir.mkdir(dir, permissions) unless File.directory?(dir)
+        rescue Errno::EEXIST
+          raise unless File.directory?(dir) # a worker that boots at the same time was faster
         end
 
         # A look after the recording was stopped would begin another.

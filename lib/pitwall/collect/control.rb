@@ -19,11 +19,7 @@ module Pitwall
       #: (String) -> String
       def self.token(dir)
         path = File.join(dir, TOKEN_FILE)
-        begin
-          File.open(path, File::WRONLY | File::CREAT | File::EXCL, 0o600) { |file| file.syswrite("#{Random.urandom(32).unpack1("H*")}\n") }
-        rescue Errno::EEXIST
-          nil # another process's, or an earlier one's
-        end
+        make_token(path) unless File.exist?(path)
         stat = File.stat(path)
         raise UsageError, "#{path} is readable by others: chmod 600 #{path}" unless (stat.mode & 0o077).zero?
 
@@ -32,12 +28,23 @@ module Pitwall
         raise UsageError, "#{path}: #{SystemCallError.new(error.errno).message}: no token, no endpoint"
       end
 
+      # Under another name first: a process that asks at the same time must not read half a token.
+      def self.make_token(path)
+        new = "#{path}.#{Process.pid}-#{Random.urandom(4).unpack1("H*")}"
+        File.open(new, File::WRONLY | File::CREAT | File::EXCL, 0o600) { |file| file.syswrite("#{Random.urandom(32).unpack1("H*")}\n") }
+        File.link(new, path)
+      rescue Errno::EEXIST
+        nil # another process was first
+      ensure
+        File.unlink(new) if new && File.exist?(new)
+      end
+
       def self.checked(token, complaint)
         raise UsageError, complaint unless token.bytesize >= LEAST_TOKEN
 
         token
       end
-      private_class_method :checked
+      private_class_method :checked, :make_token
 
       # @param token [String, nil] nil: nothing is recorded, and nobody can be told from anybody
       #: (String?) -> void

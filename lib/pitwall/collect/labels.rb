@@ -15,12 +15,14 @@ module Pitwall
       VARIABLE = :__pitwall_labels
       # Different sets in a recording; what comes then is counted together.
       MOST = 4096
+      # The same of sets that name a test: a suite has more tests than a server has routes.
+      MOST_TESTS = 16_384
       # Combinations of names beyond that.
       OTHERS = 64
       OTHER = "(other)"
       # Characters of a value.
       LONGEST = 200
-      private_constant :VARIABLE, :MOST, :OTHERS, :OTHER, :LONGEST
+      private_constant :VARIABLE, :MOST, :MOST_TESTS, :OTHERS, :OTHER, :LONGEST
 
       @sets = {}
 
@@ -32,14 +34,32 @@ module Pitwall
 
           thread = Thread.current
           before = thread[VARIABLE]
-          began = Native.now if marked
+          work = Queries.enter(thread) if marked
           enter(thread, under(before, labels))
           begin
             yield
           ensure
-            Native.mark(began) if marked
+            Queries.leave(thread, work) if marked
             enter(thread, before)
           end
+        end
+
+        # What `with` does with marked work, for a caller that can't give a block. @return [Array] for `leave_work`
+        #: (Hash[Symbol, untyped]) -> Array[untyped]
+        def enter_work(labels)
+          thread = Thread.current
+          before = thread[VARIABLE]
+          work = Queries.enter(thread)
+          enter(thread, under(before, labels))
+          [before, work]
+        end
+
+        # In the same fiber.
+        #: (Array[untyped]) -> void
+        def leave_work((before, work))
+          thread = Thread.current
+          Queries.leave(thread, work)
+          enter(thread, before)
         end
 
         # Labels that are used again and again, for `with`. In each recording they get their number when they are first entered.
@@ -122,15 +142,16 @@ module Pitwall
         end
 
         def define(labels)
-          if @sets.size >= MOST
+          most = labels.key?(:test) ? MOST_TESTS : MOST
+          if @sets.size >= most
             Native.label_left_out
             labels = labels.transform_values { OTHER }
-            known = @sets[labels] || (@other if @sets.size >= MOST + OTHERS)
+            known = @sets[labels] || (@other if @sets.size >= most + OTHERS)
             return known if known && Native.label_current?(known.number)
           end
           labels = labels.transform_values(&:-@).freeze
           set = Set.new(Native.label_define(labels.flat_map { |name, value| [name.to_s, value] }), labels)
-          @other = set if @sets.size >= MOST
+          @other = set if @sets.size >= most
           @sets[labels] = set
         end
       end

@@ -6,6 +6,9 @@ require_relative "json"
 require_relative "header"
 require_relative "labels"
 require_relative "place"
+require_relative "queries"
+require_relative "tests"
+require_relative "window"
 
 module Pitwall
   module Collect
@@ -25,6 +28,9 @@ module Pitwall
       class << self
         # The path being written, nil when not recording.
         attr_reader :path
+        # Which part of the command's time is recorded; nil: all of it.
+        # @return [Window, nil]
+        attr_reader :window
 
         #: () -> bool
         def recording?
@@ -54,6 +60,8 @@ module Pitwall
           @settings = settings
           @mode_reason = mode_reason
           stop_at_exit
+          Native.watch_endings
+          Queries.watch # before, as what we do after it would be recorded
           begin_native(path, append, settings)
         end
 
@@ -94,6 +102,14 @@ module Pitwall
 
         def paused? = !!@paused
 
+        # Called by the extension after an exec that failed: the recording was completed before.
+        #: () -> void
+        def go_on
+          begin_native(@path, true, @settings)
+        rescue StandardError => error # no descriptor, no memory: the program goes on without us
+          tell("the recording ended at an exec that failed: #{error.message}")
+        end
+
         # In a process that the command started: PITWALL_PARTS is the folder, PITWALL_OPTIONS the settings ("k=v;k=v").
         #: (Hash[String, String]) -> void
         def start_from_env(env)
@@ -102,7 +118,11 @@ module Pitwall
           @parts = env.fetch("PITWALL_PARTS")
           options = env.fetch("PITWALL_OPTIONS", "")
           end_strace if options.include?("syscalls.start=1")
-          start(path: part_path, **parse(options))
+          @window = Window.of(options)
+          return if @window&.over?
+
+          Tests.watch # before, as what we do after it would be recorded
+          begin_by_window { start(path: part_path, **parse(options)) }
         end
 
         # Who says where forked children record, and when (Continuous); nil: each goes on beside its parent.
@@ -112,13 +132,30 @@ module Pitwall
         def forked
           @paused = false
           return @conductor.forked if @conductor
+          return if @window&.over?
 
           begin_native(own_path, false, @settings)
-        rescue Error => error
-          @parts && File.open(File.join(@parts, "messages"), "a", 0o600) { |file| file.syswrite("a forked child was not recorded: #{error.message}\n") }
+          @window&.watch
+        rescue StandardError => error
+          tell("a forked child was not recorded: #{error.message}")
+        end
+
+        # To the command, which shows it when the program has ended. It may have gone, with its folder, or the disk is full.
+        def tell(message)
+          @parts && File.open(File.join(@parts, "messages"), "a", 0o600) { |file| file.syswrite("#{message}\n") }
+        rescue SystemCallError
+          nil
         end
 
         private
+
+        # What the program does when it ends is recorded, too: our block is the first of them, which runs last.
+        def begin_by_window(&start)
+          return start.call unless @window
+
+          stop_at_exit
+          @window.keep(&start)
+        end
 
         def check(settings)
           unknown = settings.keys - DEFAULTS.keys
@@ -151,7 +188,8 @@ module Pitwall
           gc = settings[:gc] || mode == "outside"
           notes << "garbage collection is not told apart (gc: false): its time is with the code that ran" unless gc
           settings = settings.merge(unit_ns: unit_for(settings[:interval_ns]), mode: mode)
-          head = Header.build(settings: settings, mode_reason: @mode_reason || why, thread_states: Native.thread_states?, walk: Native.walk, notes: notes)
+          head = Header.build(settings: settings, mode_reason: @mode_reason || why, thread_states: Native.thread_states?(settings[:mode]), walk: Native.walk, notes: notes)
+          require_relative "holders" if settings[:collectors].dig("allocations", "holders") == "1"
           labelled = Labels.prepare # before, as what we do after it would be recorded
           refusal = Native.start(path, append, head, settings[:interval_ns], settings[:unit_ns], settings[:flush_ns],
                                  settings[:mode], Signal.list.fetch(settings[:signal]), Compat.other_threads, settings[:collectors].transform_values { |options| options.merge("home" => HOME) })
@@ -184,7 +222,7 @@ module Pitwall
 
         # Why stacks are not read from outside unless someone asks for it.
         def unasked_refusal
-          return "this Ruby does not tell when threads wait" unless Native.thread_states? # what a late look then finds says little
+          return "this Ruby gives no thread events (3.2 and newer do)" unless Native.thread_states?("outside") # what a late look then finds says little
 
           Cores.new(Native.allowed_cores).refusal
         end
@@ -262,6 +300,7 @@ module Pitwall
           @at_exit = true
           at_exit do
             @at_exit = false # handlers that run after this one may start again
+            @window&.give_up
             100.times { recording? && !Native.stop("stop") ? sleep(0.01) : break } # another thread may be at it
           end
         end
@@ -273,6 +312,7 @@ module Pitwall
     Pitwall.load_native!
     # The extension tells a forked child that it is one.
     def Native.forked = Collect::Session.forked
+    def Native.go_on = Collect::Session.go_on
   rescue CannotMeasure
     nil # said when a recording is to be started, not to every program that has us in its Gemfile
   end

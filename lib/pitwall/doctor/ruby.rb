@@ -8,8 +8,8 @@ module Pitwall
     # What a trial showed of a Ruby.
     # @api private
     class Ruby
-      OUTSIDE_NEEDS = "outside, which doesn't, needs Ruby 3.1, 3.3 or 3.4 and a kernel that allows process_vm_readv"
-      OUTSIDE_ASKED = "--mode outside, which doesn't, works here; unasked it is taken with Ruby 3.3 or 3.4 and two cores (taskset, docker --cpus)"
+      OUTSIDE_NEEDS = "outside, which doesn't, needs a Ruby whose stacks Pitwall walks itself and a kernel that allows process_vm_readv"
+      OUTSIDE_ASKED = "--mode outside, which doesn't, works here; unasked it is taken with Ruby 3.2 or newer and two cores (taskset, docker --cpus)"
       private_constant :OUTSIDE_NEEDS, :OUTSIDE_ASKED
 
       #: (Trial) -> Array[Check]
@@ -22,7 +22,7 @@ module Pitwall
       def checks
         return [ruby, sampler] unless @trial.segment
 
-        [ruby, sampler, stack_walk, mode, exact_calls, thread_states, jit]
+        [ruby, sampler, *stacks, mode, thread_states, collector, jit("yjit", @trial.yjit), jit("zjit", @trial.zjit)]
       end
 
       private
@@ -48,11 +48,18 @@ module Pitwall
                  mend: "gem install pitwall-core with that Ruby (in a checkout: script/setup); if it is, try --mode safepoint")
       end
 
-      def stack_walk
-        return Check.of("stack walk", :ok, "own, proven by a self-test; blocks are told from their methods") if @trial.segment.header.walk == "own"
+      # The tracer reads the same structures as the walk, and proves each time it starts how this Ruby tells of calls.
+      def stacks
+        return [no_walk] unless @trial.segment.header.walk == "own"
 
-        Check.of("stack walk", :note, "rb_profile_frames",
-                 meaning: "a sample costs more, and a block goes by the name of its method; own walks are for Ruby 3.1, 3.3 and 3.4")
+        [Check.of("stack walk", :ok, "own, proven by a self-test; blocks are told from their methods"),
+         Check.of("exact calls", :ok, "pitwall trace, pitwall allocations --stacks")]
+      end
+
+      def no_walk
+        Check.of("stack walk", :limited, "rb_profile_frames: #{@trial.walk}", affects: ["trace"],
+                 meaning: "no outside mode, no trace, no allocations --stacks; a sample costs more, and a block goes by the name of its method",
+                 mend: "a newer Pitwall may know it (gem update pitwall); or name another Ruby: pitwall trace -- /path/to/ruby …")
       end
 
       # What is used unasked, as the trial's own recording says.
@@ -62,7 +69,7 @@ module Pitwall
           return Check.of("mode", :ok, "outside: #{header.mode_reason}", meaning: "stacks are read from another core, the program is not interrupted; --mode signal takes them in its threads")
         end
 
-        Check.of("mode", :note, "#{header.mode}: #{header.mode_reason}", meaning: "each sample interrupts the thread that it is of; calls that wait may be cut short by it",
+        Check.of("mode", :note, "#{header.mode}: #{header.mode_reason}", meaning: "each sample interrupts the thread that it is of while it runs; a thread that waits gets no signal",
                                                                          mend: outside(header))
       end
 
@@ -73,28 +80,28 @@ module Pitwall
         @trial.outside == "works" ? OUTSIDE_ASKED : OUTSIDE_NEEDS
       end
 
-      # The tracer reads the same structures, and proves each time it starts how this Ruby tells of calls.
-      def exact_calls
-        return Check.of("exact calls", :ok, "pitwall trace, pitwall allocations --stacks") if @trial.segment.header.walk == "own"
-
-        Check.of("exact calls", :limited, "no", affects: ["trace"],
-                 meaning: "pitwall trace and allocations --stacks read structures of the VM that are known of Ruby 3.1, 3.3 and 3.4",
-                 mend: "take one of these: pitwall trace -- /path/to/ruby …")
-      end
-
       def thread_states
         if @trial.segment.header.thread_states?
           Check.of("thread states", :ok, "running, waiting for the GVL and blocked are told apart")
         else
           Check.of("thread states", :limited, "unknown", affects: ["profile"],
                    meaning: "waiting for the GVL and sleeping look alike: wall time of threads is shown, its reason is not",
-                   mend: "Ruby 3.2 brought the thread events that tell them apart")
+                   mend: "Ruby 3.2 brought the thread events that tell them apart; on 3.1 mode signal does")
         end
       end
 
-      def jit
-        Check.of("yjit", @trial.yjit == "on" ? :note : :ok, @trial.yjit,
-                 meaning: (@trial.yjit == "on" ? "C functions may be missing from stacks, lines are as of the last exit from compiled code" : nil))
+      # Ruby built --with-modular-gc runs the one that RUBY_GC_LIBRARY names.
+      def collector
+        return Check.of("collector", :ok, "Ruby's own") if @trial.collector == "default"
+
+        Check.of("collector", :limited, @trial.collector, affects: %w[profile allocations],
+                 meaning: "it does not tell when it runs: its time is the code's that ran, and objects are not counted",
+                 mend: "run without RUBY_GC_LIBRARY")
+      end
+
+      def jit(name, state)
+        Check.of(name, state == "on" ? :note : :ok, state,
+                 meaning: (state == "on" ? "C functions may be missing from stacks, lines are as of the last exit from compiled code" : nil))
       end
     end
   end

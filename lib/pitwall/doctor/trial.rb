@@ -14,9 +14,11 @@ module Pitwall
       PROGRAM = <<~'RUBY'
         finish = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 0.1
         nil while Process.clock_gettime(Process::CLOCK_MONOTONIC) < finish
-        yjit = defined?(RubyVM::YJIT) ? (RubyVM::YJIT.enabled? ? "on" : "off") : "not built in"
+        jits = %w[YJIT ZJIT].map { |name| defined?(RubyVM) && RubyVM.const_defined?(name) ? (RubyVM.const_get(name).enabled? ? "on" : "off") : "not built in" }
         outside = Pitwall::Native.outside_refusal || "works" rescue "unknown"
-        puts outside, RUBY_DESCRIPTION, RUBY_ENGINE, yjit
+        walk = Pitwall::Native.walk_refusal || "works" rescue "unknown"
+        collector = Pitwall::Native.other_gc || "default" rescue "unknown"
+        puts outside, walk, RUBY_DESCRIPTION, RUBY_ENGINE, jits, collector
       RUBY
       private_constant :PROGRAM
 
@@ -27,9 +29,13 @@ module Pitwall
       # @return [String] "ruby", "jruby"…
       attr_reader :engine
       # @return [String] "on", "off", "not built in"
-      attr_reader :yjit
+      attr_reader :yjit, :zjit
+      # @return [String] the garbage collector: "default", "mmtk"; "unknown" where nothing could be asked
+      attr_reader :collector
       # @return [String] "works", or why stacks can't be read from outside there; "unknown" where nothing could be asked
       attr_reader :outside
+      # @return [String] "works", or why Pitwall can't walk that Ruby's stacks itself; "unknown" where nothing could be asked
+      attr_reader :walk
       # @return [String, nil] why nothing was recorded
       attr_reader :problem
       # @return [Pitwall::Record::Segment, nil] what was recorded
@@ -46,8 +52,8 @@ module Pitwall
       #: (String) -> void
       def initialize(ruby)
         @ruby = ruby
-        @description = @engine = @yjit = ""
-        @outside = "unknown"
+        @description = @engine = @yjit = @zjit = ""
+        @outside = @walk = @collector = "unknown"
         Dir.mktmpdir("pitwall-doctor-") { |dir| try(dir) }
       rescue Pitwall::Error, SystemCallError => error
         @problem = error.message
@@ -60,7 +66,7 @@ module Pitwall
         Dir.mkdir(parts, 0o700)
         output = File.join(dir, "output")
         finished = run(parts, output)
-        @outside, @description, @engine, @yjit = File.readlines(output, chomp: true).last(4) if finished.status.success?
+        @outside, @walk, @description, @engine, @yjit, @zjit, @collector = File.readlines(output, chomp: true).last(7) if finished.status.success?
         @problem = "ended with #{finished.status.to_s.sub(/\Apid \d+ /, "")}" unless finished.status.success?
         read(Collect::Launch::Parts.new(parts), File.join(dir, "trial.pit"), finished.pid)
       end

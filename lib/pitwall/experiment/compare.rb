@@ -4,6 +4,7 @@ require "tmpdir"
 require "pitwall/analyse"
 require "pitwall/collect/bench/blocks"
 require "pitwall/collect/bench/instructions"
+require "pitwall/collect/bench/retained_objects"
 require "pitwall/collect/bench/system_calls"
 require "pitwall/collect/bench/profiles"
 require "pitwall/experiment"
@@ -36,7 +37,10 @@ module Pitwall
       # @raise [Collect::Bench::Failed] a case can't be measured, or returns different things on two sides (`check`)
       #: (command: String) -> Analyse::ComparisonReport
       def call(command:)
-        made = observe { alternatives.each { |sides| measure(sides) } }
+        made = observe do
+          @progress.expect(cases: alternatives.size, seconds: @settings.budget, longest: CaseRun::LONGEST * @settings.budget, pairs: @settings.max_blocks)
+          alternatives.each { |sides| measure(sides) }
+        end
         Analyse::ComparisonReport.of(@samples, cases: @cases, plans: @plans, sides: @subjects, command: command, **made)
       end
 
@@ -66,20 +70,29 @@ module Pitwall
       #: (Analyse::ComparisonReport) -> void
       def count_system_calls(report) = count(report, Collect::Bench::SystemCalls, "fs_calls", "--syscalls", "counting file-system calls")
 
+      # The same for objects that live at the end, and their bytes.
+      # @raise [CannotMeasure] as above
+      #: (Analyse::ComparisonReport) -> void
+      def count_retained(report) = count(report, Collect::Bench::RetainedObjects, %w[retained retained_bytes], "--retained", "counting retained objects")
+
       # What was run: name of a case → an entry for each side, the base first.
       # @return [Hash<String, Array<Collect::Bench::Blocks::Entry>>]
       attr_reader :entries
 
       private
 
-      def count(report, counter, metric, option, title)
+      # @param metrics [String, Array<String>] what each count is, or its parts are
+      def count(report, counter, metrics, option, title)
         entries.each do |name, alternatives|
           counted = counter.new(alternatives, random: @random, progress: steps(title)).call
           raise CannotMeasure, "#{option}: #{name}: #{counted.reason}" if counted.reason
 
-          @subjects.drop(1).each_with_index do |subject, at|
-            report.effects << Analyse::Instructions.effect(counted.counts[0], counted.counts[at + 1], name: name, base: @subjects.first.name, side: subject.name,
-                                                                                                       metric: metric, alpha: @settings.alpha, margin: @settings.margin)
+          Array(metrics).each_with_index do |metric, part|
+            counts = counted.counts.map { |rounds| rounds.map { |count| count.is_a?(Array) ? count[part] : count } }
+            @subjects.drop(1).each_with_index do |subject, at|
+              report.effects << Analyse::Instructions.effect(counts[0], counts[at + 1], name: name, base: @subjects.first.name, side: subject.name,
+                                                                                        metric: metric, alpha: @settings.alpha, margin: @settings.margin)
+            end
           end
         ensure
           @progress.end
@@ -208,7 +221,7 @@ module Pitwall
         # By how much the fewest pairs may overrun the budget.
         LONGEST = 3
         FEWEST = Analyse::Sequential::MIN_PAIRS
-        private_constant :LONGEST, :FEWEST
+        private_constant :FEWEST
 
         # The block is told how many pairs are planned, once that is known.
         def initialize(blocks, comparison, settings, sides:, &on_plan)
@@ -243,8 +256,8 @@ module Pitwall
 
         private
 
-        # The fewest pairs that can decide anything may take longer than the budget: one that is spent for nothing helps nobody. What the
-        # calibration took, everything being cold, is more than a pair will.
+        # Fewer than FEWEST pairs give no verdict, so FEWEST pairs may take up to LONGEST times the budget.
+        # The calibration ran with cold caches, so its time is more than a pair will take.
         def budget_ns
           least = (FEWEST + 1) * @blocks.block_ns
           own = @settings.budget * 1e9

@@ -15,7 +15,7 @@ module Pitwall
 
       # What stands for a frame whose name the process did not live to write.
       #: (Integer) -> Frame
-      def self.unresolved(id) = new(id, "(unresolved frame #{id})", "", 0, PITWALL)
+      def self.unresolved(id) = new(id, "(unresolved)", "", 0, PITWALL)
     end
   end
 end

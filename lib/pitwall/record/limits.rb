@@ -28,10 +28,14 @@ module Pitwall
       COLLECTIONS = 1_000_000
       # Places of allocation, with their counters twice that.
       SITES = 2_000_000
+      # Numbers of living objects, by site and point in time.
+      LIVING = 20_000_000
       # Label sets by number, and labels of them all.
       LABELS = 200_000
       # Pieces of work told one by one.
       MARKS = 2_000_000
+      # Queries, their sums by labels, and their parts of pieces of work.
+      QUERIES = 4_000_000
       # Names of system calls; Linux has some 400.
       SYSCALLS = 4096
       # Bytes that looking for the next whole chunk may checksum, times the file's size, plus RAW.

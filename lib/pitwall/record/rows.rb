@@ -45,6 +45,14 @@ module Pitwall
         @nodes.map! { |node| node < known ? node : 0 }.count(0)
       end
 
+      # The same rows with other nodes.
+      # @param targets [Array<Integer>] by node
+      #: (Array[Integer]) -> Rows
+      def moved(targets)
+        nodes = @nodes.map { |node| targets[node] }
+        dup.tap { |copy| copy.instance_variable_set(:@nodes, nodes) }
+      end
+
       # @yield [thread_id, state, node_id, wall, cpu, captures, label_id] row by row
       #: () { (Integer, Integer, Integer, Integer, Integer, Integer, Integer) -> void } -> void
       def each

@@ -54,7 +54,9 @@ module Pitwall
       ["next_shape_id", "count", :count, "object shapes made"],
       ["shape_cache_size", "count", :count, "shape cache entries"],
       ["instructions", "count", :count, "instructions"],
-      ["fs_calls", "count", :count, "file-system calls"]
+      ["fs_calls", "count", :count, "file-system calls"],
+      ["retained", "count", :count, "objects retained at the end"],
+      ["retained_bytes", "bytes", :count, "bytes retained at the end"]
     ].to_h { |name, unit, kind, title| [name, Metric.new(name, unit, kind, title).freeze] }.freeze
   end
 end

@@ -3,11 +3,16 @@
 require "pitwall/record/calls"
 require "pitwall/record/frame"
 require "pitwall/record/mark"
+require "pitwall/record/query"
 
 module Pitwall
   module Record
     # A thread as the recording names it; start_ns counts from the segment's start.
-    ThreadInfo = Struct.new(:id, :native_id, :start_ns, :name)
+    ThreadInfo = Struct.new(:id, :native_id, :start_ns, :name) do
+      # What reports call it, and options take: "worker", or "thread 11" where it has no name.
+      #: () -> String
+      def title = name.empty? ? "thread #{id}" : name
+    end
 
     # One process in a recording (or one start/stop within it). Tables are parallel arrays indexed by id; treat as frozen.
     class Segment
@@ -37,6 +42,14 @@ module Pitwall
       attr_reader :marks
       # @return [Array<Work>] all work that ended, by label set
       attr_reader :works
+      # @return [Array<Test>] what tests took, by label set
+      attr_reader :tests
+      # @return [Hash{Integer => Query}] queries to databases, by number
+      attr_reader :queries
+      # @return [Array<QuerySum>] what was asked, by label set and query
+      attr_reader :query_sums
+      # @return [Hash{[Integer, Integer] => Array<QueryPart>}] what was asked in pieces of work that are told one by one, by thread and end
+      attr_reader :query_parts
       # @return [Integer] rows of all SAMP chunks
       attr_reader :row_count
       # @return [Array<Collection>] runs of the garbage collector, in the order of time
@@ -55,6 +68,10 @@ module Pitwall
 
       # @return [Array<Site>] where objects were allocated and what became of them; empty where none were followed
       attr_reader :sites
+      # @return [Array<LivingPoint>] what lived over time, in that order; empty where it was not recorded
+      attr_reader :living_points
+      # @return [Holders, nil] who keeps growing sites' objects alive; nil where nobody asked
+      attr_reader :holders
       # @return [Array<EqualStrings>] contents that there were several of, the most bytes first; empty where they were not looked at
       attr_reader :equal_strings
       # @return [Integer, nil] strings that could not be compared; nil where none were looked at
@@ -65,7 +82,9 @@ module Pitwall
       # @api private
       def initialize(header:, strings:, frames:, parents:, node_frames:, lines:, threads:, stats:, tail:, tallies:, row_count:,
                      open_rows:, row_source:, collections: [], sites: [], allocation_totals: nil, equal_strings: [], uncompared_strings: nil,
-                     calls: Calls.new, tracing: {}, label_sets: [{}], marks: [], works: [], syscall_source: nil, syscall_totals: {}, syscall_facts: nil)
+                     calls: Calls.new, tracing: {}, label_sets: [{}], marks: [], works: [], tests: [],
+                     queries: {}, query_sums: [], query_parts: {}, syscall_source: nil, syscall_totals: {}, syscall_facts: nil,
+                     living_points: [], holders: nil)
         @header = header
         @strings = strings
         @frames = frames
@@ -79,6 +98,10 @@ module Pitwall
         @label_sets = label_sets
         @marks = marks
         @works = works
+        @tests = tests
+        @queries = queries
+        @query_sums = query_sums
+        @query_parts = query_parts
         @row_count = row_count
         @open_rows = open_rows
         @row_source = row_source
@@ -88,6 +111,8 @@ module Pitwall
         @calls = calls
         @tracing = tracing
         @equal_strings = equal_strings
+        @living_points = living_points
+        @holders = holders
         @uncompared_strings = uncompared_strings
         @syscall_source = syscall_source
         @syscall_ids = syscall_totals
@@ -125,6 +150,10 @@ module Pitwall
       #: () -> Hash[String, [Integer, Integer, Integer]]
       def syscall_totals = @syscall_ids.transform_keys { |id| strings[id] || "(lost name)" }
 
+      # Was recorded what lived over time?
+      #: () -> bool
+      def growth? = living_points.any?
+
       # Were calls traced?
       #: () -> bool
       def traced? = !tracing.empty?
@@ -140,7 +169,7 @@ module Pitwall
       #: () -> bool
       def sampled? = header.mode != "none" || row_count.positive?
 
-      # The frame of a node; one called "(unresolved frame ID)" where the process ended before naming it.
+      # The frame of a node; one called "(unresolved)" where the process ended before naming it.
       #: (Integer) -> Frame
       def frame(node_id)
         id = node_frames[node_id]

@@ -6,8 +6,10 @@ require "pitwall/record/columns"
 require "pitwall/record/frame"
 require "pitwall/record/header"
 require "pitwall/record/limits"
+require "pitwall/record/living_point"
 require "pitwall/record/malformed"
 require "pitwall/record/mark"
+require "pitwall/record/query"
 require "pitwall/record/rows"
 require "pitwall/record/segment"
 require "pitwall/record/site"
@@ -24,11 +26,11 @@ module Pitwall
       private_constant :LOST_NAME
 
       # What all segments of a file may hold together; counts down.
-      Budget = Struct.new(:strings, :string_bytes, :frames, :nodes, :threads, :weights, :collections, :sites, :labels, :marks) do
+      Budget = Struct.new(:strings, :string_bytes, :frames, :nodes, :threads, :weights, :collections, :sites, :labels, :marks, :queries, :living) do
         #: () -> Budget
         def self.fresh
           new(Limits::STRINGS, Limits::STRING_BYTES, Limits::FRAMES, Limits::NODES, Limits::THREADS, Limits::WEIGHTS, Limits::COLLECTIONS, Limits::SITES,
-              Limits::LABELS, Limits::MARKS)
+              Limits::LABELS, Limits::MARKS, Limits::QUERIES, Limits::LIVING)
         end
 
         # @raise [Malformed] when there is no room for `count` more
@@ -59,6 +61,10 @@ module Pitwall
         @label_sets = [{}]
         @marks = []
         @works = {}
+        @tests = {}
+        @queries = {}
+        @query_sums = {}
+        @query_parts = {}
         @row_offsets = []
         @row_count = 0
         @weights = 0
@@ -73,6 +79,7 @@ module Pitwall
         @calls = Calls.new
         @tracing = {}
         @equal_strings = []
+        @living_points = {}
         @syscall_offsets = []
         @syscall_totals = {}
       end
@@ -93,13 +100,20 @@ module Pitwall
         when "SAMP" then samples(offset, payload)
         when "OPEN" then open(Columns.new(payload))
         when "MARK" then marks(Columns.new(payload))
-        when "WORK" then works(Columns.new(payload))
+        when "WORK" then sums_by_label(Columns.new(payload), Work, @works)
+        when "TEST" then sums_by_label(Columns.new(payload), Test, @tests)
+        when "QURY" then queries(Columns.new(payload))
+        when "QSUM" then query_sums(Columns.new(payload))
+        when "QREQ" then query_parts(Columns.new(payload))
         when "GCEV" then collections(Columns.new(payload))
         when "SITE" then sites(Columns.new(payload))
         when "ALLO" then allocations(Columns.new(payload))
         when "GCWK" then collecting_work(Columns.new(payload))
         when "CALL" then @calls.read(Columns.new(payload), @budget)
         when "TRAC" then @tracing = Header.parse_object(payload)
+        when "LIVE" then living(Columns.new(payload))
+        when "BORN" then births(Columns.new(payload))
+        when "HOLD" then holders(Columns.new(payload))
         when "DUPS" then equal_strings(Columns.new(payload))
         when "SYSC" then syscalls(offset, payload)
         when "SYST" then syscall_totals(Columns.new(payload))
@@ -117,10 +131,13 @@ module Pitwall
         Segment.new(header: @header || Header.new({}), strings: @strings, frames: @frames, parents: @parents,
                     node_frames: @node_frames, lines: @lines, threads: @threads, stats: @stats.merge(@failure.to_h), tail: @tail,
                     tallies: @tallies.each_value.flat_map(&:values), label_sets: @label_sets,
-                    marks: @marks, works: @works.values, row_count: @row_count, open_rows: @open_rows, calls: @calls, tracing: @tracing,
+                    marks: @marks, works: @works.values, tests: @tests.values,
+                    queries: settled_queries, query_sums: @query_sums.values, query_parts: @query_parts, row_count: @row_count, open_rows: @open_rows, calls: @calls, tracing: @tracing,
                     row_source: row_source(payload_at), collections: @collections, sites: finished_sites,
                     allocation_totals: @allocation_totals, equal_strings: @equal_strings, uncompared_strings: @uncompared_strings,
-                    syscall_source: syscall_source(payload_at), syscall_totals: @syscall_totals, syscall_facts: @syscall_facts)
+                    syscall_source: syscall_source(payload_at), syscall_totals: @syscall_totals, syscall_facts: @syscall_facts,
+                    living_points: @living_points.values.sort_by(&:number),
+                    holders: finished_holders)
       end
 
       private
@@ -258,14 +275,55 @@ module Pitwall
       end
 
       # Cumulative: the last row of a set counts.
-      def works(columns)
+      def sums_by_label(columns, type, sums)
         count = columns.int
-        values = Work.members.map { |name| columns.column(count, name.to_s.tr("_", " ")) }
+        values = type.members.map { |name| columns.column(count, name.to_s.tr("_", " ")) }
         values[0].uniq.each { |label| check_label(label) }
         count.times do |at|
-          @budget.take(:labels, 1) unless @works.key?(values[0][at])
-          @works[values[0][at]] = Work.new(*values.map { |column| column[at] })
+          @budget.take(:labels, 1) unless sums.key?(values[0][at])
+          sums[values[0][at]] = type.new(*values.map { |column| column[at] })
         end
+      end
+
+      def queries(columns)
+        rows(columns, Query) do |query|
+          @budget.take(:queries, 1) unless @queries.key?(query.id)
+          @queries[query.id] = query
+        end
+      end
+
+      # Cumulative: the last row of a label set and query counts.
+      def query_sums(columns)
+        sums = rows(columns, QuerySum)
+        sums.map(&:label_id).uniq.each { |label| check_label(label) }
+        sums.each do |sum|
+          key = [sum.label_id, sum.query_id]
+          @budget.take(:queries, 1) unless @query_sums.key?(key)
+          @query_sums[key] = sum
+        end
+      end
+
+      def query_parts(columns)
+        parts = rows(columns, QueryPart)
+        @budget.take(:queries, parts.size)
+        parts.each { |part| (@query_parts[[part.thread_id, part.end_ns]] ||= []) << part }
+      end
+
+      def rows(columns, type, &block)
+        count = columns.int
+        values = type.members.map { |name| columns.column(count, name.to_s.tr("_", " ")) }
+        Array.new(count) { |at| type.new(*values.map { |column| column[at] }) }.each(&block)
+      end
+
+      # Their nodes may have been lost.
+      def settled_queries
+        @queries.each_value do |query|
+          next if query.node_id < @parents.size
+
+          @lost += 1
+          query.node_id = 0
+        end
+        @queries
       end
 
       # Rows may all be of new stacks, or none; counting after every chunk would cost more than the limit protects.
@@ -326,6 +384,44 @@ module Pitwall
         raise Malformed, "goes past the limit for names of system calls" if @syscall_totals.size > Limits::SYSCALLS
 
         @syscall_facts = facts
+      end
+
+      def living(columns)
+        number, at_ns, rss, flags, count = Array.new(5) { columns.int }
+        sites = columns.column(count, "site")
+        counts = columns.column(count, "living")
+        @budget.take(:living, count + 1)
+        @living_points[number] = LivingPoint.new(number, at_ns, rss.zero? ? nil : rss - 1, flags, sites, counts)
+      end
+
+      # Of a point that was told before.
+      def births(columns)
+        number = columns.int
+        count = columns.int
+        values = Births.members.map { |name| columns.column(count, name.to_s) }
+        @budget.take(:living, count)
+        point = @living_points[number]
+        raise Malformed, "has births of point #{number}, which is not there" unless point || @salvage
+
+        point.births = values.transpose.map { |row| Births.new(*row) } if point
+      end
+
+      # Strings of the steps stand in a later chunk.
+      def holders(columns)
+        flags, looked_at, took_ns, count = Array.new(4) { columns.int }
+        values = %w[site path step text].map { |name| columns.column(count, name) }
+        @budget.take(:living, count)
+        @holders = [flags, looked_at, took_ns, values.transpose]
+      end
+
+      def finished_holders
+        return if @holders.nil?
+
+        flags, looked_at, took_ns, rows = @holders
+        paths = rows.group_by(&:first).transform_values do |steps|
+          steps.group_by { |_, path| path }.values.map { |path| path.sort_by { |_, _, step| step }.map { |row| @strings[row[3]] || LOST_NAME } }
+        end
+        Holders.new(flags, looked_at, took_ns, paths)
       end
 
       def equal_strings(columns)

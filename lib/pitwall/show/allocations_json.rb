@@ -12,8 +12,8 @@ module Pitwall
       OF_ENDS = %w[old total_age min_age max_age freed].freeze
       private_constant :FIELDS, :OF_ENDS
 
-      #: (Analyse::Allocations, Analyse::Summary, by: Array[Symbol], sort: Symbol, ?retained: bool, ?limit: Integer?, ?warnings: Array[untyped]) -> void
-      def initialize(allocations, summary, by:, sort:, retained: false, limit: nil, warnings: [])
+      #: (Analyse::Allocations, Analyse::Summary, by: Array[Symbol], sort: Symbol, ?retained: bool, ?limit: Integer?, ?warnings: Array[untyped], ?findings: Array[untyped]) -> void
+      def initialize(allocations, summary, by:, sort:, retained: false, limit: nil, warnings: [], findings: [])
         @allocations = allocations
         @summary = summary
         @by = by
@@ -21,11 +21,12 @@ module Pitwall
         @retained = retained
         @limit = limit
         @warnings = warnings
+        @findings = findings
       end
 
       # Ends without a newline.
       #: () -> String
-      def to_s = JSON.generate({ "schema" => SCHEMA, **totals, "by" => @by.map(&:to_s), "sort" => @sort.to_s, "sites" => sites, **strings, **context })
+      def to_s = JSON.generate({ "schema" => SCHEMA, "findings" => @findings, **totals, "by" => @by.map(&:to_s), "sort" => @sort.to_s, "sites" => sites, **strings, **context })
 
       private
 

@@ -10,8 +10,8 @@ module Pitwall
       TOP = 20
       private_constant :TOP
 
-      #: (Analyse::Allocations, Analyse::Summary, by: Array[Symbol], sort: Symbol, ?retained: bool, ?limit: Integer?, ?base: String?, ?warnings: Array[String]) -> void
-      def initialize(allocations, summary, by:, sort:, retained: false, limit: nil, base: nil, warnings: [])
+      #: (Analyse::Allocations, Analyse::Summary, by: Array[Symbol], sort: Symbol, ?retained: bool, ?limit: Integer?, ?base: String?, ?warnings: Array[String], ?findings: Array[untyped]) -> void
+      def initialize(allocations, summary, by:, sort:, retained: false, limit: nil, base: nil, warnings: [], findings: [])
         @allocations = allocations
         @summary = summary
         @by = by - [:stack]
@@ -20,12 +20,14 @@ module Pitwall
         @limit = limit || TOP
         @location = Location.new(base)
         @warnings = warnings
+        @findings = findings
       end
 
       #: () -> String
       def to_s
         rows = @allocations.rows(by: @by, sort: @sort, retained: @retained)
-        lines = [headline, ""] + notes + ["| objects | old | retained | mean age | bytes | GC charged (model) | what |", "|---:|---:|---:|---:|---:|---:|---|"]
+        heads = ["objects", "old", "retained", *("retained bytes" if @allocations.retained_bytes?), "mean age", "bytes", "GC charged (model)"]
+        lines = [headline, ""] + Markdown.findings(@findings) + notes + ["| #{heads.join(" | ")} | what |", "|#{"---:|" * heads.size}---|"]
         lines.concat(rows.first(@limit).map { |row| line(row) })
         lines.push("", "#{Units.things(rows.size - @limit, "more row")}.") if rows.size > @limit
         lines.join("\n")
@@ -36,7 +38,14 @@ module Pitwall
       def headline
         ["**#{Markdown.text(@summary.programs.join(", "))}**", Markdown.text(@summary.rubies.join(", ")),
          "#{objects(@allocations.objects)} object#{"s" unless @allocations.objects == 1}", "#{"~" unless @allocations.ends?}#{Units.bytes(@allocations.total(:bytes))}",
-         (@allocations.retained? ? "#{Units.count(@allocations.total(:retained))} retained" : "retained: not known")].join(" · ")
+         retained].join(" · ")
+      end
+
+      def retained
+        return "retained: not known" unless @allocations.retained?
+
+        ["#{Units.count(@allocations.total(:retained))} retained",
+         *(Units.bytes(@allocations.total(:retained_bytes)) if @allocations.retained_bytes?)].join(", ")
       end
 
       # In bursts, no more figures than the objects that were looked at allow.
@@ -53,7 +62,8 @@ module Pitwall
         old = @allocations.ends? ? Units.count(row.old) : "not known"
         age = "not known" unless @allocations.ends?
         retained = @allocations.retained? ? Units.count(row.retained) : "not known"
-        cells = [row.special && row.count == row.followed ? Units.count(row.count) : objects(row.count, of: row.followed), old, retained, age, Units.bytes(row.bytes), Units.duration(row.gc_ns)]
+        cells = [row.special && row.count == row.followed ? Units.count(row.count) : objects(row.count, of: row.followed), old, retained,
+                 *(Units.bytes(row.retained_bytes) if @allocations.retained_bytes?), age, Units.bytes(row.bytes), Units.duration(row.gc_ns)]
         "| #{cells.join(" | ")} | #{what(row)} |"
       end
 

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "pitwall/show/header_view"
 require "pitwall/show/table"
 require "pitwall/show/units"
 
@@ -12,17 +13,20 @@ module Pitwall
       FRAMES = 12
       MODEL = "GC charged is a model: each collection's time is divided among the places that allocated since the one before, by objects " \
               "or, where malloc'ed memory caused it, by estimated bytes"
-      HEADS = ["objects", "", "old", "retained", "age", "bytes", "GC charged"].freeze
-      # Places of HEADS that give way on a narrow terminal, but for what is sorted by; they stand in --format json.
-      GIVING_WAY = [4, 2, 3, 6].freeze
-      SORTED = { old: 2, retained: 3, total_age: 4, max_age: 4, min_age: 4, gc_ns: 6 }.freeze
-      private_constant :TOP, :FRAMES, :HEADS, :GIVING_WAY, :SORTED
+      HEADS = { objects: "objects", share: "", old: "old", retained: "retained", age: "age", bytes: "bytes", gc: "GC charged" }.freeze
+      # Where it is asked for: the bytes of what lived at the end come first, and shares are of those.
+      RETAINED_HEADS = { retained_bytes: "retained bytes", share: "" }.merge(HEADS.slice(:retained, :objects, :old, :age, :bytes, :gc)).freeze
+      # Columns that give way on a narrow terminal, but for what is sorted by; they stand in --format json.
+      GIVING_WAY = %i[age old retained gc].freeze
+      RETAINED_GIVING_WAY = %i[age old gc objects].freeze
+      SORTED = { old: :old, retained: :retained, total_age: :age, max_age: :age, min_age: :age, gc_ns: :gc }.freeze
+      private_constant :TOP, :FRAMES, :HEADS, :RETAINED_HEADS, :GIVING_WAY, :RETAINED_GIVING_WAY, :SORTED
 
       # @param file [String] the recording, for the hints
       # @param by [Array<Symbol>] of Analyse::Allocations::KEYS
       # @param sort [Symbol] of its COUNTERS
       #: (Analyse::Allocations, Analyse::Summary, file: String, by: Array[Symbol], sort: Symbol, **untyped) -> void
-      def initialize(allocations, summary, file:, by:, sort:, retained: false, limit: nil, width: 100, palette: Plain, base: nil, warnings: [])
+      def initialize(allocations, summary, file:, by:, sort:, retained: false, limit: nil, width: 100, palette: Plain, base: nil, warnings: [], findings: [])
         @allocations = allocations
         @summary = summary
         @file = file
@@ -34,17 +38,16 @@ module Pitwall
         @palette = palette
         @location = Location.new(base)
         @warnings = warnings
+        @findings = findings
       end
 
       #: () -> String
-      def to_s = [*header, "", *body].join("\n")
+      def to_s = [*header, *FindingsView.new(width: @width, palette: @palette).lines(@findings), "", *body].join("\n")
 
       private
 
       def header
-        title = [@summary.programs.join(", "), @summary.rubies.join(", "), "#{Units.duration(@summary.elapsed_ns)} wall",
-                 ("#{@summary.processes} processes" if @summary.processes > 1)].compact.reject(&:empty?).join(" · ")
-        wrap(title).map { |line| @palette.bold(line) } + wrap(counted.join(" · ")) +
+        wrap(HeaderView.of_objects(@summary)).map { |line| @palette.bold(line) } + wrap(counted.join(" · ")) +
           (@warnings + @allocations.losses).flat_map { |text| note("!", text, :yellow) } +
           [*(estimate if @allocations.one_in > 1), MODEL, *@summary.notes].flat_map { |text| note("i", text, :dim) }
       end
@@ -52,10 +55,17 @@ module Pitwall
       def counted
         site = Record::Site
         ["#{objects(@allocations.objects)} object#{"s" unless @allocations.objects == 1}, #{"~" unless @allocations.ends?}#{Units.bytes(@allocations.total(:bytes))}",
-         ("#{"at least " unless @allocations.segments.all?(&:tail)}#{Units.count(@allocations.total(:retained))} retained" if @allocations.retained?),
+         *(retained_words if @allocations.retained?),
          "#{objects(@allocations.special(site::VM))} more by the VM for itself",
          ("#{Units.count(@allocations.special(site::PITWALL))} by Pitwall" if @allocations.special(site::PITWALL).positive?),
          "#{Units.duration(@allocations.gc_ns)} in GC#{ours}"].compact
+      end
+
+      # "42 retained, 197 KiB"
+      def retained_words
+        least = "at least " unless @allocations.segments.all?(&:tail)
+        bytes = ", #{Units.bytes(@allocations.total(:retained_bytes))}" if @allocations.retained_bytes?
+        "#{least}#{Units.count(@allocations.total(:retained))} retained#{bytes}"
       end
 
       # In bursts, no more figures than the objects that were looked at allow.
@@ -105,7 +115,19 @@ module Pitwall
       end
 
       def table
-        Table.new(heads: [*HEADS, head], width: @width, palette: @palette, location: @location, giving_way: GIVING_WAY - [SORTED[@sort]])
+        giving_way = ((retained? ? RETAINED_GIVING_WAY : GIVING_WAY) - [SORTED[@sort]]).map { |name| heads.keys.index(name) }
+        Table.new(heads: [*heads.values, head], width: @width, palette: @palette, location: @location, giving_way: giving_way)
+      end
+
+      # Rows are of what was retained, by its bytes.
+      def retained? = (@retained || @sort == :retained_bytes) && @allocations.retained_bytes?
+
+      def heads = retained? ? RETAINED_HEADS : HEADS
+
+      # Part of the program's objects, or of the bytes retained of them.
+      def share(rows)
+        counter = retained? ? :retained_bytes : :count
+        Units.percent(rows.sum(&counter), @allocations.total(counter))
       end
 
       def head = names.empty? ? "place" : names.join(" ")
@@ -117,12 +139,18 @@ module Pitwall
       end
 
       def numbers(row)
-        numbers = [row.special ? special(row) : objects(row.count, of: row.followed), Units.percent(row.count, @allocations.objects), Units.count(row.old), Units.count(row.retained),
-                   age(row), Units.bytes(row.bytes), Units.duration(row.gc_ns)]
-        numbers[1] = "" if row.special
-        numbers[2] = "" unless @allocations.ends?
-        numbers[3] = "" unless @allocations.retained?
-        numbers
+        heads.keys.map do |column|
+          case column
+          when :objects then row.special ? special(row) : objects(row.count, of: row.followed)
+          when :share then row.special ? "" : share([row])
+          when :old then @allocations.ends? ? Units.count(row.old) : ""
+          when :retained then @allocations.retained? ? Units.count(row.retained) : ""
+          when :retained_bytes then Units.bytes(row.retained_bytes)
+          when :age then age(row)
+          when :bytes then Units.bytes(row.bytes)
+          when :gc then Units.duration(row.gc_ns)
+          end
+        end
       end
 
       # Pitwall's own are counted exactly in bursts as well.
@@ -181,12 +209,12 @@ module Pitwall
       def rest(rows, all)
         return [] if rows.empty?
 
-        [@palette.dim("#{Units.percent(rows.reject(&:special).sum(&:count), @allocations.objects)} in #{Units.things(rows.size, "more row")} (--limit #{all} shows all)")]
+        [@palette.dim("#{share(rows.reject(&:special))} in #{Units.things(rows.size, "more row")} (--limit #{all} shows all)")]
       end
 
       def hint
         lines = ["pitwall report #{@file} --view allocations --sort bytes", "pitwall report #{@file} --view allocations --by class",
-                 *("pitwall report #{@file} --view allocations --retained" if @allocations.retained?)]
+                 *("pitwall report #{@file} --view allocations --retained" if @allocations.retained? && !@retained)]
         ["", @palette.dim("Next: #{lines.first}"), *lines.drop(1).map { |line| @palette.dim("      #{line}") }]
       end
 

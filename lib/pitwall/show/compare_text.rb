@@ -12,7 +12,8 @@ require "pitwall/show/why_text"
 
 module Pitwall
   module Show
-    # `pitwall compare` for people: the verdict, its figures, where the processes lay, counters, and how to do it again.
+    # `pitwall compare` for people: the verdict, its figures, where the processes lay, counters, and how to do it again. Without
+    # details what changed and what to doubt, so that a few cases fit a screen.
     class CompareText
       # Columns below which numbers alone would not fit.
       NARROWEST = 40
@@ -24,9 +25,10 @@ module Pitwall
       private_constant :DRAWN, :NAME, :METRIC
 
       # @param unicode [Boolean] whether the terminal shows more than ASCII
-      #: (Analyse::ComparisonReport, ?width: Integer, ?palette: untyped, ?unicode: bool) -> void
-      def initialize(report, width: 100, palette: Plain, unicode: true)
+      #: (Analyse::ComparisonReport, ?width: Integer, ?palette: untyped, ?unicode: bool, ?details: bool) -> void
+      def initialize(report, width: 100, palette: Plain, unicode: true, details: true)
         @report = report
+        @details = details
         @words = CompareWords.new(report)
         @ascii = unicode ? nil : Ascii
         @width = [width, NARROWEST].max - (unicode ? 0 : Ascii::GROWTH)
@@ -38,18 +40,26 @@ module Pitwall
       # Ends without a newline.
       #: () -> String
       def to_s
-        parts = [verdicts, table, drawings, *growths, beside, *predictions, why, control, @foot.warnings(@report), made, command].reject(&:empty?)
+        parts = (@details ? whole : brief).reject(&:empty?)
         text = parts.map { |lines| lines.join("\n") }.join("\n\n")
         @ascii ? @ascii.of(text) : text
       end
 
       private
 
-      def verdicts
+      def whole = [verdicts(@words.undecided), table, drawings, *growths, beside, *predictions, why, control, @foot.warnings(@report), made, command]
+
+      def brief
+        undecided = @words.alone? ? @words.undecided : @words.undecided_together
+        changed = @words.alone? ? beside : @words.changed.flat_map { |text| wrap(text) { |line| line } }
+        [verdicts(undecided), table, (@words.alone? ? drawings : []), *growths, changed, *predictions, why, [*control, *@foot.warnings_together(@report), *note(@words.made_briefly)]]
+      end
+
+      def verdicts(undecided)
         lines = @words.verdicts.flat_map do |claim, figures, style|
           wrap([claim, figures].compact.join(": ")) { |line| @palette.bold(@palette.public_send(style, line)) }
         end
-        lines + @words.undecided.flat_map { |text| wrap(text) { |line| @palette.yellow(line) } }
+        lines + undecided.flat_map { |text| wrap(text) { |line| @palette.yellow(line) } }
       end
 
       def table = rows(@report.headline, @words.several? ? ["case, side"] : ["case"]) { |effect| @words.subject(effect) }
@@ -104,6 +114,7 @@ module Pitwall
       # A table for each case and side.
       def beside
         told, undecided, same = @words.beside
+        told, undecided, same = told.select { |effect| @words.decided?(effect) }, [], [] unless @details
         groups = told.group_by { |effect| @words.subject(effect) }
         lines = groups.flat_map do |subject, effects|
           title = @words.alone? ? "beside it" : Text.shorten("beside it, #{subject}", METRIC + NAME)

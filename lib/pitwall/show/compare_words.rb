@@ -38,6 +38,35 @@ module Pitwall
         end
       end
 
+      # The same of several cases: those that are undecided for one reason in one sentence.
+      #: () -> Array[String]
+      def undecided_together
+        undecided = @report.headline.select { |effect| EffectWords.verdict(effect) == :undecided }
+        undecided.group_by { |effect| shared_doubt(effect) }.map do |reason, effects|
+          "#{subjects(effects)}: undecided; #{reason || settled(effects)}"
+        end
+      end
+
+      # Metrics beside the headline that changed, over all cases: "objects allocated: fewer in 4 of 4 (×0.159 … −43.23%)".
+      #: () -> Array[String]
+      def changed
+        told = beside.first.select { |effect| decided?(effect) }
+        words = told.group_by(&:metric).map do |metric, effects|
+          all = @report.effects.count { |effect| effect.metric == metric }
+          verdicts = effects.group_by { |effect| EffectWords.verdict(effect) }.map { |verdict, group| "#{verdict} in #{group.size} of #{all}#{sizes(group)}" }
+          "#{EffectWords.title(metric)} #{verdicts.join(", ")}"
+        end
+        words.empty? ? [] : ["beside it: #{words.join("; ")}"]
+      end
+
+      # Whether a difference is claimed.
+      #: (Analyse::Effect) -> bool
+      def decided?(effect) = !%i[same undecided].include?(EffectWords.verdict(effect)) && !effect.below_margin
+
+      # How it was made, in a line.
+      #: () -> String
+      def made_briefly = [pairs_in_words, @report.duration_ns && Units.duration(@report.duration_ns), power, *MadeHow.losses(@report.losses), "--details shows the rest"].compact.join(" · ")
+
       # The control: the base against itself, which ought to show nothing.
       # @return [Array<[String, Symbol]>]
       #: () -> Array[[String, Symbol]]
@@ -60,11 +89,9 @@ module Pitwall
       # How it was made.
       #: () -> String
       def made
-        pairs = @report.headline.map(&:pairs).compact.minmax.uniq
-        numbers = pairs.map { |number| Units.count(number) }.join(" … ")
-        count = pairs.empty? ? nil : "#{numbers} #{pairs == [1] ? "pair" : "pairs"} of fresh processes in random order"
+        count = pairs_in_words&.concat(" in random order")
         settings = MadeHow.settings(@report.settings&.reject { |name, _| name.to_s == "metric" })
-        [count, @report.duration_ns && "#{Units.duration(@report.duration_ns)}#{stretched(pairs)}", power, *settings, *MadeHow.losses(@report.losses)].compact.join(" · ")
+        [count, @report.duration_ns && "#{Units.duration(@report.duration_ns)}#{stretched}", power, *settings, *MadeHow.losses(@report.losses)].compact.join(" · ")
       end
 
       # Side → what is known of it.
@@ -79,7 +106,7 @@ module Pitwall
       #: () -> bool
       def several? = @report.effects.map(&:side).uniq.size > 1
 
-      # "join", or "join, dirty" where there are several sides.
+      # "join", or "join, your changes" where there are several sides.
       #: (Analyse::Effect) -> String
       def subject(effect) = several? ? "#{effect.name}, #{effect.side}" : effect.name
 
@@ -116,13 +143,50 @@ module Pitwall
 
       private
 
-      # What these pairs could have shown.
+      def pairs = @report.headline.map(&:pairs).compact.minmax.uniq
+
+      # "8 … 24 pairs of fresh processes"
+      def pairs_in_words
+        numbers = pairs.map { |number| Units.count(number) }.join(" … ")
+        pairs.empty? ? nil : "#{numbers} #{pairs == [1] ? "pair" : "pairs"} of fresh processes"
+      end
+
+      # " (×0.159 … −43.23%)"; nothing where none has a size.
+      def sizes(effects)
+        known = effects.select { |effect| Figures.sized?(effect.ratio) }.sort_by { |effect| effect.ratio.point }
+        known.empty? ? "" : " (#{[known.first, known.last].map { |effect| Figures.change(effect.ratio) }.uniq.join(" … ")})"
+      end
+
+      # "a, b, c and 4 more"
+      def subjects(effects)
+        names = effects.map { |effect| subject(effect) }
+        names.size > 4 ? "#{names.first(3).join(", ")} and #{names.size - 3} more" : names.join(", ")
+      end
+
+      # Why it is undecided, where that is more than noise.
+      def shared_doubt(effect) = effect.reason && "#{effect.reason}#{advice(effect)}"
+
+      # What would settle all of them.
+      def settled(effects)
+        return effects.one? ? doubt(effects.first) : noise(effects) if effects.one? || effects.any? { |effect| @report.pairs_to_settle(effect).nil? }
+
+        more = effects.map { |effect| @report.pairs_to_settle(effect) }
+        times = effects.zip(more).filter_map { |effect, pairs| @report.settling_ns(effect, pairs) }
+        "#{noise(effects)}; up to #{Units.things(more.max, "more pair")}#{" (--budget #{budget(times.max)})" if times.any?} would settle them"
+      end
+
+      def noise(effects)
+        found = effects.filter_map(&:smallest_detectable)
+        found.empty? ? "too little was measured" : "effects of #{found.minmax.map { |size| Figures.rough(size) }.uniq.join(" … ")} would have been found 4 times in 5"
+      end
+
       # Why it took longer than its budget.
-      def stretched(pairs)
+      def stretched
         budget = @report.settings.to_h["budget_s"]
         " (the #{FEWEST} pairs that are needed take longer than the budget)" if budget && pairs == [FEWEST] && @report.case_ns.to_f > budget * 1.1e9
       end
 
+      # What these pairs could have shown.
       def power
         found = @report.headline.filter_map(&:smallest_detectable)
         found.empty? ? nil : "an effect of #{found.minmax.map { |size| Figures.rough(size) }.uniq.join(" … ")} is found 4 times in 5"
@@ -138,7 +202,7 @@ module Pitwall
         parts = words.select { |verdict, _| counts[verdict] }.each_with_index.map do |(verdict, (long, short)), at|
           at.zero? ? "#{long} #{base} in #{share(counts[verdict], effects.size)}" : "#{short} in #{counts[verdict]}"
         end
-        ["#{side} is #{parts.join(", ")} (#{EffectWords.title(@report.metric)})", nil, tone(counts)]
+        ["#{EffectWords.is(side)} #{parts.join(", ")} (#{EffectWords.title(@report.metric)})", nil, tone(counts)]
       end
 
       # A verdict, with what is real but small apart.

@@ -12,6 +12,13 @@ module Pitwall
       MUCH_LATE = 0.1
       private_constant :START, :MUCH_LATE
 
+      # For views of objects, which have no CPU time: "app.rb · ruby 4.0.5 · 2.10 s wall · 3 processes".
+      #: (Analyse::Summary) -> String
+      def self.of_objects(summary)
+        [summary.programs.join(", "), summary.rubies.join(", "), "#{Units.duration(summary.elapsed_ns)} wall",
+         ("#{summary.processes} processes" if summary.processes > 1)].compact.reject(&:empty?).join(" · ")
+      end
+
       #: (width: Integer, palette: untyped) -> void
       def initialize(width:, palette:)
         @width = width
@@ -104,7 +111,10 @@ module Pitwall
         untold = summary.stat("gc_untold")
         notes << "Ruby did not tell of #{Units.things(untold, "collection")}, of other Ractors or where one had ended: their time is the program's own here" if untold.positive?
         notes << "another handler took the sampling signal: record with another --signal or --mode safepoint" if summary.stat("signal_lost").positive?
-        notes << "#{Units.count(summary.lost_calls)} calls found no room in the call tree: they count nowhere, and their time is their callers'" if summary.lost_calls.positive?
+        if summary.lost_calls.positive?
+          notes << "#{Units.count(summary.lost_calls)} calls found no room in the call tree: they count nowhere, and their time is " \
+                   "their callers' (--depth N or --only-under METHOD need less room)"
+        end
         notes
       end
 

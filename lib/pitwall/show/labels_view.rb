@@ -19,9 +19,8 @@ module Pitwall
         return ["no labels were recorded: Pitwall.label(route: \"…\") { … } sets them (doc/servers.md)"] if labels.name.nil?
 
         rows = labels.rows
-        named = rows.select(&:value)
-        total = named.sum(&:wall)
-        requests = named.any? { |row| row.requests.positive? }
+        total = labels.labelled
+        requests = rows.any? { |row| row.requests&.positive? }
         shown = limit ? rows.first(limit) : rows
         table = Table.new(heads: ["share", "wall", "cpu", *(["requests", "mean"] if requests), labels.name], width: @width, palette: @palette, location: @location)
         lines = table.lines(shown.map { |row| table_row(row, total, requests) })
@@ -35,7 +34,7 @@ module Pitwall
 
       def table_row(row, total, requests)
         numbers = [row.value ? Units.percent(row.wall, total) : "", Units.duration(row.wall), Units.duration(row.cpu)]
-        numbers += row.requests.positive? ? [Units.count(row.requests), Units.duration(row.request_ns / row.requests)] : ["", ""] if requests
+        numbers += row.requests&.positive? ? [Units.count(row.requests), Units.duration(row.request_ns / row.requests)] : ["", ""] if requests
         Table::Row.new(numbers: numbers, name: row.value || "(without)", style: (:dim unless row.value))
       end
     end

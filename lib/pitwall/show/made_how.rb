@@ -115,6 +115,17 @@ module Pitwall
         end
       end
 
+      # The same in few lines: of each kind one, and how often.
+      #: (Analyse::ComparisonReport | Analyse::BenchReport) -> Array[String]
+      def warnings_together(report)
+        texts = report.warnings.to_a.group_by(&:kind).map do |_, group|
+          first = group.first
+          more = " (#{group.size - 1} more like it)" if group.size > 1
+          "! #{MadeHow.about(first)}#{more}#{"; #{first.hint}" unless first.hint.to_s.empty?}"
+        end
+        [*(MadeHow.interrupted(report)&.then { |text| "! #{text}" }), *texts].flat_map { |text| Text.wrap(text, @width).map { |line| @palette.yellow(line) } }
+      end
+
       # Label and what it says, wrapped below itself.
       #: (Hash[String, String]) -> Array[String]
       def facts(facts)

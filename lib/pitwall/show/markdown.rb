@@ -40,6 +40,14 @@ module Pitwall
         ["| #{heads.join(" | ")} |", "|#{rule.join("|")}|", *rows.map { |row| "| #{row.join(" | ")} |" }]
       end
 
+      # What stands out, each with its two commands.
+      # @param findings [Array<Hash>] as FindingWords#to_h gives them
+      #: (Array[Hash[String, untyped]]) -> Array[String]
+      def findings(findings)
+        lines = findings.flat_map { |finding| ["- **#{text(finding["text"])}**", "  more: #{code(finding["more"])}#{", proof of a fix: #{code(finding["proof"])}" if finding["proof"]}"] }
+        lines.empty? ? [] : [*lines, ""]
+      end
+
       # What is shown on request.
       #: (String, Array[String]) -> Array[String]
       def details(summary, lines) = lines.empty? ? [] : ["<details><summary>#{text(summary)}</summary>", "", *lines, "", "</details>"]

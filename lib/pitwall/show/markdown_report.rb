@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "pitwall/show/location"
+require "pitwall/show/markdown"
 require "pitwall/show/text"
 require "pitwall/show/units"
 
@@ -8,22 +9,23 @@ module Pitwall
   module Show
     # The flat table for pull requests and issues.
     class MarkdownReport
-      #: (Analyse::Report, ?warnings: Array[String], ?limit: Integer, ?base: String?) -> void
-      def initialize(report, warnings: [], limit: 20, base: nil)
+      #: (Analyse::Report, ?warnings: Array[String], ?limit: Integer, ?base: String?, ?findings: Array[untyped]) -> void
+      def initialize(report, warnings: [], limit: 20, base: nil, findings: [])
         @report = report
         @warnings = warnings
         @limit = limit
         @location = Location.new(base)
+        @findings = findings
       end
 
       #: () -> String
       def to_s
-        [headline, "", *notes, *table, *rest].join("\n")
+        [headline, "", *Markdown.findings(@findings), *notes, *table, *rest].join("\n")
       end
 
       private
 
-      def weighty = @report.flat.reject { |row| row.total.zero? }
+      def weighty = @report.work.flat.reject { |row| row.total.zero? }
 
       def headline
         summary = @report.summary
@@ -42,6 +44,8 @@ module Pitwall
       def notes
         idle = @report.left_out
         idle = idle.empty? ? [] : ["idle threads left out: #{idle.join(", ")}"]
+        waiting = @report.waiting
+        idle << "waiting: #{Units.duration(waiting.total)} of #{Units.duration(waiting.all)}; the table is of the time in which threads ran" unless @report.work.equal?(@report)
         notes = (@warnings + @report.summary.notes + idle).map { |note| "> #{text(note)}" }
         notes.empty? ? [] : notes.flat_map { |note| [note, ">"] }[0..-2] + [""]
       end
@@ -52,7 +56,7 @@ module Pitwall
         heads = ["self", weight.to_s, "total", "total #{weight}", *(also && ["self #{also}"]), *("calls" if calls?)]
         lines = ["| #{(heads + %w[method where]).join(" | ")} |", "|#{"---:|" * heads.size}---|---|"]
         lines + weighty.first(@limit).map do |row|
-          numbers = [Units.percent(row.own, @report.total), Units.value(row.own, weight), Units.percent(row.total, @report.total),
+          numbers = [Units.percent(row.own, @report.work.total), Units.value(row.own, weight), Units.percent(row.total, @report.work.total),
                      Units.value(row.total, weight)]
           numbers << Units.value(row.also.fetch(also), also) if also
           numbers << Units.count(row.also.fetch(:calls)) if calls?
@@ -67,7 +71,7 @@ module Pitwall
         rows = weighty.drop(@limit)
         return [] if rows.empty?
 
-        ["", "#{Units.percent(rows.sum(&:own), @report.total)} in #{Units.things(rows.size, "more method")}."]
+        ["", "#{Units.percent(rows.sum(&:own), @report.work.total)} in #{Units.things(rows.size, "more method")}."]
       end
 
       # A code span with as many backticks as its content needs; a bar would end the cell.

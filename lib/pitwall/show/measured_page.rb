@@ -14,12 +14,24 @@ module Pitwall
     # The page of what `bench` or `compare` measured: verdicts with their intervals, where each process lay, how time grows with N. Numbers for
     # drawing are those of the JSON views; words and cells are those of the text, so that page and terminal say the same.
     class MeasuredPage
-      # Two recordings, method by method: there is no more to draw than that.
-      #: (Analyse::ProfileChange::Result, base: String, side: String) -> String
-      def self.of_change(change, base:, side:)
+      # Two recordings, method by method.
+      # @param requests what became of requests, as RequestChangeView#parts has it
+      #: (Analyse::ProfileChange::Result, base: String, side: String, ?requests: Hash[String, untyped]) -> String
+      def self.of_change(change, base:, side:, requests: {}) = of_parts([why(change, base, side)], base: base, side: side, **requests)
+
+      # Two recordings of allocations, place by place.
+      #: (Analyse::AllocationChange, base: String, side: String, **untyped) -> String
+      def self.of_objects(change, base:, side:, **options)
+        of_parts([AllocationChangeView.new(change, base: base, side: side, **options).parts], base: base, side: side, title: "Objects")
+      end
+
+      # @api private
+      #: (Array[Hash[String, untyped]], base: String, side: String, ?title: String?, ?verdicts: Array[untyped], ?tables: Array[untyped]) -> String
+      def self.of_parts(why, base:, side:, title: nil, verdicts: [], tables: [])
         data = PageData.new(title: "#{side} against #{base} · Pitwall")
-        data.object = { "schema" => "pitwall/page-1", "kind" => "measured", "title" => "#{side} against #{base}", "facts" => [], "verdicts" => [], "undecided" => [], "headline" => [], "beside" => [],
-                        "samples" => [], "growth" => [], "warnings" => [], "made" => [], "why" => [why(change, base, side)], "version" => VERSION }
+        data.object = { "schema" => "pitwall/page-1", "kind" => "measured", "title" => "#{side} against #{base}", "facts" => [], "verdicts" => verdicts,
+                        "undecided" => [], "tables" => tables, "headline" => [], "beside" => [], "samples" => [], "growth" => [], "warnings" => [], "made" => [],
+                        "why" => why, "why_title" => title, "version" => VERSION }
         Page.new(data).to_s
       end
 

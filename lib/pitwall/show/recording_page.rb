@@ -4,6 +4,7 @@ require "pitwall/analyse/states"
 require "pitwall/show/gc_view"
 require "pitwall/show/header_view"
 require "pitwall/show/page"
+require "pitwall/show/queries_view"
 require "pitwall/show/syscalls_part"
 
 module Pitwall
@@ -14,27 +15,34 @@ module Pitwall
     # weigh any stretch of time, thread or state itself.
     class RecordingPage
       # Of a site, after path, line, class, type and method.
-      SITE_COLUMNS = %i[count old freed total_age min_age max_age slot_bytes bytes retained gc_ns].freeze
+      SITE_COLUMNS = %i[count old freed total_age min_age max_age slot_bytes bytes retained retained_bytes gc_ns].freeze
       CALL_COLUMNS = %i[calls wall wait cpu objects bytes].freeze
       # Of a run of the garbage collector.
       RUN_COLUMNS = %i[span_ns marking_ns sweeping_ns pauses longest_ns longest_at_ns runs majors allocated].freeze
       private_constant :SITE_COLUMNS, :CALL_COLUMNS, :RUN_COLUMNS
 
       # @param source [Hash{String => Hash{Integer => String}}] path → line → text, of the lines that are to be shown
+      # @param commits [Hash{String => String}] path → commit, of files whose text is not what stands in the file now
       # @param start [Hash{String => String}] what the page shows first: "weight", "view"
       # @param difference [Object, nil] what a run without Pitwall gave
+      # @param findings [Array<Hash>] as FindingWords#to_h gives them
+      # @param mine [Analyse::Origin, nil] whose code a method is
       # @param syscalls [SyscallsPart, Hash, nil] system calls, or totals of them
       #: (Array[Record::Segment], ?warnings: Array[String], ?source: Hash[String, Hash[Integer, String]], ?base: String?, ?start: Hash[String, String], **untyped) -> void
-      def initialize(segments, warnings: [], source: {}, base: nil, start: {}, difference: nil, syscalls: nil)
+      def initialize(segments, warnings: [], source: {}, commits: {}, base: nil, start: {}, difference: nil, syscalls: nil, findings: [], mine: nil)
         @segments = segments
         @summary = Analyse::Summary.new(segments)
         @warnings = warnings
         @source = source
+        @commits = commits
         @base = base
         @start = start
         @difference = difference
         @syscalls = syscalls
+        @findings = findings
+        @mine = mine || Analyse::Origin.new(base: base)
         @shifts = {}.compare_by_identity
+        @queries = {}
         @strings = { "" => 0 }
       end
 
@@ -47,9 +55,9 @@ module Pitwall
         title = @summary.programs.first(3).join(", ")
         @data = PageData.new(title: "#{title.empty? ? "recording" : title} · Pitwall")
         processes = build_tree
-        @data.object = { "schema" => "pitwall/page-1", "kind" => "recording", **facts, "start" => @start, "base" => @base,
+        @data.object = { "schema" => "pitwall/page-1", "kind" => "recording", **facts, "start" => @start, "base" => @base, "findings" => @findings,
                          "methods" => methods, "nodes" => nodes, "processes" => processes, "states" => states, "objects" => objects, "gc" => collections,
-                         "syscalls" => syscalls, "source" => source, "strings" => @strings.keys }
+                         "tests" => tests, "queries" => queries, "growth" => growth, "syscalls" => syscalls, "source" => source, "strings" => @strings.keys }
         @data
       end
 
@@ -88,19 +96,67 @@ module Pitwall
           "rows" => rows, "calls" => calls(segment), "labels" => labels(segment) }
       end
 
-      # Number and title of those that Pitwall knows, and of others that were recorded.
+      # Number, title and what a thread waits for ("gvl", "idle" or nil) of those that Pitwall knows, and of others that were recorded.
       def states
         known = Analyse::States::ALL.each_index.to_a
-        (known | @segments.flat_map { |segment| segment.tallies.map(&:state) }.uniq.sort).map { |state| [state, Analyse::States[state].title] }
+        (known | @segments.flat_map { |segment| segment.tallies.map(&:state) }.uniq.sort).map { |state| [state, Analyse::States[state].title, Analyse::States[state].stands] }
       end
 
       # Sets of labels by number, and the work that was done under them.
       def labels(segment)
-        return unless segment.labelled? || segment.marks.any?
+        return unless segment.labelled? || segment.marks.any? || segment.query_sums.any?
 
         sets = segment.label_sets.map { |set| set.to_h.map { |name, value| [string(name), string(value)] } }
         marks = %i[thread_id label_id end_ns duration_ns].to_h { |name| [name.to_s, @data.column(segment.marks.map { |mark| mark[name] })] }
-        { "sets" => sets, "marks" => marks, "works" => segment.works.map(&:to_a) }
+        { "sets" => sets, "marks" => marks, "works" => segment.works.map(&:to_a), "queries" => queries_of(segment) }
+      end
+
+      # Of a process: sums by label set, and parts of the marks by their place in the list.
+      def queries_of(segment)
+        return if segment.query_sums.empty?
+
+        numbers = Hash.new { |known, id| known[id] = query_number(segment, id) }
+        sums = segment.query_sums.map { |sum| [sum.label_id, numbers[sum.query_id], sum.works, sum.count, sum.ns, sum.most] }
+        parts = segment.marks.each_with_index.flat_map do |mark, at|
+          (segment.query_parts[[mark.thread_id, mark.end_ns]] || []).map { |part| [at, numbers[part.query_id], part.count, part.ns] }
+        end
+        { "sums" => columns(%w[set query works count ns most], sums), "parts" => columns(%w[mark query count ns], parts) }
+      end
+
+      def columns(names, rows) = names.each_with_index.to_h { |name, at| [name, @data.column(rows.map { |row| row[at] })] }
+
+      # Queries of all processes are one list.
+      def query_number(segment, id)
+        query = Analyse::Queries.query(segment, id)
+        @queries[[query.path, query.line, query.digest, query.kind]] ||= [@queries.size, query]
+        @queries[[query.path, query.line, query.digest, query.kind]].first
+      end
+
+      # After the processes; nil where nothing was counted.
+      def queries
+        found = @queries.each_value.map(&:last)
+        return if found.empty?
+
+        { "path" => strings(found.map(&:path)), "line" => @data.column(found.map(&:line)), "method" => strings(found.map { |query| QueriesView.name(query) }),
+          "digest" => strings(found.map(&:digest)), "kind" => @data.column(found.map(&:kind)), "meaning" => QueriesView::MEANING }
+      end
+
+      # As ObjectGrowthJson has it, with strings by number; nil where it was not recorded.
+      def growth
+        found = Analyse::ObjectGrowth.new(@segments)
+        return unless found.any?
+
+        sites = ObjectGrowthJson.sites(found).map do |site|
+          names = %w[path class method].to_h { |name| [name, string(site[name])] }
+          site.merge(names, "holders" => site["holders"]&.map { |path| path.map { |step| string(step) } })
+        end
+        { "judged" => found.judged?, "sites" => sites, "processes" => ObjectGrowthJson.processes(found), "losses" => found.losses, "rule" => ObjectGrowthWords::RULE }
+      end
+
+      # Members of Analyse::Tests::Row, the name first; nil where no test ran.
+      def tests
+        rows = Analyse::Tests.new(@segments).rows
+        rows.map { |row| [string(row.name), *row.to_a.drop(1)] } if rows.any?
       end
 
       # Of those that only had a request the name: unseen.
@@ -141,7 +197,7 @@ module Pitwall
       def methods
         found = @tree.methods
         { "name" => @data.column(found.map { |method| string(method.name) }), "path" => @data.column(found.map { |method| string(method.path) }),
-          "line" => @data.column(found.map(&:line)), "kind" => @data.column(found.map(&:kind)) }
+          "line" => @data.column(found.map(&:line)), "kind" => @data.column(found.map(&:kind)), "mine" => @data.column(found.map { |method| @mine.mine?(method) ? 1 : 0 }) }
       end
 
       # Without the root, which is node 0.
@@ -159,7 +215,8 @@ module Pitwall
                     "type" => strings(rows.map(&:type)), "method" => strings(rows.map { |row| row[:method] }),
                     "special" => @data.column(rows.map { |row| row.special ? 1 : 0 }) }
         SITE_COLUMNS.each { |name| columns[name.to_s] = @data.column(rows.map { |row| row[name] }) }
-        { "sites" => columns, "weights" => node_weights, "ends" => allocations.ends?, "retained" => allocations.retained?, "stacks" => allocations.stacks?,
+        { "sites" => columns, "weights" => node_weights, "ends" => allocations.ends?, "retained" => allocations.retained?,
+          "retained_bytes" => allocations.retained_bytes?, "stacks" => allocations.stacks?,
           "one_in" => allocations.one_in, "looked_at" => allocations.looked_at, "losses" => allocations.losses, "gc_ns" => allocations.gc_ns,
           "total" => { "objects" => allocations.objects, "bytes" => allocations.total(:bytes) }, "model" => AllocationsText::MODEL }
       end
@@ -189,7 +246,7 @@ module Pitwall
       def syscalls = @syscalls.is_a?(SyscallsPart) ? @syscalls.object(@data, shifts: @shifts) : @syscalls
 
       def source
-        @source.map { |path, lines| { "path" => string(path), "lines" => lines.keys, "text" => lines.values } }
+        @source.map { |path, lines| { "path" => string(path), "lines" => lines.keys, "text" => lines.values, "commit" => @commits[path] } }
       end
 
       def strings(texts) = @data.column(texts.map { |text| string(text.to_s) })

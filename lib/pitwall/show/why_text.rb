@@ -46,7 +46,7 @@ module Pitwall
         lines += ["", *table(changed.first(@limit), :own)] if changed.any?
         lines += note("#{Units.things(changed.size - @limit, "more method")} changed (--format json has all)") if changed.size > @limit
         lines += ["", *table(below.first(@limit / 2), :total, "changed by what it calls")] if below.any?
-        lines + [""] + footnotes(changed)
+        lines + [""] + footnotes(changed, below)
       end
 
       # The same for the page: sentences above and below tables, as {MeasuredPage} has them.
@@ -56,7 +56,7 @@ module Pitwall
 
         changed, below = taken(result, base, side)
         tables = [[changed, :own, "Changed by itself"], [below, :total, "Changed by what it calls"]].reject { |rows,| rows.empty? }.map { |table| page_table(*table) }
-        { "above" => opening(changed, below), "tables" => tables, "below" => footnotes(changed) }
+        { "above" => opening(changed, below), "tables" => tables, "below" => footnotes(changed, below) }
       end
 
       private
@@ -73,15 +73,32 @@ module Pitwall
       def page_table(rows, which, title)
         cells = rows.map do |row|
           delta = row[which]
-          found = delta.difference
-          [row.name, share(delta.a_share), share(delta.b_share), { "text" => difference(found.point), "style" => found.point.positive? ? "red" : "green" },
-           "#{difference(found.low)} … #{difference(found.high)}", { "text" => @location.text(row.path, place(row)), "style" => "words" },
-           *([{ "text" => way(row), "style" => "words" }] if which == :own)]
+          found = timed(delta)
+          change = { "text" => delta.lasting ? signed(found.point) : ALIKE, "style" => style(delta)&.to_s }
+          [row.name, change, interval(found), *times(delta).map { |ns| ns.zero? ? "–" : duration(ns) }, share(delta.a_share), share(delta.b_share),
+           { "text" => @location.text(row.path, place(row)), "style" => "words" }, *([{ "text" => way(row), "style" => "words" }] if which == :own)]
         end
-        heads = ["method", *[@base, @side].map { |name| Text.shorten(name, 24) }, "change", "interval", { "text" => "where", "style" => "words" },
+        names = [@base, @side].map { |name| Text.shorten_middle(name, 24) }
+        heads = ["method", "#{kind}#{"/#{@per}" if iteration?}", "interval", *names, *names.map { |name| "share, #{name}" }, { "text" => "where", "style" => "words" },
                  *([{ "text" => "mostly through", "style" => "words" }] if which == :own)]
         { "title" => title, "heads" => heads, "rows" => cells }
       end
+
+      # By side, in ns: of an iteration, or of a recording.
+      def times(delta) = iteration? ? [delta.a, delta.b] : delta.times
+
+      # How the time changed, with its interval, in ns.
+      def timed(delta) = iteration? ? delta.difference : delta.time
+
+      # A colour says that the time changed. What only takes another share of the whole has none.
+      def style(delta)
+        return unless delta.lasting
+
+        timed(delta).point.positive? ? :red : :green
+      end
+
+      # "−1.20 ms … +3.40 ms"
+      def interval(found) = [found.low, found.high].map { |ns| signed(ns) }.join(" … ")
 
       def kind = KINDS.fetch(@result.weight, @result.weight.to_s)
 
@@ -110,7 +127,7 @@ module Pitwall
         delta = row[which]
         return "#{difference(delta.difference.point)}/#{@per} in #{shares(row, which)}" if iteration?
 
-        "#{time(delta.time.point)} of #{kind} in #{shares(row, which, "#{delta.times.map { |ns| duration(ns) }.join(" → ")}, ")}"
+        "#{signed(delta.time.point)} of #{kind} in #{shares(row, which, "#{delta.times.map { |ns| duration(ns) }.join(" → ")}, ")}"
       end
 
       # "Cart#sum (self 107 ms → 572 ms, 12.8% → 22.6%)"
@@ -119,7 +136,7 @@ module Pitwall
         "#{row.name} (#{which == :own ? "self" : "with what it calls"} #{times}#{percent(delta.a_share)} → #{percent(delta.b_share)}#{presence(row)})"
       end
 
-      def time(ns) = "#{ns.negative? ? "−" : "+"}#{duration(ns.abs)}"
+      def signed(ns) = "#{ns.negative? ? "−" : "+"}#{duration(ns.abs)}"
 
       def duration(ns) = Figures.value(ns, "ns", figures: 3)
 
@@ -135,22 +152,22 @@ module Pitwall
       def way(row) = row.callers.first(STEPS).map(&:name).join(" ← ") + (row.callers.size > STEPS ? " ← …" : "")
 
       def table(rows, which, head = "method")
-        names = [@base, @side].map { |name| Text.shorten(name, 12) }
-        heads = iteration? ? %w[change interval] : ["time", *%w[share interval].last(spread)]
+        names = [@base, @side].map { |name| Text.shorten_middle(name, 12) }
+        heads = iteration? ? %w[change interval] : ["time", *%w[interval share].first(spread)]
         table = Table.new(heads: [*heads, *names, head], width: @width, palette: @palette, location: @location)
         heading, *body = table.lines(rows.map { |row| table_row(row, row[which]) })
         [heading] + rows.zip(body).flat_map { |row, line| [line, *(which == :own ? route(row) : [])] }
       end
 
       def table_row(row, delta)
-        found = delta.difference
-        change = [difference(found.point), "#{difference(found.low).delete_suffix(" points")} … #{difference(found.high)}"]
-        change = [delta.lasting ? time(delta.time.point) : ALIKE, *change.last(spread)] unless iteration?
+        found = timed(delta)
+        change = [delta.lasting ? signed(found.point) : ALIKE, interval(found)]
+        change = [*change, difference(delta.difference.point)].first(spread + 1) unless iteration?
         numbers = [*change, share(delta.a_share), share(delta.b_share)]
-        Table::Row.new(numbers: numbers, name: row.name, place: [row.path, place(row)], style: found.point.positive? ? :red : :green)
+        Table::Row.new(numbers: numbers, name: row.name, place: [row.path, place(row)], style: style(delta))
       end
 
-      # How many columns are left to say how a share changed.
+      # How many columns there is room for beside the change of the time: its interval, and how the share changed.
       def spread = [NARROW, MODEST].count { |width| @width >= width }
 
       # Where it is now, or was.
@@ -165,13 +182,13 @@ module Pitwall
         Text.wrap(text, @width - 2).map { |line| @palette.dim("  #{line}") }
       end
 
-      def footnotes(changed)
-        [explained(changed), alike(changed), noise, *@result.notes].compact.flat_map { |text| note(text) }
+      def footnotes(changed, below)
+        [explained(changed), alike(changed, below), noise, *@result.notes].compact.flat_map { |text| note(text) }
       end
 
       # A share is of the whole, and moves when the rest changes.
-      def alike(changed)
-        return if iteration? || changed.first(@limit).all? { |row| row.own.lasting }
+      def alike(changed, below)
+        return if iteration? || (changed.first(@limit).map(&:own) + below.first(@limit / 2).map(&:total)).all?(&:lasting)
 
         beyond = "#{" and #{(Analyse::ProfileChange::ONE_RUN * 100).round}%" if @result.noise == :within_run}"
         "#{ALIKE}: as long on both sides as far as noise#{beyond} can tell; only its share of the whole moved"

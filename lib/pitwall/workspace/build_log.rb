@@ -25,9 +25,9 @@ module Pitwall
         @begun = false
       end
 
-      # Says what is being done.
+      # Says what is being done. What git is told to do to make a clone says nothing to the user.
       #: (String) -> void
-      def step(text) = @on_step.call("#{@side}: #{text}")
+      def step(text) = @on_step.call("#{@side}: #{text.start_with?("git ") ? "preparing a clone" : text}")
 
       # Runs a program to its end.
       # @return [Process::Status]

@@ -59,6 +59,10 @@ module Pitwall
         @git = top ? Git.new(top) : Git.new(git_dir, git_dir: git_dir)
       end
 
+      # The branch that is checked out; nil where none is.
+      #: () -> String?
+      def branch = @git.try("symbolic-ref", "--quiet", "--short", "HEAD")&.strip
+
       # What a revision holds, whatever names it: a branch, a tag, HEAD~1, main@{yesterday}, a commit.
       # Raises UsageError.
       #: (String) -> Content
@@ -91,6 +95,10 @@ module Pitwall
       rescue Git::Failed => error
         raise UsageError, "--dirty: #{error.message}"
       end
+
+      # Whether git leaves a path of the working tree out, and has no file there.
+      #: (String) -> bool
+      def ignored?(path) = !@git.try("check-ignore", "--quiet", "--", path).nil?
 
       # Folders of objects: its own, and those it borrows from.
       #: () -> Array[String]

@@ -22,7 +22,7 @@ export class Chart {
         width: this.box.clientWidth || 600,
         height,
         legend: { show: false },
-        padding: [10, 12, 0, 0],
+        padding: [10, 30, 0, 0], // half of the last number below the axis stands beyond it
         cursor: { drag: { x: false, y: false } },
         ...options,
         axes: options.axes.map((one) => ({ ...axis, ...one, grid: { ...axis.grid, ...one.grid }, ticks: { ...axis.ticks, ...one.ticks } })),

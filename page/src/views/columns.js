@@ -1,12 +1,12 @@
 // Columns that several tables have, and how a method is named in them.
 
-import { h } from "../dom.js"
+import { h, middle } from "../dom.js"
 import { value, percent, place } from "../format.js"
 import { KIND_NAMES } from "../recording.js"
 import { boxColour } from "../flame.js"
 
 export const dot = (method, app) => h("i", { class: "dot", title: KIND_NAMES[method.kind], style: { background: boxColour(method, app.theme) } })
-export const name = (method, app) => h("span", { class: "name" }, dot(method, app), h("span", {}, method.name))
+export const name = (method, app) => h("span", { class: "name" }, dot(method, app), middle(method.name))
 
 export const nameColumn = (app, of = (row) => row.method) => ({
   key: "name",
@@ -22,7 +22,7 @@ export const placeColumn = (app, of = (row) => row.method) => ({
   wide: "28%",
   least: 560,
   sort: (row) => `${of(row).path}:${String(of(row).line).padStart(8, "0")}`,
-  node: (row) => h("bdi", {}, place(of(row).path, of(row).line, app.recording.base)),
+  node: (row) => middle(place(of(row).path, of(row).line, app.recording.base)),
   tip: (row) => place(of(row).path, of(row).line),
   class: "path",
 })

@@ -13,9 +13,9 @@ export class Detail {
     this.app = app
     const columns = []
     const chosen = (row) => row.method && row.method.id !== 0 && app.state.set({ method: row.method.id })
-    this.callers = new Table({ label: "Callers", columns, sorted: ["total", true], chosen, empty: "Nobody: the thread begins with it." })
-    this.callees = new Table({ label: "Callees", columns, sorted: ["total", true], chosen, empty: "Nothing: it calls no other method." })
-    const flame = (label) => new Flame(app.recording, { label, chosen: (method) => app.state.set({ method }) })
+    this.callers = new Table({ label: "Callers", columns, sorted: ["total", true], chosen, ...app.ofRows, empty: "Nobody: the thread begins with it." })
+    this.callees = new Table({ label: "Callees", columns, sorted: ["total", true], chosen, ...app.ofRows, empty: "Nothing: it calls no other method." })
+    const flame = (label) => new Flame(app.recording, { label, ...app.ofFrames, chosen: (method) => app.state.set({ method }) })
     this.above = flame("Flame graph of the callers")
     this.below = flame("Flame graph of the callees")
     this.head = h("div", { class: "detail-head" })
@@ -25,7 +25,7 @@ export class Detail {
   }
 
   update() {
-    const { recording, weight, filter, state } = this.app
+    const { recording, weight, worked: filter, state } = this.app
     const method = recording.methods[state.method]
     this.element.hidden = !method || method.id === 0
     if (this.element.hidden) return
@@ -74,6 +74,7 @@ export class Detail {
           { class: "small", "aria-pressed": String(state.blackbox.includes(method.name)), title: "Fold everything below it into it, in every view", onclick: () => this.app.toggleBlackbox(method.name) },
           "Blackbox",
         ),
+        h("button", { class: "small", "aria-pressed": String(recording.focus === method.id), title: "Only what it and those below it took, in every view (f)", onclick: () => this.app.toggleFocus(method.id) }, "Focus"),
         method.path && this.app.hasSource(method.path) && h("button", { class: "small", onclick: () => this.app.state.set({ view: "source", file: method.path }) }, "Source"),
       ),
     )
@@ -81,7 +82,7 @@ export class Detail {
   }
 
   showTables(method, whole) {
-    const { recording, weight, filter } = this.app
+    const { recording, weight, worked: filter } = this.app
     const { callers, callees } = recording.neighbours(method.id, weight.name, filter)
     const rows = (sums) =>
       [...sums]

@@ -4,14 +4,26 @@ import { h, replace } from "../dom.js"
 import { value, percent, count } from "../format.js"
 import { KIND_NAMES } from "../recording.js"
 import { Flame, boxColour } from "../flame.js"
+import { search } from "../tree.js"
+import { splitter } from "../splitter.js"
+import { Overview } from "./overview.js"
+import { Steps } from "./steps.js"
 
 export class FlameView {
   constructor(app) {
     this.app = app
-    this.flame = new Flame(app.recording, { label: "Flame graph", moved: (zoom) => app.state.set({ zoom }), chosen: (method) => app.showMethod(method), folded: (method) => app.toggleBlackbox(app.recording.methods[method].name) })
+    this.flame = new Flame(app.recording, { label: "Flame graph", moved: (zoom) => app.state.set({ zoom }), ...app.ofFrames })
+    this.steps = new Steps((node) => this.flame.show(node))
     this.bar = h("div", { class: "bar-row" })
     this.note = h("p", { class: "empty", hidden: true })
-    this.element = h("div", { class: "view flame-view" }, this.bar, this.note, this.flame.element)
+    this.overview = new Overview(app)
+    this.element = h(
+      "div",
+      { class: "view flame-view" },
+      h("div", { class: "flame-main" }, this.bar, this.note, this.flame.element),
+      splitter(app.state, { name: "beside", label: "Width of the overview", side: "right", panel: () => this.overview.element }),
+      this.overview.element,
+    )
   }
 
   update(changed) {
@@ -22,17 +34,22 @@ export class FlameView {
     const thread = filter.request ? recording.selected(filter).find((part) => part.rows) : threads[0] && recording.joined(threads[0])
     replace(
       this.bar,
-      timed &&
-        h(
+      h(
           "div",
           { class: "segments", role: "group", "aria-label": "Order" },
           [
-            ["heavy", "heaviest first"],
-            ["time", "time order"],
-          ].map(([key, text]) => h("button", { "aria-pressed": String(order === key), onclick: () => this.app.state.set({ order: key, zoom: null }) }, text)),
+            ["heavy", "", "heaviest first"],
+            ["heavy", "1", "bottom up"],
+            timed && ["time", "", "time order"],
+          ]
+            .filter(Boolean)
+            .map(([key, inverted, text]) =>
+              h("button", { "aria-pressed": String(order === key && (key === "time" || state.inverted === inverted)), onclick: () => state.set({ order: key, inverted, zoom: null }) }, text),
+            ),
         ),
       order === "time" && thread && h("span", { class: "muted" }, `thread ${thread.title}${threads.length > 1 ? ": choose another above" : ""}`),
       h("span", { class: "muted", role: "status" }, this.found(order)),
+      this.steps.element,
       h("span", { class: "space" }),
       this.kinds(),
       h("button", { class: "small", onclick: () => this.flame.reset(), disabled: !state.zoom }, "Reset zoom"),
@@ -43,16 +60,28 @@ export class FlameView {
     if (order === "time") {
       if (thread) this.flame.showTime(thread, filter.from ?? thread.start, filter.to ?? thread.end, filter.state, { labelled: recording.labelled(filter), folds: recording.boxes(filter.blackbox), strict: Boolean(filter.request) })
       else nothing = "No samples of such a thread."
+      this.steps.show([], "")
     } else {
-      const weighed = recording.weighed(weight.name, filter)
+      const weighed = this.app.stacks
       this.flame.showTree(weighed, weight.unit)
       if (!weighed.total) nothing = `No ${weight.title} in what is selected.`
+    }
+    // While a range is dragged, only what is looked at follows at once.
+    clearTimeout(this.later)
+    if (this.app.wide.matches) {
+      if (changed?.every((name) => name === "from" || name === "to")) this.later = setTimeout(() => this.overview.update(), 150)
+      else this.overview.update()
     }
     this.note.hidden = !nothing
     this.note.textContent = nothing
     this.flame.element.hidden = Boolean(nothing)
     this.flame.search(matches)
-    if (restore && !nothing && JSON.stringify(this.flame.state()) !== JSON.stringify(state.zoom)) this.flame.restore(state.zoom)
+    if (restore && !nothing && !this.flame.ahead && JSON.stringify(this.flame.state()) !== JSON.stringify(state.zoom)) this.flame.restore(state.zoom)
+    if (order === "heavy") this.steps.show(matches ? search(this.app.stacks, matches) : [], state.search, !changed && state.zoom !== null)
+  }
+
+  step(by) {
+    this.steps.step(by)
   }
 
   // What the search found, each stack counted once.
@@ -61,8 +90,8 @@ export class FlameView {
     if (!matches) return ""
     const methods = matches.reduce((sum, one) => sum + one, 0)
     if (order === "time") return `${count(methods)} methods match`
-    const { recording, weight, filter } = this.app
-    const { totals, total } = recording.weighed(weight.name, filter)
+    const { recording, weight, worked } = this.app
+    const { totals, total } = recording.weighed(weight.name, worked)
     const { parents, keys } = recording.tree
     const inside = new Uint8Array(parents.length)
     let sum = 0

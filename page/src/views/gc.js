@@ -1,7 +1,7 @@
 // When the garbage collector ran, why, and what it interrupted.
 
 import uPlot from "uplot"
-import { h, replace, css } from "../dom.js"
+import { css, h, middle, replace } from "../dom.js"
 import { duration, count, place } from "../format.js"
 import { Table } from "../table.js"
 import { axisText } from "../timeline.js"
@@ -125,7 +125,7 @@ export class GcView {
         wide: "30%",
         sort: (row) => row.code?.method.path ?? "",
         class: "path",
-        node: (row) => (row.code ? h("bdi", {}, place(row.code.method.path, row.code.line, recording.base)) : ""),
+        node: (row) => (row.code ? middle(place(row.code.method.path, row.code.line, recording.base)) : ""),
       },
     ])
     this.longest.show(longest)

@@ -4,7 +4,7 @@ import { h, replace, select } from "../dom.js"
 import { Table, LAST } from "../table.js"
 import { share, amount } from "./columns.js"
 
-// Time by the values of one label; null for what has none.
+// Time by the values of one label; null for what has none. Requests are not counted by thread and state.
 export function labelRows(recording, name, filter) {
   const rows = new Map()
   const row = (labels) => {
@@ -18,13 +18,18 @@ export function labelRows(recording, name, filter) {
     found.cpu += cpu
     found.captures += captures
   }
-  for (const { labels, count, total } of recording.works) {
+  for (const { labels, count, total } of countsRequests(filter) ? recording.works : []) {
     const found = row(labels)
     found.count += count
     found.total += total
   }
   return [...rows.values()].filter((one) => one.wall > 0 || one.count > 0)
 }
+
+const countsRequests = ({ thread, state, request }) => (thread === "all" || thread === "busy") && state === "all" && !request
+
+// What shares are of.
+export const labelled = (rows) => rows.reduce((sum, row) => sum + (row.value === null ? 0 : row.wall), 0)
 
 // What requests, jobs and other labelled work took.
 export class LabelsView {
@@ -47,8 +52,10 @@ export class LabelsView {
   update() {
     const { recording, filter, state } = this.app
     const rows = labelRows(recording, this.name, { ...filter, label: "" })
-    const whole = rows.reduce((sum, row) => sum + row.wall, 0)
-    const counted = recording.works.length > 0
+    const whole = labelled(rows)
+    const counted = rows.some((row) => row.count > 0)
+    const part = share("wall", "wall", whole, (row) => row.wall)
+    const ofRequests = (column) => ({ ...column, text: (row) => (row.count ? column.text(row) : "") })
     replace(
       this.bar,
       select(
@@ -60,10 +67,10 @@ export class LabelsView {
       counted && filter.from !== null && h("span", { class: "muted" }, "requests are counted over the whole recording"),
     )
     this.table.setColumns([
-      share("wall", "wall", whole, (row) => row.wall),
+      { ...part, title: "of the time that has the label", sort: (row) => (row.value === null ? LAST : row.wall), text: (row) => (row.value === null ? "" : part.text(row)), bar: (row) => (row.value === null ? 0 : part.bar(row)) },
       amount("wall_value", "wall time", "ns", (row) => row.wall),
       amount("cpu", "CPU time", "ns", (row) => row.cpu),
-      ...(counted ? [amount("count", "requests", "count", (row) => row.count), amount("mean", "mean", "ns", (row) => (row.count ? row.total / row.count : 0))] : []),
+      ...(counted ? [amount("count", "requests", "count", (row) => row.count), amount("mean", "mean", "ns", (row) => (row.count ? row.total / row.count : 0))].map(ofRequests) : []),
       {
         key: "value",
         label: this.name,

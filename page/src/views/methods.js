@@ -3,19 +3,20 @@
 import { h } from "../dom.js"
 import { Table } from "../table.js"
 import { nameColumn, placeColumn, share, amount } from "./columns.js"
+import { splitter } from "../splitter.js"
 import { Detail } from "./detail.js"
 
 export class MethodsView {
   constructor(app) {
     this.app = app
-    this.table = new Table({ label: "Methods", columns: [], sorted: ["self", true], chosen: (row) => app.state.set({ method: row.method.id }), empty: "No method matches." })
+    this.table = new Table({ label: "Methods", columns: [], sorted: ["self", true], chosen: (row) => app.state.set({ method: row.method.id }), empty: "No method matches.", ...app.ofRows })
     this.table.follows = true
     this.detail = new Detail(app)
-    this.element = h("div", { class: "view split" }, this.table.element, this.detail.element)
+    this.element = h("div", { class: "view split" }, this.table.element, splitter(app.state, { name: "detail", label: "Width of callers and callees", side: "right", panel: () => this.detail.element }), this.detail.element)
   }
 
   update() {
-    const { recording, weight, filter, state } = this.app
+    const { recording, weight, worked: filter, state } = this.app
     const whole = recording.weighed(weight.name, filter).total
     const main = recording.byMethod(weight.name, filter)
     const beside = this.beside(weight.name).map((one) => ({ ...one, sums: recording.byMethod(one.name, filter) }))

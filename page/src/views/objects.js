@@ -1,7 +1,7 @@
 // Objects by place: how many, how old, what they cost.
 
 import uPlot from "uplot"
-import { h, replace, select, css } from "../dom.js"
+import { css, h, middle, replace, select } from "../dom.js"
 import { duration, count, bytes, place } from "../format.js"
 import { Table, LAST } from "../table.js"
 import { share, amount } from "./columns.js"
@@ -10,11 +10,6 @@ import { Chart, timeAxis, short } from "./chart.js"
 export class ObjectsView {
   constructor(app) {
     this.app = app
-    const { recording } = app
-    const { sites } = recording.about.objects
-    const texts = ["path", "class", "type", "method"]
-    const columns = Object.fromEntries(Object.entries(sites).map(([key, where]) => [key, texts.includes(key) ? recording.texts(where) : recording.column(where)]))
-    this.sites = Array.from(columns.count, (_, at) => Object.fromEntries(Object.keys(columns).map((key) => [key, columns[key][at]])))
     this.table = new Table({ label: "Objects by place", columns: [], sorted: ["count", true], empty: "No place matches." })
     this.notes = h("div", { class: "notes" })
     this.rate = new Chart("Objects allocated a second, between runs of the garbage collector", () => this.ratePlot())
@@ -53,27 +48,6 @@ export class ObjectsView {
     const objects = about.objects
     const keys = { place: ["path", "line", "class"], path: ["path"], class: ["class"], method: ["method", "path"], type: ["type"] }[state.by] || ["path", "line", "class"]
     const search = state.search.toLowerCase()
-    const rows = new Map()
-    for (const site of this.sites) {
-      if (search && !`${site.path} ${site.class} ${site.method}`.toLowerCase().includes(search)) continue
-      const key = keys.map((name) => site[name]).join("\0")
-      const row = rows.get(key) || {
-        ...Object.fromEntries(keys.map((name) => [name, site[name]])),
-        special: site.special,
-        count: 0,
-        old: 0,
-        freed: 0,
-        total_age: 0,
-        max_age: 0,
-        slot_bytes: 0,
-        bytes: 0,
-        retained: 0,
-        gc_ns: 0,
-      }
-      rows.set(key, row)
-      for (const name of ["count", "old", "freed", "total_age", "slot_bytes", "bytes", "retained", "gc_ns"]) row[name] += site[name]
-      row.max_age = Math.max(row.max_age, site.max_age)
-    }
     const whole = objects.total.objects
     const age = (row) => (row.freed + row.retained ? row.total_age / (row.freed + row.retained) : null)
     const plain = (key, label, wide, title, least) => ({ ...amount(key, label, "count", (row) => row[key], wide), title, least })
@@ -89,6 +63,7 @@ export class ObjectsView {
           ? [
               plain("old", "old", "5rem", "survived three collections", 860),
               ...(objects.retained ? [plain("retained", "retained", "5.8rem", "lived at the end", 700)] : []),
+              ...(objects.retained_bytes ? [{ ...amount("retained_bytes", "retained bytes", "bytes", (row) => row.retained_bytes, "8.4rem"), title: "of what lived at the end", least: 1020 }] : []),
               { key: "age", label: "mean age", title: "in collections", number: true, wide: "6.4rem", least: 780, sort: age, text: (row) => (age(row) === null ? "–" : age(row).toFixed(1)) },
               plain("max_age", "max age", "6rem", "in collections", 940),
             ]
@@ -104,7 +79,7 @@ export class ObjectsView {
                 label: "where",
                 sort: (row) => `${row.path}:${String(row.line ?? 0).padStart(8, "0")}`,
                 class: "path grow",
-                node: (row) => h("bdi", {}, place(row.path, row.line ?? 0, recording.base)),
+                node: (row) => middle(place(row.path, row.line ?? 0, recording.base)),
                 tip: (row) => row.path,
               },
             ]
@@ -115,7 +90,7 @@ export class ObjectsView {
         )
         .map(own),
     )
-    this.table.show([...rows.values()])
+    this.table.show(recording.siteRows(keys, search))
     replace(
       this.notes,
       h(

@@ -1,7 +1,8 @@
 // Files and their lines, with their weight.
 
-import { h } from "../dom.js"
+import { h, middle } from "../dom.js"
 import { place } from "../format.js"
+import { splitter } from "../splitter.js"
 import { Table } from "../table.js"
 import { share, amount } from "./columns.js"
 
@@ -9,6 +10,7 @@ export class SourceView {
   constructor(app) {
     this.app = app
     this.texts = new Map(app.recording.about.source.map(({ path, lines, text }) => [app.recording.strings[path], new Map(lines.map((line, at) => [line, text[at]]))]))
+    this.commits = new Map(app.recording.about.source.map(({ path, commit }) => [app.recording.strings[path], commit]))
     this.files = new Table({
       label: "Files",
       columns: [],
@@ -20,11 +22,11 @@ export class SourceView {
     this.lines = new Table({ label: "Lines", columns: [], empty: "No line of this file in what is selected." })
     this.title = h("h2", { class: "path" })
     this.note = h("p", { class: "muted" })
-    this.element = h("div", { class: "view split source" }, this.files.element, h("div", { class: "code" }, this.title, this.note, this.lines.element))
+    this.element = h("div", { class: "view split source" }, this.files.element, splitter(app.state, { name: "files", label: "Width of the list of files", side: "left", panel: () => this.files.element }), h("div", { class: "code" }, this.title, this.note, this.lines.element))
   }
 
   update() {
-    const { recording, weight, filter, state } = this.app
+    const { recording, weight, worked: filter, state } = this.app
     const whole = recording.weighed(weight.name, filter).total
     const { places } = recording.lines
     const { self, total } = recording.byLine(weight.name, filter)
@@ -43,7 +45,7 @@ export class SourceView {
     this.files.setColumns([
       share("self", "self", whole, (row) => row.self),
       amount("value", weight.short, weight.unit, (row) => row.self),
-      { key: "path", label: "file", sort: (row) => row.path, node: (row) => h("bdi", {}, place(row.path, 0, recording.base)), tip: (row) => row.path, class: "path" },
+      { key: "path", label: "file", sort: (row) => row.path, node: (row) => middle(place(row.path, 0, recording.base)), tip: (row) => row.path, class: "path" },
     ])
     this.files.show(rows, chosen)
     this.show(chosen, whole, weight)
@@ -56,7 +58,9 @@ export class SourceView {
       return this.lines.show([])
     }
     const texts = this.texts.get(file.path)
-    this.note.textContent = texts ? "" : "The source was not readable when this page was made, has changed since the recording, or was left out."
+    const commit = this.commits.get(file.path)
+    if (commit) this.note.textContent = `The file has changed since the recording, or is gone. This is its text in commit ${commit.slice(0, 10)}, the last before the recording; what was not committed then is missing.`
+    else this.note.textContent = texts ? "" : "The source was not readable when this page was made, has changed since the recording, or was left out."
     const weights = new Map(file.lines.map((row) => [row.line, row]))
     const numbers = [...new Set([...weights.keys(), ...(texts ? texts.keys() : [])])].sort((a, b) => a - b)
     const rows = []

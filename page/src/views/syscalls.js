@@ -1,8 +1,9 @@
 // System calls: patterns with what a fix would save, the tree of paths, the tree of Ruby stacks, and calls by name.
 
-import { h, replace } from "../dom.js"
+import { h, middle, replace } from "../dom.js"
 import { count, duration, percent, place, safe, things } from "../format.js"
 import { Outline } from "../outline.js"
+import { splitter } from "../splitter.js"
 import { pathTree, stackTree } from "../syscalls.js"
 import { Table } from "../table.js"
 import { amount, dot, share } from "./columns.js"
@@ -141,7 +142,7 @@ export class SyscallsView {
       whole: syscalls.calls,
       timed: syscalls.ns > 0,
       columns: [{ key: "name", label: "path" }],
-      name: (row) => h("span", { class: tree.special(row.node) ? "muted" : "" }, h("bdi", {}, tree.label(row.node))),
+      name: (row) => h("span", { class: tree.special(row.node) ? "muted" : "" }, middle(tree.label(row.node))),
     })
     outline.note =
       "The calls of a pattern stand at the path that it names." + (syscalls.paths.merged > 0 ? ` The page holds the heaviest paths: ${count(syscalls.paths.merged)} more are merged as (others) of their folder.` : "")
@@ -157,7 +158,7 @@ export class SyscallsView {
       timed: syscalls.ns > 0,
       columns: [
         { key: "name", label: "method" },
-        { key: "place", label: "where", wide: "28%", least: 640, class: "path", node: (row) => h("bdi", {}, where(row)), tip: where },
+        { key: "place", label: "where", wide: "28%", least: 640, class: "path", node: (row) => middle(where(row)), tip: where },
       ],
       name: (row) => [tree.method(row.node) && dot(tree.method(row.node), this.app), h("span", { class: tree.special(row.node) ? "muted" : "" }, tree.label(row.node))],
     })
@@ -197,10 +198,10 @@ class Patterns {
       ...(timed ? [{ ...amount("ns", "time", "ns", (row) => row.ns ?? 0), least: 760 }] : []),
       amount("markers", "found", "count", (row) => row.markers, "5rem"),
       { key: "name", label: "pattern", wide: "6rem", sort: (row) => row.name, text: (row) => safe(row.name) },
-      { key: "advice", label: "what to do", class: "grow", text: (row) => safe(row.advice ?? row.explanation), tip: (row) => safe(row.advice ?? row.explanation) },
+      { key: "advice", label: "what to do", class: "grow", prose: true, text: (row) => safe(row.advice ?? row.explanation), tip: (row) => safe(row.advice ?? row.explanation) },
     ])
     this.detail = h("section", { class: "detail", "aria-label": "The chosen pattern" })
-    this.element = h("div", { class: "split has-detail" }, this.table.element, this.detail)
+    this.element = h("div", { class: "split has-detail" }, this.table.element, splitter(app.state, { name: "detail", label: "Width of the pattern", side: "right", panel: () => this.detail }), this.detail)
     this.chosen = this.rows.find((row) => row.name === syscalls.findings[0]) ?? this.rows[0] ?? null
     this.detail.hidden = !this.chosen
     if (this.chosen) this.draw()
@@ -224,7 +225,7 @@ class Patterns {
     this.places.setColumns([
       { key: "calls", label: "calls", number: true, wide: "5rem", text: (row) => count(row[0]) },
       { key: "share", label: "", number: true, wide: "5.4rem", text: (row) => percent(row[0], pass.calls), bar: (row) => row[0] / pass.calls },
-      { key: "place", label: places, class: "path grow", node: (row) => h("bdi", {}, row[1]), tip: (row) => safe(String(row[2] ?? "")) },
+      { key: "place", label: places, class: "path grow", node: (row) => middle(row[1]), tip: (row) => safe(String(row[2] ?? "")) },
     ])
     replace(
       this.detail,

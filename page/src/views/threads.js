@@ -33,7 +33,7 @@ export class ThreadsView {
       ...(recording.sampled ? [amount("captures", "samples", "count", (row) => row.captures)] : []),
       ...(recording.sampled ? [{ key: "states", label: "states", wide: "30%", node: (row) => stateBar(row, longest, recording.statesInWords(row)) }] : []),
       { key: "pid", label: "process", number: true, wide: "6rem", least: 720, sort: (row) => row.thread.pid ?? 0, text: (row) => String(row.thread.pid ?? "") },
-      { key: "name", label: "thread", sort: (row) => row.thread.name, text: (row) => `${row.thread.name}${row.thread.idle ? " (waited at one place)" : ""}`, class: "grow" },
+      { key: "name", label: "thread", sort: (row) => row.thread.name, text: (row) => `${row.thread.name}${row.thread.idle ? " (waited for work)" : ""}`, class: "grow" },
     ])
     this.table.show(rows, rows.find((row) => row.thread === chosen) ?? null)
   }

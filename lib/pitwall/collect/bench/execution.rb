@@ -48,10 +48,13 @@ module Pitwall
         def call
           Tempfile.create("pitwall-errors") do |errors|
             reports = Array.new(2) { IO.pipe }
-            pid = start(reports.map(&:last), errors)
-            @seat&.started
-            reports.each { |_, write| write.close }
-            read = follow(pid, reports.map(&:first))
+            # An interrupt before `follow`, which ends the process, would leave it behind.
+            read = Thread.handle_interrupt(Object => :never) do
+              pid = start(reports.map(&:last), errors)
+              @seat&.started
+              reports.each { |_, write| write.close }
+              follow(pid, reports.map(&:first))
+            end
             finished(read, errors)
           ensure
             reports&.flatten&.each { |io| io.close unless io.closed? }
@@ -75,15 +78,17 @@ module Pitwall
         # Reads both reports until the launcher is gone. A process that the measured one left behind may keep its own open.
         def follow(pid, readers)
           read = readers.to_h { |io| [io, +""] }
-          deadline = clock + @timeout
-          until readers.last.closed?
-            remaining = deadline - clock
-            break @timed_out = true if remaining <= 0
+          Thread.handle_interrupt(Object => :immediate) do
+            deadline = clock + @timeout
+            until readers.last.closed?
+              remaining = deadline - clock
+              break @timed_out = true if remaining <= 0
 
-            ready, = IO.select(read.keys.reject(&:closed?), nil, nil, remaining)
-            ready&.each { |io| take(io, read) }
+              ready, = IO.select(read.keys.reject(&:closed?), nil, nil, remaining)
+              ready&.each { |io| take(io, read) }
+            end
+            take_rest(readers.first, read)
           end
-          take_rest(readers.first, read)
           read.values
         ensure
           # What timed out or was interrupted is asked to end first; what it leaves behind after it has ended is not.

@@ -2,6 +2,7 @@
 
 require "pitwall/collect/bench/execution"
 require "pitwall/collect/bench/failed"
+require "pitwall/collect/bench/said"
 
 module Pitwall
   module Collect
@@ -47,10 +48,16 @@ module Pitwall
         def count(entry)
           return collected(entry, entry.calibration).to_f if entry.measurer.subject.command
 
-          batch_ns = [entry.calibration.batch * entry.calibration.iteration_ns, 1].max
-          more = (SECONDS * 1e9 / batch_ns).ceil
-          short, long = [1, 1 + more].map { |batches| collected(entry, entry.calibration.dup.tap { |calibration| calibration.batches = batches }) }
+          more = more_batches(entry)
+          short, long = runs(entry, more)
           (long - short).fdiv(more * entry.calibration.batch)
+        end
+
+        # How many the longer run has more.
+        def more_batches(entry) = (SECONDS * 1e9 / [entry.calibration.batch * entry.calibration.iteration_ns, 1].max).ceil
+
+        def runs(entry, more)
+          [1, 1 + more].map { |batches| collected(entry, entry.calibration.dup.tap { |calibration| calibration.batches = batches }) }
         end
 
         def collected(entry, calibration)
@@ -60,7 +67,7 @@ module Pitwall
           raise Failed, "valgrind is not installed (Debian: apt install valgrind)" if finished.error == Errno::ENOENT::Errno
           raise Failed, "did not end within #{limit.round} s under callgrind" if finished.timed_out
 
-          number = finished.errors[/Collected : (\d+)/, 1] or raise Failed, "callgrind counted nothing: #{finished.errors.strip.lines.last.to_s.strip}"
+          number = finished.errors[/Collected : (\d+)/, 1] or raise Failed, "callgrind counted nothing: #{Said.line(finished.errors)}"
           number.to_i
         end
       end

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "pitwall/collect/bench/execution"
+require "pitwall/collect/bench/said"
 require "pitwall/collect/launch/parts"
 require "pitwall/collect/launch/target_environment"
 require "pitwall/record"
@@ -114,7 +115,7 @@ module Pitwall
           error = finished.lines.map { |line| line.split("\t") }.find { |kind,| kind == "error" }
           return "#{error[2]}: #{error[3]}" if error
 
-          said = finished.errors.strip.lines.last.to_s.chomp
+          said = Said.line(finished.errors)
           how = finished.signal ? "was killed by SIG#{Signal.signame(finished.signal)}" : "ended with status #{finished.exit}"
           said.empty? ? how : "#{how} (#{said})"
         end

@@ -3,6 +3,7 @@
 require "pitwall/record/sample"
 require "pitwall/collect/bench/execution"
 require "pitwall/collect/bench/failed"
+require "pitwall/collect/bench/said"
 require "pitwall/collect/launch"
 require "pitwall/collect/bench/script"
 
@@ -65,7 +66,7 @@ module Pitwall
           raise Failed, "#{label}: did not end within #{format("%g", @timeout)} s; --timeout SECONDS allows more" if finished.timed_out
           raise Failed, "#{label}: was killed by SIG#{Signal.signame(finished.signal)}" if finished.signal
 
-          said = finished.errors.strip.lines.last.to_s.chomp
+          said = Said.line(finished.errors)
           raise Failed, "#{label}: ended with status #{finished.exit}#{" (#{said})" unless said.empty?}; --ignore-failure measures it all the same"
         end
 

@@ -51,7 +51,8 @@ module Pitwall
         def merge_into(recording, first:)
           wait_for_stragglers
           living, ended = all.partition { |part| locked?(part.path) }
-          ended.reject! { |part| File.zero?(part.path) && File.unlink(part.path) }
+          empty, ended = ended.partition { |part| File.zero?(part.path) }
+          empty.each { |part| remove(part.path) }
           ended.sort_by! { |part| [part.pid == first ? 0 : 1, part.pid, part.number] }
           merged = Merged.new(count: 0, living: living.map(&:pid).uniq, missing_bytes: 0)
           join(ended, recording, merged)
@@ -90,7 +91,7 @@ module Pitwall
             merged.count += 1
           rescue SystemCallError => error
             merged.problem ||= SystemCallError.new(error.errno).message
-            merged.missing_bytes += File.size(part.path)
+            merged.missing_bytes += File.size?(part.path).to_i
           end
         end
 
@@ -100,20 +101,33 @@ module Pitwall
           return append(part, recording) if File.exist?(recording) && !File.file?(recording)
 
           File.rename(part, recording)
-          File.chmod(0o666 & ~File.umask, recording)
+          share(recording)
         rescue Errno::EXDEV
           replace(part, recording)
         rescue *IN_PLACE
           overwrite(part, recording)
         end
 
+        # What is in the recording is no loss when it can't be removed, nor is a recording that only its owner may read.
+        def remove(part)
+          File.unlink(part)
+        rescue SystemCallError
+          nil
+        end
+
+        def share(file)
+          File.chmod(0o666 & ~File.umask, file)
+        rescue SystemCallError
+          nil
+        end
+
         # From another file system: beside it first.
         def replace(part, recording)
           near = File.join(File.dirname(recording), ".pitwall-#{Process.pid}.part")
           copy(part, near)
-          File.chmod(0o666 & ~File.umask, near)
+          share(near)
           File.rename(near, recording)
-          File.unlink(part)
+          remove(part)
         rescue *IN_PLACE
           overwrite(part, recording)
         ensure
@@ -125,7 +139,7 @@ module Pitwall
           older = File.size?(recording)
           copy(part, recording)
           move_to_front(recording, older) if older
-          File.unlink(part)
+          remove(part)
         end
 
         def move_to_front(recording, from)
@@ -139,7 +153,7 @@ module Pitwall
 
         def append(part, recording)
           copy(part, recording)
-          File.unlink(part)
+          remove(part)
         end
 
         # A part goes in whole or not at all: what was written of it is taken back, and the part is kept.

@@ -8,6 +8,9 @@ module Pitwall
       #
       # The keys of a terminal (Ctrl-C, Ctrl-\, Ctrl-Z) signal the whole foreground process group: there the command
       # has the signal already, and must not get it twice.
+      #
+      # A signal that is ignored from outside (nohup, a script's background) stays so until the command has started, which inherits
+      # that. The command may have a handler of its own, so the signal is passed on from then on.
       # @api private
       class Relay
         KEYS = %w[INT QUIT TSTP].freeze
@@ -42,6 +45,7 @@ module Pitwall
         #: (Integer?) -> Integer?
         def to(pid)
           @pid = pid
+          PASSED.each { |name| trap(name) { pass_on(name) unless KEYS.include?(name) && foreground? } if ignored?(name) } if pid
           pass_on(@early.shift) while pid && !@early.empty?
           pid
         end
@@ -49,8 +53,7 @@ module Pitwall
         def install
           PASSED.each do |name|
             @previous[name] = trap(name) { receive(name) }
-            # Ignored from outside (nohup): stays so, for the command inherits it.
-            trap(name, "IGNORE") if %w[IGNORE SIG_IGN].include?(@previous[name])
+            trap(name, "IGNORE") if ignored?(name)
           end
         end
 
@@ -60,6 +63,9 @@ module Pitwall
 
         private
 
+        # From outside, by who started this process.
+        def ignored?(name) = %w[IGNORE SIG_IGN].include?(@previous[name])
+
         def receive(name)
           @stopped_by ||= name if STOPPING.include?(name)
           pass_on(name) unless KEYS.include?(name) && foreground?
@@ -67,7 +73,9 @@ module Pitwall
         end
 
         def pass_on(name)
-          @pid ? Process.kill(name, @pid) : @early << name
+          return Process.kill(name, @pid) if @pid
+
+          @early << name unless ignored?(name)
         rescue Errno::ESRCH, Errno::EPERM
           nil # it has just ended, or became another user's (sudo): nothing to pass on to
         end

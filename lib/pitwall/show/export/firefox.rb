@@ -95,7 +95,7 @@ module Pitwall
 
         def track_of(segment, thread)
           info = segment.thread(thread)
-          Track.new(info, [], [], [], [], [], [], [], info.start_ns, true) if @selection.thread.nil? || @selection.thread?(info)
+          Track.new(info, [], [], [], [], [], [], [], info.start_ns, true) if @selection.thread.nil? || @selection.thread?(segment, thread)
         end
 
         def push(track, node, state, label, wall, cpu, captures)
@@ -130,7 +130,7 @@ module Pitwall
           main = track.info.name == "main" || segment.threads.size < 2
           { "processType" => "default", "processName" => segment.header.program.to_s, "processStartupTime" => ms(offset), "processShutdownTime" => ms(offset + segment.stat("elapsed_ns")),
             "registerTime" => ms(offset + track.info.start_ns), "unregisterTime" => ms(offset + track.times.last), "pausedRanges" => [], "showMarkersInTimeline" => true,
-            "name" => track.info.name.empty? ? "thread #{track.info.id}" : track.info.name, "isMainThread" => main, "pid" => pid, "tid" => tid(segment, track.info),
+            "name" => track.info.title, "isMainThread" => main, "pid" => pid, "tid" => tid(segment, track.info),
             "samples" => samples, "markers" => markers(states(track) + labels(segment, track) + works(segment, track) + collections, offset), **tables.to_h }
         end
 

@@ -149,7 +149,8 @@ module Pitwall
           scale = Analyse::Allocations.scale(segment)
           segment.sites.each do |site|
             labels = [number_label("pid", segment.header.pid), (label("class", site.class_name.empty? ? "(hidden)" : site.class_name) unless site.special)].compact
-            values = { objects: site.count, bytes: site.bytes, retained: site.retained, retained_bytes: site.retained_bytes.to_i }
+            # The VM's and Pitwall's are no objects of the program, as in every view; collection is charged to them too.
+            values = site.program? ? { objects: site.count, bytes: site.bytes, retained: site.retained, retained_bytes: site.retained_bytes.to_i } : {}
             yield site.special || site.node, labels, { **values.transform_values { |value| (value * scale.call(site)).round }, gc: site.gc_ns }
           end
         end

@@ -1,53 +1,58 @@
 # frozen_string_literal: true
 
-require "google/protobuf"
-require "google/protobuf/descriptor_pb"
+require "protobug"
 
 module Pitwall
   module Show
     module Export
-      # The messages of pprof's format, described here by the public format's field numbers
-      # (https://github.com/google/pprof/tree/main/proto), in a pool of their own: another library may have them, too.
-      # Fields that Pitwall never writes are left out.
+      # The messages of pprof's format, by the public format's field numbers
+      # (https://github.com/google/pprof/tree/main/proto). Fields that Pitwall never writes are left out.
       # @api private
       module PprofMessages
-        PACKAGE = "pitwall.pprof"
         # Message → field → number and type; the name of another message, or of a type; repeated ones in an Array.
         FIELDS = {
-          "ValueType" => { type: [1, :INT64], unit: [2, :INT64] },
-          "Label" => { key: [1, :INT64], str: [2, :INT64], num: [3, :INT64], num_unit: [4, :INT64] },
-          "Sample" => { location_id: [1, [:UINT64]], value: [2, [:INT64]], label: [3, ["Label"]] },
-          "Mapping" => { id: [1, :UINT64], filename: [5, :INT64], has_functions: [7, :BOOL], has_filenames: [8, :BOOL], has_line_numbers: [9, :BOOL] },
-          "Line" => { function_id: [1, :UINT64], line: [2, :INT64] },
-          "Location" => { id: [1, :UINT64], mapping_id: [2, :UINT64], line: [4, ["Line"]] },
-          "Function" => { id: [1, :UINT64], name: [2, :INT64], filename: [4, :INT64], start_line: [5, :INT64] },
+          "ValueType" => { type: [1, :int64], unit: [2, :int64] },
+          "Label" => { key: [1, :int64], str: [2, :int64], num: [3, :int64], num_unit: [4, :int64] },
+          "Sample" => { location_id: [1, [:uint64]], value: [2, [:int64]], label: [3, ["Label"]] },
+          "Mapping" => { id: [1, :uint64], filename: [5, :int64], has_functions: [7, :bool], has_filenames: [8, :bool], has_line_numbers: [9, :bool] },
+          "Line" => { function_id: [1, :uint64], line: [2, :int64] },
+          "Location" => { id: [1, :uint64], mapping_id: [2, :uint64], line: [4, ["Line"]] },
+          "Function" => { id: [1, :uint64], name: [2, :int64], filename: [4, :int64], start_line: [5, :int64] },
           "Profile" => { sample_type: [1, ["ValueType"]], sample: [2, ["Sample"]], mapping: [3, ["Mapping"]], location: [4, ["Location"]],
-                         function: [5, ["Function"]], string_table: [6, [:STRING]], time_nanos: [9, :INT64], duration_nanos: [10, :INT64],
-                         period_type: [11, "ValueType"], period: [12, :INT64], comment: [13, [:INT64]], default_sample_type: [14, :INT64] }
+                         function: [5, ["Function"]], string_table: [6, [:string]], time_nanos: [9, :int64], duration_nanos: [10, :int64],
+                         period_type: [11, "ValueType"], period: [12, :int64], comment: [13, [:int64]], default_sample_type: [14, :int64] }
         }.freeze
+        private_constant :FIELDS
 
-        def self.field(name, number, type)
-          repeated = type.is_a?(Array)
-          type = type.first if repeated
-          own = type.is_a?(String)
-          Google::Protobuf::FieldDescriptorProto.new(
-            name: name.to_s, number: number, label: repeated ? :LABEL_REPEATED : :LABEL_OPTIONAL,
-            type: own ? :TYPE_MESSAGE : :"TYPE_#{type}", **(own ? { type_name: ".#{PACKAGE}.#{type}" } : {})
-          )
-        end
-
-        def self.pool
-          messages = FIELDS.map do |name, fields|
-            Google::Protobuf::DescriptorProto.new(name: name, field: fields.map { |field, (number, type)| field(field, number, type) })
+        # A message whose fields are given by name.
+        class Message
+          def self.new(**fields)
+            message = super()
+            fields.each do |name, value|
+              if value.is_a?(Array) then value.each { |one| message.public_send(:"add_#{name}", one) }
+              elsif !value.nil? then message.public_send(:"#{name}=", value)
+              end
+            end
+            message
           end
-          file = Google::Protobuf::FileDescriptorProto.new(name: "pitwall/pprof.proto", package: PACKAGE, syntax: "proto3", message_type: messages)
-          Google::Protobuf::DescriptorPool.new.tap { |pool| pool.add_serialized_file(file.to_proto) }
         end
-        private_class_method :field, :pool
+        private_constant :Message
 
-        POOL = pool
-        FIELDS.each_key { |name| const_set(name, POOL.lookup("#{PACKAGE}.#{name}").msgclass) }
-        private_constant :POOL, :PACKAGE
+        # Numbers in a list are packed, as proto3 has them; what is zero is left out.
+        def self.define(message, name, number, type)
+          list = type.is_a?(Array)
+          type = type.first if list
+          options = type.is_a?(String) ? { type: :message, message_type: "pitwall.pprof.#{type}" } : { type: type }
+          options[:packed] = true if list && %i[int64 uint64].include?(type)
+          list ? message.repeated(number, name.to_s, **options) : message.optional(number, name.to_s, proto3_optional: false, **options)
+        end
+        private_class_method :define
+
+        FIELDS.each do |name, fields|
+          message = Class.new(Message) { extend Protobug::Message }
+          fields.each { |field, (number, type)| define(message, field, number, type) }
+          const_set(name, message)
+        end
       end
       private_constant :PprofMessages
     end

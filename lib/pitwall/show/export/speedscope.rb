@@ -75,13 +75,13 @@ module Pitwall
           @wanted ||= {}
           @wanted.fetch([segment.object_id, thread, state, label]) do |key|
             @wanted[key] = (@selection.state.nil? || state == @selection.state) && @selection.labels?(segment, label) &&
-                           (@selection.thread.nil? || @selection.thread?(segment.thread(thread)))
+                           (@selection.thread.nil? || @selection.thread?(segment, thread))
           end
         end
 
         def profile(segment, info, nodes, weights, frames, out)
           unit = @weight == :captures ? 1 : segment.unit_ns
-          title = [segment.header.program, segment.header.pid, info.name.empty? ? "thread #{info.id}" : info.name].compact.join(" ")
+          title = [segment.header.program, segment.header.pid, info.title].compact.join(" ")
           out << '{"type":"sampled","name":' << title.to_json << ',"unit":' << (@weight == :captures ? "none" : "nanoseconds").to_json
           out << ',"startValue":0,"endValue":' << (weights.sum * unit).to_s << ',"samples":['
           stacks = {}

@@ -2,10 +2,11 @@
 
 require_relative "../test_helper"
 require_relative "../support/recorded_program"
+require_relative "../support/recorded_threads"
 
 # Programs that know what they spent where: the recording says the same. (How exactly is measured by benchmarks/sampler;
 # here the bounds are wide enough for a busy machine.)
-class TruthTest < Minitest::Test
+class TruthTimingTest < Minitest::Test
   include RecordedProgram
 
   POINTS = 3.0
@@ -72,7 +73,7 @@ class TruthTest < Minitest::Test
       assert_shares(truth, thread, own, truth["root"], :cpu, points)
       row = threads_of(segment).find { |one| one.id == id }
       assert_in_delta thread["cpu_ns"], row.cpu, thread["cpu_ns"] * 0.01 + 15_000_000, thread["name"]
-      assert_shares(truth, thread, own, truth["root"], :wall, points) if THREAD_EVENTS
+      assert_shares(truth, thread, own, truth["root"], :wall, points) if THREAD_EVENTS || (RecordedThreads::WATCHED && settings[:mode] == "signal")
     end
     assert_sane(segment)
   end

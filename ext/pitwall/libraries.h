@@ -1,0 +1,9 @@
+/* Tells when the recorded program has loaded a library that Pitwall knows: a test framework, what asks databases. */
+#ifndef PITWALL_LIBRARIES_H
+#define PITWALL_LIBRARIES_H
+
+#include <ruby/ruby.h>
+
+void pw_libraries_init(VALUE native);
+
+#endif

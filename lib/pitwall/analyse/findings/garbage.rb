@@ -1,0 +1,43 @@
+# frozen_string_literal: true
+
+module Pitwall
+  module Analyse
+    module Findings
+      # Garbage collection takes a large part of the time in which the program runs. The line is the one that most of it
+      # is charged to where objects were followed, else the one that it interrupted most.
+      module Garbage
+        SHARE = 0.15
+        private_constant :SHARE
+
+        #: (Evidence, Array[Finding]) -> Array[Finding]
+        def self.findings(evidence, _found)
+          timeline = GCTimeline.new(evidence.segments)
+          spent = timeline.total_ns
+          ran = evidence.running.positive? ? evidence.running : timeline.wall_ns
+          return [] if spent < LEAST_NS || spent < ran * SHARE
+
+          charged = charged(evidence)
+          place, = (charged.empty? ? interrupted(evidence) : charged).max_by { |key, ns| [ns, key.first(2)] }
+          found = evidence.finding(:garbage, place || [nil, 0, nil], spent, whole: [ran, spent].max, of: :running,
+                                   figures: { runs: timeline.count, charged: charged.any? },
+                                   view: ["--view", charged.any? ? "gc-cost" : "gc"])
+          [found]
+        end
+
+        def self.charged(evidence)
+          evidence.segments.each_with_object(Hash.new(0)) do |segment, sums|
+            segment.sites.each do |site|
+              path, line, method = evidence.place(segment, site.node)
+              sums[[path, line, method.name]] += site.gc_ns if path && site.gc_ns.positive?
+            end
+          end
+        end
+
+        def self.interrupted(evidence)
+          evidence.lines.select { |line| line.gc.positive? }.to_h { |line| [line.place, line.gc] }
+        end
+        private_class_method :charged, :interrupted
+      end
+    end
+  end
+end

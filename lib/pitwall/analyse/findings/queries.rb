@@ -1,0 +1,73 @@
+# frozen_string_literal: true
+
+require "pitwall/analyse/queries"
+
+module Pitwall
+  module Analyse
+    module Findings
+      # A line asks a database for the same again and again, within one request or in a program without requests.
+      module RepeatedQueries
+        # Queries of one text, of a request on average; of a program without requests.
+        REPEATS = 10
+        REPEATS_ALONE = 100
+        SHARE = 0.05
+        # What tells kinds of work apart, the first that the recording has.
+        NAMES = %w[route job test].freeze
+        MOST = 2
+        private_constant :REPEATS, :REPEATS_ALONE, :SHARE, :NAMES, :MOST
+
+        # A kind of work: its name and value, how many there were, their time in ns.
+        Work = Struct.new(:label, :count, :ns)
+        private_constant :Work
+
+        #: (Evidence, Array[Finding]) -> Array[Finding]
+        def self.findings(evidence, _found)
+          name = NAMES.find { |wanted| evidence.work_labels.any? { |labels| labels.key?(wanted) } }
+          rows = Queries.new(evidence.segments).rows_by(name, evidence.selection)
+          found = works(evidence, name).flat_map do |work|
+            asked = rows.fetch(work.label&.last, []).reject { |row| row.schema? || row.path.empty? }
+            groups = asked.group_by { |row| [row.path, row.line, row.digest] }
+            groups.each_value.filter_map { |group| finding(evidence, work, group) }
+          end
+          found.sort_by { |finding| -finding.impact }.first(MOST)
+        end
+
+        def self.works(evidence, name)
+          works = evidence.segments.flat_map do |segment|
+            chosen = Queries.works(segment).select { |work| evidence.selection.labels?(segment, work.label_id) }
+            chosen.map { |work| [segment.labels(work.label_id)[name], work] }
+          end
+          return [Work.new(nil, 0, evidence.work)] if works.empty?
+
+          works.group_by(&:first).map do |value, group|
+            Work.new(value && [name, value], group.sum { |_, work| work.count }, group.sum { |_, work| work.total_ns })
+          end
+        end
+
+        def self.finding(evidence, work, group)
+          row = group.max_by(&:count)
+          count = group.sum(&:count)
+          works = group.map(&:requests).max
+          repeats = work.count.zero? ? count : count.fdiv([works, 1].max)
+          return if works.zero? && work.count.positive?
+
+          ns = [[time(evidence, row), group.sum(&:ns)].max, work.ns].min
+          return if repeats < (work.count.zero? ? REPEATS_ALONE : REPEATS) || work.ns < LEAST_NS || ns < work.ns * SHARE
+
+          figures = { queries: repeats.round, requests: works, count: count, digest: row.digest, cached: group.sum { |one| one.cached? ? one.count : 0 },
+                      query_ns: group.sum(&:ns) }
+          narrowed = work.label ? ["--label", work.label.join("=")] : []
+          evidence.finding(:repeated_queries, [row.path, row.line, row.method&.name], ns, whole: work.ns, of: work.count.zero? ? :wall : :requests,
+                           subject: work.label&.last, label: work.label, figures: figures, view: ["--view", "queries", *narrowed])
+        end
+
+        # What was sampled at the line, with all that it calls: making objects of the answers is part of asking.
+        def self.time(evidence, row)
+          evidence.lines.sum { |line| [line.path, line.line] == [row.path, row.line] ? line.wall : 0 } +
+            evidence.waits.sum { |wait| [wait.path, wait.line] == [row.path, row.line] ? wait.wall : 0 }
+        end
+        private_class_method :works, :finding, :time
+      end
+    end
+  end
+end

@@ -1,0 +1,49 @@
+# frozen_string_literal: true
+
+module Pitwall
+  module Analyse
+    module Findings
+      # Methods in which threads wait, by what they wait for.
+      module WaitingCalls
+        LOCKS = ["Thread::Mutex#lock", "Thread::Mutex#synchronize", "Mutex#lock", "Mutex#synchronize", "Monitor#enter",
+                 "Monitor#mon_enter", "Monitor#synchronize", "Monitor#mon_synchronize", "MonitorMixin#mon_enter",
+                 "MonitorMixin#mon_synchronize", "MonitorMixin#synchronize"].freeze
+        CHILD = /\A(?:Process\.(?:wait|wait2|waitpid|waitpid2|detach)|Process::Status\.wait|Process::Waiter#.*|
+                    Kernel[\#.](?:`|system)|IO\.popen|Open3\..*)\z/x.freeze
+        SLEEP = /\A(?:Kernel[#.]sleep|Process\.sleep)\z/.freeze
+        READING = /\A(?:(?:IO|BasicSocket)[\#.](?:\w*read\w*|gets|each_line|getc|getbyte|\w*write\w*|puts|print|flush|
+                         fsync|wait\w*|select|\w*recv\w*|\w*send\w*|close)|
+                      File\#(?:flock|\w*read\w*|\w*write\w*)|
+                      (?:Socket|TCPSocket|UNIXSocket)[\#.](?:open|new|initialize|tcp|\w*connect\w*|
+                                                            \w*read\w*|\w*write\w*)|
+                      Kernel[\#.](?:select|gets|readline)|Addrinfo\.getaddrinfo|OpenSSL::SSL::\w+\#\w+|
+                      PG::Connection\#\w+|Mysql2::Client\#\w+|Trilogy\#\w+)\z/x.freeze
+        OTHERS = /\A(?:Thread\#(?:join|value)|Thread::(?:Sized)?Queue\#(?:pop|push|shift|deq|<<)|Thread\.stop|
+                     Thread::ConditionVariable\#wait|Thread::Mutex\#sleep)\z/x.freeze
+        ANY = Regexp.union(CHILD, SLEEP, READING, OTHERS).freeze
+        private_constant :OTHERS
+
+        #: (String) -> bool
+        def self.lock?(name) = LOCKS.include?(name)
+
+        #: (String) -> bool
+        def self.any?(name) = lock?(name) || name.match?(ANY)
+
+        # Does it give back a lock that the thread holds?
+        #: (String) -> bool
+        def self.gives_back?(name) = ["Thread::Mutex#sleep", "Thread::ConditionVariable#wait"].include?(name)
+
+        # :child, :sleep or :io; nil for locks, queues and what waits for other threads.
+        #: (String) -> Symbol?
+        def self.what(name)
+          case name
+          when CHILD then :child
+          when SLEEP then :sleep
+          when READING then :io
+          end
+        end
+      end
+      private_constant :WaitingCalls
+    end
+  end
+end

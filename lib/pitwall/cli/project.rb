@@ -1,0 +1,55 @@
+# frozen_string_literal: true
+
+require "pitwall/analyse"
+require "pitwall/show"
+
+module Pitwall
+  module CLI
+    # The application that a command is called in: whose code is the user's own, and what stands out in a recording.
+    module Project
+      module_function
+
+      # The working tree's root, else the working directory.
+      #: () -> String
+      def root = repository || Dir.pwd
+
+      #: () -> Analyse::Origin
+      def origin = Analyse::Origin.new(base: root)
+
+      # @return [String, nil] the root of the git repository around the working directory
+      #: () -> String?
+      def repository
+        folder = Dir.pwd
+        until File.exist?(File.join(folder, ".git"))
+          above = File.dirname(folder)
+          return if above == folder
+
+          folder = above
+        end
+        folder
+      end
+
+      # What stands out, as the shows take it.
+      # @param file [String] the recordings, as one would type them again
+      # @param command [Array<String>, nil] of the program
+      # @param selection [Analyse::Selection, nil] nil: without idle threads
+      #: (Array[Record::Segment], file: String, **untyped) -> Array[Hash[String, untyped]]
+      def findings(segments, file:, selection: nil, command: nil)
+        selection ||= Analyse::Selection.new(without: Analyse::IdleThreads.find(segments))
+        found = Analyse::Findings.of(segments, selection: selection, origin: origin)
+        return [] if found.empty?
+
+        words = Show::FindingWords.new(file: file, command: command, repository: !repository.nil?, base: Dir.pwd)
+        found.map { |finding| words.to_h(finding) }
+      end
+
+      # Names of files as one would type them again.
+      #: (Array[String]) -> String
+      def typed(files)
+        require "shellwords"
+        Show::Text.line(files.map { |file| Shellwords.escape(file.delete_prefix("#{Dir.pwd}/")) }.join(" "))
+      end
+    end
+    private_constant :Project
+  end
+end

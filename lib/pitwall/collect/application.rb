@@ -1,0 +1,35 @@
+# frozen_string_literal: true
+
+module Pitwall
+  module Collect
+    # Which Ruby files are the application's: those of no gem, of no Ruby, below no `vendor/bundle` and not Pitwall's.
+    # Analyse::Origin asks here too, so that a line that was recorded is one that reports call the application's.
+    # @api private
+    module Application
+      # Ruby's own library, Debian's folders for gems and RubyGems.
+      RUBY = %r{/lib/ruby/(?:\d|vendor_ruby/|site_ruby/)|/rubygems/|/rubygems-integration/}.freeze
+      # "…/gems/rack-3.1.8/lib/rack.rb", "…/bundler/gems/rack-1f2e3d4c5b6a/lib/rack.rb"
+      GEM = %r{/gems/[^/]+-(?:\d[^/]*|\h{7,})/}.freeze
+      VENDORED = %r{(?:\A|/)vendor/(?:bundle|cache|gems|ruby)/}.freeze
+      # Executables that RubyGems or a distribution installed: "/usr/bin/puma".
+      INSTALLED = %r{\A/(?:usr/(?:local/)?)?s?bin/}.freeze
+      # "(eval at /srv/app/a.rb:3)" is code of /srv/app/a.rb.
+      EVAL = /\A\(eval at (.*):\d+\)\z/m.freeze
+      TOOL = File.expand_path("..", __dir__)
+      private_constant :RUBY, :GEM, :VENDORED, :INSTALLED, :EVAL, :TOOL
+
+      class << self
+        # @param base [String, nil] the application's folder with a slash at its end, whose own path may look like a gem's
+        #: (String, ?base: String?) -> bool
+        def path?(path, base: nil)
+          inner = path[EVAL, 1]
+          return path?(inner, base: base) if inner
+          return false if path.empty? || path.start_with?("<internal:", "#{TOOL}/", "#{TOOL}.rb")
+
+          path = path.delete_prefix(base) if base
+          !path.match?(RUBY) && !path.match?(GEM) && !path.match?(VENDORED) && !path.match?(INSTALLED)
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,133 @@
+# frozen_string_literal: true
+
+module Pitwall
+  module Collect
+    # The part of a command's time that is recorded: `pitwall profile --delay 5s --duration 30s -- CMD`. Begin and end are times of
+    # the monotonic clock, which all processes of a machine share: each process that the command starts keeps them by itself.
+    #
+    # A thread of its own waits for them. It uses nothing that the program may have redefined.
+    # @api private
+    class Window
+      NAME = "pitwall window"
+      SLEEP = Kernel.instance_method(:sleep)
+      TRIES = 100 # 10 ms each
+      private_constant :SLEEP, :TRIES
+
+      # Looks after children that the program forks before its recording begins: the extension tells of later ones. Process.daemon
+      # does not go through Process._fork.
+      module Forks
+        #: () -> Integer
+        def _fork = super.tap { |pid| Session.window&.in_child if pid.zero? }
+        def daemon(...) = super.tap { Session.window&.in_child }
+      end
+      private_constant :Forks
+
+      # @return [Window, nil] nil: all of the command is recorded
+      #: (String) -> Window?
+      def self.of(options)
+        pairs = options.split(";").to_h { |pair| pair.split("=", 2) }
+        from, till = pairs.values_at("begin_at_ns", "end_at_ns").map { |text| text && Integer(text) }
+        new(from, till) if from || till
+      end
+
+      # @param from [Integer, nil] ns; nil: at once
+      # @param till [Integer, nil] ns; nil: when the program ends
+      #: (Integer?, Integer?) -> void
+      def initialize(from, till)
+        @from = from
+        @till = till
+        @begun = false
+      end
+
+      # Records from begin to end, at once where it has begun. The block starts the recording.
+      # @raise [Pitwall::Error] the recording can't be started
+      #: () { () -> void } -> void
+      def keep(&start)
+        @start = start
+        return if over?
+        if begun?
+          begin_now
+          return watch
+        end
+
+        Process.singleton_class.prepend(Forks)
+        watch
+      end
+
+      # Has its end come?
+      #: () -> bool
+      def over? = !@till.nil? && Native.now >= @till
+
+      # Also for a forked child of a process that is recorded, once it is recorded itself.
+      #: () -> void
+      def watch
+        return unless @till || !@begun
+
+        @thread = Thread.new do
+          Thread.current.name = NAME
+          Thread.current.report_on_exception = false
+          wait_for_times
+        end
+        @thread.name = NAME # the program may look before the thread has run
+        @thread.thread_variable_set(:fork_safe, true) # Puma warns of other threads that run when it forks
+      rescue ThreadError => error
+        Session.tell("the times of --delay and --duration could not be kept: #{error.message}")
+      end
+
+      # A forked child of a process that is not recorded yet.
+      #: () -> void
+      def in_child
+        watch unless @begun || over?
+      end
+
+      # The program ends: nothing begins any more.
+      #: () -> void
+      def give_up
+        @begun = true
+        @thread&.kill unless Thread.current == @thread
+      end
+
+      private
+
+      def begun? = @from.nil? || Native.now >= @from
+
+      def begin_now
+        @begun = true
+        @start.call
+      end
+
+      # Nothing is raised to the program.
+      def wait_for_times
+        unless @begun
+          wait_until(@from)
+          return if @begun || over?
+
+          begin_now
+        end
+        return unless @till
+
+        wait_until(@till)
+        stop
+      rescue StandardError => error
+        Session.tell("ruby #{RUBY_VERSION} could not keep the times of --delay and --duration: #{error.message.lines.first.to_s.chomp}")
+      end
+
+      # Another thread may be at it: an exec that failed begins the recording again.
+      def stop
+        tries ||= 0
+        Session.stop if Session.recording?
+      rescue StateError
+        raise if (tries += 1) > TRIES
+
+        SLEEP.bind_call(self, 0.01)
+        retry
+      end
+
+      def wait_until(time)
+        while (left = time - Native.now).positive?
+          SLEEP.bind_call(self, left.fdiv(1_000_000_000))
+        end
+      end
+    end
+  end
+end

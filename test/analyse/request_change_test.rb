@@ -1,0 +1,129 @@
+# frozen_string_literal: true
+
+require_relative "../test_helper"
+require_relative "../support/random_recording"
+require "pitwall/analyse"
+require "pitwall/record"
+
+# What became of requests between recordings, on recordings that were made up.
+class RequestChangeTest < Minitest::Test
+  MS = 1_000_000
+  SHOW = { "route" => "orders#show" }.freeze
+  HOME = { "route" => "home#index" }.freeze
+  LINE = ["Order.recent", "/srv/app/order.rb", 1, 4].freeze
+
+  # times: labels → ms of each request; queries: labels → queries of each request; known: how many are known one by one
+  def recording(times, queries: {}, known: nil)
+    bytes = RecordingBuilder.build do |segment|
+      segment.row(stack: [["Server#run", "/srv/app/server.rb", 1, 2]], wall: 10_000, cpu: 10_000)
+      clock = 0
+      times.each do |labels, list|
+        asked = queries.fetch(labels, [0] * list.size)
+        list.each_with_index do |ms, at|
+          clock += ms * MS
+          next unless known.nil? || at < known
+
+          segment.mark(labels, end_ns: clock.round, ns: (ms * MS).round)
+          segment.queries_of(clock.round, digest: 7, place: LINE, count: asked[at]) if asked[at].positive?
+        end
+        segment.work(labels, count: list.size, ns: (list.sum * MS).round)
+        segment.queries(labels, digest: 7, place: LINE, works: asked.count(&:positive?), count: asked.sum, most: asked.max) if asked.sum.positive?
+      end
+    end
+    RandomRecording.read(bytes).segments
+  end
+
+  def change(befores, afters, **options) = Pitwall::Analyse::RequestChange.new([befores, afters], base: "a.pit", side: "b.pit", **options)
+
+  def around(mean, count, random) = Array.new(count) { mean * (0.9 + (0.2 * random.rand)) }
+
+  def test_time_a_request_of_each_route_that_both_have
+    random = Random.new(1)
+    found = change([recording({ SHOW => around(30, 40, random), HOME => around(2, 40, random), { "route" => "gone" } => [3.0] * 9 })],
+                   [recording({ SHOW => around(10, 40, random), HOME => around(2, 40, random), { "route" => "new" } => [3.0] * 9 })]).effects
+    assert_equal [["orders#show", "request_time", "ns", :faster], ["home#index", "request_time", "ns", :undecided]],
+                 found.map { |effect| effect.to_h.values_at(:name, :metric, :unit, :verdict) }
+    show, home = found
+    assert_in_delta 1 / 3.0, show.ratio.point, 0.02
+    assert_operator show.ratio.high, :<, 0.4
+    assert_includes home.ratio.low..home.ratio.high, 1.0
+    assert_in_delta 0.995, show.ratio.level
+    assert_equal :slower, change([recording({ SHOW => around(10, 40, random) })], [recording({ SHOW => around(12, 40, random) })]).effects.first.verdict
+  end
+
+  # One slow second holds many requests that are all slow for one reason.
+  def test_requests_that_followed_each_other_are_one_value
+    slow = [2.0] * 400 + [6.0] * 100
+    quick = [2.0] * 500
+    effect = change([recording({ SHOW => quick })], [recording({ SHOW => slow })]).effects.first
+    assert_equal :undecided, effect.verdict
+  end
+
+  def test_queries_a_request_are_exact_where_each_asks_as_often
+    many, few = [recording({ SHOW => [5.0] * 6 }, queries: { SHOW => [200] * 6 })], [recording({ SHOW => [5.0] * 9 }, queries: { SHOW => [2] * 9 })]
+    effect = change(many, few).effects.last
+    assert_equal ["queries_per_request", "count", 200.0, 2.0, :fewer, true], effect.to_h.values_at(:metric, :unit, :a, :b, :verdict, :exact)
+    assert_in_delta 0.01, effect.ratio.point
+    assert_equal [:more, :same], [change(few, many), change(few, few)].map { |one| one.effects.last.verdict }
+    none = [recording({ SHOW => [5.0] * 9 })]
+    assert_equal [:fewer, 0.0], change(few, none).effects.last.to_h.values_at(:verdict, :b)
+    assert_nil change(none, few).effects.last.ratio.point
+  end
+
+  def test_queries_that_differ_from_request_to_request_have_an_interval
+    counts = Array.new(40) { |number| 95 + (number % 11) }
+    effect = change([recording({ SHOW => [5.0] * 40 }, queries: { SHOW => counts })], [recording({ SHOW => [5.0] * 40 }, queries: { SHOW => counts.map { |count| count / 10 } })]).effects.last
+    assert_equal [:fewer, false], [effect.verdict, effect.exact]
+    assert effect.ratio.interval?
+  end
+
+  def test_what_too_few_or_unknown_requests_can_not_say
+    random = Random.new(2)
+    few = change([recording({ SHOW => [30.0] * 4 })], [recording({ SHOW => [1.0] * 40 })]).effects.first
+    assert_equal [:undecided, "4 requests; 5 are needed on each side"], [few.verdict, few.reason]
+    partly = [recording({ SHOW => around(30, 40, random) }, known: 10)]
+    effect = change(partly, partly).effects.first
+    assert_match(/\Anot every request is known by itself/, effect.reason)
+    assert_in_delta 30, effect.a / MS, 2
+  end
+
+  # The slowest are slower than all: a side that is faster by them is faster.
+  def test_the_slowest_requests_bound_a_change
+    random = Random.new(5)
+    whole, slowest = [recording({ SHOW => around(30, 40, random) })], [recording({ SHOW => around(3, 400, random) }, known: 60)]
+    fixed, broken = change(whole, slowest).effects.first, change(slowest, whole).effects.first
+    assert_equal %i[faster slower], [fixed.verdict, broken.verdict]
+    assert_equal "of b.pit the slowest requests only are known one by one and compared, without the most extreme: the change of the trimmed mean is at least that", fixed.reason
+    assert_equal :undecided, change([recording({ SHOW => around(3, 40, random) })], [recording({ SHOW => around(30, 400, random) }, known: 60)]).effects.first.verdict
+  end
+
+  # Three recordings a side tell what differs from run to run; then requests need not be known one by one.
+  def test_recordings_of_three_runs
+    random = Random.new(3)
+    runs = ->(mean) { Array.new(3) { recording({ SHOW => around(mean * (0.98 + (0.04 * random.rand)), 40, random) }, known: 10) } }
+    found = change(runs.(30), runs.(10))
+    assert found.between_runs
+    assert_equal :faster, found.effects.first.verdict
+    # What requests within one run say so clearly is no more than runs differ by.
+    shifting = ->(means) { means.map { |mean| recording({ SHOW => around(mean, 40, random) }) } }
+    assert_equal :undecided, change(shifting.([10, 14, 18]), shifting.([13, 17, 21])).effects.first.verdict
+  end
+
+  def test_labels_narrow_it
+    both = { SHOW.merge("tenant" => "a") => [30.0, 31.0] * 5, SHOW.merge("tenant" => "b") => [3.0, 3.1] * 5 }
+    effect = change([recording(both)], [recording(both)], labels: { "tenant" => "b" }).effects.first
+    assert_in_delta 3.05, effect.a / MS, 0.1
+  end
+
+  def test_false_alarms_are_rare
+    random = Random.new(4)
+    alarms = 300.times.count do
+      change([recording({ SHOW => around(10, 30, random) })], [recording({ SHOW => around(10, 30, random) })]).effects.first.verdict != :undecided
+    end
+    assert_operator alarms, :<=, 9 # 3 are expected
+  end
+
+  def test_without_requests_there_is_nothing
+    refute_predicate change([recording({})], [recording({ SHOW => [1.0] * 9 })]), :any?
+  end
+end
