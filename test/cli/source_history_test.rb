@@ -47,8 +47,8 @@ class SourceHistoryTest < Minitest::Test
   end
 
   # What a page of a recording of these paths holds: path → [lines, commit].
-  def sources(*paths, options: [])
-    bytes = RecordingBuilder.build(started_at_ns: RECORDED.to_i * 1_000_000_000) do |segment|
+  def sources(*paths, options: [], **head)
+    bytes = RecordingBuilder.build(started_at_ns: RECORDED.to_i * 1_000_000_000, **head) do |segment|
       segment.thread 1, "main"
       paths.each { |path| segment.row stack: [["Shop.load", path, 1, 2]], wall: 1_000, cpu: 1_000 }
     end
@@ -81,6 +81,17 @@ class SourceHistoryTest < Minitest::Test
     assert_equal({ path => [["side"], side] }, sources(path))
     FileUtils.rm_rf(file("app/.git/logs"))
     assert_equal({ path => [["base"], base] }, sources(path), "without that log: the last commit before")
+  end
+
+  def test_the_commit_that_the_recording_names
+    first = commit("shop.rb", "first\n", at: RECORDED - 9000)
+    commit("shop.rb", "second\n", at: RECORDED - 100)
+    commit("shop.rb", "third\n", at: RECORDED + 100)
+    path = file("app/shop.rb")
+    assert_equal({ path => [["first"], first] }, sources(path, commit: first))
+    lines = pitwall("report", "x.pit", "--view", "lines", dir: file("app")).out
+    assert_includes lines.split.join(" "), "Changed since the recording, shown as of commit #{first[0, 10]}: shop.rb"
+    ["0" * 40, "HEAD", "--all", ""].each { |name| assert_equal ["second"], sources(path, commit: name).dig(path, 0), name }
   end
 
   def test_a_file_that_has_not_changed_is_shown_as_it_stands

@@ -25,7 +25,7 @@ module Pitwall
       # @param syscalls [Show::SyscallsPart, Hash, nil] nil: what the segments have, with the patterns in force
       #: (Array[Record::Segment], Array[Record::Warning], ?source: bool, ?redacted: bool, ?start: Hash[String, String], ?difference: untyped, ?syscalls: untyped, **untyped) -> String
       def render(segments, warnings, source: true, redacted: false, start: {}, difference: nil, syscalls: nil, findings: [], origin: nil)
-        reader = SourceLines.new(segments.filter_map { |segment| segment.header.started_at_ns }.min, repository: Project.repository)
+        reader = SourceLines.new(segments.map(&:header), repository: Project.repository)
         texts = source && !redacted ? lines(segments, reader) : {}
         commits = texts.keys.to_h { |path| [path, reader.commit(path)] }.compact
         Show::RecordingPage.new(segments, warnings: warnings.map(&:message), source: texts, commits: commits, base: (Dir.pwd unless redacted), start: start, difference: difference,

@@ -341,7 +341,7 @@ module Pitwall
       end
 
       def text(report, files, warnings, width, palette)
-        source = SourceLines.new(report.summary.headers.map(&:started_at_ns).compact.min) if last_view == :lines
+        source = SourceLines.new(report.summary.headers, repository: Project.repository) if last_view == :lines
         shared = { width: width, palette: palette, base: Dir.pwd, source: source, limit: @options[:limit], fit: terminal?(@out) && !to_file?, all_frames: @options.fetch(:all_frames, false) }
         shared[:file] = file_name(files)
         whole = { warnings: warnings.map(&:message), difference: @options[:difference], findings: @findings }

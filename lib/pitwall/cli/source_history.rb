@@ -6,16 +6,18 @@ module Pitwall
   module CLI
     # Text of a project's files as it was committed when a recording began.
     #
-    # Recordings don't hold the commit. It is what HEAD was at that time, as the repository's log of HEAD says; where that does not reach back, the
-    # last commit before. What was not committed then is not in it.
+    # The recording names the commit. Where it does not, or the repository lacks it, the commit is what HEAD was at that time, as the
+    # repository's log of HEAD says; where that does not reach back, the last commit before. What was not committed then is not in it.
     class SourceHistory
       # @param root [String, nil] the project's repository; no other is asked
       # @param at [Time, nil] when the recording began
-      #: (String?, Time?) -> void
-      def initialize(root, at)
+      # @param commit [String, nil] what the recording says was checked out then
+      #: (String?, Time?, ?commit: String?) -> void
+      def initialize(root, at, commit: nil)
         @roots = root ? [root, File.realpath(root)].uniq : []
         @git = Workspace::Git.new(root) if root
         @at = at
+        @recorded = commit
       end
 
       # @return [String, nil] of a file of the repository; nil where the commit has none, or more than `largest` bytes
@@ -33,7 +35,7 @@ module Pitwall
       def commit
         return @commit if defined?(@commit)
 
-        @commit = @git && @at && (then_head || ask("rev-list", "-1", "--before=#{moment}", "HEAD")).to_s[/\A\h+/]
+        @commit = @git && @at && (recorded || then_head || ask("rev-list", "-1", "--before=#{moment}", "HEAD")).to_s[/\A\h+/]
       end
 
       private
@@ -45,6 +47,8 @@ module Pitwall
         root = @roots.find { |folder| path.start_with?("#{folder}/") }
         path.delete_prefix("#{root}/") if root
       end
+
+      def recorded = @recorded && ask("rev-parse", "--verify", "--quiet", "#{@recorded}^{commit}")
 
       # A log that begins later answers with its oldest entry.
       def then_head

@@ -9,12 +9,13 @@ module Pitwall
       LARGEST = 4 * 1024 * 1024
       private_constant :LARGEST
 
-      # @param recorded_at_ns [Integer, nil] Unix time
+      # @param headers [Array<Record::Header>] of the recording
       # @param repository [String, nil] whose history is asked for files that have changed since; nil: none
-      #: (Integer?, ?repository: String?) -> void
-      def initialize(recorded_at_ns, repository: nil)
-        @recorded_at = recorded_at_ns && Time.at(0, recorded_at_ns, :nanosecond)
-        @history = SourceHistory.new(repository, @recorded_at)
+      #: (Array[Record::Header], ?repository: String?) -> void
+      def initialize(headers, repository: nil)
+        first = headers.select(&:started_at_ns).min_by(&:started_at_ns)
+        @recorded_at = first && Time.at(0, first.started_at_ns, :nanosecond)
+        @history = SourceHistory.new(repository, @recorded_at, commit: first&.commit)
         @files = {}
         @commits = {}
       end

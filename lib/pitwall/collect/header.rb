@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "commit"
+
 module Pitwall
   module Collect
     # The HEAD chunk: which program, Ruby, host and settings a recording is of. No argument values, no environment.
@@ -14,7 +16,7 @@ module Pitwall
           schema: "pitwall/record-1", collector: "sampler", collectors: settings.fetch(:collectors, {}).keys, mode: mode, mode_reason: mode_reason,
           interval_ns: settings.fetch(:interval_ns), unit_ns: settings.fetch(:unit_ns),
           started_at_ns: Process.clock_gettime(Process::CLOCK_REALTIME, :nanosecond), clock: "monotonic",
-          pid: Process.pid, ppid: Process.ppid,
+          pid: Process.pid, ppid: Process.ppid, commit: Commit.around(Dir.pwd),
           program: File.basename($PROGRAM_NAME.to_s), argv_options: arguments(settings[:keep_argv]),
           ruby: ruby, host: host, settings: settings.reject { |key, _| key == :unit_ns },
           thread_states: thread_states && mode != "none", walk: walk,

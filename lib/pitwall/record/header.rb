@@ -68,6 +68,9 @@ module Pitwall
       def pid = integer(fields["pid"])
       #: () -> Integer?
       def ppid = integer(fields["ppid"])
+      # @return [String, nil] the commit that was checked out around the program's working directory; nil outside of a repository
+      #: () -> String?
+      def commit = string(fields["commit"])&.then { |name| name if name.match?(/\A\h{40,64}\z/) }
       # @return [Boolean] whether the Ruby told blocked threads from running ones
       #: () -> bool
       def thread_states? = fields["thread_states"] == true

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "pitwall/show/table"
+require "pitwall/show/text"
 require "pitwall/show/units"
 
 module Pitwall
@@ -16,7 +17,8 @@ module Pitwall
         @location = location
       end
 
-      # @param source [#call] (path, line) → the line's text, or nil where the file is missing or has changed
+      # @param source [#call, #commit] (path, line) → the line's text, or nil where it is not known; path → the commit that a file's
+      #   text is from, nil where the file has not changed
       #: (Array[Analyse::Lines::Row], ?limit: Integer?, ?source: untyped) -> Array[String]
       def lines(rows, limit: nil, source: nil)
         shown = limit ? rows.first(limit) : rows
@@ -27,10 +29,19 @@ module Pitwall
           indent ||= line[/\A.*line\z/] ? Text.width(line) - 4 : 4
           text = at.positive? ? texts[at - 1] : nil
           text ? [line, " " * indent + "  " + @palette.cyan(Text.shorten_right(text.strip, @width - indent - 2))] : [line]
-        end + rest(rows, shown)
+        end + rest(rows, shown) + changed(shown.map(&:path).uniq, source)
       end
 
       private
+
+      def changed(paths, source)
+        return [] unless source
+
+        paths.group_by { |path| source.commit(path) }.reject { |commit, _| commit.nil? }.flat_map do |commit, files|
+          names = files.map { |path| @location.text(path, 0) }
+          Text.wrap("Changed since the recording, shown as of commit #{commit[0, 10]}: #{names.join(", ")}", @width).map { |line| @palette.dim(line) }
+        end
+      end
 
       def table_row(row)
         name = row.line.zero? ? "(no line)" : @location.text(row.path, row.line)
