@@ -216,12 +216,14 @@ module Pitwall
     #
     # dir:        the folder; made when it isn't there, as are those around it. `pitwall report DIR` reads all of it.
     # rate:       samples a second of each running thread, 1 to 10_000; default 100.
-    # rotate:     seconds (a number, or ActiveSupport's duration) after which the next file begins; default 600.
+    # rotate:     seconds (a number, or ActiveSupport's duration) after which the next file begins; default 600, with growth what `keep` is.
     # keep:       seconds that files are kept; default a day.
     # max_bytes:  what all files together may take, those of all processes; default 256 MiB, at least 16 MiB. The oldest go first.
     # mode, signal:  as `profile`; without a mode given, signal from Ruby 3.2 on, safepoint on 3.1; without a signal given, the first one that is free.
     # gc:         whether collections are recorded and told apart in stacks; default true from Ruby 3.3 on, where it costs nothing. On 3.1 and 3.2
     #             every allocation takes longer for it; without, their time is with the code that ran.
+    # growth:     whether to record also what lives over time, for `pitwall report DIR --view growth`; default false. Every allocation costs more.
+    # one_in:     follow one object in so many, with growth; default 100.
     # control:    a port of 127.0.0.1 (0: a free one) that takes start, stop, rotate and status, with the token in the folder's file `token`.
     #
     # What goes wrong later (a full disk) is one line on standard error, and is tried again every minute; the program goes on.

@@ -16,9 +16,9 @@ class ObjectGrowthTest < Minitest::Test
   # @param series [Hash{Integer => Array<Integer>}] site → living objects by point
   # @param full [Array<Integer>] points (from 1 on) that were full marks
   # @param births [Hash{Integer => Array}] number of a full mark → rows
-  def recording(series, full: [], births: {}, rss: nil, stop: true, at_end: true, scale: 1, classes: {})
+  def recording(series, full: [], births: {}, rss: nil, stop: true, at_end: true, scale: 1, classes: {}, **head)
     count = series.each_value.map(&:size).max
-    content = RecordingBuilder.build(mode: "none", stop: stop) do |segment|
+    content = RecordingBuilder.build(mode: "none", stop: stop, **head) do |segment|
       series.each do |site, values|
         retained = stop ? values.last : 0
         counters = [values.max * 3, 0, values.max, 0, 0, 0, values.max * 40, values.max * 100, retained, 0, retained * 100]
@@ -139,13 +139,26 @@ class ObjectGrowthTest < Minitest::Test
   end
 
   def test_several_processes_add_up
-    one = recording({ LEAK => ALL.map { |at| at * 30 } }, full: ALL)
-    flat = recording({ LEAK => Array.new(20, 50) }, full: ALL)
-    found = ObjectGrowth.new(one + recording({ LEAK => ALL.map { |at| at * 60 } }, full: ALL) + flat)
+    one = recording({ LEAK => ALL.map { |at| at * 30 } }, full: ALL, pid: 1)
+    flat = recording({ LEAK => Array.new(20, 50) }, full: ALL, pid: 2)
+    found = ObjectGrowth.new(one + recording({ LEAK => ALL.map { |at| at * 60 } }, full: ALL, pid: 3) + flat)
     row = found.rows.fetch(0)
     assert_equal [1350, 1800, 2], [row.objects, row.living, row.processes]
     assert_in_delta 5400, row.per_minute.point, 1e-6
     assert_equal 1200, row.series.last[1], "the line is that of the process that grew most"
+  end
+
+  # As continuous recording leaves them: the same leak in three files of one process is one leak.
+  def test_recordings_of_one_process_follow_each_other
+    minute = RecordingBuilder::HEAD["started_at_ns"]
+    files = [12, 20, 4].map do |points|
+      minute += 60_000_000_000
+      recording({ LEAK => Array.new(points) { |at| (at + 1) * 30 } }, full: ALL, started_at_ns: minute)
+    end
+    found = ObjectGrowth.new(files.flatten)
+    assert_equal [[450, 600, 1]], found.rows.map { |row| [row.objects, row.living, row.processes] }
+    assert_equal [[20, 3]], found.processes.map { |process| [process.points.size, process.files] }
+    assert_equal ["one process has 3 recordings that follow each other, and each forgets the objects of the one before: the longest is judged"], found.losses
   end
 
   def test_nothing_was_recorded

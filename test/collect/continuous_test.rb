@@ -270,13 +270,41 @@ class ContinuousTest < Minitest::Test
       'dir: ""' => 'UsageError: continuous: dir "": name a folder', "dir: nil" => "UsageError: continuous: dir nil: name a folder",
       'dir: "d", control: "abc"' => 'UsageError: continuous: control "abc": choose a port, 1 to 65535, or 0 for a free one',
       'dir: "d", control: 70_000' => "UsageError: continuous: control 70000: choose a port, 1 to 65535, or 0 for a free one",
-      'dir: "d", color: 1' => "UsageError: continuous: unknown setting color: known are dir, rate, rotate, keep, max_bytes, mode, signal, gc",
+      'dir: "d", growth: 1' => "UsageError: continuous: growth 1: choose true or false",
+      'dir: "d", growth: true, one_in: 0' => "UsageError: continuous: one_in 0: choose a whole number from 1",
+      'dir: "d", color: 1' => "UsageError: continuous: unknown setting color: known are dir, rate, rotate, keep, max_bytes, mode, signal, gc, growth, one_in",
       'dir: "/dev/null/x"' => "UsageError: continuous: /dev/null/x: Not a directory: name another folder",
       'dir: "d", signal: "USR1"' => "UsageError: signal \"USR1\": choose URG or WINCH (signals that are ignored by default), or mode safepoint" }.each do |settings, message|
       assert_equal message, run_program("print problem { Pitwall.continuous(#{settings}) }")
       assert_empty files, settings
     end
     assert_equal "StateError: already recording to #{file("a.pit")}: stop that first", run_program('start; print problem { Pitwall.continuous(dir: "d") }; stop')
+  end
+
+  # Workers that leak and one that does not, each in its file, which no clock ends unless that was asked for.
+  def test_objects_that_stay_and_grow
+    run_program(HURRY + <<~RUBY)
+      Pitwall.continuous(dir: "d", growth: true, one_in: 1)
+      LEAK, FULL = [], {}
+      leak = ->(round) { 20.times { LEAK << "leaked " * 9 } }
+      fill = ->(round) { 20.times { |i| FULL[i] = "kept" * 9 } }
+      pids = [leak, leak, fill].map do |work|
+        fork do
+          60.times do |round|
+            work.call(round)
+            Array.new(200) { "garbage" * 9 }
+            round % 3 == 0 ? GC.start : GC.start(full_mark: false)
+            sleep 0.003
+          end
+        end
+      end
+      pids.each { |pid| Process.wait(pid) }
+      raise unless Pitwall::Collect::Continuous.instance_variable_get(:@settings)[:rotate] == 86_400
+    RUBY
+    out = StringIO.new
+    # The clock must not say which collections are judged: a busy machine may halt a process for most of its time.
+    assert_equal 0, Pitwall::CLI.run(["report", file("d"), "--view", "growth", "--warmup", "1us", "--format", "json"], out: out, err: $stderr)
+    assert_equal [["String", 2]], JSON.parse(out.string)["sites"].map { |site| site.values_at("class", "processes") }
   end
 
   # Numbers of any kind are seconds and bytes; so are durations that say that they are numbers.

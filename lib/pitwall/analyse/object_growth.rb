@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "pitwall/analyse/allocations"
+require "pitwall/analyse/processes"
 require "pitwall/analyse/trend"
 require "pitwall/errors"
 
@@ -32,9 +33,9 @@ module Pitwall
       Row = Struct.new(:path, :line, :method, :class_name, :per_minute, :bytes_per_minute, :objects, :bytes, :living, :rss_share,
                        :series, :released, :processes, :segment, :node, :paths, keyword_init: true)
 
-      # What could be judged of a process. points: all; judged: those after warm-up; full: full marks among these; rss: points as
+      # What could be judged of a process. files: how many recordings of it follow each other; points: all; judged: those after warm-up; full: full marks among these; rss: points as
       # [at_ns, bytes]; rss_per_minute: Estimate, nil where the system did not tell; living: [at_ns, objects] of all places.
-      Process = Struct.new(:segment, :points, :judged, :full, :warm_up_ns, :rss, :rss_per_minute, :living, keyword_init: true) do
+      Process = Struct.new(:segment, :files, :points, :judged, :full, :warm_up_ns, :rss, :rss_per_minute, :living, keyword_init: true) do
         #: () -> bool
         def judged? = judged.size >= POINTS
       end
@@ -50,7 +51,7 @@ module Pitwall
         @segments = segments.select(&:growth?)
         @allocations = Allocations.new(@segments)
         @warm_up_ns = warm_up_ns
-        @processes = @segments.map { |segment| process(segment) }
+        @processes = Processes.of(@segments).map { |parts| longest(parts) }
       end
 
       #: () -> bool
@@ -80,6 +81,8 @@ module Pitwall
         end
         unmarked = @processes.count { |process| process.judged? && process.full.zero? }
         losses.concat(@segments.filter_map { |segment| segment.holders&.cut }.uniq)
+        in_files = @processes.map(&:files).max.to_i
+        losses << "one process has #{in_files} recordings that follow each other, and each forgets the objects of the one before: the longest is judged" if in_files > 1
         losses << "no full collection ended: living objects are upper bounds, and nothing can be said to grow" if unmarked.positive?
         losses
       end
@@ -90,13 +93,18 @@ module Pitwall
       Group = Struct.new(:key, :method, :sites, :upper, :scale, keyword_init: true)
       private_constant :Group
 
-      def process(segment)
+      # A recording knows the age only of objects that were made while it was written.
+      def longest(parts)
+        parts.map { |segment| process(segment, parts.size) }.max_by { |process| process.judged.empty? ? 0 : process.judged.last.at_ns - process.warm_up_ns }
+      end
+
+      def process(segment, files)
         points = segment.living_points
         last = points.last.at_ns
         warm_up = @warm_up_ns || (last * WARM_UP).round
         judged = points.select { |point| point.at_ns >= warm_up }
         rss = judged.select(&:rss)
-        Process.new(segment: segment, points: points, judged: judged, full: judged.count(&:full?), warm_up_ns: warm_up,
+        Process.new(segment: segment, files: files, points: points, judged: judged, full: judged.count(&:full?), warm_up_ns: warm_up,
                     rss: points.filter_map { |point| [point.at_ns, point.rss] if point.rss },
                     rss_per_minute: (slope(rss.map(&:at_ns), rss.map(&:rss)) if rss.size >= 2),
                     living: points.map { |point| [point.at_ns, point.counts.sum] })

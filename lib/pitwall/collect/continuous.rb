@@ -8,7 +8,9 @@ module Pitwall
     # A thread of its own looks every second; nothing of this is on the path of a request.
     # @api private
     module Continuous
-      DEFAULTS = { rate: 100, rotate: 600, keep: 86_400, max_bytes: 256 << 20, mode: nil, signal: nil, gc: !Compat.gc_events_slow_allocation? }.freeze
+      DEFAULTS = { rate: 100, rotate: nil, keep: 86_400, max_bytes: 256 << 20, mode: nil, signal: nil, gc: !Compat.gc_events_slow_allocation?,
+                   growth: false, one_in: 100 }.freeze
+      ROTATE_S = 600
       RATES = (1..10_000)
       MODES = (Session::MODES - ["none"]).freeze
       LEAST_BYTES = 16 << 20
@@ -22,7 +24,7 @@ module Pitwall
       # A file written to so recently belongs to somebody, whatever its lock says.
       FRESH_S = 15
       FILE = /\A\d{8}-\d{6}-\d+-\d+\.pit\z/
-      private_constant :LEAST_BYTES, :MOST_FILES, :FLUSH_NS, :LOOK_S, :RETRY_S, :FRESH_S, :FILE, :RATES, :MODES
+      private_constant :LEAST_BYTES, :MOST_FILES, :FLUSH_NS, :LOOK_S, :RETRY_S, :FRESH_S, :FILE, :RATES, :MODES, :ROTATE_S
 
       # Looks after children that Ruby forks: threads do not come along.
       module Forks
@@ -132,7 +134,14 @@ module Pitwall
           mode = settings[:mode]
           raise UsageError, "continuous: mode #{mode.inspect}: choose #{MODES.join(" or ")}" unless mode.nil? || MODES.include?(mode.to_s)
 
-          settings.merge(rotate: whole(settings, :rotate, 10, "seconds, 10 or more"), keep: whole(settings, :keep, 10, "seconds, 10 or more"),
+          raise UsageError, "continuous: growth #{settings[:growth].inspect}: choose true or false" unless [true, false].include?(settings[:growth])
+          one_in = settings[:one_in]
+          raise UsageError, "continuous: one_in #{one_in.inspect}: choose a whole number from 1" unless one_in.is_a?(Integer) && one_in.between?(1, 1_000_000_000)
+
+          keep = whole(settings, :keep, 10, "seconds, 10 or more")
+          # A file knows the age of the objects that were made while it was written. With growth it therefore lasts as long as it may.
+          settings = { **settings, rotate: settings[:rotate] || (settings[:growth] ? keep : ROTATE_S) }
+          settings.merge(rotate: whole(settings, :rotate, 10, "seconds, 10 or more"), keep: keep,
                          max_bytes: whole(settings, :max_bytes, LEAST_BYTES, "#{LEAST_BYTES} or more"))
         end
 
@@ -241,7 +250,7 @@ module Pitwall
         def open_file(now)
           mode = @settings[:mode] || (@settings[:signal] ? "signal" : unasked_mode)
           why = "what continuous recording takes unasked" unless @settings[:mode] || @settings[:signal]
-          options = { interval_ns: 1_000_000_000 / @settings[:rate], flush_ns: FLUSH_NS, mode: mode, mode_reason: why, gc: @settings[:gc] }
+          options = { interval_ns: 1_000_000_000 / @settings[:rate], flush_ns: FLUSH_NS, mode: mode, mode_reason: why, gc: @settings[:gc], collectors: collectors }
           signals = @settings[:signal] ? [@settings[:signal]] : Session::SIGNALS
           signals.each_with_index do |signal, at|
             Session.start(path: fresh_path, **options, signal: signal)
@@ -252,6 +261,12 @@ module Pitwall
           end
           @began = now
           @problem = nil
+        end
+
+        def collectors
+          return {} unless @settings[:growth]
+
+          { "allocations" => { "stacks" => "0", "one_in" => @settings[:one_in].to_s, "growth" => "1", "holders" => "0" } }
         end
 
         def fresh_path

@@ -185,7 +185,7 @@ module Pitwall
           refuse_foreign_file(path) unless append
           mode, why = possible_mode(settings[:mode])
           notes = settings[:mode] == "outside" && mode != "outside" ? ["mode outside does not work here (#{Native.outside_refusal}): signals were used"] : []
-          gc = settings[:gc] || mode == "outside"
+          gc = settings[:gc] || mode == "outside" || settings[:collectors].key?("allocations") # an object's age is in collections
           notes << "garbage collection is not told apart (gc: false): its time is with the code that ran" unless gc
           settings = settings.merge(unit_ns: unit_for(settings[:interval_ns]), mode: mode)
           head = Header.build(settings: settings, mode_reason: @mode_reason || why, thread_states: Native.thread_states?(settings[:mode]), walk: Native.walk, notes: notes)

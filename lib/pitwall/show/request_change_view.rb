@@ -55,7 +55,8 @@ module Pitwall
       def notes
         rest = @change.effects.size - ROWS
         reasons = shown.filter_map { |effect| "#{effect.name}: #{"undecided; " unless effect.decided?}#{effect.reason}" if effect.reason }
-        whole = @change.between_runs ? "the intervals include how recordings of one side differ" : "the intervals leave out that another run may differ as a whole (--before FILE, --after FILE include it)"
+        whole = if @change.between_runs then "the intervals include how recordings of one side differ"
+                else "the intervals leave out that another run may differ as a whole (--before FILE, --after FILE include it)" end
         [*("#{Units.things(rest, "more row")} (--format json has all)" if rest.positive?), *reasons,
          "the intervals hold together: the chance that any verdict is a false alarm is below #{Figures.share(Analyse::RequestChange::ALPHA)}; #{whole}"]
       end
