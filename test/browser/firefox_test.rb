@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 require "digest"
-require_relative "../support/browser"
 require_relative "../test_helper"
+require_relative "../support/browser"
 
 # Our export in the real Firefox profiler (as the gem profile-viewer bundles it) in a real browser: what the profiler works
 # out must be what `pitwall report` says.

@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
+require_relative "../test_helper"
 require_relative "../support/browser"
 require_relative "../support/recording_builder"
 require_relative "../support/syscalls_recording"
-require_relative "../test_helper"
 require "uri"
 
 # Pages in a real browser, opened from disk as users do.

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-require_relative "../support/browser"
 require_relative "../test_helper"
+require_relative "../support/browser"
 
 # Our exports in the real speedscope (its npm package's page) in a real browser.
 class SpeedscopeTest < Minitest::Test

@@ -2,10 +2,10 @@
 
 require "json"
 require "open3"
+require_relative "../test_helper"
 require_relative "../support/command_line"
 require_relative "../support/page_contents"
 require_relative "../support/recording_builder"
-require_relative "../test_helper"
 
 # Which text of a file a page shows once the file has changed: the one of the commit that was checked out when the recording began.
 class SourceHistoryTest < Minitest::Test

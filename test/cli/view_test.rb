@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
 require "net/http"
+require_relative "../test_helper"
 require_relative "../support/command_line"
 require_relative "../support/shop_recording"
-require_relative "../test_helper"
 
 # `pitwall view` as a browser, a foreign page and another user meet it; and what pages refuse to be made of.
 class ViewTest < Minitest::Test
