@@ -45,6 +45,21 @@ class IdleThreadsTest < Minitest::Test
     assert_equal [102], found
   end
 
+  # The main thread of Puma's master and of Sidekiq waits for signals.
+  def test_only_the_main_thread_waits_for_signals
+    { "IO#wait_readable < Puma::Cluster#run < Puma::Launcher#run < Puma::CLI#run" => [102], "IO#wait_readable < Sidekiq::CLI#launch < Sidekiq::CLI#run" => [102],
+      "IO#wait_readable < Client#read < Sidekiq::CLI#launch" => [] }.each do |leaf, idle|
+      [4242, 77].each do |native_id|
+        found = left_out do |s|
+          s.row(thread: 1, stack: stack("work"), wall: 1000, cpu: 990)
+          s.thread(102, "x", native_id: native_id)
+          s.row(thread: 102, stack: stack(leaf), wall: 1000, cpu: 1, state: 2)
+        end
+        assert_equal native_id == 4242 ? idle : [], found, leaf
+      end
+    end
+  end
+
   def test_a_thread_that_waits_for_work_at_several_places_is_idle
     found = left_out do |s|
       s.row(thread: 1, stack: stack("work"), wall: 1000, cpu: 990)

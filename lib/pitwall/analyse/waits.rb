@@ -25,11 +25,14 @@ module Pitwall
                 "Process.sleep" => "Kernel#sleep", "Kernel.sleep" => "Kernel#sleep", "ConditionVariable#wait" => "Thread::ConditionVariable#wait" }.freeze
       # The main thread waits for the others in these.
       JOIN = ["Thread#join", "Thread#value"].freeze
+      # The main thread of a server waits in these for signals and for news of its workers.
+      HEADS = ["Puma::Cluster#run", "Sidekiq::CLI#launch", "Unicorn::HttpServer#master_sleep", "Pitchfork::HttpServer#master_sleep"].freeze
+      HEAD_WAITS = ["IO#wait_readable", "IO#wait", "IO.select", "Kernel#select", "Kernel#sleep"].freeze
       # These only run a block, or wait on behalf of the method above. They are not counted.
       PASSING = ["Monitor#wait_for_cond", "MonitorMixin::ConditionVariable#wait", "Thread::Mutex#synchronize",
                  "Monitor#synchronize", "MonitorMixin#mon_synchronize", "MonitorMixin#synchronize", "Kernel#loop",
                  "Kernel#catch", "Thread.handle_interrupt", "Thread::Mutex#sleep", "Integer#times", "Array#each", "Kernel#tap"].freeze
-      private_constant :RECEIVE, :SELECTOR, :NEAR_ROOT, :NAMES, :JOIN, :PASSING
+      private_constant :RECEIVE, :SELECTOR, :NEAR_ROOT, :NAMES, :JOIN, :HEADS, :HEAD_WAITS, :PASSING
 
       #: (Record::Segment) -> void
       def initialize(segment)
@@ -51,7 +54,7 @@ module Pitwall
         call, *callers = names.drop_while { |name| name == "Thread::Mutex#sleep" } # below ConditionVariable#wait
         return false unless call
         return true if RECEIVE.include?(call) || call.match?(SELECTOR)
-        return main if JOIN.include?(call)
+        return main if JOIN.include?(call) || (HEAD_WAITS.include?(call) && HEADS.include?(callers.first))
 
         most = NEAR_ROOT[NAMES.fetch(call, call)]
         !most.nil? && methods(callers) <= most
