@@ -62,7 +62,10 @@ class ViewsTest < Minitest::Test
 
   def test_a_source_line_stands_below_its_place
     report = Pitwall::Analyse::Report.new(RandomRecording.read(ShopRecording.bytes).segments, Pitwall::Analyse::Report::Query.new(within: "fib.rb"))
-    text = Pitwall::Show::TextReport.new(report, file: "a.pit", width: 80, source: ->(_, line) { line == 3 ? "    n < 2 ? n : fib(n - 1)" : nil }).to_s(:lines)
+    source = Object.new
+    def source.call(_, line) = (line == 3 ? "    n < 2 ? n : fib(n - 1)" : nil)
+    def source.commit(_) = nil
+    text = Pitwall::Show::TextReport.new(report, file: "a.pit", width: 80, source: source).to_s(:lines)
     assert_match(/fib\.rb:3\n +n < 2 \? n : fib\(n - 1\)$/, text)
   end
 
