@@ -7,10 +7,10 @@ require "pitwall/analyse"
 module LabelledProgram
   include RecordedProgram
 
-  # Sums of wall ns by labels, of rows that have any.
-  def times(segments = segment)
+  # Sums of ns by labels, of rows that have any. Wall time is also the time of whoever else had the core.
+  def times(segments = segment, weight: :wall)
     Array(segments).each_with_object(Hash.new(0)) do |segment, sums|
-      segment.tallies.each { |tally| tally.each { |_, wall,| sums[segment.labels(tally.label_id)] += wall * segment.unit_ns } }
+      segment.tallies.each { |tally| tally.each { |_, wall, cpu,| sums[segment.labels(tally.label_id)] += (weight == :cpu ? cpu : wall) * segment.unit_ns } }
     end
   end
 
