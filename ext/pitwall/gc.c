@@ -204,12 +204,19 @@ listen_again(void *unused)
     atomic_store_explicit(&collecting, false, memory_order_release);
 }
 
+static VALUE
+stop_gc_frames(VALUE unused)
+{
+    pw_allocations_before_ractor();
+    pw_gc_stop();
+    return Qnil;
+}
+
 /* 3.1 follows a null pointer when it tells of a collection that begins in a Ractor's thread before its first frame. */
 static VALUE
 native_stop_gc_frames(VALUE self)
 {
-    pw_allocations_before_ractor();
-    pw_gc_stop();
+    pw_change_alone(stop_gc_frames);
     return Qnil;
 }
 

@@ -554,11 +554,20 @@ start_session(VALUE arguments)
 
 /* Both run Ruby code here and there, and so let other threads run: these must not start or stop what is half begun or half ended. */
 static bool changing;
+static VALUE changed_by; /* the thread, while changing */
+
+static void
+change(void)
+{
+    changing = true;
+    changed_by = rb_thread_current();
+}
 
 static VALUE
 changed(VALUE unused)
 {
     changing = false;
+    changed_by = Qnil;
     return Qnil;
 }
 
@@ -567,7 +576,7 @@ native_start(int argc, VALUE *argv, VALUE self)
 {
     rb_check_arity(argc, 10, 10);
     if (pw_current.generation || changing) rb_raise(rb_eRuntimeError, "already recording");
-    changing = true;
+    change();
     main_thread = rb_thread_main(); /* only the main Ractor starts */
     return rb_ensure(start_session, (VALUE)argv, changed, Qnil);
 }
@@ -622,8 +631,20 @@ native_stop(VALUE self, VALUE reason)
     if (!pw_in_main_ractor()) return Qfalse;
     if (changing) return Qnil;
     if (!pw_current.generation) rb_raise(rb_eRuntimeError, "not recording");
-    changing = true;
+    change();
     return rb_ensure(stop_session, reason, changed, Qnil);
+}
+
+void
+pw_change_alone(VALUE (*what)(VALUE))
+{
+    while (changing && changed_by != rb_thread_current()) rb_thread_schedule();
+    if (changing) {
+        what(Qnil); /* a trap, amid a change of its own thread */
+        return;
+    }
+    change();
+    rb_ensure(what, Qnil, changed, Qnil);
 }
 
 /* Bounded: whoever has the lock may be waiting for us. */
@@ -828,6 +849,7 @@ Init_pitwall_sampler(VALUE native)
     VALUE last = rb_obj_alloc(rb_cObject), end = rb_obj_alloc(rb_cObject);
     rb_define_singleton_method(end, "call", end_with_ruby, 1);
     rb_gc_register_mark_object(last);
+    rb_gc_register_address(&changed_by);
     rb_define_finalizer(last, end);
     pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
     rb_define_singleton_method(native, "start", native_start, -1);

@@ -97,6 +97,9 @@ void pw_reserve_heap(void);
 /* Has the drain write all there is, and waits for it: the process is about to end without another word. For any thread. */
 void pw_flush_before_end(void);
 
+/* Runs it while no other thread begins or ends the recording; waits for one that does. It may run Ruby code. Needs the GVL. */
+void pw_change_alone(VALUE (*what)(VALUE));
+
 /* Before exec or exit!: ends the recording, so that all in it has names, and says whether it did: then it is to begin again should the
  * process live on. A collector that is to see the ending itself has the recording go on; all so far is named and written. Needs the GVL. */
 bool pw_complete(const char *reason);

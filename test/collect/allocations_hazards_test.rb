@@ -286,6 +286,24 @@ class AllocationsHazardsTest < Minitest::Test
     segment.sites.each { |site| assert_equal site.count, site.freed + site.retained if site.program? }
   end
 
+  # Who holds objects is named by Ruby code, amid which other threads run: one that stops the recording must not free it under that.
+  def test_a_stop_while_the_first_ractor_ends_the_counting
+    out = run_program(<<~'RUBY', options: ["-W0"])
+      KEEP = []
+      follow_from_here("a.pit", { "growth" => "1", "holders" => "1" })
+      24.times { |round| 40.times { |i| KEEP << "kept #{round} #{i}" }; Array.new(50) { |i| "garbage #{i}" }; GC.start; sleep 0.003 }
+      amid = false
+      TracePoint.new(:call) { |point| (amid = true; 50.times { Thread.pass }) if point.method_id == :named }.enable
+      creator = Thread.new { Ractor.new { 1 }.take }
+      Thread.pass until amid
+      puts problem { stop }
+      creator.join
+      stop if Pitwall.recording?
+    RUBY
+    assert_equal "StateError: another thread is starting or stopping the recording\n", out
+    assert_whole
+  end if RUBY_VERSION < "3.2" # later, counting goes on
+
   # What another Ractor's collection frees nobody tells of, and with the last object of a page its memory goes.
   def test_objects_that_another_ractor_freed_before_others_moved
     run_program(<<~'RUBY', options: ["-W0"])
