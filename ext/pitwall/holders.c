@@ -208,8 +208,12 @@ guarded(VALUE (*call)(VALUE), VALUE argument)
 {
     int error = 0;
     VALUE saved = rb_errinfo(), value = rb_protect(call, argument, &error);
-    if (error) rb_set_errinfo(saved);
-    return error ? Qnil : value;
+    if (!error) return value;
+    VALUE raised = rb_errinfo();
+    rb_set_errinfo(saved);
+    /* Ctrl-C is the program's: it came while we were at it. */
+    if (!RB_SPECIAL_CONST_P(raised) && RTEST(rb_obj_is_kind_of(raised, rb_eException)) && !RTEST(rb_obj_is_kind_of(raised, rb_eStandardError))) pw_raise_after(raised);
+    return Qnil;
 }
 
 static void

@@ -555,6 +555,7 @@ start_session(VALUE arguments)
 /* Both run Ruby code here and there, and so let other threads run: these must not start or stop what is half begun or half ended. */
 static bool changing;
 static VALUE changed_by; /* the thread, while changing */
+static VALUE held_back;  /* an exception; or nil, or Qfalse at first */
 
 static void
 change(void)
@@ -569,6 +570,18 @@ changed(VALUE unused)
     changing = false;
     changed_by = Qnil;
     return Qnil;
+}
+
+void pw_raise_after(VALUE exception) { held_back = exception; }
+
+static VALUE
+changing_alone(VALUE (*what)(VALUE), VALUE argument)
+{
+    change();
+    VALUE result = rb_ensure(what, argument, changed, Qnil), exception = held_back;
+    held_back = Qnil;
+    if (RTEST(exception)) rb_exc_raise(exception);
+    return result;
 }
 
 static VALUE
@@ -631,8 +644,7 @@ native_stop(VALUE self, VALUE reason)
     if (!pw_in_main_ractor()) return Qfalse;
     if (changing) return Qnil;
     if (!pw_current.generation) rb_raise(rb_eRuntimeError, "not recording");
-    change();
-    return rb_ensure(stop_session, reason, changed, Qnil);
+    return changing_alone(stop_session, reason);
 }
 
 void
@@ -643,8 +655,7 @@ pw_change_alone(VALUE (*what)(VALUE))
         what(Qnil); /* a trap, amid a change of its own thread */
         return;
     }
-    change();
-    rb_ensure(what, Qnil, changed, Qnil);
+    changing_alone(what, Qnil);
 }
 
 /* Bounded: whoever has the lock may be waiting for us. */
@@ -850,6 +861,7 @@ Init_pitwall_sampler(VALUE native)
     rb_define_singleton_method(end, "call", end_with_ruby, 1);
     rb_gc_register_mark_object(last);
     rb_gc_register_address(&changed_by);
+    rb_gc_register_address(&held_back);
     rb_define_finalizer(last, end);
     pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
     rb_define_singleton_method(native, "start", native_start, -1);

@@ -99,6 +99,8 @@ void pw_flush_before_end(void);
 
 /* Runs it while no other thread begins or ends the recording; waits for one that does. It may run Ruby code. Needs the GVL. */
 void pw_change_alone(VALUE (*what)(VALUE));
+/* Raises an exception of the program's once the recording has ended. */
+void pw_raise_after(VALUE exception);
 
 /* Before exec or exit!: ends the recording, so that all in it has names, and says whether it did: then it is to begin again should the
  * process live on. A collector that is to see the ending itself has the recording go on; all so far is named and written. Needs the GVL. */

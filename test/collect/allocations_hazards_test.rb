@@ -304,6 +304,22 @@ class AllocationsHazardsTest < Minitest::Test
     assert_whole
   end if RUBY_VERSION < "3.2" # later, counting goes on
 
+  def test_ctrl_c_while_holders_are_named
+    out = run_program(<<~'RUBY')
+      KEEP = []
+      follow_from_here("a.pit", { "growth" => "1", "holders" => "1" })
+      24.times { |round| 40.times { |i| KEEP << "kept #{round} #{i}" }; Array.new(50) { |i| "garbage #{i}" }; GC.start; sleep 0.003 }
+      begin
+        TracePoint.new(:call) { |point| (Process.kill(:INT, Process.pid); sleep) if point.method_id == :named }.enable { stop }
+      rescue Interrupt
+        puts "Interrupt #{Pitwall.recording?}"
+      end
+    RUBY
+    assert_equal "Interrupt false\n", out
+    assert_whole
+    assert_equal "stop", segment.tail.fetch("reason")
+  end
+
   # What another Ractor's collection frees nobody tells of, and with the last object of a page its memory goes.
   def test_objects_that_another_ractor_freed_before_others_moved
     run_program(<<~'RUBY', options: ["-W0"])
