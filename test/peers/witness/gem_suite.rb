@@ -3,6 +3,7 @@
 require "fileutils"
 require "open3"
 require "rbconfig"
+require "rubygems/remote_fetcher"
 require "yaml"
 require_relative "../../../script/checkout"
 
@@ -109,9 +110,21 @@ module Witness
     end
 
     def unpack_gem
-      run("gem", "fetch", gem_name, "-v", version, "--platform", "ruby", chdir: ROOT) ||
-        run("tar", "-xf", "#{name}.gem", "data.tar.gz", chdir: ROOT) || run("tar", "-xzf", "#{ROOT}/data.tar.gz") ||
+      download || run("tar", "-xf", "#{name}.gem", "data.tar.gz", chdir: ROOT) || run("tar", "-xzf", "#{ROOT}/data.tar.gz") ||
         run("sh", "-c", "gem specification ../#{name}.gem --ruby > #{gem_name}.gemspec")
+    end
+
+    # `gem fetch` would load the names of all gems first, which takes gigabytes of memory.
+    # @return [String, nil] why it failed
+    def download
+      return if File.exist?(file = "#{ROOT}/#{name}.gem")
+
+      address = Gem.sources.first.uri + "gems/#{name}.gem"
+      File.binwrite("#{file}.part", Gem::RemoteFetcher.fetcher.fetch_path(address))
+      File.rename("#{file}.part", file)
+      nil
+    rescue Gem::RemoteFetcher::FetchError => error
+      "#{name}: #{error.message}"
     end
 
     def bundle
