@@ -418,9 +418,11 @@ flush_locked(const char *reason)
     write_open();
     pw_gc_log_write(reason != NULL);
     write_stat();
-    if (reason) {
+    const char *ends_by = atomic_exchange(&pw_current.ends_by, NULL);
+    if (!ends_by) ends_by = reason;
+    if (ends_by) {
         char json[64];
-        int n = snprintf(json, sizeof json, "{\"reason\":\"%s\"}", reason);
+        int n = snprintf(json, sizeof json, "{\"reason\":\"%s\"}", ends_by);
         pw_writer_chunk(&pw_current.writer, "TAIL", json, (size_t)n);
     }
     last_flush = pw_now_ns();

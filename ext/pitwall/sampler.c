@@ -677,9 +677,9 @@ pw_flush_before_end(void)
     while ((int32_t)(atomic_load(&s->flushes_done) - wanted) < 0 && s->draining && ++tries <= TRIES) nanosleep(&pause, NULL);
 }
 
-/* Names all that was seen so far and writes it, while the recording goes on. */
+/* Names all that was seen so far and writes it, while the recording goes on. `ends_by`: the process certainly ends now; NULL: it may not. */
 static void
-complete_in_place(void)
+complete_in_place(const char *ends_by)
 {
     pw_own_begin();
     pw_thread *t = pw_self();
@@ -690,6 +690,7 @@ complete_in_place(void)
     }
     pw_flush_before_end(); /* what is in the ring has no names yet */
     pw_resolve_all();
+    atomic_store(&pw_current.ends_by, ends_by);
     pw_flush_before_end();
     pw_own_end();
 }
@@ -706,7 +707,7 @@ pw_complete(const char *reason)
     if (!pw_current.generation || changing || atomic_load(&forked) || !pw_in_main_ractor()) return false;
     for (int i = 0; i < PW_COLLECTORS; i++) {
         if (!asked_for(i) || !pw_collectors[i]->sees_endings) continue;
-        complete_in_place();
+        complete_in_place(strcmp(reason, "exec") == 0 ? NULL : reason); /* exec may fail */
         return false;
     }
     int error = 0;

@@ -29,6 +29,7 @@ typedef struct {
     uint32_t collecting; /* bit i: pw_collectors[i] */
     int64_t pause_ns;    /* between two visits of the drain, where a collector fills the ring fast; 0: by the interval */
     _Atomic uint32_t flushes_wanted, flushes_done;
+    _Atomic(const char *) ends_by; /* why the process is about to end: the next flush writes it as the recording's end */
     _Atomic uint32_t ended; /* threads that did */
 
     pthread_mutex_t lock; /* tables, rows, list of threads; never taken in a handler */
@@ -103,7 +104,8 @@ void pw_change_alone(VALUE (*what)(VALUE));
 void pw_raise_after(VALUE exception);
 
 /* Before exec or exit!: ends the recording, so that all in it has names, and says whether it did: then it is to begin again should the
- * process live on. A collector that is to see the ending itself has the recording go on; all so far is named and written. Needs the GVL. */
+ * process live on. A collector that is to see the ending itself has the recording go on; all so far is named and written, and at exit! the
+ * end as well. Needs the GVL. */
 bool pw_complete(const char *reason);
 /* endings.c */
 void pw_endings_init(VALUE native);

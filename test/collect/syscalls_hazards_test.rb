@@ -164,6 +164,7 @@ class SyscallsHazardsTest < Minitest::Test
     assert_equal 10, looks(parts.first), "what is left of it is whole"
     parts = unharmed("START\nThread.new { look }.join\nlook\nexit!(4)")
     assert_equal 20, looks(parts.first)
+    assert_equal "exit!", parts.first.tail&.fetch("reason")
     parts = unharmed("START\nlook\nThread.new { Process.daemon(true, true); look; STOP; File.write('done', '') }.join if !Process.wait(fork { exit })\nFile.exist?('x')")
     assert_equal 10, looks(parts.first)
   end
