@@ -121,6 +121,15 @@ class ProfileTest < Minitest::Test
     assert_equal ["a program.rb"], segments(Dir["#{work}/.pitwall/*.pit"].first).map { |segment| segment.header.program }
   end
 
+  # Each of Resque's children has a title of its own, with the time and the job in it.
+  def test_titles_of_workers
+    titles = ["resque-3.2.0: Processing low since 1795437445 [Report]", "puma: cluster worker 0: 4711 [shop]", "unicorn worker[0] -c /etc/shop.rb", "sidekiq 7 shop [1 of 5 busy]"]
+    File.write(file("work.rb"), "#{titles.inspect}.each { |title| $0 = title; Process.wait(fork { Integer.sqrt(9) }) }")
+    profile(RUBY, file("work.rb"))
+    programs = segments(Dir[file(".pitwall/*.pit")].first).map { |segment| segment.header.program }
+    assert_equal ["puma", "resque-3.2.0", "sidekiq 7 shop", "unicorn worker", "work.rb"], programs.sort
+  end
+
   # --- what is recorded ---
 
   def test_the_recording

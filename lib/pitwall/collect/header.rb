@@ -17,12 +17,17 @@ module Pitwall
           interval_ns: settings.fetch(:interval_ns), unit_ns: settings.fetch(:unit_ns),
           started_at_ns: Process.clock_gettime(Process::CLOCK_REALTIME, :nanosecond), clock: "monotonic",
           pid: Process.pid, ppid: Process.ppid, commit: Commit.around(Dir.pwd),
-          program: File.basename($PROGRAM_NAME.to_s), argv_options: arguments(settings[:keep_argv]),
+          program: program($PROGRAM_NAME.to_s), argv_options: arguments(settings[:keep_argv]),
           ruby: ruby, host: host, settings: settings.reject { |key, _| key == :unit_ns },
           thread_states: thread_states && mode != "none", walk: walk,
           notes: notes + Compat.limits(thread_states: thread_states, mode: mode, walk: walk)
         )
       end
+
+      # Workers put what they do into their title ("puma: cluster worker 0: 4711 [shop]", "resque-3.2.0: Processing low since 1795437445
+      # [Report]"). That part changes, and may say what is nobody's business.
+      #: (String) -> String
+      def program(title) = File.basename(title.scrub[/\A.+?(?=:? \[|\[\d+\] |: |\z)/m].to_s)
 
       # Names of options only, unless the user asked for all: values may be secrets.
       def arguments(keep)
