@@ -106,17 +106,40 @@ without_address(const char *path, const char *address, bool singleton)
     return rb_sprintf("%.*s>", (int)(address - path), path); /* one object's own method: #<Object> */
 }
 
+static bool
+same_text(VALUE a, VALUE b)
+{
+    return RB_TYPE_P(a, T_STRING) && RB_TYPE_P(b, T_STRING) && rb_str_equal(a, b) == Qtrue;
+}
+
+static VALUE environment; /* ENV */
+
+/* A C function's class as Ruby names it, without an address. ENV is an object with methods of its own: all its methods are C functions. */
+static VALUE
+c_function_owner(VALUE path, bool singleton)
+{
+    const char *text = StringValueCStr(path), *address = starts_with(text, "#<") ? strstr(text, ":0x") : NULL;
+    if (!address) return path;
+    if (singleton && same_text(path, rb_any_to_s(environment))) return rb_str_new_cstr("ENV");
+    return without_address(text, address, singleton);
+}
+
+/* As Ruby's rb_profile_frame_qualified_method_name, but for the class. nil: what it is is not known. */
+static VALUE
+describe_c_function(VALUE frame)
+{
+    VALUE path = rb_profile_frame_classpath(frame), method = rb_profile_frame_method_name(frame);
+    if (!RB_TYPE_P(method, T_STRING)) return rb_profile_frame_full_label(frame);
+    if (!RB_TYPE_P(path, T_STRING) || RSTRING_LEN(path) == 0) return method;
+    bool singleton = RTEST(rb_profile_frame_singleton_method_p(frame));
+    return rb_sprintf("%" PRIsVALUE "%s%" PRIsVALUE, c_function_owner(path, singleton), singleton ? "." : "#", method);
+}
+
 static long
 first_line_of(VALUE frame)
 {
     VALUE line = rb_profile_frame_first_lineno(frame);
     return RB_FIXNUM_P(line) ? FIX2LONG(line) : 0;
-}
-
-static bool
-same_text(VALUE a, VALUE b)
-{
-    return RB_TYPE_P(a, T_STRING) && RB_TYPE_P(b, T_STRING) && rb_str_equal(a, b) == Qtrue;
 }
 
 /* Is the owner a method that this iseq belongs to? A frame caught half pushed can have another's. The base label of all
@@ -204,7 +227,7 @@ describe_called(VALUE frame)
     VALUE attached = is_module ? pw_attached_object(klass) : Qundef;
     bool singleton = attached != Qundef;
     if (singleton && !RB_TYPE_P(attached, T_CLASS) && !RB_TYPE_P(attached, T_MODULE)) {
-        path = rb_sprintf("#<%s>", rb_class2name(rb_obj_class(attached))); /* one object's own method */
+        path = c_function_owner(rb_any_to_s(attached), true); /* one object's own method */
     }
     else if (is_module) {
         path = rb_class_path(singleton ? attached : klass);
@@ -249,8 +272,7 @@ describe(VALUE argument)
     bool c_function = !RB_TYPE_P(path, T_STRING) || rb_str_equal(path, rb_str_new_cstr("<cfunc>")) == Qtrue;
     if (c_function) {
         d->kind = PW_KIND_C;
-        d->name = rb_profile_frame_qualified_method_name(d->frame);
-        if (!RB_TYPE_P(d->name, T_STRING)) d->name = rb_profile_frame_full_label(d->frame);
+        d->name = describe_c_function(d->frame);
         if (!RB_TYPE_P(d->name, T_STRING)) d->name = rb_str_new_cstr("(C function)");
         return Qnil;
     }
@@ -458,4 +480,6 @@ pw_resolve_init(void)
     rb_gc_register_mark_object(pending);
     kept = TypedData_Wrap_Struct(rb_cObject, &kept_type, (void *)1);
     rb_gc_register_mark_object(kept);
+    environment = rb_const_get(rb_cObject, rb_intern("ENV"));
+    rb_gc_register_mark_object(environment);
 }
