@@ -69,7 +69,7 @@ class FaultsTest < Minitest::Test
 
     # Of each error first, of which some have hundreds of places.
     by_error = all.group_by { |fault| fault[/\A\w+/] }.values.map { |own| own.shuffle(random: random) }
-    Array.new(A_WAY) { |n| by_error[n % by_error.size][n / by_error.size] }.compact
+    Array.new(by_error.map(&:size).max) { |n| by_error.filter_map { |own| own[n] } }.flatten.first(A_WAY)
   end
 
   def verdict(way, fault)
