@@ -9,10 +9,11 @@ class OnlyMineTest < Minitest::Test
   Analyse = Pitwall::Analyse
 
   MINE = ["/srv/app/lib/a.rb", "app.rb", "bin/rails", "-e", "(eval at /srv/app/a.rb:3)", "/home/ann/other.rb",
-          "/srv/app/gems/x.rb",
+          "/srv/app/gems/x.rb", "/srv/app/bin/rails", "/srv/ruby/bin/import", "/srv/lib/import/ruby/x.rb",
           "/srv/gems/my-app/lib/a.rb"].freeze
   OTHERS = ["", "<internal:kernel>", "/usr/lib/ruby/3.4.0/set.rb", "/usr/lib/ruby/vendor_ruby/rubygems.rb",
-            "/usr/bin/puma",
+            "/usr/bin/puma", "/srv/bundle/ruby/3.1.0/bin/puma", "/home/a/.rbenv/versions/3.4.1/bin/rake", "/opt/rubies/ruby-3.4.1/bin/rake",
+            "/usr/lib/x86_64-linux-gnu/ruby/3.1.0/openssl.so", "/usr/lib/x86_64-linux-gnu/ruby/vendor_ruby/3.1.0/x.rb",
             "/usr/lib/ruby/gems/3.4.0/gems/rack-3.1.8/lib/rack.rb", "/srv/app/vendor/bundle/ruby/3.4.0/x.rb",
             "/var/bundler/gems/rack-1f2e3d4c5b6a/lib/rack.rb", "(eval at /usr/lib/ruby/3.4.0/erb.rb:3)",
             "(outside)/0123456789ab.rb", File.expand_path("../../lib/pitwall/rack.rb", __dir__)].freeze

@@ -6,13 +6,14 @@ module Pitwall
     # Analyse::Origin asks here too, so that a line that was recorded is one that reports call the application's.
     # @api private
     module Application
-      # Ruby's own library, Debian's folders for gems and RubyGems.
-      RUBY = %r{/lib/ruby/(?:\d|vendor_ruby/|site_ruby/)|/rubygems/|/rubygems-integration/}.freeze
+      # Ruby's own library, Debian's folders for gems and RubyGems: "/usr/lib/x86_64-linux-gnu/ruby/3.1.0/openssl.so".
+      RUBY = %r{/lib/(?:[^/]+/)?ruby/(?:\d|vendor_ruby/|site_ruby/)|/rubygems/|/rubygems-integration/}.freeze
       # "…/gems/rack-3.1.8/lib/rack.rb", "…/bundler/gems/rack-1f2e3d4c5b6a/lib/rack.rb"
       GEM = %r{/gems/[^/]+-(?:\d[^/]*|\h{7,})/}.freeze
       VENDORED = %r{(?:\A|/)vendor/(?:bundle|cache|gems|ruby)/}.freeze
-      # Executables that RubyGems or a distribution installed: "/usr/bin/puma".
-      INSTALLED = %r{\A/(?:usr/(?:local/)?)?s?bin/}.freeze
+      # Executables that RubyGems or a distribution installed: "/usr/bin/puma", "~/.gem/ruby/3.1.0/bin/puma",
+      # "~/.rbenv/versions/3.4.1/bin/puma", "/opt/rubies/ruby-3.4.1/bin/puma".
+      INSTALLED = %r{\A/(?:usr/(?:local/)?)?s?bin/|/(?:ruby|versions)/\d[^/]*/bin/|/ruby-\d[^/]*/bin/}.freeze
       # "(eval at /srv/app/a.rb:3)" is code of /srv/app/a.rb.
       EVAL = /\A\(eval at (.*):\d+\)\z/m.freeze
       TOOL = File.expand_path("..", __dir__)
