@@ -147,7 +147,7 @@ module Pitwall
       facts = { "ruby" => interpreter.description }
       tree = tree(side, interpreter, facts) if side.tree?
       variables = Variables.new(@outer, side)
-      variables.in_clone(bundle: bundle_of(tree, side), load: loads_bundle?) if tree
+      variables.in_clone(bundle: bundle_of(tree, side), load: loads_bundle?, gemfile: outside_gemfile) if tree
       requires = side.scripts
       requires = [wanted_gems(side, interpreter, variables), *requires] if side.gems.any? && !tree&.gemfile
       own_ruby(side, interpreter, variables) if @command
@@ -260,6 +260,15 @@ module Pitwall
 
       path = File.expand_path(wished, @dir)
       real(path) if File.file?(path) && repository.inside(real(path))
+    end
+
+    # A Gemfile that the user names and that no revision has: it holds for all sides.
+    def outside_gemfile
+      wished = @outer["BUNDLE_GEMFILE"]
+      return if wished.to_s.empty? || @outer.bundled?
+
+      path = File.expand_path(wished, @dir)
+      path if File.file?(path) && !repository.inside(real(path))
     end
 
     def gem_home(interpreter) = @store.fetch("gems", Store.key(interpreter.abi)) { nil }

@@ -151,6 +151,22 @@ class WorkspaceBundlesTest < Minitest::Test
     assert_includes failure(Pitwall::Workspace::BuildFailed, missing.dup.tap { |each| each.rev = "HEAD" }), "it has no gemfiles/small.gemfile"
   end
 
+  # Named by the user and in no revision: it holds for all sides. `bundle exec` in the command finds no other.
+  def test_a_gemfile_outside_of_the_repository
+    commit("one.rb" => "puts ENV['BUNDLE_GEMFILE']")
+    gemfile = File.join(@cache, "Gemfile.own")
+    FileUtils.mkdir_p(@cache)
+    File.write(gemfile, "")
+    write("two.rb" => "")
+    outer = clean_environment.merge("BUNDLE_GEMFILE" => gemfile)
+    subjects(side(rev: "HEAD"), side(dirty: true), environment: outer, script: File.join(@repo, "one.rb")) do |list|
+      assert_equal [gemfile] * 2, list.map { |one| one.env["BUNDLE_GEMFILE"] || outer["BUNDLE_GEMFILE"] }
+      assert(list.none? { |one| one.env.key?("BUNDLE_GEMFILE") && one.env["BUNDLE_GEMFILE"].nil? })
+    end
+    under = outer.merge("RUBYOPT" => "-r/gems/bundler/setup", "BUNDLER_ORIG_RUBYOPT" => "")
+    subject(side(rev: "HEAD"), environment: under, script: File.join(@repo, "one.rb")) { |one| assert_nil one.env.fetch("BUNDLE_GEMFILE") }
+  end
+
   def test_extensions_are_compiled_for_each_revision
     skip "peer absent: ruby's headers" unless File.file?(File.join(RbConfig::CONFIG["rubyhdrdir"].to_s, "ruby.h"))
     extension = "spec.extensions = ['ext/native/extconf.rb']"

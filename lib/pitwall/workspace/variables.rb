@@ -24,10 +24,12 @@ module Pitwall
       # Of a process in a clone.
       # @param bundle [Hash, nil] variables with which its bundle is loaded
       # @param load [Boolean] whether every Ruby loads it
-      #: (bundle: Hash[String, String?]?, load: bool) -> self
-      def in_clone(bundle:, load:)
+      # @param gemfile [String, nil] one outside of the repository, for `bundle exec`
+      #: (bundle: Hash[String, String?]?, load: bool, ?gemfile: String?) -> self
+      def in_clone(bundle:, load:, gemfile: nil)
         # What Pitwall's own git calls need is no business of a benchmark's.
         @changes = @outer.for_clones.merge(bundle.to_h.reject { |name, _| Git::ENVIRONMENT.key?(name) || name == "RUBYOPT" })
+        @changes = @changes.merge("BUNDLE_GEMFILE" => gemfile) if gemfile && bundle.nil?
         @options << "-rbundler/setup" if bundle && load
         self
       end
