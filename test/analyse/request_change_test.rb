@@ -97,6 +97,43 @@ class RequestChangeTest < Minitest::Test
     assert_equal :undecided, change([recording({ SHOW => around(3, 40, random) })], [recording({ SHOW => around(30, 400, random) }, known: 60)]).effects.first.verdict
   end
 
+  # times: ms of each request, second by second; known: of each second so many of the slowest are known one by one
+  def by_second(seconds, known:)
+    bytes = RecordingBuilder.build do |segment|
+      segment.row(stack: [["Server#run", "/srv/app/server.rb", 1, 2]], wall: 10_000, cpu: 10_000)
+      sum = [0, 0]
+      seconds.each_with_index do |list, at|
+        list.max(known).each_with_index { |ms, number| segment.mark(SHOW, end_ns: (at * 1_000_000_000) + ((number + 1) * 10_000_000), ns: (ms * MS).round) }
+        sum = [sum[0] + list.size, sum[1] + (list.sum * MS).round]
+        segment.work(SHOW, count: sum[0], ns: sum[1])
+        segment.flush
+      end
+    end
+    RandomRecording.read(bytes).segments
+  end
+
+  # Busy servers answer more requests a second than are known one by one. Sums of each second are of all.
+  def test_sums_of_each_second_tell_where_requests_are_not_known_one_by_one
+    random = Random.new(6)
+    seconds = ->(mean, count) { Array.new(count) { around(mean, 200, random) } }
+    before, after = [by_second(seconds.(40, 6), known: 20)], [by_second(seconds.(8, 5), known: 20)]
+    effect = change(before, after).effects.first
+    assert_equal [:faster, nil], [effect.verdict, effect.reason]
+    assert_in_delta 40, effect.a / MS, 1
+    assert_in_delta 0.2, effect.ratio.point, 0.01
+    assert_equal :slower, change(after, before).effects.first.verdict
+    short = [by_second(seconds.(40, 2), known: 20)]
+    assert_match(/requests in 3 seconds or more/, change(short, short).effects.first.reason)
+  end
+
+  # A second with few requests counts with its neighbours.
+  def test_false_alarms_of_seconds_are_rare
+    random = Random.new(7)
+    seconds = -> { Array.new(4) { around(10, 100 + random.rand(100), random) }.push(around(10, 2, random)) }
+    alarms = 300.times.count { change([by_second(seconds.(), known: 9)], [by_second(seconds.(), known: 9)]).effects.first.then { |one| one.ratio.low > 1 || one.ratio.high < 1 } }
+    assert_operator alarms, :<=, 9
+  end
+
   # Three recordings a side tell what differs from run to run; then requests need not be known one by one.
   def test_recordings_of_three_runs
     random = Random.new(3)

@@ -13,7 +13,9 @@ module Pitwall
     # a request.
     #
     # With three recordings a side or more a value is a recording's mean, so that the doubt holds what differs from run to run.
-    # With fewer a value is the mean of requests that followed each other, and the interval says nothing of other runs.
+    # With fewer a value is the mean of requests that followed each other, and the interval says nothing of other runs. Of
+    # each second the slowest requests only are known one by one: where that is not all, a value is the mean of all requests
+    # of a second (or of several).
     # Intervals are of all routes together (Bonferroni): the chance of any false alarm among them is below ALPHA.
     class RequestChange
       # What tells kinds of work apart, the first that all recordings have.
@@ -21,6 +23,7 @@ module Pitwall
       ALPHA = 0.01
       MARGIN = 0.01
       POWER = 0.8
+      SECOND_NS = 1_000_000_000
       # Requests of a route on each side, below which nothing is said.
       LEAST = 5
       # Means of requests that followed each other: one slow second is one value.
@@ -28,12 +31,21 @@ module Pitwall
       RUNS = 3
       TIME = "request_time"
       QUERIES = "queries_per_request"
-      UNKNOWN = "not every request is known by itself (the 64 slowest of each second are): #{RUNS} recordings of each side are needed, --before FILE and --after FILE".freeze
-      private_constant :NAMES, :MARGIN, :POWER, :LEAST, :BATCHES, :UNKNOWN
+      # Seconds with requests of a route, from which their means tell.
+      SECONDS = 3
+      RECORDINGS = "#{RUNS} recordings of each side (--before FILE, --after FILE)".freeze
+      UNKNOWN = "not every request is known by itself (the 64 slowest of each second are): recordings with requests in #{SECONDS} seconds or more are needed, or #{RECORDINGS}".freeze
+      UNCOUNTED = "not every request is known by itself (the 64 slowest of each second are): #{RECORDINGS} are needed".freeze
+      private_constant :NAMES, :MARGIN, :POWER, :SECOND_NS, :LEAST, :BATCHES, :SECONDS, :RECORDINGS, :UNKNOWN, :UNCOUNTED
 
       # Of one route on one side. count, ns: of all requests; runs: of each recording its requests, one by one in their order, [ns, queries];
-      # whole: whether these are all, or the slowest; means: of each recording [ns a request, queries a request]; constant: queries of each request, nil where they differ.
-      Side = Struct.new(:count, :ns, :runs, :whole, :means, :constant, :queried)
+      # whole: whether these are all, or the slowest; seconds: of each recording the mean time of all requests of each second, in their order;
+      # means: of each recording [ns a request, queries a request]; constant: queries of each request, nil where they differ.
+      Side = Struct.new(:count, :ns, :runs, :whole, :seconds, :means, :constant, :queried) do
+        # Are there values of all requests?
+        #: () -> bool
+        def told? = whole || seconds.sum(&:size) >= SECONDS
+      end
       private_constant :Side
 
       # @return [Array<Effect>] the route that took longest first, its time before its queries
@@ -85,12 +97,13 @@ module Pitwall
       def side(parts)
         constants = parts.map { |part| part[:constant] }.uniq
         Side.new(parts.sum { |part| part[:count] }, parts.sum { |part| part[:ns] }, parts.map { |part| part[:each] }, parts.all? { |part| part[:each].size == part[:count] },
+                 parts.map { |part| seconds(part, BATCHES / parts.size) },
                  parts.map { |part| [part[:ns].fdiv(part[:count]), part[:queries].fdiv(part[:count])] },
                  (constants.first if constants.size == 1), parts.any? { |part| part[:queries].positive? })
       end
 
       def of_run(segments, name)
-        found = Hash.new { |all, route| all[route] = { count: 0, ns: 0, queries: 0, known: [], sums: Hash.new(0), most: Hash.new(0) } }
+        found = Hash.new { |all, route| all[route] = { count: 0, ns: 0, queries: 0, known: [], steps: [], sums: Hash.new(0), most: Hash.new(0) } }
         segments.each do |segment|
           read_works(segment, name, found)
           read_queries(segment, name, found)
@@ -106,6 +119,10 @@ module Pitwall
           route = chosen(segment, work.label_id)[name] or next
           found[route][:count] += work.count
           found[route][:ns] += work.total_ns
+        end
+        segment.work_steps.each do |step|
+          route = chosen(segment, step.label_id)[name] or next
+          found[route][:steps] << [segment.header.started_at_ns.to_i + step.at_ns, step.count, step.total_ns]
         end
       end
 
@@ -136,6 +153,22 @@ module Pitwall
         { **part, constant: (part[:most].each_value.sum if even), each: part[:known].sort.map { |_, ns, queries| [ns, queries] } }
       end
 
+      # Neighbours are added up until each has half of what is usual: a mean of few says little.
+      def seconds(part, most)
+        steps = part[:steps].sort
+        most = [steps.map { |at,| at / SECOND_NS }.uniq.size, most].min
+        groups = steps.each_with_object([]) do |(_, count, ns), all|
+          all << [0, 0] if all.empty? || all.last[0] * most * 2 >= part[:count]
+          all.last[0] += count
+          all.last[1] += ns
+        end
+        if groups.size > 1 && groups.last[0] * most * 2 < part[:count]
+          last = groups.pop
+          groups << groups.pop.zip(last).map(&:sum)
+        end
+        groups.map { |count, ns| ns.fdiv(count) }
+      end
+
       # --- what they say
 
       def time(route, both, level) = effect(route, TIME, "ns", both, level, 0, %i[faster slower], trim: Statistics::TRIM)
@@ -162,7 +195,7 @@ module Pitwall
         return Effect.new(**made, ratio: Estimate.new(nil, nil, nil, level, 0), reason: reason) if reason
 
         ratio, smallest = ratio(parts, level)
-        return bounded(made, sides, parts, ratio) unless @between_runs || sides.all?(&:whole)
+        return bounded(made, sides, parts, ratio) unless @between_runs || sides.all?(&:told?)
 
         below = !ratio.low.nil? && (ratio.low > 1 ? ratio.point < 1 + MARGIN : ratio.high < 1 && ratio.point > 1 - MARGIN)
         Effect.new(**made, a: parts[0].point, b: parts[1].point, ratio: ratio, verdict: verdict(ratio, verdicts), smallest_detectable: smallest, below_margin: below)
@@ -170,8 +203,8 @@ module Pitwall
 
       # The slowest requests of a side take longer than all of them: what is faster than the other side by these is faster. How much, they don't say.
       def bounded(made, sides, parts, ratio)
-        faster = sides[0].whole && ratio.high < 1
-        slower = sides[1].whole && ratio.low > 1
+        faster = sides[0].told? && ratio.high < 1
+        slower = sides[1].told? && ratio.low > 1
         return Effect.new(**made, ratio: Estimate.new(nil, nil, nil, ratio.level, 0), reason: UNKNOWN) unless faster || slower
 
         Effect.new(**made, a: parts[0].point, b: parts[1].point, ratio: ratio, verdict: faster ? :faster : :slower,
@@ -183,7 +216,9 @@ module Pitwall
         return if @between_runs
         return "#{sides.map(&:count).min} requests; #{LEAST} are needed on each side" if sides.any? { |side| side.count < LEAST }
 
-        UNKNOWN if sides.none?(&:whole) || (at == 1 && !sides.all?(&:whole)) || sides.any? { |side| side.runs.sum(&:size) < LEAST }
+        return (UNCOUNTED unless sides.all?(&:whole)) if at == 1
+
+        UNKNOWN if sides.none?(&:told?) || sides.any? { |side| !side.told? && side.runs.sum(&:size) < LEAST }
       end
 
       # The doubt of each mean, relative to it, adds up to that of their ratio's logarithm (Welch).
@@ -206,6 +241,7 @@ module Pitwall
 
       def values(side, at)
         return side.means.map { |mean| mean[at] } if @between_runs
+        return side.seconds.flatten if !side.whole && side.told?
 
         side.runs.flat_map do |run|
           most = [BATCHES / side.runs.size, 1].max

@@ -12,6 +12,9 @@ module Pitwall
     # All work that ended under a set of labels.
     Work = Struct.new(:label_id, :count, :total_ns)
 
+    # What of a Work ended between two flushes. at_ns: of the last piece that is known one by one, since the segment's start.
+    WorkStep = Struct.new(:label_id, :at_ns, :count, :total_ns)
+
     # All runs of a test (those that ended under a set of labels). cpu_ns: of the test's own thread. objects and gc_ns are of the
     # process, of the `counted` runs that had no other test beside them.
     Test = Struct.new(:label_id, :count, :total_ns, :cpu_ns, :counted, :objects, :gc_ns)

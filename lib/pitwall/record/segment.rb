@@ -42,6 +42,8 @@ module Pitwall
       attr_reader :marks
       # @return [Array<Work>] all work that ended, by label set
       attr_reader :works
+      # @return [Array<WorkStep>] the same by flush, in the order of time
+      attr_reader :work_steps
       # @return [Array<Test>] what tests took, by label set
       attr_reader :tests
       # @return [Hash{Integer => Query}] queries to databases, by number
@@ -82,7 +84,7 @@ module Pitwall
       # @api private
       def initialize(header:, strings:, frames:, parents:, node_frames:, lines:, threads:, stats:, tail:, tallies:, row_count:,
                      open_rows:, row_source:, collections: [], sites: [], allocation_totals: nil, equal_strings: [], uncompared_strings: nil,
-                     calls: Calls.new, tracing: {}, label_sets: [{}], marks: [], works: [], tests: [],
+                     calls: Calls.new, tracing: {}, label_sets: [{}], marks: [], works: [], work_steps: [], tests: [],
                      queries: {}, query_sums: [], query_parts: {}, syscall_source: nil, syscall_totals: {}, syscall_facts: nil,
                      living_points: [], holders: nil)
         @header = header
@@ -98,6 +100,7 @@ module Pitwall
         @label_sets = label_sets
         @marks = marks
         @works = works
+        @work_steps = work_steps
         @tests = tests
         @queries = queries
         @query_sums = query_sums

@@ -61,6 +61,8 @@ module Pitwall
         @label_sets = [{}]
         @marks = []
         @works = {}
+        @work_steps = []
+        @worked_until = 0
         @tests = {}
         @queries = {}
         @query_sums = {}
@@ -100,7 +102,7 @@ module Pitwall
         when "SAMP" then samples(offset, payload)
         when "OPEN" then open(Columns.new(payload))
         when "MARK" then marks(Columns.new(payload))
-        when "WORK" then sums_by_label(Columns.new(payload), Work, @works)
+        when "WORK" then works(Columns.new(payload))
         when "TEST" then sums_by_label(Columns.new(payload), Test, @tests)
         when "QURY" then queries(Columns.new(payload))
         when "QSUM" then query_sums(Columns.new(payload))
@@ -131,7 +133,7 @@ module Pitwall
         Segment.new(header: @header || Header.new({}), strings: @strings, frames: @frames, parents: @parents,
                     node_frames: @node_frames, lines: @lines, threads: @threads, stats: @stats.merge(@failure.to_h), tail: @tail,
                     tallies: @tallies.each_value.flat_map(&:values), label_sets: @label_sets,
-                    marks: @marks, works: @works.values, tests: @tests.values,
+                    marks: @marks, works: @works.values, work_steps: @work_steps, tests: @tests.values,
                     queries: settled_queries, query_sums: @query_sums.values, query_parts: @query_parts, row_count: @row_count, open_rows: @open_rows, calls: @calls, tracing: @tracing,
                     row_source: row_source(payload_at), collections: @collections, sites: finished_sites,
                     allocation_totals: @allocation_totals, equal_strings: @equal_strings, uncompared_strings: @uncompared_strings,
@@ -272,9 +274,21 @@ module Pitwall
         values[1].uniq.each { |label| check_label(label) }
         @budget.take(:marks, count)
         count.times { |at| @marks << Mark.new(*values.map { |column| column[at] }) }
+        @worked_until = [@worked_until, *values[2]].max
+      end
+
+      # The marks of a flush stand before its sums.
+      def works(columns)
+        before = @works.dup
+        sums_by_label(columns, Work, @works).uniq.each do |label|
+          last, now = before[label], @works[label]
+          step = WorkStep.new(label, @worked_until, now.count - last&.count.to_i, now.total_ns - last&.total_ns.to_i)
+          @work_steps << step if step.count.positive? && step.total_ns >= 0 && @work_steps.size < Limits::MARKS
+        end
       end
 
       # Cumulative: the last row of a set counts.
+      # @return [Array<Integer>] the sets
       def sums_by_label(columns, type, sums)
         count = columns.int
         values = type.members.map { |name| columns.column(count, name.to_s.tr("_", " ")) }
@@ -283,6 +297,7 @@ module Pitwall
           @budget.take(:labels, 1) unless sums.key?(values[0][at])
           sums[values[0][at]] = type.new(*values.map { |column| column[at] })
         end
+        values[0]
       end
 
       def queries(columns)
