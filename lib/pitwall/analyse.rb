@@ -47,6 +47,7 @@ module Pitwall
     autoload :RequestChange, "pitwall/analyse/request_change"
     autoload :Selection, "pitwall/analyse/selection"
     autoload :Sequential, "pitwall/analyse/sequential"
+    autoload :Server, "pitwall/analyse/server"
     autoload :Stacks, "pitwall/analyse/stacks"
     autoload :States, "pitwall/analyse/states"
     autoload :Statistics, "pitwall/analyse/statistics"

@@ -167,6 +167,58 @@ class FindingRulesTest < Minitest::Test
     assert_includes kinds.([[[MAIN, c("Kernel#load"), mine, c("Kernel#require"), library], 500]]), :boot
   end
 
+  # The main thread of a recording without marks: where it stands tells that the program is a server.
+  LAUNCHER = [PUMA, ["Puma::Launcher#run", "/usr/lib/ruby/gems/3.4.0/gems/puma-6.4.0/lib/puma/launcher.rb", 1, 2]].freeze
+  LOADED = [MAIN, ["Kernel#require", "", 0, 0, 1], ["<top (required)>", "/usr/lib/ruby/gems/3.4.0/gems/activerecord-8.1.1/lib/active_record/base.rb", 1, 4]].freeze
+  ROUTE = { "route" => "GET /" }.freeze
+
+  def served(serving:, marked:, main: [*LAUNCHER, c("Thread#join")])
+    found(pid: 4242) do |segment|
+      segment.thread(1, "main", native_id: 4242)
+      segment.thread(2, "puma 1", native_id: 4243)
+      segment.row(stack: LOADED, wall: 900 * MS, cpu: 900 * MS)
+      segment.row(stack: main, wall: 2000 * MS, cpu: 0, state: 2)
+      segment.row(thread: 2, **work(7, serving), labels: ROUTE) if marked
+      segment.row(thread: 2, **work(7, serving)) unless marked
+      segment.work(ROUTE, count: 20, ns: serving * 1_000_000) if marked
+    end
+  end
+
+  # Nobody who waits for an answer waits for the boot.
+  def test_the_boot_of_a_server_that_served
+    finding, = served(serving: 200, marked: true)
+    assert_equal [:heavy_line, 7, :recording], [finding.kind, finding.line, finding.proof]
+    assert_in_delta 200 / 1100.0, finding.share, 0.01, "of the whole, as in the tables"
+    assert_equal [:heavy_line], served(serving: 200, marked: true).map(&:kind)
+    assert_equal %i[heavy_line boot], served(serving: 200, marked: false).map(&:kind)
+    boot, = served(serving: 20, marked: false)
+    assert_equal [:boot, "active_record/base"], [boot.kind, boot.subject]
+  end
+
+  # `compare -- CMD` would wait for the end of a server for ever.
+  def test_a_server_without_marks_is_proved_by_recordings
+    assert_equal [:recording], served(serving: 200, marked: false).map(&:proof).uniq
+    accepts = [MAIN, c("TCPServer#accept")]
+    assert_equal [:recording], served(serving: 200, marked: false, main: accepts).map(&:proof).uniq
+    beside = [MAIN, ["Shop#wait", "/srv/app/shop.rb", 1, 2], c("Thread#join")]
+    assert_equal [:command], served(serving: 200, marked: false, main: beside).map(&:proof).uniq
+    words = ->(file) { Pitwall::Show::FindingWords.new(file: file, repository: true).proof(served(serving: 200, marked: false).first) }
+    assert_equal ["pitwall compare a.pit NEW.pit", "pitwall compare NEW.pit NEWER.pit"], [words.("a.pit"), words.("NEW.pit")]
+  end
+
+  # What Pitwall collected to count what is retained is none of the program's.
+  def test_collections_of_pitwalls_own_are_no_finding
+    kinds = lambda do |own|
+      found do |segment|
+        (10..29).each { |line| segment.row(**work(line, 30, name: "Shop#m#{line}")) }
+        segment.collection(marking: 200_000_000)
+        segment.site(2, counters: [0] * 9 + [own])
+      end.map(&:kind)
+    end
+    assert_includes kinds.(0), :garbage
+    refute_includes kinds.(180_000_000), :garbage
+  end
+
   def test_a_route_and_a_slow_request
     slow, fast = { "route" => "GET /report" }, { "route" => "GET /" }
     findings = found do |segment|

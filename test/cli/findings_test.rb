@@ -51,6 +51,9 @@ class FindingsTest < Minitest::Test
     assert_equal "growth", finding["kind"]
     assert_includes [8, 9], finding["line"], "the order, or its name"
     assert_operator finding["figures"]["objects_per_minute"], :>, 0
+    lines = [finding["line"], *finding["figures"]["others"].map(&:last)]
+    assert_equal [8, 9], lines.uniq.sort, "the order and its name are one leak: both lines are named"
+    assert_match(/; so do those from growth\.rb:[89]\.\z/, finding["text"])
     shown = pitwall(*Shellwords.split(finding["more"]).drop(1), dir: PLANTED)
     assert_equal 0, shown.status.exitstatus, shown.err
     assert_match(/ growth\.rb:9$/, shown.out)

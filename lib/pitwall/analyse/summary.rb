@@ -15,6 +15,8 @@ module Pitwall
       NOTEWORTHY_TICKS = 0.01
       # Where so many of the ticks came late, other programs had the cores, and the handlers lay waiting for them as well.
       CROWDED = 0.05
+      # Of a server.
+      UNMARKED = "requests are not marked: with `use Pitwall::Rack::Requests` (doc/guides/slow-request.md) the report has times by route, and `compare` a verdict on them"
       private_constant :MOSTLY_WAITING, :LATE_INTERVAL_NS, :NOTEWORTHY_TICKS, :CROWDED
 
       # @return [Array<Record::Segment>]
@@ -64,6 +66,7 @@ module Pitwall
         left_out = stat("labels_left_out")
         notes << "more sets of labels than a recording holds: #{left_out} times a block counts as \"(other)\"" if left_out.positive?
         notes.concat(query_notes)
+        notes << UNMARKED if Server.unmarked?(@segments)
         notes.uniq
       end
 

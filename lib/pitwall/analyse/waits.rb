@@ -28,16 +28,22 @@ module Pitwall
       # The main thread of a server waits in these for signals and for news of its workers.
       HEADS = ["Puma::Cluster#run", "Sidekiq::CLI#launch", "Unicorn::HttpServer#master_sleep", "Pitchfork::HttpServer#master_sleep"].freeze
       HEAD_WAITS = ["IO#wait_readable", "IO#wait", "IO.select", "Kernel#select", "Kernel#sleep"].freeze
+      # The main thread of a server stands in one of these, or accepts connections itself.
+      SERVERS = ["Puma::Launcher#run", "Rackup::Server#start", "Rack::Server#start", "WEBrick::GenericServer#start", "Thin::Server#start", "Unicorn::HttpServer#join",
+                 "Unicorn::HttpServer#worker_loop", "Pitchfork::HttpServer#join", "Falcon::Command::Serve#call", "Sidekiq::CLI#run", "Resque::Worker#work",
+                 "SolidQueue::Supervisor#start", "GoodJob::CLI#start", "Delayed::Worker#start"].freeze
+      ACCEPT = /\A(?:TCPServer|UNIXServer|Socket)#(?:sys)?accept\z/.freeze
       # These only run a block, or wait on behalf of the method above. They are not counted.
       PASSING = ["Monitor#wait_for_cond", "MonitorMixin::ConditionVariable#wait", "Thread::Mutex#synchronize",
                  "Monitor#synchronize", "MonitorMixin#mon_synchronize", "MonitorMixin#synchronize", "Kernel#loop",
                  "Kernel#catch", "Thread.handle_interrupt", "Thread::Mutex#sleep", "Integer#times", "Array#each", "Kernel#tap"].freeze
-      private_constant :RECEIVE, :SELECTOR, :NEAR_ROOT, :NAMES, :JOIN, :HEADS, :HEAD_WAITS, :PASSING
+      private_constant :RECEIVE, :SELECTOR, :NEAR_ROOT, :NAMES, :JOIN, :HEADS, :HEAD_WAITS, :SERVERS, :ACCEPT, :PASSING
 
       #: (Record::Segment) -> void
       def initialize(segment)
         @segment = segment
         @known = {}
+        @servers = {}
       end
 
       # True when a thread whose stack ends at this node waits for work.
@@ -45,6 +51,15 @@ module Pitwall
       #: (Integer, main: bool) -> bool
       def for_work?(node, main:)
         @known.fetch([node, main]) { |key| @known[key] = decide(node, main) }
+      end
+
+      # True when a main thread whose stack ends at this node runs a server that ends only when it is told to.
+      #: (Integer) -> bool
+      def serves?(node)
+        @servers.fetch(node) do
+          names = names_to_root(node)
+          @servers[node] = names.first.to_s.match?(ACCEPT) || SERVERS.any? { |name| names.include?(name) }
+        end
       end
 
       private

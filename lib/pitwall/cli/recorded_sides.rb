@@ -73,6 +73,8 @@ module Pitwall
         change = Analyse::ProfileChange.compare(a: a, b: b, weight: @options.fetch(:weight, :wall), labels: @options[:labels])
         check = recorded_check(names, recordings)
         requests = Analyse::RequestChange.new(segments, base: files[0], side: files[1], labels: @options[:labels])
+        unmarked = files.zip(segments).find { |_, runs| Analyse::Server.unmarked?(runs.flatten(1)) }
+        @unlike += ["#{unmarked.first}: #{Analyse::Summary::UNMARKED}"] if unmarked
         publish(recordings_report(files, change, check, requests))
         return check_status(check) if check
         return requests_status(requests) if requests.any?

@@ -10,7 +10,8 @@ module Pitwall
     module EffectWords
       STYLES = { faster: :green, fewer: :green, slower: :red, more: :red, same: :dim, undecided: :yellow }.freeze
       DIFFERENT = { slower: "slower than", faster: "faster than", more: "above", fewer: "below" }.freeze
-      private_constant :STYLES, :DIFFERENT
+      QUERIES = "queries_per_request"
+      private_constant :STYLES, :DIFFERENT, :QUERIES
 
       module_function
 
@@ -89,6 +90,7 @@ module Pitwall
         if effect.below_margin && effect.margin && word != :undecided
           return "#{names} really #{real(effect)} than #{effect.base}, but by less than #{Figures.share(effect.margin)}"
         end
+        return "#{effect.side} asks #{word} queries than #{effect.base}" if %i[fewer more].include?(word) && effect.metric == QUERIES
         return "#{names} #{DIFFERENT.fetch(word)} #{effect.base}" if DIFFERENT.key?(word)
         return "#{names} the same as #{effect.base}#{" within #{Figures.share(effect.margin)}" if effect.margin && !effect.exact}" if word == :same
 

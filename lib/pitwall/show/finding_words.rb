@@ -40,7 +40,8 @@ module Pitwall
         option = " --retained" if %i[growth retained].include?(finding.kind)
         return Text.line("pitwall compare --dirty#{option} -- #{@command || "CMD"}") if finding.proof == :command && @repository
 
-        Text.line("pitwall compare #{@file} NEW.pit") if Shellwords.split(@file).size == 1 && @file.end_with?(".pit")
+        other = File.basename(@file) == "NEW.pit" ? "NEWER.pit" : "NEW.pit"
+        Text.line("pitwall compare #{@file} #{other}") if Shellwords.split(@file).size == 1 && @file.end_with?(".pit")
       end
 
       #: (Analyse::Findings::Finding) -> Hash[String, untyped]
@@ -130,12 +131,21 @@ module Pitwall
         figures = finding.figures
         bytes = figures[:bytes_per_minute].positive? ? " (#{Units.bytes(figures[:bytes_per_minute])})" : ""
         "#{Units.count(figures[:objects])} objects from #{code(finding)} stay and keep growing: " \
-          "#{Units.count(ObjectGrowthWords.rounded(figures[:objects_per_minute].to_f))} a minute#{bytes}, most of them #{finding.subject}"
+          "#{Units.count(ObjectGrowthWords.rounded(figures[:objects_per_minute].to_f))} a minute#{bytes}, most of them #{finding.subject}#{others("so do those from", figures[:others])}"
+      end
+
+      # A leak's parts are allocated at several lines; the one that keeps them need not be the heaviest.
+      def others(words, places)
+        return if places.empty?
+
+        named = places.first(3).map { |path, line| @location.text(path, line) }
+        named << Units.things(places.size - 3, "more line") if places.size > 3
+        "; #{words} #{[named[0..-2].join(", "), named.last].reject(&:empty?).join(" and ")}"
       end
 
       def retained(finding)
         "#{Units.bytes(finding.amount)} still live at the end (#{percent(finding)} of all that does), " \
-          "allocated at #{code(finding)}, most of it #{finding.subject}"
+          "allocated at #{code(finding)}, most of it #{finding.subject}#{others("much of the rest is from", finding.figures[:others])}"
       end
 
       def route(finding)

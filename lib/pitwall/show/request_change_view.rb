@@ -54,7 +54,8 @@ module Pitwall
       #: () -> Array[String]
       def notes
         rest = @change.effects.size - ROWS
-        reasons = shown.filter_map { |effect| "#{effect.name}: #{"undecided; " unless effect.decided?}#{effect.reason}" if effect.reason }
+        reasons = shown.select(&:reason).group_by { |effect| "#{"undecided; " unless effect.decided?}#{effect.reason}" }
+        reasons = reasons.map { |reason, effects| "#{effects.map(&:name).uniq.join(", ")}: #{reason}" }
         whole = if @change.between_runs then "the intervals include how recordings of one side differ"
                 else "the intervals leave out that another run may differ as a whole (--before FILE, --after FILE include it)" end
         [*("#{Units.things(rest, "more row")} (--format json has all)" if rest.positive?), *reasons,

@@ -5,6 +5,7 @@ require "pitwall/analyse/only_mine"
 require "pitwall/analyse/origin"
 require "pitwall/analyse/queries"
 require "pitwall/analyse/selection"
+require "pitwall/analyse/server"
 require "pitwall/analyse/states"
 require "pitwall/analyse/tests"
 require "pitwall/analyse/findings/finding"
@@ -19,9 +20,9 @@ module Pitwall
       # and of garbage collection counts for the application's line that called it. Read once; the rules only compare.
       class Evidence
         # A line of the application. method: its MethodInfo; cpu, wall in ns, wall only of what ran; gc: CPU time in
-        # collections; below: what it called, name → CPU ns; inner: where time ended, name → CPU ns; features: path of
+        # collections; loading: CPU time while files were loaded; below: what it called, name → CPU ns; inner: where time ended, name → CPU ns; features: path of
         # what it loaded → ns that ran.
-        Line = Struct.new(:path, :line, :method, :cpu, :wall, :gc, :below, :inner, :features) do
+        Line = Struct.new(:path, :line, :method, :cpu, :wall, :gc, :loading, :below, :inner, :features) do
           #: () -> [String, Integer, String]
           def place = [path, line, method.name]
         end
@@ -62,7 +63,7 @@ module Pitwall
           @segments = segments.select { |segment| selection.segment?(segment) }
           @selection = selection
           @origin = origin
-          @cpu = @work = @running = @loading = 0
+          @cpu = @work = @running = @loading = @loading_cpu = 0
           @by_line = {}
           @by_wait = {}
           @by_lock = {}
@@ -116,8 +117,26 @@ module Pitwall
         # Does the program serve, so that it can't be run twice to its end? A test suite ends by itself.
         #: () -> bool
         def server?
-          @segments.any? { |segment| segment.works.any? || segment.marks.any? } && @segments.none? { |segment| tests?(segment) }
+          return @server if defined?(@server)
+
+          @server = (marked? || Server.runs?(@segments)) && @segments.none? { |segment| tests?(segment) }
         end
+
+        # Did the program say which work was a request, a job or a test?
+        #: () -> bool
+        def marked? = @segments.any? { |segment| segment.works.any? || segment.marks.any? }
+
+        # Does it serve, and did it do so? Then its boot is no part of what is asked.
+        #: () -> bool
+        def served? = server? && @cpu - @loading_cpu >= LEAST_NS
+
+        # ns of CPU time that lines are heavy in: without the boot of a server.
+        #: () -> Integer
+        def work_cpu = served? ? @cpu - @loading_cpu : @cpu
+
+        # Is a line's time the boot of a server?
+        #: (Line) -> bool
+        def boot?(line) = served? && line.loading * 2 > line.cpu
 
         # :recording for a server, :command for what ends by itself.
         #: () -> Symbol
@@ -234,18 +253,21 @@ module Pitwall
           @cpu += cpu
           @running += wall
           @work += wall
-          @loading += wall if code.loads[node]
+          loads = code.loads[node]
+          @loading += wall if loads
+          @loading_cpu += cpu if loads
           place = place(segment, node) or return
           # Calls have no lines: their methods stand apart.
-          line = @by_line[place[1].zero? ? place : place.first(2)] ||= Line.new(*place, 0, 0, 0, Hash.new(0), Hash.new(0), Hash.new(0))
+          line = @by_line[place[1].zero? ? place : place.first(2)] ||= Line.new(*place, 0, 0, 0, 0, Hash.new(0), Hash.new(0), Hash.new(0))
           line.cpu += cpu
           line.wall += wall
+          line.loading += cpu if loads
           inner = segment.frame(node)
           line.gc += cpu if inner.kind == Record::Frame::GC
           below = code.below[node] or return
           line.below[segment.frame(below).name] += cpu
           line.inner[inner.name] += cpu
-          line.features[code.features[node]] += wall if code.features[node] && code.loads[node]
+          line.features[code.features[node]] += wall if code.features[node] && loads
         end
 
         def told_nothing?(tally) = tally.state == States::UNKNOWN

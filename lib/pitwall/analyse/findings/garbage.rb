@@ -12,7 +12,7 @@ module Pitwall
         #: (Evidence, Array[Finding]) -> Array[Finding]
         def self.findings(evidence, _found)
           timeline = GCTimeline.new(evidence.segments)
-          spent = timeline.total_ns
+          spent = timeline.total_ns - own(evidence)
           ran = evidence.running.positive? ? evidence.running : timeline.wall_ns
           return [] if spent < LEAST_NS || spent < ran * SHARE
 
@@ -33,10 +33,16 @@ module Pitwall
           end
         end
 
-        def self.interrupted(evidence)
-          evidence.lines.select { |line| line.gc.positive? }.to_h { |line| [line.place, line.gc] }
+        # The collections before and after which Pitwall counts what is retained.
+        def self.own(evidence)
+          recorded = evidence.segments.select(&:allocation_totals)
+          recorded.empty? ? 0 : Allocations.new(recorded).special(Record::Site::PITWALL, :gc_ns)
         end
-        private_class_method :charged, :interrupted
+
+        def self.interrupted(evidence)
+          evidence.lines.select { |line| line.gc.positive? && !evidence.boot?(line) }.to_h { |line| [line.place, line.gc] }
+        end
+        private_class_method :charged, :interrupted, :own
       end
     end
   end

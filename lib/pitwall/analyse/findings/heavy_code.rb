@@ -19,8 +19,8 @@ module Pitwall
         def self.findings(evidence, _found)
           return [] if evidence.cpu < LEAST_NS
 
-          least = evidence.cpu * SHARE
-          heavy = evidence.lines.select { |line| line.line.positive? && line.cpu >= least && line.gc * 2 < line.cpu }
+          least = evidence.work_cpu * SHARE
+          heavy = evidence.lines.select { |line| line.line.positive? && line.cpu >= least && line.gc * 2 < line.cpu && !evidence.boot?(line) }
           heavy.sort_by { |line| [-line.cpu, line.path, line.line] }.first(2).map { |line| finding(evidence, line) }
         end
 
@@ -43,11 +43,11 @@ module Pitwall
           return [] if evidence.cpu < LEAST_NS
 
           told = found.map { |finding| [finding.path, finding.method] }
-          methods = evidence.lines.group_by { |line| [line.path, line.method.name] }
+          methods = evidence.lines.reject { |line| evidence.boot?(line) }.group_by { |line| [line.path, line.method.name] }
           methods.reject! { |key, _| told.include?(key) || key.last.match?(/\A<(?:main|top)/) }
           (path, name), lines = methods.max_by { |key, group| [group.sum(&:cpu), key] }
           cpu = lines.to_a.sum(&:cpu)
-          return [] if lines.nil? || cpu < evidence.cpu * SHARE
+          return [] if lines.nil? || cpu < evidence.work_cpu * SHARE
 
           view = lines.all? { |line| line.line.zero? } ? ["--callees", name] : ["--lines", path, *CPU]
           place = [path, lines.first.method.line, name]
@@ -73,8 +73,8 @@ module Pitwall
         def self.findings(evidence, _found)
           return [] if evidence.cpu < LEAST_NS
 
-          least = evidence.cpu * SHARE
-          scans = evidence.lines.flat_map do |line|
+          least = evidence.work_cpu * SHARE
+          scans = evidence.lines.reject { |line| evidence.boot?(line) }.flat_map do |line|
             scans = line.inner.select { |name, cpu| SCANS.include?(name) && line.below.key?(name) && cpu >= least }
             scans.map { |name, cpu| [line, name, cpu] }
           end
@@ -86,22 +86,27 @@ module Pitwall
         end
       end
 
-      # Loading one library takes much of what all loading takes.
+      # Loading one library takes much of what all loading takes. Of a server that has served it comes last, and where
+      # requests are marked it is no finding: nobody waits for the boot.
       module Boot
         SHARE = 0.25
         # Of the recording: what is loaded quickly is no matter.
         PART = 0.15
-        private_constant :SHARE, :PART
+        # "…/gems/activerecord-8.1.1/lib/active_record/base.rb" → "active_record/base", "/usr/lib/ruby/3.4.0/yaml.rb" → "yaml"
+        FEATURE = %r{.*/(?:lib|ruby/(?:vendor_ruby|site_ruby)(?:/\d[^/]*)?|ruby/\d[^/]*)/(.+)\.\w+\z}.freeze
+        private_constant :SHARE, :PART, :FEATURE
 
         #: (Evidence, Array[Finding]) -> Array[Finding]
         def self.findings(evidence, _found)
-          return [] if evidence.loading < LEAST_NS
+          return [] if evidence.loading < LEAST_NS || (evidence.served? && evidence.marked?)
 
           loads = evidence.lines.flat_map { |line| line.features.map { |path, ns| [line, path, ns] } }
           least = [evidence.loading * SHARE, evidence.running * PART, LEAST_NS].max
           loads.select { |_, _, ns| ns >= least }.max_by(2) { |_, path, ns| [ns, path] }.map do |line, path, ns|
-            evidence.finding(:boot, line.place, ns, whole: evidence.loading, of: :boot, view: ["--tree"],
-                             subject: File.basename(path, ".rb"))
+            found = evidence.finding(:boot, line.place, ns, whole: evidence.loading, of: :boot, view: ["--tree"],
+                                     subject: path[FEATURE, 1] || File.basename(path, ".rb"))
+            found.impact = 0 if evidence.served?
+            found
           end
         end
       end

@@ -75,7 +75,8 @@ module Pitwall
           return [] if bytes < total * SHARE
 
           path, line, method = place
-          figures = { objects: grown.sum(&:objects), objects_per_minute: grown.sum { |row| row.per_minute.point }.round,
+          others = by_place.except(place).sort_by { |at, found| [-found.sum { |row| row.bytes.to_i }, *at.first(2)] }.map { |at, _| at.first(2) }
+          figures = { objects: grown.sum(&:objects), others: others.uniq - [place.first(2)], objects_per_minute: grown.sum { |row| row.per_minute.point }.round,
                       bytes_per_minute: grown.sum { |row| row.bytes_per_minute.to_i } }
           [evidence.finding(:growth, [path, line, method.name], bytes, whole: total, of: :growth, subject: grown.first.class_name,
                             figures: figures, view: ["--view", "growth"], impact: Float::INFINITY)] # it was asked for
@@ -84,9 +85,11 @@ module Pitwall
 
       # Objects of one line that still lived at the end.
       module Retained
-        SHARE = 0.3
+        # What leaks has parts, each from a line of its own.
+        SHARE = 0.2
+        OTHERS = 0.1
         LEAST_BYTES = 1 << 20
-        private_constant :SHARE, :LEAST_BYTES
+        private_constant :SHARE, :OTHERS, :LEAST_BYTES
 
         #: (Evidence, Array[Finding]) -> Array[Finding]
         def self.findings(evidence, _found)
@@ -94,11 +97,14 @@ module Pitwall
           return [] unless allocations.any? && allocations.retained_bytes?
 
           total = allocations.total(:retained_bytes)
-          place, classes = Sites.most(Sites.sums(evidence) { |site, scale| (site.retained_bytes.to_i * scale).round })
+          sums = Sites.sums(evidence) { |site, scale| (site.retained_bytes.to_i * scale).round }
+          place, classes = Sites.most(sums)
           bytes = classes.to_h.each_value.sum
           return [] if place.nil? || bytes < LEAST_BYTES || bytes < total * SHARE
 
-          [evidence.finding(:retained, place, bytes, whole: total, of: :bytes, subject: Sites.first(classes),
+          others = sums.except(place).transform_values { |found| found.each_value.sum }.select { |_, sum| sum >= total * OTHERS }
+          others = others.sort_by { |at, sum| [-sum, *at.first(2)] }.map { |at, _| at.first(2) }.uniq
+          [evidence.finding(:retained, place, bytes, whole: total, of: :bytes, subject: Sites.first(classes), figures: { others: others },
                             view: ["--view", "allocations", "--retained"],
                             impact: Sites.impact(evidence, bytes, total))]
         end
