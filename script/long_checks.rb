@@ -7,7 +7,7 @@
 #   script/check long --list      names the stages
 #
 # PITWALL_SOAK_SECONDS is the length of the soak (3600). PITWALL_FAULTS is how many faults are planted in each way of recording
-# (at every place, which takes hours). Needs root for the other Rubies (script/rubies).
+# (at every place, which takes hours), PITWALL_REPEATS how often the busy machine's tests run (20). Needs root for the other Rubies (script/rubies).
 # Exit status: 0 all passed, 1 a stage failed, 2 usage.
 
 require "fileutils"
@@ -34,6 +34,7 @@ LongChecks = Module.new do
       Stage.new("tests-4.0", "4.0", [%w[script/rubies make 4.0], on("4.0", *ALL)]),
       Stage.new("tests-4.0-yjit", "4.0 --yjit", [%w[script/rubies make 4.0], on("4.0", *ALL, RUBYOPT: "--yjit", TEST_RUBYOPT: "--yjit", TEST_RUBY_OPTIONS: "--yjit --yjit-call-threshold=2")]),
       Stage.new("tests-4.0-zjit", "4.0 --zjit", [%w[script/rubies make 4.0], on("4.0", *ALL, RUBYOPT: "--zjit", TEST_RUBYOPT: "--zjit")]),
+      Stage.new("busy", here, [[*ALL, "--beside", "2", "--except", "test/timing"]] * Integer(ENV.fetch("PITWALL_REPEATS", "20"))),
       Stage.new("unknown-layout-3.4", "3.4", [%w[script/rubies make 3.4], on("3.4", "ruby", "script/rake", "test:unknown")]),
       Stage.new("contract-4.1-dev", "4.1-dev", [%w[script/rubies make 4.1-dev], on("4.1-dev", "ruby", "script/setup", "--force"), on("4.1-dev", *ALL, "test/collect/contract_test.rb")]),
       Stage.new("asan", here, [%w[ruby script/rake test:asan_all]]),
@@ -76,7 +77,9 @@ LongChecks = Module.new do
     result = passed ? "passed" : "FAILED"
     said = File.read(log, encoding: "UTF-8").scrub
     planted = said.scan(/\b(\d+) faults planted/).flatten.sum(&:to_i)
-    counts = [("#{planted} faults planted" if planted.positive?), said.scan(/^\d+ runs, \d+ assertions, .*$/).last].compact.join(", ")
+    runs = said.scan(/^\d+ runs, \d+ assertions, .*$/)
+    times = "#{runs.size} times" if runs.size > 1
+    counts = [("#{planted} faults planted" if planted.positive?), times, runs.last].compact.join(", ")
     puts "== #{stage.name} #{result} in #{seconds} s#{": #{counts}" unless counts.empty?}"
     enter(stage, commit, Time.now.utc.strftime("%Y-%m-%d"), [result, counts].reject(&:empty?).join(": "), "#{seconds / 60} min #{seconds % 60} s")
     passed
