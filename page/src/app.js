@@ -320,7 +320,7 @@ export class RecordingApp {
   get first() {
     const { recording } = this
     const wanted =
-      recording.about.start.view || (!recording.weights.length && this.syscalls ? "syscalls" : null) || (!recording.sampled && !recording.traced && recording.about.objects ? "objects" : recording.traced && !recording.sampled ? "tree" : "flame")
+      recording.about.start.view || (!recording.weights.length && this.syscalls ? "syscalls" : null) || (!recording.sampled && !recording.traced && recording.about.objects ? (recording.about.growth ? "growth" : "objects") : recording.traced && !recording.sampled ? "tree" : "flame")
     return this.views.some(([key]) => key === wanted) ? wanted : this.views[0][0]
   }
 

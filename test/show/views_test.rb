@@ -103,6 +103,16 @@ class ViewsTest < Minitest::Test
     VIEWS.first(4).each { |view| assert_includes Pitwall::Show::TextReport.new(report, file: "a.pit").to_s(view), "nothing was recorded" }
   end
 
+  # Names are what a table is for: numbers give way.
+  def test_a_narrow_flat_table_keeps_its_names
+    lines = view(:flat, 60).lines(chomp: true)
+    heads = lines.grep(/\A self /)
+    refute_empty heads
+    heads.each { |line| assert_match(/\A self +wall +total +method\z/, line) }
+    assert_includes lines.join("\n"), "Shop::Fib.fib"
+    assert_operator lines.select { |line| line.match?(/\A *\d/) }.map(&:size).max, :<=, 60
+  end
+
   def test_colours_change_no_column
     marked = Object.new
     %i[bold dim red yellow green cyan].each { |style| marked.define_singleton_method(style) { |text| text.empty? ? text : "\e[1m#{text}\e[0m" } }

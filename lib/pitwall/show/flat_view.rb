@@ -10,7 +10,9 @@ module Pitwall
       # Shares from which a row stands out.
       HOT = 0.2
       WARM = 0.05
-      private_constant :HOT, :WARM
+      # Columns of methods and places.
+      NAME = 32
+      private_constant :HOT, :WARM, :NAME
 
       # @param also [Symbol, nil] a further weight whose self value stands beside
       #: (weight: Symbol, total: Integer, width: Integer, palette: untyped, location: Location, ?also: Symbol?) -> void
@@ -29,7 +31,7 @@ module Pitwall
       def lines(rows, limit: nil)
         rows = rows.reject { |row| row.total.zero? }
         shown = limit ? rows.first(limit) : rows
-        table = Table.new(heads: heads, width: @width, palette: @palette, location: @location)
+        table = Table.new(heads: heads, width: @width, palette: @palette, location: @location, giving_way: [3, 4].first(heads.size - 4), name: NAME)
         lines = table.lines(shown.map { |row| table_row(row) })
         rest = rows.drop(shown.size)
         return lines if rest.empty?

@@ -9,9 +9,11 @@ module Pitwall
       GAP = 2
       # Columns that a place gets at least, when it needs them, beside a long name.
       PLACE = 18
-      # What names and places have left before numbers give way.
+      # Of less room a place gets half.
+      NARROW = 32
+      # What names and places have left before numbers give way, unless more is asked for.
       NAME = 24
-      private_constant :GAP, :PLACE, :NAME
+      private_constant :GAP, :PLACE, :NARROW, :NAME
 
       # A row: numbers already formatted; name, "" where the place is all there is; place as [path, line]; lead: what stands before the name; style: of the row.
       Row = Struct.new(:numbers, :name, :place, :lead, :style, keyword_init: true)
@@ -21,9 +23,11 @@ module Pitwall
       # @param width [Numeric] Float::INFINITY: nothing is cut
       # @param cut [Symbol] of Text, what cuts a name
       # @param giving_way [Array<Integer>] number columns that are left out, the first first, where names have no room
-      #: (heads: Array[String], width: Numeric, palette: untyped, location: Location, ?cut: Symbol, ?giving_way: Array[Integer]) -> void
-      def initialize(heads:, width:, palette:, location:, cut: :shorten, giving_way: [])
+      # @param name [Integer] columns that names and places keep
+      #: (heads: Array[String], width: Numeric, palette: untyped, location: Location, ?cut: Symbol, ?giving_way: Array[Integer], ?name: Integer) -> void
+      def initialize(heads:, width:, palette:, location:, cut: :shorten, giving_way: [], name: NAME)
         @cut = cut
+        @name = name
         @giving_way = giving_way
         @heads = heads
         @width = width
@@ -43,7 +47,7 @@ module Pitwall
       # Width of each number column that is shown, by its place.
       def number_columns(rows)
         columns = Array.new(@heads.size - 1) { |at| [at, [Text.width(@heads[at]), *rows.map { |row| Text.width(row.numbers[at]) }].max] }.to_h
-        @giving_way.each { |at| columns.delete(at) if taken(columns) > @width - NAME }
+        @giving_way.each { |at| columns.delete(at) if taken(columns) > @width - @name }
         columns
       end
 
@@ -59,7 +63,7 @@ module Pitwall
         @name_room ||= begin
           names = rows.map { |row| Text.width(row.lead.to_s) + Text.width(Text.safe(row.name)) }.max || 0
           places = rows.map { |row| row.place ? Text.width(@location.text(*row.place)) : 0 }.max || 0
-          [names, [room - GAP - [places, PLACE, room / 3].sort[1].clamp(0, places), 8].max].min
+          [names, [room - GAP - [places, room < NARROW ? room / 2 : PLACE, room / 3].sort[1].clamp(0, places), 8].max].min
         end
       end
 

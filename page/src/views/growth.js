@@ -89,13 +89,13 @@ export class GrowthView {
     const known = (key, label, title, text, least) => ({ ...amount(key, label, "count", (row) => row[key], "6.6rem"), title, least, sort: (row) => row[key] ?? LAST, text: (row) => (row[key] === null ? "" : text(row[key])) })
     const signed = (number) => `+${bytes(number)}`
     this.table.setColumns([
-      { key: "rate", label: "objects/min", number: true, wide: "6.8rem", sort: (row) => row.objects_per_minute.point, text: (row) => `+${count(rounded(row.objects_per_minute.point))}` },
+      { key: "rate", label: "objects/min", number: true, wide: "7.6rem", sort: (row) => row.objects_per_minute.point, text: (row) => `+${count(rounded(row.objects_per_minute.point))}` },
       {
         key: "interval",
         label: "99% interval",
         number: true,
-        wide: "10rem",
-        least: 900,
+        wide: "14rem",
+        least: 980,
         sort: (row) => row.objects_per_minute.low ?? LAST,
         text: ({ objects_per_minute: { low, high } }) => (low === null || high === null ? "" : `${count(rounded(low))} … ${count(rounded(high))}`),
       },

@@ -57,7 +57,7 @@ export class ObjectsView {
     this.table.setColumns(
       [
         { ...part, text: (row) => (row.special ? "" : part.text(row)), bar: (row) => (row.special ? 0 : part.bar(row)) },
-        plain("count_value", "", "6.4rem"),
+        plain("count_value", "", "6.4rem", undefined, 460),
         amount("bytes", "bytes", "bytes", (row) => row.bytes, "6.6rem"),
         ...(objects.ends
           ? [
@@ -68,7 +68,7 @@ export class ObjectsView {
               plain("max_age", "max age", "6rem", "in collections", 940),
             ]
           : []),
-        amount("gc_ns", "GC charged", "ns", (row) => row.gc_ns, "7.4rem"),
+        { ...amount("gc_ns", "GC charged", "ns", (row) => row.gc_ns, "7.4rem"), least: 560 },
         ...(keys.includes("class") ? [{ key: "class", label: "class", wide: "16%", sort: (row) => row.class, text: (row) => row.class, tip: (row) => row.class }] : []),
         ...(keys.includes("type") ? [{ key: "type", label: "type", sort: (row) => row.type, text: (row) => row.type || row.path || "" }] : []),
         ...(keys.includes("method") ? [{ key: "method", label: "method", wide: "26%", sort: (row) => row.method, text: (row) => row.method, tip: (row) => row.method }] : []),
