@@ -104,7 +104,7 @@ class FindingRulesTest < Minitest::Test
   end
 
   def test_waiting_for_a_child_or_for_data
-    { "Process.wait" => :child, "IO#read" => :io }.each do |name, what|
+    { "Process.wait" => :child, "IO#read" => :io, "File#flock" => :file_lock }.each do |name, what|
       finding, = found do |segment|
         segment.row(**work(7, 300, below: [gem("Open3.capture2"), c(name)]), cpu: 0, state: 2)
         segment.row(**work(9, 40))

@@ -107,7 +107,7 @@ module Pitwall
           "at #{where.empty? ? code(finding) : where}#{held}"
       end
 
-      WAITED_FOR = { child: "for a child process", sleep: "in a sleep", io: "for input or output" }.freeze
+      WAITED_FOR = { child: "for a child process", sleep: "in a sleep", file_lock: "for a file lock", io: "for input or output" }.freeze
       private_constant :WAITED_FOR
 
       def waiting(finding)

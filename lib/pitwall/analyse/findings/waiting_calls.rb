@@ -13,14 +13,16 @@ module Pitwall
         SLEEP = /\A(?:Kernel[#.]sleep|Process\.sleep)\z/.freeze
         READING = /\A(?:(?:IO|BasicSocket)[\#.](?:\w*read\w*|gets|each_line|getc|getbyte|\w*write\w*|puts|print|flush|
                          fsync|wait\w*|select|\w*recv\w*|\w*send\w*|close)|
-                      File\#(?:flock|\w*read\w*|\w*write\w*)|
+                      File\#(?:\w*read\w*|\w*write\w*)|
                       (?:Socket|TCPSocket|UNIXSocket)[\#.](?:open|new|initialize|tcp|\w*connect\w*|
                                                             \w*read\w*|\w*write\w*)|
                       Kernel[\#.](?:select|gets|readline)|Addrinfo\.getaddrinfo|OpenSSL::SSL::\w+\#\w+|
                       PG::Connection\#\w+|Mysql2::Client\#\w+|Trilogy\#\w+)\z/x.freeze
         OTHERS = /\A(?:Thread\#(?:join|value)|Thread::(?:Sized)?Queue\#(?:pop|push|shift|deq|<<)|Thread\.stop|
                      Thread::ConditionVariable\#wait|Thread::Mutex\#sleep)\z/x.freeze
-        ANY = Regexp.union(CHILD, SLEEP, READING, OTHERS).freeze
+        # Other processes hold it; which line of theirs does, no stack tells.
+        FILE_LOCK = /\AFile\#flock\z/.freeze
+        ANY = Regexp.union(CHILD, SLEEP, READING, FILE_LOCK, OTHERS).freeze
         private_constant :OTHERS
 
         #: (String) -> bool
@@ -33,12 +35,13 @@ module Pitwall
         #: (String) -> bool
         def self.gives_back?(name) = ["Thread::Mutex#sleep", "Thread::ConditionVariable#wait"].include?(name)
 
-        # :child, :sleep or :io; nil for locks, queues and what waits for other threads.
+        # :child, :sleep, :file_lock or :io; nil for locks, queues and what waits for other threads.
         #: (String) -> Symbol?
         def self.what(name)
           case name
           when CHILD then :child
           when SLEEP then :sleep
+          when FILE_LOCK then :file_lock
           when READING then :io
           end
         end
