@@ -85,6 +85,15 @@ class CLITest < Minitest::Test
     assert_equal "pitwall #{Pitwall::VERSION}\n", @out.string
   end
 
+  # OptionParser of Ruby 3.1 takes only names that are declared as they stand: `--[no-]x` is neither `--x` nor `--no-x`.
+  def test_options_are_declared_as_they_are_typed
+    Pitwall::CLI::COMMANDS.each_key do |verb|
+      command = Pitwall::CLI.command(verb)
+      switches = [command, *command.other_forms].flat_map { |form| form.new(out: nil, err: nil).switches }
+      assert_empty switches.flat_map { |switch| switch.short + switch.long }.grep(/\[/), verb
+    end
+  end
+
   # Each verb's help ends with two commands that are right.
   def test_every_help_ends_with_two_examples
     Pitwall::CLI::COMMANDS.each_key do |verb|

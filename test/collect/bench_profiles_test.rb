@@ -24,6 +24,18 @@ class BenchProfilesTest < Minitest::Test
 
   def teardown = FileUtils.rm_rf(@dir)
 
+  # A clone's commands run with its bundle; a program below it may have a Gemfile of its own.
+  def test_a_command_that_misses_its_gems_in_a_clone_is_told_how_to_run_without_the_bundle
+    said = lambda do |words, root|
+      measurer = Bench::WholeCommand.new(Bench::Subject.new(name: "main", command: ["sh", "-c", "echo '#{words}' >&2; exit 1"], dir: @dir, root: root, env: { "BUNDLE_GEMFILE" => file("Gemfile") }))
+      assert_raises(Bench::Failed) { measurer.calibrate(nil) }.message
+    end
+    missing = "cannot load such file -- rails (LoadError)"
+    assert_match(/\(cannot load such file -- rails \(LoadError\)\); --no-bundle runs it without Gemfile; --ignore-failure measures/, said.(missing, @dir))
+    refute_includes said.(missing, nil), "--no-bundle"
+    refute_includes said.("no such order", @dir), "--no-bundle"
+  end
+
   def test_commands_are_recorded_so_often_in_mixed_order
     program = "File.write('#{file("order")}', ARGV[0], mode: 'a'); t = Process.clock_gettime(2) + 0.05; nil while Process.clock_gettime(2) < t"
     seen = []

@@ -171,8 +171,7 @@ module Pitwall
         words.respond_to?(:keys) ? "it takes #{words.keys.join(", ")}" : "it takes a number"
       end
 
-      # `--[no-]x` is declared as one and typed as either.
-      def long_options = parser.summarize.join.scan(/(?<![\w-])--(?:\[no-\])?([a-z][\w-]*)/).flatten.map { |name| "--#{name}" }.uniq
+      def long_options = parser.summarize.join.scan(/(?<![\w-])--([a-z][\w-]*)/).flatten.map { |name| "--#{name}" }.uniq
 
       # Columns the stream has room for.
       #: (?IO) -> Integer

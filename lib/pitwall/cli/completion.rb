@@ -46,7 +46,7 @@ module Pitwall
         # Those of all its forms; what an option of several takes in one of them is offered.
         def options_of(command)
           found = [command, *command.other_forms].flat_map do |form|
-            form.new(out: nil, err: nil).switches.flat_map { |switch| options(switch, form.option_words) }
+            form.new(out: nil, err: nil).switches.map { |switch| option(switch, form.option_words) }
           end
           found.group_by(&:names).values.map do |same|
             same.first.tap { |option| option.words = same.flat_map(&:words).uniq if same.all?(&:words) }
@@ -59,16 +59,15 @@ module Pitwall
           ends.compact.uniq unless ends.empty?
         end
 
-        # `--[no-]x` is two. A plural (KEYS) takes several words, with commas between.
-        def options(switch, words)
+        # A plural (KEYS) takes several words, with commas between.
+        def option(switch, words)
           value = switch.arg&.strip&.delete_prefix("=")
           names = switch.short.map { |name| "-#{name.delete_prefix("-")}" } + switch.long
-          option = Show::Completion::Option.new(
-            names: names.map { |name| name.sub("[no-]", "") }, value: value&.delete("[]"), optional: value&.start_with?("["),
+          Show::Completion::Option.new(
+            names: names, value: value&.delete("[]"), optional: value&.start_with?("["),
             words: words_of(switch, words, names), list: value&.end_with?("S") || false,
             files: (value.scan(/\.([a-z]+)/).flatten if value&.match?(FILES)), text: switch.desc.join(" ")
           )
-          names.grep(/\[no-\]/).empty? ? [option] : [option, option.dup.tap { |no| no.names = names.grep(/\[no-\]/).map { |name| name.sub("[no-]", "no-") } }]
         end
 
         def words_of(switch, words, names)

@@ -43,7 +43,7 @@ module Pitwall
         parser.on("--and", "the next option belongs to the side before it: --rev main --and --env X=1") { join }
         parser.on("--as NAME", "name of the side before it, in the report") { |name| rename(name) }
         parser.on("--carry FILE", "take an ignored file into the clones (as carry: in .pitwall.yml); repeatable") { |file| @settings[:carry] << file }
-        parser.on("--[no-]bundle", "install and load the bundle of clones that have a Gemfile (default)") { |wanted| @settings[:bundle] = wanted }
+        parser.on("--no-bundle", "neither install nor load the bundle of clones that have a Gemfile") { @settings[:bundle] = false }
         parser.on("--configure ARGS", "arguments of configure for --ruby-src") { |text| @settings[:configure] += words("--configure", text) }
       end
 

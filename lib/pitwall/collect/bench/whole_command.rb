@@ -13,6 +13,10 @@ module Pitwall
       # A whole command as something to measure: each run is one sample of one iteration.
       # It answers what {Script} answers, with one case.
       class WholeCommand
+        # What a program says that misses its gems.
+        GEMS = /cannot load such file|Could not (?:find|locate)|Bundler|Gem::/.freeze
+        private_constant :GEMS
+
         # @return [Subject]
         attr_reader :subject
 
@@ -67,8 +71,12 @@ module Pitwall
           raise Failed, "#{label}: was killed by SIG#{Signal.signame(finished.signal)}" if finished.signal
 
           said = Said.line(finished.errors)
-          raise Failed, "#{label}: ended with status #{finished.exit}#{" (#{said})" unless said.empty?}; --ignore-failure measures it all the same"
+          without = "--no-bundle runs it without #{bundle}; " if bundle && said.match?(GEMS)
+          raise Failed, "#{label}: ended with status #{finished.exit}#{" (#{said})" unless said.empty?}; #{without}--ignore-failure measures it all the same"
         end
+
+        # What of a Bundler was put around it, in a clone: the program may have one of its own.
+        def bundle = subject.root && subject.env["BUNDLE_GEMFILE"]&.then { |gemfile| File.basename(gemfile) if gemfile.start_with?("#{subject.root}/") }
 
         def label = "#{subject.command.join(" ")}#{" (#{subject.name})" unless subject.name.to_s.empty?}"
       end
