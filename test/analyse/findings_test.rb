@@ -195,6 +195,26 @@ class FindingRulesTest < Minitest::Test
     assert_equal [:boot, "active_record/base"], [boot.kind, boot.subject]
   end
 
+  # Collections of the boot are none of the requests'.
+  def test_collections_while_a_server_boots
+    kinds = lambda do |serving|
+      found(pid: 4242) do |segment|
+        segment.thread(1, "main", native_id: 4242)
+        segment.row(stack: [*LOADED, ["(marking)", "", 0, 0, 2]], wall: 300 * MS, cpu: 300 * MS)
+        segment.row(stack: [*LAUNCHER, c("Thread#join")], wall: 2000 * MS, cpu: 0, state: 2)
+        segment.thread(2, "puma 1", native_id: 4243)
+        segment.row(thread: 2, **work(7, 200 - serving), labels: ROUTE)
+        segment.row(thread: 2, **work(7, serving, below: [["(marking)", "", 0, 0, 2]]), labels: ROUTE) if serving.positive?
+        segment.work(ROUTE, count: 20, ns: 200_000_000)
+        segment.collection(marking: (300 + serving) * 1_000_000)
+      end.select { |finding| finding.kind == :garbage }
+    end
+    assert_empty kinds.(0)
+    finding, = kinds.(80)
+    assert_equal [80_000_000, 7, true], [finding.amount, finding.line, finding.figures[:booted]]
+    assert_in_delta 0.4, finding.share
+  end
+
   # `compare -- CMD` would wait for the end of a server for ever.
   def test_a_server_without_marks_is_proved_by_recordings
     assert_equal [:recording], served(serving: 200, marked: false).map(&:proof).uniq

@@ -118,8 +118,9 @@ module Pitwall
       def garbage(finding)
         charged, runs = finding.figures.values_at(:charged, :runs)
         most = finding.path && "; #{charged ? "most is charged to" : "it interrupted most"} #{code(finding)}"
-        "Garbage collection takes #{percent(finding)} of the time that the program runs " \
-          "(#{Units.duration(finding.amount)} in #{Units.things(runs, "run")})#{most}"
+        booted = finding.figures[:booted]
+        "Garbage collection takes #{percent(finding)} of the time that the program runs#{" after its boot" if booted} " \
+          "(#{Units.duration(finding.amount)}#{" in #{Units.things(runs, "run")}" unless booted})#{most}"
       end
 
       def allocating_line(finding)

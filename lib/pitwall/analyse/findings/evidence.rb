@@ -63,7 +63,7 @@ module Pitwall
           @segments = segments.select { |segment| selection.segment?(segment) }
           @selection = selection
           @origin = origin
-          @cpu = @work = @running = @loading = @loading_cpu = 0
+          @cpu = @work = @running = @loading = @loading_cpu = @loading_gc = 0
           @by_line = {}
           @by_wait = {}
           @by_lock = {}
@@ -133,6 +133,10 @@ module Pitwall
         # ns of CPU time that lines are heavy in: without the boot of a server.
         #: () -> Integer
         def work_cpu = served? ? @cpu - @loading_cpu : @cpu
+
+        # ns of wall time that ran, and of collections in it, that are the boot of a server that has served.
+        #: () -> [Integer, Integer]
+        def boot = served? ? [@loading, @loading_gc] : [0, 0]
 
         # Is a line's time the boot of a server?
         #: (Line) -> bool
@@ -256,6 +260,7 @@ module Pitwall
           loads = code.loads[node]
           @loading += wall if loads
           @loading_cpu += cpu if loads
+          @loading_gc += wall if loads && segment.frame(node).kind == Record::Frame::GC
           place = place(segment, node) or return
           # Calls have no lines: their methods stand apart.
           line = @by_line[place[1].zero? ? place : place.first(2)] ||= Line.new(*place, 0, 0, 0, 0, Hash.new(0), Hash.new(0), Hash.new(0))

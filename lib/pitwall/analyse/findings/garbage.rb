@@ -12,14 +12,15 @@ module Pitwall
         #: (Evidence, Array[Finding]) -> Array[Finding]
         def self.findings(evidence, _found)
           timeline = GCTimeline.new(evidence.segments)
-          spent = timeline.total_ns - own(evidence)
-          ran = evidence.running.positive? ? evidence.running : timeline.wall_ns
+          boot, boot_gc = evidence.boot
+          spent = timeline.total_ns - own(evidence) - boot_gc
+          ran = evidence.running.positive? ? evidence.running - boot : timeline.wall_ns
           return [] if spent < LEAST_NS || spent < ran * SHARE
 
           charged = charged(evidence)
           place, = (charged.empty? ? interrupted(evidence) : charged).max_by { |key, ns| [ns, key.first(2)] }
           found = evidence.finding(:garbage, place || [nil, 0, nil], spent, whole: [ran, spent].max, of: :running,
-                                   figures: { runs: timeline.count, charged: charged.any? },
+                                   figures: { runs: timeline.count, charged: charged.any?, booted: boot.positive? },
                                    view: ["--view", charged.any? ? "gc-cost" : "gc"])
           [found]
         end

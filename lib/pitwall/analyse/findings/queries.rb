@@ -11,10 +11,12 @@ module Pitwall
         REPEATS = 10
         REPEATS_ALONE = 100
         SHARE = 0.05
+        # ns of the work. Queries are counted, not sampled: little time tells.
+        LEAST = 5_000_000
         # What tells kinds of work apart, the first that the recording has.
         NAMES = %w[route job test].freeze
         MOST = 2
-        private_constant :REPEATS, :REPEATS_ALONE, :SHARE, :NAMES, :MOST
+        private_constant :REPEATS, :REPEATS_ALONE, :SHARE, :LEAST, :NAMES, :MOST
 
         # A kind of work: its name and value, how many there were, their time in ns.
         Work = Struct.new(:label, :count, :ns)
@@ -52,7 +54,7 @@ module Pitwall
           return if works.zero? && work.count.positive?
 
           ns = [[time(evidence, row), group.sum(&:ns)].max, work.ns].min
-          return if repeats < (work.count.zero? ? REPEATS_ALONE : REPEATS) || work.ns < LEAST_NS || ns < work.ns * SHARE
+          return if repeats < (work.count.zero? ? REPEATS_ALONE : REPEATS) || work.ns < (work.count.zero? ? LEAST_NS : LEAST) || ns < work.ns * SHARE
 
           figures = { queries: repeats.round, requests: works, count: count, digest: row.digest, cached: group.sum { |one| one.cached? ? one.count : 0 },
                       query_ns: group.sum(&:ns) }
