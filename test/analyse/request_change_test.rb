@@ -126,6 +126,15 @@ class RequestChangeTest < Minitest::Test
     assert_match(/requests in 3 seconds or more/, change(short, short).effects.first.reason)
   end
 
+  # The first requests load code. Nobody asks what they took.
+  def test_a_second_of_warm_up_does_not_hide_a_change
+    random = Random.new(8)
+    seconds = ->(mean) { [Array.new(100) { mean * 30 }] + Array.new(6) { around(mean, 100, random) } }
+    effect = change([by_second(seconds.(4), known: 9)], [by_second(seconds.(2), known: 9)]).effects.first
+    assert_equal :faster, effect.verdict
+    assert_in_delta 0.5, effect.ratio.point, 0.02
+  end
+
   # A second with few requests counts with its neighbours.
   def test_false_alarms_of_seconds_are_rare
     random = Random.new(7)

@@ -190,7 +190,7 @@ module Pitwall
         means = sides.map { |side| @between_runs ? Statistics.mean(side.means.map { |mean| mean[at] }) : side.means.sum { |mean| mean[at] }.fdiv(side.means.size) }
         made = { **words(route, metric, unit), a: means[0], b: means[1], exact: false, verdict: :undecided }
         reason = doubt(sides, at)
-        parts = sides.map { |side| Statistics.yuen(values(side, at), trim: trim) } unless reason
+        parts = sides.map { |side| values(side, at).then { |list| Statistics.yuen(list, trim: trimmed(side, list.size, trim)) } } unless reason
         reason ||= "one of the sides has none" if parts&.any? { |part| part.point.zero? }
         return Effect.new(**made, ratio: Estimate.new(nil, nil, nil, level, 0), reason: reason) if reason
 
@@ -199,6 +199,12 @@ module Pitwall
 
         below = !ratio.low.nil? && (ratio.low > 1 ? ratio.point < 1 + MARGIN : ratio.high < 1 && ratio.point > 1 - MARGIN)
         Effect.new(**made, a: parts[0].point, b: parts[1].point, ratio: ratio, verdict: verdict(ratio, verdicts), smallest_detectable: smallest, below_margin: below)
+      end
+
+      # Seconds are few, and the first holds the program's warm-up: one value goes at either end.
+      def trimmed(side, size, trim)
+        by_second = !@between_runs && !side.whole && side.told?
+        trim.positive? && by_second && size >= LEAST ? [trim, 1.fdiv(size) + Float::EPSILON].max : trim
       end
 
       # The slowest requests of a side take longer than all of them: what is faster than the other side by these is faster. How much, they don't say.
