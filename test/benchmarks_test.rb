@@ -178,7 +178,7 @@ module BenchmarksTest
         Benchmarks::Results.write(result, folder: folder)
         text = File.read(File.join(folder, "RESULTS.md"))
 
-        assert_includes text, "## a/b (Ruby #{RUBY_VERSION})"
+        assert_includes text, "## a/b (Ruby #{Benchmarks::Result.ruby})"
         assert_includes text, "`benchmarks/run a/b --write`"
         assert_includes text, "| x | 1 |"
         assert_includes text, "small: 1 ms: met"

@@ -10,10 +10,10 @@ class FindingsTest < Minitest::Test
   include CommandLine
 
   PLANTED = File.expand_path("../fixtures/planted", __dir__)
-  # Program → kind of the finding, file and line.
+  # Program → kind of the finding, file and line. String#+ is a frame of its own in compiled code only.
   PROFILED = {
     "quadratic_loop" => ["repeated_scan", "quadratic_loop.rb", 9], "garbage" => ["garbage", "garbage.rb", 8],
-    "quadratic_string" => ["heavy_line", "quadratic_string.rb", 10], "slow_boot" => ["boot", "slow_boot.rb", 5],
+    "quadratic_string" => [%w[heavy_line repeated_scan], "quadratic_string.rb", 10], "slow_boot" => ["boot", "slow_boot.rb", 5],
     "lock" => ["lock", "lock.rb", 13], "child" => ["waiting", "child.rb", 5],
     "requests" => ["heavy_line", "requests.rb", 9]
   }.freeze
@@ -30,9 +30,9 @@ class FindingsTest < Minitest::Test
   end
 
   # The main program's path is as it was typed, and absolute on other Rubies.
-  def assert_found((kind, path, line), findings)
-    finding = findings.find { |one| one["kind"] == kind }
-    assert finding, "no #{kind} among #{findings.map { |one| one["text"] }}"
+  def assert_found((kinds, path, line), findings)
+    finding = findings.find { |one| Array(kinds).include?(one["kind"]) }
+    assert finding, "no #{kinds} among #{findings.map { |one| one["text"] }}"
     assert_equal [path, line], [File.basename(finding["path"]), finding["line"]], finding["text"]
     assert_operator findings.size, :<=, 3
     finding
