@@ -19,7 +19,7 @@ class CommitTest < Minitest::Test
 
   # What Pitwall finds, in a process of its own, as the module is private.
   def around(folder)
-    out, status = Open3.capture2e(RbConfig.ruby, "-r", File.join(Checkout::ROOT, "lib/pitwall/collect/commit.rb"), "-e", "p Pitwall::Collect.const_get(:Commit).around(ARGV[0])", file(folder))
+    out, status = Open3.capture2e(RbConfig.ruby, "-r", File.join(Checkout::ROOT, "lib/pitwall/collect/commit.rb"), "-e", "p Pitwall::Collect.const_get(:Commit).checked_out", chdir: file(folder))
     assert status.success?, out
     out.strip == "nil" ? nil : out.strip.delete('"')
   end
@@ -63,6 +63,7 @@ class CommitTest < Minitest::Test
   end
 
   def test_what_is_not_a_repository
+    FileUtils.mkdir_p(file("nowhere"))
     assert_nil around("nowhere")
     FileUtils.mkdir_p(file("odd/.git"))
     ["", "ref: ../../secret\n", "ref: refs/../../secret\n", "ref: refs/heads/.invalid\n", "\0\n", "ref: refs/heads/\0\n"].each do |head|
@@ -79,5 +80,10 @@ class CommitTest < Minitest::Test
     head = repository
     run_program('Dir.chdir("app/lib"); record { burn(0.02) }')
     assert_equal head, Pitwall::Record.read(file("app/lib/a.pit")).segments.first.header.commit
+  end
+  # A server's release may be removed while it runs.
+  def test_a_working_directory_that_is_gone
+    run_program(%(Dir.mkdir("gone"); Dir.chdir("gone"); Dir.rmdir("../gone"); record(#{file("a.pit").dump}) { burn(0.02) }))
+    assert_nil Pitwall::Record.read(file("a.pit")).segments.first.header.commit
   end
 end

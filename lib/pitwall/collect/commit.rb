@@ -2,7 +2,7 @@
 
 module Pitwall
   module Collect
-    # Which commit is checked out around a folder. Reads git's files and starts no process: the program under measurement asks.
+    # Which commit is checked out around the working directory. Reads git's files and starts no process: the program under measurement asks.
     # Layout: gitrepository-layout(5).
     # @api private
     module Commit
@@ -13,10 +13,11 @@ module Pitwall
       private_constant :NAME, :REF, :LARGEST_LIST
 
       class << self
-        # @return [String, nil] its whole name; nil outside of a repository, before the first commit, and where refs are not kept in files
-        #: (String) -> String?
-        def around(folder)
-          git = git_folder(folder) or return
+        # @return [String, nil] its whole name; nil outside of a repository, before the first commit, where refs are not kept in files, and
+        #   in a directory that is gone
+        #: () -> String?
+        def checked_out
+          git = git_folder(Dir.pwd) or return
           head = first_line(File.join(git, "HEAD")).to_s
           return head if head.match?(NAME)
 
@@ -27,7 +28,7 @@ module Pitwall
           common = File.expand_path(first_line(File.join(git, "commondir")) || ".", git)
           [git, common].each { |place| first_line(File.join(place, ref))&.then { |name| return name if name.match?(NAME) } }
           packed(File.join(common, "packed-refs"), ref)
-        rescue SystemCallError, ArgumentError # ArgumentError: a path with a zero byte
+        rescue SystemCallError, ArgumentError, EncodingError # what is in the files may be anything
           nil
         end
 

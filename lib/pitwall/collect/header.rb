@@ -16,7 +16,7 @@ module Pitwall
           schema: "pitwall/record-1", collector: "sampler", collectors: settings.fetch(:collectors, {}).keys, mode: mode, mode_reason: mode_reason,
           interval_ns: settings.fetch(:interval_ns), unit_ns: settings.fetch(:unit_ns),
           started_at_ns: Process.clock_gettime(Process::CLOCK_REALTIME, :nanosecond), clock: "monotonic",
-          pid: Process.pid, ppid: Process.ppid, commit: Commit.around(Dir.pwd),
+          pid: Process.pid, ppid: Process.ppid, commit: Commit.checked_out,
           program: program($PROGRAM_NAME.to_s), argv_options: arguments(settings[:keep_argv]),
           ruby: ruby, host: host, settings: settings.reject { |key, _| key == :unit_ns },
           thread_states: thread_states && mode != "none", walk: walk,
