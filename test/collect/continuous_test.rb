@@ -35,6 +35,20 @@ class ContinuousTest < Minitest::Test
     assert_equal segments.map { |segment| segment.header.pid }, JSON.parse(out.string)["pids"]
   end
 
+  # A look that has ended one file and not begun the next.
+  def test_a_program_that_ends_amid_a_look
+    run_program(HURRY + <<~RUBY)
+      amid = false
+      Pitwall::Collect::Continuous.singleton_class.prepend(Module.new { define_method(:open_file) { |now| amid ? (amid = :now; sleep 0.2) : nil; super(now) } })
+      Pitwall.continuous(dir: "d", rate: 1000)
+      burn(0.1)
+      amid = true
+      Pitwall::Collect::Continuous.ask(:rotate)
+      sleep 0.001 until amid == :now
+    RUBY
+    assert_equal %w[stop stop], in_folder.map { |segment| segment.tail&.fetch("reason") }
+  end
+
   # Two workers that boot at once make the folder at the same time: mkdir finds it made meanwhile.
   def test_a_folder_that_another_worker_makes_first
     run_program(<<~RUBY)

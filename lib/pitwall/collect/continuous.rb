@@ -94,8 +94,15 @@ module Pitwall
             rate: @settings[:rate], files: files.size, bytes: files.sum { |file| size(file) }, max_bytes: @settings[:max_bytes], problem: @problem }
         end
 
+        # The process ends. No look begins any more; one that is under way may be between two files, and is waited for.
+        def ending
+          @ending = true
+          100.times { @looking ? sleep(0.01) : break }
+        end
+
         # In a forked child.
         def in_child
+          @looking = false # a thread of the parent's
           @listener&.close
           @listener = nil
           watch if @dir
@@ -189,7 +196,7 @@ module Pitwall
           return if @marks_ending
 
           @marks_ending = true
-          at_exit { @ending = true }
+          at_exit { ending }
         end
 
         # Once in each process.
@@ -210,6 +217,7 @@ module Pitwall
         def look(sweeps: true)
           return if @dir.nil? || @ending
 
+          @looking = true
           on, turn = control
           now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
           if Session.recording?
@@ -221,6 +229,8 @@ module Pitwall
           sweep(now) if sweeps
         rescue SystemCallError, Pitwall::Error, IOError => error
           failed(error.message)
+        ensure
+          @looking = false
         end
 
         # A file is followed by the next before it has all of its part, beyond which nothing would be written: looks may come late.

@@ -301,6 +301,7 @@ module Pitwall
           at_exit do
             @at_exit = false # handlers that run after this one may start again
             @window&.give_up
+            @conductor&.ending
             100.times { recording? && !Native.stop("stop") ? sleep(0.01) : break } # another thread may be at it
           end
         end
