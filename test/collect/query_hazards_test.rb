@@ -177,7 +177,7 @@ class QueryHazardsTest < Minitest::Test
     assert_operator queries.rows.map(&:ns).max, :<, 1 << 60
   end
 
-  # Recordings that begin and end while something is asked, in turns.
+  # Recordings begin and end, again and again, while other threads send queries.
   def test_recordings_that_begin_and_end_meanwhile
     run_program(<<~RUBY)
       #{LOAD.lines.join("; ").delete("\n")}

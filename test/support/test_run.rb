@@ -5,7 +5,7 @@ require "json"
 require "rbconfig"
 require "tmpdir"
 
-# Runs test files in processes of their own (test_worker.rb) and sums up: first all but test/timing, several classes at once; then
+# Runs test files in processes of their own (test_worker.rb) and sums up. First come all but test/timing, several classes at once, then
 # test/timing, one test after the other while nothing else runs, each up to three times.
 class TestRun
   WORKER = File.join(__dir__, "test_worker.rb")

@@ -81,7 +81,7 @@ module Pitwall
 
       private
 
-      # @param metrics [String, Array<String>] what each count is, or its parts are
+      # @param metrics [String, Array<String>] name of the count, or of each of its parts
       def count(report, counter, metrics, option, title)
         entries.each do |name, alternatives|
           counted = counter.new(alternatives, random: @random, progress: steps(title)).call
