@@ -17,9 +17,9 @@ Gem::Specification.new do |spec|
   # What is in this gem is loaded into programs under measurement; everything else is in the gem pitwall.
   # A file is in exactly one of the two (test/gems_test.rb).
   spec.files = Dir.chdir(__dir__) do
-    Dir["ext/pitwall/**/*.{c,h,rb}", "lib/pitwall.rb", "lib/pitwall/{version,errors,native,compat,ips,budget,minitest,rspec,test_unit,rack,sidekiq}.rb",
-        "lib/pitwall/collect.rb", "lib/pitwall/collect/**/*.rb", "doc/record-format.md", "LICENSE*"].sort -
-      Dir["lib/pitwall/collect/{launch.rb,launch/**/*}"] - (Dir["lib/pitwall/collect/bench/*.rb"] - ["lib/pitwall/collect/bench/child.rb"])
+    Dir["ext/pitwall/**/*.{c,h,rb}", "lib/pitwall.rb", "lib/pitwall/{version,errors,native,compat}.rb",
+        "lib/pitwall/{ips,budget,minitest,rspec,test_unit,rack,sidekiq}.rb", # `require` paths of integrations/
+        "lib/pitwall/{collect,integrations}/**/*.rb", "lib/pitwall/bench/child.rb", "doc/record-format.md", "LICENSE*"].sort
   end
   spec.extensions = ["ext/pitwall/extconf.rb"]
 end

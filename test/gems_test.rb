@@ -22,7 +22,7 @@ class GemsTest < Minitest::Test
   def test_core_is_what_the_target_loads_and_depends_on_nothing
     core = files("pitwall-core")
     assert_includes core, "lib/pitwall/collect/session.rb"
-    refute_includes core, "lib/pitwall/collect/launch.rb"
+    refute_includes core, "lib/pitwall/launch.rb"
     assert_empty core.grep(%r{\Alib/pitwall/(cli|record|analyse|show|doctor)})
     assert_empty Gem::Specification.load(File.join(Checkout::ROOT, "pitwall-core.gemspec")).dependencies
   end

@@ -45,7 +45,7 @@ module Benchmarks
       # Not held to one core, as benchmark-ips isn't.
       def measurer
         @measurer ||= begin
-          subject = ::Pitwall::Collect::Bench::Subject.new(name: "", ruby: [RbConfig.ruby], env: {}, dir: ROOT, script: FILE, requires: [], facts: {})
+          subject = ::Pitwall::Bench::Subject.new(name: "", ruby: [RbConfig.ruby], env: {}, dir: ROOT, script: FILE, requires: [], facts: {})
           ::Pitwall::Experiment::Measurers.for(subject, Planted.settings(budget: 0, seed: 1, pin: false))
         end
       end

@@ -7,9 +7,9 @@ require "pitwall/version"
 require "pitwall/native"
 require "pitwall/analyse"
 require "pitwall/experiment"
-require "pitwall/collect/bench/blocks"
-require "pitwall/collect/bench/host"
-require "pitwall/collect/bench/subject"
+require "pitwall/bench/blocks"
+require "pitwall/bench/host"
+require "pitwall/bench/subject"
 
 module Benchmarks
   # Programs in which a difference of known size is planted (programs/planted): both sides run the same file with the same
@@ -43,7 +43,7 @@ module Benchmarks
     #: (Float) -> Float
     def planted(wanted) = wanted.zero? ? 0.0 : (units_with(wanted) - units).fdiv(units) * share
 
-    #: (String, ?Float) -> Pitwall::Collect::Bench::Subject
+    #: (String, ?Float) -> Pitwall::Bench::Subject
     def subject(side, planted = 0.0) = subject_of(side, units_with(planted))
 
     # What `pitwall compare` does where nobody says otherwise.
@@ -68,7 +68,7 @@ module Benchmarks
     end
 
     def subject_of(side, work)
-      Pitwall::Collect::Bench::Subject.new(
+      Pitwall::Bench::Subject.new(
         name: side, ruby: [RbConfig.ruby], env: { "PLANTED_WORK" => work.to_s.rjust(units.to_s.size) }, dir: FOLDER,
         script: (file unless command?), command: (words if command?), requires: [], facts: {}
       )

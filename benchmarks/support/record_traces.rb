@@ -14,7 +14,7 @@ require_relative "traces"
 module Benchmarks
   class TraceRecorder
     CASES = %w[method_1ms command_150ms gc_5ms].freeze
-    BENCH = Pitwall::Collect::Bench
+    BENCH = Pitwall::Bench
     private_constant :BENCH
 
     def initialize(load, count, names)

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 $LOAD_PATH.unshift(File.expand_path("../../lib", __dir__)) unless $LOAD_PATH.include?(File.expand_path("../../lib", __dir__))
-require "pitwall/analyse/statistics"
+require "pitwall/analyse/statistics/statistics"
 
 module Benchmarks
   # Pitwall's own statistics, at the one level that all benchmarks state.

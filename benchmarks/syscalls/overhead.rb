@@ -2,7 +2,7 @@
 
 require "fileutils"
 require "tmpdir"
-require "pitwall/collect/launch/target_environment"
+require "pitwall/launch/target_environment"
 require_relative "../support/rounds"
 require_relative "../support/result"
 require_relative "../support/statistics"
@@ -102,7 +102,7 @@ module Benchmarks
 
             words = ["strace", "-f", "-qq", "-e", "trace=%file,%desc", "-o", File.join(folder, "log"), *words]
           elsif way
-            recorded = Collect::Launch::TargetEnvironment.new(parts: folder, options: { mode: "none", **way }, bootstrap: File.join(ROOT, "lib/pitwall/collect/bootstrap.rb")).to_h({})
+            recorded = Pitwall::Launch::TargetEnvironment.new(parts: folder, options: { mode: "none", **way }, bootstrap: File.join(ROOT, "lib/pitwall/collect/bootstrap.rb")).to_h({})
           end
           began = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
           system(environment.merge(recorded), *words, out: File::NULL) or raise Context::Failure, "#{words.join(" ")} failed"

@@ -2,8 +2,8 @@
 
 require "pitwall/errors"
 require "pitwall/version"
-require "pitwall/cli/ending"
-require "pitwall/show/text"
+require "pitwall/cli/support/ending"
+require "pitwall/show/terminal/text"
 
 module Pitwall
   # The command `pitwall`: finds the verb's class, runs it, and turns whatever happens into one line and a status.
@@ -88,7 +88,7 @@ module Pitwall
       #: (String) -> singleton(Command)
       def command(verb)
         name = COMMANDS[verb] or raise UsageError, unknown_verb(verb)
-        require "pitwall/cli/#{verb}"
+        require "pitwall/cli/verbs/#{verb}"
         const_get(name)
       end
 

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "pitwall/collect/bench/failed"
+require "pitwall/bench/failed"
 require "pitwall/errors"
 
 module Pitwall
@@ -15,7 +15,7 @@ module Pitwall
     # max_blocks: never more blocks than that
     # control:   also measure the base against itself
     # check:     compare what the cases return
-    # warmup, batches: see Collect::Bench::Script; nil chooses
+    # warmup, batches: see Pitwall::Bench::Script; nil chooses
     # timeout:   seconds a single process may take
     # pin:       whether to keep the processes on one core
     # seed:      of the order in which sides are run
@@ -43,7 +43,7 @@ module Pitwall
     end
 
     # The sides don't do the same: how long they take says nothing.
-    class Different < Collect::Bench::Failed; end
+    class Different < Pitwall::Bench::Failed; end
 
     # Told what goes on; this one keeps silent. A command line shows it.
     class Silence

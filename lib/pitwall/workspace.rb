@@ -4,7 +4,7 @@ require "pathname"
 require "rbconfig"
 require "shellwords"
 require "pitwall/errors"
-require "pitwall/collect/bench/subject"
+require "pitwall/bench/subject"
 require "pitwall/workspace/carried_files"
 require "pitwall/workspace/failures"
 require "pitwall/workspace/gem_versions"
@@ -19,7 +19,7 @@ require "pitwall/workspace/variables"
 
 module Pitwall
   # Makes of what the user calls a side (a revision, the working tree, an interpreter, a gem's version…) something that can run: a
-  # {Collect::Bench::Subject}.
+  # {Pitwall::Bench::Subject}.
   #
   # What has to be built is built in clones in a cache folder ({Store}); the user's tree and repository are only read.
   # Where one side is a tree, all are: a side that names none is a copy of the working tree, with uncommitted changes and
@@ -84,7 +84,7 @@ module Pitwall
 
     # Builds what is missing. The subjects are good until {#close}.
     # Raises UsageError, BuildFailed.
-    #: (Array[Side]) -> Array[Collect::Bench::Subject]
+    #: (Array[Side]) -> Array[Pitwall::Bench::Subject]
     def subjects(sides)
       refuse_unchanged(sides)
       built = even_out(sides).map { |side| subject(side) }
@@ -151,7 +151,7 @@ module Pitwall
       requires = side.scripts
       requires = [wanted_gems(side, interpreter, variables), *requires] if side.gems.any? && !tree&.gemfile
       own_ruby(side, interpreter, variables) if @command
-      Collect::Bench::Subject.new(
+      Pitwall::Bench::Subject.new(
         name: side.name, ruby: interpreter.words, dir: tree ? same_folder(tree) : @dir,
         script: (script_in(tree) unless side.code || @command), code: side.code, command: @command,
         env: (@command ? variables.with_options(requires.map { |path| "-r#{path}" }) : variables).to_h, requires: @command ? [] : requires,

@@ -1,4 +1,4 @@
-// The other end of lib/pitwall/show/page_data.rb: Base64 of zlib of a length, a JSON object, columns of BER ints.
+// The other end of lib/pitwall/show/page/data.rb: Base64 of zlib of a length, a JSON object, columns of BER ints.
 
 export async function unpack(base64) {
   if (typeof DecompressionStream === "undefined") throw new Error("This browser is too old to open the report: it needs one of 2023 or newer.")

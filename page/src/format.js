@@ -1,4 +1,4 @@
-// Numbers for people; the same as lib/pitwall/show/units.rb, so that page and terminal agree.
+// Numbers for people; the same as lib/pitwall/show/terminal/units.rb, so that page and terminal agree.
 
 const three = (number) => number.toFixed(number >= 99.95 ? 0 : number >= 9.995 ? 1 : 2)
 

@@ -2,8 +2,8 @@
 
 require_relative "../test_helper"
 require "pitwall/analyse"
-require "pitwall/analyse/bench_summary"
-require "pitwall/analyse/effect"
+require "pitwall/analyse/compare/bench_summary"
+require "pitwall/analyse/statistics/effect"
 require "pitwall/record/sample"
 
 class BenchSummaryTest < Minitest::Test

@@ -3,7 +3,7 @@
 require_relative "../test_helper"
 require_relative "../oracle/trial"
 require "json"
-require "pitwall/analyse/comparison"
+require "pitwall/analyse/compare/comparison"
 
 class ComparisonTest < Minitest::Test
   include Pitwall::Analyse

@@ -2,7 +2,7 @@
 
 require_relative "../test_helper"
 require "pitwall/analyse"
-require "pitwall/analyse/growth"
+require "pitwall/analyse/allocations/growth"
 
 class GrowthTest < Minitest::Test
   Growth = Pitwall::Analyse::Growth

@@ -2,7 +2,7 @@
 
 require_relative "../test_helper"
 require "pitwall/analyse"
-require "pitwall/analyse/measurement_warnings"
+require "pitwall/analyse/compare/measurement_warnings"
 require "pitwall/record/sample"
 
 class MeasurementWarningsTest < Minitest::Test

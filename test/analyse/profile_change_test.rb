@@ -7,7 +7,7 @@ require_relative "../oracle/samples"
 require_relative "../support/random_recording"
 require_relative "../support/simulated_profile"
 require "pitwall/analyse"
-require "pitwall/analyse/profile_change"
+require "pitwall/analyse/compare/profile_change"
 
 class ProfileChangeTest < Minitest::Test
   ProfileChange = Pitwall::Analyse::ProfileChange

@@ -3,8 +3,8 @@
 require_relative "../test_helper"
 require_relative "../support/random_recording"
 require "pitwall/analyse"
-require "pitwall/analyse/redaction"
-require "pitwall/analyse/strings"
+require "pitwall/analyse/recording/redaction"
+require "pitwall/analyse/recording/strings"
 
 class RedactionTest < Minitest::Test
   PATHS = ["/srv/app/lib/a.rb", "/home/ann/b.rb", "../ann/b.rb", "<internal:/usr/lib/ruby/rubygems/core_ext/kernel_require.rb>", "(eval at /home/ann smith/b.rb:3)",

@@ -3,7 +3,7 @@
 require_relative "../test_helper"
 require_relative "../oracle/statistics"
 require_relative "../oracle/trial"
-require "pitwall/analyse/sequential"
+require "pitwall/analyse/statistics/sequential"
 
 class SequentialTest < Minitest::Test
   include Pitwall::Analyse

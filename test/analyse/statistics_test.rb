@@ -3,7 +3,7 @@
 require_relative "../test_helper"
 require_relative "../oracle/statistics"
 require_relative "../oracle/trial"
-require "pitwall/analyse/statistics"
+require "pitwall/analyse/statistics/statistics"
 
 class StatisticsTest < Minitest::Test
   include Pitwall::Analyse

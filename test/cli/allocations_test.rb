@@ -243,7 +243,7 @@ class AllocationsCommandTest < Minitest::Test
 
   def test_no_line_is_wider_than_asked_for
     built(2_700_000, 2_700_000, flags: 0)
-    require "pitwall/cli/report"
+    require "pitwall/cli/verbs/report"
     [60, 72, 80, 100].each do |width|
       %i[count retained].each do |sort|
         segments = Pitwall::Record.read(file("built.pit")).segments

@@ -4,7 +4,7 @@ require_relative "../test_helper"
 require "shellwords"
 require_relative "../support/command_line"
 require "pitwall/cli"
-require "pitwall/cli/duration"
+require "pitwall/cli/support/duration"
 require "minitest/mock"
 require "stringio"
 

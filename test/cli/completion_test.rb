@@ -3,7 +3,7 @@
 require_relative "../test_helper"
 require_relative "../support/command_line"
 require "pitwall/cli"
-require "pitwall/cli/completion"
+require "pitwall/cli/verbs/completion"
 require "pitwall/show"
 require "io/wait"
 require "pty"

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 require_relative "../test_helper"
-require "pitwall/analyse/estimate"
-require "pitwall/cli/gate"
+require "pitwall/analyse/statistics/estimate"
+require "pitwall/cli/measuring/gate"
 require "pitwall/record/sample"
 
 # What `--fail-if` understands.

@@ -219,7 +219,7 @@ class ProfileTest < Minitest::Test
   def test_a_report_that_fails_does_not_change_the_status
     lib = file(".tmp/lib")
     FileUtils.cp_r("#{Checkout::ROOT}/lib", lib)
-    File.write("#{lib}/pitwall/cli/report.rb", "raise 'oh'")
+    File.write("#{lib}/pitwall/cli/verbs/report.rb", "raise 'oh'")
     result = pitwall("profile", "--", RUBY, "-e", "exit 3", env: { "TEST_LIB" => lib })
     assert_equal 3, result.status.exitstatus
     assert_match(/\Apitwall: RuntimeError: oh; this is a bug/, result.err)

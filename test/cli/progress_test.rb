@@ -2,7 +2,7 @@
 
 require_relative "../test_helper"
 require "pitwall/cli"
-require "pitwall/cli/progress"
+require "pitwall/cli/measuring/progress"
 require "pitwall/workspace/build_log"
 require "stringio"
 

@@ -4,7 +4,7 @@ require_relative "../test_helper"
 require_relative "../support/shop_recording"
 require_relative "../support/traced_recording"
 require "pitwall/cli"
-require "pitwall/cli/output_file"
+require "pitwall/cli/support/output_file"
 require "json"
 require "stringio"
 require "tmpdir"
@@ -185,7 +185,7 @@ class ReportTest < Minitest::Test
   def test_warnings_and_the_difference_stand_in_the_first_part
     File.binwrite(@file, ShopRecording.bytes(stop: false) + ShopRecording.bytes(pid: 77))
     difference = Struct.new(:wall_ratio, :cpu_ratio).new(1.01, 1.05)
-    require "pitwall/cli/report"
+    require "pitwall/cli/verbs/report"
     text = Pitwall::CLI::Report.render(@file, apart: true, difference: difference)
     [/ended without stop/, /wall ×1\.010/].each { |said| assert_equal [1, 0], text.split("\n\nshop.rb").map { |part| part.scan(said).size } }
   end
@@ -235,7 +235,7 @@ class ReportTest < Minitest::Test
   end
 
   def test_options_that_are_refused_are_named_as_the_help_names_them
-    require "pitwall/cli/report"
+    require "pitwall/cli/verbs/report"
     help = run_command("report", "--help")[1]
     %i[NOT_OF_PAGES NOT_OF_ALLOCATIONS OF_ALLOCATIONS].flat_map { |list| Pitwall::CLI::Report.const_get(list) }.each do |key|
       assert_match(/^ +#{Pitwall::CLI::RecordingOptions.option_name(key)}\b/, help)
@@ -299,7 +299,7 @@ class ReportTest < Minitest::Test
   end
 
   def test_render_for_other_verbs
-    require "pitwall/cli/report"
+    require "pitwall/cli/verbs/report"
     text = Pitwall::CLI::Report.render(@file, format: "text", weight: "wall", limit: 3, apart: false, difference: nil, width: 80, palette: Pitwall::Show::Plain)
     assert_match(/more methods \(--limit 11 shows all\)/, text)
   end

@@ -4,7 +4,7 @@ require_relative "../test_helper"
 require "fileutils"
 require "optparse"
 require "tmpdir"
-require "pitwall/cli/sides"
+require "pitwall/cli/measuring/sides"
 
 class SidesTest < Minitest::Test
   def setup

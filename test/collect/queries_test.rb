@@ -5,7 +5,7 @@ require_relative "../support/database_program"
 require "json"
 require "shellwords"
 require "pitwall/analyse"
-require "pitwall/analyse/strings"
+require "pitwall/analyse/recording/strings"
 require "pitwall/record"
 
 # Real ActiveRecord and Sequel on a real database: what is counted is what was asked.

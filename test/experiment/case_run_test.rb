@@ -45,7 +45,7 @@ class CaseRunTest < Minitest::Test
     assert_equal 8, pairs(4, 14)
     assert_equal 4, pairs(8.6, 30) # then 120 s are over
     assert_equal 3, pairs(8.6, 30, max_blocks: 3)
-    error = assert_raises(Pitwall::Collect::Bench::Failed) { pairs(20, 20) }
+    error = assert_raises(Pitwall::Bench::Failed) { pairs(20, 20) }
     assert_includes error.message, "--budget 180 holds them"
   end
 end

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-require "pitwall/analyse/comparison"
-require "pitwall/analyse/sequential"
+require "pitwall/analyse/compare/comparison"
+require "pitwall/analyse/statistics/sequential"
 
 # Plays the whole sequential procedure, the one that live comparisons run, on made or recorded pairs.
 module Oracle

@@ -5,7 +5,7 @@ require_relative "../support/syscall_dispatch"
 require_relative "../support/recorded_program"
 require_relative "../oracle/strace_log"
 require "pitwall"
-require "pitwall/collect/launch/target_environment"
+require "pitwall/launch/target_environment"
 
 # The start of a real program, the Rails application of examples/shop, under strace and Pitwall at once: the same calls, one by one, in each thread of
 # each Ruby process from the moment it is armed. Where script/demo has installed its gems.
@@ -36,7 +36,7 @@ class StracePeerTest < Minitest::Test
 
   def trace(*command)
     Dir.mkdir(file("parts"))
-    recorded = Pitwall::Collect::Launch::TargetEnvironment.new(parts: file("parts"), options: { mode: "none", "syscalls.stacks": 1 }).to_h({})
+    recorded = Pitwall::Launch::TargetEnvironment.new(parts: file("parts"), options: { mode: "none", "syscalls.stacks": 1 }).to_h({})
     names = Pitwall::Native.syscall_names(false).map { |name| "?#{name}" }.join(",")
     pid = Process.spawn(shop.merge(recorded), "strace", "-f", "-qq", "-s", "4096", "-o", file("strace.log"), "-e", "trace=prctl,#{names}", "-e", "signal=none", *command,
                         out: File::NULL, err: file("err"), pgroup: true)

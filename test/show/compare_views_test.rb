@@ -4,11 +4,11 @@ require_relative "../test_helper"
 require_relative "../support/fits"
 require_relative "../support/measured"
 require "json"
-require "pitwall/analyse/profile_change"
+require "pitwall/analyse/compare/profile_change"
 require "pitwall/show"
-require "pitwall/show/compare_json"
-require "pitwall/show/compare_markdown"
-require "pitwall/show/compare_text"
+require "pitwall/show/compare/json"
+require "pitwall/show/compare/markdown"
+require "pitwall/show/compare/text"
 
 class CompareViewsTest < Minitest::Test
   include Fits
@@ -199,7 +199,7 @@ class CompareViewsTest < Minitest::Test
   def test_the_command_can_be_pasted
     words = ["pitwall", "compare", "-e", "[1, 2].sum { |x| x }", "-e", "puts \"it's\"", *(1..20).map { |at| "--env=NAME#{at}=1" }]
     require "shellwords"
-    view = Show::MadeHow.new(width: 40, palette: Show::Plain).command(Shellwords.join(words)).join("\n")
+    view = Show::Provenance.new(width: 40, palette: Show::Plain).command(Shellwords.join(words)).join("\n")
     assert_operator view.lines.size, :>, 8
     assert_equal words, Shellwords.split(view.gsub("\\\n", ""))
   end

@@ -2,8 +2,8 @@
 
 require_relative "../test_helper"
 require "pitwall/show"
-require "pitwall/show/distribution"
-require "pitwall/show/plain"
+require "pitwall/show/terminal/distribution"
+require "pitwall/show/terminal/plain"
 
 class DistributionViewsTest < Minitest::Test
   Distribution = Pitwall::Show::Distribution

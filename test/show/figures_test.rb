@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
 require_relative "../test_helper"
-require "pitwall/analyse/estimate"
+require "pitwall/analyse/statistics/estimate"
 require "pitwall/show"
-require "pitwall/show/figures"
+require "pitwall/show/terminal/figures"
 
 class FiguresTest < Minitest::Test
   Figures = Pitwall::Show::Figures

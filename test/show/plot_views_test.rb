@@ -1,12 +1,12 @@
 # frozen_string_literal: true
 
 require_relative "../test_helper"
-require "pitwall/analyse/growth"
-require "pitwall/analyse/sweep"
+require "pitwall/analyse/allocations/growth"
+require "pitwall/analyse/compare/sweep"
 require "pitwall/show"
-require "pitwall/show/growth_view"
-require "pitwall/show/plain"
-require "pitwall/show/plot"
+require "pitwall/show/growth/view"
+require "pitwall/show/terminal/plain"
+require "pitwall/show/terminal/plot"
 
 class PlotViewsTest < Minitest::Test
   Plot = Pitwall::Show::Plot

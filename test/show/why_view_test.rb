@@ -4,10 +4,10 @@ require "json"
 require_relative "../test_helper"
 require_relative "../support/simulated_profile"
 require "pitwall/analyse"
-require "pitwall/analyse/profile_change"
+require "pitwall/analyse/compare/profile_change"
 require "pitwall/show"
-require "pitwall/show/why_json"
-require "pitwall/show/why_text"
+require "pitwall/show/compare/why_json"
+require "pitwall/show/compare/why_text"
 
 class WhyViewTest < Minitest::Test
   ProfileChange = Pitwall::Analyse::ProfileChange

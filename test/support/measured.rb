@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
-require "pitwall/analyse/comparison_report"
-require "pitwall/analyse/effect"
-require "pitwall/analyse/estimate"
+require "pitwall/analyse/compare/comparison_report"
+require "pitwall/analyse/statistics/effect"
+require "pitwall/analyse/statistics/estimate"
 require "pitwall/analyse/warning"
 require "pitwall/record/sample"
 

@@ -2,9 +2,9 @@
 
 require_relative "command_line"
 require "pitwall/record"
-require "pitwall/analyse/call_tree_builder"
-require "pitwall/analyse/flat"
-require "pitwall/analyse/threads"
+require "pitwall/analyse/tree/call_tree_builder"
+require "pitwall/analyse/tree/flat"
+require "pitwall/analyse/threads/threads"
 
 # Programs that record themselves, each in a process of its own: a crash of the sampler must not take the suite along,
 # and signals, forks, limits and closed streams must not touch it.

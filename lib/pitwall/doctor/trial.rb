@@ -3,9 +3,9 @@
 require "rbconfig"
 require "tmpdir"
 require "pitwall/errors"
-require "pitwall/collect/launch"
-require "pitwall/collect/launch/parts"
-require "pitwall/collect/launch/target_environment"
+require "pitwall/launch"
+require "pitwall/launch/parts"
+require "pitwall/launch/target_environment"
 
 module Pitwall
   class Doctor
@@ -68,15 +68,15 @@ module Pitwall
         finished = run(parts, output)
         @outside, @walk, @description, @engine, @yjit, @zjit, @collector = File.readlines(output, chomp: true).last(7) if finished.status.success?
         @problem = "ended with #{finished.status.to_s.sub(/\Apid \d+ /, "")}" unless finished.status.success?
-        read(Collect::Launch::Parts.new(parts), File.join(dir, "trial.pit"), finished.pid)
+        read(Pitwall::Launch::Parts.new(parts), File.join(dir, "trial.pit"), finished.pid)
       end
 
       def run(parts, output)
         options = { interval_ns: 1_000_000, mode: "auto", signal: "URG", flush_ns: 1_000_000_000, keep_argv: 0 }
-        environment = Collect::Launch::TargetEnvironment.new(parts: parts, options: options)
+        environment = Pitwall::Launch::TargetEnvironment.new(parts: parts, options: options)
         # Without the bundle this command may itself run in: this is about the Ruby.
         clean = { "RUBYLIB" => nil, "BUNDLE_GEMFILE" => nil }
-        Collect::Launch.new([ruby, "-e", PROGRAM], env: environment.to_h({}).merge(clean), in: File::NULL, out: output, err: File::NULL).call
+        Pitwall::Launch.new([ruby, "-e", PROGRAM], env: environment.to_h({}).merge(clean), in: File::NULL, out: output, err: File::NULL).call
       end
 
       def read(parts, recording, pid)

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-require "pitwall/collect/bench/failed"
-require "pitwall/collect/bench/host"
+require "pitwall/bench/failed"
+require "pitwall/bench/host"
 require "pitwall/experiment"
 
 module Pitwall
@@ -11,12 +11,12 @@ module Pitwall
     class Base
       # @return [Boolean] whether Ctrl-C ended it
       attr_reader :interrupted
-      # @return [Collect::Bench::Failed, nil] what ended it, after something had been measured
+      # @return [Pitwall::Bench::Failed, nil] what ended it, after something had been measured
       attr_reader :failure
-      # @return [Hash] what the host did meanwhile (Collect::Bench::Host#readings)
+      # @return [Hash] what the host did meanwhile (Pitwall::Bench::Host#readings)
       attr_reader :readings
 
-      #: (Array[Collect::Bench::Subject], Settings, ?progress: Silence, ?record: Record::Measurements::Writer?) -> void
+      #: (Array[Pitwall::Bench::Subject], Settings, ?progress: Silence, ?record: Record::Measurements::Writer?) -> void
       def initialize(subjects, settings, progress: Silence.new, record: nil)
         @subjects = subjects
         @settings = settings
@@ -33,21 +33,21 @@ module Pitwall
 
       # Runs what measures. Ctrl-C ends it, and so does a failure after something was measured, unless the block's samples mean nothing then.
       # @return [Hash] what a report says of how it was made
-      # @raise [Collect::Bench::Failed]
+      # @raise [Pitwall::Bench::Failed]
       def observe
-        host = Collect::Bench::Host.new
+        host = Pitwall::Bench::Host.new
         started = clock_ns
         begin
           yield
         rescue Interrupt
           @interrupted = true
-        rescue Collect::Bench::Failed => error
+        rescue Pitwall::Bench::Failed => error
           raise if @samples.empty? || error.is_a?(Different)
 
           @failure = error
         end
         @readings = host.readings
-        facts = Collect::Bench::Host.facts
+        facts = Pitwall::Bench::Host.facts
         { settings: @settings.to_facts.merge("interrupted" => @interrupted), host: facts, readings: facts.merge(@readings),
           losses: { "failed_blocks" => @failures }, duration_ns: clock_ns - started }
       end

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 require "pitwall/analyse"
-require "pitwall/collect/bench/blocks"
-require "pitwall/collect/bench/name_list"
+require "pitwall/bench/blocks"
+require "pitwall/bench/name_list"
 require "pitwall/experiment"
 require "pitwall/experiment/base"
 
@@ -17,15 +17,15 @@ module Pitwall
       MOST_BLOCKS = 40
       private_constant :FEWEST_BLOCKS, :FEWEST_COMPARED, :MOST_BLOCKS
 
-      #: (Array[Collect::Bench::Subject], Settings, ?progress: Silence, ?record: Record::Measurements::Writer?) -> void
+      #: (Array[Pitwall::Bench::Subject], Settings, ?progress: Silence, ?record: Record::Measurements::Writer?) -> void
       def initialize(...)
         super
-        @names = Collect::Bench::NameList.new
+        @names = Pitwall::Bench::NameList.new
       end
 
       # Measures, and says what came out. Ctrl-C ends the measuring; what there is then is reported.
       # @param command [String] the command line that repeats it
-      # @raise [Collect::Bench::Failed] a case can't be measured
+      # @raise [Pitwall::Bench::Failed] a case can't be measured
       #: (command: String) -> Analyse::BenchReport
       def call(command:)
         made = observe { @subjects.each { |subject| measure(subject) } }
@@ -41,7 +41,7 @@ module Pitwall
         measurer.cases.each { |kase| kase.name = subject.name } if subject.code
         cases = @settings.chosen(@names.tell_apart(measurer.cases, subject.script && File.basename(subject.script)))
         entries = cases.map { |kase| entry(measurer, kase) }
-        blocks = Collect::Bench::Blocks.new(entries, random: @random)
+        blocks = Pitwall::Bench::Blocks.new(entries, random: @random)
         deadline = clock_ns + (@settings.budget * entries.size * 1e9)
         least = fewest(cases)
         planned = (@settings.max_blocks || ((deadline - clock_ns) / [blocks.block_ns, 1].max).floor.clamp(least, MOST_BLOCKS))
@@ -69,7 +69,7 @@ module Pitwall
         @progress.step("calibrating #{kase.name}")
         calibration = measurer.calibrate(kase)
         announce(kase)
-        Collect::Bench::Blocks::Entry.new(measurer: measurer, case: kase, calibration: calibration)
+        Pitwall::Bench::Blocks::Entry.new(measurer: measurer, case: kase, calibration: calibration)
       end
     end
   end

@@ -2,11 +2,11 @@
 
 require "tmpdir"
 require "pitwall/analyse"
-require "pitwall/collect/bench/blocks"
-require "pitwall/collect/bench/instructions"
-require "pitwall/collect/bench/retained_objects"
-require "pitwall/collect/bench/system_calls"
-require "pitwall/collect/bench/profiles"
+require "pitwall/bench/blocks"
+require "pitwall/bench/instructions"
+require "pitwall/bench/retained_objects"
+require "pitwall/bench/system_calls"
+require "pitwall/bench/profiles"
 require "pitwall/experiment"
 require "pitwall/experiment/base"
 
@@ -23,7 +23,7 @@ module Pitwall
       MOST_SLOWER = 10
       private_constant :FIRST_BLOCKS, :MOST_BLOCKS, :MOST_SLOWER
 
-      #: (Array[Collect::Bench::Subject], Settings, ?progress: Silence, ?record: Record::Measurements::Writer?) -> void
+      #: (Array[Pitwall::Bench::Subject], Settings, ?progress: Silence, ?record: Record::Measurements::Writer?) -> void
       # @param subjects the base first
       def initialize(...)
         super
@@ -34,7 +34,7 @@ module Pitwall
 
       # Measures, and says what came out. Ctrl-C ends the measuring; what there is then is reported.
       # @param command [String] the command line that repeats it
-      # @raise [Collect::Bench::Failed] a case can't be measured, or returns different things on two sides (`check`)
+      # @raise [Pitwall::Bench::Failed] a case can't be measured, or returns different things on two sides (`check`)
       #: (command: String) -> Analyse::ComparisonReport
       def call(command:)
         made = observe do
@@ -63,20 +63,20 @@ module Pitwall
       # Counts instructions under callgrind, and adds the effects on them to the report.
       # @raise [CannotMeasure] they can't be counted here
       #: (Analyse::ComparisonReport) -> void
-      def count_instructions(report) = count(report, Collect::Bench::Instructions, "instructions", "--instructions", "counting instructions")
+      def count_instructions(report) = count(report, Pitwall::Bench::Instructions, "instructions", "--instructions", "counting instructions")
 
       # The same for file-system calls.
       # @raise [CannotMeasure] as above
       #: (Analyse::ComparisonReport) -> void
-      def count_system_calls(report) = count(report, Collect::Bench::SystemCalls, "fs_calls", "--syscalls", "counting file-system calls")
+      def count_system_calls(report) = count(report, Pitwall::Bench::SystemCalls, "fs_calls", "--syscalls", "counting file-system calls")
 
       # The same for objects that live at the end, and their bytes.
       # @raise [CannotMeasure] as above
       #: (Analyse::ComparisonReport) -> void
-      def count_retained(report) = count(report, Collect::Bench::RetainedObjects, %w[retained retained_bytes], "--retained", "counting retained objects")
+      def count_retained(report) = count(report, Pitwall::Bench::RetainedObjects, %w[retained retained_bytes], "--retained", "counting retained objects")
 
       # What was run: name of a case → an entry for each side, the base first.
-      # @return [Hash<String, Array<Collect::Bench::Blocks::Entry>>]
+      # @return [Hash<String, Array<Pitwall::Bench::Blocks::Entry>>]
       attr_reader :entries
 
       private
@@ -123,13 +123,13 @@ module Pitwall
         return list.first if measurer.subject.command || measurer.subject.code
 
         list.find { |other| other.name == kase.name && other.block_name == kase.block_name } or
-          raise Collect::Bench::Failed, "#{measurer.subject.name}: has no case #{kase.name}; both sides need the same cases, or --only"
+          raise Pitwall::Bench::Failed, "#{measurer.subject.name}: has no case #{kase.name}; both sides need the same cases, or --only"
       end
 
       def measure(sides)
         kase = sides.first.last
         @progress.step("calibrating #{kase.name}") if alternatives.size > 1
-        blocks = Collect::Bench::Blocks.new(prepare(kase.name, sides), random: @random, in_turns: in_turns?)
+        blocks = Pitwall::Bench::Blocks.new(prepare(kase.name, sides), random: @random, in_turns: in_turns?)
         announce(kase)
         run = CaseRun.new(blocks, @comparison, @settings, sides: @subjects.map(&:name)) { |pairs| plan(kase, pairs) }
         @progress.begin(alternatives.size > 1 ? "#{@cases.size}/#{alternatives.size} #{kase.name}" : kase.name, run.planned)
@@ -163,8 +163,8 @@ module Pitwall
         batch = [(found.first.batch * [share, 1].min).floor, 1].max
         batches = found.map(&:batches).min
         found.each { |calibration| calibration.batch, calibration.batches = batch, batches }
-        Collect::Bench::Turns.extend(found) if in_turns? && @settings.batches.nil?
-        entries = sides.zip(found).map { |(measurer, kase), calibration| Collect::Bench::Blocks::Entry.new(measurer: measurer, case: kase, calibration: calibration) }
+        Pitwall::Bench::Turns.extend(found) if in_turns? && @settings.batches.nil?
+        entries = sides.zip(found).map { |(measurer, kase), calibration| Pitwall::Bench::Blocks::Entry.new(measurer: measurer, case: kase, calibration: calibration) }
         @entries[name] = entries
         @settings.control ? entries + [control_entry(*sides.first, found.first)] : entries
       end
@@ -177,7 +177,7 @@ module Pitwall
       # Side → what changed from the base to it.
       def changes(alternatives)
         Dir.mktmpdir("pitwall-why") do |folder|
-          profiles = Collect::Bench::Profiles.new(alternatives, folder: folder, random: @random, timeout: @settings.timeout, progress: steps("profiling")).call
+          profiles = Pitwall::Bench::Profiles.new(alternatives, folder: folder, random: @random, timeout: @settings.timeout, progress: steps("profiling")).call
           @subjects.drop(1).each_with_index.to_h do |subject, at|
             [subject.name, profiles.reason ? Analyse::ProfileChange::Result.refused(profiles.reason) : change(profiles, at + 1)]
           end
@@ -193,7 +193,7 @@ module Pitwall
 
       def control_entry(measurer, kase, calibration)
         @control ||= Measurers.for(measurer.subject.dup.tap { |subject| subject.name = CONTROL }, @settings)
-        Collect::Bench::Blocks::Entry.new(measurer: @control, case: kase, calibration: calibration)
+        Pitwall::Bench::Blocks::Entry.new(measurer: @control, case: kase, calibration: calibration)
       end
 
       def check(samples, kase)
@@ -263,7 +263,7 @@ module Pitwall
           own = @settings.budget * 1e9
           return [least, own].max if least <= LONGEST * own || @settings.max_blocks
 
-          raise Collect::Bench::Failed, format("a pair takes up to %.1f s: the %d that are needed don't fit; --budget %d holds them, --pairs N takes fewer (for counts)",
+          raise Pitwall::Bench::Failed, format("a pair takes up to %.1f s: the %d that are needed don't fit; --budget %d holds them, --pairs N takes fewer (for counts)",
                                                @blocks.block_ns / 1e9, FEWEST, (least / 1e9 / 5).ceil * 5)
         end
 

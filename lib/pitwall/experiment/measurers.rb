@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
-require "pitwall/collect/bench/host"
-require "pitwall/collect/bench/script"
-require "pitwall/collect/bench/whole_command"
+require "pitwall/bench/host"
+require "pitwall/bench/script"
+require "pitwall/bench/whole_command"
 
 module Pitwall
   module Experiment
@@ -10,13 +10,13 @@ module Pitwall
     module Measurers
       module_function
 
-      #: (Collect::Bench::Subject, Settings) -> (Collect::Bench::Script | Collect::Bench::WholeCommand)
+      #: (Pitwall::Bench::Subject, Settings) -> (Pitwall::Bench::Script | Pitwall::Bench::WholeCommand)
       def for(subject, settings)
-        cpu = settings.pin ? Collect::Bench::Host.measuring_core : -1
+        cpu = settings.pin ? Pitwall::Bench::Host.measuring_core : -1
         if subject.command
-          Collect::Bench::WholeCommand.new(subject, cpu: cpu, timeout: settings.timeout, allow_failure: settings.allow_failure)
+          Pitwall::Bench::WholeCommand.new(subject, cpu: cpu, timeout: settings.timeout, allow_failure: settings.allow_failure)
         else
-          Collect::Bench::Script.new(subject, cpu: cpu, timeout: settings.timeout, warmup: settings.warmup, batches: settings.batches, check: settings.check)
+          Pitwall::Bench::Script.new(subject, cpu: cpu, timeout: settings.timeout, warmup: settings.warmup, batches: settings.batches, check: settings.check)
         end
       end
     end

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "tempfile"
-require "pitwall/process_group"
+require "pitwall/launch/process_group"
 
 module Pitwall
   class Workspace

@@ -1,16 +1,16 @@
 # frozen_string_literal: true
 
-require "pitwall/analyse/method_info"
-require "pitwall/analyse/only_mine"
-require "pitwall/analyse/origin"
-require "pitwall/analyse/queries"
-require "pitwall/analyse/selection"
-require "pitwall/analyse/server"
-require "pitwall/analyse/states"
-require "pitwall/analyse/tests"
+require "pitwall/analyse/tree/method_info"
+require "pitwall/analyse/recording/only_mine"
+require "pitwall/analyse/recording/origin"
+require "pitwall/analyse/requests/queries"
+require "pitwall/analyse/recording/selection"
+require "pitwall/analyse/requests/server"
+require "pitwall/analyse/threads/states"
+require "pitwall/analyse/requests/tests"
 require "pitwall/analyse/findings/finding"
 require "pitwall/analyse/findings/waiting_calls"
-require "pitwall/analyse/waits"
+require "pitwall/analyse/threads/waits"
 require "pitwall/record/frame"
 
 module Pitwall

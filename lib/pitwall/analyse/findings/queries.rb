@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "pitwall/analyse/queries"
+require "pitwall/analyse/requests/queries"
 
 module Pitwall
   module Analyse

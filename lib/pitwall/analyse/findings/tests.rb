@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "pitwall/analyse/tests"
+require "pitwall/analyse/requests/tests"
 
 module Pitwall
   module Analyse

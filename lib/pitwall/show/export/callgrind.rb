@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "pitwall/analyse/call_edges"
+require "pitwall/analyse/tree/call_edges"
 require "pitwall/show/export"
 
 module Pitwall

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "json"
-require "pitwall/analyse/stacks"
+require "pitwall/analyse/tree/stacks"
 require "pitwall/show/export"
 
 module Pitwall

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 require "zlib"
-require "pitwall/analyse/stacks"
-require "pitwall/analyse/weights"
+require "pitwall/analyse/tree/stacks"
+require "pitwall/analyse/tree/weights"
 require "pitwall/show/export"
 require "pitwall/show/export/pprof_messages"
 require "pitwall/version"

@@ -1,0 +1,220 @@
+# frozen_string_literal: true
+
+require "pitwall/analyse/statistics/statistics"
+require "pitwall/analyse/allocations/growth/evidence"
+require "pitwall/analyse/allocations/growth/sentence"
+
+module Pitwall
+  module Analyse
+    # How a running time grows with N: the order, said only where the sweep leaves no other (95%), else the orders still possible.
+    module Growth
+      # From slowest to fastest growing.
+      ORDERS = %i[constant log linear n_log_n quadratic cubic exponential].freeze
+      LEVEL = 0.99
+      # An order is said when it is at least this probable.
+      CERTAIN = 0.95
+      FEWEST_SIZES = 4
+      # How far the times may be from the best order's curve, beside their noise: real machines have caches. Where N was
+      # measured once each, their noise is not known and part of it.
+      TOLERANCE = 0.04
+      TOLERANCE_ALONE = 0.065
+      private_constant :TOLERANCE, :TOLERANCE_ALONE
+
+      # n: Integer; values: what each process took, ns; time, per_item: Estimates, ns (the median over processes);
+      # fitted: Float, what the best order gives here, nil where none fits; exponent: Float, from the N before this to this the
+      # time grew as N to this power, nil for the first
+      Point = Struct.new(:n, :values, :time, :per_item, :fitted, :exponent, keyword_init: true)
+
+      # order:      one of ORDERS; nil where it can't be told
+      # candidates: the orders still possible, most probable first; [order] where decided; empty where no simple order fits
+      # confidence: probability of the most probable order, of those considered (0.0..1.0)
+      # weights:    order → probability; :between stands for powers of N that are none of the orders (N^1.5)
+      # coefficients: ns, of the most probable order: {constant: 1200.0, linear: 3.1, quadratic: 0.2} with log and n_log_n to base 2, and
+      #             {constant:, exponential:, base:} for constant + exponential · base^N; nil where no simple order fits
+      # exponent:   Float, the time grew about as N to this power over the whole sweep
+      # time_ratio, per_item_ratio: Estimates, the largest N against the smallest
+      # reason:     nil (decided), :unclear, :no_simple_order, :too_few_sizes or :no_times
+      # odd:        {n:, ratio:}, where the time is farthest from the best curve, where no order fits; else nil
+      Fit = Struct.new(:order, :candidates, :confidence, :weights, :coefficients, :points, :exponent, :time_ratio, :per_item_ratio, :reason, :odd,
+                       keyword_init: true) do
+        #: () -> bool
+        def decided? = !order.nil?
+
+        # One line for people.
+        #: () -> String
+        def sentence = Sentence.fit(self)
+      end
+
+      # n; base and time: Estimates of the two versions, ns; speed_up: Estimate, base / time
+      Row = Struct.new(:n, :base, :time, :speed_up)
+
+      # rows: one an N that both have; orders: [of the base, of the other], each nil where it can't be told;
+      # changed: whether the order is another, nil where that can't be told
+      Comparison = Struct.new(:rows, :orders, :changed, keyword_init: true) do
+        #: () -> String
+        def sentence = Sentence.comparison(self)
+      end
+
+      module_function
+
+      # @param points [Array<Hash>] {n: Integer, values: [ns per process…]}; points of the same N are put together
+      #: (Array[Hash[Symbol, untyped]], ?level: Float) -> Fit
+      def fit(points, level: LEVEL)
+        points = measured(points, level)
+        unknown = Fit.new(candidates: [], confidence: 0.0, weights: {}, points: points)
+        return unknown.tap { |fit| fit.reason = :no_times } unless points.all? { |point| point.n.positive? && point.values.all?(&:positive?) }
+
+        describe(unknown, level) if points.size > 1
+        return unknown.tap { |fit| fit.reason = :too_few_sizes } if points.size < FEWEST_SIZES
+
+        decide(unknown)
+      end
+
+      # A second version beside the first, at every N that both have a time for.
+      # paired: values at the same place of both belong together (they were measured one right after the other)
+      #: (Fit, Fit, ?paired: bool, ?level: Float) -> Comparison
+      def against(base, other, paired: false, level: LEVEL)
+        found = other.points.to_h { |point| [point.n, point] }
+        rows = base.points.filter_map do |point|
+          second = found[point.n]
+          next unless second && (point.values + second.values).all?(&:positive?)
+
+          Row.new(point.n, point.time, second.time, ratio(point.values, second.values, level, paired))
+        end
+        Comparison.new(rows: rows, orders: [base.order, other.order], changed: changed(base, other))
+      end
+
+      def measured(points, level)
+        values = points.each_with_object({}) { |point, all| (all[point[:n]] ||= []).concat(point[:values]) }
+        values.reject { |_, list| list.empty? }.sort.map do |n, list|
+          time = Statistics.median_interval(list, level: level)
+          Point.new(n: n, values: list, time: time, per_item: n.positive? ? time.map { |value| value / n } : nil)
+        end
+      end
+      private_class_method :measured
+
+      def describe(fit, level)
+        points = fit.points
+        points.each_cons(2) { |before, point| point.exponent = slope([before, point]) }
+        fit.exponent = slope(points)
+        fit.time_ratio = ratio(points.last.values, points.first.values, level, false)
+        fit.per_item_ratio = fit.time_ratio.map { |value| value * points.first.n / points.last.n }
+      end
+      private_class_method :describe
+
+      def decide(fit)
+        errors = relative_errors(fit.points)
+        models = Evidence.new(fit.points.map(&:n), fit.points.map { |point| point.time.point }, errors).models
+        fit.weights = weights(models)
+        order, fit.confidence = fit.weights.first
+        model = models.find { |candidate| candidate.order == order }
+        possible = fit.weights.keys.take(likely(fit.weights.values))
+        return misfit(fit, model) if possible == [:between] || far_off?(fit.points, model, errors)
+
+        fit.candidates = possible - [:between]
+        fit.order = order if possible.size == 1
+        fit.reason = :unclear unless fit.order
+        fit.points.zip(model.times) { |point, time| point.fitted = time }
+        fit.coefficients = model.coefficients(fit.points.map(&:n)) unless order == :between
+        fit
+      end
+      private_class_method :decide
+
+      # How many of the weights (heaviest first) it takes to be certain.
+      def likely(weights)
+        sum = 0.0
+        weights.index { |weight| (sum += weight) >= CERTAIN } + 1
+      end
+      private_class_method :likely
+
+      def weights(models)
+        most = models.map(&:evidence).max
+        parts = models.sort_by { |model| -model.evidence }.to_h { |model| [model.order, Math.exp(model.evidence - most)] }
+        whole = parts.values.sum
+        parts.transform_values { |part| part / whole }
+      end
+      private_class_method :weights
+
+      def misfit(fit, model)
+        worst = fit.points.zip(model.times).select { |_, time| time.positive? }.max_by { |point, time| Math.log(point.time.point / time).abs }
+        fit.odd = { n: worst.first.n, ratio: worst.first.time.point / worst.last } if worst && model.order != :between
+        fit.reason = :no_simple_order
+        fit
+      end
+      private_class_method :misfit
+
+      # Whether the sum of squares is beyond what one sweep in a thousand has.
+      def far_off?(points, model, errors)
+        tolerance = errors.any?(&:positive?) ? TOLERANCE : TOLERANCE_ALONE
+        squares = points.zip(model.times, errors).sum { |point, time, error| Math.log(point.time.point / time)**2 / (error**2 + tolerance**2) }
+        squares > chi_square([points.size - model.parameters, 1].max)
+      end
+      private_class_method :far_off?
+
+      # The quantile of 99.9%, after Wilson and Hilferty (1931).
+      def chi_square(degrees) = degrees * (1 - 2.0 / (9 * degrees) + 3.0902 * Math.sqrt(2.0 / (9 * degrees)))**3
+      private_class_method :chi_square
+
+      # The relative standard error of each point's median. Few processes tell little of their own noise, so each point's is drawn to that of
+      # all, as if that were known from four more.
+      def relative_errors(points)
+        parts = points.map { |point| Statistics.yuen(point.values.map { |value| Math.log(value) }) }
+        known = parts.select(&:standard_error)
+        return points.map { 0.0 } if known.empty?
+
+        pooled = known.sum { |part| part.standard_error**2 * part.n } / known.size
+        parts.map do |part|
+          own = part.standard_error ? part.standard_error**2 * part.n : 0.0
+          variance = (4 * pooled + (part.n - 1) * own) / (part.n + 3)
+          # A median is less exact than a mean; of two they are the same.
+          Math.sqrt(variance / part.n * (part.n > 2 ? Math::PI / 2 : 1))
+        end
+      end
+      private_class_method :relative_errors
+
+      # The median of the ratios of two versions' (or sizes') times, with an interval that holds for unequal noise (Welch 1947).
+      def ratio(above, below, level, paired)
+        above, below = [above, below].map { |values| values.map { |value| Math.log(value) } }
+        if paired && above.size == below.size
+          return Statistics.interval(above.zip(below).map { |a, b| a - b }, level: level).map { |value| Math.exp(value) }
+        end
+
+        first, second = Statistics.yuen(above), Statistics.yuen(below)
+        difference = first.point - second.point
+        number = [first.n, second.n].min
+        return Estimate.new(Math.exp(difference), nil, nil, level, number) unless first.standard_error && second.standard_error
+
+        reach = welch(first, second, level)
+        Estimate.new(difference, difference - reach, difference + reach, level, number).map { |value| Math.exp(value) }
+      end
+      private_class_method :ratio
+
+      def welch(first, second, level)
+        squares = [first, second].map { |part| part.standard_error**2 }
+        whole = squares.sum
+        return 0.0 if whole.zero?
+
+        degrees = whole**2 / (squares[0]**2 / first.degrees + squares[1]**2 / second.degrees)
+        -Statistics.student_quantile((1 - level) / 2, degrees) * Math.sqrt(whole)
+      end
+      private_class_method :welch
+
+      # Of log time over log N, by least squares.
+      def slope(points)
+        sizes, times = points.map { |point| Math.log(point.n) }, points.map { |point| Math.log(point.time.point) }
+        middle = sizes.sum / sizes.size
+        sizes.zip(times).sum { |n, time| (n - middle) * time } / sizes.sum { |n| (n - middle)**2 }
+      end
+      private_class_method :slope
+
+      def changed(base, other)
+        possible = [base, other].map(&:candidates)
+        return nil if possible.any?(&:empty?)
+        return true if (possible[0] & possible[1]).empty?
+
+        base.decided? && other.decided? ? false : nil
+      end
+      private_class_method :changed
+    end
+  end
+end

@@ -1,0 +1,84 @@
+# frozen_string_literal: true
+
+require "pitwall/analyse/tree/call_tree_builder"
+require "pitwall/analyse/threads/idle_threads"
+require "pitwall/analyse/recording/selection"
+
+module Pitwall
+  module Analyse
+    class ProfileChange
+      # One recording as it enters the comparison: the weights of its methods, under the numbers that both sides share.
+      class Run
+        # A process. tree: holds only the weights that count. keys: by node the method's number, 0 for what doesn't count, and for what
+        # is defined in the file of a method of `within`: the harness is part of the whole, but isn't compared.
+        # inside: by node whether it counts, nil where all do.
+        Part = Struct.new(:segment, :tree, :keys, :inside)
+
+        # @return [Array<Part>]
+        attr_reader :parts
+        # @return [Symbol]
+        attr_reader :weight
+
+        # @param within [Array<String>] names of methods: only what runs inside them counts; empty: everything does
+        # @param labels [Hash{String => String}, nil] only what ran under them counts
+        #: (Array[Record::Segment], Names, Integer, weight: Symbol, within: Array[String], ?labels: Hash[String, String]?) -> void
+        def initialize(segments, names, side, weight:, within:, labels: nil)
+          @weight = weight
+          @selection = Selection.new(labels: labels, without: (IdleThreads.find(segments) unless labels))
+          @names = names
+          @parts = segments.map do |segment|
+            tree = CallTreeBuilder.build([segment], @selection, weights: [weight, :captures])
+            numbers = tree.methods.each_with_index.map { |method, at| at.zero? ? 0 : names.number(method, side) }
+            part(segment, tree, numbers, within)
+          end
+        end
+
+        # Weight of all that counts, in ns.
+        #: () -> Integer
+        def whole = @whole ||= @parts.sum { |part| part.tree.total(@weight) }
+
+        # How many looks at a stack that weight rests on.
+        #: () -> Integer
+        def captures = @captures ||= @parts.sum { |part| part.tree.total(:captures) }
+
+        # Threads that count, of all processes.
+        #: () -> Integer
+        def threads = @parts.sum { |part| part.segment.tallies.select { |tally| @selection.tally?(part.segment, tally) }.map(&:thread_id).uniq.size }
+
+        # Self weight by number.
+        #: () -> Array[Integer]
+        def own = @own ||= sum { |part| part.tree.self_by(@weight, part.keys, @names.size) }
+
+        # Weight of the samples in which it occurs by number.
+        #: () -> Array[Integer]
+        def total = @total ||= sum { |part| part.tree.total_by(@weight, part.keys, @names.size) }
+
+        # Whether a thread's row under a set of labels counts.
+        #: (Record::Segment, Integer, Integer) -> bool
+        def row?(segment, thread_id, label_id) = !@selection.without&.fetch(segment, nil)&.include?(thread_id) && @selection.labels?(segment, label_id)
+
+        private
+
+        def part(segment, tree, numbers, within)
+          keys = tree.node_methods.map { |method| numbers[method] }
+          return Part.new(segment, tree, keys) if within.empty?
+
+          wanted = tree.methods.map { |method| within.include?(method.name) }
+          inside = Array.new(tree.size, false)
+          parents = tree.parents
+          (1...tree.size).each { |node| inside[node] = inside[parents[node]] || wanted[tree.node_methods[node]] }
+          harness = tree.methods.each_index.select { |at| wanted[at] }.map { |at| tree.methods[at].path } - [""]
+          hidden = tree.methods.map { |method| harness.include?(method.path) }
+          keys.each_index { |node| keys[node] = 0 unless inside[node] && !hidden[tree.node_methods[node]] }
+          selfs = tree.weights.to_h { |weight| [weight, tree.selfs(weight).each_with_index.map { |own, node| inside[node] ? own : 0 }] }
+          inner = CallTree.new(methods: tree.methods, parents: parents, node_methods: tree.node_methods, lines: tree.lines, selfs: selfs)
+          Part.new(segment, inner, keys, inside)
+        end
+
+        def sum(&block)
+          @parts.map(&block).reduce { |sums, more| sums.zip(more).map(&:sum) } || Array.new(@names.size, 0)
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,293 @@
+# frozen_string_literal: true
+
+require "pitwall/analyse/statistics/estimate"
+require "pitwall/analyse/gc/gc_prediction"
+require "pitwall/analyse/gc/gc_timeline"
+require "pitwall/analyse/gc/gc_work"
+require "pitwall/analyse/tree/method_info"
+require "pitwall/analyse/tree/method_match"
+require "pitwall/errors"
+
+module Pitwall
+  module Analyse
+    # What lines of code cost with the garbage collection that they cause. Own time is measured, from samples, collection left
+    # out. The rest is a model: the collector divides each run's time among the places that allocated since the run before, by
+    # objects or, where malloc'd bytes brought the run about, by those (Record::Site#gc_ns); a place's part of that is its part
+    # of the time that collection took.
+    #
+    # Following objects slows the lines that allocate. Of several recordings of the same work, times are therefore taken from
+    # those that followed none, and parts from those that did.
+    class GCCost
+      # A line: method that it is in (the heaviest of several; nil: none); own_ns; gc_ns charged; objects and bytes allocated
+      # (scaled up where objects were sampled); classes, those with most objects first. path "" and line 0: no line of Ruby.
+      Row = Struct.new(:path, :line, :method, :own_ns, :gc_ns, :objects, :bytes, :classes) do
+        #: () -> Integer
+        def together_ns = own_ns + gc_ns
+      end
+
+      # @return [Symbol] :wall or :cpu, of own times
+      attr_reader :weight
+
+      #: (Array[Record::Segment], ?weight: Symbol) -> void
+      def initialize(segments, weight: :wall)
+        @segments = segments
+        @weight = weight == :cpu ? :cpu : :wall
+        sampled = segments.select { |segment| segment.tallies.any? }
+        undisturbed = sampled.reject { |segment| follows?(segment) }
+        @timed = [undisturbed, sampled, segments].find(&:any?) || []
+        @sited = segments.select { |segment| program_sites(segment).any? }
+      end
+
+      # Whether places of allocation were recorded.
+      #: () -> bool
+      def sites? = @sited.any?
+
+      # Whether samples were taken.
+      #: () -> bool
+      def samples? = @timed.any? { |segment| segment.tallies.any? }
+
+      # Whether times are of a run in which every object was followed: lines that allocate were slower then.
+      #: () -> bool
+      def disturbed? = samples? && @timed.any? { |segment| follows?(segment) && scale(segment) <= SAMPLED }
+
+      # Whether only some of the objects were followed.
+      #: () -> bool
+      def sampled? = @sited.any? { |segment| scale(segment) > SAMPLED }
+
+      # Whether places are whole stacks. Where they aren't, what a line's callees allocate is not counted for the line.
+      #: () -> bool
+      def stacks? = @sited.any? { |segment| program_sites(segment).any? { |site| !segment.parents[site.node].zero? } }
+
+      # Of the recordings that times are taken from.
+      #: () -> GCTimeline
+      def timeline = @timeline ||= GCTimeline.new(@timed)
+
+      # What collection took, in the clock of the weight.
+      #: () -> Integer
+      def gc_ns = @gc_ns ||= (timeline.total_ns * clock_factor).round
+
+      # Lines that allocate, those that cost most together first.
+      #: () -> Array[Row]
+      def rows
+        @rows ||= begin
+          found = {}
+          @timed.each { |segment| add_times(segment, found) }
+          @sited.each { |segment| add_sites(segment, found) }
+          found.each_value.reject { |row| row.objects.zero? && row.gc_ns.zero? }
+               .each { |row| row.classes = row.classes.sort_by { |name, count| [-count, name] }.map(&:first) }
+               .sort_by { |row| [-row.together_ns, -row.objects, row.path, row.line] }
+        end
+      end
+
+      # Collection charged to the program's places.
+      #: () -> Integer
+      def charged_ns = @sited.sum { |segment| program_sites(segment).sum { |site| charged(site) } }.round
+
+      #: () -> Integer
+      def wall_ns = timeline.wall_ns
+
+      # The whole in the clock of the weight: wall time, or what processes had of CPU, which no sum of samples exceeds.
+      #: () -> Integer
+      def whole_ns = @weight == :cpu ? [@timed.sum { |segment| segment.stat("process_cpu_ns") }, sampled_ns + gc_ns].max : wall_ns
+
+      # How many recordings the times are of.
+      #: () -> Integer
+      def recordings = [@timed.map(&:recording).uniq.size, 1].max
+
+      # What all processes took: own time without collection, collection, its runs; and what of own time lies in a place, with all that it calls.
+      # @param place [String, nil] nothing where the recording has none such
+      #: (String?) -> PredictionCheck::Spent
+      def spent(place)
+        own = [@weight == :wall ? wall_ns - gc_ns : sampled_ns, 0].max
+        PredictionCheck::Spent.new(own, gc_ns, timeline.count, place ? [place_ns(place), own].min : 0)
+      end
+
+      # What removing a place would save: its own time, that of all it calls, and the collection that both cause.
+      # @param place [String] "PATH:LINE" (the end of a path is enough) or a method's name
+      # @raise [UsageError] when the recording has no such place, or no sites
+      #: (String, ?level: Float) -> GCPrediction
+      def predict(place, level: GCPrediction::LEVEL)
+        raise UsageError, NO_SITES unless sites?
+
+        test = place_test(place)
+        times = @timed.map { |segment| times(segment, inside(segment, test)) }
+        chosen = @sited.map { |segment| inside(segment, test).then { |inside| [segment, program_sites(segment).select { |site| inside[site.node] }] } }
+        sites = chosen.map { |segment, mine| followed(segment, mine) }
+        raise UsageError, "#{place} neither ran in a sample nor allocates in this recording#{near(place)}" if sites.sum(&:objects).zero? && times.sum(&:captures).zero?
+
+        GCPrediction.of(place, times, sites, timeline, whole_ns: whole_ns, work: GCWork.shares(chosen), factor: clock_factor, weight: @weight, level: level)
+      end
+
+      NO_SITES = "the recording has no places of allocation: record it with `pitwall profile --allocations -- CMD`, " \
+                 "or name one of `pitwall allocations --stacks -- CMD` beside it (compare: --recording FILE)"
+      # What a place that is a line looks like; others are methods.
+      LINE = /\A(.+):(\d+)\z/.freeze
+      # A following of fewer objects than were allocated, beyond what the VM allocates for itself.
+      SAMPLED = 1.5
+      # Ids of rows for Pitwall's own, for garbage from before the recording, and of the first that stands for a place (Record::Site).
+      PITWALL = 2
+      EARLIER = 4
+      FIRST_PLACE = 5
+      # Stands for the root, which no name means.
+      NOTHING = MethodInfo.new("", "", 0, 4).freeze
+      private_constant :SAMPLED, :PITWALL, :EARLIER, :FIRST_PLACE, :NOTHING
+
+      private
+
+      def program_sites(segment)
+        @program_sites ||= {}.compare_by_identity
+        @program_sites[segment] ||= segment.sites.select { |site| site.id >= FIRST_PLACE }
+      end
+
+      # Objects that each followed one stands for.
+      def scale(segment)
+        @scales ||= {}.compare_by_identity
+        @scales[segment] ||= begin
+          followed = segment.sites.sum(&:count)
+          allocated = segment.allocation_totals&.allocated.to_i
+          followed.positive? && allocated > followed * SAMPLED ? allocated.fdiv(followed) : 1.0
+        end
+      end
+
+      def follows?(segment) = segment.header.collectors.include?("allocations")
+
+      # A place's part of the collection time. Rows for garbage from before the recording have a part where all objects were followed; where
+      # they were followed in bursts, those are mostly runs that came between two bursts, to be divided as the others are.
+      def charged(site)
+        @all_charged ||= @sited.sum do |segment|
+          segment.sites.sum { |other| other.id == PITWALL || (other.id == EARLIER && scale(segment) > SAMPLED) ? 0 : other.gc_ns }
+        end
+        @all_charged.zero? ? 0.0 : site.gc_ns.fdiv(@all_charged) * gc_ns
+      end
+
+      # Runs are timed by the wall clock; samples in them tell how much of that the processor worked.
+      def clock_factor
+        return 1.0 if @weight == :wall
+
+        @clock_factor ||= begin
+          sums = [0, 0]
+          @timed.each do |segment|
+            segment.tallies.each { |tally| tally.each { |node, wall, cpu, _| gc?(segment, node) && (sums[0] += wall * segment.unit_ns) && (sums[1] += cpu * segment.unit_ns) } }
+          end
+          sums[0].zero? ? 1.0 : [sums[1].fdiv(sums[0]), 1.0].min
+        end
+      end
+
+      # ---- lines ----
+
+      def add_times(segment, found)
+        places = places(segment)
+        weights(segment) { |node, ns, _| row(found, segment, places[node]).own_ns += ns if places[node] && !gc?(segment, node) }
+      end
+
+      def add_sites(segment, found)
+        places = places(segment)
+        factor = scale(segment)
+        program_sites(segment).each do |site|
+          row = row(found, segment, places[site.node])
+          row.objects += (site.count * factor).round
+          row.bytes += (site.bytes * factor).round
+          row.gc_ns += charged(site).round
+          row.classes[site.class_name] += site.count unless site.class_name.empty?
+        end
+      end
+
+      # By node: the nearest node from there to the root that is a line of Ruby; nil where there is none. Lines of Ruby's own
+      # methods (Kernel#clone is one) count for who called them, where that is known.
+      def places(segment)
+        places = Array.new(segment.parents.size)
+        (1...places.size).each do |node|
+          above = places[segment.parents[node]]
+          own = above && segment.frame(node).path.start_with?("<internal:") ? false : line?(segment, node)
+          places[node] = own ? node : above
+        end
+        places
+      end
+
+      def line?(segment, node)
+        frame = segment.frame(node)
+        frame.kind == Record::Frame::RUBY && !frame.path.empty? && segment.lines[node].positive?
+      end
+
+      def gc?(segment, node) = segment.frame(node).kind == Record::Frame::GC
+
+      def row(found, segment, node)
+        frame = node && segment.frame(node)
+        path, line = node ? [frame.path, segment.lines[node]] : ["", 0]
+        found[[path, line]] ||= Row.new(path, line, frame && MethodInfo.new(frame.name, frame.path, frame.first_line, frame.kind), 0, 0, 0, 0, Hash.new(0))
+      end
+
+      # @yield [node, ns, captures]
+      def weights(segment)
+        unit = segment.unit_ns
+        segment.tallies.each do |tally|
+          tally.each { |node, wall, cpu, captures| yield node, (@weight == :cpu ? cpu : wall) * unit, captures }
+        end
+      end
+
+      # ---- one place ----
+
+      def place_test(place)
+        path, line = place.match(LINE)&.captures
+        return line_test(path, line.to_i) if path
+
+        frames = (@timed | @sited).flat_map { |segment| segment.frames.values }
+        methods = frames.map { |frame| MethodInfo.new(frame.name, frame.path, frame.first_line, frame.kind) }.uniq
+        numbers = MethodMatch.find([NOTHING, *methods], place, sought: "line (PATH:LINE) or method")
+        wanted = numbers.to_h { |number| [methods[number - 1].to_a.first(3), true] }
+        ->(segment, node) { (frame = segment.frame(node)) && wanted[[frame.name, frame.path, frame.first_line]] }
+      end
+
+      def line_test(path, line)
+        lambda do |segment, node|
+          segment.lines[node] == line && line?(segment, node) && ((found = segment.frame(node).path) == path || found.end_with?("/#{path}"))
+        end
+      end
+
+      # By node: whether it is the place or below it.
+      def inside(segment, test)
+        inside = Array.new(segment.parents.size, false)
+        (1...inside.size).each { |node| inside[node] = inside[segment.parents[node]] || (test.call(segment, node) ? true : false) }
+        inside
+      end
+
+      def times(segment, inside)
+        times = GCPrediction::Times.new(0, 0, 0)
+        weights(segment) do |node, ns, captures|
+          times.all_captures += captures
+          next if !inside[node] || gc?(segment, node)
+
+          times.own_ns += ns
+          times.captures += captures
+        end
+        times
+      end
+
+      def followed(segment, mine)
+        factor = scale(segment)
+        GCPrediction::Followed.new(mine.sum { |site| charged(site) }, (mine.sum(&:count) * factor).round, (mine.sum(&:bytes) * factor).round,
+                                   mine.sum(&:count), segment.sites.sum(&:count), factor > SAMPLED, segment.stat("elapsed_ns"))
+      end
+
+      # All own time.
+      def sampled_ns
+        sum = 0
+        @timed.each { |segment| weights(segment) { |node, ns, _| sum += ns unless gc?(segment, node) } }
+        sum
+      end
+
+      def place_ns(place)
+        test = place_test(place)
+        @timed.sum { |segment| times(segment, inside(segment, test)).own_ns }
+      rescue UsageError
+        0
+      end
+
+      def near(place)
+        file = place[/([^\/]+):\d+\z/, 1] or return ""
+        lines = rows.select { |row| File.basename(row.path) == file }.first(3).map { |row| "#{file}:#{row.line}" }
+        lines.empty? ? "" : "; of that file, #{lines.join(", ")} cost most"
+      end
+    end
+  end
+end

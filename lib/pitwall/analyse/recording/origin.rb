@@ -1,0 +1,46 @@
+# frozen_string_literal: true
+
+require "pitwall/collect/application"
+
+module Pitwall
+  module Analyse
+    # Whose code a method is. The application's code is every Ruby file that belongs to no gem, to no Ruby and not to
+    # Pitwall (Collect::Application).
+    class Origin
+      # "(eval at /srv/app/a.rb:3)" is code of /srv/app/a.rb.
+      EVAL = /\A\(eval at (.*):\d+\)\z/m.freeze
+      # What Analyse::Redaction makes of a path outside the working directory.
+      REDACTED = "(outside)/"
+      private_constant :EVAL, :REDACTED
+
+      # @param base [String, nil] the application's folder, whose own path may look like a gem's: "/srv/gems/shop-1.2"
+      # @param tool [String] the folder of Pitwall's library
+      #: (?base: String?, ?tool: String) -> void
+      def initialize(base: nil, tool: File.expand_path("../../..", __dir__))
+        @base = base && "#{base.chomp("/")}/"
+        @tool = "#{tool}/pitwall"
+        @paths = {}
+      end
+
+      # Does a method stand in the application's code?
+      #: (MethodInfo | Record::Frame) -> bool
+      def mine?(method) = method.kind.zero? && path?(method.path)
+
+      # "/srv/app/lib/a.rb" → true, "/usr/lib/ruby/3.4.0/set.rb" → false
+      #: (String) -> bool
+      def path?(path) = @paths.fetch(path) { @paths[path] = decide(path) }
+
+      private
+
+      def decide(path)
+        inner = path[EVAL, 1]
+        return decide(inner) if inner
+        return false if path.start_with?(REDACTED) || tool?(path)
+
+        Collect::Application.path?(path, base: @base)
+      end
+
+      def tool?(path) = path.start_with?("#{@tool}/", "#{@tool}.rb")
+    end
+  end
+end

@@ -1,0 +1,65 @@
+# frozen_string_literal: true
+
+require "pitwall/analyse/tree/method_match"
+require "pitwall/record/warning"
+
+module Pitwall
+  module Analyse
+    # Filters of traced recordings that nothing fitted: mostly a name that was mistyped.
+    module TraceFilters
+      # Options of the tracer, with what each is asked to find.
+      KINDS = { "only_under" => "method", "class" => "method of", "path" => "Ruby code in" }.freeze
+      private_constant :KINDS
+
+      # One for each filter that fits nothing in any process.
+      #: (Array[Record::Segment]) -> Array[Record::Warning]
+      def self.warnings(segments)
+        traced = segments.select(&:traced?)
+        settings = traced.map { |segment| settings(segment) }
+        limited = settings.any? { |given| given.key?("depth") || KINDS.keys.count { |kind| words(given, kind).any? } > 1 }
+        frames = traced.flat_map { |segment| segment.frames.values }
+        KINDS.keys.flat_map do |kind|
+          settings.flat_map { |given| words(given, kind) }.uniq.reject { |word| frames.any? { |frame| fits?(kind, word, frame) } }
+                  .map { |word| Record::Warning.new(code: :unmatched, message: message(kind, word, frames, limited)) }
+        end
+      end
+
+      # Whether any process was told to leave calls out.
+      #: (Array[Record::Segment]) -> bool
+      def self.any?(segments)
+        segments.any? { |segment| (given = settings(segment)).key?("depth") || KINDS.keys.any? { |kind| words(given, kind).any? } }
+      end
+
+      # As trace_filters.c decides.
+      def self.fits?(kind, word, frame)
+        return frame.name == word if kind == "only_under"
+        return frame.kind.zero? && File.fnmatch(word, absolute(frame.path), File::FNM_DOTMATCH) if kind == "path"
+
+        name = frame.name.sub(/\Ablock .*\bin /, "")
+        ["#", ".", "::"].any? { |separator| name.start_with?("#{word}#{separator}") }
+      end
+      private_class_method :fits?
+
+      # The tracer goes by absolute paths, but the program's own file is recorded as it was typed.
+      def self.absolute(path) = path.empty? || path.start_with?("(", "<") ? path : File.expand_path(path)
+      private_class_method :absolute
+
+      # With several filters, or a depth, the other one may have kept it out.
+      def self.message(kind, word, frames, limited)
+        near = kind == "path" ? "" : MethodMatch.hint(frames, word)
+        "no #{KINDS.fetch(kind)} #{word} #{limited ? "was traced, as all filters together have it" : "ran"} (--#{kind.tr("_", "-")})#{near}"
+      end
+      private_class_method :message
+
+      def self.settings(segment)
+        trace = segment.header.settings["collectors"]
+        trace = trace["trace"] if trace.is_a?(Hash)
+        trace.is_a?(Hash) ? trace : {}
+      end
+      private_class_method :settings
+
+      def self.words(settings, kind) = settings[kind].is_a?(String) ? settings[kind].split("\n") : []
+      private_class_method :words
+    end
+  end
+end

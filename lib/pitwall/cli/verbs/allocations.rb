@@ -1,0 +1,118 @@
+# frozen_string_literal: true
+
+require "pitwall/cli/views/allocations_view"
+require "pitwall/cli/recording/project"
+require "pitwall/cli/recording/command_limit"
+require "pitwall/cli/views/object_growth_view"
+require "pitwall/cli/recording/recorded_command"
+
+module Pitwall
+  module CLI
+    # `pitwall allocations -- CMD`: every object of a command, by the place that allocated it.
+    class Allocations < RecordedCommand
+      include CommandLimit
+
+      FORMATS = %w[text json markdown html].freeze
+      # Of --fail-if, with their units.
+      METRICS = { "objects" => "count", "bytes" => "bytes", "retained" => "count", "old" => "count", "gc_time" => "ns" }.freeze
+      # Which counter of Analyse::Allocations a metric of --fail-if is.
+      COUNTERS = { "objects" => :count, "bytes" => :bytes, "retained" => :retained, "old" => :old, "gc_time" => :gc_ns }.freeze
+      private_constant :FORMATS, :METRICS, :COUNTERS
+
+      class << self
+        #: () -> String
+        def summary = "a command's objects by line and class: age, bytes, GC"
+
+        #: () -> Array[[String, String]]
+        def examples
+          [
+            ["pitwall allocations -- bin/rails runner Report.new.build", "every object, by line and class"],
+            ['pitwall allocations --stacks --fail-if "objects > 120000" -- ruby report.rb', "with callers; status 1 above"]
+          ]
+        end
+
+        #: () -> Hash[String, Array[String]]
+        def option_words = AllocationsView.option_words
+      end
+
+      #: (OptionParser) -> void
+      def define_options(parser)
+        parser.separator("How to record")
+        parser.on("--stacks", "the whole stack of each place, for --by stack and report --tree --weight objects") { @options[:stacks] = true }
+        parser.on("--sample 1/N", "follow one object in so many (all)") { |text| @options[:one_in] = AllocationsView.one_in(text, "--sample") }
+        parser.on("--strings", "also strings of equal content, told by a digest; contents are not kept") { @options[:strings] = true }
+        parser.on("--growth", "what stays and keeps growing, by line and class: leaks (doc/allocations.md)") { @options[:growth] = true }
+        parser.on("--holders", "with --growth: who holds what grows, looked for in the program, at its end") { @options[:holders] = true }
+        define_times(parser)
+        define_collecting_options(parser)
+        parser.separator("What to show")
+        AllocationsView.define_options(parser, @options)
+        ObjectGrowthView.define_options(parser, @options)
+        parser.on("--only-mine", "only the application's lines, with what they call (with --stacks)") { @options[:only_mine] = true }
+        parser.on("--limit N", Integer, "rows in the table") { |limit| @options[:limit] = limit }
+        parser.on("--format FORMAT", FORMATS, "#{FORMATS.join(", ")} (text)") { |format| @options[:format] = format }
+        parser.separator("")
+        define_limit(parser, METRICS, "objects > 120k, bytes > 2MB, retained > 2000")
+      end
+
+      #: (Array[String]) -> (Integer | Ending)
+      def run(command)
+        check_growth
+        limited(super)
+      end
+
+      private
+
+      def check_growth
+        return refuse_without_growth unless @options[:growth]
+
+        odd = %i[by sort retained strings].find { |name| @options[name] }
+        raise UsageError, "--#{odd}: is of the table of allocations: leave it out, and ask for it afterwards with pitwall report FILE.pit --view allocations" if odd
+      end
+
+      def refuse_without_growth
+        odd = %i[warmup holders].find { |name| @options[name] }
+        raise UsageError, "--#{odd}: is of --growth: add it, or leave this out" if odd
+      end
+
+      def target_options
+        { mode: "none", "allocations.one_in": @options.fetch(:one_in, 1), "allocations.stacks": @options[:stacks] ? 1 : 0,
+          "allocations.strings": @options[:strings] ? 1 : 0, "allocations.growth": @options[:growth] ? 1 : 0,
+          "allocations.holders": @options[:holders] ? 1 : 0, **super }
+      end
+
+      def render(recording, _difference, width:, palette:)
+        found = Record.read(recording)
+        judge_segments(found.segments)
+        findings = Project.findings(found.segments, file: Project.typed([recording]), command: @command)
+        growth = @options[:growth] && @options[:format] != "html" && found.segments.any?(&:growth?)
+        segments = @options[:only_mine] ? Analyse::OnlyMine.new(Project.origin).call(found.segments) : found.segments
+        view = growth ? ObjectGrowthView : AllocationsView
+        view.render(segments, found.warnings, @options, files: [recording], findings: findings, width: width, palette: palette)
+      end
+
+      # A gate is judged even where no report is wanted.
+      def show(recording, summary, difference)
+        judge_segments(Record.read(recording).segments) if @options[:quiet] && !@options[:out]
+        super
+      end
+
+      # Without stacks there is little for other programs to show, and there are no samples for a time line.
+      def closing(summary, difference) = summary.closing(difference, elsewhere: !!@options[:stacks])
+
+      def export_hint = ["collapsed --weight objects", "objects.folded"]
+
+      def judge_segments(segments)
+        allocations = Analyse::Allocations.new(segments)
+        judge { |metric| known?(allocations, metric) && allocations.total(COUNTERS.fetch(metric)) } if allocations.any?
+      end
+
+      def known?(allocations, metric)
+        return true if metric != "retained" || allocations.retained?
+
+        @unknown = "what was retained is not known: the process was killed"
+        false
+      end
+    end
+  end
+end

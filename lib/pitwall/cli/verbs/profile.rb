@@ -1,0 +1,85 @@
+# frozen_string_literal: true
+
+require "pitwall/cli/views/allocations_view"
+require "pitwall/cli/support/duration"
+require "pitwall/cli/recording/method_report"
+
+module Pitwall
+  module CLI
+    # `pitwall profile -- CMD`: runs a command with the sampler in each of its Ruby processes and reports.
+    class Profile < RecordedCommand
+      include MethodReport
+
+      INTERVAL_NS = (100_000..1_000_000_000).freeze
+      MODES = %w[auto outside signal safepoint].freeze
+      WEIGHTS = %w[wall cpu captures].freeze
+      # Ignored by default, so that one which arrives after the recording, or after an exec, harms nobody.
+      SIGNALS = %w[URG WINCH].freeze
+      private_constant :INTERVAL_NS, :MODES, :WEIGHTS, :SIGNALS
+
+      class << self
+        #: () -> String
+        def summary = "where time goes: every thread, Ruby and C, GC, waiting"
+
+        #: () -> Array[[String, String]]
+        def examples
+          [
+            ["pitwall profile -- bin/rails runner Report.new.build", "any command"],
+            ["pitwall profile --interval 100us --only-mine -- bundle exec rspec", "the tests, finer, application only"]
+          ]
+        end
+
+        #: () -> Hash[String, Array[String]]
+        def option_words = { "--signal" => SIGNALS }
+      end
+
+      #: (OptionParser) -> void
+      def define_options(parser)
+        parser.separator("How to record")
+        parser.on("--interval TIME", "between two samples of a running thread: 100us to 1s (1ms)") { |text| @options[:interval_ns] = interval(text) }
+        parser.on("--mode MODE", MODES, "auto (default): outside with Ruby 3.2 and newer where a core is spare, else signal; outside: a thread on another core " \
+                                        "reads stacks; signal: each thread is interrupted; safepoint: sees only where Ruby pauses") do |mode|
+          @options[:mode] = mode
+        end
+        parser.on("--signal NAME", "the signal to sample with: #{SIGNALS.join(", ")} (URG)") { |name| @options[:signal] = signal(name) }
+        parser.on("--allocations [1/N]", "also count objects by stack (by line, where stacks are not walked), in bursts: one in so many (1/50); see --view allocations") do |text|
+          @options[:one_in] = AllocationsView.one_in(text || "1/50", "--allocations")
+        end
+        define_times(parser)
+        define_collecting_options(parser)
+        define_report_options(parser, WEIGHTS)
+        parser.on("--idle", "count threads that waited for work all the time") { @options[:idle] = true }
+      end
+
+      private
+
+      def target_options
+        { interval_ns: @options.fetch(:interval_ns, 1_000_000), mode: @options.fetch(:mode, @options[:signal] ? "signal" : "auto"),
+          signal: @options.fetch(:signal, "URG"), **allocations, **super }
+      end
+
+      def report_options = super.merge(idle: @options.fetch(:idle, false))
+
+      def allocations
+        @options[:one_in] ? { "allocations.bursts": 1, "allocations.stacks": 1, "allocations.one_in": @options[:one_in] } : {}
+      end
+
+      # --signal is asked for with the mode that uses one.
+      def check_report_options
+        mode = @options[:mode]
+        raise UsageError, "--mode #{mode} uses no signal: leave out --signal" if @options[:signal] && %w[outside safepoint].include?(mode)
+
+        super
+      end
+
+      def interval(text) = Duration.parse(text, name: "--interval", range: INTERVAL_NS)
+
+      def signal(text)
+        name = text.upcase.delete_prefix("SIG")
+        return name if SIGNALS.include?(name)
+
+        raise UsageError, "--signal #{text}: not a signal to sample with; it takes #{SIGNALS.join(" or ")}, or do without: --mode safepoint"
+      end
+    end
+  end
+end

@@ -1,0 +1,113 @@
+# frozen_string_literal: true
+
+require "pitwall/cli/support/command"
+require "pitwall/cli/page/page"
+require "pitwall/cli/page/page_server"
+require "pitwall/cli/recording/project"
+require "pitwall/cli/recording/recording_options"
+require "pitwall/record/measurements"
+
+module Pitwall
+  module CLI
+    # `pitwall view FILE…`: the page of a recording in the browser, served to this machine only, until Ctrl-C.
+    class View < Command
+      include RecordingOptions
+
+      class << self
+        #: () -> String
+        def summary = "opens a recording as a page in the browser"
+
+        #: () -> Array[[String, String]]
+        def examples
+          [
+            ["pitwall view a.pit", "the page, in the browser"],
+            ["pitwall view before.pit after.pit", "two recordings"]
+          ]
+        end
+
+        #: () -> String
+        def usage = "[options] (FILE.pit… | FOLDER.parts | FILE.jsonl)"
+      end
+
+      #: (OptionParser) -> void
+      def define_options(parser)
+        parser.on("--weight WEIGHT", WEIGHTS, "what is weighed first: #{WEIGHTS.join(", ")} (wall)") { |weight| @options[:weight] = weight }
+        parser.on("--process PID", Integer, "one process") { |pid| @options[:process] = pid }
+        parser.on("--only-mine", "begin with the application's frames only; the page has a button for it") { @options[:only_mine] = true }
+        parser.on("--no-source", "leave out the lines of source") { @options[:source] = false }
+        parser.on("--salvage", "read what is left of a damaged recording") { @options[:salvage] = true }
+        parser.on("--redact", "hash the paths outside the working directory and the values of labels; paths inside become relative") { @options[:redact] = true }
+        parser.on("--port N", Integer, "on 127.0.0.1 (default: one that is free)") { |port| @options[:port] = port(port) }
+        parser.on("--no-open", "print the address and open nothing") { @options[:open] = false }
+      end
+
+      #: (Array[String]) -> Integer
+      def run(files)
+        raise UsageError, "no recording: pitwall view FILE.pit" if files.empty?
+
+        server = PageServer.new(page(files), port: @options.fetch(:port, 0))
+        @out.puts(server.address)
+        @out.flush
+        open_browser(server.address) if @options.fetch(:open, true)
+        @err.puts("pitwall: serving to this machine only; #{how_to_end}")
+        server.run
+        Status::OK
+      rescue Interrupt
+        Status::OK
+      rescue SignalException => error
+        raise unless error.signo == Signal.list["TERM"]
+
+        Status::OK
+      ensure
+        server&.close
+      end
+
+      private
+
+      # A script's shell starts what runs in the background with Ctrl-C ignored, as it is meant for what stands in front.
+      def how_to_end
+        ignored = trap("INT", "DEFAULT") == "IGNORE"
+        trap("INT", "IGNORE") if ignored
+        ignored ? "it runs in the background, where Ctrl-C is ignored: kill #{Process.pid} ends it" : "Ctrl-C ends it"
+      end
+
+      def port(number)
+        number.between?(1, 65_535) ? number : raise(UsageError, "--port #{number}: must lie between 1 and 65535")
+      end
+
+      def page(files)
+        return measured(files) if files.any? { |file| Record::Measurements.file?(file) }
+
+        segments, warnings = read(files)
+        chosen = selection
+        chosen.check(segments)
+        check_weight(files, segments)
+        start = { "weight" => @options[:weight], "mine" => (@options[:only_mine] ? "only" : nil) }.compact
+        shown = segments.select { |segment| chosen.segment?(segment) }
+        Page.render(shown, warnings, source: @options.fetch(:source, true), redacted: @options.fetch(:redact, false), start: start,
+                                     findings: Project.findings(shown, file: Project.typed(files)), origin: Project.origin)
+      end
+
+      def check_weight(files, segments)
+        weight = @options[:weight] or return
+        known = Page.weights(segments)
+        raise UsageError, "--weight #{weight}: was not recorded; #{files.join(" ")} has #{known.empty? ? "none" : known.join(", ")}" unless known.include?(weight)
+      end
+
+      def measured(files)
+        odd = %i[weight process only_mine source salvage redact].find { |name| @options.key?(name) }
+        raise UsageError, "#{RecordingOptions.option_name(odd)}: is for recordings; #{files.first} holds what bench or compare measured" if odd
+
+        require "pitwall/cli/measuring/saved_measurement"
+        SavedMeasurement.new(files).render("html", PIPE_WIDTH, Show::Plain)
+      end
+
+      # Its own output is not ours.
+      def open_browser(address)
+        Process.detach(spawn("xdg-open", address, in: File::NULL, out: File::NULL, err: File::NULL, pgroup: true))
+      rescue SystemCallError
+        @err.puts("pitwall: no browser was opened (there is no xdg-open): open the address yourself")
+      end
+    end
+  end
+end

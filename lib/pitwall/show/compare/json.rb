@@ -1,0 +1,57 @@
+# frozen_string_literal: true
+
+require "json"
+require "pitwall/show/compare/effect_words"
+require "pitwall/show/profile/json_values"
+require "pitwall/show/gc/prediction_check_view"
+require "pitwall/show/compare/why_json"
+
+module Pitwall
+  module Show
+    # `pitwall compare` for programs: one object.
+    class CompareJson
+      SCHEMA = "pitwall/compare-1"
+
+      #: (Analyse::ComparisonReport) -> void
+      def initialize(report)
+        @report = report
+      end
+
+      # Ends without a newline.
+      #: () -> String
+      def to_s = JSON.generate(body)
+
+      #: () -> Hash[String, untyped]
+      def body
+        context = JsonValues.context(@report)
+        context["predictions"] = predictions if @report.predictions
+        JsonValues.clean({ "schema" => SCHEMA, "metric" => @report.metric, "results" => results(@report.effects),
+                           "sides" => @report.sides.map { |side| { "name" => side.name, "facts" => side.facts || {} } },
+                           "samples" => samples, "control" => @report.control && results(@report.control), "why" => why,
+                           "growth" => JsonValues.growths(@report.growths) }.merge(context))
+      end
+
+      private
+
+      def results(effects) = effects.map { |effect| JsonValues.effect(effect) }
+
+      # What the distributions are drawn of: the median of each process.
+      def samples
+        metric = { "metric" => @report.metric, "unit" => Record::METRICS[@report.metric]&.unit }
+        @report.headline.map(&:name).uniq.flat_map do |name|
+          @report.medians(name).map { |side, medians| { "name" => name, "side" => side, **metric, "medians" => medians } }
+        end
+      end
+
+      def predictions
+        base = @report.sides.first&.name
+        @report.predictions.map { |side, check| PredictionCheckView.new(check, base: base, side: side).json }
+      end
+
+      def why
+        base = @report.sides.first&.name
+        @report.why&.map { |side, result| WhyJson.body(result, base: base, side: side) }
+      end
+    end
+  end
+end

@@ -1,0 +1,112 @@
+# frozen_string_literal: true
+
+require "pitwall/show/compare/words"
+require "pitwall/show/terminal/distribution"
+require "pitwall/show/growth/view"
+require "pitwall/show/compare/provenance"
+require "pitwall/show/terminal/markdown"
+require "pitwall/show/terminal/plain"
+require "pitwall/show/gc/prediction_check_view"
+require "pitwall/show/compare/why_text"
+
+module Pitwall
+  module Show
+    # `pitwall compare` for a pull request: the verdict and one table; the rest folded; the command that repeats it.
+    class CompareMarkdown
+      # Columns of what is drawn: more would scroll in a pull request.
+      DRAWN = 90
+      # Cases drawn.
+      CASES = 12
+      private_constant :DRAWN, :CASES
+
+      #: (Analyse::ComparisonReport) -> void
+      def initialize(report)
+        @report = report
+        @words = CompareWords.new(report)
+      end
+
+      # Ends without a newline.
+      #: () -> String
+      def to_s
+        parts = [verdicts, table(@report.headline), *predictions, alarms, Provenance.quoted(@report),
+                 Markdown.details("Counters, distributions and how it was made", details), Provenance.block(@report.command)]
+        parts.reject(&:empty?).map { |lines| lines.join("\n") }.join("\n\n")
+      end
+
+      private
+
+      def verdicts
+        lines = @words.verdicts.map do |claim, figures, _|
+          figures ? "**#{Markdown.text(claim)}**: #{Markdown.text(figures)}" : "**#{Markdown.text(claim)}**"
+        end
+        (lines + @words.undecided.map { |text| Markdown.text(text) }).flat_map { |line| [line, ""] }[0..-2]
+      end
+
+      def table(effects)
+        return [] if effects.empty?
+
+        ends = %i[base side].map { |end_| effects.map(&end_).uniq.then { |names| names.size == 1 ? names.first : end_.to_s } }
+        metrics = effects.any? { |effect| effect.metric != @report.metric }
+        heads = ["case", *("side" if @words.several?), *("metric" if metrics), *ends, "change", "interval", "verdict"]
+        words = heads.size - 5
+        rows = effects.map do |effect|
+          first = [Markdown.code(effect.name), *(Markdown.text(effect.side) if @words.several?), *(EffectWords.title(effect.metric) if metrics)]
+          first + figures(effect) + [Markdown.text(EffectWords.short(effect))]
+        end
+        Markdown.table(heads.map { |head| Markdown.text(head) }, rows, left: [*0...words, heads.size - 1])
+      end
+
+      def figures(effect)
+        ends = [effect.a, effect.b].map { |value| Figures.value(value, effect.unit) }
+        return ends + [effect.a == effect.b ? "" : Figures.change(effect.ratio), ""] if effect.exact
+        return ends + ["", "none"] unless Figures.sized?(effect.ratio)
+
+        ends + [Figures.change(effect.ratio), "#{Figures.range(effect.ratio)} (#{EffectWords.level(effect.ratio)})"]
+      end
+
+      # A control that failed is not folded away.
+      def alarms = @words.control.select { |_, style| style != :dim }.map { |text, _| "> #{Markdown.text(text)}" }
+
+      def details
+        told, undecided, same = @words.beside
+        sized, vague = undecided.partition { |effect| Figures.sized?(effect.ratio) && !effect.ratio.exact? }
+        rest = { "Undecided" => @words.partly(vague), "Same" => @words.list(same) }.flat_map { |word, list| list.empty? ? [] : ["#{word}: #{Markdown.text(list)}", ""] }
+        control = @words.control.select { |_, style| style == :dim }.map { |text, _| Markdown.text(text) }
+        parts = [table(told + sized), rest[0..-2].to_a, drawings, growths, why, control, made].reject(&:empty?)
+        parts.flat_map { |lines| [*lines, ""] }[0..-2]
+      end
+
+      def drawings
+        drawing = Distribution.new(width: DRAWN, palette: Plain)
+        unit = Record::METRICS[@report.metric]&.unit || "ns"
+        names = @report.headline.map(&:name).uniq.first(CASES)
+        lines = names.flat_map do |name|
+          drawn = drawing.lines(@report.medians(name), unit: unit)
+          drawn.empty? ? [] : [Text.shorten(name, DRAWN), *drawn]
+        end
+        lines.empty? ? [] : ["Median of each process, #{EffectWords.title(@report.metric)}:", "", *Markdown.block(lines)]
+      end
+
+      def predictions
+        base = @report.sides.first&.name.to_s
+        @report.predictions.to_h.map { |side, check| Markdown.block(PredictionCheckView.new(check, base: base, side: side).lines(width: DRAWN, palette: Plain)) }
+      end
+
+      def why
+        base = @report.sides.first&.name.to_s
+        lines = @report.why.to_h.flat_map { |side, result| WhyText.new(width: DRAWN, palette: Plain).lines(result, base: base, side: side) }
+        lines.empty? ? [] : Markdown.block(lines)
+      end
+
+      def growths
+        view = GrowthView.new(width: DRAWN, palette: Plain)
+        @report.growths.to_a.flat_map { |sweep| [*Markdown.block(view.lines(sweep)), ""] }[0..-2].to_a
+      end
+
+      def made
+        facts = { "made of" => @words.made }.merge(@words.sides, { "host" => Provenance.host(@report.host) }).reject { |_, text| text.empty? }
+        facts.map { |name, text| "- #{Markdown.text(name)}: #{Markdown.text(text)}" }
+      end
+    end
+  end
+end

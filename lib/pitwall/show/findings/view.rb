@@ -1,0 +1,33 @@
+# frozen_string_literal: true
+
+require "pitwall/show/terminal/text"
+
+module Pitwall
+  module Show
+    # The findings of a recording, as a report begins with them.
+    class FindingsView
+      #: (width: Integer, palette: untyped) -> void
+      def initialize(width:, palette:)
+        @width = width
+        @palette = palette
+      end
+
+      # Commands stay on one line, to be copied.
+      # @param findings [Array<Hash{String => Object}>] as FindingWords#to_h gives them
+      #: (Array[Hash[String, untyped]]) -> Array[String]
+      def lines(findings)
+        return [] if findings.empty?
+
+        ["", *findings.flat_map { |finding| finding(finding) }]
+      end
+
+      private
+
+      def finding(finding)
+        sentence, *rest = Text.wrap(finding["text"], @width - 2)
+        [*["> #{sentence}", *rest.map { |line| "  #{line}" }].map { |line| @palette.bold(line) },
+         @palette.dim("    more:  #{finding["more"]}"), *(@palette.dim("    proof: #{finding["proof"]}") if finding["proof"])]
+      end
+    end
+  end
+end

@@ -1,0 +1,102 @@
+# frozen_string_literal: true
+
+require "pitwall/show/terminal/figures"
+require "pitwall/show/terminal/table"
+require "pitwall/show/terminal/text"
+require "pitwall/show/terminal/units"
+
+module Pitwall
+  module Show
+    # Lines by what they cost together with the collection they cause; and what removing one would save.
+    class GCCostView
+      MODEL = "own: measured by samples, collection left out · GC: a model: each run's time divided among those that allocated since the run before"
+      STACKLESS = "without stacks, what a line's callees allocate is charged to the callees only"
+      NO_SITES = "no places of allocation were recorded: pitwall profile --allocations -- CMD, or name a recording of pitwall allocations --stacks -- CMD beside it"
+      DISTURBED = "every object was followed in the run that was timed, which slows lines that allocate: own times are too long; name a recording without allocations as well"
+      NO_SAMPLES = "no samples were taken, so own times are missing: name a recording of the same work by pitwall profile as well"
+      LIMIT = 20
+      CLASSES = 2
+      # Bytes, then objects.
+      GIVING_WAY = [4, 3].freeze
+      private_constant :LIMIT, :CLASSES, :GIVING_WAY, :MODEL, :DISTURBED, :NO_SITES, :NO_SAMPLES
+
+      #: (width: Integer, palette: untyped, location: Location) -> void
+      def initialize(width:, palette:, location:)
+        @width = width
+        @palette = palette
+        @location = location
+      end
+
+      # @param prediction [Analyse::GCPrediction, nil] stands first
+      #: (Analyse::GCCost, ?prediction: Analyse::GCPrediction?, ?limit: Integer?) -> Array[String]
+      def lines(cost, prediction: nil, limit: nil)
+        return Text.wrap(NO_SITES, @width) unless cost.sites?
+
+        rows = cost.rows
+        shown = rows.first(limit || LIMIT)
+        table = Table.new(heads: ["together", cost.weight == :cpu ? "own cpu" : "own", "GC", "objects", "bytes", "class, line"], width: @width, palette: @palette, location: @location,
+                          giving_way: GIVING_WAY)
+        [*(prediction ? [*prediction(prediction), ""] : []), *notes(cost), "", *table.lines(shown.map { |row| row(row, cost.samples?) }), *rest(rows, shown)]
+      end
+
+      private
+
+      def notes(cost)
+        notes = [charged(cost), MODEL]
+        notes << "objects were sampled; their numbers are estimates" if cost.sampled?
+        notes << STACKLESS unless cost.stacks?
+        notes << DISTURBED if cost.disturbed?
+        notes << NO_SAMPLES unless cost.samples?
+        notes.flat_map.with_index { |text, at| Text.wrap(text, @width).map { |line| at.zero? ? line : @palette.dim(line) } }
+      end
+
+      def charged(cost)
+        "garbage collection took #{Units.duration(cost.gc_ns)} of #{Units.duration(cost.whole_ns)} #{clock(cost.weight)} time; the lines below are charged #{Units.duration(cost.charged_ns)} of it"
+      end
+
+      def row(row, timed)
+        classes = row.classes.first(CLASSES).join(", ") + (row.classes.size > CLASSES ? "…" : "")
+        Table::Row.new(numbers: [row.together_ns, (row.own_ns if timed), row.gc_ns].map { |ns| ns ? Units.duration(ns) : "" } + [Units.count(row.objects), Units.bytes(row.bytes)],
+                       name: classes.empty? ? "–" : classes, place: row.line.zero? ? ["(no line)", 0] : [row.path, row.line])
+      end
+
+      def rest(rows, shown)
+        return [] if rows.size == shown.size
+
+        [@palette.dim("#{Units.duration(rows.drop(shown.size).sum(&:together_ns))} in #{Units.things(rows.size - shown.size, "more line")} (--limit #{rows.size} shows all)")]
+      end
+
+      def prediction(prediction)
+        saving = prediction.saving
+        share = Units.percent(saving.point.round, [prediction.whole_ns, 1].max)
+        head = "Removing #{prediction.place} would save #{duration(saving.point)} (#{range(saving)}), #{share} of the #{clock(prediction.weight)} time. A model, not a measurement."
+        parts = [own(prediction),
+                 "collection: #{duration(prediction.gc.point)} (#{range(prediction.gc)}): #{runs(prediction)}",
+                 "no longer allocated: #{Units.things(prediction.objects, "object")}, #{Units.bytes(prediction.bytes)}",
+                 "doubt (standard deviations): #{doubts(prediction)}"]
+        Text.wrap(head, @width).map { |line| @palette.bold(line) } + parts.flat_map { |text| Text.wrap(text, @width - 4, indent: "    ").map { |line| "  #{line}" } }
+      end
+
+      def own(prediction)
+        return "own time: not known, no samples were taken; what is said is of collection only" unless prediction.own
+
+        "own time, with what it calls: #{duration(prediction.own.point)} (#{range(prediction.own)})"
+      end
+
+      def runs(prediction)
+        "#{Figures.value(prediction.runs.point, "count", figures: 3)} of #{Units.things(prediction.all_runs, "run")} × #{Units.duration(prediction.cost_ns)}"
+      end
+
+      def doubts(prediction)
+        words = { samples: "samples", collections: "which runs", followed: "sampled objects", heap: "the heap's size", model: "the model" }
+        words.filter_map { |name, word| (ns = prediction.doubts[name].round).positive? && "#{word} #{Units.duration(ns)}" }.join(", ")
+      end
+
+      def clock(weight) = weight == :cpu ? "CPU" : "wall"
+
+      def duration(ns) = Units.duration(ns.round)
+
+      def range(estimate) = "#{Figures.share(estimate.level)}: #{duration(estimate.low)} … #{duration(estimate.high)}"
+    end
+  end
+end

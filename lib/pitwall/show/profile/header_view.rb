@@ -1,0 +1,139 @@
+# frozen_string_literal: true
+
+require "pitwall/show/terminal/text"
+require "pitwall/show/terminal/units"
+
+module Pitwall
+  module Show
+    # What was measured, how, and how much of it to believe: the lines above every view.
+    class HeaderView
+      # The probes are timed before the first call is traced.
+      START = "the first line's times include what Pitwall needed to start"
+      MUCH_LATE = 0.1
+      private_constant :START, :MUCH_LATE
+
+      # For views of objects, which have no CPU time: "app.rb · ruby 4.0.5 · 2.10 s wall · 3 processes".
+      #: (Analyse::Summary) -> String
+      def self.of_objects(summary)
+        [summary.programs.join(", "), summary.rubies.join(", "), "#{Units.duration(summary.elapsed_ns)} wall",
+         ("#{summary.processes} processes" if summary.processes > 1)].compact.reject(&:empty?).join(" · ")
+      end
+
+      #: (width: Integer, palette: untyped) -> void
+      def initialize(width:, palette:)
+        @width = width
+        @palette = palette
+      end
+
+      # @param summary [Analyse::Summary]
+      # @param warnings [Array<String>] of the reader
+      # @param difference [Object, nil] what a run without Pitwall gave: wall_ratio, cpu_ratio
+      #: (Analyse::Summary, ?warnings: Array[String], ?difference: untyped) -> Array[String]
+      def lines(summary, warnings: [], difference: nil)
+        [*paragraph(title(summary)) { |line| @palette.bold(line) },
+         *paragraph(summary.traced? ? tracing(summary) : sampling(summary)),
+         *paragraph(cost(summary, difference)),
+         *warnings.flat_map { |text| note("!", text, :yellow) },
+         *loss_notes(summary).flat_map { |text| note("!", text, :yellow) },
+         *summary.notes.flat_map { |text| note("i", text, :dim) }]
+      end
+
+      private
+
+      def title(summary)
+        processes = summary.processes
+        [list(summary.programs), list(summary.rubies),
+         "#{Units.duration(summary.elapsed_ns)} wall", "#{Units.duration(summary.stat("process_cpu_ns"))} CPU",
+         (processes > 1 ? "#{processes} processes" : nil)].compact.reject(&:empty?)
+      end
+
+      def sampling(summary)
+        return [] if summary.modes == ["none"]
+
+        interval = summary.intervals_ns.map { |ns| Units.interval(ns) }.join(", ")
+        reasons = summary.signal_reasons
+        mode = "#{summary.modes.join(", ")}#{" (#{reasons.join("; ")})" if reasons.any?}"
+        how = [interval.empty? ? nil : "every #{interval}", mode.empty? ? nil : "mode #{mode}"].compact.join(", ")
+        ["#{Units.things(summary.stat("captures"), "sample")}#{" #{how}" unless how.empty?}",
+         "#{Units.count(summary.stat("dropped"))} dropped", *late(summary), *refused(summary)]
+      end
+
+      def tracing(summary)
+        return ["no call was traced"] if summary.calls.zero?
+
+        ["#{Units.things(summary.calls, "call")} traced", probes(summary), START].compact
+      end
+
+      # Self times are right to the error; what a method called adds up its own errors.
+      def probes(summary)
+        kinds = summary.probes.map { |kind, (inside, outside, error)| "#{kind} #{(inside.to_f + outside.to_f).round} ±#{error.to_f.ceil}" }
+        return if kinds.empty?
+
+        "probes #{Units.duration(summary.probe_ns)}, taken off (ns a call: #{kinds.join(", ")})"
+      end
+
+      # Nothing of these is lost but the moment at which they were to be taken.
+      def late(summary)
+        late = [[summary.stat("missed_ticks"), "came late"], [summary.stat("deferred_ticks"), "were put off"]].select { |count, _| count.positive? }
+        return [] if late.empty?
+
+        said = late.each_with_index.map { |(count, what), at| "#{at.zero? ? Units.things(count, "tick") : Units.count(count)} #{count == 1 ? what.sub("were", "was") : what}" }
+        ["#{said.join(" and ")} (their time is in the next sample)"]
+      end
+
+      def refused(summary)
+        refused = summary.stat("refused_frames")
+        refused.positive? ? ["#{Units.things(refused, "frame")} refused"] : []
+      end
+
+      def cost(summary, difference)
+        return [] if summary.own_ns.zero? && difference.nil?
+
+        share = summary.own_share
+        own = "own cost #{Units.duration(summary.own_ns)}#{format(" (%.1f%% of the CPU time)", share * 100) if share}"
+        [own, difference && compared(difference)].compact
+      end
+
+      def compared(difference)
+        ratios = [["wall", difference.wall_ratio], ["CPU", difference.cpu_ratio]].select(&:last)
+        "against one run without Pitwall: #{ratios.map { |name, ratio| format("%s ×%.3f", name, ratio) }.join(", ")}"
+      end
+
+      # Losses that change how the report is to be read.
+      def loss_notes(summary)
+        samples = summary.stat("captures")
+        notes = []
+        notes << "#{Units.percent(summary.stat("dropped"), samples + summary.stat("dropped"))} of the samples were dropped: take a longer --interval" if summary.stat("dropped") * 100 > samples
+        notes << "#{Units.count(summary.stat("truncated"))} stacks were deeper than the limit and lost their callers" if summary.stat("truncated").positive?
+        notes << "#{Units.count(summary.stat("timers_refused"))} threads got no timer and are seen less often" if summary.stat("timers_refused").positive?
+        late = summary.reader_late_share
+        notes << "the reader came late to #{(late * 100).round}% of its ticks, as other programs wanted its core: --mode signal is on time there" if late && late > MUCH_LATE
+        untold = summary.stat("gc_untold")
+        notes << "Ruby did not tell of #{Units.things(untold, "collection")}, of other Ractors or where one had ended: their time is the program's own here" if untold.positive?
+        notes << "another handler took the sampling signal: record with another --signal or --mode safepoint" if summary.stat("signal_lost").positive?
+        if summary.lost_calls.positive?
+          notes << "#{Units.count(summary.lost_calls)} calls found no room in the call tree: they count nowhere, and their time is " \
+                   "their callers' (--depth N or --only-under METHOD need less room)"
+        end
+        notes
+      end
+
+      def list(names) = names.size > 3 ? "#{names.first(3).join(", ")} and #{names.size - 3} more" : names.join(", ")
+
+      # Items in as few lines as they fit.
+      def paragraph(items)
+        lines = []
+        items.each do |item|
+          if lines.any? && Text.width(lines.last) + 3 + Text.width(Text.safe(item)) <= @width
+            lines[-1] = "#{lines.last} · #{Text.safe(item)}"
+          else
+            lines << Text.safe(item)
+          end
+        end
+        lines.flat_map { |line| Text.wrap(line, @width) }.map { |line| block_given? ? yield(line) : line }
+      end
+
+      def note(mark, text, style) = Text.wrap("#{mark} #{text}", @width).map { |line| @palette.public_send(style, line) }
+    end
+  end
+end

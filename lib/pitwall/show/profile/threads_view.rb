@@ -1,0 +1,41 @@
+# frozen_string_literal: true
+
+require "pitwall/show/terminal/table"
+require "pitwall/show/terminal/units"
+require "pitwall/analyse/threads/states"
+
+module Pitwall
+  module Show
+    # Threads with their times, and what part of its wall time each spent in which state.
+    class ThreadsView
+      # @param waits [Boolean] whether wall times have in them what a thread waited; those of traced calls don't
+      #: (width: Integer, palette: untyped, location: Location, ?waits: bool) -> void
+      def initialize(width:, palette:, location:, waits: true)
+        @waits = waits
+        @width = width
+        @palette = palette
+        @location = location
+      end
+
+      #: (Array[Analyse::Threads::Row], ?limit: Integer?) -> Array[String]
+      def lines(rows, limit: nil)
+        shown = limit ? rows.first(limit) : rows
+        states = shown.flat_map { |row| row.states.select { |_, wall| wall.positive? }.keys }.uniq.sort
+        several = rows.map(&:pid).uniq.size > 1
+        table = Table.new(heads: [@waits ? "wall" : "wall without wait", "cpu", *states.map { |state| Analyse::States[state].head }, "thread"],
+                          width: @width, palette: @palette, location: @location)
+        lines = table.lines(shown.map { |row| table_row(row, states, several) })
+        lines << @palette.dim("#{Units.things(rows.size - shown.size, "more thread")} (--view threads shows all)") if shown.size < rows.size
+        lines
+      end
+
+      private
+
+      def table_row(row, states, several)
+        numbers = [Units.duration(row.wall), Units.duration(row.cpu), *states.map { |state| Units.percent(row.states.fetch(state, 0), row.wall) }]
+        name = row.name.empty? ? "thread #{row.id}" : row.name
+        Table::Row.new(numbers: numbers, name: several ? "#{row.pid} #{name}" : name)
+      end
+    end
+  end
+end

@@ -1,0 +1,89 @@
+# frozen_string_literal: true
+
+require "pitwall/show/terminal/columns"
+require "pitwall/show/compare/effect_words"
+require "pitwall/show/terminal/figures"
+require "pitwall/show/profile/json_values"
+require "pitwall/show/terminal/text"
+require "pitwall/show/terminal/units"
+
+module Pitwall
+  module Show
+    # What became of requests between two recordings: a sentence where something changed, and a table by route.
+    class RequestChangeView
+      ROWS = 8
+      SENTENCES = 3
+      private_constant :ROWS, :SENTENCES
+
+      #: (Analyse::RequestChange) -> void
+      def initialize(change)
+        @change = change
+      end
+
+      #: (width: Integer, palette: untyped) -> Array[String]
+      def lines(width:, palette:)
+        return [] unless @change.any?
+
+        told = verdicts.first(SENTENCES).flat_map do |claim, figures, style|
+          Text.wrap("#{claim}: #{figures}", width).map { |line| palette.bold(palette.public_send(style, line)) }
+        end
+        [*told, *("" if told.any?), *table(width, palette), *notes.flat_map { |text| Text.wrap(text, width).map { |line| palette.dim(line) } }, ""]
+      end
+
+      # What changed, in sentences: what is claimed, its figures, its style.
+      #: () -> Array[[String, String, Symbol]]
+      def verdicts
+        changed = @change.effects.select { |effect| !%i[same undecided].include?(EffectWords.verdict(effect)) && !effect.below_margin }
+        changed.map { |effect| ["#{effect.name}: #{EffectWords.sentence(effect).first}", EffectWords.sentence(effect).last, EffectWords.style(effect)] }
+      end
+
+      #: () -> Array[Hash[String, untyped]]
+      def json = @change.effects.map { |effect| JsonValues.effect(effect) }
+
+      # For the page (MeasuredPage.of_parts).
+      #: () -> Hash[Symbol, untyped]
+      def parts
+        return {} unless @change.any?
+
+        told = verdicts.map { |claim, figures, style| { "claim" => claim, "figures" => figures, "style" => style } }
+        rows = @change.effects.map { |effect| cells(effect).each_with_index.map { |cell, at| [4, 6].include?(at) ? { "text" => cell, "style" => EffectWords.style(effect) } : cell } }
+        { verdicts: told, tables: [{ "title" => "Requests", "heads" => heads, "rows" => rows }] }
+      end
+
+      # Below the table, or where there is none of its own.
+      #: () -> Array[String]
+      def notes
+        rest = @change.effects.size - ROWS
+        reasons = shown.select(&:reason).group_by { |effect| "#{"undecided; " unless effect.decided?}#{effect.reason}" }
+        reasons = reasons.map { |reason, effects| "#{effects.map(&:name).uniq.join(", ")}: #{reason}" }
+        whole = if @change.between_runs then "the intervals include how recordings of one side differ"
+                else "the intervals leave out that another run may differ as a whole (--before FILE, --after FILE include it)" end
+        [*("#{Units.things(rest, "more row")} (--format json has all)" if rest.positive?), *reasons,
+         "the intervals hold together: the chance that any verdict is a false alarm is below #{Figures.share(Analyse::RequestChange::ALPHA)}; #{whole}"]
+      end
+
+      private
+
+      def shown = @change.effects.first(ROWS)
+
+      def table(width, palette)
+        styles = shown.map { |effect| { 4 => EffectWords.style(effect), 6 => EffectWords.style(effect) } }
+        Columns.new(heads: heads, width: width, palette: palette, left: [1, 6]).lines(shown.map { |effect| cells(effect) }, styles: styles)
+      end
+
+      def heads
+        base, side = @change.effects.first.to_h.values_at(:base, :side).map { |name| Text.shorten(File.basename(name), 14) }
+        ["requests", "", base, side, "change", "interval", "verdict"]
+      end
+
+      def cells(effect) = [effect.name, EffectWords.title(effect.metric), *figures(effect), EffectWords.short(effect)]
+
+      def figures(effect)
+        ends = [effect.a, effect.b].map { |value| Figures.value(value, effect.unit) }
+        return [*ends, effect.a == effect.b ? "" : Figures.change(effect.ratio), ""] if effect.exact
+
+        Figures.sized?(effect.ratio) ? [*ends, Figures.change(effect.ratio), Figures.range(effect.ratio)] : [*ends, "", "none"]
+      end
+    end
+  end
+end

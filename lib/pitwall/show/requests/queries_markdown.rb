@@ -1,0 +1,59 @@
+# frozen_string_literal: true
+
+require "pitwall/show/terminal/location"
+require "pitwall/show/terminal/markdown"
+require "pitwall/show/requests/queries_view"
+require "pitwall/show/requests/requests_view"
+
+module Pitwall
+  module Show
+    # Requests, or queries to databases, for pull requests and issues.
+    class QueriesMarkdown
+      # @param view [Symbol] :requests or :queries
+      #: (Analyse::Report, Symbol, ?warnings: Array[String], ?limit: Integer, ?base: String?, ?findings: Array[untyped]) -> void
+      def initialize(report, view, warnings: [], limit: 20, base: nil, findings: [])
+        @report = report
+        @view = view
+        @warnings = warnings
+        @limit = limit
+        @location = Location.new(base)
+        @findings = findings
+      end
+
+      #: () -> String
+      def to_s
+        summary = @report.summary
+        head = [Markdown.text(summary.programs.join(", ")), Markdown.text(summary.rubies.join(", "))].reject(&:empty?)
+        warnings = @warnings.flat_map { |warning| ["> #{Markdown.text(warning)}", ""] }
+        [head.join(" · "), "", *Markdown.findings(@findings), *warnings, *(@view == :queries ? queries : requests)].join("\n")
+      end
+
+      private
+
+      def queries
+        rows = @report.queries
+        drivers = QueriesView.drivers(@report.driver_time)
+        return [Markdown.text([QueriesView::NONE, *drivers].join(". "))] if rows.empty?
+
+        heads = [*QueriesView.heads, "method", "line"]
+        cells = rows.first(@limit).map do |row|
+          [*QueriesView.numbers(row, @report.query_total), Markdown.code(QueriesView.name(row)), Markdown.code(@location.text(row.path, row.line))]
+        end
+        more = "#{Units.things(rows.size - @limit, "more row")}. " if rows.size > @limit
+        [*Markdown.table(heads, cells, left: [heads.size - 2, heads.size - 1]), "", "#{more}#{QueriesView.total(@report.query_total)}."]
+      end
+
+      def requests
+        rows = @report.requests
+        return [Markdown.text(RequestsView::NONE)] if rows.empty?
+
+        view = RequestsView.new(width: Float::INFINITY, palette: Plain, location: @location, file: "")
+        asked = @report.queries? ? ->(row) { @report.queries_of(row) } : nil
+        heads = [*view.heads(asked), "thread", "what"]
+        cells = rows.first(@limit).map { |row| [*view.numbers(row, asked), Markdown.code(row.thread.title), Markdown.code(row.name)] }
+        queries = @report.queries? ? ["", "#{QueriesView.total(@report.query_total)}."] : QueriesView.drivers(@report.driver_time).flat_map { |text| ["", "#{text}."] }
+        [*Markdown.table(heads, cells, left: [heads.size - 2, heads.size - 1]), *queries]
+      end
+    end
+  end
+end

@@ -1,0 +1,63 @@
+# frozen_string_literal: true
+
+require "pitwall/show/terminal/table"
+require "pitwall/show/terminal/units"
+
+module Pitwall
+  module Show
+    # What tests took, the slowest first.
+    class TestsView
+      NONE = "no tests were recorded: pitwall profile -- CMD knows minitest, RSpec and test-unit (doc/tests.md)"
+      BESIDE = "Tests that ran beside others have no objects and no GC of their own."
+      private_constant :BESIDE
+
+      # @param width [Numeric] Float::INFINITY: nothing is cut
+      # @param file [String] the recording, for the hint
+      #: (width: Numeric, palette: untyped, location: Location, file: String) -> void
+      def initialize(width:, palette:, location:, file:)
+        @width = width
+        @palette = palette
+        @location = location
+        @file = file
+      end
+
+      # @param rows [Array<Analyse::Tests::Row>]
+      # @param sampled [Boolean] is there a profile of a test?
+      #: (Array[Analyse::Tests::Row], ?sampled: bool, ?limit: Integer?) -> Array[String]
+      def lines(rows, sampled: true, limit: nil)
+        return [NONE] if rows.empty?
+
+        shown = limit ? rows.first(limit) : rows
+        runs = rows.any? { |row| row.runs > 1 }
+        table = Table.new(heads: TestsView.heads(runs), width: @width, palette: @palette, location: @location,
+                          cut: :shorten_middle)
+        lines = table.lines(shown.map { |row| Table::Row.new(numbers: TestsView.numbers(row, runs), name: row.name) })
+        notes = TestsView.notes(rows, shown).flat_map { |note| Text.wrap(note, @width) }
+        lines.concat(notes.map { |line| @palette.dim(line) })
+        number = shown.filter_map(&:request).first if sampled
+        lines.push("", @palette.dim("Next: pitwall report #{@file} --request #{number} --tree")) if number
+        lines
+      end
+
+      # Of the numbers, then of the name.
+      # @param runs [Boolean] did a test run more than once?
+      #: (bool) -> Array[String]
+      def self.heads(runs) = ["took", "cpu", "objects", "gc", *("runs" if runs), "request", "test"]
+
+      #: (Analyse::Tests::Row, bool) -> Array[String]
+      def self.numbers(row, runs)
+        counted = row.objects ? [Units.count(row.objects), Units.duration(row.gc_ns)] : ["", ""]
+        [Units.duration(row.duration_ns), Units.duration(row.cpu_ns), *counted,
+         *(Units.count(row.runs) if runs), row.request.to_s]
+      end
+
+      # "12 tests took 3.20 s. …"
+      #: (Array[Analyse::Tests::Row], Array[Analyse::Tests::Row]) -> Array[String]
+      def self.notes(rows, shown)
+        part = ", the #{shown.size} slowest #{Units.duration(shown.sum(&:duration_ns))}" if shown.size < rows.size
+        all = "#{Units.things(rows.size, "test")} took #{Units.duration(rows.sum(&:duration_ns))}#{part}."
+        [all, *(BESIDE if shown.any? { |row| row.objects.nil? })]
+      end
+    end
+  end
+end

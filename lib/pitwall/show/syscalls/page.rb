@@ -1,0 +1,30 @@
+# frozen_string_literal: true
+
+require "pitwall/show/page/page"
+require "pitwall/show/syscalls/page_part"
+
+module Pitwall
+  module Show
+    # The page of a log of system calls. Those of a recording have a view in the recording's page (RecordingPage).
+    class SyscallsPage
+      # @param base [String, nil] paths below it are shown relative to it
+      #: (SyscallsPart, ?base: String?) -> void
+      def initialize(part, base: nil)
+        @part = part
+        @base = base
+      end
+
+      #: () -> String
+      def to_s = Page.new(data).to_s
+
+      # @api private
+      #: () -> PageData
+      def data
+        name, *facts = @part.title
+        data = PageData.new(title: "#{name} · Pitwall")
+        data.object = { "schema" => "pitwall/page-1", "kind" => "syscalls", "title" => name, "facts" => facts, "base" => @base, "syscalls" => @part.object(data), "version" => VERSION }
+        data
+      end
+    end
+  end
+end
