@@ -17,7 +17,7 @@ class RubyAssumptionsTest < Minitest::Test
     assert_sampled("Object#job", segment)
   end
 
-  # resolve.c: the same for names; without it, only stop would name frames, and a killed program's would have none.
+  # naming.c: the same for names; without it, only stop would name frames, and a killed program's would have none.
   def test_jobs_name_frames_while_the_program_runs
     attempt(<<~'RUBY')
       def job = burn(0.02)

@@ -35,11 +35,16 @@ if RUBY_VERSION.start_with?("3.1.", "3.2.") && try_link("extern __thread void *r
   $defs << "-DHAVE_RUBY_CURRENT_EC"
 end
 
+# The sources lie in folders, one for each layer (pitwall.c names them). mkmf by itself looks at this folder only.
+sources = Dir.chdir(__dir__) { Dir["**/*.c"] }.reject { |file| file.start_with?("launcher/") }.sort
+$srcs = sources.map { |file| File.join(__dir__, file) }
+$VPATH.concat(sources.map { |file| File.dirname(file) }.uniq.reject { |folder| folder == "." }.map { |folder| "$(srcdir)/#{folder}" })
+
 # For tests of what happens when a call of ours fails: test/faults/faults.c stands between the extension and the C library.
 if ENV["PITWALL_FAULTS"]
   faults = File.expand_path("../../test/faults", __dir__)
   $VPATH << faults
-  $srcs = Dir[File.join(__dir__, "*.c")] + [File.join(faults, "faults.c")]
+  $srcs << File.join(faults, "faults.c")
   source = File.read(File.join(faults, "faults.c"))
   wrapped = [/^WRAP\([^,]+, (\w+),/, /^WRAP_RETURNING\((\w+),/, /^__wrap_(\w+)\(/].flat_map { |form| source.scan(form).flatten }.uniq
   $LDFLAGS += wrapped.map { |name| " -Wl,--wrap=#{name}" }.join

@@ -9,7 +9,7 @@
  *   gvl_watch.c  thread events for 3.1                c_waits.h    C code that waits with the GVL
  *   stand_ins.h  functions in place of the C library's
  *   drain.c      ring -> rows -> chunks               intern.h     stacks -> small numbers
- *   resolve.c    numbers -> names                     record_writer.h, compress.h   chunks -> file
+ *   naming.c    numbers -> names                     writer.h, compress.h   chunks -> file
  *   sampler.c    start, stop, fork                    endings.c    exec, exit!
  *                                                     collector.h  what records beside samples
  *   sites.h      where objects come from              living.h     a word for each that lives
@@ -22,10 +22,10 @@
  *   syscalls.h   their rows
  *   trace_filters.h  which calls                      tracer.h, trace_writer.h   their hook; their chunks
  */
-#include "compress.h"
-#include "gvl_watch.h"
+#include "output/compress.h"
+#include "vm/gvl_watch.h"
 #include "sampler.h"
-#include "stack_walk.h"
+#include "vm/stack_walk.h"
 
 /* lz4_decompress(bytes, raw_size) -> String. For the reader. Raises ArgumentError on anything malformed. */
 static VALUE

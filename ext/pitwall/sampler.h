@@ -3,12 +3,12 @@
 #define PITWALL_SAMPLER_H
 
 #include <pthread.h>
-#include "collector.h"
-#include "intern.h"
-#include "record_writer.h"
-#include "ring.h"
-#include "threads.h"
-#include "ticker.h"
+#include "session/collector.h"
+#include "output/intern.h"
+#include "output/writer.h"
+#include "output/ring.h"
+#include "session/threads.h"
+#include "sampling/ticker.h"
 
 /* Cumulative counters; names as in the STAT chunk. */
 enum {
@@ -117,7 +117,7 @@ int pw_start_drain(void);
 void pw_stop_drain(void);                /* joins the thread; the ring is empty afterwards */
 void pw_final_flush(const char *reason); /* after pw_stop_drain, with everything resolved */
 
-/* resolve.c */
+/* naming.c */
 void pw_resolve_init(void);
 void pw_resolve_trigger(void);
 bool pw_resolve_wanted(void);    /* by the drain, which could not */

@@ -1,5 +1,5 @@
 /*
- * Checks ext/pitwall/compress.c without Ruby; compress_test.rb builds it with the sanitizers and runs it.
+ * Checks ext/pitwall/output/compress.c without Ruby; compress_test.rb builds it with the sanitizers and runs it.
  *
  *   compress_test                 all checks; the first failure is printed, exit status 1
  *   compress_test compress        stdin -> LZ4 block on stdout; exit status 2 when it would not be smaller
@@ -8,7 +8,7 @@
  *
  * Every buffer handed over has exactly the size announced, so AddressSanitizer sees the first byte out of bounds.
  */
-#include "compress.h"
+#include "output/compress.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -28,7 +28,7 @@ class CompressTest < Minitest::Test
         sanitized = probe.call(SANITIZE)
         program = File.join(dir, "compress_test")
         output, ok = compile(program, %w[-std=gnu11 -g -O1 -Wall -Wextra -Werror] + (sanitized ? SANITIZE : []),
-                             "-I#{ROOT}/ext/pitwall", "#{__dir__}/compress_test.c", "#{ROOT}/ext/pitwall/compress.c")
+                             "-I#{ROOT}/ext/pitwall", "#{__dir__}/compress_test.c", "#{ROOT}/ext/pitwall/output/compress.c")
         raise "compress_test.c does not compile:\n#{output}" unless ok
 
         [program, sanitized]

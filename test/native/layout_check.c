@@ -54,7 +54,7 @@
 #undef fields
 #undef ivptr
 
-#include "vm_layout.h"
+#include "vm/vm_layout.h"
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>

@@ -60,14 +60,14 @@ class LayoutTest < Minitest::Test
 
   # The list that picks a column, the text in messages and the Rubies tested here are the same ones.
   def test_known_rubies_are_tested
-    known = File.read("#{EXT}/vm_known.h")
+    known = File.read("#{EXT}/vm/vm_known.h")
     assert_equal HEADERS.keys, known[/define PW_HAS_COLUMN.*/].scan(/== (\d+)/).flatten.map(&:to_i)
     names = HEADERS.keys.map { |ruby| ruby.digits.reverse.join(".") }
     assert_equal "#{names.first} to #{names.last}", known[/define PW_KNOWN_RUBIES "(.*)"/, 1]
     %w[README.md doc/sampling.md doc/tracing.md].each do |file|
       assert_includes File.read(File.join(Checkout::ROOT, file)), "#{names.first} to #{names.last}", file
     end
-    assert_includes File.read("#{EXT}/vm_layout.h"), "PW_COLUMN(#{HEADERS.keys.map { |ruby| "r#{ruby}" }.join(", ")})"
+    assert_includes File.read("#{EXT}/vm/vm_layout.h"), "PW_COLUMN(#{HEADERS.keys.map { |ruby| "r#{ruby}" }.join(", ")})"
   end
 
   # A Ruby with a column walks its own stacks: the self-test at load has held.
@@ -99,7 +99,7 @@ class LayoutTest < Minitest::Test
   # In one column, by one.
   def test_a_wrong_column_is_found
     line = "PW_BODY_CALL_DATA = PW_COLUMN(24, 23, 23, 23, 24)"
-    assert_includes File.read("#{EXT}/vm_layout.h"), line
+    assert_includes File.read("#{EXT}/vm/vm_layout.h"), line
     changed = changed_layout { |text| text.sub(line, "PW_BODY_CALL_DATA = PW_COLUMN(24, 23, 23, 24, 24)") }
     HEADERS.each do |ruby, folders|
       found = differences(ruby, headers(folders.last), include: changed)
@@ -143,10 +143,11 @@ class LayoutTest < Minitest::Test
 
   # A folder with a changed vm_layout.h.
   def changed_layout
-    text = File.read("#{EXT}/vm_layout.h")
+    text = File.read("#{EXT}/vm/vm_layout.h")
     changed = yield text
     refute_equal text, changed
-    File.write("#{@dir}/vm_layout.h", changed)
+    FileUtils.mkdir_p("#{@dir}/vm")
+    File.write("#{@dir}/vm/vm_layout.h", changed)
     @dir
   end
 

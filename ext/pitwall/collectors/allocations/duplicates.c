@@ -1,0 +1,147 @@
+#include "collectors/allocations/duplicates.h"
+#include "sampler.h"
+#include <string.h>
+#include <sys/random.h>
+
+enum { WRITTEN = 20000 }; /* rows of a recording: those that waste most */
+
+typedef struct { uint64_t digest, bytes; uint32_t length, site, count, group; } content;
+static content *table; /* count 0: empty */
+static uint32_t used;
+static uint64_t key[2], left_out;
+
+/* SipHash-1-3 (Aumasson, Bernstein, "SipHash: a fast short-input PRF", 2012), as Ruby's and others' hash tables use it. */
+static inline uint64_t rotated(uint64_t x, int bits) { return x << bits | x >> (64 - bits); }
+
+static inline void
+sip_round(uint64_t v[4])
+{
+    v[0] += v[1], v[1] = rotated(v[1], 13) ^ v[0], v[0] = rotated(v[0], 32);
+    v[2] += v[3], v[3] = rotated(v[3], 16) ^ v[2];
+    v[0] += v[3], v[3] = rotated(v[3], 21) ^ v[0];
+    v[2] += v[1], v[1] = rotated(v[1], 17) ^ v[2], v[2] = rotated(v[2], 32);
+}
+
+static uint64_t
+digest_of(const uint8_t *bytes, size_t n)
+{
+    uint64_t v[4] = {key[0] ^ 0x736f6d6570736575u, key[1] ^ 0x646f72616e646f6du, key[0] ^ 0x6c7967656e657261u, key[1] ^ 0x7465646279746573u};
+    size_t whole = n / 8;
+    for (size_t i = 0; i <= whole; i++) {
+        uint64_t word = 0;
+        memcpy(&word, bytes + i * 8, i < whole ? 8 : n % 8);
+        if (i == whole) word |= (uint64_t)n << 56;
+        v[3] ^= word;
+        sip_round(v);
+        v[0] ^= word;
+    }
+    v[2] ^= 0xff;
+    for (int i = 0; i < 3; i++) sip_round(v);
+    return v[0] ^ v[1] ^ v[2] ^ v[3];
+}
+
+bool
+pw_duplicates_start(void)
+{
+    pw_duplicates_free();
+    if (getrandom(key, sizeof key, 0) != (ssize_t)sizeof key) return false;
+    table = calloc(PW_MAX_DUPLICATES, sizeof(content));
+    return table != NULL;
+}
+
+void
+pw_duplicates_add(VALUE string, uint32_t site, size_t bytes, bool swept)
+{
+    if (!table) return;
+    bool elsewhere = pw_string_is_shared(RBASIC(string)->flags);
+    if (swept && elsewhere) { /* its bytes are another string's, which may be gone */
+        left_out++;
+        return;
+    }
+    size_t length = (size_t)RSTRING_LEN(string);
+    if (length == 0) return;
+    uint64_t digest = digest_of((const uint8_t *)RSTRING_PTR(string), length);
+    uint32_t at = (uint32_t)((digest ^ (uint64_t)site * 0x9e3779b97f4a7c15u) >> 32) & (PW_MAX_DUPLICATES - 1);
+    for (; table[at].count; at = (at + 1) & (PW_MAX_DUPLICATES - 1)) {
+        content *c = &table[at];
+        if (c->digest != digest || c->site != site || c->length != (uint32_t)length) continue;
+        c->count++;
+        c->bytes += bytes;
+        return;
+    }
+    if (used >= PW_MAX_DUPLICATES / 4 * 3) {
+        left_out++;
+        return;
+    }
+    used++;
+    table[at] = (content){.digest = digest, .bytes = bytes, .length = (uint32_t)length, .site = site, .count = 1};
+}
+
+static int
+by_content(const void *a, const void *b)
+{
+    const content *x = a, *y = b;
+    if (x->digest != y->digest) return x->digest < y->digest ? -1 : 1;
+    if (x->length != y->length) return x->length < y->length ? -1 : 1;
+    return x->site < y->site ? -1 : x->site > y->site;
+}
+
+static int
+by_bytes(const void *a, const void *b)
+{
+    const content *x = a, *y = b;
+    return x->bytes > y->bytes ? -1 : x->bytes < y->bytes;
+}
+
+/* Numbers equal contents alike, in place, and forgets what there is one of. How many rows are left. */
+static uint32_t
+keep_groups(void)
+{
+    uint32_t n = 0, kept = 0, groups = 0;
+    for (uint32_t i = 0; i < PW_MAX_DUPLICATES; i++) {
+        if (table[i].count) table[n++] = table[i];
+    }
+    qsort(table, n, sizeof(content), by_content);
+    for (uint32_t from = 0, to; from < n; from = to) {
+        uint64_t count = 0;
+        for (to = from; to < n && table[to].digest == table[from].digest && table[to].length == table[from].length; to++) count += table[to].count;
+        if (count < 2) continue;
+        groups++;
+        for (uint32_t i = from; i < to; i++) {
+            table[i].group = groups;
+            table[kept++] = table[i];
+        }
+    }
+    qsort(table, kept, sizeof(content), by_bytes);
+    return kept;
+}
+
+void
+pw_duplicates_write(void)
+{
+    enum { COLUMNS = 5 };
+    if (!table) return;
+    uint32_t n = keep_groups();
+    if (n > WRITTEN) {
+        for (uint32_t i = WRITTEN; i < n; i++) left_out += table[i].count;
+        n = WRITTEN;
+    }
+    pw_buffer columns[COLUMNS] = {{0}};
+    for (uint32_t i = 0; i < n; i++) {
+        uint64_t values[COLUMNS] = {table[i].group, table[i].site, table[i].length, table[i].count, table[i].bytes};
+        pw_buffer_row(columns, values, COLUMNS);
+    }
+    pw_writer_table(&pw_current.writer, "DUPS", 2, (uint64_t[]){left_out, n}, COLUMNS, columns);
+    pw_buffers_free(columns, COLUMNS);
+    pw_duplicates_free();
+}
+
+void
+pw_duplicates_free(void)
+{
+    free(table);
+    table = NULL;
+    used = 0;
+    left_out = 0;
+    memset(key, 0, sizeof key);
+}

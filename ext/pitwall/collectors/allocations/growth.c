@@ -1,0 +1,311 @@
+#include "collectors/allocations/growth.h"
+#include "sampler.h"
+#include "collectors/allocations/sites.h"
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+enum {
+    MOST_POINTS = 40,
+    LEAST_GAP_NS = 2000000,  /* between two points, at first */
+    WALKS_APART = 20,        /* births are told in at most a twentieth of the time, but for the end */
+    MEASURED = 64,           /* objects of a site whose bytes are asked for; the others count with their mean */
+    LEAST_BINS = 3           /* births of sites whose objects come from fewer stretches of time are not written: these do not keep growing */
+};
+enum { FULL_MARK = 1, AT_END = 2 }; /* flags of LIVE */
+enum { POINT_HEADS = 5, POINT_COLUMNS = 2, BIRTH_HEADS = 2, BIRTH_COLUMNS = 4 };
+
+typedef struct { uint32_t number, collection; } point;
+
+/* A chunk that waits for the drain. */
+typedef struct chunk {
+    struct chunk *next;
+    bool births;
+    uint64_t head[POINT_HEADS];
+    pw_buffer columns[BIRTH_COLUMNS];
+} chunk;
+
+/* Of one site, while births are counted. */
+typedef struct {
+    uint32_t objects[MOST_POINTS + 1], measured;
+    uint64_t bytes;
+} births;
+
+static bool on;
+static point kept[MOST_POINTS];
+static uint32_t kept_count, next_number;
+static int64_t gap_ns, last_at;
+static chunk *ready, **ready_end;
+
+static struct {
+    chunk *chunk; /* NULL: there is none */
+    point point;
+    bool full, births; /* births: they are still to be told */
+} pending;
+
+static births **born; /* by site, while births are counted */
+static uint32_t collections_now;
+static int64_t births_began, births_not_before;
+
+bool pw_growth_on(void) { return on; }
+
+void
+pw_growth_start(void)
+{
+    kept_count = 0;
+    next_number = 1;
+    gap_ns = LEAST_GAP_NS;
+    last_at = births_not_before = 0;
+    ready = NULL;
+    ready_end = &ready;
+    on = true;
+}
+
+/* Resident memory in bytes plus 1; 0: the system does not tell. /proc/self is opened each time, as a forked child has its own. */
+static uint64_t
+resident(void)
+{
+    char text[128];
+    int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return 0;
+    ssize_t n = read(fd, text, sizeof text - 1);
+    close(fd);
+    unsigned long pages;
+    if (n <= 0) return 0;
+    text[n] = 0;
+    if (sscanf(text, "%*u %lu", &pages) != 1) return 0;
+    return (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE) + 1;
+}
+
+static chunk *
+new_point(int flags)
+{
+    chunk *c = calloc(1, sizeof(chunk));
+    if (!c) return NULL;
+    int64_t at = pw_now_ns() - pw_current.origin;
+    uint64_t head[POINT_HEADS] = {next_number, at > 0 ? (uint64_t)at : 0, resident(), (uint64_t)flags, 0};
+    memcpy(c->head, head, sizeof head);
+    return c;
+}
+
+void
+pw_growth_collection(uint32_t number, bool major)
+{
+    if (!on || pending.chunk) return;
+    int64_t now = pw_now_ns();
+    /* What a full mark tells is worth twice as many points. */
+    if (now - last_at < (major ? gap_ns / 2 : gap_ns)) return;
+    if (!(pending.chunk = new_point(major ? FULL_MARK : 0))) return;
+    pending.point = (point){next_number++, number};
+    pending.full = major;
+    last_at = now;
+}
+
+bool pw_growth_due(void) { return pending.chunk != NULL; }
+bool pw_growth_births_due(void) { return pending.births; }
+
+void
+pw_growth_living(uint32_t site, uint64_t objects)
+{
+    if (!objects || (site < PW_SITE_FIRST && site != PW_SITE_OTHER)) return;
+    pw_buffer_int(&pending.chunk->columns[0], site);
+    pw_buffer_int(&pending.chunk->columns[1], objects);
+    pending.chunk->head[POINT_HEADS - 1]++;
+}
+
+static void
+publish(chunk *c)
+{
+    pthread_mutex_lock(&pw_current.lock);
+    *ready_end = c;
+    ready_end = &c->next;
+    pthread_mutex_unlock(&pw_current.lock);
+}
+
+static void
+keep(point p)
+{
+    if (kept_count == MOST_POINTS) {
+        for (uint32_t i = 0; i < MOST_POINTS / 2; i++) kept[i] = kept[2 * i + 1];
+        kept_count = MOST_POINTS / 2;
+        int64_t gap = (last_at - pw_current.origin) / (MOST_POINTS / 2);
+        if (gap > gap_ns) gap_ns = gap;
+    }
+    kept[kept_count++] = p;
+}
+
+void
+pw_growth_end_point(void)
+{
+    publish(pending.chunk);
+    pending.chunk = NULL;
+    bool at_end = pending.point.collection == 0;
+    pending.births = pending.full && (at_end || pw_now_ns() >= births_not_before);
+    if (!at_end) keep(pending.point);
+}
+
+bool
+pw_growth_begin_last_point(void)
+{
+    if (!on || pending.chunk || !(pending.chunk = new_point(FULL_MARK | AT_END))) return false;
+    pending.point = (point){next_number++, 0};
+    pending.full = true;
+    return true;
+}
+
+/* ---- births ---- */
+
+static uint32_t last_age = UINT32_MAX, last_bin; /* of this look at births */
+
+bool
+pw_growth_begin_births(uint32_t collections)
+{
+    births_began = pw_now_ns();
+    collections_now = collections;
+    last_age = UINT32_MAX;
+    born = calloc(PW_MAX_SITES + 1, sizeof(*born)); /* sites are still entered at the end */
+    return born != NULL;
+}
+
+/* The first kept point whose collection began after the birth; kept_count: none has. */
+static uint32_t
+bin_of(uint32_t age)
+{
+    uint32_t birth = collections_now - age, low = 0, high = kept_count;
+    while (low < high) {
+        uint32_t middle = (low + high) / 2;
+        if (kept[middle].collection > birth) high = middle;
+        else low = middle + 1;
+    }
+    return low;
+}
+
+bool
+pw_growth_born(uint32_t site, uint32_t age)
+{
+    births *b = born[site];
+    if (!b && !(b = born[site] = calloc(1, sizeof(births)))) return false;
+    /* Neighbours are often of one age. */
+    if (age != last_age) {
+        last_bin = bin_of(age);
+        last_age = age;
+    }
+    b->objects[last_bin]++;
+    return b->measured < MEASURED;
+}
+
+void
+pw_growth_bytes(uint32_t site, uint64_t bytes)
+{
+    born[site]->measured++;
+    born[site]->bytes += bytes;
+}
+
+/* How many of a site's objects there are that were born after the first quarter of the points; 0 unless they come from most of
+ * these. The analysis knows better (lib/pitwall/analyse/object_growth.rb), but not in time. */
+static uint64_t
+looks_growing(const births *b)
+{
+    uint64_t objects = 0;
+    uint32_t bins = 0, first = kept_count / 4;
+    for (uint32_t i = first; i < kept_count; i++) {
+        objects += b->objects[i];
+        bins += b->objects[i] > 0;
+    }
+    return bins * 2 >= kept_count - first ? objects : 0;
+}
+
+void
+pw_growth_choose(void (*choose)(uint32_t site))
+{
+    enum { MOST = 20 };
+    struct { uint32_t site; uint64_t objects; } chosen[MOST] = {{0}};
+    for (uint32_t site = 0; site <= pw_sites_count(); site++) {
+        uint64_t objects = born[site] ? looks_growing(born[site]) : 0;
+        free(born[site]);
+        for (int i = 0; i < MOST && objects; i++) {
+            if (objects <= chosen[i].objects) continue;
+            memmove(&chosen[i + 1], &chosen[i], (size_t)(MOST - 1 - i) * sizeof *chosen);
+            chosen[i].site = site;
+            chosen[i].objects = objects;
+            break;
+        }
+    }
+    free(born);
+    born = NULL;
+    for (int i = 0; i < MOST && chosen[i].objects; i++) choose(chosen[i].site);
+}
+
+static void
+put_births(chunk *c, uint32_t site, const births *b)
+{
+    uint32_t bins = 0;
+    for (uint32_t i = 0; i <= kept_count; i++) bins += b->objects[i] > 0;
+    if (bins < LEAST_BINS) return;
+    for (uint32_t i = 0; i <= kept_count; i++) {
+        if (!b->objects[i]) continue;
+        uint32_t number = i < kept_count ? kept[i].number : pending.point.number;
+        uint64_t bytes = b->measured ? (uint64_t)((double)b->bytes / b->measured * b->objects[i]) : 0;
+        pw_buffer_row(c->columns, (uint64_t[]){site, number, b->objects[i], bytes}, BIRTH_COLUMNS);
+        c->head[1]++;
+    }
+}
+
+void
+pw_growth_end_births(void)
+{
+    chunk *c = calloc(1, sizeof(chunk));
+    if (c) {
+        c->births = true;
+        c->head[0] = pending.point.number;
+    }
+    for (uint32_t site = 0; born && site <= pw_sites_count(); site++) {
+        if (!born[site]) continue;
+        if (c) put_births(c, site, born[site]);
+        free(born[site]);
+    }
+    free(born);
+    born = NULL;
+    if (c) publish(c);
+    pending.births = false;
+    int64_t now = pw_now_ns();
+    births_not_before = now + (now - births_began) * WALKS_APART;
+}
+
+/* ---- chunks ---- */
+
+static void
+free_chunk(chunk *c)
+{
+    pw_buffers_free(c->columns, BIRTH_COLUMNS);
+    free(c);
+}
+
+void
+pw_growth_write(void)
+{
+    while (ready) {
+        chunk *c = ready;
+        ready = c->next;
+        if (c->births) pw_writer_table(&pw_current.writer, "BORN", BIRTH_HEADS, c->head, BIRTH_COLUMNS, c->columns);
+        else pw_writer_table(&pw_current.writer, "LIVE", POINT_HEADS, c->head, POINT_COLUMNS, c->columns);
+        free_chunk(c);
+    }
+    ready_end = &ready;
+}
+
+/* A forked child's copies may have been growing. */
+void
+pw_growth_forget(bool frees)
+{
+    while (ready && frees) {
+        chunk *c = ready;
+        ready = c->next;
+        free_chunk(c);
+    }
+    if (pending.chunk && frees) free_chunk(pending.chunk);
+    ready = pending.chunk = NULL;
+    pending.births = false;
+    ready_end = &ready;
+    on = false;
+}

@@ -1,0 +1,112 @@
+#include "collectors/allocations/living.h"
+#include "sampling/capture.h"
+#include <stdlib.h>
+
+uint32_t **pw_living_top[PW_LIVING_TOP + 1];
+static size_t bytes;
+
+enum { LEAF = 1 << PW_LIVING_LEAF_BITS, MIDDLE = 1 << PW_LIVING_MIDDLE_BITS };
+
+uint32_t *
+pw_living_room(VALUE object)
+{
+    uint64_t n = object / PW_SLOT_UNIT, high = n >> (PW_LIVING_LEAF_BITS + PW_LIVING_MIDDLE_BITS);
+    if (high > PW_LIVING_TOP) return NULL;
+    if (!pw_living_top[high]) {
+        if (!(pw_living_top[high] = calloc(MIDDLE, sizeof(uint32_t *)))) return NULL;
+        bytes += MIDDLE * sizeof(uint32_t *);
+    }
+    uint32_t **leaf = &pw_living_top[high][n >> PW_LIVING_LEAF_BITS & (MIDDLE - 1)];
+    if (!*leaf) {
+        if (!(*leaf = calloc(LEAF, sizeof(uint32_t)))) return NULL;
+        bytes += LEAF * sizeof(uint32_t);
+    }
+    return &(*leaf)[n & (LEAF - 1)];
+}
+
+void
+pw_living_each(void (*visit)(VALUE object, uint32_t *word))
+{
+    for (uint64_t i = 0; i <= PW_LIVING_TOP; i++) {
+        for (uint64_t j = 0; pw_living_top[i] && j < MIDDLE; j++) {
+            uint32_t *leaf = pw_living_top[i][j];
+            uint64_t first = (i << PW_LIVING_MIDDLE_BITS | j) << PW_LIVING_LEAF_BITS;
+            for (uint64_t k = 0; leaf && k < LEAF; k++) {
+                if (leaf[k]) visit((VALUE)((first | k) * PW_SLOT_UNIT), &leaf[k]);
+            }
+        }
+    }
+}
+
+static struct move { VALUE to; uint32_t word; } *moves;
+static size_t move_count, move_room;
+static void (*is_gone)(VALUE object, uint32_t *word);
+static VALUE asked_page;
+static bool page_is_there;
+
+/* Is the slot's memory still there, and the head of its heap page, which rb_gc_location reads? The heap may have given the page
+ * back, and something else may lie in a part of it now. A page of memory is asked about once: neighbours are visited one
+ * after another. */
+static bool
+is_there(VALUE object)
+{
+    enum { PAGE_BITS = 12 };
+    if (object >> PAGE_BITS != asked_page) {
+        asked_page = object >> PAGE_BITS;
+        page_is_there = pw_readable(object) && pw_readable(object >> PW_HEAP_PAGE_BITS << PW_HEAP_PAGE_BITS);
+    }
+    return page_is_there;
+}
+
+/* Only slots whose object has moved are looked up: the pages of others may be gone. */
+static bool
+has_moved(VALUE object)
+{
+    return (int)PW_T_MOVED == (int)PW_NO_TYPE || (RBASIC(object)->flags & RUBY_T_MASK) == PW_T_MOVED;
+}
+
+static void
+note_move(VALUE object, uint32_t *word)
+{
+    if (!is_there(object)) {
+        is_gone(object, word);
+        return;
+    }
+    if (!has_moved(object)) return;
+    VALUE to = rb_gc_location(object);
+    if (to == object) return;
+    if (move_count == move_room) {
+        size_t room = move_room ? move_room * 2 : 1024;
+        struct move *larger = realloc(moves, room * sizeof(*moves));
+        if (larger) moves = larger, move_room = room;
+    }
+    if (move_count < move_room) moves[move_count++] = (struct move){to, *word};
+    *word = 0;
+}
+
+/* All are collected before the first is entered: where one went, another may have come from. */
+void
+pw_living_follow_moves(void (*gone)(VALUE object, uint32_t *word))
+{
+    is_gone = gone;
+    asked_page = 0;
+    pw_living_each(note_move);
+    for (size_t i = 0; i < move_count; i++) pw_living_set(moves[i].to, moves[i].word);
+    free(moves);
+    moves = NULL;
+    move_count = move_room = 0;
+}
+
+void
+pw_living_free(void)
+{
+    for (uint64_t i = 0; i <= PW_LIVING_TOP; i++) {
+        if (!pw_living_top[i]) continue;
+        for (uint64_t j = 0; j < MIDDLE; j++) free(pw_living_top[i][j]);
+        free(pw_living_top[i]);
+        pw_living_top[i] = NULL;
+    }
+    bytes = 0;
+}
+
+size_t pw_living_bytes(void) { return bytes; }

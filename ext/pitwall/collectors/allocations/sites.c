@@ -1,0 +1,313 @@
+#include "collectors/allocations/sites.h"
+#include "sampling/capture.h"
+#include "sampler.h"
+#include <string.h>
+
+enum { BLOCK_BITS = 10, BLOCK = 1 << BLOCK_BITS, BATCH = 64 };
+
+pw_site_cached pw_site_cache[PW_SITE_CACHE];
+
+static pw_site *blocks[PW_MAX_SITES / BLOCK];
+static _Atomic uint32_t site_count; /* the drain goes up to here */
+
+/* Classes and frames that keys are of. */
+typedef struct {
+    VALUE object; /* 0: freed */
+    uint32_t first_site, name;
+    bool is_class, anonymous;
+} watched;
+static watched *watch;
+static uint32_t watch_count, watch_room, unnamed_from;
+
+/* Open addressing; slots hold numbers, 0 is empty. A number whose key was forgotten stays until the next growth. */
+typedef struct { uint32_t *slots, size, used; } number_index;
+static number_index by_key, by_object;
+
+static uint64_t hash_of_object(VALUE object) { return object * 0x9e3779b97f4a7c15u; }
+
+static bool
+grow(number_index *index, uint64_t (*hash)(uint32_t number), uint32_t count)
+{
+    uint32_t size = index->size ? index->size : 1024;
+    while (size < count * 4) size *= 2;
+    uint32_t *slots = calloc(size, sizeof(uint32_t));
+    if (!slots) return false;
+    free(index->slots);
+    *index = (number_index){slots, size, 0};
+    for (uint32_t n = 1; n <= count; n++) {
+        uint64_t h = hash(n);
+        if (!h) continue;
+        uint32_t at = (uint32_t)(h >> 32) & (size - 1);
+        while (slots[at]) at = (at + 1) & (size - 1);
+        slots[at] = n;
+        index->used++;
+    }
+    return true;
+}
+
+static void
+put(number_index *index, uint64_t hash, uint32_t number)
+{
+    uint32_t at = (uint32_t)(hash >> 32) & (index->size - 1);
+    while (index->slots[at]) at = (at + 1) & (index->size - 1);
+    index->slots[at] = number;
+    index->used++;
+}
+
+static bool full(const number_index *index) { return (index->used + 1) * 2 > index->size; }
+
+uint32_t pw_sites_count(void) { return atomic_load_explicit(&site_count, memory_order_acquire); }
+
+pw_site *pw_site_at(uint32_t id) { return &blocks[(id - 1) >> BLOCK_BITS][(id - 1) & (BLOCK - 1)]; }
+
+static uint64_t
+hash_of_site(uint32_t id)
+{
+    const pw_site *s = pw_site_at(id);
+    return s->place ? pw_site_hash(s->place, s->klass) : 0;
+}
+
+static uint64_t hash_of_watched(uint32_t number) { return watch[number - 1].object ? hash_of_object(watch[number - 1].object) : 0; }
+
+pw_site *
+pw_site_search(VALUE place, VALUE klass)
+{
+    uint32_t at = (uint32_t)(pw_site_hash(place, klass) >> 32) & (by_key.size - 1);
+    for (uint32_t id; (id = by_key.slots[at]) != 0; at = (at + 1) & (by_key.size - 1)) {
+        pw_site *s = pw_site_at(id);
+        if (s->place == place && s->klass == klass) return s;
+    }
+    return NULL;
+}
+
+static watched *
+find_watched(VALUE object)
+{
+    uint32_t at = (uint32_t)(hash_of_object(object) >> 32) & (by_object.size - 1);
+    for (uint32_t n; (n = by_object.slots[at]) != 0; at = (at + 1) & (by_object.size - 1)) {
+        if (watch[n - 1].object == object) return &watch[n - 1];
+    }
+    return NULL;
+}
+
+static watched *
+watch_over(VALUE object, bool is_class)
+{
+    watched *w = find_watched(object);
+    if (w) return w;
+    if (watch_count == watch_room) {
+        uint32_t room = watch_room ? watch_room * 2 : 256;
+        watched *larger = realloc(watch, room * sizeof(*watch));
+        if (!larger) return NULL;
+        watch = larger;
+        watch_room = room;
+    }
+    if (full(&by_object) && !grow(&by_object, hash_of_watched, watch_count)) return NULL;
+    w = &watch[watch_count++];
+    *w = (watched){.object = object, .is_class = is_class};
+    put(&by_object, hash_of_object(object), watch_count);
+    return w;
+}
+
+static pw_site *
+new_row(void)
+{
+    uint32_t id = pw_sites_count() + 1;
+    if (id > PW_MAX_SITES) return NULL;
+    pw_site **block = &blocks[(id - 1) >> BLOCK_BITS];
+    if (!*block && !(*block = calloc(BLOCK, sizeof(pw_site)))) return NULL;
+    pw_site *s = pw_site_at(id);
+    s->id = id;
+    return s;
+}
+
+/* Only now may the drain look at it. */
+static void publish(const pw_site *s) { atomic_store_explicit(&site_count, s->id, memory_order_release); }
+
+bool
+pw_sites_start(void)
+{
+    if (!grow(&by_key, hash_of_site, 0) || !grow(&by_object, hash_of_watched, 0)) return false;
+    for (int i = PW_SITE_VM; i < PW_SITE_FIRST; i++) {
+        pw_site *s = new_row();
+        if (!s) return false;
+        publish(s);
+    }
+    return true;
+}
+
+static pw_site *
+enter(VALUE place, VALUE klass, uint8_t type, uint32_t node, VALUE frame)
+{
+    pw_site *other = pw_site_at(PW_SITE_OTHER);
+    if (full(&by_key) && !grow(&by_key, hash_of_site, pw_sites_count())) return other;
+    if ((klass && !watch_over(klass, true)) || (frame && !watch_over(frame, false))) return other;
+    watched *of_class = klass ? find_watched(klass) : NULL, *of_frame = frame ? find_watched(frame) : NULL;
+    pw_site *s = new_row();
+    if (!s) return other;
+    s->place = place;
+    s->klass = klass;
+    s->type = type;
+    s->node = node;
+    if (of_class) {
+        s->name = of_class->name;
+        s->next_of_class = of_class->first_site;
+        of_class->first_site = s->id;
+    }
+    if (of_frame) {
+        s->frame = (uint32_t)(of_frame - watch) + 1;
+        s->next_of_frame = of_frame->first_site;
+        of_frame->first_site = s->id;
+    }
+    publish(s);
+    put(&by_key, pw_site_hash(place, klass), s->id);
+    return s;
+}
+
+pw_site *
+pw_site_enter(VALUE place, VALUE klass, uint8_t type, uint32_t node, VALUE frame)
+{
+    pthread_mutex_lock(&pw_current.lock);
+    pw_site *site = enter(place, klass, type, node, frame);
+    pthread_mutex_unlock(&pw_current.lock);
+    return site;
+}
+
+pw_site *
+pw_site_beside(const pw_site *site, VALUE klass)
+{
+    pw_site *s = pw_site_find(site->place, klass);
+    return s ? s : pw_site_enter(site->place, klass, site->type, site->node, site->frame ? watch[site->frame - 1].object : 0);
+}
+
+static void
+forget(watched *w)
+{
+    w->object = 0;
+    for (uint32_t id = w->first_site; id;) {
+        pw_site *s = pw_site_at(id);
+        id = w->is_class ? s->next_of_class : s->next_of_frame;
+        pw_site_cached *cached = &pw_site_cache[pw_site_hash(s->place, s->klass) >> 51];
+        if (cached->site == s) *cached = (pw_site_cached){0};
+        s->place = 0;
+    }
+}
+
+void
+pw_sites_forget_object(VALUE object)
+{
+    watched *w = find_watched(object);
+    if (!w) return;
+    pthread_mutex_lock(&pw_current.lock);
+    forget(w);
+    pthread_mutex_unlock(&pw_current.lock);
+}
+
+void
+pw_sites_follow_moves(void)
+{
+    for (uint32_t i = 0; i < watch_count; i++) {
+        watched *w = &watch[i];
+        if (w->object && !pw_readable(w->object)) forget(w); /* freed untold, as by a collection during which a Ractor ended (gc.c) */
+        VALUE to = w->object ? rb_gc_location(w->object) : 0;
+        if (to == w->object) continue;
+        w->object = to;
+        for (uint32_t id = w->is_class ? w->first_site : 0; id; id = pw_site_at(id)->next_of_class) pw_site_at(id)->klass = to;
+    }
+    memset(pw_site_cache, 0, sizeof pw_site_cache);
+    /* Nothing grows here, so there is room; without memory for new ones, places are entered anew. */
+    if (!grow(&by_key, hash_of_site, pw_sites_count())) memset(by_key.slots, 0, by_key.size * sizeof(uint32_t));
+    if (!grow(&by_object, hash_of_watched, watch_count)) memset(by_object.slots, 0, by_object.size * sizeof(uint32_t));
+}
+
+bool
+pw_sites_unnamed(void)
+{
+    return unnamed_from < watch_count;
+}
+
+/* Only until it is named: then the program may let go of it. */
+void
+pw_sites_mark(bool all)
+{
+    for (uint32_t i = all ? 0 : unnamed_from; i < watch_count; i++) {
+        if (watch[i].object && (all || watch[i].is_class)) rb_gc_mark(watch[i].object);
+    }
+}
+
+static VALUE
+class_name(VALUE klass)
+{
+    if (!RB_TYPE_P(klass, T_CLASS) && !RB_TYPE_P(klass, T_MODULE)) return Qnil;
+    return rb_mod_name(RB_TYPE_P(klass, T_CLASS) ? rb_class_real(klass) : klass);
+}
+
+static void
+name_class(uint32_t at, VALUE klass)
+{
+    int error = 0;
+    VALUE saved = rb_errinfo(), name = rb_protect(class_name, klass, &error);
+    if (error) rb_set_errinfo(saved), name = Qnil;
+    static const char none[] = "(anonymous class)";
+    bool named = RB_TYPE_P(name, T_STRING);
+
+    pthread_mutex_lock(&pw_current.lock);
+    watched *w = &watch[at];
+    w->anonymous = !named;
+    w->name = pw_intern_string(&pw_current.tables, named ? RSTRING_PTR(name) : none, named ? (size_t)RSTRING_LEN(name) : sizeof none - 1);
+    for (uint32_t id = w->first_site; id; id = pw_site_at(id)->next_of_class) pw_site_at(id)->name = w->name;
+    pthread_mutex_unlock(&pw_current.lock);
+    RB_GC_GUARD(name);
+}
+
+void
+pw_sites_name(bool again)
+{
+    uint32_t i = again ? 0 : unnamed_from;
+    for (;; i++) {
+        pthread_mutex_lock(&pw_current.lock); /* hooks of other Ractors enter sites meanwhile */
+        bool more = i < watch_count, is_new = i >= unnamed_from;
+        watched w = more ? watch[i] : (watched){0};
+        pthread_mutex_unlock(&pw_current.lock);
+        if (!more) break;
+        VALUE klass = w.object;
+        if (w.is_class && klass && (is_new || w.anonymous)) name_class(i, klass);
+        if (is_new) unnamed_from = i + 1;
+        RB_GC_GUARD(klass);
+    }
+}
+
+void
+pw_sites_write(void)
+{
+    pw_buffer columns[4] = {{0}};
+    uint32_t n = 0, count = pw_sites_count();
+    for (uint32_t id = 1; id <= count; id++) {
+        pw_site *s = pw_site_at(id);
+        if (s->told && s->told_name == s->name) continue;
+        s->told = true;
+        s->told_name = s->name;
+        uint64_t values[4] = {id, s->node, s->type, s->name};
+        pw_buffer_row(columns, values, 4);
+        n++;
+    }
+    if (n) pw_writer_table(&pw_current.writer, "SITE", 1, (uint64_t[]){n}, 4, columns);
+    pw_buffers_free(columns, 4);
+}
+
+void
+pw_sites_free(void)
+{
+    for (uint32_t i = 0; i < PW_MAX_SITES / BLOCK; i++) {
+        free(blocks[i]);
+        blocks[i] = NULL;
+    }
+    atomic_store(&site_count, 0);
+    free(watch);
+    free(by_key.slots);
+    free(by_object.slots);
+    watch = NULL;
+    watch_count = watch_room = unnamed_from = 0;
+    by_key = by_object = (number_index){0};
+    memset(pw_site_cache, 0, sizeof pw_site_cache);
+}

@@ -1,0 +1,677 @@
+#include "collectors/syscalls/syscall_dispatch.h"
+
+#if PW_DISPATCH
+
+#include "collectors/syscalls/syscall_after.h"
+#include "collectors/syscalls/syscall_shortcuts.h"
+#include "collectors/syscalls/syscall_table.h"
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <time.h>
+#include <ucontext.h>
+
+/* Those of linux/prctl.h, which older systems' headers lack. */
+enum { SET_DISPATCH = 59, DISPATCH_OFF = 0, DISPATCH_ON = 1, SET_SECCOMP = 22, DISPATCHED = 2 };
+enum { ALLOW = 0, BLOCK = 1 };
+
+#define SIGSYS_BIT ((uint64_t)1 << (SIGSYS - 1))
+
+/* ---- the code that calls are made in ---- */
+
+enum { TWINS = 1024, MAKERS = 64, MAKER_SIZE = 32, RED_ZONE = 128 };
+
+/* Where twin number i of a `syscall` instruction goes on: behind the original. */
+__attribute__((visibility("hidden"), used)) _Atomic uint64_t pw_twin_returns[TWINS], pw_maker_returns[MAKERS];
+
+/* How many calls that make a process or a thread the thread is in; only it itself leaves them, so in a child, even one in the
+ * same memory and with the same thread-local storage, it is never 0 before that runs Ruby. */
+__attribute__((visibility("hidden"), used, tls_model("initial-exec"))) __thread uint32_t pw_dispatch_making;
+
+_Static_assert(offsetof(pw_call_frame, number) == 48 && offsetof(pw_call_frame, start) == 56 && offsetof(pw_call_frame, end) == 64 &&
+               offsetof(pw_call_frame, result) == 72 && offsetof(pw_call_frame, rbx) == 80 && offsetof(pw_call_frame, return_address) == 136 &&
+               sizeof(pw_call_frame) == 144, "the assembler code below knows these");
+
+extern const char pw_dispatch_code[], pw_dispatch_code_end[], pw_twins[], pw_makers[], pw_go_on_plain[], pw_go_on_recorded[], pw_go_on_ending[], pw_return_from_signal[];
+void pw_dispatch_ending(pw_call_frame *call) __attribute__((visibility("hidden"), used));
+/* Makes the call between two readings of the clock. */
+void pw_call_recorded(pw_call_frame *call) __attribute__((visibility("hidden")));
+
+/* Registers beside those that a `syscall` changes anyway are put back, the frame and the red zone are left by `ret`. */
+#define RESTORE \
+    "  mov 0(%rsp), %rdi\n  mov 8(%rsp), %rsi\n  mov 16(%rsp), %rdx\n" \
+    "  mov 24(%rsp), %r10\n  mov 32(%rsp), %r8\n  mov 40(%rsp), %r9\n"
+#define LEAVE "  lea 136(%rsp), %rsp\n  .cfi_def_cfa_offset 136\n  ret $128\n"
+#define UNWIND "  .cfi_startproc\n  .cfi_def_cfa rsp, 272\n  .cfi_offset rip, -136\n"
+/* Calls a function with the frame, on an aligned stack. */
+#define CALL_OUT(function) \
+    "  mov %rbx, 80(%rsp)\n  .cfi_offset rbx, -192\n  mov %rsp, %rbx\n  .cfi_def_cfa_register rbx\n" \
+    "  mov %rsp, %rdi\n  and $-16, %rsp\n  call " function "\n" \
+    "  mov %rbx, %rsp\n  .cfi_def_cfa_register rsp\n  mov 80(%rsp), %rbx\n" \
+    RESTORE
+
+__asm__(
+    ".text\n"
+    ".balign 64\n"
+    ".hidden pw_dispatch_code\n.hidden pw_dispatch_code_end\n.hidden pw_twins\n.hidden pw_makers\n.hidden pw_call_recorded\n"
+    ".hidden pw_go_on_plain\n.hidden pw_go_on_recorded\n.hidden pw_go_on_ending\n.hidden pw_return_from_signal\n.hidden pw_raw_syscall\n"
+    ".globl pw_dispatch_code\n.globl pw_dispatch_code_end\n.globl pw_twins\n.globl pw_makers\n.globl pw_call_recorded\n"
+    ".globl pw_go_on_plain\n.globl pw_go_on_recorded\n.globl pw_go_on_ending\n.globl pw_return_from_signal\n.globl pw_raw_syscall\n"
+    "pw_dispatch_code:\n"
+
+    "pw_twins:\n"
+    ".set twin, 0\n"
+    ".rept 1024\n"
+    "  syscall\n"
+    "  jmp *pw_twin_returns+twin(%rip)\n"
+    "  .set twin, twin + 8\n"
+    ".endr\n"
+
+    ".balign 32\n"
+    "pw_makers:\n"
+    ".set maker, 0\n"
+    ".rept 64\n"
+    "  .balign 32\n"
+    "  syscall\n"
+    "  test %rax, %rax\n"
+    "  jz 1f\n"
+    "  mov pw_dispatch_making@gottpoff(%rip), %rcx\n"
+    "  decl %fs:(%rcx)\n"
+    "1: jmp *pw_maker_returns+maker(%rip)\n"
+    "  .set maker, maker + 8\n"
+    ".endr\n"
+
+    ".balign 16\n"
+    ".type pw_raw_syscall, @function\n"
+    "pw_raw_syscall:\n"
+    "  .cfi_startproc\n"
+    "  mov %rdi, %rax\n  mov %rsi, %rdi\n  mov %rdx, %rsi\n  mov %rcx, %rdx\n  mov %r8, %r10\n  mov %r9, %r8\n  mov 8(%rsp), %r9\n"
+    "  syscall\n"
+    "  ret\n"
+    "  .cfi_endproc\n"
+
+    ".balign 16\n"
+    ".type pw_call_recorded, @function\n"
+    "pw_call_recorded:\n"
+    "  .cfi_startproc\n"
+    "  push %rbx\n"
+    "  .cfi_def_cfa_offset 16\n"
+    "  .cfi_offset rbx, -16\n"
+    "  mov %rdi, %rbx\n"
+    "  rdtsc\n  shl $32, %rdx\n  or %rdx, %rax\n  mov %rax, 56(%rbx)\n"
+    "  mov 0(%rbx), %rdi\n  mov 8(%rbx), %rsi\n  mov 16(%rbx), %rdx\n  mov 24(%rbx), %r10\n  mov 32(%rbx), %r8\n  mov 40(%rbx), %r9\n"
+    "  mov 48(%rbx), %rax\n"
+    "  syscall\n"
+    "  mov %rax, 72(%rbx)\n"
+    "  rdtsc\n  shl $32, %rdx\n  or %rdx, %rax\n  mov %rax, 64(%rbx)\n"
+    "  pop %rbx\n"
+    "  .cfi_def_cfa_offset 8\n"
+    "  .cfi_restore rbx\n"
+    "  ret\n"
+    "  .cfi_endproc\n"
+
+    /* The return from our own handler, and from others' whose return was dispatched. */
+    ".balign 16\n"
+    "pw_return_from_signal:\n"
+    "  mov $15, %eax\n"
+    "  syscall\n"
+    "  hlt\n"
+
+    ".balign 16\n"
+    "pw_go_on_plain:\n"
+    UNWIND
+    "  syscall\n"
+    RESTORE
+    LEAVE
+    "  .cfi_endproc\n"
+
+    ".balign 16\n"
+    "pw_go_on_ending:\n"
+    UNWIND
+    CALL_OUT("pw_dispatch_ending")
+    "  mov 48(%rsp), %rax\n"
+    "  syscall\n"
+    LEAVE
+    "  .cfi_endproc\n"
+
+    ".balign 16\n"
+    "pw_go_on_recorded:\n"
+    UNWIND
+    "  rdtsc\n  shl $32, %rdx\n  or %rdx, %rax\n  mov %rax, 56(%rsp)\n"
+    "  mov 16(%rsp), %rdx\n"
+    "  mov 48(%rsp), %rax\n"
+    "  syscall\n"
+    "  mov %rax, 72(%rsp)\n"
+    "  rdtsc\n  shl $32, %rdx\n  or %rdx, %rax\n  mov %rax, 64(%rsp)\n"
+    CALL_OUT("pw_syscall_after")
+    "  mov 72(%rsp), %rax\n"
+    LEAVE
+    "  .cfi_endproc\n"
+
+    "pw_dispatch_code_end:\n"
+);
+
+/* ---- armed threads ---- */
+
+enum { MOST_THREADS = 1 << 14, MOST_PAUSES = 20000 };
+
+/* The kernel reads an armed thread's byte at each call, until the thread ends: never unmapped, and a place is given up only when its
+ * thread is disarmed. */
+static volatile uint8_t selectors[MOST_THREADS];
+static _Atomic bool taken[MOST_THREADS];
+
+static __thread struct { uint32_t place; /* + 1 */ bool own; pw_heard *heard; } self __attribute__((tls_model("initial-exec")));
+
+static _Atomic bool active;
+static uint32_t generation;
+static pw_dispatch_settings settings;
+static _Atomic unsigned flags;
+static _Atomic bool filtered; /* by the program's own seccomp filter: nothing must be asked of the kernel again, in children neither */
+static _Atomic uint64_t refused, signals;
+static pthread_key_t exit_key;
+static bool has_exit_key;
+
+unsigned pw_dispatch_flags(void) { return atomic_load(&flags); }
+uint64_t pw_dispatch_refused(void) { return atomic_load(&refused); }
+uint64_t pw_dispatch_signals(void) { return atomic_load(&signals); }
+bool pw_dispatch_armed(void) { return self.place != 0; }
+
+static long
+dispatch(int how, volatile uint8_t *selector)
+{
+    if (how == DISPATCH_OFF) return pw_raw_syscall(PW_NR_PRCTL, SET_DISPATCH, DISPATCH_OFF, 0, 0, 0, 0);
+    return pw_raw_syscall(PW_NR_PRCTL, SET_DISPATCH, DISPATCH_ON, (long)pw_dispatch_code, pw_dispatch_code_end - pw_dispatch_code, (long)selector, 0);
+}
+
+static void
+disarm(void)
+{
+    if (!self.place) return;
+    uint32_t at = self.place - 1;
+    selectors[at] = ALLOW;
+    if (atomic_load(&filtered)) return;
+    dispatch(DISPATCH_OFF, NULL);
+    self.place = 0;
+    atomic_store(&taken[at], false);
+}
+
+static void thread_exits(void *unused) { disarm(); }
+
+bool
+pw_dispatch_arm(void)
+{
+    static _Atomic uint32_t last;
+    if (!atomic_load(&active)) return true;
+    if (self.place) {
+        if (!self.own) selectors[self.place - 1] = BLOCK; /* after a step back */
+        return true;
+    }
+    uint32_t at = 0;
+    for (uint32_t i = 0; i < MOST_THREADS && !self.place; i++) {
+        bool is_free = false;
+        at = (atomic_load(&last) + i) % MOST_THREADS;
+        if (atomic_compare_exchange_strong(&taken[at], &is_free, true)) self.place = at + 1;
+    }
+    atomic_store(&last, at + 1);
+    uint64_t sigsys = SIGSYS_BIT;
+    if (self.place) {
+        selectors[at] = ALLOW;
+        pw_raw_syscall(PW_NR_RT_SIGPROCMASK, SIG_UNBLOCK, (long)&sigsys, 0, 8, 0, 0);
+        if (dispatch(DISPATCH_ON, &selectors[at]) != 0) {
+            self.place = 0;
+            atomic_store(&taken[at], false);
+        }
+    }
+    if (!self.place) {
+        atomic_fetch_add(&refused, 1);
+        return false;
+    }
+    pw_dispatch_making = 0; /* of the parent's thread */
+    pthread_setspecific(exit_key, &self);
+    if (!self.own) selectors[at] = BLOCK;
+    return true;
+}
+
+bool
+pw_dispatch_own(bool own)
+{
+    bool before = self.own;
+    self.own = own;
+    if (self.place) selectors[self.place - 1] = !own && atomic_load(&active) ? BLOCK : ALLOW;
+    return before;
+}
+
+static void
+allow_all(void)
+{
+    atomic_store(&active, false);
+    for (uint32_t i = 0; i < MOST_THREADS; i++) {
+        if (selectors[i] != ALLOW) selectors[i] = ALLOW;
+    }
+}
+
+/* ---- SIGSYS ---- */
+
+/* The kernel's, not the C library's, whose return from a handler would be dispatched. */
+typedef struct { void *handler; uint64_t flags; const void *restorer; uint64_t mask; } action;
+enum { RESTORER = 0x04000000 };
+_Static_assert(sizeof(action) == 32, "as the kernel has it");
+
+static action theirs; /* what the program has SIGSYS do */
+
+static long
+kernel_action(int signo, const action *set, action *old)
+{
+    return pw_raw_syscall(PW_NR_RT_SIGACTION, signo, (long)set, (long)old, 8, 0, 0);
+}
+
+/* May eight bytes be read there? The kernel says, refusing what we ask of it. */
+static bool
+readable(uint64_t address)
+{
+    return pw_raw_syscall(PW_NR_RT_SIGPROCMASK, ~0, (long)address, 0, 8, 0, 0) != -EFAULT;
+}
+
+typedef unsigned long long reg;
+static inline reg *get(ucontext_t *context, int name) { return (reg *)&context->uc_mcontext.gregs[name]; }
+
+static const int argument_names[6] = {REG_RDI, REG_RSI, REG_RDX, REG_R10, REG_R8, REG_R9};
+
+static reg argument(ucontext_t *c, int n) { return *get(c, argument_names[n]); }
+
+/* A frame below the stack's red zone, from which the thread goes on at `code`. */
+static pw_call_frame *
+place(ucontext_t *c, reg number, const char *code)
+{
+    pw_call_frame *call = (pw_call_frame *)(*get(c, REG_RSP) - RED_ZONE - sizeof(pw_call_frame));
+    for (int i = 0; i < 6; i++) call->arguments[i] = argument(c, i);
+    call->number = number;
+    call->return_address = *get(c, REG_RIP);
+    *get(c, REG_RSP) = (reg)call;
+    *get(c, REG_RIP) = (reg)code;
+    return call;
+}
+
+/* The number of the twin for calls that return to `address`, given out for good. */
+static int
+twin_for(_Atomic uint64_t *returns, uint32_t count, uint64_t address)
+{
+    uint32_t hash = (uint32_t)((address >> 1) * 0x9e3779b97f4a7c15u >> 32);
+    for (uint32_t i = 0; i < 64; i++) {
+        uint32_t at = (hash + i) % count;
+        uint64_t there = atomic_load_explicit(&returns[at], memory_order_acquire);
+        if (there == address) return (int)at;
+        if (there == 0 && (atomic_compare_exchange_strong(&returns[at], &there, address) || there == address)) return (int)at;
+    }
+    return -1;
+}
+
+static bool
+makes_a_process(reg number)
+{
+    return (number >= 56 && number <= 58) || number == 435;
+}
+
+/* Makes the call itself, with nothing of ours on the stack: the child of a clone may go on with another one, that of a vfork on the
+ * same. Where there is no room for a further twin, the thread makes the call where it stands and is armed again later. */
+static void
+pass(ucontext_t *c, reg number)
+{
+    bool makes = makes_a_process(number);
+    int twin = makes ? twin_for(pw_maker_returns, MAKERS, *get(c, REG_RIP)) : twin_for(pw_twin_returns, TWINS, *get(c, REG_RIP));
+    if (twin >= 0) {
+        *get(c, REG_RIP) = (reg)(makes ? pw_makers + twin * MAKER_SIZE : pw_twins + twin * 8);
+        if (makes) pw_dispatch_making++;
+    }
+    else if (!makes) place(c, number, pw_go_on_plain);
+    else {
+        selectors[self.place - 1] = ALLOW;
+        *get(c, REG_RIP) -= 2;
+        atomic_fetch_or(&flags, PW_DISPATCH_STEPPED_BACK);
+    }
+}
+
+/* A call whose argument `n` is the address of a set of signals that are to be blocked. */
+static void
+pass_with_set(ucontext_t *c, reg number, int n)
+{
+    uint64_t *set = (uint64_t *)argument(c, n);
+    if (!set || !readable((uint64_t)set) || !(*set & SIGSYS_BIT)) return pass(c, number);
+    pw_call_frame *call = place(c, number, pw_go_on_plain);
+    call->scratch[0] = *set & ~SIGSYS_BIT;
+    *get(c, argument_names[n]) = (reg)&call->scratch[0];
+}
+
+/* The same behind the address of { address of the set, its size }. */
+static void
+pass_with_set_of_pair(ucontext_t *c, reg number, int n)
+{
+    uint64_t *pair = (uint64_t *)argument(c, n);
+    if (!pair || !readable((uint64_t)pair) || !readable((uint64_t)(pair + 1))) return pass(c, number);
+    uint64_t *set = (uint64_t *)pair[0];
+    if (!set || !readable((uint64_t)set) || !(*set & SIGSYS_BIT)) return pass(c, number);
+    pw_call_frame *call = place(c, number, pw_go_on_plain);
+    call->scratch[0] = *set & ~SIGSYS_BIT;
+    call->scratch[1] = (uint64_t)&call->scratch[0];
+    call->scratch[2] = pair[1];
+    *get(c, argument_names[n]) = (reg)&call->scratch[1];
+}
+
+static bool
+readable_action(uint64_t address)
+{
+    return readable(address) && readable(address + 24);
+}
+
+/* The program's own wish for SIGSYS is kept, told when it asks, and fulfilled for each that we did not cause. */
+static long
+set_theirs(ucontext_t *c)
+{
+    const action *set = (const action *)argument(c, 1);
+    action *old = (action *)argument(c, 2), wish = theirs;
+    if (argument(c, 3) != 8) return -EINVAL;
+    if (set) {
+        if (!readable_action((uint64_t)set)) return -EFAULT;
+        wish = *set;
+    }
+    if (old) {
+        long error = kernel_action(SIGSYS, NULL, old); /* it knows whether that may be written */
+        if (error) return error;
+        *old = theirs;
+    }
+    theirs = wish;
+    return 0;
+}
+
+static void
+pass_sigaction(ucontext_t *c, reg number)
+{
+    if (argument(c, 0) == SIGSYS) {
+        *get(c, REG_RAX) = (reg)set_theirs(c);
+        return;
+    }
+    const action *set = (const action *)argument(c, 1);
+    if (!set || !readable_action((uint64_t)set) || !(set->mask & SIGSYS_BIT)) return pass(c, number);
+    pw_call_frame *call = place(c, number, pw_go_on_plain);
+    action *ours = (action *)call->scratch;
+    *ours = *set;
+    ours->mask &= ~SIGSYS_BIT;
+    *get(c, REG_RSI) = (reg)ours;
+}
+
+/* From somebody's kill, or a seccomp filter's. */
+static void
+somebody_elses(int signo, siginfo_t *info, ucontext_t *context)
+{
+    if (theirs.handler == SIG_IGN && info->si_code <= 0) return;
+    if (theirs.handler == SIG_DFL || theirs.handler == SIG_IGN) { /* it comes once more when we return, and ends the process */
+        action end = {.handler = SIG_DFL};
+        kernel_action(SIGSYS, &end, NULL);
+        pw_raw_syscall(PW_NR_TGKILL, pw_raw_syscall(PW_NR_GETPID, 0, 0, 0, 0, 0, 0), pw_raw_syscall(PW_NR_GETTID, 0, 0, 0, 0, 0, 0), SIGSYS, 0, 0, 0);
+        return;
+    }
+    void (*handler)(int, siginfo_t *, void *) = theirs.handler;
+    uint64_t mask;
+    memcpy(&mask, &context->uc_sigmask, sizeof mask);
+    mask = (mask | theirs.mask) & ~SIGSYS_BIT; /* its own calls are dispatched too */
+    if (theirs.flags & SA_RESETHAND) theirs.handler = SIG_DFL;
+    pw_raw_syscall(PW_NR_RT_SIGPROCMASK, SIG_SETMASK, (long)&mask, 0, 8, 0, 0);
+    handler(signo, info, context);
+}
+
+/* The one way in which a call to be recorded begins, all signals blocked. False: it is not recorded any more. */
+static bool
+begin(pw_call_frame *call)
+{
+    atomic_fetch_add(&pw_syscall_at_work, 1);
+    bool records = atomic_load(&active);
+    if (records) {
+        call->generation = generation;
+        call->thread = NULL;
+        call->serial = 0;
+        settings.before(call);
+    }
+    atomic_fetch_sub(&pw_syscall_at_work, 1);
+    return records;
+}
+
+static bool
+is_recorded(reg number)
+{
+    return number < PW_SYSCALLS && pw_syscalls_known[number].of & settings.of;
+}
+
+static void
+give_up(unsigned why)
+{
+    atomic_fetch_or(&flags, why);
+    if (why == PW_DISPATCH_SECCOMP) atomic_store(&filtered, true);
+    allow_all();
+}
+
+static void
+hear(ucontext_t *c, reg number, pw_heard *heard)
+{
+    heard->calls++;
+    heard->number = number;
+    for (int i = 0; i < 6; i++) heard->arguments[i] = argument(c, i);
+    *get(c, REG_RAX) = (reg)heard->answer;
+}
+
+static void
+on_sigsys(int signo, siginfo_t *info, void *data)
+{
+    ucontext_t *c = data;
+    if (info->si_code != DISPATCHED) return somebody_elses(signo, info, c);
+    reg number = *get(c, REG_RAX);
+    if (self.heard) return hear(c, number, self.heard);
+    switch (number) {
+      case PW_NR_RT_SIGRETURN:
+        /* Of another handler: on its own frame. */
+        *(uint64_t *)&((ucontext_t *)*get(c, REG_RSP))->uc_sigmask &= ~SIGSYS_BIT;
+        *get(c, REG_RIP) = (reg)pw_return_from_signal;
+        return;
+      case PW_NR_RT_SIGPROCMASK:
+        if (argument(c, 0) == SIG_UNBLOCK || argument(c, 3) != 8) return pass(c, number);
+        return pass_with_set(c, number, 1);
+      case PW_NR_RT_SIGSUSPEND: return pass_with_set(c, number, 0);
+      case PW_NR_PPOLL: return pass_with_set(c, number, 3);
+      case PW_NR_EPOLL_PWAIT: case PW_NR_EPOLL_PWAIT2: return pass_with_set(c, number, 4);
+      case PW_NR_PSELECT6: case PW_NR_IO_PGETEVENTS: return pass_with_set_of_pair(c, number, 5);
+      case PW_NR_RT_SIGACTION: return pass_sigaction(c, number);
+      case PW_NR_EXIT_GROUP: case PW_NR_EXECVE: case PW_NR_EXECVEAT:
+        place(c, number, pw_go_on_ending);
+        return;
+      /* A filter may forbid what we need of the kernel, and end the process for it: out of its way. */
+      case PW_NR_SECCOMP: give_up(PW_DISPATCH_SECCOMP); return pass(c, number);
+      case PW_NR_PRCTL:
+        if (argument(c, 0) == SET_SECCOMP) give_up(PW_DISPATCH_SECCOMP);
+        if (argument(c, 0) == SET_DISPATCH) give_up(PW_DISPATCH_TAKEN);
+        return pass(c, number);
+    }
+    if (!is_recorded(number)) return pass(c, number);
+    atomic_fetch_add_explicit(&signals, 1, memory_order_relaxed);
+    if (!begin(place(c, number, pw_go_on_recorded))) *get(c, REG_RIP) = (reg)pw_go_on_plain;
+}
+
+void
+pw_dispatch_ending(pw_call_frame *call)
+{
+    if (!atomic_load(&active)) return;
+    bool before = pw_dispatch_own(true);
+    settings.ending();
+    pw_dispatch_own(before);
+}
+
+/* ---- without a signal ---- */
+
+/* All but what a fault raises, which cannot wait, and SIGSYS. */
+static const uint64_t interruptions = ~((uint64_t)1 << (SIGSEGV - 1) | (uint64_t)1 << (SIGBUS - 1) | (uint64_t)1 << (SIGILL - 1) | (uint64_t)1 << (SIGFPE - 1) |
+                                        (uint64_t)1 << (SIGTRAP - 1) | SIGSYS_BIT);
+
+static uint64_t
+set_mask(const uint64_t *set)
+{
+    uint64_t before = 0;
+    pw_raw_syscall(PW_NR_RT_SIGPROCMASK, SIG_SETMASK, (long)set, (long)&before, 8, 0, 0);
+    return before;
+}
+
+bool
+pw_dispatch_sees(void)
+{
+    return self.place && selectors[self.place - 1] == BLOCK && !pw_dispatch_making;
+}
+
+static bool
+begin_undisturbed(pw_call_frame *call)
+{
+    PW_SYSCALL_MEET_STACK_END();
+    if (!settings.looks) return begin(call);
+    uint64_t mask = set_mask(&interruptions);
+    bool records = begin(call);
+    set_mask(&mask);
+    return records;
+}
+
+long
+pw_dispatch_call(uint64_t number, const uint64_t given[4], bool cancels)
+{
+    pw_call_frame call = {.arguments = {given[0], given[1], given[2], given[3]}, .number = number};
+    bool records = is_recorded(number) && begin_undisturbed(&call);
+    int type = PTHREAD_CANCEL_DEFERRED;
+    if (cancels) pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &type);
+    if (records) pw_call_recorded(&call);
+    else call.result = pw_raw_syscall((long)number, (long)given[0], (long)given[1], (long)given[2], (long)given[3], 0, 0);
+    if (cancels) pthread_setcanceltype(type, NULL);
+    if (records) pw_syscall_after(&call);
+    return call.result;
+}
+
+bool
+pw_dispatch_overhear(void (*function)(void *), void *data, long answer, pw_heard *heard)
+{
+    static volatile uint8_t selector;
+    *heard = (pw_heard){.answer = answer};
+    if (self.place) return false;
+    uint64_t mask = set_mask(&interruptions);
+    self.heard = heard;
+    selector = ALLOW;
+    bool hears = dispatch(DISPATCH_ON, &selector) == 0;
+    if (hears) {
+        selector = BLOCK;
+        function(data);
+        selector = ALLOW;
+        dispatch(DISPATCH_OFF, NULL);
+    }
+    self.heard = NULL;
+    mask &= ~SIGSYS_BIT;
+    set_mask(&mask);
+    return hears;
+}
+
+/* ---- start and stop ---- */
+
+const char pw_dispatch_filter[] = "the program has set a seccomp filter, which might end it for what Pitwall needs of the kernel";
+
+const char *
+pw_dispatch_refusal(void)
+{
+    if (atomic_load(&filtered)) return pw_dispatch_filter;
+    if (self.place) return NULL;
+    static volatile uint8_t selector = ALLOW;
+    long error = dispatch(DISPATCH_ON, &selector);
+    if (error == 0) dispatch(DISPATCH_OFF, NULL);
+    switch (-error) {
+      case 0: return NULL;
+      case EINVAL: return "this kernel has no syscall user dispatch (Linux 5.11 and newer do)";
+      case EPERM: case ENOSYS: case EACCES: return "a seccomp filter refuses syscall user dispatch (prctl)";
+      default: return "this kernel refuses syscall user dispatch";
+    }
+}
+
+/* Handlers installed before, whose masks would block SIGSYS. */
+static void
+open_masks(void)
+{
+    for (int signo = 1; signo <= 64; signo++) {
+        action a;
+        if (signo == SIGSYS || kernel_action(signo, NULL, &a) != 0 || !(a.mask & SIGSYS_BIT)) continue;
+        a.mask &= ~SIGSYS_BIT;
+        kernel_action(signo, &a, NULL);
+    }
+}
+
+const char *
+pw_dispatch_start(const pw_dispatch_settings *wanted, uint32_t number)
+{
+    const char *refusal = pw_dispatch_refusal();
+    if (refusal) return refusal;
+    if (!has_exit_key && pthread_key_create(&exit_key, thread_exits) != 0) return "no room for a thread-specific key";
+    has_exit_key = true;
+    settings = *wanted;
+    generation = number;
+    atomic_store(&flags, 0);
+    atomic_store(&refused, 0);
+    action ours = {.handler = on_sigsys, .flags = SA_SIGINFO | SA_ONSTACK | RESTORER, .restorer = pw_return_from_signal, .mask = ~(uint64_t)0}, before;
+    if (kernel_action(SIGSYS, &ours, &before) != 0) return "SIGSYS cannot be handled";
+    if (before.handler != on_sigsys) theirs = before;
+    open_masks();
+    pw_shortcuts_install();
+    atomic_store(&pw_syscall_generation, number);
+    atomic_store(&active, true);
+    return NULL;
+}
+
+static bool
+others_armed(void)
+{
+    for (uint32_t i = 0; i < MOST_THREADS; i++) {
+        if (atomic_load(&taken[i]) && i + 1 != self.place) return true;
+    }
+    return false;
+}
+
+void
+pw_dispatch_stop(bool child)
+{
+    allow_all();
+    atomic_store(&pw_syscall_generation, 0);
+    if (child) {
+        for (uint32_t i = 0; i < MOST_THREADS; i++) atomic_store(&taken[i], false);
+        self.place = 0;
+        atomic_store(&pw_syscall_at_work, 0);
+    }
+    else {
+        disarm();
+        if (!atomic_load(&filtered)) pw_shortcuts_remove();
+    }
+    /* Of other threads, for microseconds. A handler of the program's that jumps out of what follows a call leaves it at work for ever. */
+    for (int i = 0; atomic_load(&pw_syscall_at_work) > 0 && i < MOST_PAUSES; i++) {
+        struct timespec pause = {0, 20000};
+        pw_raw_syscall(PW_NR_NANOSLEEP, (long)&pause, 0, 0, 0, 0, 0);
+    }
+    atomic_store(&pw_syscall_at_work, 0);
+    /* A SIGSYS may be on its way to another thread; ours fulfils the program's wish as well. */
+    action now;
+    if (!others_armed() && kernel_action(SIGSYS, NULL, &now) == 0 && now.handler == on_sigsys) kernel_action(SIGSYS, &theirs, NULL);
+}
+
+#else
+
+const char pw_dispatch_filter[] = "";
+static const char elsewhere[] = "system calls are seen from inside on Linux, x86-64, only, where GCC compiled the extension";
+
+const char *pw_dispatch_refusal(void) { return elsewhere; }
+const char *pw_dispatch_start(const pw_dispatch_settings *settings, uint32_t generation) { return elsewhere; }
+void pw_dispatch_stop(bool child) {}
+bool pw_dispatch_arm(void) { return true; }
+bool pw_dispatch_armed(void) { return false; }
+bool pw_dispatch_own(bool own) { return false; }
+unsigned pw_dispatch_flags(void) { return 0; }
+uint64_t pw_dispatch_refused(void) { return 0; }
+uint64_t pw_dispatch_signals(void) { return 0; }
+
+#endif

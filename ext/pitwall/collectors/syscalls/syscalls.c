@@ -1,0 +1,413 @@
+/* File-system calls of every Ruby thread: which, on what path, with what result, how long, and from which stack.
+ *
+ * syscall_dispatch.c has each call noticed, and this file takes the thread's stack before it; syscall_after.c puts a row into the ring behind it.
+ * The drain makes paths absolute, by the working directory and the descriptors that earlier rows tell of, and rows columns. */
+#include "collectors/syscalls/syscalls.h"
+#include "sampling/capture.h"
+#include "sampler.h"
+#include "collectors/trace/trace_clock.h"
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#undef snprintf /* Ruby's own may allocate objects, and the drain has no GVL */
+
+enum { ROWS_A_CHUNK = 1 << 14, MOST_FDS = 1 << 16, NO_STACK = UINT32_MAX, EXPECTED_BYTES = 256 };
+enum { THREAD, NAME, AT, NS, RESULT, ERRNO, FLAGS, NODE, PATH, PATH2, CWD, COLUMNS };
+
+static bool active, stacks;
+static pw_trace_clock the_clock;
+static int (*const during_gc)(void) = rb_during_gc; /* not to be looked up in a handler */
+
+/* ---- in the handler ---- */
+
+#if PW_DISPATCH
+static void
+before(pw_call_frame *call)
+{
+    if (!pw_syscall_steady) call->scratch[0] = pw_syscall_clock();
+    pw_thread *t = pw_self();
+    call->serial = NO_STACK;
+    if (pw_syscall_ring) pw_ring_expect(pw_syscall_ring, EXPECTED_BYTES);
+    if (!t || t->finished) return;
+    call->thread = t;
+    /* While garbage is collected, what a stack names may be on the move. */
+    if (!stacks || !pw_syscall_ring || t->busy || during_gc()) return;
+    do {
+        if (pw_capture_stack(t)) {
+            call->serial = t->serial;
+            return;
+        }
+    } while (pw_syscall_pause());
+}
+#else
+static void before(pw_call_frame *call) {}
+#endif
+
+/* What the process leaves behind is written before it becomes another program, or ends without a word. */
+static void
+ending(void)
+{
+    pw_flush_before_end();
+}
+
+/* ---- paths; the drain's ---- */
+
+static char cwd[PATH_MAX];
+static size_t cwd_size;
+static uint32_t cwd_id;
+static struct descriptor { uint32_t path; uint64_t since; } *descriptors; /* what opened it, and when the call ended */
+static uint32_t descriptor_count;
+static uint32_t name_ids[PW_SYSCALLS];
+
+static pw_buffer columns[COLUMNS];
+static uint32_t rows;
+static uint64_t base_ns, rows_taken;
+
+static uint32_t intern(const char *bytes, size_t size) { return pw_intern_string(&pw_current.tables, bytes, size); }
+
+static uint32_t
+name_id(int number)
+{
+    if (!name_ids[number]) name_ids[number] = intern(pw_syscalls_known[number].name, strlen(pw_syscalls_known[number].name));
+    return name_ids[number];
+}
+
+static uint32_t
+absolute(const char *path, size_t size, const char *folder, size_t folder_size)
+{
+    static char joined[2 * PATH_MAX + 2];
+    while (size >= 2 && path[0] == '.' && path[1] == '/') path += 2, size -= 2;
+    if (size && path[0] == '/') return intern(path, size);
+    if (!folder_size) return intern(path, size); /* nobody knows where that is */
+    if (size == 0 || (size == 1 && path[0] == '.')) return intern(folder, folder_size);
+    if (folder_size > PATH_MAX || size > PATH_MAX) return intern(path, size);
+    memcpy(joined, folder, folder_size);
+    size_t at = folder_size;
+    if (joined[at - 1] != '/') joined[at++] = '/';
+    memcpy(joined + at, path, size);
+    return intern(joined, at + size);
+}
+
+static struct descriptor *
+descriptor(int64_t fd)
+{
+    if (fd < 0 || fd >= MOST_FDS) return NULL;
+    if (fd >= descriptor_count) {
+        uint32_t room = descriptor_count ? descriptor_count : 256;
+        while (room <= fd) room *= 2;
+        struct descriptor *larger = realloc(descriptors, room * sizeof(*larger));
+        if (!larger) return NULL;
+        memset(larger + descriptor_count, 0, (room - descriptor_count) * sizeof(*larger));
+        descriptors = larger;
+        descriptor_count = room;
+    }
+    return &descriptors[fd];
+}
+
+static uint32_t
+path_of_descriptor(int64_t fd)
+{
+    return fd >= 0 && fd < descriptor_count ? descriptors[fd].path : 0;
+}
+
+static void
+opened(int64_t fd, uint32_t path, uint64_t when)
+{
+    struct descriptor *d = descriptor(fd);
+    if (d && when >= d->since) *d = (struct descriptor){path, when};
+}
+
+/* Rows of several threads may come in another order than their calls: one that began before the descriptor was opened closed
+ * the one before. */
+static void
+closed(int64_t fd, uint64_t began)
+{
+    if (fd >= 0 && fd < descriptor_count && began >= descriptors[fd].since) descriptors[fd].path = 0;
+}
+
+enum { DUPLICATE = 0, DUPLICATE_CLOEXEC = 1030 };
+
+/* What a call changes for those after it. */
+static void
+follow(const pw_syscall_row *row, uint32_t path, const char *folder)
+{
+    switch (row->number) {
+      case PW_NR_OPEN: case PW_NR_CREAT: case PW_NR_OPENAT: case PW_NR_OPENAT2:
+        if (row->result >= 0) opened(row->result, path, row->end);
+        break;
+      case PW_NR_DUP: case PW_NR_DUP2: case PW_NR_DUP3:
+        if (row->result >= 0) opened(row->result, path_of_descriptor(row->fd), row->end);
+        break;
+      case PW_NR_FCNTL:
+        if (row->result >= 0 && (row->flags == DUPLICATE || row->flags == DUPLICATE_CLOEXEC)) opened(row->result, path_of_descriptor(row->fd), row->end);
+        break;
+      case PW_NR_SOCKET: case PW_NR_ACCEPT: case PW_NR_ACCEPT4:
+        if (row->result >= 0) opened(row->result, 0, row->end);
+        break;
+      case PW_NR_CLOSE:
+        if (row->result != -EBADF) closed(row->fd, row->start);
+        break;
+      case PW_NR_CHDIR: case PW_NR_FCHDIR:
+        if (row->result != 0 || !row->sizes[2] || row->sizes[2] > sizeof cwd) break;
+        memcpy(cwd, folder, row->sizes[2]);
+        cwd_size = row->sizes[2];
+        cwd_id = intern(cwd, cwd_size);
+        break;
+    }
+}
+
+static uint32_t
+node_of(const pw_syscall_row *row)
+{
+    const pw_thread *t = row->thread;
+    if (!t || row->serial == NO_STACK) return 0;
+    return t->told_serial - row->serial < PW_TOLD ? t->told_nodes[row->serial % PW_TOLD] : 0;
+}
+
+static uint64_t
+ns_at(uint64_t tick, double tick_ns)
+{
+    double ns = ((double)tick - (double)the_clock.tick_from) * tick_ns + (double)(the_clock.ns_from - pw_current.origin);
+    return ns > 0 ? (uint64_t)ns : 0;
+}
+
+static void
+put(int column, uint64_t value)
+{
+    pw_buffer_int(&columns[column], value);
+}
+
+void
+pw_syscalls_take(const pw_syscall_row *row)
+{
+    static double tick_ns;
+    if (!active) return;
+    if (rows == 0 || tick_ns == 0) tick_ns = pw_trace_clock_tick_ns(&the_clock);
+    const char *texts[4] = {row->bytes};
+    size_t sizes[4];
+    for (int i = 0; i < 4; i++) {
+        sizes[i] = row->sizes[i] == PW_NO_PATH ? 0 : row->sizes[i];
+        if (i < 3) texts[i + 1] = texts[i] + sizes[i];
+    }
+    bool moves = row->number == PW_NR_CHDIR || row->number == PW_NR_FCHDIR;
+    bool link = row->number == PW_NR_SYMLINK || row->number == PW_NR_SYMLINKAT; /* the first is a text, relative to nothing */
+    uint32_t paths[2] = {0, 0};
+    for (int i = 0; i < 2; i++) {
+        if (row->sizes[i] == PW_NO_PATH) continue;
+        if (link && i == 0) paths[i] = intern(texts[i], sizes[i]);
+        else if (sizes[2 + i] && !moves) paths[i] = absolute(texts[i], sizes[i], texts[2 + i], sizes[2 + i]);
+        else paths[i] = absolute(texts[i], sizes[i], cwd, cwd_size);
+    }
+    if (!paths[0] && row->fd >= 0) paths[0] = path_of_descriptor(row->fd);
+
+    uint64_t at = ns_at(row->start, tick_ns);
+    if (rows == 0) base_ns = at > 1000000000 ? at - 1000000000 : 0; /* a call may have begun before those that ended before it */
+    bool failed = row->result < 0 && row->result >= -4095;
+    put(THREAD, row->thread ? ((const pw_thread *)row->thread)->id : 0);
+    put(NAME, name_id(row->number));
+    put(AT, at > base_ns ? at - base_ns : 0);
+    put(NS, (uint64_t)((double)(row->end - row->start) * tick_ns));
+    put(RESULT, failed || row->result < 0 ? 0 : (uint64_t)row->result);
+    put(ERRNO, failed ? (uint64_t)-row->result : 0);
+    put(FLAGS, pw_syscalls_known[row->number].flags ? (uint64_t)row->flags + 1 : 0);
+    put(NODE, node_of(row));
+    put(PATH, paths[0]);
+    put(PATH2, paths[1]);
+    put(CWD, cwd_id);
+    rows++;
+    rows_taken++;
+    follow(row, paths[0], texts[2]);
+}
+
+bool pw_syscalls_full(void) { return rows >= ROWS_A_CHUNK; }
+
+/* ---- chunks ---- */
+
+static void
+write_rows(void)
+{
+    if (!rows) return;
+    pw_writer_table(&pw_current.writer, "SYSC", 2, (uint64_t[]){base_ns, rows}, COLUMNS, columns);
+    rows = 0;
+}
+
+/* Cumulative: the last counts. */
+static void
+write_totals(bool last)
+{
+#if PW_DISPATCH
+    enum { TOTALS = 4 };
+    pw_buffer totals[TOTALS] = {{0}};
+    double tick_ns = pw_syscall_steady ? pw_trace_clock_tick_ns(&the_clock) : 1.0;
+    uint32_t n = 0;
+    uint64_t sum = 0, lost = atomic_load(&pw_syscall_lost);
+    for (int i = 0; i < PW_SYSCALLS; i++) {
+        pw_syscall_count *count = &pw_syscall_counts[i];
+        uint64_t calls = atomic_load(&count->calls);
+        if (!calls) continue;
+        uint64_t values[TOTALS] = {name_id(i), calls, atomic_load(&count->errors), (uint64_t)((double)atomic_load(&count->ticks) * tick_ns)};
+        pw_buffer_row(totals, values, TOTALS);
+        sum += calls;
+        n++;
+    }
+    /* At the end: with those whose thread left by a jump before their row was written, and what the ring has behind such a row. */
+    if (last && pw_syscall_ring && sum > rows_taken && sum - rows_taken > lost) lost = sum - rows_taken;
+    uint64_t head[] = {pw_dispatch_flags(), lost, pw_dispatch_refused(), n};
+    pw_writer_table(&pw_current.writer, "SYST", 4, head, TOTALS, totals);
+    pw_buffers_free(totals, TOTALS);
+#endif
+}
+
+/* ---- start and stop ---- */
+
+/* What is open already. */
+static void
+seed_descriptors(void)
+{
+    DIR *folder = opendir("/proc/self/fd");
+    if (!folder) return;
+    for (struct dirent *entry; (entry = readdir(folder));) {
+        char path[PATH_MAX];
+        int fd = atoi(entry->d_name);
+        ssize_t size = entry->d_name[0] == '.' || fd == dirfd(folder) ? 0 : readlinkat(dirfd(folder), entry->d_name, path, sizeof path);
+        if (size > 0) opened(fd, intern(path, (size_t)size), 0);
+    }
+    closedir(folder);
+}
+
+static bool
+setting(VALUE settings, const char *name)
+{
+    VALUE given = rb_hash_lookup(settings, rb_str_new_cstr(name));
+    return RB_TYPE_P(given, T_STRING) && strcmp(StringValueCStr(given), "1") == 0;
+}
+
+/* A filter that was set since the command was started (which told how many there were) is the program's own. */
+static bool
+filtered(VALUE settings)
+{
+    VALUE given = rb_hash_lookup(settings, rb_str_new_cstr("filters"));
+    if (!RB_TYPE_P(given, T_STRING)) return false;
+    char line[256];
+    int now = 0;
+    FILE *status = fopen("/proc/self/status", "re");
+    while (status && fgets(line, sizeof line, status)) sscanf(line, "Seccomp_filters: %d", &now);
+    if (status) fclose(status);
+    return now > atoi(StringValueCStr(given));
+}
+
+static const char *
+start(VALUE settings)
+{
+#if PW_DISPATCH
+    if (filtered(settings)) return pw_dispatch_filter;
+    bool counting = setting(settings, "count");
+    pw_dispatch_settings wanted = {.of = PW_OF_PATH | PW_OF_DESCRIPTOR, .before = before, .ending = ending};
+    if (setting(settings, "io")) wanted.of |= PW_OF_IO | PW_OF_NETWORK;
+    stacks = setting(settings, "stacks");
+    wanted.looks = stacks && !counting;
+    pw_trace_clock_start(&the_clock);
+    pw_syscall_steady = the_clock.counter;
+    memset((void *)pw_syscall_counts, 0, sizeof pw_syscall_counts);
+    atomic_store(&pw_syscall_lost, 0);
+    atomic_store(&pw_syscall_waits, 0);
+    atomic_store(&pw_syscall_no_room_since, 0);
+    rows_taken = 0;
+    pw_syscall_ring = counting ? NULL : pw_session_ring();
+    pthread_mutex_lock(&pw_current.lock);
+    memset(name_ids, 0, sizeof name_ids);
+    cwd_size = getcwd(cwd, sizeof cwd) ? strlen(cwd) : 0;
+    cwd_id = intern(cwd, cwd_size);
+    seed_descriptors();
+    active = true;
+    pthread_mutex_unlock(&pw_current.lock);
+    const char *refusal = pw_dispatch_start(&wanted, pw_current.generation);
+    if (refusal) active = false;
+    return refusal;
+#else
+    return pw_dispatch_refusal();
+#endif
+}
+
+static void
+stop(void)
+{
+    if (active) pw_dispatch_stop(!pw_session_generation());
+}
+
+static void
+write_chunks(bool last)
+{
+    if (active) write_totals(last);
+}
+
+static void mark(void) {}
+
+static void
+forget(bool frees)
+{
+    active = false;
+    if (frees) {
+        free(descriptors);
+        pw_buffers_free(columns, COLUMNS);
+    }
+    descriptors = NULL;
+    descriptor_count = 0;
+    for (int i = 0; i < COLUMNS; i++) columns[i] = (pw_buffer){0};
+    rows = 0;
+#if PW_DISPATCH
+    pw_syscall_ring = NULL;
+#endif
+}
+
+static void own_begin(void) { pw_dispatch_own(true); }
+static void own_end(void) { pw_dispatch_own(false); }
+
+/* The calling thread runs Ruby. */
+static void
+here(void)
+{
+    if (!active) return;
+    pw_dispatch_own(pw_own_work > 0);
+    pw_dispatch_arm();
+}
+
+const pw_collector pw_syscalls = {"syscalls", start, stop, write_chunks, mark, forget, own_begin, own_end, here, write_rows, true};
+
+/* syscall_dispatch -> nil, or a String that says why system calls can't be seen from inside here */
+static VALUE
+native_syscall_dispatch(VALUE self)
+{
+    const char *refusal = pw_dispatch_refusal();
+    return refusal ? rb_str_new_cstr(refusal) : Qnil;
+}
+
+/* syscall_names(io) -> [String, ...]: those that are recorded */
+static VALUE
+native_syscall_names(VALUE self, VALUE io)
+{
+    VALUE names = rb_ary_new();
+    int of = PW_OF_PATH | PW_OF_DESCRIPTOR | (RTEST(io) ? PW_OF_IO | PW_OF_NETWORK : 0);
+    for (int i = 0; i < PW_SYSCALLS; i++) {
+        if (pw_syscalls_known[i].of & of) rb_ary_push(names, rb_str_new_cstr(pw_syscalls_known[i].name));
+    }
+    return names;
+}
+
+/* syscall_signals -> Integer: how many recorded calls came by way of a signal */
+static VALUE
+native_syscall_signals(VALUE self)
+{
+    return ULL2NUM(pw_dispatch_signals());
+}
+
+void
+Init_pitwall_syscalls(VALUE native)
+{
+    rb_define_singleton_method(native, "syscall_dispatch", native_syscall_dispatch, 0);
+    rb_define_singleton_method(native, "syscall_signals", native_syscall_signals, 0);
+    rb_define_singleton_method(native, "syscall_names", native_syscall_names, 1);
+}

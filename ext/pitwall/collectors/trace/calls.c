@@ -1,0 +1,282 @@
+#include "collectors/trace/calls.h"
+#include "output/intern.h"
+#include <stdlib.h>
+#include <string.h>
+
+enum { KEYS_A_BLOCK = 1024, KEY_BLOCKS = 128, FIRST_NODES = 16, MOST_NODES = 256 };
+
+/* The first of a tree is small, each next one twice as large: most threads of a program that starts thousands call little. */
+struct pw_call_block {
+    struct pw_call_block *next;
+    _Atomic uint32_t used;
+    uint32_t room;
+    pw_call_node nodes[];
+};
+
+pw_call_rules pw_call_rules_now;
+
+static pw_call_key *key_blocks[KEY_BLOCKS];
+static _Atomic uint32_t key_count;
+static uint32_t *key_slots, key_slot_count; /* number + 1 of a key */
+static pw_call_tree *_Atomic trees;
+static pw_call_tree *_Atomic buried; /* out of the list, but somebody with the GVL may still stand on them */
+static uint32_t node_count;
+static uint64_t lost;
+
+static uint64_t
+mix(uint64_t x)
+{
+    x *= 0x9e3779b97f4a7c15u;
+    return x ^ x >> 32;
+}
+
+/* ---- keys ---- */
+
+static pw_call_key *
+key_at(uint32_t number)
+{
+    return &key_blocks[number / KEYS_A_BLOCK][number % KEYS_A_BLOCK];
+}
+
+static uint32_t
+key_slot(VALUE a, VALUE b)
+{
+    uint32_t at = (uint32_t)mix(a ^ mix(b)) & (key_slot_count - 1);
+    for (uint32_t number; (number = key_slots[at]) != 0; at = (at + 1) & (key_slot_count - 1)) {
+        const pw_call_key *key = key_at(number - 1);
+        if (key->a == a && key->b == b) break;
+    }
+    return at;
+}
+
+static bool
+grow_keys(uint32_t count)
+{
+    uint32_t slots = key_slot_count ? key_slot_count * 2 : 1024;
+    uint32_t *grown = calloc(slots, sizeof *grown);
+    if (!grown) return false;
+    free(key_slots);
+    key_slots = grown;
+    key_slot_count = slots;
+    for (uint32_t i = 0; i < count; i++) key_slots[key_slot(key_at(i)->a, key_at(i)->b)] = i + 1;
+    return true;
+}
+
+static const pw_call_key *
+key_of(VALUE a, VALUE b, uint8_t kind, const void *context)
+{
+    uint32_t count = atomic_load_explicit(&key_count, memory_order_relaxed);
+    if (count * 2 >= key_slot_count && !grow_keys(count)) return NULL;
+    uint32_t at = key_slot(a, b);
+    if (key_slots[at]) return key_at(key_slots[at] - 1);
+    uint32_t block = count / KEYS_A_BLOCK;
+    if (block >= KEY_BLOCKS) return NULL;
+    if (!key_blocks[block] && !(key_blocks[block] = calloc(KEYS_A_BLOCK, sizeof(pw_call_key)))) return NULL;
+    pw_call_key *key = key_at(count);
+    *key = (pw_call_key){.a = a, .b = b, .frame = a, .kind = kind};
+    if (kind == PW_CALL_C && b != PW_CALL_MET) key->frame = LONG2FIX(PW_FRAME_CALLED + (long)count);
+    key_slots[at] = count + 1;
+    atomic_store_explicit(&key_count, count + 1, memory_order_release); /* it is marked from here on; deciding may collect garbage */
+    if (pw_call_rules_now.decide) pw_call_rules_now.decide(key, context);
+    return key;
+}
+
+void
+pw_call_keys_each(void (*each)(const pw_call_key *key))
+{
+    uint32_t count = atomic_load_explicit(&key_count, memory_order_acquire);
+    for (uint32_t i = 0; i < count; i++) each(key_at(i));
+}
+
+const pw_call_key *
+pw_call_key_of_frame(VALUE frame)
+{
+    long number = FIX2LONG(frame) - PW_FRAME_CALLED;
+    return number >= 0 && number < (long)atomic_load_explicit(&key_count, memory_order_acquire) ? key_at((uint32_t)number) : NULL;
+}
+
+/* ---- nodes ---- */
+
+static uint32_t
+node_slot(const pw_call_tree *tree, const pw_call_node *parent, VALUE a, VALUE b)
+{
+    uint32_t at = (uint32_t)mix((uintptr_t)parent ^ mix(a ^ mix(b))) & (tree->slot_count - 1);
+    for (pw_call_node *node; (node = tree->slots[at]) != NULL; at = (at + 1) & (tree->slot_count - 1)) {
+        if (node->parent == parent && node->a == a && node->b == b) break;
+    }
+    return at;
+}
+
+static bool
+grow_nodes(pw_call_tree *tree)
+{
+    uint32_t before = tree->slot_count, count = before ? before * 2 : 2 * FIRST_NODES;
+    pw_call_node **old = tree->slots, **slots = calloc(count, sizeof *slots);
+    if (!slots) return false;
+    tree->slots = slots;
+    tree->slot_count = count;
+    for (uint32_t i = 0; i < before; i++) {
+        if (old[i]) slots[node_slot(tree, old[i]->parent, old[i]->a, old[i]->b)] = old[i];
+    }
+    free(old);
+    return true;
+}
+
+static pw_call_node *
+new_node(pw_call_tree *tree)
+{
+    struct pw_call_block *block = tree->last;
+    uint32_t room = block ? block->room : 0, used = block ? atomic_load_explicit(&block->used, memory_order_relaxed) : 0;
+    if (used == room) {
+        room = !room ? FIRST_NODES : room < MOST_NODES ? room * 2 : MOST_NODES;
+        block = calloc(1, sizeof *block + room * sizeof *block->nodes);
+        if (!block) return NULL;
+        block->room = room;
+        if (tree->last) __atomic_store_n(&tree->last->next, block, __ATOMIC_RELEASE);
+        else __atomic_store_n(&tree->blocks, block, __ATOMIC_RELEASE);
+        tree->last = block;
+        used = 0;
+    }
+    return &block->nodes[used];
+}
+
+static void
+remember_child(pw_call_node *node, VALUE a, VALUE b, pw_call_node *child)
+{
+    struct pw_call_children *c = node->children;
+    if (!c && !(c = node->children = calloc(1, sizeof *c))) return;
+    uint8_t at = c->next++ & 7;
+    c->a[at] = a;
+    c->b[at] = b;
+    c->node[at] = child;
+}
+
+pw_call_node *
+pw_call_child_slow(pw_call_tree *tree, pw_call_node *node, VALUE a, VALUE b, uint8_t kind, const void *context)
+{
+    const pw_call_rules *rules = &pw_call_rules_now;
+    if (tree->count * 2 >= tree->slot_count && !grow_nodes(tree)) return NULL;
+    pw_call_node *found = tree->slots[node_slot(tree, node, a, b)];
+    if (found) {
+        remember_child(node, a, b, found);
+        return found;
+    }
+    const pw_call_key *key = key_of(a, b, kind, context);
+    if (!key) {
+        lost++;
+        return NULL;
+    }
+    bool under = node->under || key->opens;
+    if (key->hidden || (rules->only_under && !under) || (rules->max_depth && node->depth >= rules->max_depth)) {
+        remember_child(node, a, b, node);
+        return node;
+    }
+    pw_call_node *made = node_count < rules->max_nodes ? new_node(tree) : NULL;
+    if (!made) {
+        lost++;
+        return NULL;
+    }
+    *made = (pw_call_node){.a = a, .b = b, .parent = node, .key = key, .depth = node->depth + 1, .under = under};
+    __atomic_fetch_add(&node_count, 1, __ATOMIC_RELAXED);
+    tree->count++;
+    tree->slots[node_slot(tree, node, a, b)] = made; /* deciding ran Ruby, but traced nothing: the table is as it was */
+    atomic_fetch_add_explicit(&tree->last->used, 1, memory_order_release);
+    remember_child(node, a, b, made);
+    return made;
+}
+
+void
+pw_call_nodes_each(pw_call_tree *tree, void (*each)(pw_call_tree *tree, pw_call_node *node, void *data), void *data)
+{
+    each(tree, &tree->root, data);
+    struct pw_call_block *block = __atomic_load_n(&tree->blocks, __ATOMIC_ACQUIRE);
+    for (; block; block = __atomic_load_n(&block->next, __ATOMIC_ACQUIRE)) {
+        uint32_t used = atomic_load_explicit(&block->used, memory_order_acquire);
+        for (uint32_t i = 0; i < used; i++) each(tree, &block->nodes[i], data);
+    }
+}
+
+/* ---- trees ---- */
+
+static void
+free_tree(pw_call_tree *tree)
+{
+    free(tree->root.children);
+    for (struct pw_call_block *block = tree->blocks, *next; block; block = next) {
+        next = block->next;
+        for (uint32_t i = 0; i < block->used; i++) free(block->nodes[i].children);
+        free(block);
+    }
+    free(tree->slots);
+    free(tree);
+}
+
+/* Whoever walks the list beside the drain has the GVL, as whoever calls this. */
+static void
+free_buried(void)
+{
+    for (pw_call_tree *tree = atomic_exchange_explicit(&buried, NULL, memory_order_acquire), *next; tree; tree = next) {
+        next = tree->next_buried;
+        free_tree(tree);
+    }
+}
+
+pw_call_tree *
+pw_call_tree_new(uint32_t thread_id)
+{
+    free_buried();
+    pw_call_tree *tree = calloc(1, sizeof *tree);
+    if (!tree) return NULL;
+    tree->thread_id = thread_id;
+    tree->next = atomic_load_explicit(&trees, memory_order_relaxed);
+    while (!atomic_compare_exchange_weak_explicit(&trees, &tree->next, tree, memory_order_release, memory_order_relaxed)) {}
+    return tree;
+}
+
+void
+pw_call_trees_each(void (*each)(pw_call_tree *tree, void *data), void *data)
+{
+    for (pw_call_tree *tree = atomic_load_explicit(&trees, memory_order_acquire); tree; tree = __atomic_load_n(&tree->next, __ATOMIC_ACQUIRE)) each(tree, data);
+}
+
+/* The newest stays: its place is where others are put before it. */
+void
+pw_call_trees_sweep(void)
+{
+    pw_call_tree *tree = atomic_load_explicit(&trees, memory_order_acquire);
+    while (tree && tree->next) {
+        pw_call_tree *next = tree->next;
+        if (!next->settled) {
+            tree = next;
+            continue;
+        }
+        __atomic_store_n(&tree->next, next->next, __ATOMIC_RELEASE);
+        __atomic_fetch_sub(&node_count, next->count, __ATOMIC_RELAXED);
+        next->next_buried = atomic_load_explicit(&buried, memory_order_relaxed);
+        while (!atomic_compare_exchange_weak_explicit(&buried, &next->next_buried, next, memory_order_release, memory_order_relaxed)) {}
+    }
+}
+
+uint32_t pw_call_nodes(void) { return __atomic_load_n(&node_count, __ATOMIC_RELAXED); }
+uint64_t pw_call_lost(void) { return __atomic_load_n(&lost, __ATOMIC_RELAXED); }
+
+void
+pw_calls_free(bool frees)
+{
+    if (frees) {
+        free_buried();
+        for (pw_call_tree *tree = atomic_load(&trees), *next; tree; tree = next) {
+            next = tree->next;
+            free_tree(tree);
+        }
+        for (int i = 0; i < KEY_BLOCKS; i++) free(key_blocks[i]);
+        free(key_slots);
+    }
+    memset(key_blocks, 0, sizeof key_blocks);
+    atomic_store(&key_count, 0);
+    key_slots = NULL;
+    key_slot_count = node_count = 0;
+    lost = 0;
+    atomic_store(&trees, NULL);
+    atomic_store(&buried, NULL);
+}

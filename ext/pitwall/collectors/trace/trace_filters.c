@@ -1,0 +1,116 @@
+#include "collectors/trace/trace_filters.h"
+#include "sampler.h"
+#include "vm/stack_walk.h"
+#include <fnmatch.h>
+#include <stdio.h>
+#include <string.h>
+
+static char home[4096];     /* Pitwall's own files: their calls are nobody's business */
+static VALUE filters = Qnil; /* [paths, classes, methods] or nil */
+static VALUE native_module;
+
+static bool
+among(VALUE list, bool (*fits)(const char *pattern, const char *text), const char *text)
+{
+    for (long i = 0; i < RARRAY_LEN(list); i++) {
+        VALUE pattern = rb_ary_entry(list, i);
+        if (fits(RSTRING_PTR(pattern), text)) return true;
+    }
+    return false;
+}
+
+static bool glob_fits(const char *pattern, const char *path) { return fnmatch(pattern, path, 0) == 0; }
+static bool same(const char *pattern, const char *text) { return strcmp(pattern, text) == 0; }
+
+/* `name` begins with the class: "Shop::Cart#sum" is of Shop::Cart and of Shop. */
+static bool
+class_fits(const char *pattern, const char *name)
+{
+    size_t n = strlen(pattern);
+    return strncmp(pattern, name, n) == 0 && (name[n] == '#' || name[n] == '.' || strncmp(name + n, "::", 2) == 0);
+}
+
+static const char *
+without_block(const char *name)
+{
+    const char *from = name;
+    if (strncmp(name, "block ", 6) != 0) return name;
+    for (const char *at; (at = strstr(from, " in ")) != NULL;) from = at + 4;
+    return from;
+}
+
+static void
+decide(pw_call_key *key, const void *context)
+{
+    const pw_call_site *site = context;
+    if (key->kind == PW_CALL_OTHER) return;
+    bool ruby = key->b == 0;
+    const char *path = "";
+    if (ruby) {
+        key->owner = site->owner ? site->owner : pw_walk_owner(site->ec, site->cfp);
+        VALUE file = rb_profile_frame_absolute_path(key->a);
+        if (!RB_TYPE_P(file, T_STRING)) file = rb_profile_frame_path(key->a);
+        if (RB_TYPE_P(file, T_STRING)) path = RSTRING_PTR(file); /* must not raise here */
+        size_t n = strlen(home);
+        if (n && strncmp(path, home, n) == 0 && (path[n] == '/' || strcmp(path + n, ".rb") == 0)) key->hidden = true;
+    }
+    else if (key->b != PW_CALL_MET && key->a == rb_singleton_class(native_module)) key->hidden = true;
+    if (NIL_P(filters) || key->hidden) return;
+    VALUE paths = rb_ary_entry(filters, 0), classes = rb_ary_entry(filters, 1), methods = rb_ary_entry(filters, 2);
+    if (ruby && RARRAY_LEN(paths) && !among(paths, glob_fits, path)) key->hidden = true;
+    if (!RARRAY_LEN(classes) && !RARRAY_LEN(methods)) return;
+    VALUE name = pw_frame_name(key->frame, key->owner);
+    if (NIL_P(name)) return;
+    const char *text = RSTRING_PTR(name);
+    if (RARRAY_LEN(classes) && !among(classes, class_fits, without_block(text))) key->hidden = true;
+    if (RARRAY_LEN(methods) && among(methods, same, text)) key->opens = true;
+    RB_GC_GUARD(name);
+}
+
+VALUE
+pw_setting(VALUE settings, const char *name)
+{
+    VALUE value = rb_hash_lookup(settings, rb_str_new_cstr(name));
+    return RB_TYPE_P(value, T_STRING) ? value : Qnil;
+}
+
+bool
+pw_setting_is_on(VALUE settings, const char *name, bool otherwise)
+{
+    VALUE value = pw_setting(settings, name);
+    return NIL_P(value) ? otherwise : strcmp(StringValueCStr(value), "1") == 0;
+}
+
+uint64_t
+pw_setting_number(VALUE settings, const char *name, uint64_t otherwise)
+{
+    VALUE value = pw_setting(settings, name);
+    return NIL_P(value) ? otherwise : strtoull(StringValueCStr(value), NULL, 10);
+}
+
+static VALUE
+words(VALUE settings, const char *name)
+{
+    VALUE value = pw_setting(settings, name);
+    return NIL_P(value) ? rb_ary_new() : rb_str_split(value, "\n");
+}
+
+pw_call_rules
+pw_trace_filters_read(VALUE settings)
+{
+    VALUE own = pw_setting(settings, "home");
+    snprintf(home, sizeof home, "%s", NIL_P(own) ? "" : StringValueCStr(own));
+    VALUE paths = words(settings, "path"), classes = words(settings, "class"), methods = words(settings, "only_under");
+    bool any = RARRAY_LEN(paths) || RARRAY_LEN(classes) || RARRAY_LEN(methods);
+    filters = any ? rb_ary_new_from_args(3, paths, classes, methods) : Qnil;
+    return (pw_call_rules){
+        .max_nodes = (uint32_t)pw_setting_number(settings, "nodes", 1000000), .max_depth = (uint32_t)pw_setting_number(settings, "depth", 0),
+        .only_under = RARRAY_LEN(methods) > 0, .decide = decide};
+}
+
+void
+pw_trace_filters_init(VALUE native)
+{
+    native_module = native;
+    rb_gc_register_address(&filters);
+}

@@ -1,0 +1,20 @@
+/* Traced calls as chunks: CALL and TRAC of doc/record-format.md. Holds the session's lock. */
+#ifndef PITWALL_TRACE_WRITER_H
+#define PITWALL_TRACE_WRITER_H
+
+#include "collectors/trace/trace_probe.h"
+
+typedef struct {
+    const pw_trace_clock *clock;
+    const pw_probe *probes;
+    bool cpu, objects, bytes;
+    const char *gc;
+    uint64_t gc_over;
+} pw_trace_facts;
+
+/* Gives all nodes their numbers in the recording, at the end. */
+void pw_trace_number(pw_call_tree *tree);
+/* What changed since it last did. */
+void pw_trace_write(const pw_trace_facts *facts);
+
+#endif

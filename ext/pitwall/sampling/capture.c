@@ -1,0 +1,399 @@
+#include "sampling/capture.h"
+#include "output/intern.h"
+#include "sampler.h"
+#include "collectors/syscalls/syscall_dispatch.h"
+#include <errno.h>
+#include <string.h>
+#ifdef __linux__
+# include <sys/syscall.h>
+#endif
+#include <unistd.h>
+
+/* Captured words are what stood in a control frame at the moment of the signal. A frame that was half pushed can hold
+ * a block's C function, a stale pointer, anything; naming such a word aborts Ruby. So a word is only believed when it
+ * reads as an internal object (T_IMEMO) whose sub-type is one that real frames of this Ruby had at load. */
+static uint16_t known_types; /* bit n: sub-type n has been seen in a frame known to be good */
+static int (*const frames_by_ruby)(int, int, VALUE *, int *) = rb_profile_frames; /* not to be looked up in a handler */
+
+static int
+imemo_type(VALUE flags)
+{
+    return (int)((flags >> RUBY_FL_USHIFT) & 0xf);
+}
+
+/* The kernel says. What goes by a pipe is shared with forked children, each of which would read what others wrote. */
+#ifdef __linux__
+
+/* An invalid `how` makes it read the set and refuse. */
+bool
+pw_readable(VALUE address)
+{
+# if PW_DISPATCH
+    return pw_raw_syscall(SYS_rt_sigprocmask, ~0, (long)address, 0, 8, 0, 0) != -EFAULT;
+# else
+    int saved = errno;
+    bool is = syscall(SYS_rt_sigprocmask, ~0, address, NULL, (size_t)8) == 0 || errno != EFAULT;
+    errno = saved;
+    return is;
+# endif
+}
+
+#else
+
+bool
+pw_readable(VALUE address)
+{
+    int ends[2];
+    VALUE word;
+    if (pipe(ends) != 0) return false;
+    bool is = write(ends[1], (const void *)address, sizeof word) == (ssize_t)sizeof word;
+    close(ends[0]);
+    close(ends[1]);
+    return is;
+}
+
+#endif
+
+bool
+pw_frame_valid(VALUE frame)
+{
+    if (frame == 0 || frame % sizeof(VALUE) != 0 || RB_SPECIAL_CONST_P(frame) || !pw_readable(frame)) return false;
+    VALUE flags = *(const VALUE *)frame;
+    return (flags & RUBY_T_MASK) == RUBY_T_IMEMO && (known_types >> imemo_type(flags)) & 1;
+}
+
+static VALUE
+learn(VALUE self)
+{
+    VALUE frames[64];
+    int lines[64];
+    int n = rb_profile_frames(0, 64, frames, lines);
+    for (int i = 0; i < n; i++) {
+        if (!RB_SPECIAL_CONST_P(frames[i]) && RB_BUILTIN_TYPE(frames[i]) == (int)RUBY_T_IMEMO) {
+            known_types |= (uint16_t)(1u << imemo_type(RBASIC(frames[i])->flags));
+        }
+    }
+    return Qnil;
+}
+
+void
+pw_capture_init(void)
+{
+    /* A C function called from an eval called from wherever we were required: method entries and an iseq. */
+    VALUE teacher = rb_obj_alloc(rb_cObject);
+    rb_define_singleton_method(teacher, "learn", learn, 0);
+    rb_funcall(teacher, rb_intern("instance_eval"), 1, rb_str_new_cstr("learn"));
+}
+
+/* How many frames next to the root two stacks (leaf first) share. */
+static int
+common_with_previous(const pw_thread *t, const VALUE *frames, const int *lines, int n)
+{
+    int limit = n < t->previous_count ? n : t->previous_count;
+    const VALUE *f = frames + n, *pf = t->previous_frames + t->previous_count;
+    const int *l = lines + n, *pl = t->previous_lines + t->previous_count;
+    int k = 0;
+    while (k < limit && f[-k - 1] == pf[-k - 1] && l[-k - 1] == pl[-k - 1]) k++;
+    return k;
+}
+
+static uint32_t
+sample_bytes(uint32_t fresh, uint32_t owned)
+{
+    return (uint32_t)(sizeof(pw_sample) + (fresh + owned) * sizeof(VALUE) + fresh * sizeof(int));
+}
+
+static uint32_t label_of(pw_thread *t) { return atomic_load_explicit(&t->label, memory_order_relaxed); }
+
+/* Room for a sample of `fresh` frames, `owned` of them with owners; NULL when the ring is full. Nothing is lost then but this
+ * look: the time goes to the next row, the previous stack stays the drain's. */
+static pw_sample *
+reserve(pw_thread *t, uint8_t kind, uint32_t common, uint32_t fresh, uint32_t owned, uint8_t state, uint16_t captures, int64_t wall, int64_t cpu)
+{
+    pw_sample *s = (pw_sample *)pw_ring_reserve(pw_session_ring(), sample_bytes(fresh, owned));
+    if (!s) {
+        if (kind == PW_REC_SAMPLE) pw_count(PW_DROPPED, 1);
+        return NULL;
+    }
+    s->header.kind = kind;
+    s->header.state = state;
+    s->header.captures = captures;
+    s->thread = t;
+    s->wall = wall;
+    s->cpu = cpu;
+    s->common = common;
+    s->fresh = fresh;
+    s->owned = owned;
+    s->label = t->seen_label = label_of(t);
+    return s;
+}
+
+static void
+commit(pw_thread *t, pw_sample *s)
+{
+    int64_t wall = s->wall, cpu = s->cpu;
+    bool sample = s->header.kind == PW_REC_SAMPLE;
+    t->same = s->fresh == 0 && s->common == t->told;
+    t->told = s->common + s->fresh;
+    t->serial++;
+    pw_ring_commit(&s->header, sample_bytes(s->fresh, s->owned));
+    if (!sample) return;
+    t->sampled = true;
+    atomic_store_explicit(&t->last_wall, wall, memory_order_relaxed);
+    atomic_store_explicit(&t->last_cpu, cpu, memory_order_relaxed);
+}
+
+/* Writes a stack that stands in t->frames; on success it becomes the thread's previous one. */
+static bool
+put(pw_thread *t, uint8_t kind, int n, uint8_t state, uint16_t captures, int64_t wall, int64_t cpu)
+{
+    VALUE *frames = t->frames;
+    int *lines = t->lines;
+    int common = common_with_previous(t, frames, lines, n);
+    int fresh = n - common;
+    if (kind == PW_REC_STACK && fresh == 0 && (uint32_t)common == t->told) return true;
+    pw_sample *s = reserve(t, kind, (uint32_t)common, (uint32_t)fresh, 0, state, captures, wall, cpu);
+    if (!s) return false;
+    memcpy(s->frames, frames, (size_t)fresh * sizeof(VALUE));
+    memcpy(s->frames + fresh, lines, (size_t)fresh * sizeof(int));
+    commit(t, s);
+    t->frames = t->previous_frames, t->previous_frames = frames;
+    t->lines = t->previous_lines, t->previous_lines = lines;
+    t->previous_count = n;
+    t->walk.agreed = 0;
+    return true;
+}
+
+/* The same for a stack that an own walk has left in t->walk, whose first `same` control frames are as they were. */
+static bool
+put_walk(pw_thread *t, uint8_t kind, uint32_t same, VALUE leaf, uint8_t state, uint16_t captures, int64_t wall, int64_t cpu)
+{
+    pw_walk *w = &t->walk;
+    uint32_t agreed = same < w->agreed ? same : w->agreed, total = pw_walk_listed(w, w->depth);
+    uint32_t fresh = total - pw_walk_listed(w, agreed) + (leaf != 0), common = pw_walk_listed(w, agreed);
+    bool owners = false, mark_cut = false;
+    if (w->cut) { /* a frame of our own next to the root */
+        if (agreed) common++;
+        else mark_cut = true, fresh++;
+    }
+    if (kind == PW_REC_STACK && fresh == 0 && common == t->told) return true;
+    for (uint32_t i = agreed; i < w->depth && !owners; i++) owners = w->seen[i].owner != 0;
+    w->agreed = agreed;
+    pw_sample *s = reserve(t, kind, common, fresh, owners ? fresh : 0, state, captures, wall, cpu);
+    if (!s) return false;
+    VALUE *frame = s->frames, *owner = frame + fresh;
+    int *line = (int *)(owner + s->owned);
+    if (owners) memset(owner, 0, fresh * sizeof(VALUE));
+    if (leaf) *frame++ = leaf, *line++ = 0, owner++;
+    for (uint32_t i = w->depth; i-- > agreed;) {
+        const pw_frame_seen *seen = &w->seen[i];
+        if (!seen->frame) continue;
+        *frame++ = seen->frame;
+        *line++ = seen->line;
+        if (owners) *owner++ = seen->owner;
+    }
+    if (mark_cut) *frame = PW_FRAME_TRUNCATED, *line = 0;
+    commit(t, s);
+    w->agreed = w->depth;
+    t->previous_count = 0; /* should rb_profile_frames take the next one: nothing in common */
+    return true;
+}
+
+/* Records what the walk has found. */
+static bool
+capture_walk(pw_thread *t, uint32_t same, VALUE leaf, uint8_t state, uint16_t captures, int64_t wall, int64_t cpu)
+{
+    uint32_t n = pw_walk_listed(&t->walk, t->walk.depth) + (leaf != 0);
+    t->empty = n ? 0 : t->empty + 1;
+    if (n == 0 && state == PW_UNKNOWN) {
+        t->walk.agreed = 0;
+        return true;
+    }
+    if (t->walk.cut) pw_count(PW_TRUNCATED, 1);
+    return put_walk(t, PW_REC_SAMPLE, same, leaf, state, captures, wall, cpu);
+}
+
+/* An M:N thread may have gone on to another native thread a moment ago: its stack is not ours to walk. */
+static bool walks(const pw_thread *t) { return t->walk.thread && !atomic_load_explicit(&t->migrates, memory_order_relaxed); }
+
+/* Takes the stack by Ruby's own means, behind what stands in t->frames already. */
+static int
+take_by_ruby(pw_thread *t, int n)
+{
+    int depth = pw_has_stack() ? frames_by_ruby(0, PW_MAX_DEPTH, t->frames + n, t->lines + n) : 0;
+    n += depth;
+    if (depth < PW_MAX_DEPTH) return n;
+    t->frames[n] = PW_FRAME_TRUNCATED, t->lines[n] = 0;
+    pw_count(PW_TRUNCATED, 1);
+    return n + 1;
+}
+
+/* A signal may reach the native thread that an M:N thread has just left, while it runs elsewhere; a helper may read the stack while the
+ * thread itself, at a system call, takes it: one native thread at a time. */
+static bool begin_look(pw_thread *t) { return !atomic_exchange_explicit(&t->looked_at, true, memory_order_acquire); }
+
+static bool
+end_look(pw_thread *t, bool taken)
+{
+    atomic_store_explicit(&t->looked_at, false, memory_order_release);
+    return taken;
+}
+
+static bool
+capture_stack(pw_thread *t)
+{
+    if (!walks(t)) return put(t, PW_REC_STACK, take_by_ruby(t, 0), PW_UNKNOWN, 0, 0, 0);
+    uint32_t same = pw_walk_stack(&t->walk);
+    return put_walk(t, PW_REC_STACK, same, 0, PW_UNKNOWN, 0, 0, 0);
+}
+
+bool pw_capture_stack(pw_thread *t) { return begin_look(t) && end_look(t, capture_stack(t)); }
+
+static bool
+capture(pw_thread *t, VALUE leaf, uint8_t state, uint16_t captures, int64_t wall, int64_t cpu)
+{
+    if (walks(t)) return capture_walk(t, pw_walk_stack(&t->walk), leaf, state, captures, wall, cpu);
+    if (leaf) t->frames[0] = leaf, t->lines[0] = 0;
+    int n = take_by_ruby(t, leaf ? 1 : 0);
+    t->empty = n ? 0 : t->empty + 1;
+    if (n == 0 && state == PW_UNKNOWN) return true; /* starting or ended: nothing to see */
+    return put(t, PW_REC_SAMPLE, n, state, captures, wall, cpu);
+}
+
+/* Why a word that was read here is an object, alive and in place, until it is marked: it was in a frame of a living stack when the look
+ * began, no collection was under way, and none can begin its work before the look is over (pw_reader_pass in gc.c
+ * and naming.c), when it stands in the ring, which is marked. What a torn look found may be anything, as in a handler:
+ * words are only followed through the kernel (peek.c) or if they are known, and the resolver doubts them once more. */
+static bool
+capture_outside(pw_thread *t, uint8_t state, int64_t wall, int64_t cpu)
+{
+    enum { TRIES = 4 };
+    pw_walk *w = &t->walk;
+    if (!w->thread) return false;
+    for (int i = 0; i < TRIES; i++) {
+        uint32_t same;
+        pw_outcome outcome = pw_walk_outside(w, &same);
+        if (outcome == PW_SEEN) return capture_walk(t, same, 0, state, 1, wall, cpu);
+        if (same < w->agreed) w->agreed = same;
+        if (outcome == PW_NOTHING) {
+            t->empty++;
+            return false;
+        }
+        pw_count(PW_TORN_READS, 1);
+    }
+    return false;
+}
+
+bool
+pw_capture_outside(pw_thread *t, uint8_t state, int64_t wall, int64_t cpu)
+{
+    return begin_look(t) && end_look(t, capture_outside(t, state, wall, cpu));
+}
+
+bool
+pw_capture(pw_thread *t, VALUE leaf, uint8_t state, uint16_t captures, int64_t wall, int64_t cpu)
+{
+    return begin_look(t) && end_look(t, capture(t, leaf, state, captures, wall, cpu));
+}
+
+static int64_t
+read_cpu(pw_thread *t, int64_t wall)
+{
+    int64_t cpu = pw_thread_cpu(t), burnt = cpu - t->read_cpu, passed = wall - t->read_wall;
+    bool all = burnt * 100 >= passed * 99;
+    t->trust = !all ? 0 : t->trust < 8 ? t->trust + 1 : 8;
+    t->read_cpu = cpu;
+    t->read_wall = wall;
+    t->unread = 0;
+    t->cpu_stale = false;
+    return cpu;
+}
+
+int64_t
+pw_cpu_to_charge(pw_thread *t, bool waiting, int64_t wall)
+{
+    int64_t charged = atomic_load_explicit(&t->last_cpu, memory_order_relaxed);
+    if (!waiting) {
+        bool running = atomic_load_explicit(&t->state, memory_order_relaxed) == PW_RUNNING;
+        /* Ticks that were missed: it may have been kept off the CPU. */
+        bool late = wall - atomic_load_explicit(&t->last_wall, memory_order_relaxed) > 2 * pw_current.interval_ns;
+        bool read = !running || late || t->cpu_stale || t->cpu_due || t->trust < 8 || t->unread >= 3;
+        int64_t cpu = read ? read_cpu(t, wall) : t->read_cpu + (wall - t->read_wall);
+        if (!read) t->unread++;
+        t->cpu_due = 0;
+        return cpu > charged ? cpu : charged;
+    }
+    int64_t now = read_cpu(t, wall);
+    int64_t ran = t->suspended_at - atomic_load_explicit(&t->last_wall, memory_order_relaxed);
+    int64_t burnt = now - charged;
+    if (burnt > 0 && ran > 0) t->cpu_due = burnt < ran ? burnt : ran;
+    return now - t->cpu_due > charged ? now - t->cpu_due : charged;
+}
+
+bool
+pw_capture_nothing(pw_thread *t, uint8_t state, int64_t wall, int64_t cpu)
+{
+    return put(t, PW_REC_SAMPLE, 0, state, 0, wall, cpu);
+}
+
+/* behind: bytes that follow it */
+static pw_sample *
+reserve_bare(pw_thread *t, uint8_t kind, uint8_t state, int64_t wall, int64_t cpu, uint32_t behind)
+{
+    pw_sample *s = (pw_sample *)pw_ring_reserve(pw_session_ring(), (uint32_t)sizeof(pw_sample) + behind);
+    if (!s) return NULL;
+    s->header.kind = kind;
+    s->header.state = state;
+    s->header.captures = 0;
+    s->thread = t;
+    s->wall = wall;
+    s->cpu = cpu;
+    s->common = (uint32_t)t->previous_count;
+    s->fresh = s->owned = 0;
+    s->label = label_of(t);
+    return s;
+}
+
+bool
+pw_charge(pw_thread *t, uint8_t kind, uint8_t state, int64_t wall, int64_t cpu)
+{
+    return pw_charge_under(t, kind, state, wall, cpu, label_of(t));
+}
+
+bool
+pw_charge_under(pw_thread *t, uint8_t kind, uint8_t state, int64_t wall, int64_t cpu, uint32_t label)
+{
+    pw_sample *s = reserve_bare(t, kind, state, wall, cpu, 0);
+    if (!s) return false;
+    s->label = label;
+    pw_ring_commit(&s->header, sizeof(pw_sample));
+    atomic_store_explicit(&t->last_wall, wall, memory_order_relaxed);
+    atomic_store_explicit(&t->last_cpu, cpu, memory_order_relaxed);
+    return true;
+}
+
+static bool
+put_with_queries(pw_thread *t, uint8_t kind, int64_t from, int64_t until, const pw_query_part *parts, uint32_t count)
+{
+    uint32_t behind = count * (uint32_t)sizeof(*parts);
+    pw_sample *s = reserve_bare(t, kind, 0, until, from, behind);
+    if (!s) return false;
+    s->header.captures = (uint16_t)count;
+    if (behind) memcpy(s->frames, parts, behind);
+    pw_ring_commit(&s->header, (uint32_t)sizeof(pw_sample) + behind);
+    return true;
+}
+
+bool
+pw_put_mark(pw_thread *t, int64_t from, int64_t until, const pw_query_part *parts, uint32_t count)
+{
+    bool put = put_with_queries(t, PW_REC_MARK, from, until, parts, count);
+    if (!put) pw_count(PW_DROPPED, 1);
+    return put;
+}
+
+bool
+pw_put_query(pw_thread *t, const pw_query_part *part)
+{
+    return put_with_queries(t, PW_REC_QUERY, 0, 0, part, 1);
+}

@@ -1,0 +1,72 @@
+/* What a sample is: one thread's Ruby stack at one moment, written to the ring as the difference to the thread's last one.
+ *
+ * When to sample is the tickers' business (ticker.h); what becomes of a sample is the drain's (drain.c). */
+#ifndef PITWALL_CAPTURE_H
+#define PITWALL_CAPTURE_H
+
+#include <signal.h>
+#include "sampling/queries.h"
+#include "output/ring.h"
+#include "session/threads.h"
+
+enum { PW_REC_SAMPLE = 1, PW_REC_CHARGE, PW_REC_END, PW_REC_STACK = 5, PW_REC_MARK, PW_REC_QUERY }; /* 4: syscall_after.h */
+
+/* SAMPLE: a stack, leaf first, of which the `common` frames next to the root are as in the thread's previous record.
+ * STACK: the same without any time, for what other records name.
+ * CHARGE: no new stack, the previous one is charged up to `wall` and `cpu`. END: the thread is gone.
+ * MARK: a piece of work, from `cpu` to `wall`, with `captures` queries (pw_query_part) behind it. QUERY: one of no work, likewise. */
+typedef struct {
+    pw_record_header header;
+    pw_thread *thread;
+    int64_t wall, cpu; /* the thread's clocks in ns: a row is the difference to the thread's previous row */
+    uint32_t common, fresh;
+    uint32_t owned;    /* as `fresh`, or 0: none has an owner to tell */
+    uint32_t label;    /* of the labels it was under (labels.h) */
+    VALUE frames[];    /* `fresh` frames, then `owned` owners (0: none), then `fresh` ints of lines */
+} pw_sample;
+
+/* Learns what a method and an iseq look like to this Ruby, so that captured words can be checked. */
+void pw_capture_init(void);
+
+/* Takes the calling thread's stack. Async-signal-safe. `leaf` is put on top (0: nothing). False when the ring is full. */
+bool pw_capture(pw_thread *t, VALUE leaf, uint8_t state, uint16_t captures, int64_t wall, int64_t cpu);
+
+/* Tells the drain the calling thread's stack, if it is not the last one told: then t->serial is its number. Async-signal-safe.
+ * False when the ring is full. */
+bool pw_capture_stack(pw_thread *t);
+
+/* The same for another thread, which runs on: by the holder of the reader, while no garbage is collected. False: nothing was
+ * recorded, as the stack changed too much at every try (counted), there is none (t->empty counts on), or the ring is full. */
+bool pw_capture_outside(pw_thread *t, uint8_t state, int64_t wall, int64_t cpu);
+
+/* The same for time whose place nobody knows: an empty stack. */
+bool pw_capture_nothing(pw_thread *t, uint8_t state, int64_t wall, int64_t cpu);
+
+/* The thread's CPU clock at `wall`, up to which its next row is to be charged.
+ *
+ * Reading the clock is a system call and a quarter of a sample's cost. A thread that has the GVL, has not let go of it and was
+ * seen to burn all its time gets its CPU time from the wall clock, and a reading every fourth sample, into which
+ * any error flows. Anything else is read each time.
+ *
+ * A stack found waiting is not charged for what the thread burnt before it began to wait: half a tick a wait would go
+ * from the code that ran to the code that sleeps. That time is due to the next running sample, as it would be if only
+ * running threads were looked at. */
+int64_t pw_cpu_to_charge(pw_thread *t, bool waiting, int64_t wall);
+
+/* Writes a CHARGE or END record. */
+bool pw_charge(pw_thread *t, uint8_t kind, uint8_t state, int64_t wall, int64_t cpu);
+/* The same for time that ended before now, when the thread worked under another label perhaps. */
+bool pw_charge_under(pw_thread *t, uint8_t kind, uint8_t state, int64_t wall, int64_t cpu, uint32_t label);
+
+/* Writes a MARK record: work that began at `from` has ended; parts: its queries. */
+bool pw_put_mark(pw_thread *t, int64_t from, int64_t until, const pw_query_part *parts, uint32_t count);
+/* Writes a QUERY record. False when the ring is full. */
+bool pw_put_query(pw_thread *t, const pw_query_part *part);
+
+/* May a word be read at this address? Needs the GVL, as else it may be gone at once. */
+bool pw_readable(VALUE address);
+
+/* Is this captured word a living method entry or iseq? Reads it without trusting it. Needs the GVL. */
+bool pw_frame_valid(VALUE frame);
+
+#endif

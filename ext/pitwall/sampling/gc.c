@@ -1,0 +1,284 @@
+/* Garbage collection as frames. The Ruby stack cannot change while it runs, but cannot be read safely either (compaction
+ * moves what it names), so a tick inside a collection is noted, and the stack is taken when the collection step ends. */
+#include "sampling/capture.h"
+#include "sampling/gc_log.h"
+#include "sampler.h"
+#include "collectors/trace/tracer.h"
+#include <stdio.h>
+#include <string.h>
+
+static VALUE tracepoint = Qfalse;
+static _Atomic bool hooked;
+static _Atomic bool collecting;
+static pw_thread *_Atomic collector;
+static int phase; /* 0 marking, 1 sweeping */
+static int64_t phase_began, pause_began;
+static struct { int64_t wall, cpu; } overdue; /* the sample that the collection keeps from being taken; wall 0: none. cpu: unless from outside */
+static _Atomic bool kept_away; /* the reader from outside would have taken it */
+static _Atomic size_t known_runs; /* Ruby's count of collections when it last told of one */
+static pw_job listening;
+static _Atomic bool asked;
+
+/* When a Ractor is freed, Ruby (3.3 and 3.4) takes its wishes, which are none, for the whole process's, until somebody listens
+ * anew: collections go on untold, and one under way ends so. Runs of other Ractors are never told of. Ruby's own count gives both away. */
+static bool
+untold(void)
+{
+    if (atomic_load_explicit(&asked, memory_order_relaxed)) return true;
+    return atomic_load_explicit(&hooked, memory_order_relaxed) && rb_gc_count() != atomic_load_explicit(&known_runs, memory_order_relaxed);
+}
+
+void
+pw_gc_ask_again(void)
+{
+    atomic_store(&asked, true);
+    if (pw_may_trigger()) pw_job_trigger(&listening);
+}
+
+void pw_gc_check(void) { if (untold() && !rb_during_gc()) pw_gc_ask_again(); }
+void pw_gc_marks(void) { if (untold()) pw_gc_ask_again(); }
+
+/* Are we in a step of a collection, as we were told? */
+static bool
+in_step(void)
+{
+    return atomic_load_explicit(&collecting, memory_order_acquire) && rb_during_gc();
+}
+
+bool
+pw_gc_takes_tick(pw_thread *t, int64_t wall)
+{
+    pw_gc_check();
+    if (!in_step()) {
+        if (!rb_during_gc()) return false;
+        pw_count(PW_DEFERRED, 1); /* nobody told */
+        return true;
+    }
+    if (atomic_load_explicit(&collector, memory_order_relaxed) == t) {
+        t->gc_ticks[phase]++;
+        t->gc_wall[phase] = wall;
+        t->gc_cpu[phase] = pw_cpu_to_charge(t, false, wall);
+    }
+    else pw_count(PW_DEFERRED, 1); /* another thread's: its time goes to its next row */
+    return true;
+}
+
+bool
+pw_gc_rests(void)
+{
+    pw_gc_check();
+    if (!in_step()) return !rb_during_gc();
+    atomic_store_explicit(&kept_away, true, memory_order_relaxed);
+    return false;
+}
+
+/* The thread's CPU time at `wall`, which is `now` or a tick just past, in a collection that has not let go of the CPU since. From
+ * outside nobody notes when a thread leaves the CPU: the wall clock can't stand for its own. */
+static int64_t
+cpu_at(pw_thread *t, int64_t wall, int64_t now)
+{
+    if (!pw_current.ticker->from_outside) return pw_cpu_to_charge(t, false, wall);
+    int64_t charged = atomic_load_explicit(&t->last_cpu, memory_order_relaxed), cpu = pw_thread_cpu(t) - (now - wall);
+    t->cpu_due = 0;
+    return cpu > charged ? cpu : charged;
+}
+
+static void
+end_phase(int64_t now)
+{
+    pw_thread *t = atomic_load_explicit(&collector, memory_order_relaxed);
+    if (t && !pw_interrupts(pw_current.ticker)) { /* nobody ticks in here: count the grid's ticks that passed */
+        int64_t last = pw_last_tick(now), ticks = (last - pw_last_tick(phase_began)) / pw_current.interval_ns;
+        if (ticks > 0) {
+            t->gc_ticks[phase] += (uint32_t)ticks;
+            t->gc_wall[phase] = last;
+            t->gc_cpu[phase] = cpu_at(t, last, now);
+        }
+    }
+    pw_count(phase == 0 ? PW_GC_MARKING_NS : PW_GC_SWEEPING_NS, now - phase_began);
+    pw_gc_log_time(phase == 1, now - phase_began);
+    phase_began = now;
+}
+
+static void
+begin(pw_thread *t, int64_t now)
+{
+    overdue.wall = 0;
+    if (t) t->gc_ticks[0] = t->gc_ticks[1] = 0; /* of one whose end was not told: that time is in its next row */
+    if (!t || pw_interrupts(pw_current.ticker) || !pw_current.ticker->overdue(t, now)) return;
+    overdue.wall = now;
+    if (!pw_current.ticker->from_outside) overdue.cpu = pw_cpu_to_charge(t, false, now);
+}
+
+/* Most steps are over before the reader from outside has come: it then finds for itself what they interrupted. */
+static void
+take_overdue(pw_thread *t, int64_t now)
+{
+    bool outside = pw_current.ticker->from_outside;
+    if (outside && !t->gc_ticks[0] && !t->gc_ticks[1] && !atomic_load_explicit(&kept_away, memory_order_relaxed)) return;
+    pw_current.ticker->take(t, overdue.wall, outside ? cpu_at(t, overdue.wall, now) : overdue.cpu);
+}
+
+static void
+emit(pw_thread *t, int64_t now)
+{
+    static const VALUE leaf[2] = {PW_FRAME_MARKING, PW_FRAME_SWEEPING};
+    t->busy = 1;
+    if (overdue.wall) take_overdue(t, now);
+    overdue.wall = 0;
+    for (int i = 0; i < 2; i++) {
+        if (!t->gc_ticks[i]) continue;
+        uint16_t captures = t->gc_ticks[i] > UINT16_MAX ? UINT16_MAX : (uint16_t)t->gc_ticks[i];
+        if (pw_capture(t, leaf[i], (uint8_t)atomic_load(&t->state), captures, t->gc_wall[i], t->gc_cpu[i])) {
+            pw_count(PW_CAPTURES, 1);
+        }
+        t->gc_ticks[i] = 0;
+        t->in_sight = false; /* the drain's last stack ends in a collection that is over */
+    }
+    t->busy = 0;
+}
+
+static uint32_t id_of(const pw_thread *t) { return t ? t->id : 0; }
+
+static void
+on_event(VALUE self, void *data)
+{
+    rb_event_flag_t event = rb_tracearg_event_flag(rb_tracearg_from_tracepoint(self));
+    if (!pw_session_generation()) return;
+    switch (event) {
+      case RUBY_INTERNAL_EVENT_GC_ENTER:
+        pause_began = phase_began = pw_now_ns();
+        atomic_store(&collector, pw_self());
+        atomic_store(&kept_away, false);
+        atomic_store(&collecting, true);
+        /* No look from outside begins from here to the end of this step, and none is under way: what was read of stacks
+         * is in the ring when marking comes to it, and nothing is moved or freed while it is read. */
+        if (pw_looks_from_outside(pw_current.ticker)) pw_reader_pass();
+        begin(pw_self(), phase_began);
+        break;
+      case RUBY_INTERNAL_EVENT_GC_START:
+        pw_count(PW_GC_COUNT, 1);
+        atomic_fetch_add(&known_runs, 1);
+        pw_gc_log_begin(phase_began, id_of(atomic_load_explicit(&collector, memory_order_relaxed)));
+        phase = 0;
+        break;
+      case RUBY_INTERNAL_EVENT_GC_END_MARK:
+        end_phase(pw_now_ns());
+        phase = 1;
+        break;
+      case RUBY_INTERNAL_EVENT_GC_END_SWEEP:
+        end_phase(pw_now_ns());
+        pw_gc_log_swept();
+        phase = 0;
+        break;
+      case RUBY_INTERNAL_EVENT_GC_EXIT: {
+        if (!atomic_load(&collecting)) break;
+        end_phase(pw_now_ns());
+        pw_thread *t = atomic_exchange(&collector, NULL);
+        pw_gc_log_pause(pause_began, phase_began, id_of(t));
+        if (t && (overdue.wall || t->gc_ticks[0] || t->gc_ticks[1])) emit(t, phase_began);
+        atomic_store_explicit(&collecting, false, memory_order_release);
+        break;
+      }
+    }
+}
+
+static void nothing(VALUE unused, const void *arg) {}
+
+/* The main Ractor's job. Whoever is added or taken away makes Ruby sum up anew what is listened to. */
+static void
+listen_again(void *unused)
+{
+    if (!pw_in_main_ractor()) return; /* Ruby runs jobs anywhere; the next look at the count sends another */
+    atomic_store(&asked, false);
+    size_t runs = rb_gc_count();
+    if (atomic_load(&hooked)) pw_count(PW_GC_UNTOLD, (int64_t)(runs - atomic_exchange(&known_runs, runs)));
+    rb_event_hook_func_t hook = (rb_event_hook_func_t)(void (*)(void))nothing;
+    rb_add_event_hook2(hook, RUBY_INTERNAL_EVENT_GC_START, Qnil, RUBY_EVENT_HOOK_FLAG_SAFE | RUBY_EVENT_HOOK_FLAG_RAW_ARG);
+    rb_remove_event_hook(hook);
+    if (!atomic_load(&collecting) || rb_during_gc()) return;
+    /* The end was not told. What it kept back is taken now where this thread collected; another may have ended since. */
+    pw_thread *t = atomic_exchange(&collector, NULL);
+    if (t && t == pw_self() && (overdue.wall || t->gc_ticks[0] || t->gc_ticks[1])) emit(t, phase_began);
+    overdue.wall = 0;
+    atomic_store_explicit(&collecting, false, memory_order_release);
+}
+
+static VALUE
+stop_gc_frames(VALUE unused)
+{
+    pw_allocations_before_ractor();
+    pw_gc_stop();
+    return Qnil;
+}
+
+/* 3.1 follows a null pointer when it tells of a collection that begins in a Ractor's thread before its first frame. */
+static VALUE
+native_stop_gc_frames(VALUE self)
+{
+    pw_change_alone(stop_gc_frames);
+    return Qnil;
+}
+
+/* A Ruby built --with-modular-gc may run another collector than its own (RUBY_GC_LIBRARY). MMTk's tells of few events, gives no causes
+ * and places objects otherwise. */
+static char other_gc[64];
+
+const char *pw_other_gc(void) { return other_gc[0] ? other_gc : NULL; }
+
+static VALUE
+ask_implementation(VALUE unused)
+{
+    ID config = rb_intern("config");
+    if (!rb_respond_to(rb_mGC, config)) return Qnil; /* until 3.3 there is one */
+    return rb_hash_lookup(rb_funcall(rb_mGC, config, 0), ID2SYM(rb_intern("implementation")));
+}
+
+static void
+find_other_gc(void)
+{
+    int error = 0;
+    VALUE saved = rb_errinfo(), name = rb_protect(ask_implementation, Qnil, &error);
+    if (error) rb_set_errinfo(saved);
+    if (error || !RB_TYPE_P(name, T_STRING) || strcmp(StringValueCStr(name), "default") == 0) return;
+    snprintf(other_gc, sizeof other_gc, "%s", StringValueCStr(name));
+}
+
+/* other_gc -> nil, or a String: the collector that runs instead of Ruby's own */
+static VALUE native_other_gc(VALUE self) { return other_gc[0] ? rb_str_new_cstr(other_gc) : Qnil; }
+
+void
+pw_gc_init(VALUE native)
+{
+    find_other_gc();
+    rb_define_singleton_method(native, "other_gc", native_other_gc, 0);
+    if (!other_gc[0]) pw_gc_log_init();
+    if (!pw_job_init(&listening, listen_again)) rb_raise(rb_eRuntimeError, "Ruby has no room for another postponed job");
+    rb_define_singleton_method(native, "stop_gc_frames", native_stop_gc_frames, 0);
+    rb_gc_register_mark_object(tracepoint = rb_tracepoint_new(
+        0, RUBY_INTERNAL_EVENT_GC_ENTER | RUBY_INTERNAL_EVENT_GC_EXIT | RUBY_INTERNAL_EVENT_GC_START |
+               RUBY_INTERNAL_EVENT_GC_END_MARK | RUBY_INTERNAL_EVENT_GC_END_SWEEP,
+        on_event, NULL));
+}
+
+void
+pw_gc_start(void)
+{
+    if (other_gc[0]) return;
+    atomic_store(&collecting, false);
+    atomic_store(&collector, NULL);
+    phase = rb_gc_latest_gc_info(ID2SYM(rb_intern("state"))) == ID2SYM(rb_intern("sweeping"));
+    pw_gc_log_start();
+    atomic_store(&known_runs, rb_gc_count());
+    rb_tracepoint_enable(tracepoint);
+    atomic_store(&hooked, true);
+}
+
+void
+pw_gc_stop(void)
+{
+    pw_tracer_stop_internal();
+    if (atomic_exchange(&hooked, false)) pw_count(PW_GC_UNTOLD, (int64_t)(rb_gc_count() - atomic_load(&known_runs)));
+    if (RTEST(rb_tracepoint_enabled_p(tracepoint))) rb_tracepoint_disable(tracepoint);
+    atomic_store(&collecting, false);
+}

@@ -1,0 +1,235 @@
+/* One row a collection run. Rows stand in blocks that never move and are published when they are complete, so that the
+ * drain reads them while the program collects. When there are too many, each two neighbours become one: under the lock, as
+ * rows change then that the drain has seen. */
+#include "sampling/gc_log.h"
+#include "sampler.h"
+
+enum { BLOCK = 1024, MOST = 100 * BLOCK }; /* 9 MB at most */
+
+/* As in doc/record-format.md; the names are Ruby's. */
+static const char *const causes[] = {"", "newobj", "malloc", "method", "capi", "stress"};
+static const char *const major_causes[] = {"", "nofree", "oldgen", "shady", "force", "oldmalloc"};
+enum { CAUSES = 6, MAJOR_CAUSES = 6, MIXED = 15 };
+_Static_assert(sizeof causes / sizeof *causes == CAUSES && CAUSES <= MIXED, "each cause has its number");
+_Static_assert(sizeof major_causes / sizeof *major_causes == MAJOR_CAUSES && MAJOR_CAUSES <= MIXED, "each cause of a major one as well");
+
+typedef struct {
+    int64_t start, end, marking, sweeping, longest, longest_at;
+    uint64_t allocated, living;
+    uint32_t runs, majors, immediate, pauses, thread;
+    uint8_t cause, major_cause;
+} row;
+
+static struct {
+    row *blocks[MOST / BLOCK];
+    _Atomic uint32_t count; /* rows published */
+    uint32_t written;
+    uint32_t level;         /* a row holds 2**level runs */
+    row pending;            /* not yet so many */
+    row run;                /* going on */
+    uint64_t allocated;     /* objects, ever, when the run began */
+} table;
+
+static VALUE cause_symbols[CAUSES], major_symbols[MAJOR_CAUSES];
+static VALUE gc_by, major_by, immediate_sweep, total_allocated, total_freed;
+
+static row *at(uint32_t i) { return &table.blocks[i / BLOCK][i % BLOCK]; }
+
+static VALUE symbol(const char *name) { return ID2SYM(rb_intern(name)); }
+
+void
+pw_gc_log_init(void)
+{
+    for (int i = 1; i < CAUSES; i++) cause_symbols[i] = symbol(causes[i]);
+    for (int i = 1; i < MAJOR_CAUSES; i++) major_symbols[i] = symbol(major_causes[i]);
+    gc_by = symbol("gc_by");
+    major_by = symbol("major_by");
+    immediate_sweep = symbol("immediate_sweep");
+    total_allocated = symbol("total_allocated_objects");
+    total_freed = symbol("total_freed_objects");
+    /* Ruby makes its own symbols at the first question: not while it collects. */
+    rb_gc_latest_gc_info(gc_by);
+    rb_gc_stat(total_allocated);
+}
+
+void
+pw_gc_log_start(void)
+{
+    table.allocated = rb_gc_stat(total_allocated);
+    table.run = table.pending = (row){0};
+}
+
+void
+pw_gc_log_forget(bool frees)
+{
+    for (int i = 0; i < MOST / BLOCK; i++) {
+        if (frees) free(table.blocks[i]);
+        table.blocks[i] = NULL;
+    }
+    atomic_store(&table.count, 0);
+    table.written = table.level = 0;
+}
+
+static void
+add(row *sum, const row *r)
+{
+    if (!sum->pauses) {
+        *sum = *r;
+        return;
+    }
+    bool causes_differ = sum->runs && sum->cause != r->cause, majors_differ = sum->majors && r->majors && sum->major_cause != r->major_cause;
+    sum->cause = causes_differ ? MIXED : r->cause;
+    if (r->majors) sum->major_cause = majors_differ ? MIXED : r->major_cause;
+    if (r->longest > sum->longest) {
+        sum->longest = r->longest;
+        sum->longest_at = r->longest_at;
+        sum->thread = r->thread;
+    }
+    sum->end = r->end;
+    sum->marking += r->marking;
+    sum->sweeping += r->sweeping;
+    sum->allocated += r->allocated;
+    sum->living = r->living;
+    sum->runs += r->runs;
+    sum->majors += r->majors;
+    sum->immediate += r->immediate;
+    sum->pauses += r->pauses;
+}
+
+static void
+halve(void)
+{
+    pthread_mutex_lock(&pw_current.lock);
+    uint32_t count = atomic_load(&table.count) / 2;
+    for (uint32_t i = 0; i < count; i++) {
+        row sum = *at(2 * i);
+        add(&sum, at(2 * i + 1));
+        *at(i) = sum;
+    }
+    atomic_store(&table.count, count);
+    table.level++;
+    table.written = 0;
+    pthread_mutex_unlock(&pw_current.lock);
+}
+
+static void
+publish(const row *r)
+{
+    uint32_t n = atomic_load_explicit(&table.count, memory_order_relaxed);
+    if (!table.blocks[n / BLOCK]) table.blocks[n / BLOCK] = pw_noted(malloc(BLOCK * sizeof(row)));
+    if (!table.blocks[n / BLOCK]) return;
+    *at(n) = *r;
+    atomic_store_explicit(&table.count, n + 1, memory_order_release);
+}
+
+static void
+finish_run(void)
+{
+    if (!table.run.pauses) return;
+    add(&table.pending, &table.run);
+    table.run = (row){0};
+    if (table.pending.runs >> table.level == 0 && table.pending.runs) return;
+    publish(&table.pending);
+    table.pending = (row){0};
+    if (atomic_load_explicit(&table.count, memory_order_relaxed) == MOST) halve();
+}
+
+static uint8_t
+number_of(VALUE name, const VALUE *symbols, uint8_t count)
+{
+    for (uint8_t i = 1; i < count; i++) {
+        if (symbols[i] == name) return i;
+    }
+    return 0;
+}
+
+void
+pw_gc_log_begin(int64_t began, uint32_t thread_id)
+{
+    finish_run();
+    uint64_t allocated = rb_gc_stat(total_allocated);
+    VALUE major = rb_gc_latest_gc_info(major_by);
+    table.run = (row){
+        .start = began, .runs = 1, .thread = thread_id,
+        .majors = RTEST(major), .major_cause = number_of(major, major_symbols, MAJOR_CAUSES),
+        .cause = number_of(rb_gc_latest_gc_info(gc_by), cause_symbols, CAUSES),
+        .immediate = RTEST(rb_gc_latest_gc_info(immediate_sweep)),
+        .allocated = allocated > table.allocated ? allocated - table.allocated : 0,
+    };
+    if (allocated > table.allocated) table.allocated = allocated;
+}
+
+void
+pw_gc_log_time(bool sweeping, int64_t ns)
+{
+    *(sweeping ? &table.run.sweeping : &table.run.marking) += ns;
+}
+
+/* What was allocated since the run began cannot be freed by it. (Ractors tell late of what they allocated: then more may seem to be
+ * freed than there was, and what lives is unknown.) */
+void
+pw_gc_log_swept(void)
+{
+    uint64_t freed = rb_gc_stat(total_freed);
+    if (table.run.runs) table.run.living = table.allocated > freed ? table.allocated - freed : 0;
+}
+
+void
+pw_gc_log_pause(int64_t from, int64_t to, uint32_t thread_id)
+{
+    row *r = &table.run;
+    if (!r->pauses++ && !r->runs) r->start = from; /* began before the recording */
+    r->end = to;
+    if (to - from < r->longest) return;
+    r->longest = to - from;
+    r->longest_at = from;
+    r->thread = thread_id;
+}
+
+static uint64_t
+value(const row *r, int column)
+{
+    switch (column) {
+      case 0: return (uint64_t)(r->start - pw_current.origin);
+      case 1: return (uint64_t)(r->end - r->start);
+      case 2: return (uint64_t)r->marking;
+      case 3: return (uint64_t)r->sweeping;
+      case 4: return r->pauses;
+      case 5: return (uint64_t)r->longest;
+      case 6: return (uint64_t)(r->longest_at - r->start);
+      case 7: return r->thread;
+      case 8: return r->runs;
+      case 9: return r->majors;
+      case 10: return r->immediate;
+      case 11: return r->cause;
+      case 12: return r->major_cause;
+      case 13: return r->allocated;
+      default: return r->living;
+    }
+}
+enum { COLUMNS = 15 };
+
+void
+pw_gc_log_write(bool last)
+{
+    if (last) {
+        if (table.run.pauses) add(&table.pending, &table.run);
+        if (table.pending.pauses) publish(&table.pending); /* halved it is when full, so there is room */
+        table.run = table.pending = (row){0};
+    }
+    uint32_t count = atomic_load_explicit(&table.count, memory_order_acquire);
+    if (count == table.written) return;
+    pw_buffer payload = {0}, column = {0};
+    pw_buffer_int(&payload, table.level);
+    pw_buffer_int(&payload, table.written);
+    pw_buffer_int(&payload, count - table.written);
+    for (int c = 0; c < COLUMNS; c++) {
+        for (uint32_t i = table.written; i < count; i++) pw_buffer_int(&column, value(at(i), c));
+        pw_buffer_column(&payload, &column);
+        pw_buffer_clear(&column);
+    }
+    pw_writer_chunk(&pw_current.writer, "GCEV", payload.data, payload.size);
+    pw_buffer_free(&column);
+    pw_buffer_free(&payload);
+    table.written = count;
+}

@@ -1,0 +1,477 @@
+#include "sampling/labels.h"
+#include "tools/buffer.h"
+#include "sampling/capture.h"
+#include "sampling/queries.h"
+#include "sampler.h"
+
+/* Of all work that ends between two flushes, so much of the slowest is kept one by one; the rest is counted. */
+enum { SLOWEST = 64 };
+
+/* parts: the queries of it, NULL where there are none. */
+typedef struct { uint32_t thread, label; int64_t end, ns; pw_query_part *parts; uint32_t queries; } mark;
+typedef struct { uint64_t count, ns; bool changed; } work;
+/* Tests that ended under one set of labels. counted: of how many of them objects and gc are known. */
+typedef struct { uint64_t count, ns, cpu, counted, objects, gc; bool changed; } test;
+
+static struct {
+    uint32_t last, pending;      /* sets defined; rows not yet written */
+    pw_buffer ids, names, values;
+    mark slowest[SLOWEST];
+    uint32_t marks;
+    work *works;                 /* by label */
+    uint32_t room;
+    test *tests;                 /* by label; NULL until a test ends */
+    uint32_t test_room;
+} labels;
+
+static uint32_t generation; /* of the numbers; a fiber may come back with one of an earlier recording */
+static bool hooked, inherits; /* fibers have storage that those created in them inherit (Ruby 3.2) */
+static ID variable;
+static VALUE fiber_class, m_labels;
+
+/* ---- the running fiber's set ---- */
+
+static VALUE
+again(VALUE set)
+{
+    return rb_funcall(m_labels, rb_intern("again"), 1, set);
+}
+
+/* Numbers as Ruby holds them carry the generation: one word, so that nobody sees half of it change. */
+enum { ID_BITS = 20 };
+static VALUE number_for(uint32_t id) { return ULL2NUM((uint64_t)generation << ID_BITS | id); }
+
+static bool
+is_current(VALUE number)
+{
+    return RB_FIXNUM_P(number) && (uint64_t)FIX2LONG(number) >> ID_BITS == generation;
+}
+
+/* The id of a Collect::Labels::Set in this recording, 0 for nil. Nothing else runs between its last look and the return. */
+static uint32_t
+id_of(VALUE set)
+{
+    for (int tries = 0; RB_TYPE_P(set, T_STRUCT) && tries < 3; tries++) {
+        VALUE number = rb_struct_aref(set, INT2FIX(0));
+        if (is_current(number)) return (uint32_t)FIX2LONG(number) & ((1u << ID_BITS) - 1);
+        int error = 0;
+        VALUE saved = rb_errinfo();
+        rb_protect(again, set, &error);
+        if (!error) continue;
+        rb_set_errinfo(saved);
+        break;
+    }
+    return 0;
+}
+
+/* A fiber that has none of its own yet has what it was created under, if that was in this thread: a thread may be a pool's, and
+ * outlive the block it was started in. */
+static VALUE
+inherited(VALUE thread)
+{
+    if (!inherits) return Qnil;
+    VALUE pair = rb_funcall(fiber_class, rb_intern("[]"), 1, ID2SYM(variable));
+    if (!RB_TYPE_P(pair, T_ARRAY) || RARRAY_LEN(pair) != 2 || rb_ary_entry(pair, 0) != thread) return Qnil;
+    VALUE set = rb_ary_entry(pair, 1);
+    if (!rb_obj_frozen_p(thread)) rb_thread_local_aset(thread, variable, set);
+    return set;
+}
+
+static VALUE
+set_of_fiber(VALUE thread)
+{
+    VALUE set = rb_thread_local_aref(thread, variable);
+    return NIL_P(set) ? inherited(thread) : set;
+}
+
+/* In the thread: from here on it works under `id`. */
+static void
+change_to(pw_thread *t, uint32_t id)
+{
+    if (!t || atomic_load_explicit(&t->label, memory_order_relaxed) == id) return;
+    if (pw_current.ticker->label_ends) pw_current.ticker->label_ends(t);
+    atomic_store_explicit(&t->label, id, memory_order_relaxed);
+}
+
+static void
+on_switch(rb_event_flag_t event, VALUE data, VALUE self, ID id, VALUE klass)
+{
+    pw_thread *t = pw_session_generation() ? pw_self() : NULL;
+    if (!t) return;
+    VALUE thread = rb_thread_current();
+    if (t->thread != thread) return;
+    uint32_t before = atomic_load_explicit(&t->label, memory_order_relaxed);
+    if (!before && NIL_P(rb_thread_local_aref(thread, variable))) return;
+    int error = 0;
+    VALUE saved = rb_errinfo(), set = rb_protect(set_of_fiber, thread, &error);
+    if (error) rb_set_errinfo(saved);
+    uint32_t id_now = error ? 0 : id_of(set);
+    change_to(pw_self(), id_now); /* another thread may have stopped the recording meanwhile */
+}
+
+/* Without thread events a thread that was there before the recording is known here from its first tick on; its work counts before. */
+pw_thread *
+pw_labels_here(void)
+{
+    pw_thread *t = pw_self();
+    if (t || pw_thread_states() || !pw_session_generation()) return t;
+    return pw_register_thread(rb_thread_current(), pw_gettid(), true);
+}
+
+/* label(set or nil): of the calling thread from now on. */
+static VALUE
+native_label(VALUE self, VALUE set)
+{
+    if (!pw_labels_here()) return Qnil;
+    uint32_t id = id_of(set);
+    change_to(pw_self(), id);
+    return Qnil;
+}
+
+/* label_thread(thread, set): of another one. */
+static VALUE
+native_label_thread(VALUE self, VALUE thread, VALUE set)
+{
+    uint32_t id = id_of(set);
+    if (!pw_current.generation) return Qnil;
+    pthread_mutex_lock(&pw_current.lock);
+    for (pw_thread *t = pw_current.threads; t; t = t->next) {
+        if (t->thread == thread && !t->finished) atomic_store_explicit(&t->label, id, memory_order_relaxed);
+    }
+    pthread_mutex_unlock(&pw_current.lock);
+    return Qnil;
+}
+
+/* label_current?(number): is it of this recording? */
+static VALUE
+native_label_current_p(VALUE self, VALUE number)
+{
+    return is_current(number) ? Qtrue : Qfalse;
+}
+
+/* label_define([name, value, ...]) -> number of the new set */
+static VALUE
+native_label_define(VALUE self, VALUE pairs)
+{
+    Check_Type(pairs, T_ARRAY);
+    long n = RARRAY_LEN(pairs);
+    for (long i = 0; i < n; i++) Check_Type(rb_ary_entry(pairs, i), T_STRING);
+    if (!pw_current.generation || n < 2) return number_for(0);
+    if (!hooked) {
+        hooked = true;
+        rb_add_event_hook((rb_event_hook_func_t)on_switch, RUBY_EVENT_FIBER_SWITCH, Qnil);
+    }
+    pthread_mutex_lock(&pw_current.lock);
+    uint32_t id = ++labels.last;
+    for (long i = 0; i + 1 < n; i += 2) {
+        VALUE name = rb_ary_entry(pairs, i), value = rb_ary_entry(pairs, i + 1);
+        pw_buffer_int(&labels.ids, id);
+        pw_buffer_int(&labels.names, pw_intern_string(&pw_current.tables, RSTRING_PTR(name), (size_t)RSTRING_LEN(name)));
+        pw_buffer_int(&labels.values, pw_intern_string(&pw_current.tables, RSTRING_PTR(value), (size_t)RSTRING_LEN(value)));
+        labels.pending++;
+    }
+    pthread_mutex_unlock(&pw_current.lock);
+    RB_GC_GUARD(pairs);
+    return number_for(id);
+}
+
+/* label_left_out: a block whose labels were too many. */
+static VALUE
+native_label_left_out(VALUE self)
+{
+    pw_count(PW_LABELS_LEFT_OUT, 1);
+    return Qnil;
+}
+
+/* ---- marks ---- */
+
+static VALUE
+native_now(VALUE self)
+{
+    return LL2NUM(pw_now_ns());
+}
+
+/* mark(began, queries): work under the calling thread's labels that began then (see now) has ended; queries: a Queries::Work or nil.
+ * Through the ring: a thread that serves must not wait for the drain. */
+static VALUE
+native_mark(VALUE self, VALUE began, VALUE queries)
+{
+    int64_t from = NUM2LL(began);
+    pw_thread *t = pw_labels_here();
+    if (!t || !pw_enter_handler()) return Qnil;
+    uint32_t count;
+    const pw_query_part *parts = pw_queries_of(queries, &count);
+    pw_put_mark(t, from, pw_now_ns(), parts, count);
+    RB_GC_GUARD(queries);
+    pw_leave_handler();
+    return Qnil;
+}
+
+/* A table by label with room for this one, new rows zeroed; the table as it was where there is no memory. */
+static void *
+grown(void *table, uint32_t *room, size_t size, uint32_t label)
+{
+    if (label < *room) return table;
+    uint32_t wanted = *room ? *room : 64;
+    while (wanted <= label) wanted *= 2;
+    char *larger = realloc(table, wanted * size);
+    if (!larger) {
+        pw_noted(NULL);
+        return table;
+    }
+    memset(larger + *room * size, 0, (wanted - *room) * size);
+    *room = wanted;
+    return larger;
+}
+
+static work *
+work_of(uint32_t label)
+{
+    labels.works = grown(labels.works, &labels.room, sizeof(work), label);
+    return label < labels.room ? &labels.works[label] : NULL;
+}
+
+void
+pw_labels_mark(uint32_t thread, uint32_t label, int64_t end, int64_t ns, const pw_query_part *parts, uint32_t queries)
+{
+    if (label > labels.last) return; /* of an earlier recording */
+    pw_queries_take(label, parts, queries, true);
+    work *w = work_of(label);
+    if (!w) return;
+    w->count++;
+    w->ns += (uint64_t)ns;
+    w->changed = true;
+    mark *at = &labels.slowest[labels.marks];
+    if (labels.marks == SLOWEST) { /* the fastest gives way */
+        at = labels.slowest;
+        for (int i = 1; i < SLOWEST; i++) {
+            if (labels.slowest[i].ns < at->ns) at = &labels.slowest[i];
+        }
+        if (at->ns >= ns) return;
+        free(at->parts);
+    }
+    else labels.marks++;
+    pw_query_part *copy = queries ? pw_noted(malloc(queries * sizeof(*copy))) : NULL;
+    if (copy) memcpy(copy, parts, queries * sizeof(*copy));
+    *at = (mark){thread, label, end, ns, copy, copy ? queries : 0};
+}
+
+/* ---- tests ---- */
+
+/* holds the session's lock */
+static test *
+test_of(uint32_t label)
+{
+    labels.tests = grown(labels.tests, &labels.test_room, sizeof(test), label);
+    return label < labels.test_room ? &labels.tests[label] : NULL;
+}
+
+/* test(ns, cpu, objects, gc): a test that ran under the calling thread's labels has ended. objects and gc are nil where other
+ * tests ran at the same time. */
+static VALUE
+native_test(VALUE self, VALUE ns, VALUE cpu, VALUE objects, VALUE gc)
+{
+    uint64_t took = NUM2ULL(ns), used = NUM2ULL(cpu);
+    bool counted = !NIL_P(objects) && !NIL_P(gc);
+    uint64_t made = counted ? NUM2ULL(objects) : 0, collected = counted ? NUM2ULL(gc) : 0;
+    pw_thread *t = pw_labels_here();
+    if (!t || !pw_current.generation) return Qnil;
+    uint32_t label = atomic_load_explicit(&t->label, memory_order_relaxed);
+    pthread_mutex_lock(&pw_current.lock);
+    test *at = label && label <= labels.last ? test_of(label) : NULL;
+    if (at) {
+        at->count++;
+        at->ns += took;
+        at->cpu += used;
+        at->counted += counted;
+        at->objects += made;
+        at->gc += collected;
+        at->changed = true;
+    }
+    pthread_mutex_unlock(&pw_current.lock);
+    return Qnil;
+}
+
+/* thread_cpu() -> ns that the calling thread has used. Not Process.clock_gettime, which tests replace. */
+static VALUE
+native_thread_cpu(VALUE self)
+{
+    struct timespec used = {0, 0};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+    return LL2NUM((int64_t)used.tv_sec * 1000000000 + used.tv_nsec);
+}
+
+typedef struct { int argc; const VALUE *argv; VALUE began; } run;
+
+static VALUE m_tests;
+
+static VALUE run_super(VALUE data) { return rb_call_super(((run *)data)->argc, ((run *)data)->argv); }
+static VALUE run_end(VALUE data) { return rb_funcall(m_tests, rb_intern("end_of"), 1, ((run *)data)->began); }
+
+/* `run` of a framework's test. In C, as its frame then has its caller's path, which the frameworks leave out of what they say of
+ * failures; and nothing of ours in Ruby is on the stack while the test runs. */
+static VALUE
+test_run(int argc, VALUE *argv, VALUE self)
+{
+    if (!pw_session_generation()) return rb_call_super(argc, argv);
+    run r = {argc, argv, rb_funcall(m_tests, rb_intern("beginning_of"), 1, self)};
+    return NIL_P(r.began) ? rb_call_super(argc, argv) : rb_ensure(run_super, (VALUE)&r, run_end, (VALUE)&r);
+}
+
+/* run_tests(module): gives it that `run`. */
+static VALUE
+native_run_tests(VALUE self, VALUE module)
+{
+    Check_Type(module, T_MODULE);
+    rb_ext_ractor_safe(true); /* within a require Ruby takes a new method for unsafe */
+    rb_define_method(module, "run", test_run, -1);
+    return Qnil;
+}
+
+
+/* ---- chunks ---- */
+
+static void
+write_sets(void)
+{
+    if (!labels.pending) return;
+    pw_buffer columns[3] = {labels.ids, labels.names, labels.values};
+    pw_writer_table(&pw_current.writer, "LABL", 1, (uint64_t[]){labels.pending}, 3, columns);
+    labels.ids = columns[0], labels.names = columns[1], labels.values = columns[2];
+    labels.pending = 0;
+}
+
+/* Of those that are told one by one, which then are forgotten. */
+static void
+write_queries_of_marks(void)
+{
+    pw_buffer columns[5] = {{0}};
+    uint32_t rows = 0;
+    for (uint32_t i = 0; i < labels.marks; i++) {
+        mark *m = &labels.slowest[i];
+        for (uint32_t at = 0; at < m->queries; at++, rows++) {
+            uint64_t values[5] = {m->thread, (uint64_t)m->end, m->parts[at].query, m->parts[at].count, m->parts[at].ns};
+            pw_buffer_row(columns, values, 5);
+        }
+        free(m->parts);
+        m->parts = NULL;
+    }
+    if (rows) pw_writer_table(&pw_current.writer, "QREQ", 1, (uint64_t[]){rows}, 5, columns);
+    pw_buffers_free(columns, 5);
+}
+
+static void
+write_marks(void)
+{
+    if (!labels.marks) return;
+    pw_buffer columns[4] = {{0}};
+    for (uint32_t i = 0; i < labels.marks; i++) {
+        const mark *m = &labels.slowest[i];
+        uint64_t values[4] = {m->thread, m->label, (uint64_t)m->end, (uint64_t)m->ns};
+        pw_buffer_row(columns, values, 4);
+    }
+    pw_writer_table(&pw_current.writer, "MARK", 1, (uint64_t[]){labels.marks}, 4, columns);
+    pw_buffers_free(columns, 4);
+    write_queries_of_marks();
+    labels.marks = 0;
+}
+
+static void
+write_works(void)
+{
+    pw_buffer columns[3] = {{0}};
+    uint32_t rows = 0;
+    for (uint32_t i = 0; i < labels.room; i++) {
+        work *w = &labels.works[i];
+        if (!w->changed) continue;
+        uint64_t values[3] = {i, w->count, w->ns};
+        pw_buffer_row(columns, values, 3);
+        w->changed = false;
+        rows++;
+    }
+    if (rows) pw_writer_table(&pw_current.writer, "WORK", 1, (uint64_t[]){rows}, 3, columns);
+    pw_buffers_free(columns, 3);
+}
+
+static void
+write_tests(void)
+{
+    pw_buffer columns[7] = {{0}};
+    uint32_t rows = 0;
+    for (uint32_t i = 0; i < labels.test_room; i++) {
+        test *at = &labels.tests[i];
+        if (!at->changed) continue;
+        uint64_t values[7] = {i, at->count, at->ns, at->cpu, at->counted, at->objects, at->gc};
+        pw_buffer_row(columns, values, 7);
+        at->changed = false;
+        rows++;
+    }
+    if (rows) pw_writer_table(&pw_current.writer, "TEST", 1, (uint64_t[]){rows}, 7, columns);
+    pw_buffers_free(columns, 7);
+}
+
+bool pw_labels_used(void) { return labels.last > 0; }
+
+void
+pw_labels_write(void)
+{
+    write_sets();
+    pw_queries_write();
+    write_marks();
+    write_works();
+    write_tests();
+}
+
+/* ---- a recording's beginning and end ---- */
+
+void
+pw_labels_start(void)
+{
+    generation++;
+}
+
+void
+pw_labels_stop(void)
+{
+    if (!hooked) return;
+    hooked = false;
+    rb_remove_event_hook((rb_event_hook_func_t)on_switch);
+}
+
+void
+pw_labels_forget(bool frees)
+{
+    if (frees) {
+        pw_buffer_free(&labels.ids);
+        pw_buffer_free(&labels.names);
+        pw_buffer_free(&labels.values);
+        free(labels.works);
+        free(labels.tests);
+        for (uint32_t i = 0; i < labels.marks; i++) free(labels.slowest[i].parts);
+    }
+    memset(&labels, 0, sizeof labels);
+}
+
+void
+pw_labels_init(VALUE native)
+{
+    variable = rb_intern("__pitwall_labels");
+    fiber_class = rb_const_get(rb_cObject, rb_intern("Fiber"));
+    rb_gc_register_mark_object(fiber_class);
+    inherits = rb_respond_to(fiber_class, rb_intern("[]"));
+    VALUE pitwall = rb_define_module("Pitwall");
+    m_labels = rb_define_module_under(rb_define_module_under(pitwall, "Collect"), "Labels");
+    rb_gc_register_mark_object(m_labels);
+    m_tests = rb_define_module_under(rb_const_get(pitwall, rb_intern("Collect")), "Tests");
+    rb_gc_register_mark_object(m_tests);
+    rb_define_singleton_method(native, "label", native_label, 1);
+    rb_define_singleton_method(native, "label_thread", native_label_thread, 2);
+    rb_define_singleton_method(native, "label_define", native_label_define, 1);
+    rb_define_singleton_method(native, "label_current?", native_label_current_p, 1);
+    rb_define_singleton_method(native, "label_left_out", native_label_left_out, 0);
+    rb_define_singleton_method(native, "now", native_now, 0);
+    rb_define_singleton_method(native, "mark", native_mark, 2);
+    rb_define_singleton_method(native, "test", native_test, 4);
+    rb_define_singleton_method(native, "thread_cpu", native_thread_cpu, 0);
+    rb_define_singleton_method(native, "run_tests", native_run_tests, 1);
+}

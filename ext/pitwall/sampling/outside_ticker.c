@@ -1,0 +1,400 @@
+#include "sampling/capture.h"
+#include "sampler.h"
+#include <errno.h>
+#include <semaphore.h>
+#include <string.h>
+#ifdef __linux__
+# include <sys/prctl.h>
+# include <sys/syscall.h>
+# include <unistd.h>
+#endif
+
+/* A helper thread, on another core where there is one, reads the stacks of the others while they run on: no signal, no
+ * interruption, and a look at code wherever it is. Threads only note when they release and get the GVL.
+ *
+ * A thread that has used no CPU since it was last seen, or that waits for the GVL or without it, has the stack that it had: it is not
+ * read again but charged for the time, in one record when that is over.
+ *
+ * Where other programs want its core, it comes late at times. What was to be seen at the ticks it missed is then taken from what it
+ * knows: a thread that let go of the GVL ran until then, one that got it waited until then. Without that all of
+ * the time would go to what it finds in the end.
+ *
+ * While all threads wait without the GVL nothing can change: after a while the helper rests, too, until one of them gets it. */
+
+/* Held for less time than it takes to fall asleep over it: whoever finds it taken tries for a while. */
+#ifdef PTHREAD_ADAPTIVE_MUTEX_INITIALIZER_NP
+static pthread_mutex_t reading = PTHREAD_ADAPTIVE_MUTEX_INITIALIZER_NP;
+#else
+static pthread_mutex_t reading = PTHREAD_MUTEX_INITIALIZER;
+#endif
+static pw_thread *list[PW_SLOTS]; /* under `reading`, as is `listed` */
+static uint32_t listed;
+static pthread_t helper;
+static _Atomic bool running;
+static _Atomic bool resting;          /* waits for `rested` */
+static _Atomic int64_t ended_rest_at;
+static bool rest_untold; /* under `reading`: those that waited meanwhile don't have that time yet */
+static sem_t rested;
+static pw_job errand; /* up to 3.2 names can be asked for by threads of Ruby only */
+
+void pw_reader_lock(void) { pthread_mutex_lock(&reading); }
+void pw_reader_unlock(void) { pthread_mutex_unlock(&reading); }
+
+void
+pw_reader_reset(void)
+{
+#ifdef PTHREAD_ADAPTIVE_MUTEX_INITIALIZER_NP
+    static const pthread_mutex_t fresh = PTHREAD_ADAPTIVE_MUTEX_INITIALIZER_NP;
+    reading = fresh;
+#else
+    pthread_mutex_init(&reading, NULL);
+#endif
+}
+
+static int64_t later(int64_t a, int64_t b) { return a > b ? a : b; }
+static int64_t sooner(int64_t a, int64_t b) { return a < b ? a : b; }
+static int64_t last_wall(const pw_thread *t) { return atomic_load_explicit(&t->last_wall, memory_order_relaxed); }
+static int64_t last_cpu(const pw_thread *t) { return atomic_load_explicit(&t->last_cpu, memory_order_relaxed); }
+/* The tick before the one whose look it is. */
+static int64_t tick_before(int64_t wall) { return pw_last_tick(wall) - pw_current.interval_ns; }
+
+/* Until when the wait that was seen is known to have lasted. */
+static int64_t
+stood(const pw_thread *t, uint32_t since, int64_t wall)
+{
+    int64_t until = t->stood_until;
+    if (!t->in_sight || !pw_off_gvl(t->stood_state) || since < 1 || since > 2) return until; /* it got the GVL once since */
+    int64_t missed = sooner(pw_last_tick(t->resumed_at), tick_before(wall));
+    return missed > later(until, last_wall(t)) ? missed : until;
+}
+
+/* Charges the last stack seen for the time it is known to have stood since. Of what CPU time passed, that which ran after the wait is not
+ * the wait's, nor what ran before it (cpu_due). */
+static void
+settle(pw_thread *t, int64_t wall, int64_t cpu)
+{
+    uint32_t since = atomic_load(&t->changes) - t->seen_changes;
+    int64_t before = last_wall(t), until = stood(t, since, wall), charged = last_cpu(t);
+    t->stood_until = 0;
+    if (until <= before) return;
+    if (pw_off_gvl(t->stood_state) && cpu > charged) {
+        int64_t burnt = cpu - charged - t->cpu_due;
+        if (since) {
+            int64_t from = t->resumed_at, to = t->suspended_at > from ? t->suspended_at : wall;
+            burnt -= to - from;
+        }
+        if (burnt > until - before) burnt = until - before;
+        if (burnt > 0) charged += burnt;
+    }
+    pw_charge_under(t, PW_REC_CHARGE, t->stood_state, until, charged, t->seen_label);
+}
+
+/* Ticks were missed while the code last seen ran on: until it let go of the GVL, or, as it has not, who knows: half of that
+ * time is laid at the door of what ran before, the other goes to what runs now. */
+static void
+settle_run(pw_thread *t, bool waits, uint32_t since, int64_t wall, int64_t cpu)
+{
+    int64_t before = last_wall(t), charged = last_cpu(t), burnt = cpu - charged, until;
+    bool ran = t->stood_state == PW_RUNNING || (t->stood_state == PW_UNKNOWN && burnt * 10 >= (wall - before) * 9);
+    if (!t->in_sight || !ran || since != (waits ? 1 : 0) || burnt <= 0 || tick_before(wall) <= before) return;
+    int64_t ran_until = waits ? t->suspended_at : wall;
+    if (waits) until = sooner(pw_last_tick(ran_until), tick_before(wall));
+    else until = before + (wall - before) / 2;
+    if (until <= before) return;
+    if (burnt > ran_until - before) burnt = ran_until - before;
+    pw_charge_under(t, PW_REC_CHARGE, t->stood_state, until, charged + (int64_t)((double)burnt * (double)(until - before) / (double)(ran_until - before)), t->seen_label);
+}
+
+/* Nothing has changed: the stack stands. */
+static void
+stand(pw_thread *t, uint8_t state, int64_t wall)
+{
+    if (t->stood_until && t->stood_state != state) settle(t, wall, pw_thread_cpu_now(t));
+    t->stood_state = state;
+    t->stood_until = wall;
+    if (t->stood) return;
+    t->stood = true;
+    if (state == PW_UNKNOWN) settle(t, wall, t->seen_cpu); /* the drain tells waits by the row that follows (settle_cpu) */
+}
+
+static void
+unlist(pw_thread *t)
+{
+    if (!t->place) return;
+    pw_thread *last = list[--listed];
+    list[t->place - 1] = last;
+    last->place = t->place;
+    t->place = 0;
+}
+
+/* What the CPU clock says that the sample at hand is to be charged up to (see pw_cpu_to_charge). */
+static int64_t
+to_charge(pw_thread *t, bool waits, int64_t cpu)
+{
+    int64_t charged = last_cpu(t);
+    t->cpu_due = 0;
+    if (waits) {
+        int64_t ran = t->suspended_at - last_wall(t), burnt = cpu - charged;
+        if (ran > 0 && burnt > 0) t->cpu_due = burnt < ran ? burnt : ran;
+    }
+    return cpu - t->cpu_due > charged ? cpu - t->cpu_due : charged;
+}
+
+/* Whether there was nothing new to see, nor will be before the thread tells. */
+static bool
+look(pw_thread *t)
+{
+    uint32_t changes = atomic_load_explicit(&t->changes, memory_order_acquire);
+    uint8_t state = (uint8_t)atomic_load_explicit(&t->state, memory_order_relaxed);
+    bool waits = pw_off_gvl(state), same = t->in_sight && changes == t->seen_changes;
+    int64_t wall = pw_now_ns();
+    if (same && waits) {
+        stand(t, state, wall);
+        return true;
+    }
+    int64_t cpu = pw_thread_cpu_now(t);
+    if (cpu < 0) return false; /* it has ended, and will say so itself */
+    if (same && cpu == t->seen_cpu) {
+        stand(t, state, wall);
+        return false;
+    }
+    pw_count(PW_TICKS, 1);
+    settle(t, wall, cpu);
+    settle_run(t, waits, changes - t->seen_changes, wall, cpu);
+    t->in_sight = t->stood = false;
+    if (pw_capture_outside(t, state, wall, to_charge(t, waits, cpu))) {
+        pw_count(PW_CAPTURES, 1);
+        t->in_sight = true; /* what changed meanwhile shows at the next look: clock and changes were read before */
+        t->seen_changes = changes;
+        t->seen_cpu = cpu;
+        t->stood_state = state;
+    }
+    else if (state == PW_UNKNOWN && t->empty >= pw_looks_at_nothing(t) && pw_thread_vanished(t)) unlist(t);
+    return false;
+}
+
+/* Whether all wait, and nothing was new. */
+static bool
+look_at_all(void)
+{
+    bool all_wait = true;
+    for (uint32_t i = 0;; i++) {
+        pw_reader_lock();
+        bool more = i < listed, rests = pw_gc_rests();
+        if (more && rests) all_wait = look(list[i]) && all_wait;
+        pw_reader_unlock();
+        if (!more) return all_wait;
+        if (!rests) { /* the time goes to the next rows; the collecting thread's to what gc.c counts */
+            pw_count(PW_DEFERRED, 1);
+            return false;
+        }
+    }
+}
+
+static void
+call(int64_t now)
+{
+    if (!atomic_load(&resting)) return;
+    atomic_store(&ended_rest_at, now); /* before anyone can see that the rest is over */
+    if (atomic_exchange(&resting, false)) sem_post(&rested);
+}
+
+/* By one that has changed what there is to see. Ordered after that by a fence: the helper looks at it once more when it has said that it rests. */
+void
+pw_reader_awake(void)
+{
+    atomic_thread_fence(memory_order_seq_cst);
+    if (atomic_load_explicit(&resting, memory_order_relaxed)) call(pw_now_ns());
+}
+
+static bool
+any_moved(void)
+{
+    bool moved = false;
+    pw_reader_lock();
+    for (uint32_t i = 0; i < listed && !moved; i++) {
+        const pw_thread *t = list[i];
+        moved = !t->in_sight || atomic_load(&t->changes) != t->seen_changes;
+    }
+    pw_reader_unlock();
+    return moved;
+}
+
+/* Gives all that waited the time of a rest that is over: the helper, or a thread that ends before the helper has got a core. Under `reading`. */
+static void
+tell_rest(void)
+{
+    if (!rest_untold || atomic_load(&resting)) return;
+    rest_untold = false;
+    int64_t until = pw_last_tick(atomic_load(&ended_rest_at));
+    for (uint32_t i = 0; i < listed; i++) {
+        pw_thread *t = list[i];
+        if (t->in_sight && until > later(t->stood_until, last_wall(t))) t->stood_until = until;
+    }
+}
+
+/* Until a thread gets the GVL, or comes, or the recording ends. */
+static void
+rest(void)
+{
+    pw_reader_lock();
+    rest_untold = true;
+    atomic_store(&resting, true);
+    pw_reader_unlock();
+    if (any_moved() || !atomic_load(&running)) call(pw_now_ns()); /* before it could know */
+    while (sem_wait(&rested) != 0) continue; /* EINTR */
+    pw_reader_lock();
+    tell_rest();
+    pw_reader_unlock();
+}
+
+static void
+sleep_until(int64_t at)
+{
+    enum { NAP = 20000000 }; /* stop waits for it */
+    for (int64_t now; (now = pw_now_ns()) < at && atomic_load_explicit(&running, memory_order_relaxed);) {
+        int64_t next = at - now > NAP ? now + NAP : at;
+        struct timespec until = {next / 1000000000, next % 1000000000};
+        clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
+    }
+}
+
+/* It runs for some microseconds at a time and asks for slices no longer than the least: where others want its core, too, a scheduler that
+ * knows of such wishes (Linux 6.12) lets it run sooner. Its share of the core stays what it was. */
+static void
+ask_for_short_slices(void)
+{
+#if defined(__linux__) && defined(SYS_sched_getattr) && defined(SYS_sched_setattr)
+    enum { SLICE_NS = 100000 };
+    struct { uint32_t size, policy; uint64_t flags; int32_t nice; uint32_t priority; uint64_t runtime, deadline, period; } wish;
+    memset(&wish, 0, sizeof wish);
+    if (syscall(SYS_sched_getattr, 0, &wish, (unsigned int)sizeof wish, 0U) != 0 || wish.policy != 0) return;
+    wish.size = sizeof wish;
+    wish.flags = 0;
+    wish.runtime = SLICE_NS;
+    syscall(SYS_sched_setattr, 0, &wish, 0U); /* refused: then not */
+#endif
+}
+
+static void *
+read_stacks(void *unused)
+{
+    pw_reserve_heap();
+#ifdef __linux__
+    pthread_setname_np(pthread_self(), "pitwall reader");
+    prctl(PR_SET_TIMERSLACK, 1L); /* else it comes 50 us late */
+#endif
+    ask_for_short_slices();
+    enum { IDLE = 50000000, IDLE_LOOKS = 4 };
+    int64_t last = pw_last_tick(pw_now_ns()), idle_since = 0;
+    for (uint32_t n = 0, idle = 0; atomic_load_explicit(&running, memory_order_relaxed); n++) {
+        sleep_until(pw_next_tick(pw_now_ns()));
+        if (!atomic_load_explicit(&running, memory_order_relaxed)) break;
+        int64_t tick = pw_last_tick(pw_now_ns()), missed = (tick - last) / pw_current.interval_ns - 1;
+        if (missed > 0) pw_count(PW_MISSED, missed);
+        last = tick;
+        if (!look_at_all()) idle = 0;
+        else if (idle++ == 0) idle_since = tick;
+        else if (idle > IDLE_LOOKS && tick - idle_since >= IDLE) {
+            atomic_store(&pw_current.helper_cpu, pw_own_cpu_ns());
+            rest();
+            last = pw_last_tick(pw_now_ns());
+            idle = 0;
+        }
+        if (n % 64 == 0) atomic_store(&pw_current.helper_cpu, pw_own_cpu_ns());
+    }
+    atomic_store(&pw_current.helper_cpu, pw_own_cpu_ns());
+    return NULL;
+}
+
+static void run_errand(void *unused) { pw_resolve_if_wanted(); }
+
+static int
+start(void)
+{
+    if (!pw_may_trigger_anywhere()) {
+        if (!errand.func && !pw_job_init(&errand, run_errand)) return ENOMEM;
+        pw_job_trigger(&errand); /* from here first, as in safepoint_ticker.c */
+    }
+    listed = 0;
+    rest_untold = false;
+    sem_init(&rested, 0, 0);
+    atomic_store(&resting, false);
+    atomic_store(&running, true);
+    int error = pw_start_quiet_thread(&helper, read_stacks);
+    if (error) atomic_store(&running, false);
+    return error;
+}
+
+static void
+stop(void)
+{
+    if (!atomic_exchange(&running, false)) return;
+    pw_reader_awake();
+    pthread_join(helper, NULL);
+    pw_reader_lock();
+    while (listed) {
+        pw_thread *t = list[--listed];
+        t->place = 0;
+        if (t != pw_self() && pw_gc_rests()) look(t); /* the last one may be long ago */
+        if (t->stood_until) settle(t, pw_now_ns(), pw_thread_cpu_now(t));
+    }
+    pw_reader_unlock();
+}
+
+static void
+stop_in_child(void)
+{
+    atomic_store(&running, false);
+    listed = 0; /* what is listed is forgotten */
+}
+
+static void
+thread_begin(pw_thread *t)
+{
+    if (pw_self() == t) pw_walk_find_root(&t->walk);
+    pw_reader_lock();
+    if (!t->place && listed < PW_SLOTS && atomic_load(&running)) {
+        list[listed] = t;
+        t->place = ++listed;
+    }
+    pw_reader_unlock();
+    pw_reader_awake();
+}
+
+static void
+thread_end(pw_thread *t)
+{
+    pw_reader_lock();
+    if (t->place) {
+        tell_rest();
+        unlist(t);
+        if (t->stood_until) settle(t, pw_now_ns(), pw_thread_cpu_now(t));
+    }
+    pw_reader_unlock();
+}
+
+/* In a collection's thread, when no look is under way and none can begin. */
+static bool
+overdue(pw_thread *t, int64_t wall)
+{
+    if (t->stood_until) settle(t, wall, pw_thread_cpu_now(t));
+    return pw_last_tick(wall) - pw_last_tick(atomic_load(&t->last_wall)) >= pw_current.interval_ns;
+}
+
+static void
+take(pw_thread *t, int64_t wall, int64_t cpu)
+{
+    if (pw_capture(t, 0, (uint8_t)atomic_load(&t->state), 1, wall, cpu)) pw_count(PW_CAPTURES, 1);
+    t->in_sight = false;
+}
+
+static void nothing(pw_thread *t) { (void)t; }
+
+static void
+check(void)
+{
+    if (pw_resolve_wanted()) pw_job_trigger(&errand);
+}
+
+const pw_ticker pw_outside_ticker = {"outside", start, stop, stop_in_child, thread_begin, thread_end, nothing, nothing, check, overdue, take, true};

@@ -1,0 +1,473 @@
+#include "sampling/c_waits.h"
+#include "sampling/capture.h"
+#include "sampler.h"
+#include "collectors/syscalls/syscall_dispatch.h"
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <string.h>
+#ifdef __linux__
+# include <sys/syscall.h>
+#endif
+
+/* One timer a thread, on the monotonic clock, delivered to exactly that thread. A helper thread that signals would cost
+ * a wake-up and an inter-processor interrupt more a tick (measured: 55 against 28 µs).
+ *
+ * A thread without the GVL cannot change its Ruby stack, and a signal would interrupt the call that it waits in: Ruby's own
+ * IO#sysread then fails with EAGAIN. So no tick reaches it (Ruby 3.2+). Its native thread has the signal blocked until it has the
+ * GVL again, when the stack is taken and charged for the time between (thread_events.c). The kernel does not go on with a timer whose
+ * signal is pending, so idle threads cost nothing. The drain takes the stack of a long wait from outside: the wait may never end.
+ * Threads that change native threads (M:N), which have one mask each, have their stack taken before and their timer off (`hold`).
+ *
+ * Without thread events (3.1) nobody says who waits. A tick wakes an idle thread, which costs as much as one that works, and many
+ * then queue for the GVL. So a thread that a tick finds where the one before did, with hardly any CPU time used, rests: its timer is off, and
+ * a thread that works looks at each of its own ticks whether the other's CPU clock has moved. While it hasn't, the stack stands; when it
+ * has, the thread gets its tick at that moment. Somebody always watches, if he must idle at it. */
+
+enum { MOST_RESTING = 64, SPARED = 32 };
+
+static struct sigaction previous_action;
+static _Atomic bool handler_installed;
+
+static pw_thread *resting[MOST_RESTING]; /* under list_taken, which handlers only try to take */
+static uint32_t resting_count;
+static _Atomic bool list_taken;
+static _Atomic uint32_t watcher;     /* a thread's id */
+static _Atomic int64_t watched_at;
+
+static bool try_list(void) { return !atomic_exchange_explicit(&list_taken, true, memory_order_acquire); }
+static void leave_list(void) { atomic_store_explicit(&list_taken, false, memory_order_release); }
+
+static void
+take_list(void)
+{
+    while (!try_list()) sched_yield();
+}
+
+static void
+arm_from(pw_thread *t, int64_t at)
+{
+    if (!t->has_timer) return;
+    struct itimerspec spec = {0};
+    if (at) {
+        spec.it_value = (struct timespec){at / 1000000000, at % 1000000000};
+        spec.it_interval = (struct timespec){pw_current.interval_ns / 1000000000, pw_current.interval_ns % 1000000000};
+    }
+    timer_settime(t->timer, TIMER_ABSTIME, &spec, NULL);
+}
+
+static void arm(pw_thread *t, bool on) { arm_from(t, on ? pw_next_tick(pw_now_ns()) : 0); }
+
+static void
+unlist(pw_thread *t)
+{
+    if (!t->place) return;
+    pw_thread *last = resting[--resting_count];
+    resting[t->place - 1] = last;
+    last->place = t->place;
+    t->place = 0;
+}
+
+/* ---- waiting threads ---- */
+
+static _Atomic int held_back; /* native threads that have the signal blocked */
+static bool looks;            /* stacks may be read from outside */
+
+void pw_signal_prepare(void) { looks = pw_thread_states() && !pw_outside_refusal(); }
+bool pw_signal_held_back(void) { return atomic_load(&held_back) > 0; }
+
+/* Whether it was blocked before. By the kernel's own call, which no dispatch of system calls sees (syscall_dispatch.h). */
+static bool
+mask(int how, int signo)
+{
+#if PW_DISPATCH
+    uint64_t set = (uint64_t)1 << (signo - 1), before = 0;
+    pw_raw_syscall(SYS_rt_sigprocmask, how, (long)&set, (long)&before, 8, 0, 0);
+    return before & set;
+#else
+    sigset_t set, before;
+    sigemptyset(&set);
+    sigaddset(&set, signo);
+    pthread_sigmask(how, &set, &before);
+    return sigismember(&before, signo) == 1;
+#endif
+}
+
+void
+pw_signal_hold_back(void)
+{
+    if (!atomic_load_explicit(&handler_installed, memory_order_relaxed) || pw_tls.held_back) return;
+    int signo = pw_current.signo;
+    if (mask(SIG_BLOCK, signo)) return; /* the program's own wish */
+    pw_tls.held_back = signo;
+    atomic_fetch_add(&held_back, 1);
+}
+
+/* A tick that came meanwhile comes now, and its handler finds `after` set. */
+static void
+let_through(int signo, volatile sig_atomic_t *after)
+{
+    *after = 1;
+    atomic_signal_fence(memory_order_seq_cst);
+    mask(SIG_UNBLOCK, signo);
+    atomic_signal_fence(memory_order_seq_cst);
+    *after = 0;
+    pw_tls.held_back = 0;
+    atomic_fetch_sub(&held_back, 1);
+}
+
+void
+pw_signal_let_through(void)
+{
+    int signo = pw_tls.held_back;
+    if (signo) let_through(signo, &pw_tls.returning);
+}
+
+/* By the thread alone. */
+static void
+set_waits(pw_thread *t, bool waits)
+{
+    atomic_store_explicit(&t->changes, atomic_load_explicit(&t->changes, memory_order_relaxed) + 1, memory_order_release);
+    atomic_store(&t->waits, waits);
+}
+
+/* Not for a thread without the GVL: its signal is held back. */
+int
+pw_signal_wait_begins(void)
+{
+    if (!atomic_load_explicit(&handler_installed, memory_order_relaxed) || pw_tls.held_back || !pw_enter_handler()) return 0;
+    pw_thread *t = pw_self();
+    if (t && !t->busy && !t->finished && !pw_off_gvl(atomic_load_explicit(&t->state, memory_order_relaxed))) {
+        int64_t now = pw_now_ns();
+        pw_signal_hold_back();
+        if (pw_tls.held_back) {
+            atomic_store(&t->suspended_at, now);
+            set_waits(t, true);
+        }
+    }
+    pw_leave_handler();
+    return pw_tls.held_back;
+}
+
+void
+pw_signal_wait_ends(void)
+{
+    int signo = pw_tls.held_back;
+    if (!signo) return; /* in a forked child */
+    if (pw_enter_handler()) {
+        pw_thread *t = pw_self();
+        if (t) set_waits(t, false);
+        pw_leave_handler();
+    }
+    let_through(signo, &pw_tls.waited);
+}
+
+/* A process may be forked by a library that does so without the GVL. */
+void
+pw_signal_in_child(void)
+{
+    pw_signal_let_through();
+    atomic_store(&held_back, 0);
+}
+
+/* Takes the stack of a thread that has waited for so long, once a wait. With the session's lock. */
+static void
+look(pw_thread *t, int64_t for_ns)
+{
+    int64_t now = pw_now_ns();
+    if (t->finished || !t->stays || atomic_load(&t->held) || now - atomic_load(&t->suspended_at) < for_ns) return;
+    pw_reader_lock();
+    uint32_t changes = atomic_load_explicit(&t->changes, memory_order_acquire);
+    bool ticks = atomic_load(&t->has_timer) || !pw_interrupts(pw_current.ticker);
+    bool off_gvl = pw_off_gvl(atomic_load(&t->state));
+    bool waits = (off_gvl || atomic_load(&t->waits)) && ticks && atomic_load(&t->looked_at_change) != changes;
+    int64_t cpu = waits ? pw_thread_cpu_now(t) : -1, charged = atomic_load(&t->last_cpu), wall = pw_last_tick(now);
+    if (cpu >= 0 && wall > atomic_load(&t->last_wall) && pw_gc_rests()) {
+        int64_t ran = atomic_load(&t->suspended_at) - atomic_load(&t->last_wall), burnt = cpu - charged, due = burnt < ran ? burnt : ran;
+        if (due < 0) due = 0; /* what it burnt before it began to wait: see pw_cpu_to_charge */
+        if (pw_capture_outside(t, off_gvl ? PW_BLOCKED : PW_RUNNING, wall, cpu - due > charged ? cpu - due : charged)) {
+            pw_count(PW_CAPTURES, 1);
+            atomic_store(&t->cpu_due, due);
+            atomic_store(&t->looked_at_change, changes);
+        }
+    }
+    pw_reader_unlock();
+}
+
+void
+pw_signal_look_at_waiting(int64_t for_ns)
+{
+    for (pw_thread *t = pw_current.threads; t && looks; t = t->next) {
+        if (t == pw_self()) continue;
+        if (pw_off_gvl(atomic_load_explicit(&t->state, memory_order_relaxed)) || atomic_load_explicit(&t->waits, memory_order_relaxed)) look(t, for_ns);
+    }
+}
+
+/* ---- without thread events ---- */
+
+static void
+rest(pw_thread *t)
+{
+    if (!try_list()) return; /* at its next tick */
+    if (!t->place && resting_count < MOST_RESTING && t->has_timer) {
+        t->seen_cpu = -1;
+        t->stood_until = 0;
+        t->spared = 0;
+        arm(t, false);
+        resting[resting_count] = t;
+        t->place = ++resting_count;
+    }
+    leave_list();
+}
+
+/* What stood still until it was last looked at is the old stack's, with what being woken for the last sample cost. */
+static void
+charge_rest(pw_thread *t)
+{
+    int64_t until = t->stood_until, charged = atomic_load_explicit(&t->last_cpu, memory_order_relaxed);
+    t->stood_until = 0;
+    if (until <= atomic_load_explicit(&t->last_wall, memory_order_relaxed)) return;
+    pw_charge_under(t, PW_REC_CHARGE, PW_UNKNOWN, until, t->seen_cpu > charged ? t->seen_cpu : charged, t->seen_label);
+}
+
+/* Going back to its rest after the last tick took it some CPU time; more than that is work. Now and then it is looked at all the same: it
+ * may have gone back to another place. */
+static bool
+rests_on(pw_thread *t, int64_t now)
+{
+    enum { GOING_BACK_NS = 200000 };
+    int64_t cpu = pw_thread_cpu_now(t);
+    if (cpu < 0) return true; /* it has ended, and will say so itself */
+    bool same = t->seen_cpu < 0 ? cpu - atomic_load(&t->last_cpu) < GOING_BACK_NS : cpu == t->seen_cpu;
+    if (!same || ++t->spared == SPARED) return false;
+    t->seen_cpu = cpu;
+    t->stood_until = now;
+    return true;
+}
+
+static void
+watch(int64_t now)
+{
+    if (!try_list()) return;
+    for (uint32_t i = resting_count; i-- > 0;) {
+        pw_thread *t = resting[i];
+        if (rests_on(t, now)) continue;
+        unlist(t);
+        arm_from(t, now);
+    }
+    atomic_store(&watched_at, now);
+    leave_list();
+}
+
+static void
+wake_all(void)
+{
+    take_list();
+    while (resting_count) {
+        pw_thread *t = resting[resting_count - 1];
+        unlist(t);
+        arm(t, true);
+    }
+    leave_list();
+}
+
+/* In the thread's handler, without thread events. */
+static void
+rest_or_watch(pw_thread *t, bool idle, int64_t wall)
+{
+    int64_t since = wall - atomic_load(&watched_at);
+    if (!idle || since > 3 * pw_current.interval_ns) atomic_store(&watcher, t->id);
+    if (atomic_load(&watcher) != t->id) rest(t);
+    else if (since * 2 >= pw_current.interval_ns) watch(wall);
+}
+
+static void
+tick(pw_thread *t, int overrun)
+{
+    /* After a wait in C code, as a look at the last tick of the grid would have found it: the wait's beginning was charged to what ran before. */
+    bool waited = pw_tls.waited;
+    int64_t now = pw_now_ns(), wall = waited ? pw_last_tick(now) : now;
+    pw_count(PW_TICKS, 1);
+    if (overrun > 0 && !waited) pw_count(PW_MISSED, overrun);
+    if (t->busy || t->finished || t->owes) {
+        pw_count(PW_DEFERRED, 1);
+        return;
+    }
+    if (pw_gc_takes_tick(t, wall)) return;
+    pw_resolve_if_wanted();
+
+    uint8_t state = (uint8_t)atomic_load_explicit(&t->state, memory_order_relaxed);
+    bool off_gvl = pw_off_gvl(state);
+    if (state == PW_UNKNOWN) charge_rest(t);
+    int64_t passed = wall - atomic_load_explicit(&t->last_wall, memory_order_relaxed), charged = atomic_load_explicit(&t->last_cpu, memory_order_relaxed);
+    if (!(off_gvl && atomic_load_explicit(&t->held, memory_order_relaxed))) {
+        if (pw_capture(t, 0, state, 1, wall, pw_cpu_to_charge(t, off_gvl || waited, now))) {
+            pw_count(PW_CAPTURES, 1);
+            if (off_gvl) atomic_store_explicit(&t->held, true, memory_order_relaxed);
+        }
+        else off_gvl = false; /* ring full: try again at the next tick */
+    }
+    if (t->empty >= pw_looks_at_nothing(t) && state == PW_UNKNOWN && !pw_tls.pinned) {
+        arm(t, false);
+        pw_thread_vanished(t);
+        return;
+    }
+    if (state == PW_UNKNOWN) {
+        int64_t burnt = atomic_load_explicit(&t->last_cpu, memory_order_relaxed) - charged;
+        rest_or_watch(t, t->same && !t->empty && !pw_tls.pinned && burnt * 4 < passed, wall);
+    }
+    if (off_gvl) {
+        atomic_store_explicit(&t->parked, true, memory_order_relaxed);
+        arm(t, false);
+    }
+    pw_count(PW_HANDLER_NS, pw_now_ns() - now);
+}
+
+static void
+on_signal(int signo, siginfo_t *info, void *context)
+{
+    int saved = errno;
+    /* si_code tells a timer's signal from one somebody sent. */
+    if (info->si_code == SI_TIMER && !pw_tls.changing && !pw_tls.returning && pw_enter_handler()) {
+        pw_thread *t = pw_self();
+        if (!t) { /* registered by another thread: this is the first signal it gets */
+            uint64_t word = (uint64_t)(uintptr_t)info->si_value.sival_ptr;
+            t = pw_thread_at((uint32_t)(word >> 32), (uint32_t)word);
+            if (t && t->tid == pw_gettid()) pw_now_running(t);
+            else t = NULL;
+        }
+        if (t && atomic_load(&t->migrates) && t->tid != pw_gettid()) t = NULL; /* late: it is no longer here */
+        if (t) tick(t, info->si_overrun);
+        pw_leave_handler();
+    }
+    errno = saved;
+}
+
+bool
+pw_signal_taken(int signo)
+{
+    struct sigaction now;
+    if (sigaction(signo, NULL, &now) != 0) return false; /* no such signal: start says why */
+    return (now.sa_flags & SA_SIGINFO) || (now.sa_handler != SIG_DFL && now.sa_handler != SIG_IGN);
+}
+
+static int
+start(void)
+{
+    if (pw_signal_taken(pw_current.signo)) return EBUSY;
+    resting_count = 0;
+    atomic_store(&watcher, 0);
+    atomic_store(&watched_at, 0);
+    leave_list(); /* in a forked child somebody may have had it */
+    struct sigaction action = {0};
+    action.sa_sigaction = on_signal;
+    /* ONSTACK: a sample may hit a thread at the very end of its machine stack. */
+    action.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
+    sigemptyset(&action.sa_mask);
+    if (sigaction(pw_current.signo, &action, &previous_action) != 0) return errno;
+    atomic_store(&handler_installed, true);
+    pw_c_waits_install();
+    return 0;
+}
+
+static bool
+ours(void)
+{
+    struct sigaction now;
+    return sigaction(pw_current.signo, NULL, &now) == 0 && (now.sa_flags & SA_SIGINFO) && now.sa_sigaction == on_signal;
+}
+
+/* From here on nothing of the thread is in the list: it may be freed. */
+static void
+thread_end(pw_thread *t)
+{
+    pw_reader_lock(); /* no look at it is under way, and none begins */
+    bool had = atomic_exchange(&t->has_timer, false);
+    pw_reader_unlock();
+    if (had) timer_delete(t->timer);
+    if (pw_thread_states()) return;
+    take_list();
+    unlist(t);
+    leave_list();
+}
+
+static void
+give_signal_back(void)
+{
+    if (atomic_exchange(&handler_installed, false) && ours()) sigaction(pw_current.signo, &previous_action, NULL);
+}
+
+static void
+stop(void)
+{
+    pthread_mutex_lock(&pw_current.lock);
+    pw_signal_look_at_waiting(0);
+    for (pw_thread *t = pw_current.threads; t; t = t->next) thread_end(t);
+    pthread_mutex_unlock(&pw_current.lock);
+    pw_c_waits_remove();
+    /* Given back only if it is still ours; the signal is one that is ignored by default, so a last one on its way harms nobody. */
+    give_signal_back();
+}
+
+static void
+thread_begin(pw_thread *t)
+{
+    if (!atomic_load(&handler_installed)) return; /* the signal was lost */
+    struct sigevent event = {0};
+    event.sigev_signo = pw_current.signo;
+    event.sigev_value.sival_ptr = (void *)(uintptr_t)pw_thread_word(t);
+#ifdef __linux__
+    event.sigev_notify = SIGEV_THREAD_ID;
+# ifdef sigev_notify_thread_id
+    event.sigev_notify_thread_id = t->tid;
+# else
+    event._sigev_un._tid = t->tid;
+# endif
+#else
+    event.sigev_notify = SIGEV_SIGNAL;
+#endif
+    if (timer_create(CLOCK_MONOTONIC, &event, &t->timer) != 0) {
+        pw_count(PW_TIMERS_REFUSED, 1); /* RLIMIT_SIGPENDING, or the thread is just gone */
+        return;
+    }
+    atomic_store(&t->has_timer, true);
+    if (looks && !pw_threads_move && pw_off_gvl(atomic_load(&t->state))) { /* it waits since before the recording */
+        atomic_store(&t->suspended_at, pw_now_ns());
+        atomic_store(&t->changes, 1);
+        atomic_store(&t->parked, true);
+    }
+    else if (atomic_load(&handler_installed)) arm(t, true);
+    if (!atomic_load(&handler_installed)) thread_end(t); /* the signal was lost while we were here: its new owner must not get our ticks */
+}
+
+static void
+thread_resumed(pw_thread *t)
+{
+    if (atomic_exchange_explicit(&t->parked, false, memory_order_relaxed)) arm(t, true);
+}
+
+static void
+thread_left(pw_thread *t)
+{
+    atomic_store_explicit(&t->parked, true, memory_order_relaxed);
+    arm(t, false);
+}
+
+/* The program installed a handler of its own: get out of its way at once. */
+static void
+check(void)
+{
+    /* Who watched has ended, or is in one long collection. */
+    if (resting_count && pw_now_ns() - atomic_load(&watched_at) > 3 * pw_current.interval_ns + 10000000) wake_all();
+    if (!atomic_load(&handler_installed)) return;
+    if (ours()) {
+        enum { LONG_NS = 50000000 };
+        pw_signal_look_at_waiting(LONG_NS);
+        return;
+    }
+    atomic_store(&handler_installed, false);
+    pw_count(PW_SIGNAL_LOST, 1);
+    for (pw_thread *t = pw_current.threads; t; t = t->next) thread_end(t);
+}
+
+const pw_ticker pw_signal_ticker = {"signal", start, stop, give_signal_back, thread_begin, thread_end, thread_resumed, thread_left, check, NULL, NULL};

@@ -1,0 +1,183 @@
+#include "sampling/sql_digest.h"
+#include <stdbool.h>
+#include <string.h>
+#include <strings.h>
+
+enum { LOOKED_AT = 1 << 16, REMEMBERED = 8 };
+
+/* Kinds of tokens. Others are told by their character. */
+enum { NONE = 0, WORD = 'w', LITERAL = '?', QUOTED = '"' };
+
+/* What was told so far: the hash, and the last tokens with the hash before each of them, so that they can be taken back. */
+typedef struct {
+    uint64_t hash;
+    struct { uint64_t before; int kind; } last[REMEMBERED];
+    unsigned told;
+} teller;
+
+static inline uint64_t
+mixed(uint64_t hash, uint8_t byte)
+{
+    return (hash ^ byte) * 0x100000001b3u;
+}
+
+/* Of the token told `back` tokens ago, 0 the last one. */
+static inline int
+kind(const teller *t, unsigned back)
+{
+    return back < REMEMBERED && back < t->told ? t->last[(t->told - 1 - back) % REMEMBERED].kind : NONE;
+}
+
+static void
+take_back(teller *t, unsigned tokens)
+{
+    t->hash = t->last[(t->told - tokens) % REMEMBERED].before;
+    t->told -= tokens;
+    /* What was told before these may have been overwritten. */
+    for (unsigned i = REMEMBERED - tokens; i < REMEMBERED && i < t->told; i++) t->last[(t->told - 1 - i) % REMEMBERED].kind = NONE;
+}
+
+static void
+tell(teller *t, int what, const char *text, size_t length)
+{
+    t->last[t->told % REMEMBERED].before = t->hash;
+    t->last[t->told % REMEMBERED].kind = what;
+    t->told++;
+    t->hash = mixed(t->hash, ' ');
+    for (size_t i = 0; i < length; i++) {
+        uint8_t c = (uint8_t)text[i];
+        t->hash = mixed(t->hash, what == WORD && c >= 'A' && c <= 'Z' ? c + 32 : c);
+    }
+}
+
+/* "?, ?" is one "?"; a sign before a number belongs to it. */
+static void
+tell_literal(teller *t)
+{
+    int before = kind(t, 0), further = kind(t, 1);
+    bool sign = before == '-' || before == '+';
+    if (sign && further != WORD && further != LITERAL && further != QUOTED && further != ')' && further != NONE) take_back(t, 1);
+    if (kind(t, 0) == ',' && kind(t, 1) == LITERAL) take_back(t, 1);
+    else tell(t, LITERAL, "?", 1);
+}
+
+/* "(?), (?)" is one "(?)". */
+static void
+tell_mark(teller *t, char c)
+{
+    if (c == ')' && kind(t, 0) == LITERAL && kind(t, 1) == '(' && kind(t, 2) == ',' && kind(t, 3) == ')' && kind(t, 4) == LITERAL && kind(t, 5) == '(') {
+        take_back(t, 3);
+        return;
+    }
+    tell(t, c, &c, 1);
+}
+
+/* NULL and truth values stand for literals where a value is expected. */
+static bool
+is_value(const teller *t, const char *text, size_t length)
+{
+    int before = kind(t, 0);
+    if (before != '(' && before != ',' && before != '=') return false;
+    return (length == 4 && (strncasecmp(text, "null", 4) == 0 || strncasecmp(text, "true", 4) == 0)) || (length == 5 && strncasecmp(text, "false", 5) == 0);
+}
+
+static inline bool is_digit(char c) { return c >= '0' && c <= '9'; }
+static inline bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
+static inline bool
+is_word(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || is_digit(c) || c == '_' || (uint8_t)c >= 0x80;
+}
+
+/* Behind the quote that ends what begins at `at`. A doubled quote, and one behind a backslash, belongs to the text. */
+static const char *
+after_quoted(const char *at, const char *end, bool escapes)
+{
+    char quote = *at++;
+    while (at < end) {
+        if (escapes && *at == '\\') at += 2;
+        else if (*at != quote) at++;
+        else if (at + 1 < end && at[1] == quote) at += 2;
+        else return at + 1;
+    }
+    return end;
+}
+
+/* Behind "$tag$ ... $tag$"; NULL: none begins here. */
+static const char *
+after_dollars(const char *at, const char *end)
+{
+    const char *tag = at + 1;
+    while (tag < end && is_word(*tag)) tag++;
+    if (tag >= end || *tag != '$') return NULL;
+    size_t length = (size_t)(tag + 1 - at);
+    for (const char *from = tag + 1; from + length <= end; from++) {
+        if (*from == '$' && memcmp(from, at, length) == 0) return from + length;
+    }
+    return end;
+}
+
+static const char *
+after_comment(const char *at, const char *end)
+{
+    bool line = *at == '-';
+    for (at += 2; at < end; at++) {
+        if (line ? *at == '\n' : *at == '*' && at + 1 < end && at[1] == '/') return at + (line ? 1 : 2);
+    }
+    return end;
+}
+
+/* Behind 12, 1.5e-3, 0x1f. */
+static const char *
+after_number(const char *at, const char *end)
+{
+    while (at < end && (is_word(*at) || *at == '.' || ((*at == '-' || *at == '+') && (at[-1] == 'e' || at[-1] == 'E')))) at++;
+    return at;
+}
+
+uint64_t
+pw_sql_digest(const char *sql, size_t length)
+{
+    const char *at = sql, *end = sql + (length < LOOKED_AT ? length : LOOKED_AT);
+    bool backticks = memchr(sql, '`', (size_t)(end - sql)) != NULL; /* MySQL, where "x" is a text */
+    teller t = {.hash = 0xcbf29ce484222325u};
+    while (at < end) {
+        char c = *at, next = at + 1 < end ? at[1] : 0;
+        const char *from = at;
+        if (is_space(c)) at++;
+        else if ((c == '-' && next == '-') || (c == '/' && next == '*')) at = after_comment(at, end);
+        else if (c == '\'' || (c == '"' && backticks)) {
+            at = after_quoted(at, end, true);
+            tell_literal(&t);
+        }
+        else if (c == '"' || c == '`') {
+            at = after_quoted(at, end, false);
+            tell(&t, QUOTED, from, (size_t)((at < end ? at : end) - from));
+        }
+        else if (is_digit(c) || (c == '.' && is_digit(next))) {
+            at = after_number(at, end);
+            tell_literal(&t);
+        }
+        else if (c == '$' && is_digit(next)) { /* PostgreSQL's placeholders */
+            at = after_number(at + 1, end);
+            tell_literal(&t);
+        }
+        else if (c == '$' && (at = after_dollars(from, end))) tell_literal(&t);
+        else if (c == '?') {
+            at = from + 1;
+            tell_literal(&t);
+        }
+        else if (is_word(c)) {
+            while (at < end && (is_word(*at) || *at == '$')) at++;
+            if (is_value(&t, from, (size_t)(at - from))) tell_literal(&t);
+            else tell(&t, WORD, from, (size_t)(at - from));
+        }
+        else {
+            at = from + 1;
+            tell_mark(&t, c);
+        }
+        if (at > end) at = end;
+    }
+    uint64_t digest = (t.hash ^ t.hash >> 48) & 0xffffffffffffu;
+    return digest ? digest : 1;
+}

@@ -1,0 +1,350 @@
+/* Threads coming, going, releasing and getting the GVL.
+ *
+ * Ruby's thread begin and end events exist everywhere but only fire in the Ractor that asked. 3.2's internal events tell
+ * GVL states in every Ractor; 3.3's also carry the thread, which M:N scheduling (a thread moving between native
+ * threads) needs. On 3.1 gvl_watch.c calls the hook of those events. */
+#include "sampling/capture.h"
+#include "vm/gvl_watch.h"
+#include "sampler.h"
+#include <stdlib.h>
+
+static bool started;
+bool pw_threads_move;
+
+static void
+on_begin_or_end(rb_event_flag_t event, VALUE data, VALUE self, ID id, VALUE klass)
+{
+    if (!pw_session_generation()) return;
+    pw_tls.pinned = 1; /* what follows takes some ticks' time, and there is no Ruby frame yet, or any more */
+    atomic_signal_fence(memory_order_seq_cst);
+    VALUE thread = rb_thread_current();
+    pw_thread *t = pw_self();
+    if (event == RUBY_EVENT_THREAD_END) {
+        if (!t) pw_enter_known_thread(thread); /* it was there before, and no signal has told it yet */
+        if (pw_self()) pw_name_thread(thread);
+        t = pw_self(); /* another thread may have stopped the recording meanwhile */
+        if (t) pw_thread_ended(t);
+    }
+    else if (!t || t->thread != thread || t->finished) { /* else it got the GVL, and so was registered, before it began */
+        if (t && !PW_THREAD_IN_EVENT) pw_thread_replaced(t); /* a cached native thread with a new Ruby thread */
+        pw_tls.ended = 0;
+        pw_register_thread(thread, pw_gettid(), true);
+    }
+    /* This event comes in the main Ractor only, whose threads keep their native threads. */
+    if (event == RUBY_EVENT_THREAD_BEGIN && pw_self()) pw_self()->stays = !pw_threads_move;
+    pw_tls.pinned = 0;
+}
+
+#if PW_THREAD_EVENTS || PW_GVL_WATCH
+static void *hook; /* NULL: no events come */
+/* A forked child has Ruby's lock of such hooks as it was: read by threads that did not come along, it can never be had for taking one
+ * away. There the hook stays, for good, and does nothing while nothing is recorded. */
+static bool inherited;
+
+/* A thread released from its wait: what stood still is charged up to the last tick of the grid that passed meanwhile,
+ * as if it had been sampled at each. (Charging to the very moment would favour waits over short bursts of work.) */
+static void
+charge_wait(pw_thread *t)
+{
+    int64_t now = pw_now_ns(), until = pw_last_tick(now);
+    int64_t wall = atomic_load_explicit(&t->last_wall, memory_order_relaxed);
+    if (until <= wall) return;
+    int64_t before = atomic_load_explicit(&t->last_cpu, memory_order_relaxed), cpu = pw_cpu_to_charge(t, true, now);
+    if (cpu > before + (until - wall)) cpu = before + (until - wall);
+    if (cpu < before) cpu = before;
+    int64_t ready = atomic_load_explicit(&t->ready_at, memory_order_relaxed);
+    int64_t blocked_until = ready > wall ? pw_last_tick(ready) : wall;
+    if (blocked_until > until) blocked_until = until;
+    if (blocked_until > wall) pw_charge(t, PW_REC_CHARGE, PW_BLOCKED, blocked_until, cpu);
+    if (until > blocked_until) pw_charge(t, PW_REC_CHARGE, PW_WAITING, until, cpu);
+}
+
+/* Ticks may have passed without reaching the running thread (jobs do not during most new threads' first time slice on 3.3 and
+ * 3.4): that time is the code's that ran, not the wait's that begins here. */
+static void
+settle_run(pw_thread *t)
+{
+    int64_t last = pw_last_tick(t->suspended_at);
+    if (t->owes || atomic_load(&t->state) != PW_RUNNING || last <= atomic_load_explicit(&t->last_wall, memory_order_relaxed)) return;
+    if (pw_capture(t, 0, PW_RUNNING, 1, last, pw_cpu_to_charge(t, false, t->suspended_at))) pw_count(PW_CAPTURES, 1);
+}
+
+/* Takes the stack of a thread that is about to wait, for no time yet: charge_wait will know how long it was. False: it could not be. */
+static bool
+hold(pw_thread *t)
+{
+    int64_t wall = atomic_load_explicit(&t->last_wall, memory_order_relaxed);
+    int64_t cpu = atomic_load_explicit(&t->last_cpu, memory_order_relaxed);
+    if (pw_capture(t, 0, PW_BLOCKED, 0, wall, cpu)) atomic_store_explicit(&t->held, true, memory_order_relaxed);
+    else if (!atomic_load(&t->migrates)) return false; /* else others will run where its ticks come */
+    pw_current.ticker->thread_left(t);
+    return true;
+}
+
+/* Where no tick reaches a waiting thread (safepoint mode, M:N threads) its stack is taken when it is back: the interrupt
+ * check at the end of what it waited in runs this. */
+static pw_job payment;
+
+/* Takes the stack of a thread that has the GVL again. The stack has not changed since the wait began. */
+static void
+take_wait(pw_thread *t)
+{
+    int64_t now = pw_now_ns(), before = atomic_load(&t->last_wall), until = pw_last_tick(now);
+    int64_t blocked_until = pw_last_tick(atomic_load(&t->ready_at)), cpu = pw_cpu_to_charge(t, true, now);
+    if (blocked_until > until) blocked_until = until;
+    if (blocked_until > before && pw_capture(t, 0, PW_BLOCKED, 1, blocked_until, cpu)) {
+        if (until > blocked_until) pw_charge(t, PW_REC_CHARGE, PW_WAITING, until, cpu);
+    }
+    else if (until > before) pw_capture(t, 0, PW_WAITING, 1, until, cpu);
+    pw_count(PW_CAPTURES, 1);
+}
+
+static void
+pay(void *unused)
+{
+    pw_thread *t = pw_session_generation() ? pw_self() : NULL;
+    if (!t || !t->owes || t->finished) return;
+    t->busy = 1;
+    take_wait(t);
+    t->owes = false;
+    t->busy = 0;
+}
+
+# if PW_THREAD_IN_EVENT
+static rb_internal_thread_specific_key_t key;
+
+/* This native thread now carries `t`. Only M:N threads ever change places; their timers go with them. Each thread is, by its
+ * `tid`, on the native thread whose CPU clock counts for it, until that carries another or it is carried elsewhere. */
+static void
+carry(pw_thread *t)
+{
+    pw_thread *before = pw_self();
+    pid_t here = pw_gettid();
+    if (before == t && t->tid == here) return;
+    if (!before && t->tid == here) { /* registered by another thread, and never elsewhere */
+        pw_enter_thread(t);
+        pw_walk_find_root(&t->walk);
+        return;
+    }
+    if (before && before != t) {
+        atomic_store(&before->migrates, true);
+        pw_thread_leave(before, here);
+    }
+    atomic_store(&t->migrates, true);
+    pw_thread_leave(t, t->tid);
+    pw_current.ticker->thread_end(t);
+    pw_thread_arrive(t, here);
+    pw_enter_thread(t);
+    pw_current.ticker->thread_begin(t);
+}
+
+static pw_thread *
+thread_of(VALUE thread)
+{
+    uint64_t word = (uint64_t)(uintptr_t)rb_internal_thread_specific_get(thread, key);
+    return word ? pw_thread_at((uint32_t)(word >> 32), (uint32_t)word) : NULL;
+}
+# endif
+
+/* The thread an event is about; on RESUMED it is also the one running here. */
+static pw_thread *
+subject(rb_event_flag_t event, const rb_internal_thread_event_data_t *data)
+{
+    bool resumed = event == RUBY_INTERNAL_THREAD_EVENT_RESUMED;
+    pw_thread *t = pw_self();
+# if PW_THREAD_IN_EVENT
+    if (t && t->thread == data->thread) {
+        if (resumed && atomic_load(&t->migrates)) carry(t); /* it may have been elsewhere while nobody ran here */
+        return t;
+    }
+    pw_thread *other = thread_of(data->thread);
+    if (other) {
+        if (resumed) carry(other);
+        return other;
+    }
+    if (!resumed || (pw_tls.ended == pw_session_generation() && pw_tls.ended_thread == data->thread)) return NULL;
+    if (t) { /* a second thread on this native thread */
+        pw_thread *fresh = pw_register_thread(data->thread, 0, false);
+        if (fresh) carry(fresh);
+        return fresh;
+    }
+    return pw_register_thread(data->thread, pw_gettid(), true);
+# else
+    /* Of the ends of other Ractors' threads nobody tells where Ruby has no thread events. */
+    bool fresh = !t && resumed && pw_tls.ended != pw_session_generation() && (PW_THREAD_EVENTS || pw_in_main_ractor());
+    if (fresh) t = pw_register_thread(rb_thread_current(), pw_gettid(), true);
+    return t;
+# endif
+}
+
+/* By the thread alone: no locked instruction is needed to count. */
+static void
+count_change(pw_thread *t)
+{
+    atomic_store_explicit(&t->changes, atomic_load_explicit(&t->changes, memory_order_relaxed) + 1, memory_order_release);
+}
+
+/* Only then may its native thread's mask be changed for it: it, and no other, will be there when it is back. */
+static bool stays_here(const pw_thread *t) { return t->stays && !atomic_load_explicit(&t->migrates, memory_order_relaxed); }
+
+/* The drain took its stack during the wait that is over. */
+static bool
+was_looked_at(const pw_thread *t)
+{
+    uint32_t changes = atomic_load_explicit(&t->changes, memory_order_relaxed);
+    return changes && atomic_load_explicit(&t->looked_at_change, memory_order_acquire) == changes;
+}
+
+/* All that is left to do where samples are taken from outside. */
+static void
+note(pw_thread *t, rb_event_flag_t event)
+{
+    switch (event) {
+      case RUBY_INTERNAL_THREAD_EVENT_SUSPENDED:
+        atomic_store_explicit(&t->suspended_at, pw_now_ns(), memory_order_relaxed);
+        atomic_store_explicit(&t->state, PW_BLOCKED, memory_order_relaxed);
+        count_change(t);
+        break;
+      case RUBY_INTERNAL_THREAD_EVENT_RESUMED:
+        atomic_store_explicit(&t->resumed_at, pw_now_ns(), memory_order_relaxed);
+        atomic_store_explicit(&t->state, PW_RUNNING, memory_order_relaxed);
+        count_change(t);
+        pw_reader_awake();
+        break;
+    }
+}
+
+static void
+on_thread_event(rb_event_flag_t event, const rb_internal_thread_event_data_t *data, void *unused)
+{
+    if (event == RUBY_INTERNAL_THREAD_EVENT_RESUMED || event == RUBY_INTERNAL_THREAD_EVENT_EXITED) pw_signal_let_through();
+    if (!pw_session_generation() || !pw_thread_states()) return;
+    if (event == RUBY_INTERNAL_THREAD_EVENT_EXITED) {
+        pw_thread *t = pw_self();
+        if (t) pw_thread_ended(t); /* of another Ractor: no end event came before */
+        return;
+    }
+    pw_thread *t = subject(event, data);
+    if (event == RUBY_INTERNAL_THREAD_EVENT_RESUMED) pw_collectors_here();
+    if (!t || !pw_samples()) return;
+    if (event == RUBY_INTERNAL_THREAD_EVENT_READY) { /* who wakes it may tell: nothing but these may be touched */
+        atomic_store_explicit(&t->ready_at, pw_now_ns(), memory_order_relaxed);
+        atomic_store_explicit(&t->state, PW_WAITING, memory_order_relaxed);
+        return;
+    }
+    if (pw_current.ticker->from_outside) {
+        note(t, event);
+        return;
+    }
+    t->busy = 1;
+    atomic_signal_fence(memory_order_seq_cst);
+    switch (event) {
+      case RUBY_INTERNAL_THREAD_EVENT_SUSPENDED:
+        t->suspended_at = pw_now_ns();
+        t->cpu_stale = true;
+        if (!pw_interrupts(pw_current.ticker) || atomic_load(&t->migrates)) settle_run(t);
+        count_change(t);
+        atomic_store_explicit(&t->state, PW_BLOCKED, memory_order_relaxed);
+        if ((t->quiet || !stays_here(t)) && hold(t)) break;
+        if (pw_interrupts(pw_current.ticker) && stays_here(t) && pw_self() == t) pw_signal_hold_back();
+        break;
+      case RUBY_INTERNAL_THREAD_EVENT_RESUMED:
+        if (atomic_load_explicit(&t->held, memory_order_relaxed) || was_looked_at(t)) {
+            charge_wait(t);
+            atomic_store_explicit(&t->held, false, memory_order_relaxed);
+        }
+        else if (t->suspended_at && pw_last_tick(pw_now_ns()) > pw_last_tick(t->suspended_at)) {
+            if (pw_interrupts(pw_current.ticker) && stays_here(t)) take_wait(t);
+            else {
+                t->owes = true;
+                pw_job_trigger(&payment);
+            }
+        }
+        count_change(t);
+        if (t->suspended_at && pw_now_ns() - t->suspended_at >= pw_current.interval_ns) t->quiet = PW_QUIET_WAITS;
+        else if (t->quiet) t->quiet--;
+        atomic_store_explicit(&t->state, PW_RUNNING, memory_order_relaxed);
+        pw_current.ticker->thread_resumed(t);
+        break;
+    }
+    atomic_signal_fence(memory_order_seq_cst);
+    t->busy = 0;
+}
+#endif
+
+void
+pw_thread_remember(pw_thread *t)
+{
+#if PW_THREAD_IN_EVENT
+    rb_internal_thread_specific_set(t->thread, key, (void *)(uintptr_t)pw_thread_word(t));
+#else
+    (void)t;
+#endif
+}
+
+static bool watched; /* the session has the GVL's watch in place of events */
+
+bool pw_thread_states(void) { return PW_THREAD_EVENTS || watched; }
+
+bool
+pw_thread_states_wanted(bool by_watch)
+{
+    watched = by_watch && !PW_THREAD_EVENTS && pw_gvl_watch_install();
+    return pw_thread_states();
+}
+
+void
+pw_thread_events_init(void)
+{
+    const char *mn = getenv("RUBY_MN_THREADS");
+    pw_threads_move = mn && atoi(mn) > 0;
+#if PW_THREAD_EVENTS || PW_GVL_WATCH
+    if (!pw_job_init(&payment, pay)) rb_raise(rb_eRuntimeError, "Ruby has no room for another postponed job");
+#endif
+#if PW_THREAD_IN_EVENT
+    key = rb_internal_thread_specific_key_create();
+#endif
+}
+
+void
+pw_thread_events_start(void)
+{
+    if (started) return;
+    started = true;
+    rb_add_event_hook((rb_event_hook_func_t)on_begin_or_end, RUBY_EVENT_THREAD_BEGIN | RUBY_EVENT_THREAD_END, Qnil);
+#if PW_THREAD_EVENTS
+    if (!hook) hook = rb_internal_thread_add_event_hook(
+        on_thread_event,
+        RUBY_INTERNAL_THREAD_EVENT_SUSPENDED | RUBY_INTERNAL_THREAD_EVENT_READY | RUBY_INTERNAL_THREAD_EVENT_RESUMED |
+            RUBY_INTERNAL_THREAD_EVENT_EXITED,
+        NULL);
+#elif PW_GVL_WATCH
+    if (watched) pw_gvl_watch_tell(hook = on_thread_event);
+#endif
+}
+
+void
+pw_thread_events_stop(void)
+{
+    if (!started) return;
+    started = false;
+    rb_remove_event_hook((rb_event_hook_func_t)on_begin_or_end);
+#if PW_THREAD_EVENTS || PW_GVL_WATCH
+    if (inherited || pw_signal_held_back()) return; /* those that wait with the signal blocked are told when they are back */
+    if (!hook) return;
+# if PW_THREAD_EVENTS
+    rb_internal_thread_remove_event_hook(hook);
+# else
+    pw_gvl_watch_tell(NULL);
+# endif
+    hook = NULL;
+#endif
+}
+
+void
+pw_thread_events_in_child(void)
+{
+#if PW_THREAD_EVENTS
+    inherited = hook != NULL;
+#endif
+}

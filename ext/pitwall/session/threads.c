@@ -1,0 +1,123 @@
+#include "session/threads.h"
+#include "sampling/capture.h"
+#include "sampler.h"
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+__thread pw_self_slot pw_tls;
+
+/* One mapping a thread; pages that its stacks never reach stay untouched and cost nothing. */
+enum { ROOM = PW_MAX_DEPTH + 2 };
+static const size_t THREAD_BYTES =
+    sizeof(pw_thread) + 2 * ROOM * (sizeof(VALUE) + sizeof(int)) + ROOM * sizeof(pw_path_entry) +
+    PW_MAX_DEPTH * (sizeof(pw_frame_key) + sizeof(pw_frame_seen)) + 64;
+
+pid_t
+pw_gettid(void)
+{
+#ifdef __linux__
+    return (pid_t)syscall(SYS_gettid);
+#else
+    return getpid();
+#endif
+}
+
+pw_thread *
+pw_thread_new(VALUE thread, pid_t tid, uint32_t id, uint32_t generation)
+{
+    uint8_t *at = mmap(NULL, THREAD_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (at == MAP_FAILED) return NULL;
+    pw_thread *t = (pw_thread *)at;
+    at += (sizeof(pw_thread) + 15) & ~(size_t)15;
+    t->frames = (VALUE *)at, at += ROOM * sizeof(VALUE);
+    t->previous_frames = (VALUE *)at, at += ROOM * sizeof(VALUE);
+    t->path = (pw_path_entry *)at, at += ROOM * sizeof(pw_path_entry);
+    pw_walk_place(&t->walk, at, PW_MAX_DEPTH), at += pw_walk_bytes(PW_MAX_DEPTH);
+    t->lines = (int *)at, at += ROOM * sizeof(int);
+    t->previous_lines = (int *)at;
+    pw_walk_aim(&t->walk, thread);
+    t->thread = thread;
+    t->tid = t->native = tid;
+    t->id = id;
+    t->generation = generation;
+    t->started = pw_now_ns();
+    atomic_init(&t->state, PW_RUNNING);
+    atomic_init(&t->last_wall, t->started);
+    t->quiet = PW_QUIET_WAITS;
+    int64_t cpu = tid ? pw_clock_ns(pw_cpu_clock_of(tid)) : 0;
+    atomic_init(&t->last_cpu, cpu < 0 ? 0 : cpu);
+    return t;
+}
+
+void
+pw_thread_free(pw_thread *t)
+{
+    munmap(t, THREAD_BYTES);
+}
+
+void
+pw_now_running(pw_thread *t)
+{
+    pw_thread *before = pw_tls.generation == pw_session_generation() ? pw_tls.thread : NULL;
+    if (before == t && t) return;
+    pw_tls.changing = 1;
+    atomic_signal_fence(memory_order_seq_cst);
+    pw_tls.thread = NULL;
+    if (t) {
+        atomic_fetch_add(&t->entered, 1);
+        pw_tls.generation = t->generation;
+        pw_tls.slot = t->slot;
+        pw_tls.id = t->id;
+        atomic_signal_fence(memory_order_seq_cst);
+        pw_tls.thread = t;
+    }
+    atomic_signal_fence(memory_order_seq_cst);
+    pw_tls.changing = 0;
+    if (before) atomic_fetch_sub(&before->entered, 1);
+}
+
+pw_thread *
+pw_self(void)
+{
+    pw_thread *t = pw_tls.thread;
+    return t && pw_tls.generation == pw_session_generation() && pw_thread_at(pw_tls.slot, pw_tls.id) == t ? t : NULL;
+}
+
+int64_t
+pw_thread_cpu(pw_thread *t)
+{
+    return t->cpu_carried + pw_own_cpu_ns() - t->cpu_base;
+}
+
+void
+pw_thread_leave(pw_thread *t, pid_t tid)
+{
+    if (!tid) return;
+    pw_reader_lock();
+    if (atomic_load(&t->tid) == tid) {
+        int64_t cpu = tid == pw_gettid() ? pw_own_cpu_ns() : pw_clock_ns(pw_cpu_clock_of(tid));
+        if (cpu > t->cpu_base) t->cpu_carried += cpu - t->cpu_base;
+        atomic_store(&t->tid, 0);
+        pw_current.ticker->thread_left(t); /* still locked: who carries it next gives it a new timer, which this must not stop */
+    }
+    pw_reader_unlock();
+}
+
+void
+pw_thread_arrive(pw_thread *t, pid_t here)
+{
+    pw_reader_lock();
+    t->cpu_base = pw_own_cpu_ns();
+    atomic_store(&t->tid, here);
+    atomic_store(&t->native, here);
+    pw_reader_unlock();
+}
+
+int64_t
+pw_thread_cpu_now(const pw_thread *t)
+{
+    if (!t->tid) return t->cpu_carried;
+    int64_t cpu = pw_clock_ns(pw_cpu_clock_of(t->tid));
+    return cpu < 0 ? -1 : t->cpu_carried + cpu - t->cpu_base;
+}

@@ -1,0 +1,146 @@
+/* The threads being profiled: who they are, what state they are in, what was last seen of them. */
+#ifndef PITWALL_THREADS_H
+#define PITWALL_THREADS_H
+
+#include "vm/vm_compat.h"
+#include "tools/clock.h"
+#include "vm/stack_walk.h"
+#include <signal.h>
+#include <stdatomic.h>
+
+#define PW_MAX_DEPTH 4096 /* deeper stacks are cut at the root and counted */
+
+/* A wait that outlasts the interval is followed by such waits: taking their stack when they begin and switching the timer
+ * off costs some 4 us a wait, and spares the program the signal (an interrupted select needs the GVL to go on waiting). */
+#define PW_QUIET_WAITS 4
+
+/* So many of a thread's last stacks the drain remembers, for calls during which others were made (by a signal's handler). */
+#define PW_TOLD 8
+
+/* What one core writes and another reads begins a cache line of its own, lest they take it from each other for other words' sake. */
+#define PW_APART _Alignas(64)
+
+/* The states of doc/record-format.md. */
+enum { PW_RUNNING, PW_WAITING, PW_BLOCKED, PW_UNKNOWN, PW_OFF_CPU };
+
+/* Whether a thread in that state, which thread events told, has no GVL. */
+static inline bool pw_off_gvl(int state) { return state == PW_WAITING || state == PW_BLOCKED; }
+
+typedef struct { VALUE frame; uint32_t line, node; } pw_path_entry;
+
+typedef struct pw_thread {
+    uint32_t id;         /* in the recording */
+    uint32_t generation; /* of the session it belongs to */
+    uint32_t slot;
+    _Atomic pid_t tid;   /* the native thread that it is on, by whose CPU clock it is charged; 0: none (M:N, between two) */
+    _Atomic pid_t native; /* the one it was on last, for the recording; 0: none so far */
+    VALUE thread;        /* Ruby's Thread, marked while registered */
+    int64_t started;     /* monotonic ns */
+    _Atomic bool migrates;
+
+    /* Written by the thread itself: its handler, and its thread-event hooks with `busy` set against the handler. From outside
+     * these six are all it writes. */
+    PW_APART _Atomic int state;
+    _Atomic uint32_t changes;    /* how often it released the GVL or got it */
+    _Atomic int64_t suspended_at, resumed_at; /* when it last did */
+    _Atomic int64_t ready_at;    /* when it last began to wait for the GVL */
+    _Atomic uint32_t label;      /* of what the running fiber works under (labels.h), 0: nothing */
+    volatile sig_atomic_t busy;
+    volatile bool owes;          /* ticks passed unseen while it was off the GVL: its stack is due (see pay) */
+    _Atomic bool held;           /* its stack was taken since it released the GVL, and cannot have changed */
+    _Atomic bool waits;          /* it has the GVL, and waits in C code that must not get a signal (c_waits.c) */
+    _Atomic bool parked;         /* its timer is off because of `held` */
+    bool stays;                  /* on its native thread, whose mask of signals is then its own (signal_ticker.c) */
+    _Atomic uint32_t looked_at_change; /* the drain took its stack at so many `changes`, while it waited (signal_ticker.c) */
+    uint8_t quiet;               /* for so many more waits the stack is taken beforehand, so that no signal disturbs them */
+
+    PW_APART _Atomic int64_t last_wall, last_cpu; /* clocks at its last record */
+    /* The last reading of its CPU clock: how many samples went without one since, and may go. */
+    int64_t read_wall, read_cpu;
+    uint8_t unread, trust;
+    bool cpu_stale;              /* it left the CPU since */
+    _Atomic int64_t cpu_due;     /* CPU time that belongs to code not sampled since: the next running sample's */
+    uint32_t empty;              /* looks in a row that found no Ruby frame */
+    uint32_t told;               /* frames of the stack that the drain was last told */
+    uint32_t serial;             /* how many stacks it was told */
+    bool sampled;
+    bool finished;               /* END is in the ring */
+    _Atomic uint32_t entered;    /* native threads whose pw_tls leads here: not to be freed before they have left, or the session ends */
+    uint32_t gc_ticks[2];        /* ticks that hit it while it was collecting garbage: marking, sweeping */
+    int64_t gc_wall[2], gc_cpu[2];
+
+    /* An M:N thread's CPU time is that of the native threads that carried it: what it had where it has left, and since `cpu_base` what
+     * the clock of `tid` says. The three change together, under the reader's lock (ticker.h). */
+    int64_t cpu_carried, cpu_base;
+    _Atomic bool looked_at;      /* its stack is being taken: by one native thread at a time */
+
+    /* The outside reader's: which stack it last saw, at how many changes and at what CPU time; and until when that is known to
+     * have stood since. */
+    bool in_sight, stood;
+    uint32_t seen_changes, place; /* place: in the ticker's list, from 1 */
+    int64_t seen_cpu, stood_until;
+    uint8_t stood_state;
+    /* The signal ticker has other uses for three of them while the thread rests, in handlers of whichever thread watches: `place` is
+     * that in its list of resting threads, `seen_cpu` the CPU clock at the last glance (-1: none yet), `stood_until` when that was. */
+    uint32_t seen_label;         /* of its last sample */
+    uint32_t spared;             /* ticks, since it rests */
+    bool same;                   /* its last sample found the stack of the one before */
+
+    timer_t timer;
+    _Atomic bool has_timer;
+
+    pw_walk walk; /* its last own walk; `agreed` is 0 while the drain was last told by rb_profile_frames */
+    /* Without own walks: the last stack and room for the next, leaf first; one frame of room on either side for frames of our own. */
+    int previous_count;
+    VALUE *frames, *previous_frames;
+    int *lines, *previous_lines;
+
+    /* The drain's. */
+    pw_path_entry *path;
+    uint32_t depth;
+    uint32_t told_serial, told_nodes[PW_TOLD]; /* the last stacks, by `serial` */
+    int64_t row_wall, row_cpu;   /* in units: clocks at the last row written */
+    uint64_t cpu_due_units;      /* without thread events, `cpu_due` is found by the drain */
+    uint32_t row_label;          /* at its last record */
+    uint32_t last_row;           /* index + 1 of its last row not yet written, 0 when written */
+    bool named, announced;
+    pid_t announced_native;
+    uint32_t name_id;
+    struct pw_thread *next;
+} pw_thread;
+
+/* Native thread → thread being profiled. `ended` keeps late events of a finished thread from registering it anew. Another native
+ * thread may carry `thread` meanwhile (M:N), and it may have ended there, or the outside reader may have seen it vanish: so it counts
+ * only while `slot` has it. Until another takes its place it is `entered`, and not freed. */
+typedef struct {
+    pw_thread *thread;
+    uint32_t generation, slot, id, ended;
+    VALUE ended_thread;
+    volatile sig_atomic_t changing; /* which thread it leads to: a handler keeps away */
+    volatile sig_atomic_t held_back; /* the signal that the native thread has blocked while it waits; 0: none (signal_ticker.c) */
+    volatile sig_atomic_t returning; /* one that was held back comes now */
+    volatile sig_atomic_t waited; /* one that C code was spared while it waited comes now */
+    volatile sig_atomic_t pinned; /* a look that finds no Ruby frame must not end `thread`: somebody down the stack uses it */
+} pw_self_slot;
+
+/* initial-exec: reading it in a handler must never allocate. */
+extern __thread pw_self_slot pw_tls __attribute__((tls_model("initial-exec")));
+
+/* The calling native thread runs `t` from here on; NULL: nobody that is known. The one before may be freed then. */
+void pw_now_running(pw_thread *t);
+pw_thread *pw_self(void); /* NULL when the calling thread is not profiled in the running session */
+
+pw_thread *pw_thread_new(VALUE thread, pid_t tid, uint32_t id, uint32_t generation);
+void pw_thread_free(pw_thread *t);
+/* What timers and thread-specific storage carry: a slot and the id that must be found there. */
+static inline uint64_t pw_thread_word(const pw_thread *t) { return (uint64_t)t->slot << 32 | t->id; }
+int64_t pw_thread_cpu(pw_thread *t); /* of the calling thread */
+/* It is no longer on that native thread (M:N), and keeps the CPU time it had there. Once, whoever says so first. */
+void pw_thread_leave(pw_thread *t, pid_t tid);
+/* It is on the calling native thread, `here`, and on none before. */
+void pw_thread_arrive(pw_thread *t, pid_t here);
+/* Its CPU time so far, for another thread that has the reader's lock; -1: its native thread has ended. */
+int64_t pw_thread_cpu_now(const pw_thread *t);
+pid_t pw_gettid(void);
+
+#endif
