@@ -22,6 +22,7 @@ module Benchmarks
     "compare/harness_cost" => "what the loop of `pitwall bench` costs an iteration, beside benchmark-ips",
     "compare/cached_start" => "how long `pitwall compare` of two revisions takes until it measures, the bundle being there",
     "allocations/prediction" => "what removing an allocating line saves, predicted and measured, on eight programs and four held out",
-    "syscalls/log" => "how long `pitwall syscalls` takes for a log of 10,000,000 lines, beside the study's passes"
+    "syscalls/log" => "how long `pitwall syscalls` takes for a log of 10,000,000 lines, beside the study's passes",
+    "versions/cost" => "whether this version costs more than another one (--beside FOLDER): sampling, tracing, objects, system calls, reports"
   }.freeze
 end

@@ -43,7 +43,7 @@ module BenchmarksTest
     end
 
     def test_refuses_in_one_line_what_it_does_not_know
-      [%w[nothing], %w[--cases nobody], %w[--rounds 0], %w[--unknown], %w[--quick --write]].each do |argv|
+      [%w[nothing], %w[--cases nobody], %w[--rounds 0], %w[--unknown], %w[--quick --write], %w[--beside /nowhere]].each do |argv|
         status, out, err = run_command(*argv)
 
         assert_equal 2, status, argv.inspect

@@ -34,7 +34,7 @@ module Benchmarks
     def run(argv)
       options = parse(argv) or return 0
       names = names(options[:names])
-      context = Context.new(**options.slice(:quick, :rounds, :cases, :peers, :runs, :minutes), out: @out, err: @err)
+      context = Context.new(**options.slice(:quick, :rounds, :cases, :peers, :runs, :minutes, :beside), out: @out, err: @err)
       names.each { |name| run_one(name, context, write: options[:write]) }
       0
     rescue OptionParser::ParseError, UsageError => e
@@ -48,7 +48,7 @@ module Benchmarks
     private
 
     def parse(argv)
-      options = { quick: false, rounds: nil, cases: nil, peers: true, write: false, runs: nil, minutes: nil }
+      options = { quick: false, rounds: nil, cases: nil, peers: true, write: false, runs: nil, minutes: nil, beside: nil }
       parser = OptionParser.new(USAGE) do |opts|
         opts.on("--quick", "one short pass of each: shows that they work, measures nothing") { options[:quick] = true }
         opts.on("--write", "put the figures into benchmarks/RESULTS.md and benchmarks/runs/") { options[:write] = true }
@@ -56,6 +56,7 @@ module Benchmarks
         opts.on("--cases A,B", Array, "only these of #{CASES.join(", ")}") { |list| options[:cases] = list }
         opts.on("--runs N", Integer, "compare/error_rates: N more runs (0: only add up; default: one of each)") { |n| options[:runs] = n }
         opts.on("--minutes N", Float, "compare/error_rates: no new run after so long") { |n| options[:minutes] = n }
+        opts.on("--beside FOLDER", "versions/cost: a checkout of the other version, set up for this Ruby") { |folder| options[:beside] = File.expand_path(folder) }
         opts.on("--[no-]peers", "without the peers: nothing is installed") { |on| options[:peers] = on }
         opts.on("--list", "print the names") { return @out.puts(LIST.keys) }
         opts.on("--help", "print this") { return @out.puts(opts) }
@@ -71,6 +72,9 @@ module Benchmarks
 
       raise UsageError, "--runs must be 0 or more" if options[:runs]&.negative?
       raise UsageError, "--minutes must be more than 0" if options[:minutes] && !options[:minutes].positive?
+
+      beside = options[:beside]
+      raise UsageError, "--beside #{beside}: no checkout of Pitwall: it has no lib/pitwall.rb" if beside && !File.exist?(File.join(beside, "lib/pitwall.rb"))
 
       unknown = (options[:cases] || []) - CASES
       raise UsageError, "no case #{unknown.first}: there are #{CASES.join(", ")}" if unknown.any?

@@ -22,8 +22,10 @@ module Benchmarks
 
     # runs, minutes: of benchmarks that go on where they left off, how much more; nil where nobody said.
     attr_reader :err, :runs, :minutes
+    # @return [String, nil] a checkout of another version
+    attr_reader :beside
 
-    def initialize(out:, err:, quick: false, rounds: nil, cases: nil, peers: true, runs: nil, minutes: nil)
+    def initialize(out:, err:, quick: false, rounds: nil, cases: nil, peers: true, runs: nil, minutes: nil, beside: nil)
       @out = out
       @err = err
       @quick = quick
@@ -32,6 +34,7 @@ module Benchmarks
       @use_peers = peers
       @runs = runs
       @minutes = minutes
+      @beside = beside
       @absences = {}
       @deaths = Hash.new(0)
     end
@@ -85,9 +88,10 @@ module Benchmarks
 
     # Runs one job in a fresh process and returns what it measured, or nil with a word on `err` when the process died:
     # a peer that aborts Ruby must not end the run.
-    #: (profiler: String, **untyped) -> Hash?
-    def child(profiler:, **job)
-      command = [RbConfig.ruby, *Profilers.load_paths(profiler, peers).flat_map { |path| ["-I", path] }, CHILD]
+    # @param root [String] the checkout of Pitwall that it loads
+    #: (profiler: String, ?root: String, **untyped) -> Hash?
+    def child(profiler:, root: ROOT, **job)
+      command = [RbConfig.ruby, *Profilers.load_paths(profiler, peers, root: root).flat_map { |path| ["-I", path] }, CHILD]
       output, errors, status = capture(command, JSON.generate(job.merge(profiler: profiler)))
       return JSON.parse(output.lines.last, symbolize_names: true) if status&.success? && !output.empty?
 
@@ -112,7 +116,7 @@ module Benchmarks
     private
 
     def command(name)
-      ["benchmarks/run", name, *("--rounds #{@rounds}" if @rounds), *("--cases #{@cases.join(",")}" if @cases), *("--runs #{@runs}" if @runs), "--write"].join(" ")
+      ["benchmarks/run", name, *("--beside FOLDER" if @beside), *("--rounds #{@rounds}" if @rounds), *("--cases #{@cases.join(",")}" if @cases), *("--runs #{@runs}" if @runs), "--write"].join(" ")
     end
 
     def capture(command, input)

@@ -18,6 +18,7 @@ module Benchmarks
       "pitwall_objects_growth" => ["pitwall", { mode: "none", collectors: { "allocations" => { "growth" => "1" } } }, nil],
       "pitwall_objects_growth_100" => ["pitwall", { mode: "none", collectors: { "allocations" => { "growth" => "1", "one_in" => "100" } } }, nil],
       "pitwall_objects_bursts" => ["pitwall", { mode: "none", collectors: { "allocations" => { "bursts" => "1", "one_in" => "50" } } }, nil],
+      "pitwall_syscalls" => ["pitwall", { mode: "none", collectors: { "syscalls" => { "stacks" => "1" } } }, nil],
       "object_space" => ["object_space", {}, nil],
       "stackprof_objects" => ["stackprof", { mode: "object", every: 1 }, "stackprof"],
       "vernier_objects" => ["vernier", { every: 1 }, "vernier"],
@@ -34,8 +35,8 @@ module Benchmarks
     }.freeze
     # pf2 takes whole milliseconds.
     LEAST_INTERVAL_NS = { "pf2_wall" => 1_000_000, "pf2_cpu" => 1_000_000 }.freeze
-    LIB = File.expand_path("../../lib", __dir__)
-    private_constant :LEAST_INTERVAL_NS, :LIB
+    ROOT = File.expand_path("../..", __dir__)
+    private_constant :LEAST_INTERVAL_NS, :ROOT
 
     module_function
 
@@ -58,14 +59,15 @@ module Benchmarks
       "not built from these sources: run script/setup" unless Checkout.extension_current?
     end
 
-    #: (String, Peers) -> Array[String]
-    def load_paths(name, peers)
+    # @param root [String] the checkout of Pitwall to load
+    #: (String, Peers, ?root: String) -> Array[String]
+    def load_paths(name, peers, root: ROOT)
       file, _options, gem = CASES.fetch(name)
       return peers.paths(gem) if gem
 
       return [BareBuild::TARGET] if file.start_with?("bare_")
 
-      %w[pitwall trace].include?(file) ? [LIB] : []
+      %w[pitwall trace].include?(file) ? [File.join(root, "lib")] : []
     end
 
     # In the measured process: the profiler, loaded and not started.
