@@ -5,8 +5,9 @@ require "pitwall/errors"
 module Pitwall
   # Reads recordings: `.pit` files as doc/record-format.md describes them.
   #
-  # Reading order: record/chunk_stream.rb (framing, damage), record/columns.rb (integers), record/segment_builder.rb
-  # (what each chunk means), record/segment.rb and record/recording.rb (what the rest of Pitwall gets to see).
+  # Reading order: record/chunk_stream.rb (framing, damage), record/columns.rb (integers), record/chunks.rb (the chunk
+  # types, one file each), record/segment_builder.rb, record/segment.rb and record/recording.rb (what the rest of
+  # Pitwall reads).
   module Record
     # The newest format version that this reader knows.
     VERSION = 1
@@ -14,12 +15,13 @@ module Pitwall
     NO_STREAM = "recordings are read from a file, not from standard input or a pipe: save it first, then name the file"
 
     # Reads a recording whole: names, stacks and weights added up; the rows stay in the file (Segment#each_rows).
-    # Memory is bounded by the limits in record/limits.rb, whatever the file says.
+    # Memory is bounded by record/limits.rb and the limits of the chunk types, whatever the file says.
     #
     # @param path [String] a `.pit` file, or several joined by concatenation
     # @param salvage [Boolean] skip what is damaged instead of raising; Recording#warnings says what was skipped
     # @raise [UsageError] when there is no such file, or it is a directory
-    # @raise [BadRecording] empty, unreadable, of another kind, newer than this reader, or damaged: one line with the mend
+    # @raise [BadRecording] empty, unreadable, of another kind, newer than this reader, or damaged: one line with the
+    # mend
     #: (String, ?salvage: bool) -> Recording
     def self.read(path, salvage: false)
       require "pitwall/record/reader"

@@ -2,6 +2,7 @@
 
 require "pitwall/record"
 require "pitwall/record/header"
+require "pitwall/record/chunks"
 require "pitwall/record/segment"
 require "pitwall/record/tally"
 
@@ -37,8 +38,8 @@ module SimulatedProfile
   def build(frames, tables, rows, head)
     tally = Pitwall::Record::Tally.new(1, 0, tables[0].size)
     rows.each { |node, wall| tally.add(node, wall, wall, (wall / 1000.0).round) }
-    Pitwall::Record::Segment.new(
-      header: Pitwall::Record::Header.new(head), strings: [], frames: frames, parents: tables[0], node_frames: tables[1], lines: tables[2],
+    Pitwall::Record::Segment.empty.with(
+      header: Pitwall::Record::Header.new(head), frames: frames, parents: tables[0], node_frames: tables[1], lines: tables[2],
       threads: { 1 => Pitwall::Record::ThreadInfo.new(1, 1, 0, "main") }, stats: {}, tail: {}, tallies: [tally], row_count: rows.size, open_rows: [],
       row_source: ->(&block) { block.call(Rows.new(rows)) }
     )

@@ -12,32 +12,10 @@ module Pitwall
       STORED = RAW + RAW / 255 + 64
       # A column's value: a day in ns is 2**47, and a Fixnum ends at 2**62.
       VALUE = 1 << 60
-      STATE = 255
-      # Over all segments of one file.
+      # Segments of one file.
       SEGMENTS = 10_000
-      STRING_BYTES = 256 * 1024 * 1024
-      STRINGS = 4_000_000
-      FRAMES = 2_000_000
-      NODES = 8_000_000
-      THREADS = 1_000_000
       # Ids that salvage takes as lost between two chunks; more is damage of another kind.
       GAP = 1_000_000
-      # Distinct (thread, state, stack) weights.
-      WEIGHTS = 8_000_000
-      # Garbage collection runs.
-      COLLECTIONS = 1_000_000
-      # Places of allocation, with their counters twice that.
-      SITES = 2_000_000
-      # Numbers of living objects, by site and point in time.
-      LIVING = 20_000_000
-      # Label sets by number, and labels of them all.
-      LABELS = 200_000
-      # Pieces of work told one by one.
-      MARKS = 2_000_000
-      # Queries, their sums by labels, and their parts of pieces of work.
-      QUERIES = 4_000_000
-      # Names of system calls; Linux has some 400.
-      SYSCALLS = 4096
       # Bytes that looking for the next whole chunk may checksum, times the file's size, plus RAW.
       SCAN_FACTOR = 8
     end

@@ -2,7 +2,11 @@
 
 require "pitwall/errors"
 require "pitwall/record"
+require "pitwall/record/budget"
 require "pitwall/record/chunk_stream"
+require "pitwall/record/chunks"
+require "pitwall/record/limits"
+require "pitwall/record/malformed"
 require "pitwall/record/recording"
 require "pitwall/record/segment_builder"
 
@@ -11,8 +15,9 @@ module Pitwall
     # Opens a file, hands its chunks to one SegmentBuilder a segment, and says what is missing.
     # @api private
     class Reader
-      # What to do about an error of writing.
-      MENDS = { Errno::ENOSPC::Errno => ": make room", Errno::EDQUOT::Errno => ": make room", Errno::EFBIG::Errno => ": ulimit -f, or max_bytes" }.freeze
+      # The mend of an error of writing, by error number.
+      MENDS = { Errno::ENOSPC::Errno => ": make room", Errno::EDQUOT::Errno => ": make room",
+                Errno::EFBIG::Errno => ": ulimit -f, or max_bytes" }.freeze
       private_constant :MENDS
 
       #: (String, salvage: bool) -> void
@@ -26,7 +31,7 @@ module Pitwall
         check
         open_file do |io|
           @stream = ChunkStream.new(io, path: @path, salvage: @salvage)
-          @budget = SegmentBuilder::Budget.fresh
+          @budget = Budget.new(Chunks.limits)
           @segments = []
           @warnings = []
           @stream.each { |type, offset, payload| type == :segment ? start(offset) : chunk(type, offset, payload) }
@@ -41,11 +46,13 @@ module Pitwall
       private
 
       def nothing
-        @headless ? "ends inside its header, after #{@headless} bytes: nothing was recorded" : "nothing in it could be read"
+        return "nothing in it could be read" unless @headless
+
+        "ends inside its header, after #{@headless} bytes: nothing was recorded"
       end
 
       def check
-        raise BadRecording, "#{NO_STREAM}" if @path == "-"
+        raise BadRecording, NO_STREAM if @path == "-"
 
         stat = File.stat(@path)
         raise UsageError, "#{@path}: is a directory: name a .pit file in it" if stat.directory?
@@ -84,60 +91,84 @@ module Pitwall
         @builder = nil
         return cut_in_header(offset) unless builder.headed? || @salvage
 
-        segment = builder.finish { |at| reopen(at) }
+        segment = settled(builder, offset)
         warn_about(builder, segment, offset)
         @segments << segment
       end
 
-      # Nothing of a process stands before its header. Where others are in the file, they are read.
-      def cut_in_header(offset)
-        @headless = offset
-        warning(:headless, "a process ended inside its header (it was killed or the disk was full): nothing of it was recorded", offset)
+      # Some limits can be checked only when a segment's chunks are complete.
+      def settled(builder, offset)
+        builder.finish { |at| reopen(at) }
+      rescue Malformed => e
+        raise BadRecording, "#{@path}: damaged: the segment before byte #{offset} #{e.message}; " \
+                            "try --salvage to read the rest"
       end
 
-      # Rows are read again long after the file was closed.
+      # A process that ended inside its header recorded nothing. The other segments of the file are read.
+      def cut_in_header(offset)
+        @headless = offset
+        warning(:headless, "a process ended inside its header (it was killed or the disk was full): " \
+                           "nothing of it was recorded", offset)
+      end
+
+      # Segment#each_rows reads rows again long after the file was closed.
       def reopen(offset)
         open_file { |io| ChunkStream.new(io, path: @path, salvage: false).payload_at(offset) }
       end
 
       def warn_about(builder, segment, offset)
-        who = segment.header.pid ? "process #{segment.header.pid}" : "process #{@segments.size + 1} of the file"
+        who = process(segment, @segments.size)
         warning(:headless, "#{who} has no header: interval and units are guesses", offset) unless builder.headed?
-        segment.syscall_facts&.words&.each { |words| warning(:syscalls, "#{who}: #{words}", nil) }
-        warning(:lost, "#{who}: #{builder.lost} names or stacks were lost with the damaged parts", nil) if builder.lost.positive?
+        builder.warnings.each { |code, words| warning(code, "#{who}: #{words}", nil) }
+        return unless builder.lost.positive?
+
+        warning(:lost, "#{who}: #{builder.lost} names or stacks were lost with the damaged parts", nil)
       end
 
-      # Who writes it holds a lock.
+      # The name of a segment's process in warnings.
+      def process(segment, at)
+        segment.header.pid ? "process #{segment.header.pid}" : "process #{at + 1} of the file"
+      end
+
+      # A process that writes the file holds a lock on it.
       def being_written?(io)
         @segments.last.tail.nil? && !io.flock(File::LOCK_SH | File::LOCK_NB)
       rescue SystemCallError
         false
       end
 
-      # A process that goes on under the same id after a segment without end has replaced its program.
-      def warn_of_ends(living)
+      def warn_of_ends(being_written)
         @segments.each_with_index do |segment, at|
           next if segment.tail
-          next unwritten(segment, at) if segment.stat("write_error").positive?
 
-          pid = segment.header.pid
-          if pid && @segments.drop(at + 1).any? { |later| later.header.pid == pid }
-            warning(:replaced, "process #{pid} called exec: what it was before is complete to the last flush", nil)
+          who = process(segment, at)
+          if segment.stat("write_error").positive? then warn_unwritten(segment, who)
+          elsif replaced?(segment, at)
+            warning(:replaced, "#{who} called exec: what it was before is complete to the last flush", nil)
+          elsif being_written && segment.equal?(@segments.last)
+            warning(:recording, "#{who} is still recording: complete to the last flush", nil)
           else
-            who = pid ? "process #{pid}" : "process #{at + 1} of the file"
-            lives = living && segment.equal?(@segments.last)
-            lives ? warning(:recording, "#{who} is still recording: complete to the last flush", nil) : warning(:unstopped, "#{who} ended without stop; complete to the last flush", nil)
+            warning(:unstopped, "#{who} ended without stop; complete to the last flush", nil)
           end
         end
       end
 
-      def unwritten(segment, at)
-        error, whole = segment.stat("write_error"), segment.stat("unwritten_until_ns")
-        had = format("%.3g s", segment.stat("elapsed_ns") / 1e9)
-        who = segment.header.pid ? "process #{segment.header.pid}" : "process #{at + 1} of the file"
-        warning(:unwritten, "#{who} could not write its recording to the end (#{SystemCallError.new(error).message}#{MENDS[error]}): " \
-                            "it holds #{had}#{format(" of %.3g s", whole / 1e9) if whole.positive?}, complete to the last flush", nil)
+      # A later segment of the same process id, where this one has no end: the process replaced its program by exec.
+      def replaced?(segment, at)
+        pid = segment.header.pid
+        pid && @segments.drop(at + 1).any? { |later| later.header.pid == pid }
       end
+
+      def warn_unwritten(segment, who)
+        error, whole = segment.stat("write_error"), segment.stat("unwritten_until_ns")
+        holds = format("%.3g s", segment.stat("elapsed_ns") / 1e9)
+        holds += format(" of %.3g s", whole / 1e9) if whole.positive?
+        warning(:unwritten, "#{who} could not write its recording to the end (#{failure(error)}#{MENDS[error]}): " \
+                            "it holds #{holds}, complete to the last flush", nil)
+      end
+
+      # The words of an error number. In a damaged file the number may be too large for the system.
+      def failure(error) = error.bit_length < 32 ? SystemCallError.new(error).message : "error #{error}"
 
       def warning(code, message, offset)
         @warnings << Warning.new(code: code, message: message, offset: offset)

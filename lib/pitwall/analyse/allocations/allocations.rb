@@ -2,7 +2,7 @@
 
 require "pitwall/analyse/recording/only_mine"
 require "pitwall/errors"
-require "pitwall/record/site"
+require "pitwall/record/chunks/sites"
 
 module Pitwall
   module Analyse

@@ -2,7 +2,7 @@
 
 require "pitwall/analyse/tree/method_info"
 require "pitwall/analyse/statistics/statistics"
-require "pitwall/record/collection"
+require "pitwall/record/chunks/collections"
 require "pitwall/record/frame"
 
 module Pitwall

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "pitwall/record/site"
+require "pitwall/record/chunks/sites"
 
 module Pitwall
   module Analyse

@@ -1,6 +1,11 @@
 # frozen_string_literal: true
 
+require "pitwall/record/chunk"
+require "pitwall/record/chunks/labels"
+require "pitwall/record/chunks/nodes"
+require "pitwall/record/chunks/threads"
 require "pitwall/record/columns"
+require "pitwall/record/tally"
 
 module Pitwall
   module Record
@@ -65,7 +70,8 @@ module Pitwall
 
       # Adds all rows to tallies. The inner loop of every report, which a million rows pass: hence `while`, local
       # variables, and no call a row.
-      # @param labelled [Hash{Integer => Hash{Integer => Tally}}] by label_id, then by thread_id << 8 | state; makes a missing inner one itself
+      # @param labelled [Hash{Integer => Hash{Integer => Tally}}] by label_id, then by thread_id << 8 | state; makes a
+      #   missing inner one itself
       # @yield [thread_id, state, label_id] makes a missing tally
       # @api private
       def add_to(labelled)
@@ -97,7 +103,8 @@ module Pitwall
           state_left -= span
           capture_left -= span
           capture = captures[capture_at]
-          tally = tallies[threads[thread_at] << 8 | states[state_at]] || yield(threads[thread_at], states[state_at], labels[label_at])
+          tally = tallies[threads[thread_at] << 8 | states[state_at]] ||
+                  yield(threads[thread_at], states[state_at], labels[label_at])
           slots = tally.slots
           cells = tally.cells
           span += at
@@ -117,6 +124,106 @@ module Pitwall
       private
 
       def spread(runs) = runs.each_slice(2).flat_map { |value, count| Array.new(count, value) }
+    end
+
+    module Chunks
+      # SAMP: rows of samples. A row says how long a thread spent at a stack since the thread's previous row. The rows
+      # are added up in Tally objects here; they stay in the file for who needs the time line.
+      class Samples < Chunk
+        # The highest number of a thread's state.
+        STATE = 255
+        # Distinct stacks of all Tally objects, and rows of traced calls.
+        LIMIT = 8_000_000
+        # Rows after which the distinct stacks are counted again. Counting after every chunk would cost more than the
+        # limit protects.
+        RECOUNT = LIMIT / 8
+        private_constant :RECOUNT
+
+        type "SAMP"
+        limit :weights, LIMIT
+        # @return [Array<Tally>] every weight of the segment, with what was open at the last flush
+        offers :tallies
+        # @return [Integer] rows of all SAMP chunks
+        offers :row_count
+
+        def initialize(...)
+          super
+          @by_label = Hash.new { |labelled, label| labelled[label] = {} }
+          @row_count = 0
+          @chunks = []
+          @uncounted = 0
+          @stacks = 0
+        end
+
+        #: (String, Integer) -> void
+        def read(payload, offset)
+          rows = Rows.new(payload)
+          return if rows.size.zero?
+
+          check_state(rows.highest_state)
+          table(Labels).check(rows.label_ids)
+          nodes = table(Nodes)
+          nodes.check(rows.nodes.max)
+          lost = rows.root_unknown(nodes.size)
+          rows.add_to(@by_label) { |thread, state, label| tally(thread, state, label) }
+          count_stacks(rows.size)
+          lose(lost)
+          @chunks << [offset, nodes.size]
+          @row_count += rows.size
+        end
+
+        # @raise [Malformed]
+        #: (Integer) -> void
+        def check_state(highest)
+          raise Malformed, "has a state above #{STATE}" if highest > STATE
+        end
+
+        # The Tally of a thread's state under a label set, made where there is none.
+        # @raise [Malformed]
+        #: (Integer, Integer, Integer) -> Tally
+        def tally(thread, state, label)
+          @by_label[label][thread << 8 | state] ||= begin
+            take(:threads, 1)
+            Tally.new(thread, state, table(Nodes).size, label)
+          end
+        end
+
+        def settle(payload_at)
+          chunks = @chunks
+          @row_source = lambda do |&block|
+            chunks.each do |offset, known|
+              rows = Rows.new(payload_at.call(offset))
+              rows.root_unknown(known)
+              block.call(rows)
+            end
+          end
+        end
+
+        def parts = super.merge(tallies: @by_label.each_value.flat_map(&:values), row_source: @row_source)
+
+        private
+
+        def count_stacks(rows)
+          return if (@uncounted += rows) < RECOUNT
+
+          @uncounted = 0
+          before = @stacks
+          @stacks = @by_label.each_value.sum { |tallies| tallies.each_value.sum(&:size) }
+          take(:weights, @stacks - before)
+        end
+      end
+    end
+
+    class Segment
+      # Reads the file once more, chunk by chunk, for the time line instead of the sums.
+      # @yield [Rows]
+      # @raise [BadRecording] when the file was changed since
+      #: () { (Rows) -> void } -> void
+      def each_rows(&block) = @row_source.call(&block)
+
+      # Were samples to be taken?
+      #: () -> bool
+      def sampled? = header.mode != "none" || row_count.positive?
     end
   end
 end
