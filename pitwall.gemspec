@@ -16,13 +16,13 @@ Gem::Specification.new do |spec|
 
   core = Gem::Specification.load(File.expand_path("pitwall-core.gemspec", __dir__)).files
   spec.files = Dir.chdir(__dir__) do
-    Dir["exe/*", "lib/**/*.rb", "lib/pitwall/**/*.{html,js,css,json}", "doc/**/*.md", "README.md", "CHANGELOG.md", "LICENSE*"].sort - core |
-      Dir["LICENSE*"]
+    all = Dir["exe/*", "lib/**/*.rb", "lib/pitwall/**/*.{html,js,css,json}", "doc/**/*.md", "README.md", "CHANGELOG.md"]
+    (all.sort - core) | Dir["LICENSE*"]
   end.reject { |file| file.start_with?("lib/pitwall/native/") }
   spec.bindir = "exe"
   spec.executables = ["pitwall"]
 
-  # The collectors write what the readers read: the two gems are released together.
+  # Readers and collectors share the file format, so both gems are released together.
   spec.add_dependency "pitwall-core", Pitwall::VERSION
   spec.add_dependency "protobug", "~> 0.2"
   spec.add_dependency "pastel", "~> 0.8"

@@ -3,6 +3,7 @@
 require "digest"
 require "rbconfig"
 require_relative "../lib/pitwall/native"
+require_relative "bench_child"
 
 # What the scripts and the tests know about this working tree: where its gems and builds lie, and whether they are current.
 module Checkout
@@ -32,7 +33,7 @@ module Checkout
   end
 
   #: () -> bool
-  def ready? = gems_current? && extension_current?
+  def ready? = gems_current? && extension_current? && BenchChild.current?(ROOT)
 
   def gems_current? = stamped?(gems_stamp, gems_digest)
 

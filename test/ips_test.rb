@@ -108,7 +108,7 @@ class IpsTest < Minitest::Test
   def test_does_nothing_below_the_bench_command
     File.write(file("own.rb"), "require '#{Checkout::ROOT}/lib/pitwall/ips'\nrequire 'pitwall/ips'\nBenchmark.ips { |x| x.report('a') { } }")
     read, write = IO.pipe
-    child = File.join(Checkout::ROOT, "lib/pitwall/bench/child.rb")
+    child = File.join(Checkout::ROOT, "lib/pitwall/bench_child/assembled.rb")
     pid = Process.spawn(CLEAN, RUBY, child, "9", "list", file("own.rb"), 9 => write, in: File::NULL, out: file("out"), err: file("out"))
     write.close
     assert_predicate wait(pid) { Process.kill("KILL", pid) }, :success?

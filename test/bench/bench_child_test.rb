@@ -2,14 +2,14 @@
 
 require_relative "../test_helper"
 require_relative "../support/command_line"
-require "pitwall/bench/child"
+require "pitwall/bench_child/assembled"
 require "set"
 
 # The process that measures one case, driven through its pipe as the host does.
 class BenchChildTest < Minitest::Test
   include CommandLine
 
-  CHILD = File.join(Checkout::ROOT, "lib/pitwall/bench/child.rb")
+  CHILD = File.join(Checkout::ROOT, "lib/pitwall/bench_child/assembled.rb")
   FIXTURES = File.join(Checkout::ROOT, "test/fixtures/bench")
   UNESCAPED = { "\\\\" => "\\", "\\t" => "\t", "\\n" => "\n" }.freeze
   METRICS = %w[wall cpu objects bytes gc_runs gc_time].freeze

@@ -10,7 +10,7 @@ require "pitwall/bench/turns"
 
 module Pitwall
   module Bench
-    # The host's end of the talk with a benchmark's process (child.rb, where the lines are explained).
+    # The host's end of the talk with a benchmark's process (bench_child/child.rb, where the lines are explained).
     #
     # A script is listed once; each of its cases is calibrated once, by one process that isn't counted, and then
     # measured by as many processes as anybody asks samples for, all with the same number of iterations.
@@ -119,10 +119,11 @@ module Pitwall
         [*subject.ruby, child, Execution::REPORT_FD.to_s, mode, subject.script || "-e", *words]
       end
 
-      # In the other gem: what is loaded into measured programs is all in pitwall-core.
+      # pitwall-core has the child's file, as it has all files that are loaded into measured programs.
       def child
-        _, path = $LOAD_PATH.resolve_feature_path("pitwall/bench/child")
-        path or raise CannotMeasure, "pitwall-core #{VERSION} is not installed: gem install pitwall-core"
+        _, path = $LOAD_PATH.resolve_feature_path("pitwall/bench_child/assembled")
+        path or raise CannotMeasure, "pitwall/bench_child/assembled.rb, which measures a case, is missing: " \
+                                     "run `gem install pitwall-core`, or script/setup in a checkout"
       end
 
       # All sides' names are equally long, as all else that they are started with.

@@ -20,7 +20,11 @@ unless defined?(Pitwall::Bench) && Pitwall::Bench.runner
     raise Pitwall::StateError, "benchmark-ips #{Benchmark::IPS::VERSION} is already loaded: require \"pitwall/ips\" instead of it"
   end
 
-  require_relative "../bench/child"
+  unless File.file?(File.expand_path("../bench_child/assembled.rb", __dir__))
+    raise Pitwall::CannotMeasure, "lib/pitwall/bench_child/assembled.rb is missing: run script/setup in the checkout"
+  end
+
+  require_relative "../bench_child/assembled"
   $LOADED_FEATURES << +"benchmark/ips.rb"
 
   module Pitwall

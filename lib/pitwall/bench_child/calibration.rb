@@ -1,0 +1,42 @@
+# frozen_string_literal: true
+
+module Pitwall
+  module Bench
+    # Finds how many iterations make a batch.
+    module Calibration
+      # A clock that is read around a millisecond adds less than a thousandth.
+      TARGET_NS = 1_000_000
+      MOST = 1_000_000_000
+      # States made ahead for a batch may take so much memory.
+      STATES_BYTES = 128 * 1024 * 1024
+
+      # @return [Integer, Integer] iterations that take at least `target` ns (1 where one takes longer), and how many were run
+      def self.batch(work, meter, target = TARGET_NS, start = 1)
+        times = start
+        spent = 0
+        resident = resident_bytes
+        loop do
+          elapsed = meter.take(0, work, times)
+          spent -= -times
+          return [times, spent] if elapsed >= target || times >= MOST
+          return [times, spent] if work.fresh_states? && resident_bytes - resident > STATES_BYTES
+
+          times = larger(times, elapsed, target)
+        end
+      end
+
+      # The number, rounded up to two digits, that should take a little longer than the target; at most ten times as many.
+      def self.larger(times, elapsed, target)
+        wanted = (times * (target * 1.1 / [elapsed, 1].max).clamp(1.05, 10)).ceil.clamp(times.succ, MOST)
+        unit = 10**[Math.log10(wanted).floor - 1, 0].max
+        (wanted.to_f / unit).ceil * unit
+      end
+
+      def self.resident_bytes
+        File.read("/proc/self/statm").split[1].to_i * 4096
+      rescue SystemCallError
+        0
+      end
+    end
+  end
+end

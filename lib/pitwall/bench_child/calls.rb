@@ -1,0 +1,56 @@
+# frozen_string_literal: true
+
+module Pitwall
+  class << self
+    # A block of cases, in a file that is run by `pitwall bench` or that requires "pitwall/ips":
+    #
+    #   Pitwall.bench("join") do |x|
+    #     x.param :n, 10, 100, 1000, 10_000             # measured at each; several params: their product
+    #     x.setup { |n:| Array.new(n, "word") }         # once a process; its value is the state
+    #     x.before { |words| words.dup }                # before each iteration, outside the clock
+    #     x.report("join") { |words| words.join(",") }
+    #     x.report("inject", 'state.inject { |a, b| a + "," + b }')
+    #     x.after { |words| words.clear }
+    #     x.compare!
+    #   end
+    #
+    # A case's block gets the state (without a setup the params, if there are any) and, as keywords, the params it names.
+    #
+    # @raise [UsageError] a call that isn't known, two cases of one label
+    #: (?String?) { (Pitwall::Bench::Sweep) -> void } -> Pitwall::Bench::Report
+    def bench(name = nil, &block)
+      Pitwall::Bench.open(Pitwall::Bench::Sweep.new("Pitwall.bench", name), block)
+    end
+  end
+end
+
+# The calls of benchmark-ips.
+module Benchmark
+  module IPS
+    # Read by nobody: some files set a format here.
+    def self.options
+      @options ||= {}
+    end
+  end
+
+  class << self
+    # Benchmark.ips { |x| … }, (time: 2, warmup: 1) or (2, 1)
+    #: (*untyped, **untyped) { (Pitwall::Bench::Job) -> void } -> Pitwall::Bench::Report
+    def ips(*arguments, **settings, &block)
+      settings = arguments.pop.merge(settings) if arguments.last.is_a?(Hash)
+      positional = %i[time warmup quiet].zip(arguments).to_h.compact
+      Pitwall::Bench.open(Pitwall::Bench::Job.new("Benchmark.ips", "", positional.merge(settings)), block)
+    end
+
+    # Compares methods of one object: Benchmark.ips_quick(:upcase, :downcase, on: "x")
+    #: (*Symbol, ?on: untyped, **untyped) -> Pitwall::Bench::Report
+    def ips_quick(*names, on: Kernel, **settings)
+      raise Pitwall::Bench::Misuse, "Benchmark.ips_quick needs methods: Benchmark.ips_quick(:upcase, :downcase, on: \"x\")" if names.empty?
+
+      ips(**settings) do |x|
+        names.each { |name| x.report(name) { on.__send__(name) } }
+        x.compare!
+      end
+    end
+  end
+end
