@@ -259,7 +259,7 @@ class BenchChildTest < Minitest::Test
       "x.report('a') { }; x.report('a') { }" => /two cases are called "a": give each its own label/,
       "x.setup { }" => /x\.setup is known in Pitwall\.bench only/,
       "x.prelude 'x'" => /x\.prelude is not known here; known are x\.report/,
-      "Benchmark.memory { }" => /Benchmark\.memory \(of benchmark-memory\) can't be taken over/,
+      "Benchmark.memory { }" => /Benchmark\.memory \(of benchmark-memory\) can't be measured by Pitwall/,
       "Benchmark.bm { }" => /Benchmark\.bm \(of benchmark\)/ }.each do |body, message|
       phase, kind, text, place = refused(bench("\nBenchmark.ips { |x|\n#{body} }"))
       assert_equal ["load", "Pitwall::UsageError"], [phase, kind]
@@ -342,6 +342,6 @@ class BenchChildTest < Minitest::Test
     assert_equal ["load", "ArgumentError", "frob: list or run"], refused(child("frob", "ips.rb")).first(3)
     assert_equal ["load", "ArgumentError", "case= is missing"], refused(child("run", "plus.rb")).first(3)
     result = capture({}, RUBY, "--disable-gems", CHILD, "99", "list", File.join(FIXTURES, "plus.rb"))
-    assert_equal ["pitwall: descriptor 99 is not open for writing: answers go there\n", 1], [result.err, result.status.exitstatus]
+    assert_equal ["pitwall: descriptor 99 is not open for writing: results go there\n", 1], [result.err, result.status.exitstatus]
   end
 end

@@ -2,21 +2,22 @@
 
 module Pitwall
   class << self
-    # A block of cases, in a file that is run by `pitwall bench` or that requires "pitwall/ips":
+    # A block of cases, in a file for `pitwall bench` or in a file that requires "pitwall/ips":
     #
     #   Pitwall.bench("join") do |x|
-    #     x.param :n, 10, 100, 1000, 10_000             # measured at each; several params: their product
-    #     x.setup { |n:| Array.new(n, "word") }         # once a process; its value is the state
-    #     x.before { |words| words.dup }                # before each iteration, outside the clock
+    #     x.param :n, 10, 100, 1000, 10_000             # measured at each value; several params: their product
+    #     x.setup { |n:| Array.new(n, "word") }         # runs once a process; its value is the state
+    #     x.before { |words| words.dup }                # runs before each iteration, outside the clock
     #     x.report("join") { |words| words.join(",") }
     #     x.report("inject", 'state.inject { |a, b| a + "," + b }')
     #     x.after { |words| words.clear }
     #     x.compare!
     #   end
     #
-    # A case's block gets the state (without a setup the params, if there are any) and, as keywords, the params it names.
+    # A case's block gets the state, and as keywords the params that it names. Without a setup the state is the Hash of
+    # params, if there are any.
     #
-    # @raise [UsageError] a call that isn't known, two cases of one label
+    # @raise [UsageError] an unknown call, or two cases with one label
     #: (?String?) { (Pitwall::Bench::Sweep) -> void } -> Pitwall::Bench::Report
     def bench(name = nil, &block)
       Pitwall::Bench.open(Pitwall::Bench::Sweep.new("Pitwall.bench", name), block)
@@ -27,7 +28,7 @@ end
 # The calls of benchmark-ips.
 module Benchmark
   module IPS
-    # Read by nobody: some files set a format here.
+    # Some files set a format here. Pitwall does not read it.
     def self.options
       @options ||= {}
     end
@@ -45,7 +46,10 @@ module Benchmark
     # Compares methods of one object: Benchmark.ips_quick(:upcase, :downcase, on: "x")
     #: (*Symbol, ?on: untyped, **untyped) -> Pitwall::Bench::Report
     def ips_quick(*names, on: Kernel, **settings)
-      raise Pitwall::Bench::Misuse, "Benchmark.ips_quick needs methods: Benchmark.ips_quick(:upcase, :downcase, on: \"x\")" if names.empty?
+      if names.empty?
+        raise Pitwall::Bench::Misuse,
+              "Benchmark.ips_quick needs methods: Benchmark.ips_quick(:upcase, :downcase, on: \"x\")"
+      end
 
       ips(**settings) do |x|
         names.each { |name| x.report(name) { on.__send__(name) } }

@@ -2,7 +2,7 @@
 
 module Pitwall
   module Bench
-    # What the kernel and the VM have counted for this process so far.
+    # Reads the counters that the kernel and the VM keep for this process.
     module Counters
       PEAK = "max_rss"
 
@@ -12,7 +12,7 @@ module Pitwall
           kernel.merge(vm)
         end
 
-        # What happened in between; a peak is as of the later one.
+        # The increase of each counter. A peak is the later reading.
         def difference(before, after)
           after.to_h { |name, value| [name, name == PEAK ? value : value - before.fetch(name, 0)] }
         end
@@ -21,7 +21,7 @@ module Pitwall
 
         def kernel
           status = File.read("/proc/self/status")
-          # After the name, which is in brackets and may hold anything: fields 3 and on.
+          # Fields 3 and on. The program's name in field 2 may contain spaces and brackets.
           fields = File.read("/proc/self/stat").rpartition(")").last.split
           { "minor_faults" => fields[7].to_i, "major_faults" => fields[9].to_i,
             "voluntary_switches" => status[/^voluntary_ctxt_switches:\s*(\d+)/, 1].to_i,

@@ -2,31 +2,32 @@
 
 module Pitwall
   module Bench
-    # Two sides that do the same return the same: a digest of a value that doesn't depend on identity, hash seeds or the
-    # order of a Hash.
+    # A digest of a case's value, by which `compare` checks that both sides return the same. It does not depend on
+    # object ids, hash seeds or the order of a Hash.
     module Digest
-      LONGEST = 8 * 1024 * 1024
+      MAX_BYTES = 8 * 1024 * 1024
       MASK = (1 << 64) - 1
 
       class << self
         #: (untyped) -> String
         def of(value)
           text = String.new
-          complete = catch(:too_long) { write(value, text, {}.compare_by_identity) && text.bytesize <= LONGEST }
-          rest = complete ? "" : " (of its first part)"
-          format("%<kind>s %<hash>016x%<rest>s", kind: value.class.name || "Object", hash: hash(text.byteslice(0, LONGEST)), rest: rest)
+          complete = catch(:too_long) { write(value, text, {}.compare_by_identity) && text.bytesize <= MAX_BYTES }
+          note = complete ? "" : " (of its first part)"
+          hash = hash(text.byteslice(0, MAX_BYTES))
+          format("%<kind>s %<hash>016x%<note>s", kind: value.class.name || "Object", hash: hash, note: note)
         end
 
         private
 
-        # FNV-1a, over words of eight bytes.
+        # FNV-1a over words of eight bytes.
         def hash(text)
           text << "\0" * (8 - (text.bytesize % 8))
           text.unpack("Q>*").inject(0xcbf29ce484222325) { |hash, word| ((hash ^ word) * 0x100000001b3) & MASK }
         end
 
         def write(value, text, parents)
-          throw :too_long if text.bytesize > LONGEST
+          throw :too_long if text.bytesize > MAX_BYTES
           text << value.class.name.to_s << ":"
           case value
           when nil, true, false, Integer, Float, Symbol, Rational, Complex, Regexp then text << value.inspect.b
@@ -44,7 +45,9 @@ module Pitwall
           parents[value] = true
           case value
           when Array then value.each { |item| write(item, text, parents) }
-          when Hash then text << value.map { |key, item| [key, item].inject(String.new) { |pair, part| write(part, pair, parents) } }.sort.join
+          when Hash
+            pairs = value.map { |pair| pair.inject(String.new) { |written, part| write(part, written, parents) } }
+            text << pairs.sort.join
           when Range then [value.begin, value.end, value.exclude_end?].each { |part| write(part, text, parents) }
           when Exception then write(value.message, text, parents)
           when Time then text << value.to_r.to_s << value.utc_offset.to_s
@@ -54,9 +57,13 @@ module Pitwall
         end
 
         def write_fields(value, text, parents)
-          record = value.is_a?(Struct) || (defined?(Data) && Data.is_a?(Class) && value.is_a?(Data)) # before 3.0 Data was something else
+          # Before Ruby 3.0, Data was a class for C extensions.
+          record = value.is_a?(Struct) || (defined?(Data) && Data.is_a?(Class) && value.is_a?(Data))
           return write(value.to_h, text, parents) if record && value.respond_to?(:to_h)
-          return write(value.to_a.map { |item| write(item, String.new, parents) }.sort, text, parents) if defined?(Set) && value.is_a?(Set)
+
+          if defined?(Set) && value.is_a?(Set)
+            return write(value.to_a.map { |item| write(item, String.new, parents) }.sort, text, parents)
+          end
 
           value.instance_variables.sort.each do |name|
             text << name.to_s.b

@@ -1,31 +1,33 @@
 # frozen_string_literal: true
 
-# The process in which `pitwall bench` and `pitwall compare` measure one case, and the small language of benchmark files.
+# The process in which `pitwall bench` and `pitwall compare` measure one case, and the calls of benchmark files.
 #
-#   ruby child.rb FD list|run FILE|-e [key=value …]
+#   ruby assembled.rb FD list|run FILE|-e [key=value …]
 #
-# It runs on the Ruby under measurement, which may be any: no other file is loaded, nothing but core Ruby is used, in the syntax
-# of 2.7. Answers go to descriptor FD, a line each: see Child. Required by another file (pitwall/ips) it only defines the language
-# and the instruments.
+# The process runs on the Ruby under measurement, which may be any Ruby. It therefore loads no other file, uses core
+# Ruby only, and keeps to the syntax of Ruby 2.7. It writes its results to descriptor FD, one line each (Child). Where
+# pitwall/ips requires the file, the file only defines the calls and the instruments.
 #
-# Between two readings of a clock nothing of ours allocates, and nothing looks up a constant: a case may just have emptied that
-# cache. Integers are counted by succ and added by subtraction: a file may have given Integer a `+` of its own.
+# Between two readings of a clock, Pitwall's code allocates nothing and looks up no constant: a case may have
+# invalidated the constant caches. It counts by `succ` and adds by subtraction, because a benchmark file may redefine
+# `Integer#+`.
 module Pitwall
-  # What files may call is in doc/measuring.md.
+  # doc/measuring.md describes the calls for benchmark files.
   # @api private
   module Bench
-    # A benchmark file asks for what isn't there: one line with the mend.
+    # A mistake in a benchmark file. The message is one line and says how to correct the file.
     Misuse = defined?(Pitwall::UsageError) ? Pitwall::UsageError : Class.new(StandardError)
 
     class << self
-      # Who gets each block of cases: `wants?(index)` before its body runs, `run(job)` after it, `skip(job)` without it.
+      # The object that handles each block of cases. `wants?(index)` is called before the body of a block, `run(job)`
+      # after it, `skip(job)` instead of it.
       attr_accessor :runner
 
-      # Runs the body of one block, `Benchmark.ips` or `Pitwall.bench`, then has its cases listed or measured.
+      # Runs the body of one block, `Benchmark.ips` or `Pitwall.bench`. The runner then lists or measures its cases.
       #: (Job, Proc?) -> Report
       def open(job, body)
         raise Misuse, "#{job.call} needs a block: #{job.call} { |x| x.report(\"label\") { … } }" unless body
-        raise Misuse, "#{job.call} inside another block or case: put it after that one" if @open
+        raise Misuse, "#{job.call} inside another block or case: put it after that block" if @open
 
         @open = true
         job.index = @blocks.to_i
@@ -43,25 +45,37 @@ module Pitwall
         return false unless defined?(RubyVM)
 
         %i[YJIT ZJIT RJIT MJIT].any? do |name|
-          RubyVM.const_defined?(name) && RubyVM.const_get(name).respond_to?(:enabled?) && RubyVM.const_get(name).enabled?
+          RubyVM.const_defined?(name) && RubyVM.const_get(name).respond_to?(:enabled?) &&
+            RubyVM.const_get(name).enabled?
         end
       end
     end
 
-    # One case as a file states it: a Proc or code, and its point in a sweep.
+    # One case of a file.
+    #
+    # job:    Job
+    # label:  "join n=10"
+    # body:   Proc or String of code
+    # params: {n: 10}, the case's point in a sweep
     Case = Struct.new(:job, :label, :body, :params)
 
-    # What a block of cases gives back. Under `pitwall bench` nothing has been measured by then: entries hold ones.
+    # The value of a block of cases. `pitwall bench` measures after the block has returned: its entries hold ones.
     #
-    # entries: an Entry a case · compare!: was it asked for
+    # entries: Array of Entry, one a case
+    # compare: whether the block called `compare!`
     Report = Struct.new(:entries, :compare) do
       def data
         entries.map { |entry| { name: entry.label, ips: entry.ips, stddev: entry.ips_sd } }
       end
     end
 
-    # label · ips: iterations a second, median of the rounds · ns: nanoseconds an iteration · spread: half the distance between the
-    # quartiles of the rounds, as a share of their median · objects: allocated an iteration · iterations: timed · rounds: how many
+    # label:      "join"
+    # ips:        iterations a second, median of the rounds
+    # ns:         nanoseconds an iteration, median of the rounds
+    # spread:     half the distance between the quartiles of the rounds, as a share of their median (0.02)
+    # objects:    allocated an iteration
+    # iterations: number of timed iterations
+    # rounds:     number of rounds
     Entry = Struct.new(:label, :ips, :ns, :spread, :objects, :iterations, :rounds) do
       def ips_sd
         ips * spread
@@ -77,15 +91,15 @@ module Pitwall
     end
     Stats = Struct.new(:central_tendency, :error)
 
-    # What the block of `Benchmark.ips` gets: the calls of benchmark-ips that files commonly use.
+    # The argument of the block of `Benchmark.ips`: the calls of benchmark-ips that files commonly use.
     class Job
-      # How long and how: under `pitwall bench` its options decide that.
+      # Settings of duration and output. `pitwall bench` takes these from its own options instead.
       SETTINGS = %i[time warmup iterations stats confidence quiet].freeze
-      # Accepted so that files run unchanged, and noted.
+      # Calls that are accepted, so that files run unchanged, and reported as ignored.
       WITHOUT_EFFECT = %i[hold! save! json! independence independence! shuffle! suite= format=].freeze
 
       attr_reader :call, :name, :cases, :flags, :order, :ignored, :settings
-      attr_accessor :index # of this block in its file
+      attr_accessor :index # the number of this block in its file, from 0
 
       def initialize(call, name = "", settings = {})
         @call = call
@@ -98,7 +112,9 @@ module Pitwall
       end
 
       def config(settings)
-        settings.each { |name, value| SETTINGS.include?(name.to_sym) ? @settings[name.to_sym] = value : @ignored |= ["config #{name}"] }
+        settings.each do |name, value|
+          SETTINGS.include?(name.to_sym) ? @settings[name.to_sym] = value : @ignored |= ["config #{name}"]
+        end
         self
       end
 
@@ -107,7 +123,8 @@ module Pitwall
         define_method(:"#{name}=") { |value| @settings[name] = value }
       end
 
-      # A case: a block; in `Benchmark.ips` also a block that takes the number of iterations and loops itself; or code.
+      # Adds a case. Its body is a block or a String of code. In `Benchmark.ips` a block with one parameter gets the
+      # number of iterations and loops itself.
       def report(label = "", code = nil, &block)
         body = code || block
         raise Misuse, "#{call}: x.report(#{label.to_s.inspect}) needs a block or a string of code" unless body
@@ -132,21 +149,21 @@ module Pitwall
         @reports.map(&:first)
       end
 
-      # The file's body has run: settles the cases.
+      # Fixes the list of cases. Called when the body of the block has run.
       def close
         @cases = expand
-        twice = @cases.map(&:label).tally.find { |_, count| count > 1 }
-        raise Misuse, "#{call}: two cases are called #{twice.first.inspect}: give each its own label" if twice
+        duplicate = @cases.map(&:label).tally.find { |_, count| count > 1 }
+        raise Misuse, "#{call}: two cases are called #{duplicate.first.inspect}: give each its own label" if duplicate
       end
 
-      # Is a block's one argument the number of iterations? Otherwise it is the state.
+      # Whether the one parameter of a case's block is the number of iterations. Otherwise it is the state.
       def passes_times?
         true
       end
 
       def before_block; end
 
-      # @return the state that a case is given
+      # @return the state for a case
       def set_up(_params); end
 
       def tear_down(_state, _params); end
@@ -164,7 +181,9 @@ module Pitwall
       private
 
       def refuse(name)
-        raise Misuse, "#{call}: x.#{name} is known in Pitwall.bench only: write the block with that" if Sweep.method_defined?(name)
+        if Sweep.method_defined?(name)
+          raise Misuse, "#{call}: x.#{name} is known in Pitwall.bench only: write the block with that"
+        end
 
         raise Misuse, "#{call}: x.#{name} is not known here; known are #{known.map { |each| "x.#{each}" }.join(", ")}"
       end

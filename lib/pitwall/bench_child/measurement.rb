@@ -2,26 +2,34 @@
 
 module Pitwall
   module Bench
-    # Measures one case in this process: first call, warm-up until it is steady, timed batches.
+    # Measures one case in this process: the first call, a warm-up until times are steady, then the timed batches.
     class Measurement
+      # Times are steady when the medians of the last two windows differ by at most this share.
       STEADY_WITHIN = 0.02
+      # Batches in a window.
       WINDOW = 5
-      LEAST_WARMUP = 10
-      LEAST_SLOW_WARMUP = 2
-      MOST_WARMUP = 60
-      WARMUP_NS = 3_000_000_000
+      MIN_WARMUP = 10 # batches
+      MIN_SLOW_WARMUP = 2
+      MAX_WARMUP = 60
+      MAX_WARMUP_NS = 3_000_000_000
+      # From this median on a batch is slow, and the warm-up is short.
       SLOW_NS = 100_000_000
-      # A JIT compiles a method on its thirtieth call or so: a case must have run more often.
+      # A JIT compiles a method at about its thirtieth call. A warm-up runs more iterations than that.
       JIT_ITERATIONS = 50
-      BATCHES = 30
-      LEAST_BATCHES = 3
+      MAX_BATCHES = 30
+      MIN_BATCHES = 3
+      # The timed batches together take about this long.
       TIMED_NS = 300_000_000
-      # What is timed should take so many of the clock's steps.
-      STEPS = 100
+      # Below this many steps of the clock, a time is noted as coarse.
+      MIN_STEPS = 100
 
       attr_reader :batch, :batches, :warmup, :first_ns, :digest, :notes
 
-      # batch, batches, warmup: 0 to find them; turns: others run between this process's batches
+      # @param batch [Integer] iterations a batch; 0: find a number
+      # @param batches [Integer] timed batches; 0: by their length
+      # @param warmup [Integer] batches of warm-up; 0: until times are steady
+      # @param check [Boolean] whether to digest the value of the first call
+      # @param turns [NoTurns, InTurns] InTurns: other processes run between the batches of this process
       def initialize(work, batch: 0, batches: 0, warmup: 0, check: false, turns: NoTurns)
         @work = work
         @turns = turns
@@ -33,51 +41,51 @@ module Pitwall
         @scratch = Meter.new(1)
       end
 
-      # The process up to the timed part.
+      # All that comes before the timed batches.
       def warm_up
         @threads = Thread.list.size
         run_first
         @warmup = @work.prime - -1
         find_batch if @batch.zero?
-        times = @wanted_warmup.zero? ? become_steady : run_warmup(@wanted_warmup)
+        times = @wanted_warmup.zero? ? warm_up_until_steady : run_warmup(@wanted_warmup)
         @batches = choose_batches(Measurement.median(times)) if @batches.zero?
-        come_to_rest
+        collect_garbage
       end
 
-      # The timed part.
+      # Runs the timed batches.
       def take
         @meter = Meter.new(@batches)
         counters = Counters
         before = counters.read
         index = 0
         while index < @batches
-          @turns.await
+          @turns.wait_for_turn
           @meter.take(index, @work, @batch)
           index = index.succ
-          @turns.pass
+          @turns.end_turn
         end
         after = counters.read
         @counters = @turns.without_waits(counters.difference(before, after), @batches)
-        note_what_was_seen
+        add_notes
       end
 
-      # Warm: the others may become so.
-      def turn_over
-        @turns.pass
+      # Lets the other processes of the block warm up.
+      def end_turn
+        @turns.end_turn
       end
 
-      # What is left takes time that another's batch would miss.
-      def last_turn
-        @turns.await
+      # Reporting the results takes time. It waits until no other process is timing a batch.
+      def wait_for_turn
+        @turns.wait_for_turn
       end
 
-      # Only runs: a profiler watches.
+      # Runs batches without timing them, for a profiler.
       def run_only(batches)
         find_batch if @batch.zero?
         run_warmup(batches)
       end
 
-      # metric → values
+      # @return [Hash] metric => value, or Array with a value for each batch
       def values
         { "wall" => @meter.wall, "cpu" => @meter.cpu, "objects" => @meter.objects, "bytes" => @meter.bytes,
           "gc_runs" => @meter.gc_runs, "gc_time" => @meter.gc_time }.merge(@counters)
@@ -89,7 +97,7 @@ module Pitwall
 
       private
 
-      # The value of the very first call is the one digested: it is the only call that all processes make in the same state.
+      # Digests the value of the first call: only the first call happens in the same state in all processes.
       def run_first
         @work.prepare(1)
         started = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
@@ -110,15 +118,15 @@ module Pitwall
         (1..batches).map { warm_batch }
       end
 
-      # All processes collected at the same point would go on with their collections in the same batches: what a side's batches
-      # hold would be chance, the same chance in each process. So each begins at another point between two collections. (By the
-      # system's entropy: a file may seed Ruby's.)
-      def come_to_rest
+      # Collects garbage, then runs a random number of batches. Otherwise the collections of all processes of a side
+      # would fall into the same batches by chance, and that chance would look like a property of the side. The random
+      # number comes from the system, because a file may seed Ruby's generator.
+      def collect_garbage
         GC.start
         run_warmup(Random.new_seed % @batches.succ) if @collected
       end
 
-      # @return [Integer] its wall time without garbage collection, ns
+      # @return [Integer] the batch's wall time without garbage collection, ns
       def warm_batch
         @warmup -= -@batch if @warmup
         wall = @scratch.take(0, @work, @batch)
@@ -126,27 +134,33 @@ module Pitwall
         wall - @scratch.gc_time[0]
       end
 
-      # Until the last two windows agree. Where the batch was found here and the code has become faster since, finds it again.
-      def become_steady
+      # Warms up until the last two windows agree. The code may have become faster since this process chose the size of
+      # a
+      # batch: then it chooses a larger one, at most twice.
+      def warm_up_until_steady
         started = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
         times = []
         found = 1
         loop do
           times << warm_batch
-          if enough?(times)
-            return times unless @calibrated && found < 3 && Measurement.median(times.last(WINDOW)) < Calibration::TARGET_NS && grow_batch
+          if steady?(times)
+            return times unless found < 3 && batch_too_short?(times) && grow_batch
 
             found = found.succ
             times = []
-          elsif tried?(times, Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond) - started)
+          elsif warmup_used_up?(times, Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond) - started)
             @notes << "unsteady"
             return times
           end
         end
       end
 
-      def tried?(times, elapsed_ns)
-        times.size >= LEAST_SLOW_WARMUP && (times.size >= MOST_WARMUP || elapsed_ns > WARMUP_NS)
+      def warmup_used_up?(times, elapsed_ns)
+        times.size >= MIN_SLOW_WARMUP && (times.size >= MAX_WARMUP || elapsed_ns > MAX_WARMUP_NS)
+      end
+
+      def batch_too_short?(times)
+        @calibrated && Measurement.median(times.last(WINDOW)) < Calibration::TARGET_NS
       end
 
       def grow_batch
@@ -155,27 +169,29 @@ module Pitwall
         @batch > before
       end
 
-      def enough?(times)
+      def steady?(times)
         slow = Measurement.median(times) > SLOW_NS
-        return false if times.size < (slow ? LEAST_SLOW_WARMUP : LEAST_WARMUP)
+        return false if times.size < (slow ? MIN_SLOW_WARMUP : MIN_WARMUP)
         return false if Bench.jit? && !slow && @warmup < JIT_ITERATIONS
 
         window = [times.size / 2, WINDOW].min
-        earlier, later = [times.last(window * 2).first(window), times.last(window)].map { |part| Measurement.median(part) }
+        windows = [times.last(window * 2).first(window), times.last(window)]
+        earlier, later = windows.map { |part| Measurement.median(part) }
         (earlier - later).abs <= STEADY_WITHIN * [earlier, later].max
       end
 
       def choose_batches(batch_ns)
-        (TIMED_NS / [batch_ns, 1].max).clamp(LEAST_BATCHES, BATCHES)
+        (TIMED_NS / [batch_ns, 1].max).clamp(MIN_BATCHES, MAX_BATCHES)
       end
 
-      def note_what_was_seen
+      def add_notes
         @notes << "threads_left" if Thread.list.size > @threads
-        timed_at_once = @work.fresh_states? ? [@batch, Work::AHEAD].min : @batch
-        @notes << "coarse_clock" if Measurement.median(@meter.wall) * timed_at_once / @batch < STEPS * clock_step
+        timed_at_once = @work.fresh_states? ? [@batch, Work::MAX_STATES].min : @batch
+        timed_ns = Measurement.median(@meter.wall) * timed_at_once / @batch
+        @notes << "coarse_clock" if timed_ns < MIN_STEPS * clock_step
       end
 
-      # The least time that the clock can tell: its step, or what reading it takes.
+      # The shortest time that the clock can measure, in ns: its step, or the time of one reading.
       def clock_step
         (1..50).map do
           before = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)

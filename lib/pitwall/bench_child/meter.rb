@@ -2,7 +2,7 @@
 
 module Pitwall
   module Bench
-    # Reads clocks and counters around batches of iterations. One batch, one value of each.
+    # Reads clocks and counters around batches of iterations. Each batch has one value of each.
     class Meter
       attr_reader :pid, :wall, :cpu, :objects, :gc_runs, :gc_time
 
@@ -19,7 +19,7 @@ module Pitwall
         @slots_before = Array.new(@heaps, 0)
       end
 
-      # Runs a batch; what is read goes where `index` says.
+      # Runs a batch of `times` iterations. Its values go to position `index` of the arrays.
       # @return [Integer] its wall time, ns
       def take(index, work, times)
         gc = @gc
@@ -61,12 +61,12 @@ module Pitwall
           times -= now
         end
         work.release
-        # A child that the case forked and that came back here has no business of its own.
+        # A child that the case forked ends here, so that it measures nothing.
         process.exit!(0) if process.pid != @pid
         @wall[index]
       end
 
-      # Bytes of the slots in Ruby's heap that the objects of each batch took; what they hold outside it is not in them.
+      # Bytes of heap slots that the objects of each batch took. Memory that objects hold by malloc is not counted.
       def bytes
         return @objects.map { |objects| objects * @slot_sizes.first } if @heaps.zero?
 
@@ -80,7 +80,7 @@ module Pitwall
         @slots[index].fill(0)
       end
 
-      # Ruby 3.3 and newer count objects by size of slot.
+      # Ruby 3.3 and newer count the objects of each slot size in a heap of its own.
       def find_heaps
         sizes = GC.respond_to?(:stat_heap) ? GC.stat_heap : {}
         counted = sizes.any? && sizes.values.all? { |heap| heap[:total_allocated_objects] && heap[:slot_size] }

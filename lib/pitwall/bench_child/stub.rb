@@ -2,8 +2,9 @@
 
 module Pitwall
   module Bench
-    # Empties a method, to test the suspicion that it is what takes the time.
+    # Replaces a method by an empty one (`--stub Foo#bar`), to find out how much of the time that method takes.
     module Stub
+      # @param name [String] "Foo#bar" or "Foo.bar"
       #: (String) -> void
       def self.empty(name)
         match = /\A((?:::)?[A-Z]\w*(?:::[A-Z]\w*)*)([#.])(.+)\z/m.match(name)
@@ -17,8 +18,9 @@ module Pitwall
         raise Misuse, "#{name} doesn't exist once the benchmark is loaded: give the name of a method that does"
       end
 
-      # With the parameters it had, where they can be had without an Array or a Hash for the rest: the empty method must allocate
-      # nothing. Prepended, so that it comes before all others.
+      # The empty method takes the same arguments and allocates nothing. A method with rest parameters becomes one with
+      # an anonymous `*` or `**`, for which Ruby makes no Array or Hash. Prepending puts it before all other
+      # definitions.
       def self.replace(owner, method, visibility)
         kinds = method.parameters.map(&:first)
         parameters = method.parameters.each_with_index.filter_map do |(kind, name), index|
@@ -27,7 +29,9 @@ module Pitwall
           when :key, :keyreq then "#{name}: nil"
           end
         end
-        parameters = [*("*" if kinds.include?(:rest)), *("**" if kinds.include?(:keyrest))] if (kinds & %i[rest keyrest nokey]).any?
+        if (kinds & %i[rest keyrest nokey]).any?
+          parameters = [*("*" if kinds.include?(:rest)), *("**" if kinds.include?(:keyrest))]
+        end
         empty = Module.new
         if plain?(method.name)
           empty.module_eval("def #{method.name}(#{parameters.join(", ")}); end", __FILE__, __LINE__)
@@ -38,8 +42,12 @@ module Pitwall
         owner.send(:prepend, empty)
       end
 
+      OPERATOR = %r{\A(?:[+\-*/%~!^&|<>`]|\*\*|[+\-!~]@|<<|>>|<=|>=|<=>|==|===|=~|!=|!~|\[\]=?)\z}.freeze
+      private_constant :OPERATOR
+
+      # Whether `def` takes the name.
       def self.plain?(name)
-        name.match?(/\A[[:alpha:]_]\w*[?!=]?\z/) || name.match?(%r{\A(?:[+\-*/%~!^&|<>`]|\*\*|[+\-!~]@|<<|>>|<=|>=|<=>|==|===|=~|!=|!~|\[\]=?)\z})
+        name.match?(/\A[[:alpha:]_]\w*[?!=]?\z/) || name.match?(OPERATOR)
       end
 
       def self.visibility(owner, name)

@@ -2,9 +2,10 @@
 
 module Pitwall
   module Bench
-    # What the block of `Pitwall.bench` gets.
+    # The argument of the block of `Pitwall.bench`.
     class Sweep < Job
-      GROWTH_NEEDS = 4
+      # Number of values from which a numeric param is analysed for growth.
+      GROWTH_VALUES = 4
 
       attr_reader :before_block
 
@@ -13,11 +14,12 @@ module Pitwall
         @params = {}
       end
 
-      # Every case is measured at each value (an Array or Range is its elements); several params make their product.
+      # Measures every case at each value. An Array or a Range stands for its elements. Several params make their
+      # product.
       def param(name, *values)
         values = values.first.to_a if values.size == 1 && (values.first.is_a?(Array) || values.first.is_a?(Range))
         name = name.to_sym
-        raise Misuse, "x.param #{name.inspect}: a name such as :n" unless Work.local?(name)
+        raise Misuse, "x.param #{name.inspect}: a name such as :n" unless Work.local_name?(name)
         raise Misuse, "x.param #{name.inspect} needs values: x.param :#{name}, 10, 100, 1000" if values.empty?
         raise Misuse, "x.param #{name.inspect} is there twice: give all values at once" if @params.key?(name)
 
@@ -25,25 +27,26 @@ module Pitwall
         self
       end
 
-      # How time grows with this param is the question. Without it: the first numeric one with at least four values.
+      # Names the param along which the growth of time is analysed. Default: the first numeric param with at least four
+      # values.
       def growth(name)
         @growth = name.to_sym
         self
       end
 
-      # Once a process, before the first call; its value is the state that cases get. May take the params.
+      # Runs once a process, before the first call. Its value is the state for the cases. It may take the params.
       def setup(&block)
         @setup = block
         self
       end
 
-      # Before each iteration, outside the clock: what it makes of the state is what that iteration gets.
+      # Runs before each iteration, outside the clock. It gets the state; its value is the state for that iteration.
       def before(&block)
         @before_block = block
         self
       end
 
-      # Once a process, after the last call.
+      # Runs once a process, after the last call.
       def after(&block)
         @after = block
         self
@@ -51,9 +54,11 @@ module Pitwall
 
       def close
         super
-        raise Misuse, "x.growth #{@growth.inspect}: add x.param #{@growth.inspect}, 10, 100, 1000, 10_000" if @growth && !@params.key?(@growth)
+        if @growth && !@params.key?(@growth)
+          raise Misuse, "x.growth #{@growth.inspect}: add x.param #{@growth.inspect}, 10, 100, 1000, 10_000"
+        end
 
-        along = @growth || @params.keys.find { |name| @params[name].size >= GROWTH_NEEDS && @params[name].all?(Numeric) }
+        along = @growth || @params.find { |_, values| values.size >= GROWTH_VALUES && values.all?(Numeric) }&.first
         @flags |= ["growth", "growth:#{along}"] if along
         @flags |= ["before"] if @before_block
       end
@@ -70,7 +75,7 @@ module Pitwall
         invoke(@after, state, params) if @after
       end
 
-      # A value in a label and in the list: in one piece, and not long.
+      # A value as labels and the list of cases show it: at most 40 characters, without spaces, commas and tabs.
       def self.show(value)
         text = value.is_a?(String) || value.is_a?(Symbol) || value.is_a?(Numeric) ? value.to_s : value.inspect
         text.tr(",\t\n ", ";___")[0, 40]
@@ -88,15 +93,16 @@ module Pitwall
         @reports.flat_map do |label, body|
           points.map do |values|
             params = names.zip(values).to_h
-            Case.new(self, [label, *params.map { |name, value| "#{name}=#{Sweep.show(value)}" }].reject(&:empty?).join(" "), body, params)
+            words = [label, *params.map { |name, value| "#{name}=#{Sweep.show(value)}" }]
+            Case.new(self, words.reject(&:empty?).join(" "), body, params)
           end
         end
       end
 
       def invoke(block, argument, params)
-        words = Work.words(block, params).to_h { |name| [name, params[name]] }
+        keywords = Work.keywords(block, params).to_h { |name| [name, params[name]] }
         arguments = Work.positional?(block) ? [argument] : []
-        words.empty? ? block.call(*arguments) : block.call(*arguments, **words)
+        keywords.empty? ? block.call(*arguments) : block.call(*arguments, **keywords)
       end
     end
   end

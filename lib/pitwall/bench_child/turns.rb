@@ -2,12 +2,12 @@
 
 module Pitwall
   module Bench
-    # Where the process has its core to itself.
+    # For a process that runs alone on its core.
     module NoTurns
       class << self
-        def await; end
+        def wait_for_turn; end
 
-        def pass; end
+        def end_turn; end
 
         def without_waits(counters, _batches)
           counters
@@ -15,25 +15,27 @@ module Pitwall
       end
     end
 
-    # The processes of a block take turns (the host's turns.rb): each waits for a byte, and says one when it is done.
+    # For the processes of a block that run in turns (the host's bench/turns.rb): the process waits for a byte before
+    # its turn, and writes a byte after its turn.
     class InTurns
-      def initialize(take, pass)
-        @take, @pass = [take, pass].zip(%w[rb wb]).map { |number, mode| IO.for_fd(number, mode) }
+      # @param take_fd [Integer] descriptor to read from; pass_fd: descriptor to write to
+      def initialize(take_fd, pass_fd)
+        @take, @pass = [take_fd, pass_fd].zip(%w[rb wb]).map { |number, mode| IO.for_fd(number, mode) }
         [@take, @pass].each { |io| io.close_on_exec = true }
         @byte = String.new(" ")
       end
 
-      def await
+      def wait_for_turn
         @take.sysread(1, @byte)
       rescue EOFError
         Process.exit!(70) # the host has given up this block
       end
 
-      def pass
+      def end_turn
         @pass.syswrite(".")
       end
 
-      # Each wait was one switch of our own making.
+      # Takes out the voluntary switches that waiting for turns caused, one a batch.
       def without_waits(counters, batches)
         name = "voluntary_switches"
         counters.key?(name) ? counters.merge(name => [counters[name] - batches, 0].max) : counters

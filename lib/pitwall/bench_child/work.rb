@@ -2,13 +2,14 @@
 
 module Pitwall
   module Bench
-    # A case made ready: its state, and a loop compiled for it alone. A loop that all cases shared would be slower, and the slower
-    # the more cases a file has.
+    # A case that is ready to run: its state, and a loop that is compiled for this case alone. A loop shared by all
+    # cases would be slower, and slower still the more cases a file has.
     class Work
-      # States are made ahead, outside the clock, for so many iterations at most.
-      AHEAD = 1000
+      # The most iterations whose states are made ahead, outside the clock.
+      MAX_STATES = 1000
       POSITIONAL = %i[req opt rest].freeze
-      ENTRIES = 150
+      # How often `prime` enters the loop.
+      LOOP_ENTRIES = 150
       private_constant :POSITIONAL
 
       class << self
@@ -16,16 +17,17 @@ module Pitwall
           block.parameters.any? { |kind, _| POSITIONAL.include?(kind) }
         end
 
-        # The params that a block takes as keywords.
-        def words(block, params)
-          asked = block.parameters.select { |kind, _| %i[key keyreq].include?(kind) }
-          missing = asked.find { |kind, name| kind == :keyreq && !params.key?(name) }
+        # The names of the params that a block takes as keywords.
+        def keywords(block, params)
+          declared = block.parameters.select { |kind, _| %i[key keyreq].include?(kind) }
+          missing = declared.find { |kind, name| kind == :keyreq && !params.key?(name) }
           raise Misuse, "a block takes #{missing.last}: but there is no x.param :#{missing.last}" if missing
 
-          block.parameters.any? { |kind, _| kind == :keyrest } ? params.keys : params.keys & asked.map(&:last)
+          block.parameters.any? { |kind, _| kind == :keyrest } ? params.keys : params.keys & declared.map(&:last)
         end
 
-        def local?(name)
+        # Whether a name can be a local variable.
+        def local_name?(name)
           name.match?(/\A[a-z_]\w*\z/) && (compile("proc { |#{name}| }", "") ? true : false)
         rescue SyntaxError
           false
@@ -35,15 +37,16 @@ module Pitwall
         def check(code, label)
           compile("proc { #{code}\n}", label)
         rescue SyntaxError
-          RubyVM::InstructionSequence.compile(code, label) if defined?(RubyVM::InstructionSequence) # by itself it gives the right line
+          # The code compiled by itself gives the right line number.
+          RubyVM::InstructionSequence.compile(code, label) if defined?(RubyVM::InstructionSequence)
           raise
         end
 
-        # In no module, with main as self and no local variables.
+        # Compiles code outside all modules, with main as self and without local variables.
         def compile(code, label, line = 1)
           verbose = $VERBOSE
           $VERBOSE = nil
-          eval(code, BLANK.call, label, line) # rubocop:disable Security/Eval -- it is what the user gave to be run
+          eval(code, BLANK.call, label, line) # rubocop:disable Security/Eval -- the user gave the code to be run
         ensure
           $VERBOSE = verbose
         end
@@ -59,10 +62,10 @@ module Pitwall
         @times = !@code && @job.passes_times? && @body.arity > 0
         @code ? compile_code(kase.label) : compile_loop
         @state = @job.set_up(@params)
-        @given = @before ? @states : @state
+        @argument = @before ? @states : @state
       end
 
-      # Does the case loop by itself?
+      # Whether the case's block gets the number of iterations and loops itself.
       def passes_times?
         @times
       end
@@ -71,25 +74,26 @@ module Pitwall
         @before ? true : false
       end
 
-      # Makes states for the next run, outside the clock.
-      # @return [Integer] for how many of these iterations
+      # Makes the states for the next run, outside the clock.
+      # @return [Integer] the number of iterations that have a state; at most `times`
       def prepare(times)
         return times unless @before
 
-        times = AHEAD if times > AHEAD
+        times = MAX_STATES if times > MAX_STATES
         @filler.fill(times, @states, @state, @params, &@before)
         times
       end
 
-      # So many iterations. Allocates nothing of its own.
+      # Runs `times` iterations. Allocates nothing of its own.
       def run(times)
-        @code ? @loop.call(times, @given, @params) : @loop.run(times, @given, @params, &@body)
+        @code ? @loop.call(times, @argument, @params) : @loop.run(times, @argument, @params, &@body)
       end
 
+      # Runs one iteration.
       # @return its value
       def once
-        given = @before ? @states[0] : @state
-        @code ? @once.call(1, given, @params) : @loop.once(given, @params, &@body)
+        state = @before ? @states[0] : @state
+        @code ? @once.call(1, state, @params) : @loop.once(state, @params, &@body)
       end
 
       # Drops the states of the last iterations.
@@ -97,16 +101,16 @@ module Pitwall
         @states.fill(nil) if @before
       end
 
-      # A JIT compiles a loop where it is entered, and only when that has happened some thirty times: enters it often, for
-      # nothing. A case that loops by itself is asked for one iteration, as often as a tenth of a second allows.
+      # Enters the loop often with 0 iterations. A JIT compiles a loop at its entry, after some thirty entries. A case
+      # that loops itself gets 1 iteration at a time, as often as fits into 0.1 s.
       # @return [Integer] iterations run
       def prime
-        return ENTRIES.times { run(0) } && 0 unless @times
+        return LOOP_ENTRIES.times { run(0) } && 0 unless @times
 
         limit = Process.clock_gettime(Process::CLOCK_MONOTONIC, :millisecond) - -100
-        (1..ENTRIES).find do |entry|
+        (1..LOOP_ENTRIES).find do |entry|
           run(1)
-          entry == ENTRIES || Process.clock_gettime(Process::CLOCK_MONOTONIC, :millisecond) > limit
+          entry == LOOP_ENTRIES || Process.clock_gettime(Process::CLOCK_MONOTONIC, :millisecond) > limit
         end
       end
 
@@ -117,55 +121,57 @@ module Pitwall
 
       private
 
-      # Four iterations a turn, so that counting them costs a quarter.
+      # The loop has four iterations a turn, which quarters the cost of counting.
       def compile_loop
-        locals, given = arguments(@body, @before ? "states[i]" : "state")
-        turn = "yield(#{given})\n"
+        locals, arguments = call_source(@body, @before ? "states[i]" : "state")
+        turn = "yield(#{arguments})\n"
         run = if @times then "yield(times)"
-              elsif @before then "i = 0\nwhile i < times\n#{turn}#{count("i")}\nend"
-              else "i = 0\nturns = times / 4\nwhile i < turns\n#{turn * 4}#{count("i")}\nend\n" \
-                   "i = 0\nturns = times % 4\nwhile i < turns\n#{turn}#{count("i")}\nend"
+              elsif @before then "i = 0\nwhile i < times\n#{turn}#{increment("i")}\nend"
+              else "i = 0\nturns = times / 4\nwhile i < turns\n#{turn * 4}#{increment("i")}\nend\n" \
+                   "i = 0\nturns = times % 4\nwhile i < turns\n#{turn}#{increment("i")}\nend"
               end
-        @loop = methods_of("def run(times, state#{"s" if @before}, params)\n#{locals}\n#{run}\nend\n" \
-                           "def once(state, params)\n#{locals}\n#{@times ? "yield(1)" : "yield(#{given.sub("states[i]", "state")})"}\nend\n")
+        once = @times ? "yield(1)" : "yield(#{arguments.sub("states[i]", "state")})"
+        @loop = object_with("def run(times, state#{"s" if @before}, params)\n#{locals}\n#{run}\nend\n" \
+                            "def once(state, params)\n#{locals}\n#{once}\nend\n")
         compile_filler
       end
 
       def compile_filler
         return unless @before
 
-        locals, given = arguments(@before, "state")
-        @filler = methods_of("def fill(times, states, state, params)\n#{locals}\ni = 0\nwhile i < times\n" \
-                             "states[i] = yield(#{given})\ni = i.succ\nend\nend\n")
+        locals, arguments = call_source(@before, "state")
+        @filler = object_with("def fill(times, states, state, params)\n#{locals}\ni = 0\nwhile i < times\n" \
+                              "states[i] = yield(#{arguments})\ni = i.succ\nend\nend\n")
       end
 
-      def methods_of(source)
+      # @return an object with the methods of the source
+      def object_with(source)
         Object.new.tap { |object| object.instance_eval(source.gsub(/^def /, "def self."), __FILE__, __LINE__) }
       end
 
-      # What a block is given, as source, and the local variables which that needs.
-      def arguments(block, state)
-        words = Work.words(block, @params)
-        given = words.map { |name| "#{name}: value_of_#{name}" }
-        given.unshift(state) if !@job.passes_times? && Work.positional?(block)
-        [words.map { |name| "value_of_#{name} = params[:#{name}]" }.join("\n"), given.join(", ")]
+      # @return [Array] two pieces of source: assignments of local variables, and the arguments of a call of the block
+      def call_source(block, state)
+        keywords = Work.keywords(block, @params)
+        arguments = keywords.map { |name| "#{name}: value_of_#{name}" }
+        arguments.unshift(state) if !@job.passes_times? && Work.positional?(block)
+        [keywords.map { |name| "value_of_#{name} = params[:#{name}]" }.join("\n"), arguments.join(", ")]
       end
 
-      # One more: what each kind of Ruby does fastest, and neither by `+`.
-      def count(name)
+      # Source that adds 1 to a variable, in the form that is fastest with or without a JIT. Neither form calls `+`.
+      def increment(name)
         Bench.jit? ? "#{name} -= -1" : "#{name} = #{name}.succ"
       end
 
-      # The code stands in the loop itself. Its own local variables live on from iteration to iteration.
+      # The case's code is part of the loop itself. Its local variables keep their values from iteration to iteration.
       def compile_code(label)
         magic = @body[/\A(?:[ \t]*#.*\n)*/]
         locals = @params.keys.map { |name| "#{name} = pitwall_params[:#{name}]; " }.join
         state = @job.passes_times? ? "" : "state = pitwall_state; "
         each_state = @before ? "state = pitwall_state[pitwall_i]; " : ""
         head = "lambda { |pitwall_times, pitwall_state, pitwall_params| #{locals}"
+        loop_head = "pitwall_i = 0; while pitwall_i < pitwall_times; #{each_state}#{increment("pitwall_i")}"
         line = 0 - magic.count("\n")
-        @loop = Work.compile("#{magic}#{head}#{state}pitwall_i = 0; while pitwall_i < pitwall_times; #{each_state}#{count("pitwall_i")}\n" \
-                             "#{@body}\nend }", label, line)
+        @loop = Work.compile("#{magic}#{head}#{state}#{loop_head}\n#{@body}\nend }", label, line)
         @once = Work.compile("#{magic}#{head}#{state}\n#{@body}\n}", label, line)
         compile_filler
       end
@@ -173,5 +179,5 @@ module Pitwall
   end
 end
 
-# In no module, with main as self and no local variables.
+# A binding outside all modules, with main as self and without local variables.
 Pitwall::Bench::BLANK = proc { binding }
