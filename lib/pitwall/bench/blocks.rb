@@ -5,22 +5,25 @@ require "pitwall/bench/turns"
 
 module Pitwall
   module Bench
-    # Takes samples in blocks: each block runs every entry once, one right after another, in random order, so that
-    # whatever the machine does for a second or a minute meets all of them alike.
+    # Takes samples in blocks. Each block runs every entry once, one right after another, in random order. A disturbance
+    # of the machine that lasts a second or a minute then affects all entries alike.
     class Blocks
-      # What takes part: who measures it ({Script} or {WholeCommand}), its case and calibration.
+      # measurer:    {Script} or {WholeCommand}
+      # case:        Record::Case
+      # calibration: Script::Calibration
       Entry = Struct.new(:measurer, :case, :calibration, keyword_init: true)
 
-      # A process that fails now and then is a loss to be told; one that keeps failing is no benchmark.
-      MOST_FAILURES = 3
-      private_constant :MOST_FAILURES
+      # A few failed blocks are reported as losses. More of them mean that the benchmark itself is broken.
+      MAX_FAILURES = 3
+      private_constant :MAX_FAILURES
 
       # @return [Integer] blocks that were given up because one of their processes failed
       attr_reader :failures
       # @return [Integer] blocks done
       attr_reader :done
 
-      # @param in_turns [Boolean] batch by batch ({Turns}), instead of one process after the other
+      # @param in_turns [Boolean] whether the processes of a block run batch by batch in turns ({Turns}); otherwise one
+      #   process runs after the other
       #: (Array[Entry], random: Random, ?in_turns: bool) -> void
       def initialize(entries, random:, in_turns: false)
         @entries = entries
@@ -31,8 +34,8 @@ module Pitwall
       end
 
       # Runs one block.
-      # @return [Array<Record::Sample>, nil] in the order they were taken; nil for a block that failed
-      # @raise [Failed] too many did
+      # @return [Array<Record::Sample>, nil] in the order they were taken; nil if the block failed
+      # @raise [Failed] too many blocks failed
       #: () -> Array[Record::Sample]?
       def run
         started = clock_ns
@@ -43,19 +46,23 @@ module Pitwall
         samples
       rescue Failed
         @failures += 1
-        raise if @failures > MOST_FAILURES || @failures > @done + 1
+        raise if @failures > MAX_FAILURES || @failures > @done + 1
 
         nil
       end
 
-      # What a block takes: by those done, or before by what calibration took.
+      # The time that a block takes: the mean of the blocks done, or before the first one the time of the calibrations.
       #: () -> Float
-      def block_ns = @done.positive? ? @elapsed_ns.fdiv(@done) : @entries.sum { |entry| entry.calibration.process_ns }.to_f
+      def block_ns
+        @done.positive? ? @elapsed_ns.fdiv(@done) : @entries.sum { |entry| entry.calibration.process_ns }.to_f
+      end
 
       private
 
       def one_by_one(entries)
-        entries.map.with_index { |entry, order| entry.measurer.sample(entry.case, entry.calibration, block: @done, order: order) }
+        entries.map.with_index do |entry, order|
+          entry.measurer.sample(entry.case, entry.calibration, block: @done, order: order)
+        end
       end
 
       def in_turns(entries)

@@ -4,7 +4,7 @@ require "pitwall/errors"
 
 module Pitwall
   module Bench
-    # What is measured could not be: it raised, never ended, or is no benchmark.
+    # A benchmark or command cannot be measured: it raised, it took too long, or the file has no benchmark.
     class Failed < Error
       def status = Status::CANNOT_MEASURE
     end

@@ -1,46 +1,48 @@
 # frozen_string_literal: true
 
 require "pitwall/bench/execution"
-require "pitwall/bench/said"
+require "pitwall/bench/error_line"
 require "pitwall/launch/parts"
 require "pitwall/launch/target_environment"
 require "pitwall/record"
 
 module Pitwall
   module Bench
-    # Profiles of what is compared: every side runs several times under the sampler, in blocks of one run each and in random
-    # order, like the samples themselves. Nothing is timed here: a profile tells where time goes, not how much.
+    # Profiles of the compared sides. Every side runs several times under the sampler, in blocks of one run each and in
+    # random order, as the samples do. Profiles are not timed: they show where time goes, not how much.
     class Profiles
-      # The child's methods that run the timed loop: what isn't below them is start-up.
+      # The child's methods that run the timed loop. Frames that are not below one of them belong to the start-up. The
+      # second name is in recordings of older versions.
       WITHIN = ["Pitwall::Bench::Work#run", "Pitwall::Collect::Bench::Work#run"].freeze
-      # Runs of each side: three would hardly tell anything from what differs between processes. Commands that are short run
-      # more often, for as many samples in all.
+      # Runs of each side. Three runs would not show a change beside the differences between processes. Short commands
+      # run more often, so that they have as many samples in all.
       RUNS = (6..20).freeze
-      # How long a run's benchmark lasts, in seconds: two thousand samples.
+      # How long the benchmark of a run lasts, in seconds: two thousand samples.
       SECONDS = 1.0
       INTERVAL_NS = 500_000
-      FLUSH_NS = 100_000_000 # what is lost of a process that is killed
+      FLUSH_NS = 100_000_000 # a killed process loses at most its samples of this time
       private_constant :FLUSH_NS
 
-      # recordings: by entry, in the order given, the Record::Recording of each of its runs.
-      # iterations: by entry how many each of its runs made; nil where one ended before its recording was complete.
-      # within: names of methods for Analyse::ProfileChange; empty for whole commands.
-      # reason: why there are no profiles, one line; then the rest is empty.
+      # recordings: by entry, in the given order, an Array with the Record::Recording of each run
+      # iterations: by entry, the iterations of each run; nil if a run ended before its recording was complete
+      # within:     names of methods for Analyse::ProfileChange; empty for whole commands
+      # reason:     why there are no profiles, one line; the other fields are then empty
       Result = Struct.new(:recordings, :iterations, :within, :reason, keyword_init: true)
 
       # @param entries [Array<Blocks::Entry>] measurer, case and calibration of each side
-      # @param folder [String] where the recordings go; it exists
+      # @param folder [String] an existing folder for the recordings
       # @param random [Random] decides the order
-      # @param runs [Integer, nil] of each side; nil: by what a run takes
-      # @param seconds [Numeric] how long a benchmark runs; a whole command takes what it takes
-      # @param timeout [Numeric] seconds, beyond which a run is given up
-      # @param progress [#call, nil] (runs done, runs in all)
+      # @param runs [Integer, nil] runs of each side; nil: by the time of a run
+      # @param seconds [Numeric] how long a benchmark runs; a whole command runs to its end
+      # @param timeout [Numeric] seconds after which a run is given up
+      # @param progress [#call, nil] called with the runs done and the runs in all
       #: (Array[Blocks::Entry], folder: String, random: Random, **untyped) -> void
-      def initialize(entries, folder:, random:, runs: nil, seconds: SECONDS, interval_ns: INTERVAL_NS, timeout: 60, progress: nil)
+      def initialize(entries, folder:, random:, runs: nil, seconds: SECONDS, interval_ns: INTERVAL_NS, timeout: 60,
+                     progress: nil)
         @entries = entries
         @folder = folder
         @random = random
-        @runs = runs || enough(seconds)
+        @runs = runs || number_of_runs(seconds)
         @interval_ns = interval_ns
         @timeout = timeout
         @progress = progress
@@ -56,12 +58,13 @@ module Pitwall
             @progress&.call(recordings.sum(&:size), @runs * @entries.size)
           end
         end
-        Result.new(recordings: recordings, iterations: iterations(recordings), within: @entries.all? { |entry| command?(entry) } ? [] : WITHIN)
+        within = @entries.all? { |entry| command?(entry) } ? [] : WITHIN
+        Result.new(recordings: recordings, iterations: iterations(recordings), within: within)
       rescue Unusable => error
         Result.new(recordings: [], iterations: [], within: [], reason: error.message)
       end
 
-      # A run that gave no profile: the sides would not be alike without it.
+      # A run gave no profile. Without that run the sides would not be comparable.
       class Unusable < StandardError; end
       private_constant :Unusable
 
@@ -69,15 +72,17 @@ module Pitwall
 
       def command?(entry) = !entry.measurer.subject.command.nil?
 
-      def enough(seconds)
+      def number_of_runs(seconds)
         shortest = @entries.map { |entry| command?(entry) ? entry.calibration.iteration_ns : seconds * 1e9 }.min
         (RUNS.first * seconds * 1e9 / [shortest, 1].max).ceil.clamp(RUNS)
       end
 
-      # At least ten batches, so that a first one that is slower does not stand for all.
+      # At least ten batches: the first batch may be slower than the others.
       def lengthen(calibration, seconds)
         batch_ns = calibration.batch * calibration.iteration_ns
-        calibration.dup.tap { |longer| longer.batches = batch_ns.positive? ? [(seconds * 1e9 / batch_ns).ceil, 10].max : calibration.batches }
+        return calibration.dup unless batch_ns.positive?
+
+        calibration.dup.tap { |longer| longer.batches = [(seconds * 1e9 / batch_ns).ceil, 10].max }
       end
 
       def record(side, run)
@@ -104,22 +109,26 @@ module Pitwall
 
       def check(entry, finished, merged, messages)
         if finished.timed_out
-          raise Unusable, "#{label(entry)}: did not end within #{@timeout.round} s under the profiler; --timeout SECONDS allows more"
+          raise Unusable, "#{label(entry)}: did not end within #{@timeout.round} s under the profiler; " \
+                          "--timeout SECONDS allows more"
         end
         raise Unusable, "#{label(entry)}: #{ending(finished)} under the profiler" unless finished.success?
-        raise Unusable, "#{label(entry)}: #{messages.first || "it ran no Ruby that could be recorded"}" unless merged.any?
+        return if merged.any?
+
+        raise Unusable, "#{label(entry)}: #{messages.first || "it ran no Ruby that could be recorded"}"
       end
 
       def ending(finished)
         error = finished.lines.map { |line| line.split("\t") }.find { |kind,| kind == "error" }
         return "#{error[2]}: #{error[3]}" if error
 
-        said = Said.line(finished.errors)
-        how = finished.signal ? "was killed by SIG#{Signal.signame(finished.signal)}" : "ended with status #{finished.exit}"
-        said.empty? ? how : "#{how} (#{said})"
+        line = ErrorLine.of(finished.errors)
+        signal = finished.signal
+        ending = signal ? "was killed by SIG#{Signal.signame(signal)}" : "ended with status #{finished.exit}"
+        line.empty? ? ending : "#{ending} (#{line})"
       end
 
-      # A process that ended without stopping its recording left its last samples out.
+      # The recording of a process that ended without stopping it lacks the last samples.
       def iterations(recordings)
         complete = recordings.flatten.all? { |recording| recording.segments.all?(&:tail) }
         @entries.zip(@calibrations).map do |entry, calibration|

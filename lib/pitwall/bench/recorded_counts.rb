@@ -8,39 +8,50 @@ require "pitwall/record"
 
 module Pitwall
   module Bench
-    # Counts by a recording of what is compared. A subclass says in COUNTED what ("calls"), in OPTIONS what the recorded
-    # processes collect, and which segments tell (`told?`) how many (`sum`).
-    # Otherwise as {Instructions}: a few runs of each side, and of a benchmark what a longer run has more than a short one.
+    # Counts by recordings of the compared sides. As in {Instructions}, each side has a few runs, and a benchmark's
+    # count is the difference between a longer run and a shorter one.
+    #
+    # A subclass has UNIT, the name of the counted things ("calls"), and OPTIONS, the collector's options for the
+    # recorded processes. `counted?(segment)` says whether a segment has counts, and `sum(segments)` adds them up.
     class RecordedCounts < Instructions
+      # No samples and no argument values: only the counts are read.
+      COUNTS_ONLY = { mode: "none", keep_argv: 0 }.freeze
+      SLOWDOWN = 20 # the time limit, relative to a normal run
+      private_constant :COUNTS_ONLY, :SLOWDOWN
+
       private
 
       def collected(entry, calibration)
         words, environment = entry.measurer.plain_run(entry.case, calibration)
-        Dir.mktmpdir("pitwall-#{counted}") do |folder|
+        Dir.mktmpdir("pitwall-#{unit}") do |folder|
           parts = Launch::Parts.new(File.join(folder, "parts"))
           Dir.mkdir(parts.path, 0o700)
-          environment = environment.to_h
-          recorded = Launch::TargetEnvironment.new(parts: parts.path, options: self.class::OPTIONS).to_h(ENV.to_h.merge(environment))
-          limit = [calibration.process_ns / 1e9 * 20, 60].max
-          finished = Execution.new(words, env: environment.merge(recorded), dir: entry.measurer.subject.dir, timeout: limit).call
-          raise Failed, "did not end within #{limit.round} s while its #{counted} were counted" if finished.timed_out
+          environment = recorded_environment(environment.to_h, parts)
+          limit = [calibration.process_ns / 1e9 * SLOWDOWN, 60].max
+          finished = Execution.new(words, env: environment, dir: entry.measurer.subject.dir, timeout: limit).call
+          raise Failed, "did not end within #{limit.round} s while its #{unit} were counted" if finished.timed_out
 
-          sum(segments(parts, File.join(folder, "#{counted}.pit")))
+          sum(segments(parts, File.join(folder, "#{unit}.pit")))
         end
+      end
+
+      def recorded_environment(environment, parts)
+        target = Launch::TargetEnvironment.new(parts: parts.path, options: { **COUNTS_ONLY, **self.class::OPTIONS })
+        environment.merge(target.to_h(ENV.to_h.merge(environment)))
       end
 
       def segments(parts, recording)
         messages = parts.messages
         merged = parts.merge_into(recording, first: 0)
-        raise Failed, messages.first || "it ran no Ruby whose #{counted} could be counted" unless merged.any?
+        raise Failed, messages.first || "it ran no Ruby whose #{unit} could be counted" unless merged.any?
 
-        found = Record.read(recording).segments.select { |segment| told?(segment) }
-        raise Failed, "its #{counted} could not be counted" if found.empty?
+        found = Record.read(recording).segments.select { |segment| counted?(segment) }
+        raise Failed, "its #{unit} could not be counted" if found.empty?
 
         found
       end
 
-      def counted = self.class::COUNTED
+      def unit = self.class::UNIT
     end
   end
 end

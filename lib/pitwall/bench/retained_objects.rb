@@ -4,26 +4,27 @@ require "pitwall/bench/recorded_counts"
 
 module Pitwall
   module Bench
-    # Counts the objects that still live at the end of what is compared, as `pitwall allocations` does: how many, and their bytes.
+    # Counts the objects that live at the end of a run, and their bytes, as `pitwall allocations` does.
     class RetainedObjects < RecordedCounts
-      COUNTED = "objects"
-      OPTIONS = { mode: "none", flush_ns: 1_000_000_000, keep_argv: 0, "allocations.one_in": 1, "allocations.stacks": 0, "allocations.strings": 0 }.freeze
+      UNIT = "objects"
+      OPTIONS = { flush_ns: 1_000_000_000, "allocations.one_in": 1, "allocations.stacks": 0,
+                  "allocations.strings": 0 }.freeze
 
       private
 
-      # [objects, bytes]
+      # @return [Array(Float, Float)] objects and bytes
       def count(entry)
         return collected(entry, entry.calibration).map(&:to_f) if entry.measurer.subject.command
 
-        batches = more_batches(entry)
-        short, long = runs(entry, batches)
-        short.zip(long).map { |before, after| (after - before).fdiv(batches * entry.calibration.batch) }
+        extra = extra_batches(entry)
+        short, long = runs(entry, extra)
+        short.zip(long).map { |before, after| (after - before).fdiv(extra * entry.calibration.batch) }
       end
 
-      def told?(segment) = segment.allocation_totals
+      def counted?(segment) = segment.allocation_totals
 
       def sum(segments)
-        raise Failed, "what it retained is not known: a process was killed" unless segments.all?(&:tail)
+        raise Failed, "its retained objects are unknown: a process was killed" unless segments.all?(&:tail)
 
         sites = segments.flat_map { |segment| segment.sites.select(&:program?) }
         [sites.sum(&:retained), sites.sum { |site| site.retained_bytes.to_i }]

@@ -2,21 +2,21 @@
 
 module Pitwall
   module Bench
-    # What a program that failed said on standard error, in one line.
+    # Picks the one line of a failed program's standard error that says what went wrong.
     # @api private
-    module Said
-      # "a.rb:3:in `call': message (KeyError)", the first line of what Ruby says of an exception.
+    module ErrorLine
+      # "a.rb:3:in `call': message (KeyError)", the first line of Ruby's report of an exception.
       RAISED = /:\d+:.*\([A-Z]\w*(?:::[A-Z]\w*)*\)\z/.freeze
       FROM = /\A\s+(?:\d+: )?from /.freeze
       private_constant :RAISED, :FROM
 
       module_function
 
-      # Of a backtrace its first line, which has the message: those below say how the program came there. Else the last line, "" for none.
+      # The first line of a backtrace, which has the message. Without a backtrace the last line; "" if there is none.
       #: (String) -> String
-      def line(errors)
+      def of(errors)
         lines = errors.scrub("?").lines.map(&:rstrip).reject(&:empty?)
-        # A message of several lines has its class behind the first. What caused an exception stands below it.
+        # The class stands behind the first line of a message. The cause of an exception stands below the exception.
         raised = lines.find { |line| line.match?(RAISED) }
         at = lines.index { |line| line.match?(FROM) }
         (raised || (at&.positive? ? lines[at - 1] : lines.last)).to_s.strip
