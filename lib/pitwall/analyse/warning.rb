@@ -2,12 +2,12 @@
 
 module Pitwall
   module Analyse
-    # Something to know before believing a measurement; data, not text for a terminal.
+    # A reason to doubt a measurement. The values are for any output, not only the terminal.
     #
     # kind:    Symbol: :not_steady, :host_busy, :outlier… (MeasurementWarnings lists them)
-    # subject: the case it is about, or nil for the whole measurement
-    # text:    one line for people
-    # hint:    one line, what to try; names an option where one helps
+    # subject: name of the benchmark case, or nil for the whole measurement
+    # text:    one line that says what happened
+    # hint:    one line that says what to try, with the option's name where an option helps
     Warning = Struct.new(:kind, :subject, :text, :hint)
   end
 end

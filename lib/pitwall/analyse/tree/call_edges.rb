@@ -4,20 +4,22 @@ require "pitwall/analyse/tree/call_tree"
 
 module Pitwall
   module Analyse
-    # Who called whom, how often and at what cost: a call tree by method, as exporters and the views of neighbours need it. A method
-    # that calls itself by way of others counts at every turn, as callgrind does.
+    # Calls between methods: for each caller and callee the number of calls and their weights.
+    # Exporters and the callers and callees views use them.
+    # A recursive call counts every time, as in callgrind. This includes recursion through other methods.
     class CallEdges
-      # @return [Hash{Integer => Array<Integer>}] by method number: its own weights
+      # @return [Hash{Integer => Array<Integer>}] by method number: self weights, in the order of `weights`
       attr_reader :own
 
-      # @param weights [Array<Symbol>] in the order of which weights are given
-      # @param folded [Array<Integer>] methods below which nothing is looked at
+      # @param weights [Array<Symbol>] names of weights; the order of all weight lists below
+      # @param folded [Array<Integer>] numbers of methods whose callees are left out
       #: (CallTree, ?Array[Symbol], ?folded: Array[Integer]) -> void
       def initialize(tree, weights = [], folded: [])
         @own = {}
         @edges = {}
         calls = tree.selfs(:calls) if tree.weights.include?(:calls)
-        selfs, subtrees = weights.map { |weight| tree.selfs(weight) }, weights.map { |weight| tree.subtrees(weight) }
+        selfs = weights.map { |weight| tree.selfs(weight) }
+        subtrees = weights.map { |weight| tree.subtrees(weight) }
         hidden = hidden(tree, folded)
         (1...tree.size).each do |node|
           next if hidden[node]
@@ -29,18 +31,22 @@ module Pitwall
         end
       end
 
-      # What a method called: callee's number → [calls, the weights with all below]. Where calls were not traced, the ways that lead
-      # there stand for them. Of method 0, the root, it is where threads start.
+      # Calls that one method made: callee's number → [calls, total weights].
+      # Without traced calls, the number of call paths replaces the number of calls.
+      # Method 0 is the root; its callees are the methods at which threads start.
       #: (Integer) -> Hash[Integer, Array[Integer]]
       def from(method) = @edges.fetch(method, {})
 
-      # Calls that several methods made, as one: callee's number → calls.
+      # Sum of the calls that several methods made: callee's number → calls.
       #: (Array[Integer]) -> Hash[Integer, Integer]
       def callees(methods)
-        methods.each_with_object(Hash.new(0)) { |method, sums| from(method).each { |callee, (calls, *)| sums[callee] += calls } }
+        methods.each_with_object(Hash.new(0)) do |method, sums|
+          from(method).each { |callee, (calls, *)| sums[callee] += calls }
+        end
       end
 
-      # Calls of several methods, as one: caller's number → calls; nil where the method was the root of its thread.
+      # Sum of the calls of several methods: caller's number → calls.
+      # The key is nil where the method was a thread's root.
       #: (Array[Integer]) -> Hash[Integer?, Integer]
       def callers(methods)
         @edges.each_with_object(Hash.new(0)) do |(caller, callees), sums|
@@ -50,7 +56,7 @@ module Pitwall
 
       private
 
-      # By node: whether it is below a method that is folded.
+      # By node: true below a folded method.
       def hidden(tree, folded)
         return [] if folded.empty?
 

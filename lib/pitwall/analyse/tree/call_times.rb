@@ -4,13 +4,14 @@ require "pitwall/analyse/tree/call_tree"
 
 module Pitwall
   module Analyse
-    # Time and calls of each method. total = own + wait + child; recursion counts once in total.
+    # Time and number of calls of each method. total = own + wait + child. Recursion counts once in total.
     module CallTimes
-      # own: in the method itself; wait: in it, while another thread or fiber ran (wall time only); child: in what it called.
+      # Times in ns. own: in the method itself. wait: in the method while another thread or fiber ran (wall time only).
+      # child: in the method's callees.
       Row = Struct.new(:method, :total, :own, :wait, :child, :calls)
 
-      # Methods that were called or took any time, largest own time first.
-      # @param weight [Symbol] :wall or :cpu; the tree has :calls and :wait as well
+      # Methods that were called or took time, largest own time first.
+      # @param weight [Symbol] :wall or :cpu; the tree must have :calls and :wait as well
       #: (CallTree, Symbol) -> Array[Row]
       def self.rows(tree, weight)
         totals = tree.total_by_method(weight)

@@ -4,20 +4,24 @@ require "pitwall/analyse/tree/method_info"
 
 module Pitwall
   module Analyse
-    # One weighted tree of calls, whatever is weighed: wall ns, CPU ns, captures; later objects and bytes.
+    # A tree of calls with weights: wall ns, CPU ns, captures, calls, objects, bytes.
     #
-    # Nodes are numbers; parallel arrays say what they are. Node 0 is the empty stack, weighs nothing itself, and every
-    # node's parent has a lower number: so sums over subtrees are one pass from the end, and what ancestors decide is one
-    # pass from the start. Nothing here changes a tree; folding makes a new one that shares what stayed the same.
+    # A node is a number, and parallel arrays hold each node's values. Node 0 is the empty stack and has no self weight.
+    # A parent has a lower number than its children. So one pass from the last node sums up subtrees, and one pass from
+    # the first node hands values down from ancestors. A tree never changes. Folding makes a new tree, which shares
+    # unchanged arrays.
     class CallTree
       # @return [Array<MethodInfo>] by method number; 0 is the root
       attr_reader :methods
-      # @return [Array<Integer>] by node
+      # @return [Array<Integer>] by node: parent's node, method number, line
       attr_reader :parents, :node_methods, :lines
 
-      # Built by CallTreeBuilder.
-      # @param selfs [Hash{Symbol => Array<Integer>}] weight → by node, in ns or a count
-      #: (methods: Array[MethodInfo], parents: Array[Integer], node_methods: Array[Integer], lines: Array[Integer], selfs: Hash[Symbol, Array[Integer]]) -> void
+      # CallTreeBuilder makes trees.
+      # @param selfs [Hash{Symbol => Array<Integer>}] by weight and node: self weight in ns or a count
+      #: (
+      #    methods: Array[MethodInfo], parents: Array[Integer], node_methods: Array[Integer], lines: Array[Integer],
+      #    selfs: Hash[Symbol, Array[Integer]]
+      #  ) -> void
       def initialize(methods:, parents:, node_methods:, lines:, selfs:)
         @methods = methods
         @parents = parents
@@ -27,17 +31,19 @@ module Pitwall
         @subtrees = {}
       end
 
+      # Number of nodes.
       #: () -> Integer
       def size = @parents.size
 
+      # Names of the weights.
       #: () -> Array[Symbol]
       def weights = @selfs.keys
 
-      # By node: weight of samples that end there.
+      # By node: self weight, the weight of samples whose leaf is the node.
       #: (Symbol) -> Array[Integer]
       def selfs(weight) = @selfs.fetch(weight)
 
-      # By node: weight of samples that pass there. Node 0 has the total.
+      # By node: total weight, the weight of samples that contain the node. Node 0 has the weight of all samples.
       #: (Symbol) -> Array[Integer]
       def subtrees(weight)
         @subtrees[weight] ||= begin
@@ -52,7 +58,7 @@ module Pitwall
         end
       end
 
-      # Weight of everything.
+      # Weight of all samples.
       #: (Symbol) -> Integer
       def total(weight) = subtrees(weight)[0]
 
@@ -62,25 +68,25 @@ module Pitwall
         sum_by(@node_methods, @methods.size, selfs(weight))
       end
 
-      # By method: weight of samples in which it occurs, recursion counted once.
+      # By method: total weight. Recursion counts once.
       #: (Symbol) -> Array[Integer]
       def total_by_method(weight)
         @outermost ||= outermost(@node_methods, @methods.size)
         sum_outermost(@node_methods, @methods.size, @outermost, subtrees(weight))
       end
 
-      # The same for any other key of a node, e.g. its line.
-      # @param keys [Array<Integer>] by node, from 0 to count - 1
+      # Total weight by any other key of a node, e.g. its line. Recursion counts once.
+      # @param keys [Array<Integer>] by node: its key, from 0 to count - 1
       #: (Symbol, Array[Integer], Integer) -> Array[Integer]
       def total_by(weight, keys, count)
         sum_outermost(keys, count, outermost(keys, count), subtrees(weight))
       end
 
-      # By key: self weight.
+      # Self weight by key.
       #: (Symbol, Array[Integer], Integer) -> Array[Integer]
       def self_by(weight, keys, count) = sum_by(keys, count, selfs(weight))
 
-      # By node: the first child, or nil; and the next child of the same parent, or nil.
+      # Two lists by node: the first child, or nil; and the next child of the same parent, or nil.
       #: () -> [Array[Integer?], Array[Integer?]]
       def links
         @links ||= begin
@@ -98,24 +104,31 @@ module Pitwall
         end
       end
 
-      # The same tree with weights moved: each node's goes to the node named for it. How often a method was called is no other
-      # method's weight: calls move between nodes of one method only, else they go.
-      # @param targets [Array<Integer>] by node
+      # A tree whose self weights were moved to other nodes.
+      # Calls move only between nodes of the same method. Other moved calls are dropped, since each call belongs to its
+      # own method.
+      # @param targets [Array<Integer>] by node: the node that receives its weight
       #: (Array[Integer]) -> CallTree
       def move(targets)
         moved = @selfs.to_h do |name, weights|
           sums = Array.new(weights.size, 0)
-          weights.each_with_index { |weight, node| sums[targets[node]] += weight unless weight.zero? || (name == :calls && @node_methods[node] != @node_methods[targets[node]]) }
+          weights.each_with_index do |weight, node|
+            next if weight.zero?
+
+            target = targets[node]
+            sums[target] += weight unless name == :calls && @node_methods[node] != @node_methods[target]
+          end
           [name, sums]
         end
         CallTree.new(methods: @methods, parents: @parents, node_methods: @node_methods, lines: @lines, selfs: moved)
       end
 
-      # With one more method below the root, and the weight of the nodes given moved there.
+      # A tree with one more method below the root, which receives the self weight of the given nodes.
       #: (MethodInfo, Array[Integer]) -> CallTree
       def move_to_root(method, nodes)
-        tree = CallTree.new(methods: @methods + [method], parents: @parents + [0], node_methods: @node_methods + [@methods.size],
-                            lines: @lines + [0], selfs: @selfs.transform_values { |weights| weights + [0] })
+        tree = CallTree.new(methods: @methods + [method], parents: @parents + [0],
+                            node_methods: @node_methods + [@methods.size], lines: @lines + [0],
+                            selfs: @selfs.transform_values { |weights| weights + [0] })
         targets = Array.new(tree.size) { |node| node }
         nodes.each { |node| targets[node] = size }
         tree.move(targets)
@@ -141,7 +154,7 @@ module Pitwall
         sums
       end
 
-      # Nodes that no node above shares its key with, found by walking the tree with a count of the keys on the path.
+      # Nodes that have no ancestor with the same key. Walks the tree and counts the keys on the path.
       def outermost(keys, count)
         firsts, nexts = links
         parents = @parents

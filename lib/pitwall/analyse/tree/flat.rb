@@ -4,13 +4,13 @@ require "pitwall/analyse/tree/call_tree"
 
 module Pitwall
   module Analyse
-    # Methods by self weight. The self weights of all rows add up to the tree's total, to the nanosecond.
+    # Methods by self weight. The self weights of all rows add up exactly to the tree's total.
     module Flat
-      # own and total are of the weight asked for; also holds the self weights of the others: {cpu: 12}.
+      # own and total: self and total weight. also: self weights of further weights, e.g. {cpu: 12}.
       Row = Struct.new(:method, :own, :total, :also)
 
-      # Methods that have any weight at all, heaviest first; equals in the order of their names.
-      # @param also [Array<Symbol>] further weights to give the self value of
+      # Methods that have any of the weights, heaviest self weight first. Equal rows are in the order of their names.
+      # @param also [Array<Symbol>] further weights whose self weights rows contain
       #: (CallTree, Symbol, ?also: Array[Symbol]) -> Array[Row]
       def self.rows(tree, weight, also: [])
         owns = tree.self_by_method(weight)

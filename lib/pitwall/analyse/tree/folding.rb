@@ -4,31 +4,34 @@ require "pitwall/analyse/tree/call_tree"
 
 module Pitwall
   module Analyse
-    # Trees with parts folded away. Totals stay the same: weight moves, none is lost but the calls of methods folded away.
+    # Trees in which parts are folded. The total of each weight stays the same, except that calls of folded methods are
+    # dropped.
     module Folding
       GC = MethodInfo.new("(garbage collection)", "", 0, 2).freeze
 
-      # Everything below a method becomes the method's own.
+      # Adds all weight below a method to the method's self weight.
       # @param numbers [Array<Integer>] the methods' numbers in the tree
       #: (CallTree, Array[Integer]) -> CallTree
       def self.blackbox(tree, numbers)
         wanted = numbers.to_h { |number| [number, true] }
-        boxes = Array.new(tree.size) # the outermost folded node above, if any
+        boxes = Array.new(tree.size) # by node: the outermost folded method at or above the node, or nil
         tree.move(targets(tree) do |node, parent|
           boxes[node] = boxes[parent] || (node if wanted[tree.node_methods[node]])
         end)
       end
 
-      # Garbage collection charged to the code that was running when it happened; where none was, it stays.
+      # Charges garbage collection to the code that was running. Collection with no such code stays where it is.
       #: (CallTree) -> CallTree
       def self.gc_to_caller(tree)
-        homes = Array.new(tree.size)
+        callers = Array.new(tree.size)
         tree.move(targets(tree) do |node, parent|
-          homes[node] = (homes[parent] || (parent if parent.positive?)) if tree.methods[tree.node_methods[node]].gc?
+          next unless tree.methods[tree.node_methods[node]].gc?
+
+          callers[node] = callers[parent] || (parent if parent.positive?)
         end)
       end
 
-      # Garbage collection taken out of the code that was running, as one method of its own.
+      # Moves garbage collection out of the code that was running, into one method of its own.
       #: (CallTree) -> CallTree
       def self.gc_apart(tree)
         collecting = tree.methods.map(&:gc?)

@@ -4,10 +4,11 @@ require "pitwall/analyse/tree/call_tree"
 
 module Pitwall
   module Analyse
-    # Weight by line of source. C functions and garbage collection have no lines: they count for the line of Ruby that
-    # called them, so that the self weights of all lines, and of those that have none, add up to the total.
+    # Weight by source line.
+    # C functions and garbage collection have no lines. They count for the Ruby line that called them.
+    # So the self weights of all rows add up to the total, including the row without a line.
     module Lines
-      # path and line are "" and 0 for what has no line. method: of the line, the heaviest where it is in several.
+      # path and line: "" and 0 for weight without a line. method: the line's method; the heaviest if there are several.
       Row = Struct.new(:path, :line, :method, :own, :total)
 
       # Lines with any weight, heaviest self first.
@@ -26,7 +27,7 @@ module Pitwall
         rows.sort_by! { |row| [-row.own, -row.total, row.path, row.line] }
       end
 
-      # By node the number of its (path, line); and these in the order of the numbers.
+      # Two values: by node the number of its (path, line), and all (path, line) in the order of their numbers.
       def self.places(tree)
         places = { ["", 0] => 0 }
         paths = tree.methods.map { |method| method.ruby? && !method.path.empty? ? method.path : nil }

@@ -2,17 +2,18 @@
 
 module Pitwall
   module Analyse
-    # What identifies a method, block or C function across processes. line is where it is defined, 0 when unknown;
+    # Identifies a method, block or C function across processes. line: where it is defined, 0 when unknown.
     # kind is Record::Frame's: 0 Ruby, 1 C, 2 garbage collection, 3 native, 4 made by Pitwall.
     MethodInfo = Struct.new(:name, :path, :line, :kind) do
+      # Whether it is a frame of garbage collection.
       #: () -> bool
       def gc? = kind == 2
 
-      # Whether the program's own lines can be charged: neither C, GC nor native.
+      # Whether it is Ruby code, which has lines.
       #: () -> bool
       def ruby? = kind.zero?
 
-      # "block (2 levels) in Shop#total" → "Shop#total": the method that a block, rescue or ensure is written in.
+      # The method that contains a block, rescue or ensure: "block (2 levels) in Shop#total" → "Shop#total".
       #: (String) -> String
       def self.around(name) = name.sub(/\A(?:(?:block|rescue|ensure)(?: \(\d+ levels\))? in )+/, "")
     end

@@ -4,13 +4,15 @@ require "pitwall/errors"
 
 module Pitwall
   module Analyse
-    # Finds methods by what a person types.
+    # Finds methods by a name that the user types.
     module MethodMatch
-      # Numbers of the methods that NAME means, by the first of these that finds any: the whole name (`Shop::Cart#sum`);
-      # the end of one after a separator (`Cart#sum`, `#sum`, `sum`); a path (`gems/activerecord`, when it has a slash); a
-      # part of a name.
-      # @param sought [String] what there is none of, in the error
-      # @raise [UsageError] with the nearest names when nothing fits
+      # Numbers of the methods that a name means. Tries four rules in order. The first that matches anything wins:
+      # 1. the whole name: `Shop::Cart#sum`
+      # 2. the end of a name after a separator: `Cart#sum`, `#sum`, `sum`
+      # 3. a part of the path, if the name has a slash: `gems/activerecord`
+      # 4. any part of a name
+      # @param sought [String] noun for the error message
+      # @raise [UsageError] when nothing matches; the message has similar names
       #: (Array[MethodInfo], String, ?sought: String) -> Array[Integer]
       def self.find(methods, name, sought: "method")
         raise UsageError, "an empty name fits no method" if name.empty?
@@ -33,7 +35,7 @@ module Pitwall
       LISTED = "; pitwall report FILE --limit 100 lists what it has"
       private_constant :SEPARATORS, :LISTED
 
-      # "block in Cart#sum" is not what is meant by "Cart#sum".
+      # "Cart#sum" does not match "block in Cart#sum".
       def self.ends_with?(full, name)
         return false unless full.end_with?(name) && !full[0, full.size - name.size].include?(" ")
 
@@ -41,7 +43,7 @@ module Pitwall
       end
       private_class_method :ends_with?
 
-      # "; did you mean …?" or nothing. did_you_mean compares every pair of letters: keep both sides short.
+      # "; did you mean …?" or "". did_you_mean compares every pair of letters, so long names are skipped.
       #: (Array[untyped], String) -> String
       def self.hint(methods, name)
         return "" unless defined?(DidYouMean::SpellChecker) && name.size <= 100

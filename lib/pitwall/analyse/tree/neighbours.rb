@@ -4,20 +4,19 @@ require "pitwall/analyse/tree/call_tree"
 
 module Pitwall
   module Analyse
-    # Who calls a method and whom it calls. Recursion counts once: a sample belongs to the caller of the method's
-    # outermost call, and to what its innermost call was doing. So callers add up to the method's total, and so do its
-    # self weight and its callees.
+    # Callers and callees of a method, with weights. Recursion counts once: a sample belongs to the caller of the
+    # method's outermost call, and to the callee of its innermost call.
+    # So the callers add up to the method's total, and so do its self weight and its callees.
     #
-    # Calls, where they were traced, are those of one method by the other, each of them: a method that calls itself stands among
-    # its own callers and callees, with the calls, and without weight.
+    # Traced calls count every time: a recursive method is among its own callers and callees, with calls and no weight.
     module Neighbours
-      # method is nil where the method was the root of its thread.
-      # calls: how often, nil where calls were not traced.
+      # method: nil where the method was a thread's root. calls: nil where calls were not traced.
       Row = Struct.new(:method, :total, :calls)
-      # calls: of the method, by whomever; nil likewise.
+      # calls: all calls of the method; nil where calls were not traced.
       Result = Struct.new(:own, :total, :rows, :calls)
 
-      # @param numbers [Array<Integer>] the method's numbers in the tree; several count as one
+      # Callers of a method.
+      # @param numbers [Array<Integer>] the method's numbers in the tree; several count as one method
       # @param edges [CallEdges, nil] where calls were traced
       #: (CallTree, Symbol, Array[Integer], ?CallEdges?) -> Result
       def self.callers(tree, weight, numbers, edges = nil)
@@ -35,12 +34,13 @@ module Pitwall
         result(tree, weight, numbers, sums, edges, edges&.callers(numbers))
       end
 
+      # Callees of a method. Parameters as for callers.
       #: (CallTree, Symbol, Array[Integer], ?CallEdges?) -> Result
       def self.callees(tree, weight, numbers, edges = nil)
         wanted = mask(tree, numbers)
         selfs = tree.selfs(weight)
         sums = Hash.new(0)
-        below = Array.new(tree.size) # nil: not below the method; :self: the method; else the method it called
+        below = Array.new(tree.size) # by node: nil outside the method, :self at its node, below it the callee's number
         walk(tree) do |node, parent|
           below[node] = if wanted[tree.node_methods[node]] then :self
                         elsif below[parent] == :self then tree.node_methods[node]
@@ -69,11 +69,12 @@ module Pitwall
           Row.new(number && tree.methods[number], total, calls) unless total.zero? && calls.to_i.zero?
         end
         rows.sort_by! { |row| [-row.total, -row.calls.to_i, row.method ? row.method.name : ""] }
-        Result.new(tree.self_by_method(weight).values_at(*numbers).sum, total(tree, weight, numbers), rows, edges&.callers(numbers)&.values&.sum)
+        own = tree.self_by_method(weight).values_at(*numbers).sum
+        Result.new(own, total(tree, weight, numbers), rows, edges&.callers(numbers)&.values&.sum)
       end
       private_class_method :result
 
-      # Of all its places together, which one key for them does.
+      # Total weight of all the numbers together. One key for all of them counts a sample once.
       def self.total(tree, weight, numbers)
         wanted = mask(tree, numbers)
         tree.total_by(weight, tree.node_methods.map { |method| wanted[method] ? 1 : 0 }, 2)[1]

@@ -4,17 +4,23 @@ require "pitwall/analyse/tree/call_tree"
 
 module Pitwall
   module Analyse
-    # The tree from the root down (callees below callers) or from the leaves up (callers below callees), with equal
-    # methods under one parent merged and what lies below a threshold left out, but counted.
+    # A call tree as rows: top-down (callees below callers) or bottom-up (callers below callees).
+    # Equal methods under one parent are one row. Rows below a threshold are left out, and their weight is summed up.
     module Outline
-      # depth counts from 0; total is what passes here, own what ends here (top-down only); hidden is what was left out
-      # among its children; parent is the number of the parent's row, nil at depth 0; also: the row's own of a second weight.
+      # depth:    from 0
+      # parent:   index of the parent's row, nil at depth 0
+      # own:      self weight (top-down only)
+      # total:    weight of the samples that pass through the row
+      # hidden:   weight of the children left out
+      # children: number of children shown
+      # also:     self weight of a second weight
       Row = Struct.new(:depth, :parent, :method, :own, :total, :hidden, :children, :also)
 
-      # rows in reading order, heaviest child first; hidden: weight left out at depth 0; total: of the tree.
+      # rows: in reading order, heaviest child first. hidden: weight left out at depth 0. total: of the tree.
       Result = Struct.new(:rows, :hidden, :total)
 
-      # @param threshold [Integer] weight below which a row is left out
+      # The tree from the roots to the leaves.
+      # @param threshold [Integer] rows with less total weight are left out
       # @param also [Symbol, nil] a second weight, e.g. :calls
       #: (CallTree, Symbol, ?threshold: Integer, ?also: Symbol?) -> Result
       def self.top_down(tree, weight, threshold: 0, also: nil)
@@ -42,8 +48,8 @@ module Pitwall
         grow(tree, weight, threshold, expand.call([0]), expand)
       end
 
-      # Each method that has self weight, with the ways that lead to it. A row's total is the part of its depth-0
-      # ancestor's self weight that came that way.
+      # The tree from the leaves to the roots. Depth 0 has the methods with self weight, and callers are below.
+      # A row's total is the part of the self weight at depth 0 that came through this row.
       #: (CallTree, Symbol, ?threshold: Integer) -> Result
       def self.bottom_up(tree, weight, threshold: 0)
         parents = tree.parents
@@ -64,8 +70,10 @@ module Pitwall
              ->(items) { by_method.call(items.map { |node, own| [parents[node], own] }) })
       end
 
-      # Rows of other code that only lead to the next are one row where they are many: "12 frames, Rack::Runtime#call to Puma::Server#process".
-      # @yield [MethodInfo] whether a method is other code
+      # Replaces each run of LONG_RUN or more rows of other code by one row, e.g.
+      # "12 frames, Rack::Runtime#call to Puma::Server#process".
+      # A row of a run has one child and a self weight of at most RUN_SELF_SHARE times the total.
+      # @yield [MethodInfo] returns whether the method is other code
       #: (Result) { (MethodInfo) -> bool } -> Result
       def self.folded(result)
         numbers = {} # old → new
@@ -80,7 +88,7 @@ module Pitwall
           length = run_length(result, at) { |method| yield(method) }
           numbers[at] = rows.size
           rows << row.dup.tap { |copy| copy.parent = row.parent && numbers[row.parent] }
-          next if length < LONG
+          next if length < LONG_RUN
 
           run_end = at + length - 1
           names = [row, result.rows[run_end]].map { |one| one.method.name }
@@ -89,25 +97,24 @@ module Pitwall
         Result.new(rows, result.hidden, result.total)
       end
 
-      # Frames of a run that becomes one row, and the part of the weight that may end in each of them.
-      LONG = 5
-      ENDS = 0.005
-      private_constant :LONG, :ENDS
+      # Fewest rows of a run, and the largest share of the total that a row of a run may have as self weight.
+      LONG_RUN = 5
+      RUN_SELF_SHARE = 0.005
+      private_constant :LONG_RUN, :RUN_SELF_SHARE
 
       def self.run_length(result, from)
         at = from
-        while (row = result.rows[at]) && row.children == 1 && row.own <= result.total * ENDS && yield(row.method)
-          at += 1
-        end
+        most = result.total * RUN_SELF_SHARE
+        at += 1 while (row = result.rows[at]) && row.children == 1 && row.own <= most && yield(row.method)
         at - from
       end
       private_class_method :run_length
 
-      # Nodes that are one row.
+      # Nodes that share one row.
       Group = Struct.new(:items, :own, :total, :also)
       private_constant :Group
 
-      # Depth first with a stack of our own: programs recurse deeper than Ruby lets us.
+      # Depth first, with an explicit stack, because recorded programs recurse deeper than Ruby code may here.
       def self.grow(tree, weight, threshold, roots, expand)
         rows = []
         hidden, stack = visible(roots, threshold, 0, nil)
@@ -123,7 +130,7 @@ module Pitwall
       end
       private_class_method :grow
 
-      # The lightest first, as they are popped from the end.
+      # Children are sorted lightest first, because they are popped from the end.
       def self.visible(groups, threshold, depth, parent)
         shown, hidden = groups.partition { |_, group| group.total >= threshold && group.total.positive? }
         shown.sort_by! { |method, group| [group.total, -method] }

@@ -4,8 +4,8 @@ require "pitwall/analyse/tree/call_tree_builder"
 
 module Pitwall
   module Analyse
-    # The stacks of several segments as one tree without weights, and where each segment's nodes stand in it: for those who
-    # look at rows and not at sums.
+    # The stacks of several segments as one tree without weights, with a map from each segment's nodes to the tree's.
+    # For users that read rows and not sums.
     class Stacks
       # @return [CallTree]
       attr_reader :tree
@@ -18,7 +18,7 @@ module Pitwall
         @tree = builder.tree
       end
 
-      # The tree's node for a segment's; a stack that could not be read is "(no stack)".
+      # The tree's node for a segment's node. A stack that could not be read is "(no stack)".
       #: (Record::Segment, Integer) -> Integer
       def node(segment, id) = id.zero? ? 1 : id + @shifts.fetch(segment)
     end

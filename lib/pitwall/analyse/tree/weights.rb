@@ -5,13 +5,14 @@ require "pitwall/analyse/recording/selection"
 
 module Pitwall
   module Analyse
-    # What a part of a recording can be weighed by.
+    # The weights that a part of a recording has.
     module Weights
-      # What samples, and so time lines, have.
+      # Weights of samples, and so of time lines.
       SAMPLED = %i[wall cpu captures].freeze
-      # All there are, in the order that profiles of several weights have them: counts before times.
+      # All weights, in the order of profiles with several weights: counts before times.
       ALL = %i[captures calls cpu wall wait objects bytes retained retained_bytes gc].freeze
 
+      # The weights of these segments and this selection.
       # @return [Array<Symbol>] in the order of ALL
       #: (Array[Record::Segment], ?Selection) -> Array[Symbol]
       def self.of(segments, selection = Selection.all)
@@ -24,13 +25,16 @@ module Pitwall
         ALL & found
       end
 
-      # Whether objects were followed and the selection leaves them: a thread's or a state's are not told apart.
+      # Whether there are allocation sites. Sites have no thread or state, so a selection of these has no sites.
       #: (Array[Record::Segment], Selection) -> bool
       def self.sited?(segments, selection) = selection.every_thread? && segments.any? { |segment| segment.sites.any? }
 
       def self.of_objects(segments)
         allocations = Allocations.new(segments)
-        [:objects, :bytes, :gc, *(:retained if allocations.retained?), *(:retained_bytes if allocations.retained_bytes?)]
+        weights = %i[objects bytes gc]
+        weights << :retained if allocations.retained?
+        weights << :retained_bytes if allocations.retained_bytes?
+        weights
       end
       private_class_method :of_objects
     end
