@@ -2,11 +2,13 @@
 
 module Pitwall
   module Analyse
-    # The states a thread's time is split into, as recordings number them: the one list that options, views, exports and the page
-    # take them from.
+    # The thread states, by the numbers that recordings use. Options, views, exports and the page all use this list.
     module States
-      # name: as options, JSON and labels have it; head: over a column; title: in a sentence; stands: what for the thread does
-      # not run (:gvl: for the GVL; :idle: for anything else), nil where it runs or nobody knows.
+      # name:   in options, JSON and labels
+      # head:   heading of a column
+      # title:  in a sentence
+      # stands: why the thread does not run: :gvl (waits for the GVL) or :idle (any other reason);
+      #         nil if it runs or if the state is unknown
       State = Struct.new(:name, :head, :title, :stands)
 
       # By number.
@@ -18,27 +20,31 @@ module Pitwall
         State.new("off-cpu", "off CPU", "off the CPU", :idle)
       ].each(&:freeze).freeze
       RUNNING = 0
-      # What a Ruby without thread events tells.
+      # State of all samples where the Ruby reports no thread events.
       UNKNOWN = 3
 
-      # A state that a later Pitwall added is "state 9", in every place.
+      # The state of a number. A number that only a later Pitwall knows is named "state 9".
       #: (Integer) -> State
       def self.[](number) = ALL.fetch(number) { State.new(*["state #{number}"] * 3, nil) }
 
-      # 1 → "gvl"
+      # Number → name: 1 → "gvl"
       #: (Integer) -> String
       def self.name(number) = self[number].name
 
-      # "gvl" → 1
+      # Name → number: "gvl" → 1
       #: (String) -> Integer?
       def self.number(name) = ALL.index { |state| state.name == name }
 
+      # Names of all states.
       #: () -> Array[String]
       def self.names = ALL.map(&:name)
 
-      # What an option takes: the names, and what reports call them: "GVL wait" → "gvl".
+      # Words that an option accepts → names. Words are the names, and the headings and titles of reports, e.g.
+      # "GVL wait" → "gvl".
       #: () -> Hash[String, String]
-      def self.words = ALL.flat_map { |state| [state.name, state.head, state.title].map { |word| [word, state.name] } }.to_h
+      def self.words
+        ALL.flat_map { |state| [state.name, state.head, state.title].map { |word| [word, state.name] } }.to_h
+      end
     end
   end
 end

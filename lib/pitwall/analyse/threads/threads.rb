@@ -7,14 +7,14 @@ module Pitwall
   module Analyse
     # Time by thread and state.
     module Threads
-      # wall_ns and cpu_ns; states: {state number => wall ns}; pid may be nil.
+      # wall, cpu: ns. states: {state number => wall ns}. pid may be nil.
       Row = Struct.new(:pid, :id, :native_id, :name, :wall, :cpu, :captures, :states)
 
-      # Of continuous recording, and of --delay and --duration.
+      # Names of Pitwall's own threads: of continuous recording, --delay and --duration.
       OWN = ["pitwall continuous", "pitwall control", "pitwall window"].freeze
       private_constant :OWN
 
-      # Longest wall time first; a thread of which several segments tell, as files follow each other, is one row.
+      # Threads, longest wall time first. A thread in several segments of one process is one row.
       #: (Array[Record::Segment], ?Selection) -> Array[Row]
       def self.rows(segments, selection = Selection.all)
         sums = {}
@@ -27,28 +27,29 @@ module Pitwall
         sums.values.reject { |row| own?(row.name) }.sort_by { |row| [-row.wall, row.pid.to_i, row.id] }
       end
 
-      # Which threads of several segments are one: segment → thread's id → the number of its lane, from 0. Those of one process, native thread and
-      # name are, where a segment has no two of these (M:N).
+      # Finds the same thread in several segments: segment → thread id → lane, from 0. One lane is one thread.
+      # Two threads are one if process, native thread id and name are equal.
+      # A segment may have several such threads (M:N scheduling); each is then a lane of its own.
       #: (Array[Record::Segment]) -> Hash[Record::Segment, Hash[Integer, Integer]]
       def self.lanes(segments)
         count = -1
         Processes.of(segments).each_with_object({}.compare_by_identity) do |parts, lanes|
           known = {}
           parts.each do |segment|
-            alike = ids(segment).group_by { |id| segment.thread(id).to_h.values_at(:native_id, :name) }
-            lanes[segment] = alike.each_with_object({}) do |(key, ids), numbers|
-              goes_on = key.first.to_i.positive? && ids.size == 1
-              ids.each { |id| numbers[id] = goes_on ? known[key] ||= (count += 1) : (count += 1) }
+            same_key = ids(segment).group_by { |id| segment.thread(id).to_h.values_at(:native_id, :name) }
+            lanes[segment] = same_key.each_with_object({}) do |(key, ids), numbers|
+              shared = key.first.to_i.positive? && ids.size == 1
+              ids.each { |id| numbers[id] = shared ? known[key] ||= (count += 1) : (count += 1) }
             end
           end
         end
       end
 
-      # Of the threads of which something is known.
+      # Ids of the threads that have samples, calls or requests.
       #: (Record::Segment) -> Array[Integer]
       def self.ids(segment) = [*segment.tallies, *segment.calls, *segment.marks].map(&:thread_id).uniq
 
-      # Is a thread of that name Pitwall's?
+      # Whether a thread of this name is Pitwall's own.
       #: (String) -> bool
       def self.own?(name) = OWN.include?(name)
 
@@ -81,7 +82,7 @@ module Pitwall
         rows.values
       end
 
-      # Without what its fibers waited for each other, and it for other threads.
+      # Traced calls without the cost of the probes. Their times have no waits for other fibers or threads.
       def self.add_calls(segment, selection, rows)
         segment.calls.each do |call|
           next unless selection.calls?(segment, call.thread_id)

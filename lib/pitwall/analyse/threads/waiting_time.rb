@@ -5,15 +5,15 @@ require "pitwall/analyse/threads/states"
 
 module Pitwall
   module Analyse
-    # How long threads waited, and in which methods. A thread that is ready but has no GVL waits for the GVL.
+    # How long threads waited, and in which methods. A thread that could run but has no GVL waits for the GVL.
     class WaitingTime
       GVL = "the GVL"
-      # Share of the wall time from which waiting stands apart, and what must have run for something to be left to show.
+      # A report leaves out waiting that is at least this share of the wall time, if at least LEAST_NS remain.
       APART = 0.2
       LEAST_NS = 20_000_000
       private_constant :APART, :LEAST_NS
 
-      # @return [Integer] ns; all: of the wall time that is looked at
+      # @return [Integer] ns; total: time waited, all: wall time of the samples
       attr_reader :total, :all
 
       #: (Array[Record::Segment], ?Selection) -> void
@@ -25,14 +25,16 @@ module Pitwall
         end
       end
 
-      # @return [Array<[String, Integer]>] method, ns: the longest first
+      # Methods that waited and how long, longest first. Waits for the GVL are one row named GVL.
+      # @return [Array<[String, Integer]>] method, ns
       #: () -> Array[[String, Integer]]
       def rows = @rows ||= @sums.sort_by { |name, ns| [-ns, name] }
 
+      # Share of the wall time that threads waited, 0.0 to 1.0.
       #: () -> Float
       def share = @all.zero? ? 0.0 : @total.fdiv(@all)
 
-      # Whether a report is better told of what ran.
+      # Whether waiting would hide the rest of a report. The report then shows the running time only.
       #: () -> bool
       def apart? = share >= APART && @all - @total >= LEAST_NS
 
