@@ -178,7 +178,7 @@ module Pitwall
 
         def walk(segment)
           nobody = segment.parents.size
-          homes = without_collection(segment, OnlyMine.new(@origin).homes(segment, other: nobody))
+          homes = without_collection(segment, OnlyMine.new(@origin).targets(segment, other: nobody))
           code = Code.new(homes, [nil], [nil], [nil], [nil], {})
           traits = Hash.new { |known, id| known[id] = traits(segment.frames[id]) }
           parents = segment.parents

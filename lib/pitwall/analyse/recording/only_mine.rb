@@ -6,92 +6,95 @@ require "pitwall/record/tally"
 
 module Pitwall
   module Analyse
-    # Recordings that show the application's code only. The weight of every other frame goes to the application's frame
-    # that called it. Garbage collection keeps its own frames. What no frame of the application called is
-    # "(other code)".
+    # Makes recordings that show the application's code only (--only-mine).
+    # The weight of any other frame moves to the nearest caller in the application. Garbage collection keeps its frames.
+    # Code that no frame of the application called becomes "(other code)".
     #
-    # Works on segments, so every view and every export shows the same.
+    # The class changes segments, so every view and every export shows the same.
     class OnlyMine
       OTHER = "(other code)"
+      # @param origin [Origin] tells the application's code from other code
       #: (Origin) -> void
       def initialize(origin)
         @origin = origin
       end
 
+      # Changed copies of the segments.
       #: (Array[Record::Segment]) -> Array[Record::Segment]
       def call(segments) = segments.map { |segment| segment(segment) }
 
-      # The same, with a selection whose segments are these.
+      # Changed copies of the segments, and a copy of the selection that refers to these segments.
       #: (Array[Record::Segment], Selection) -> [Array[Record::Segment], Selection]
       def narrow(segments, selection)
-        found = call(segments)
-        return [found, selection] unless selection.without
+        changed = call(segments)
+        return [changed, selection] unless selection.without
 
-        without = segments.zip(found).each_with_object({}.compare_by_identity) do |(old, new), all|
+        without = segments.zip(changed).each_with_object({}.compare_by_identity) do |(old, new), all|
           all[new] = selection.without[old] if selection.without[old]
         end
-        [found, selection.dup.tap { |copy| copy.without = without }]
+        [changed, selection.dup.tap { |copy| copy.without = without }]
       end
 
-      # By node the node that its weight goes to: itself, the nearest caller that is the application's, or other.
-      # Node 0 stays: nothing is known of its stack.
+      # By node: the node that receives its weight. This is the node itself if it is the application's, else the nearest
+      # caller that is, else the node `other`. Node 0 stays node 0, because its stack is unknown.
       #: (Record::Segment, other: Integer) -> Array[Integer]
-      def homes(segment, other:)
-        kept = Hash.new { |known, id| known[id] = keep?(segment.frames[id]) }
+      def targets(segment, other:)
+        shown = Hash.new { |known, id| known[id] = shown?(segment.frames[id]) }
         parents = segment.parents
-        homes = [0]
+        targets = [0]
         (1...parents.size).each do |node|
-          above = homes[parents[node]]
+          above = targets[parents[node]]
           above = other if above.zero?
-          homes[node] = kept[segment.node_frames[node]] ? node : above
+          targets[node] = shown[segment.node_frames[node]] ? node : above
         end
-        homes
+        targets
       end
 
       private
 
-      def keep?(frame) = !frame.nil? && (frame.kind == Record::Frame::GC || @origin.mine?(frame))
+      def shown?(frame) = !frame.nil? && (frame.kind == Record::Frame::GC || @origin.mine?(frame))
 
       def segment(segment)
         other = segment.parents.size
-        homes = homes(segment, other: other)
+        targets = targets(segment, other: other)
         number = (segment.frames.keys.max || 0) + 1
         frames = segment.frames.merge(number => Record::Frame.new(number, OTHER, "", 0, Record::Frame::PITWALL))
         segment.with(
           frames: frames, node_frames: segment.node_frames + [number], lines: segment.lines + [0],
-          parents: segment.parents.map { |parent| homes[parent] == other ? 0 : homes[parent] } + [0],
-          tallies: segment.tallies.map { |tally| tally(tally, homes) }, calls: calls(segment, homes),
-          sites: segment.sites.map { |site| site.dup.tap { |copy| copy.node = homes[site.node] } },
-          open_rows: segment.open_rows.map { |row| row.dup.tap { |copy| copy[2] = homes[row[2]] } },
-          row_source: ->(&block) { segment.each_rows { |rows| block.call(rows.moved(homes)) } },
-          syscall_source: syscalls(segment, homes)
+          parents: segment.parents.map { |parent| targets[parent] == other ? 0 : targets[parent] } + [0],
+          tallies: segment.tallies.map { |tally| tally(tally, targets) }, calls: calls(segment, targets),
+          sites: segment.sites.map { |site| site.dup.tap { |copy| copy.node = targets[site.node] } },
+          open_rows: segment.open_rows.map { |row| row.dup.tap { |copy| copy[2] = targets[row[2]] } },
+          row_source: ->(&block) { segment.each_rows { |rows| block.call(rows.moved(targets)) } },
+          syscall_source: syscalls(segment, targets)
         )
       end
 
-      def syscalls(segment, homes)
+      def syscalls(segment, targets)
         return unless segment.syscall_rows?
 
         lambda do |_, &block|
-          segment.each_syscall { |call| block.call(call.dup.tap { |copy| copy.node = homes[call.node] }) }
+          segment.each_syscall { |call| block.call(call.dup.tap { |copy| copy.node = targets[call.node] }) }
         end
       end
 
-      def tally(tally, homes)
-        moved = Record::Tally.new(tally.thread_id, tally.state, homes.size + 1, tally.label_id)
-        tally.each { |node, wall, cpu, captures| moved.add(homes[node], wall, cpu, captures) }
+      def tally(tally, targets)
+        moved = Record::Tally.new(tally.thread_id, tally.state, targets.size + 1, tally.label_id)
+        tally.each { |node, wall, cpu, captures| moved.add(targets[node], wall, cpu, captures) }
         moved
       end
 
-      # There may now be several rows of one thread and node: CallTreeBuilder adds them up. Calls of other methods are
-      # nobody's.
-      def calls(segment, homes)
+      # The result may have several rows of one thread and node. CallTreeBuilder adds them up.
+      # Numbers of calls of other methods are dropped; their times move.
+      def calls(segment, targets)
         return segment.calls if segment.calls.empty?
 
         segment.calls.map do |row|
-          home = homes[row.node_id]
+          target = targets[row.node_id]
           row.dup.tap do |copy|
-            copy.calls = 0 unless home == row.node_id || segment.node_frames[row.node_id] == segment.node_frames[home]
-            copy.node_id = home
+            same_method = segment.node_frames[row.node_id] == segment.node_frames[target]
+            copy.calls = 0 unless target == row.node_id || same_method
+            copy.node_id = target
           end
         end
       end

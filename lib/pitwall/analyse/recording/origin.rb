@@ -4,16 +4,16 @@ require "pitwall/collect/application"
 
 module Pitwall
   module Analyse
-    # Whose code a method is. The application's code is every Ruby file that belongs to no gem, to no Ruby and not to
-    # Pitwall (Collect::Application).
+    # Tells the application's code from other code. The application's code is every Ruby file that belongs to no gem, no
+    # Ruby installation and not to Pitwall (see Collect::Application).
     class Origin
-      # "(eval at /srv/app/a.rb:3)" is code of /srv/app/a.rb.
+      # Evaluated code counts as code of its file: "(eval at /srv/app/a.rb:3)" is in /srv/app/a.rb.
       EVAL = /\A\(eval at (.*):\d+\)\z/m.freeze
-      # What Analyse::Redaction makes of a path outside the working directory.
+      # Prefix of paths that Redaction hashed because they are outside the working directory.
       REDACTED = "(outside)/"
       private_constant :EVAL, :REDACTED
 
-      # @param base [String, nil] the application's folder, whose own path may look like a gem's: "/srv/gems/shop-1.2"
+      # @param base [String, nil] the application's folder. Its own path may look like a gem's: "/srv/gems/shop-1.2"
       # @param tool [String] the folder of Pitwall's library
       #: (?base: String?, ?tool: String) -> void
       def initialize(base: nil, tool: File.expand_path("../../..", __dir__))
@@ -22,11 +22,11 @@ module Pitwall
         @paths = {}
       end
 
-      # Does a method stand in the application's code?
+      # Whether a method is the application's code.
       #: (MethodInfo | Record::Frame) -> bool
       def mine?(method) = method.kind.zero? && path?(method.path)
 
-      # "/srv/app/lib/a.rb" → true, "/usr/lib/ruby/3.4.0/set.rb" → false
+      # Whether a path is of the application's code: "/srv/app/lib/a.rb" → true, "/usr/lib/ruby/3.4.0/set.rb" → false
       #: (String) -> bool
       def path?(path) = @paths.fetch(path) { @paths[path] = decide(path) }
 

@@ -4,24 +4,28 @@ require "digest"
 
 module Pitwall
   module Analyse
-    # Recordings for sharing: paths inside the working directory become relative, all others a hash that stays the same
-    # from recording to recording, so that they can still be told apart and compared. Values of labels become hashes too: they are
-    # the program's own (a tenant, a route), and nobody knows what stands in them. Names of labels stay.
+    # Makes recordings that can be shared.
+    # Paths inside the working directory become relative. Other paths become hashes.
+    # A path has the same hash in every recording, so recordings can still be compared.
+    # Values of labels become hashes too, because they are the program's data (a tenant, a route). Names of labels stay.
     class Redaction
-      # What stands before a hashed path.
+      # Prefix of a hashed path.
       OUTSIDE = "(outside)/"
-      # What stands before a label's hashed value, and what Pitwall itself says in place of one.
+      # Prefix of a label's hashed value.
       HASHED = "hashed-"
+      # Values of labels that Pitwall itself sets.
       OWN_LABELS = ["(other)", "(unknown)"].freeze
-      # An absolute path of two or more parts, as it may also stand inside a name (`#<Class:/srv/app/a.rb:3>`).
+      # An absolute path of two or more parts. It may be inside a name (`#<Class:/srv/app/a.rb:3>`).
       PATH = %r{(?<![\w.])/(?:[^/\s:<>"']+/)+[^/\s:<>"']+}.freeze
-      # Code that stands in no file of its own, with the path that its name holds; there it may have spaces.
+      # Name of code that has no file of its own, with the path in it. Such a path may have spaces.
       NESTED = /\A(<internal:|\(eval at )(\/.*?)(>|(?::\d+)?\))\z/m.freeze
       private_constant :PATH, :NESTED, :OWN_LABELS
 
-      # A label's value, hashed: "orders#show" → "hashed-1b2f9c0d3e4a"; one that is already stays.
+      # Hash of a label's value: "orders#show" → "hashed-1b2f9c0d3e4a". A hash and a value of OWN_LABELS stay the same.
       #: (String) -> String
-      def self.label(value) = value.start_with?(HASHED) || OWN_LABELS.include?(value) ? value : "#{HASHED}#{digest(value)}"
+      def self.label(value)
+        value.start_with?(HASHED) || OWN_LABELS.include?(value) ? value : "#{HASHED}#{digest(value)}"
+      end
 
       def self.digest(text) = Digest::SHA256.hexdigest(text)[0, 12]
       private_class_method :digest
@@ -33,10 +37,11 @@ module Pitwall
         @paths = {}
       end
 
+      # Redacted copies of the segments.
       #: (Array[Record::Segment]) -> Array[Record::Segment]
       def call(segments) = segments.map { |segment| segment(segment) }
 
-      # "/srv/app/lib/a.rb" → "lib/a.rb"; "/home/ann/b.rb" → "(outside)/3f2a….rb";
+      # Redacts a path: "/srv/app/lib/a.rb" → "lib/a.rb"; "/home/ann/b.rb" → "(outside)/3f2a….rb";
       # "(eval at /srv/app/lib/a.rb:3)" → "(eval at lib/a.rb:3)"
       #: (String) -> String
       def path(path)
@@ -48,7 +53,7 @@ module Pitwall
                          end
       end
 
-      # Paths within a text.
+      # Redacts the absolute paths inside a text.
       #: (String) -> String
       def text(text) = text.include?("/") ? text.gsub(PATH) { |found| path(found) } : text
 
@@ -57,25 +62,38 @@ module Pitwall
       def segment(segment)
         segment.with(
           header: Record::Header.new(value(segment.header.fields)),
-          strings: names(segment), syscall_ids: segment.syscall_totals.each_value.with_index.to_h { |sums, at| [at, sums] },
-          syscall_source: segment.syscall_rows? ? ->(_, &block) { segment.each_syscall { |call| block.call(syscall(call)) } } : nil,
-          frames: segment.frames.transform_values { |frame| Record::Frame.new(frame.id, text(frame.name), path(frame.path), frame.first_line, frame.kind) },
-          threads: segment.threads.transform_values { |info| Record::ThreadInfo.new(info.id, info.native_id, info.start_ns, text(info.name)) },
+          strings: names(segment),
+          syscall_ids: segment.syscall_totals.each_value.with_index.to_h { |sums, at| [at, sums] },
+          syscall_source: syscall_source(segment),
+          frames: segment.frames.transform_values { |frame| frame(frame) },
+          threads: segment.threads.transform_values { |info| thread(info) },
           label_sets: segment.label_sets.map { |set| set&.transform_values { |value| Redaction.label(value) } },
           sites: segment.sites.map { |site| site.dup.tap { |copy| copy.class_name = text(site.class_name) } },
-          holders: segment.holders&.then { |held| held.dup.tap { |copy| copy.paths = value(held.paths) } },
+          holders: segment.holders&.then { |holders| holders.dup.tap { |copy| copy.paths = value(holders.paths) } },
           stats: value(segment.stats), tail: segment.tail && value(segment.tail)
         )
       end
 
-      # Of all strings only what system calls are called.
+      def frame(frame)
+        Record::Frame.new(frame.id, text(frame.name), path(frame.path), frame.first_line, frame.kind)
+      end
+
+      def thread(info) = Record::ThreadInfo.new(info.id, info.native_id, info.start_ns, text(info.name))
+
+      def syscall_source(segment)
+        return unless segment.syscall_rows?
+
+        ->(_, &block) { segment.each_syscall { |call| block.call(syscall(call)) } }
+      end
+
+      # The names of system calls. All other strings of the segment are dropped.
       def names(segment) = segment.syscall_totals.each_key.map { |name| text(name) }
 
       def syscall(call)
         call.dup.tap { |copy| %i[path path2 cwd].each { |name| copy[name] = bytes(call[name]) } }
       end
 
-      # A path of a system call may be any bytes.
+      # The path of a system call may be invalid UTF-8.
       def bytes(path) = path && (path.valid_encoding? ? path(path) : hashed(path))
 
       def value(value)

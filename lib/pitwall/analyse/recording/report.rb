@@ -4,17 +4,27 @@ require "pitwall/analyse"
 
 module Pitwall
   module Analyse
-    # Everything that views of a recording show, worked out when it is first asked for.
+    # Everything that views of a recording show. Each value is computed at its first use and then kept.
     class Report
-      # What is asked of a recording. predict: "PATH:LINE" or a method's name; weight: a Symbol; threshold: percent of the total below which trees end;
-      # gc: :happened, :apart or :caller; callers, callees: a method's name; blackbox: names; within: a method or file whose
-      # lines are wanted; label_key: the label whose values are wanted; request: Requests::Row that the
-      # segments were narrowed to; only_mine: whether the application's frames
-      # alone are shown; origin: which these are; waits: whether waiting is
-      # to stand among the rest, however long it was.
-      Query = Struct.new(:weight, :selection, :threshold, :gc, :blackbox, :callers, :callees, :within, :predict, :label_key, :request, :only_mine,
-                         :origin, :waits, keyword_init: true) do
-        def initialize(weight: :wall, selection: Selection.all, threshold: 1.0, gc: :happened, blackbox: [], callers: nil, callees: nil, within: nil, predict: nil, label_key: nil, request: nil,
+      # What the user asks of a recording.
+      #
+      # weight:           Symbol, e.g. :wall
+      # selection:        Selection
+      # threshold:        percent of the total; rows of trees with less are left out
+      # gc:               :happened, :apart or :caller: how garbage collection is shown (Folding)
+      # blackbox:         names of methods whose callees are folded
+      # callers, callees: name of the method whose callers or callees are wanted
+      # within:           method or file whose lines are wanted
+      # predict:          "PATH:LINE" or name of the method whose removal is predicted
+      # label_key:        name of the label whose values are wanted
+      # request:          Requests::Row that the segments were narrowed to
+      # only_mine:        whether only the application's frames are shown
+      # origin:           Origin, which tells the application's frames
+      # waits:            true: waiting is shown with the rest, however long it is
+      Query = Struct.new(:weight, :selection, :threshold, :gc, :blackbox, :callers, :callees, :within, :predict,
+                         :label_key, :request, :only_mine, :origin, :waits, keyword_init: true) do
+        def initialize(weight: :wall, selection: Selection.all, threshold: 1.0, gc: :happened, blackbox: [],
+                       callers: nil, callees: nil, within: nil, predict: nil, label_key: nil, request: nil,
                        only_mine: false, origin: Origin.new, waits: false)
           super
         end
@@ -22,7 +32,7 @@ module Pitwall
 
       # @return [Query]
       attr_reader :query
-      # @return [Array<Record::Segment>] those of the processes asked for
+      # @return [Array<Record::Segment>] those of the selected process
       attr_reader :segments
 
       #: (Array[Record::Segment], ?Query) -> void
@@ -32,19 +42,22 @@ module Pitwall
         @query = query
       end
 
+      # The weight that the report is about.
       #: () -> Symbol
       def weight = @query.weight
 
-      # A second weight worth standing beside the first.
+      # A second weight to show next to the weight; nil if none is useful.
       #: () -> Symbol?
       def beside
-        return { wall: :cpu, cpu: :wall, objects: :bytes, bytes: :objects, gc: :objects }[weight] unless summary.traced?
+        unless summary.traced?
+          return { wall: :cpu, cpu: :wall, objects: :bytes, bytes: :objects, gc: :objects }[weight]
+        end
         return :cpu if weight == :wall && summary.traced_with?("cpu")
 
         :wall if weight == :cpu
       end
 
-      # What is counted exactly beside that, where calls were traced or objects followed.
+      # Further weights that were counted exactly: of traced calls, or of followed objects.
       #: () -> Array[Symbol]
       def counted
         return [:calls, *%i[objects bytes].select { |name| summary.traced_with?(name.to_s) }] if summary.traced?
@@ -52,87 +65,107 @@ module Pitwall
         @segments.any?(&:allocation_totals) ? %i[objects bytes] : []
       end
 
+      # The recording's metadata, counters and notes.
       #: () -> Summary
       def summary = @summary ||= Summary.new(@segments)
 
-      # @raise [UsageError] when the selection or a --blackbox names what isn't there
+      # The call tree of the selection, folded as the query says.
+      # @raise [UsageError] when the selection or a --blackbox matches nothing
       #: () -> CallTree
       def tree
         @tree ||= begin
           @query.selection.check(@all_segments)
-          @unfolded = CallTreeBuilder.build(*code, weights: [weight, beside, *counted, *(:wait if summary.traced?)].compact.uniq)
+          weights = [weight, beside, *counted, *(:wait if summary.traced?)].compact.uniq
+          @unfolded = CallTreeBuilder.build(*code, weights: weights)
           fold(@unfolded)
         end
       end
 
+      # The tree's total weight.
       #: () -> Integer
       def total = tree.total(weight)
 
+      # Methods by self weight.
       #: () -> Array[Flat::Row]
       def flat = @flat ||= Flat.rows(tree, weight, also: [beside, *counted].compact.uniq)
 
+      # Runs of the garbage collector.
       #: () -> GCTimeline
       def collections = @collections ||= GCTimeline.new(@segments)
 
+      # Costs of lines with the garbage collection that they cause.
       #: () -> GCCost
       def gc_cost = @gc_cost ||= GCCost.new(code.first, weight: weight)
 
+      # Waiting times by method.
       #: () -> WaitingTime
       def waiting = @waiting ||= WaitingTime.new(@segments, @query.selection)
 
-      # The same report of what ran, where threads waited so long that little else would be seen; else itself.
+      # A report of running time only, if waiting would hide the rest (WaitingTime#apart?); else the report itself.
       #: () -> Report
       def work
-        @work ||= apart? ? part(selection: @query.selection.dup.tap { |selection| selection.state = States::RUNNING }) : self
+        @work ||= if waiting_apart?
+                    part(selection: @query.selection.dup.tap { |selection| selection.state = States::RUNNING })
+                  else
+                    self
+                  end
       end
 
-      # The same report of the application's frames only; nil where there are no other frames, or none of the application's.
+      # The same report of the application's frames only; nil if all Ruby frames are the application's, or none is.
       #: () -> Report?
       def mine
         return if @query.only_mine
 
-        @mine ||= part(only_mine: true) if tree.methods.map { |method| @query.origin.mine?(method) if method.ruby? }.compact.uniq.size == 2
+        origins = tree.methods.select(&:ruby?).map { |method| @query.origin.mine?(method) }
+        @mine ||= part(only_mine: true) if origins.uniq.size == 2
       end
 
-      # Did the program mark requests or jobs, or wait most of the time?
+      # Whether the recording looks like a server's: requests or jobs are marked, or threads wait most of the time.
       #: () -> bool
       def server? = request_count.to_i.positive? || !work.equal?(self)
 
-      # Did threads mostly wait in a method? Then its callers say who waits, and not where time goes.
+      # Whether threads mostly waited in a method. The method's callers then show who waits, not where time goes.
       #: (MethodInfo) -> bool
       def waits?(method)
         row = flat.find { |one| one.method == method }
-        !row.nil? && row.own.positive? && (waiting.rows.assoc(method.name)&.last.to_i * 2 > row.own || method.name.match?(WAITS))
+        return false if row.nil? || !row.own.positive?
+
+        waiting.rows.assoc(method.name)&.last.to_i * 2 > row.own || method.name.match?(WAITS)
       end
 
-      # The application's heaviest file, nil where there is none.
+      # Path of the application's file with most self weight; nil if no file of the application has any.
       #: () -> String?
       def heaviest_file
-        files = Flat.rows((mine || self).tree, weight).select { |row| @query.origin.mine?(row.method) }.group_by { |row| row.method.path }
+        rows = Flat.rows((mine || self).tree, weight).select { |row| @query.origin.mine?(row.method) }
+        files = rows.group_by { |row| row.method.path }
         files.max_by { |path, rows| [rows.sum(&:own), path] }&.first
       end
 
-      # What removing the place asked for would save.
-      # @return [GCPrediction, nil] nil where none was asked for
-      # @raise [UsageError] no such place
+      # What removing the query's place would save.
+      # @return [GCPrediction, nil] nil if the query has no place
+      # @raise [UsageError] when the recording has no such place
       #: () -> GCPrediction?
       def prediction = @query.predict && (@prediction ||= gc_cost.predict(@query.predict))
 
+      # The tree from the roots to the leaves.
       #: () -> Outline::Result
       def top_down = @top_down ||= Outline.top_down(tree, weight, threshold: least, also: (:calls if summary.traced?))
 
-      # ruby-prof's columns: total, self, wait, child, calls.
+      # Methods with ruby-prof's columns: total, self, wait, child, calls.
       #: () -> Array[CallTimes::Row]
       def call_times = @call_times ||= CallTimes.rows(tree, weight)
 
+      # The tree from the leaves to the roots.
       #: () -> Outline::Result
       def bottom_up = @bottom_up ||= Outline.bottom_up(tree, weight, threshold: least)
 
-      # All of them, those left out of the other views as well.
+      # All threads, also those that the selection leaves out.
       #: () -> Array[Threads::Row]
-      def threads = @threads ||= Threads.rows(@segments, @query.selection.dup.tap { |selection| selection.without = nil })
+      def threads
+        @threads ||= Threads.rows(@segments, @query.selection.dup.tap { |selection| selection.without = nil })
+      end
 
-      # Names of the program's threads that are left out, each once.
+      # Names of the program's threads that the selection leaves out, each once.
       #: () -> Array[String]
       def left_out
         @segments.flat_map do |segment|
@@ -141,48 +174,52 @@ module Pitwall
         end.uniq
       end
 
-      # Times by the values of a label, of all threads.
-      # @raise [UsageError] no such label
+      # Times by the values of a label, summed over all threads.
+      # @raise [UsageError] when the recording has no such label
       #: () -> Labels
       def labels = @labels ||= Labels.new(@segments, @query.selection, name: @query.label_key)
 
-      # Marked work that ended: the slowest.
+      # Marked requests and jobs that ended, slowest first.
       #: () -> Array[Requests::Row]
-      def requests = @requests ||= marked.rows(@query.selection)
+      def requests = @requests ||= all_requests.rows(@query.selection)
 
-      # Queries to databases by line, what took longest first.
+      # Database queries by line, longest total time first.
       #: () -> Array[Queries::Row]
-      def queries = @queries ||= asked.rows(@query.selection)
+      def queries = @queries ||= all_queries.rows(@query.selection)
 
+      # Sum of all database queries.
       #: () -> Queries::Total
-      def query_total = @query_total ||= asked.total(@query.selection)
+      def query_total = @query_total ||= all_queries.total(@query.selection)
 
-      # Were queries counted?
+      # Whether database queries were counted.
       #: () -> bool
-      def queries? = asked.any?
+      def queries? = all_queries.any?
 
-      # @return [Array<Queries::Row>] of one request
+      # Database queries of one request.
       #: (Requests::Row) -> Array[Queries::Row]
-      def queries_of(request) = asked.of_request(request)
+      def queries_of(request) = all_queries.of_request(request)
 
-      # Time in the methods of databases' drivers, and what it is a part of; nil where queries were counted, or there is none.
+      # Time in methods of database drivers, and the time it is a part of, both in ns.
+      # Nil if queries were counted, or if no such time was sampled.
       #: () -> [Integer, Integer]?
       def driver_time
         return if queries?
 
-        @driver_time ||= asked.drivers(@query.selection, origin: @query.origin)
+        @driver_time ||= all_queries.drivers(@query.selection, origin: @query.origin)
         @driver_time if @driver_time.first.positive?
       end
 
-      # What tests took, the slowest first.
+      # Tests, slowest first.
       #: () -> Array[Tests::Row]
       def tests = @tests ||= Tests.new(@all_segments).rows(@query.selection)
 
-      # All marked work of the processes and labels asked for, told one by one or not; nil for a thread's, which isn't counted.
+      # Number of all requests and jobs of the selected process and labels.
+      # Includes those that were not recorded one by one.
+      # Nil for the selection of a thread, because requests are not counted by thread.
       #: () -> Integer?
-      def request_count = marked.count(@query.selection)
+      def request_count = all_requests.count(@query.selection)
 
-      # Of the file or method asked for, in the order of the file; else the heaviest first.
+      # Lines. With the query's `within`, those of the file or method in the file's order; else the heaviest first.
       #: () -> Array[Lines::Row]
       def lines
         @lines ||= begin
@@ -191,59 +228,69 @@ module Pitwall
         end
       end
 
-      # @return [Array(Array<MethodInfo>, Neighbours::Result)] the methods the name stands for, and who calls them
+      # @return [Array(Array<MethodInfo>, Neighbours::Result)] the methods that the name matches, and their callers
       #: () -> [Array[MethodInfo], Neighbours::Result]
       def callers = neighbours(:callers, @query.callers)
 
+      # @return [Array(Array<MethodInfo>, Neighbours::Result)] the methods that the name matches, and their callees
       #: () -> [Array[MethodInfo], Neighbours::Result]
       def callees = neighbours(:callees, @query.callees)
 
-      # One report a process, for the same question.
+      # One report for each process, with the same query.
       #: () -> Array[Report]
-      def apart = @segments.group_by { |segment| segment.header.pid }.values.map { |segments| Report.new(segments, @query) }
+      def apart
+        groups = @segments.group_by { |segment| segment.header.pid }
+        groups.values.map { |segments| Report.new(segments, @query) }
+      end
 
       private
 
-      # Where a Ruby tells no states.
-      WAITS = /\A(?:Thread::Mutex\#(?:sleep|lock|synchronize)|Monitor\#synchronize|Kernel[\#.]sleep|Thread\#(?:join|value)|
-                    Thread::(?:Sized)?Queue\#pop|Thread::ConditionVariable\#wait|IO\.select|TCPServer\#\w*accept\w*|
-                    Process\.wait\w*)\z/x.freeze
+      # Methods that wait, for a Ruby that reports no thread states.
+      WAITS = /\A(?:Thread::Mutex\#(?:sleep|lock|synchronize)|Monitor\#synchronize|Kernel[\#.]sleep|
+                    Thread\#(?:join|value)|Thread::(?:Sized)?Queue\#pop|Thread::ConditionVariable\#wait|IO\.select|
+                    TCPServer\#\w*accept\w*|Process\.wait\w*)\z/x.freeze
       private_constant :WAITS
 
-      def apart?
+      def waiting_apart?
         weight == :wall && !@query.waits && @query.selection.state.nil? && @segments.any?(&:sampled?) && waiting.apart?
       end
 
-      def part(**parts) = Report.new(@all_segments, @query.dup.tap { |query| parts.each { |name, value| query[name] = value } })
-
-      # Segments and selection, where wanted with the application's frames only.
-      def code
-        @code ||= @query.only_mine ? OnlyMine.new(@query.origin).narrow(@segments, @query.selection) : [@segments, @query.selection]
+      # The same report with some values of the query changed.
+      def part(**values)
+        Report.new(@all_segments, @query.dup.tap { |query| values.each { |name, value| query[name] = value } })
       end
 
-      def asked = @asked ||= Queries.new(@all_segments)
+      # Segments and selection; with only_mine, narrowed to the application's frames.
+      def code
+        @code ||= if @query.only_mine then OnlyMine.new(@query.origin).narrow(@segments, @query.selection)
+                  else [@segments, @query.selection]
+                  end
+      end
 
-      def marked = @marked ||= Requests.new(@all_segments)
+      def all_queries = @all_queries ||= Queries.new(@all_segments)
+
+      def all_requests = @all_requests ||= Requests.new(@all_segments)
 
       def fold(tree)
         tree = Folding.gc_to_caller(tree) if @query.gc == :caller
         tree = Folding.gc_apart(tree) if @query.gc == :apart
         return tree if @query.blackbox.empty?
 
-        Folding.blackbox(tree, boxes(tree))
+        Folding.blackbox(tree, blackboxed(tree))
       end
 
-      def boxes(tree) = @query.blackbox.flat_map { |name| MethodMatch.find(tree.methods, name) }
+      def blackboxed(tree) = @query.blackbox.flat_map { |name| MethodMatch.find(tree.methods, name) }
 
-      # Folding moves weights, not who called whom; but of what was folded away nothing is told.
+      # Edges come from the unfolded tree, because folding moves weights and keeps callers.
+      # Callees of folded methods are left out.
       def edges
         return unless summary.traced?
 
         tree
-        @edges ||= CallEdges.new(@unfolded, folded: boxes(@unfolded))
+        @edges ||= CallEdges.new(@unfolded, folded: blackboxed(@unfolded))
       end
 
-      # At least 1, as what weighs nothing is not shown.
+      # The threshold as a weight; at least 1, because rows without weight are not shown.
       def least = [(total * @query.threshold / 100r).ceil, 1].max
 
       def neighbours(kind, name)

@@ -5,32 +5,41 @@ require "pitwall/errors"
 
 module Pitwall
   module Analyse
-    # Which part of a recording is looked at: a thread (by name, id, or as a report names it), a process, a state, labels ({name => value}, all of them); nil stands
-    # for all. without: segment → ids of threads that are left out.
+    # The part of a recording that is looked at. A nil field selects everything.
+    #
+    # thread:  name or id, or a title as in a report (see #thread?)
+    # process: process id
+    # state:   number of a state (States)
+    # labels:  {name => value}; all of them must match
+    # without: segment → ids of threads that are left out
     Selection = Struct.new(:thread, :process, :state, :labels, :without, keyword_init: true) do
+      # Selects everything.
       #: () -> Selection
       def self.all = new
 
-      # Whether a segment has the process asked for.
+      # Whether a segment is of the selected process.
       #: (Record::Segment) -> bool
       def segment?(segment) = process.nil? || segment.header.pid == process
 
+      # Whether a tally's samples are selected.
       #: (Record::Segment, Record::Tally) -> bool
       def tally?(segment, tally)
         return false if without && without[segment]&.include?(tally.thread_id)
 
-        (state.nil? || tally.state == state) && (labels.nil? || labels?(segment, tally.label_id)) && (thread.nil? || thread?(segment, tally.thread_id))
+        return false unless (state.nil? || tally.state == state) && labels?(segment, tally.label_id)
+
+        thread.nil? || thread?(segment, tally.thread_id)
       end
 
-      # Whether nothing is left out that only samples can tell apart.
+      # Whether no thread, state or label is selected. Only samples have these; allocation sites do not.
       #: () -> bool
       def every_thread? = thread.nil? && state.nil? && labels.nil?
 
-      # Whether a set of labels holds all that are asked for.
+      # Whether a set of labels has all selected labels.
       #: (Record::Segment, Integer) -> bool
       def labels?(segment, label_id) = labels.nil? || labels <= segment.labels(label_id)
 
-      # Whether what a thread called is looked at. Calls are told of running threads only, and have no labels.
+      # Whether a thread's traced calls are selected. Traced calls have no state and no labels.
       #: (Record::Segment, Integer) -> bool
       def calls?(segment, thread_id)
         return false if state || labels || (without && without[segment]&.include?(thread_id))
@@ -38,15 +47,17 @@ module Pitwall
         thread.nil? || thread?(segment, thread_id)
       end
 
-      # Whether it is the thread asked for: "worker", "11", "thread 11" where it has no name, and each after its process's id, "4242 worker".
+      # Whether a thread is the selected one.
+      # Accepts its name ("worker"), its id ("11"), or "thread 11" if it has no name.
+      # The name may have the process id before it: "4242 worker".
       #: (Record::Segment, Integer) -> bool
       def thread?(segment, id)
         title = segment.thread(id).title
         [title, segment.thread(id).name, id.to_s, "#{segment.header.pid} #{title}"].include?(thread)
       end
 
-      # Raises where nothing can match, with what there is instead.
-      # @raise [UsageError]
+      # Checks that the selection can match.
+      # @raise [UsageError] if it cannot; the message lists what the recording has
       #: (Array[Record::Segment]) -> void
       def check(segments)
         unless process.nil? || segments.any? { |segment| segment?(segment) }
@@ -65,7 +76,7 @@ module Pitwall
 
       private
 
-      # One by one, so that what is mistyped is named.
+      # Checks each label by itself first, so that the message names the wrong one.
       def check_labels(segments)
         return if labels.nil?
 
@@ -79,14 +90,17 @@ module Pitwall
         end
         return if sets.any? { |set| labels <= set }
 
-        raise UsageError, "nothing in the recording has all of the labels #{labels.map { |pair| pair.join("=") }.join(", ")}"
+        wanted = labels.map { |pair| pair.join("=") }.join(", ")
+        raise UsageError, "nothing in the recording has all of the labels #{wanted}"
       end
 
       def known_threads(segment) = (segment.tallies.map(&:thread_id) + segment.calls.map(&:thread_id)).uniq
 
       def labels_of(sets)
         names = sets.flat_map(&:keys).uniq
-        names.empty? ? "it has none: the program says what its work is for by Pitwall.label" : "its labels are #{list(names)}"
+        return "its labels are #{list(names)}" if names.any?
+
+        "it has none: the program says what its work is for by Pitwall.label"
       end
 
       def list(things)

@@ -2,22 +2,28 @@
 
 module Pitwall
   module Analyse
-    # What sampling by signals costs the threads it interrupts while they wait. A Ruby that tells no thread states has all threads
-    # interrupted alike, and the kernel counts that as CPU time of the thread: the sleeper seems to do something.
+    # CPU time that sampling by signals costs waiting threads.
     #
-    # Taken off it can't be: what a row has of its own, nobody told. But of a stack at which there was next to no CPU time between
-    # ticks, nearly all that there is, is theirs.
+    # A Ruby without thread states has all threads interrupted, also waiting ones. The kernel counts the handler as CPU
+    # time of the thread, so a waiting thread seems to work.
+    # This cost cannot be subtracted, because a row does not show which part of its CPU time is the thread's own.
+    # But at a stack with almost no CPU time between ticks, nearly all CPU time is the cost of ticks.
     #
-    # ns: CPU time at such stacks · ticks: how many it was spread over · share: of all CPU time sampled
+    # ns:    CPU time at such stacks
+    # ticks: number of ticks at such stacks
+    # share: ns as a share of all sampled CPU time, 0.0 to 1.0
     TickCost = Struct.new(:ns, :ticks, :share)
 
     class TickCost
-      # A stack counts with so many ticks at least, and with no more than that share of its wall time, and of CPU time a tick.
+      # Fewest ticks at a stack for the stack to count.
       TICKS = 20
+      # Largest CPU time of such a stack, as a share of its wall time.
       MOST_CPU = 0.1
+      # Largest CPU time of such a stack per tick.
       MOST_TICK_NS = 30_000
       private_constant :TICKS, :MOST_CPU, :MOST_TICK_NS
 
+      # The cost in all segments.
       #: (Array[Record::Segment]) -> TickCost
       def self.of(segments)
         ns = ticks = all = 0

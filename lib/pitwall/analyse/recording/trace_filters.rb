@@ -5,13 +5,13 @@ require "pitwall/record/warning"
 
 module Pitwall
   module Analyse
-    # Filters of traced recordings that nothing fitted: mostly a name that was mistyped.
+    # Warnings for filters of traced recordings that match nothing. The usual cause is a mistyped name.
     module TraceFilters
-      # Options of the tracer, with what each is asked to find.
+      # Options of the tracer, and what a filter of each matches.
       KINDS = { "only_under" => "method", "class" => "method of", "path" => "Ruby code in" }.freeze
       private_constant :KINDS
 
-      # One for each filter that fits nothing in any process.
+      # One warning for each filter that matches nothing in any process.
       #: (Array[Record::Segment]) -> Array[Record::Warning]
       def self.warnings(segments)
         traced = segments.select(&:traced?)
@@ -24,13 +24,13 @@ module Pitwall
         end
       end
 
-      # Whether any process was told to leave calls out.
+      # Whether any process had a filter.
       #: (Array[Record::Segment]) -> bool
       def self.any?(segments)
         segments.any? { |segment| (given = settings(segment)).key?("depth") || KINDS.keys.any? { |kind| words(given, kind).any? } }
       end
 
-      # As trace_filters.c decides.
+      # The same rules as in trace_filters.c.
       def self.fits?(kind, word, frame)
         return frame.name == word if kind == "only_under"
         return frame.kind.zero? && File.fnmatch(word, absolute(frame.path), File::FNM_DOTMATCH) if kind == "path"
@@ -44,7 +44,7 @@ module Pitwall
       def self.absolute(path) = path.empty? || path.start_with?("(", "<") ? path : File.expand_path(path)
       private_class_method :absolute
 
-      # With several filters, or a depth, the other one may have kept it out.
+      # With several filters, or with a depth, another filter may have excluded the method.
       def self.message(kind, word, frames, limited)
         near = kind == "path" ? "" : MethodMatch.hint(frames, word)
         "no #{KINDS.fetch(kind)} #{word} #{limited ? "was traced, as all filters together have it" : "ran"} (--#{kind.tr("_", "-")})#{near}"

@@ -2,18 +2,20 @@
 
 module Pitwall
   module Analyse
-    # Time in rows that stand for no code, and why the code is not known.
+    # Time in rows whose code is unknown, and why the code is unknown.
     module Unseen
-      NOTEWORTHY = 0.01 # share of the wall time
+      # A row is reported above this share of the wall time.
+      NOTEWORTHY = 0.01
       WHY = {
-        "(not sampled)" => "of threads that ended before the first look at them, or whose stacks can't be read while they wait",
+        "(not sampled)" => "of threads that ended before the first look at them, " \
+                           "or whose stacks can't be read while they wait",
         "(unresolved)" => "the process ended (killed, or by exec outside the main Ractor) before the names were written"
       }.freeze
       private_constant :NOTEWORTHY, :WHY
 
       module_function
 
-      # @return [Array<String>] a line for each such row that has one percent of the time or more
+      # @return [Array<String>] a line for each such row with more than one percent of the time
       #: (Array[Record::Segment]) -> Array[String]
       def notes(segments)
         all = 0
@@ -32,7 +34,7 @@ module Pitwall
         end
       end
 
-      # Names of the nodes that stand for no code.
+      # Names of the nodes whose code is unknown.
       #: (Record::Segment) -> Hash[Integer, String]
       def names(segment)
         (1...segment.node_frames.size).each_with_object({}) do |node, found|
