@@ -83,7 +83,7 @@ class RequestChangeTest < Minitest::Test
     assert_equal [:undecided, "4 requests; 5 are needed on each side"], [few.verdict, few.reason]
     partly = [recording({ SHOW => around(30, 40, random) }, known: 10)]
     effect = change(partly, partly).effects.first
-    assert_match(/\Anot every request is known by itself/, effect.reason)
+    assert_match(/\Anot every request was recorded one by one \(only the 64 slowest of each second\)/, effect.reason)
     assert_in_delta 30, effect.a / MS, 2
   end
 
@@ -93,7 +93,8 @@ class RequestChangeTest < Minitest::Test
     whole, slowest = [recording({ SHOW => around(30, 40, random) })], [recording({ SHOW => around(3, 400, random) }, known: 60)]
     fixed, broken = change(whole, slowest).effects.first, change(slowest, whole).effects.first
     assert_equal %i[faster slower], [fixed.verdict, broken.verdict]
-    assert_equal "of b.pit the slowest requests only are known one by one and compared, without the most extreme: the change of the trimmed mean is at least that", fixed.reason
+    assert_equal "only the slowest requests of b.pit were recorded one by one and compared, without the most extreme: " \
+                 "the trimmed mean changed by at least this", fixed.reason
     assert_equal :undecided, change([recording({ SHOW => around(3, 40, random) })], [recording({ SHOW => around(30, 400, random) }, known: 60)]).effects.first.verdict
   end
 

@@ -4,13 +4,15 @@ require "pitwall/analyse/recording/selection"
 
 module Pitwall
   module Analyse
-    # Pieces of work (requests, jobs) that the program marked: the slowest, and what was sampled while one of them ran.
+    # Requests and jobs that the program marked, and the samples taken while one of them ran.
+    # A recording holds the slowest requests of each second one by one (marks), and the numbers and times of all
+    # (works).
     class Requests
-      # What Pitwall::Rack says of a request before it is known where it leads.
+      # Value of a label that Pitwall::Rack sets until the request's route is known.
       UNKNOWN = "(unknown)"
       private_constant :UNKNOWN
 
-      # number: from 1, the slowest first; start_ns: since the first process began.
+      # number: from 1, slowest first. start_ns: since the first process started.
       Row = Struct.new(:number, :segment, :mark, :start_ns, keyword_init: true) do
         #: () -> Integer
         def duration_ns = mark.duration_ns
@@ -20,7 +22,7 @@ module Pitwall
         def thread = segment.thread(mark.thread_id)
         #: () -> Integer?
         def pid = segment.header.pid
-        # "route=orders#show, tenant=acme"
+        # All labels as a text: "route=orders#show, tenant=acme"
         #: () -> String
         def name = labels.map { |pair| pair.join("=") }.join(", ")
       end
@@ -30,19 +32,21 @@ module Pitwall
         @segments = segments
       end
 
-      # Numbers are of all there are, whatever is left out.
-      # @param selection [Selection] process, thread and labels are heeded
-      # @return [Array<Row>] the slowest first
+      # Requests that were recorded one by one. Their numbers do not depend on the selection.
+      # @param selection [Selection] only its process, thread and labels matter
+      # @return [Array<Row>] slowest first
       #: (?Selection) -> Array[Row]
       def rows(selection = Selection.all)
         all.select do |row|
-          selection.segment?(row.segment) && selection.labels?(row.segment, row.mark.label_id) && (selection.thread.nil? || selection.thread?(row.segment, row.mark.thread_id))
+          segment, mark = row.segment, row.mark
+          selection.segment?(segment) && selection.labels?(segment, mark.label_id) &&
+            (selection.thread.nil? || selection.thread?(segment, mark.thread_id))
         end
       end
 
-      # All work that ended, told one by one or not.
-      # @param selection [Selection] process and labels are heeded
-      # @return [Integer, nil] nil where a thread is asked for: work is not counted by thread
+      # Number of all requests and jobs that ended, also of those that were not recorded one by one.
+      # @param selection [Selection] only its process and labels matter
+      # @return [Integer, nil] nil for the selection of a thread, because requests are not counted by thread
       #: (?Selection) -> Integer?
       def count(selection = Selection.all)
         return if selection.thread
@@ -53,18 +57,22 @@ module Pitwall
         end
       end
 
-      # @raise [UsageError] no such number
+      # The request with this number, from 1.
+      # @raise [UsageError] when there is no such number
       #: (Integer) -> Row
       def row(number)
         return all[number - 1] if number.between?(1, all.size)
 
-        raise UsageError, "no request #{number}: the recording has #{all.empty? ? "none" : "1 to #{all.size}, see --view requests"}"
+        range = all.empty? ? "none" : "1 to #{all.size}, see --view requests"
+        raise UsageError, "no request #{number}: the recording has #{range}"
       end
 
-      # A segment with what was sampled of one of them, and nothing else: rows of its thread and labels in its time, all under its labels. A row
-      # that began before is counted from there; what comes after the last look is not known, and missing. Its rows (#each_rows) hold the
-      # thread's other work of that time too, under the labels of that, which the labels tell apart: its clock goes on.
-      # @raise [BadRecording] when the file was changed since it was read
+      # A segment with the samples of one request only: rows of its thread and labels between its start and end.
+      # A row that began earlier counts from the request's start. Time after the last sample is unknown and missing.
+      # All tallies have the request's label set.
+      # Rows (#each_rows) also have other work of the thread in this time, under its own labels, because a thread's rows
+      # must have no gaps.
+      # @raise [BadRecording] when the file has changed since it was read
       #: (Row) -> Record::Segment
       def narrowed(row)
         segment, mark = row.segment, row.mark
@@ -78,8 +86,12 @@ module Pitwall
         end
         info = segment.thread(mark.thread_id).dup.tap { |copy| copy.start_ns = [copy.start_ns, mark.start_ns].max }
         within = segment.collections.select { |run| run.end_ns > mark.start_ns && run.start_ns < mark.end_ns }
-        segment.with(tallies: tallies.values, calls: Record::Calls.new, sites: [], allocation_totals: nil, marks: [mark], works: [], tests: [], **queries(segment, mark), collections: within,
-                     threads: segment.threads.merge(mark.thread_id => info), open_rows: [], row_source: ->(&block) { block.call(rows) }, row_count: rows.size)
+        segment.with(
+          tallies: tallies.values, calls: Record::Calls.new, sites: [], allocation_totals: nil,
+          marks: [mark], works: [], tests: [], **queries(segment, mark), collections: within,
+          threads: segment.threads.merge(mark.thread_id => info), open_rows: [],
+          row_source: ->(&block) { block.call(rows) }, row_count: rows.size
+        )
       end
 
       private
@@ -96,15 +108,17 @@ module Pitwall
         end
       end
 
-      # What it asked databases, as if there were nothing else.
+      # The request's database queries, in the fields of a segment.
       def queries(segment, mark)
         key = [mark.thread_id, mark.end_ns]
         parts = segment.query_parts.fetch(key, [])
-        sums = parts.map { |part| Record::QuerySum.new(mark.label_id, part.query_id, 1, part.count, part.ns, part.count) }
+        sums = parts.map do |part|
+          Record::QuerySum.new(mark.label_id, part.query_id, 1, part.count, part.ns, part.count)
+        end
         { query_sums: sums, query_parts: { key => parts } }
       end
 
-      # Rows that were cut out, in the columns' order of Record::Rows#each.
+      # The rows of one request. A row has the columns of Record::Rows#each.
       Cut = Struct.new(:list) do
         def each(&block) = list.each { |row| block.call(*row) }
         def size = list.size
@@ -113,7 +127,7 @@ module Pitwall
       end
       private_constant :Cut
 
-      # A thread's rows leave no gap: their sum is its clock.
+      # Rows of the mark's thread, cut to the mark's time. A thread's rows have no gaps, so their sum is its clock.
       def rows_of(segment, mark)
         unit = segment.unit_ns
         from = mark.start_ns / unit
@@ -127,15 +141,23 @@ module Pitwall
           next if now <= from || now > to
 
           inside = now - [began, from].max
-          cut << [mark.thread_id, state, node, inside, inside == wall ? cpu : cpu * inside / wall, captures, same_work?(segment.labels(label), labels) ? mark.label_id : label]
+          row_label = same_request?(segment.labels(label), labels) ? mark.label_id : label
+          cut << [mark.thread_id, state, node, inside, inside == wall ? cpu : cpu * inside / wall, captures, row_label]
         end
-        segment.each_rows { |rows| rows.each { |thread, state, node, wall, cpu, captures, label| part.call(state, node, wall, cpu, captures, label) if thread == mark.thread_id } }
-        segment.open_rows.each { |thread, state, node, wall, cpu, label| part.call(state, node, wall, cpu, 0, label.to_i) if thread == mark.thread_id }
+        segment.each_rows do |rows|
+          rows.each do |thread, state, node, wall, cpu, captures, label|
+            part.call(state, node, wall, cpu, captures, label) if thread == mark.thread_id
+          end
+        end
+        segment.open_rows.each do |thread, state, node, wall, cpu, label|
+          part.call(state, node, wall, cpu, 0, label.to_i) if thread == mark.thread_id
+        end
         Cut.new(cut)
       end
 
-      # On a thread whose fibers take turns, other requests run in the same time.
-      def same_work?(labels, of_mark) = of_mark.all? { |name, value| [value, UNKNOWN].include?(labels[name]) }
+      # Whether a row's labels are the request's. Other requests run in the same time on a thread with several fibers.
+      # A row's label may still be UNKNOWN.
+      def same_request?(labels, of_mark) = of_mark.all? { |name, value| [value, UNKNOWN].include?(labels[name]) }
     end
   end
 end

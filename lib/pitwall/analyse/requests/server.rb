@@ -4,9 +4,9 @@ require "pitwall/analyse/threads/waits"
 
 module Pitwall
   module Analyse
-    # Is a recorded program a server, which ends only when it is told to?
+    # Tells whether a recorded program is a server, which runs until it is stopped.
     module Server
-      # By the stacks of the main thread. A test suite that starts a server beside itself is none.
+      # Whether the main thread's stacks are a server's. A test suite that starts a server in another thread is none.
       #: (Array[Record::Segment]) -> bool
       def self.runs?(segments)
         segments.any? do |segment|
@@ -16,9 +16,11 @@ module Pitwall
         end
       end
 
-      # A server whose requests nobody marked: how long each route takes is not known.
+      # Whether the program is a server that marks no requests. The times of its routes are then unknown.
       #: (Array[Record::Segment]) -> bool
-      def self.unmarked?(segments) = segments.none? { |segment| segment.works.any? || segment.marks.any? } && runs?(segments)
+      def self.unmarked?(segments)
+        segments.none? { |segment| segment.works.any? || segment.marks.any? } && runs?(segments)
+      end
     end
   end
 end

@@ -5,14 +5,18 @@ require "pitwall/analyse/recording/selection"
 
 module Pitwall
   module Analyse
-    # What each test of minitest, RSpec or test-unit took, the slowest first.
+    # Times of tests of minitest, RSpec and test-unit.
     class Tests
-      # The label that holds a test's name.
+      # Name of the label whose value is the test's name.
       LABEL = "test"
 
-      # name: "OrderTest#test_total"; runs: how often it ran; duration_ns, cpu_ns: of all runs, CPU of the test's own
-      # thread. objects, gc_ns: of the process meanwhile; nil where other tests ran at the same time. request: the
-      # number of its slowest run that is known one by one, or nil.
+      # name:        e.g. "OrderTest#test_total"
+      # runs:        number of runs
+      # duration_ns: sum over all runs
+      # cpu_ns:      sum of the CPU time of the tests' own threads
+      # objects:     objects that the process allocated during the runs; nil if other tests ran at the same time
+      # gc_ns:       garbage collection of the process during the runs; nil if other tests ran at the same time
+      # request:     number (Requests::Row) of the slowest run that was recorded by itself, or nil
       Row = Struct.new(:name, :runs, :duration_ns, :cpu_ns, :objects, :gc_ns, :request)
 
       #: (Array[Record::Segment]) -> void
@@ -20,8 +24,8 @@ module Pitwall
         @segments = segments
       end
 
-      # Tests of the same name are one row.
-      # @param selection [Selection] process and labels are heeded
+      # Tests, slowest first. Tests with the same name are one row.
+      # @param selection [Selection] only its process and labels matter
       #: (?Selection) -> Array[Row]
       def rows(selection = Selection.all)
         numbers = slowest_runs
@@ -38,14 +42,14 @@ module Pitwall
       private
 
       def row(name, group, numbers)
-        sum = ->(what) { group.sum { |_, test| test[what] } }
-        known = sum.(:count) == sum.(:counted)
+        sum = ->(field) { group.sum { |_, test| test[field] } }
+        alone = sum.(:count) == sum.(:counted)
         request = group.filter_map { |segment, test| numbers[[segment.object_id, test.label_id]] }.min
-        counted = known ? [sum.(:objects), sum.(:gc_ns)] : [nil, nil]
-        Row.new(name, sum.(:count), sum.(:total_ns), sum.(:cpu_ns), *counted, request)
+        process_sums = alone ? [sum.(:objects), sum.(:gc_ns)] : [nil, nil]
+        Row.new(name, sum.(:count), sum.(:total_ns), sum.(:cpu_ns), *process_sums, request)
       end
 
-      # By segment and label set: work within a test (a request to an application) has labels of its own.
+      # Numbers of requests by segment and label set. A request within a test has labels of its own, so is not counted.
       def slowest_runs
         Requests.new(@segments).rows.each_with_object({}) do |row, numbers|
           numbers[[row.segment.object_id, row.mark.label_id]] ||= row.number
