@@ -32,7 +32,7 @@ class GCWorkTest < Minitest::Test
     assert_in_delta 12.0 / 20, found.started
     # All of a major run is for what lives; of minor ones what lies beyond the least is for young objects: 3/4 of 6 ms.
     assert_in_delta (0.8 * 10 + 0.75 * 6) / 20, found.living
-    assert_in_delta 5_000.0 / (5_000 - 2_000), found.shrinks
+    assert_in_delta 5_000.0 / (5_000 - 2_000), found.heap_ratio
     assert_in_delta (90 + 2.0 * 10) / (90 + 2.0 * 10 + 60), found.freed
   end
 
@@ -41,7 +41,7 @@ class GCWorkTest < Minitest::Test
     low, high = found.marking
     left = (1 - found.started) * (1 - found.living)
     assert_in_delta 1 - left, high
-    assert_in_delta 1 - left * found.shrinks, low
+    assert_in_delta 1 - left * found.heap_ratio, low
     assert_equal [found.started, found.freed].minmax, found.sweeping
     assert_operator low, :<=, high
   end

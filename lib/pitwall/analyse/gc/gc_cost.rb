@@ -10,22 +10,31 @@ require "pitwall/errors"
 
 module Pitwall
   module Analyse
-    # What lines of code cost with the garbage collection that they cause. Own time is measured, from samples, collection left
-    # out. The rest is a model: the collector divides each run's time among the places that allocated since the run before, by
-    # objects or, where malloc'd bytes brought the run about, by those (Record::Site#gc_ns); a place's part of that is its part
-    # of the time that collection took.
+    # Costs of lines of code with the garbage collection that they cause.
     #
-    # Following objects slows the lines that allocate. Of several recordings of the same work, times are therefore taken from
-    # those that followed none, and parts from those that did.
+    # Own time is measured by samples, without garbage collection. Collection time is charged to lines by a model.
+    # The recorder divides the time of each GC run among the allocation sites that allocated since the run before, by
+    # number of objects. If malloc'ed bytes triggered the run, it divides by bytes (Record::Site#gc_ns).
+    # A site's share of the sum of these times is its share of the collection time.
+    #
+    # Following objects slows the lines that allocate. So with several recordings of the same work, times come from the
+    # recordings that followed no objects, and shares come from those that did.
     class GCCost
-      # A line: method that it is in (the heaviest of several; nil: none); own_ns; gc_ns charged; objects and bytes allocated
-      # (scaled up where objects were sampled); classes, those with most objects first. path "" and line 0: no line of Ruby.
+      # A line.
+      #
+      # path, line:     "" and 0 for no line of Ruby
+      # method:         of the line; the heaviest if there are several, nil if there is none
+      # own_ns:         self time
+      # gc_ns:          collection time charged to the line
+      # objects, bytes: allocated; scaled up if only some objects were followed
+      # classes:        names, the one with most objects first
       Row = Struct.new(:path, :line, :method, :own_ns, :gc_ns, :objects, :bytes, :classes) do
+        # Self time and charged collection time.
         #: () -> Integer
         def together_ns = own_ns + gc_ns
       end
 
-      # @return [Symbol] :wall or :cpu, of own times
+      # @return [Symbol] :wall or :cpu, the clock of all times
       attr_reader :weight
 
       #: (Array[Record::Segment], ?weight: Symbol) -> void
@@ -38,7 +47,7 @@ module Pitwall
         @sited = segments.select { |segment| program_sites(segment).any? }
       end
 
-      # Whether places of allocation were recorded.
+      # Whether allocation sites were recorded.
       #: () -> bool
       def sites? = @sited.any?
 
@@ -46,7 +55,7 @@ module Pitwall
       #: () -> bool
       def samples? = @timed.any? { |segment| segment.tallies.any? }
 
-      # Whether times are of a run in which every object was followed: lines that allocate were slower then.
+      # Whether times come from a run that followed every object. Lines that allocate were slower in such a run.
       #: () -> bool
       def disturbed? = samples? && @timed.any? { |segment| follows?(segment) && scale(segment) <= SAMPLED }
 
@@ -54,19 +63,19 @@ module Pitwall
       #: () -> bool
       def sampled? = @sited.any? { |segment| scale(segment) > SAMPLED }
 
-      # Whether places are whole stacks. Where they aren't, what a line's callees allocate is not counted for the line.
+      # Whether sites have whole stacks. Without them, the allocations of a line's callees do not count for the line.
       #: () -> bool
       def stacks? = @sited.any? { |segment| program_sites(segment).any? { |site| !segment.parents[site.node].zero? } }
 
-      # Of the recordings that times are taken from.
+      # GC runs of the recordings that times come from.
       #: () -> GCTimeline
       def timeline = @timeline ||= GCTimeline.new(@timed)
 
-      # What collection took, in the clock of the weight.
+      # Collection time in ns, in the clock of the weight.
       #: () -> Integer
       def gc_ns = @gc_ns ||= (timeline.total_ns * clock_factor).round
 
-      # Lines that allocate, those that cost most together first.
+      # Lines that allocate, most time (self and charged together) first.
       #: () -> Array[Row]
       def rows
         @rows ||= begin
@@ -79,32 +88,36 @@ module Pitwall
         end
       end
 
-      # Collection charged to the program's places.
+      # Collection time charged to the program's sites, in ns.
       #: () -> Integer
       def charged_ns = @sited.sum { |segment| program_sites(segment).sum { |site| charged(site) } }.round
 
+      # Wall time of the processes, in ns.
       #: () -> Integer
       def wall_ns = timeline.wall_ns
 
-      # The whole in the clock of the weight: wall time, or what processes had of CPU, which no sum of samples exceeds.
+      # The whole time in the clock of the weight, in ns: wall time, or CPU time of the processes.
+      # The CPU time is at least the sum of all samples.
       #: () -> Integer
       def whole_ns = @weight == :cpu ? [@timed.sum { |segment| segment.stat("process_cpu_ns") }, sampled_ns + gc_ns].max : wall_ns
 
-      # How many recordings the times are of.
+      # Number of recordings that times come from.
       #: () -> Integer
       def recordings = [@timed.map(&:recording).uniq.size, 1].max
 
-      # What all processes took: own time without collection, collection, its runs; and what of own time lies in a place, with all that it calls.
-      # @param place [String, nil] nothing where the recording has none such
+      # What all processes spent: own time without collection, collection time, GC runs, and the part of own time in a
+      # place and its callees.
+      # @param place [String, nil] a place that the recording does not have takes no time
       #: (String?) -> PredictionCheck::Spent
       def spent(place)
         own = [@weight == :wall ? wall_ns - gc_ns : sampled_ns, 0].max
         PredictionCheck::Spent.new(own, gc_ns, timeline.count, place ? [place_ns(place), own].min : 0)
       end
 
-      # What removing a place would save: its own time, that of all it calls, and the collection that both cause.
+      # What removing a place would save: its own time, the time of its callees, and the collection time that they
+      # cause.
       # @param place [String] "PATH:LINE" (the end of a path is enough) or a method's name
-      # @raise [UsageError] when the recording has no such place, or no sites
+      # @raise [UsageError] when the recording has no such place, or no allocation sites
       #: (String, ?level: Float) -> GCPrediction
       def predict(place, level: GCPrediction::LEVEL)
         raise UsageError, NO_SITES unless sites?
@@ -120,15 +133,17 @@ module Pitwall
 
       NO_SITES = "the recording has no places of allocation: record it with `pitwall profile --allocations -- CMD`, " \
                  "or name one of `pitwall allocations --stacks -- CMD` beside it (compare: --recording FILE)"
-      # What a place that is a line looks like; others are methods.
+      # Form of a place that is a line. Other places are methods.
       LINE = /\A(.+):(\d+)\z/.freeze
-      # A following of fewer objects than were allocated, beyond what the VM allocates for itself.
+      # Only some objects were followed if this many times as many were allocated.
+      # The VM's own objects are not followed.
       SAMPLED = 1.5
-      # Ids of rows for Pitwall's own, for garbage from before the recording, and of the first that stands for a place (Record::Site).
+      # Ids of rows for Pitwall's own, for garbage from before the recording, and of the first that stands for a place
+      # (Record::Site).
       PITWALL = 2
       EARLIER = 4
       FIRST_PLACE = 5
-      # Stands for the root, which no name means.
+      # Method 0 of a tree is the root, which no name matches.
       NOTHING = MethodInfo.new("", "", 0, 4).freeze
       private_constant :SAMPLED, :PITWALL, :EARLIER, :FIRST_PLACE, :NOTHING
 
@@ -139,7 +154,7 @@ module Pitwall
         @program_sites[segment] ||= segment.sites.select { |site| site.id >= FIRST_PLACE }
       end
 
-      # Objects that each followed one stands for.
+      # Number of allocated objects for each followed object.
       def scale(segment)
         @scales ||= {}.compare_by_identity
         @scales[segment] ||= begin
@@ -151,8 +166,10 @@ module Pitwall
 
       def follows?(segment) = segment.header.collectors.include?("allocations")
 
-      # A place's part of the collection time. Rows for garbage from before the recording have a part where all objects were followed; where
-      # they were followed in bursts, those are mostly runs that came between two bursts, to be divided as the others are.
+      # Collection time charged to a site, in ns.
+      # If all objects were followed, garbage from before the recording gets its share.
+      # If objects were followed in bursts, such garbage is mostly that of GC runs between two bursts, so its share is
+      # divided among the other sites.
       def charged(site)
         @all_charged ||= @sited.sum do |segment|
           segment.sites.sum { |other| other.id == PITWALL || (other.id == EARLIER && scale(segment) > SAMPLED) ? 0 : other.gc_ns }
@@ -160,7 +177,8 @@ module Pitwall
         @all_charged.zero? ? 0.0 : site.gc_ns.fdiv(@all_charged) * gc_ns
       end
 
-      # Runs are timed by the wall clock; samples in them tell how much of that the processor worked.
+      # Collection time in the clock of the weight, relative to wall time. GC runs are timed by the wall clock; samples
+      # in them show how much of it was CPU time.
       def clock_factor
         return 1.0 if @weight == :wall
 
@@ -192,8 +210,8 @@ module Pitwall
         end
       end
 
-      # By node: the nearest node from there to the root that is a line of Ruby; nil where there is none. Lines of Ruby's own
-      # methods (Kernel#clone is one) count for who called them, where that is known.
+      # By node: the nearest node at or above it that is a line of Ruby; nil if there is none.
+      # Ruby's own methods in Ruby (e.g. Kernel#clone) count for their callers, if there are any.
       def places(segment)
         places = Array.new(segment.parents.size)
         (1...places.size).each do |node|
@@ -244,7 +262,7 @@ module Pitwall
         end
       end
 
-      # By node: whether it is the place or below it.
+      # By node: whether it is in the place or below it.
       def inside(segment, test)
         inside = Array.new(segment.parents.size, false)
         (1...inside.size).each { |node| inside[node] = inside[segment.parents[node]] || (test.call(segment, node) ? true : false) }
@@ -269,7 +287,7 @@ module Pitwall
                                    mine.sum(&:count), segment.sites.sum(&:count), factor > SAMPLED, segment.stat("elapsed_ns"))
       end
 
-      # All own time.
+      # Self time of all samples outside garbage collection, in ns.
       def sampled_ns
         sum = 0
         @timed.each { |segment| weights(segment) { |node, ns, _| sum += ns unless gc?(segment, node) } }

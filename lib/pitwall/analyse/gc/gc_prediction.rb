@@ -5,18 +5,29 @@ require "pitwall/analyse/statistics/statistics"
 
 module Pitwall
   module Analyse
-    # What removing a place is expected to save: own time (with what it calls), and collections avoided × what one costs. A
-    # model: other code may allocate instead, and a smaller heap is collected at other times.
+    # Predicted saving of removing a place: its own time with its callees, and the garbage collection that it causes.
+    # This is a model. Without the place, other code may allocate instead, and a smaller heap is collected at other
+    # times.
     #
-    # place as it was asked for; saving, own, gc: Estimates in ns, own is nil where no samples tell it; runs: Estimate of the collections avoided, of all_runs;
-    # cost_ns: of one, on average; objects and bytes no longer allocated; wall_ns: of the whole recording; whole_ns: that in the clock of the weight;
-    # doubts: standard deviations in ns by their source: samples, collections, followed (objects), heap (what size it takes), model.
-    GCPrediction = Struct.new(:place, :weight, :saving, :own, :gc, :runs, :all_runs, :cost_ns, :objects, :bytes, :wall_ns, :whole_ns, :doubts, keyword_init: true) do
-      # A line for people: nothing to hide behind. Share of the whole, in the clock of the weight.
+    # place:          as the user typed it
+    # weight:         :wall or :cpu
+    # saving:         Estimate in ns, own and gc together
+    # own:            Estimate in ns of the time of the place and its callees; nil without samples
+    # gc:             Estimate in ns of the collection time saved
+    # runs:           Estimate of the number of GC runs saved, of all_runs
+    # cost_ns:        mean time of a GC run
+    # objects, bytes: no longer allocated
+    # wall_ns:        wall time of the whole recording
+    # whole_ns:       the whole recording in the clock of the weight
+    # doubts:         standard deviations in ns by source: samples, collections (GC runs), followed (sampled objects),
+    #                 heap (size of the heap without the place), model
+    GCPrediction = Struct.new(:place, :weight, :saving, :own, :gc, :runs, :all_runs, :cost_ns, :objects, :bytes,
+                              :wall_ns, :whole_ns, :doubts, keyword_init: true) do
+      # The saving as a share of the whole, 0.0 to 1.0, in the clock of the weight.
       #: () -> Float
       def share = whole_ns.zero? ? 0.0 : saving.point.fdiv(whole_ns)
 
-      # Of one of so many recordings, whose sums these are.
+      # The prediction for one recording, from the prediction for the sum of so many recordings.
       #: (Integer) -> GCPrediction
       def per(recordings)
         estimates, counts = %i[saving own gc runs], %i[all_runs objects bytes wall_ns whole_ns]
@@ -30,51 +41,68 @@ module Pitwall
 
     class GCPrediction
       LEVEL = 0.95
-      # How far predictions lay from what happened, beyond what the other doubts explain, as a part of the own time and of the
-      # collection time (standard deviations): what benchmarks/allocations/prediction.rb showed, with the difference that there is
-      # between two runs of the same program on a shared machine.
+      # Standard deviations of predictions from what happened, as shares of the own time and of the collection time.
+      # Measured by benchmarks/allocations/prediction.rb. The variances of the other sources are already subtracted, but
+      # not the differences between two runs of one program on a shared machine.
       OWN_MODEL = 0.13
       GC_MODEL = 0.15
-      # Objects followed in bursts are neighbours: however many there were, a place's share is known to so much of itself
-      # (standard deviation) in a recording of so many ns; in a shorter one there are fewer bursts.
+      # Objects that are followed in bursts are neighbours in time.
+      # So a place's share has at least this relative standard deviation, however many objects were followed.
+      # The value applies to a recording of BURSTS_NS. A shorter recording has fewer bursts, and so a larger deviation.
       BURSTS = 0.02
       BURSTS_NS = 2_000_000_000
       private_constant :OWN_MODEL, :GC_MODEL, :BURSTS, :BURSTS_NS
 
-      # What samples of one process tell: own_ns; captures that saw the place, and all.
+      # Samples of one process. own_ns: time in the place. captures: with the place on the stack; all_captures: all.
       Times = Struct.new(:own_ns, :captures, :all_captures)
-      # What its sites tell: gc_ns, its part of the collection; objects and bytes, scaled up where objects were sampled; followed, all_followed:
-      # objects that were followed, of the place and of all; sampled: whether those were some only; elapsed_ns of the recording.
+      # Allocation sites of the place in one process.
+      #
+      # gc_ns:                  collection time charged to them
+      # objects, bytes:         allocated; scaled up if only some objects were followed
+      # followed, all_followed: followed objects of the place, and of all places
+      # sampled:                whether only some objects were followed
+      # elapsed_ns:             length of the recording
       Followed = Struct.new(:gc_ns, :objects, :bytes, :followed, :all_followed, :sampled, :elapsed_ns)
 
-      # Sums over processes.
-      # @param factor what is left of a run's wall time in the clock of the weight
-      # @param work [GCWork::Shares, nil] the place's part of the collector's work; nil: it is what the sites were charged
+      # The prediction from the sums over processes.
+      # @param factor [Float] time of GC runs in the clock of the weight, as a share of their wall time
+      # @param work [GCWork::Shares, nil] the place's share of the collector's work; nil: use the sites' charged times
       # @api private
-      #: (String, Array[Times], Array[Followed], GCTimeline, weight: Symbol, level: Float, ?whole_ns: Integer, ?work: GCWork::Shares?, ?factor: Float) -> GCPrediction
+      #: (
+      #    String, Array[Times], Array[Followed], GCTimeline, weight: Symbol, level: Float, ?whole_ns: Integer,
+      #    ?work: GCWork::Shares?, ?factor: Float
+      #  ) -> GCPrediction
       def self.of(place, times, sites, timeline, weight:, level:, whole_ns: timeline.wall_ns, work: nil, factor: 1.0)
         own = times.sum(&:own_ns)
         gc, heap = collection(sites, work, timeline, factor)
         cost = timeline.count.zero? ? 0.0 : timeline.total_ns * factor / timeline.count
-        doubts = { samples: Math.sqrt(times.sum { |part| sample_variance(part) }), collections: Math.sqrt(collection_variance(gc / factor, timeline)) * factor,
-                   followed: Math.sqrt(sites.sum { |part| followed_variance(part) }), heap: heap, model: Math.hypot(OWN_MODEL * own, GC_MODEL * gc) }
+        doubts = { samples: Math.sqrt(times.sum { |part| sample_variance(part) }),
+                   collections: Math.sqrt(collection_variance(gc / factor, timeline)) * factor,
+                   followed: Math.sqrt(sites.sum { |part| followed_variance(part) }), heap: heap,
+                   model: Math.hypot(OWN_MODEL * own, GC_MODEL * gc) }
         own_sd = Math.hypot(doubts[:samples], OWN_MODEL * own)
         gc_sd = Math.sqrt(doubts[:collections]**2 + doubts[:followed]**2 + heap**2 + (GC_MODEL * gc)**2)
         gc_estimate = estimate(gc, gc_sd, level)
-        new(place: place, weight: weight, saving: estimate(own + gc, Math.hypot(own_sd, gc_sd), level), own: (estimate(own, own_sd, level) if times.sum(&:all_captures).positive?), gc: gc_estimate,
+        own_estimate = estimate(own, own_sd, level) if times.sum(&:all_captures).positive?
+        new(place: place, weight: weight, saving: estimate(own + gc, Math.hypot(own_sd, gc_sd), level),
+            own: own_estimate, gc: gc_estimate,
             runs: runs(work, gc_estimate, timeline, cost), all_runs: timeline.count, cost_ns: cost.round,
-            objects: sites.sum(&:objects), bytes: sites.sum(&:bytes), wall_ns: timeline.wall_ns, whole_ns: whole_ns, doubts: doubts)
+            objects: sites.sum(&:objects), bytes: sites.sum(&:bytes), wall_ns: timeline.wall_ns, whole_ns: whole_ns,
+            doubts: doubts)
       end
 
-      # What would not be collected, the middle of what it may be, and the deviation of all that as likely.
+      # Collection time saved in ns, and its standard deviation.
+      # With `work`, the saving lies between two bounds. The deviation is that of a uniform distribution between them.
       def self.collection(sites, work, timeline, factor)
         return [sites.sum(&:gc_ns), 0.0] unless work
 
-        bounds = [[timeline.marking_ns, work.marking], [timeline.sweeping_ns, work.sweeping]].map { |ns, ends| ends.map { |share| share * ns * factor } }
+        bounds = [[timeline.marking_ns, work.marking], [timeline.sweeping_ns, work.sweeping]].map do |ns, shares|
+          shares.map { |share| share * ns * factor }
+        end
         [bounds.sum { |low, high| (low + high) / 2 }, Math.sqrt(bounds.sum { |low, high| (high - low)**2 / 12 })]
       end
 
-      # Of a heap of the same size.
+      # GC runs saved, if the heap stays as large as it is.
       def self.runs(work, gc, timeline, cost)
         return Estimate.new(0.0, 0.0, 0.0, gc.level, nil) if cost.zero?
         return gc.map { |ns| ns / cost } unless work
@@ -88,8 +116,8 @@ module Pitwall
         Estimate.new(point.to_f, [point - reach, 0.0].max, point + reach, level, nil)
       end
 
-      # Of n samples each had the chance p to see the place: a binomial count, times what a sample weighs. One that saw nothing
-      # could have seen one.
+      # Each of n samples contains the place with probability p, so the number of such samples is binomial.
+      # The variance is that of this number times the squared weight of a sample. Zero captures count as one.
       def self.sample_variance(part)
         return 0.0 if part.all_captures.zero?
 
@@ -98,9 +126,10 @@ module Pitwall
         weight**2 * seen * (1 - seen.fdiv(part.all_captures))
       end
 
-      # Which of the runs would not have been, and what they cost: k of the N runs drawn without replacement have a sum with
-      # variance k s² (N − k)/N (Cochran 1977, 2.5), major and minor runs apart as they differ most (5.3); and k is a difference of
-      # two whole numbers, each rounded: a sixth of a run's cost squared.
+      # Variance of the collection time saved, because it is unknown which GC runs would be saved and what they cost.
+      # The sum of k of N runs, drawn without replacement, has the variance k s² (N − k)/N (Cochran 1977, 2.5).
+      # Major and minor runs are separate strata, because their costs differ most (Cochran 5.3).
+      # k is a difference of two rounded numbers, which adds 1/6 of a run's squared cost.
       def self.collection_variance(gc, timeline)
         return 0.0 if timeline.total_ns.zero? || gc.zero?
 
@@ -114,7 +143,7 @@ module Pitwall
         end
       end
 
-      # The place's share of the objects that were followed is a binomial one.
+      # The place's share of the followed objects is binomial, and has the extra deviation of bursts.
       def self.followed_variance(part)
         return 0.0 if !part.sampled || part.followed.zero?
 

@@ -7,30 +7,34 @@ require "pitwall/record/frame"
 
 module Pitwall
   module Analyse
-    # When the garbage collector ran in the processes of a recording, why, and how long it stopped the program. Times in ns;
-    # moments count from the start of the first process. All from what Record::Collection says, none from samples, but for
-    # the code that a pause interrupted.
+    # When and why the garbage collector ran in the processes of a recording, and how long it stopped the program.
+    # Times are in ns, and moments count from the start of the first process.
+    # All values come from Record::Collection. Only the code that a pause interrupted comes from samples.
     class GCTimeline
-      # A Record::Collection and its place: the process, and when it began.
+      # A GC run: its process, start and Record::Collection.
       Run = Struct.new(:segment, :at_ns, :collection) do
         #: () -> Integer?
         def pid = segment.header.pid
       end
-      # runs for one reason: cause and major_cause as in Record::Collection, runs, total_ns, longest_ns (a pause), allocated.
+      # Sums over the runs with one cause. cause, major_cause: as in Record::Collection. longest_ns: longest pause.
+      # allocated: objects.
       Cause = Struct.new(:cause, :major_cause, :runs, :total_ns, :longest_ns, :allocated)
-      # Of the pauses: count; per_second of wall time; the longest; and median and p99 of each run's longest pause, as the
-      # others, short steps of sweeping, are only counted; nil where too few runs tell.
+      # Statistics of pauses. count; per_second of wall time; longest_ns.
+      # median_ns and p99_ns are quantiles of each run's
+      # longest pause, because the other pauses (short steps of sweeping) are only counted. Both are nil with few runs.
       Pauses = Struct.new(:count, :per_second, :longest_ns, :median_ns, :p99_ns)
-      # A part of the time line: wall_ns that processes lived in it, of which marking_ns and sweeping_ns; runs and majors begun.
+      # A part of the time line. wall_ns: sum over the processes; marking_ns and sweeping_ns: parts of wall_ns; runs and
+      # majors: number of runs and of major runs that began in it.
       Bucket = Struct.new(:from_ns, :to_ns, :wall_ns, :marking_ns, :sweeping_ns, :runs, :majors) do
+        # Garbage collection as a share of the wall time, 0.0 to 1.0.
         #: () -> Float
         def share = wall_ns.zero? ? 0.0 : (marking_ns + sweeping_ns).fdiv(wall_ns)
       end
-      # Runs from which there are quantiles; what began before the recording is none.
+      # Fewest runs for quantiles. A run that began before the recording does not count.
       ENOUGH_RUNS = 5
       private_constant :ENOUGH_RUNS
-      # A run's longest pause: ns, at_ns; thread its name; method, path and line the innermost Ruby code that it interrupted,
-      # nil, "" and 0 where samples do not tell.
+      # A run's longest pause: ns, at_ns and the thread's name. method, path and line: the innermost Ruby code that it
+      # interrupted; nil, "" and 0 if no sample shows it.
       Pause = Struct.new(:run, :at_ns, :ns, :thread, :method, :path, :line)
 
       #: (Array[Record::Segment]) -> void
@@ -39,7 +43,7 @@ module Pitwall
         @origin = segments.map { |segment| segment.header.started_at_ns }.compact.min
       end
 
-      # In the order of time.
+      # Runs, in the order of time.
       #: () -> Array[Run]
       def runs
         @runs ||= @segments.flat_map do |segment|
@@ -47,40 +51,44 @@ module Pitwall
         end.sort_by(&:at_ns)
       end
 
-      # Was nobody to be told of them (gc: false)? Then that there are none says nothing.
+      # Whether GC runs were not recorded (gc: false), so that having none means nothing.
       #: () -> bool
       def unrecorded? = @segments.any? { |segment| segment.header.settings["gc"] == false }
 
-      # @return [Integer] how many runs began
+      # @return [Integer] number of runs that began
       def count = sum(&:runs)
 
-      # @return [Integer] of them, those that marked everything
+      # @return [Integer] number of major runs, which mark the whole heap
       def majors = sum(&:majors)
 
+      # @return [Integer] time of marking in ns
       #: () -> Integer
       def marking_ns = sum(&:marking_ns)
 
+      # @return [Integer] time of sweeping in ns
       #: () -> Integer
       def sweeping_ns = sum(&:sweeping_ns)
 
+      # @return [Integer] time of marking and sweeping in ns
       #: () -> Integer
       def total_ns = marking_ns + sweeping_ns
 
       # @return [Integer] objects allocated up to the last run
       def allocated = sum(&:allocated)
 
-      # What all processes lived.
+      # Wall time of all processes, in ns.
       #: () -> Integer
       def wall_ns = @segments.sum { |segment| segment.stat("elapsed_ns") }
 
-      # total_ns as a share of wall_ns.
+      # total_ns as a share of wall_ns, 0.0 to 1.0.
       #: () -> Float
       def share = wall_ns.zero? ? 0.0 : total_ns.fdiv(wall_ns)
 
-      # Whether so many runs were recorded that neighbours were added up.
+      # Whether a Record::Collection may be the sum of several consecutive runs, because there were many.
       #: () -> bool
       def merged? = runs.any? { |run| run.collection.runs > 1 }
 
+      # Statistics of the pauses.
       #: () -> Pauses
       def pauses
         longest = runs.map { |run| run.collection.longest_ns }
@@ -88,31 +96,40 @@ module Pitwall
         return Pauses.new(0, 0.0, 0, nil, nil) if longest.empty?
 
         whole = runs.map(&:collection).select { |run| run.runs.positive? }.map(&:longest_ns)
-        quantiles = whole.size < ENOUGH_RUNS ? [nil, nil] : [Statistics.median(whole).round, Statistics.quantile(whole, 0.99).round]
+        quantiles = [nil, nil]
+        if whole.size >= ENOUGH_RUNS
+          quantiles = [Statistics.median(whole).round, Statistics.quantile(whole, 0.99).round]
+        end
         Pauses.new(count, wall_ns.zero? ? 0.0 : count * 1e9 / wall_ns, longest.max, *quantiles)
       end
 
-      # Those that cost most first.
+      # Runs by cause, longest total time first.
       #: () -> Array[Cause]
       def causes
-        runs.map(&:collection).group_by { |run| [run.cause, run.major_cause, run.major?] }.map do |(cause, major_cause, major), group|
-          Cause.new(cause, major_cause || (:major if major), group.sum(&:runs), group.sum(&:total_ns), group.map(&:longest_ns).max, group.sum(&:allocated))
-        end.sort_by { |row| [-row.total_ns, row.cause.to_s, row.major_cause.to_s] }
+        groups = runs.map(&:collection).group_by { |run| [run.cause, run.major_cause, run.major?] }
+        causes = groups.map do |(cause, major_cause, major), group|
+          Cause.new(cause, major_cause || (:major if major), group.sum(&:runs), group.sum(&:total_ns),
+                    group.map(&:longest_ns).max, group.sum(&:allocated))
+        end
+        causes.sort_by { |row| [-row.total_ns, row.cause.to_s, row.major_cause.to_s] }
       end
 
-      # The time line in equal parts. A run's longest pause lies where it was; the rest of its time is spread over its span.
+      # The time line in equal parts.
+      # A run's longest pause counts where it happened. The rest of the run's time is spread evenly over its duration.
       #: (Integer) -> Array[Bucket]
       def buckets(parts)
         ends = @segments.map { |segment| start_of(segment) + segment.stat("elapsed_ns") }
         width = [ends.max.to_i.fdiv(parts).ceil, 1].max
         buckets = Array.new(parts) { |at| Bucket.new(at * width, (at + 1) * width, 0, 0, 0, 0, 0) }
-        @segments.zip(ends) { |segment, to| each_part(buckets, width, start_of(segment), to) { |bucket, ns| bucket.wall_ns += ns } }
-        runs.each { |run| place(run, buckets, width) }
+        @segments.zip(ends) do |segment, to|
+          each_part(buckets, width, start_of(segment), to) { |bucket, ns| bucket.wall_ns += ns }
+        end
+        runs.each { |run| add_run(run, buckets, width) }
         buckets
       end
 
-      # The longest pauses, and what they interrupted. Reads the samples' time line once more.
-      # @raise [BadRecording] when the file was changed since
+      # The longest pauses and the code that they interrupted. Reads the rows once more.
+      # @raise [BadRecording] when the file has changed since it was read
       #: (Integer) -> Array[Pause]
       def longest(limit)
         chosen = runs.max_by(limit) { |run| run.collection.longest_ns }
@@ -131,7 +148,7 @@ module Pitwall
 
       def start_of(segment) = (segment.header.started_at_ns || @origin || 0) - (@origin || 0)
 
-      def place(run, buckets, width)
+      def add_run(run, buckets, width)
         collection = run.collection
         total = collection.total_ns
         bucket = buckets[run.at_ns / width]
@@ -141,9 +158,15 @@ module Pitwall
 
         pause_at = run.at_ns + collection.longest_at_ns
         rest = [total - collection.longest_ns, 0].max.fdiv(total)
-        each_part(buckets, width, pause_at, pause_at + collection.longest_ns) { |part, ns| charge(part, collection, ns.to_f / total) }
+        each_part(buckets, width, pause_at, pause_at + collection.longest_ns) do |part, ns|
+          charge(part, collection, ns.to_f / total)
+        end
+        return unless rest.positive?
+
         span = [collection.span_ns, 1].max
-        each_part(buckets, width, run.at_ns, run.at_ns + span) { |part, ns| charge(part, collection, rest * ns / span) } if rest.positive?
+        each_part(buckets, width, run.at_ns, run.at_ns + span) do |part, ns|
+          charge(part, collection, rest * ns / span)
+        end
       end
 
       def charge(bucket, collection, share)
@@ -159,7 +182,8 @@ module Pitwall
         end
       end
 
-      # A thread's rows leave no gap, so the first that ends after a pause began is what it interrupted.
+      # Finds the code that each pause interrupted: the first row of its thread that ends after the pause began. This is
+      # right because a thread's rows have no gaps.
       def locate(segment, pauses)
         waiting = pauses.group_by { |pause| pause.run.collection.thread_id }
         waiting.each_value { |group| group.sort_by! { |pause| began(segment, pause) } }
@@ -169,14 +193,14 @@ module Pitwall
           rows.each do |thread, _, node, wall, _, _|
             queue = waiting[thread] or next
             now = ends[thread] += wall * unit
-            name(segment, queue.shift, node) while queue.any? && began(segment, queue.first) < now
+            set_code(segment, queue.shift, node) while queue.any? && began(segment, queue.first) < now
           end
         end
       end
 
       def began(segment, pause) = pause.at_ns - start_of(segment)
 
-      def name(segment, pause, node)
+      def set_code(segment, pause, node)
         node = segment.parents[node] until node.zero? || (ruby?(segment.frame(node)) && segment.lines[node].positive?)
         return if node.zero?
 
@@ -186,8 +210,10 @@ module Pitwall
         pause.line = segment.lines[node]
       end
 
-      # Not Ruby's own: `GC.start` is a method of a file that nobody has.
-      def ruby?(frame) = frame.kind == Record::Frame::RUBY && !frame.path.empty? && !frame.path.start_with?("<internal:")
+      # Whether a frame is Ruby code in a file. Ruby's own methods in Ruby, e.g. GC.start, have no file.
+      def ruby?(frame)
+        frame.kind == Record::Frame::RUBY && !frame.path.empty? && !frame.path.start_with?("<internal:")
+      end
     end
   end
 end

@@ -144,9 +144,9 @@ module Pitwall
       #: (String) -> bool
       def traced_with?(what) = @segments.any? { |segment| segment.tracing[what] == true }
 
-      # Time that measuring took, in ns. The sum of the CPU time of Pitwall's own threads and of the wall time of
-      # handlers
-      # and naming in the program's threads. This wall time may exceed its CPU time.
+      # Time that measuring took, in ns.
+      # The sum of the CPU time of Pitwall's own threads, and of the wall time of handlers and of naming in the
+      # program's threads. This wall time may exceed the CPU time of the same work.
       #: () -> Integer
       def own_ns = stat("handler_ns") + stat("naming_ns") + stat("own_cpu_ns")
 

@@ -5,9 +5,8 @@ require "pitwall/analyse/recording/selection"
 module Pitwall
   module Analyse
     # Time by the values of one label.
-    # Work under a label counts on every thread, as with --label. It counts even if the thread was idle most of the
-    # time,
-    # because such a thread may have served a request.
+    # Work under a label counts on every thread, as with --label. It also counts on a thread that was idle most of the
+    # time, because such a thread may have served a request.
     # Work without any label counts only if the selection has its thread.
     class Labels
       # value:      the label's value; nil for samples without the label

@@ -294,8 +294,7 @@ module Pitwall
 
       # Ratio of the means with its interval, and the smallest change that would be detected with probability POWER.
       # The squared relative standard errors of the means add up to that of the ratio's logarithm.
-      # The degrees of freedom
-      # are Welch's (Welch-Satterthwaite).
+      # The degrees of freedom are Welch's (Welch-Satterthwaite).
       def ratio(parts, level)
         variances = parts.map { |part| (part.standard_error / part.point)**2 }
         error = Math.sqrt(variances.sum)
