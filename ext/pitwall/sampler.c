@@ -86,24 +86,6 @@ pw_next_tick(int64_t now)
     return pw_last_tick(now) + pw_current.interval_ns;
 }
 
-void
-pw_reserve_heap(void)
-{
-    void *volatile block = malloc(1); /* volatile: else the compiler leaves both out */
-    free(block);
-}
-
-int
-pw_start_quiet_thread(pthread_t *thread, void *(*body)(void *))
-{
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int error = pthread_create(thread, NULL, body, NULL);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return error;
-}
-
 static VALUE main_thread; /* the main Ractor's, since the recording began; a child that goes on recording begins one of its own */
 
 bool pw_in_main_ractor(void) { return rb_thread_main() == main_thread; }

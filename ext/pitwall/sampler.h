@@ -9,6 +9,7 @@
 #include "output/ring.h"
 #include "session/threads.h"
 #include "sampling/ticker.h"
+#include "tools/quiet_thread.h"
 
 /* Cumulative counters; names as in the STAT chunk. */
 enum {
@@ -88,12 +89,6 @@ int64_t pw_next_tick(int64_t now);
 int64_t pw_last_tick(int64_t now);
 
 void Init_pitwall_sampler(VALUE native);
-
-/* A thread that no signal of the process can land on. 0 or an errno. */
-int pw_start_quiet_thread(pthread_t *thread, void *(*body)(void *));
-/* By such a thread, first. The C library reserves 64 MB of addresses at a thread's first allocation. A program that watches
- * its size must not see it grow later on. */
-void pw_reserve_heap(void);
 
 /* Has the drain write all there is, and waits for it: the process is about to end without another word. For any thread. */
 void pw_flush_before_end(void);

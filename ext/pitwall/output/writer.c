@@ -8,8 +8,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-_Atomic bool pw_memory_refused;
-
 #define MAGIC "PITWALL 1\n"
 #define COMPRESS_FROM 64 /* smaller payloads are not worth a look-up table reset */
 enum { HEADER = 20, WORDS = 12 };

@@ -1,13 +1,8 @@
 #include "sampling/capture.h"
 #include "output/intern.h"
 #include "sampler.h"
-#include "collectors/syscalls/syscall_dispatch.h"
-#include <errno.h>
+#include "tools/readable.h"
 #include <string.h>
-#ifdef __linux__
-# include <sys/syscall.h>
-#endif
-#include <unistd.h>
 
 /* Captured words are what stood in a control frame at the moment of the signal. A frame that was half pushed can hold
  * a block's C function, a stale pointer, anything; naming such a word aborts Ruby. So a word is only believed when it
@@ -20,39 +15,6 @@ imemo_type(VALUE flags)
 {
     return (int)((flags >> RUBY_FL_USHIFT) & 0xf);
 }
-
-/* The kernel says. What goes by a pipe is shared with forked children, each of which would read what others wrote. */
-#ifdef __linux__
-
-/* An invalid `how` makes it read the set and refuse. */
-bool
-pw_readable(VALUE address)
-{
-# if PW_DISPATCH
-    return pw_raw_syscall(SYS_rt_sigprocmask, ~0, (long)address, 0, 8, 0, 0) != -EFAULT;
-# else
-    int saved = errno;
-    bool is = syscall(SYS_rt_sigprocmask, ~0, address, NULL, (size_t)8) == 0 || errno != EFAULT;
-    errno = saved;
-    return is;
-# endif
-}
-
-#else
-
-bool
-pw_readable(VALUE address)
-{
-    int ends[2];
-    VALUE word;
-    if (pipe(ends) != 0) return false;
-    bool is = write(ends[1], (const void *)address, sizeof word) == (ssize_t)sizeof word;
-    close(ends[0]);
-    close(ends[1]);
-    return is;
-}
-
-#endif
 
 bool
 pw_frame_valid(VALUE frame)

@@ -63,9 +63,6 @@ bool pw_put_mark(pw_thread *t, int64_t from, int64_t until, const pw_query_part 
 /* Writes a QUERY record. False when the ring is full. */
 bool pw_put_query(pw_thread *t, const pw_query_part *part);
 
-/* May a word be read at this address? Needs the GVL, as else it may be gone at once. */
-bool pw_readable(VALUE address);
-
 /* Is this captured word a living method entry or iseq? Reads it without trusting it. Needs the GVL. */
 bool pw_frame_valid(VALUE frame);
 

@@ -1,7 +1,7 @@
 #include "sampling/c_waits.h"
 #include "sampling/capture.h"
 #include "sampler.h"
-#include "collectors/syscalls/syscall_dispatch.h"
+#include "tools/raw_syscall.h"
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>

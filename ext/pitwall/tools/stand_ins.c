@@ -3,7 +3,8 @@
 #if PW_STAND_INS
 
 #include "tools/elf_object.h"
-#include "vm/vm_compat.h"
+#include <ruby/ruby.h>
+#include <ruby/thread.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>

@@ -2,14 +2,13 @@
 #include "vm/known_frames.h"
 #include "vm/peek.h"
 #include "sampler.h"
-#include "collectors/syscalls/syscall_dispatch.h"
+#include "tools/readable.h"
 #include "vm/vm_layout.h"
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 _Atomic VALUE pw_known_slots[PW_KNOWN_SLOTS];
@@ -60,20 +59,9 @@ typedef struct {
 /* Once: it may be another when it is looked at again. */
 #define LOAD(word) (*(const volatile VALUE *)&(word))
 
-/* A new frame's words may be written in any order, and in a handler the top-most may be half there. What lies below it is complete:
- * the thread itself has been running on top of it. Therefore words of the top-most frame are never
- * followed out of the VM stack before the kernel has said that something is there. (An invalid `how` makes it read
- * the set and refuse.) */
-static bool
-mapped(const void *address)
-{
-#if PW_DISPATCH
-    return pw_raw_syscall(SYS_rt_sigprocmask, ~0, (long)address, 0, 8, 0, 0) != -EFAULT; /* seen by nobody, whoever watches this thread's calls */
-#else
-    return syscall(SYS_rt_sigprocmask, ~0, address, NULL, (size_t)8) == 0 || errno != EFAULT;
-#endif
-}
-
+/* A handler may find the top-most frame half pushed: a new frame's words may be written in any order. The frames below are
+ * complete, because the thread has been running on top of them. So a word of the top-most frame is followed out of the VM
+ * stack only where pw_readable says that something is there. */
 static bool
 pointer_like(VALUE word)
 {
@@ -88,7 +76,7 @@ env_at(const vm_stack *s, const VALUE *ep, bool top, VALUE room[3])
     if (!pointer_like((VALUE)ep)) return NULL;
     bool inside = ep >= s->base + 2 && ep < s->end;
     const snapshot *copy = s->copy;
-    if (!copy) return inside || !top || (mapped(ep - 2) && mapped(ep)) ? ep : NULL;
+    if (!copy) return inside || !top || (pw_readable((uintptr_t)(ep - 2)) && pw_readable((uintptr_t)ep)) ? ep : NULL;
     if (inside && copy->in_place) return ep;
     if (inside && ep - 2 >= copy->from && ep < copy->to) return copy->values + (ep - copy->from);
     return pw_peek(ep - 2, room, 3 * sizeof(VALUE)) ? room + 2 : NULL;
@@ -116,7 +104,7 @@ imemo_type(const vm_stack *s, VALUE word, bool top)
 {
     if (!pointer_like(word)) return -1;
     if (s->copy) return pw_object_look(word)->imemo;
-    if (top && !pw_known(word) && !mapped((const void *)word)) return -1;
+    if (top && !pw_known(word) && !pw_readable(word)) return -1;
     return pw_imemo_of_flags(*(const VALUE *)word);
 }
 
@@ -173,7 +161,7 @@ static int
 method_type(VALUE entry, bool top)
 {
     VALUE definition = ((const VALUE *)entry)[PW_ME_DEF];
-    if (!pointer_like(definition) || (top && !pw_known(entry) && !mapped((const void *)definition))) return -1;
+    if (!pointer_like(definition) || (top && !pw_known(entry) && !pw_readable(definition))) return -1;
     return pw_method_type_of(*(const uint32_t *)definition);
 }
 

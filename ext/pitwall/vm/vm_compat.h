@@ -126,6 +126,12 @@ static inline bool pw_each_page(pw_page_visitor visit) { return rb_objspace_each
 static inline bool pw_each_page(pw_page_visitor visit) { return false; }
 #endif
 
+/* What an object, and what the roots, refer to. */
+#ifdef HAVE_RB_OBJSPACE_REACHABLE_OBJECTS_FROM
+extern void rb_objspace_reachable_objects_from(VALUE object, void (*visit)(VALUE, void *), void *data);
+extern void rb_objspace_reachable_objects_from_root(void (*visit)(const char *category, VALUE, void *), void *data);
+#endif
+
 /* May an object with these flags have memory outside of its slot? Where a flag is gone, "it may" is right as well. */
 static inline bool
 pw_string_may_have_more(VALUE flags)

@@ -51,8 +51,6 @@ pw_holders_see(uint32_t site, VALUE object)
 }
 
 #ifdef HAVE_RB_OBJSPACE_REACHABLE_OBJECTS_FROM
-extern void rb_objspace_reachable_objects_from(VALUE object, void (*visit)(VALUE, void *), void *data);
-extern void rb_objspace_reachable_objects_from_root(void (*visit)(const char *category, VALUE, void *), void *data);
 
 static VALUE *objects;
 static uint32_t *parents, *index_of, index_size, object_count, object_room, looking_at, unfound;

@@ -1,5 +1,5 @@
 #include "collectors/allocations/living.h"
-#include "sampling/capture.h"
+#include "tools/readable.h"
 #include <stdlib.h>
 
 uint32_t **pw_living_top[PW_LIVING_TOP + 1];

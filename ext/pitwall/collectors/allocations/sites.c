@@ -1,5 +1,5 @@
 #include "collectors/allocations/sites.h"
-#include "sampling/capture.h"
+#include "tools/readable.h"
 #include "sampler.h"
 #include <string.h>
 

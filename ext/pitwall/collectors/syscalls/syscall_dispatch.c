@@ -5,6 +5,7 @@
 #include "collectors/syscalls/syscall_after.h"
 #include "collectors/syscalls/syscall_shortcuts.h"
 #include "collectors/syscalls/syscall_table.h"
+#include "tools/readable.h"
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -34,7 +35,7 @@ _Static_assert(offsetof(pw_call_frame, number) == 48 && offsetof(pw_call_frame, 
                offsetof(pw_call_frame, result) == 72 && offsetof(pw_call_frame, rbx) == 80 && offsetof(pw_call_frame, return_address) == 136 &&
                sizeof(pw_call_frame) == 144, "the assembler code below knows these");
 
-extern const char pw_dispatch_code[], pw_dispatch_code_end[], pw_twins[], pw_makers[], pw_go_on_plain[], pw_go_on_recorded[], pw_go_on_ending[], pw_return_from_signal[];
+extern const char pw_twins[], pw_makers[], pw_go_on_plain[], pw_go_on_recorded[], pw_go_on_ending[], pw_return_from_signal[];
 void pw_dispatch_ending(pw_call_frame *call) __attribute__((visibility("hidden"), used));
 /* Makes the call between two readings of the clock. */
 void pw_call_recorded(pw_call_frame *call) __attribute__((visibility("hidden")));
@@ -53,13 +54,12 @@ void pw_call_recorded(pw_call_frame *call) __attribute__((visibility("hidden")))
     RESTORE
 
 __asm__(
-    ".text\n"
+    ".pushsection " PW_UNSEEN_SECTION ", \"ax\", @progbits\n"
     ".balign 64\n"
-    ".hidden pw_dispatch_code\n.hidden pw_dispatch_code_end\n.hidden pw_twins\n.hidden pw_makers\n.hidden pw_call_recorded\n"
-    ".hidden pw_go_on_plain\n.hidden pw_go_on_recorded\n.hidden pw_go_on_ending\n.hidden pw_return_from_signal\n.hidden pw_raw_syscall\n"
-    ".globl pw_dispatch_code\n.globl pw_dispatch_code_end\n.globl pw_twins\n.globl pw_makers\n.globl pw_call_recorded\n"
-    ".globl pw_go_on_plain\n.globl pw_go_on_recorded\n.globl pw_go_on_ending\n.globl pw_return_from_signal\n.globl pw_raw_syscall\n"
-    "pw_dispatch_code:\n"
+    ".hidden pw_twins\n.hidden pw_makers\n.hidden pw_call_recorded\n"
+    ".hidden pw_go_on_plain\n.hidden pw_go_on_recorded\n.hidden pw_go_on_ending\n.hidden pw_return_from_signal\n"
+    ".globl pw_twins\n.globl pw_makers\n.globl pw_call_recorded\n"
+    ".globl pw_go_on_plain\n.globl pw_go_on_recorded\n.globl pw_go_on_ending\n.globl pw_return_from_signal\n"
 
     "pw_twins:\n"
     ".set twin, 0\n"
@@ -82,15 +82,6 @@ __asm__(
     "1: jmp *pw_maker_returns+maker(%rip)\n"
     "  .set maker, maker + 8\n"
     ".endr\n"
-
-    ".balign 16\n"
-    ".type pw_raw_syscall, @function\n"
-    "pw_raw_syscall:\n"
-    "  .cfi_startproc\n"
-    "  mov %rdi, %rax\n  mov %rsi, %rdi\n  mov %rdx, %rsi\n  mov %rcx, %rdx\n  mov %r8, %r10\n  mov %r9, %r8\n  mov 8(%rsp), %r9\n"
-    "  syscall\n"
-    "  ret\n"
-    "  .cfi_endproc\n"
 
     ".balign 16\n"
     ".type pw_call_recorded, @function\n"
@@ -150,7 +141,7 @@ __asm__(
     LEAVE
     "  .cfi_endproc\n"
 
-    "pw_dispatch_code_end:\n"
+    ".popsection\n"
 );
 
 /* ---- armed threads ---- */
@@ -182,7 +173,7 @@ static long
 dispatch(int how, volatile uint8_t *selector)
 {
     if (how == DISPATCH_OFF) return pw_raw_syscall(PW_NR_PRCTL, SET_DISPATCH, DISPATCH_OFF, 0, 0, 0, 0);
-    return pw_raw_syscall(PW_NR_PRCTL, SET_DISPATCH, DISPATCH_ON, (long)pw_dispatch_code, pw_dispatch_code_end - pw_dispatch_code, (long)selector, 0);
+    return pw_raw_syscall(PW_NR_PRCTL, SET_DISPATCH, DISPATCH_ON, (long)__start_pw_unseen, __stop_pw_unseen - __start_pw_unseen, (long)selector, 0);
 }
 
 static void
@@ -267,13 +258,6 @@ kernel_action(int signo, const action *set, action *old)
     return pw_raw_syscall(PW_NR_RT_SIGACTION, signo, (long)set, (long)old, 8, 0, 0);
 }
 
-/* May eight bytes be read there? The kernel says, refusing what we ask of it. */
-static bool
-readable(uint64_t address)
-{
-    return pw_raw_syscall(PW_NR_RT_SIGPROCMASK, ~0, (long)address, 0, 8, 0, 0) != -EFAULT;
-}
-
 typedef unsigned long long reg;
 static inline reg *get(ucontext_t *context, int name) { return (reg *)&context->uc_mcontext.gregs[name]; }
 
@@ -338,7 +322,7 @@ static void
 pass_with_set(ucontext_t *c, reg number, int n)
 {
     uint64_t *set = (uint64_t *)argument(c, n);
-    if (!set || !readable((uint64_t)set) || !(*set & SIGSYS_BIT)) return pass(c, number);
+    if (!set || !pw_readable((uintptr_t)set) || !(*set & SIGSYS_BIT)) return pass(c, number);
     pw_call_frame *call = place(c, number, pw_go_on_plain);
     call->scratch[0] = *set & ~SIGSYS_BIT;
     *get(c, argument_names[n]) = (reg)&call->scratch[0];
@@ -349,9 +333,9 @@ static void
 pass_with_set_of_pair(ucontext_t *c, reg number, int n)
 {
     uint64_t *pair = (uint64_t *)argument(c, n);
-    if (!pair || !readable((uint64_t)pair) || !readable((uint64_t)(pair + 1))) return pass(c, number);
+    if (!pair || !pw_readable((uintptr_t)pair) || !pw_readable((uintptr_t)(pair + 1))) return pass(c, number);
     uint64_t *set = (uint64_t *)pair[0];
-    if (!set || !readable((uint64_t)set) || !(*set & SIGSYS_BIT)) return pass(c, number);
+    if (!set || !pw_readable((uintptr_t)set) || !(*set & SIGSYS_BIT)) return pass(c, number);
     pw_call_frame *call = place(c, number, pw_go_on_plain);
     call->scratch[0] = *set & ~SIGSYS_BIT;
     call->scratch[1] = (uint64_t)&call->scratch[0];
@@ -362,7 +346,7 @@ pass_with_set_of_pair(ucontext_t *c, reg number, int n)
 static bool
 readable_action(uint64_t address)
 {
-    return readable(address) && readable(address + 24);
+    return pw_readable(address) && pw_readable(address + 24);
 }
 
 /* The program's own wish for SIGSYS is kept, told when it asks, and fulfilled for each that we did not cause. */

@@ -10,15 +10,10 @@
 #ifndef PITWALL_SYSCALL_DISPATCH_H
 #define PITWALL_SYSCALL_DISPATCH_H
 
+#include "tools/raw_syscall.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#if defined(__linux__) && defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
-# define PW_DISPATCH 1
-#else
-# define PW_DISPATCH 0
-#endif
 
 /* One call on its way, on the thread's own stack, below what the program may use there. Offsets are known to the assembler. */
 typedef struct {
@@ -65,9 +60,6 @@ unsigned pw_dispatch_flags(void);
 uint64_t pw_dispatch_refused(void);
 
 #if PW_DISPATCH
-/* Makes a call without being seen, whatever the thread; a negative errno on failure. Touches no vector register. */
-long pw_raw_syscall(long number, long a, long b, long c, long d, long e, long f);
-
 /* Would a call that the calling thread makes now be dispatched? */
 bool pw_dispatch_sees(void);
 /* Makes that call as the handler would have it made, without a signal. `cancels`: the thread may be cancelled while it waits. */

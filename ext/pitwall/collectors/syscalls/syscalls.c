@@ -5,7 +5,8 @@
 #include "collectors/syscalls/syscalls.h"
 #include "sampling/capture.h"
 #include "sampler.h"
-#include "collectors/trace/trace_clock.h"
+#include "tools/settings.h"
+#include "tools/tick_clock.h"
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
@@ -18,7 +19,7 @@ enum { ROWS_A_CHUNK = 1 << 14, MOST_FDS = 1 << 16, NO_STACK = UINT32_MAX, EXPECT
 enum { THREAD, NAME, AT, NS, RESULT, ERRNO, FLAGS, NODE, PATH, PATH2, CWD, COLUMNS };
 
 static bool active, stacks;
-static pw_trace_clock the_clock;
+static pw_tick_clock the_clock;
 static int (*const during_gc)(void) = rb_during_gc; /* not to be looked up in a handler */
 
 /* ---- in the handler ---- */
@@ -185,7 +186,7 @@ pw_syscalls_take(const pw_syscall_row *row)
 {
     static double tick_ns;
     if (!active) return;
-    if (rows == 0 || tick_ns == 0) tick_ns = pw_trace_clock_tick_ns(&the_clock);
+    if (rows == 0 || tick_ns == 0) tick_ns = pw_tick_clock_tick_ns(&the_clock);
     const char *texts[4] = {row->bytes};
     size_t sizes[4];
     for (int i = 0; i < 4; i++) {
@@ -241,7 +242,7 @@ write_totals(bool last)
 #if PW_DISPATCH
     enum { TOTALS = 4 };
     pw_buffer totals[TOTALS] = {{0}};
-    double tick_ns = pw_syscall_steady ? pw_trace_clock_tick_ns(&the_clock) : 1.0;
+    double tick_ns = pw_syscall_steady ? pw_tick_clock_tick_ns(&the_clock) : 1.0;
     uint32_t n = 0;
     uint64_t sum = 0, lost = atomic_load(&pw_syscall_lost);
     for (int i = 0; i < PW_SYSCALLS; i++) {
@@ -278,19 +279,12 @@ seed_descriptors(void)
     closedir(folder);
 }
 
-static bool
-setting(VALUE settings, const char *name)
-{
-    VALUE given = rb_hash_lookup(settings, rb_str_new_cstr(name));
-    return RB_TYPE_P(given, T_STRING) && strcmp(StringValueCStr(given), "1") == 0;
-}
-
 /* A filter that was set since the command was started (which told how many there were) is the program's own. */
 static bool
 filtered(VALUE settings)
 {
-    VALUE given = rb_hash_lookup(settings, rb_str_new_cstr("filters"));
-    if (!RB_TYPE_P(given, T_STRING)) return false;
+    VALUE given = pw_setting(settings, "filters");
+    if (NIL_P(given)) return false;
     char line[256];
     int now = 0;
     FILE *status = fopen("/proc/self/status", "re");
@@ -304,12 +298,12 @@ start(VALUE settings)
 {
 #if PW_DISPATCH
     if (filtered(settings)) return pw_dispatch_filter;
-    bool counting = setting(settings, "count");
+    bool counting = pw_setting_is_on(settings, "count", false);
     pw_dispatch_settings wanted = {.of = PW_OF_PATH | PW_OF_DESCRIPTOR, .before = before, .ending = ending};
-    if (setting(settings, "io")) wanted.of |= PW_OF_IO | PW_OF_NETWORK;
-    stacks = setting(settings, "stacks");
+    if (pw_setting_is_on(settings, "io", false)) wanted.of |= PW_OF_IO | PW_OF_NETWORK;
+    stacks = pw_setting_is_on(settings, "stacks", false);
     wanted.looks = stacks && !counting;
-    pw_trace_clock_start(&the_clock);
+    pw_tick_clock_start(&the_clock);
     pw_syscall_steady = the_clock.counter;
     memset((void *)pw_syscall_counts, 0, sizeof pw_syscall_counts);
     atomic_store(&pw_syscall_lost, 0);

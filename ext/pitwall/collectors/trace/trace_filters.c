@@ -1,5 +1,6 @@
 #include "collectors/trace/trace_filters.h"
 #include "sampler.h"
+#include "tools/settings.h"
 #include "vm/stack_walk.h"
 #include <fnmatch.h>
 #include <stdio.h>
@@ -65,27 +66,6 @@ decide(pw_call_key *key, const void *context)
     if (RARRAY_LEN(classes) && !among(classes, class_fits, without_block(text))) key->hidden = true;
     if (RARRAY_LEN(methods) && among(methods, same, text)) key->opens = true;
     RB_GC_GUARD(name);
-}
-
-VALUE
-pw_setting(VALUE settings, const char *name)
-{
-    VALUE value = rb_hash_lookup(settings, rb_str_new_cstr(name));
-    return RB_TYPE_P(value, T_STRING) ? value : Qnil;
-}
-
-bool
-pw_setting_is_on(VALUE settings, const char *name, bool otherwise)
-{
-    VALUE value = pw_setting(settings, name);
-    return NIL_P(value) ? otherwise : strcmp(StringValueCStr(value), "1") == 0;
-}
-
-uint64_t
-pw_setting_number(VALUE settings, const char *name, uint64_t otherwise)
-{
-    VALUE value = pw_setting(settings, name);
-    return NIL_P(value) ? otherwise : strtoull(StringValueCStr(value), NULL, 10);
 }
 
 static VALUE

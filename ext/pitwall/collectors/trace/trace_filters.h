@@ -11,9 +11,4 @@ void pw_trace_filters_init(VALUE native);
 /* The settings "home", "path", "class", "only_under", "depth" and "nodes". May raise. */
 pw_call_rules pw_trace_filters_read(VALUE settings);
 
-/* Settings are Strings. */
-VALUE pw_setting(VALUE settings, const char *name); /* or nil */
-bool pw_setting_is_on(VALUE settings, const char *name, bool otherwise);
-uint64_t pw_setting_number(VALUE settings, const char *name, uint64_t otherwise);
-
 #endif

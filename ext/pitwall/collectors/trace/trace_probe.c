@@ -16,7 +16,7 @@ static const char *const lessons[] = {"ruby", "block", "c", "none"};
 enum { LESSONS = 4, TURNS = 25, CALLS_A_TURN = 400 };
 
 static struct { int good, bad; } proof;
-static const pw_trace_clock *ticking;
+static const pw_tick_clock *ticking;
 
 static void
 prove_event(VALUE unused, const pw_trace_arg *arg)
@@ -128,7 +128,7 @@ pw_trace_is_proven(VALUE module)
 }
 
 bool
-pw_trace_calibrate(VALUE module, const pw_trace_clock *clock, const pw_traced *traced, pw_probe *probes)
+pw_trace_calibrate(VALUE module, const pw_tick_clock *clock, const pw_traced *traced, pw_probe *probes)
 {
     ticking = clock;
     double pairs[PW_CALL_KINDS], plain[LESSONS], inside[LESSONS][TURNS] = {{0}}, loop[LESSONS][TURNS] = {{0}};

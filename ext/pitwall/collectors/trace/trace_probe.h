@@ -3,7 +3,7 @@
 #define PITWALL_TRACE_PROBE_H
 
 #include "collectors/trace/calls.h"
-#include "collectors/trace/trace_clock.h"
+#include "tools/tick_clock.h"
 #include "vm/vm_compat.h"
 #include "vm/vm_layout.h"
 
@@ -37,6 +37,6 @@ typedef struct { void (*begin)(void), (*end)(void); } pw_traced;
 
 /* What a pair of call and return costs: the least of several turns, each measured as the tracer itself measures. The call's own
  * cost without a tracer stays with the one called. By kind of call; false: it could not be found out. */
-bool pw_trace_calibrate(VALUE lesson, const pw_trace_clock *clock, const pw_traced *traced, pw_probe *probes);
+bool pw_trace_calibrate(VALUE lesson, const pw_tick_clock *clock, const pw_traced *traced, pw_probe *probes);
 
 #endif

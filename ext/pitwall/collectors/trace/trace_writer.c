@@ -123,7 +123,7 @@ write_summary(const sheet *s)
 void
 pw_trace_write(const pw_trace_facts *facts)
 {
-    sheet s = {.facts = facts, .tick_ns = pw_trace_clock_tick_ns(facts->clock)};
+    sheet s = {.facts = facts, .tick_ns = pw_tick_clock_tick_ns(facts->clock)};
     pw_call_trees_each(write_tree, &s);
     write_sheet(&s);
     pw_buffers_free(s.columns, COLUMNS);

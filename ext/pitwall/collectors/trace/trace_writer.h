@@ -5,7 +5,7 @@
 #include "collectors/trace/trace_probe.h"
 
 typedef struct {
-    const pw_trace_clock *clock;
+    const pw_tick_clock *clock;
     const pw_probe *probes;
     bool cpu, objects, bytes;
     const char *gc;

@@ -12,6 +12,7 @@
 #include "vm/stack_walk.h"
 #include "collectors/trace/trace_filters.h"
 #include "collectors/trace/trace_writer.h"
+#include "tools/settings.h"
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -45,7 +46,7 @@ static struct {
     uint64_t last;    /* up to which time has been given away */
     uint64_t gap;     /* a longer pause makes the CPU clock be read */
     const VALUE *just_called;
-    pw_trace_clock clock;
+    pw_tick_clock clock;
 
     bool running, armed, calibrating, paused;
     bool busy;        /* in the hook, where Ruby may run */
@@ -640,10 +641,10 @@ start(VALUE settings)
     }
     pw_call_rules rules = pw_call_rules_now;
     pw_call_rules_now = (pw_call_rules){.max_nodes = 10000};
-    pw_trace_clock_start(&T.clock);
+    pw_tick_clock_start(&T.clock);
     struct timespec pause = {0, 2000000};
     nanosleep(&pause, NULL); /* long enough to know a tick to some millionths */
-    T.tick_ns = pw_trace_clock_tick_ns(&T.clock);
+    T.tick_ns = pw_tick_clock_tick_ns(&T.clock);
     T.gap = UINT64_MAX;
     T.busy = T.paused = T.in_gc = T.sweeping = false;
     T.gc_over = T.since_look = 0;

@@ -1,9 +1,10 @@
-/* The tracer's clock: the processor's time-stamp counter where it runs at one rate on all cores, else the monotonic clock.
+/* A clock for every call: the processor's time-stamp counter where the counter runs at one rate on all cores, else the
+ * monotonic clock.
  *
- * A reading of the counter costs a fifth of one of the monotonic clock, and tracing reads twice a call. Readings are in
- * ticks; how long a tick is, is found by reading both clocks at start and again whenever ticks become ns. */
-#ifndef PITWALL_TRACE_CLOCK_H
-#define PITWALL_TRACE_CLOCK_H
+ * One reading of the counter costs a fifth of one reading of the monotonic clock. Tracing reads the clock twice a call.
+ * Readings are in ticks. The length of a tick comes from reading both clocks at start and again whenever ticks become ns. */
+#ifndef PITWALL_TICK_CLOCK_H
+#define PITWALL_TICK_CLOCK_H
 
 #include "tools/clock.h"
 #include <stdbool.h>
@@ -14,12 +15,12 @@ typedef struct {
     bool counter;       /* ticks are the processor's, else ns */
     uint64_t tick_from; /* read together */
     int64_t ns_from;
-} pw_trace_clock;
+} pw_tick_clock;
 
 #ifdef __x86_64__
-static inline uint64_t pw_ticks(const pw_trace_clock *c) { return c->counter ? __builtin_ia32_rdtsc() : (uint64_t)pw_now_ns(); }
+static inline uint64_t pw_ticks(const pw_tick_clock *c) { return c->counter ? __builtin_ia32_rdtsc() : (uint64_t)pw_now_ns(); }
 #else
-static inline uint64_t pw_ticks(const pw_trace_clock *c) { return (uint64_t)pw_now_ns(); }
+static inline uint64_t pw_ticks(const pw_tick_clock *c) { return (uint64_t)pw_now_ns(); }
 #endif
 
 /* Does the kernel say that the counter neither changes its rate nor stops? On every core. */
@@ -42,7 +43,7 @@ pw_counter_is_steady(void)
 
 /* Both clocks at one moment: the closest of a few tries, as the thread may be interrupted between. */
 static inline void
-pw_trace_clock_read(const pw_trace_clock *c, uint64_t *tick, int64_t *ns)
+pw_tick_clock_read(const pw_tick_clock *c, uint64_t *tick, int64_t *ns)
 {
     uint64_t least = UINT64_MAX;
     *tick = 0;
@@ -59,20 +60,20 @@ pw_trace_clock_read(const pw_trace_clock *c, uint64_t *tick, int64_t *ns)
 }
 
 static inline void
-pw_trace_clock_start(pw_trace_clock *c)
+pw_tick_clock_start(pw_tick_clock *c)
 {
     c->counter = pw_counter_is_steady();
-    pw_trace_clock_read(c, &c->tick_from, &c->ns_from);
+    pw_tick_clock_read(c, &c->tick_from, &c->ns_from);
 }
 
 /* How long a tick is in ns, by what both clocks say since start. */
 static inline double
-pw_trace_clock_tick_ns(const pw_trace_clock *c)
+pw_tick_clock_tick_ns(const pw_tick_clock *c)
 {
     uint64_t tick;
     int64_t ns;
     if (!c->counter) return 1.0;
-    pw_trace_clock_read(c, &tick, &ns);
+    pw_tick_clock_read(c, &tick, &ns);
     return tick > c->tick_from ? (double)(ns - c->ns_from) / (double)(tick - c->tick_from) : 1.0;
 }
 

@@ -1,0 +1,3 @@
+#include "tools/buffer.h"
+
+_Atomic bool pw_memory_refused;
