@@ -25,7 +25,7 @@
 #include "output/compress.h"
 #include "vm/gvl_watch.h"
 #include "sampler.h"
-#include "vm/stack_walk.h"
+#include "vm/walk_tests.h"
 
 /* lz4_decompress(bytes, raw_size) -> String. For the reader. Raises ArgumentError on anything malformed. */
 static VALUE
@@ -60,6 +60,6 @@ Init_pitwall(void)
     VALUE native = rb_define_module_under(rb_define_module("Pitwall"), "Native");
     rb_define_singleton_method(native, "lz4_decompress", native_lz4_decompress, 2);
     rb_define_singleton_method(native, "thread_states?", native_thread_states_p, 1);
-    Init_pitwall_walk(native);
+    pw_walk_tests_init(native);
     Init_pitwall_sampler(native);
 }

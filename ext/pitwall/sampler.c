@@ -1,4 +1,5 @@
 #include "sampler.h"
+#include "vm/walk_tests.h"
 #include "sampling/capture.h"
 #include "output/compress.h"
 #include "sampling/gc_log.h"
@@ -9,6 +10,7 @@
 #include "tools/stand_ins.h"
 #include "collectors/syscalls/syscalls.h"
 #include "collectors/trace/tracer.h"
+#include "vm/valid_frames.h"
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
@@ -827,7 +829,7 @@ Init_pitwall_sampler(VALUE native)
 {
     m_native = native;
     pw_crc32_init();
-    pw_capture_init();
+    pw_valid_frames_init();
     pw_resolve_init();
     pw_thread_events_init();
     pw_gc_init(native);

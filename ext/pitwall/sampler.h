@@ -135,7 +135,6 @@ bool pw_thread_states(void);
 const pw_ticker *pw_ticker_named(VALUE mode);
 bool pw_thread_states_wanted(bool by_watch);
 void pw_gc_init(VALUE native);
-const char *pw_other_gc(void); /* NULL, or the name of the collector that runs instead of Ruby's own: nothing is told of its runs */
 void pw_gc_start(void);
 void pw_gc_stop(void);
 /* In a handler: is a collection running? Then the tick is noted (for the collecting thread) or deferred. */

@@ -3,6 +3,7 @@
 #include "sampling/capture.h"
 #include "output/intern.h"
 #include "vm/known_frames.h"
+#include "vm/valid_frames.h"
 #include "sampler.h"
 #include "collectors/syscalls/syscall_after.h"
 #include <ctype.h>

@@ -25,9 +25,6 @@ typedef struct {
     VALUE frames[];    /* `fresh` frames, then `owned` owners (0: none), then `fresh` ints of lines */
 } pw_sample;
 
-/* Learns what a method and an iseq look like to this Ruby, so that captured words can be checked. */
-void pw_capture_init(void);
-
 /* Takes the calling thread's stack. Async-signal-safe. `leaf` is put on top (0: nothing). False when the ring is full. */
 bool pw_capture(pw_thread *t, VALUE leaf, uint8_t state, uint16_t captures, int64_t wall, int64_t cpu);
 
@@ -62,8 +59,5 @@ bool pw_charge_under(pw_thread *t, uint8_t kind, uint8_t state, int64_t wall, in
 bool pw_put_mark(pw_thread *t, int64_t from, int64_t until, const pw_query_part *parts, uint32_t count);
 /* Writes a QUERY record. False when the ring is full. */
 bool pw_put_query(pw_thread *t, const pw_query_part *part);
-
-/* Is this captured word a living method entry or iseq? Reads it without trusting it. Needs the GVL. */
-bool pw_frame_valid(VALUE frame);
 
 #endif

@@ -4,8 +4,7 @@
 #include "sampling/gc_log.h"
 #include "sampler.h"
 #include "collectors/trace/tracer.h"
-#include <stdio.h>
-#include <string.h>
+#include "vm/other_gc.h"
 
 static VALUE tracepoint = Qfalse;
 static _Atomic bool hooked;
@@ -220,39 +219,15 @@ native_stop_gc_frames(VALUE self)
     return Qnil;
 }
 
-/* A Ruby built --with-modular-gc may run another collector than its own (RUBY_GC_LIBRARY). MMTk's tells of few events, gives no causes
- * and places objects otherwise. */
-static char other_gc[64];
-
-const char *pw_other_gc(void) { return other_gc[0] ? other_gc : NULL; }
-
-static VALUE
-ask_implementation(VALUE unused)
-{
-    ID config = rb_intern("config");
-    if (!rb_respond_to(rb_mGC, config)) return Qnil; /* until 3.3 there is one */
-    return rb_hash_lookup(rb_funcall(rb_mGC, config, 0), ID2SYM(rb_intern("implementation")));
-}
-
-static void
-find_other_gc(void)
-{
-    int error = 0;
-    VALUE saved = rb_errinfo(), name = rb_protect(ask_implementation, Qnil, &error);
-    if (error) rb_set_errinfo(saved);
-    if (error || !RB_TYPE_P(name, T_STRING) || strcmp(StringValueCStr(name), "default") == 0) return;
-    snprintf(other_gc, sizeof other_gc, "%s", StringValueCStr(name));
-}
-
 /* other_gc -> nil, or a String: the collector that runs instead of Ruby's own */
-static VALUE native_other_gc(VALUE self) { return other_gc[0] ? rb_str_new_cstr(other_gc) : Qnil; }
+static VALUE native_other_gc(VALUE self) { return pw_other_gc() ? rb_str_new_cstr(pw_other_gc()) : Qnil; }
 
 void
 pw_gc_init(VALUE native)
 {
-    find_other_gc();
+    pw_other_gc_init();
     rb_define_singleton_method(native, "other_gc", native_other_gc, 0);
-    if (!other_gc[0]) pw_gc_log_init();
+    if (!pw_other_gc()) pw_gc_log_init();
     if (!pw_job_init(&listening, listen_again)) rb_raise(rb_eRuntimeError, "Ruby has no room for another postponed job");
     rb_define_singleton_method(native, "stop_gc_frames", native_stop_gc_frames, 0);
     rb_gc_register_mark_object(tracepoint = rb_tracepoint_new(
@@ -264,7 +239,7 @@ pw_gc_init(VALUE native)
 void
 pw_gc_start(void)
 {
-    if (other_gc[0]) return;
+    if (pw_other_gc()) return;
     atomic_store(&collecting, false);
     atomic_store(&collector, NULL);
     phase = rb_gc_latest_gc_info(ID2SYM(rb_intern("state"))) == ID2SYM(rb_intern("sweeping"));

@@ -21,35 +21,15 @@
  *
  * While all threads wait without the GVL nothing can change: after a while the helper rests, too, until one of them gets it. */
 
-/* Held for less time than it takes to fall asleep over it: whoever finds it taken tries for a while. */
-#ifdef PTHREAD_ADAPTIVE_MUTEX_INITIALIZER_NP
-static pthread_mutex_t reading = PTHREAD_ADAPTIVE_MUTEX_INITIALIZER_NP;
-#else
-static pthread_mutex_t reading = PTHREAD_MUTEX_INITIALIZER;
-#endif
-static pw_thread *list[PW_SLOTS]; /* under `reading`, as is `listed` */
+static pw_thread *list[PW_SLOTS]; /* holds reader lock, as does `listed` */
 static uint32_t listed;
 static pthread_t helper;
 static _Atomic bool running;
 static _Atomic bool resting;          /* waits for `rested` */
 static _Atomic int64_t ended_rest_at;
-static bool rest_untold; /* under `reading`: those that waited meanwhile don't have that time yet */
+static bool rest_untold; /* holds reader lock: those that waited meanwhile don't have that time yet */
 static sem_t rested;
 static pw_job errand; /* up to 3.2 names can be asked for by threads of Ruby only */
-
-void pw_reader_lock(void) { pthread_mutex_lock(&reading); }
-void pw_reader_unlock(void) { pthread_mutex_unlock(&reading); }
-
-void
-pw_reader_reset(void)
-{
-#ifdef PTHREAD_ADAPTIVE_MUTEX_INITIALIZER_NP
-    static const pthread_mutex_t fresh = PTHREAD_ADAPTIVE_MUTEX_INITIALIZER_NP;
-    reading = fresh;
-#else
-    pthread_mutex_init(&reading, NULL);
-#endif
-}
 
 static int64_t later(int64_t a, int64_t b) { return a > b ? a : b; }
 static int64_t sooner(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -220,7 +200,7 @@ any_moved(void)
     return moved;
 }
 
-/* Gives all that waited the time of a rest that is over: the helper, or a thread that ends before the helper has got a core. Under `reading`. */
+/* Gives all that waited the time of a rest that is over: the helper, or a thread that ends before the helper has got a core. holds reader lock */
 static void
 tell_rest(void)
 {

@@ -1,5 +1,6 @@
 #include "sampling/capture.h"
 #include "sampler.h"
+#include "vm/walk_tests.h"
 #include <errno.h>
 
 /* No signals: a helper thread keeps the time and asks Ruby for a call at its next safepoint. The sample then stands at

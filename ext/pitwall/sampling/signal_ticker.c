@@ -1,6 +1,7 @@
 #include "sampling/c_waits.h"
 #include "sampling/capture.h"
 #include "sampler.h"
+#include "vm/walk_tests.h"
 #include "tools/raw_syscall.h"
 #include <errno.h>
 #include <pthread.h>

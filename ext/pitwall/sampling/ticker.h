@@ -8,6 +8,7 @@
 #ifndef PITWALL_TICKER_H
 #define PITWALL_TICKER_H
 
+#include "vm/reader_lock.h"
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -40,21 +41,8 @@ static inline bool pw_interrupts(const pw_ticker *ticker) { return !ticker->take
 
 extern const pw_ticker pw_signal_ticker, pw_safepoint_ticker, pw_outside_ticker, pw_no_ticker;
 
-/* The reader from outside, and what it must not be disturbed in: held for microseconds, never around a call into Ruby. The
- * session's lock, where it is taken too, comes first. */
-void pw_reader_lock(void);
-void pw_reader_unlock(void);
-void pw_reader_reset(void); /* in a forked child, which has no such thread */
 /* By a thread that has got the GVL: the reader may have nothing to do until then. */
 void pw_reader_awake(void);
-/* Waits until no look is under way. */
-static inline void
-pw_reader_pass(void)
-{
-    pw_reader_lock();
-    pw_reader_unlock();
-}
-
 /* Whether a helper may look at stacks from outside, which collections must then wait for. */
 static inline bool pw_looks_from_outside(const pw_ticker *ticker) { return ticker != &pw_no_ticker; }
 

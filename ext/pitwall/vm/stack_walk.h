@@ -57,8 +57,6 @@ typedef enum {
 pw_outcome pw_walk_outside(pw_walk *w, uint32_t *same);
 /* In the thread itself: if it is not in a fiber now, its stack may be read where it stands. */
 void pw_walk_find_root(pw_walk *w);
-/* NULL, or why stacks can't be read from outside here. With the GVL. */
-const char *pw_outside_refusal(void);
 
 /* In hooks, where no frame is half pushed; `context` is an execution context. */
 bool pw_walk_own(void); /* whether any of these may be called */
@@ -91,8 +89,5 @@ const char *pw_walk_refusal(void); /* NULL, or why not */
 VALUE pw_walk_owner(const void *ec, const VALUE *cfp);
 /* Its frames from the root to the one at `leaf`: Ruby frames as iseqs, C functions as method entries. */
 void pw_walk_frames(const void *ec, const VALUE *leaf, void (*each)(const VALUE *cfp, const pw_frame_seen *seen, void *data), void *data);
-
-/* Proves the layout; what to call before any other. */
-void Init_pitwall_walk(VALUE native);
 
 #endif

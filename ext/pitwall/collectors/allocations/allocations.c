@@ -10,6 +10,7 @@
 #include "collectors/allocations/living.h"
 #include "sampler.h"
 #include "collectors/allocations/sites.h"
+#include "vm/other_gc.h"
 #include "vm/vm_layout.h"
 #include <ruby/ractor.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 #include "collectors/trace/trace_probe.h"
-#include "sampling/capture.h"
+#include "vm/valid_frames.h"
 #include <ruby/debug.h>
 
 #if PW_LAYOUT_RUBY
