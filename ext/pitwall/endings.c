@@ -2,7 +2,8 @@
  *
  * The methods are defined anew on their owners, as C functions again: owner, arity, visibility, ancestors and
  * backtraces stay. */
-#include "sampler.h"
+#include "endings.h"
+#include "recording.h"
 #include <stdlib.h>
 #include <unistd.h>
 

@@ -3,8 +3,9 @@
 
 #if PW_STAND_INS
 
-#include "session/threads.h"
-#include "sampling/ticker.h"
+#include "sampling/held_signal.h"
+#include <ruby/ruby.h>
+#include <signal.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 #include "sampling/capture.h"
-#include "output/intern.h"
-#include "sampler.h"
+#include "output/output.h"
+#include <ruby/debug.h>
 #include <string.h>
 
 /* A handler must not look up a function. */
@@ -31,7 +31,7 @@ static uint32_t label_of(pw_thread *t) { return atomic_load_explicit(&t->label, 
 static pw_sample *
 reserve(pw_thread *t, uint8_t kind, uint32_t common, uint32_t fresh, uint32_t owned, uint8_t state, uint16_t captures, int64_t wall, int64_t cpu)
 {
-    pw_sample *s = (pw_sample *)pw_ring_reserve(pw_session_ring(), sample_bytes(fresh, owned));
+    pw_sample *s = (pw_sample *)pw_ring_reserve(&pw_out.ring, sample_bytes(fresh, owned));
     if (!s) {
         if (kind == PW_REC_SAMPLE) pw_count(PW_DROPPED, 1);
         return NULL;
@@ -261,7 +261,7 @@ pw_capture_nothing(pw_thread *t, uint8_t state, int64_t wall, int64_t cpu)
 static pw_sample *
 reserve_bare(pw_thread *t, uint8_t kind, uint8_t state, int64_t wall, int64_t cpu, uint32_t behind)
 {
-    pw_sample *s = (pw_sample *)pw_ring_reserve(pw_session_ring(), (uint32_t)sizeof(pw_sample) + behind);
+    pw_sample *s = (pw_sample *)pw_ring_reserve(&pw_out.ring, (uint32_t)sizeof(pw_sample) + behind);
     if (!s) return NULL;
     s->header.kind = kind;
     s->header.state = state;

@@ -4,26 +4,9 @@
 #ifndef PITWALL_CAPTURE_H
 #define PITWALL_CAPTURE_H
 
-#include <signal.h>
-#include "sampling/queries.h"
-#include "output/ring.h"
+#include "output/intern.h"
+#include "output/records.h"
 #include "session/threads.h"
-
-enum { PW_REC_SAMPLE = 1, PW_REC_CHARGE, PW_REC_END, PW_REC_STACK = 5, PW_REC_MARK, PW_REC_QUERY }; /* 4: syscall_after.h */
-
-/* SAMPLE: a stack, leaf first, of which the `common` frames next to the root are as in the thread's previous record.
- * STACK: the same without any time, for what other records name.
- * CHARGE: no new stack, the previous one is charged up to `wall` and `cpu`. END: the thread is gone.
- * MARK: a piece of work, from `cpu` to `wall`, with `captures` queries (pw_query_part) behind it. QUERY: one of no work, likewise. */
-typedef struct {
-    pw_record_header header;
-    pw_thread *thread;
-    int64_t wall, cpu; /* the thread's clocks in ns: a row is the difference to the thread's previous row */
-    uint32_t common, fresh;
-    uint32_t owned;    /* as `fresh`, or 0: none has an owner to tell */
-    uint32_t label;    /* of the labels it was under (labels.h) */
-    VALUE frames[];    /* `fresh` frames, then `owned` owners (0: none), then `fresh` ints of lines */
-} pw_sample;
 
 /* Takes the calling thread's stack. Async-signal-safe. `leaf` is put on top (0: nothing). False when the ring is full. */
 bool pw_capture(pw_thread *t, VALUE leaf, uint8_t state, uint16_t captures, int64_t wall, int64_t cpu);

@@ -1,10 +1,10 @@
 /* Garbage collection as frames. The Ruby stack cannot change while it runs, but cannot be read safely either (compaction
  * moves what it names), so a tick inside a collection is noted, and the stack is taken when the collection step ends. */
+#include "sampling/gc.h"
 #include "sampling/capture.h"
 #include "sampling/gc_log.h"
-#include "sampler.h"
-#include "collectors/trace/tracer.h"
 #include "vm/other_gc.h"
+#include "vm/reader_lock.h"
 
 static VALUE tracepoint = Qfalse;
 static _Atomic bool hooked;
@@ -19,9 +19,9 @@ static pw_job listening;
 static _Atomic bool asked;
 
 /* When a Ractor is freed, Ruby (3.3 and 3.4) takes its wishes, which are none, for the whole process's, until somebody listens
- * anew: collections go on untold, and one under way ends so. Runs of other Ractors are never told of. Ruby's own count gives both away. */
+ * anew: collections go on unreported, and one under way ends so. Runs of other Ractors are never told of. Ruby's own count gives both away. */
 static bool
-untold(void)
+unreported(void)
 {
     if (atomic_load_explicit(&asked, memory_order_relaxed)) return true;
     return atomic_load_explicit(&hooked, memory_order_relaxed) && rb_gc_count() != atomic_load_explicit(&known_runs, memory_order_relaxed);
@@ -34,8 +34,8 @@ pw_gc_ask_again(void)
     if (pw_may_trigger()) pw_job_trigger(&listening);
 }
 
-void pw_gc_check(void) { if (untold() && !rb_during_gc()) pw_gc_ask_again(); }
-void pw_gc_marks(void) { if (untold()) pw_gc_ask_again(); }
+static void check(void) { if (unreported() && !rb_during_gc()) pw_gc_ask_again(); }
+static void marking(void) { if (unreported()) pw_gc_ask_again(); }
 
 /* Are we in a step of a collection, as we were told? */
 static bool
@@ -47,7 +47,7 @@ in_step(void)
 bool
 pw_gc_takes_tick(pw_thread *t, int64_t wall)
 {
-    pw_gc_check();
+    check();
     if (!in_step()) {
         if (!rb_during_gc()) return false;
         pw_count(PW_DEFERRED, 1); /* nobody told */
@@ -65,7 +65,7 @@ pw_gc_takes_tick(pw_thread *t, int64_t wall)
 bool
 pw_gc_rests(void)
 {
-    pw_gc_check();
+    check();
     if (!in_step()) return !rb_during_gc();
     atomic_store_explicit(&kept_away, true, memory_order_relaxed);
     return false;
@@ -152,7 +152,7 @@ on_event(VALUE self, void *data)
         atomic_store(&collecting, true);
         /* No look from outside begins from here to the end of this step, and none is under way: what was read of stacks
          * is in the ring when marking comes to it, and nothing is moved or freed while it is read. */
-        if (pw_looks_from_outside(pw_current.ticker)) pw_reader_pass();
+        if (pw_current.ticker->samples) pw_reader_pass();
         begin(pw_self(), phase_began);
         break;
       case RUBY_INTERNAL_EVENT_GC_START:
@@ -191,7 +191,7 @@ listen_again(void *unused)
     if (!pw_in_main_ractor()) return; /* Ruby runs jobs anywhere; the next look at the count sends another */
     atomic_store(&asked, false);
     size_t runs = rb_gc_count();
-    if (atomic_load(&hooked)) pw_count(PW_GC_UNTOLD, (int64_t)(runs - atomic_exchange(&known_runs, runs)));
+    if (atomic_load(&hooked)) pw_count(PW_GC_UNREPORTED, (int64_t)(runs - atomic_exchange(&known_runs, runs)));
     rb_event_hook_func_t hook = (rb_event_hook_func_t)(void (*)(void))nothing;
     rb_add_event_hook2(hook, RUBY_INTERNAL_EVENT_GC_START, Qnil, RUBY_EVENT_HOOK_FLAG_SAFE | RUBY_EVENT_HOOK_FLAG_RAW_ARG);
     rb_remove_event_hook(hook);
@@ -203,41 +203,24 @@ listen_again(void *unused)
     atomic_store_explicit(&collecting, false, memory_order_release);
 }
 
-static VALUE
-stop_gc_frames(VALUE unused)
-{
-    pw_allocations_before_ractor();
-    pw_gc_stop();
-    return Qnil;
-}
-
-/* 3.1 follows a null pointer when it tells of a collection that begins in a Ractor's thread before its first frame. */
-static VALUE
-native_stop_gc_frames(VALUE self)
-{
-    pw_change_alone(stop_gc_frames);
-    return Qnil;
-}
-
 /* other_gc -> nil, or a String: the collector that runs instead of Ruby's own */
 static VALUE native_other_gc(VALUE self) { return pw_other_gc() ? rb_str_new_cstr(pw_other_gc()) : Qnil; }
 
-void
-pw_gc_init(VALUE native)
+static void
+init(VALUE native)
 {
     pw_other_gc_init();
     rb_define_singleton_method(native, "other_gc", native_other_gc, 0);
     if (!pw_other_gc()) pw_gc_log_init();
     if (!pw_job_init(&listening, listen_again)) rb_raise(rb_eRuntimeError, "Ruby has no room for another postponed job");
-    rb_define_singleton_method(native, "stop_gc_frames", native_stop_gc_frames, 0);
     rb_gc_register_mark_object(tracepoint = rb_tracepoint_new(
         0, RUBY_INTERNAL_EVENT_GC_ENTER | RUBY_INTERNAL_EVENT_GC_EXIT | RUBY_INTERNAL_EVENT_GC_START |
                RUBY_INTERNAL_EVENT_GC_END_MARK | RUBY_INTERNAL_EVENT_GC_END_SWEEP,
         on_event, NULL));
 }
 
-void
-pw_gc_start(void)
+static void
+start(void)
 {
     if (pw_other_gc()) return;
     atomic_store(&collecting, false);
@@ -249,11 +232,12 @@ pw_gc_start(void)
     atomic_store(&hooked, true);
 }
 
-void
-pw_gc_stop(void)
+static void
+stop(void)
 {
-    pw_tracer_stop_internal();
-    if (atomic_exchange(&hooked, false)) pw_count(PW_GC_UNTOLD, (int64_t)(rb_gc_count() - atomic_load(&known_runs)));
+    if (atomic_exchange(&hooked, false)) pw_count(PW_GC_UNREPORTED, (int64_t)(rb_gc_count() - atomic_load(&known_runs)));
     if (RTEST(rb_tracepoint_enabled_p(tracepoint))) rb_tracepoint_disable(tracepoint);
     atomic_store(&collecting, false);
 }
+
+const pw_module pw_gc = {.init = init, .begin = start, .end = stop, .check = check, .marking = marking, .leave_gc = stop};

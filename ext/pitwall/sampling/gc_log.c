@@ -2,7 +2,10 @@
  * drain reads them while the program collects. When there are too many, each two neighbours become one: under the lock, as
  * rows change then that the drain has seen. */
 #include "sampling/gc_log.h"
-#include "sampler.h"
+#include "output/output.h"
+#include "session/session.h"
+#include <stdlib.h>
+#include <string.h>
 
 enum { BLOCK = 1024, MOST = 100 * BLOCK }; /* 9 MB at most */
 
@@ -59,8 +62,8 @@ pw_gc_log_start(void)
     table.run = table.pending = (row){0};
 }
 
-void
-pw_gc_log_forget(bool frees)
+static void
+forget(bool frees)
 {
     for (int i = 0; i < MOST / BLOCK; i++) {
         if (frees) free(table.blocks[i]);
@@ -209,8 +212,8 @@ value(const row *r, int column)
 }
 enum { COLUMNS = 15 };
 
-void
-pw_gc_log_write(bool last)
+static void
+write_end(bool last)
 {
     if (last) {
         if (table.run.pauses) add(&table.pending, &table.run);
@@ -228,8 +231,10 @@ pw_gc_log_write(bool last)
         pw_buffer_column(&payload, &column);
         pw_buffer_clear(&column);
     }
-    pw_writer_chunk(&pw_current.writer, "GCEV", payload.data, payload.size);
+    pw_writer_chunk(&pw_out.writer, "GCEV", payload.data, payload.size);
     pw_buffer_free(&column);
     pw_buffer_free(&payload);
     table.written = count;
 }
+
+const pw_module pw_gc_log = {.forget = forget, .write_end = write_end};

@@ -1,8 +1,12 @@
 #include "sampling/labels.h"
-#include "tools/buffer.h"
+#include "output/drain.h"
+#include "output/output.h"
+#include "output/rows.h"
 #include "sampling/capture.h"
 #include "sampling/queries.h"
-#include "sampler.h"
+#include "sampling/registry.h"
+#include <stdlib.h>
+#include <string.h>
 
 /* Of all work that ends between two flushes, so much of the slowest is kept one by one; the rest is counted. */
 enum { SLOWEST = 64 };
@@ -109,20 +113,11 @@ on_switch(rb_event_flag_t event, VALUE data, VALUE self, ID id, VALUE klass)
     change_to(pw_self(), id_now); /* another thread may have stopped the recording meanwhile */
 }
 
-/* Without thread events a thread that was there before the recording is known here from its first tick on; its work counts before. */
-pw_thread *
-pw_labels_here(void)
-{
-    pw_thread *t = pw_self();
-    if (t || pw_thread_states() || !pw_session_generation()) return t;
-    return pw_register_thread(rb_thread_current(), pw_gettid(), true);
-}
-
 /* label(set or nil): of the calling thread from now on. */
 static VALUE
 native_label(VALUE self, VALUE set)
 {
-    if (!pw_labels_here()) return Qnil;
+    if (!pw_registered_self()) return Qnil;
     uint32_t id = id_of(set);
     change_to(pw_self(), id);
     return Qnil;
@@ -163,11 +158,12 @@ native_label_define(VALUE self, VALUE pairs)
     }
     pthread_mutex_lock(&pw_current.lock);
     uint32_t id = ++labels.last;
+    pw_rows_with_labels();
     for (long i = 0; i + 1 < n; i += 2) {
         VALUE name = rb_ary_entry(pairs, i), value = rb_ary_entry(pairs, i + 1);
         pw_buffer_int(&labels.ids, id);
-        pw_buffer_int(&labels.names, pw_intern_string(&pw_current.tables, RSTRING_PTR(name), (size_t)RSTRING_LEN(name)));
-        pw_buffer_int(&labels.values, pw_intern_string(&pw_current.tables, RSTRING_PTR(value), (size_t)RSTRING_LEN(value)));
+        pw_buffer_int(&labels.names, pw_intern_string(&pw_out.tables, RSTRING_PTR(name), (size_t)RSTRING_LEN(name)));
+        pw_buffer_int(&labels.values, pw_intern_string(&pw_out.tables, RSTRING_PTR(value), (size_t)RSTRING_LEN(value)));
         labels.pending++;
     }
     pthread_mutex_unlock(&pw_current.lock);
@@ -197,7 +193,7 @@ static VALUE
 native_mark(VALUE self, VALUE began, VALUE queries)
 {
     int64_t from = NUM2LL(began);
-    pw_thread *t = pw_labels_here();
+    pw_thread *t = pw_registered_self();
     if (!t || !pw_enter_handler()) return Qnil;
     uint32_t count;
     const pw_query_part *parts = pw_queries_of(queries, &count);
@@ -231,8 +227,9 @@ work_of(uint32_t label)
     return label < labels.room ? &labels.works[label] : NULL;
 }
 
-void
-pw_labels_mark(uint32_t thread, uint32_t label, int64_t end, int64_t ns, const pw_query_part *parts, uint32_t queries)
+/* `end`: ns since the recording's start. holds session lock */
+static void
+add_mark(uint32_t thread, uint32_t label, int64_t end, int64_t ns, const pw_query_part *parts, uint32_t queries)
 {
     if (label > labels.last) return; /* of an earlier recording */
     pw_queries_take(label, parts, queries, true);
@@ -256,6 +253,15 @@ pw_labels_mark(uint32_t thread, uint32_t label, int64_t end, int64_t ns, const p
     *at = (mark){thread, label, end, ns, copy, copy ? queries : 0};
 }
 
+/* Of a MARK record. */
+static bool
+take_mark(const pw_record_header *record)
+{
+    const pw_sample *s = (const pw_sample *)record;
+    add_mark(s->thread->id, s->label, s->wall - pw_current.origin, s->wall - s->cpu, (const pw_query_part *)s->frames, record->captures);
+    return false;
+}
+
 /* ---- tests ---- */
 
 /* holds the session's lock */
@@ -274,7 +280,7 @@ native_test(VALUE self, VALUE ns, VALUE cpu, VALUE objects, VALUE gc)
     uint64_t took = NUM2ULL(ns), used = NUM2ULL(cpu);
     bool counted = !NIL_P(objects) && !NIL_P(gc);
     uint64_t made = counted ? NUM2ULL(objects) : 0, collected = counted ? NUM2ULL(gc) : 0;
-    pw_thread *t = pw_labels_here();
+    pw_thread *t = pw_registered_self();
     if (!t || !pw_current.generation) return Qnil;
     uint32_t label = atomic_load_explicit(&t->label, memory_order_relaxed);
     pthread_mutex_lock(&pw_current.lock);
@@ -328,7 +334,6 @@ native_run_tests(VALUE self, VALUE module)
     return Qnil;
 }
 
-
 /* ---- chunks ---- */
 
 static void
@@ -336,7 +341,7 @@ write_sets(void)
 {
     if (!labels.pending) return;
     pw_buffer columns[3] = {labels.ids, labels.names, labels.values};
-    pw_writer_table(&pw_current.writer, "LABL", 1, (uint64_t[]){labels.pending}, 3, columns);
+    pw_writer_table(&pw_out.writer, "LABL", 1, (uint64_t[]){labels.pending}, 3, columns);
     labels.ids = columns[0], labels.names = columns[1], labels.values = columns[2];
     labels.pending = 0;
 }
@@ -356,7 +361,7 @@ write_queries_of_marks(void)
         free(m->parts);
         m->parts = NULL;
     }
-    if (rows) pw_writer_table(&pw_current.writer, "QREQ", 1, (uint64_t[]){rows}, 5, columns);
+    if (rows) pw_writer_table(&pw_out.writer, "QREQ", 1, (uint64_t[]){rows}, 5, columns);
     pw_buffers_free(columns, 5);
 }
 
@@ -370,7 +375,7 @@ write_marks(void)
         uint64_t values[4] = {m->thread, m->label, (uint64_t)m->end, (uint64_t)m->ns};
         pw_buffer_row(columns, values, 4);
     }
-    pw_writer_table(&pw_current.writer, "MARK", 1, (uint64_t[]){labels.marks}, 4, columns);
+    pw_writer_table(&pw_out.writer, "MARK", 1, (uint64_t[]){labels.marks}, 4, columns);
     pw_buffers_free(columns, 4);
     write_queries_of_marks();
     labels.marks = 0;
@@ -389,7 +394,7 @@ write_works(void)
         w->changed = false;
         rows++;
     }
-    if (rows) pw_writer_table(&pw_current.writer, "WORK", 1, (uint64_t[]){rows}, 3, columns);
+    if (rows) pw_writer_table(&pw_out.writer, "WORK", 1, (uint64_t[]){rows}, 3, columns);
     pw_buffers_free(columns, 3);
 }
 
@@ -406,14 +411,12 @@ write_tests(void)
         at->changed = false;
         rows++;
     }
-    if (rows) pw_writer_table(&pw_current.writer, "TEST", 1, (uint64_t[]){rows}, 7, columns);
+    if (rows) pw_writer_table(&pw_out.writer, "TEST", 1, (uint64_t[]){rows}, 7, columns);
     pw_buffers_free(columns, 7);
 }
 
-bool pw_labels_used(void) { return labels.last > 0; }
-
-void
-pw_labels_write(void)
+static void
+write_rows(bool last)
 {
     write_sets();
     pw_queries_write();
@@ -424,22 +427,22 @@ pw_labels_write(void)
 
 /* ---- a recording's beginning and end ---- */
 
-void
-pw_labels_start(void)
+static void
+prepare(void)
 {
     generation++;
 }
 
-void
-pw_labels_stop(void)
+static void
+end(void)
 {
     if (!hooked) return;
     hooked = false;
     rb_remove_event_hook((rb_event_hook_func_t)on_switch);
 }
 
-void
-pw_labels_forget(bool frees)
+static void
+forget(bool frees)
 {
     if (frees) {
         pw_buffer_free(&labels.ids);
@@ -452,9 +455,10 @@ pw_labels_forget(bool frees)
     memset(&labels, 0, sizeof labels);
 }
 
-void
-pw_labels_init(VALUE native)
+static void
+init(VALUE native)
 {
+    pw_drain_take(PW_REC_MARK, take_mark);
     variable = rb_intern("__pitwall_labels");
     fiber_class = rb_const_get(rb_cObject, rb_intern("Fiber"));
     rb_gc_register_mark_object(fiber_class);
@@ -475,3 +479,5 @@ pw_labels_init(VALUE native)
     rb_define_singleton_method(native, "thread_cpu", native_thread_cpu, 0);
     rb_define_singleton_method(native, "run_tests", native_run_tests, 1);
 }
+
+const pw_module pw_labels = {.init = init, .prepare = prepare, .end = end, .forget = forget, .write_rows = write_rows};

@@ -1,5 +1,10 @@
+#include "sampling/outside_ticker.h"
+#include "output/naming.h"
 #include "sampling/capture.h"
-#include "sampler.h"
+#include "sampling/gc.h"
+#include "sampling/registry.h"
+#include "tools/quiet_thread.h"
+#include "vm/reader_lock.h"
 #include <errno.h>
 #include <semaphore.h>
 #include <string.h>
@@ -29,7 +34,7 @@ static _Atomic bool resting;          /* waits for `rested` */
 static _Atomic int64_t ended_rest_at;
 static bool rest_untold; /* holds reader lock: those that waited meanwhile don't have that time yet */
 static sem_t rested;
-static pw_job errand; /* up to 3.2 names can be asked for by threads of Ruby only */
+static pw_job naming_job; /* up to 3.2 only a thread of Ruby's may ask for names */
 
 static int64_t later(int64_t a, int64_t b) { return a > b ? a : b; }
 static int64_t sooner(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -287,14 +292,14 @@ read_stacks(void *unused)
     return NULL;
 }
 
-static void run_errand(void *unused) { pw_resolve_if_wanted(); }
+static void run_naming_job(void *unused) { pw_naming_trigger_if_wanted(); }
 
 static int
 start(void)
 {
     if (!pw_may_trigger_anywhere()) {
-        if (!errand.func && !pw_job_init(&errand, run_errand)) return ENOMEM;
-        pw_job_trigger(&errand); /* from here first, as in safepoint_ticker.c */
+        if (!naming_job.func && !pw_job_init(&naming_job, run_naming_job)) return ENOMEM;
+        pw_job_trigger(&naming_job); /* from here first, as in safepoint_ticker.c */
     }
     listed = 0;
     rest_untold = false;
@@ -374,7 +379,9 @@ static void nothing(pw_thread *t) { (void)t; }
 static void
 check(void)
 {
-    if (pw_resolve_wanted()) pw_job_trigger(&errand);
+    if (pw_naming_wanted()) pw_job_trigger(&naming_job);
 }
 
-const pw_ticker pw_outside_ticker = {"outside", start, stop, stop_in_child, thread_begin, thread_end, nothing, nothing, check, overdue, take, true};
+const pw_ticker pw_outside_ticker = {
+    .name = "outside", .start = start, .stop = stop, .stop_in_child = stop_in_child, .thread_begin = thread_begin, .thread_end = thread_end,
+    .thread_resumed = nothing, .thread_left = nothing, .check = check, .overdue = overdue, .take = take, .samples = true, .from_outside = true};

@@ -1,12 +1,14 @@
 #include "sampling/queries.h"
-#include "tools/buffer.h"
+#include "output/drain.h"
+#include "output/output.h"
 #include "sampling/capture.h"
-#include "sampling/labels.h"
-#include "sampler.h"
+#include "sampling/registry.h"
 #include "sampling/sql_digest.h"
 #include "vm/stack_walk.h"
 #include <ruby/debug.h>
+#include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 enum { ASKED, CACHED, SCHEMA };  /* kinds, as in the recording */
 enum { MOST = 16384 };           /* queries that are told apart */
@@ -150,7 +152,7 @@ number_of(VALUE sql, int kind)
     }
     *slot = (number){at, digest, ++queries.last};
     pthread_mutex_lock(&pw_current.lock);
-    uint32_t node = where.frame ? pw_intern_node(&pw_current.tables, 0, where.frame, where.owner, where.line) : 0;
+    uint32_t node = where.frame ? pw_intern_node(&pw_out.tables, 0, where.frame, where.owner, where.line) : 0;
     pw_buffer_int(&queries.ids, slot->id);
     pw_buffer_int(&queries.nodes, node);
     pw_buffer_int(&queries.digests, digest);
@@ -252,7 +254,7 @@ pw_queries_of(VALUE object, uint32_t *count)
 static void
 tell_alone(const pw_query_part *part)
 {
-    pw_thread *t = pw_labels_here();
+    pw_thread *t = pw_registered_self();
     if (!t || !pw_enter_handler()) return;
     bool told = pw_put_query(t, part);
     uint32_t label = atomic_load_explicit(&t->label, memory_order_relaxed);
@@ -397,6 +399,15 @@ pw_queries_take(uint32_t label, const pw_query_part *parts, uint32_t count, bool
     }
 }
 
+/* Of a QUERY record. */
+static bool
+take_query(const pw_record_header *record)
+{
+    const pw_sample *s = (const pw_sample *)record;
+    pw_queries_take(s->label, (const pw_query_part *)s->frames, record->captures, false);
+    return false;
+}
+
 /* ---- chunks ---- */
 
 void
@@ -404,7 +415,7 @@ pw_queries_write(void)
 {
     if (queries.pending) {
         pw_buffer columns[4] = {queries.ids, queries.nodes, queries.digests, queries.kinds};
-        pw_writer_table(&pw_current.writer, "QURY", 1, (uint64_t[]){queries.pending}, 4, columns);
+        pw_writer_table(&pw_out.writer, "QURY", 1, (uint64_t[]){queries.pending}, 4, columns);
         queries.ids = columns[0], queries.nodes = columns[1], queries.digests = columns[2], queries.kinds = columns[3];
         queries.pending = 0;
     }
@@ -418,16 +429,16 @@ pw_queries_write(void)
         row->changed = false;
         rows++;
     }
-    if (rows) pw_writer_table(&pw_current.writer, "QSUM", 1, (uint64_t[]){rows}, 6, columns);
+    if (rows) pw_writer_table(&pw_out.writer, "QSUM", 1, (uint64_t[]){rows}, 6, columns);
     pw_buffers_free(columns, 6);
 }
 
 /* ---- a recording's beginning and end ---- */
 
-void pw_queries_start(void) { generation++; }
+static void prepare(void) { generation++; }
 
-void
-pw_queries_forget(bool frees)
+static void
+forget(bool frees)
 {
     if (frees) {
         free(queries.slots);
@@ -475,9 +486,10 @@ native_sql_digest(VALUE self, VALUE sql)
     return ULL2NUM(pw_sql_digest(RSTRING_PTR(sql), (size_t)RSTRING_LEN(sql)));
 }
 
-void
-pw_queries_init(VALUE native)
+static void
+init(VALUE native)
 {
+    pw_drain_take(PW_REC_QUERY, take_query);
     work_variable = rb_intern("__pitwall_work");
     sym_sql = ID2SYM(rb_intern("sql"));
     sym_name = ID2SYM(rb_intern("name"));
@@ -498,3 +510,5 @@ pw_queries_init(VALUE native)
     rb_define_singleton_method(native, "queries_failed", native_queries_failed, 0);
     rb_define_singleton_method(native, "sql_digest", native_sql_digest, 1);
 }
+
+const pw_module pw_queries = {.init = init, .prepare = prepare, .forget = forget};

@@ -6,28 +6,17 @@
 #ifndef PITWALL_QUERIES_H
 #define PITWALL_QUERIES_H
 
-#include <ruby/ruby.h>
-#include "session/threads.h"
+#include "output/records.h"
+#include "session/modules.h"
 
-/* What one query took of a piece of work. */
-typedef struct {
-    uint32_t query, count; /* query: by its number in the recording; 0: those that no number was left for */
-    uint64_t ns;
-} pw_query_part;
-
-/* Different queries of a piece of work that are told apart. */
-#define PW_QUERY_PARTS 256
-
-void pw_queries_init(VALUE native);
-void pw_queries_start(void);
-/* Frees all; in a forked child (`frees` false) forgets it. */
-void pw_queries_forget(bool frees);
+extern const pw_module pw_queries;
 
 /* The parts of a Queries::Work, which ends with this; none for nil. needs GVL */
 const pw_query_part *pw_queries_of(VALUE work, uint32_t *count);
 
-/* The drain's, with the session's lock. */
+/* Adds to the sums. holds session lock */
 void pw_queries_take(uint32_t label, const pw_query_part *parts, uint32_t count, bool of_work);
-void pw_queries_write(void); /* QURY and QSUM chunks of doc/record-format.md: what is new */
+/* QURY and QSUM chunks of doc/record-format.md: what is new. holds session lock */
+void pw_queries_write(void);
 
 #endif

@@ -1,5 +1,11 @@
+#include "sampling/safepoint_ticker.h"
+#include "output/naming.h"
 #include "sampling/capture.h"
-#include "sampler.h"
+#include "sampling/gc.h"
+#include "sampling/registry.h"
+#include "sampling/waiting.h"
+#include "tools/quiet_thread.h"
+#include "vm/reader_lock.h"
 #include "vm/walk_tests.h"
 #include <errno.h>
 
@@ -111,7 +117,7 @@ at_safepoint(void *unused)
 {
     if (!pw_session_generation() || pw_current.ticker != &pw_safepoint_ticker) return;
     int64_t wall = pw_now_ns();
-    pw_resolve_if_wanted();
+    pw_naming_trigger_if_wanted();
     pw_thread *t = pw_self();
     if (!t || t->thread != rb_thread_current()) t = pw_register_thread(rb_thread_current(), pw_gettid(), true);
     if (!t || t->finished) return;
@@ -157,7 +163,7 @@ stop(void)
     pthread_join(helper, NULL); /* at most one interval */
     look_at_others(pw_self(), pw_now_ns());
     pthread_mutex_lock(&pw_current.lock);
-    pw_signal_look_at_waiting(0);
+    pw_look_at_waiting(0);
     for (pw_thread *t = pw_current.threads; t; t = t->next) {
         if (!t->finished) settle(t);
     }
@@ -185,10 +191,13 @@ static void
 check(void)
 {
     enum { LONG_NS = 50000000 };
-    pw_signal_look_at_waiting(LONG_NS);
+    pw_look_at_waiting(LONG_NS);
 }
 
 static void stop_in_child(void) { atomic_store(&running, false); }
 static void nothing(pw_thread *t) { (void)t; }
 
-const pw_ticker pw_safepoint_ticker = {"safepoint", start, stop, stop_in_child, thread_begin, thread_end, nothing, nothing, check, due, take, false, label_ends};
+const pw_ticker pw_safepoint_ticker = {
+    .name = "safepoint", .start = start, .stop = stop, .stop_in_child = stop_in_child, .thread_begin = thread_begin, .thread_end = thread_end,
+    .thread_resumed = nothing, .thread_left = nothing, .check = check, .overdue = due, .take = take, .samples = true, .looks_at_waiting = true,
+    .label_ends = label_ends};

@@ -1,15 +1,16 @@
+#include "sampling/signal_ticker.h"
+#include "output/naming.h"
 #include "sampling/c_waits.h"
 #include "sampling/capture.h"
-#include "sampler.h"
-#include "vm/walk_tests.h"
-#include "tools/raw_syscall.h"
+#include "sampling/gc.h"
+#include "sampling/held_signal.h"
+#include "sampling/registry.h"
+#include "sampling/waiting.h"
+#include "vm/reader_lock.h"
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <string.h>
-#ifdef __linux__
-# include <sys/syscall.h>
-#endif
 
 /* One timer a thread, on the monotonic clock, delivered to exactly that thread. A helper thread that signals would cost
  * a wake-up and an inter-processor interrupt more a tick (measured: 55 against 28 µs).
@@ -67,141 +68,6 @@ unlist(pw_thread *t)
     resting[t->place - 1] = last;
     last->place = t->place;
     t->place = 0;
-}
-
-/* ---- waiting threads ---- */
-
-static _Atomic int held_back; /* native threads that have the signal blocked */
-static bool looks;            /* stacks may be read from outside */
-
-void pw_signal_prepare(void) { looks = pw_thread_states() && !pw_outside_refusal(); }
-bool pw_signal_held_back(void) { return atomic_load(&held_back) > 0; }
-
-/* Whether it was blocked before. By the kernel's own call, which no dispatch of system calls sees (syscall_dispatch.h). */
-static bool
-mask(int how, int signo)
-{
-#if PW_DISPATCH
-    uint64_t set = (uint64_t)1 << (signo - 1), before = 0;
-    pw_raw_syscall(SYS_rt_sigprocmask, how, (long)&set, (long)&before, 8, 0, 0);
-    return before & set;
-#else
-    sigset_t set, before;
-    sigemptyset(&set);
-    sigaddset(&set, signo);
-    pthread_sigmask(how, &set, &before);
-    return sigismember(&before, signo) == 1;
-#endif
-}
-
-void
-pw_signal_hold_back(void)
-{
-    if (!atomic_load_explicit(&handler_installed, memory_order_relaxed) || pw_tls.held_back) return;
-    int signo = pw_current.signo;
-    if (mask(SIG_BLOCK, signo)) return; /* the program's own wish */
-    pw_tls.held_back = signo;
-    atomic_fetch_add(&held_back, 1);
-}
-
-/* A tick that came meanwhile comes now, and its handler finds `after` set. */
-static void
-let_through(int signo, volatile sig_atomic_t *after)
-{
-    *after = 1;
-    atomic_signal_fence(memory_order_seq_cst);
-    mask(SIG_UNBLOCK, signo);
-    atomic_signal_fence(memory_order_seq_cst);
-    *after = 0;
-    pw_tls.held_back = 0;
-    atomic_fetch_sub(&held_back, 1);
-}
-
-void
-pw_signal_let_through(void)
-{
-    int signo = pw_tls.held_back;
-    if (signo) let_through(signo, &pw_tls.returning);
-}
-
-/* By the thread alone. */
-static void
-set_waits(pw_thread *t, bool waits)
-{
-    atomic_store_explicit(&t->changes, atomic_load_explicit(&t->changes, memory_order_relaxed) + 1, memory_order_release);
-    atomic_store(&t->waits, waits);
-}
-
-/* Not for a thread without the GVL: its signal is held back. */
-int
-pw_signal_wait_begins(void)
-{
-    if (!atomic_load_explicit(&handler_installed, memory_order_relaxed) || pw_tls.held_back || !pw_enter_handler()) return 0;
-    pw_thread *t = pw_self();
-    if (t && !t->busy && !t->finished && !pw_off_gvl(atomic_load_explicit(&t->state, memory_order_relaxed))) {
-        int64_t now = pw_now_ns();
-        pw_signal_hold_back();
-        if (pw_tls.held_back) {
-            atomic_store(&t->suspended_at, now);
-            set_waits(t, true);
-        }
-    }
-    pw_leave_handler();
-    return pw_tls.held_back;
-}
-
-void
-pw_signal_wait_ends(void)
-{
-    int signo = pw_tls.held_back;
-    if (!signo) return; /* in a forked child */
-    if (pw_enter_handler()) {
-        pw_thread *t = pw_self();
-        if (t) set_waits(t, false);
-        pw_leave_handler();
-    }
-    let_through(signo, &pw_tls.waited);
-}
-
-/* A process may be forked by a library that does so without the GVL. */
-void
-pw_signal_in_child(void)
-{
-    pw_signal_let_through();
-    atomic_store(&held_back, 0);
-}
-
-/* Takes the stack of a thread that has waited for so long, once a wait. With the session's lock. */
-static void
-look(pw_thread *t, int64_t for_ns)
-{
-    int64_t now = pw_now_ns();
-    if (t->finished || !t->stays || atomic_load(&t->held) || now - atomic_load(&t->suspended_at) < for_ns) return;
-    pw_reader_lock();
-    uint32_t changes = atomic_load_explicit(&t->changes, memory_order_acquire);
-    bool ticks = atomic_load(&t->has_timer) || !pw_interrupts(pw_current.ticker);
-    bool off_gvl = pw_off_gvl(atomic_load(&t->state));
-    bool waits = (off_gvl || atomic_load(&t->waits)) && ticks && atomic_load(&t->looked_at_change) != changes;
-    int64_t cpu = waits ? pw_thread_cpu_now(t) : -1, charged = atomic_load(&t->last_cpu), wall = pw_last_tick(now);
-    if (cpu >= 0 && wall > atomic_load(&t->last_wall) && pw_gc_rests()) {
-        int64_t ran = atomic_load(&t->suspended_at) - atomic_load(&t->last_wall), burnt = cpu - charged, due = burnt < ran ? burnt : ran;
-        if (due < 0) due = 0; /* what it burnt before it began to wait: see pw_cpu_to_charge */
-        if (pw_capture_outside(t, off_gvl ? PW_BLOCKED : PW_RUNNING, wall, cpu - due > charged ? cpu - due : charged)) {
-            pw_count(PW_CAPTURES, 1);
-            atomic_store(&t->cpu_due, due);
-            atomic_store(&t->looked_at_change, changes);
-        }
-    }
-    pw_reader_unlock();
-}
-
-void
-pw_signal_look_at_waiting(int64_t for_ns)
-{
-    for (pw_thread *t = pw_current.threads; t && looks; t = t->next) {
-        if (t == pw_self()) continue;
-        if (pw_off_gvl(atomic_load_explicit(&t->state, memory_order_relaxed)) || atomic_load_explicit(&t->waits, memory_order_relaxed)) look(t, for_ns);
-    }
 }
 
 /* ---- without thread events ---- */
@@ -295,7 +161,7 @@ tick(pw_thread *t, int overrun)
         return;
     }
     if (pw_gc_takes_tick(t, wall)) return;
-    pw_resolve_if_wanted();
+    pw_naming_trigger_if_wanted();
 
     uint8_t state = (uint8_t)atomic_load_explicit(&t->state, memory_order_relaxed);
     bool off_gvl = pw_off_gvl(state);
@@ -367,6 +233,7 @@ start(void)
     sigemptyset(&action.sa_mask);
     if (sigaction(pw_current.signo, &action, &previous_action) != 0) return errno;
     atomic_store(&handler_installed, true);
+    pw_signal_is_handled(true);
     pw_c_waits_install();
     return 0;
 }
@@ -395,6 +262,7 @@ thread_end(pw_thread *t)
 static void
 give_signal_back(void)
 {
+    pw_signal_is_handled(false);
     if (atomic_exchange(&handler_installed, false) && ours()) sigaction(pw_current.signo, &previous_action, NULL);
 }
 
@@ -402,7 +270,7 @@ static void
 stop(void)
 {
     pthread_mutex_lock(&pw_current.lock);
-    pw_signal_look_at_waiting(0);
+    pw_look_at_waiting(0);
     for (pw_thread *t = pw_current.threads; t; t = t->next) thread_end(t);
     pthread_mutex_unlock(&pw_current.lock);
     pw_c_waits_remove();
@@ -432,7 +300,7 @@ thread_begin(pw_thread *t)
         return;
     }
     atomic_store(&t->has_timer, true);
-    if (looks && !pw_threads_move && pw_off_gvl(atomic_load(&t->state))) { /* it waits since before the recording */
+    if (pw_waiting_looks() && !pw_threads_move && pw_off_gvl(atomic_load(&t->state))) { /* it waits since before the recording */
         atomic_store(&t->suspended_at, pw_now_ns());
         atomic_store(&t->changes, 1);
         atomic_store(&t->parked, true);
@@ -463,12 +331,31 @@ check(void)
     if (!atomic_load(&handler_installed)) return;
     if (ours()) {
         enum { LONG_NS = 50000000 };
-        pw_signal_look_at_waiting(LONG_NS);
+        pw_look_at_waiting(LONG_NS);
         return;
     }
     atomic_store(&handler_installed, false);
+    pw_signal_is_handled(false);
     pw_count(PW_SIGNAL_LOST, 1);
     for (pw_thread *t = pw_current.threads; t; t = t->next) thread_end(t);
 }
 
-const pw_ticker pw_signal_ticker = {"signal", start, stop, give_signal_back, thread_begin, thread_end, thread_resumed, thread_left, check, NULL, NULL};
+const pw_ticker pw_signal_ticker = {
+    .name = "signal", .start = start, .stop = stop, .stop_in_child = give_signal_back, .thread_begin = thread_begin, .thread_end = thread_end,
+    .thread_resumed = thread_resumed, .thread_left = thread_left, .check = check, .samples = true, .looks_at_waiting = true};
+
+/* signal_foreign?(number): has a library a handler for it that Ruby knows nothing of? SIGINT's is Ruby's. */
+static VALUE
+native_signal_foreign_p(VALUE self, VALUE signo)
+{
+    struct sigaction its, rubys;
+    int number = NUM2INT(signo);
+    if (!pw_signal_taken(number) || sigaction(number, NULL, &its) != 0 || sigaction(SIGINT, NULL, &rubys) != 0) return Qfalse;
+    return its.sa_handler == rubys.sa_handler ? Qfalse : Qtrue;
+}
+
+void
+pw_signal_ticker_init(VALUE native)
+{
+    rb_define_singleton_method(native, "signal_foreign?", native_signal_foreign_p, 1);
+}

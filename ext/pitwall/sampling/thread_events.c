@@ -3,13 +3,16 @@
  * Ruby's thread begin and end events exist everywhere but only fire in the Ractor that asked. 3.2's internal events tell
  * GVL states in every Ractor; 3.3's also carry the thread, which M:N scheduling (a thread moving between native
  * threads) needs. On 3.1 gvl_watch.c calls the hook of those events. */
+#include "sampling/thread_events.h"
+#include "output/naming.h"
 #include "sampling/capture.h"
+#include "sampling/held_signal.h"
+#include "sampling/outside_ticker.h"
+#include "sampling/registry.h"
 #include "vm/gvl_watch.h"
-#include "sampler.h"
 #include <stdlib.h>
 
 static bool started;
-bool pw_threads_move;
 
 static void
 on_begin_or_end(rb_event_flag_t event, VALUE data, VALUE self, ID id, VALUE klass)
@@ -111,8 +114,6 @@ pay(void *unused)
 }
 
 # if PW_THREAD_IN_EVENT
-static rb_internal_thread_specific_key_t key;
-
 /* This native thread now carries `t`. Only M:N threads ever change places; their timers go with them. Each thread is, by its
  * `tid`, on the native thread whose CPU clock counts for it, until that carries another or it is carried elsewhere. */
 static void
@@ -138,12 +139,6 @@ carry(pw_thread *t)
     pw_current.ticker->thread_begin(t);
 }
 
-static pw_thread *
-thread_of(VALUE thread)
-{
-    uint64_t word = (uint64_t)(uintptr_t)rb_internal_thread_specific_get(thread, key);
-    return word ? pw_thread_at((uint32_t)(word >> 32), (uint32_t)word) : NULL;
-}
 # endif
 
 /* The thread an event is about; on RESUMED it is also the one running here. */
@@ -157,7 +152,7 @@ subject(rb_event_flag_t event, const rb_internal_thread_event_data_t *data)
         if (resumed && atomic_load(&t->migrates)) carry(t); /* it may have been elsewhere while nobody ran here */
         return t;
     }
-    pw_thread *other = thread_of(data->thread);
+    pw_thread *other = pw_thread_of_event(data->thread);
     if (other) {
         if (resumed) carry(other);
         return other;
@@ -225,7 +220,7 @@ on_thread_event(rb_event_flag_t event, const rb_internal_thread_event_data_t *da
         return;
     }
     pw_thread *t = subject(event, data);
-    if (event == RUBY_INTERNAL_THREAD_EVENT_RESUMED) pw_collectors_here();
+    if (event == RUBY_INTERNAL_THREAD_EVENT_RESUMED) pw_modules_here();
     if (!t || !pw_samples()) return;
     if (event == RUBY_INTERNAL_THREAD_EVENT_READY) { /* who wakes it may tell: nothing but these may be touched */
         atomic_store_explicit(&t->ready_at, pw_now_ns(), memory_order_relaxed);
@@ -272,42 +267,18 @@ on_thread_event(rb_event_flag_t event, const rb_internal_thread_event_data_t *da
 }
 #endif
 
-void
-pw_thread_remember(pw_thread *t)
-{
-#if PW_THREAD_IN_EVENT
-    rb_internal_thread_specific_set(t->thread, key, (void *)(uintptr_t)pw_thread_word(t));
-#else
-    (void)t;
-#endif
-}
-
-static bool watched; /* the session has the GVL's watch in place of events */
-
-bool pw_thread_states(void) { return PW_THREAD_EVENTS || watched; }
-
-bool
-pw_thread_states_wanted(bool by_watch)
-{
-    watched = by_watch && !PW_THREAD_EVENTS && pw_gvl_watch_install();
-    return pw_thread_states();
-}
-
-void
-pw_thread_events_init(void)
+static void
+init(VALUE native)
 {
     const char *mn = getenv("RUBY_MN_THREADS");
     pw_threads_move = mn && atoi(mn) > 0;
 #if PW_THREAD_EVENTS || PW_GVL_WATCH
     if (!pw_job_init(&payment, pay)) rb_raise(rb_eRuntimeError, "Ruby has no room for another postponed job");
 #endif
-#if PW_THREAD_IN_EVENT
-    key = rb_internal_thread_specific_key_create();
-#endif
 }
 
-void
-pw_thread_events_start(void)
+static void
+begin(void)
 {
     if (started) return;
     started = true;
@@ -319,12 +290,12 @@ pw_thread_events_start(void)
             RUBY_INTERNAL_THREAD_EVENT_EXITED,
         NULL);
 #elif PW_GVL_WATCH
-    if (watched) pw_gvl_watch_tell(hook = on_thread_event);
+    if (pw_gvl_watched) pw_gvl_watch_tell(hook = on_thread_event);
 #endif
 }
 
-void
-pw_thread_events_stop(void)
+static void
+end(void)
 {
     if (!started) return;
     started = false;
@@ -341,10 +312,12 @@ pw_thread_events_stop(void)
 #endif
 }
 
-void
-pw_thread_events_in_child(void)
+static void
+in_child(void)
 {
 #if PW_THREAD_EVENTS
     inherited = hook != NULL;
 #endif
 }
+
+const pw_module pw_thread_events = {.init = init, .begin = begin, .end = end, .in_child = in_child};

@@ -1,11 +1,16 @@
 #include "session/threads.h"
-#include "sampling/capture.h"
-#include "sampler.h"
+#include "vm/reader_lock.h"
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 __thread pw_self_slot pw_tls;
+bool pw_gvl_watched, pw_threads_move;
+
+static struct {
+    pw_thread *_Atomic slots[PW_SLOTS];
+    uint32_t last_slot; /* holds session lock */
+} state;
 
 /* One mapping a thread; pages that its stacks never reach stay untouched and cost nothing. */
 enum { ROOM = PW_MAX_DEPTH + 2 };
@@ -23,8 +28,8 @@ pw_gettid(void)
 #endif
 }
 
-pw_thread *
-pw_thread_new(VALUE thread, pid_t tid, uint32_t id, uint32_t generation)
+static pw_thread *
+new_thread(VALUE thread, pid_t tid)
 {
     uint8_t *at = mmap(NULL, THREAD_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (at == MAP_FAILED) return NULL;
@@ -39,8 +44,8 @@ pw_thread_new(VALUE thread, pid_t tid, uint32_t id, uint32_t generation)
     pw_walk_aim(&t->walk, thread);
     t->thread = thread;
     t->tid = t->native = tid;
-    t->id = id;
-    t->generation = generation;
+    t->id = pw_current.next_thread_id;
+    t->generation = pw_current.generation;
     t->started = pw_now_ns();
     atomic_init(&t->state, PW_RUNNING);
     atomic_init(&t->last_wall, t->started);
@@ -54,6 +59,60 @@ void
 pw_thread_free(pw_thread *t)
 {
     munmap(t, THREAD_BYTES);
+}
+
+pw_thread *
+pw_thread_at(uint32_t slot, uint32_t id)
+{
+    pw_thread *t = slot < PW_SLOTS ? atomic_load_explicit(&state.slots[slot], memory_order_acquire) : NULL;
+    return t && t->id == id && t->generation == pw_session_generation() ? t : NULL;
+}
+
+void pw_thread_hide(pw_thread *t) { atomic_store(&state.slots[t->slot], NULL); }
+void pw_thread_show(pw_thread *t) { atomic_store(&state.slots[t->slot], t); }
+
+pw_thread *
+pw_thread_find(VALUE thread)
+{
+    for (pw_thread *t = pw_current.threads; t; t = t->next) {
+        if (t->thread == thread && !t->finished) return t;
+    }
+    return NULL;
+}
+
+pw_thread *
+pw_thread_add(VALUE thread, pid_t tid)
+{
+    for (uint32_t i = 0; i < PW_SLOTS; i++) {
+        uint32_t slot = (state.last_slot + 1 + i) % PW_SLOTS;
+        if (atomic_load(&state.slots[slot])) continue;
+        pw_thread *t = new_thread(thread, tid);
+        if (!t) break;
+        pw_current.next_thread_id++;
+        state.last_slot = t->slot = slot;
+        if (!pw_thread_states()) atomic_store(&t->state, PW_UNKNOWN);
+        t->row_wall = atomic_load(&t->last_wall) / pw_current.unit_ns;
+        t->row_cpu = atomic_load(&t->last_cpu) / pw_current.unit_ns;
+        t->next = pw_current.threads;
+        pw_current.threads = t;
+        atomic_store_explicit(&state.slots[slot], t, memory_order_release);
+        return t;
+    }
+    pw_count(PW_TIMERS_REFUSED, 1);
+    return NULL;
+}
+
+void
+pw_threads_forget(bool frees)
+{
+    for (uint32_t i = 0; i < PW_SLOTS; i++) {
+        if (atomic_load_explicit(&state.slots[i], memory_order_relaxed)) atomic_store(&state.slots[i], NULL);
+    }
+    for (pw_thread *t = pw_current.threads, *next; t && frees; t = next) {
+        next = t->next;
+        pw_thread_free(t);
+    }
+    pw_current.threads = NULL;
 }
 
 void

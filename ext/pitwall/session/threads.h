@@ -2,12 +2,14 @@
 #ifndef PITWALL_THREADS_H
 #define PITWALL_THREADS_H
 
-#include "vm/vm_compat.h"
+#include "session/session.h"
 #include "tools/clock.h"
 #include "vm/stack_walk.h"
+#include "vm/vm_compat.h"
 #include <signal.h>
 #include <stdatomic.h>
 
+#define PW_SLOTS (1u << 14) /* threads alive at once */
 #define PW_MAX_DEPTH 4096 /* deeper stacks are cut at the root and counted */
 
 /* A wait that outlasts the interval is followed by such waits: taking their stack when they begin and switching the timer
@@ -130,8 +132,18 @@ extern __thread pw_self_slot pw_tls __attribute__((tls_model("initial-exec")));
 void pw_now_running(pw_thread *t);
 pw_thread *pw_self(void); /* NULL when the calling thread is not profiled in the running session */
 
-pw_thread *pw_thread_new(VALUE thread, pid_t tid, uint32_t id, uint32_t generation);
+/* By the word that a timer carries; NULL: it is gone. async-signal-safe */
+pw_thread *pw_thread_at(uint32_t slot, uint32_t id);
+/* The living thread of the session. holds session lock */
+pw_thread *pw_thread_find(VALUE thread);
+/* A new one in the session's list. NULL: there is no room, which is counted. `tid`: 0 where nothing ticks for it yet. holds session lock */
+pw_thread *pw_thread_add(VALUE thread, pid_t tid);
+/* pw_thread_at finds it no longer, or again. async-signal-safe */
+void pw_thread_hide(pw_thread *t);
+void pw_thread_show(pw_thread *t);
 void pw_thread_free(pw_thread *t);
+/* Forgets all of the session. `frees`: false in a forked child. */
+void pw_threads_forget(bool frees);
 /* What timers and thread-specific storage carry: a slot and the id that must be found there. */
 static inline uint64_t pw_thread_word(const pw_thread *t) { return (uint64_t)t->slot << 32 | t->id; }
 int64_t pw_thread_cpu(pw_thread *t); /* of the calling thread */
@@ -142,5 +154,11 @@ void pw_thread_arrive(pw_thread *t, pid_t here);
 /* Its CPU time so far, for another thread that has the reader's lock; -1: its native thread has ended. */
 int64_t pw_thread_cpu_now(const pw_thread *t);
 pid_t pw_gettid(void);
+
+/* Is it known in the running session who has the GVL? On 3.1 only where the session has the GVL's watch (gvl_watch.h). */
+extern bool pw_gvl_watched;
+static inline bool pw_thread_states(void) { return PW_THREAD_EVENTS || pw_gvl_watched; }
+/* All threads, not only those of other Ractors, may change native threads (RUBY_MN_THREADS). */
+extern bool pw_threads_move;
 
 #endif

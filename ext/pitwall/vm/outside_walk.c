@@ -11,12 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool
-pointer_like(VALUE word)
-{
-    return word >= 4096 && word < (VALUE)1 << 56 && word % sizeof(VALUE) == 0;
-}
-
 enum { MOST_VALUES = 1 << 15 }; /* words of a fiber's values that are copied at once; others one by one */
 static pw_stack_copy taken;
 
@@ -81,7 +75,7 @@ copy_in_place(const pw_vm_stack *s, const frames_near *near, bool every_env)
         VALUE iseq = copy[PW_CFP_ISEQ];
         if (!every_env && iseq && pw_known(iseq)) continue; /* each line read here is one that the thread's core has to get back */
         const VALUE *ep = (const VALUE *)copy[PW_CFP_EP];
-        if (!pointer_like((VALUE)ep) || ep < s->base + 2 || ep >= s->end) continue;
+        if (!pw_pointer_like((VALUE)ep) || ep < s->base + 2 || ep >= s->end) continue;
         for (int i = 0; i < 3; i++) taken.env[n][i] = PW_LOAD(ep[i - 2]);
         taken.env_of[n] = ep;
         atomic_thread_fence(memory_order_acquire);

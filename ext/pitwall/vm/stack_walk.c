@@ -32,18 +32,12 @@ static unsigned int (*line_no)(const void *iseq, size_t position);
 /* A handler may find the top-most frame half pushed: a new frame's words may be written in any order. The frames below are
  * complete, because the thread has been running on top of them. So a word of the top-most frame is followed out of the VM
  * stack only where pw_readable says that something is there. */
-static bool
-pointer_like(VALUE word)
-{
-    return word >= 4096 && word < (VALUE)1 << 56 && word % sizeof(VALUE) == 0;
-}
-
 /* Where ep[-2] to ep[0] may be read, as a pointer like ep, or NULL. Environments lie in the VM stack or, escaped, in the heap.
  * `room` is for those that have to be copied. */
 static const VALUE *
 env_at(const pw_vm_stack *s, const VALUE *ep, bool top, VALUE room[3])
 {
-    if (!pointer_like((VALUE)ep)) return NULL;
+    if (!pw_pointer_like((VALUE)ep)) return NULL;
     bool inside = ep >= s->base + 2 && ep < s->end;
     const pw_stack_copy *copy = s->copy;
     if (!copy) return inside || !top || (pw_readable((uintptr_t)(ep - 2)) && pw_readable((uintptr_t)ep)) ? ep : NULL;
@@ -72,7 +66,7 @@ frame_at(const pw_vm_stack *s, const VALUE *cfp)
 static int
 imemo_type(const pw_vm_stack *s, VALUE word, bool top)
 {
-    if (!pointer_like(word)) return -1;
+    if (!pw_pointer_like(word)) return -1;
     if (s->copy) return pw_object_look(word)->imemo;
     if (top && !pw_known(word) && !pw_readable(word)) return -1;
     return pw_imemo_of_flags(*(const VALUE *)word);
@@ -131,7 +125,7 @@ static int
 method_type(VALUE entry, bool top)
 {
     VALUE definition = ((const VALUE *)entry)[PW_ME_DEF];
-    if (!pointer_like(definition) || (top && !pw_known(entry) && !pw_readable(definition))) return -1;
+    if (!pw_pointer_like(definition) || (top && !pw_known(entry) && !pw_readable(definition))) return -1;
     return pw_method_type_of(*(const uint32_t *)definition);
 }
 
@@ -149,10 +143,10 @@ line_of(const pw_vm_stack *s, VALUE iseq, VALUE pc)
     }
     else {
         const VALUE *body = (const VALUE *)((const VALUE *)iseq)[PW_ISEQ_BODY];
-        if (!pointer_like((VALUE)body)) return 0;
+        if (!pw_pointer_like((VALUE)body)) return 0;
         encoded = body[PW_BODY_ENCODED], size = ((const uint32_t *)body)[PW_BODY_SIZE];
     }
-    if (!pointer_like(encoded)) return 0;
+    if (!pw_pointer_like(encoded)) return 0;
     /* Compiled code saves its pc before calls only: in the top-most frame an older one may stand, even another iseq's, or none.
      * Then the line is the first one with code. */
     bool within = pc >= encoded && pc <= encoded + size * sizeof(VALUE);
@@ -167,10 +161,10 @@ c_function_of_site(VALUE site, VALUE sites, uint32_t count)
     VALUE cache, words[PW_CACHE_METHOD + 1];
     size_t bytes = PW_CALL_DATA_WORDS * sizeof(VALUE);
     if (site < sites || site - sites >= count * bytes || (site - sites) % bytes != 0) return 0;
-    if (!pw_peek((const VALUE *)site + PW_CALL_DATA_CACHE, &cache, sizeof cache) || !pointer_like(cache)) return 0;
+    if (!pw_peek((const VALUE *)site + PW_CALL_DATA_CACHE, &cache, sizeof cache) || !pw_pointer_like(cache)) return 0;
     if (!pw_peek((const void *)cache, words, sizeof words) || pw_imemo_of_flags(words[0]) != PW_IMEMO_CALLCACHE) return 0;
     VALUE entry = words[PW_CACHE_METHOD];
-    return pointer_like(entry) && pw_object_look(entry)->method == PW_METHOD_CFUNC ? entry : 0;
+    return pw_pointer_like(entry) && pw_object_look(entry)->method == PW_METHOD_CFUNC ? entry : 0;
 }
 
 /* The C function that code at `pc` calls, or called shortly before; 0: not known. An operand of the instruction before pc is the site. */
@@ -261,22 +255,10 @@ key_of(const pw_vm_stack *s, const VALUE *cfp)
     return key;
 }
 
-/* From the first words of an execution context. */
-bool
-pw_vm_stack_of(const VALUE *ec, pw_vm_stack *s)
-{
-    VALUE base = ec[PW_EC_STACK], words = ec[PW_EC_STACK_WORDS], cfp = ec[PW_EC_CFP];
-    if (!pointer_like(base) || !pointer_like(cfp) || words > (VALUE)1 << 32) return false;
-    VALUE end = base + words * sizeof(VALUE);
-    if (cfp < base || cfp > end - PW_ROOT_FRAMES * PW_CFP_BYTES || (end - cfp) % PW_CFP_BYTES != 0) return false;
-    *s = (pw_vm_stack){(const VALUE *)base, (const VALUE *)end, (const VALUE *)cfp, NULL};
-    return true;
-}
-
 static bool
 find_stack(const VALUE *ec, pw_vm_stack *s)
 {
-    return pointer_like((VALUE)ec) && pw_vm_stack_of(ec, s);
+    return pw_pointer_like((VALUE)ec) && pw_vm_stack_of(ec, s);
 }
 
 VALUE

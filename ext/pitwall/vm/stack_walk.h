@@ -90,4 +90,20 @@ VALUE pw_walk_owner(const void *ec, const VALUE *cfp);
 /* Its frames from the root to the one at `leaf`: Ruby frames as iseqs, C functions as method entries. */
 void pw_walk_frames(const void *ec, const VALUE *leaf, void (*each)(const VALUE *cfp, const pw_frame_seen *seen, void *data), void *data);
 
+/* ---- for the files of vm/ ---- */
+
+struct pw_vm_stack;
+/* Walks the frames and returns how many control frames next to the root are as they were. async-signal-safe */
+uint32_t pw_walk_frames_of(pw_walk *w, const struct pw_vm_stack *s);
+
+/* The C function that code at `pc` calls, or called shortly before; 0: not known. holds reader lock */
+VALUE pw_c_function_called(VALUE iseq, VALUE pc);
+
+/* What the self-tests have shown (walk_tests.c). NULL: own walks are right. */
+void pw_walk_set_refusal(const char *why);
+/* Looks up what the walk needs of Ruby. False: this Ruby hides it. */
+bool pw_walk_has_lines(void);
+/* Call sites name C functions as expected. */
+void pw_walk_trust_sites(void);
+
 #endif

@@ -2,7 +2,6 @@
 #ifndef PITWALL_VM_STACK_H
 #define PITWALL_VM_STACK_H
 
-#include "vm/stack_walk.h"
 #include "vm/vm_layout.h"
 
 /* Reads a word once. A second look may find another value. */
@@ -24,7 +23,7 @@ typedef struct {
     VALUE *values;
 } pw_stack_copy;
 
-typedef struct {
+typedef struct pw_vm_stack {
     const VALUE *base, *end, *cfp;
     const pw_stack_copy *copy; /* NULL: the calling thread's own stack */
 } pw_vm_stack;
@@ -36,20 +35,22 @@ pw_context_of(const void *thread)
     return *(const VALUE *const volatile *)((const uint8_t *)thread + PW_THREAD_EC);
 }
 
+static inline bool
+pw_pointer_like(VALUE word)
+{
+    return word >= 4096 && word < (VALUE)1 << 56 && word % sizeof(VALUE) == 0;
+}
+
 /* From the first words of an execution context. False: these are no stack. */
-bool pw_vm_stack_of(const VALUE *ec, pw_vm_stack *s);
-
-/* Walks the frames and returns how many control frames next to the root are as they were. async-signal-safe */
-uint32_t pw_walk_frames_of(pw_walk *w, const pw_vm_stack *s);
-
-/* The C function that code at `pc` calls, or called shortly before; 0: not known. holds reader lock */
-VALUE pw_c_function_called(VALUE iseq, VALUE pc);
-
-/* What the self-tests have shown (walk_tests.c). NULL: own walks are right. */
-void pw_walk_set_refusal(const char *why);
-/* Looks up what the walk needs of Ruby. False: this Ruby hides it. */
-bool pw_walk_has_lines(void);
-/* Call sites name C functions as expected. */
-void pw_walk_trust_sites(void);
+static inline bool
+pw_vm_stack_of(const VALUE *ec, pw_vm_stack *s)
+{
+    VALUE base = ec[PW_EC_STACK], words = ec[PW_EC_STACK_WORDS], cfp = ec[PW_EC_CFP];
+    if (!pw_pointer_like(base) || !pw_pointer_like(cfp) || words > (VALUE)1 << 32) return false;
+    VALUE end = base + words * sizeof(VALUE);
+    if (cfp < base || cfp > end - PW_ROOT_FRAMES * PW_CFP_BYTES || (end - cfp) % PW_CFP_BYTES != 0) return false;
+    *s = (pw_vm_stack){(const VALUE *)base, (const VALUE *)end, (const VALUE *)cfp, NULL};
+    return true;
+}
 
 #endif

@@ -3,14 +3,20 @@
  * Ruby tells of each object's beginning and end in hooks, one at a time, which may not allocate: until 3.4 of the main Ractor's
  * objects, with its GVL, from 4.0 on of all Ractors', with the VM's lock. What the VM makes for itself is counted in one row, and
  * what Pitwall makes in another, so that all rows add up to what Ruby counts. */
-#include "session/collector.h"
+#include "collectors/allocations/allocations.h"
 #include "collectors/allocations/duplicates.h"
 #include "collectors/allocations/growth.h"
 #include "collectors/allocations/holders.h"
 #include "collectors/allocations/living.h"
-#include "sampler.h"
 #include "collectors/allocations/sites.h"
+#include "output/naming.h"
+#include "output/output.h"
+#include "sampling/gc.h"
+#include "session/session.h"
+#include "tools/quiet_thread.h"
+#include "tools/settings.h"
 #include "vm/other_gc.h"
+#include "vm/stack_walk.h"
 #include "vm/vm_layout.h"
 #include <ruby/ractor.h>
 #include <stdio.h>
@@ -68,7 +74,7 @@ want_names(void)
 static void
 ask_for_names(void)
 {
-    pw_resolve_if_wanted();
+    pw_naming_trigger_if_wanted();
     if (pw_sites_unnamed()) want_names();
 }
 
@@ -80,7 +86,7 @@ static struct { pw_walk walk; uint32_t *nodes; void *memory; } walks[WALKS]; /* 
 static uint32_t
 intern_locked(uint32_t parent, const pw_frame_seen *frame)
 {
-    return pw_intern_node(&pw_current.tables, parent, frame->frame, frame->owner, frame->line > 0 ? (uint32_t)frame->line : 0);
+    return pw_intern_node(&pw_out.tables, parent, frame->frame, frame->owner, frame->line > 0 ? (uint32_t)frame->line : 0);
 }
 
 static uint32_t
@@ -786,13 +792,6 @@ stop_bursts(bool in_child)
     if (atomic_exchange(&burst_running, false) && !in_child) pthread_join(burst_thread, NULL);
 }
 
-static bool
-setting(VALUE settings, const char *name, const char *value)
-{
-    VALUE given = rb_hash_lookup(settings, rb_str_new_cstr(name));
-    return RB_TYPE_P(given, T_STRING) && strcmp(StringValueCStr(given), value) == 0;
-}
-
 static const char *
 no_stacks(void)
 {
@@ -808,10 +807,10 @@ start(VALUE settings)
     if (pw_other_gc()) return "objects are counted with Ruby's own garbage collector only, not with what RUBY_GC_LIBRARY names";
     const char *refusal = prove();
     if (refusal) return refusal;
-    VALUE n = rb_hash_lookup(settings, rb_str_new_cstr("one_in"));
-    long every = RB_TYPE_P(n, T_STRING) ? strtol(StringValueCStr(n), NULL, 10) : 1;
-    bursting = setting(settings, "bursts", "1");
-    bool asked = setting(settings, "stacks", "1");
+    VALUE n = pw_setting(settings, "one_in");
+    long every = NIL_P(n) ? 1 : strtol(StringValueCStr(n), NULL, 10);
+    bursting = pw_setting_is_on(settings, "bursts", false);
+    bool asked = pw_setting_is_on(settings, "stacks", false);
     if (asked && !own_layout && !bursting) return no_stacks(); /* beside samples, places will do */
     whole_stacks = own_layout && (asked || bursting);
     one_in = every > 1 && every < 1 << 30 ? (uint32_t)every : 1;
@@ -821,13 +820,13 @@ start(VALUE settings)
         pw_sites_free();
         return "no memory for the table of sites";
     }
-    digesting = !bursting && setting(settings, "strings", "1");
+    digesting = !bursting && pw_setting_is_on(settings, "strings", false);
     if (digesting && !pw_duplicates_start()) {
         pw_sites_free();
         return "no memory or no random key for the digests of strings";
     }
-    if (!bursting && setting(settings, "growth", "1")) pw_growth_start();
-    pw_holders_start(pw_growth_on() && setting(settings, "holders", "1"));
+    if (!bursting && pw_setting_is_on(settings, "growth", false)) pw_growth_start();
+    pw_holders_start(pw_growth_on() && pw_setting_is_on(settings, "holders", false));
     ends_missed = false;
     collections = 0;
     untracked = seen = counted = 0;
@@ -905,8 +904,8 @@ stop(void)
 }
 
 /* Ruby 3.1 follows a null pointer when it tells of objects in a Ractor's thread before its first frame. */
-void
-pw_allocations_before_ractor(void)
+static void
+before_ractor(void)
 {
     if (!active) return;
     caveats |= ENDED_AT_RACTOR;
@@ -938,9 +937,9 @@ write_chunks(bool last)
     if (pw_growth_on()) pw_growth_write();
     if (n || last) {
         uint64_t head[] = {counted, seen, untracked, (uint64_t)caveats, n};
-        pw_writer_table(&pw_current.writer, "ALLO", 5, head, COLUMNS, columns);
+        pw_writer_table(&pw_out.writer, "ALLO", 5, head, COLUMNS, columns);
     }
-    if (n && !bursting) pw_writer_table(&pw_current.writer, "GCWK", 1, (uint64_t[]){n}, WORK, work);
+    if (n && !bursting) pw_writer_table(&pw_out.writer, "GCWK", 1, (uint64_t[]){n}, WORK, work);
     pw_buffers_free(columns, COLUMNS);
     pw_buffers_free(work, WORK);
 }
@@ -969,10 +968,8 @@ forget(bool frees)
 /* Without the ends of objects, nobody would tell that a class is gone. */
 static void mark(void) { pw_sites_mark(bursting); }
 
-const pw_collector pw_allocations = {"allocations", start, stop, write_chunks, mark, forget, own_begin, own_end};
-
-void
-Init_pitwall_allocations(VALUE native)
+static void
+init(VALUE native)
 {
     sym_total = ID2SYM(rb_intern("total_allocated_objects"));
     sym_gc_by = ID2SYM(rb_intern("gc_by"));
@@ -984,3 +981,7 @@ Init_pitwall_allocations(VALUE native)
     follower = TypedData_Wrap_Struct(rb_cObject, &follower_type, (void *)1);
     rb_gc_register_mark_object(follower);
 }
+
+const pw_module pw_allocations = {
+    .name = "allocations", .init = init, .start = start, .stop = stop, .forget = forget, .write = write_chunks, .mark = mark,
+    .before_ractor = before_ractor, .own_begin = own_begin, .own_end = own_end};

@@ -1,5 +1,7 @@
 #include "collectors/allocations/duplicates.h"
-#include "sampler.h"
+#include "output/output.h"
+#include "session/session.h"
+#include "vm/vm_compat.h"
 #include <string.h>
 #include <sys/random.h>
 
@@ -131,7 +133,7 @@ pw_duplicates_write(void)
         uint64_t values[COLUMNS] = {table[i].group, table[i].site, table[i].length, table[i].count, table[i].bytes};
         pw_buffer_row(columns, values, COLUMNS);
     }
-    pw_writer_table(&pw_current.writer, "DUPS", 2, (uint64_t[]){left_out, n}, COLUMNS, columns);
+    pw_writer_table(&pw_out.writer, "DUPS", 2, (uint64_t[]){left_out, n}, COLUMNS, columns);
     pw_buffers_free(columns, COLUMNS);
     pw_duplicates_free();
 }

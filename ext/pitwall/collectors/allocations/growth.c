@@ -1,5 +1,7 @@
 #include "collectors/allocations/growth.h"
-#include "sampler.h"
+#include "output/output.h"
+#include "session/session.h"
+#include "tools/clock.h"
 #include "collectors/allocations/sites.h"
 #include <fcntl.h>
 #include <stdio.h>
@@ -287,8 +289,8 @@ pw_growth_write(void)
     while (ready) {
         chunk *c = ready;
         ready = c->next;
-        if (c->births) pw_writer_table(&pw_current.writer, "BORN", BIRTH_HEADS, c->head, BIRTH_COLUMNS, c->columns);
-        else pw_writer_table(&pw_current.writer, "LIVE", POINT_HEADS, c->head, POINT_COLUMNS, c->columns);
+        if (c->births) pw_writer_table(&pw_out.writer, "BORN", BIRTH_HEADS, c->head, BIRTH_COLUMNS, c->columns);
+        else pw_writer_table(&pw_out.writer, "LIVE", POINT_HEADS, c->head, POINT_COLUMNS, c->columns);
         free_chunk(c);
     }
     ready_end = &ready;

@@ -1,5 +1,8 @@
 #include "collectors/allocations/holders.h"
-#include "sampler.h"
+#include "output/output.h"
+#include "session/change.h"
+#include "session/session.h"
+#include "tools/clock.h"
 #include "vm/vm_compat.h"
 #include <string.h>
 
@@ -224,7 +227,7 @@ keep_names(VALUE names)
         for (long step = 0; RB_TYPE_P(steps, T_ARRAY) && step < RARRAY_LEN(steps); step++) {
             VALUE text = RARRAY_AREF(steps, step);
             if (!RB_TYPE_P(text, T_STRING)) continue;
-            uint32_t string = pw_intern_string(&pw_current.tables, RSTRING_PTR(text), (size_t)RSTRING_LEN(text));
+            uint32_t string = pw_intern_string(&pw_out.tables, RSTRING_PTR(text), (size_t)RSTRING_LEN(text));
             pw_buffer_row(columns, (uint64_t[]){held[i].site, (uint64_t)i, (uint64_t)step, string}, COLUMNS);
             rows++;
         }
@@ -262,7 +265,7 @@ pw_holders_write(void)
 {
     if (!found) return;
     found = false;
-    pw_writer_table(&pw_current.writer, "HOLD", HEADS, (uint64_t[]){flags, looked_at, took_ns, rows}, COLUMNS, columns);
+    pw_writer_table(&pw_out.writer, "HOLD", HEADS, (uint64_t[]){flags, looked_at, took_ns, rows}, COLUMNS, columns);
 }
 
 void

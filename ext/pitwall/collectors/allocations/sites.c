@@ -1,6 +1,8 @@
 #include "collectors/allocations/sites.h"
 #include "tools/readable.h"
-#include "sampler.h"
+#include "output/output.h"
+#include "session/session.h"
+#include "tools/clock.h"
 #include <string.h>
 
 enum { BLOCK_BITS = 10, BLOCK = 1 << BLOCK_BITS, BATCH = 64 };
@@ -254,7 +256,7 @@ name_class(uint32_t at, VALUE klass)
     pthread_mutex_lock(&pw_current.lock);
     watched *w = &watch[at];
     w->anonymous = !named;
-    w->name = pw_intern_string(&pw_current.tables, named ? RSTRING_PTR(name) : none, named ? (size_t)RSTRING_LEN(name) : sizeof none - 1);
+    w->name = pw_intern_string(&pw_out.tables, named ? RSTRING_PTR(name) : none, named ? (size_t)RSTRING_LEN(name) : sizeof none - 1);
     for (uint32_t id = w->first_site; id; id = pw_site_at(id)->next_of_class) pw_site_at(id)->name = w->name;
     pthread_mutex_unlock(&pw_current.lock);
     RB_GC_GUARD(name);
@@ -291,7 +293,7 @@ pw_sites_write(void)
         pw_buffer_row(columns, values, 4);
         n++;
     }
-    if (n) pw_writer_table(&pw_current.writer, "SITE", 1, (uint64_t[]){n}, 4, columns);
+    if (n) pw_writer_table(&pw_out.writer, "SITE", 1, (uint64_t[]){n}, 4, columns);
     pw_buffers_free(columns, 4);
 }
 

@@ -3,12 +3,10 @@
 #define PITWALL_SYSCALL_AFTER_H
 
 #include <stdatomic.h>
+#include "output/record_kinds.h"
 #include "output/ring.h"
-#include "collectors/syscalls/syscall_dispatch.h"
+#include "collectors/syscalls/syscall_frame.h"
 #include "collectors/syscalls/syscall_table.h"
-
-/* Beside the kinds of capture.h. */
-enum { PW_REC_SYSCALL = 4 };
 
 enum { PW_NO_PATH = 0xffff };
 

@@ -3,7 +3,6 @@
 #if PW_DISPATCH
 
 #include "collectors/syscalls/syscall_after.h"
-#include "collectors/syscalls/syscall_shortcuts.h"
 #include "collectors/syscalls/syscall_table.h"
 #include "tools/readable.h"
 #include <errno.h>
@@ -603,7 +602,7 @@ pw_dispatch_start(const pw_dispatch_settings *wanted, uint32_t number)
     if (kernel_action(SIGSYS, &ours, &before) != 0) return "SIGSYS cannot be handled";
     if (before.handler != on_sigsys) theirs = before;
     open_masks();
-    pw_shortcuts_install();
+    settings.handled();
     atomic_store(&pw_syscall_generation, number);
     atomic_store(&active, true);
     return NULL;
@@ -630,7 +629,7 @@ pw_dispatch_stop(bool child)
     }
     else {
         disarm();
-        if (!atomic_load(&filtered)) pw_shortcuts_remove();
+        if (!atomic_load(&filtered)) settings.disarmed();
     }
     /* Of other threads, for microseconds. A handler of the program's that jumps out of what follows a call leaves it at work for ever. */
     for (int i = 0; atomic_load(&pw_syscall_at_work) > 0 && i < MOST_PAUSES; i++) {

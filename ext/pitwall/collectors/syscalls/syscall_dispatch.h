@@ -10,24 +10,11 @@
 #ifndef PITWALL_SYSCALL_DISPATCH_H
 #define PITWALL_SYSCALL_DISPATCH_H
 
+#include "collectors/syscalls/syscall_frame.h"
 #include "tools/raw_syscall.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-/* One call on its way, on the thread's own stack, below what the program may use there. Offsets are known to the assembler. */
-typedef struct {
-    uint64_t arguments[6];
-    uint64_t number;
-    uint64_t start, end;   /* ticks of the processor's counter, right around the call */
-    int64_t result;
-    uint64_t rbx;
-    void *thread;          /* pw_thread or NULL, by `before` */
-    uint32_t serial;       /* of its stack, by `before` */
-    uint32_t generation;
-    uint64_t scratch[4];   /* what the kernel reads instead of the program's own */
-    uint64_t return_address;
-} pw_call_frame;
 
 typedef struct {
     uint8_t of;            /* which calls to record: PW_OF_… */
@@ -36,6 +23,8 @@ typedef struct {
     void (*before)(pw_call_frame *call);
     /* Before a call that leaves nothing behind if it succeeds: exit_group, execve. In the thread's own context. */
     void (*ending)(void);
+    /* While the calling thread is not armed: SIGSYS is handled from here on, and will be handled no longer. */
+    void (*handled)(void), (*disarmed)(void);
 } pw_dispatch_settings;
 
 enum { PW_DISPATCH_SECCOMP = 1, PW_DISPATCH_TAKEN = 2, PW_DISPATCH_STEPPED_BACK = 4 };

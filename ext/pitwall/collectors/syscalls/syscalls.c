@@ -3,8 +3,13 @@
  * syscall_dispatch.c has each call noticed, and this file takes the thread's stack before it; syscall_after.c puts a row into the ring behind it.
  * The drain makes paths absolute, by the working directory and the descriptors that earlier rows tell of, and rows columns. */
 #include "collectors/syscalls/syscalls.h"
+#include "collectors/syscalls/syscall_after.h"
+#include "collectors/syscalls/syscall_dispatch.h"
+#include "collectors/syscalls/syscall_shortcuts.h"
+#include "collectors/syscalls/syscall_table.h"
+#include "output/drain.h"
+#include "output/output.h"
 #include "sampling/capture.h"
-#include "sampler.h"
 #include "tools/settings.h"
 #include "tools/tick_clock.h"
 #include <dirent.h>
@@ -67,7 +72,7 @@ static pw_buffer columns[COLUMNS];
 static uint32_t rows;
 static uint64_t base_ns, rows_taken;
 
-static uint32_t intern(const char *bytes, size_t size) { return pw_intern_string(&pw_current.tables, bytes, size); }
+static uint32_t intern(const char *bytes, size_t size) { return pw_intern_string(&pw_out.tables, bytes, size); }
 
 static uint32_t
 name_id(int number)
@@ -181,11 +186,13 @@ put(int column, uint64_t value)
     pw_buffer_int(&columns[column], value);
 }
 
-void
-pw_syscalls_take(const pw_syscall_row *row)
+/* A record's row. True: as many rows as a chunk holds. holds session lock */
+static bool
+take(const pw_record_header *record)
 {
+    const pw_syscall_row *row = (const pw_syscall_row *)record;
     static double tick_ns;
-    if (!active) return;
+    if (!active) return false;
     if (rows == 0 || tick_ns == 0) tick_ns = pw_tick_clock_tick_ns(&the_clock);
     const char *texts[4] = {row->bytes};
     size_t sizes[4];
@@ -221,17 +228,16 @@ pw_syscalls_take(const pw_syscall_row *row)
     rows++;
     rows_taken++;
     follow(row, paths[0], texts[2]);
+    return rows >= ROWS_A_CHUNK;
 }
-
-bool pw_syscalls_full(void) { return rows >= ROWS_A_CHUNK; }
 
 /* ---- chunks ---- */
 
 static void
-write_rows(void)
+write_rows(bool last)
 {
     if (!rows) return;
-    pw_writer_table(&pw_current.writer, "SYSC", 2, (uint64_t[]){base_ns, rows}, COLUMNS, columns);
+    pw_writer_table(&pw_out.writer, "SYSC", 2, (uint64_t[]){base_ns, rows}, COLUMNS, columns);
     rows = 0;
 }
 
@@ -257,7 +263,7 @@ write_totals(bool last)
     /* At the end: with those whose thread left by a jump before their row was written, and what the ring has behind such a row. */
     if (last && pw_syscall_ring && sum > rows_taken && sum - rows_taken > lost) lost = sum - rows_taken;
     uint64_t head[] = {pw_dispatch_flags(), lost, pw_dispatch_refused(), n};
-    pw_writer_table(&pw_current.writer, "SYST", 4, head, TOTALS, totals);
+    pw_writer_table(&pw_out.writer, "SYST", 4, head, TOTALS, totals);
     pw_buffers_free(totals, TOTALS);
 #endif
 }
@@ -299,7 +305,7 @@ start(VALUE settings)
 #if PW_DISPATCH
     if (filtered(settings)) return pw_dispatch_filter;
     bool counting = pw_setting_is_on(settings, "count", false);
-    pw_dispatch_settings wanted = {.of = PW_OF_PATH | PW_OF_DESCRIPTOR, .before = before, .ending = ending};
+    pw_dispatch_settings wanted = {.of = PW_OF_PATH | PW_OF_DESCRIPTOR, .before = before, .ending = ending, .handled = pw_shortcuts_install, .disarmed = pw_shortcuts_remove};
     if (pw_setting_is_on(settings, "io", false)) wanted.of |= PW_OF_IO | PW_OF_NETWORK;
     stacks = pw_setting_is_on(settings, "stacks", false);
     wanted.looks = stacks && !counting;
@@ -310,7 +316,7 @@ start(VALUE settings)
     atomic_store(&pw_syscall_waits, 0);
     atomic_store(&pw_syscall_no_room_since, 0);
     rows_taken = 0;
-    pw_syscall_ring = counting ? NULL : pw_session_ring();
+    pw_syscall_ring = counting ? NULL : &pw_out.ring;
     pthread_mutex_lock(&pw_current.lock);
     memset(name_ids, 0, sizeof name_ids);
     cwd_size = getcwd(cwd, sizeof cwd) ? strlen(cwd) : 0;
@@ -337,8 +343,6 @@ write_chunks(bool last)
 {
     if (active) write_totals(last);
 }
-
-static void mark(void) {}
 
 static void
 forget(bool frees)
@@ -369,8 +373,6 @@ here(void)
     pw_dispatch_arm();
 }
 
-const pw_collector pw_syscalls = {"syscalls", start, stop, write_chunks, mark, forget, own_begin, own_end, here, write_rows, true};
-
 /* syscall_dispatch -> nil, or a String that says why system calls can't be seen from inside here */
 static VALUE
 native_syscall_dispatch(VALUE self)
@@ -398,10 +400,15 @@ native_syscall_signals(VALUE self)
     return ULL2NUM(pw_dispatch_signals());
 }
 
-void
-Init_pitwall_syscalls(VALUE native)
+static void
+init(VALUE native)
 {
+    pw_drain_take(PW_REC_SYSCALL, take);
     rb_define_singleton_method(native, "syscall_dispatch", native_syscall_dispatch, 0);
     rb_define_singleton_method(native, "syscall_signals", native_syscall_signals, 0);
     rb_define_singleton_method(native, "syscall_names", native_syscall_names, 1);
 }
+
+const pw_module pw_syscalls = {
+    .name = "syscalls", .init = init, .start = start, .stop = stop, .forget = forget, .write = write_chunks, .write_rows = write_rows,
+    .own_begin = own_begin, .own_end = own_end, .here = here, .sees_endings = true, .fills_ring = true};

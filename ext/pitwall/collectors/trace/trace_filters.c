@@ -1,5 +1,5 @@
 #include "collectors/trace/trace_filters.h"
-#include "sampler.h"
+#include "output/frame_names.h"
 #include "tools/settings.h"
 #include "vm/stack_walk.h"
 #include <fnmatch.h>

@@ -1,6 +1,5 @@
 #include "collectors/trace/trace_writer.h"
-#include "output/writer.h"
-#include "sampler.h"
+#include "output/output.h"
 #include <stdio.h>
 #undef snprintf /* Ruby's own may allocate objects, and the drain has no GVL */
 
@@ -15,8 +14,8 @@ number_node(pw_call_tree *tree, pw_call_node *node, void *data)
     VALUE frame = node->parent ? node->key->frame : PW_FRAME_NOT_TRACED, owner = node->parent ? node->key->owner : 0;
     uint32_t parent = node->parent && node->parent->parent ? node->parent->id : 0;
     if (node->parent && node->parent->parent && !parent) return;
-    if (!all && pw_intern_full(&pw_current.tables)) return; /* once they were emptied: what is in them must be named before */
-    node->id = pw_intern_new_node(&pw_current.tables, parent, frame, owner, 0);
+    if (!all && pw_intern_full(&pw_out.tables)) return; /* once they were emptied: what is in them must be named before */
+    node->id = pw_intern_new_node(&pw_out.tables, parent, frame, owner, 0);
 }
 
 void
@@ -37,7 +36,7 @@ static void
 write_sheet(sheet *s)
 {
     if (!s->rows) return;
-    pw_writer_table(&pw_current.writer, "CALL", 1, (uint64_t[]){s->rows}, COLUMNS, s->columns);
+    pw_writer_table(&pw_out.writer, "CALL", 1, (uint64_t[]){s->rows}, COLUMNS, s->columns);
     s->rows = 0;
 }
 
@@ -116,7 +115,7 @@ write_summary(const sheet *s)
         TENTHS(0, 0), TENTHS(0, 1), TENTHS(0, 2), TENTHS(1, 0), TENTHS(1, 1), TENTHS(1, 2), TENTHS(2, 0), TENTHS(2, 1), TENTHS(2, 2));
 #undef TENTHS
 #undef TRIPLE
-    if (n > 0 && (size_t)n < sizeof json) pw_writer_chunk(&pw_current.writer, "TRAC", json, (size_t)n);
+    if (n > 0 && (size_t)n < sizeof json) pw_writer_chunk(&pw_out.writer, "TRAC", json, (size_t)n);
 }
 
 /* The nodes it names are written right after it, by the drain. */

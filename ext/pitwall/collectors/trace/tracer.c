@@ -7,11 +7,15 @@
  * caller's node: else a return could be taken for another's. */
 #include "collectors/trace/tracer.h"
 #include "collectors/trace/calls.h"
-#include "sampling/capture.h"
-#include "sampler.h"
 #include "vm/stack_walk.h"
 #include "collectors/trace/trace_filters.h"
 #include "collectors/trace/trace_writer.h"
+#include "output/drain.h"
+#include "output/frame_names.h"
+#include "output/intern.h"
+#include "output/naming.h"
+#include "sampling/registry.h"
+#include "tools/buffer.h"
 #include "tools/settings.h"
 #include <fcntl.h>
 #include <stdio.h>
@@ -102,7 +106,7 @@ is_callers(const pw_call_tree *tree)
 static __attribute__((noinline)) uint64_t
 read_cpu(pw_call_tree *tree, pw_call_node *node, uint64_t pause)
 {
-    pw_resolve_if_wanted(); /* where nothing ticks, names are asked for here */
+    pw_naming_trigger_if_wanted(); /* where nothing ticks, names are asked for here */
     if (!T.cpu || !is_callers(tree)) return T.last + pause; /* it has ended */
     int64_t cpu = thread_cpu();
     double ran = (double)(int64_t)(T.last - tree->cpu_tick) * T.tick_ns;
@@ -684,7 +688,7 @@ stop(void)
     if (T.armed) {
         if (T.stack) settle(now);
         pthread_mutex_lock(&pw_current.lock);
-        pw_current.stopping = true; /* the drain must not empty the tables that fill now */
+        pw_drain_keep_tables();
         pw_call_trees_each(close_tree, &now);
         pthread_mutex_unlock(&pw_current.lock);
     }
@@ -714,8 +718,8 @@ mark_key(const pw_call_key *key)
 
 static void mark(void) { pw_call_keys_each(mark_key); }
 
-void
-pw_tracer_stop_internal(void)
+static void
+leave_gc(void)
 {
     if (!T.internal) return;
     pw_remove_raw_hook(on_internal);
@@ -757,17 +761,31 @@ static void write_calls(bool last) {}
 static void mark(void) {}
 static void forget(bool frees) {}
 static void collect_garbage(void *unused) {}
-void pw_tracer_stop_internal(void) {}
+static void leave_gc(void) {}
 
 #endif
 
-const pw_collector pw_tracer = {"trace", start, stop, write_calls, mark, forget, begin_own, end_own};
+/* For names of C functions that have no method entry. */
+static bool
+find_called(VALUE frame, VALUE *klass, ID *name)
+{
+    const pw_call_key *key = pw_call_key_of_frame(frame);
+    if (!key) return false;
+    *klass = key->a;
+    *name = (ID)key->b;
+    return true;
+}
 
-void
-pw_tracer_init(VALUE native)
+static void
+init(VALUE native)
 {
     T.native = native;
     T.start = rb_intern("start");
     pw_trace_filters_init(native);
+    pw_frame_names_of_calls(find_called);
     if (!pw_job_init(&gc_job, collect_garbage)) rb_raise(rb_eRuntimeError, "Ruby has no room for another postponed job");
 }
+
+const pw_module pw_tracer = {
+    .name = "trace", .init = init, .start = start, .stop = stop, .forget = forget, .write = write_calls, .mark = mark,
+    .leave_gc = leave_gc, .own_begin = begin_own, .own_end = end_own};

@@ -3,12 +3,8 @@
 #ifndef PITWALL_TRACER_H
 #define PITWALL_TRACER_H
 
-#include "session/collector.h"
+#include "session/modules.h"
 
-extern const pw_collector pw_tracer;
-
-void pw_tracer_init(VALUE native);
-/* Collections are no longer told apart from what runs them, nor objects counted. */
-void pw_tracer_stop_internal(void);
+extern const pw_module pw_tracer;
 
 #endif

@@ -1,4 +1,4 @@
-#include "libraries.h"
+#include "sampling/libraries.h"
 #include <stdbool.h>
 
 enum { MOST = 16 };
@@ -60,9 +60,11 @@ native_watch(VALUE self, VALUE teller, VALUE names)
     return Qnil;
 }
 
-void
-pw_libraries_init(VALUE native)
+static void
+init(VALUE native)
 {
     for (int i = 0; i < MOST; i++) rb_gc_register_address(&wanted[i].teller);
     rb_define_singleton_method(native, "watch", native_watch, 2);
 }
+
+const pw_module pw_libraries = {.init = init};

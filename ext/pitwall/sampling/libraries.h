@@ -2,8 +2,8 @@
 #ifndef PITWALL_LIBRARIES_H
 #define PITWALL_LIBRARIES_H
 
-#include <ruby/ruby.h>
+#include "session/modules.h"
 
-void pw_libraries_init(VALUE native);
+extern const pw_module pw_libraries;
 
 #endif

@@ -4,11 +4,10 @@
  * signal_ticker.c: a POSIX timer a thread, whose signal interrupts the thread wherever it is.
  * safepoint_ticker.c: a helper thread asks Ruby to call us at its next safepoint; no signal, but safepoint-biased.
  * outside_ticker.c: a helper thread reads the stacks of the others while they run on.
- * no_ticker.c: never, for recordings of something else. */
+ * tickers.c: never, for recordings of something else; and the list of tickers. */
 #ifndef PITWALL_TICKER_H
 #define PITWALL_TICKER_H
 
-#include "vm/reader_lock.h"
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -30,40 +29,16 @@ typedef struct {
      * ran since the last safepoint is so told from the collection that follows it. In the thread, which has the GVL. */
     bool (*overdue)(struct pw_thread *, int64_t wall);
     void (*take)(struct pw_thread *, int64_t wall, int64_t cpu);
-    /* Nobody takes samples but its helper, and in collections the thread they run in: threads only note what becomes of them. */
+    bool samples; /* takes stacks at all; then a helper may look at stacks from outside, and collections wait for the look */
+    /* Only its helper takes samples, and in collections the collecting thread: threads only note what becomes of them. */
     bool from_outside;
+    /* The stacks of waiting threads are looked at once a wait: it must be known who waits, on 3.1 by gvl_watch.c. */
+    bool looks_at_waiting;
     /* Where a thread may find out late about a tick (else NULL), in the thread: what passed up to now was under the label that it still has. */
     void (*label_ends)(struct pw_thread *);
 } pw_ticker;
 
 /* Ticks reach a thread anywhere, also inside a collection. */
 static inline bool pw_interrupts(const pw_ticker *ticker) { return !ticker->take; }
-
-extern const pw_ticker pw_signal_ticker, pw_safepoint_ticker, pw_outside_ticker, pw_no_ticker;
-
-/* By a thread that has got the GVL: the reader may have nothing to do until then. */
-void pw_reader_awake(void);
-/* Whether a helper may look at stacks from outside, which collections must then wait for. */
-static inline bool pw_looks_from_outside(const pw_ticker *ticker) { return ticker != &pw_no_ticker; }
-
-/* Whether the stacks of waiting threads are looked at once a wait: it must be known who waits, on 3.1 by gvl_watch.c. */
-static inline bool pw_looks_at_waiting(const pw_ticker *ticker) { return ticker == &pw_signal_ticker || ticker == &pw_safepoint_ticker; }
-
-bool pw_signal_taken(int signo); /* by a handler of the program */
-
-/* The calling thread lets go of the GVL: its ticks wait until it is back, so that none interrupts the call it waits in. */
-void pw_signal_hold_back(void);
-/* It is back: whether a recording is under way or not. */
-void pw_signal_let_through(void);
-/* C code is about to wait in the calling thread. The signal that stays blocked meanwhile; 0: none, and _ends is not to be called. */
-int pw_signal_wait_begins(void);
-void pw_signal_wait_ends(void);
-/* Whether a thread somewhere still has the signal blocked. */
-bool pw_signal_held_back(void);
-void pw_signal_in_child(void);
-/* Needs the GVL. Before the first thread is seen: learns whether waiting threads' stacks may be read from outside. */
-void pw_signal_prepare(void);
-/* Takes the stacks of threads that have waited for so long, once a wait; where thread events tell who waits. Holds the session's lock. */
-void pw_signal_look_at_waiting(int64_t for_ns);
 
 #endif

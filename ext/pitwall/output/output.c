@@ -1,0 +1,3 @@
+#include "output/output.h"
+
+pw_output pw_out = {.writer = {.fd = -1}};

@@ -1,0 +1,17 @@
+/* The state of a recording's output: from the ring by way of the tables to the file. */
+#ifndef PITWALL_OUTPUT_H
+#define PITWALL_OUTPUT_H
+
+#include "output/intern.h"
+#include "output/ring.h"
+#include "output/writer.h"
+
+typedef struct {
+    pw_ring ring;
+    pw_intern tables; /* holds session lock */
+    pw_writer writer;
+} pw_output;
+
+extern pw_output pw_out;
+
+#endif

@@ -1,0 +1,423 @@
+/* A recording from start to stop, and across exec, exit! and fork. Walks the list of modules. */
+#include "recording.h"
+#include "collectors/allocations/allocations.h"
+#include "collectors/syscalls/syscalls.h"
+#include "collectors/trace/tracer.h"
+#include "output/compress.h"
+#include "output/drain.h"
+#include "output/naming.h"
+#include "output/output.h"
+#include "output/rows.h"
+#include "output/thread_rows.h"
+#include "sampling/capture.h"
+#include "sampling/gc.h"
+#include "sampling/gc_log.h"
+#include "sampling/held_signal.h"
+#include "sampling/labels.h"
+#include "sampling/libraries.h"
+#include "sampling/queries.h"
+#include "sampling/registry.h"
+#include "sampling/signal_ticker.h"
+#include "sampling/thread_events.h"
+#include "sampling/tickers.h"
+#include "sampling/waiting.h"
+#include "session/change.h"
+#include "session/modules.h"
+#include "tools/stand_ins.h"
+#include "vm/gvl_watch.h"
+#include "vm/known_frames.h"
+#include "vm/reader_lock.h"
+#include "vm/valid_frames.h"
+#include "vm/walk_tests.h"
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Whoever takes part. Functions of the parts are called in this order. */
+static const pw_module *const modules[] = {
+    &pw_thread_events, &pw_labels, &pw_queries, &pw_gc, &pw_gc_log, &pw_libraries,
+    &pw_allocations, &pw_tracer, &pw_syscalls,
+};
+
+/* Holds what the deepest stacks write between two visits of the drain, and fits a second-level cache. The larger one holds what
+ * a hundred thousand system calls a second write. */
+#define RING_BYTES (1u << 20)
+#define LARGE_RING_BYTES (1u << 23)
+
+static struct {
+    VALUE native;
+    pw_job fork_job;
+    _Atomic bool forked; /* this process is a fresh child of a recorded one */
+} state;
+
+/* ---- start and stop ---- */
+
+static const char *
+start_failure(const char *what, int error)
+{
+    static char text[200];
+    snprintf(text, sizeof text, "%s: %s", what, strerror(error));
+    return text;
+}
+
+static void
+free_session(bool frees)
+{
+    pw_modules_forget(frees);
+    pw_threads_forget(frees);
+    pw_ring_free(&pw_out.ring);
+    if (frees) {
+        pw_intern_free(&pw_out.tables);
+        pw_rows_free();
+    }
+    pw_naming_free(frees);
+    pw_drain_free(frees);
+    pw_out = (pw_output){.writer = {.fd = -1}};
+    pw_session_clear(frees);
+}
+
+typedef struct {
+    VALUE path, append, head, others, collectors;
+    int64_t interval_ns, unit_ns, flush_ns;
+    const pw_ticker *ticker;
+    int signo;
+} wish;
+
+/* start(path, append, head, interval_ns, unit_ns, flush_ns, mode, signo, others, collectors): raises on a wrong argument. */
+static wish
+read_arguments(VALUE *given)
+{
+    FilePathValue(given[0]);
+    StringValue(given[2]);
+    Check_Type(given[8], T_ARRAY);
+    Check_Type(given[9], T_HASH);
+    StringValueCStr(given[0]);
+    wish w = {.path = given[0], .append = given[1], .head = given[2], .others = given[8], .collectors = given[9],
+              .interval_ns = NUM2LL(given[3]), .unit_ns = NUM2LL(given[4]), .flush_ns = NUM2LL(given[5])};
+    w.ticker = pw_ticker_named(given[6]);
+    if (!w.ticker) rb_raise(rb_eArgError, "no such mode");
+    if (w.interval_ns < 1000 || w.unit_ns < 1 || w.flush_ns < 1) rb_raise(rb_eArgError, "interval, unit and flush must be positive");
+    w.signo = NUM2INT(given[7]);
+    return w;
+}
+
+/* Before the file is opened: a refused start must not cost the recording that was there. NULL, or why not. */
+static const char *
+refusal_of_ticker(const wish *w)
+{
+    if (w->ticker == &pw_signal_ticker && pw_signal_taken(w->signo)) return "signal taken";
+    pw_gvl_watched = w->ticker->looks_at_waiting && !PW_THREAD_EVENTS && pw_gvl_watch_install();
+    if (w->ticker->looks_at_waiting) pw_waiting_prepare();
+    return w->ticker->from_outside ? pw_outside_refusal() : NULL;
+}
+
+/* Everything that the first sample needs. False: no memory. */
+static bool
+prepare(const wish *w)
+{
+    pw_session *s = &pw_current;
+    bool large = pw_modules_fill_ring(w->collectors);
+    pw_session_init();
+    bool room = pw_intern_init(&pw_out.tables);
+    pw_known_clear();
+    room = pw_rows_init() && room;
+    pw_thread_rows_init();
+    pw_counters_reset();
+    s->interval_ns = w->interval_ns;
+    s->unit_ns = w->unit_ns;
+    s->flush_ns = w->flush_ns;
+    s->signo = w->signo;
+    s->origin = pw_now_ns();
+    s->started_process_cpu = pw_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+    s->ticker = w->ticker;
+    s->helper_cpu = 0;
+    pw_drain_init(large);
+    room = pw_ring_init(&pw_out.ring, large ? LARGE_RING_BYTES : RING_BYTES) && room;
+    pw_modules_prepare();
+    s->generation = pw_next_generation();
+    atomic_store(&pw_live_generation, s->generation);
+    return room;
+}
+
+/* NULL, or why not: then everything that was begun has ended again. */
+static const char *
+begin_collecting(const wish *w)
+{
+    int error;
+    const char *refusal;
+    if ((error = pw_start_drain())) return start_failure("cannot start the drain thread", error);
+    if ((error = pw_current.ticker->start())) {
+        atomic_store(&pw_live_generation, 0);
+        pw_stop_drain();
+        return error == EBUSY ? "signal taken" : start_failure("cannot start ticking", error);
+    }
+    if ((refusal = pw_modules_start(w->collectors))) {
+        pw_current.ticker->stop();
+        atomic_store(&pw_live_generation, 0);
+        pw_modules_stop();
+        pw_stop_drain();
+    }
+    return refusal;
+}
+
+static VALUE
+start_session(VALUE arguments)
+{
+    wish w = read_arguments((VALUE *)arguments);
+    const char *file = RSTRING_PTR(w.path), *failure = refusal_of_ticker(&w);
+    if (failure) return rb_str_new_cstr(failure);
+    int error = pw_writer_open(&pw_out.writer, file, RTEST(w.append), RSTRING_PTR(w.head), (size_t)RSTRING_LEN(w.head));
+    if (error) return rb_str_new_cstr(start_failure("cannot write the recording", error));
+
+    failure = prepare(&w) ? begin_collecting(&w) : start_failure("no memory for the recording", ENOMEM);
+    if (failure) {
+        VALUE text = rb_str_new_cstr(failure);
+        atomic_store(&pw_live_generation, 0);
+        pw_writer_close(&pw_out.writer);
+        struct stat st;
+        if (!RTEST(w.append) && stat(file, &st) == 0 && S_ISREG(st.st_mode)) unlink(file);
+        free_session(true);
+        return text;
+    }
+    pw_own_begin();
+    pw_modules_begin();
+    pw_thread *starter = pw_register_thread(rb_thread_current(), pw_gettid(), true);
+    if (starter) starter->stays = !pw_threads_move;
+    pw_register_others(w.others);
+    pw_own_end();
+    RB_GC_GUARD(w.path);
+    RB_GC_GUARD(w.head);
+    return Qnil;
+}
+
+/* start(path, append, head, interval_ns, unit_ns, flush_ns, mode, signo, others, collectors) -> nil or a String that says why not */
+static VALUE
+native_start(int argc, VALUE *argv, VALUE self)
+{
+    rb_check_arity(argc, 10, 10);
+    if (pw_current.generation || pw_changing()) rb_raise(rb_eRuntimeError, "already recording");
+    pw_remember_main_ractor();
+    return pw_change(start_session, (VALUE)argv);
+}
+
+static void
+put_stat(VALUE stats, const char *name, int64_t value)
+{
+    rb_hash_aset(stats, ID2SYM(rb_intern(name)), LL2NUM(value));
+}
+
+static VALUE
+stop_stats(void)
+{
+    VALUE stats = rb_hash_new();
+    for (int i = 0; i < PW_COUNTERS; i++) {
+        if (pw_counter_infos[i].returned) put_stat(stats, pw_counter_infos[i].name, pw_counter(i));
+    }
+    put_stat(stats, "own_cpu_ns", pw_drain_cpu() + atomic_load(&pw_current.helper_cpu));
+    put_stat(stats, "write_error", pw_out.writer.error);
+    put_stat(stats, "bytes", pw_out.writer.written);
+    return stats;
+}
+
+static VALUE
+stop_session(VALUE reason)
+{
+    const char *why = StringValueCStr(reason);
+    pw_end_dead_threads();
+    pw_current.ticker->stop();
+    pw_modules_stop();
+    atomic_store(&pw_live_generation, 0);
+    pw_wait_for_handlers();
+    pw_modules_end();
+    pw_stop_drain();
+    pw_naming_finish();
+    pw_final_flush(why);
+    VALUE stats = stop_stats();
+    pw_writer_close(&pw_out.writer);
+    free_session(true);
+    RB_GC_GUARD(reason);
+    return stats;
+}
+
+/* stop(reason) -> Hash of counters; nil while another thread is starting or stopping the recording; false in another Ractor than the main one */
+static VALUE
+native_stop(VALUE self, VALUE reason)
+{
+    if (!pw_in_main_ractor()) return Qfalse;
+    if (pw_changing()) return Qnil;
+    if (!pw_current.generation) rb_raise(rb_eRuntimeError, "not recording");
+    return pw_change(stop_session, reason);
+}
+
+/* Names all that was seen so far and writes it, while the recording goes on. `ends_by`: the process certainly ends now; NULL: it may not. */
+static void
+complete_in_place(const char *ends_by)
+{
+    pw_own_begin();
+    pw_thread *t = pw_self();
+    if (t) {
+        t->busy = 1;
+        pw_capture_stack(t); /* with the call that is about to be made */
+        t->busy = 0;
+    }
+    pw_flush_before_end(); /* what is in the ring has no names yet */
+    pw_naming_finish();
+    pw_flush_as_end(ends_by);
+    pw_own_end();
+}
+
+static VALUE
+stop_to_complete(VALUE reason)
+{
+    return native_stop(state.native, reason);
+}
+
+bool
+pw_complete(const char *reason)
+{
+    if (!pw_current.generation || pw_changing() || atomic_load(&state.forked) || !pw_in_main_ractor()) return false;
+    if (pw_modules_see_endings()) {
+        complete_in_place(strcmp(reason, "exec") == 0 ? NULL : reason); /* exec may fail */
+        return false;
+    }
+    int error = 0;
+    VALUE saved = rb_errinfo();
+    rb_protect(stop_to_complete, rb_str_new_cstr(reason), &error);
+    if (error) rb_set_errinfo(saved);
+    return !error;
+}
+
+static VALUE
+native_recording_p(VALUE self)
+{
+    return pw_current.generation ? Qtrue : Qfalse;
+}
+
+/* errno of the first write that failed, after which nothing more is written; 0: none did */
+static VALUE
+native_write_error(VALUE self)
+{
+    return INT2NUM(pw_out.writer.error);
+}
+
+/* limit(bytes): what the file being written may grow to (0: anything), looked at before each flush. -> whether it has come to that, after
+ * which nothing more is written */
+static VALUE
+native_limit(VALUE self, VALUE bytes)
+{
+    atomic_store(&pw_out.writer.limit, NUM2LL(bytes));
+    return atomic_load(&pw_out.writer.full) ? Qtrue : Qfalse;
+}
+
+static VALUE
+before_ractor(VALUE unused)
+{
+    pw_modules_before_ractor();
+    pw_modules_leave_gc();
+    return Qnil;
+}
+
+/* stop_gc_frames: 3.1 follows a null pointer when it reports a collection that begins in a Ractor's thread before the thread's first frame. */
+static VALUE
+native_stop_gc_frames(VALUE self)
+{
+    pw_change_alone(before_ractor);
+    return Qnil;
+}
+
+/* ---- fork ---- */
+
+static void
+before_fork(void)
+{
+    if (!pw_current.generation) return;
+    pthread_mutex_lock(&pw_current.lock);
+    pw_reader_lock();
+}
+
+static void
+after_fork_in_parent(void)
+{
+    if (!pw_current.generation) return;
+    pw_reader_unlock();
+    pthread_mutex_unlock(&pw_current.lock);
+}
+
+/* The child has one thread, no timers and no drain. What the parent recorded is the parent's. A new recording is opened
+ * only when the child runs Ruby again: most children exec at once. */
+static void
+after_fork_in_child(void)
+{
+    pw_signal_in_child();
+    pw_stand_ins_in_child();
+    if (!pw_current.generation) return;
+    atomic_store(&pw_live_generation, 0);
+    pw_forget_handlers();
+    pw_forget_change();
+    pw_tls = (pw_self_slot){0};
+    pw_registry_in_child();
+    pw_writer_abandon(&pw_out.writer);
+    pthread_mutex_init(&pw_current.lock, NULL); /* before_fork holds it; collections before the job will want it */
+    pw_reader_reset();
+    atomic_store(&state.forked, true);
+    pw_job_trigger(&state.fork_job);
+}
+
+static VALUE
+report_fork(VALUE unused)
+{
+    rb_funcall(state.native, rb_intern("forked"), 0);
+    return Qnil;
+}
+
+static void
+run_fork_job(void *unused)
+{
+    if (!atomic_exchange(&state.forked, false)) return;
+    int error = 0;
+    VALUE saved = rb_errinfo();
+    pw_modules_in_child();
+    pw_modules_end();
+    pw_modules_stop();
+    if (pw_current.ticker) pw_current.ticker->stop_in_child();
+    free_session(false); /* the memory is a copy of the parent's; forgotten, not freed: a buffer may have been growing when the process was copied */
+    rb_protect(report_fork, Qnil, &error);
+    if (error) rb_set_errinfo(saved);
+}
+
+/* A finalizer. When Ruby ends, and threads have been ended, at_exit's blocks are over, which should have stopped the recording; but a thread
+ * may have begun one since. What collectors look at is taken apart next. */
+static VALUE
+end_with_ruby(VALUE self, VALUE id)
+{
+    if (atomic_load(&state.forked)) pw_modules_leave_gc();
+    else if (pw_current.generation) native_stop(self, rb_str_new_cstr("stop"));
+    return Qnil;
+}
+
+void
+pw_recording_init(VALUE native)
+{
+    state.native = native;
+    pw_crc32_init();
+    pw_valid_frames_init();
+    pw_naming_init(native);
+    pw_change_init();
+    pw_registry_init(native);
+    pw_modules_use(modules, (int)(sizeof modules / sizeof *modules));
+    pw_modules_init(native);
+    if (!pw_job_init(&state.fork_job, run_fork_job)) rb_raise(rb_eRuntimeError, "Ruby has no room for another postponed job");
+    VALUE last = rb_obj_alloc(rb_cObject), end = rb_obj_alloc(rb_cObject);
+    rb_define_singleton_method(end, "call", end_with_ruby, 1);
+    rb_gc_register_mark_object(last);
+    rb_define_finalizer(last, end);
+    pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+    rb_define_singleton_method(native, "start", native_start, -1);
+    rb_define_singleton_method(native, "stop", native_stop, 1);
+    rb_define_singleton_method(native, "recording?", native_recording_p, 0);
+    rb_define_singleton_method(native, "write_error", native_write_error, 0);
+    rb_define_singleton_method(native, "limit", native_limit, 1);
+    rb_define_singleton_method(native, "stop_gc_frames", native_stop_gc_frames, 0);
+}

@@ -1,0 +1,230 @@
+#include "sampling/registry.h"
+#include "output/drain.h"
+#include "output/naming.h"
+#include "sampling/capture.h"
+#include "session/modules.h"
+#include <time.h>
+
+static struct {
+    pthread_key_t exit_key; /* its destructor reports that a native thread exits */
+} state;
+
+#if PW_THREAD_IN_EVENT
+static rb_internal_thread_specific_key_t specific_key;
+#endif
+
+/* So that events about it are recognised. needs GVL */
+static void
+remember(pw_thread *t)
+{
+#if PW_THREAD_IN_EVENT
+    rb_internal_thread_specific_set(t->thread, specific_key, (void *)(uintptr_t)pw_thread_word(t));
+#else
+    (void)t;
+#endif
+}
+
+#if PW_THREAD_IN_EVENT
+pw_thread *
+pw_thread_of_event(VALUE thread)
+{
+    uint64_t word = (uint64_t)(uintptr_t)rb_internal_thread_specific_get(thread, specific_key);
+    return word ? pw_thread_at((uint32_t)(word >> 32), (uint32_t)word) : NULL;
+}
+#endif
+
+void
+pw_enter_thread(pw_thread *t)
+{
+    pw_now_running(t);
+    pw_tls.ended = 0;
+    pthread_setspecific(state.exit_key, t); /* Ruby may end a thread without telling: its native thread tells */
+    pw_modules_here();
+}
+
+pw_thread *
+pw_register_thread(VALUE thread, pid_t tid, bool caller)
+{
+    pthread_mutex_lock(&pw_current.lock);
+    pw_thread *t = pw_thread_find(thread);
+    bool is_new = !t && (t = pw_thread_add(thread, tid));
+    pthread_mutex_unlock(&pw_current.lock);
+    if (!t) return NULL;
+    if (is_new) remember(t);
+    if (caller) pw_enter_thread(t);
+    else if (pw_thread_states()) atomic_store(&t->state, PW_BLOCKED); /* the caller has the GVL, so this one has not */
+    if (is_new && tid) pw_current.ticker->thread_begin(t);
+    return t;
+}
+
+void
+pw_enter_known_thread(VALUE thread)
+{
+    pthread_mutex_lock(&pw_current.lock);
+    pw_thread *t = pw_thread_find(thread);
+    pthread_mutex_unlock(&pw_current.lock);
+    if (t) pw_enter_thread(t);
+}
+
+/* The last moment of a thread that ended untold: what it burnt after its last sample it ran for, whenever that was. */
+static void
+last_moment(pw_thread *t, int64_t cpu_now, int64_t *wall, int64_t *cpu)
+{
+    int64_t before = atomic_load(&t->last_wall), charged = atomic_load(&t->last_cpu);
+    int64_t unseen = cpu_now - charged, passed = pw_now_ns() - before;
+    if (unseen > passed) unseen = passed;
+    if (unseen < 0) unseen = 0;
+    *wall = before + unseen;
+    *cpu = charged + unseen;
+}
+
+/* `untold`: nobody told when. */
+static void
+end_thread(pw_thread *t, bool untold)
+{
+    t->busy = 1;
+    pw_current.ticker->thread_end(t); /* from here on no reader can see it vanish */
+    pw_tls.ended = t->generation;
+    pw_tls.ended_thread = t->thread;
+    if (!t->finished) {
+        int64_t wall = pw_now_ns(), cpu = pw_thread_cpu(t);
+        if (untold) last_moment(t, cpu, &wall, &cpu);
+        uint8_t state = pw_thread_states() ? PW_RUNNING : PW_UNKNOWN;
+        t->finished = true;
+        pw_thread_hide(t);
+        int tries = 0;
+        while (!pw_charge(t, PW_REC_END, state, wall, cpu)) {
+            if (++tries == 2000) {
+                pw_count(PW_DROPPED, 1);
+                break;
+            }
+            struct timespec pause = {0, 1000000};
+            nanosleep(&pause, NULL); /* the ring is full; the drain empties it within 50 ms */
+        }
+        pw_drain_thread_ended();
+    }
+    pthread_setspecific(state.exit_key, NULL);
+    pw_now_running(NULL); /* the last touch: after END, the drain frees it when nobody leads to it */
+}
+
+void pw_thread_ended(pw_thread *t) { end_thread(t, false); }
+void pw_thread_replaced(pw_thread *t) { end_thread(t, true); }
+
+/* A thread that had a stack and has none has ended. One that never had may still be waiting for its first turn. */
+uint32_t
+pw_looks_at_nothing(const pw_thread *t)
+{
+    return t->sampled ? 3 : (uint32_t)(1000000000 / pw_current.interval_ns) + 3;
+}
+
+bool
+pw_thread_vanished(pw_thread *t)
+{
+    t->finished = true;
+    int64_t wall, cpu;
+    last_moment(t, pw_thread_cpu_now(t), &wall, &cpu);
+    pw_thread_hide(t);
+    if (pw_charge(t, PW_REC_END, PW_UNKNOWN, wall, cpu)) { /* the drain takes its timer away, and frees it when nobody leads to it */
+        if (pw_tls.thread == t) pw_now_running(NULL);
+        return true;
+    }
+    pw_thread_show(t); /* the ring is full: at the next tick */
+    return t->finished = false;
+}
+
+/* Where events tell of every end, a native thread that exits is not the end of what it carried (M:N). */
+static void
+native_thread_exits(void *thread)
+{
+    if (!pw_enter_handler()) return;
+    pw_tls.pinned = 1;
+    atomic_signal_fence(memory_order_seq_cst);
+    pw_thread *t = pw_self();
+    if (t && PW_THREAD_IN_EVENT) pw_thread_leave(t, pw_gettid());
+    else if (t && t == thread) end_thread(t, !pw_thread_states());
+    pw_now_running(NULL);
+    pw_tls.pinned = 0;
+    pw_leave_handler();
+}
+
+/* A thread that still waits for its first turn has no execution context, and looking for its frames crashes Ruby before 3.3.
+ * It will tell itself that it begins. */
+static bool
+has_begun(VALUE thread)
+{
+    VALUE backtrace = rb_funcall(thread, rb_intern("backtrace"), 2, INT2FIX(0), INT2FIX(1));
+    return RB_TYPE_P(backtrace, T_ARRAY) && RARRAY_LEN(backtrace) > 0;
+}
+
+static VALUE
+is_alive(VALUE thread)
+{
+    return rb_funcall(thread, rb_intern("alive?"), 0);
+}
+
+/* Ruby 3.1 does not tell of a thread that ends by an exception, and one that was killed before its first turn never had a stack that
+ * could vanish: its time would go on to the end of the recording. Needs the GVL. */
+void
+pw_end_dead_threads(void)
+{
+    if (PW_THREAD_EVENTS) return;
+    pw_own_begin();
+    VALUE threads = rb_ary_new_capa((long)pw_current.next_thread_id); /* has room: under the lock nothing may be allocated */
+    pthread_mutex_lock(&pw_current.lock);
+    for (pw_thread *t = pw_current.threads; t; t = t->next) {
+        if (!t->finished) rb_ary_push(threads, t->thread);
+    }
+    pthread_mutex_unlock(&pw_current.lock);
+    for (long i = 0; i < RARRAY_LEN(threads); i++) {
+        int error = 0;
+        VALUE saved = rb_errinfo(), thread = rb_ary_entry(threads, i), alive = rb_protect(is_alive, thread, &error);
+        if (error) rb_set_errinfo(saved);
+        pthread_mutex_lock(&pw_current.lock);
+        pw_thread *t = error || RTEST(alive) ? NULL : pw_thread_find(thread);
+        pthread_mutex_unlock(&pw_current.lock);
+        if (!t || t == pw_self()) continue;
+        pw_name_thread(thread); /* it may have begun, and ended, since the last names were looked up */
+        pw_current.ticker->thread_end(t);
+        pw_thread_vanished(t);
+    }
+    pw_own_end();
+}
+
+void
+pw_register_others(VALUE native_thread_ids)
+{
+    /* [[thread, native id], ...] of the threads that lived before start */
+    for (long i = 0; i < RARRAY_LEN(native_thread_ids); i++) {
+        VALUE pair = rb_ary_entry(native_thread_ids, i);
+        VALUE thread = rb_ary_entry(pair, 0), tid = rb_ary_entry(pair, 1);
+        if (thread == rb_thread_current() || !has_begun(thread)) continue;
+        if (!RB_FIXNUM_P(tid)) tid = rb_funcall(thread, rb_intern("native_thread_id"), 0); /* it had its first turn just now */
+        if (!RB_FIXNUM_P(tid)) continue;
+        pw_thread *t = pw_register_thread(thread, (pid_t)FIX2LONG(tid), false);
+        if (!t) continue;
+        t->stays = !pw_threads_move;
+        if (!PW_THREAD_EVENTS) pw_name_thread(thread); /* nobody tells of its end where it is killed */
+    }
+}
+
+/* Without thread events a thread that was there before the recording is known from its first tick on. The thread's work may come
+ * before. */
+pw_thread *
+pw_registered_self(void)
+{
+    pw_thread *t = pw_self();
+    if (t || pw_thread_states() || !pw_session_generation()) return t;
+    return pw_register_thread(rb_thread_current(), pw_gettid(), true);
+}
+
+void pw_registry_in_child(void) { pthread_setspecific(state.exit_key, NULL); }
+
+void
+pw_registry_init(VALUE native)
+{
+    (void)native;
+    pthread_key_create(&state.exit_key, native_thread_exits);
+#if PW_THREAD_IN_EVENT
+    specific_key = rb_internal_thread_specific_key_create();
+#endif
+}

@@ -1,0 +1,82 @@
+# frozen_string_literal: true
+
+require_relative "../test_helper"
+require_relative "../support/c_layers"
+
+# The extension's layers: #include and calls go down only, and no two files know each other.
+class LayersTest < Minitest::Test
+  EXT = File.join(Checkout::ROOT, "ext/pitwall")
+  LONGEST = 500 # lines of a file
+  # These become shorter.
+  LONG = %w[collectors/allocations/allocations.c collectors/syscalls/syscall_dispatch.c collectors/trace/tracer.c sampling/queries.c].freeze
+
+  def self.read
+    @read ||= CLayers.read(EXT, Checkout::BUILD)
+  end
+
+  def layers
+    self.class.read
+  rescue Errno::ENOENT => e
+    skip "peer absent: nm (#{e.message})"
+  end
+
+  def test_nothing_knows_what_is_above_it
+    assert_empty layers.arrows_up.map(&:to_s)
+  end
+
+  def test_there_are_no_circles
+    assert_empty layers.circles
+  end
+
+  def test_every_file_is_in_a_layer
+    assert_empty layers.strangers
+    assert_empty layers.problems
+    assert_operator layers.units.size, :>, 50
+    assert_operator layers.arrows.size, :>, 200
+  end
+
+  def test_no_file_is_long
+    long = Dir["#{EXT}/**/*.{c,h,rb}"].map { |file| [file.delete_prefix("#{EXT}/"), File.foreach(file).count] }.select { |_, lines| lines > LONGEST }
+    assert_equal LONG, long.map(&:first).sort
+  end
+
+  # The build compiles what lies in the folders, each file once.
+  def test_object_files_have_names_of_their_own
+    names = Dir["#{EXT}/**/*.c"].map { |file| File.basename(file) }
+    assert_equal names.uniq, names
+  end
+
+  # ---- the test itself ----
+
+  SOUND = { "tools/clock.h" => "", "vm/walk.c" => "#include \"tools/clock.h\"\n#include <errno.h>\n", "collectors/trace/tracer.c" => "", "pitwall.c" => "" }.freeze
+
+  def test_a_sound_tree_is_sound
+    assert_empty CLayers.new(SOUND, "vm/walk" => [%w[pw_tick malloc], %w[pw_walk]], "tools/clock" => [[], %w[pw_tick]]).problems
+  end
+
+  def test_an_include_that_goes_up_is_found
+    sources = SOUND.merge("tools/clock.h" => "#include \"vm/walk.h\"\n", "vm/walk.h" => "", "vm/walk.c" => "")
+    assert_equal ["tools/clock -> vm/walk (includes vm/walk.h)"], CLayers.new(sources, {}).problems
+  end
+
+  def test_a_call_that_goes_up_is_found
+    symbols = { "vm/walk" => [%w[pw_trace_stop], %w[pw_walk]], "collectors/trace/tracer" => [[], %w[pw_trace_stop]] }
+    assert_equal ["vm/walk -> collectors/trace/tracer (needs pw_trace_stop)"], CLayers.new(SOUND, symbols).problems
+  end
+
+  def test_a_collector_that_knows_another_is_found
+    sources = SOUND.merge("collectors/syscalls/rows.c" => "#include \"collectors/trace/tracer.h\"\n", "collectors/trace/tracer.h" => "")
+    assert_equal ["collectors/syscalls/rows -> collectors/trace/tracer (includes collectors/trace/tracer.h)"], CLayers.new(sources, {}).problems
+  end
+
+  def test_a_circle_within_a_layer_is_found
+    sources = SOUND.merge("vm/peek.c" => "#include \"vm/walk.h\"\n", "vm/walk.h" => "")
+    symbols = { "vm/walk" => [%w[pw_peek], []], "vm/peek" => [[], %w[pw_peek]] }
+    assert_equal ["circle: vm/peek, vm/walk"], CLayers.new(sources, symbols).problems
+  end
+
+  def test_a_file_in_no_layer_and_an_include_without_a_folder_are_found
+    sources = SOUND.merge("native/unwind.c" => "", "vm/walk.c" => "#include \"clock.h\"\n")
+    assert_equal ["vm/walk.c includes clock.h, which is no path below ext/pitwall", "native/unwind is in no layer"], CLayers.new(sources, {}).problems
+  end
+end
