@@ -121,7 +121,7 @@ class RubyAssumptionsTest < Minitest::Test
     assert_sane(segment)
   end
 
-  # sampler.c: pthread_atfork handlers run for Process.daemon as well, which Process._fork does not see.
+  # recording.c: pthread_atfork handlers run for Process.daemon as well, which Process._fork does not see.
   def test_daemon_is_a_fork_without_underscore_fork
     skip "Process._fork is 3.1's and newer" unless Process.respond_to?(:_fork)
     out = run_program(<<~'RUBY')
