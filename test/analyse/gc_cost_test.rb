@@ -6,7 +6,6 @@ require "pitwall/analyse"
 require "pitwall/show"
 
 class GCCostTest < Minitest::Test
-  Site = Struct.new(:id, :node, :class_name, :count, :slot_bytes, :bytes, :gc_ns, :started_ns)
   Totals = Struct.new(:allocated)
 
   MAIN = ["Object#main", "/app/a.rb", 1, 3].freeze
@@ -15,6 +14,11 @@ class GCCostTest < Minitest::Test
   QUOTE = ["Task#quote", "/app/task.rb", 20, 21].freeze
   MARKING = ["(marking)", "", 0, 0, 2].freeze
   OTHER = ["Object#other", "/app/a.rb", 30, 31].freeze
+
+  def site(id, node, class_name, count, slot_bytes, bytes, gc_ns)
+    values = { id: id, node: node, type: 5, class_name: class_name, count: count, slot_bytes: slot_bytes, bytes: bytes, gc_ns: gc_ns }
+    Pitwall::Record::Site.new(*Pitwall::Record::Site.members.map { |name| values[name] })
+  end
 
   # Elapsed 2 s. Copying: 300 ms of its own with clone, 200 ms in quoting; 100 ms elsewhere; GC 400 ms, of which 300 are copying's.
   def cost(allocated: 1_000, stacks: true, **options)
@@ -32,9 +36,9 @@ class GCCostTest < Minitest::Test
       40.times { |n| segment.collection(start: n * 50_000_000, marking: 10_000_000) }
     end
     segment = RandomRecording.read(bytes).segments.first
-    sites = [Site.new(1, 0, "", 100, 4_000, 4_000, 40_000_000), Site.new(4, 0, "", 0, 0, 0, 0),
-             Site.new(5, nodes[:copy], "String", 500, 20_000, 60_000, 200_000_000), Site.new(6, nodes[:copy], "Array", 100, 4_000, 4_000, 0),
-             Site.new(7, nodes[:quote], "String", 250, 10_000, 10_000, 100_000_000), Site.new(8, nodes[:other], "Hash", 50, 2_000, 2_000, 60_000_000)]
+    sites = [site(1, 0, "", 100, 4_000, 4_000, 40_000_000), site(4, 0, "", 0, 0, 0, 0),
+             site(5, nodes[:copy], "String", 500, 20_000, 60_000, 200_000_000), site(6, nodes[:copy], "Array", 100, 4_000, 4_000, 0),
+             site(7, nodes[:quote], "String", 250, 10_000, 10_000, 100_000_000), site(8, nodes[:other], "Hash", 50, 2_000, 2_000, 60_000_000)]
     yield sites if block_given?
     segment.define_singleton_method(:sites) { sites }
     segment.define_singleton_method(:allocation_totals) { Totals.new(allocated) }
@@ -50,6 +54,18 @@ class GCCostTest < Minitest::Test
     assert_equal 360_000_000, cost.charged_ns
     assert_equal [2_000_000_000, 400_000_000], [cost.wall_ns, cost.gc_ns]
     assert_equal 290, cost(weight: :cpu).rows.first.own_ns / 1_000_000
+  end
+
+  # Sites without a place have no line. Their objects are not the program's, or nobody knows where they came from.
+  def test_only_places_have_lines
+    special = Pitwall::Record::Site::NAMES.keys
+    rows = cost { |sites| special.each { |id| sites << site(id, sites[2].node, "String", 7, 7, 7, 7_000_000) } }.rows
+    assert_equal 900, rows.sum(&:objects)
+    assert_equal([1, 2, 3, 4], special)
+    places = (0..6).select { |id| site(id, 0, "", 0, 0, 0, 0).place? }
+    assert_equal [5, 6], places
+    assert_empty(places.map { |id| site(id, 0, "", 0, 0, 0, 0).special }.compact)
+    assert_equal [3, 5, 6], (0..6).select { |id| site(id, 0, "", 0, 0, 0, 0).program? }
   end
 
   def test_a_prediction_is_own_time_with_all_that_is_called_and_collections_avoided
@@ -150,7 +166,7 @@ class GCCostTest < Minitest::Test
   def test_ruby_s_own_lines_count_for_their_caller
     bytes = RecordingBuilder.build { |segment| segment.row stack: [MAIN, COPY, ["Kernel#clone", "<internal:kernel>", 1, 49]], wall: 1000; segment.row stack: [["Kernel#loop", "<internal:kernel>", 1, 187]], wall: 500 }
     segment = RandomRecording.read(bytes).segments.first
-    sites = [Site.new(5, 3, "String", 7, 0, 0, 0), Site.new(6, 4, "Array", 1, 0, 0, 0)]
+    sites = [site(5, 3, "String", 7, 0, 0, 0), site(6, 4, "Array", 1, 0, 0, 0)]
     segment.define_singleton_method(:sites) { sites }
     rows = Pitwall::Analyse::GCCost.new([segment]).rows
     assert_equal [["/app/task.rb", 12, 1_000_000, 7], ["<internal:kernel>", 187, 500_000, 1]], rows.map { |row| [row.path, row.line, row.own_ns, row.objects] }

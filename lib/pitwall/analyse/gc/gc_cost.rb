@@ -7,6 +7,7 @@ require "pitwall/analyse/gc/gc_work"
 require "pitwall/analyse/tree/method_info"
 require "pitwall/analyse/tree/method_match"
 require "pitwall/errors"
+require "pitwall/record/chunks/sites"
 
 module Pitwall
   module Analyse
@@ -44,7 +45,7 @@ module Pitwall
         sampled = segments.select { |segment| segment.tallies.any? }
         undisturbed = sampled.reject { |segment| follows?(segment) }
         @timed = [undisturbed, sampled, segments].find(&:any?) || []
-        @sited = segments.select { |segment| program_sites(segment).any? }
+        @sited = segments.select { |segment| allocating_sites(segment).any? }
       end
 
       # Whether allocation sites were recorded.
@@ -65,7 +66,7 @@ module Pitwall
 
       # Whether sites have whole stacks. Without them, the allocations of a line's callees do not count for the line.
       #: () -> bool
-      def stacks? = @sited.any? { |segment| program_sites(segment).any? { |site| !segment.parents[site.node].zero? } }
+      def stacks? = @sited.any? { |segment| allocating_sites(segment).any? { |site| !segment.parents[site.node].zero? } }
 
       # GC runs of the recordings that times come from.
       #: () -> GCTimeline
@@ -90,7 +91,7 @@ module Pitwall
 
       # Collection time charged to the program's sites, in ns.
       #: () -> Integer
-      def charged_ns = @sited.sum { |segment| program_sites(segment).sum { |site| charged(site) } }.round
+      def charged_ns = @sited.sum { |segment| allocating_sites(segment).sum { |site| charged(site) } }.round
 
       # Wall time of the processes, in ns.
       #: () -> Integer
@@ -124,7 +125,7 @@ module Pitwall
 
         test = place_test(place)
         times = @timed.map { |segment| times(segment, inside(segment, test)) }
-        chosen = @sited.map { |segment| inside(segment, test).then { |inside| [segment, program_sites(segment).select { |site| inside[site.node] }] } }
+        chosen = @sited.map { |segment| inside(segment, test).then { |inside| [segment, allocating_sites(segment).select { |site| inside[site.node] }] } }
         sites = chosen.map { |segment, mine| followed(segment, mine) }
         raise UsageError, "#{place} neither ran in a sample nor allocates in this recording#{near(place)}" if sites.sum(&:objects).zero? && times.sum(&:captures).zero?
 
@@ -138,20 +139,16 @@ module Pitwall
       # Only some objects were followed if this many times as many were allocated.
       # The VM's own objects are not followed.
       SAMPLED = 1.5
-      # Ids of rows for Pitwall's own, for garbage from before the recording, and of the first that stands for a place
-      # (Record::Site).
-      PITWALL = 2
-      EARLIER = 4
-      FIRST_PLACE = 5
       # Method 0 of a tree is the root, which no name matches.
       NOTHING = MethodInfo.new("", "", 0, 4).freeze
-      private_constant :SAMPLED, :PITWALL, :EARLIER, :FIRST_PLACE, :NOTHING
+      private_constant :SAMPLED, :NOTHING
 
       private
 
-      def program_sites(segment)
-        @program_sites ||= {}.compare_by_identity
-        @program_sites[segment] ||= segment.sites.select { |site| site.id >= FIRST_PLACE }
+      # Sites that are places in the program's code.
+      def allocating_sites(segment)
+        @allocating_sites ||= {}.compare_by_identity
+        @allocating_sites[segment] ||= segment.sites.select(&:place?)
       end
 
       # Number of allocated objects for each followed object.
@@ -171,10 +168,15 @@ module Pitwall
       # If objects were followed in bursts, such garbage is mostly that of GC runs between two bursts, so its share is
       # divided among the other sites.
       def charged(site)
-        @all_charged ||= @sited.sum do |segment|
-          segment.sites.sum { |other| other.id == PITWALL || (other.id == EARLIER && scale(segment) > SAMPLED) ? 0 : other.gc_ns }
-        end
+        @all_charged ||= @sited.sum { |segment| segment.sites.sum { |other| shares?(segment, other) ? other.gc_ns : 0 } }
         @all_charged.zero? ? 0.0 : site.gc_ns.fdiv(@all_charged) * gc_ns
+      end
+
+      # Whether collection time is charged to a site.
+      def shares?(segment, site)
+        return scale(segment) <= SAMPLED if site.id == Record::Site::NOBODY
+
+        site.id != Record::Site::PITWALL
       end
 
       # Collection time in the clock of the weight, relative to wall time. GC runs are timed by the wall clock; samples
@@ -201,7 +203,7 @@ module Pitwall
       def add_sites(segment, found)
         places = places(segment)
         factor = scale(segment)
-        program_sites(segment).each do |site|
+        allocating_sites(segment).each do |site|
           row = row(found, segment, places[site.node])
           row.objects += (site.count * factor).round
           row.bytes += (site.bytes * factor).round

@@ -12,14 +12,16 @@ module Pitwall
       private_constant :KINDS
 
       # One warning for each filter that matches nothing in any process.
-      #: (Array[Record::Segment]) -> Array[Record::Warning]
-      def self.warnings(segments)
+      # @param base [String, nil] folder of relative paths: the program's own file is recorded as it was typed. nil where
+      #   the folder is not known; a filter then matches where it would for some folder
+      #: (Array[Record::Segment], ?base: String?) -> Array[Record::Warning]
+      def self.warnings(segments, base: nil)
         traced = segments.select(&:traced?)
         settings = traced.map { |segment| settings(segment) }
         limited = settings.any? { |given| given.key?("depth") || KINDS.keys.count { |kind| words(given, kind).any? } > 1 }
         frames = traced.flat_map { |segment| segment.frames.values }
         KINDS.keys.flat_map do |kind|
-          settings.flat_map { |given| words(given, kind) }.uniq.reject { |word| frames.any? { |frame| fits?(kind, word, frame) } }
+          settings.flat_map { |given| words(given, kind) }.uniq.reject { |word| frames.any? { |frame| fits?(kind, word, frame, base) } }
                   .map { |word| Record::Warning.new(code: :unmatched, message: message(kind, word, frames, limited)) }
         end
       end
@@ -31,17 +33,34 @@ module Pitwall
       end
 
       # The same rules as in trace_filters.c.
-      def self.fits?(kind, word, frame)
+      def self.fits?(kind, word, frame, base)
         return frame.name == word if kind == "only_under"
-        return frame.kind.zero? && File.fnmatch(word, absolute(frame.path), File::FNM_DOTMATCH) if kind == "path"
+        return frame.kind.zero? && path_fits?(word, frame.path, base) if kind == "path"
 
         name = frame.name.sub(/\Ablock .*\bin /, "")
         ["#", ".", "::"].any? { |separator| name.start_with?("#{word}#{separator}") }
       end
       private_class_method :fits?
 
-      # The tracer goes by absolute paths, but the program's own file is recorded as it was typed.
-      def self.absolute(path) = path.empty? || path.start_with?("(", "<") ? path : File.expand_path(path)
+      # The tracer compares absolute paths. "(eval)" and "<internal:gc>" have none.
+      def self.path_fits?(word, path, base)
+        return fnmatch?(word, path) if path.empty? || path.start_with?("/", "(", "<")
+        return fnmatch?(word, absolute(path, base)) if base
+
+        word.start_with?("/", "*", "?", "[") && (0...word.size).any? { |at| fnmatch?(word[at..], "/#{path}") }
+      end
+      private_class_method :path_fits?
+
+      def self.fnmatch?(word, path) = File.fnmatch(word, path, File::FNM_DOTMATCH)
+      private_class_method :fnmatch?
+
+      # "../lib/./a.rb" in "/srv/app" → "/srv/lib/a.rb"
+      def self.absolute(path, base)
+        steps = "#{base}/#{path}".split("/").each_with_object([]) do |step, found|
+          step == ".." ? found.pop : found << step unless step.empty? || step == "."
+        end
+        "/#{steps.join("/")}"
+      end
       private_class_method :absolute
 
       # With several filters, or with a depth, another filter may have excluded the method.

@@ -13,6 +13,15 @@ module Pitwall
       #: () -> String
       def root = repository || Dir.pwd
 
+      # The folder that relative paths of traced recordings start from: the working directory, if the files are there.
+      #: (Array[Record::Segment]) -> String?
+      def folder_of(segments)
+        frames = segments.select(&:traced?).flat_map { |segment| segment.frames.values }
+        paths = frames.select { |frame| frame.kind.zero? }.map(&:path)
+        relative = paths.uniq.reject { |path| path.empty? || path.start_with?("/", "(", "<") }
+        Dir.pwd if relative.all? { |path| File.exist?(path) }
+      end
+
       #: () -> Analyse::Origin
       def origin = Analyse::Origin.new(base: root)
 

@@ -182,7 +182,7 @@ module Pitwall
         @options = options
         segments, warnings = read(files)
         return audit(segments, width, palette) if options[:audit]
-        warnings += Analyse::TraceFilters.warnings(segments)
+        warnings += Analyse::TraceFilters.warnings(segments, base: Project.folder_of(segments))
         return page(segments, warnings, files) if options[:format] == "html"
 
         @default = default_view(segments)

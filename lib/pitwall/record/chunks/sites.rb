@@ -33,9 +33,10 @@ module Pitwall
                 7 => "T_ARRAY", 8 => "T_HASH", 9 => "T_STRUCT", 10 => "T_BIGNUM", 11 => "T_FILE", 12 => "T_DATA",
                 13 => "T_MATCH", 14 => "T_COMPLEX", 15 => "T_RATIONAL", 20 => "T_SYMBOL", 26 => "T_IMEMO",
                 27 => "T_NODE", 28 => "T_ICLASS" }.freeze
-      # Sites that are no place, by id. VM: objects that the VM allocates for itself. PITWALL: objects of Pitwall.
-      # OTHER: objects allocated when the table of sites was full. NOBODY: the cost of collections since whose
-      # predecessor nothing was allocated.
+      # Ids of sites that are no place in the program's code. Ids above NOBODY are places.
+      # VM: objects that the VM allocates for itself. PITWALL: objects of Pitwall. OTHER: objects allocated when the
+      # table of sites was full. NOBODY: collections that nobody caused, as nothing was allocated since the collection
+      # before; they free garbage from before the recording, or from between two bursts.
       VM = 1
       PITWALL = 2
       OTHER = 3
@@ -57,6 +58,10 @@ module Pitwall
       # Were the site's objects the program's? Those of the VM and of Pitwall are not.
       #: () -> bool
       def program? = id >= OTHER && id != NOBODY
+
+      # Is the site a place in the program's code? The sites with a name are not.
+      #: () -> bool
+      def place? = id > NOBODY
     end
 
     module Chunks
