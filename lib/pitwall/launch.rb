@@ -4,28 +4,31 @@ require "pitwall/errors"
 require "pitwall/launch/relay"
 
 module Pitwall
-  # Starts a command as a shell would and stays with it until it ends.
+  # Starts a command as a shell does, and waits for its end.
   #
-  # The command gets this process's standard streams, its further open files, working directory and process group,
-  # so it can't tell that it isn't run by the shell; signals sent to this process reach it ({Relay}).
+  # The command gets this process's standard streams, other open files, working directory and process group, as from a
+  # shell. Signals to this process are passed on to it ({Relay}).
   class Launch
-    # What became of the command. `cpu_ns` counts the processes it waited for as well; `stopped_by` is the signal by which someone
-    # meant to stop it ("INT"), nil where nobody did.
+    # pid:        process id
+    # status:     Process::Status
+    # wall_ns:    wall time
+    # cpu_ns:     CPU time of the command and of the processes that it waited for
+    # stopped_by: the first signal that asked to stop ("INT"); nil if none came
     Finished = Struct.new(:pid, :status, :wall_ns, :cpu_ns, :stopped_by, keyword_init: true)
 
-    # The command could not be started; the statuses are the shell's.
+    # There is no such command. The exit status is the shell's.
     class NotFound < Error
       def status = 127
     end
 
-    # It is there, but can't be run.
+    # The command exists but can't be run. The exit status is the shell's.
     class NotExecutable < Error
       def status = 126
     end
 
-    #: (Array[String], ?env: Hash[String, String?], **untyped) -> void
-    # @param env [Hash] variables to set (or, with nil, to unset) for the command
+    # @param env [Hash] variables to set for the command; a variable with nil is removed
     # @param redirections [Hash] as for Process.spawn
+    #: (Array[String], ?env: Hash[String, String?], **untyped) -> void
     def initialize(command, env: {}, **redirections)
       @command = command
       @env = env
@@ -33,7 +36,7 @@ module Pitwall
     end
 
     # Runs the command to its end.
-    # Raises NotFound, NotExecutable.
+    # @raise [NotFound, NotExecutable]
     #: () -> Finished
     def call
       Relay.during do |relay|
@@ -42,7 +45,8 @@ module Pitwall
         pid = relay.to(start)
         _, status = Process.wait2(pid)
         relay.to(nil)
-        Finished.new(pid: pid, status: status, wall_ns: clock_ns - started_ns, cpu_ns: children_cpu_ns - cpu_before_ns, stopped_by: relay.stopped_by)
+        Finished.new(pid: pid, status: status, wall_ns: clock_ns - started_ns,
+                     cpu_ns: children_cpu_ns - cpu_before_ns, stopped_by: relay.stopped_by)
       end
     end
 
@@ -50,25 +54,33 @@ module Pitwall
 
     def start
       program, *arguments = @command
-      # The pair keeps Ruby from giving a lone word to a shell.
+      # With the pair, Ruby does not give a command of one word to a shell.
       Process.spawn(@env, [program, program], *arguments, @redirections)
     rescue Errno::ENOENT, Errno::ENOTDIR
-      raise NotExecutable, "#{program}: not executable: the interpreter its first line names is missing" if script?(program)
+      if script?(program)
+        raise NotExecutable, "#{program}: not executable: the interpreter its first line names is missing"
+      end
 
       raise NotFound, "#{program}: command not found#{hint(program)}"
     rescue Errno::EACCES, Errno::ENOEXEC, Errno::EISDIR
-      why = File.directory?(program) ? "it is a folder" : "chmod +x it#{", or try -- ruby #{program}" if program.end_with?(".rb")}"
-      raise NotExecutable, "#{program}: not executable: #{why}"
+      raise NotExecutable, "#{program}: not executable: #{reason(program)}"
     rescue Errno::E2BIG
       raise NotExecutable, "#{program}: the arguments and environment are too long for this system"
     end
 
     def script?(program) = program.include?("/") && File.file?(program)
 
+    def reason(program)
+      return "it is a folder" if File.directory?(program)
+
+      "chmod +x it#{", or try -- ruby #{program}" if program.end_with?(".rb")}"
+    end
+
     def hint(program)
       return "; write the command without quotes: -- #{program}" if program.include?(" ")
+      return if program.include?("/") || !File.file?(program) || !program.end_with?(".rb")
 
-      "; its folder is missing: try -- ruby #{program}" if !program.include?("/") && File.file?(program) && program.end_with?(".rb")
+      "; its folder is missing: try -- ruby #{program}"
     end
 
     def clock_ns = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)

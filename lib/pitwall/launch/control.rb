@@ -5,10 +5,11 @@ require "pitwall/launch"
 
 module Pitwall
   class Launch
-    # The same command once more, without the profiler: what the profiler cost, roughly. Its output is thrown away,
-    # since the command's own must not appear twice.
+    # Runs the same command once more without the profiler, for an estimate of the profiler's cost. The second run's
+    # output is discarded, so that it does not appear twice.
     class Control
-      # `with` and `without`: both runs, as {Launch::Finished}.
+      # with:    Launch::Finished of the run under the profiler
+      # without: Launch::Finished of the run without it
       Difference = Struct.new(:with, :without, keyword_init: true) do
         #: () -> Float?
         def wall_ratio = ratio(:wall_ns)
@@ -21,21 +22,24 @@ module Pitwall
         def ratio(clock) = without[clock].zero? ? nil : with[clock].fdiv(without[clock])
       end
 
-      # Remembers where standard input stands, before the measured run reads it.
-      # @raise [UsageError] when it can't be read twice
+      # Remembers the position of standard input. To be called before the measured run reads from it.
+      # @raise [UsageError] standard input can't be read twice
       #: (Array[String], ?input: IO) -> void
       def initialize(command, input: $stdin)
         @command = command
         @input = input
         type = input.stat.ftype
-        raise UsageError, "--control runs the command twice, and standard input (a #{type}) can be read once: use < FILE" if %w[fifo socket].include?(type)
+        if %w[fifo socket].include?(type)
+          raise UsageError, "--control runs the command twice, " \
+                            "and standard input (a #{type}) can be read once: use < FILE"
+        end
 
         @position = input.sysseek(0, IO::SEEK_CUR) if type == "file"
       end
 
-      # Runs it.
+      # Runs the command without the profiler.
       # @param measured [Finished] the run under the profiler
-      # @return nil when either of the two was killed: it didn't do the whole work
+      # @return nil if one of the two runs was killed: it did not do all of the work
       #: (Finished) -> Difference?
       def compare(measured)
         return if measured.status.signaled?

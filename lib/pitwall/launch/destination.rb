@@ -6,28 +6,31 @@ require "pitwall/errors"
 
 module Pitwall
   class Launch
-    # Where a recording goes, found out (and tried) before the command starts: nobody should learn after an hour's
-    # run that there was no place to write to.
+    # The place of a recording. It is chosen, and tried by writing, before the command starts. Otherwise a user would
+    # learn after an hour's run that nothing could be written.
     class Destination
       FOLDER = ".pitwall"
-      PROBE_BYTES = 4096 # one block: a full disk refuses it
-      # Words of a command line that say little about what is run.
+      PROBE_BYTES = 4096 # one block, which a full disk refuses
+      # Words of a command line that do not name the program.
       LAUNCHERS = /\A(?:-.*|\w+=.*|env|time|nice|ruby[\d.]*|bundle|exec|sh|bash)\z/.freeze
-      VALUED = /\A-(?:[nplasw]*e|[cIrCE])\z/.freeze # what follows these options of ruby and sh is a program, a folder, a library
-      # A folder that may not be written, in which a file may be; a name that has room for ".pit" and not for ".parts".
+      # Options of ruby and sh whose next word is a program's text, a folder or a library.
+      VALUED = /\A-(?:[nplasw]*e|[cIrCE])\z/.freeze
+      # A folder that can't be made beside a recording that can be written: the folder around is not writable, or the
+      # name has room for ".pit" but not for ".parts".
       NO_FOLDER = [Errno::EACCES, Errno::EPERM, Errno::EROFS, Errno::ENAMETOOLONG].freeze
       private_constant :PROBE_BYTES, :LAUNCHERS, :VALUED, :NO_FOLDER
 
-      # @return [String] absolute path of the recording; there is no such file yet, or it will be replaced
+      # @return [String] absolute path of the recording; an existing file will be replaced
       attr_reader :recording
-      # @return [String] absolute path of a fresh folder, readable by the user only, for the parts
+      # @return [String] absolute path of a new folder for the parts, which only the user can read
       attr_reader :parts
-      # @return [Array<String>] what the user should know
+      # @return [Array<String>] notes for the user
       attr_reader :notes
 
       # Makes the folders.
+      # @param command [Array<String>] the recording is named after it
       # @param file [String, nil] the recording's path; nil: a dated file below the working directory
-      # @raise [UsageError] when nothing can be written there
+      # @raise [UsageError] nothing can be written there
       #: (Array[String], ?file: String?, ?now: Time) -> void
       def initialize(command, file: nil, now: Time.now)
         @notes = []
@@ -35,16 +38,16 @@ module Pitwall
         file ? use(file) : use_default
       end
 
-      # Tidies up after a command that never ran.
+      # Removes the folders after a command that could not be started.
       #: () -> void
       def discard
         Dir.rmdir(@parts)
         tidy
       rescue SystemCallError
-        nil # something else is in there
+        nil # the folder is not empty
       end
 
-      # Removes the temporary folder where nothing was left in it.
+      # Removes the temporary folder if it is empty.
       #: () -> void
       def tidy
         Dir.rmdir(@folder) if @folder
@@ -57,11 +60,16 @@ module Pitwall
       # `bundle exec rails runner 1` → "rails"
       def name_of(command)
         command = command.map(&:scrub)
-        words = command.each_with_index.reject { |word, at| word.match?(LAUNCHERS) || File.basename(word).match?(LAUNCHERS) || (at.positive? && command[at - 1].match?(VALUED)) }
-        word = words.empty? ? command.first : words.first.first
+        word = command.each_with_index.find { |each, at| !launcher?(each) && !value?(command, at) }&.first
+        word ||= command.first
         name = File.basename(word, ".rb").gsub(/[^\w.-]+/, "-")[0, 40]
         name.match?(/\w/) ? name : "command"
       end
+
+      def launcher?(word) = word.match?(LAUNCHERS) || File.basename(word).match?(LAUNCHERS)
+
+      # Whether a word is the value of the option before it.
+      def value?(command, at) = at.positive? && command[at - 1].match?(VALUED)
 
       def use(file)
         raise UsageError, "--record needs a name: --record FILE.pit" if file.empty?
@@ -70,7 +78,8 @@ module Pitwall
         return use_device if File.exist?(@recording) && !File.file?(@recording)
 
         refuse_foreign_file
-        # Opened as it will be, and left as it is: an existing recording stays until there is a new one.
+        # Opening for append tests the permissions and changes nothing: an existing recording stays until there is a new
+        # one.
         existed = File.exist?(@recording)
         File.open(@recording, File::WRONLY | File::CREAT | File::APPEND) { nil }
         File.unlink(@recording) unless existed
@@ -79,14 +88,15 @@ module Pitwall
         raise UsageError, "cannot write #{file}: #{reason(error)}; name another with --record FILE.pit"
       end
 
-      # Beside the recording, for then they only have to be renamed. Where that disk is full there is no point in another.
+      # Parts beside the recording need only be renamed. If that disk is full, another place for the parts would not
+      # help.
       def make_parts_near
         @parts = make_parts(@recording.delete_suffix(".pit"))
       rescue *NO_FOLDER
         make_parts_elsewhere
       end
 
-      # A pipe or a terminal: it gets the finished recording, the parts are kept elsewhere.
+      # For a pipe or a terminal: the parts lie elsewhere, and the finished recording is written to it.
       def use_device
         raise Errno::EISDIR if File.directory?(@recording)
 
@@ -125,7 +135,7 @@ module Pitwall
       # "x.parts-2" → "x-2.pit"
       def recording_of(parts) = parts.sub(/\.parts(-\d+)?\z/) { "#{Regexp.last_match(1)}.pit" }
 
-      # The folder's name is what makes a recording's name its own: of two processes one gets it.
+      # Making the folder reserves the recording's name: of two processes that try the same name, one succeeds.
       def make_parts(stem)
         (1..).each do |number|
           parts = number == 1 ? "#{stem}.parts" : "#{stem}.parts-#{number}"
@@ -148,7 +158,7 @@ module Pitwall
         raise
       end
 
-      # `--record x.rb` is a slip of the hand.
+      # Guards against a mistyped `--record x.rb`.
       def refuse_foreign_file
         return unless File.size?(@recording)
         return if File.binread(@recording, 8) == "PITWALL "
@@ -156,7 +166,7 @@ module Pitwall
         raise UsageError, "#{@recording} exists and is not a recording; name another with --record FILE.pit"
       end
 
-      # A link stays a link to where it points.
+      # The path of the file that a link leads to, so that the link itself stays.
       def real_path(file)
         path = File.expand_path(file)
         File.exist?(path) ? File.realpath(path) : path

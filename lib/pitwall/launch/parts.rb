@@ -4,27 +4,31 @@ require "fileutils"
 
 module Pitwall
   class Launch
-    # The folder into which each recorded process wrote its part, `PID-N.pit`, and its `messages`.
+    # The folder with the parts, `PID-N.pit`, of each recorded process, and with their `messages`.
     #
-    # A recording is the parts one after the other (doc/record-format.md). A process holds a lock on its part as long
-    # as it lives; a part that is locked stays where it is.
+    # A recording is the concatenation of the parts (doc/record-format.md). A process holds a lock on its part as long
+    # as it lives. A locked part stays in the folder.
     class Parts
-      # `living`: the processes that still write; `missing_bytes`: what did not fit, still in the folder;
-      # `problem`: why not; `older`: whether the recording is the one that was there before.
+      # count:         parts that are in the recording
+      # living:        ids of the processes that still write
+      # missing_bytes: size of the parts that could not be written; they stay in the folder
+      # problem:       why they could not be written, or nil
+      # older:         whether the recording is an older one, because no part was written
       Merged = Struct.new(:count, :living, :missing_bytes, :problem, :older, keyword_init: true) do
-        # Whether the recording exists.
+        # Whether there is a new recording.
         #: () -> bool
         def any? = count.positive?
       end
       Part = Struct.new(:path, :pid, :number)
       private_constant :Part
 
-      GRACE_S = 0.3 # a child that was interrupted together with the command needs a moment to stop its recording
+      GRACE_S = 0.3 # for a child that was interrupted together with the command, to stop its recording
       MESSAGES = "messages"
-      # Where no file can be put beside the recording, or put in its place (a mount), it is written as it is.
-      IN_PLACE = [Errno::EACCES, Errno::EPERM, Errno::EROFS, Errno::EBUSY].freeze
-      BLOCK = 1 << 20
-      private_constant :GRACE_S, :MESSAGES, :IN_PLACE, :BLOCK
+      # Errors after which the recording's own file is overwritten: no file can be made beside it, or the file can't be
+      # replaced because it is a mount.
+      OVERWRITE = [Errno::EACCES, Errno::EPERM, Errno::EROFS, Errno::EBUSY].freeze
+      COPY_BYTES = 1 << 20
+      private_constant :GRACE_S, :MESSAGES, :OVERWRITE, :COPY_BYTES
 
       # @return [String] the folder
       attr_reader :path
@@ -34,7 +38,7 @@ module Pitwall
         @path = path
       end
 
-      # What the recorded processes had to say, each line once.
+      # The messages of the recorded processes, without repetitions.
       #: () -> Array[String]
       def messages
         File.readlines(File.join(path, MESSAGES), chomp: true, encoding: "UTF-8").map(&:scrub).reject(&:empty?).uniq
@@ -42,8 +46,8 @@ module Pitwall
         []
       end
 
-      # Joins the parts of ended processes into the recording and deletes them, those of the command's own process
-      # first. What can't be written stays.
+      # Joins the parts of ended processes into the recording and deletes them. The parts of the command's own process
+      # come first. A part that can't be written stays in the folder.
       # @param recording [String] absolute path
       # @param first [Integer] process id of the command
       #: (String, first: Integer) -> Merged
@@ -94,8 +98,8 @@ module Pitwall
         end
       end
 
-      # Renamed where that is possible: it needs no room and can't fail half-way. However it is done, what was there stays until the
-      # new one is whole.
+      # Renames the part if possible: that needs no space on the disk and can't fail half-way. In all ways, an older
+      # recording stays until the new one is complete.
       def place(part, recording)
         return append(part, recording) if File.exist?(recording) && !File.file?(recording)
 
@@ -103,37 +107,39 @@ module Pitwall
         share(recording)
       rescue Errno::EXDEV
         replace(part, recording)
-      rescue *IN_PLACE
+      rescue *OVERWRITE
         overwrite(part, recording)
       end
 
-      # What is in the recording is no loss when it can't be removed, nor is a recording that only its owner may read.
+      # The part's content is in the recording: a failure loses nothing.
       def remove(part)
         File.unlink(part)
       rescue SystemCallError
         nil
       end
 
+      # Gives a new recording the usual permissions. A failure leaves it readable by its owner only.
       def share(file)
         File.chmod(0o666 & ~File.umask, file)
       rescue SystemCallError
         nil
       end
 
-      # From another file system: beside it first.
+      # For a part on another file system: copies it beside the recording, then renames the copy.
       def replace(part, recording)
         near = File.join(File.dirname(recording), ".pitwall-#{Process.pid}.part")
         copy(part, near)
         share(near)
         File.rename(near, recording)
         remove(part)
-      rescue *IN_PLACE
+      rescue *OVERWRITE
         overwrite(part, recording)
       ensure
         FileUtils.rm_f(near) if near
       end
 
-      # Behind the older one first: whether there is room shows then. Moved to the front it needs none.
+      # Appends the part to the older recording first, which fails if the disk is full. Moving it to the front then
+      # needs no space.
       def overwrite(part, recording)
         older = File.size?(recording)
         copy(part, recording)
@@ -145,7 +151,7 @@ module Pitwall
         File.open(recording, "r+b") do |file|
           size = file.size - from
           at = 0
-          at += file.pwrite(file.pread([BLOCK, size - at].min, from + at), at) while at < size
+          at += file.pwrite(file.pread([COPY_BYTES, size - at].min, from + at), at) while at < size
           file.truncate(size)
         end
       end
@@ -155,7 +161,7 @@ module Pitwall
         remove(part)
       end
 
-      # A part goes in whole or not at all: what was written of it is taken back, and the part is kept.
+      # Copies a part completely or not at all: after a failure the recording is truncated to its former size.
       def copy(part, recording)
         File.open(recording, File::WRONLY | File::CREAT | File::APPEND | File::BINARY) do |out|
           regular = out.stat.file?
@@ -173,7 +179,7 @@ module Pitwall
         FileUtils.rm_f(File.join(path, MESSAGES))
         Dir.rmdir(path)
       rescue SystemCallError
-        nil # a process that started late has put something there
+        nil # a process that started late has written its part there
       end
     end
   end

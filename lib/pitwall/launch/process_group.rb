@@ -1,26 +1,27 @@
 # frozen_string_literal: true
 
 module Pitwall
-  # Ends what this process has started, with all that it started in turn: a child that leads a process group of its own.
+  # Ends a child process that leads a process group, together with all processes of the group.
   # @api private
   module ProcessGroup
-    PAUSE = 0.002 # seconds between two looks whether the leader has ended
-    private_constant :PAUSE
+    POLL_S = 0.002 # between two checks whether the leader has ended
+    private_constant :POLL_S
 
     module_function
 
-    # Nothing of the group goes on after this, and the leader is no zombie.
-    # @param grace [Float] seconds the leader is given to end by itself
-    # @param ask [Boolean] whether to tell the group first that it should
-    # @param reaped [Boolean] whether the leader has been waited for
+    # Afterwards no process of the group runs, and the leader is no zombie.
+    # @param pid [Integer] process id of the leader
+    # @param grace [Float] seconds for the leader to end by itself
+    # @param ask [Boolean] whether to send SIGTERM to the group first
+    # @param reaped [Boolean] whether the leader has been waited for already
     #: (Integer, grace: Float, ?ask: bool, ?reaped: bool) -> void
     def finish(pid, grace:, ask: true, reaped: false)
       Process.kill("TERM", -pid) if ask
       deadline = clock + grace
-      sleep(PAUSE) until reaped || (reaped = Process.wait(pid, Process::WNOHANG)) || clock > deadline
+      sleep(POLL_S) until reaped || (reaped = Process.wait(pid, Process::WNOHANG)) || clock > deadline
       Process.kill("KILL", -pid)
     rescue Errno::ESRCH, Errno::EPERM, Errno::ECHILD
-      nil # all gone
+      nil # the group has ended
     ensure
       reap(pid) unless reaped
     end

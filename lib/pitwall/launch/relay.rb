@@ -2,25 +2,28 @@
 
 module Pitwall
   class Launch
-    # Passes on the signals this process gets while a command runs, so that whoever stops, reloads or interrupts
-    # `pitwall` does so to the command, and Pitwall lives to report.
+    # Passes this process's signals on to a running command. A signal that stops, reloads or interrupts `pitwall` so
+    # does this to the command, and Pitwall lives on to report.
     #
-    # The keys of a terminal (Ctrl-C, Ctrl-\, Ctrl-Z) signal the whole foreground process group: there the command
-    # has the signal already, and must not get it twice.
+    # Keys of a terminal (Ctrl-C, Ctrl-\, Ctrl-Z) signal the whole foreground process group. The command then has the
+    # signal already, and Pitwall must not send it again.
     #
-    # A signal that is ignored from outside (nohup, a script's background) stays so until the command has started, which inherits
-    # that. The command may have a handler of its own, so the signal is passed on from then on.
+    # A signal may be ignored from outside (nohup, a shell script's background job). It stays ignored until the command
+    # has started, because the command inherits that. From then on it is passed on: the command may have a handler of
+    # its own.
     # @api private
     class Relay
+      # Signals of a terminal's keys.
       KEYS = %w[INT QUIT TSTP].freeze
-      PASSED = (KEYS + %w[TERM HUP USR1 USR2 CONT]).freeze
+      RELAYED = (KEYS + %w[TERM HUP USR1 USR2 CONT]).freeze
       GET_FOREGROUND_GROUP = RUBY_PLATFORM.include?("darwin") ? 0x40047477 : 0x540F # TIOCGPGRP
-      private_constant :KEYS, :PASSED, :GET_FOREGROUND_GROUP
+      private_constant :KEYS, :RELAYED, :GET_FOREGROUND_GROUP
 
+      # Signals that ask a program to stop.
       STOPPING = %w[INT QUIT TERM HUP].freeze
       private_constant :STOPPING
 
-      # @return [String, nil] the first signal that came and asks to stop, whatever the command made of it
+      # @return [String, nil] the first signal that asked to stop ("INT"), whatever the command did at it
       attr_reader :stopped_by
 
       # Relays signals while the block runs.
@@ -40,17 +43,23 @@ module Pitwall
         @previous = {}
       end
 
-      # Sets whom to signal, nil for nobody, and hands over what came before the command had started.
+      # Sets the process that gets the signals; nil: none. Passes on the signals that came before the command had
+      # started.
+      # @return [Integer, nil] pid
       #: (Integer?) -> Integer?
       def to(pid)
         @pid = pid
-        PASSED.each { |name| trap(name) { pass_on(name) unless KEYS.include?(name) && foreground? } if ignored?(name) } if pid
-        pass_on(@early.shift) while pid && !@early.empty?
+        return unless pid
+
+        RELAYED.each do |name|
+          trap(name) { pass_on(name) unless KEYS.include?(name) && foreground? } if ignored?(name)
+        end
+        pass_on(@early.shift) until @early.empty?
         pid
       end
 
       def install
-        PASSED.each do |name|
+        RELAYED.each do |name|
           @previous[name] = trap(name) { receive(name) }
           trap(name, "IGNORE") if ignored?(name)
         end
@@ -62,7 +71,7 @@ module Pitwall
 
       private
 
-      # From outside, by who started this process.
+      # Whether the parent process had this process ignore the signal.
       def ignored?(name) = %w[IGNORE SIG_IGN].include?(@previous[name])
 
       def receive(name)
@@ -76,10 +85,10 @@ module Pitwall
 
         @early << name unless ignored?(name)
       rescue Errno::ESRCH, Errno::EPERM
-        nil # it has just ended, or became another user's (sudo): nothing to pass on to
+        nil # the command has just ended, or runs as another user (sudo)
       end
 
-      # Whether a key press on the terminal reaches this process group.
+      # Whether this process group is the terminal's foreground group, which gets the signals of keys.
       def foreground?
         File.open("/dev/tty", File::RDWR | File::NOCTTY) do |terminal|
           group = [0].pack("i")

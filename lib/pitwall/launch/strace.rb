@@ -6,28 +6,30 @@ require "pitwall/launch"
 
 module Pitwall
   class Launch
-    # The same calls seen from outside, where they can't be from inside: fifty times slower, without Ruby lines, but of every
-    # program that the command starts.
+    # Records system calls by strace, where the extension cannot. It is fifty times slower and knows no Ruby lines, but
+    # it sees every program that the command starts.
     class Strace
-      # Where it is installed; nil where it isn't.
+      # @return [String, nil] path of the installed strace
       #: () -> String?
       def self.path
-        ENV["PATH"].to_s.split(File::PATH_SEPARATOR).map { |folder| File.join(folder, "strace") }.find { |file| File.file?(file) && File.executable?(file) }
+        files = ENV["PATH"].to_s.split(File::PATH_SEPARATOR).map { |folder| File.join(folder, "strace") }
+        files.find { |file| File.file?(file) && File.executable?(file) }
       end
 
-      # The command under a strace that the command's first Ruby ends when Pitwall is loaded: its own start is in the log. It stays a direct
-      # child of whoever starts it.
-      # Raises NotFound, NotExecutable.
+      # The words that run the command under strace until its first Ruby has loaded Pitwall, which ends strace. The log
+      # has the calls of Ruby's own start. The command stays a direct child of the process that starts it (`-D`).
+      # @raise [NotFound, NotExecutable]
       #: () -> Array[String]
       def words_for_start
         check_command
         [self.class.path, "-I", "2", "-D", *options]
       end
 
-      # @return [String] absolute path of what it wrote
+      # @return [String] absolute path of strace's log
       attr_reader :log
 
-      # @param log [String] where strace is to write
+      # @param log [String] path for strace's log
+      # @param io [Boolean] whether to record reads, writes and network calls as well
       #: (Array[String], log: String, ?io: bool) -> void
       def initialize(command, log:, io: false)
         @command = command
@@ -35,32 +37,39 @@ module Pitwall
         @io = io
       end
 
-      # Runs the command to its end.
-      # Raises NotFound, NotExecutable; CannotMeasure where strace may not trace.
+      # Runs the command under strace to its end.
+      # @raise [NotFound, NotExecutable]
+      # @raise [CannotMeasure] strace is not allowed to trace
       #: () -> Finished
       def call
         check_command
         finished = Launch.new([self.class.path, *options]).call
-        raise CannotMeasure, "strace could not trace: a container without SYS_PTRACE forbids it (docker --cap-add SYS_PTRACE)" if File.zero?(@log) && !finished.status.success?
+        if File.zero?(@log) && !finished.status.success?
+          raise CannotMeasure, "strace could not trace: a container without SYS_PTRACE forbids it " \
+                               "(docker --cap-add SYS_PTRACE)"
+        end
 
         finished
       end
 
       private
 
-      # -s 0: paths are whole all the same, and what is read, written or given as an argument stays out of the log. "?": should strace not know it.
+      # -s 0 keeps contents that are read or written, and arguments of programs, out of the log. Paths are still whole.
+      # With "?" before a name, an strace that does not know the call ignores it.
       def options
         Pitwall.load_native!
         names = Native.syscall_names(@io).map { |name| "?#{name}" }.join(",")
-        ["-f", "-qq", "-y", "-T", "-ttt", "-s", "0", "-e", "signal=none", "-e", "trace=#{names}", "-o", @log, "--", *@command]
+        ["-f", "-qq", "-y", "-T", "-ttt", "-s", "0", "-e", "signal=none", "-e", "trace=#{names}", "-o", @log, "--",
+         *@command]
       end
 
-      # Strace's own words for it, and its status, are others than a shell's.
+      # Gives the message and the exit status of a shell; strace has others.
       def check_command
         program = @command.first
-        found = program.include?("/") ? [program] : ENV["PATH"].to_s.split(File::PATH_SEPARATOR).map { |folder| File.join(folder, program) }
-        files = found.select { |file| File.file?(file) }
-        raise NotFound, "#{program}: command not found" if files.empty? && found.none? { |file| File.exist?(file) }
+        folders = ENV["PATH"].to_s.split(File::PATH_SEPARATOR)
+        paths = program.include?("/") ? [program] : folders.map { |folder| File.join(folder, program) }
+        files = paths.select { |path| File.file?(path) }
+        raise NotFound, "#{program}: command not found" if files.empty? && paths.none? { |path| File.exist?(path) }
         raise NotExecutable, "#{program}: not executable" if files.none? { |file| File.executable?(file) }
       end
     end

@@ -7,19 +7,20 @@ require "pitwall/errors"
 
 module Pitwall
   class Launch
-    # The environment variables by which a Ruby process and its children learn that they are recorded, and how.
+    # The environment variables that start the recording in a Ruby process and its children.
     #
-    #   PITWALL_PARTS    absolute path of the folder each process puts its part into
+    #   PITWALL_PARTS    absolute path of the folder into which each process writes its part
     #   PITWALL_OPTIONS  "interval_ns=1000000;mode=signal;…"
-    #   RUBYOPT          requires the bootstrap, then what the user had
+    #   RUBYOPT          requires the bootstrap; the user's own options follow
     class TargetEnvironment
-      LINK = "pitwall_boot" # what the link to the bootstrap is called
-      # The bootstrap of an outer `pitwall profile`, whose recording this one would be in.
+      LINK = "pitwall_boot" # name of a link to the bootstrap
+      # The bootstrap in the RUBYOPT of an outer `pitwall profile`. It is removed: a process has one recording.
       BOOTSTRAP = %r{\A-r\S*/(?:#{LINK}|pitwall/collect/bootstrap)\z}.freeze
       private_constant :LINK, :BOOTSTRAP
 
       # @param parts [String] absolute path of a folder
-      # @param options [Hash] names and values without ";" and "="
+      # @param options [Hash] names and values, without ";" and "="
+      # @param bootstrap [String, nil] path of the bootstrap; nil: this installation's
       #: (parts: String, options: Hash[Symbol, untyped], ?bootstrap: String?) -> void
       def initialize(parts:, options:, bootstrap: nil)
         @parts = parts
@@ -27,14 +28,17 @@ module Pitwall
         @bootstrap = bootstrap || self.class.bootstrap
       end
 
-      # Where this installation's bootstrap lies.
+      # @return [String] path of this installation's bootstrap
+      # @raise [CannotMeasure]
       #: () -> String
       def self.bootstrap
         _, path = $LOAD_PATH.resolve_feature_path("pitwall/collect/bootstrap")
-        path or raise CannotMeasure, "pitwall-core is not installed beside pitwall: gem install pitwall-core -v #{VERSION}"
+        path or
+          raise CannotMeasure, "pitwall-core is not installed beside pitwall: gem install pitwall-core -v #{VERSION}"
       end
 
-      # @return the variables to set; `outer` is the environment they go on top of
+      # @param outer [#to_hash] the environment that the variables are added to
+      # @return [Hash<String, String>] the variables to set
       #: (?Hash[String, String]) -> Hash[String, String]
       def to_h(outer = ENV)
         {
@@ -46,9 +50,9 @@ module Pitwall
 
       private
 
-      # RUBYOPT is split at spaces and knows no quoting. Where the bootstrap's own path has none it is used as it is;
-      # a link would have to outlive this process, since the command may leave daemons behind whose Rubies
-      # could not start once it is gone.
+      # Ruby splits RUBYOPT at spaces and knows no quoting. A path without spaces is used as it is. For another path
+      # there is a link, which is never removed: the command may leave daemons behind, whose Rubies could not start
+      # without it.
       def without_spaces
         path = @bootstrap.delete_suffix(".rb")
         return path unless path.match?(/\s/)
@@ -63,7 +67,8 @@ module Pitwall
         link
       end
 
-      # One folder a user, which stays. In a folder that all may write to, it must be checked to be one's own.
+      # A folder of the user's own, which stays. It lies in a folder that everybody may write to, so its owner and its
+      # permissions are checked.
       def link_folder
         folder = [Dir.tmpdir, "/tmp", "/var/tmp"].find { |dir| !dir.match?(/\s/) && File.writable?(dir) }
         raise CannotMeasure, "no temporary folder without a space in its path: set TMPDIR to one" unless folder
