@@ -2,8 +2,8 @@
 
 module Pitwall
   module Collect
-    # Which Ruby files are the application's: those of no gem, of no Ruby, below no `vendor/bundle` and not Pitwall's.
-    # Analyse::Origin asks here too, so that a line that was recorded is one that reports call the application's.
+    # Tells which Ruby files are the application's: files that belong to no gem, to no Ruby and not to Pitwall, and that
+    # lie in no `vendor/bundle`. Analyse::Origin uses the same rule, so that recording and reports agree.
     # @api private
     module Application
       # Ruby's own library, Debian's folders for gems and RubyGems: "/usr/lib/x86_64-linux-gnu/ruby/3.1.0/openssl.so".
@@ -14,13 +14,14 @@ module Pitwall
       # Executables that RubyGems or a distribution installed: "/usr/bin/puma", "~/.gem/ruby/3.1.0/bin/puma",
       # "~/.rbenv/versions/3.4.1/bin/puma", "/opt/rubies/ruby-3.4.1/bin/puma".
       INSTALLED = %r{\A/(?:usr/(?:local/)?)?s?bin/|/(?:ruby|versions)/\d[^/]*/bin/|/ruby-\d[^/]*/bin/}.freeze
-      # "(eval at /srv/app/a.rb:3)" is code of /srv/app/a.rb.
+      # "(eval at /srv/app/a.rb:3)" counts as code of /srv/app/a.rb.
       EVAL = /\A\(eval at (.*):\d+\)\z/m.freeze
       TOOL = File.expand_path("..", __dir__)
       private_constant :RUBY, :GEM, :VENDORED, :INSTALLED, :EVAL, :TOOL
 
       class << self
-        # @param base [String, nil] the application's folder with a slash at its end, whose own path may look like a gem's
+        # @param base [String, nil] the application's folder with a slash at its end. It is left out of the check,
+        #   because the folder's own path may look like a gem's.
         #: (String, ?base: String?) -> bool
         def path?(path, base: nil)
           inner = path[EVAL, 1]

@@ -4,18 +4,18 @@ require_relative "continuous"
 
 module Pitwall
   module Collect
-    # Starts and stops recording by a signal that the user chose.
+    # Starts and stops recording by a signal of the user's choice.
     # @api private
     module BySignal
       ACTIONS = %i[toggle start stop rotate].freeze
-      # What `trap` answers for a signal that nobody handles.
+      # Values of `trap` for a signal without a handler.
       FREE = ["DEFAULT", "SYSTEM_DEFAULT", "IGNORE", "SIG_IGN", "SIG_DFL", ""].freeze
       private_constant :ACTIONS, :FREE
 
       module_function
 
       # @raise [UsageError] no such signal or action
-      # @raise [CannotMeasure] the program handles it
+      # @raise [CannotMeasure] the program handles the signal
       #: (String, Symbol) -> void
       def install(name, action)
         raise UsageError, "on_signal: #{action.inspect}: choose #{ACTIONS.join(", ")}" unless ACTIONS.include?(action)
@@ -35,7 +35,7 @@ module Pitwall
         raise UsageError, "on_signal: #{name}: #{error.message}: choose another"
       end
 
-      # In a trap: takes no lock.
+      # Runs in a trap, so it takes no lock.
       def run(action)
         return Continuous.ask(action) if Continuous.dir
 

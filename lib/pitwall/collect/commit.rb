@@ -2,19 +2,19 @@
 
 module Pitwall
   module Collect
-    # Which commit is checked out around the working directory. Reads git's files and starts no process: the program under measurement asks.
-    # Layout: gitrepository-layout(5).
+    # Finds the commit that is checked out around the working directory. It reads git's files and starts no process,
+    # because it runs in the measured program. Layout of the files: gitrepository-layout(5).
     # @api private
     module Commit
       NAME = /\A\h{40}(\h{24})?\z/
       REF = %r{\Aref: (refs/[^\0\n]+)\z}
-      # A repository of a hundred thousand refs.
-      LARGEST_LIST = 8 << 20
-      private_constant :NAME, :REF, :LARGEST_LIST
+      # The size of packed-refs with a hundred thousand refs.
+      MAX_PACKED_BYTES = 8 << 20
+      private_constant :NAME, :REF, :MAX_PACKED_BYTES
 
       class << self
-        # @return [String, nil] its whole name; nil outside of a repository, before the first commit, where refs are not kept in files, and
-        #   in a directory that is gone
+        # @return [String, nil] the commit's whole name. nil outside of a repository, before the first commit, in a
+        #   repository whose refs are not files, and in a directory that was removed.
         #: () -> String?
         def checked_out
           git = git_folder(Dir.pwd) or return
@@ -24,11 +24,11 @@ module Pitwall
           ref = head[REF, 1]
           return if ref.nil? || ref.split("/").include?("..")
 
-          # A linked worktree has a HEAD of its own; branches are with the main one.
+          # A linked worktree has its own HEAD. Its branches are in the main worktree's folder.
           common = File.expand_path(first_line(File.join(git, "commondir")) || ".", git)
-          [git, common].each { |place| first_line(File.join(place, ref))&.then { |name| return name if name.match?(NAME) } }
-          packed(File.join(common, "packed-refs"), ref)
-        rescue SystemCallError, ArgumentError, EncodingError # what is in the files may be anything
+          loose = [git, common].filter_map { |folder| first_line(File.join(folder, ref)) }
+          loose.find { |name| name.match?(NAME) } || packed(File.join(common, "packed-refs"), ref)
+        rescue SystemCallError, ArgumentError, EncodingError # the files may hold anything
           nil
         end
 
@@ -47,14 +47,14 @@ module Pitwall
           end
         end
 
-        # nil where there is no such file.
+        # nil if there is no such file.
         def first_line(path)
           File.open(path) { |file| file.gets("\n", 4096, chomp: true) } if File.file?(path)
         end
 
-        # "name ref" lines, after comments.
+        # Searches the lines "COMMIT REF".
         def packed(list, ref)
-          return unless File.file?(list) && File.size(list) <= LARGEST_LIST
+          return unless File.file?(list) && File.size(list) <= MAX_PACKED_BYTES
 
           File.foreach(list, chomp: true) do |line|
             name, found = line.split(" ", 2)

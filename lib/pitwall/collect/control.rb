@@ -2,19 +2,19 @@
 
 module Pitwall
   module Collect
-    # The endpoint that starts, stops and rotates continuous recording: what it answers, and a small listener that asks it. Only for
-    # this machine, and only with the token.
+    # The HTTP endpoint that starts, stops and rotates continuous recording: its answers, and a small server. It serves
+    # requests from this machine that have the token.
     # @api private
     class Control
-      # What may be asked, and how: what changes something isn't done by a link.
+      # Allowed requests. A request that changes something needs POST, so that a link in a page cannot do it.
       ACTIONS = { "status" => "GET", "start" => "POST", "stop" => "POST", "rotate" => "POST" }.freeze
       LOOPBACK = /\A(?:localhost|127(?:\.\d{1,3}){3}|\[::1\]|::1)\z/i
       TOKEN_FILE = "token"
-      LEAST_TOKEN = 16
+      MIN_TOKEN_BYTES = 16
       OFF = "Pitwall.continuous is not on in this process"
-      private_constant :ACTIONS, :LOOPBACK, :TOKEN_FILE, :LEAST_TOKEN, :OFF
+      private_constant :ACTIONS, :LOOPBACK, :TOKEN_FILE, :MIN_TOKEN_BYTES, :OFF
 
-      # The token of a folder of recordings: made when there is none, readable by its owner only.
+      # The token of a folder of recordings. A new token is readable by its owner only.
       # @raise [UsageError]
       #: (String) -> String
       def self.token(dir)
@@ -23,43 +23,52 @@ module Pitwall
         stat = File.stat(path)
         raise UsageError, "#{path} is readable by others: chmod 600 #{path}" unless (stat.mode & 0o077).zero?
 
-        checked(File.read(path).strip, "#{path}: the token is too short: remove the file, and one is made")
+        checked(File.read(path).strip, "#{path}: the token is too short: remove the file, and a new one is made")
       rescue SystemCallError => error
         raise UsageError, "#{path}: #{SystemCallError.new(error.errno).message}: no token, no endpoint"
       end
 
-      # Under another name first: a process that asks at the same time must not read half a token.
+      # Writes the token to a file of another name first, so that another process never reads half a token.
       def self.make_token(path)
         new = "#{path}.#{Process.pid}-#{Random.urandom(4).unpack1("H*")}"
-        File.open(new, File::WRONLY | File::CREAT | File::EXCL, 0o600) { |file| file.syswrite("#{Random.urandom(32).unpack1("H*")}\n") }
+        token = Random.urandom(32).unpack1("H*")
+        File.open(new, File::WRONLY | File::CREAT | File::EXCL, 0o600) { |file| file.syswrite("#{token}\n") }
         File.link(new, path)
       rescue Errno::EEXIST
-        nil # another process was first
+        nil # another process has made the token
       ensure
         File.unlink(new) if new && File.exist?(new)
       end
 
       def self.checked(token, complaint)
-        raise UsageError, complaint unless token.bytesize >= LEAST_TOKEN
+        raise UsageError, complaint unless token.bytesize >= MIN_TOKEN_BYTES
 
         token
       end
       private_class_method :checked, :make_token
 
-      # @param token [String, nil] nil: nothing is recorded, and nobody can be told from anybody
+      # @param token [String, nil] nil: continuous recording is off, so there is no token to check
       #: (String?) -> void
       def initialize(token)
         @token = token
       end
 
-      # @param forwarded [Boolean] whether a proxy handed it on
-      # @return [Array(Integer, Hash, String)] status, headers, body (JSON); whatever has become of the folder
-      #: (method: String, action: String, host: String?, peer: String?, authorization: String?, ?forwarded: bool) -> [Integer, Hash[String, String], String]
+      # @param action [String] "status", "start", "stop" or "rotate"
+      # @param host [String, nil] the request's Host field
+      # @param peer [String, nil] the client's address
+      # @param forwarded [Boolean] whether a proxy forwarded the request
+      # @return [Array(Integer, Hash, String)] status, headers, body (JSON). Never raises for the state of the folder.
+      #: (method: String, action: String, host: String?, peer: String?, authorization: String?, ?forwarded: bool)
+      #:   -> [Integer, Hash[String, String], String]
       def answer(method:, action:, host:, peer:, authorization:, forwarded: false)
-        # A page in a browser on this machine can name any host that leads here, and would send that name.
-        return refuse(403, "only for this machine: ask for http://127.0.0.1") unless local?(host) && peer.to_s.delete_prefix("::ffff:").match?(LOOPBACK) && !forwarded
+        # A page in a browser on this machine may use another host name that leads here. The browser then sends that
+        # name.
+        local = local_host?(host) && peer.to_s.delete_prefix("::ffff:").match?(LOOPBACK) && !forwarded
+        return refuse(403, "only for this machine: ask for http://127.0.0.1") unless local
         return refuse(503, OFF) unless @token
-        return refuse(401, "the token is missing or wrong: send Authorization: Bearer TOKEN") unless authorized?(authorization)
+        unless authorized?(authorization)
+          return refuse(401, "the token is missing or wrong: send Authorization: Bearer TOKEN")
+        end
 
         expected = ACTIONS[action] or return refuse(404, "unknown: #{ACTIONS.keys.join(", ")} are there")
         return refuse(405, "#{action} takes #{expected}", "allow" => expected) unless method == expected
@@ -68,35 +77,39 @@ module Pitwall
         Continuous.ask(action.to_sym) unless action == "status"
         reply(200, Continuous.status)
       rescue SystemCallError => error
-        refuse(503, "#{Continuous.dir}: #{SystemCallError.new(error.errno).message}: nothing can be asked there until it is mended")
+        problem = SystemCallError.new(error.errno).message
+        refuse(503, "#{Continuous.dir}: #{problem}: no request works until the folder is mended")
       end
 
       private
 
-      def local?(host) = host.to_s.sub(/:\d+\z/, "").match?(LOOPBACK)
+      def local_host?(host) = host.to_s.sub(/:\d+\z/, "").match?(LOOPBACK)
 
-      # In a time that says nothing of how much of it was right.
+      # Compares in constant time, so that the time does not tell how many bytes were right.
       def authorized?(header)
-        given = header.to_s[/\ABearer +(\S+)\s*\z/i, 1].to_s
-        return false unless given.bytesize == @token.bytesize
+        sent = header.to_s[/\ABearer +(\S+)\s*\z/i, 1].to_s
+        return false unless sent.bytesize == @token.bytesize
 
-        given.bytes.zip(@token.bytes).inject(0) { |difference, (a, b)| difference | (a ^ b) }.zero?
+        sent.bytes.zip(@token.bytes).inject(0) { |difference, (a, b)| difference | (a ^ b) }.zero?
       end
 
       def refuse(status, message, headers = {}) = reply(status, { error: message }, headers)
 
       def reply(status, object, headers = {})
         body = "#{JSON.dump(object)}\n"
-        [status, { "content-type" => "application/json", "content-length" => body.bytesize.to_s, "cache-control" => "no-store", "x-content-type-options" => "nosniff" }.merge(headers), body]
+        fields = { "content-type" => "application/json", "content-length" => body.bytesize.to_s,
+                   "cache-control" => "no-store", "x-content-type-options" => "nosniff" }
+        [status, fields.merge(headers), body]
       end
 
-      # Answers on a port of the loopback interface, one connection at a time.
+      # Serves a port of the loopback interface, one connection at a time.
       class Listener
-        # Bytes of a request's head, and seconds for it.
-        HEAD = 8192
-        PATIENCE_S = 5
-        REASONS = { 200 => "OK", 400 => "Bad Request", 401 => "Unauthorized", 403 => "Forbidden", 404 => "Not Found", 405 => "Method Not Allowed", 503 => "Service Unavailable" }.freeze
-        private_constant :HEAD, :PATIENCE_S, :REASONS
+        # The limit for the head of a request, and the time for reading it.
+        MAX_HEAD_BYTES = 8192
+        HEAD_TIMEOUT_S = 5
+        REASONS = { 200 => "OK", 400 => "Bad Request", 401 => "Unauthorized", 403 => "Forbidden", 404 => "Not Found",
+                    405 => "Method Not Allowed", 503 => "Service Unavailable" }.freeze
+        private_constant :MAX_HEAD_BYTES, :HEAD_TIMEOUT_S, :REASONS
 
         # @return [Integer]
         attr_reader :port
@@ -111,10 +124,11 @@ module Pitwall
           @port = @server.local_address.ip_port
           @thread = Thread.new { serve }
         rescue SystemCallError => error
-          raise UsageError, "port #{port} of 127.0.0.1: #{SystemCallError.new(error.errno).message}: choose another, or 0"
+          problem = SystemCallError.new(error.errno).message
+          raise UsageError, "port #{port} of 127.0.0.1: #{problem}: choose another, or 0"
         end
 
-        # In a forked child the port is the parent's.
+        # Called in a forked child: the port belongs to the parent.
         def close = @server.close
 
         def stop
@@ -132,7 +146,7 @@ module Pitwall
             begin
               converse(socket)
             rescue SystemCallError, IOError, Pitwall::Error
-              nil # the peer has gone
+              nil # the client has closed the connection
             ensure
               socket.close
             end
@@ -147,19 +161,24 @@ module Pitwall
           method, target, version = line.to_s.split
           return respond(socket, 400, {}, "") unless version.to_s.start_with?("HTTP/1") && target.start_with?("/")
 
-          fields = fields.to_h { |field| field.split(":", 2).map(&:strip).then { |name, value| [name.to_s.downcase, value.to_s] } }
-          respond(socket, *@control.answer(method: method, action: target.sub(/\?.*/, "").delete_prefix("/"), host: fields["host"], peer: socket.remote_address.ip_address,
-                                           authorization: fields["authorization"], forwarded: fields.key?("x-forwarded-for") || fields.key?("forwarded")))
+          fields = fields.to_h do |field|
+            name, value = field.split(":", 2).map(&:strip)
+            [name.to_s.downcase, value.to_s]
+          end
+          forwarded = fields.key?("x-forwarded-for") || fields.key?("forwarded")
+          respond(socket, *@control.answer(method: method, action: target.sub(/\?.*/, "").delete_prefix("/"),
+                                           host: fields["host"], peer: socket.remote_address.ip_address,
+                                           authorization: fields["authorization"], forwarded: forwarded))
         end
 
         def read_head(socket)
           head = +""
-          deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + PATIENCE_S
+          deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + HEAD_TIMEOUT_S
           until head.match?(/\r?\n\r?\n/)
             left = deadline - Process.clock_gettime(Process::CLOCK_MONOTONIC)
-            return if left <= 0 || head.bytesize > HEAD || !socket.wait_readable(left)
+            return if left <= 0 || head.bytesize > MAX_HEAD_BYTES || !socket.wait_readable(left)
 
-            head << socket.readpartial(HEAD)
+            head << socket.readpartial(MAX_HEAD_BYTES)
           end
           head.force_encoding(Encoding::BINARY)
         end

@@ -2,38 +2,39 @@
 
 module Pitwall
   module Collect
-    # How many cores this process may use at once: those that it may run on, and what its control groups allow of them. Asked in the
-    # measured process, so it uses nothing but core Ruby.
+    # The number of cores that this process may use at once: the cores that it may run on, limited by the quota of its
+    # control groups. It runs in the measured process, so it uses core Ruby only.
     # @api private
     class Cores
-      # A reader on another core beside a program on one.
-      WANTED = 2
-      # A control group's limit: the file, and how it says it.
+      # One core for the program and one for the reader of its stacks.
+      NEEDED = 2
+      # Files with a control group's quota and period. In version 2 one file has both.
       V2 = ["cpu.max"].freeze
       V1 = %w[cpu.cfs_quota_us cpu.cfs_period_us].freeze
-      private_constant :WANTED, :V2, :V1
+      private_constant :NEEDED, :V2, :V1
 
       # @return [Integer, nil] cores that the calling thread may run on; nil: unknown
       attr_reader :allowed
 
-      # @param process [String] the folder in which Linux tells of a process
+      # @param allowed [Integer, nil] as the reader
+      # @param process [String] the process's folder in /proc
       #: (Integer?, ?process: String) -> void
       def initialize(allowed, process: "/proc/self")
         @allowed = allowed
         @process = process
       end
 
-      # How many cores' worth of time the process may use: the least that its control groups, or those around them, allow. Nil: no limit.
+      # The CPU quota in cores: the lowest of its control groups and of the groups around them. nil: no limit.
       #: () -> Float?
       def quota = groups.filter_map { |folder, files| limit(folder, files) }.min
 
-      # Why no core is spare for a reader; nil where one is.
+      # Why no core is spare for a reader of stacks; nil if one is.
       #: () -> String?
       def refusal
-        return "the process may use 1 core" if allowed && allowed < WANTED
+        return "the process may use 1 core" if allowed && allowed < NEEDED
 
         share = quota
-        "its CPU quota is #{share.round(2)} cores" if share && share < WANTED
+        "its CPU quota is #{share.round(2)} cores" if share && share < NEEDED
       end
 
       private
@@ -43,20 +44,23 @@ module Pitwall
         quota.to_i.fdiv(period.to_i) if quota.to_i.positive? && period.to_i.positive?
       end
 
-      # The process's own groups and all around them that can be seen from here: [folder, files].
+      # The process's own groups, and the groups around them that are visible here.
+      # @return [Array<Array(String, Array<String>)>] folders with the names of their files
       def groups
         mounts.flat_map do |root, point, version1|
           path = membership(version1)
           next [] unless path
 
-          # Seen through a mount of a part of the tree, where it lies in that; else the mount's own group is what is known.
+          # A mount may show a part of the tree only. If the process's group lies outside of that part, the group at the
+          # mount's root is the only one that is known.
           path = "#{path}/".start_with?("#{root}/") ? path.delete_prefix(root) : "" unless root == "/"
           parts = path.split("/").reject { |part| part.empty? || part == ".." }
           (0..parts.size).map { |n| [File.join(point, *parts.first(n)), version1 ? V1 : V2] }
         end
       end
 
-      # Where control groups with CPU limits are: [the group at the mount's root, the folder, of version 1?].
+      # The mounts of control groups with CPU limits.
+      # @return [Array<Array(String, String, bool)>] the group at the mount's root, the folder, whether it is version 1
       def mounts
         read("#{@process}/mountinfo").each_line.filter_map do |line|
           place, kind = line.split(" - ", 2).map(&:split)
@@ -68,7 +72,7 @@ module Pitwall
         end
       end
 
-      # "/user.slice" of "0::/user.slice" (version 2) or "4:cpu,cpuacct:/user.slice".
+      # The process's group: "/user.slice" in the line "0::/user.slice" (version 2) or "4:cpu,cpuacct:/user.slice".
       def membership(version1)
         read("#{@process}/cgroup").each_line do |line|
           _, controllers, path = line.chomp.split(":", 3)

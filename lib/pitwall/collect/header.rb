@@ -4,16 +4,24 @@ require_relative "commit"
 
 module Pitwall
   module Collect
-    # The HEAD chunk: which program, Ruby, host and settings a recording is of. No argument values, no environment.
+    # Builds the HEAD chunk: the program, Ruby, host and settings of a recording. It has no argument values and no
+    # environment.
     # @api private
     module Header
       module_function
 
-      #: (settings: Hash[Symbol, untyped], mode_reason: String, thread_states: bool, walk: String, ?notes: Array[String]) -> String
+      # @param settings [Hash] as checked by Session
+      # @param mode_reason [String] why that mode was chosen
+      # @param thread_states [Boolean] whether thread states are recorded
+      # @param walk [String] how stacks are walked
+      # @return [String] JSON
+      #: (settings: Hash[Symbol, untyped], mode_reason: String, thread_states: bool, walk: String,
+      #:   ?notes: Array[String]) -> String
       def build(settings:, mode_reason:, thread_states:, walk:, notes: [])
         mode = settings.fetch(:mode)
         JSON.dump(
-          schema: "pitwall/record-1", collector: "sampler", collectors: settings.fetch(:collectors, {}).keys, mode: mode, mode_reason: mode_reason,
+          schema: "pitwall/record-1", collector: "sampler", collectors: settings.fetch(:collectors, {}).keys,
+          mode: mode, mode_reason: mode_reason,
           interval_ns: settings.fetch(:interval_ns), unit_ns: settings.fetch(:unit_ns),
           started_at_ns: Process.clock_gettime(Process::CLOCK_REALTIME, :nanosecond), clock: "monotonic",
           pid: Process.pid, ppid: Process.ppid, commit: Commit.checked_out,
@@ -24,12 +32,12 @@ module Pitwall
         )
       end
 
-      # Workers put what they do into their title ("puma: cluster worker 0: 4711 [shop]", "resque-3.2.0: Processing low since 1795437445
-      # [Report]"). That part changes, and may say what is nobody's business.
+      # The program's name without the status that workers put into their title: "puma: cluster worker 0: 4711 [shop]",
+      # "resque-3.2.0: Processing low since 1795437445 [Report]". The status changes, and may be confidential.
       #: (String) -> String
       def program(title) = File.basename(title.scrub[/\A.+?(?=:? \[|\[\d+\] |: |\z)/m].to_s)
 
-      # Names of options only, unless the user asked for all: values may be secrets.
+      # The names of options only, because values may be secrets. With `keep`, all arguments.
       def arguments(keep)
         return ARGV.dup if keep
 

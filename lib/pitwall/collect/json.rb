@@ -2,14 +2,14 @@
 
 module Pitwall
   module Collect
-    # Writes a recording's header as JSON. The json library is a gem: loading it into the measured program would decide
-    # its version before the program's Bundler does.
+    # Writes a recording's header as JSON. Loading the json library, which is a gem, would choose its version before the
+    # program's Bundler does.
     # @api private
     module JSON
       ESCAPES = { "\"" => "\\\"", "\\" => "\\\\", "\n" => "\\n", "\r" => "\\r", "\t" => "\\t" }.freeze
       private_constant :ESCAPES
 
-      # Hashes, arrays, strings, symbols, integers, floats, booleans and nil; anything else by its to_s.
+      # Takes hashes, arrays, strings, symbols, integers, floats, booleans and nil. Writes anything else by its to_s.
       #: (untyped) -> String
       def self.dump(value)
         case value

@@ -2,8 +2,8 @@
 
 module Pitwall
   module Collect
-    # Where a recording goes when nobody named a place: a dated file in `.pitwall/` of the working directory, which
-    # ignores itself in git; a folder for temporary files when that can't be written.
+    # The default place of a recording: a dated file in `.pitwall/` of the working directory. A `.gitignore` in that
+    # folder hides it from git. If the folder can't be written, the file goes to a folder for temporary files.
     # @api private
     module Place
       module_function
@@ -11,12 +11,15 @@ module Pitwall
       #: (?Time) -> String
       def default(now = Time.now)
         name = now.strftime("%Y-%m-%d-%H%M%S")
-        folder = own_folder(File.join(Dir.pwd, ".pitwall")) || own_folder(File.join(temporary, "pitwall-#{Process.uid}"))
+        folder = own_folder(File.join(Dir.pwd, ".pitwall")) ||
+                 own_folder(File.join(temporary, "pitwall-#{Process.uid}"))
         raise UsageError, "neither #{Dir.pwd} nor #{temporary} can be written: name a recording" unless folder
 
         path = File.join(folder, "#{name}.pit")
         n = 1
-        path = File.join(folder, "#{name}-#{n += 1}.pit") while File.exist?(path) || File.exist?(path.sub(/pit\z/, "parts"))
+        while File.exist?(path) || File.exist?(path.sub(/pit\z/, "parts"))
+          path = File.join(folder, "#{name}-#{n += 1}.pit")
+        end
         path
       end
 

@@ -2,7 +2,7 @@
 
 module Pitwall
   module Collect
-    # The tracer's options as its collector reads them: Strings by name.
+    # Converts the tracer's options to the Strings that its collector reads.
     # @api private
     module TraceOptions
       FLAGS = %i[cpu objects bytes].freeze
@@ -22,11 +22,18 @@ module Pitwall
         when *FLAGS then value ? "1" : "0"
         when *NUMBERS then number(name, value)
         when *LISTS then Array(value).map(&:to_s).join("\n")
-        when :gc then GC.include?(value.to_s) ? value.to_s : raise(UsageError, "gc #{value.inspect}: choose #{GC.join(", ")}")
+        when :gc then gc(value)
         else raise UsageError, "unknown option #{name}: known are #{(FLAGS + LISTS + NUMBERS + [:gc]).join(", ")}"
         end
       end
       private_class_method :text
+
+      def self.gc(value)
+        return value.to_s if GC.include?(value.to_s)
+
+        raise UsageError, "gc #{value.inspect}: choose #{GC.join(", ")}"
+      end
+      private_class_method :gc
 
       def self.number(name, value)
         return value.to_s if value.is_a?(Integer) && value.positive?
