@@ -110,7 +110,7 @@ class GrowthTest < Minitest::Test
     assert_equal :no_simple_order, peak.reason
     assert_nil peak.order
     assert_empty peak.candidates
-    assert_equal 8000, peak.odd[:n]
+    assert_equal 8000, peak.outlier[:n]
     assert_match(/no simple order fits: N = 8000 took 1\.\d+x what .* growth would give/, peak.sentence)
     step = fit_of(DOUBLING, DOUBLING.map { |n| around(n > 8000 ? 3.0 : 1.0) })
     assert_equal :no_simple_order, step.reason

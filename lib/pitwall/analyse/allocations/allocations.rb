@@ -6,45 +6,50 @@ require "pitwall/record/chunks/sites"
 
 module Pitwall
   module Analyse
-    # Where objects were allocated and what became of them, over all processes of a recording.
+    # Where objects were allocated and whether they were retained, over all processes of a recording.
     #
-    # Where only one in so many objects was followed, counts and bytes are estimates: each process's are scaled once, by
-    # all of its objects over those followed. What is charged of garbage collection needs no scaling.
+    # If only one object in n was followed, counts and bytes are estimates. They are scaled by the ratio of all objects
+    # to followed objects of the process. Charged collection time is not scaled.
     class Allocations
-      # What rows may be put together by.
+      # Keys that rows can be grouped by.
       KEYS = %i[path line type class method stack].freeze
-      # Objects that must have been looked at in bursts before places can be relied on.
+      # With fewer objects looked at in bursts, places may be missing.
       FEW = 1_000
-      # Counters that are of objects' ends.
+      # Counters that need objects to be followed until they are freed.
       OF_ENDS = %i[old freed total_age min_age max_age retained retained_bytes].freeze
-      # What they hold besides; ages in collections, bytes as Record::Site has them, gc_ns a model's figure.
+      # Counters of a row. Ages are in GC runs, bytes as in Record::Site; gc_ns is charged by a model.
       COUNTERS = %i[count old freed total_age min_age max_age slot_bytes bytes retained retained_bytes gc_ns].freeze
       SUMS = (COUNTERS - %i[min_age max_age]).freeze
-      # Frames of a stack that are named.
+      # Most frames of a stack that are named.
       DEEPEST = 4096
       private_constant :DEEPEST, :FEW, :OF_ENDS
-      # A key that was not asked for is nil. special: the row stands for no place in the program. stack: names from the root.
-      # followed: objects that were really looked at.
+      # A key that rows are not grouped by is nil.
+      # special:  name of a row that is no place in the program, e.g. the VM's objects, else nil
+      # stack:    names from the root to the leaf
+      # followed: number of objects that were followed
       Row = Struct.new(*KEYS, *COUNTERS, :followed, :special, keyword_init: true) do
-        # In collections, of the objects freed or retained; nil when there are none.
+        # Mean age in GC runs of the objects freed or retained; nil if there are none.
         #: () -> Float?
         def mean_age = (ended = freed + retained).zero? ? nil : total_age.fdiv(ended)
       end
 
-      # By how much a process's counts are to be multiplied where objects were sampled: by all over those followed. In bursts
-      # the VM's and Pitwall's were sampled as well.
+      # Factor for a site's counts in a process that followed only some objects: all objects divided by followed ones.
+      # In bursts, the VM's objects are only sampled too.
       #: (Record::Segment) -> ^(Record::Site) -> Rational
       def self.scale(segment)
         totals = segment.allocation_totals or return ->(_site) { 1r }
-        # In bursts all are sampled but Pitwall's own.
+        # In bursts, all objects but Pitwall's own are sampled.
         own = segment.sites.find { |site| site.id == Record::Site::PITWALL }&.count.to_i
-        sampled = segment.sites.select { |site| totals.bursts? ? site.id != Record::Site::PITWALL : site.sampled? }.sum(&:count)
+        followed = segment.sites.select { |site| scaled_site?(totals, site) }.sum(&:count)
         all = totals.bursts? ? totals.allocated - own : totals.seen
-        factor = sampled.zero? ? 1r : Rational([all, sampled].max, sampled)
+        factor = followed.zero? ? 1r : Rational([all, followed].max, followed)
         ->(site) { site.sampled? || (totals.bursts? && site.id != Record::Site::PITWALL) ? factor : 1r }
       end
 
-      # @return [Array<Record::Segment>] those that followed objects
+      def self.scaled_site?(totals, site) = totals.bursts? ? site.id != Record::Site::PITWALL : site.sampled?
+      private_class_method :scaled_site?
+
+      # @return [Array<Record::Segment>] segments that followed objects
       attr_reader :segments
 
       #: (Array[Record::Segment]) -> void
@@ -52,15 +57,15 @@ module Pitwall
         @segments = segments.select(&:allocation_totals)
       end
 
-      # Did any process follow objects?
+      # Whether any process followed objects.
       #: () -> bool
       def any? = @segments.any?
 
-      # One row for each combination of keys, heaviest first; rows that stand for no place come last.
+      # One row for each combination of keys, heaviest first. Special rows come last.
       # @param by [Array<Symbol>] of KEYS
       # @param sort [Symbol] of COUNTERS
-      # @param retained [Boolean] only what lived at the end
-      # @raise [UsageError] for another key or counter, or one that is not known of this recording
+      # @param retained [Boolean] only rows with retained objects
+      # @raise [UsageError] for an unknown key or counter, or a counter that this recording does not have
       #: (?by: Array[Symbol], ?sort: Symbol, ?retained: bool) -> Array[Row]
       def rows(by: %i[path line class], sort: :count, retained: false)
         check(by, sort)
@@ -69,33 +74,41 @@ module Pitwall
         each_site { |segment, site, scale| add(rows, segment, site, scale, by) }
         rows = rows.values
         rows.select! { |row| row.retained.positive? } if retained
-        rows.sort_by { |row| [row.special ? 1 : 0, -row[sort], -row.count, row.path.to_s, row.line.to_i, row[:class].to_s, row.type.to_s, row[:method].to_s] }
+        rows.sort_by do |row|
+          [row.special ? 1 : 0, -row[sort], -row.count, row.path.to_s, row.line.to_i, row[:class].to_s, row.type.to_s,
+           row[:method].to_s]
+        end
       end
 
-      # Strings of equal content. count: how many there were; length of one in bytes; bytes of all, with their slots;
-      # wasted: what all but one of them took; places: [path, line, count] each, most first.
+      # Strings with equal content.
+      # count:  number of strings
+      # length: of one string, in bytes
+      # bytes:  of all strings, with their slots
+      # wasted: bytes of all strings but one
+      # places: [path, line, count] each, most strings first
       Duplicates = Struct.new(:count, :length, :bytes, :wasted, :places)
 
-      # Were strings compared?
+      # Whether strings were compared.
       #: () -> bool
       def strings? = @segments.any?(&:uncompared_strings)
 
-      # Contents that there were several of, those that waste most first. Those of several processes are not put together: each has its
-      # own key.
+      # Contents that several strings have, most wasted bytes first. Strings of several processes are not compared,
+      # because each process hashes contents with its own key.
       #: () -> Array[Duplicates]
       def duplicates
         found = @segments.flat_map do |segment|
           sites = segment.sites.to_h { |site| [site.id, site] }
-          segment.equal_strings.select { |row| row.count.positive? }.group_by(&:group).values.map { |rows| duplicates_of(segment, sites, rows) }
+          groups = segment.equal_strings.select { |row| row.count.positive? }.group_by(&:group)
+          groups.values.map { |rows| duplicates_of(segment, sites, rows) }
         end
         found.sort_by { |row| [-row.wasted, -row.count, row.places.first.to_a.join(":")] }
       end
 
-      # Objects that the program allocated: without those of the VM and of Pitwall.
+      # Number of objects that the program allocated, without those of the VM and of Pitwall.
       #: () -> Integer
       def objects = total(:count)
 
-      # Of the program's objects.
+      # Sum of a counter over the program's objects.
       # @param counter [Symbol] of SUMS
       #: (Symbol) -> Integer
       def total(counter)
@@ -104,8 +117,8 @@ module Pitwall
         sum
       end
 
-      # What a row that stands for no place holds.
-      # @param id [Integer] Record::Site::VM and the like
+      # Sum of a counter over a special site.
+      # @param id [Integer] e.g. Record::Site::VM
       #: (Integer, ?Symbol) -> Integer
       def special(id, counter = :count)
         sum = 0
@@ -113,18 +126,18 @@ module Pitwall
         sum
       end
 
-      # Ruby's own count of all objects, nil when a process did not live to tell.
+      # Ruby's own count of all objects; nil if a process was killed before its end.
       #: () -> Integer?
       def allocated
         counts = @segments.map { |segment| segment.allocation_totals.allocated }
         counts.sum unless counts.any?(&:zero?)
       end
 
-      # Garbage collection that was measured, in ns.
+      # Measured time of garbage collection, in ns.
       #: () -> Integer
       def gc_ns = @segments.sum { |segment| (segment.stats["gc_ns"] || {}).values.grep(Integer).sum }
 
-      # One object of so many was followed; 1 when all were.
+      # Number of the program's objects for each followed one; 1 if all were followed.
       #: () -> Float
       def one_in
         followed = all = 0
@@ -135,64 +148,100 @@ module Pitwall
         followed.zero? ? 1.0 : all.fdiv(followed)
       end
 
-      # Were ends of objects seen, and so their ages, all their bytes and what was retained?
+      # Whether objects were followed until they were freed. Only then ages, all bytes and retained objects are known.
       #: () -> bool
       def ends? = @segments.none? { |segment| segment.allocation_totals.bursts? }
 
-      # Is it known what was retained? Not in bursts, nor where no process lived to its end. Where some did, it is a lower bound.
+      # Whether retained objects are known. They are not in bursts, nor if all processes were killed. If some processes
+      # were killed, the number is a lower bound.
       #: () -> bool
       def retained? = ends? && (@segments.empty? || @segments.any?(&:tail))
 
-      # And the bytes of that? Recordings of older versions don't tell.
+      # Whether bytes of retained objects are known. Recordings of older versions do not have them.
       #: () -> bool
       def retained_bytes? = retained? && @segments.all? { |segment| segment.sites.all?(&:retained_bytes) }
 
-      # How many bursts there were; nil where there were none, or the recording is of a time when they were not counted.
+      # Number of bursts; nil if there were none, or if an older version did not count them.
       #: () -> Integer?
       def bursts
-        counts = @segments.select { |segment| segment.allocation_totals.bursts? }.map { |segment| segment.stats["bursts"] }
+        counts = segments_with_bursts.map { |segment| segment.stats["bursts"] }
         counts.sum if counts.any? && counts.all?(Integer)
       end
 
-      # Objects that were really looked at in bursts, the VM's own among them; nil where there were none.
+      # Number of objects looked at in bursts, also the VM's own; nil without bursts.
       #: () -> Integer?
       def looked_at
-        bursts = @segments.select { |segment| segment.allocation_totals.bursts? }
-        bursts.sum { |segment| segment.sites.sum { |site| site.id == Record::Site::PITWALL ? 0 : site.count } } if bursts.any?
+        return if segments_with_bursts.empty?
+
+        sites = segments_with_bursts.flat_map(&:sites)
+        sites.sum { |site| site.id == Record::Site::PITWALL ? 0 : site.count }
       end
 
-      # Path and line of the innermost code written in Ruby that allocates a site's objects.
+      # Path and line of the innermost Ruby code that allocates a site's objects.
       #: (Record::Segment, Record::Site) -> [String, Integer]
       def line(segment, site) = site.special ? [site.special, 0] : place(segment, site, %i[path line]).values
 
-      # The name of that code.
+      # Name of the method of this code.
       #: (Record::Segment, Record::Site) -> String
       def method_name(segment, site) = site.special || place(segment, site, [:method])[:method]
 
-      # Were whole stacks recorded?
+      # Whether sites have whole stacks.
       #: () -> bool
-      def stacks? = @segments.any? { |segment| segment.sites.any? { |site| !site.node.zero? && !segment.parents[site.node].zero? } }
+      def stacks?
+        @segments.any? do |segment|
+          segment.sites.any? { |site| !site.node.zero? && !segment.parents[site.node].zero? }
+        end
+      end
 
-      # What makes the figures less than whole, in words.
+      # Lines that say what is missing from the figures, and why.
       #: () -> Array[String]
-      def losses
+      def losses = [*losses_of_places, *losses_of_ractors, *losses_of_ends]
+
+      private
+
+      def segments_with_bursts = @segments.select { |segment| segment.allocation_totals.bursts? }
+
+      def losses_of_places
         losses = []
         looked = looked_at
-        losses << "only #{looked} #{looked == 1 ? "object was" : "objects were"} looked at: places may be missing; pitwall allocations counts all" if looked&.<(FEW)
+        if looked&.<(FEW)
+          losses << "only #{looked} #{looked == 1 ? "object was" : "objects were"} looked at: places may be missing; " \
+                    "pitwall allocations counts all"
+        end
         other = special(Record::Site::OTHER)
-        losses << "#{other} objects came from further places than the table holds: they are in (other sites) (without --stacks there are fewer)" if other.positive?
+        if other.positive?
+          losses << "#{other} objects came from places beyond the table's limit: they are in (other sites) " \
+                    "(without --stacks there are fewer places)"
+        end
         untracked = @segments.sum { |segment| segment.allocation_totals.untracked }
-        losses << "the end of #{untracked} objects is unknown: there was no memory to follow them" if untracked.positive?
-        losses << "counting ended at the first Ractor, which Ruby 3.1 can't tell of objects in" if cut?(Record::AllocationTotals::ENDED)
-        losses << "objects of other Ractors than the main one are not counted, nor what their collections freed of its own, until its place was taken" if cut?(Record::AllocationTotals::MISSED)
-        untold = @segments.sum { |segment| untold(segment) }
-        losses << "#{untold} objects that Ruby counts are in no row: other Ractors', what it leaves out for a moment when a Ractor ends, and what compaction moved" if untold.positive?
-        killed = @segments.count { |segment| segment.tail.nil? }
-        losses << "what was retained, and its bytes, is unknown where a process was killed: nobody looked at its end" if killed.positive? && ends?
+        if untracked.positive?
+          losses << "the end of #{untracked} objects is unknown: there was no memory to follow them"
+        end
         losses
       end
 
-      private
+      def losses_of_ractors
+        losses = []
+        if flag?(Record::AllocationTotals::ENDED)
+          losses << "counting ended at the first Ractor, which Ruby 3.1 can't tell of objects in"
+        end
+        if flag?(Record::AllocationTotals::MISSED)
+          losses << "objects of other Ractors than the main one are not counted; an object of the main Ractor that " \
+                    "their collections free counts as living until its slot is used again"
+        end
+        uncounted = @segments.sum { |segment| uncounted(segment) }
+        if uncounted.positive?
+          losses << "#{uncounted} objects that Ruby counts are in no row: objects of other Ractors, objects " \
+                    "allocated while a Ractor ended, and objects that compaction moved"
+        end
+        losses
+      end
+
+      def losses_of_ends
+        return [] unless ends? && @segments.any? { |segment| segment.tail.nil? }
+
+        ["what was retained, and its bytes, is unknown where a process was killed: nobody looked at its end"]
+      end
 
       def check(by, sort)
         wrong = by - KEYS
@@ -202,20 +251,28 @@ module Pitwall
 
       def check_known(sort, retained)
         asked = retained ? "--retained" : "--sort #{sort}"
-        raise UsageError, "#{asked}: not known in bursts; pitwall allocations -- CMD follows objects to their end" if !ends? && (retained || OF_ENDS.include?(sort))
-        raise UsageError, "#{asked}: not known: the process was killed, and nobody looked at its end" if !retained? && (retained || %i[retained retained_bytes].include?(sort))
-        raise UsageError, "--sort #{sort}: not known: the recording is of an older version; --sort retained counts the objects" if sort == :retained_bytes && !retained_bytes?
+        if !ends? && (retained || OF_ENDS.include?(sort))
+          raise UsageError, "#{asked}: not known in bursts; pitwall allocations -- CMD follows objects to their end"
+        end
+        if !retained? && (retained || %i[retained retained_bytes].include?(sort))
+          raise UsageError, "#{asked}: not known: the process was killed, and nobody looked at its end"
+        end
+        return unless sort == :retained_bytes && !retained_bytes?
+
+        raise UsageError, "--sort #{sort}: not known: the recording is of an older version; " \
+                          "--sort retained counts the objects"
       end
 
-      # Ruby 3.3 and 3.4 forget who listens when a Ractor is freed, until somebody listens anew; to 3.4 a moved object is a new one.
-      def untold(segment)
+      # Number of objects that no row has. Ruby 3.3 and 3.4 drop the hooks when a Ractor is freed, until they are added
+      # again. Up to 3.4, an object that compaction moved counts as a new one.
+      def uncounted(segment)
         totals = segment.allocation_totals
         return 0 if totals.allocated.zero? || totals.bursts?
 
         totals.allocated - totals.seen - segment.sites.sum { |site| site.program? ? 0 : site.count }
       end
 
-      def cut?(bit) = @segments.any? { |segment| segment.allocation_totals.flags & bit != 0 }
+      def flag?(bit) = @segments.any? { |segment| segment.allocation_totals.flags & bit != 0 }
 
       def each_site
         @segments.each do |segment|
@@ -227,12 +284,16 @@ module Pitwall
       def duplicates_of(segment, sites, rows)
         count = rows.sum(&:count)
         bytes = rows.sum(&:bytes)
-        places = rows.group_by { |row| string_place(segment, sites[row.site]) }.map { |place, same| [*place, same.sum(&:count)] }
-        Duplicates.new(count, rows.first.length, bytes, bytes - (bytes / count), places.sort_by { |path, line, times| [-times, path, line] })
+        groups = rows.group_by { |row| string_place(segment, sites[row.site]) }
+        places = groups.map { |place, group| [*place, group.sum(&:count)] }
+        Duplicates.new(count, rows.first.length, bytes, bytes - (bytes / count),
+                       places.sort_by { |path, line, times| [-times, path, line] })
       end
 
       def string_place(segment, site)
-        place = site && !site.special ? place(segment, site, %i[path line]) : { path: site&.special || "(unknown)", line: 0 }
+        place = if site && !site.special then place(segment, site, %i[path line])
+                else { path: site&.special || "(unknown)", line: 0 }
+                end
         place.values_at(:path, :line)
       end
 
@@ -245,7 +306,8 @@ module Pitwall
         return if site.count.zero? && site.gc_ns.zero?
 
         place = site.special ? special_place(site, by) : place(segment, site, by)
-        row = rows[place] ||= Row.new(**place, special: !site.special.nil?, followed: 0, **COUNTERS.to_h { |name| [name, 0] })
+        row = rows[place] ||= Row.new(**place, special: !site.special.nil?, followed: 0,
+                                               **COUNTERS.to_h { |name| [name, 0] })
         add_ages(row, site)
         row.followed += site.count
         SUMS.each { |name| row[name] += scaled(site, name, scale) }
@@ -258,38 +320,49 @@ module Pitwall
         row.max_age = [row.max_age, site.max_age].max
       end
 
-      # Its name stands where people look for a place.
+      # The keys of a special site. Its name is the path; if rows are not grouped by path, the name is every key.
       def special_place(site, by)
-        by.to_h { |key| [key, key == :line ? 0 : key == :stack ? [site.special] : key == :path || !by.include?(:path) ? site.special : ""] }
+        by.to_h do |key|
+          value = case key
+                  when :line then 0
+                  when :stack then [site.special]
+                  else key == :path || !by.include?(:path) ? site.special : ""
+                  end
+          [key, value]
+        end
       end
 
       def place(segment, site, by)
         node = code(segment, site.node)
         frame = segment.frame(node) unless node.zero?
-        nobody = !site.node.zero? && segment.frame(site.node).name == OnlyMine::OTHER ? OnlyMine::OTHER : "(no Ruby code)"
+        no_code = segment.frame(site.node).name == OnlyMine::OTHER unless site.node.zero?
+        unknown = no_code ? OnlyMine::OTHER : "(no Ruby code)"
         by.to_h do |key|
           value = case key
-                  when :path then frame&.path || nobody
+                  when :path then frame&.path || unknown
                   when :line then segment.lines[node]
                   when :type then site.type_name
                   when :class then site.class_name.empty? ? "(hidden)" : site.class_name
-                  when :method then frame&.name || nobody
+                  when :method then frame&.name || unknown
                   when :stack then stack(segment, site.node)
                   end
           [key, value]
         end
       end
 
-      # The innermost node that is code written in Ruby. Ruby's own methods written in Ruby (Array#map of 4.0 with a JIT) count for
-      # their callers where these were recorded, as GCCost has it. One pass from the root, as chains may be long.
+      # The innermost node that is Ruby code. Ruby's own methods in Ruby (e.g. Array#map of 4.0 with a JIT) count for
+      # their callers, if these were recorded, as in GCCost. One pass from the root, because stacks may be deep.
       def code(segment, node)
-        codes = (@codes ||= {}.compare_by_identity)[segment] ||= segment.parents.each_with_index.with_object([]) do |(parent, at), found|
-          found << (at.zero? || own_code?(segment.frame(at), found[parent]) ? at : found[parent])
+        @codes ||= {}.compare_by_identity
+        @codes[segment] ||= segment.parents.each_with_index.with_object([]) do |(parent, at), codes|
+          codes << (at.zero? || own_code?(segment.frame(at), codes[parent]) ? at : codes[parent])
         end
-        codes[node]
+        @codes[segment][node]
       end
 
-      def own_code?(frame, above) = frame.kind == Record::Frame::RUBY && (above.zero? || !frame.path.start_with?("<internal:"))
+      def own_code?(frame, above)
+        frame.kind == Record::Frame::RUBY && (above.zero? || !frame.path.start_with?("<internal:"))
+      end
 
       def stack(segment, node)
         names = []

@@ -6,63 +6,75 @@ require "pitwall/analyse/allocations/growth/sentence"
 
 module Pitwall
   module Analyse
-    # How a running time grows with N: the order, said only where the sweep leaves no other (95%), else the orders still possible.
+    # How a running time grows with N. Names the order if the sweep shows it with 95% probability, else the possible
+    # orders.
     module Growth
-      # From slowest to fastest growing.
+      # Orders, from the slowest to the fastest growing.
       ORDERS = %i[constant log linear n_log_n quadratic cubic exponential].freeze
       LEVEL = 0.99
-      # An order is said when it is at least this probable.
+      # An order is named only if it has at least this probability.
       CERTAIN = 0.95
+      # Fewest different N for which an order is named.
       FEWEST_SIZES = 4
-      # How far the times may be from the best order's curve, beside their noise: real machines have caches. Where N was
-      # measured once each, their noise is not known and part of it.
+      # Relative distance of times from the best order's curve that is tolerated besides their noise, because of caches.
       TOLERANCE = 0.04
+      # The same if each N was measured once. The noise is then unknown and included.
       TOLERANCE_ALONE = 0.065
       private_constant :TOLERANCE, :TOLERANCE_ALONE
 
-      # n: Integer; values: what each process took, ns; time, per_item: Estimates, ns (the median over processes);
-      # fitted: Float, what the best order gives here, nil where none fits; exponent: Float, from the N before this to this the
-      # time grew as N to this power, nil for the first
+      # One N.
+      #
+      # n:              Integer
+      # values:         time of each process, ns
+      # time, per_item: Estimates in ns of the median over processes
+      # fitted:         Float, time by the best order, ns; nil if no order fits
+      # exponent:       Float, from the previous N to this one the time grew as N to this power; nil for the first
       Point = Struct.new(:n, :values, :time, :per_item, :fitted, :exponent, keyword_init: true)
 
-      # order:      one of ORDERS; nil where it can't be told
-      # candidates: the orders still possible, most probable first; [order] where decided; empty where no simple order fits
-      # confidence: probability of the most probable order, of those considered (0.0..1.0)
-      # weights:    order → probability; :between stands for powers of N that are none of the orders (N^1.5)
-      # coefficients: ns, of the most probable order: {constant: 1200.0, linear: 3.1, quadratic: 0.2} with log and n_log_n to base 2, and
-      #             {constant:, exponential:, base:} for constant + exponential · base^N; nil where no simple order fits
-      # exponent:   Float, the time grew about as N to this power over the whole sweep
-      # time_ratio, per_item_ratio: Estimates, the largest N against the smallest
-      # reason:     nil (decided), :unclear, :no_simple_order, :too_few_sizes or :no_times
-      # odd:        {n:, ratio:}, where the time is farthest from the best curve, where no order fits; else nil
-      Fit = Struct.new(:order, :candidates, :confidence, :weights, :coefficients, :points, :exponent, :time_ratio, :per_item_ratio, :reason, :odd,
-                       keyword_init: true) do
+      # Result of a sweep.
+      #
+      # order:        one of ORDERS; nil if undecided
+      # candidates:   possible orders, most probable first; [order] if decided; empty if no simple order fits
+      # confidence:   probability of the most probable order among those considered, 0.0 to 1.0
+      # weights:      order → probability; :between is for powers of N that are no order (N^1.5)
+      # coefficients: ns, of the most probable order: {constant: 1200.0, linear: 3.1, quadratic: 0.2}, with log and
+      #               n_log_n to base 2; {constant:, exponential:, base:} for constant + exponential · base^N;
+      #               nil if no simple order fits
+      # exponent:     Float, over the whole sweep the time grew about as N to this power
+      # time_ratio, per_item_ratio: Estimates, largest N relative to smallest N
+      # reason:       nil (decided), :unclear, :no_simple_order, :too_few_sizes or :no_times
+      # outlier:      {n:, ratio:}, the point farthest from the best curve if no order fits; else nil
+      Fit = Struct.new(:order, :candidates, :confidence, :weights, :coefficients, :points, :exponent, :time_ratio,
+                       :per_item_ratio, :reason, :outlier, keyword_init: true) do
         #: () -> bool
         def decided? = !order.nil?
 
-        # One line for people.
+        # The result in one line.
         #: () -> String
         def sentence = Sentence.fit(self)
       end
 
-      # n; base and time: Estimates of the two versions, ns; speed_up: Estimate, base / time
+      # One N of two versions. base, time: Estimates in ns; speed_up: Estimate of base / time.
       Row = Struct.new(:n, :base, :time, :speed_up)
 
-      # rows: one an N that both have; orders: [of the base, of the other], each nil where it can't be told;
-      # changed: whether the order is another, nil where that can't be told
+      # Two versions. rows: one for each N that both have. orders: [base's, other's], nil if undecided.
+      # changed: whether the order changed; nil if undecided.
       Comparison = Struct.new(:rows, :orders, :changed, keyword_init: true) do
+        # The comparison in one line.
         #: () -> String
         def sentence = Sentence.comparison(self)
       end
 
       module_function
 
-      # @param points [Array<Hash>] {n: Integer, values: [ns per process…]}; points of the same N are put together
+      # Fits the orders to a sweep.
+      # @param points [Array<Hash>] {n: Integer, values: [ns of each process…]}; points with the same N are merged
       #: (Array[Hash[Symbol, untyped]], ?level: Float) -> Fit
       def fit(points, level: LEVEL)
         points = measured(points, level)
         unknown = Fit.new(candidates: [], confidence: 0.0, weights: {}, points: points)
-        return unknown.tap { |fit| fit.reason = :no_times } unless points.all? { |point| point.n.positive? && point.values.all?(&:positive?) }
+        valid = points.all? { |point| point.n.positive? && point.values.all?(&:positive?) }
+        return unknown.tap { |fit| fit.reason = :no_times } unless valid
 
         describe(unknown, level) if points.size > 1
         return unknown.tap { |fit| fit.reason = :too_few_sizes } if points.size < FEWEST_SIZES
@@ -70,8 +82,8 @@ module Pitwall
         decide(unknown)
       end
 
-      # A second version beside the first, at every N that both have a time for.
-      # paired: values at the same place of both belong together (they were measured one right after the other)
+      # Compares two versions at every N that both have times for.
+      # @param paired [bool] whether values with the same index were measured one right after the other
       #: (Fit, Fit, ?paired: bool, ?level: Float) -> Comparison
       def against(base, other, paired: false, level: LEVEL)
         found = other.points.to_h { |point| [point.n, point] }
@@ -120,7 +132,7 @@ module Pitwall
       end
       private_class_method :decide
 
-      # How many of the weights (heaviest first) it takes to be certain.
+      # Number of weights (heaviest first) that together reach CERTAIN.
       def likely(weights)
         sum = 0.0
         weights.index { |weight| (sum += weight) >= CERTAIN } + 1
@@ -129,34 +141,38 @@ module Pitwall
 
       def weights(models)
         most = models.map(&:evidence).max
-        parts = models.sort_by { |model| -model.evidence }.to_h { |model| [model.order, Math.exp(model.evidence - most)] }
+        sorted = models.sort_by { |model| -model.evidence }
+        parts = sorted.to_h { |model| [model.order, Math.exp(model.evidence - most)] }
         whole = parts.values.sum
         parts.transform_values { |part| part / whole }
       end
       private_class_method :weights
 
       def misfit(fit, model)
-        worst = fit.points.zip(model.times).select { |_, time| time.positive? }.max_by { |point, time| Math.log(point.time.point / time).abs }
-        fit.odd = { n: worst.first.n, ratio: worst.first.time.point / worst.last } if worst && model.order != :between
+        pairs = fit.points.zip(model.times).select { |_, time| time.positive? }
+        point, time = pairs.max_by { |one, fitted| Math.log(one.time.point / fitted).abs }
+        fit.outlier = { n: point.n, ratio: point.time.point / time } if point && model.order != :between
         fit.reason = :no_simple_order
         fit
       end
       private_class_method :misfit
 
-      # Whether the sum of squares is beyond what one sweep in a thousand has.
+      # Whether the sum of squares is larger than that of 999 in 1000 sweeps that fit.
       def far_off?(points, model, errors)
         tolerance = errors.any?(&:positive?) ? TOLERANCE : TOLERANCE_ALONE
-        squares = points.zip(model.times, errors).sum { |point, time, error| Math.log(point.time.point / time)**2 / (error**2 + tolerance**2) }
+        squares = points.zip(model.times, errors).sum do |point, time, error|
+          Math.log(point.time.point / time)**2 / (error**2 + tolerance**2)
+        end
         squares > chi_square([points.size - model.parameters, 1].max)
       end
       private_class_method :far_off?
 
-      # The quantile of 99.9%, after Wilson and Hilferty (1931).
+      # The 99.9% quantile of the chi-squared distribution (Wilson and Hilferty 1931).
       def chi_square(degrees) = degrees * (1 - 2.0 / (9 * degrees) + 3.0902 * Math.sqrt(2.0 / (9 * degrees)))**3
       private_class_method :chi_square
 
-      # The relative standard error of each point's median. Few processes tell little of their own noise, so each point's is drawn to that of
-      # all, as if that were known from four more.
+      # Relative standard error of each point's median. A few processes say little about their own noise.
+      # So each point's variance is averaged with the pooled variance, which counts as four processes.
       def relative_errors(points)
         parts = points.map { |point| Statistics.yuen(point.values.map { |value| Math.log(value) }) }
         known = parts.select(&:standard_error)
@@ -166,23 +182,26 @@ module Pitwall
         parts.map do |part|
           own = part.standard_error ? part.standard_error**2 * part.n : 0.0
           variance = (4 * pooled + (part.n - 1) * own) / (part.n + 3)
-          # A median is less exact than a mean; of two they are the same.
+          # A median has a larger error than a mean by the factor √(π/2); for two values they are equal.
           Math.sqrt(variance / part.n * (part.n > 2 ? Math::PI / 2 : 1))
         end
       end
       private_class_method :relative_errors
 
-      # The median of the ratios of two versions' (or sizes') times, with an interval that holds for unequal noise (Welch 1947).
+      # Median of the ratios of two versions' (or two sizes') times, with an interval for unequal noise (Welch 1947).
       def ratio(above, below, level, paired)
         above, below = [above, below].map { |values| values.map { |value| Math.log(value) } }
         if paired && above.size == below.size
-          return Statistics.interval(above.zip(below).map { |a, b| a - b }, level: level).map { |value| Math.exp(value) }
+          differences = above.zip(below).map { |a, b| a - b }
+          return Statistics.interval(differences, level: level).map { |value| Math.exp(value) }
         end
 
         first, second = Statistics.yuen(above), Statistics.yuen(below)
         difference = first.point - second.point
         number = [first.n, second.n].min
-        return Estimate.new(Math.exp(difference), nil, nil, level, number) unless first.standard_error && second.standard_error
+        unless first.standard_error && second.standard_error
+          return Estimate.new(Math.exp(difference), nil, nil, level, number)
+        end
 
         reach = welch(first, second, level)
         Estimate.new(difference, difference - reach, difference + reach, level, number).map { |value| Math.exp(value) }
@@ -199,7 +218,7 @@ module Pitwall
       end
       private_class_method :welch
 
-      # Of log time over log N, by least squares.
+      # Slope of log time over log N by least squares.
       def slope(points)
         sizes, times = points.map { |point| Math.log(point.n) }, points.map { |point| Math.log(point.time.point) }
         middle = sizes.sum / sizes.size
@@ -207,6 +226,7 @@ module Pitwall
       end
       private_class_method :slope
 
+      # Whether the order changed; nil if undecided.
       def changed(base, other)
         possible = [base, other].map(&:candidates)
         return nil if possible.any?(&:empty?)

@@ -5,37 +5,45 @@ require "pitwall/analyse/allocations/growth/shapes"
 module Pitwall
   module Analyse
     module Growth
-      # How well "time = overhead + factor · shape(N)" explains a sweep, as the logarithm of a marginal likelihood: the average over
-      # all overheads >= 0 and factors >= 0, not the best of them, so that a model isn't preferred for having more freedom.
+      # How well the model "time = overhead + factor · shape(N)" explains a sweep, as the logarithm of a marginal
+      # likelihood.
+      # The likelihood is averaged over all overheads >= 0 and factors >= 0. With the best ones instead, models with
+      # more freedom would always win.
       #
-      # Errors are relative. Dividing the model by the measured times makes it linear with errors of equal meaning at every N, so the average
-      # has a closed form: a Gaussian's volume times the part of it where overhead and factor are allowed. What a point's time is off
-      # beyond its own noise (a cache that gets too small, a noisy hour) has an unknown size; that is averaged over too.
+      # Errors are relative. The model divided by the measured times is linear, and its errors have the same meaning at
+      # every N. So the average has a closed form: the volume of a Gaussian times its share where overhead and factor
+      # are allowed.
+      # A point's time also deviates beyond its noise, e.g. because of a cache or of a busy machine. The size of this
+      # deviation is unknown, so the likelihood is averaged over it too.
       # @api private
       class Evidence
-        # Sizes of a point's own deviation, relative, and how probable each is beforehand. None is smaller than 1%: nothing finer decides.
+        # Relative size of a point's deviation beyond its noise → prior probability.
+        # None is below 1%, so smaller differences never decide.
         DEVIATIONS = { 0.01 => 0.35, 0.02 => 0.25, 0.04 => 0.2, 0.08 => 0.13, 0.16 => 0.07 }.freeze
-        # With less growth than this from the smallest to the largest N, the time is called constant.
+        # With less growth than this from the smallest to the largest N, the time counts as constant.
         LEAST_GROWTH = 0.1
         LOG_TWO_PI = Math.log(2 * Math::PI)
+        # Evidence of an impossible model.
         NEVER = -1e6
-        # Of an order that may have a lower term, how probable that is beforehand.
+        # Prior probability that an order has its lower term too.
         MIXED = 0.2
+        # Steps of the coarse grid for a family's parameter, and steps of the fine grid in each coarse step.
         COARSE = 12
         FINE = 8
         private_constant :DEVIATIONS, :LOG_TWO_PI, :NEVER, :MIXED, :COARSE, :FINE
 
-        # constant: ns; factor: ns at the largest N; parameter: of the family of shapes, nil for a plain one;
-        # evidence: logarithm, only good for differences
+        # A fitted model. constant: ns. factor: ns at the largest N. parameter: of the family of shapes; nil if it has
+        # none. evidence: a logarithm; only differences have a meaning.
         Model = Struct.new(:order, :constant, :factor, :shape, :parameter, :evidence, keyword_init: true) do
+          # Time at each N, in ns.
           #: () -> Array[Float]
           def times = shape.map { |value| constant + factor * value }
 
-          # How many numbers were chosen to fit.
+          # Number of fitted parameters.
           #: () -> Integer
           def parameters = order == :constant ? 1 : parameter ? 3 : 2
 
-          # As Growth::Fit has them.
+          # Coefficients as in Growth::Fit.
           #: (Array[Integer]) -> Hash[Symbol, Float]
           def coefficients(sizes)
             return { constant: constant } if order == :constant
@@ -43,7 +51,8 @@ module Pitwall
 
             share = parameter ? parameter / (1 + parameter) : 1.0
             found = { constant: constant }
-            found[Shapes::LOWER.fetch(order)] = (1 - share) * Shapes.unit(Shapes::LOWER.fetch(order), factor, sizes.last) if parameter
+            lower = Shapes::LOWER.fetch(order) if parameter
+            found[lower] = (1 - share) * Shapes.unit(lower, factor, sizes.last) if parameter
             found.merge(order => share * Shapes.unit(order, factor, sizes.last))
           end
 
@@ -68,7 +77,7 @@ module Pitwall
           end
         end
 
-        # The best model of each order; its evidence is that of the whole order.
+        # The best model of each order. Its evidence is that of the whole order.
         #: () -> Array[Model]
         def models
           [constant, *Shapes::FUNCTIONS.keys.map { |order| polynomial(order) }, exponential, half_order]
@@ -79,11 +88,11 @@ module Pitwall
         def constant
           scale, column = normal(@times.map { |time| 1 / time })
           fits = @noises.map { |weights, base| line(column, weights, base) }
-          Model.new(order: :constant, constant: fits.max_by(&:first).last * scale, factor: 0.0, shape: @sizes.map { 0.0 },
-                    evidence: total(fits.map(&:first)))
+          Model.new(order: :constant, constant: fits.max_by(&:first).last * scale, factor: 0.0,
+                    shape: @sizes.map { 0.0 }, evidence: total(fits.map(&:first)))
         end
 
-        # Only a constant: [evidence, its value]
+        # Fits a constant by weighted least squares: [evidence, constant]
         def line(column, weights, base)
           square = product = all = 0.0
           weights.each_with_index do |weight, at|
@@ -98,14 +107,18 @@ module Pitwall
           pure = model(order, Shapes.pure(order, @sizes))
           return pure unless Shapes::LOWER.key?(order)
 
-          mixed = averaged(Shapes::HIGHER_TO_LOWER.fetch(order)) { |odds| model(order, Shapes.mixed(order, @sizes, odds), odds) }
+          mixed = averaged(Shapes::HIGHER_TO_LOWER.fetch(order)) do |odds|
+            model(order, Shapes.mixed(order, @sizes, odds), odds)
+          end
           best = pure.evidence > mixed.evidence ? pure : mixed
           best.evidence = total([Math.log(1 - MIXED) + pure.evidence, Math.log(MIXED) + mixed.evidence])
           best
         end
 
         def exponential
-          averaged(Shapes::STEEPNESS) { |steepness| model(:exponential, Shapes.exponential(@sizes, steepness), steepness) }
+          averaged(Shapes::STEEPNESS) do |steepness|
+            model(:exponential, Shapes.exponential(@sizes, steepness), steepness)
+          end
         end
 
         def half_order
@@ -115,8 +128,9 @@ module Pitwall
           best
         end
 
-        # The best model of a family with one parameter, all of whose sizes (orders of magnitude) are equally probable: averaged on a
-        # coarse grid, and on a fine one around the best of it.
+        # The best model of a family with one parameter. Its evidence is averaged over the parameter.
+        # The logarithm of the parameter is uniformly distributed over the range. The average is taken on a coarse grid,
+        # and on a fine grid around the best coarse point.
         def averaged(range)
           low, high = range.map { |limit| Math.log(limit) }
           step = (high - low) / COARSE
@@ -125,22 +139,24 @@ module Pitwall
           fine = (-FINE..FINE).map { |at| yield Math.exp(low + (peak + at.fdiv(FINE)) * step) }
           outside = coarse.reject.with_index { |_, at| (at - peak).abs <= 1 }
           best = (coarse + fine).max_by(&:evidence)
-          best.evidence = total([*outside.map(&:evidence), *fine.map { |model| model.evidence - Math.log(FINE) }]) - Math.log(COARSE)
+          evidences = outside.map(&:evidence) + fine.map { |model| model.evidence - Math.log(FINE) }
+          best.evidence = total(evidences) - Math.log(COARSE)
           best
         end
 
         def model(order, shape, parameter = nil)
           first_scale, first = normal(@times.map { |time| 1 / time })
           second_scale, second = normal(shape.zip(@times).map { |value, time| value / time })
-          # Enough growth means overhead <= limit · factor.
+          # Growth of at least LEAST_GROWTH means that overhead <= limit · factor.
           limit = ((shape.last - shape.first) / LEAST_GROWTH - shape.first) * second_scale / first_scale
           fits = @noises.map { |weights, base| plane(first, second, limit, weights, base) }
           _, constant, factor = fits.max_by(&:first)
-          Model.new(order: order, constant: constant * first_scale, factor: factor * second_scale, shape: shape, parameter: parameter,
-                    evidence: total(fits.map(&:first)))
+          Model.new(order: order, constant: constant * first_scale, factor: factor * second_scale, shape: shape,
+                    parameter: parameter, evidence: total(fits.map(&:first)))
         end
 
-        # Overhead and factor: [evidence, the best pair of them that is allowed]
+        # Fits overhead and factor by weighted least squares: [evidence, overhead, factor]. The pair is the best allowed
+        # one.
         def plane(first, second, limit, weights, base)
           a = b = c = x = y = all = 0.0 # sums of products of the columns, and of their products with the target, 1
           weights.each_with_index do |weight, at|
@@ -165,7 +181,7 @@ module Pitwall
           constant.negative? ? [evidence, 0.0, y / c] : [evidence, constant, factor]
         end
 
-        # Probability between two normal quantiles, without cancellation in either tail.
+        # Probability between two normal quantiles. The formulas avoid cancellation in both tails.
         def between(upper, lower)
           return 0.0 if lower >= upper
 
@@ -174,7 +190,7 @@ module Pitwall
 
         def tail(quantile) = Math.erfc(quantile / Math.sqrt(2)) / 2
 
-        # A column made to have a mean square of 1, and what its coefficient is to be multiplied with.
+        # Scales a column to a mean square of 1: [factor to multiply its coefficient with, scaled column]
         def normal(column)
           scale = 1 / Math.sqrt(column.sum { |value| value**2 } / column.size)
           [scale, column.map { |value| value * scale }]

@@ -3,22 +3,24 @@
 module Pitwall
   module Analyse
     module Growth
-      # Findings about growth in words, without times: those are for views to write.
+      # Results of Growth in words. Times are written by views.
       # @api private
       module Sentence
-        NAMES = { constant: "constant", log: "logarithmic", linear: "linear", n_log_n: "N log N", quadratic: "quadratic", cubic: "cubic",
-                  exponential: "exponential" }.freeze
-        # Costs per item that differ by less are "the same".
+        NAMES = { constant: "constant", log: "logarithmic", linear: "linear", n_log_n: "N log N",
+                  quadratic: "quadratic", cubic: "cubic", exponential: "exponential" }.freeze
+        # Costs per item that differ by a smaller factor are "about the same".
         SAME = 1.1
-        # Orders less probable than this go unnamed.
+        # Orders with a lower probability are not named.
         NAMED = 0.05
 
         module_function
 
+        # Result of one sweep: "quadratic (98% sure): 16x the N took 240x the time; …"
         #: (Fit) -> String
         def fit(fit)
           case fit.reason
-          when :too_few_sizes then "can't tell the order: it takes at least #{FEWEST_SIZES} different N (#{fit.points.size} measured)"
+          when :too_few_sizes
+            "can't tell the order: it takes at least #{FEWEST_SIZES} different N (#{fit.points.size} measured)"
           when :no_times then "can't tell the order: every N and every time must be more than 0"
           when :no_simple_order then no_order(fit)
           when :unclear then unclear(fit)
@@ -26,6 +28,7 @@ module Pitwall
           end
         end
 
+        # Comparison of two versions: "2.1x the speed at N = 10, 9.8x at N = 1000; the order changed from … to …"
         #: (Comparison) -> String
         def comparison(comparison)
           first, last = comparison.rows.first, comparison.rows.last
@@ -44,11 +47,14 @@ module Pitwall
           fit.order == :constant ? took : "#{took}; #{per_item(fit, first, last)}"
         end
 
-        # An order above linear says that items get dearer; elsewhere the interval has to.
+        # Whether an item costs more at a larger N. An order above linear shows it; for other orders the interval must
+        # exclude 1.
         def per_item(fit, first, last)
           change = fit.per_item_ratio
           above = ORDERS.index(fit.order) > ORDERS.index(:linear)
-          return "an item costs about the same at every N" if change.point.between?(1 / SAME, SAME) || !(above || differs?(change))
+          if change.point.between?(1 / SAME, SAME) || !(above || differs?(change))
+            return "an item costs about the same at every N"
+          end
 
           caches = " (caches can do that to linear code, too)" if fit.order == :n_log_n
           "an item costs #{ratio(change.point)} as much at N = #{last} as at N = #{first}#{caches}"
@@ -65,7 +71,10 @@ module Pitwall
         end
 
         def no_order(fit)
-          where = fit.odd && ": N = #{fit.odd[:n]} took #{ratio(fit.odd[:ratio])} what #{NAMES.fetch(fit.weights.keys.first)} growth would give"
+          if fit.outlier
+            order = NAMES.fetch(fit.weights.keys.first)
+            where = ": N = #{fit.outlier[:n]} took #{ratio(fit.outlier[:ratio])} what #{order} growth would give"
+          end
           "no simple order fits#{where}; overall the time grew about as N^#{format("%.1f", fit.exponent)}"
         end
 
@@ -86,12 +95,12 @@ module Pitwall
 
         def one_of(list) = list.size < 2 ? list.join : "#{list[0..-2].join(", ")} or #{list.last}"
 
-        # 0.9999 → "over 99.9% sure"
+        # Probability in words: 0.9999 → "over 99.9% sure"
         def sure(share) = share > 0.999 ? "over 99.9% sure" : "#{percent(share)} sure"
 
         def percent(share) = share < 0.01 ? "under 1%" : format(share > 0.99 ? "%.1f%%" : "%.0f%%", share * 100)
 
-        # Three figures: 148.7 → "149x", 3.24 → "3.24x", 0.087 → "0.087x"
+        # Ratio with three digits: 148.7 → "149x", 3.24 → "3.24x", 0.087 → "0.087x"
         def ratio(value)
           return "#{value.round}x" if value >= 100
 
@@ -99,8 +108,8 @@ module Pitwall
           "#{format("%.#{digits}f", value).sub(/\.?0+\z/, "")}x"
         end
 
-        private_class_method :decided, :times, :per_item, :differs?, :unclear, :no_order, :speed_up, :orders, :one_of, :sure,
-                             :percent, :ratio
+        private_class_method :decided, :times, :per_item, :differs?, :unclear, :no_order, :speed_up, :orders, :one_of,
+                             :sure, :percent, :ratio
       end
     end
   end

@@ -3,9 +3,10 @@
 module Pitwall
   module Analyse
     module Growth
-      # The functions of N that a running time may follow beside a fixed overhead. An order is a family of shapes, because real code of an
-      # order also has lower terms (quadratic code has a linear part) or a free parameter (the base of an exponential).
-      # A shape is an Array of Floats, one a point, 1.0 at the largest N.
+      # Functions of N that a running time may follow, besides a fixed overhead.
+      # An order is a family of shapes. Real code of an order also has lower terms (quadratic code has a linear part)
+      # or a free parameter (the base of an exponential).
+      # A shape is an Array of Floats, one for each point, relative to the value at the largest N.
       # @api private
       module Shapes
         FUNCTIONS = {
@@ -16,36 +17,43 @@ module Pitwall
           cubic: ->(n) { n.to_f**3 }
         }.freeze
 
-        # Powers of N that belong to none of the orders. When one of them wins, the answer is that no simple order fits.
+        # Powers of N that are no order. If one of them is most probable, the result is that no simple order fits.
         BETWEEN = [0.5, 1.5, 2.5].freeze
 
-        # Order → the order of the lower term that may come with it.
+        # Order → order of its possible lower term.
         LOWER = { quadratic: :linear, cubic: :quadratic }.freeze
-        # Order → higher to lower term at the largest N, where together they take all of the time: below, the lower term names the order.
+        # Order → range of the ratio of its higher to its lower term at the largest N.
+        # Below the range, the time has the lower term's order.
         HIGHER_TO_LOWER = { quadratic: [0.15, 9.0], cubic: [0.4, 9.0] }.freeze
-        # An exponential grows by e to the power of these over the sweep: below, it can't be told from a polynomial; above, no one waits for it.
+        # Range of the logarithm of an exponential's growth over the sweep.
+        # A slower one looks like a polynomial, and a faster one takes too long to measure.
         STEEPNESS = [1.4, 46.0].freeze
 
         module_function
 
+        # Shape of an order without a lower term.
         #: (Symbol, Array[Integer]) -> Array[Float]
         def pure(order, sizes) = scaled(sizes.map { |n| FUNCTIONS.fetch(order).call(n) })
 
-        # What a term that is `value` at N is for a function of 1.
+        # Coefficient of a term that has this value at N.
         #: (Symbol, Float, Integer) -> Float
         def unit(order, value, n) = value / FUNCTIONS.fetch(order).call(n)
 
+        # Shape of a power of N.
         #: (Float, Array[Integer]) -> Array[Float]
         def power(exponent, sizes) = scaled(sizes.map { |n| n**exponent })
 
-        # odds: higher to lower term at the largest N
+        # Shape of an order with its lower term.
+        # @param odds [Float] ratio of the higher to the lower term at the largest N
         #: (Symbol, Array[Integer], Float) -> Array[Float]
         def mixed(order, sizes, odds)
           share = odds / (1 + odds)
-          pure(order, sizes).zip(pure(LOWER.fetch(order), sizes)).map { |higher, lower| share * higher + (1 - share) * lower }
+          terms = pure(order, sizes).zip(pure(LOWER.fetch(order), sizes))
+          terms.map { |higher, lower| share * higher + (1 - share) * lower }
         end
 
-        # steepness: logarithm of the growth from the smallest to the largest N
+        # Shape of an exponential.
+        # @param steepness [Float] logarithm of the growth from the smallest to the largest N
         #: (Array[Integer], Float) -> Array[Float]
         def exponential(sizes, steepness)
           rate = steepness / (sizes.last - sizes.first)
