@@ -2,12 +2,16 @@
 
 module Pitwall
   module Analyse
-    # A number with its doubt: `point`, and the interval `low`..`high` that covers the truth with probability `level`
-    # (0.99), from `n` independent values. What cannot be known is nil, never NaN or infinite, so that every estimate can be
-    # written as JSON: all three where there is no number (the ratio of something to nothing), low and high where there is no
-    # interval (a single value), high alone where the interval has no upper end. An exact number has low == high.
+    # A number with its confidence interval, from `n` independent values. The interval `low`..`high` contains the true
+    # value with probability `level` (0.99).
+    #
+    # Unknown parts are nil, never NaN or infinite, so every estimate can be written as JSON:
+    # - no number (ratio of something to nothing): point, low and high are nil
+    # - no interval (a single value): low and high are nil
+    # - no upper bound: high is nil
+    # An exact number has low == high.
     Estimate = Struct.new(:point, :low, :high, :level, :n) do
-      # The same through a monotone function (`Math.exp`, `1 / x`): a falling one swaps the ends of the interval.
+      # The estimate after a monotone function (`Math.exp`, `1 / x`). A falling function swaps low and high.
       #: () { (Float) -> Float } -> Estimate
       def map
         point, low, high = [self.point, self.low, self.high].map { |value| value && finite(yield(value)) }
@@ -15,9 +19,11 @@ module Pitwall
         self.class.new(point, low, high, level, n)
       end
 
+      # Whether both bounds are known.
       #: () -> bool
       def interval? = !(low.nil? || high.nil?)
 
+      # Whether the number is exact.
       #: () -> bool
       def exact? = !low.nil? && low == high
 

@@ -4,32 +4,33 @@ require "pitwall/analyse/statistics/statistics"
 
 module Pitwall
   module Analyse
-    # Looking at the data while they come in without being wrong more often than one look at the end would be: each look
-    # has a boundary of its own, far out at first and near the usual one at the end.
+    # Sequential testing: looks at data while they come in, without more false alarms than a single look at the end.
+    # Each look has its own boundary. It is far out at first, and close to the usual one at the end.
     #
-    # Boundaries are those of Lan and DeMets (1983) with spending of O'Brien and Fleming's kind: by the information fraction t
-    # (pairs so far over pairs planned) 2 (1 − Φ(z / √t)) of a side's chance of a false alarm may have been used up. They are exact for
-    # any number of looks at any fractions, by the recursive integration of Armitage, McPherson and Rowe (1969): sums of
-    # normal values are a Brownian motion, whose density where no boundary has been met is carried from look to look.
+    # The boundaries are those of Lan and DeMets (1983) with a spending function like O'Brien and Fleming's. At the
+    # information fraction t (pairs so far / pairs planned), a side may have used 2 (1 − Φ(z / √t)) of its alpha.
+    # The boundaries are exact for any number of looks at any fractions, by the recursive integration of Armitage,
+    # McPherson and Rowe (1969). Sums of normal values are a Brownian motion. Its density, where no boundary was passed,
+    # is computed from look to look.
     module Sequential
-      # At how many points, evenly spread over the planned pairs, the data are looked at.
+      # Number of looks, evenly spread over the planned pairs.
       LOOKS = 6
-      # No look before, and no verdict on a clock: a trimmed mean of fewer pairs says too little.
+      # Fewest pairs for a look, and for a verdict on times. A trimmed mean of fewer pairs is too inaccurate.
       MIN_PAIRS = 8
-      # Results of pure functions kept, each.
+      # Most cached results of each function.
       CACHED = 1000
       private_constant :CACHED
 
       class << self
-        # The boundary z of each look, two-sided.
-        # @param fractions [Array<Float>] rising, above 0; the information at each look
-        # @param ended [bool] the last look is the end, even where it comes early: it spends all that is left
+        # Boundary z of each look, two-sided.
+        # @param fractions [Array<Float>] information fraction of each look; ascending, above 0
+        # @param ended [bool] whether the last look ends the measurement, even early; it then spends the remaining alpha
         #: (Array[Float], alpha: Float, ?ended: bool) -> Array[Float]
         def boundaries(fractions, alpha:, ended: false)
           cached(:@boundaries, [fractions, alpha, ended]) { compute(fractions, 0.5 * alpha, ended).freeze }
         end
 
-        # The quantile of Student's t that is as far out as z is for the normal distribution.
+        # Quantile of Student's t with the same tail probability as z has in the normal distribution.
         #: (Float, Integer) -> Float
         def student(z, degrees)
           cached(:@students, [z, degrees]) { -Statistics.student_quantile(Statistics.normal_cdf(-z), degrees) }
@@ -56,38 +57,45 @@ module Pitwall
           end
         end
 
-        def spending(fraction, side) = 2 * Statistics.normal_cdf(Statistics.normal_quantile(0.5 * side) / Math.sqrt(fraction))
+        def spending(fraction, side)
+          2 * Statistics.normal_cdf(Statistics.normal_quantile(0.5 * side) / Math.sqrt(fraction))
+        end
       end
 
-      # One look at the data: what was looked at before, and whether it is the last.
-      # fractions: Array of Floats, the information at each look so far, this one included
+      # One look at the data.
+      # fractions: Array of Floats, information fractions of all looks so far, with this one. last:
+      # whether it is the last.
       Look = Struct.new(:fractions, :last) do
-        # How many standard errors an effect must be away from nothing to count, with so many degrees of freedom.
+        # Number of standard errors by which an effect must differ from 0, with so many degrees of freedom.
         #: (Float, Integer) -> Float
-        def boundary(alpha, degrees) = Sequential.student(Sequential.boundaries(fractions, alpha: alpha, ended: last).last, degrees)
+        def boundary(alpha, degrees)
+          Sequential.student(Sequential.boundaries(fractions, alpha: alpha, ended: last).last, degrees)
+        end
 
+        # Whether the measurement ends here.
         #: () -> bool
         def last? = last
       end
 
-      # The only look there is: everything was measured before anyone looked.
+      # The look of a measurement with no earlier looks.
       ONLY = Look.new([1.0].freeze, true).freeze
 
-      # Which numbers of pairs are looked at on the way to `max_pairs`.
+      # The numbers of pairs at which to look, up to `max_pairs`.
       class Plan
-        # The most pairs there will be, and after how many of them the data are looked at.
+        # Largest number of pairs, and the numbers of pairs at which to look.
         attr_reader :max_pairs, :looks
 
-        # looks: pair counts, the last is max_pairs.
+        # @raise [ArgumentError] without pairs
         #: (Integer) -> void
         def initialize(max_pairs)
           raise ArgumentError, "at least one pair must be planned" unless max_pairs.positive?
 
           @max_pairs = max_pairs
-          @looks = (1..LOOKS).map { |number| [(max_pairs * number).fdiv(LOOKS).round, MIN_PAIRS].max.clamp(1, max_pairs) }.uniq.freeze
+          pairs = (1..LOOKS).map { |number| [(max_pairs * number).fdiv(LOOKS).round, MIN_PAIRS].max }
+          @looks = pairs.map { |count| count.clamp(1, max_pairs) }.uniq.freeze
         end
 
-        # The look due after so many pairs; nil between looks.
+        # The look that is due after so many pairs; nil between looks.
         #: (Integer) -> Look?
         def look(pairs)
           return last_look(pairs) if pairs >= max_pairs
@@ -95,7 +103,7 @@ module Pitwall
           Look.new(fractions(looks.take_while { |look| look <= pairs }), false) if looks.include?(pairs)
         end
 
-        # The look when it must end here, as planned or not (the time is up): all that is left of alpha is spent on it.
+        # The look after which the measurement ends, planned or not (the time is up). It spends the remaining alpha.
         #: (Integer) -> Look
         def last_look(pairs) = Look.new(fractions(looks.take_while { |look| look < pairs } + [pairs]), true)
 
@@ -108,22 +116,23 @@ module Pitwall
         def fractions(pairs) = pairs.map { |count| count.fdiv(max_pairs) }
       end
 
-      # What a look found. effects: of all cases; stop: whether to measure no more; open: names of the cases that
-      # aren't decided yet (only they need more pairs).
+      # Result of a look. effects: of all cases. pairs: number so far. look: the Look. stop: whether to stop measuring.
+      # open: names of the undecided cases; only these need more pairs.
       Decision = Struct.new(:effects, :pairs, :look, :stop, :open) do
         alias_method :stop?, :stop
       end
 
-      # The whole procedure, fed with one block of samples after the other: live, from a recording or from a simulation.
-      # Once the headline of a case is decided for a side, its effects stand as they are: later blocks, measured for
-      # the sake of others, don't change them.
+      # The whole procedure. It gets one block of samples after the other: live, from a recording or from a simulation.
+      # Once the headline metric of a case is decided for a side, the effects of this case and side do not change any
+      # more.
+      # Later blocks are measured for other cases only.
       #
-      #   procedure = Sequential::Procedure.new(comparison: Comparison.new, plan: Sequential::Plan.new(60), base: "A", sides: ["B"])
-      #   until (decision = procedure.add(measure_a_block)) && decision.stop?
+      #   procedure = Sequential::Procedure.new(comparison: Comparison.new, plan: Sequential::Plan.new(60), base:
+      #   "A", sides: ["B"]) until (decision = procedure.add(measure_a_block)) && decision.stop?
       #     decision = procedure.finish and break if time_is_up
       #   end
       class Procedure
-        # Blocks so far, all their samples, and the Plan.
+        # Number of blocks so far, all their samples, and the Plan.
         attr_reader :pairs, :samples, :plan
 
         #: (comparison: Comparison, plan: Plan, base: String, sides: Array[String]) -> void
@@ -137,7 +146,9 @@ module Pitwall
           @settled = {} # [case, side] → its effects
         end
 
-        # @param block [Array<Record::Sample>] one sample of each side, of each case that is still open
+        # Adds a block.
+        # @param block [Array<Record::Sample>] one sample of each side, of each undecided case
+        # @return [Decision, nil] nil between looks
         #: (Array[Record::Sample]) -> Decision?
         def add(block)
           @samples.concat(block)
@@ -146,24 +157,27 @@ module Pitwall
           look && decide(look)
         end
 
-        # The end, wherever it comes. Without a block nothing can be said.
+        # The decision at the end, wherever it comes. Without a block, everything is undecided.
         #: () -> Decision
         def finish = decide(pairs.zero? ? ONLY : plan.last_look(pairs))
 
         private
 
         def decide(look)
-          found = @comparison.effects(@samples, base: @base, sides: @sides, look: look).group_by { |effect| [effect.name, effect.side] }
-          found.each { |key, effects| @settled[key] ||= effects if @comparison.decided?(effects) }
-          open = found.keys.reject { |key| @settled.key?(key) }.map(&:first).uniq
-          Decision.new(found.flat_map { |key, effects| @settled[key] || effects }, pairs, look, look.last? || open.empty?, open)
+          effects = @comparison.effects(@samples, base: @base, sides: @sides, look: look)
+          groups = effects.group_by { |effect| [effect.name, effect.side] }
+          groups.each { |key, group| @settled[key] ||= group if @comparison.decided?(group) }
+          open = groups.keys.reject { |key| @settled.key?(key) }.map(&:first).uniq
+          current = groups.flat_map { |key, group| @settled[key] || group }
+          Decision.new(current, pairs, look, look.last? || open.empty?, open)
         end
       end
 
-      # A Brownian motion on those of its paths that no boundary has stopped: its density at the last look, held at the points of a
+      # A Brownian motion on the paths that no boundary has stopped. Holds the density at the last look at the nodes of
+      # a
       # Gauss-Legendre quadrature.
       class Motion
-        # Beyond this many standard deviations nothing is left worth counting (1e-23).
+        # Probabilities beyond this many standard deviations (1e-23) are neglected.
         FAR = 10.0
 
         def initialize(times)
@@ -176,32 +190,33 @@ module Pitwall
           @masses = [1.0]
         end
 
-        # Go on to the next look; the density is still the one of the look before.
+        # Goes to the next look. The density is still that of the previous look.
         def advance
           @look += 1
           @time = @times[@look]
           @step = Math.sqrt(@steps[@look])
         end
 
-        # The level that leaves a chance above it, by Newton's steps on the logarithm of the tail, nearly a parabola.
+        # The level above which this probability remains. Newton's method on the logarithm of the tail, which is nearly
+        # a parabola.
         def boundary(chance)
           low, high = 0.0, 40 * Math.sqrt(@time)
           return high unless chance > 1e-300
 
           level = -Statistics.normal_quantile(chance) * Math.sqrt(@time)
           60.times do
-            found = above(level)
-            error = found.positive? ? Math.log(found / chance) : -1.0
+            probability = above(level)
+            error = probability.positive? ? Math.log(probability / chance) : -1.0
             error.positive? ? low = level : high = level
-            following = found.positive? ? level + error * found / density(level) : 0.0
-            return following if (following - level).abs < 1e-6 # a step's error is the square of the one before
+            following = probability.positive? ? level + error * probability / density(level) : 0.0
+            return following if (following - level).abs < 1e-6 # the error of a step is the previous one squared
 
             level = following > low && following < high ? following : 0.5 * (low + high)
           end
           level
         end
 
-        # Keep the paths between ∓ a level, for the look that follows.
+        # Keeps the paths between −level and level for the next look.
         def stop_outside(level)
           return if @look == @times.size - 1
 
@@ -214,6 +229,7 @@ module Pitwall
 
         private
 
+        # Probability above a level at this look.
         def above(level)
           scale = 1 / (@step * Math.sqrt(2))
           sum = 0.0
@@ -221,19 +237,22 @@ module Pitwall
           0.5 * sum
         end
 
+        # Density at a level at this look.
         def density(level)
           scale = -0.5 / (@step * @step)
           sum = 0.0
-          @points.each_with_index { |point, index| sum += @masses[index] * Math.exp(scale * (level - point) * (level - point)) }
+          @points.each_with_index do |point, index|
+            sum += @masses[index] * Math.exp(scale * (level - point) * (level - point))
+          end
           sum / (@step * Math.sqrt(2 * Math::PI))
         end
 
-        # Enough for the steps to this look and to the next to be smooth from point to point.
+        # Number of nodes. Enough for the density of this step and of the next to be smooth from node to node.
         def points_for(width) = (2.5 * width / Math.sqrt(@steps[@look, 2].min)).ceil.clamp(16, 300)
       end
       private_constant :Motion
 
-      # Gauss and Legendre's nodes on −1..1 and their weights, by Newton's steps on the polynomial.
+      # Nodes of Gauss-Legendre quadrature on −1..1 and their weights, by Newton's method on the Legendre polynomial.
       module Quadrature
         def self.rule(size) = (@rules ||= {})[size] ||= compute(size)
 
@@ -250,10 +269,12 @@ module Pitwall
           end.transpose
         end
 
-        # The polynomial's value and slope.
+        # Value and slope of the Legendre polynomial.
         def self.legendre(size, at)
           before, value = 1.0, at
-          (2..size).each { |order| before, value = value, ((2 * order - 1) * at * value - (order - 1) * before) / order }
+          (2..size).each do |order|
+            before, value = value, ((2 * order - 1) * at * value - (order - 1) * before) / order
+          end
           [value, size * (at * value - before) / (at * at - 1)]
         end
       end

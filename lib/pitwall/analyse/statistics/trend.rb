@@ -5,19 +5,20 @@ require "pitwall/analyse/statistics/statistics"
 
 module Pitwall
   module Analyse
-    # Does a series rise? Values may be known within bounds only.
+    # Tells whether a series rises. Values may be known only within bounds.
     #
-    # Test: Mann (1945) and Kendall (1938): of all pairs of points, how many rise and how many fall. A pair counts only
-    # where the bounds of its values do not meet, so doubt can hide a trend and never make one.
-    # Slope: Theil (1950) and Sen (1968): the median of the slopes of all pairs, with Sen's interval.
+    # Test: Mann (1945) and Kendall (1938). It counts the pairs of points that rise and that fall. A pair counts only if
+    # the bounds of its values do not overlap. So inaccurate values can hide a trend, but not cause one.
+    # Slope: Theil (1950) and Sen (1968). It is the median of the slopes of all pairs, with Sen's interval.
     module Trend
-      # Up to so many points the distribution of the test is computed exactly; above, the normal approximation is close.
+      # Up to so many points the distribution of the test is computed exactly. Above, it is approximated by a normal
+      # one.
       EXACT = 40
       private_constant :EXACT
 
       module_function
 
-      # How probable so clear a rise is where the points come in any order.
+      # Probability of such a clear rise if the points were in random order.
       # @param bounds [Array<Array(Numeric, Numeric)>] lowest and highest possible value of each point
       #: (Array[[Numeric, Numeric]]) -> Float
       def rise_probability(bounds)
@@ -30,7 +31,7 @@ module Pitwall
         1 - Statistics.normal_cdf((score - 1) / deviation)
       end
 
-      # Pairs that surely rise, less those that surely fall.
+      # Number of pairs that certainly rise, minus the number of pairs that certainly fall.
       #: (Array[[Numeric, Numeric]]) -> Integer
       def score(bounds)
         bounds.each_with_index.sum do |(low, high), at|
@@ -38,8 +39,9 @@ module Pitwall
         end
       end
 
+      # Median slope.
       # @param times [Array<Numeric>] ascending
-      # @return [Estimate] of the slope, in units of the values per unit of time; no numbers with fewer than two times
+      # @return [Estimate] in units of the values per unit of time; nil numbers with fewer than two times
       #: (Array[Numeric], Array[Numeric], ?level: Float) -> Estimate
       def slope(times, values, level: 0.99)
         slopes = slopes(times, values).sort
@@ -49,7 +51,8 @@ module Pitwall
         half = Statistics.normal_quantile((1 + level) / 2) * Math.sqrt(n * (n - 1) * ((2 * n) + 5) / 18.0)
         low = ((slopes.size - half) / 2).floor
         high = ((slopes.size + half) / 2).ceil
-        Estimate.new(Statistics.median(slopes), low.negative? ? nil : slopes[low], high < slopes.size ? slopes[high] : nil, level, n)
+        Estimate.new(Statistics.median(slopes), low.negative? ? nil : slopes[low],
+                     high < slopes.size ? slopes[high] : nil, level, n)
       end
 
       def slopes(times, values)
@@ -60,8 +63,8 @@ module Pitwall
       end
       private_class_method :slopes
 
-      # Of all orders of n values, the part with at least this score. By the number of falling pairs: those of n values are
-      # those of n - 1, and 0 to n - 1 more.
+      # Share of all orders of n values that have at least this score.
+      # Counts orders by the number of falling pairs: an n-th value adds 0 to n − 1 of them.
       def exact_probability(size, score)
         falling = ((size * (size - 1) / 2) - score) / 2
         counts = [1]
