@@ -6,33 +6,96 @@ require "pitwall/cli"
 require "pitwall/record"
 require "pitwall/analyse"
 require "pitwall/show"
+require_relative "support/documents/checks"
 
-# What the documentation says is there, is; and what is public is documented.
+# What the documentation says is there, is; and what is public is documented. The commands in it: docs_commands_test.rb.
 class DocsTest < Minitest::Test
   ROOT = File.expand_path("..", __dir__)
-  DOCUMENTS = Dir.chdir(ROOT) { %w[README.md CHANGELOG.md CONTRIBUTING.md] + Dir["doc/**/*.md"] + Dir["benchmarks/*.md"] }.freeze
+  # benchmarks/RESULTS.md is written by the benchmarks.
+  DOCUMENTS = (Document.names(ROOT) - %w[benchmarks/RESULTS.md]).map { |name| Document.read(ROOT, name) }.freeze
 
-  def test_links_lead_somewhere
-    DOCUMENTS.each do |document|
-      read(document).scan(/\]\(([^)#]+?)(?:#[^)]*)?\)/).flatten.grep_v(/\Ahttps?:/).each do |target|
-        assert_path_exists File.expand_path(target, File.join(ROOT, File.dirname(document))), "#{document} links to #{target}"
+  # At most 100 columns and six lines a paragraph; tables are whole; links, headings and files exist; Ruby compiles; JSON and YAML parse.
+  def test_documents_are_in_order
+    checks = DocumentChecks.new(ROOT)
+    assert_empty(DOCUMENTS.flat_map { |document| checks.all(document) })
+  end
+
+  def test_links_of_the_results_lead_somewhere
+    assert_empty DocumentChecks.new(ROOT).links(Document.read(ROOT, "benchmarks/RESULTS.md"))
+  end
+
+  # Each check can fail.
+  def test_what_is_wrong_in_a_document_is_found
+    long = "One line of a paragraph.\n" * 7
+    text = <<~MARKDOWN
+      # A title: with `code`
+      [here](#a-title-with-code), [there](#nowhere), [file](none.md), [heading](doc/page.md#nothing), [right](doc/page.md#keys), <https://example.org>
+      `lib/pitwall/none.rb`, `lib/pitwall/*.rb`, `Foo#bar`
+
+      #{long}
+      #{"- item\n" * 9}
+      | a | b |
+      |---|---|
+      | `a|b` | 1 |
+      | 2 |
+
+      ```ruby
+      def broken(
+      ```
+      ```json
+      { "a": }
+      ```
+      ```sh
+      curl -d '{"a": [}'
+      ```
+      ```yaml
+      a: [
+      ```
+      #{"wide " * 21}
+    MARKDOWN
+    found = DocumentChecks.new(ROOT).all(Document.new("a.md", text))
+    expected = ["a.md:2: 144 columns", "a.md:40: 105 columns", "a.md:5: a paragraph of 7 lines", "a.md:26: a row of 1 cells in a table of 2", "a.md:2: links to #nowhere: no such heading",
+                "a.md:2: links to none.md, which does not exist", "a.md:2: links to doc/page.md#nothing: no such heading", "a.md:2: names lib/pitwall/none.rb, which does not exist",
+                "a.md:29: Ruby that does not compile", "a.md:32: JSON that does not parse", "a.md:35: JSON that does not parse", "a.md:38: YAML that does not parse"]
+    assert_equal expected, found.each_with_index.map { |problem, at| problem[0, expected[at].to_s.size] }
+  end
+
+  # In comments, errors and help.
+  def test_documents_that_the_code_names_exist
+    files = Dir.chdir(ROOT) { Dir["{lib,ext,exe,script,test,page/src,examples,benchmarks}/**/*.{rb,c,h,js,bash,md}"] + Dir["script/*"] + Dir["exe/*"] + Dir["*.gemspec"] }
+    missing = files.select { |file| File.file?(File.join(ROOT, file)) }.flat_map do |file|
+      read(file).scrub.scan(%r{(?<![\w/.-])doc/[\w/-]+\.md}).uniq.reject { |name| File.file?(File.join(ROOT, name)) }.map { |name| "#{file} names #{name}" }
+    end
+    assert_empty missing
+  end
+
+  # Files of C and Ruby, by the end of their paths.
+  def test_files_that_the_architecture_names_exist
+    known = Dir.chdir(ROOT) { Dir["{lib,ext,exe,script,doc,test}/**/*"] }
+    %w[doc/architecture.md doc/internals.md doc/rules.md].each do |document|
+      read(document).scan(/`([\w\/.-]+\.(?:rb|c|h|md))`/).flatten.uniq.each do |name|
+        assert known.any? { |file| file == name || file.end_with?("/#{name}") }, "#{document} names #{name}"
       end
     end
   end
 
-  def test_files_that_the_architecture_names_exist
-    known = Dir.chdir(ROOT) { Dir["{lib,ext,exe,script,doc,test}/**/*"] }
-    read("doc/architecture.md").scan(/`([\w\/.-]+\.(?:rb|c|h|md))`/).flatten.uniq.each do |name|
-      assert known.any? { |file| file == name || file.end_with?("/#{name}") }, "doc/architecture.md names #{name}"
+  # doc/changing.md: files below lib/pitwall or the repository; tests without their end. What comes next need not exist.
+  def test_files_and_tests_of_the_table_of_changes_exist
+    tables, coming = read("doc/changing.md").split("## What comes next")
+    rows = tables.scan(/^\| (?!I want)(.*?) \| (.*?) \| (.*?) \|$/)
+    assert_operator rows.size, :>, 40
+    missing = rows.flat_map do |change, files, tests|
+      places = files.scan(/`([\w.]+\/[\w.\/]*|\w+\.(?:rb|h|c))`/).flatten
+      unknown = places.reject { |path| place?(path, places.first[%r{.*(?=/)}]) } + tests.scan(/`([^`]+)`/).flatten.reject { |path| test?(path) }
+      unknown.map { |path| "#{change}: #{path}" }
     end
-  end
-
-  def test_options_in_the_readme_are_options_of_the_command
-    read("README.md").scan(/^(?:script\/)?pitwall (\w+) ([^#\n]*)/) do |verb, rest|
-      help = StringIO.new
-      assert_equal 0, Pitwall::CLI.run([verb, "--help"], out: help, err: help), verb
-      rest[/\A.*?(?= -- |\z)/].scan(/--[a-z-]+/).each { |option| assert_includes help.string, option, "README: pitwall #{verb} #{rest}" }
-    end
+    assert_empty missing
+    named = tables.scan(%r{`((?:ext|page|test|doc|script|lib)/[\w./]+)`}).flatten.reject { |path| File.exist?(File.join(ROOT, path)) }
+    assert_empty named
+    patterns = coming.scan(/^\| (?!capability|-).* \| `(.*?)` \|$/).flatten
+    assert_operator patterns.size, :>=, 6
+    assert_empty(patterns.reject { |path| place?(path, ".") })
+    DocumentChecks::PLANNED.each { |path| refute_path_exists File.join(ROOT, path), "take it out of PLANNED, and write its rows in doc/changing.md" }
   end
 
   def test_the_table_of_exit_statuses_is_the_commands
@@ -64,6 +127,11 @@ class DocsTest < Minitest::Test
   private
 
   def read(name) = File.read(File.join(ROOT, name), encoding: "UTF-8")
+
+  # "compat.rb" may stand beside the first file of its row.
+  def place?(path, beside) = ["lib/pitwall", ".", beside, "lib/pitwall/#{beside}"].any? { |folder| File.exist?(File.join(ROOT, folder, path)) }
+
+  def test?(path) = path.end_with?("/") ? File.directory?(File.join(ROOT, "test", path)) : File.file?(File.join(ROOT, "test/#{path}_test.rb"))
 
   def public_methods_of(mod, seen = [])
     return [] if seen.include?(mod)
