@@ -110,6 +110,15 @@ class DocsTest < Minitest::Test
     end
   end
 
+  # In the table of all types and in a section of its own.
+  def test_every_chunk_type_is_documented
+    types = Dir[File.join(ROOT, "lib/pitwall/record/chunks/*.rb")].flat_map { |file| File.read(file).scan(/^ +type "([A-Z]{4})"$/).flatten }.sort
+    assert_operator types.size, :>=, 29
+    format = read("doc/record-format.md")
+    assert_equal types, format.scan(/^### ([A-Z]{4})$/).flatten.sort
+    assert_equal types, format.scan(/^\| \[`([A-Z]{4})`\]/).flatten.sort
+  end
+
   def test_every_counter_of_stat_is_documented
     code = read("ext/pitwall/session/counters.h").scan(/COUNTER\(\w+, "(\w+)"/).flatten + read("ext/pitwall/output/chunks.c").scan(/\\"(\w+)\\":%/).flatten
     assert_operator code.size, :>, 15

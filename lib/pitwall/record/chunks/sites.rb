@@ -89,6 +89,7 @@ module Pitwall
           keep_last(@places, ids, :sites) { |at| [nodes[at], types[at], classes[at]] }
         end
 
+        #: (^(Integer) -> String) -> void
         def settle(_payload_at)
           work = table(CollectionWork).by_site
           @sites = table(Allocations).by_site.map { |id, counters| site(id, counters, work[id]) }
