@@ -144,7 +144,7 @@ class ControlTest < Minitest::Test
       puts app.call("PATH_INFO" => "/pitwall/status", "REQUEST_METHOD" => "GET", "HTTP_HOST" => "127.0.0.1", "REMOTE_ADDR" => "127.0.0.1", "HTTP_AUTHORIZATION" => "Bearer \#{token}").then { |status, _, body| [status, body] }
     RUBY
     *listener, status, body = out.lines.map(&:chomp)
-    listener.each_slice(2) { |line, body| assert_equal ["HTTP/1.1 503 Service Unavailable", "#{file("d")}: No such file or directory: no request works until the folder is mended"], [line, JSON.parse(body)["error"]] }
+    listener.each_slice(2) { |line, json| assert_equal ["HTTP/1.1 503 Service Unavailable", "#{file("d")}: No such file or directory: no request works until the folder is mended"], [line, JSON.parse(json)["error"]] }
     assert_equal 4, listener.size
     assert_equal "503", status
     assert_match(/No such file or directory/, body)

@@ -2,33 +2,35 @@
 
 module Pitwall
   module Collect
-    # Records a process all the time, at a low rate, into files that follow each other in a folder of bounded size. All processes that
-    # share the folder (the workers of a cluster) obey what its file `control` says: a request to one of them reaches all.
+    # Records a process all the time, at a low rate, into a sequence of files in a folder of limited size. All processes
+    # that share the folder (the workers of a cluster) follow its file `control`, so a request to one process reaches
+    # all.
     #
-    # A thread of its own looks every second; nothing of this is on the path of a request.
+    # A thread checks the state every second. A request of the program does none of this work.
     # @api private
     module Continuous
-      DEFAULTS = { rate: 100, rotate: nil, keep: 86_400, max_bytes: 256 << 20, mode: nil, signal: nil, gc: !Compat.gc_events_slow_allocation?,
-                   growth: false, one_in: 100 }.freeze
+      DEFAULTS = { rate: 100, rotate: nil, keep: 86_400, max_bytes: 256 << 20, mode: nil, signal: nil,
+                   gc: !Compat.gc_events_slow_allocation?, growth: false, one_in: 100 }.freeze
       ROTATE_S = 600
       RATES = (1..10_000)
       MODES = (Session::MODES - ["none"]).freeze
-      LEAST_BYTES = 16 << 20
-      # Short-lived children leave small files.
-      MOST_FILES = 2000
-      # What a killed process loses. Each flush costs some hundred bytes.
+      MIN_BYTES = 16 << 20
+      # A limit for small files, which processes with a short life leave.
+      MAX_FILES = 2000
+      # A killed process loses at most this time. Each flush costs some hundred bytes.
       FLUSH_NS = 5_000_000_000
+      # Between two looks of the thread.
       LOOK_S = 1
-      # After a failure (a full disk) it is tried again.
+      # After a failure (a full disk), the time until the next try.
       RETRY_S = 60
-      # A file written to so recently belongs to somebody, whatever its lock says.
+      # A file that was written this recently counts as being written, whatever its lock says.
       FRESH_S = 15
       FILE = /\A\d{8}-\d{6}-\d+-\d+\.pit\z/
-      private_constant :LEAST_BYTES, :MOST_FILES, :FLUSH_NS, :LOOK_S, :RETRY_S, :FRESH_S, :FILE, :RATES, :MODES, :ROTATE_S
+      private_constant :MIN_BYTES, :MAX_FILES, :FLUSH_NS, :LOOK_S, :RETRY_S, :FRESH_S, :FILE, :RATES, :MODES, :ROTATE_S
 
-      # Looks after children that Ruby forks: threads do not come along.
+      # Starts the thread in forked children, because threads are not copied by a fork.
       module Forks
-        # Process._fork, which all of Ruby's ways to fork go through.
+        # All of Ruby's methods that fork call Process._fork.
         def _fork
           super.tap { |pid| Continuous.in_child if pid.zero? }
         end
@@ -36,17 +38,20 @@ module Pitwall
       private_constant :Forks
 
       class << self
-        # @return [String, nil] the folder; nil when this process was not asked for it
+        # @return [String, nil] the folder; nil: continuous recording is off
         attr_reader :dir
 
-        # Which mode records unasked: on a busy server no core is spare for reading from outside, and on 3.1 a signal has threads
-        # that wait for the GVL take turns.
+        # The default mode. On a busy server no core is spare for mode outside. On Ruby 3.1 a signal makes threads that
+        # wait for the GVL take turns, so the mode is safepoint there.
         #: () -> String
         def unasked_mode = Compat.thread_events? ? "signal" : "safepoint"
 
-        # @param control [Integer, nil] a port of 127.0.0.1 to answer on, in this process only
+        # Begins continuous recording. After an exception nothing is recorded.
+        # @param dir [String] the folder
+        # @param control [Integer, nil] a port of 127.0.0.1 for the endpoint, which this process alone serves
         # @return [Integer, nil] that port
-        # @raise [UsageError] a setting out of range, a folder that can't be written, a port that is taken, a bad token; nothing is recorded then
+        # @raise [UsageError] a setting out of range, a folder that can't be written, a port in use, a bad token
+        # @raise [StateError] already recording
         #: (dir: String, ?control: Integer?, **untyped) -> Integer?
         def begin(dir:, control: nil, **settings)
           settings = check(DEFAULTS.merge(settings))
@@ -57,14 +62,14 @@ module Pitwall
 
           dir = prepare(File.expand_path(dir))
           listener = Control::Listener.new(Control.new(Control.token(dir)), control) if control
-          commence(dir, settings)
-          began = @listener = listener
-          began&.port
+          start_recording(dir, settings)
+          kept = @listener = listener
+          kept&.port
         ensure
-          listener&.stop unless began
+          listener&.stop unless kept
         end
 
-        # No more recording in this process.
+        # Ends continuous recording in this process.
         def end
           return unless @dir
 
@@ -75,52 +80,63 @@ module Pitwall
           Session.stop if Session.recording?
         end
 
-        # start, stop, rotate and toggle are asked of all processes that share the folder; they obey within a second or so.
+        # Asks all processes that share the folder to :start, :stop, :rotate or :toggle. They do so within about a
+        # second.
         #: (Symbol) -> void
-        def ask(what)
-          on, turn = control
-          what = on ? :stop : :start if what == :toggle
-          write_control(what == :rotate ? on : what == :start, what == :rotate ? turn + 1 : turn)
+        def ask(action)
+          on, rotations = control
+          action = on ? :stop : :start if action == :toggle
+          if action == :rotate
+            write_control(on, rotations + 1)
+          else
+            write_control(action == :start, rotations)
+          end
           @thread&.wakeup if @thread&.alive?
         rescue ThreadError
-          nil # it is ending
+          nil # the thread is ending
         end
 
-        # What this process does, and what there is on the disk.
+        # The state of this process and of the folder.
         #: () -> Hash[Symbol, untyped]
         def status
           files = all
-          { wanted: control.first ? "start" : "stop", recording: Session.recording?, pid: Process.pid, dir: @dir, file: (Session.path if Session.recording?),
-            rate: @settings[:rate], files: files.size, bytes: files.sum { |file| size(file) }, max_bytes: @settings[:max_bytes], problem: @problem }
+          { wanted: control.first ? "start" : "stop", recording: Session.recording?, pid: Process.pid, dir: @dir,
+            file: (Session.path if Session.recording?), rate: @settings[:rate], files: files.size,
+            bytes: files.sum { |file| size(file) }, max_bytes: @settings[:max_bytes], problem: @problem }
         end
 
-        # The process ends. No look begins any more; one that is under way may be between two files, and is waited for.
+        # Called when the process ends. No look begins any more. A running look may be between two files: it is waited
+        # for.
+        #
+        # Two at_exit handlers call this method. The handler of Session stops the recording and must have no look begin
+        # a new one. The handler of `mark_ending` exists also while nothing is recorded, so that no look begins a
+        # recording that the end of the process would cut off.
         def ending
           @ending = true
           100.times { @looking ? sleep(0.01) : break }
         end
 
-        # In a forked child.
+        # Called in a forked child.
         def in_child
-          @looking = false # a thread of the parent's
+          @looking = false # the parent's thread does not exist here
           @listener&.close
           @listener = nil
           watch if @dir
         end
 
-        # The same where its parent was recorded, once what came along of that is gone. Called by Session.
+        # Called by Session in a forked child whose parent was recorded, after the parent's recording was dropped here.
         def forked
           look(sweeps: false)
-          in_child # Process.daemon does not come by Process._fork
+          in_child # Process.daemon does not call Process._fork
         end
 
         private
 
-        def commence(dir, settings)
+        def start_recording(dir, settings)
           @dir = dir
           @settings = settings
-          @ended = {} # files that nobody writes to any more, and their sizes
-          @turn = control.last
+          @ended = {} # path => size, of files that no process writes to any more
+          @rotations = control.last
           @retry_at = 0
           open_file(Process.clock_gettime(Process::CLOCK_MONOTONIC)) if control.first
           Session.conductor = self
@@ -135,63 +151,76 @@ module Pitwall
 
         def check(settings)
           unknown = settings.keys - DEFAULTS.keys
-          raise UsageError, "continuous: unknown setting #{unknown.first}: known are dir, #{DEFAULTS.keys.join(", ")}" unless unknown.empty?
-          raise UsageError, "continuous: rate #{settings[:rate].inspect}: choose 1 to 10_000 samples a second" unless settings[:rate].is_a?(Integer) && RATES.cover?(settings[:rate])
-
-          mode = settings[:mode]
-          raise UsageError, "continuous: mode #{mode.inspect}: choose #{MODES.join(" or ")}" unless mode.nil? || MODES.include?(mode.to_s)
-
-          raise UsageError, "continuous: growth #{settings[:growth].inspect}: choose true or false" unless [true, false].include?(settings[:growth])
-          one_in = settings[:one_in]
-          raise UsageError, "continuous: one_in #{one_in.inspect}: choose a whole number from 1" unless one_in.is_a?(Integer) && one_in.between?(1, 1_000_000_000)
-
+          unless unknown.empty?
+            refuse("unknown setting #{unknown.first}: known are dir, #{DEFAULTS.keys.join(", ")}")
+          end
+          check_choices(settings)
           keep = whole(settings, :keep, 10, "seconds, 10 or more")
-          # A file knows the age of the objects that were made while it was written. With growth it therefore lasts as long as it may.
+          # A file has the ages of objects that were allocated while it was written. With growth, a file therefore lasts
+          # as long as files are kept.
           settings = { **settings, rotate: settings[:rotate] || (settings[:growth] ? keep : ROTATE_S) }
           settings.merge(rotate: whole(settings, :rotate, 10, "seconds, 10 or more"), keep: keep,
-                         max_bytes: whole(settings, :max_bytes, LEAST_BYTES, "#{LEAST_BYTES} or more"))
+                         max_bytes: whole(settings, :max_bytes, MIN_BYTES, "#{MIN_BYTES} or more"))
         end
 
-        # Numbers of all kinds, and ActiveSupport's durations, which say that they are numbers; not "24h", of which to_i makes 24.
+        def check_choices(settings)
+          rate, mode, growth, one_in = settings.values_at(:rate, :mode, :growth, :one_in)
+          unless rate.is_a?(Integer) && RATES.cover?(rate)
+            refuse("rate #{rate.inspect}: choose 1 to 10_000 samples a second")
+          end
+          refuse("mode #{mode.inspect}: choose #{MODES.join(" or ")}") unless mode.nil? || MODES.include?(mode.to_s)
+          refuse("growth #{growth.inspect}: choose true or false") unless [true, false].include?(growth)
+          return if one_in.is_a?(Integer) && one_in.between?(1, 1_000_000_000)
+
+          refuse("one_in #{one_in.inspect}: choose a whole number from 1")
+        end
+
+        def refuse(message) = raise(UsageError, "continuous: #{message}")
+
+        # Takes numbers of all kinds. ActiveSupport's durations are Numeric as well. A String is refused: `to_i` would
+        # make 24 of "24h".
         def whole(settings, name, least, choice)
           value = settings[name]
           return value.to_i if value.is_a?(Numeric) && value.real? && value.finite? && value.to_i >= least
 
-          raise UsageError, "continuous: #{name} #{value.inspect}: choose #{choice}"
+          refuse("#{name} #{value.inspect}: choose #{choice}")
         end
 
         def check_place(dir, control)
-          raise UsageError, "continuous: dir #{dir.inspect}: name a folder" unless (dir.is_a?(String) || dir.respond_to?(:to_path)) && !dir.to_s.empty?
-          raise UsageError, "continuous: control #{control.inspect}: choose a port, 1 to 65535, or 0 for a free one" unless control.nil? || (control.is_a?(Integer) && control.between?(0, 65_535))
+          folder = (dir.is_a?(String) || dir.respond_to?(:to_path)) && !dir.to_s.empty?
+          refuse("dir #{dir.inspect}: name a folder") unless folder
+          return if control.nil? || (control.is_a?(Integer) && control.between?(0, 65_535))
+
+          refuse("control #{control.inspect}: choose a port, 1 to 65535, or 0 for a free one")
         end
 
-        # Those around as the umask has it; what is recorded is its owner's.
+        # Makes the folder, which only its owner may read. The folders around it have the permissions of the umask.
         def prepare(dir)
-          make_around(dir)
+          make_parents(dir)
           make(dir, 0o700)
-          raise UsageError, "continuous: #{dir} can't be written: name another folder" unless File.writable?(dir)
+          refuse("#{dir} can't be written: name another folder") unless File.writable?(dir)
 
           dir
         rescue SystemCallError => error
-          raise UsageError, "continuous: #{dir}: #{SystemCallError.new(error.errno).message}: name another folder"
+          refuse("#{dir}: #{SystemCallError.new(error.errno).message}: name another folder")
         end
 
-        def make_around(dir)
+        def make_parents(dir)
           parent = File.dirname(dir)
           return if File.directory?(parent)
           raise Errno::ENOTDIR if File.exist?(parent)
 
-          make_around(parent)
+          make_parents(parent)
           make(parent, 0o777)
         end
 
         def make(dir, permissions)
           Dir.mkdir(dir, permissions) unless File.directory?(dir)
         rescue Errno::EEXIST
-          raise unless File.directory?(dir) # a worker that boots at the same time was faster
+          raise unless File.directory?(dir) # another worker has made it at the same time
         end
 
-        # A look after the recording was stopped would begin another.
+        # Without this, a look after the end of the recording would begin another one.
         def mark_ending
           return if @marks_ending
 
@@ -199,7 +228,7 @@ module Pitwall
           at_exit { ending }
         end
 
-        # Once in each process.
+        # Starts the thread, once in each process.
         def watch
           return if @thread&.alive?
 
@@ -213,17 +242,18 @@ module Pitwall
           end
         end
 
-        # One look. What goes wrong is told once and tried again later; the program goes on.
+        # One look: starts, stops or rotates the recording as the file `control` says, and removes old files. A failure
+        # is reported once and tried again later. It never stops the program.
         def look(sweeps: true)
           return if @dir.nil? || @ending
 
           @looking = true
-          on, turn = control
+          on, rotations = control
           now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
           if Session.recording?
-            follow(on, turn, now)
+            follow(on, rotations, now)
           elsif on && !Session.paused? && now >= @retry_at
-            @turn = turn
+            @rotations = rotations
             open_file(now)
           end
           sweep(now) if sweeps
@@ -233,17 +263,19 @@ module Pitwall
           @looking = false
         end
 
-        # A file is followed by the next before it has all of its part, beyond which nothing would be written: looks may come late.
-        def follow(on, turn, now)
+        # Stops or rotates. The next file begins when the current one has three quarters of its share: at the full share
+        # nothing more would be written, and looks may come late.
+        def follow(on, rotations, now)
           error = Native.write_error
           failed("#{Session.path}: #{SystemCallError.new(error).message}; what was written is kept") unless error.zero?
           return stop unless on && error.zero?
 
-          part = share
-          full = Native.limit(part)
-          return unless full || turn != @turn || now - @began >= @settings[:rotate] || size(Session.path) >= part / 4 * 3
+          limit = share
+          full = Native.limit(limit)
+          due = rotations != @rotations || now - @began >= @settings[:rotate]
+          return unless full || due || size(Session.path) >= limit / 4 * 3
 
-          @turn = turn
+          @rotations = rotations
           stop
           open_file(now)
         end
@@ -252,15 +284,16 @@ module Pitwall
           return unless Session.recording?
 
           path = Session.path
-          Native.limit(0) # its end has to fit in
+          Native.limit(0) # no limit for the end of the file
           Session.stop
           @ended[path] = size(path)
         end
 
         def open_file(now)
           mode = @settings[:mode] || (@settings[:signal] ? "signal" : unasked_mode)
-          why = "what continuous recording takes unasked" unless @settings[:mode] || @settings[:signal]
-          options = { interval_ns: 1_000_000_000 / @settings[:rate], flush_ns: FLUSH_NS, mode: mode, mode_reason: why, gc: @settings[:gc], collectors: collectors }
+          reason = "what continuous recording takes unasked" unless @settings[:mode] || @settings[:signal]
+          options = { interval_ns: 1_000_000_000 / @settings[:rate], flush_ns: FLUSH_NS, mode: mode,
+                      mode_reason: reason, gc: @settings[:gc], collectors: collectors }
           signals = @settings[:signal] ? [@settings[:signal]] : Session::SIGNALS
           signals.each_with_index do |signal, at|
             Session.start(path: fresh_path, **options, signal: signal)
@@ -276,7 +309,8 @@ module Pitwall
         def collectors
           return {} unless @settings[:growth]
 
-          { "allocations" => { "stacks" => "0", "one_in" => @settings[:one_in].to_s, "growth" => "1", "holders" => "0" } }
+          options = { "stacks" => "0", "one_in" => @settings[:one_in].to_s, "growth" => "1", "holders" => "0" }
+          { "allocations" => options }
         end
 
         def fresh_path
@@ -286,19 +320,21 @@ module Pitwall
           path
         end
 
-        # Told once: each try has a path of its own.
+        # Reports a failure, once until a recording succeeds. The message can't tell a repetition: each try has another
+        # path.
         def failed(message)
           @retry_at = Process.clock_gettime(Process::CLOCK_MONOTONIC) + RETRY_S
-          told = @problem
+          reported = @problem
           @problem = message
-          return if told
+          return if reported
 
           $stderr.write("pitwall: continuous recording stopped, to be tried again: #{message}\n")
         rescue SystemCallError, IOError
-          nil # nobody listens
+          nil # standard error is closed
         end
 
-        # What this process's file may grow to: half of the room is for those that are being written, half for those that are done.
+        # The size limit of this process's file, in bytes. Half of max_bytes is for files that are being written, half
+        # for finished ones.
         def share = @settings[:max_bytes] / (2 * [all.count { |file| living?(file) }, 1].max)
 
         # Oldest first.
@@ -312,17 +348,21 @@ module Pitwall
           0
         end
 
-        # Those that are done stay so, and are not opened again: a day's files of a cluster are hundreds.
+        # Whether a process writes to the file. A finished file stays finished and is not opened again: a cluster has
+        # hundreds of files a day.
         def living?(file)
           return false if @ended.key?(file)
           return true if Time.now - File.mtime(file) < FRESH_S
 
-          File.open(file, "r+") { |io| !io.flock(File::LOCK_EX | File::LOCK_NB) }.tap { |lives| lives || @ended[file] = File.size(file) }
+          locked = File.open(file, "r+") { |io| !io.flock(File::LOCK_EX | File::LOCK_NB) }
+          @ended[file] = File.size(file) unless locked
+          locked
         rescue SystemCallError
           false
         end
 
-        # Removes what is too old or too much, the oldest first; with those being written, all must fit as well.
+        # Removes finished files, the oldest first: files that are too old, and files beyond the limits. Finished files
+        # may take half of max_bytes; together with the files that are being written they may take all of it.
         def sweep(now)
           return if @swept && now - @swept < 10 && @swept_at == Session.path
 
@@ -332,23 +372,23 @@ module Pitwall
           @ended = @ended.slice(*files)
           ended = files.reject { |file| living?(file) }
           bytes = ended.sum { |file| size(file) }
-          over = [bytes - (@settings[:max_bytes] / 2), files.sum { |file| size(file) } - @settings[:max_bytes]].max
-          limit = Time.now - @settings[:keep]
+          excess = [bytes - (@settings[:max_bytes] / 2), files.sum { |file| size(file) } - @settings[:max_bytes]].max
+          oldest = Time.now - @settings[:keep]
           left = ended.size
           ended.each do |file|
-            break unless over.positive? || left > MOST_FILES || File.mtime(file) < limit
+            break unless excess.positive? || left > MAX_FILES || File.mtime(file) < oldest
 
-            over -= size(file)
+            excess -= size(file)
             left -= 1
             File.unlink(file)
           rescue Errno::ENOENT
-            nil # another process was faster
+            nil # another process has removed it
           end
         end
 
         def control_file = File.join(@dir, "control")
 
-        # [whether to record, how often it was asked to rotate]
+        # @return [Array(bool, Integer)] whether to record, and the number of rotations asked for so far
         def control
           words = File.read(control_file, 64).to_s.split
           [words[0] != "stop", words[1].to_i]
@@ -356,9 +396,12 @@ module Pitwall
           [true, 0]
         end
 
-        def write_control(on, turn)
-          File.open("#{control_file}.#{Process.pid}", File::WRONLY | File::CREAT | File::TRUNC, 0o600) { |file| file.syswrite("#{on ? "start" : "stop"} #{turn}\n") }
-          File.rename("#{control_file}.#{Process.pid}", control_file)
+        def write_control(on, rotations)
+          new = "#{control_file}.#{Process.pid}"
+          File.open(new, File::WRONLY | File::CREAT | File::TRUNC, 0o600) do |file|
+            file.syswrite("#{on ? "start" : "stop"} #{rotations}\n")
+          end
+          File.rename(new, control_file)
         end
       end
     end

@@ -2,12 +2,17 @@
 
 module Pitwall
   module Collect
-    # Names the objects of reference paths, in the measured program, at its end. No method of the program's runs: objects may be
-    # BasicObjects, or have methods of the same names that do something else.
+    # Names the objects of reference paths, in the measured program, at its end. It calls no method of the program: an
+    # object may be a BasicObject, or may have a method of the same name that does something else.
     # @api private
     module Holders
-      KERNEL = %i[class instance_variables instance_variable_get].to_h { |name| [name, Kernel.instance_method(name)] }.freeze
-      MODULE = %i[name constants const_get autoload? class_variables class_variable_get singleton_class?].to_h { |name| [name, Module.instance_method(name)] }.freeze
+      # Ruby's own methods, by name.
+      KERNEL = %i[class instance_variables instance_variable_get].to_h do |name|
+        [name, Kernel.instance_method(name)]
+      end.freeze
+      MODULE = %i[name constants const_get autoload? class_variables class_variable_get singleton_class?].to_h do |name|
+        [name, Module.instance_method(name)]
+      end.freeze
       IS_A = Module.instance_method(:===)
       SAME = BasicObject.instance_method(:equal?)
       SIZES = { Array => Array.instance_method(:size), Hash => Hash.instance_method(:size) }.freeze
@@ -15,23 +20,26 @@ module Pitwall
       PROC_PLACE = Proc.instance_method(:source_location)
       MEMBERS = [Struct.instance_method(:members), Struct.instance_method(:[])].freeze
       RACTORS = (Ractor.method(:count) if defined?(Ractor) && Ractor.respond_to?(:count))
-      # What Ruby keeps for itself, by its number (imemo_type) where people know the thing.
+      # Names of Ruby's internal objects, by imemo_type. It has the types that users know something about.
       INTERNAL = { 0 => "variables of a block or method", 6 => "a method", 7 => "code" }.freeze
-      # Names of constants, instance variables and so on that are compared with an object.
-      MOST_NAMES = 20_000
-      # How a root is called: Ruby's name of its category.
-      ROOTS = { "vm" => "the VM", "global_tbl" => "a global variable", "finalizers" => "a finalizer", "end_proc" => "an at_exit block" }.freeze
+      # The most constants or variables of one holder that are compared with an object.
+      MAX_NAMES = 20_000
+      # Names of roots, by Ruby's name of the root's category.
+      ROOTS = { "vm" => "the VM", "global_tbl" => "a global variable", "finalizers" => "a finalizer",
+                "end_proc" => "an at_exit block" }.freeze
       GLOBAL = /\A\$[A-Za-z_]\w*\z/.freeze
-      private_constant :KERNEL, :MODULE, :IS_A, :SAME, :SIZES, :THREAD_NAME, :PROC_PLACE, :MEMBERS, :RACTORS, :INTERNAL, :MOST_NAMES, :ROOTS, :GLOBAL
+      private_constant :KERNEL, :MODULE, :IS_A, :SAME, :SIZES, :THREAD_NAME, :PROC_PLACE, :MEMBERS, :RACTORS, :INTERNAL,
+                       :MAX_NAMES, :ROOTS, :GLOBAL
 
       class << self
-        # Is there one Ractor only? Others would change objects meanwhile.
+        # Whether there is only one Ractor. Other Ractors would change objects meanwhile.
         #: () -> bool
         def alone? = RACTORS.nil? || RACTORS.call == 1
 
-        # @param paths [Array<Array>] each the root's category (nil: the path is cut), then [true, object] or [false, number] of what Ruby
-        #   keeps for itself
-        # @return [Array<Array<String>>] what each step is called, from the root on: ["Shop::ORDERS (Array of 12,000)", "Array of 2", "String"]
+        # @param paths [Array<Array>] each path: the root's category (nil: the path is cut), then for each step
+        #   [true, object], or [false, imemo_type] for an internal object
+        # @return [Array<Array<String>>] the name of each step, from the root on:
+        #   ["Shop::ORDERS (Array of 12,000)", "Array of 2", "String"]
         #: (Array[untyped]) -> Array[Array[String]]
         def steps(paths)
           deprecated = Warning[:deprecated]
@@ -43,30 +51,32 @@ module Pitwall
 
         private
 
-        # A module is as good as a root: what is above it says nothing.
+        # The names of one path. The path begins at its last module, because a module's name says where it is: the steps
+        # above it would add nothing.
         def path(root, chain)
           from = (chain.size - 2).downto(0).find { |at| module?(*chain[at]) && !singleton?(chain[at][1]) }
           first = from ? [] : [ROOTS.fetch(root, root ? "the VM (#{root})" : "…")]
           chain = chain.drop(from) if from
           steps = named(chain)
-          steps[0] = "#{global(chain[0][1])} (#{steps[0]})" if from.nil? && root == "global_tbl" && chain[0][0] && global(chain[0][1])
+          variable = global(chain[0][1]) if from.nil? && root == "global_tbl" && chain[0][0]
+          steps[0] = "#{variable} (#{steps[0]})" if variable
           first = [] if steps[0].to_s.start_with?("$")
           first + steps
         rescue StandardError
           ["(could not be named)"]
         end
 
-        # A holder and what leads from it to the next belong together: "@rows = Hash of 3".
+        # The name of a step has the variable that leads to it and the object: "@rows (Hash of 3)".
         def named(chain)
           above = nil
           chain.each_with_index.filter_map do |(visible, object), at|
-            unless visible
-              next INTERNAL[object]
-            end
+            next INTERNAL[object] unless visible
+
             label = above && label(above[0], object)
             text = label ? "#{label} (#{text(object)})" : text(object)
             above = [object]
-            # Its name stands in the next step's: "Shop::ORDERS". What Ruby keeps between them does not count.
+            # A module has no step of its own if the next step's name has it: "Shop::ORDERS". Internal objects between
+            # the two do not matter.
             after = chain.drop(at + 1).find(&:first)
             after && module?(true, object) && label(object, after[1]) ? nil : text
           end
@@ -76,7 +86,7 @@ module Pitwall
 
         def singleton?(object) = MODULE[:singleton_class?].bind_call(object)
 
-        # What of `holder` refers to an object: a constant, a variable, a member; nil where that can't be told.
+        # The name of the constant, variable or member of `holder` that refers to an object; nil if it can't be found.
         def label(holder, object)
           if IS_A.bind_call(Module, holder)
             name = MODULE[:name].bind_call(holder)
@@ -92,17 +102,22 @@ module Pitwall
         def same?(one, other) = SAME.bind_call(one, other)
 
         def constant(holder, object)
-          MODULE[:constants].bind_call(holder, false).first(MOST_NAMES).find do |name|
-            !MODULE[:autoload?].bind_call(holder, name, false) && same?(object, MODULE[:const_get].bind_call(holder, name, false))
+          MODULE[:constants].bind_call(holder, false).first(MAX_NAMES).find do |name|
+            !MODULE[:autoload?].bind_call(holder, name, false) &&
+              same?(object, MODULE[:const_get].bind_call(holder, name, false))
           end
         end
 
         def class_variable(holder, object)
-          MODULE[:class_variables].bind_call(holder, false).find { |name| same?(object, MODULE[:class_variable_get].bind_call(holder, name)) }
+          MODULE[:class_variables].bind_call(holder, false).find do |name|
+            same?(object, MODULE[:class_variable_get].bind_call(holder, name))
+          end
         end
 
         def variable(holder, object)
-          KERNEL[:instance_variables].bind_call(holder).first(MOST_NAMES).find { |name| same?(object, KERNEL[:instance_variable_get].bind_call(holder, name)) }
+          KERNEL[:instance_variables].bind_call(holder).first(MAX_NAMES).find do |name|
+            same?(object, KERNEL[:instance_variable_get].bind_call(holder, name))
+          end
         end
 
         def member(holder, object)
@@ -123,14 +138,18 @@ module Pitwall
           return module_text(object) if IS_A.bind_call(Module, object)
 
           name = MODULE[:name].bind_call(KERNEL[:class].bind_call(object)) || "(anonymous class)"
-          SIZES.each { |kind, size| return "#{name} of #{count(size.bind_call(object))}" if IS_A.bind_call(kind, object) }
+          SIZES.each do |kind, size|
+            return "#{name} of #{count(size.bind_call(object))}" if IS_A.bind_call(kind, object)
+          end
           return "#{name} #{THREAD_NAME.bind_call(object) || "without a name"}" if IS_A.bind_call(Thread, object)
           return "#{name} at #{PROC_PLACE.bind_call(object).to_a.join(":")}" if IS_A.bind_call(Proc, object)
 
           name
         end
 
-        def module_text(object) = MODULE[:name].bind_call(object) || (singleton?(object) ? "a singleton class" : "(anonymous)")
+        def module_text(object)
+          MODULE[:name].bind_call(object) || (singleton?(object) ? "a singleton class" : "(anonymous)")
+        end
 
         def count(number) = number.to_s.gsub(/(?<=\d)(?=(?:\d{3})+\z)/, ",")
       end

@@ -2,33 +2,36 @@
 
 module Pitwall
   module Collect
-    # Which labels the running fiber works under, and the numbers that a recording knows them by.
+    # The labels of the running fiber, and the numbers of label sets in the current recording.
     #
-    # Uses no Mutex: it may run in a trap. What threads could do at once costs a number that is not needed.
+    # It uses no Mutex, because it may run in a trap. Two threads that define the same set at once waste one number.
     # @api private
     module Labels
-      # A set of labels, and the number that Native.label_define gave it: it is of one recording, and a fiber may hold the set longer.
-      # The extension reads the number.
+      # number: the set's number in one recording, from Native.label_define. The extension reads it. A fiber may hold
+      # the set
+      #         longer than that recording lasts.
+      # labels: {route: "orders#show"}
       Set = Struct.new(:number, :labels)
 
-      # Of the running fiber.
+      # The fiber-local variable with the fiber's Set.
       VARIABLE = :__pitwall_labels
-      # Different sets in a recording; what comes then is counted together.
-      MOST = 4096
-      # The same of sets that name a test: a suite has more tests than a server has routes.
-      MOST_TESTS = 16_384
-      # Combinations of names beyond that.
-      OTHERS = 64
+      # The most different sets in a recording. All further sets count as "(other)".
+      MAX_SETS = 4096
+      # The limit while sets name a test: a suite has more tests than a server has routes.
+      MAX_TEST_SETS = 16_384
+      # The most sets with "(other)", one for each combination of label names.
+      MAX_OTHER_SETS = 64
       OTHER = "(other)"
-      # Characters of a value.
-      LONGEST = 200
-      private_constant :VARIABLE, :MOST, :MOST_TESTS, :OTHERS, :OTHER, :LONGEST
+      # Longest value, in characters.
+      MAX_VALUE = 200
+      private_constant :VARIABLE, :MAX_SETS, :MAX_TEST_SETS, :MAX_OTHER_SETS, :OTHER, :MAX_VALUE
 
       @sets = {}
 
       class << self
-        # Runs the block under more labels: a Hash, or what `set` made of one. @param marked whether the block is a piece of work with a
-        # beginning and an end
+        # Runs the block under more labels.
+        # @param labels [Hash, Set] a Set is made by `set`
+        # @param marked [Boolean] whether the block is a request: the recording has its beginning and its end
         def with(labels, marked: false)
           return yield unless Session.recording? && Compat.main_ractor?
 
@@ -44,7 +47,8 @@ module Pitwall
           end
         end
 
-        # What `with` does with marked work, for a caller that can't give a block. @return [Array] for `leave_work`
+        # Begins what `with(labels, marked: true)` does, for a caller without a block.
+        # @return [Array] the argument for `leave_work`
         #: (Hash[Symbol, untyped]) -> Array[untyped]
         def enter_work(labels)
           thread = Thread.current
@@ -54,7 +58,7 @@ module Pitwall
           [before, work]
         end
 
-        # In the same fiber.
+        # Ends what `enter_work` began, in the same fiber.
         #: (Array[untyped]) -> void
         def leave_work((before, work))
           thread = Thread.current
@@ -62,11 +66,11 @@ module Pitwall
           enter(thread, before)
         end
 
-        # Labels that are used again and again, for `with`. In each recording they get their number when they are first entered.
+        # Makes a Set of labels that are used often. It gets its number when it is first entered in a recording.
         #: (Hash[Symbol, untyped]) -> Set
         def set(labels) = Set.new(nil, labels.transform_values { |value| -text(value) }.freeze)
 
-        # Changes what the innermost block around runs under, until its end.
+        # Changes the labels of the innermost block around, until its end.
         def change(labels)
           return unless Session.recording? && Compat.main_ractor?
 
@@ -81,8 +85,8 @@ module Pitwall
           set ? set.labels : {}
         end
 
-        # A recording is about to begin: no numbers are known.
-        # @return [Array<Thread>, nil] those that are in the middle of something
+        # Called before a recording begins: forgets the numbers of the last recording.
+        # @return [Array<Thread>, nil] threads that have labels now
         #: () -> Array[Thread]?
         def prepare
           @sets = {}
@@ -91,7 +95,7 @@ module Pitwall
           threads unless threads.empty?
         end
 
-        # It has begun.
+        # Called when the recording has begun: gives it the labels of those threads.
         #: (Array[Thread]) -> void
         def resume(threads)
           threads.each do |thread|
@@ -120,7 +124,7 @@ module Pitwall
         end
 
         def merged(before, labels)
-          known = @sets[labels] unless before # as they are: short strings
+          known = @sets[labels] unless before # finds labels whose values are short Strings
           return known if known && Native.label_current?(known.number)
 
           labels = labels.transform_values { |value| text(value) }
@@ -133,7 +137,7 @@ module Pitwall
           return if value.nil?
 
           text = value.to_s
-          text.size > LONGEST ? "#{text[0, LONGEST]}…" : text
+          text.size > MAX_VALUE ? "#{text[0, MAX_VALUE]}…" : text
         end
 
         def find(labels)
@@ -142,16 +146,16 @@ module Pitwall
         end
 
         def define(labels)
-          most = labels.key?(:test) ? MOST_TESTS : MOST
-          if @sets.size >= most
+          max = labels.key?(:test) ? MAX_TEST_SETS : MAX_SETS
+          if @sets.size >= max
             Native.label_left_out
             labels = labels.transform_values { OTHER }
-            known = @sets[labels] || (@other if @sets.size >= most + OTHERS)
+            known = @sets[labels] || (@other if @sets.size >= max + MAX_OTHER_SETS)
             return known if known && Native.label_current?(known.number)
           end
           labels = labels.transform_values(&:-@).freeze
           set = Set.new(Native.label_define(labels.flat_map { |name, value| [name.to_s, value] }), labels)
-          @other = set if @sets.size >= most
+          @other = set if @sets.size >= max
           @sets[labels] = set
         end
       end

@@ -4,40 +4,41 @@ require_relative "application"
 
 module Pitwall
   module Collect
-    # Counts queries to databases: those that ActiveRecord tells ActiveSupport::Notifications of, and Sequel's. Installs itself
-    # where the program has loaded one of them; the program need not ask for it.
+    # Counts database queries of ActiveRecord (by ActiveSupport::Notifications) and of Sequel. It installs itself when
+    # the program has loaded one of them; the program need not ask for it.
     #
-    # What is done at a query is the extension's (queries.c). Of its text only a digest is kept.
+    # The extension handles each query (queries.c). Of a query's text it keeps a digest only.
     # @api private
     module Queries
-      # Subscribed to ActiveSupport::Notifications; `call` is the extension's.
+      # Subscribed to ActiveSupport::Notifications. The extension defines `call`.
       module Subscriber
       end
 
-      # Prepended to Sequel::Database; `log_connection_yield` is the extension's.
+      # Prepended to Sequel::Database. The extension defines `log_connection_yield`.
       module Log
       end
 
       EVENT = "sql.active_record"
-      # Of the running fiber: what its piece of work adds its queries up in. The extension reads it.
+      # The fiber-local variable with the query totals of the fiber's request. The extension reads it.
       VARIABLE = :__pitwall_work
       private_constant :EVENT, :VARIABLE
 
       class << self
-        # @return [Object, nil] what ActiveSupport::Notifications.unsubscribe takes
+        # @return [Object, nil] the argument for ActiveSupport::Notifications.unsubscribe
         attr_reader :subscription
 
-        # A recording begins: counts what is there now, or is loaded from now on. A trap can't; what is loaded later still can.
+        # Called when a recording begins. Installs itself in the libraries that are loaded, and waits for the others. In
+        # a trap it cannot install itself; a library that is loaded later is still found.
         #: () -> void
         def watch
           names = %i[ActiveSupport Sequel].reject { |name| look(name) }
           Native.watch(self, names) unless names.empty?
-        rescue StandardError # a ThreadError in a trap, or whatever another version does: the program goes on
+        rescue StandardError # a ThreadError in a trap, or an error in another version of the library
           Native.queries_failed
         end
 
         # Called by the extension when a file is about to run and the library's constant exists.
-        # @return [Boolean] is there nothing more to do?
+        # @return [Boolean] whether nothing is left to do
         #: (Symbol) -> bool
         def look(name)
           return false unless Compat.main_ractor?
@@ -45,11 +46,14 @@ module Pitwall
           uninterrupted { name == :Sequel ? prepend_log : subscribe }
         end
 
-        # Is a path the application's? Asked by the extension, once for each file.
+        # Whether a path is the application's. Called by the extension, once for each file.
         #: (String) -> bool
-        def application?(path) = uninterrupted { Application.path?(path.valid_encoding? ? path : path.scrub, base: @base) }
+        def application?(path)
+          uninterrupted { Application.path?(path.valid_encoding? ? path : path.scrub, base: @base) }
+        end
 
-        # A piece of work begins. @return [Array] for `leave`
+        # Called when a request begins.
+        # @return [Array] the argument for `leave`
         #: (Thread) -> [Integer, untyped]
         def enter(thread)
           return [Native.now, false] unless @installed
@@ -59,7 +63,7 @@ module Pitwall
           [Native.now, outer]
         end
 
-        # It ends, in the same fiber.
+        # Called when the request ends, in the same fiber.
         #: (Thread, [Integer, untyped]) -> void
         def leave(thread, (began, outer))
           return Native.mark(began, nil) if outer == false
@@ -70,7 +74,8 @@ module Pitwall
 
         private
 
-        # The extension takes any exception here for ours: what is meant for the thread (a kill, a timeout) waits.
+        # Delays exceptions from other threads (a kill, a timeout). The extension would treat them as errors of this
+        # module.
         def uninterrupted(&block) = Thread.handle_interrupt(Object => :never, &block)
 
         def change(thread, work)
@@ -88,7 +93,7 @@ module Pitwall
           subscribe_to(notifications)
         end
 
-        # Another thread may run meanwhile, and ask for the same.
+        # Another thread may call `look` meanwhile: @subscribing has it return.
         def subscribe_to(notifications)
           @subscribing = true
           Native.query_event(Subscriber)
@@ -110,7 +115,7 @@ module Pitwall
           @installed = true
         end
 
-        # The folder that the program was started in is the application's, wherever it lies.
+        # Files below the program's first working directory are the application's, wherever that lies.
         def prepare = @base ||= "#{Dir.pwd.chomp("/")}/"
       end
     end

@@ -12,24 +12,25 @@ require_relative "window"
 
 module Pitwall
   module Collect
-    # Starts and stops the sampler in the running process, and keeps it recording across forks.
-    # Uses no Mutex (it may be called in a trap) and nothing outside core Ruby.
+    # Starts and stops the recording of the running process, and goes on recording in forked children. It uses core Ruby
+    # only, and no Mutex, because it may be called in a trap.
     # @api private
     module Session
-      DEFAULTS = { interval_ns: 1_000_000, mode: "auto", signal: "URG", flush_ns: 1_000_000_000, keep_argv: false, gc: true, collectors: {}.freeze }.freeze
+      DEFAULTS = { interval_ns: 1_000_000, mode: "auto", signal: "URG", flush_ns: 1_000_000_000, keep_argv: false,
+                   gc: true, collectors: {}.freeze }.freeze
       INTERVALS = (100_000..1_000_000_000)
-      # auto: outside where it works and a core is spare for it, else signal. none: no samples, only what other collectors see.
+      # auto: mode outside if it works and a core is spare for it, otherwise signal. none: no samples, other collectors
+      # only.
       MODES = %w[auto outside signal safepoint none].freeze
-      # Signals that are ignored by default: one that arrives after the recording, or after an exec, harms nobody.
+      # Signals that are ignored by default. One that arrives after the recording, or after an exec, does no harm.
       SIGNALS = %w[URG WINCH].freeze
-      # Whose calls are nobody's business.
+      # Pitwall's own folder, whose calls collectors leave out.
       HOME = File.expand_path("..", __dir__)
 
       class << self
-        # The path being written, nil when not recording.
+        # @return [String, nil] the path being written; nil before the first recording
         attr_reader :path
-        # Which part of the command's time is recorded; nil: all of it.
-        # @return [Window, nil]
+        # @return [Window, nil] the part of the command's time that is recorded; nil: all of it
         attr_reader :window
 
         #: () -> bool
@@ -37,35 +38,38 @@ module Pitwall
           defined?(Native) && Native.recording?
         end
 
-        # Is the whole process recorded by the command?
+        # Whether a command (`pitwall profile -- …`) records this process.
         #: () -> bool
         def whole_command?
           !@parts.nil?
         end
 
+        # @param path [String] the recording
+        # @param append [Boolean] whether to add a segment to an existing recording
+        # @param mode_reason [String, nil] why the mode was chosen, if the user did not choose it
         # @raise [StateError] already recording
         # @raise [UsageError] a setting out of range, a path that can't be written
-        # @raise [CannotMeasure] the signal is taken, not in the main Ractor
-        # mode_reason: why it is that mode, where nobody asked for it
-        #: (path: String, **untyped) -> void
+        # @raise [CannotMeasure] the program handles the signal, or this is not the main Ractor
+        #: (path: String, ?append: bool, ?mode_reason: String?, **untyped) -> void
         def start(path:, append: false, mode_reason: nil, **settings)
           raise CannotMeasure, "start the recording from the main Ractor" unless Compat.main_ractor?
 
           Pitwall.load_native!
           raise StateError, "already recording to #{@path}: stop that first" if recording? || @paused
 
-          settings = { mode: "signal" }.merge(settings) if settings[:signal] # who names one wants to be sampled by it
+          settings = { mode: "signal" }.merge(settings) if settings[:signal] # a signal without a mode means mode signal
           settings = check(DEFAULTS.merge(settings))
           Compat.guard_ractors
           @settings = settings
           @mode_reason = mode_reason
           stop_at_exit
           Native.watch_endings
-          Queries.watch # before, as what we do after it would be recorded
+          Queries.watch # before the start: its own calls must not be recorded
           begin_native(path, append, settings)
         end
 
-        # Ends the recording. Returns the counters (STAT of doc/record-format.md).
+        # Ends the recording.
+        # @return [Hash] the counters (STAT of doc/record-format.md)
         # @raise [StateError] not recording, or another thread is starting or stopping it
         # @raise [CannotMeasure] not in the main Ractor
         #: (?reason: String) -> Hash[Symbol, Integer]
@@ -79,7 +83,7 @@ module Pitwall
           end_native(reason)
         end
 
-        # Ends the segment; time until resume is not recorded.
+        # Ends the segment. The time until `resume` is not recorded.
         # @raise [StateError] not recording
         def pause
           raise StateError, "not recording: nothing to pause" unless recording?
@@ -89,28 +93,29 @@ module Pitwall
           nil
         end
 
-        # Goes on in the same file with a new segment.
+        # Begins a new segment in the same file.
         # @raise [StateError] not paused
         def resume
           raise StateError, "not paused" unless @paused
 
           @paused = false
-          # A child forked during the pause goes on in a file of its own.
-          Process.pid == @pid ? begin_native(@path, true, @settings) : begin_native(own_path, false, @settings)
+          # A child that was forked during the pause writes to a file of its own.
+          Process.pid == @pid ? begin_native(@path, true, @settings) : begin_native(child_path, false, @settings)
           nil
         end
 
         def paused? = !!@paused
 
-        # Called by the extension after an exec that failed: the recording was completed before.
+        # Called by the extension after an exec that failed. The recording was completed before the exec.
         #: () -> void
         def go_on
           begin_native(@path, true, @settings)
-        rescue StandardError => error # no descriptor, no memory: the program goes on without us
+        rescue StandardError => error # no descriptor or no memory: the program goes on without a recording
           tell("the recording ended at an exec that failed: #{error.message}")
         end
 
-        # In a process that the command started: PITWALL_PARTS is the folder, PITWALL_OPTIONS the settings ("k=v;k=v").
+        # Starts in a process of a recorded command. PITWALL_PARTS is the folder, PITWALL_OPTIONS the settings
+        # ("k=v;k=v").
         #: (Hash[String, String]) -> void
         def start_from_env(env)
           return if recording?
@@ -121,11 +126,12 @@ module Pitwall
           @window = Window.of(options)
           return if @window&.over?
 
-          Tests.watch # before, as what we do after it would be recorded
+          Tests.watch # before the start: its own calls must not be recorded
           begin_by_window { start(path: part_path, **parse(options)) }
         end
 
-        # Who says where forked children record, and when (Continuous); nil: each goes on beside its parent.
+        # The object that decides where and when forked children record (Continuous). nil: each child writes a file
+        # beside its parent's.
         attr_writer :conductor
 
         # Called by the extension in a forked child, at its first safepoint.
@@ -134,22 +140,22 @@ module Pitwall
           return @conductor.forked if @conductor
           return if @window&.over?
 
-          begin_native(own_path, false, @settings)
+          begin_native(child_path, false, @settings)
           @window&.watch
         rescue StandardError => error
           tell("a forked child was not recorded: #{error.message}")
         end
 
-        # To the command, which shows it when the program has ended. It may have gone, with its folder, or the disk is full.
+        # Adds a message for the user. The command shows it when the program has ended.
         def tell(message)
           @parts && File.open(File.join(@parts, "messages"), "a", 0o600) { |file| file.syswrite("#{message}\n") }
         rescue SystemCallError
-          nil
+          nil # the command has ended and removed its folder, or the disk is full
         end
 
         private
 
-        # What the program does when it ends is recorded, too: our block is the first of them, which runs last.
+        # The program's at_exit handlers are recorded as well: Pitwall's handler is registered first, so it runs last.
         def begin_by_window(&start)
           return start.call unless @window
 
@@ -159,13 +165,18 @@ module Pitwall
 
         def check(settings)
           unknown = settings.keys - DEFAULTS.keys
-          raise UsageError, "unknown setting #{unknown.first}: known are #{DEFAULTS.keys.join(", ")}" unless unknown.empty?
+          unless unknown.empty?
+            raise UsageError, "unknown setting #{unknown.first}: known are #{DEFAULTS.keys.join(", ")}"
+          end
 
           settings = settings.merge(mode: settings[:mode].to_s, signal: settings[:signal].to_s.sub(/\ASIG/, "").upcase)
           check_numbers(settings)
-          raise UsageError, "mode #{settings[:mode].inspect}: choose #{MODES.join(" or ")}" unless MODES.include?(settings[:mode])
+          unless MODES.include?(settings[:mode])
+            raise UsageError, "mode #{settings[:mode].inspect}: choose #{MODES.join(" or ")}"
+          end
           unless SIGNALS.include?(settings[:signal])
-            raise UsageError, "signal #{settings[:signal].inspect}: choose #{SIGNALS.join(" or ")} (signals that are ignored by default), or mode safepoint"
+            raise UsageError, "signal #{settings[:signal].inspect}: choose #{SIGNALS.join(" or ")} " \
+                              "(signals that are ignored by default), or mode safepoint"
           end
           settings
         end
@@ -183,60 +194,79 @@ module Pitwall
         def begin_native(path, append, settings)
           path = File.expand_path(path)
           refuse_foreign_file(path) unless append
-          mode, why = possible_mode(settings[:mode])
-          notes = settings[:mode] == "outside" && mode != "outside" ? ["mode outside does not work here (#{Native.outside_refusal}): signals were used"] : []
-          gc = settings[:gc] || mode == "outside" || settings[:collectors].key?("allocations") # an object's age is in collections
-          notes << "garbage collection is not told apart (gc: false): its time is with the code that ran" unless gc
+          mode, reason = possible_mode(settings[:mode])
+          # Mode outside needs to know of collections. The age of an object is a number of collections.
+          gc = settings[:gc] || mode == "outside" || settings[:collectors].key?("allocations")
+          notes = notes(settings[:mode], mode, gc)
           settings = settings.merge(unit_ns: unit_for(settings[:interval_ns]), mode: mode)
-          head = Header.build(settings: settings, mode_reason: @mode_reason || why, thread_states: Native.thread_states?(settings[:mode]), walk: Native.walk, notes: notes)
+          head = Header.build(settings: settings, mode_reason: @mode_reason || reason,
+                              thread_states: Native.thread_states?(settings[:mode]), walk: Native.walk, notes: notes)
           require_relative "holders" if settings[:collectors].dig("allocations", "holders") == "1"
-          labelled = Labels.prepare # before, as what we do after it would be recorded
-          refusal = Native.start(path, append, head, settings[:interval_ns], settings[:unit_ns], settings[:flush_ns],
-                                 settings[:mode], Signal.list.fetch(settings[:signal]), Compat.other_threads, settings[:collectors].transform_values { |options| options.merge("home" => HOME) })
-          raise explain(refusal, path, settings) if refusal
-
-          Native.stop_gc_frames unless gc # outside needs to be told
+          labelled = Labels.prepare # before the start: its own calls must not be recorded
+          start_native(path, append, head, settings)
+          Native.stop_gc_frames unless gc
           @path = path
           @pid = Process.pid
           Labels.resume(labelled) if labelled
         end
 
+        # Notes for the reports.
+        def notes(wanted_mode, mode, gc)
+          notes = []
+          if wanted_mode == "outside" && mode != "outside"
+            notes << "mode outside does not work here (#{Native.outside_refusal}): signals were used"
+          end
+          notes << "garbage collection is not told apart (gc: false): its time is with the code that ran" unless gc
+          notes
+        end
+
+        def start_native(path, append, head, settings)
+          collectors = settings[:collectors].transform_values { |options| options.merge("home" => HOME) }
+          refusal = Native.start(path, append, head, settings[:interval_ns], settings[:unit_ns], settings[:flush_ns],
+                                 settings[:mode], Signal.list.fetch(settings[:signal]), Compat.other_threads,
+                                 collectors)
+          raise explain(refusal, path, settings) if refusal
+        end
+
         def end_native(reason)
-          counters = Native.stop(reason) # before this nothing is called that a trace would tell of
+          counters = Native.stop(reason) # the first call: a trace would record any call before it
           return counters if counters
           raise CannotMeasure, "stop the recording in the main Ractor" if counters == false
 
           raise StateError, "another thread is starting or stopping the recording"
         end
 
-        # What will be used, and why: stacks are read from outside where that was asked for or, unasked, a core is spare.
+        # Chooses mode outside if it was asked for, or if the mode is auto and a core is spare; otherwise signal.
+        # @return [Array(String, String)] the mode that is used, and the reason
         def possible_mode(mode)
           return [mode, "asked for"] unless %w[auto outside].include?(mode)
 
-          refusal = unasked_refusal if mode == "auto"
+          refusal = auto_refusal if mode == "auto"
           refusal ||= Native.outside_refusal
           return ["outside", mode == "auto" ? "a core is spare" : "asked for"] unless refusal
 
           ["signal", mode == "auto" ? refusal : "outside was asked for"]
         end
 
-        # Why stacks are not read from outside unless someone asks for it.
-        def unasked_refusal
-          return "this Ruby gives no thread events (3.2 and newer do)" unless Native.thread_states?("outside") # what a late look then finds says little
+        # Why mode auto does not choose mode outside; nil if it does. Without thread events, a late look at a stack
+        # finds little of use.
+        def auto_refusal
+          return "this Ruby gives no thread events (3.2 and newer do)" unless Native.thread_states?("outside")
 
           Cores.new(Native.allowed_cores).refusal
         end
 
-        # A slip of the hand must not cost a file that is something else.
+        # Guards against overwriting a file that is no recording, after a mistyped name.
         def refuse_foreign_file(path)
           return unless File.file?(path) && File.size?(path) && File.binread(path, 8) != "PITWALL "
 
           raise UsageError, "#{path} exists and is not a recording: name another file"
         rescue SystemCallError
-          nil # opening it will say why
+          nil # opening the file will raise the reason
         end
 
-        # The largest power of two that still gives a sample 12 bits: its time then takes two bytes.
+        # The unit of time in ns: the smallest power of two by which the interval is at most 8191 units. A sample's time
+        # then takes two bytes.
         def unit_for(interval_ns)
           unit = 1
           unit *= 2 while interval_ns / unit > 8191
@@ -272,7 +302,7 @@ module Pitwall
           end
         end
 
-        # The command had strace look at what comes before us: from here on we see by ourselves.
+        # Ends the strace that recorded the calls before Pitwall was loaded: from here on the extension records them.
         def end_strace
           tracer = File.read("/proc/self/status")[/^TracerPid:\s*(\d+)/, 1].to_i
           return if tracer.zero? || File.read("/proc/#{tracer}/comm").strip != "strace"
@@ -280,7 +310,7 @@ module Pitwall
           Process.kill("TERM", tracer)
           1000.times { File.read("/proc/self/status").match?(/^TracerPid:\s*0$/) ? break : sleep(0.001) }
         rescue SystemCallError
-          nil # it has gone by itself
+          nil # strace has ended by itself
         end
 
         def part_path
@@ -289,8 +319,8 @@ module Pitwall
           path
         end
 
-        # Of a forked child.
-        def own_path
+        # The recording of a forked child.
+        def child_path
           @parts ? part_path : @path.sub(/(\.pit)?\z/) { "-#{Process.pid}#{$1}" }
         end
 
@@ -299,10 +329,11 @@ module Pitwall
 
           @at_exit = true
           at_exit do
-            @at_exit = false # handlers that run after this one may start again
+            @at_exit = false # a handler that runs after this one may start a recording again
             @window&.give_up
             @conductor&.ending
-            100.times { recording? && !Native.stop("stop") ? sleep(0.01) : break } # another thread may be at it
+            # While another thread starts or stops the recording, Native.stop gives nil.
+            100.times { recording? && !Native.stop("stop") ? sleep(0.01) : break }
           end
         end
       end
@@ -311,10 +342,10 @@ module Pitwall
 
   begin
     Pitwall.load_native!
-    # The extension tells a forked child that it is one.
+    # Called by the extension in a forked child and after an exec that failed.
     def Native.forked = Collect::Session.forked
     def Native.go_on = Collect::Session.go_on
   rescue CannotMeasure
-    nil # said when a recording is to be started, not to every program that has us in its Gemfile
+    nil # raised again when a recording is started: not every program with this gem in its Gemfile records
   end
 end

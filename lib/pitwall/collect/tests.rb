@@ -2,10 +2,11 @@
 
 module Pitwall
   module Collect
-    # Labels each test of minitest, RSpec and test-unit with its name, and counts what the test takes.
+    # Labels each test of minitest, RSpec and test-unit with its name, and measures its time, CPU time, GC time and
+    # objects.
     #
-    # A module of each framework is prepended to its class of tests. Its `run` is the extension's (`test_run` in
-    # labels.c). Labelling never fails a test: a test whose name can't be told runs without a label.
+    # One module for each framework is prepended to the framework's test class. The extension defines its `run`
+    # (`test_run` in labels.c). Labelling never fails a test: a test whose name is unknown runs without a label.
     # @api private
     module Tests
       # Prepended to Minitest::Test: `run` is one test with its setup and teardown.
@@ -20,7 +21,7 @@ module Pitwall
       module Test
       end
 
-      # Where the classes are.
+      # The test classes, by their module here.
       CLASSES = {
         Minitest => %i[Minitest Test], RSpec => %i[RSpec Core Example], Test => %i[Test Unit TestCase]
       }.freeze
@@ -29,21 +30,21 @@ module Pitwall
       private_constant :CLASSES, :FRAMEWORKS, :ANONYMOUS
 
       @lock = Mutex.new
-      @running = 0 # tests at this time
-      @begun = 0 # tests so far
+      @running = 0 # tests that run now
+      @begun = 0 # tests that have begun so far
 
       class << self
-        # Labels tests of the frameworks that the program loads from now on.
+        # Labels the tests of frameworks that the program loads from now on.
         #: () -> void
         def watch = Native.watch(self, FRAMEWORKS)
 
         # Called by the extension when a file is about to run and a framework's constant exists.
-        # @return [Boolean] is there nothing more to do?
+        # @return [Boolean] whether nothing is left to do
         #: (Symbol) -> bool
         def look(name) = install(CLASSES.key(CLASSES.each_value.find { |names| names.first == name }))
 
         # @param labelling [Module] Tests::Minitest, Tests::RSpec or Tests::Test
-        # @return [Boolean] are tests of that framework labelled now?
+        # @return [Boolean] whether tests of that framework are labelled now
         #: (Module) -> bool
         def install(labelling)
           return false unless defined?(Native) && (tests = Compat.constant(*CLASSES.fetch(labelling)))
@@ -55,36 +56,38 @@ module Pitwall
         end
 
         # Called by the extension before a test, while the process is recorded.
-        # @return [Array, nil] for end_of; nil: the test has no label
+        # @return [Array, nil] the argument for {#end_of}; nil: the test has no label
         #: (Object) -> Array[untyped]?
         def beginning_of(test)
           name = Compat.main_ractor? && name_of(test) or return
           work = Labels.enter_work({ test: name })
           alone, number = @lock.synchronize { [(@running += 1) == 1, @begun += 1] }
-          # Objects last here and first at the end: what is done here is no test's.
+          # Objects are read last here, and first in end_of: the objects of this method are not the test's.
           [work, alone, number, Native.now, Native.thread_cpu, GC.total_time, GC.stat(:total_allocated_objects)]
         rescue StandardError
           Labels.leave_work(work) if work
           nil
         end
 
-        # The extension calls it when the test has returned or raised, with what {#beginning_of} gave.
+        # Called by the extension when the test has returned or raised.
+        # @param beginning [Array] the value of {#beginning_of}
         #: (Array[untyped]) -> void
         def end_of(beginning)
           objects = GC.stat(:total_allocated_objects)
           gc = GC.total_time
           cpu = Native.thread_cpu
           work, alone, number, began, cpu_before, gc_before, objects_before = beginning
-          took = Native.now - began
+          wall = Native.now - began
           @lock.synchronize do
             @running -= 1
             alone &&= @begun == number # no test began meanwhile
           end
-          known = alone ? [objects - objects_before, gc - gc_before] : [nil, nil]
-          Native.test(took, cpu - cpu_before, *known)
+          # Ruby counts objects and GC time for the whole process.
+          counts = alone ? [objects - objects_before, gc - gc_before] : [nil, nil]
+          Native.test(wall, cpu - cpu_before, *counts)
           Labels.leave_work(work)
         rescue StandardError
-          nil # what the test raised, if it did, goes on
+          nil # an exception of the test itself is raised by the extension
         end
 
         private

@@ -2,19 +2,20 @@
 
 module Pitwall
   module Collect
-    # The part of a command's time that is recorded: `pitwall profile --delay 5s --duration 30s -- CMD`. Begin and end are times of
-    # the monotonic clock, which all processes of a machine share: each process that the command starts keeps them by itself.
+    # The part of a command's time that is recorded: `pitwall profile --delay 5s --duration 30s -- CMD`. Begin and end
+    # are times of the monotonic clock, which all processes of a machine share. Each process of the command follows them
+    # by itself.
     #
-    # A thread of its own waits for them. It uses nothing that the program may have redefined.
+    # A thread waits for the begin and the end. It calls no method that the program may have redefined.
     # @api private
     class Window
       NAME = "pitwall window"
       SLEEP = Kernel.instance_method(:sleep)
-      TRIES = 100 # 10 ms each
+      TRIES = 100 # with 10 ms between them
       private_constant :SLEEP, :TRIES
 
-      # Looks after children that the program forks before its recording begins: the extension tells of later ones. Process.daemon
-      # does not go through Process._fork.
+      # Starts the thread in children that are forked before the recording begins. For later children the extension
+      # calls Session.forked. Process.daemon does not call Process._fork.
       module Forks
         #: () -> Integer
         def _fork = super.tap { |pid| Session.window&.in_child if pid.zero? }
@@ -22,7 +23,8 @@ module Pitwall
       end
       private_constant :Forks
 
-      # @return [Window, nil] nil: all of the command is recorded
+      # @param options [String] "begin_at_ns=…;end_at_ns=…" among others
+      # @return [Window, nil] nil: the whole time of the command is recorded
       #: (String) -> Window?
       def self.of(options)
         pairs = options.split(";").to_h { |pair| pair.split("=", 2) }
@@ -30,8 +32,8 @@ module Pitwall
         new(from, till) if from || till
       end
 
-      # @param from [Integer, nil] ns; nil: at once
-      # @param till [Integer, nil] ns; nil: when the program ends
+      # @param from [Integer, nil] begin in ns; nil: at once
+      # @param till [Integer, nil] end in ns; nil: when the program ends
       #: (Integer?, Integer?) -> void
       def initialize(from, till)
         @from = from
@@ -39,7 +41,7 @@ module Pitwall
         @begun = false
       end
 
-      # Records from begin to end, at once where it has begun. The block starts the recording.
+      # Records from begin to end; begins at once if the begin has passed. The block starts the recording.
       # @raise [Pitwall::Error] the recording can't be started
       #: () { () -> void } -> void
       def keep(&start)
@@ -54,11 +56,11 @@ module Pitwall
         watch
       end
 
-      # Has its end come?
+      # Whether the end has passed.
       #: () -> bool
       def over? = !@till.nil? && Native.now >= @till
 
-      # Also for a forked child of a process that is recorded, once it is recorded itself.
+      # Starts the thread. Session also calls it in a forked child, when the child's own recording has begun.
       #: () -> void
       def watch
         return unless @till || !@begun
@@ -68,19 +70,19 @@ module Pitwall
           Thread.current.report_on_exception = false
           wait_for_times
         end
-        @thread.name = NAME # the program may look before the thread has run
-        @thread.thread_variable_set(:fork_safe, true) # Puma warns of other threads that run when it forks
+        @thread.name = NAME # for a program that lists its threads before this thread has run
+        @thread.thread_variable_set(:fork_safe, true) # otherwise Puma warns of this thread when it forks
       rescue ThreadError => error
         Session.tell("the times of --delay and --duration could not be kept: #{error.message}")
       end
 
-      # A forked child of a process that is not recorded yet.
+      # Called in a forked child of a process that is not recorded yet.
       #: () -> void
       def in_child
         watch unless @begun || over?
       end
 
-      # The program ends: nothing begins any more.
+      # Called when the program ends: no recording begins any more.
       #: () -> void
       def give_up
         @begun = true
@@ -96,7 +98,7 @@ module Pitwall
         @start.call
       end
 
-      # Nothing is raised to the program.
+      # Raises nothing: a failure becomes a message.
       def wait_for_times
         unless @begun
           wait_until(@from)
@@ -109,10 +111,11 @@ module Pitwall
         wait_until(@till)
         stop
       rescue StandardError => error
-        Session.tell("ruby #{RUBY_VERSION} could not keep the times of --delay and --duration: #{error.message.lines.first.to_s.chomp}")
+        line = error.message.lines.first.to_s.chomp
+        Session.tell("ruby #{RUBY_VERSION} could not keep the times of --delay and --duration: #{line}")
       end
 
-      # Another thread may be at it: an exec that failed begins the recording again.
+      # Another thread may be starting or stopping the recording: after an exec that failed, a recording begins again.
       def stop
         tries ||= 0
         Session.stop if Session.recording?
