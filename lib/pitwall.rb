@@ -1,26 +1,30 @@
 # frozen_string_literal: true
 
-# Already there when the command records this process, perhaps from another installed version: that one stays.
+# The command loads these files into a process that it records, perhaps from another installed version. Those stay.
 require_relative "pitwall/version" unless defined?(Pitwall::VERSION)
 require_relative "pitwall/errors" unless defined?(Pitwall::Error)
 require_relative "pitwall/native" unless defined?(Pitwall) && Pitwall.respond_to?(:load_native!)
-# All of it now: a program may want to start in a signal handler, where nothing can be required any more.
+# All files are loaded now: a program may start a recording in a signal handler, where `require` does not work.
 require_relative "pitwall/collect/session" unless defined?(Pitwall::Collect::Session)
 require_relative "pitwall/collect/by_signal" unless defined?(Pitwall::Collect::BySignal)
 require_relative "pitwall/collect/control" unless defined?(Pitwall::Collect::Control)
 require_relative "pitwall/collect/trace_options" unless defined?(Pitwall::Collect::TraceOptions)
 
-# The Ruby side of Pitwall: what a program calls to record itself. Loads nothing but core Ruby and the extension.
+# The calls by which a program records itself. They load core Ruby and the extension only.
 #
 #   require "pitwall"
 #   result = Pitwall.profile(record: "checkout.pit") { Order.checkout(cart) }
-#   result.path     # => "/app/checkout.pit"; look at it with `pitwall report checkout.pit`
+#   result.path     # => "/app/checkout.pit"; `pitwall report checkout.pit` shows it
 module Pitwall
-  # What a recording ended with. `path` of the file, `counters` (Integers by name: ticks, captures,
-  # missed_ticks, dropped… as in STAT of doc/record-format.md, and the file's bytes), `value` of the block.
+  # The result of a recording.
+  #
+  # path:     "/app/checkout.pit"
+  # counters: Integers by name: ticks, captures, missed_ticks, dropped… (STAT in doc/record-format.md), and bytes, the
+  #           size of the file
+  # value:    the value of the block
   Result = Struct.new(:path, :counters, :value) do
-    # The report of the file, as `pitwall report` prints it. Needs the gem pitwall, which the recording itself did not.
-    # @raise [CannotMeasure] when that gem isn't there
+    # The report of the file, as `pitwall report` prints it. It needs the gem pitwall; recording does not.
+    # @raise [CannotMeasure] the gem pitwall is not installed
     #: () -> String
     def report
       require "stringio"
@@ -30,7 +34,7 @@ module Pitwall
       text.string
     end
 
-    # One line; in irb, where the value of a block is printed, the report.
+    # One line. In irb, which prints the value of each expression, also the report.
     #: () -> String
     def inspect
       line = "#<Pitwall::Result #{path}>"
@@ -41,21 +45,23 @@ module Pitwall
       "#{line} (pitwall report #{path} shows it)"
     end
 
-    # irb prints by this.
+    # Called by irb to print the value.
     #: (untyped) -> void
     def pretty_print(printer) = printer.text(inspect)
 
-    # Where objects were allocated, of a recording that counted them ({Pitwall.allocations}): rows with path, line, class, type, method,
-    # count, old, freed, total_age, min_age, max_age (in collections), bytes, retained, retained_bytes, gc_ns (a model's figure); heaviest first.
-    # Reads the recording with the gem pitwall, which the recording itself did not need.
-    # @param by [Array<Symbol>] of :path, :line, :class, :type, :method, :stack
-    # @raise [CannotMeasure] when that gem isn't there
-    # @return [Array<Analyse::Allocations::Row>] without those that stand for no place in the program
+    # The allocation sites of a recording that counted objects ({Pitwall.allocations}), the heaviest first. It needs the
+    # gem pitwall; recording does not.
+    #
+    # A row has path, line, class, type, method, count, old, freed, total_age, min_age, max_age, bytes, retained,
+    # retained_bytes and gc_ns. Ages are numbers of collections. gc_ns is an estimate by a model.
+    # @param by [Array<Symbol>] any of :path, :line, :class, :type, :method, :stack
+    # @return [Array<Analyse::Allocations::Row>] without rows that stand for no place in the program
+    # @raise [CannotMeasure] the gem pitwall is not installed
     #: (?by: Array[Symbol], ?sort: Symbol) -> Array[untyped]
     def sites(by: [:path, :line, :class], sort: :count) = counted.rows(by: by, sort: sort).reject(&:special)
 
-    # Objects that the block allocated, without those that the VM makes for itself.
-    # @raise [CannotMeasure] as above
+    # The number of objects that the block allocated, without objects that the VM makes for itself.
+    # @raise [CannotMeasure] the gem pitwall is not installed
     #: () -> Integer
     def objects = counted.objects
 
@@ -71,27 +77,31 @@ module Pitwall
     def load_gem(*files)
       files.each { |file| require file }
     rescue LoadError
-      raise CannotMeasure, "#{path} is read by the gem pitwall, which is not there: gem install pitwall, or pitwall report #{path}"
+      raise CannotMeasure, "#{path} is read by the gem pitwall, which is not there: " \
+                           "gem install pitwall, or pitwall report #{path}"
     end
   end
 
   class << self
     # Records the block with the sampler: wall and CPU time of every thread.
     #
-    # record:       the file; default a dated one in `.pitwall/` of the working directory.
+    # record:       the file; default: a dated file in `.pitwall/` of the working directory.
     # interval_ns:  time between two samples of a running thread, 100_000 (100 us) to 1_000_000_000 (1 s); default 1 ms.
-    # mode:         :auto (default) is :outside with Ruby 3.2 and newer where a core is spare, else :signal. :outside (3.1 too): a thread on
-    #               another core reads the stacks while the program runs on; :signal: a timer interrupts each thread; :safepoint: Ruby
-    #               calls at its safepoints only. The first and the last suit programs that can't bear interrupted system calls.
+    # mode:         :auto (default): :outside with Ruby 3.2 and newer if a core is spare, otherwise :signal.
+    #               :outside (also with 3.1): a thread on another core reads the stacks while the program runs on.
+    #               :signal: a timer interrupts each thread.
+    #               :safepoint: stacks are read at Ruby's safepoints only.
+    #               :outside and :safepoint suit programs that can't bear interrupted system calls.
     # signal:       "URG" (default) or "WINCH".
-    # flush_ns:     what a killed process loses at most; default 1 s.
+    # flush_ns:     the most recording time that a killed process loses, in ns; default 1 s.
     #
-    # Inside a process that `pitwall profile -- …` already records, the block simply runs and belongs to that recording.
+    # Inside a process that `pitwall profile -- …` already records, the block runs and belongs to that recording.
     #
     # @return [Result]
     # @raise [StateError] a recording is already running
-    # @raise [UsageError] a setting out of range or a file that can't be written
-    # @raise [CannotMeasure] the signal is taken by the program, no extension for this Ruby, or not in the main Ractor
+    # @raise [UsageError] a setting out of range, or a file that can't be written
+    # @raise [CannotMeasure] the program handles the signal, there is no extension for this Ruby, or this is
+    #   not the main Ractor
     def profile(record: nil, **settings)
       if session.recording? && session.whole_command?
         value = yield
@@ -108,60 +118,77 @@ module Pitwall
       ended
     end
 
-    # Traces the block: every call and return of methods, blocks and C functions on every thread, exactly; see doc/tracing.md.
+    # Traces every call and return of methods, blocks and C functions in the block, on every thread (doc/tracing.md).
     #
-    # record:     the file; default a dated one in `.pitwall/` of the working directory.
-    # cpu:        CPU time as well; default true.
-    # objects:    how many objects; default true. bytes: the bytes of their slots; default false.
-    # gc:         "as-is" (default), "off" or "defer" (with the clock stopped), up to gc_memory: bytes; default 1 GiB.
-    # path, class, only_under:  a String or a list: only files (globs), classes, or what runs under methods ("Shop::Cart#sum").
-    # depth:      only so many calls deep.
+    # record:     the file; default: a dated file in `.pitwall/` of the working directory.
+    # cpu:        whether to measure CPU time; default true.
+    # objects:    whether to count objects; default true.
+    # bytes:      whether to add up the bytes of their slots; default false.
+    # gc:         "as-is" (default), "off", or "defer": collect with the clock stopped.
+    # gc_memory:  bytes up to which the heap may grow with "off" and "defer"; default 1 GiB.
+    # path:       a glob or a list of globs: traces only these files.
+    # class:      a name or a list: traces only these classes.
+    # only_under: a method or a list ("Shop::Cart#sum"): traces only calls below these methods.
+    # depth:      the most calls deep.
     #
-    # What is left out counts as its caller's own. Inside a process that a command already records, the block simply runs.
+    # The time of calls that are left out counts as their caller's own. Inside a process that a command already records,
+    # the block runs, and these options have no effect.
     #
     # @return [Result]
     # @raise [StateError] a recording is already running
-    # @raise [UsageError] an unknown option or a file that can't be written
-    # @raise [CannotMeasure] a Ruby whose stacks Pitwall does not walk itself, or not in the main Ractor
+    # @raise [UsageError] an unknown option, or a file that can't be written
+    # @raise [CannotMeasure] Pitwall cannot walk this Ruby's stacks itself, or this is not the main Ractor
     def trace(record: nil, **options, &block)
       profile(record: record, mode: "none", collectors: { "trace" => Collect::TraceOptions.check(options) }, &block)
     end
 
     # Counts every object that the process allocates while the block runs, by the place that allocated it.
     #
-    # record:  the file; default as above. stacks: whether to keep whole stacks. one_in: follow one object in so many.
-    # growth:  whether to record what lives over time, for `pitwall report FILE --view growth`; holders: and who holds what grows, at the end.
-    # mode:    "none" (default), or what `profile` takes, to have samples in the same recording.
+    # record:  the file; default: as `profile`.
+    # stacks:  whether to keep whole stacks; default false.
+    # one_in:  follows one object in so many; default 1.
+    # growth:  whether to record the living objects over time, for `pitwall report FILE --view growth`; default false.
+    # holders: whether to record, at the end, which objects hold the growing ones; default false.
+    # mode:    "none" (default); a mode of `profile` adds samples to the recording.
     #
     #   result = Pitwall.allocations { Order.checkout(cart) }
     #   result.sites.first(3).each { |site| puts "#{site.path}:#{site.line} #{site[:class]} #{site.count}" }
     #
     # @return [Result]
     # @raise as `profile`
-    def allocations(record: nil, stacks: false, one_in: 1, growth: false, holders: false, mode: "none", **settings, &block)
-      raise UsageError, "one_in #{one_in.inspect}: choose a whole number from 1" unless one_in.is_a?(Integer) && one_in.between?(1, 1_000_000_000)
+    def allocations(record: nil, stacks: false, one_in: 1, growth: false, holders: false, mode: "none", **settings,
+                    &block)
+      unless one_in.is_a?(Integer) && one_in.between?(1, 1_000_000_000)
+        raise UsageError, "one_in #{one_in.inspect}: choose a whole number from 1"
+      end
 
-      collectors = { "allocations" => { "stacks" => stacks ? "1" : "0", "one_in" => one_in.to_s, "growth" => growth ? "1" : "0", "holders" => holders ? "1" : "0" } }
+      flags = { "stacks" => stacks, "growth" => growth, "holders" => holders }.transform_values { |on| on ? "1" : "0" }
+      collectors = { "allocations" => { **flags, "one_in" => one_in.to_s } }
       profile(record: record, mode: mode, collectors: collectors, **settings, &block)
     end
 
-    # Records every file-system call that the process's Ruby threads make while the block runs, with the Ruby lines that make them.
+    # Records every file-system call of the process's Ruby threads while the block runs, with the calling Ruby lines. It
+    # works on Linux 5.11 and newer, on x86-64.
     #
-    # record:  the file; default as above. io: also reads, writes and network calls. stacks: whether to keep the lines.
-    # count:   totals only, no rows.
+    # record:  the file; default: as `profile`.
+    # io:      whether to record reads, writes and network calls as well; default false.
+    # stacks:  whether to keep the Ruby lines; default true.
+    # count:   whether to record totals only; default false.
     #
-    # Other threads that live when it begins are seen from when they next wait for the GVL (Ruby 3.1: not at all). On Linux (5.11 and newer), x86-64.
-    # Inside a process that a command already records, the block simply runs.
+    # Calls of a thread that lives when the block begins are recorded after the thread has waited for the GVL once.
+    # On Ruby 3.1 they are not recorded. Inside a process that a command already records, the block runs and
+    # belongs to that recording.
     #
     # @return [Result]
-    # @raise [CannotMeasure] the kernel, or a seccomp filter, doesn't let calls be seen
+    # @raise [CannotMeasure] the kernel or a seccomp filter does not allow to see the calls
     # @raise as `profile`
     def syscalls(record: nil, io: false, stacks: true, count: false, **settings, &block)
-      options = { "io" => io, "stacks" => stacks, "count" => count }.transform_values { |wanted| wanted ? "1" : "0" }
+      options = { "io" => io, "stacks" => stacks, "count" => count }.transform_values { |on| on ? "1" : "0" }
       profile(record: record, mode: "none", collectors: { "syscalls" => options }, **settings, &block)
     end
 
-    # Starts recording; takes what `profile` takes. Raises what it raises.
+    # Starts recording. It takes the options of `profile` and raises the same errors.
+    # @return [String] path of the recording
     #: (?record: String?, **untyped) -> String
     def start(record: nil, **settings)
       session.start(path: record || Collect::Place.default, **settings)
@@ -171,39 +198,45 @@ module Pitwall
     # Stops recording and closes the file.
     # @return [Result] with no value
     # @raise [StateError] not recording, or another thread is starting or stopping it
-    # @raise [CannotMeasure] not in the main Ractor
+    # @raise [CannotMeasure] this is not the main Ractor
     def stop
       Result.new(session.path, session.stop, nil)
     end
 
-    # Stops taking samples until `resume`; the time between is in no view.
+    # Stops recording until `resume`. No view has the time between.
     # @raise [StateError] not recording
     def pause = session.pause
 
     # @raise [StateError] not paused
     def resume = session.resume
 
-    # Runs the block under labels: what is sampled meanwhile, on this thread or fiber, carries them, and every view can be asked for
-    # one of them. Labels of blocks around stay, one of the same name is replaced, nil takes it away.
+    # Runs the block under labels. Samples of this thread or fiber in the block have the labels, and every view can
+    # select one of them. Labels of the blocks around stay. A label of the same name is replaced; nil removes it.
     #
     #   Pitwall.label(route: "orders#show", tenant: "acme") { … }
     #   pitwall report x.pit --view labels    or    pitwall report x.pit --label route=orders#show
     #
-    # Values are kept in the recording as their to_s, cut at 200 characters. A recording holds 4096 different sets (16,384 with a label `test`); what comes
-    # then is "(other)", and the report says so. Fibers that are created inside have the labels as well (Ruby 3.2 and newer);
-    # threads have not, as they may be a pool's and outlive the block: `labels = Pitwall.labels`, and there `Pitwall.label(**labels) { … }`.
-    # When nothing is recorded as the block begins, or not in the main Ractor, it simply runs.
+    # The recording has the `to_s` of a value, cut at 200 characters. A recording has up to 4096 different sets of
+    # labels (16,384 with a label `test`). Further sets count as "(other)", and the report says so.
     #
-    # @return what the block returns
+    # Fibers that are created in the block have the labels as well (Ruby 3.2 and newer). Threads do not, because they
+    # may belong to a pool and outlive the block. To give a thread the labels: `labels = Pitwall.labels`, and in the
+    # thread `Pitwall.label(**labels) { … }`.
+    #
+    # The block runs without labels if nothing is recorded when it begins, or outside the main Ractor.
+    #
+    # @return the block's value
     #: (**untyped) { () -> untyped } -> untyped
     def label(**labels, &block) = Collect::Labels.with(labels, &block)
 
-    # The same for a piece of work of which the recording is to know when it began and ended, and in which thread: a request, a job. The
-    # slowest are in `pitwall report x.pit --view requests`. @return what the block returns
+    # Runs a request or a job under labels. The recording also has its beginning, its end and its thread. `pitwall
+    # report x.pit --view requests` shows the slowest.
+    # @return the block's value
     #: (**untyped) { () -> untyped } -> untyped
     def request(**labels, &block) = Collect::Labels.with(labels, marked: true, &block)
 
-    # Changes labels of the innermost block of `label` or `request` around, until its end: for what is only known later.
+    # Changes labels of the innermost `label` or `request` block around, until its end. It serves labels that are not
+    # known when the block begins.
     #: (**untyped) -> nil
     def relabel(**labels) = Collect::Labels.change(labels)
 
@@ -211,38 +244,47 @@ module Pitwall
     #: () -> Hash[Symbol, String]
     def labels = Collect::Labels.current
 
-    # Records from now on, at a low rate, into files of a folder that stays below a size; see doc/servers.md. A thread of its own looks every
-    # second. Forked workers go on in files of their own. Call it once, where the server starts.
+    # Records from now on, at a low rate, into files of a folder of limited size (doc/servers.md). A thread checks the
+    # files every second. Forked workers write files of their own. To be called once, where the server starts.
     #
-    # dir:        the folder; made when it isn't there, as are those around it. `pitwall report DIR` reads all of it.
+    # dir:        the folder. It is made if it does not exist, with the folders around it. `pitwall report DIR`
+    #             reads all of its files.
     # rate:       samples a second of each running thread, 1 to 10_000; default 100.
-    # rotate:     seconds (a number, or ActiveSupport's duration) after which the next file begins; default 600, with growth what `keep` is.
-    # keep:       seconds that files are kept; default a day.
-    # max_bytes:  what all files together may take, those of all processes; default 256 MiB, at least 16 MiB. The oldest go first.
-    # mode, signal:  as `profile`; without a mode given, signal from Ruby 3.2 on, safepoint on 3.1; without a signal given, the first one that is free.
-    # gc:         whether collections are recorded and told apart in stacks; default true from Ruby 3.3 on, where it costs nothing. On 3.1 and 3.2
-    #             every allocation takes longer for it; without, their time is with the code that ran.
-    # growth:     whether to record also what lives over time, for `pitwall report DIR --view growth`; default false. Every allocation costs more.
-    # one_in:     follow one object in so many, with growth; default 100.
-    # control:    a port of 127.0.0.1 (0: a free one) that takes start, stop, rotate and status, with the token in the folder's file `token`.
+    # rotate:     seconds (a number, or ActiveSupport's duration) after which the next file begins; default 600. With
+    #             growth the default is the value of `keep`.
+    # keep:       seconds that files are kept; default one day.
+    # max_bytes:  the size limit of the files of all processes together; default 256 MiB, at least 16 MiB. The oldest
+    #             files are removed first.
+    # mode:       as `profile`; default: signal from Ruby 3.2 on, safepoint on 3.1.
+    # signal:     as `profile`; default: the first signal that the program does not handle.
+    # gc:         whether collections are recorded and shown in stacks; default true from Ruby 3.3 on, where it costs
+    #             nothing. On 3.1 and 3.2 it makes every allocation slower. Without it, the time of a collection counts
+    #             as the time of the code that ran.
+    # growth:     whether to record the living objects over time as well, for `pitwall report DIR --view growth`;
+    #             default false. It makes every allocation slower.
+    # one_in:     with growth, follows one object in so many; default 100.
+    # control:    a port of 127.0.0.1 (0: a free port) that serves start, stop, rotate and status. Requests need the
+    #             token in the folder's file `token`.
     #
-    # What goes wrong later (a full disk) is one line on standard error, and is tried again every minute; the program goes on.
-    # Inside a process that a command already records it does nothing.
+    # A later failure (a full disk) is one line on standard error. The program runs on, and the recording is tried again
+    # every minute. Inside a process that a command already records, it does nothing.
     #
     # @return [Integer, nil] the port of `control`
     # @raise [StateError] already recording
-    # @raise [UsageError] a setting out of range, a folder that can't be written, a port that is taken, a token that others can read: nothing is recorded then
+    # @raise [UsageError] a setting out of range, a folder that can't be written, a port in use, a token that others can
+    #   read. Nothing is recorded then.
     #: (dir: String, ?control: Integer?, **untyped) -> Integer?
     def continuous(dir:, control: nil, **settings) = Collect::Continuous.begin(dir: dir, control: control, **settings)
 
-    # Starts and stops recording when the process gets a signal: :toggle (default), :start, :stop or :rotate. Where {continuous} is on, it asks all
-    # processes of its folder; else a file in `.pitwall/` begins or ends.
-    # @raise [UsageError] no such signal
-    # @raise [CannotMeasure] the program handles it: it is not taken away
+    # Starts and stops recording when the process gets a signal. With {continuous}, the action applies to all processes
+    # of the folder. Otherwise it begins or ends a file in `.pitwall/`.
+    # @param action :toggle (default), :start, :stop or :rotate
+    # @raise [UsageError] there is no such signal
+    # @raise [CannotMeasure] the program handles the signal; Pitwall does not replace the handler
     #: (String, ?Symbol) -> void
     def on_signal(name, action = :toggle) = Collect::BySignal.install(name, action)
 
-    # Is this process being recorded (and not paused)?
+    # Whether this process is being recorded and not paused.
     #: () -> bool
     def recording? = session.recording?
 

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 module Pitwall
-  # Exit statuses of the command, the same for every verb (README, "Exit status").
+  # Exit statuses of the command. They are the same for every verb (README, "Exit status").
   module Status
     OK = 0
     WORSE = 1
@@ -11,19 +11,19 @@ module Pitwall
     BAD_RECORDING = 5
   end
 
-  # Every failure a user can mend: one line that names the file, option or limit, and the mend.
-  # `status` is what the command exits with.
+  # A failure that the user can correct. The message is one line: the file, option or limit, and the correction.
+  # `status` is the command's exit status.
   class Error < StandardError
     def status = Status::USAGE
   end
 
-  # Unknown options, missing arguments, values out of range.
+  # An unknown option, a missing argument, a value out of range.
   class UsageError < Error; end
 
-  # A collector was started twice, stopped while not running, and the like.
+  # A call that does not fit the state: a collector is started twice, or stopped while it does not run.
   class StateError < Error; end
 
-  # This machine, Ruby or process state does not allow the measurement.
+  # This machine, this Ruby or the state of the process does not allow the measurement.
   class CannotMeasure < Error
     def status = Status::CANNOT_MEASURE
   end

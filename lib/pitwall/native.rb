@@ -5,17 +5,18 @@ require "rbconfig" # not loaded under --disable-gems
 module Pitwall
   # Finds and loads the C extension for the running Ruby.
   #
-  # An installed gem has it on the load path as `pitwall/pitwall`; a checkout keeps one build per Ruby below
-  # `lib/pitwall/native/TAG/`, so that several Rubies can share the tree. Nothing but core Ruby is used here:
-  # this file is loaded into programs that have not chosen their gems yet.
+  # An installed gem has it on the load path as `pitwall/pitwall`. A checkout has one build for each Ruby below
+  # `lib/pitwall/native/TAG/`, so that several Rubies can share the tree. This file uses core Ruby only: it is loaded
+  # into programs that have not chosen their gems yet.
   module NativeLoader
-    # Names the build that fits the running Ruby: version, platform and where that Ruby lives.
+    # The name of the running Ruby's build: its version, platform and prefix ("3.4.1-x86_64-linux-_usr_local").
     #: () -> String
     def self.tag
       "#{RUBY_VERSION}-#{RUBY_PLATFORM}-#{RbConfig::CONFIG["prefix"].tr("/", "_")}"
     end
 
-    # @return [Array<String>] absolute paths to try, best first
+    # Absolute paths to try, the best first.
+    #: () -> Array[String]
     def self.candidates
       here = File.expand_path("..", __FILE__)
       abi = RbConfig::CONFIG["ruby_version"]
@@ -23,20 +24,23 @@ module Pitwall
       root = File.expand_path("../..", here) # GEM_HOME/gems/pitwall-core-VERSION
       gem_dir = File.basename(root)
       found = [File.join(here, "native", tag, "pitwall.so")]
-      # The gem installed for this Ruby, and the gem of the same version installed elsewhere for this ABI.
+      # The gem that is installed for this Ruby, then gems of the same version that are installed
+      # elsewhere for this ABI.
       homes = [File.expand_path("../..", root)]
       homes.concat(Gem.path) if defined?(Gem) && Gem.respond_to?(:path)
       homes.uniq.each do |home|
         [gem_dir, "pitwall-core-#{VERSION}"].uniq.each do |name|
           [platform, platform.sub(/-gnu\z/, "")].uniq.each do |arch|
-            ["#{abi}", "#{abi}-static"].each { |a| found << File.join(home, "extensions", arch, a, name, "pitwall", "pitwall.so") }
+            [abi, "#{abi}-static"].each do |each|
+              found << File.join(home, "extensions", arch, each, name, "pitwall", "pitwall.so")
+            end
           end
         end
       end
       found
     end
 
-    # The program beside the extension that starts whole commands (ext/pitwall/launcher).
+    # The path of the program that starts measured commands (ext/pitwall/launcher). It lies beside the extension.
     #: () -> String?
     def self.launcher
       beside = candidates.map { |file| File.join(File.dirname(file), "pitwall-launch") }
@@ -44,8 +48,8 @@ module Pitwall
       beside.find { |file| File.executable?(file) }
     end
 
-    # Loads the extension once.
-    # @raise [CannotMeasure] when no build fits this Ruby
+    # Loads the extension, once.
+    # @raise [CannotMeasure] there is no build for this Ruby
     def self.load!
       return if defined?(Pitwall::Native)
 

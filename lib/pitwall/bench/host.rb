@@ -6,8 +6,8 @@ module Pitwall
   module Bench
     # The load of the machine during a measurement. A busy or throttled host makes a measurement doubtful.
     class Host
-      # The core for the measured processes: the highest number that this process may use. Cores with low numbers get
-      # most interrupts.
+      # The core for the measured processes: the highest number that this process may use. Cores with low
+      # numbers get most interrupts.
       # @return [Integer] -1 if there is one core only, or if the system does not tell
       #: () -> Integer
       def self.measuring_core

@@ -45,8 +45,8 @@ module Pitwall
 
       private
 
-      # Two runs of different length do the same work besides their iterations, so the difference is the iterations'
-      # own.
+      # Two runs of different length do the same work besides their iterations, so the difference
+      # is the iterations' own.
       def count(entry)
         return collected(entry, entry.calibration).to_f if entry.measurer.subject.command
 

@@ -10,8 +10,8 @@ require "pitwall/bench/turns"
 
 module Pitwall
   module Bench
-    # A benchmark file as something to measure. Its processes run bench_child/child.rb, which describes the lines that
-    # they write.
+    # A benchmark file as something to measure. Its processes run bench_child/child.rb, which describes the
+    # lines that they write.
     #
     # A script is listed once. Each of its cases is calibrated once, by one process that is not counted. After that each
     # sample is measured by one more process, with the same number of iterations.

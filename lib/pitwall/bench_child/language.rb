@@ -8,9 +8,9 @@
 # Ruby only, and keeps to the syntax of Ruby 2.7. It writes its results to descriptor FD, one line each (Child). Where
 # pitwall/ips requires the file, the file only defines the calls and the instruments.
 #
-# Between two readings of a clock, Pitwall's code allocates nothing and looks up no constant: a case may have
-# invalidated the constant caches. It counts by `succ` and adds by subtraction, because a benchmark file may redefine
-# `Integer#+`.
+# Between two readings of a clock, Pitwall's code allocates nothing and looks up no constant: a case may
+# have invalidated the constant caches. It counts by `succ` and adds by subtraction, because a benchmark
+# file may redefine `Integer#+`.
 module Pitwall
   # doc/measuring.md describes the calls for benchmark files.
   # @api private

@@ -18,9 +18,9 @@ module Pitwall
         raise Misuse, "#{name} doesn't exist once the benchmark is loaded: give the name of a method that does"
       end
 
-      # The empty method takes the same arguments and allocates nothing. A method with rest parameters becomes one with
-      # an anonymous `*` or `**`, for which Ruby makes no Array or Hash. Prepending puts it before all other
-      # definitions.
+      # The empty method takes the same arguments and allocates nothing. A method with rest parameters
+      # becomes one with an anonymous `*` or `**`, for which Ruby makes no Array or Hash. Prepending puts it
+      # before all other definitions.
       def self.replace(owner, method, visibility)
         kinds = method.parameters.map(&:first)
         parameters = method.parameters.each_with_index.filter_map do |(kind, name), index|

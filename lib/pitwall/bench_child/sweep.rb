@@ -14,8 +14,8 @@ module Pitwall
         @params = {}
       end
 
-      # Measures every case at each value. An Array or a Range stands for its elements. Several params make their
-      # product.
+      # Measures every case at each value. An Array or a Range stands for its elements. Several
+      # params make their product.
       def param(name, *values)
         values = values.first.to_a if values.size == 1 && (values.first.is_a?(Array) || values.first.is_a?(Range))
         name = name.to_sym
@@ -27,8 +27,8 @@ module Pitwall
         self
       end
 
-      # Names the param along which the growth of time is analysed. Default: the first numeric param with at least four
-      # values.
+      # Names the param along which the growth of time is analysed. Default: the first numeric param with
+      # at least four values.
       def growth(name)
         @growth = name.to_sym
         self

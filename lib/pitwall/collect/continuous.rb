@@ -2,9 +2,9 @@
 
 module Pitwall
   module Collect
-    # Records a process all the time, at a low rate, into a sequence of files in a folder of limited size. All processes
-    # that share the folder (the workers of a cluster) follow its file `control`, so a request to one process reaches
-    # all.
+    # Records a process all the time, at a low rate, into a sequence of files in a folder of limited size. All
+    # processes that share the folder (the workers of a cluster) follow its file `control`, so a request to
+    # one process reaches all.
     #
     # A thread checks the state every second. A request of the program does none of this work.
     # @api private
@@ -80,8 +80,8 @@ module Pitwall
           Session.stop if Session.recording?
         end
 
-        # Asks all processes that share the folder to :start, :stop, :rotate or :toggle. They do so within about a
-        # second.
+        # Asks all processes that share the folder to :start, :stop, :rotate or :toggle. They do so
+        # within about a second.
         #: (Symbol) -> void
         def ask(action)
           on, rotations = control
@@ -105,8 +105,8 @@ module Pitwall
             bytes: files.sum { |file| size(file) }, max_bytes: @settings[:max_bytes], problem: @problem }
         end
 
-        # Called when the process ends. No look begins any more. A running look may be between two files: it is waited
-        # for.
+        # Called when the process ends. No look begins any more. A running look may be between two files:
+        # it is waited for.
         #
         # Two at_exit handlers call this method. The handler of Session stops the recording and must have no look begin
         # a new one. The handler of `mark_ending` exists also while nothing is recorded, so that no look begins a
@@ -320,8 +320,8 @@ module Pitwall
           path
         end
 
-        # Reports a failure, once until a recording succeeds. The message can't tell a repetition: each try has another
-        # path.
+        # Reports a failure, once until a recording succeeds. The message can't tell a repetition: each
+        # try has another path.
         def failed(message)
           @retry_at = Process.clock_gettime(Process::CLOCK_MONOTONIC) + RETRY_S
           reported = @problem

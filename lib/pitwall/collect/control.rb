@@ -61,8 +61,8 @@ module Pitwall
       #: (method: String, action: String, host: String?, peer: String?, authorization: String?, ?forwarded: bool)
       #:   -> [Integer, Hash[String, String], String]
       def answer(method:, action:, host:, peer:, authorization:, forwarded: false)
-        # A page in a browser on this machine may use another host name that leads here. The browser then sends that
-        # name.
+        # A page in a browser on this machine may use another host name that leads here. The browser
+        # then sends that name.
         local = local_host?(host) && peer.to_s.delete_prefix("::ffff:").match?(LOOPBACK) && !forwarded
         return refuse(403, "only for this machine: ask for http://127.0.0.1") unless local
         return refuse(503, OFF) unless @token

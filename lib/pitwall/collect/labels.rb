@@ -8,8 +8,7 @@ module Pitwall
     # @api private
     module Labels
       # number: the set's number in one recording, from Native.label_define. The extension reads it. A fiber may hold
-      # the set
-      #         longer than that recording lasts.
+      #         the set longer than that recording lasts.
       # labels: {route: "orders#show"}
       Set = Struct.new(:number, :labels)
 

@@ -74,8 +74,8 @@ module Pitwall
 
         private
 
-        # Delays exceptions from other threads (a kill, a timeout). The extension would treat them as errors of this
-        # module.
+        # Delays exceptions from other threads (a kill, a timeout). The extension would treat them as
+        # errors of this module.
         def uninterrupted(&block) = Thread.handle_interrupt(Object => :never, &block)
 
         def change(thread, work)

@@ -114,8 +114,8 @@ module Pitwall
           tell("the recording ended at an exec that failed: #{error.message}")
         end
 
-        # Starts in a process of a recorded command. PITWALL_PARTS is the folder, PITWALL_OPTIONS the settings
-        # ("k=v;k=v").
+        # Starts in a process of a recorded command. PITWALL_PARTS is the folder,
+        # PITWALL_OPTIONS the settings ("k=v;k=v").
         #: (Hash[String, String]) -> void
         def start_from_env(env)
           return if recording?

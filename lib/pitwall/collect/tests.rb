@@ -2,8 +2,8 @@
 
 module Pitwall
   module Collect
-    # Labels each test of minitest, RSpec and test-unit with its name, and measures its time, CPU time, GC time and
-    # objects.
+    # Labels each test of minitest, RSpec and test-unit with its name, and measures its time, CPU time,
+    # GC time and objects.
     #
     # One module for each framework is prepended to the framework's test class. The extension defines its `run`
     # (`test_run` in labels.c). Labelling never fails a test: a test whose name is unknown runs without a label.

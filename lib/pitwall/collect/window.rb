@@ -2,9 +2,9 @@
 
 module Pitwall
   module Collect
-    # The part of a command's time that is recorded: `pitwall profile --delay 5s --duration 30s -- CMD`. Begin and end
-    # are times of the monotonic clock, which all processes of a machine share. Each process of the command follows them
-    # by itself.
+    # The part of a command's time that is recorded: `pitwall profile --delay 5s --duration 30s -- CMD`. Begin and
+    # end are times of the monotonic clock, which all processes of a machine share. Each process of the command
+    # follows them by itself.
     #
     # A thread waits for the begin and the end. It calls no method that the program may have redefined.
     # @api private

@@ -3,25 +3,35 @@
 require_relative "../errors" unless defined?(Pitwall::Error)
 
 module Pitwall
-  # How many objects a block allocates, or how many bytes, and where: what the assertions of `pitwall/minitest` and the matchers
-  # of `pitwall/rspec` hold against a limit. Counted, not timed: the same on every machine with the same Ruby and the same gems.
+  # Counts the objects or bytes that a block allocates, and finds their places. The assertions of `pitwall/minitest` and
+  # the matchers of `pitwall/rspec` compare the count with a limit. Counts are the same on every machine with the same
+  # Ruby and the same gems; times are not.
   module Budget
-    # count: the least of all runs; runs: of each; unit: "objects" or "bytes"; sites: where a block allocated that may run only once.
+    # count: the lowest count of all runs
+    # runs:  the count of each run
+    # unit:  "objects" or "bytes"
+    # sites: Array of Site, for a block that may run only once; otherwise nil
     Measured = Struct.new(:count, :runs, :unit, :sites)
-    # Where a block allocates: path and line ("" and 0: nowhere in Ruby), class name, how many objects, their bytes.
+    # A place that allocates.
+    #
+    # path, line: of the Ruby code; "" and 0 if there is none
+    # class_name: "String"
+    # count:      number of objects
+    # bytes:      their bytes
     Site = Struct.new(:path, :line, :class_name, :count, :bytes)
     RUNS = 3
     WARMUP = 1
-    # Sites in a message.
+    # Number of sites in a message.
     TOP = 5
-    OTHERS = "(VM internal)"
-    private_constant :RUNS, :WARMUP, :TOP, :OTHERS
+    VM_INTERNAL = "(VM internal)"
+    private_constant :RUNS, :WARMUP, :TOP, :VM_INTERNAL
 
     class << self
-      # Objects that a block allocates, those of Ruby itself included (method caches, arguments…). The block runs `warmup` times
-      # first, as what it loads and caches is not allocated again, then `runs` times; the least counts, because threads and
-      # finalizers can only add. The garbage collector is off meanwhile: its runs come when they come.
-      # @raise [UsageError] a number of runs that can't be
+      # Counts the objects that a block allocates. Objects of Ruby itself (method caches, arguments…) count as well. The
+      # block runs `warmup` times first, because objects that it loads and caches are allocated once. Then it runs
+      # `runs` times, and the lowest count is the result: other threads and finalizers can only add objects. The garbage
+      # collector is off meanwhile, because collections do not come at the same point in each run.
+      # @raise [UsageError] an impossible number of runs
       #: (?runs: Integer, ?warmup: Integer) { () -> void } -> Measured
       def objects(runs: RUNS, warmup: WARMUP, &block)
         return objects_once(&block) if once?(runs, warmup)
@@ -29,9 +39,10 @@ module Pitwall
         measured("objects", runs, warmup) { quietly { count { yield } } }
       end
 
-      # Bytes of the objects that a block allocates: what ObjectSpace.memsize_of says of each when the block ends, its slot
-      # and what it holds by malloc. Objects that Ruby hides (method caches, nodes) are not among them.
-      # @raise [UsageError] a number of runs that can't be
+      # Adds up the bytes of the objects that a block allocates: ObjectSpace.memsize_of of each object at the end
+      # of the block, which is its slot and its memory from malloc. Objects that Ruby hides (method caches,
+      # nodes) are not counted.
+      # @raise [UsageError] an impossible number of runs
       #: (?runs: Integer, ?warmup: Integer) { () -> void } -> Measured
       def bytes(runs: RUNS, warmup: WARMUP)
         found = nil
@@ -40,7 +51,8 @@ module Pitwall
         measured
       end
 
-      # Where the block allocates, most objects first, as ObjectSpace.trace_object_allocations sees it. Runs it once.
+      # The places that allocate in the block, by ObjectSpace.trace_object_allocations. The place with most objects is
+      # first. Runs the block once.
       #: () { () -> void } -> Array[Site]
       def sites
         require "objspace"
@@ -54,18 +66,23 @@ module Pitwall
         found.values.sort_by { |site| [-site.count, -site.bytes, site.path, site.line] }
       end
 
-      # What to say of a block that went over its budget; runs it once more, if it may.
+      # The message for a block that allocates too much. Runs the block once more to find the places, unless it
+      # may run only once.
       #: (Integer, Measured) { () -> void } -> String
       def exceeded(max, measured, &block)
         bytes = measured.unit == "bytes"
-        head = "Expected at most #{number(max)} #{measured.unit} to be allocated, but it was #{number(measured.count)}#{" (the least of #{measured.runs.size} runs)" if measured.runs.size > 1}."
+        runs = " (the least of #{measured.runs.size} runs)" if measured.runs.size > 1
+        head = "Expected at most #{number(max)} #{measured.unit} to be allocated, " \
+               "but it was #{number(measured.count)}#{runs}."
         rows = (measured.sites || sites(&block)).dup
-        rows << Site.new("", 0, OTHERS, measured.count - rows.sum(&:count), 0) if !bytes && rows.sum(&:count) < measured.count
+        rest = measured.count - rows.sum(&:count)
+        rows << Site.new("", 0, VM_INTERNAL, rest, 0) if !bytes && rest.positive?
         ranked = rows.sort_by { |site| -(bytes ? site.bytes : site.count) }
-        [head, *table(ranked.first(TOP), bytes), *rest(ranked.drop(TOP), measured.unit, bytes)].join("\n")
+        [head, *table(ranked.first(TOP), bytes), *remaining(ranked.drop(TOP), measured.unit, bytes)].join("\n")
       end
 
-      # @raise [UsageError] when it is no number of things
+      # Checks a limit.
+      # @raise [UsageError] the value is no Integer from 0 on
       #: (String, untyped) -> Integer
       def limit(name, value)
         return value if value.is_a?(Integer) && value >= 0
@@ -87,7 +104,8 @@ module Pitwall
         GC.stat(:total_allocated_objects) - before
       end
 
-      # Tracing allocates nothing that Ruby counts; what the calls here cache, the first, empty round does.
+      # Tracing itself allocates no objects that Ruby counts. The first round, with an empty block, fills the caches of
+      # the calls in this method.
       def objects_once(&block)
         counted = found = nil
         [-> {}, block].each { |work| found = sites { counted = count(&work) } }
@@ -110,11 +128,12 @@ module Pitwall
         GC.enable unless was_off
       end
 
-      # Objects need not have the methods of Object.
+      # An object may be a BasicObject, so its class is found by Kernel's own method.
       def enter(found, object)
         path = ObjectSpace.allocation_sourcefile(object) || ""
         line = ObjectSpace.allocation_sourceline(object) || 0
-        name = Module.instance_method(:name).bind_call(Kernel.instance_method(:class).bind_call(object)) || "(anonymous class)"
+        klass = Kernel.instance_method(:class).bind_call(object)
+        name = Module.instance_method(:name).bind_call(klass) || "(anonymous class)"
         site = found[[path, line, name]] ||= Site.new(path, line, name, 0, 0)
         site.count += 1
         site.bytes += ObjectSpace.memsize_of(object)
@@ -122,13 +141,18 @@ module Pitwall
 
       def table(rows, bytes)
         counts = rows.map { |site| number(bytes ? site.bytes : site.count) }
-        wide = counts.map(&:size).max.to_i
-        names = rows.map { |site| site.class_name.size }.max.to_i
-        rows.zip(counts).map { |site, count| "  #{count.rjust(wide)}  #{site.class_name.ljust(names)}  #{place(site)}".rstrip }
+        count_width = counts.map(&:size).max.to_i
+        name_width = rows.map { |site| site.class_name.size }.max.to_i
+        rows.zip(counts).map do |site, count|
+          "  #{count.rjust(count_width)}  #{site.class_name.ljust(name_width)}  #{place(site)}".rstrip
+        end
       end
 
-      def rest(rows, unit, bytes)
-        rows.empty? ? [] : ["  and #{number(rows.sum { |site| bytes ? site.bytes : site.count })} #{unit} from #{number(rows.size)} more places"]
+      def remaining(rows, unit, bytes)
+        return [] if rows.empty?
+
+        sum = rows.sum { |site| bytes ? site.bytes : site.count }
+        ["  and #{number(sum)} #{unit} from #{number(rows.size)} more places"]
       end
 
       def place(site) = site.path.empty? ? "" : "#{site.path.delete_prefix("#{Dir.pwd}/")}:#{site.line}"

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# A drop-in for benchmark-ips, for benchmark files that are run by plain `ruby`:
+# A replacement for benchmark-ips, for benchmark files that are run by plain `ruby`:
 #
 #   require "pitwall/ips"                       # instead of "benchmark/ips"
 #   report = Benchmark.ips do |x|
@@ -10,14 +10,16 @@
 #   end
 #   report.entries.each { |entry| puts entry.label, entry.ips, entry.ns, entry.spread, entry.objects }
 #
-# `Pitwall.bench` (parameters, setup, state for each iteration) is there too. All cases are measured in this one process, in rounds:
-# each round runs every case for a moment, in random order, so that what the machine does meanwhile meets all alike. No verdict
-# is given: see CAVEAT. The same file under `pitwall bench` is measured in fresh processes, and this file then does nothing.
+# It also defines `Pitwall.bench` (parameters, setup, state for each iteration). All cases are measured in this one
+# process, in rounds. A round runs every case for a short time, in random order, so that a disturbance of the machine
+# affects all cases alike. It gives no verdict (CAVEAT says why). `pitwall bench` measures the same file in fresh
+# processes; this file then does nothing.
 unless defined?(Pitwall::Bench) && Pitwall::Bench.runner
   require_relative "../errors" unless defined?(Pitwall::Error)
-  # Its methods must not change under the feet of code that counts on them.
+  # Code that has loaded benchmark-ips relies on its methods: Pitwall must not replace them.
   if defined?(Benchmark::IPS::VERSION)
-    raise Pitwall::StateError, "benchmark-ips #{Benchmark::IPS::VERSION} is already loaded: require \"pitwall/ips\" instead of it"
+    raise Pitwall::StateError, "benchmark-ips #{Benchmark::IPS::VERSION} is already loaded: " \
+                               "require \"pitwall/ips\" instead of it"
   end
 
   unless File.file?(File.expand_path("../bench_child/assembled.rb", __dir__))
@@ -33,13 +35,22 @@ unless defined?(Pitwall::Bench) && Pitwall::Bench.runner
     module InProcess
       TIME_S = 5
       WARMUP_S = 2
-      # A case's turn in a round.
-      LONGEST_TURN_NS = 100_000_000
-      SHORTEST_TURN_NS = 1_000_000
-      TURNS = 20
-      CAVEAT = "One process can't tell small differences: 94–100%% of the variance lies between processes. `pitwall bench %s` measures in many."
+      # The time of a case in one round.
+      MAX_TURN_NS = 100_000_000
+      MIN_TURN_NS = 1_000_000
+      # Rounds in the measuring time, within those limits.
+      ROUNDS = 20
+      CAVEAT = "One process can't tell small differences: 94–100%% of the variance lies between processes. " \
+               "`pitwall bench %s` measures in many."
 
-      # A case with what was measured of it: wall time (ns), objects and iterations, one a round.
+      # A case and its measurements.
+      #
+      # label:   "join"
+      # work:    Pitwall::Bench::Work
+      # meter:   Pitwall::Bench::Meter
+      # batch:   iterations in a round
+      # wall:    wall time of each round, ns
+      # objects: objects allocated in each round
       Runner = Struct.new(:label, :work, :meter, :batch, :wall, :objects) do
         def turn
           wall << meter.take(0, work, batch)
@@ -50,7 +61,8 @@ unless defined?(Pitwall::Bench) && Pitwall::Bench.runner
           each = wall.map { |ns| [ns, 1].max.to_f / batch }.sort
           ns = each[each.size / 2]
           spread = (each[each.size * 3 / 4] - each[each.size / 4]) / 2 / ns
-          Pitwall::Bench::Entry.new(label, 1e9 / ns, ns, spread, objects.sum.to_f / (batch * objects.size), batch * wall.size, wall.size)
+          Pitwall::Bench::Entry.new(label, 1e9 / ns, ns, spread, objects.sum.to_f / (batch * objects.size),
+                                    batch * wall.size, wall.size)
         end
       end
       private_constant :Runner
@@ -61,8 +73,10 @@ unless defined?(Pitwall::Bench) && Pitwall::Bench.runner
         #: (Pitwall::Bench::Job) -> Pitwall::Bench::Report
         def run(job)
           job.ignored.each { |call| once("#{call} has no effect here") { |text| warn "pitwall: #{text}" } }
-          runners = job.cases.map { |kase| Runner.new(kase.label, Pitwall::Bench::Work.new(kase), Pitwall::Bench::Meter.new(1), 1, [], []) }
-          measure(runners, seconds(job, :time, TIME_S), seconds(job, :warmup, WARMUP_S))
+          runners = job.cases.map do |kase|
+            Runner.new(kase.label, Pitwall::Bench::Work.new(kase), Pitwall::Bench::Meter.new(1), 1, [], [])
+          end
+          measure(runners, nanoseconds(job, :time, TIME_S), nanoseconds(job, :warmup, WARMUP_S))
           report = Pitwall::Bench::Report.new(runners.map(&:entry), job.compare?)
           show(report, job) unless job.quiet
           report
@@ -72,7 +86,8 @@ unless defined?(Pitwall::Bench) && Pitwall::Bench.runner
 
         private
 
-        def seconds(job, name, default)
+        # A setting in seconds as nanoseconds.
+        def nanoseconds(job, name, default)
           value = job.settings[name] || default
           return value * 1_000_000_000 if value.is_a?(Numeric) && value.between?(0, 86_400)
 
@@ -80,11 +95,11 @@ unless defined?(Pitwall::Bench) && Pitwall::Bench.runner
         end
 
         def measure(runners, time_ns, warmup_ns)
-          turn_ns = (time_ns / TURNS).clamp(SHORTEST_TURN_NS, LONGEST_TURN_NS)
+          turn_ns = (time_ns / ROUNDS).clamp(MIN_TURN_NS, MAX_TURN_NS)
           runners.each { |runner| start(runner, turn_ns) }
           rounds(runners, warmup_ns) if warmup_ns.positive?
           runners.each do |runner|
-            runner.batch = Pitwall::Bench::Calibration.batch(runner.work, runner.meter, turn_ns, runner.batch).first if runner.wall.any?
+            find_batch(runner, turn_ns, runner.batch) if runner.wall.any?
             runner.wall.clear
             runner.objects.clear
           end
@@ -97,10 +112,14 @@ unless defined?(Pitwall::Bench) && Pitwall::Bench.runner
           runner.work.once
           runner.work.release
           runner.work.prime
-          runner.batch = Pitwall::Bench::Calibration.batch(runner.work, runner.meter, turn_ns).first
+          find_batch(runner, turn_ns, 1)
         end
 
-        # Until each case has had its time.
+        def find_batch(runner, turn_ns, first)
+          runner.batch = Pitwall::Bench::Calibration.batch(runner.work, runner.meter, turn_ns, first).first
+        end
+
+        # Runs rounds until each case has run for the given time.
         def rounds(runners, time_ns)
           left = runners
           until left.empty?
@@ -123,7 +142,8 @@ unless defined?(Pitwall::Bench) && Pitwall::Bench.runner
 
         def row(entry, width)
           spread = entry.rounds < 4 ? "–" : format("±%.1f%%", entry.error_percentage)
-          format("%s  %12s  %14s  %7s  %17s", entry.label.ljust(width), count(entry.ips), time(entry.ns), spread, format("%.2f", entry.objects))
+          format("%s  %12s  %14s  %7s  %17.2f", entry.label.ljust(width), count(entry.ips), time(entry.ns), spread,
+                 entry.objects)
         end
 
         def compare(entries, order, width)
@@ -134,11 +154,11 @@ unless defined?(Pitwall::Bench) && Pitwall::Bench.runner
           once(format(CAVEAT, File.basename($0))) { |text| puts text }
         end
 
-        # Says something once in a process.
+        # Yields a text the first time in this process.
         def once(text)
-          @said ||= {}
-          yield text unless @said[text]
-          @said[text] = true
+          @printed ||= {}
+          yield text unless @printed[text]
+          @printed[text] = true
         end
 
         def count(value)
@@ -151,7 +171,7 @@ unless defined?(Pitwall::Bench) && Pitwall::Bench.runner
           "#{digits(ns / factor)} #{unit}"
         end
 
-        # Four of them.
+        # A number with four significant digits.
         def digits(value)
           format("%.#{(3 - Math.log10([value, 0.001].max).floor).clamp(0, 3)}f", value)
         end

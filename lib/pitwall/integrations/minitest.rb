@@ -5,7 +5,8 @@ require_relative "budget"
 require_relative "../../pitwall" unless defined?(Pitwall::Collect::Session)
 
 module Pitwall
-  # Budgets of allocation as assertions, in every test case once this file is loaded:
+  # Assertions on the number of objects and bytes that a block allocates. Every test case has them once
+  # this file is loaded:
   #
   #   require "pitwall/minitest"
   #
@@ -14,25 +15,27 @@ module Pitwall
   #     assert_allocated_bytes(max: 4096) { @report.line(@order) }
   #   end
   #
-  # The block runs several times (Budget.objects says how); one that can run only once takes `warmup: 0, runs: 1`.
+  # The block runs several times (see Budget.objects). A block that can run only once needs `warmup: 0, runs: 1`.
   module MinitestAssertions
-    # Fails when the block allocates more than `max` objects, and says from where. Returns how many it allocates.
-    # @raise [UsageError] without a block, or a `max` that is no number of objects
+    # Fails if the block allocates more than `max` objects. The message names the places.
+    # @return [Integer] number of objects
+    # @raise [UsageError] there is no block, or `max` is no number of objects
     #: (max: Integer, ?runs: Integer, ?warmup: Integer) { () -> void } -> Integer
-    def assert_allocations(max:, **how, &block) = assert_budget(:objects, max, how, block)
+    def assert_allocations(max:, **options, &block) = assert_budget(:objects, max, options, block)
 
-    # Fails when the objects that the block allocates take more than `max` bytes, and says from where. Returns how many they take.
-    # @raise [UsageError] without a block, or a `max` that is no number of bytes
+    # Fails if the objects that the block allocates take more than `max` bytes. The message names the places.
+    # @return [Integer] number of bytes
+    # @raise [UsageError] there is no block, or `max` is no number of bytes
     #: (max: Integer, ?runs: Integer, ?warmup: Integer) { () -> void } -> Integer
-    def assert_allocated_bytes(max:, **how, &block) = assert_budget(:bytes, max, how, block)
+    def assert_allocated_bytes(max:, **options, &block) = assert_budget(:bytes, max, options, block)
 
     private
 
-    def assert_budget(unit, max, how, block)
+    def assert_budget(unit, max, options, block)
       Budget.limit("max:", max)
       raise UsageError, "a budget is of a block: assert_allocations(max: #{max}) { … }" unless block
 
-      measured = Budget.public_send(unit, **how, &block)
+      measured = Budget.public_send(unit, **options, &block)
       assert(measured.count <= max, -> { Budget.exceeded(max, measured, &block) })
       measured.count
     end
@@ -41,6 +44,6 @@ end
 
 Minitest::Assertions.include(Pitwall::MinitestAssertions)
 
-# Each test has its name as a label while the process is recorded: `pitwall report --view tests`, doc/tests.md.
+# While the process is recorded, each test's name is a label: `pitwall report --view tests` (doc/tests.md).
 require "minitest" unless defined?(Minitest::Test)
 Pitwall::Collect::Tests.install(Pitwall::Collect::Tests::Minitest)

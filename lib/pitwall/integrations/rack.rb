@@ -3,55 +3,59 @@
 require_relative "../../pitwall"
 
 module Pitwall
-  # Middleware for Rack applications (Rails, Sinatra, Roda, Hanami…). Loads nothing but pitwall-core.
+  # Middleware for Rack applications (Rails, Sinatra, Roda, Hanami…). It loads pitwall-core only.
   module Rack
-    # Labels each request with its route and marks its beginning and end ({Pitwall.request}); while nothing is recorded, hands the
-    # request on and does nothing else.
+    # Labels each request with its route, and marks its beginning and end ({Pitwall.request}). While nothing is
+    # recorded, it only calls the application.
     #
     #   use Pitwall::Rack::Requests                                  # config.ru
     #   config.middleware.insert 0, Pitwall::Rack::Requests          # Rails
     #
-    # The route is `orders#show` in Rails, the pattern (`GET /orders/:id`) in Sinatra and Grape, elsewhere the method and the path with all
-    # that looks like an id, a slug or a file left out. Query strings, parameters and hosts are never looked at. What a path leads to is known
-    # once the first such request has been there; until then it is "(unknown)".
+    # The route is `orders#show` in Rails, and the pattern (`GET /orders/:id`) in Sinatra and Grape. Elsewhere it is the
+    # method and the path, in which `:id` replaces every part that looks like an id, a slug or a file. Query strings,
+    # parameters and hosts are never read. The route of a path is learned from its first request; that request has
+    # "(unknown)" until it ends.
     class Requests
-      # Paths of which it is remembered what they lead to.
-      MOST_SHAPES = 2000
-      # Parts of a path that are kept; words without digits and dashes are taken for names in the code.
+      # The most shapes whose routes are remembered.
+      MAX_SHAPES = 2000
+      # The most parts of a path that a shape has.
       DEPTH = 6
+      # A part without digits and dashes counts as a name in the code.
       WORD = /\A[A-Za-z_]{1,24}(?:\.[a-z]{2,5})?\z/
-      # A path of nothing else, which need not be cut up.
+      # A path of such parts only, which is its own shape.
       PLAIN = %r{\A(?:/[A-Za-z_]{1,24}(?:\.[a-z]{2,5})?){1,#{DEPTH}}\z}
       UNKNOWN = "(unknown)"
       METHODS = %w[GET POST PUT PATCH DELETE HEAD OPTIONS].freeze
-      private_constant :MOST_SHAPES, :DEPTH, :WORD, :PLAIN, :UNKNOWN, :METHODS
+      private_constant :MAX_SHAPES, :DEPTH, :WORD, :PLAIN, :UNKNOWN, :METHODS
 
-      # @param route [#call, nil] env → the route's name, asked when the request is done; nil: found out as described
-      # @param labels [#call, nil] env → more labels ({tenant: "acme"}), asked when it begins. Where one of the two raises, the request goes on
-      #   without, and one line on standard error says so, once
+      # If one of the two blocks raises, the request runs without its labels, and one line on standard
+      # error says so once.
+      # @param route [#call, nil] gives the route's name for an env, when the request ends; nil: the route as above
+      # @param labels [#call, nil] gives more labels ({tenant: "acme"}) for an env, when the request begins
       def initialize(app, route: nil, labels: nil)
         @app = app
         @route = route
         @labels = labels
         @learned = {} # shape => labels
-        @told = {} # which blocks raised
+        @warned = {} # name of a block that raised => true
         @unknown = Collect::Labels.set(route: UNKNOWN)
         Requests.follow_rails
       end
 
-      # @return what the application answers; what it sends later (a streamed body) is no longer in the request
+      # A body that is streamed later is not part of the request.
+      # @return the application's response
       #: (Hash[String, untyped]) -> untyped
       def call(env)
         return @app.call(env) unless Pitwall.recording?
 
         shape = Requests.shape(env)
         known = @learned[shape]
-        under = known || @unknown
-        under = more(under, env) if @labels
-        Collect::Labels.with(under, marked: true) do
+        labels = known || @unknown
+        labels = with_own_labels(labels, env) if @labels
+        Collect::Labels.with(labels, marked: true) do
           @app.call(env)
         ensure
-          route = (@route ? asked(:route, @route, env) : Requests.route(env)) || shape
+          route = (@route ? call_block(:route, @route, env) : Requests.route(env)) || shape
           Pitwall.relabel(route: route) unless Pitwall.labels[:route] == route
           learn(shape, route) unless known && known.labels[:route] == route
         end
@@ -59,37 +63,41 @@ module Pitwall
 
       private
 
-      # With what the program's own block adds; what is no Hash adds nothing.
-      def more(under, env)
-        given = asked(:labels, @labels, env) { |labels| labels.transform_values { |value| value&.to_s } if labels.is_a?(Hash) }
-        given ? under.labels.merge(given) : under
+      # Adds the labels of the program's own block. A value that is no Hash adds nothing.
+      def with_own_labels(labels, env)
+        own = call_block(:labels, @labels, env) do |value|
+          value.transform_values { |each| each&.to_s } if value.is_a?(Hash)
+        end
+        own ? labels.labels.merge(own) : labels
       end
 
-      # What a block of the program answers; nil where it raises: a request must not fail for its labels.
-      def asked(name, block, env)
-        answer = block.call(env)
-        block_given? ? yield(answer) : answer
+      # @return the value of a block of the program; nil if it raises, because a request must not fail for its labels
+      def call_block(name, block, env)
+        value = block.call(env)
+        block_given? ? yield(value) : value
       rescue StandardError => error
-        tell(name, error)
+        warn_once(name, error)
       end
 
-      # Once, without the message, which may hold what is nobody's business.
-      def tell(name, error)
-        return if @told[name]
+      # The line has no error message, which may be confidential.
+      def warn_once(name, error)
+        return if @warned[name]
 
-        @told[name] = true
-        $stderr.write("pitwall: #{name}: of Pitwall::Rack::Requests raised #{error.class} (#{error.backtrace&.first}): such requests go without\n")
+        @warned[name] = true
+        place = error.backtrace&.first
+        $stderr.write("pitwall: #{name}: of Pitwall::Rack::Requests raised #{error.class} (#{place}): " \
+                      "such requests go without\n")
         nil
       rescue SystemCallError, IOError
-        nil # nobody listens
+        nil # standard error is closed
       end
 
       def learn(shape, route)
-        @learned[shape] = Collect::Labels.set(route: route) if @learned.size < MOST_SHAPES || @learned.key?(shape)
+        @learned[shape] = Collect::Labels.set(route: route) if @learned.size < MAX_SHAPES || @learned.key?(shape)
       end
 
       class << self
-        # "GET /orders/1234/items" → "GET /orders/:id/items"
+        # The method and the path without ids: "GET /orders/1234/items" → "GET /orders/:id/items".
         #: (Hash[String, untyped]) -> String
         def shape(env)
           method = env["REQUEST_METHOD"]
@@ -108,7 +116,7 @@ module Pitwall
           "#{method} /#{parts.join("/")}"
         end
 
-        # What the framework says that it was; nil where it says nothing.
+        # The route that the framework has put into the env; nil if there is none.
         #: (Hash[String, untyped]) -> String?
         def route(env)
           rails = env["action_dispatch.request.path_parameters"]
@@ -118,17 +126,18 @@ module Pitwall
           return sinatra if sinatra.is_a?(String)
 
           grape = env["grape.routing_args"]
-          origin = grape[:route_info] if grape.is_a?(Hash)
-          "#{origin.request_method} #{origin.origin}" if origin.respond_to?(:origin) && origin.respond_to?(:request_method)
+          info = grape[:route_info] if grape.is_a?(Hash)
+          "#{info.request_method} #{info.origin}" if info.respond_to?(:origin) && info.respond_to?(:request_method)
         end
 
-        # Rails tells when a controller begins: earlier than its answer.
+        # Rails sends a notification when a controller begins. The route is then known before the response.
         # @api private
         def follow_rails
-          return if @follows || !defined?(::ActiveSupport::Notifications)
+          return if @following || !defined?(::ActiveSupport::Notifications)
 
-          @follows = true
-          ::ActiveSupport::Notifications.subscribe("start_processing.action_controller") do |_name, _start, _finish, _id, payload|
+          @following = true
+          event = "start_processing.action_controller"
+          ::ActiveSupport::Notifications.subscribe(event) do |_name, _start, _finish, _id, payload|
             params = payload[:params]
             route = "#{params["controller"]}##{params["action"]}" if params.respond_to?(:[])
             Pitwall.relabel(route: route) if route && Pitwall.labels.key?(:route) && Pitwall.labels[:route] != route
@@ -137,15 +146,16 @@ module Pitwall
       end
     end
 
-    # Starts, stops and rotates {Pitwall.continuous} by HTTP, from this machine only and with the token that stands in the folder's
-    # file `token`: `GET /pitwall/status`, `POST /pitwall/start`, `stop`, `rotate`. All processes of the folder obey.
+    # Starts, stops and rotates {Pitwall.continuous} by HTTP: `GET /pitwall/status`, `POST /pitwall/start`, `stop`,
+    # `rotate`. It serves requests from this machine that have the token in the folder's file `token`. A request applies
+    # to all processes of the folder.
     #
     #   use Pitwall::Rack::Control
     #   curl -H "Authorization: Bearer $(cat DIR/token)" -X POST http://127.0.0.1:9292/pitwall/rotate
     class Control
-      # @param path [String] below which it answers
-      # @param dir [String, nil] the folder whose token counts; nil: the one that Pitwall.continuous was given
-      # @raise [UsageError] no token
+      # @param path [String] the URL path below which it serves requests
+      # @param dir [String, nil] the folder with the token; nil: the folder of Pitwall.continuous
+      # @raise [UsageError] there is no token
       def initialize(app, path: "/pitwall", dir: nil)
         @app = app
         @path = "#{path.chomp("/")}/"
@@ -165,12 +175,15 @@ module Pitwall
       private
 
       def control(env, action)
-        @control ||= Collect::Control.new(Collect::Control.token(Collect::Continuous.dir)) if Collect::Continuous.dir
+        dir = Collect::Continuous.dir
+        @control ||= Collect::Control.new(Collect::Control.token(dir)) if dir
         control = @control || Collect::Control.new(nil)
-        control.answer(method: env["REQUEST_METHOD"], action: action, host: env["HTTP_HOST"], peer: env["REMOTE_ADDR"], authorization: env["HTTP_AUTHORIZATION"],
+        control.answer(method: env["REQUEST_METHOD"], action: action, host: env["HTTP_HOST"], peer: env["REMOTE_ADDR"],
+                       authorization: env["HTTP_AUTHORIZATION"],
                        forwarded: env.key?("HTTP_X_FORWARDED_FOR") || env.key?("HTTP_FORWARDED"))
       rescue UsageError => error
-        [503, { "content-type" => "text/plain", "content-length" => (error.message.bytesize + 1).to_s }, "#{error.message}\n"]
+        body = "#{error.message}\n"
+        [503, { "content-type" => "text/plain", "content-length" => body.bytesize.to_s }, body]
       end
     end
   end

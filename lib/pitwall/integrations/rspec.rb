@@ -5,20 +5,21 @@ require_relative "budget"
 require_relative "../../pitwall" unless defined?(Pitwall::Collect::Session)
 
 module Pitwall
-  # Budgets of allocation as matchers, in every example once this file is loaded:
+  # Matchers for the number of objects and bytes that a block allocates. Every example has them once
+  # this file is loaded:
   #
   #   require "pitwall/rspec"
   #
   #   expect { report.line(order) }.to allocate_at_most(12).objects
   #   expect { report.line(order) }.to allocate_at_most(4096).bytes
   #
-  # The block runs several times (Budget.objects says how); one that can run only once: `.once`.
+  # The block runs several times (see Budget.objects). A block that can run only once needs `.once`.
   module RSpecMatchers
-    # @param max [Integer] of objects, unless `.bytes` follows
+    # @param max [Integer] number of objects; with `.bytes`, number of bytes
     #: (Integer) -> AllocateAtMost
     def allocate_at_most(max) = AllocateAtMost.new(max)
 
-    # What RSpec asks of a matcher.
+    # A matcher as RSpec defines it.
     class AllocateAtMost
       include ::RSpec::Matchers::Composable
 
@@ -26,29 +27,31 @@ module Pitwall
       def initialize(max)
         @max = Budget.limit("allocate_at_most", max)
         @unit = :objects
-        @how = {}
+        @options = {}
       end
 
-      # @return [AllocateAtMost] of so many objects
+      # The limit is a number of objects.
+      # @return [AllocateAtMost] self
       def objects = tap { @unit = :objects }
 
-      # @return [AllocateAtMost] of so many bytes
+      # The limit is a number of bytes.
+      # @return [AllocateAtMost] self
       def bytes = tap { @unit = :bytes }
 
-      # For a block that can't be repeated: what it loads and caches counts as well.
-      # @return [AllocateAtMost]
-      def once = tap { @how = { warmup: 0, runs: 1 } }
+      # For a block that can't be repeated. Objects that it loads and caches count as well.
+      # @return [AllocateAtMost] self
+      def once = tap { @options = { warmup: 0, runs: 1 } }
 
       #: (Proc) -> bool
       def matches?(block)
         raise UsageError, "a budget is of a block: expect { … }.to allocate_at_most(#{@max})" unless block.is_a?(Proc)
 
         @block = block
-        @measured = Budget.public_send(@unit, **@how, &block)
+        @measured = Budget.public_send(@unit, **@options, &block)
         @measured.count <= @max
       end
 
-      # `not_to` would make a test that fails when the code becomes better.
+      # Refuses `not_to`: such a test would fail when the code becomes better.
       #: (Proc) -> bool
       def does_not_match?(_block)
         raise UsageError, "expect { … }.not_to allocate_at_most(#{@max}): a budget has no lower end"
@@ -71,5 +74,5 @@ end
 
 RSpec::Matchers.include(Pitwall::RSpecMatchers)
 
-# Each example has its name as a label while the process is recorded: `pitwall report --view tests`, doc/tests.md.
+# While the process is recorded, each example's name is a label: `pitwall report --view tests` (doc/tests.md).
 Pitwall::Collect::Tests.install(Pitwall::Collect::Tests::RSpec)

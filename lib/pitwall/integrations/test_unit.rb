@@ -3,5 +3,5 @@
 require "test/unit/testcase" unless defined?(Test::Unit::TestCase)
 require_relative "../../pitwall" unless defined?(Pitwall::Collect::Session)
 
-# Each test has its name as a label while the process is recorded: `pitwall report --view tests`, doc/tests.md.
+# While the process is recorded, each test's name is a label: `pitwall report --view tests` (doc/tests.md).
 Pitwall::Collect::Tests.install(Pitwall::Collect::Tests::Test)

@@ -78,8 +78,8 @@ module Pitwall
         return use_device if File.exist?(@recording) && !File.file?(@recording)
 
         refuse_foreign_file
-        # Opening for append tests the permissions and changes nothing: an existing recording stays until there is a new
-        # one.
+        # Opening for append tests the permissions and changes nothing: an existing recording stays until there
+        # is a new one.
         existed = File.exist?(@recording)
         File.open(@recording, File::WRONLY | File::CREAT | File::APPEND) { nil }
         File.unlink(@recording) unless existed
@@ -88,8 +88,8 @@ module Pitwall
         raise UsageError, "cannot write #{file}: #{reason(error)}; name another with --record FILE.pit"
       end
 
-      # Parts beside the recording need only be renamed. If that disk is full, another place for the parts would not
-      # help.
+      # Parts beside the recording need only be renamed. If that disk is full, another place for the
+      # parts would not help.
       def make_parts_near
         @parts = make_parts(@recording.delete_suffix(".pit"))
       rescue *NO_FOLDER

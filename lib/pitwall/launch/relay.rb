@@ -8,9 +8,9 @@ module Pitwall
     # Keys of a terminal (Ctrl-C, Ctrl-\, Ctrl-Z) signal the whole foreground process group. The command then has the
     # signal already, and Pitwall must not send it again.
     #
-    # A signal may be ignored from outside (nohup, a shell script's background job). It stays ignored until the command
-    # has started, because the command inherits that. From then on it is passed on: the command may have a handler of
-    # its own.
+    # A signal may be ignored from outside (nohup, a shell script's background job). It stays ignored until the
+    # command has started, because the command inherits that. From then on it is passed on: the command may have a
+    # handler of its own.
     # @api private
     class Relay
       # Signals of a terminal's keys.
@@ -43,8 +43,8 @@ module Pitwall
         @previous = {}
       end
 
-      # Sets the process that gets the signals; nil: none. Passes on the signals that came before the command had
-      # started.
+      # Sets the process that gets the signals; nil: none. Passes on the signals that came before
+      # the command had started.
       # @return [Integer, nil] pid
       #: (Integer?) -> Integer?
       def to(pid)

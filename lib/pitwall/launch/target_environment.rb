@@ -50,9 +50,9 @@ module Pitwall
 
       private
 
-      # Ruby splits RUBYOPT at spaces and knows no quoting. A path without spaces is used as it is. For another path
-      # there is a link, which is never removed: the command may leave daemons behind, whose Rubies could not start
-      # without it.
+      # Ruby splits RUBYOPT at spaces and knows no quoting. A path without spaces is used as it is. For another
+      # path there is a link, which is never removed: the command may leave daemons behind, whose Rubies could
+      # not start without it.
       def without_spaces
         path = @bootstrap.delete_suffix(".rb")
         return path unless path.match?(/\s/)
