@@ -9,18 +9,20 @@ require "pitwall/analyse/compare/sweep"
 
 module Pitwall
   module Analyse
-    # What samples say of the cases of one or more files.
+    # Groups the samples of one or more benchmark files by case, and computes effects and growth between cases.
     # @api private
     class BenchCases
+      # A case, the name that views show, and its samples under this name.
       Labelled = Struct.new(:case, :name, :samples)
       private_constant :Labelled
 
-      # How a case grows on two sides, and the one held against the other.
-      # @param cases of both, in the order of their file
-      # @param paired [Boolean] whether the n-th processes of both ran together
+      # How cases grow on two sides, with the comparison of both.
+      # @param cases of both sides, in the order of their file
       #: (Array[Record::Sample], Array[untyped], base: String, side: String) -> Array[Sweep]
       def self.between(samples, cases, base:, side:)
-        before, after = [base, side].map { |name| new(samples.select { |sample| sample.side == name }, cases, {}).growths(apart: true) }
+        before, after = [base, side].map do |name|
+          new(samples.select { |sample| sample.side == name }, cases, {}).growths(separate: true)
+        end
         after.filter_map do |sweep|
           own = before.find { |other| other.name == sweep.name } or next
           sweep.base, sweep.base_name, sweep.fit_name = own.fit, base, side
@@ -29,7 +31,7 @@ module Pitwall
         end
       end
 
-      # @return [Array<Record::Sample>] each with the name its case is shown by
+      # @return [Array<Record::Sample>] each with the name that views show
       attr_reader :samples
 
       #: (Array[Record::Sample], Array[untyped], Hash[String, untyped]) -> void
@@ -39,10 +41,12 @@ module Pitwall
         @samples = @cases.flat_map(&:samples)
       end
 
+      # A summary of each case.
       #: () -> Array[BenchSummary::Case]
       def summaries = @summaries ||= BenchSummary.of(samples, names: @cases.map(&:name))
 
-      # Cases of one block with the same parameters, where it asked for a comparison: each against the fastest, or the first.
+      # Effects between cases of one block with the same parameters, if the block has `compare!`. Each case is compared
+      # with the baseline, or with the fastest case.
       #: () -> Array[Effect]
       def effects
         asking = @cases.select { |one| flag?(one, "compare") }
@@ -53,19 +57,19 @@ module Pitwall
         end
       end
 
-      # Cases of one block that differ in nothing but the parameter along which it grows. Where the block has two of them and asks for a
-      # comparison, the second is held against the first.
-      # @param apart [Boolean] never one against the other
-      #: (?apart: bool) -> Array[Sweep]
-      def growths(apart: false)
+      # How cases grow along a parameter. The cases of a sweep are of one block and differ in nothing else.
+      # If a block has two sweeps and `compare!`, the second is compared with the first.
+      # @param separate [Boolean] true: sweeps are not compared
+      #: (?separate: bool) -> Array[Sweep]
+      def growths(separate: false)
         growing = @cases.select { |one| parameter(one) && number(one) }
         blocks = growing.group_by { |one| [one.samples.first.side, one.case.block, others(one)] }.values
-        blocks.flat_map { |block| sweeps(block, apart) }
+        blocks.flat_map { |block| sweeps(block, separate) }
       end
 
       private
 
-      # Files may have cases of the same name: their side then tells them apart.
+      # Adds the side to names that several files use.
       def label(samples, cases)
         groups = samples.group_by { |sample| [sample.name, sample.side] }
         sides = groups.keys.group_by(&:first).transform_values { |keys| keys.map(&:last) }
@@ -73,7 +77,8 @@ module Pitwall
         cases.filter_map do |kase|
           side = sides.fetch(kase.name, [])[seen[kase.name] += 1] or next
           name = sides[kase.name].size > 1 ? "#{kase.name} (#{side})" : kase.name
-          Labelled.new(kase, name, groups.fetch([kase.name, side]).map { |sample| sample.dup.tap { |copy| copy.name = name } })
+          own = groups.fetch([kase.name, side]).map { |sample| sample.dup.tap { |copy| copy.name = name } }
+          Labelled.new(kase, name, own)
         end
       end
 
@@ -81,7 +86,9 @@ module Pitwall
 
       def time(one) = summaries.find { |summary| summary.name == one.name }&.time&.point || Float::INFINITY
 
-      def title(one) = [one.case.block_name.to_s, *one.case.params.map { |pair| pair.join("=") }].reject(&:empty?).join(" ")
+      def title(one)
+        [one.case.block_name.to_s, *one.case.params.map { |pair| pair.join("=") }].reject(&:empty?).join(" ")
+      end
 
       def compare(title, base, others)
         samples = [base, *others].flat_map do |one|
@@ -100,9 +107,10 @@ module Pitwall
 
       def others(one) = one.case.params.reject { |name, _| name == parameter(one) }
 
-      def sweeps(block, apart)
-        found = block.group_by { |one| one.case.label }.values.map { |group| sweep(group) }.select { |sweep| sweep.fit.points.size > 1 }
-        return found unless !apart && found.size == 2 && flag?(block.first, "compare")
+      def sweeps(block, separate)
+        sweeps = block.group_by { |one| one.case.label }.values.map { |group| sweep(group) }
+        found = sweeps.select { |sweep| sweep.fit.points.size > 1 }
+        return found if separate || found.size != 2 || !flag?(block.first, "compare")
 
         base, other = found
         other.base, other.base_name, other.fit_name = base.fit, base.name, other.name
@@ -119,11 +127,12 @@ module Pitwall
         Sweep.new(name: name, parameter: parameter(group.first), fit: Growth.fit(points))
       end
 
-      # In the order of the blocks, in which values of several cases belong together.
+      # Sorted by block, because values of several cases in the same block belong together.
       def medians(one)
         one.samples.sort_by(&:block).filter_map { |sample| ProcessStatistic.of(sample, "wall") }
       end
 
+      # Whether the n-th processes of both sweeps ran in the same block.
       def paired?(base, other)
         sizes = [base, other].map { |sweep| sweep.fit.points.to_h { |point| [point.n, point.values.size] } }
         (sizes[0].keys & sizes[1].keys).all? { |n| sizes[0][n] == sizes[1][n] }

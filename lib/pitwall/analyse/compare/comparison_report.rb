@@ -9,57 +9,69 @@ require "pitwall/analyse/statistics/statistics"
 
 module Pitwall
   module Analyse
-    # All that a view of `pitwall compare` shows.
+    # Everything that views of `pitwall compare` show.
     #
     # effects:  Array of Effect, of every case, side and metric; the headline's metric is settings["metric"], or "wall"
-    # samples:  Array of Record::Sample the effects were computed from
-    # sides:    Array that answers `name` and `facts` (Hash of String → String), the base first: Pitwall::Bench::Subject
-    # settings: Hash of String → what the run was asked for: "metric", "alpha", "margin", "looks", "budget_s"…
-    # host:     Hash of String → what the host is: "kernel", "cpu", "cores", "memory_bytes"
+    # samples:  Array of Record::Sample, from which effects were computed
+    # sides:    Array of Pitwall::Bench::Subject, the base first; others with `name` and `facts` (Hash of String →
+    #           String) will do
+    # settings: Hash of String → settings of the measurement: "metric", "alpha", "margin", "looks", "budget_s"…
+    # host:     Hash of String → facts of the host: "kernel", "cpu", "cores", "memory_bytes"
     # warnings: Array of Warning
-    # losses:   Hash of String → Integer, what was measured but not used: {"failed_blocks" => 1}
-    # control:  Array of Effect of the base against itself, or nil where no A/A control ran
-    # duration_ns: of the whole measurement
-    # command:  String, the command line that repeats it
-    # predictions: Hash of a side's name → PredictionCheck, or nil where none was asked for
-    # growths:  Array of Sweep where the cases are one at several N, or nil
-    # why:      Hash of a side's name → ProfileChange::Result against the base, or nil where no profiles were asked for
-    ComparisonReport = Struct.new(:effects, :samples, :sides, :settings, :host, :warnings, :losses, :control, :duration_ns,
-                                  :command, :why, :growths, :predictions, keyword_init: true) do
-      # All that samples say. The sequential procedure is played through again, block by block, so a saved run gives what it gave live.
-      # @param cases in the order of their file: Record::Case
-      # @param plans [Hash<String, Integer>] name of a case → the most pairs it might have taken
-      # @param sides the base first; samples of {CONTROL} are the base's once more
-      # @param readings of the host while it measured, for the warnings
-      # @param more fields that samples don't tell: host, losses, duration_ns, command
-      #: (Array[Record::Sample], cases: Array[Record::Case], plans: Hash[String, Integer], sides: Array[untyped], settings: Hash[String, untyped], **untyped) -> ComparisonReport
+    # losses:   Hash of String → Integer, numbers of measurements that were not used: {"failed_blocks" => 1}
+    # control:  Array of Effect of the base against itself; nil without an A/A control
+    # duration_ns: duration of the whole measurement
+    # command:  String, the command line that repeats the measurement
+    # predictions: Hash of a side's name → PredictionCheck; nil if there is no prediction
+    # growths:  Array of Sweep for cases at several N; nil if there are none
+    # why:      Hash of a side's name → ProfileChange::Result against the base; nil without profiles
+    ComparisonReport = Struct.new(:effects, :samples, :sides, :settings, :host, :warnings, :losses, :control,
+                                  :duration_ns, :command, :why, :growths, :predictions, keyword_init: true) do
+      # The report of samples. It runs the sequential procedure again, block by block. So a saved measurement gives the
+      # same result as it gave live.
+      # @param cases [Array<Record::Case>] in the order of their file
+      # @param plans [Hash<String, Integer>] name of a case → largest number of pairs
+      # @param sides the base first; samples of {CONTROL} are the base's again
+      # @param readings state of the host during the measurement, for warnings
+      # @param more fields that do not come from samples: host, losses, duration_ns, command
+      #: (
+      #    Array[Record::Sample], cases: Array[Record::Case], plans: Hash[String, Integer], sides: Array[untyped],
+      #    settings: Hash[String, untyped], **untyped
+      #  ) -> ComparisonReport
       def self.of(samples, cases:, plans:, sides:, settings:, readings: {}, **more)
         control, own = samples.partition { |sample| sample.side == ComparisonReport::CONTROL }
         names = sides.map(&:name)
         comparison = Comparison.new(**{ alpha: settings["alpha"], margin: settings["margin"] }.compact)
         effects = own.group_by(&:name).flat_map { |name, taken| play(taken, comparison, plans[name], names) }
         base = own.select { |sample| sample.side == names.first }
-        new(effects: effects, samples: own, sides: sides, settings: { "metric" => comparison.headline, "looks" => Sequential::LOOKS }.merge(settings),
-            control: (comparison.effects(base + control, base: names.first, sides: [ComparisonReport::CONTROL]) if control.any?),
-            growths: names.drop(1).flat_map { |side| BenchCases.between(own, cases, base: names.first, side: side) }, **more).tap do |report|
-          report.warnings = MeasurementWarnings.of(own, host: readings, settings: settings, advised: report.more_known?)
+        if control.any?
+          control_effects = comparison.effects(base + control, base: names.first, sides: [ComparisonReport::CONTROL])
         end
+        growths = names.drop(1).flat_map { |side| BenchCases.between(own, cases, base: names.first, side: side) }
+        all_settings = { "metric" => comparison.headline, "looks" => Sequential::LOOKS }.merge(settings)
+        report = new(effects: effects, samples: own, sides: sides, settings: all_settings, control: control_effects,
+                     growths: growths, **more)
+        report.warnings = MeasurementWarnings.of(own, host: readings, settings: settings, advised: report.more_known?)
+        report
       end
 
+      # Effects of one case by the sequential procedure.
       # @api private
       def self.play(samples, comparison, planned, names)
         blocks = samples.group_by(&:block).sort.map(&:last)
-        procedure = Sequential::Procedure.new(comparison: comparison, plan: Sequential::Plan.new(planned || blocks.size), base: names.first, sides: names.drop(1))
+        plan = Sequential::Plan.new(planned || blocks.size)
+        procedure = Sequential::Procedure.new(comparison: comparison, plan: plan, base: names.first,
+                                              sides: names.drop(1))
         blocks.each { |block| break if procedure.add(block)&.stop? }
         procedure.finish.effects
       end
       private_class_method :play
 
-      # The metric whose verdict is the headline.
+      # The metric that decides a case.
       #: () -> String
       def metric = settings&.fetch("metric", nil) || "wall"
 
-      # @return [Array<Effect>] of the headline's metric, in the order of measurement
+      # @return [Array<Effect>] of the deciding metric, in the order of measurement
       #: () -> Array[Effect]
       def headline = effects.select { |effect| effect.metric == metric }
 
@@ -71,7 +83,7 @@ module Pitwall
       #: () -> Array[String]
       def cases = effects.map(&:name).uniq
 
-      # Side → the median of each process, for drawing; sides without samples are left out.
+      # Side → median of each process, for drawing. Sides without samples are left out.
       #: (String, ?String) -> Hash[String, Array[Float]]
       def medians(name, of = metric)
         own = samples.select { |sample| sample.name == name }.group_by(&:side)
@@ -81,41 +93,45 @@ module Pitwall
         medians.reject { |_, values| values.empty? }
       end
 
-      # Further pairs after which an undecided effect would probably be decided: enough to see the margin, or the effect
-      # itself if that is larger. The smallest detectable effect shrinks with the square root of the pairs.
-      # @return [Integer, nil] nil where it is decided, exact, refused for a reason or beyond reach
+      # Number of further pairs that would probably decide an undecided effect. They are enough to detect the margin, or
+      # the effect itself if that is larger. The smallest detectable effect is proportional to 1/√pairs.
+      # @return [Integer, nil] nil if it is decided, exact, refused for a reason, or needs too many pairs
       #: (Effect) -> Integer?
       def pairs_to_settle(effect)
-        found = effect.smallest_detectable
-        return unless effect.verdict == :undecided && effect.reason.nil? && found && effect.pairs.to_i.positive?
+        smallest = effect.smallest_detectable
+        return unless effect.verdict == :undecided && effect.reason.nil? && smallest && effect.pairs.to_i.positive?
 
         aim = [effect.margin, effect.ratio&.point&.-(1)&.abs].compact.max.to_f
         return unless aim.positive?
 
-        more = (effect.pairs * (found / aim)**2).ceil - effect.pairs
+        more = (effect.pairs * (smallest / aim)**2).ceil - effect.pairs
         [more, ComparisonReport::LOOK].max if more <= ComparisonReport::REACH * effect.pairs
       end
 
-      # Whether the undecided are told how much more it takes: then no warning need guess.
+      # Whether any undecided effect says how many more pairs it needs. Warnings then do not advise longer measurements.
       #: () -> bool
       def more_known?
-        headline.any? { |effect| effect.verdict == :undecided && (effect.reason ? effect.reason.include?("needed") : pairs_to_settle(effect)) }
+        headline.any? do |effect|
+          next unless effect.verdict == :undecided
+
+          effect.reason ? effect.reason.include?("needed") : pairs_to_settle(effect)
+        end
       end
 
-      # What so many more pairs of its case would take, if each case took an equal part of the whole.
+      # Time of so many more pairs of an effect's case, in ns. Assumes that each case took an equal share of the time.
       #: (Effect, Integer) -> Integer?
       def settling_ns(effect, pairs) = case_ns && (case_ns / effect.pairs * pairs).round
 
-      # What a case took.
+      # Mean time of a case, in ns.
       #: () -> Float?
       def case_ns = duration_ns && duration_ns.fdiv([cases.size, 1].max)
     end
 
-    # The side that is the base once more.
+    # Name of the side that is the base again.
     ComparisonReport::CONTROL = "A/A control"
-    # Pairs between two looks, at least.
+    # Fewest pairs between two looks.
     ComparisonReport::LOOK = 8
-    # Beyond so many times the pairs there are, more measuring is no advice.
+    # Measuring longer is advised only up to so many times the pairs.
     ComparisonReport::REACH = 100
   end
 end

@@ -6,48 +6,70 @@ require "pitwall/analyse/statistics/statistics"
 
 module Pitwall
   module Analyse
-    # The effect on instructions (or file-system calls) that were counted in a few runs of each side. Such counts hardly differ between runs, so three pairs decide
-    # what a clock needs hundreds for: the interval is Student's on ln(B/A), untrimmed, and takes its doubt from those few.
+    # Effect on counted instructions or file-system calls. Such counts hardly differ between runs. So three pairs are
+    # enough, where times need hundreds.
+    # The interval is Student's of the untrimmed mean of ln(B/A), from these few pairs.
     module Instructions
       METRIC = "instructions"
 
-      # @param a [Array<Float>] of each round; b: the same of the other side, in the same order
-      # @return [Effect] undecided with a reason where less than two rounds gave a count
-      #: (Array[Float], Array[Float], name: String, base: String, side: String, ?metric: String, ?alpha: Float, ?margin: Float) -> Effect
+      # Effect of one side relative to the base.
+      # @param a [Array<Float>] count of each round of the base
+      # @param b [Array<Float>] count of each round of the other side, in the same order
+      # @return [Effect] undecided with a reason if fewer than two rounds gave a count
+      #: (
+      #    Array[Float], Array[Float], name: String, base: String, side: String, ?metric: String, ?alpha: Float,
+      #    ?margin: Float
+      #  ) -> Effect
       def self.effect(a, b, name:, base:, side:, metric: METRIC, alpha: 0.01, margin: 0.01)
         exact = a.size > 1 && [a, b].all? { |counts| counts.uniq.size == 1 }
-        own = { name: name, base: base, side: side, metric: metric, unit: Record::METRICS.fetch(metric).unit, exact: exact, pairs: a.size, margin: margin, below_margin: false }
-        return nothing(own, a.first, b.first, alpha) if own[:exact] && (a.first.zero? || b.first.zero?)
+        own = { name: name, base: base, side: side, metric: metric, unit: Record::METRICS.fetch(metric).unit,
+                exact: exact, pairs: a.size, margin: margin, below_margin: false }
+        return zero(own, a.first, b.first, alpha) if own[:exact] && (a.first.zero? || b.first.zero?)
 
-        return difference(own, a, b, alpha) if metric.start_with?("retained") && zeros?(a, b)
+        return difference(own, a, b, alpha) if metric.start_with?("retained") && some_zero?(a, b)
 
-        usable = a.size > 1 && a.size == b.size && (a + b).all? { |count| count.is_a?(Numeric) && count.positive? && count.finite? }
-        return Effect.new(**own, ratio: Estimate.new(nil, nil, nil, 1 - alpha, a.size), verdict: :undecided, reason: "too few runs could be counted") unless usable
+        counts = a + b
+        usable = a.size > 1 && a.size == b.size &&
+                 counts.all? { |count| count.is_a?(Numeric) && count.positive? && count.finite? }
+        unless usable
+          return Effect.new(**own, ratio: Estimate.new(nil, nil, nil, 1 - alpha, a.size), verdict: :undecided,
+                                   reason: "too few runs could be counted")
+        end
 
         parts = Statistics.yuen(a.zip(b).map { |before, after| Math.log(after / before) }, trim: 0)
         ratio = Statistics.interval(parts, level: 1 - alpha).map { |logarithm| Math.exp(logarithm) }
         verdict = verdict(ratio, margin)
+        below_margin = %i[more fewer].include?(verdict) && (ratio.point - 1).abs < margin
         Effect.new(**own, a: Statistics.median(a), b: Statistics.median(b), ratio: ratio, verdict: verdict,
-                          smallest_detectable: (ratio.high - ratio.low) / 2, below_margin: %i[more fewer].include?(verdict) && (ratio.point - 1).abs < margin)
+                          smallest_detectable: (ratio.high - ratio.low) / 2, below_margin: below_margin)
       end
 
-      # Of nothing there is no ratio.
-      def self.nothing(own, before, after, alpha)
-        ratio = before == after ? Estimate.new(1.0, 1.0, 1.0, 1 - alpha, own[:pairs]) : Estimate.new(nil, nil, nil, 1 - alpha, own[:pairs])
+      # Exact counts of which one is 0. There is no ratio of something to 0.
+      def self.zero(own, before, after, alpha)
+        value = before == after ? 1.0 : nil
+        ratio = Estimate.new(value, value, value, 1 - alpha, own[:pairs])
         verdict = before == after ? :same : (after > before ? :more : :fewer)
         Effect.new(**own, a: before, b: after, ratio: ratio, verdict: verdict, smallest_detectable: nil)
       end
-      private_class_method :nothing
+      private_class_method :zero
 
-      # Counts of which some are 0, as those of what an iteration retains may be: there is no ratio either.
-      def self.zeros?(a, b) = a.size > 1 && a.size == b.size && (a + b).all? { |count| count.is_a?(Numeric) && count.finite? } && !(a + b).all?(&:positive?)
-      private_class_method :zeros?
+      # Whether some counts are 0, so that they have no ratio. Numbers of retained objects may be 0.
+      def self.some_zero?(a, b)
+        return false unless a.size > 1 && a.size == b.size
 
+        (a + b).all? { |count| count.is_a?(Numeric) && count.finite? } && !(a + b).all?(&:positive?)
+      end
+      private_class_method :some_zero?
+
+      # Effect by the interval of the difference.
       def self.difference(own, before, after, alpha)
-        change = Statistics.interval(Statistics.yuen(before.zip(after).map { |a, b| b - a }, trim: 0), level: 1 - alpha)
+        parts = Statistics.yuen(before.zip(after).map { |a, b| b - a }, trim: 0)
+        change = Statistics.interval(parts, level: 1 - alpha)
         verdict = change.low.positive? ? :more : change.high.negative? ? :fewer : :undecided
-        Effect.new(**own, a: Statistics.median(before), b: Statistics.median(after), ratio: Estimate.new(nil, nil, nil, 1 - alpha, own[:pairs]),
-                          verdict: verdict, smallest_detectable: nil, reason: ("the counts of the runs differ too much" if verdict == :undecided))
+        reason = "the counts of the runs differ too much" if verdict == :undecided
+        Effect.new(**own, a: Statistics.median(before), b: Statistics.median(after),
+                          ratio: Estimate.new(nil, nil, nil, 1 - alpha, own[:pairs]), verdict: verdict,
+                          smallest_detectable: nil, reason: reason)
       end
       private_class_method :difference
 

@@ -6,65 +6,81 @@ require "pitwall/analyse/warning"
 
 module Pitwall
   module Analyse
-    # What to know before believing measurements of `bench` and `compare`, with what to try; that depends on the options used.
+    # Reasons to doubt measurements of `bench` and `compare`, with what to try next, which depends on the options used.
     #
-    # Kinds: :host_busy (of the whole measurement); of a case: :few_samples, :not_steady, :slow_first_run, :outlier, :gc_dominated,
-    # :clock_too_coarse, :threads_left, :forked, :prints, :results_differ.
+    # Kinds for the whole measurement: :host_busy. Kinds for a case: :few_samples, :not_steady, :slow_first_run,
+    # :outlier,
+    # :gc_dominated, :clock_too_coarse, :threads_left, :forked, :prints, :results_differ.
     module MeasurementWarnings
       FEWEST_PROCESSES = 5
-      # Batches of warm-up to try next: detection gives up after 60.
+      # Batches of warm-up to try next. Automatic detection gives up after 60.
       WARMUP = 200
-      # The share of processes that may say that they weren't steady.
+      # Largest share of processes that report themselves as unsteady.
       UNSTEADY = 0.1
-      # A first run is worth a word when it takes so many times a later one and, for blocks, so much longer (ns).
+      # A slow first run is reported from this ratio to a later run on.
       SLOW_FIRST = 10
+      # And only if it is slower by this much.
       SLOW_FIRST_NS = 1_000_000
+      # The ratio for whole commands.
       SLOW_FIRST_COMMAND = 1.5
-      # A process is an outlier beyond the far-out fences, and by this factor at least.
+      # An outlier is a process beyond the far-out fences, and slower or faster than the median by at least this factor.
       FAR = 1.1
+      # Garbage collection is reported above this share of the time.
       GC_SHARE = 0.2
-      # Shares of the machine's CPU time; involuntary context switches a second.
+      # Other programs' share of the machine's CPU time above which the host counts as busy.
       OTHERS = 0.1
+      # The hypervisor's share of the machine's CPU time above which the host counts as busy.
       STEAL = 0.02
+      # Involuntary context switches per second above which the host counts as busy.
       SWITCHES = 100
       SECOND = 1e9
-      private_constant :FEWEST_PROCESSES, :WARMUP, :UNSTEADY, :SLOW_FIRST, :SLOW_FIRST_NS, :SLOW_FIRST_COMMAND, :FAR, :GC_SHARE, :OTHERS,
-                       :STEAL, :SWITCHES, :SECOND
+      private_constant :FEWEST_PROCESSES, :WARMUP, :UNSTEADY, :SLOW_FIRST, :SLOW_FIRST_NS, :SLOW_FIRST_COMMAND, :FAR,
+                       :GC_SHARE, :OTHERS, :STEAL, :SWITCHES, :SECOND
 
-      # What a process noticed of itself: note → [kind, text, hint].
+      # Notes that a process writes about itself: note → [kind, text, hint].
       NOTED = {
-        coarse_clock: [:clock_too_coarse, "a batch is too short for the clock", "do more in an iteration: time is counted in steps of the clock"],
-        threads_left: [:threads_left, "threads were left running; they take CPU time and the GVL from what is timed",
+        coarse_clock: [:clock_too_coarse, "a batch is too short for the clock",
+                       "do more in an iteration: time is counted in steps of the clock"],
+        threads_left: [:threads_left,
+                       "threads were left running; they take CPU time and the GVL from what is timed",
                        "join or stop them in the case"],
-        forked: [:forked, "the case forked; what its children use is only in the wall time", "wait for them in the case"],
+        forked: [:forked, "the case forked; what its children use is only in the wall time",
+                 "wait for them in the case"],
         prints: [:prints, "the case prints; that is timed, too", "leave the printing out of the case"]
       }.freeze
       private_constant :NOTED
 
       module_function
 
+      # Warnings, in the order of measurement.
       # @param samples of any number of cases and sides
-      # @param host what Pitwall::Bench::Host#readings gives: "others" and "steal" (shares of all CPU time), "load_before"; also "cores"
-      # @param settings as Experiment::Settings#to_facts: "warmup", "budget_s", "pinned"…
-      # @param advised [Boolean] whether it is told elsewhere how much more to measure
-      #: (Array[Record::Sample], ?host: Hash[String, untyped], ?settings: Hash[String, untyped], ?advised: bool) -> Array[Warning]
+      # @param host readings of Pitwall::Bench::Host#readings: "others" and "steal" (shares of all CPU time),
+      #   "load_before"; and "cores"
+      # @param settings as in Experiment::Settings#to_facts: "warmup", "budget_s", "pinned"…
+      # @param advised [Boolean] whether the report already says how much longer to measure
+      #: (
+      #    Array[Record::Sample], ?host: Hash[String, untyped], ?settings: Hash[String, untyped], ?advised: bool
+      #  ) -> Array[Warning]
       def of(samples, host: {}, settings: {}, advised: false)
         settings = settings.merge("advised" => advised)
         groups = samples.group_by { |sample| [sample.side.to_s, sample.name] }
         sides = groups.keys.map(&:first).uniq.size
         summaries = groups.to_h { |key, own| [key, BenchSummary.of(own).first] }
-        found = groups.sort_by { |key, own| [own.map(&:block).min, own.map(&:order).min, key] }.flat_map do |key, own|
+        sorted = groups.sort_by { |key, own| [own.map(&:block).min, own.map(&:order).min, key] }
+        found = sorted.flat_map do |key, own|
           side, name = key
-          about(summaries[key], BenchSummary.in_time(own), settings).each { |warning| warning.subject = sides > 1 ? "#{name}, #{side}" : name }
+          warnings = of_case(summaries[key], BenchSummary.in_time(own), settings)
+          warnings.each { |warning| warning.subject = sides > 1 ? "#{name}, #{side}" : name }
         end
         [busy(host, switches(summaries.values), settings), *found].compact
       end
 
-      def about(summary, samples, settings)
+      def of_case(summary, samples, settings)
         first = slow_first_run(summary)
-        [few(summary, settings), not_steady(samples, settings), first, outlier(summary, first), gc(summary), *noted(samples), differ(samples)].compact
+        [few(summary, settings), not_steady(samples, settings), first, outlier(summary, first), gc(summary),
+         *noted(samples), differ(samples)].compact
       end
-      private_class_method :about
+      private_class_method :of_case
 
       def few(summary, settings)
         return if summary.processes >= FEWEST_PROCESSES
@@ -74,6 +90,7 @@ module Pitwall
       end
       private_class_method :few
 
+      # Advice to measure longer; nil if the report gives it elsewhere.
       def longer(settings)
         return if settings["advised"]
 
@@ -99,7 +116,10 @@ module Pitwall
 
       def drift(samples)
         change = ProcessStatistic.drift(samples, level: BenchSummary::LEVEL, fewest: FEWEST_PROCESSES)
-        format("iterations got %.0f%% %s while they were timed", 100 * change.abs, change.positive? ? "slower" : "faster") if change
+        return unless change
+
+        direction = change.positive? ? "slower" : "faster"
+        format("iterations got %.0f%% %s while they were timed", 100 * change.abs, direction)
       end
       private_class_method :drift
 
@@ -108,7 +128,8 @@ module Pitwall
         return unless summary.first_ratio.to_f >= SLOW_FIRST && summary.first_ns - summary.time.point >= SLOW_FIRST_NS
 
         Warning.new(:slow_first_run, nil, "the first run takes #{times(summary.first_ratio)} a later one",
-                    "what it loads or fills then is not in the figures; `pitwall bench -- CMD` of a whole command has it")
+                    "what it loads or fills then is not in the figures; " \
+                    "`pitwall bench -- CMD` of a whole command has it")
       end
       private_class_method :slow_first_run
 
@@ -135,8 +156,9 @@ module Pitwall
 
         worst = far.max_by { |value| Math.log(value / middle).abs }
         more = far.size > 1 ? ", and #{far.size - 1} more #{far.size == 2 ? "is" : "are"} far out" : ""
+        many = far.size * 10 > values.size
         Warning.new(:outlier, nil, "process #{values.index(worst) + 1} took #{times(worst / middle)} the median#{more}",
-                    far.size * 10 > values.size ? "something else runs now and then: close it" : "the median is not moved by it")
+                    many ? "something else runs now and then: close it" : "the median is not moved by it")
       end
       private_class_method :outlier
 
@@ -144,7 +166,8 @@ module Pitwall
         return unless summary.gc_share.to_f > GC_SHARE
 
         Warning.new(:gc_dominated, nil, "GC takes #{percent(summary.gc_share)} of the time",
-                    "fewer objects make it faster: `pitwall profile`, then `report --gc apart`, shows where they come from")
+                    "fewer objects make it faster: `pitwall profile`, then `report --gc apart`, " \
+                    "shows where they come from")
       end
       private_class_method :gc
 
@@ -170,7 +193,7 @@ module Pitwall
       def count(samples, note) = samples.count { |sample| sample.notes.to_a.include?(note) }
       private_class_method :count
 
-      # The highest rate of involuntary context switches of any case.
+      # The highest rate of involuntary context switches of any case, per second.
       def switches(summaries)
         summaries.filter_map do |summary|
           number, time = summary.values["involuntary_switches"]&.estimate&.point, summary.time&.point
@@ -187,7 +210,8 @@ module Pitwall
                  ("a case lost the core #{switches.round} times a second" if switches.to_f > SWITCHES)].compact
         return if signs.empty?
 
-        hint = settings["pinned"] == false ? "leave out --no-pin" : ["close what else runs", longer(settings)].compact.join(", or ")
+        hint = "leave out --no-pin" if settings["pinned"] == false
+        hint ||= ["close what else runs", longer(settings)].compact.join(", or ")
         Warning.new(:host_busy, nil, "the host was busy: #{signs.join(", ")}", hint)
       end
       private_class_method :busy
@@ -195,7 +219,7 @@ module Pitwall
       def percent(share) = format(share < 0.1 ? "%.1f%%" : "%.0f%%", 100 * share)
       private_class_method :percent
 
-      # 1.8x, 0.62x, 120x
+      # Ratio as a text: "1.8x", "0.62x", "120x"
       def times(ratio) = ratio >= 10 ? "#{ratio.round}x" : "#{format(ratio < 1 ? "%.2f" : "%.1f", ratio)}x"
       private_class_method :times
     end

@@ -5,16 +5,19 @@ require "pitwall/analyse/statistics/statistics"
 
 module Pitwall
   module Analyse
-    # Which methods' weight changed from side A to side B beyond noise: profiles of both, method by method.
+    # Compares profiles of sides A and B: which methods' weight changed beyond noise.
     #
-    # With three recordings a side or more the noise is what lies between them, and weights are ns per iteration where iterations
-    # are known, so that one method's growth doesn't shrink the others; else they are shares of the whole. With fewer, it is
-    # that of sampling within a recording (WithinRun), and only shares are compared. A share also changes where only the rest did: so
-    # of shares it is told as well whether the time itself, per recording, changed beyond noise.
+    # With three recordings or more on each side, the noise is the difference between recordings.
+    # Weights are then ns per iteration if the number of iterations is known, so that growth of one method does not
+    # make the others shrink.
+    # Without it, weights are shares of the whole.
+    # With fewer recordings, the noise is that of sampling within a recording (WithinRun), and weights are shares.
+    # A share also changes if only the rest of the program changes. So each share also says whether the method's time
+    # per recording changed beyond noise.
     #
-    # Every method's self weight and total is a test; Holm's correction holds the chance that *any* of them is wrongly
-    # called changed below 1 − level. A method enters when it has LEAST of the whole, both sides taken together, which
-    # doesn't depend on what differs between them.
+    # Each method's self weight and total weight is a test. Holm's correction keeps the probability of *any* false alarm
+    # below 1 − level. Only methods with at least LEAST of the whole of both sides together are tested.
+    # This sum does not depend on the difference between the sides, so the choice does not bias the tests.
     class ProfileChange
       autoload :BetweenRuns, "pitwall/analyse/compare/profile_change/between_runs"
       autoload :Callers, "pitwall/analyse/compare/profile_change/callers"
@@ -23,79 +26,103 @@ module Pitwall
       autoload :Run, "pitwall/analyse/compare/profile_change/run"
       autoload :WithinRun, "pitwall/analyse/compare/profile_change/within_run"
 
-      # Share of the whole below which a method is not tested.
+      # Smallest share of the whole for a method to be tested.
       LEAST = 0.0025
-      # Recordings a side from which the noise between them can be told.
+      # Fewest recordings on each side for the noise between them.
       RUNS = 3
-      # Changed methods whose callers are looked into.
+      # Most changed methods whose callers are searched.
       PATHS = 10
+      # Probability of detecting a change of `detectable`.
       POWER = 0.8
-      # What a method's time in two recordings differs by where nothing tells how runs differ.
+      # Assumed relative difference of a method's time between two recordings, if the noise between them is unknown.
       ONE_RUN = 0.03
-      # A method with this share of the whole is where everything runs.
+      # A method with at least this share of the whole on both sides runs everything.
       EVERYTHING = 0.95
       private_constant :PATHS, :POWER
 
-      # One side. recordings: one list of segments each (Record::Recording#segments); iterations: how often each of them ran
-      # what is measured (1 for a whole command), nil: unknown; base: the folder of its code, which doesn't tell its methods
-      # from the other side's.
+      # One side.
+      #
+      # recordings: for each recording its segments (Record::Recording#segments)
+      # iterations: how often each recording ran the measured code (1 for a whole command); nil if unknown
+      # base:       folder of the side's code; paths are compared relative to it
       Side = Struct.new(:recordings, :iterations, :base, keyword_init: true)
 
-      # A weight on both sides, in the result's unit; shares are of the whole. difference: B − A with the interval of its Holm
-      # step, which excludes 0 exactly where changed; p: nil where it was too little to be tested, and low and high are nil.
-      # Where the unit is shares, times: ns a recording by side, and time: their difference with its interval; else nil.
-      # lasting: the time changed, not the share alone.
+      # A weight on both sides, in the result's unit.
+      #
+      # a, b:       the weights; a_share, b_share: as shares of the whole
+      # difference: Estimate of B − A. Its interval is that of its Holm step, so it excludes 0 exactly if changed.
+      #             Low and high are nil if the weight was too small to be tested
+      # p:          p-value; nil if not tested
+      # times:      ns per recording on each side, if the unit is shares; else nil
+      # time:       Estimate of their difference, if the unit is shares; else nil
+      # lasting:    whether the time changed, not only the share
       Delta = Struct.new(:a, :b, :a_share, :b_share, :difference, :p, :changed, :times, :time, :lasting) do
-        # What rows are in the order of: times before shares.
+        # Key for sorting: changed times before changed shares, large before small.
         #: () -> [Float, Float]
         def rank = [lasting && time ? time.point.abs : 0.0, difference.point.abs]
       end
 
-      # A method. lines: where it is defined, by side, 0 unknown; callers: the way most of its change comes (Callers::Step),
-      # of its self weight where that changed, else of its total.
+      # A method.
+      #
+      # lines:   where it is defined on each side, 0 if unknown
+      # own, total: Deltas of self and total weight
+      # callers: the path through which most of the change came (Callers::Step):
+      #          of the self weight if it changed, else of the total
       Row = Struct.new(:name, :path, :kind, :lines, :own, :total, :callers, keyword_init: true) do
+        # Whether self or total weight changed.
         #: () -> bool
         def changed? = own.changed || total.changed
 
+        # Whether almost everything runs in this method.
         #: () -> bool
         def everything? = [total.a_share, total.b_share].min >= EVERYTHING
 
-        # :gone where B has no sample of it, :new where A has none, else :both.
+        # :gone if B has no sample of it, :new if A has none, else :both.
         #: () -> Symbol
         def presence = total.b.zero? ? :gone : (total.a.zero? ? :new : :both)
       end
 
-      # unit: :iteration (weights in ns per iteration) or :share (weights between 0 and 1).
-      # noise: :between_runs or :within_run. runs: recordings by side. threads: most that a recording
-      # weighs, whose times are added up. wholes: by side what each recording weighs, in ns.
-      # means: by side the weight of one iteration in ns, nil where iterations aren't known.
-      # rows: the largest change of self weight first. tests: how many. detectable: a change of a self weight that would have been
-      # seen in four of five cases, as a share of the whole (of A's mean where the unit is ns), nil where nothing was tested.
-      # notes: what makes the sides hard to compare. reason: why nothing could be compared, else nil.
-      Result = Struct.new(:weight, :unit, :noise, :level, :runs, :threads, :wholes, :means, :rows, :tests, :detectable, :notes, :reason, keyword_init: true) do
-        # There are no profiles to compare, and why.
+      # Result of a comparison.
+      #
+      # unit:       :iteration (weights are ns per iteration) or :share (weights are 0 to 1)
+      # noise:      :between_runs or :within_run
+      # runs:       number of recordings on each side
+      # threads:    largest number of threads in a recording, whose times are summed up
+      # wholes:     by side: weight of each recording, in ns
+      # means:      by side: weight of one iteration, in ns; nil if iterations are unknown
+      # rows:       methods, largest change of self weight first
+      # tests:      number of tests
+      # detectable: change of a self weight that is detected with a probability of 80%, as a share of the whole (of A's
+      #             mean if the unit is ns); nil without tests
+      # notes:      what makes the sides hard to compare
+      # reason:     why nothing could be compared, else nil
+      Result = Struct.new(:weight, :unit, :noise, :level, :runs, :threads, :wholes, :means, :rows, :tests, :detectable,
+                          :notes, :reason, keyword_init: true) do
+        # A result without a comparison, and the reason.
         #: (String) -> Result
         def self.refused(reason)
-          new(weight: :cpu, unit: :share, noise: :between_runs, level: 0.95, runs: [0, 0], threads: 0, wholes: [[], []], means: [nil, nil], rows: [], tests: 0, notes: [], reason: reason)
+          new(weight: :cpu, unit: :share, noise: :between_runs, level: 0.95, runs: [0, 0], threads: 0,
+              wholes: [[], []], means: [nil, nil], rows: [], tests: 0, notes: [], reason: reason)
         end
 
-        # Methods whose self weight changed, the largest change first; those of which only the share did come last.
+        # Methods whose self weight changed, largest change first. Those with only a changed share are last.
         #: () -> Array[Row]
         def changed = rows.select { |row| row.own.changed }
 
-        # Methods whose total changed though their self weight did not, and that are not callers of one that did; nor such
-        # as everything runs in, whose total is the whole.
+        # Methods whose total weight changed, but not their self weight.
+        # Leaves out callers of methods in `changed`, and methods in which everything runs: their total is the whole.
         #: () -> Array[Row]
         def changed_below
           known = changed.flat_map { |row| row.callers.map { |step| [step.name, step.path] } }
-          rows.select { |row| row.total.changed && !row.own.changed && !row.everything? && !known.include?([row.name, row.path]) }
-              .sort_by { |row| [*row.total.rank.map(&:-@), row.name] }
+          below = rows.select { |row| row.total.changed && !row.own.changed && !row.everything? }
+          below.reject { |row| known.include?([row.name, row.path]) }
+               .sort_by { |row| [*row.total.rank.map(&:-@), row.name] }
         end
       end
 
-      # Means of both sides with their standard errors, as Statistics::Parts.
+      # Means of both sides, and the standard error of their difference.
       Difference = Struct.new(:a, :b, :standard_error, :degrees) do
-        # The degrees of freedom are Welch's and Satterthwaite's.
+        # From two Statistics::Parts. The degrees of freedom are Welch's (Welch-Satterthwaite).
         def self.between(a, b)
           squares = [a, b].map { |part| part.standard_error**2 }
           shares = squares.zip([a, b]).sum { |square, part| square**2 / part.degrees }
@@ -104,7 +131,7 @@ module Pitwall
 
         def point = b - a
 
-        # Two-sided.
+        # Two-sided p-value.
         def p
           return point.zero? ? 1.0 : 0.0 if standard_error.zero?
 
@@ -117,12 +144,14 @@ module Pitwall
       end
       private_constant :Difference
 
+      # Compares two sides.
       # @param weight [Symbol] :wall or :cpu
-      # @param within [Array<String>] names of methods: only what runs inside them counts; empty: everything
-      # @param labels [Hash{String => String}, nil] of labels: only what ran under all of them counts
-      # @param level [Float] 1 − the chance that any method is wrongly called changed
-      # @return [Result]
-      #: (a: Side, b: Side, ?weight: Symbol, ?within: Array[String], ?labels: Hash[String, String]?, ?level: Float) -> Result
+      # @param within [Array<String>] names of methods: only code that runs inside them counts; empty: all code
+      # @param labels [Hash{String => String}, nil] only samples with all of these labels count
+      # @param level [Float] 1 − the probability of any false alarm
+      #: (
+      #    a: Side, b: Side, ?weight: Symbol, ?within: Array[String], ?labels: Hash[String, String]?, ?level: Float
+      #  ) -> Result
       def self.compare(a:, b:, weight: :wall, within: [], labels: nil, level: 0.95)
         new([a, b], weight, within, labels, level).result
       end
@@ -134,52 +163,66 @@ module Pitwall
         @headers = sides.map { |side| side.recordings.flatten.map(&:header) }
         @names = Names.new(sides.map(&:base), blocks: walks.size == 1)
         @runs = sides.each_with_index.map do |side, at|
-          side.recordings.map { |segments| Run.new(segments, @names, at, weight: weight, within: within, labels: labels) }
+          side.recordings.map do |segments|
+            Run.new(segments, @names, at, weight: weight, within: within, labels: labels)
+          end
         end
         @between = @runs.all? { |runs| runs.size >= RUNS }
         @iterations = sides.map(&:iterations)
         @per_iteration = @between && @iterations.all?
       end
 
+      # The comparison's result.
       #: () -> Result
       def result
         reason = obstacle
         rows = reason ? [] : tested_rows
-        Result.new(weight: @weight, unit: @per_iteration ? :iteration : :share, noise: @between ? :between_runs : :within_run, level: @level,
-                   runs: @runs.map(&:size), threads: @runs.flatten.map(&:threads).max || 0, wholes: @runs.map { |runs| runs.map(&:whole) }, means: means, rows: rows,
-                   tests: reason ? 0 : tests.size, detectable: reason ? nil : detectable, notes: notes, reason: reason)
+        Result.new(
+          weight: @weight, unit: @per_iteration ? :iteration : :share, noise: @between ? :between_runs : :within_run,
+          level: @level, runs: @runs.map(&:size), threads: @runs.flatten.map(&:threads).max || 0,
+          wholes: @runs.map { |runs| runs.map(&:whole) }, means: means, rows: rows,
+          tests: reason ? 0 : tests.size, detectable: reason ? nil : detectable, notes: notes, reason: reason
+        )
       end
 
       private
 
+      # Why nothing can be compared; nil if it can.
       def obstacle
         empty = @runs.index { |runs| runs.empty? || runs.any? { |run| run.whole.zero? } }
         "side #{%w[A B][empty]} has a recording without any sample of what is compared" if empty
       end
 
-      # How its Rubies take stacks: where they differ, only one of them tells blocks from their methods.
+      # How the sides' Rubies walk stacks. If they differ, only one of them tells blocks from their methods.
       def walks = @headers.flatten.map(&:walk).uniq
 
       def notes
         notes = []
-        notes << "one side's Ruby can't tell a block from its method: blocks count for their methods on both" if walks.size > 1
+        if walks.size > 1
+          notes << "one side's Ruby can't tell a block from its method: blocks count for their methods on both"
+        end
         modes = @headers.map { |headers| headers.map(&:mode).uniq }
         if modes[0] != modes[1]
-          notes << "the sides were sampled in different modes (#{modes.flatten.uniq.compact.join(", ")}), which see different methods"
+          modes = modes.flatten.uniq.compact.join(", ")
+          notes << "the sides were sampled in different modes (#{modes}), which see different methods"
         end
         notes
       end
 
       def means
-        @runs.zip(@iterations).map { |runs, iterations| runs.sum(&:whole).fdiv(runs.size * iterations) if iterations && !runs.empty? }
+        @runs.zip(@iterations).map do |runs, iterations|
+          runs.sum(&:whole).fdiv(runs.size * iterations) if iterations && !runs.empty?
+        end
       end
 
-      # By side and run what a weight is divided by.
+      # By side and run: the divisor that turns a weight into the result's unit.
       def divisors
-        @divisors ||= @runs.zip(@iterations).map { |runs, iterations| runs.map { |run| @per_iteration ? iterations : run.whole } }
+        @divisors ||= @runs.zip(@iterations).map do |runs, iterations|
+          runs.map { |run| @per_iteration ? iterations : run.whole }
+        end
       end
 
-      # [kind, number] of what is tested. A total that is all the method's own is no second test.
+      # The tests: [:own or :total, method's number]. A total that equals the self weight is not tested twice.
       def tests
         @tests ||= begin
           runs = @runs.flatten
@@ -196,9 +239,11 @@ module Pitwall
 
       def differences = @differences ||= tests.to_h { |kind, number| [[kind, number], noise.difference(kind, number)] }
 
-      def noise = @noise ||= @between ? BetweenRuns.new(@runs, divisors) : WithinRun.new(@runs, tests.map(&:last).uniq)
+      def noise
+        @noise ||= @between ? BetweenRuns.new(@runs, divisors) : WithinRun.new(@runs, tests.map(&:last).uniq)
+      end
 
-      # [kind, number] → [p, the doubt of its Holm step].
+      # Test → [p, alpha of its Holm step].
       def decisions
         @decisions ||= begin
           ps = differences.values.map(&:p)
@@ -221,24 +266,30 @@ module Pitwall
         name = @names[number]
         own = delta(:own, number)
         total = same?(number) ? own : delta(:total, number)
-        Row.new(name: name.name, path: name.path, kind: name.kind, lines: name.lines, own: own, total: total, callers: [])
+        Row.new(name: name.name, path: name.path, kind: name.kind, lines: name.lines, own: own, total: total,
+                callers: [])
       end
 
       def delta(kind, number)
         shares = @runs.map { |runs| Statistics.mean(runs.map { |run| run.public_send(kind)[number].fdiv(run.whole) }) }
         if (difference = differences[[kind, number]])
-          p, doubt = decisions[[kind, number]]
-          delta = Delta.new(difference.a, difference.b, *shares, difference.estimate(doubt, @runs.sum(&:size)), p, p <= doubt)
-          return @per_iteration ? delta.tap { delta.lasting = delta.changed } : timed(delta, noise.time(kind, number), doubt)
+          p, alpha = decisions[[kind, number]]
+          delta = Delta.new(difference.a, difference.b, *shares, difference.estimate(alpha, @runs.sum(&:size)), p,
+                            p <= alpha)
+          return delta.tap { delta.lasting = delta.changed } if @per_iteration
+
+          return with_times(delta, noise.time(kind, number), alpha)
         end
 
-        a, b = @runs.zip(divisors).map { |runs, by| Statistics.mean(runs.zip(by).map { |run, divisor| run.public_send(kind)[number].fdiv(divisor) }) }
+        a, b = @runs.zip(divisors).map do |runs, by|
+          Statistics.mean(runs.zip(by).map { |run, divisor| run.public_send(kind)[number].fdiv(divisor) })
+        end
         Delta.new(a, b, *shares, Estimate.new(b - a, nil, nil, nil, @runs.sum(&:size)), nil, false)
       end
 
-      def timed(delta, found, doubt)
-        delta.times = [found.a, found.b]
-        delta.time = found.estimate(doubt, @runs.sum(&:size))
+      def with_times(delta, difference, alpha)
+        delta.times = [difference.a, difference.b]
+        delta.time = difference.estimate(alpha, @runs.sum(&:size))
         least = @between ? 0 : delta.times.max * ONE_RUN
         delta.lasting = delta.changed && (delta.time.low > least || delta.time.high < -least)
         delta
@@ -249,7 +300,8 @@ module Pitwall
         reaches = differences.filter_map do |(kind, _), difference|
           next unless kind == :own
 
-          difference.reach(alpha) - Statistics.student_quantile(1 - POWER, difference.degrees) * difference.standard_error
+          power = -Statistics.student_quantile(1 - POWER, difference.degrees) * difference.standard_error
+          difference.reach(alpha) + power
         end
         reaches.max&./(@per_iteration ? means[0] : 1.0)
       end

@@ -2,13 +2,14 @@
 
 module Pitwall
   module Analyse
-    # A case measured at several N, and how its time grows.
+    # A case measured at several N, and how its time grows with N.
     #
-    # name:      of the case without its N ("join"); parameter: what N is called ("n", "files")
-    # fit:       Growth::Fit of it
-    # base:      Growth::Fit of a second version, which it is held against, or nil
+    # name:      of the case without its N ("join")
+    # parameter: name of N ("n", "files")
+    # fit:       Growth::Fit of the case
+    # base:      Growth::Fit of the version that the case is compared with, or nil
     # against:   Growth::Comparison of both, or nil
-    # fit_name, base_name: what the two versions are called, nil where there is one
+    # fit_name, base_name: names of the two versions, nil if there is one
     Sweep = Struct.new(:name, :parameter, :fit, :base, :against, :fit_name, :base_name, keyword_init: true)
   end
 end

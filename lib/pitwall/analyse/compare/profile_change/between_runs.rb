@@ -5,14 +5,15 @@ require "pitwall/analyse/statistics/statistics"
 module Pitwall
   module Analyse
     class ProfileChange
-      # The noise between processes: what a method's weight is worth in each run of one side against each of the other.
+      # The noise between recordings, for sides with several recordings each.
       #
-      # The difference of the means in Welch's way, which doesn't ask that both sides scatter alike; from ten runs on,
-      # of the means trimmed by a tenth on each side (Yuen). A few runs may agree by luck: their scatter counts for no less
-      # than what so few samples would scatter anyhow, if the method had the same share on both sides (binomial).
+      # Compares the means with Welch's test, which does not assume equal variances. From ten runs on, the means are
+      # trimmed by 10% at each end (Yuen).
+      # A few runs may be equal by chance. So a side's standard error is at least that of its number of samples, if the
+      # method had the same share on both sides (binomial).
       class BetweenRuns
         # @param sides [Array<Array<Run>>]
-        # @param divisors [Array<Array<Numeric>>] by side and run: what a weight is divided by
+        # @param divisors [Array<Array<Numeric>>] by side and run: divisor of a weight
         #: (Array[Array[Run]], Array[Array[Numeric]]) -> void
         def initialize(sides, divisors)
           @sides = sides
@@ -20,6 +21,7 @@ module Pitwall
           @whole = sides.flatten.sum(&:whole)
         end
 
+        # Difference of a method's weight in the result's unit.
         # @param kind [Symbol] :own or :total
         # @return [Difference]
         #: (Symbol, Integer) -> Difference
@@ -29,15 +31,19 @@ module Pitwall
           Difference.between(a, b)
         end
 
-        # The same in ns a recording.
+        # Difference of a method's weight in ns per recording.
         #: (Symbol, Integer) -> Difference
-        def time(kind, number) = (@times ||= BetweenRuns.new(@sides, @sides.map { |runs| runs.map { 1 } })).difference(kind, number)
+        def time(kind, number)
+          @times ||= BetweenRuns.new(@sides, @sides.map { |runs| runs.map { 1 } })
+          @times.difference(kind, number)
+        end
 
         private
 
         def part(kind, number, side, share)
           runs = @sides[side]
-          parts = Statistics.yuen(runs.each_with_index.map { |run, at| run.public_send(kind)[number].fdiv(@divisors[side][at]) })
+          values = runs.each_with_index.map { |run, at| run.public_send(kind)[number].fdiv(@divisors[side][at]) }
+          parts = Statistics.yuen(values)
           least = runs.each_with_index.sum do |run, at|
             share * (1 - share) / [run.captures, 1].max * run.whole.fdiv(@divisors[side][at])**2
           end

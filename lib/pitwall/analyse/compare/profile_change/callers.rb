@@ -3,15 +3,16 @@
 module Pitwall
   module Analyse
     class ProfileChange
-      # The way up from a changed method through which most of its change comes.
+      # The path of callers through which most of a method's change comes.
       class Callers
-        # A caller, and how much of the method's weight came through it (and through the callers below it) on each side.
+        # A caller. a, b: weight of the method that came through this caller and the callers below it, on each side.
         Step = Struct.new(:name, :path, :a, :b) do
+          # B − A.
           #: () -> Float
           def change = b - a
         end
 
-        # A caller is followed as long as this much of the method's change comes through it.
+        # The path ends where less than this share of the method's change comes through one caller.
         MOST = 0.5
         private_constant :MOST
 
@@ -22,16 +23,20 @@ module Pitwall
           @names = names
         end
 
-        # @return [Array<Step>] the method's caller first; empty where it is a root or its change is spread over many callers
+        # The path from a method to the root.
+        # @return [Array<Step>] the method's caller first; empty for a root, or if many callers share the change
         #: (Symbol, Integer) -> Array[Step]
         def path(kind, number)
-          items = @sides.each_index.flat_map { |side| @sides[side].each_index.flat_map { |run| places(kind, number, side, run) } }
+          items = @sides.each_with_index.flat_map do |runs, side|
+            runs.each_index.flat_map { |run| places(kind, number, side, run) }
+          end
           change = items.sum { |item| signed(item) }
           steps = []
           below = number
           until change.zero?
             items = climb(items, below)
-            caller, items = items.group_by { |part, node,| part.keys[node] }.max_by { |_, group| group.sum { |item| signed(item) } / change }
+            groups = items.group_by { |part, node,| part.keys[node] }
+            caller, items = groups.max_by { |_, group| group.sum { |item| signed(item) } / change }
             break if caller.nil? || caller.zero? || items.sum { |item| signed(item) } / change < MOST
 
             steps << step(caller, items)
@@ -42,13 +47,18 @@ module Pitwall
 
         private
 
-        # [part, node, weight, side] wherever the method is: for its own weight each node of it, else the outermost.
+        # [part, node, weight, side] of the method's nodes: all of them for the self weight, else the outermost ones.
         def places(kind, number, side, at)
           run = @sides[side][at]
           scale = @divisors[side][at] * @sides[side].size
           run.parts.flat_map do |part|
-            nodes = kind == :own ? part.keys.each_index.select { |node| part.keys[node] == number } : outermost(part, number)
-            weights = kind == :own ? part.tree.selfs(run.weight) : part.tree.subtrees(run.weight)
+            if kind == :own
+              nodes = part.keys.each_index.select { |node| part.keys[node] == number }
+              weights = part.tree.selfs(run.weight)
+            else
+              nodes = outermost(part, number)
+              weights = part.tree.subtrees(run.weight)
+            end
             nodes.filter_map { |node| [part, node, weights[node].fdiv(scale), side] unless weights[node].zero? }
           end
         end
@@ -64,7 +74,7 @@ module Pitwall
           end
         end
 
-        # To the next caller of another name: recursion is no step.
+        # Moves each item to the next caller with another number, because recursion is no step.
         def climb(items, below)
           items.filter_map do |part, node, weight, side|
             node = part.tree.parents[node]
@@ -73,6 +83,7 @@ module Pitwall
           end
         end
 
+        # Weight with the sign of its side in B − A.
         def signed(item) = item[3].zero? ? -item[2] : item[2]
 
         def step(number, items)

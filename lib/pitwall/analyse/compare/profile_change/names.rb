@@ -3,28 +3,30 @@
 module Pitwall
   module Analyse
     class ProfileChange
-      # Says which method of one side is which of the other. Numbers stand for a name and a file; 0 stands for what is left out.
+      # Matches the methods of both sides. A number stands for a name and a file; 0 is for code that is left out.
       #
-      # Lines of code move between revisions, revisions are built in folders of their own, gems and Rubies are installed
-      # under their versions, and what was a C function in one Ruby is written in Ruby in the next: none of that makes
-      # another method. Blocks of one method in one file are one, since only their lines tell them apart.
+      # These differences do not make a different method:
+      # - the line, because code moves between revisions
+      # - the folder of the revision, or the version in the path of a gem or Ruby
+      # - the kind, because a C function of one Ruby may be Ruby code in the next
+      # Blocks of one method in one file are one, because only their lines differ.
       class Names
-        # What stands for a method in the result; line is where it is defined (0: unknown) by side.
+        # A method in the result. lines: where it is defined on each side (0: unknown).
         Name = Struct.new(:name, :path, :kind, :lines)
 
         GIT_GEM = %r{\A.*/bundler/gems/([^/]+)-\h{7,40}/}.freeze
         GEM = %r{\A.*/gems/([^/]+?)-\d[^/]*/}.freeze
         RUBY_LIBRARY = %r{\A.*/lib/ruby/(?:(?:site|vendor)_ruby/)?(?:\d+\.\d+[^/]*/)?}.freeze
         INTERNAL = /\A<internal:/.freeze
-        # A place inside the name of an anonymous class or of evaluated code: "#<Class:/srv/app/a.rb:3>"; and one that ends a
-        # name: "block in <main> (a.rb:3)".
+        # A path and line inside the name of an anonymous class or of evaluated code: "#<Class:/srv/app/a.rb:3>"
         PLACE = %r{(/[^\s:<>()"']+):\d+}.freeze
+        # A path and line at the end of a name: "block in <main> (a.rb:3)"
         LAST_PLACE = /(?<= \()([^()]+):\d+(?=\)\z)/.freeze
         BLOCK = /\A(?:(?:block(?: \(\d+ levels\))?|rescue|ensure) in )+/.freeze
         private_constant :GIT_GEM, :GEM, :RUBY_LIBRARY, :INTERNAL, :PLACE, :LAST_PLACE, :BLOCK
 
-        # @param bases [Array<String?>] by side: the folder that holds its code
-        # @param blocks [Boolean] whether a block is told from its method
+        # @param bases [Array<String?>] by side: the folder of its code
+        # @param blocks [Boolean] whether blocks are different from their methods
         #: (Array[String?], ?blocks: bool) -> void
         def initialize(bases, blocks: true)
           @bases = bases.map { |base| base && !base.empty? ? "#{base.chomp("/")}/" : nil }
@@ -33,12 +35,15 @@ module Pitwall
           @names = [nil]
         end
 
+        # Number of methods, plus 1.
         #: () -> Integer
         def size = @names.size
 
+        # The method with this number.
         #: (Integer) -> Name
         def [](number) = @names[number]
 
+        # Number of a method of one side.
         # @param side [Integer] 0 or 1
         #: (MethodInfo, Integer) -> Integer
         def number(method, side)
@@ -49,7 +54,7 @@ module Pitwall
             @names.size - 1
           end
           lines = @names[at].lines
-          # Of several blocks the first.
+          # Several blocks have the line of the first one.
           lines[side] = method.line if method.line.positive? && (lines[side].zero? || method.line < lines[side])
           at
         end

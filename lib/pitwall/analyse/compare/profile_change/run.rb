@@ -7,21 +7,27 @@ require "pitwall/analyse/recording/selection"
 module Pitwall
   module Analyse
     class ProfileChange
-      # One recording as it enters the comparison: the weights of its methods, under the numbers that both sides share.
+      # One recording in the comparison: the weights of its methods, by the numbers that both sides share (Names).
       class Run
-        # A process. tree: holds only the weights that count. keys: by node the method's number, 0 for what doesn't count, and for what
-        # is defined in the file of a method of `within`: the harness is part of the whole, but isn't compared.
-        # inside: by node whether it counts, nil where all do.
+        # A process.
+        #
+        # tree:   has only the weights that count
+        # keys:   by node: the method's number; 0 for nodes that do not count. 0 also for methods of the file that
+        #         defines a method of `within`: such a benchmark harness is part of the whole, but is not compared
+        # inside: by node: whether it counts; nil if all count
         Part = Struct.new(:segment, :tree, :keys, :inside)
 
-        # @return [Array<Part>]
+        # @return [Array<Part>] the processes
         attr_reader :parts
         # @return [Symbol]
         attr_reader :weight
 
-        # @param within [Array<String>] names of methods: only what runs inside them counts; empty: everything does
-        # @param labels [Hash{String => String}, nil] only what ran under them counts
-        #: (Array[Record::Segment], Names, Integer, weight: Symbol, within: Array[String], ?labels: Hash[String, String]?) -> void
+        # @param within [Array<String>] names of methods: only code that runs inside them counts; empty: all code
+        # @param labels [Hash{String => String}, nil] only samples with all of these labels count
+        #: (
+        #    Array[Record::Segment], Names, Integer, weight: Symbol, within: Array[String],
+        #    ?labels: Hash[String, String]?
+        #  ) -> void
         def initialize(segments, names, side, weight:, within:, labels: nil)
           @weight = weight
           @selection = Selection.new(labels: labels, without: (IdleThreads.find(segments) unless labels))
@@ -33,29 +39,37 @@ module Pitwall
           end
         end
 
-        # Weight of all that counts, in ns.
+        # Weight of all samples that count, in ns.
         #: () -> Integer
         def whole = @whole ||= @parts.sum { |part| part.tree.total(@weight) }
 
-        # How many looks at a stack that weight rests on.
+        # Number of captures of all samples that count.
         #: () -> Integer
         def captures = @captures ||= @parts.sum { |part| part.tree.total(:captures) }
 
-        # Threads that count, of all processes.
+        # Number of threads with samples that count, in all processes.
         #: () -> Integer
-        def threads = @parts.sum { |part| part.segment.tallies.select { |tally| @selection.tally?(part.segment, tally) }.map(&:thread_id).uniq.size }
+        def threads
+          @parts.sum do |part|
+            tallies = part.segment.tallies.select { |tally| @selection.tally?(part.segment, tally) }
+            tallies.map(&:thread_id).uniq.size
+          end
+        end
 
-        # Self weight by number.
+        # By number: self weight of the method, in ns.
         #: () -> Array[Integer]
         def own = @own ||= sum { |part| part.tree.self_by(@weight, part.keys, @names.size) }
 
-        # Weight of the samples in which it occurs by number.
+        # By number: total weight of the method, in ns.
         #: () -> Array[Integer]
         def total = @total ||= sum { |part| part.tree.total_by(@weight, part.keys, @names.size) }
 
-        # Whether a thread's row under a set of labels counts.
+        # Whether rows of a thread with a set of labels count.
         #: (Record::Segment, Integer, Integer) -> bool
-        def row?(segment, thread_id, label_id) = !@selection.without&.fetch(segment, nil)&.include?(thread_id) && @selection.labels?(segment, label_id)
+        def row?(segment, thread_id, label_id)
+          idle = @selection.without&.fetch(segment, nil)&.include?(thread_id)
+          !idle && @selection.labels?(segment, label_id)
+        end
 
         private
 
@@ -70,8 +84,11 @@ module Pitwall
           harness = tree.methods.each_index.select { |at| wanted[at] }.map { |at| tree.methods[at].path } - [""]
           hidden = tree.methods.map { |method| harness.include?(method.path) }
           keys.each_index { |node| keys[node] = 0 unless inside[node] && !hidden[tree.node_methods[node]] }
-          selfs = tree.weights.to_h { |weight| [weight, tree.selfs(weight).each_with_index.map { |own, node| inside[node] ? own : 0 }] }
-          inner = CallTree.new(methods: tree.methods, parents: parents, node_methods: tree.node_methods, lines: tree.lines, selfs: selfs)
+          selfs = tree.weights.to_h do |weight|
+            [weight, tree.selfs(weight).each_with_index.map { |own, node| inside[node] ? own : 0 }]
+          end
+          inner = CallTree.new(methods: tree.methods, parents: parents, node_methods: tree.node_methods,
+                               lines: tree.lines, selfs: selfs)
           Part.new(segment, inner, keys, inside)
         end
 
