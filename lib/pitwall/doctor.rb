@@ -9,23 +9,24 @@ require "pitwall/doctor/tools"
 require "pitwall/doctor/trial"
 
 module Pitwall
-  # Looks at this machine, container, kernel and Ruby, and says what can be measured here, by trying where one can try.
+  # Checks what can be measured with this machine, container, kernel and Ruby. The checks try a feature where possible.
   class Doctor
     #: (?trials: Array[Trial], ?streams: Hash[String, IO]) -> void
-    # @param trials [Array<Trial>] profiles of a small program, one for each Ruby that matters
-    # @param streams [Hash] name → stream: whose terminals are looked at
+    # @param trials [Array<Trial>] profiles of a small program, one for each Ruby
+    # @param streams [Hash] name → stream; each stream's terminal is checked
     def initialize(trials: Trial.rubies, streams: { "standard error" => $stderr, "standard output" => $stdout })
       @trials = trials
       @streams = streams
     end
 
-    # Everything that was looked at, in reading order.
+    # All checks, in the order in which reports show them.
     #: () -> Array[Check]
     def checks
-      @checks ||= @trials.flat_map { |trial| Ruby.checks(trial) } + Timing.checks + Host.checks + Output.checks(@streams) + Tools.checks
+      @checks ||= @trials.flat_map { |trial| Ruby.checks(trial) } +
+                  Timing.checks + Host.checks + Output.checks(@streams) + Tools.checks
     end
 
-    # What a command can do here: "works", "limited" or "no".
+    # Whether a verb such as "profile" works here: "works", "limited" or "no".
     #: (String) -> String
     def verdict(command)
       states = checks.select { |check| check.affects.include?(command) }.map(&:state)
@@ -34,7 +35,7 @@ module Pitwall
       states.include?(:limited) ? "limited" : "works"
     end
 
-    # The verbs that measure.
+    # The verbs that a verdict is given for.
     #: () -> Array[String]
     def commands = %w[profile syscalls]
 

@@ -2,11 +2,12 @@
 
 module Pitwall
   class Doctor
-    # Files in which Linux tells about itself. Elsewhere there are none, and everything is nil.
+    # Reads files of /proc and /sys. On other systems than Linux these files don't exist.
     # @api private
     module ProcFile
       module_function
 
+      # The stripped content of a file; nil where it can't be read.
       #: (String) -> String?
       def read(path)
         File.read(path).strip
@@ -14,11 +15,11 @@ module Pitwall
         nil
       end
 
-      # A line of /proc/self/status: `status("Seccomp")` → "0"
+      # A value of /proc/self/status, e.g. `status("Seccomp")` → "0"; nil where it is missing.
       #: (String) -> String?
       def status(name) = read("/proc/self/status")&.[](/^#{name}:\s*(.*)$/, 1)
 
-      # Whether a signal is in one of the masks of /proc/self/status (SigBlk, SigIgn, SigCgt).
+      # Whether a signal is in a mask of /proc/self/status: "SigBlk", "SigIgn" or "SigCgt".
       #: (String, Integer) -> bool
       def signal?(mask, number) = status(mask).to_s.hex.anybits?(1 << (number - 1))
     end

@@ -5,20 +5,26 @@ require "pitwall/doctor/check"
 
 module Pitwall
   class Doctor
-    # What a trial showed of a Ruby.
+    # Checks of one Ruby, from a trial with that Ruby.
     # @api private
     class Ruby
-      OUTSIDE_NEEDS = "outside, which doesn't, needs a Ruby whose stacks Pitwall walks itself and a kernel that allows process_vm_readv"
-      OUTSIDE_ASKED = "--mode outside, which doesn't, works here; unasked it is taken with Ruby 3.2 or newer and two cores (taskset, docker --cpus)"
-      private_constant :OUTSIDE_NEEDS, :OUTSIDE_ASKED
+      OUTSIDE_NEEDS = "outside, which doesn't, needs a Ruby whose stacks Pitwall walks itself " \
+                      "and a kernel that allows process_vm_readv"
+      OUTSIDE_WORKS = "--mode outside, which doesn't, works here; " \
+                      "unasked it is taken with Ruby 3.2 or newer and two cores (taskset, docker --cpus)"
+      private_constant :OUTSIDE_NEEDS, :OUTSIDE_WORKS
 
+      # All checks of a trial's Ruby.
       #: (Trial) -> Array[Check]
       def self.checks(trial) = new(trial).checks
 
+      #: (Trial) -> void
       def initialize(trial)
         @trial = trial
       end
 
+      # All checks. A Ruby that recorded nothing has only the first two.
+      #: () -> Array[Check]
       def checks
         return [ruby, sampler] unless @trial.segment
 
@@ -30,25 +36,31 @@ module Pitwall
       def ruby
         return Check.of("ruby", :ok, "#{@trial.description} at #{@trial.ruby}") if @trial.engine == "ruby"
 
-        Check.of("ruby", :no, "#{@trial.engine.empty? ? "does not run" : @trial.description} at #{@trial.ruby}", affects: ["profile"],
-                 meaning: "only CRuby 3.1 and newer can be profiled", mend: "name another in the command: pitwall profile -- /path/to/ruby …")
+        description = @trial.engine.empty? ? "does not run" : @trial.description
+        Check.of("ruby", :no, "#{description} at #{@trial.ruby}",
+                 affects: ["profile"],
+                 meaning: "only CRuby 3.1 and newer can be profiled",
+                 mend: "name another in the command: pitwall profile -- /path/to/ruby …")
       end
 
-      # A segment with stacks is the proof; without one the target's own message is the reason.
+      # Sampling works when the trial's recording has stacks. Otherwise the check shows the trial's own message.
       def sampler
         segment = @trial.segment
         captures = segment ? segment.stat("captures") : 0
         if captures.positive?
           cost = segment.stat("handler_ns") / captures
-          return Check.of("sampler", :ok, "#{captures} stacks taken in a trial of 0.1 s#{", #{cost} ns each" if cost.positive?}")
+          return Check.of("sampler", :ok, "#{captures} stacks taken in a trial of 0.1 " \
+                                          "s#{", #{cost} ns each" if cost.positive?}")
         end
 
         Check.of("sampler", :no, @trial.problem || "a trial of 0.1 s took no stacks", affects: ["profile"],
                  meaning: "pitwall profile records nothing with this Ruby",
-                 mend: "gem install pitwall-core with that Ruby (in a checkout: script/setup); if it is, try --mode safepoint")
+                 mend: "gem install pitwall-core with that Ruby (in a checkout: script/setup); if it is, " \
+                       "try --mode safepoint")
       end
 
-      # The tracer reads the same structures as the walk, and proves each time it starts how this Ruby tells of calls.
+      # Whether Pitwall's own stack walk works. Exact calls work when it does: the tracer reads the same structures.
+      # The tracer also tests at each start how this Ruby reports calls.
       def stacks
         return [no_walk] unless @trial.segment.header.walk == "own"
 
@@ -58,26 +70,32 @@ module Pitwall
 
       def no_walk
         Check.of("stack walk", :limited, "rb_profile_frames: #{@trial.walk}", affects: ["trace"],
-                 meaning: "no outside mode, no trace, no allocations --stacks; a sample costs more, and a block goes by the name of its method",
-                 mend: "a newer Pitwall may know it (gem update pitwall); or name another Ruby: pitwall trace -- /path/to/ruby …")
+                 meaning: "no outside mode, no trace, no allocations --stacks; a sample costs more, " \
+                          "and a block goes by the name of its method",
+                 mend: "a newer Pitwall may know it (gem update pitwall); " \
+                       "or name another Ruby: pitwall trace -- /path/to/ruby …")
       end
 
-      # What is used unasked, as the trial's own recording says.
+      # The sampling mode chosen by --mode auto, as the trial's recording names it.
       def mode
         header = @trial.segment.header
         if header.mode == "outside"
-          return Check.of("mode", :ok, "outside: #{header.mode_reason}", meaning: "stacks are read from another core, the program is not interrupted; --mode signal takes them in its threads")
+          return Check.of("mode", :ok, "outside: #{header.mode_reason}",
+                          meaning: "stacks are read from another core, the program is not interrupted; " \
+                                   "--mode signal takes them in its threads")
         end
 
-        Check.of("mode", :note, "#{header.mode}: #{header.mode_reason}", meaning: "each sample interrupts the thread that it is of while it runs; a thread that waits gets no signal",
-                                                                         mend: outside(header))
+        Check.of("mode", :note, "#{header.mode}: #{header.mode_reason}",
+                 mend: outside_advice(header),
+                 meaning: "each sample interrupts the thread that it is of " \
+                          "while it runs; a thread that waits gets no signal")
       end
 
-      # What would not interrupt.
-      def outside(header)
+      # How to use mode outside, which doesn't interrupt the program; nil in other modes than signal.
+      def outside_advice(header)
         return unless header.mode == "signal"
 
-        @trial.outside == "works" ? OUTSIDE_ASKED : OUTSIDE_NEEDS
+        @trial.outside == "works" ? OUTSIDE_WORKS : OUTSIDE_NEEDS
       end
 
       def thread_states
@@ -85,12 +103,13 @@ module Pitwall
           Check.of("thread states", :ok, "running, waiting for the GVL and blocked are told apart")
         else
           Check.of("thread states", :limited, "unknown", affects: ["profile"],
-                   meaning: "waiting for the GVL and sleeping look alike: wall time of threads is shown, its reason is not",
+                   meaning: "waiting for the GVL and sleeping look alike: wall time of threads is shown, " \
+                            "its reason is not",
                    mend: "Ruby 3.2 brought the thread events that tell them apart; on 3.1 mode signal does")
         end
       end
 
-      # Ruby built --with-modular-gc runs the one that RUBY_GC_LIBRARY names.
+      # The garbage collector. A Ruby built --with-modular-gc loads the one that RUBY_GC_LIBRARY names.
       def collector
         return Check.of("collector", :ok, "Ruby's own") if @trial.collector == "default"
 
@@ -100,8 +119,8 @@ module Pitwall
       end
 
       def jit(name, state)
-        Check.of(name, state == "on" ? :note : :ok, state,
-                 meaning: (state == "on" ? "C functions may be missing from stacks, lines are as of the last exit from compiled code" : nil))
+        meaning = "C functions may be missing from stacks, lines are as of the last exit from compiled code"
+        Check.of(name, state == "on" ? :note : :ok, state, meaning: (meaning if state == "on"))
       end
     end
   end

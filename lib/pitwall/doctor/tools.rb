@@ -4,7 +4,7 @@ require "pitwall/doctor/check"
 
 module Pitwall
   class Doctor
-    # Programs that look where Pitwall can't. None of them is needed.
+    # Checks for programs that measure what Pitwall doesn't. None of them is required.
     # @api private
     module Tools
       USES = {
@@ -16,12 +16,18 @@ module Pitwall
 
       module_function
 
+      # Whether each program is installed.
       #: () -> Array[Check]
       def checks
         folders = ENV["PATH"].to_s.split(File::PATH_SEPARATOR)
         USES.map do |name, use|
-          path = folders.map { |folder| File.join(folder, name) }.find { |file| File.file?(file) && File.executable?(file) }
-          path ? Check.of(name, :ok, path) : Check.of(name, :note, "not installed", meaning: "it would show #{use}", mend: "install the package #{name == "perf" ? "linux-perf" : name}")
+          candidates = folders.map { |folder| File.join(folder, name) }
+          path = candidates.find { |file| File.file?(file) && File.executable?(file) }
+          next Check.of(name, :ok, path) if path
+
+          package = name == "perf" ? "linux-perf" : name
+          Check.of(name, :note, "not installed",
+                   meaning: "it would show #{use}", mend: "install the package #{package}")
         end
       end
     end
