@@ -6,7 +6,7 @@ require "pitwall/cli/support/ending"
 require "pitwall/show/terminal/text"
 
 module Pitwall
-  # The command `pitwall`: finds the verb's class, runs it, and turns whatever happens into one line and a status.
+  # The command `pitwall`: runs the verb's class, and turns every error into one line and an exit status.
   module CLI
     # Verb → class below CLI, in the order of `--help`. A verb's file is loaded when the verb is used.
     COMMANDS = {
@@ -23,7 +23,7 @@ module Pitwall
       "completion" => :Completion
     }.freeze
 
-    # What a status means, for `--help` and the manual.
+    # The exit statuses and their meanings, for `--help` and the manual.
     STATUSES = {
       Status::OK => "fine",
       Status::WORSE => "slower, or a limit was exceeded (compare, --fail-if)",
@@ -34,13 +34,13 @@ module Pitwall
     }.freeze
 
     class << self
-      # Runs one command line. Never exits and writes to nothing but `out` and `err`.
-      # @return the exit status; 128 + N stands for "should die of signal N", see {ending}
+      # Runs one command line. Never calls `exit`. Writes messages only to `out` and `err`.
+      # @return the exit status; 128 + N means that the process should die of signal N, see {ending}
       #: (Array[String], ?out: IO, ?err: IO) -> Integer
       def run(argv, out: $stdout, err: $stderr) = ending(argv, out: out, err: err).status
 
-      # Runs one command line and says how the process should end. A command killed by a signal must be seen as such
-      # by whoever started `pitwall`, so exe/pitwall dies of the same signal: {Ending#leave}.
+      # Runs one command line and returns how the process should end. When the measured command is killed by a signal,
+      # exe/pitwall dies of the same signal ({Ending#leave}), so that the parent process sees the signal.
       #: (Array[String], ?out: IO, ?err: IO) -> Ending
       def ending(argv, out: $stdout, err: $stderr)
         ending = Ending.from(dispatch(argv, out, err))
@@ -54,7 +54,7 @@ module Pitwall
       rescue SignalException => error
         Ending.killed_by(error.signm)
       rescue Errno::EPIPE
-        # The reader has seen enough (`pitwall report x.pit | head`).
+        # The reader closed the pipe, as in `pitwall report x.pit | head`.
         Ending.new(ending ? ending.status : Status::OK)
       rescue SystemCallError => error
         refusal = output_refusal(error, out) or return ending_of_bug(err, error)
@@ -62,25 +62,28 @@ module Pitwall
         complain(err, refusal, error)
         Ending.new(Status::USAGE)
       rescue StandardError, ScriptError => error
-        # RubyGems raises an error of its own where Ctrl-C came while it loads a file.
+        # When Ctrl-C comes while RubyGems loads a file, RubyGems raises an error of its own, caused by the Interrupt.
         return Ending.killed_by("INT") if error.cause.is_a?(Interrupt)
 
         ending_of_bug(err, error)
       end
 
-      # One line about an error of writing to a standard stream (a full disk); nil of any other error.
+      # One line about an error while writing to a standard stream, e.g. on a full disk; nil for any other error.
       # @api private
       #: (SystemCallError, IO) -> String?
       def output_refusal(error, out)
         name = out.inspect[/\A#<\w+:(<\w+>)>\z/, 1] # "#<IO:<STDOUT>>"
-        "cannot write standard output: #{SystemCallError.new(error.errno).message}" if name && error.message.end_with?(" - #{name}")
+        if name && error.message.end_with?(" - #{name}")
+          "cannot write standard output: #{SystemCallError.new(error.errno).message}"
+        end
       end
 
-      # One line about an error nobody foresaw.
+      # Prints one line about an unexpected error.
       # @api private
       #: (IO, Exception) -> void
       def report_bug(err, error)
-        complain(err, "#{error.class}: #{first_line(error)}; this is a bug: please report it with what PITWALL_DEBUG=1 adds", error)
+        complain(err, "#{error.class}: #{first_line(error)}; this is a bug: " \
+                      "please report it with what PITWALL_DEBUG=1 adds", error)
       end
 
       # The class of a verb.
@@ -134,7 +137,7 @@ module Pitwall
         "unknown verb #{verb}#{" (did you mean #{guess}?)" if guess}; `pitwall --help` lists them"
       end
 
-      # did_you_mean can be switched off (--disable-did_you_mean), and then nothing is guessed.
+      # The most similar word. nil without the gem did_you_mean, which --disable-did_you_mean switches off.
       def closest(word, words)
         DidYouMean::SpellChecker.new(dictionary: words).correct(word).first if defined?(DidYouMean::SpellChecker)
       end
@@ -143,10 +146,10 @@ module Pitwall
         err.puts("pitwall: #{Show::Text.line(message)}")
         err.puts(error.full_message(highlight: false)) unless ENV["PITWALL_DEBUG"].to_s.empty?
       rescue SystemCallError
-        # Nobody listens on standard error either, or its disk is full; the status still tells.
+        # Standard error is closed, or its disk is full. The exit status still reports the error.
       end
 
-      # A NoMethodError's holds all of its receiver.
+      # The message's first line, at most 300 characters. The message of a NoMethodError contains its whole receiver.
       def first_line(error) = error.message.to_s.lines.first.to_s.chomp.slice(0, 300)
     end
 

@@ -4,63 +4,73 @@ require "pitwall/bench/failed"
 require "pitwall/errors"
 
 module Pitwall
-  # Measurements that look at their data as they come in, and so stand between collecting and analysing: who is measured next
-  # and when it is enough is decided by analysis, from what was collected so far.
+  # Measurements that analyse their samples while they run. Analysis decides which case is measured next
+  # and when the samples are enough. So an experiment uses both the collectors and the analysis.
   module Experiment
-    # What an experiment is asked for. Times in seconds as people type them.
+    # The options of an experiment. Times are in seconds, as people type them.
     #
-    # budget:    seconds for each case
-    # alpha:     the chance of calling slower or faster what is neither
-    # margin:    how far from 1 a ratio may be and still be "the same"
-    # max_blocks: never more blocks than that
-    # control:   also measure the base against itself
-    # check:     compare what the cases return
-    # warmup, batches: see Pitwall::Bench::Script; nil chooses
-    # timeout:   seconds a single process may take
-    # pin:       whether to keep the processes on one core
-    # seed:      of the order in which sides are run
-    # only:      a Regexp; other cases are left out
-    # in_turns:  whether the sides of a comparison run batch by batch in turns, where they are no whole commands
+    # budget:        seconds for each case, e.g. 30.0
+    # alpha:         chance of a false alarm: the verdict "slower" or "faster" for equal sides, e.g. 0.01
+    # margin:        how far from 1 a ratio may be and still count as "the same", e.g. 0.01 for 1%
+    # max_blocks:    upper limit for the number of blocks; nil: as many as the budget allows
+    # control:       also measure the base against itself
+    # check:         compare the cases' return values
+    # warmup:        number of warm-up batches; nil: chosen by Pitwall::Bench::Script
+    # batches:       number of measured batches; nil: chosen by Pitwall::Bench::Script
+    # timeout:       seconds that a single process may take
+    # pin:           whether all processes run on the same core
+    # seed:          seed of the random order in which sides run
+    # only:          Regexp; cases whose names don't match are left out
+    # in_turns:      whether the sides of a comparison take turns batch by batch; not used for whole commands
     # allow_failure: whether a command may end with a status other than 0
-    Settings = Struct.new(:budget, :alpha, :margin, :max_blocks, :control, :check, :warmup, :batches, :timeout, :pin, :seed, :only, :allow_failure, :in_turns,
-                          keyword_init: true) do
-      # The cases that are wanted.
-      # Raises UsageError where none is.
+    Settings = Struct.new(:budget, :alpha, :margin, :max_blocks, :control, :check, :warmup, :batches, :timeout, :pin,
+                          :seed, :only, :allow_failure, :in_turns, keyword_init: true) do
+      # Cases whose names match `only`; all cases without `only`.
+      # Raises UsageError when no case matches.
       #: (Array[Record::Case]) -> Array[Record::Case]
-      def chosen(cases)
+      def select_cases(cases)
         found = cases.select { |kase| only.nil? || kase.name.match?(only) }
         return found if found.any?
 
-        raise UsageError, "--only #{only.source}: no case has that in its name; there are #{cases.map(&:name).first(8).join(", ")}"
+        names = cases.map(&:name).first(8).join(", ")
+        raise UsageError, "--only #{only.source}: no case has that in its name; there are #{names}"
       end
 
-      # As views show and files keep them.
+      # The settings as reports show them and files store them, e.g. {"budget_s" => 30.0, "pinned" => true}.
       #: () -> Hash[String, untyped]
       def to_facts
-        { "budget_s" => budget, "alpha" => alpha, "margin" => margin, "max_blocks" => max_blocks, "control" => control, "check" => check,
-          "warmup" => warmup, "batches" => batches, "timeout_s" => timeout, "pinned" => pin, "seed" => seed, "only" => only&.source, "in_turns" => in_turns }.compact
+        { "budget_s" => budget, "alpha" => alpha, "margin" => margin, "max_blocks" => max_blocks, "control" => control,
+          "check" => check, "warmup" => warmup, "batches" => batches, "timeout_s" => timeout, "pinned" => pin,
+          "seed" => seed, "only" => only&.source, "in_turns" => in_turns }.compact
       end
     end
 
-    # The sides don't do the same: how long they take says nothing.
-    class Different < Pitwall::Bench::Failed; end
+    # The sides of a case return different results (`--check`). Their times can't be compared then.
+    class ResultsDiffer < Pitwall::Bench::Failed; end
 
-    # Told what goes on; this one keeps silent. A command line shows it.
-    class Silence
-      # So many cases are about to be measured, each for at most so many seconds; where that holds too few pairs, for the longer time.
-      # pairs: at most so many of each; nil: what the time holds.
+    # Receives the progress of an experiment and shows nothing. CLI::Progress shows it on a terminal.
+    class NullProgress
+      # Called once, before the first case.
+      # seconds: budget of each case
+      # longest: upper limit of seconds for a case whose budget is too short for the fewest pairs
+      # pairs:   upper limit of pairs for each case; nil: as many as the budget allows
+      #: (cases: Integer, seconds: Numeric, longest: Numeric, ?pairs: Integer?) -> void
       def expect(cases:, seconds:, longest:, pairs: nil); end
 
-      # A step without a known length: building a side, say.
+      # A step of unknown length begins, e.g. "building main".
+      #: (String) -> void
       def step(text); end
 
-      # Blocks are about to be run, at most so many.
+      # A case begins. It will run at most this many blocks.
+      #: (String, Integer) -> void
       def begin(title, blocks); end
 
-      # One more was.
+      # One more block has ended.
+      #: () -> void
       def advance; end
 
-      # No more of them.
+      # The case or the step has ended.
+      #: () -> void
       def end; end
     end
 

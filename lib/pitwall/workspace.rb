@@ -18,17 +18,19 @@ require "pitwall/workspace/tree"
 require "pitwall/workspace/variables"
 
 module Pitwall
-  # Makes of what the user calls a side (a revision, the working tree, an interpreter, a gem's version…) something that can run: a
-  # {Pitwall::Bench::Subject}.
+  # Builds the sides of a comparison. A side is e.g. a revision, the working tree, an interpreter or a gem's version.
+  # The result for each side is a {Pitwall::Bench::Subject}, which can be run.
   #
-  # What has to be built is built in clones in a cache folder ({Store}); the user's tree and repository are only read.
-  # Where one side is a tree, all are: a side that names none is a copy of the working tree, with uncommitted changes and
-  # untracked files, so that all run from equally long paths with bundles and extensions made in the same way.
+  # Sides are built in clones in a cache folder ({Store}). The user's tree and repository are only read.
+  # When one side needs a clone, all sides get one. A side that names no revision then gets a copy of the working tree,
+  # with uncommitted changes and untracked files. So all sides run from paths of equal length, and their bundles and
+  # extensions are built in the same way.
   class Workspace
     CACHE_LIMIT_BYTES = 5 << 30
     SETTINGS_FILE = ".pitwall.yml"
 
-    # What was built stays usable until the block's end.
+    # Yields a workspace. Its clones, gems and interpreters stay usable until the block ends.
+    # @param settings arguments of {#initialize}
     #: [T] (**untyped) { (Workspace) -> T } -> T
     def self.open(**settings)
       workspace = new(**settings)
@@ -37,8 +39,10 @@ module Pitwall
       workspace&.close
     end
 
-    # Removes from the cache what was used longest ago until the rest fits. What is in use stays.
-    # @return [Integer] bytes left
+    # Removes the least recently used entries from the cache until the rest fits. Entries in use stay.
+    # @param limit_bytes size that the cache may have
+    # @param place the cache folder
+    # @return [Integer] size of the cache in bytes
     #: (?limit_bytes: Integer, ?place: String) -> Integer
     def self.prune(limit_bytes: CACHE_LIMIT_BYTES, place: Store.place)
       return 0 unless File.directory?(place)
@@ -49,22 +53,27 @@ module Pitwall
       store&.close
     end
 
-    # @return [Array<String>] what the user should know
+    # @return [Array<String>] messages for the user
     attr_reader :notes
 
-    # @param dir [String] where the user is: relative paths, the repository, the folder that the same one in each clone stands for
-    # @param script [String, nil] the benchmark; taken as it stands, into each clone where it lies inside the repository
-    # @param command [Array<String>, nil] what is measured instead
-    # @param carry [Array<String>] ignored files to take into clones, beside those that .pitwall.yml lists
-    # @param configure [Array<String>] arguments for interpreters built from source
+    # @param dir [String] the working directory: relative paths start here, and its repository is used;
+    #   sides in clones run in the same folder of their clone
+    # @param script [String, nil] the benchmark file; the user's version is copied into each clone when the file lies
+    #   inside the repository
+    # @param command [Array<String>, nil] the command that is measured instead of a benchmark file
+    # @param carry [Array<String>] ignored files to copy into clones, beside those that .pitwall.yml lists
+    # @param configure [Array<String>] arguments of `configure` for interpreters built from source
     # @param bundle [Boolean] whether clones with a Gemfile get their bundle
     # @param ruby [Array<String>] the interpreter of sides that name none
-    # @param on_step [Proc] is told in words what is being done
     # @param place [String] the cache folder
-    #: (?dir: String, ?script: String?, ?command: Array[String]?, ?carry: Array[String], ?configure: Array[String], ?bundle: bool,
-    #:  ?ruby: Array[String]?, ?place: String?, ?cache_limit_bytes: Integer, ?environment: Hash[String, String], ?on_step: ^(String) -> void) -> void
-    def initialize(dir: Dir.pwd, script: nil, command: nil, carry: [], configure: [], bundle: true, ruby: nil, place: nil,
-                   cache_limit_bytes: CACHE_LIMIT_BYTES, environment: ENV, on_step: ->(_) {})
+    # @param cache_limit_bytes [Integer] size that the cache may have
+    # @param environment [Hash] the environment variables
+    # @param on_step [Proc] called with a text at each step
+    #: (?dir: String, ?script: String?, ?command: Array[String]?, ?carry: Array[String], ?configure: Array[String],
+    #:  ?bundle: bool, ?ruby: Array[String]?, ?place: String?, ?cache_limit_bytes: Integer,
+    #:  ?environment: Hash[String, String], ?on_step: ^(String) -> void) -> void
+    def initialize(dir: Dir.pwd, script: nil, command: nil, carry: [], configure: [], bundle: true, ruby: nil,
+                   place: nil, cache_limit_bytes: CACHE_LIMIT_BYTES, environment: ENV, on_step: ->(_) {})
       @dir = File.realpath(dir)
       @script = script && real(File.expand_path(script, dir))
       @command = command
@@ -79,33 +88,39 @@ module Pitwall
       @interpreters = {}
       @trees = []
       @store = Store.new(place || Store.place(environment), on_step: on_step)
-      @notes << "the cache folder can't be written: what is built now is built again the next time; PITWALL_CACHE names another" if @store.temporary
+      if @store.temporary
+        @notes << "the cache folder can't be written: what is built now is built again the next time; " \
+                  "PITWALL_CACHE names another"
+      end
     end
 
-    # Builds what is missing. The subjects are good until {#close}.
+    # Builds the sides, as far as the cache doesn't have them. The subjects are usable until {#close}.
     # Raises UsageError, BuildFailed.
     #: (Array[Side]) -> Array[Pitwall::Bench::Subject]
     def subjects(sides)
       refuse_unchanged(sides)
-      built = even_out(sides).map { |side| subject(side) }
+      built = unify(sides).map { |side| subject(side) }
       @store.prune(@cache_limit_bytes) if @store.grown
       built
     rescue SystemCallError => error
       raise unless [Errno::ENOSPC, Errno::EDQUOT, Errno::EROFS].any? { |each| each === error }
 
-      raise BuildFailed, "#{@store.root}: #{SystemCallError.new(error.errno).message}; free some room, or name another folder with PITWALL_CACHE"
+      raise BuildFailed, "#{@store.root}: #{SystemCallError.new(error.errno).message}; free some room, " \
+                         "or name another folder with PITWALL_CACHE"
     end
 
-    # What a side said when it failed, with paths as they are in the user's tree, and what helps where it missed a file that
-    # git ignores: clones don't have that.
+    # A side's error message with paths relative to the clone. When the message names a file that git ignores, and that
+    # clones thus lack, the text ends with the option that copies the file.
     #: (String) -> String
-    def explained(message)
-      text = @trees.map(&:path).inject(message) { |said, path| said.gsub("#{path}/", "") }
+    def explain(message)
+      text = @trees.map(&:path).inject(message) { |result, path| result.gsub("#{path}/", "") }
       missing = @trees.empty? ? nil : missing_files(text).first
-      missing ? "#{text}; git ignores #{missing}, so clones don't have it: --carry #{Shellwords.escape(missing)} takes it along" : text
+      return text unless missing
+
+      "#{text}; git ignores #{missing}, so clones don't have it: --carry #{Shellwords.escape(missing)} takes it along"
     end
 
-    # Lets the cache go. Waits for nothing.
+    # Releases the cache's locks. Does not wait.
     #: () -> void
     def close
       @trees.each(&:close)
@@ -114,25 +129,31 @@ module Pitwall
 
     private
 
-    # The working tree against a revision that it doesn't differ from: the same would be measured twice.
+    # Refuses to compare the working tree with a revision of the same content.
+    # @raise [UsageError]
     def refuse_unchanged(sides)
       sides.select(&:dirty).each do |side|
-        same = sides.find { |other| other.rev && alike?(side, other) && repository.revision(other.rev).identity == working_tree.identity } or next
-        raise UsageError, "--dirty: nothing to compare: the working tree has no changes, it is what #{same.rev} is; name another revision (--rev main --dirty), " \
+        same = sides.find { |other| other.rev && same_but_tree?(side, other) && unchanged_since?(other.rev) } or next
+        raise UsageError, "--dirty: nothing to compare: the working tree has no changes, " \
+                          "it is what #{same.rev} is; name another revision (--rev main --dirty), " \
                           "or --control to see the noise of measuring"
       end
     end
 
-    # But for the tree that they run in.
-    def alike?(*sides) = sides.map { |side| side.dup.tap { |copy| copy.rev = copy.dirty = copy.name = nil } }.uniq.one?
+    def unchanged_since?(rev) = repository.revision(rev).identity == working_tree.identity
 
-    # A comparison of unlike things would measure the unlikeness.
-    def even_out(sides)
-      @scripted_rubies = sides.any? { |side| side.ruby && side.ruby.size > 1 && !interpreter(side).plain? }
-      @overridden = sides.any? { |side| side.gems.any? }
-      # Bundler writes beside the Gemfile, and a bundle is one Ruby's.
-      bundled_anew = @overridden || (@outer.bundled? && sides.any? { |side| side.ruby || side.ruby_source })
-      return sides if sides.none?(&:tree?) && !(bundled_anew && @bundle && bundled_project?)
+    # Whether sides differ only in the tree that they run in.
+    def same_but_tree?(*sides)
+      sides.map { |side| side.dup.tap { |copy| copy.rev = copy.dirty = copy.name = nil } }.uniq.one?
+    end
+
+    # Makes the sides comparable: when one needs a clone, all get one.
+    # Another bundle needs clones too: Bundler writes files beside the Gemfile, and a bundle fits one Ruby only.
+    def unify(sides)
+      @ruby_scripts = sides.any? { |side| side.ruby && side.ruby.size > 1 && !interpreter(side).flags_fit_rubyopt? }
+      @gems_overridden = sides.any? { |side| side.gems.any? }
+      new_bundle = @gems_overridden || (@outer.bundled? && sides.any? { |side| side.ruby || side.ruby_source })
+      return sides if sides.none?(&:tree?) && !(new_bundle && @bundle && bundled_project?)
 
       sides.map { |side| side.tree? ? side : side.dup.tap { |copy| copy.dirty = true } }
     end
@@ -149,12 +170,13 @@ module Pitwall
       variables = Variables.new(@outer, side)
       variables.in_clone(bundle: bundle_of(tree, side), load: loads_bundle?, gemfile: outside_gemfile) if tree
       requires = side.scripts
-      requires = [wanted_gems(side, interpreter, variables), *requires] if side.gems.any? && !tree&.gemfile
-      own_ruby(side, interpreter, variables) if @command
+      requires = [install_gems(side, interpreter, variables), *requires] if side.gems.any? && !tree&.gemfile
+      put_ruby_in_path(side, interpreter, variables) if @command
       Pitwall::Bench::Subject.new(
-        name: side.name, ruby: interpreter.words, dir: tree ? same_folder(tree) : @dir,
+        name: side.name, ruby: interpreter.words, dir: tree ? folder_in(tree) : @dir,
         script: (script_in(tree) unless side.code || @command), code: side.code, command: @command,
-        env: (@command ? variables.with_options(requires.map { |path| "-r#{path}" }) : variables).to_h, requires: @command ? [] : requires,
+        env: (@command ? variables.with_options(requires.map { |path| "-r#{path}" }) : variables).to_h,
+        requires: @command ? [] : requires,
         stub: side.stub, root: tree&.path, facts: facts.merge(facts_of(side))
       )
     end
@@ -162,37 +184,46 @@ module Pitwall
     def bundle_of(tree, side)
       return unless tree.gemfile
 
-      @overridden ? tree.bundle_with(side.gems) : tree.bundle_environment
+      @gems_overridden ? tree.bundle_with(side.gems) : tree.bundle_environment
     end
 
-    # A command says itself whether it wants the bundle (`bundle exec`); loading it where it isn't wanted would be measured too.
-    def loads_bundle? = !@command || @overridden || @outer.bundled?
+    # Whether every Ruby loads the bundle. A command loads the bundle itself if needed (`bundle exec`).
+    # Loading an unused bundle would add to the measured time.
+    def loads_bundle? = !@command || @gems_overridden || @outer.bundled?
 
-    def wanted_gems(side, interpreter, variables)
+    # Installs a side's gems, for code without a Gemfile.
+    # @return [String] path of the file that activates the gems
+    def install_gems(side, interpreter, variables)
       versions = GemVersions.new(@store, interpreter, dir: @dir, env: @outer.for_builds, on_step: @on_step)
       folders, activation = versions.prepare(side.name || side.gems.keys.first, side.gems)
       variables.with_gem_path(folders + interpreter.gem_path) if folders.any?
       activation
     end
 
-    # `ruby`, `bundle` and scripts that begin with `#!/usr/bin/env ruby` find the side's own.
-    def own_ruby(side, interpreter, variables)
-      return unless side.ruby || side.ruby_source || @scripted_rubies
+    # Puts the side's Ruby first in PATH, so that `ruby`, `bundle` and scripts with `#!/usr/bin/env ruby` use it.
+    def put_ruby_in_path(side, interpreter, variables)
+      return unless side.ruby || side.ruby_source || @ruby_scripts
 
-      key = Store.key("stand-in", interpreter.words, @scripted_rubies)
-      folder = @store.fetch("sets", key) { |made| interpreter.stand_in(made, script: @scripted_rubies) }
+      key = Store.key("stand-in", interpreter.words, @ruby_scripts)
+      folder = @store.fetch("sets", key) { |made| interpreter.create_command(made, script: @ruby_scripts) }
       path = (side.env["PATH"] || @outer["PATH"]).to_s.split(":")
       variables.with_programs_of(folder, *(interpreter.bindir unless path.include?(interpreter.bindir)))
-      variables.with_options(interpreter.flags) unless @scripted_rubies
+      variables.with_options(interpreter.flags) unless @ruby_scripts
     end
 
-    # Files that a message names, which the user's tree has and git ignores; relative to where the user is.
+    # Files that a message names, that the user's tree has and that git ignores. Paths are relative to the working
+    # directory.
     def missing_files(text)
       words = text.scan(%r{[^\s'"`(),;]+}).map { |word| word.chomp(":") }.select { |word| word.match?(/[.\/]/) }
-      words.flat_map { |word| [word, "#{word}.rb"] }.uniq.flat_map { |name| ["", "#{repository.prefix}/"].map { |base| name.start_with?("/") ? nil : File.join(repository.top, base, name) } }
-           .compact.map { |path| File.expand_path(path) }.uniq
-           .select { |path| repository.inside(path) && File.exist?(path) && repository.ignored?(repository.inside(path)) }
-           .map { |path| Pathname(path).relative_path_from(Pathname(@dir)).to_s }
+      names = words.flat_map { |word| [word, "#{word}.rb"] }.uniq.reject { |name| name.start_with?("/") }
+      candidates = names.flat_map do |name|
+        ["", "#{repository.prefix}/"].map { |base| File.expand_path(File.join(repository.top, base, name)) }
+      end
+      ignored = candidates.uniq.select do |path|
+        inner = repository.inside(path)
+        inner && File.exist?(path) && repository.ignored?(inner)
+      end
+      ignored.map { |path| Pathname(path).relative_path_from(Pathname(@dir)).to_s }
     end
 
     # --- the interpreter
@@ -201,14 +232,15 @@ module Pitwall
       key = [side.ruby, side.ruby_source]
       @interpreters[key] ||= begin
         program, *flags = side.ruby || (side.ruby_source ? [built_ruby(*side.ruby_source)] : @ruby)
-        Interpreter.new([located(program), *flags], dir: @dir, env: @outer.unbundled)
+        Interpreter.new([resolve(program), *flags], dir: @dir, env: @outer.unbundled)
       end
     end
 
-    def located(program)
+    def resolve(program)
       return File.expand_path(program, @dir) if program.include?("/")
 
-      in_path(program) or raise UsageError, "cannot run #{program}: there is none in PATH; --ruby takes the path of a Ruby, or its name in PATH"
+      in_path(program) or raise UsageError, "cannot run #{program}: there is none in PATH; " \
+                                            "--ruby takes the path of a Ruby, or its name in PATH"
     end
 
     def in_path(program)
@@ -217,11 +249,12 @@ module Pitwall
     end
 
     def built_ruby(folder, revision)
-      program, = RubySource.new(@store, arguments: @configure, outer: @outer, on_step: @on_step).build(File.expand_path(folder, @dir), revision)
+      source = RubySource.new(@store, arguments: @configure, outer: @outer, on_step: @on_step)
+      program, = source.build(File.expand_path(folder, @dir), revision)
       program
     end
 
-    # A command runs whatever `ruby` is.
+    # A command runs the `ruby` in PATH, so the default is that one.
     def default_ruby = [(in_path("ruby") if @command) || RbConfig.ruby]
 
     # --- the tree
@@ -234,49 +267,55 @@ module Pitwall
       facts["revision"] = content.commit.to_s
       facts["changes"] = "uncommitted" if content.changed
       facts["title"] = content.title if content.title
-      made = Tree.new(@store, plan("#{side.name || side.rev || "working tree"} (#{revision})", content, side, interpreter), on_step: @on_step)
-      # Noted before it is built: an interrupt leaves it to `close`.
-      @trees << made
-      made.build(script: placed_script)
+      plan = plan("#{side.name || side.rev || "working tree"} (#{revision})", content, side, interpreter)
+      tree = Tree.new(@store, plan, on_step: @on_step)
+      # Added before the build, so that `close` releases the tree after an interrupt too.
+      @trees << tree
+      tree.build(script: placed_script)
     end
 
-    # Read once: the sides see the same, whatever is edited meanwhile.
+    # The working tree's content. Read once, so that all sides get the same content even if files are edited meanwhile.
     def working_tree = @working_tree ||= repository.dirty(scratch: -> { @store.scratch("dirty") })
 
     def plan(name, content, side, interpreter)
-      wished = side.env["BUNDLE_GEMFILE"] || @outer["BUNDLE_GEMFILE"]
-      own = user_gemfile(repository, wished)
+      named = side.env["BUNDLE_GEMFILE"] || @outer["BUNDLE_GEMFILE"]
+      gemfile = user_gemfile(repository, named)
       Tree::Plan.new(
-        side: name, content: content, patches: side.diffs, carried: carried, interpreter: interpreter, home: gem_home(interpreter),
-        more_gems: [own && Bundle.own_gems(own, interpreter, @outer)].compact, base: @outer.for_builds, prefix: repository.prefix,
-        gemfile: wished && own && repository.inside(own), bundle: @bundle,
-        lock: own && Bundle.lock_of(own).then { |lock| lock if File.file?(lock) }, settings: own ? Bundle.settings(own) : ""
+        side: name, content: content, patches: side.diffs, carried: carried, interpreter: interpreter,
+        home: gem_home(interpreter), more_gems: [gemfile && Bundle.user_gems(gemfile, interpreter, @outer)].compact,
+        base: @outer.for_builds, prefix: repository.prefix,
+        gemfile: named && gemfile && repository.inside(gemfile), bundle: @bundle,
+        lock: gemfile && Bundle.lock_of(gemfile).then { |lock| lock if File.file?(lock) },
+        settings: gemfile ? Bundle.settings(gemfile) : ""
       )
     end
 
-    # The Gemfile that holds for the user.
-    def user_gemfile(repository, wished)
-      return Bundle.find(@dir, repository.top) unless wished
+    # The Gemfile of the user's working directory.
+    # @param named [String, nil] path that BUNDLE_GEMFILE names; only used when the file lies inside the repository
+    def user_gemfile(repository, named)
+      return Bundle.find(@dir, repository.top) unless named
 
-      path = File.expand_path(wished, @dir)
+      path = File.expand_path(named, @dir)
       real(path) if File.file?(path) && repository.inside(real(path))
     end
 
-    # A Gemfile that the user names and that no revision has: it holds for all sides.
+    # The Gemfile that BUNDLE_GEMFILE names outside of the repository. No revision contains it, so all sides use it.
     def outside_gemfile
-      wished = @outer["BUNDLE_GEMFILE"]
-      return if wished.to_s.empty? || @outer.bundled?
+      named = @outer["BUNDLE_GEMFILE"]
+      return if named.to_s.empty? || @outer.bundled?
 
-      path = File.expand_path(wished, @dir)
+      path = File.expand_path(named, @dir)
       path if File.file?(path) && !repository.inside(real(path))
     end
 
     def gem_home(interpreter) = @store.fetch("gems", Store.key(interpreter.abi)) { nil }
 
     def carried
-      @carried ||= CarriedFiles.new(repository.top, @carry.map { |path| [path, @dir] } + listed_files.map { |path| [path, repository.top] })
+      @carried ||= CarriedFiles.new(repository.top, @carry.map { |path| [path, @dir] } +
+                                                    listed_files.map { |path| [path, repository.top] })
     end
 
+    # The files that .pitwall.yml lists under `carry:`.
     def listed_files
       file = File.join(repository.top, SETTINGS_FILE)
       return [] unless File.file?(file)
@@ -301,18 +340,24 @@ module Pitwall
       relative ? File.join(tree.path, relative) : @script
     end
 
-    def same_folder(tree)
+    # The clone's counterpart of the working directory.
+    def folder_in(tree)
       folder = File.join(tree.path, repository.prefix).chomp("/")
       FileUtils.mkdir_p(folder)
       folder
     end
 
     def facts_of(side)
-      { "code" => side.code.to_s.strip.gsub(/\s+/, " "), "env" => side.env.map { |name, value| "#{name}=#{value}" }.join(" "), "gems" => side.gems.map { |pair| pair.join("@") }.join(" "),
+      { "code" => side.code.to_s.strip.gsub(/\s+/, " "),
+        "env" => side.env.map { |name, value| "#{name}=#{value}" }.join(" "),
+        "gems" => side.gems.map { |pair| pair.join("@") }.join(" "),
         "patches" => side.patches.map { |path| File.basename(path) }.join(" "), "stub" => side.stub.to_s,
-        "ruby_source" => side.ruby_source&.join("@").to_s, "flags" => side.ruby.to_a.drop(1).join(" ") }.reject { |_, text| text.empty? }
+        "ruby_source" => side.ruby_source&.join("@").to_s,
+        "flags" => side.ruby.to_a.drop(1).join(" ") }.reject { |_, text| text.empty? }
     end
 
+    # A file's path with its folder's links resolved.
+    # @raise [UsageError] the file doesn't exist
     def real(path)
       raise Errno::ENOENT unless File.file?(path)
 

@@ -127,11 +127,11 @@ class CompareObjectsTest < Minitest::Test
   def test_what_cannot_be_held_against_each_other
     made("a.pit", 1000)
     File.binwrite(file("b.pit"), RecordingBuilder.build { |segment| segment.row(stack: LOAD, wall: 5) })
-    assert_refused(/\Apitwall: a\.pit holds objects, and b\.pit times: they can't be held against each other; record both alike$/)
+    assert_refused(/\Apitwall: a\.pit holds objects, and b\.pit times: they can't be compared; record both alike$/)
     made("b.pit", 1000) { |segment| segment.allocation_totals(flags: 4) }
     assert_refused(/\Apitwall: b\.pit looked at objects in bursts, and a\.pit at all of them: record both alike$/)
     made("b.pit", 1000)
-    assert_refused(/\Apitwall: --weight cpu: is of times, and the recordings hold objects: leave it out$/, "--weight", "cpu")
+    assert_refused(/\Apitwall: --weight cpu: is for times, and the recordings hold objects: leave it out$/, "--weight", "cpu")
   end
 
   # What can't be told is no success.

@@ -107,12 +107,12 @@ class GCCostCommandTest < Minitest::Test
   end
 
   def assert_predictions_refuse
-    { %w[before.pit after.pit --recording sites.pit] => /--recording: is what --predicted is worked out from/,
+    { %w[before.pit after.pit --recording sites.pit] => /--recording: is for --predicted, which predicts from it/,
       %w[before.pit after.pit --predicted wasteful] => /no places of allocation/,
       %w[before.pit after.pit --predicted nothing --recording sites.pit] => /no line \(PATH:LINE\) or method "nothing"/,
       %w[before.pit sites.pit --predicted wasteful] => /--predicted: objects were followed otherwise in before\.pit than in sites\.pit/,
       %w[-e 1 -e 2 --before before.pit] => /--before: names another run beside two recordings/,
-      %w[-e 1 -e 2 --predicted wasteful] => /--predicted: is of a whole command/,
+      %w[-e 1 -e 2 --predicted wasteful] => /--predicted: works with a whole command/,
       %w[--env A=1 --predicted wasteful -- ruby a.rb] => /--predicted: name recordings of the base's command/ }.each do |arguments, expected|
       assert_one_line 2, expected, pitwall("compare", *arguments, env: { "PITWALL_DEBUG" => nil })
     end

@@ -6,18 +6,19 @@ require "pitwall/experiment"
 
 module Pitwall
   module Experiment
-    # What all experiments have in common: whom they measure, what they have so far, and how they may end.
+    # The common part of all experiments: the subjects, the samples so far, and how the experiment ended.
     # @api private
     class Base
-      # @return [Boolean] whether Ctrl-C ended it
+      # @return [Boolean] whether Ctrl-C ended the experiment
       attr_reader :interrupted
-      # @return [Pitwall::Bench::Failed, nil] what ended it, after something had been measured
+      # @return [Pitwall::Bench::Failed, nil] the error that ended the experiment after its first sample
       attr_reader :failure
-      # @return [Hash] what the host did meanwhile (Pitwall::Bench::Host#readings)
+      # @return [Hash] the host's state during the experiment, see Pitwall::Bench::Host#readings
       attr_reader :readings
 
-      #: (Array[Pitwall::Bench::Subject], Settings, ?progress: Silence, ?record: Record::Measurements::Writer?) -> void
-      def initialize(subjects, settings, progress: Silence.new, record: nil)
+      #: (Array[Pitwall::Bench::Subject], Settings, ?progress: NullProgress,
+      #:  ?record: Record::Measurements::Writer?) -> void
+      def initialize(subjects, settings, progress: NullProgress.new, record: nil)
         @subjects = subjects
         @settings = settings
         @progress = progress
@@ -31,9 +32,11 @@ module Pitwall
 
       private
 
-      # Runs what measures. Ctrl-C ends it, and so does a failure after something was measured, unless the block's samples mean nothing then.
-      # @return [Hash] what a report says of how it was made
-      # @raise [Pitwall::Bench::Failed]
+      # Runs the block, which measures. Ctrl-C ends the block. A failure after the first sample also ends the block
+      # and is stored in {failure}.
+      # @return [Hash] the report's facts about the run: settings, host, losses, duration
+      # @raise [Pitwall::Bench::Failed] before the first sample
+      # @raise [ResultsDiffer] at any time: the samples can't be compared
       def observe
         host = Pitwall::Bench::Host.new
         started = clock_ns
@@ -42,14 +45,14 @@ module Pitwall
         rescue Interrupt
           @interrupted = true
         rescue Pitwall::Bench::Failed => error
-          raise if @samples.empty? || error.is_a?(Different)
+          raise if @samples.empty? || error.is_a?(ResultsDiffer)
 
           @failure = error
         end
         @readings = host.readings
         facts = Pitwall::Bench::Host.facts
-        { settings: @settings.to_facts.merge("interrupted" => @interrupted), host: facts, readings: facts.merge(@readings),
-          losses: { "failed_blocks" => @failures }, duration_ns: clock_ns - started }
+        { settings: @settings.to_facts.merge("interrupted" => @interrupted), host: facts,
+          readings: facts.merge(@readings), losses: { "failed_blocks" => @failures }, duration_ns: clock_ns - started }
       end
 
       def announce(kase)

@@ -8,55 +8,62 @@ require "pitwall/experiment/base"
 
 module Pitwall
   module Experiment
-    # How fast the cases of files or whole commands are: blocks of one process a case, all cases of a file in each.
+    # Measures the speed of benchmark cases or whole commands, in blocks. A block is one process for each case.
     class Bench < Base
-      # Fewer processes say too little, whatever the budget; more add little to an interval.
-      FEWEST_BLOCKS = 5
-      # With fewer no case can be told from another.
-      FEWEST_COMPARED = Analyse::Sequential::MIN_PAIRS
-      MOST_BLOCKS = 40
-      private_constant :FEWEST_BLOCKS, :FEWEST_COMPARED, :MOST_BLOCKS
+      # Run at least this many blocks, even beyond the budget: fewer give too wide an interval.
+      MIN_BLOCKS = 5
+      # Lower limit for a file whose cases are compared: with fewer blocks no difference can be proven.
+      MIN_COMPARED_BLOCKS = Analyse::Sequential::MIN_PAIRS
+      # Upper limit within the budget: more blocks hardly narrow the interval.
+      MAX_BLOCKS = 40
+      private_constant :MIN_BLOCKS, :MIN_COMPARED_BLOCKS, :MAX_BLOCKS
 
-      #: (Array[Pitwall::Bench::Subject], Settings, ?progress: Silence, ?record: Record::Measurements::Writer?) -> void
+      #: (Array[Pitwall::Bench::Subject], Settings, ?progress: NullProgress,
+      #:  ?record: Record::Measurements::Writer?) -> void
       def initialize(...)
         super
         @names = Pitwall::Bench::NameList.new
       end
 
-      # Measures, and says what came out. Ctrl-C ends the measuring; what there is then is reported.
-      # @param command [String] the command line that repeats it
+      # Measures all subjects and returns the report. After Ctrl-C the report covers the samples so far.
+      # @param command [String] the command line that repeats the measurement
       # @raise [Pitwall::Bench::Failed] a case can't be measured
       #: (command: String) -> Analyse::BenchReport
       def call(command:)
-        made = observe { @subjects.each { |subject| measure(subject) } }
-        Analyse::BenchReport.of(@samples, cases: @cases, command: command, facts: @subjects.first.facts, **made)
+        run_facts = observe { @subjects.each { |subject| measure(subject) } }
+        Analyse::BenchReport.of(@samples, cases: @cases, command: command, facts: @subjects.first.facts, **run_facts)
       end
 
       private
 
-      # In a file of its own every name is taken as it is; several files' cases are told apart by the file.
+      # Case names must be unique across files: NameList adds the file's name to a name that occurs again.
       def measure(subject)
         measurer = Measurers.for(subject, @settings)
         @progress.step("reading #{subject.script ? File.basename(subject.script) : subject.name}")
         measurer.cases.each { |kase| kase.name = subject.name } if subject.code
-        cases = @settings.chosen(@names.tell_apart(measurer.cases, subject.script && File.basename(subject.script)))
+        named = @names.tell_apart(measurer.cases, subject.script && File.basename(subject.script))
+        cases = @settings.select_cases(named)
         entries = cases.map { |kase| entry(measurer, kase) }
         blocks = Pitwall::Bench::Blocks.new(entries, random: @random)
         deadline = clock_ns + (@settings.budget * entries.size * 1e9)
-        least = fewest(cases)
-        planned = (@settings.max_blocks || ((deadline - clock_ns) / [blocks.block_ns, 1].max).floor.clamp(least, MOST_BLOCKS))
+        required = min_blocks(cases)
+        planned = @settings.max_blocks ||
+                  ((deadline - clock_ns) / [blocks.block_ns, 1].max).floor.clamp(required, MAX_BLOCKS)
         @progress.begin(subject.script ? File.basename(subject.script) : "running", planned)
-        run(blocks, planned, deadline, least)
+        run(blocks, planned, deadline, required)
       ensure
         @failures += blocks.failures if blocks
         @progress.end
         measurer&.close
       end
 
-      def fewest(cases) = cases.count { |kase| kase.flags.include?("compare") } > 1 ? FEWEST_COMPARED : FEWEST_BLOCKS
+      def min_blocks(cases)
+        cases.count { |kase| kase.flags.include?("compare") } > 1 ? MIN_COMPARED_BLOCKS : MIN_BLOCKS
+      end
 
-      def run(blocks, planned, deadline, least)
-        until blocks.done >= planned || (blocks.done >= least && @settings.max_blocks.nil? && clock_ns + blocks.block_ns > deadline)
+      def run(blocks, planned, deadline, required)
+        until blocks.done >= planned ||
+              (blocks.done >= required && @settings.max_blocks.nil? && clock_ns + blocks.block_ns > deadline)
           (blocks.run or next).each do |sample|
             @record&.add(sample)
             @samples << sample

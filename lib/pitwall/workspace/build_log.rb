@@ -6,17 +6,18 @@ require "pitwall/workspace/subprocess"
 
 module Pitwall
   class Workspace
-    # The steps of building one side, and the file that what they print goes to.
+    # Runs the steps of building one side, and writes their output to a log file.
     # @api private
     class BuildLog
-      LONGEST = 200 # characters of the last line that fit an error of one line
-      private_constant :LONGEST
+      MAX_LINE = 200 # characters of a log line that an error message quotes
+      private_constant :MAX_LINE
 
-      # @return [String]
+      # @return [String] path of the log file
       attr_reader :path
 
-      # @param side [String] what is built, for messages: "main (3f2a1bc)"
-      # @param on_step [Proc] is told of each step in words
+      # @param side [String] name of the side, for messages: "main (3f2a1bc)"
+      # @param path [String] path of the log file
+      # @param on_step [Proc] called with a text at each step
       #: (side: String, path: String, on_step: ^(String) -> void) -> void
       def initialize(side:, path:, on_step:)
         @side = side
@@ -25,18 +26,18 @@ module Pitwall
         @begun = false
       end
 
-      # Says what is being done. What git is told to do to make a clone says nothing to the user.
+      # Reports a step. All git steps are reported as "preparing a clone", because users don't know the git commands.
       #: (String) -> void
       def step(text) = @on_step.call("#{@side}: #{text.start_with?("git ") ? "preparing a clone" : text}")
 
-      # Runs a program to its end.
-      # @return [Process::Status]
+      # Runs a program to its end and logs its output.
+      # Raises BuildFailed when the program can't be started.
       #: (String, Array[String], dir: String, ?env: Hash[String, String?]) -> Process::Status
       def try(step, command, dir:, env: {})
         step(step)
         begin_file
         File.open(@path, "a") do |log|
-          log.puts("== #{step}: #{command.map { |word| word.inspect[1..-2].slice(0, LONGEST) }.join(" ")}")
+          log.puts("== #{step}: #{command.map { |word| word.inspect[1..-2].slice(0, MAX_LINE) }.join(" ")}")
           log.flush
           Subprocess.run(command, dir: dir, env: env, out: log, err: log)
         end
@@ -46,20 +47,19 @@ module Pitwall
         raise BuildFailed, "#{@side}: #{step}: cannot run #{command.first}: #{SystemCallError.new(error.errno).message}"
       end
 
-      # Runs a program that must succeed.
-      # Raises BuildFailed.
+      # Runs a program. Raises BuildFailed unless its exit status is 0.
       #: (String, Array[String], dir: String, ?env: Hash[String, String?]) -> void
       def run(step, command, dir:, env: {})
         fail!(step) unless try(step, command, dir: dir, env: env).success?
       end
 
-      # Raises BuildFailed with the log's last line, or the text.
+      # Raises BuildFailed with the text, or with the log's last line.
       #: (String, ?String?) -> bot
       def fail!(step, text = nil)
         raise BuildFailed, "#{@side}: #{step} failed: #{text || last_line}#{" (log: #{@path})" if @begun}"
       end
 
-      # Adds a line.
+      # Adds a line to the log.
       #: (String) -> void
       def note(text)
         begin_file
@@ -68,7 +68,7 @@ module Pitwall
 
       private
 
-      # A build's log replaces that of the one before it.
+      # Creates the log file with the first step. The log of an earlier build is overwritten.
       def begin_file
         return if @begun
 
@@ -79,10 +79,11 @@ module Pitwall
 
       def last_line
         text = File.binread(@path).force_encoding(Encoding::UTF_8).scrub
-        lines = text.lines.map { |each| each.gsub(/\e\[[\d;]*m/, "").strip }.reject { |each| each.empty? || each.start_with?("== ") }
-        # Bundler puts an excerpt of the Gemfile after what it has to say.
+        lines = text.lines.map { |each| each.gsub(/\e\[[\d;]*m/, "").strip }
+        lines.reject! { |each| each.empty? || each.start_with?("== ") }
+        # Bundler prints an excerpt of the Gemfile after its message, so the message is not the last line.
         line = lines.grep(/\A\[!\] /).last || lines.last
-        line ? line.delete_prefix("[!] ")[0, LONGEST] : "it said nothing"
+        line ? line.delete_prefix("[!] ")[0, MAX_LINE] : "it said nothing"
       end
     end
   end

@@ -6,15 +6,15 @@ require "pitwall/workspace/failures"
 
 module Pitwall
   class Workspace
-    # The gems a Gemfile asks for, installed with the side's own Ruby into a folder that all sides with that Ruby share, and only there.
-    # Gems that the Ruby has already are used where they are; the network is asked only for those that are nowhere.
+    # The gems of a Gemfile. They are installed with the side's Ruby into a folder of the cache, which all sides with
+    # that Ruby share. Gems that the Ruby has already are used from their place. Only missing gems need the network.
     # @api private
     class Bundle
       NAMES = %w[Gemfile gems.rb].freeze
-      STALE = 16 # what Bundler exits with when the lock file doesn't fit the Gemfile and mustn't be changed
-      # Of the user's settings for a project, those that say what to install and how. The others say where.
-      KEPT = /\ABUNDLE_(?:WITHOUT|WITH|ONLY|BUILD__\w+|MIRROR__\w+|FORCE_RUBY_PLATFORM):/.freeze
-      # Says which gems were activated and which of them lie in the tree and have extensions.
+      STALE = 16 # Bundler's exit status when the lock file doesn't fit the Gemfile and is frozen
+      # The user's settings that say what to install and how. Clones get these; the other settings say where.
+      COPIED_SETTINGS = /\ABUNDLE_(?:WITHOUT|WITH|ONLY|BUILD__\w+|MIRROR__\w+|FORCE_RUBY_PLATFORM):/.freeze
+      # Ruby code that lists the folders of all activated gems, and the gems' extensions.
       INVENTORY = <<~'RUBY'
         Gem.loaded_specs.each_value do |spec|
           puts "gem\t#{spec.full_gem_path}"
@@ -22,12 +22,13 @@ module Pitwall
           spec.extensions.each { |path| puts ["extension", spec.full_gem_path, path, library].join("\t") }
         end
       RUBY
-      private_constant :STALE, :KEPT, :INVENTORY
+      private_constant :STALE, :COPIED_SETTINGS, :INVENTORY
 
-      # folders: of gems it needs · extensions: [folder of the gem, path of its extconf.rb, path its product goes to]
+      # folders:    folders of the bundle's gems outside of the clone
+      # extensions: extensions of gems inside the clone: [gem's folder, path of extconf.rb, folder of the library]
       Inventory = Struct.new(:folders, :extensions)
 
-      # The Gemfile that holds for a folder, at or above it.
+      # The nearest Gemfile at or above a folder, up to the folder `top`; nil where there is none.
       #: (String, String) -> String?
       def self.find(dir, top)
         until (found = NAMES.map { |name| File.join(dir, name) }.find { |path| File.file?(path) })
@@ -38,25 +39,28 @@ module Pitwall
         found
       end
 
-      # A Gemfile's lock file.
+      # Path of a Gemfile's lock file.
       #: (String) -> String
-      def self.lock_of(gemfile) = File.basename(gemfile) == "gems.rb" ? gemfile.sub(/\.rb\z/, ".locked") : "#{gemfile}.lock"
+      def self.lock_of(gemfile)
+        File.basename(gemfile) == "gems.rb" ? gemfile.sub(/\.rb\z/, ".locked") : "#{gemfile}.lock"
+      end
 
-      # Lines of the user's settings for the project that hold for its clones too.
+      # Lines of the user's .bundle/config that clones get too.
       #: (String) -> String
       def self.settings(gemfile)
         file = File.join(File.dirname(gemfile), ".bundle", "config")
-        File.file?(file) ? File.read(file).lines.grep(KEPT).join : ""
+        File.file?(file) ? File.read(file).lines.grep(COPIED_SETTINGS).join : ""
       rescue SystemCallError
         ""
       end
 
-      # Where the user's own bundle of a project is, as far as this Ruby can use it.
+      # The folder of the user's installed gems for a project and a Ruby; nil where there is none.
       #: (String, Interpreter, Hash[String, String]) -> String?
-      def self.own_gems(gemfile, interpreter, environment)
+      def self.user_gems(gemfile, interpreter, environment)
         root = File.dirname(gemfile)
         config = File.join(root, ".bundle", "config")
-        path = File.file?(config) && File.read(config)[/^BUNDLE_PATH: "?(.*?)"?$/, 1] || environment["BUNDLE_PATH"] || "vendor/bundle"
+        path = File.read(config)[/^BUNDLE_PATH: "?(.*?)"?$/, 1] if File.file?(config)
+        path ||= environment["BUNDLE_PATH"] || "vendor/bundle"
         folder = File.join(File.expand_path(path, root), interpreter.scope)
         folder if File.directory?(folder)
       rescue SystemCallError
@@ -65,10 +69,10 @@ module Pitwall
 
       # @param gemfile [String] absolute path
       # @param home [String] folder to install gems into
-      # @param more_gems [Array<String>] further folders to look for gems in
-      # @param config [String] folder of Bundler's settings for it
-      # @param cache [String] folder for what Bundler downloads
-      # @param base [Hash] variables of any program in that tree
+      # @param more_gems [Array<String>] further folders to search for gems
+      # @param config [String] folder of Bundler's settings (BUNDLE_APP_CONFIG)
+      # @param cache [String] folder for Bundler's downloads
+      # @param base [Hash] environment variables of all programs in the clone
       #: (gemfile: String, interpreter: Interpreter, home: String, config: String, cache: String,
       #:  ?more_gems: Array[String], ?base: Hash[String, String?]) -> void
       def initialize(gemfile:, interpreter:, home:, config:, cache:, more_gems: [], base: {})
@@ -81,30 +85,35 @@ module Pitwall
         @base = base
       end
 
-      # Installs what is missing.
-      # @yield around an installation, which no two processes may do at once
+      # Installs missing gems and returns the bundle's inventory.
+      # @yield [Proc] the installation; the block calls it while it holds a lock against other processes
       # Raises BuildFailed.
       #: (BuildLog) { () { () -> void } -> void } -> Inventory
       def prepare(log)
-        log.fail!("bundle", "#{@interpreter.words.first} has no Bundler; --no-bundle does without") if @interpreter.bundler.empty?
+        if @interpreter.bundler.empty?
+          log.fail!("bundle", "#{@interpreter.words.first} has no Bundler; --no-bundle does without")
+        end
+
         inventory(log) || begin
           yield -> { install(log) }
           inventory(log) || log.fail!("bundle install", "what it installed can't be loaded")
         end
       end
 
-      # What a process needs to run with it.
+      # Environment variables of a process that uses the bundle; nil unsets a variable.
       #: () -> Hash[String, String?]
       def environment
         @base.merge("BUNDLE_GEMFILE" => @gemfile, "BUNDLE_APP_CONFIG" => @config, "GEM_HOME" => @home,
-                    "GEM_PATH" => [@home, *@more_gems, *@interpreter.gem_path].uniq.join(":"), "BUNDLER_VERSION" => @interpreter.bundler,
-                    "BUNDLE_PATH" => nil, "BUNDLE_PATH__SYSTEM" => "true", "BUNDLE_DEPLOYMENT" => "false", "BUNDLE_FROZEN" => "false",
+                    "GEM_PATH" => [@home, *@more_gems, *@interpreter.gem_path].uniq.join(":"),
+                    "BUNDLER_VERSION" => @interpreter.bundler, "BUNDLE_PATH" => nil, "BUNDLE_PATH__SYSTEM" => "true",
+                    "BUNDLE_DEPLOYMENT" => "false", "BUNDLE_FROZEN" => "false",
                     "BUNDLE_AUTO_INSTALL" => "false", "BUNDLE_DISABLE_VERSION_CHECK" => "true")
       end
 
       private
 
-      # nil where a gem is missing. Resolves with what is installed, and writes the lock file of the clone.
+      # The inventory; nil where a gem is missing. Bundler resolves with the installed gems only, and writes the clone's
+      # lock file.
       def inventory(log)
         log.step("checking its bundle")
         finished = Subprocess.capture([*@interpreter.words, "-rbundler/setup", "-e", INVENTORY],
@@ -116,10 +125,13 @@ module Pitwall
 
         rows = finished.out.lines(chomp: true).map { |line| line.split("\t") }
         root = "#{File.dirname(@gemfile)}/"
-        Inventory.new(rows.filter_map { |kind, folder| folder if kind == "gem" && !"#{folder}/".start_with?(root) },
-                      rows.filter_map { |kind, *extension| extension if kind == "extension" && "#{extension.first}/".start_with?(root) })
+        inside = ->(folder) { "#{folder}/".start_with?(root) }
+        Inventory.new(rows.filter_map { |kind, folder| folder if kind == "gem" && !inside[folder] },
+                      rows.filter_map { |kind, *rest| rest if kind == "extension" && inside[rest.first] })
       end
 
+      # Installs first from local gems only, then with the network.
+      # A lock file that doesn't fit the Gemfile may be changed at the second try.
       def install(log)
         frozen = File.file?(Bundle.lock_of(@gemfile))
         installed = [["--local"], []].any? do |options|

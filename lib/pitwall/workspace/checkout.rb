@@ -6,8 +6,9 @@ require "pitwall/workspace/git"
 
 module Pitwall
   class Workspace
-    # Puts the content of a tree into a folder that is a clone by itself: it borrows the objects of the user's repository, has an
-    # index and a commit (gemspecs call `git ls-files`) and the tags, and nothing done in it reaches the user's.
+    # Checks a tree out into a folder, as a clone of its own. The clone reads the objects of the user's repository.
+    # It has an index and a commit, because gemspecs call `git ls-files`, and the tags.
+    # Nothing that is done in the clone changes the user's repository.
     # @api private
     class Checkout
       #: (BuildLog) -> void
@@ -15,6 +16,8 @@ module Pitwall
         @log = log
       end
 
+      # Checks out the content, with its submodules.
+      # Raises BuildFailed.
       #: (Content, String) -> void
       def call(content, folder)
         repository = content.repository
@@ -23,7 +26,8 @@ module Pitwall
           FileUtils.cp_r(File.join(content.extra_objects, "."), File.join(git_dir, "objects"))
         end
         detach(git_dir, content.commit) if content.commit
-        @log.run("git checkout", git(folder, "read-tree", "--reset", "-u", content.tree), dir: folder, env: Git::ENVIRONMENT)
+        @log.run("git checkout", git(folder, "read-tree", "--reset", "-u", content.tree),
+                 dir: folder, env: Git::ENVIRONMENT)
         content.submodules.each do |path, below|
           inner = File.join(folder, path)
           FileUtils.mkdir_p(inner)
@@ -35,10 +39,12 @@ module Pitwall
 
       def make_clone(repository, folder)
         format = repository.sha256? ? ["--object-format=sha256"] : []
-        @log.run("git init", git(folder, "init", "--quiet", "--template=", *format, "."), dir: folder, env: Git::ENVIRONMENT)
+        @log.run("git init", git(folder, "init", "--quiet", "--template=", *format, "."),
+                 dir: folder, env: Git::ENVIRONMENT)
         git_dir = File.join(folder, ".git")
         FileUtils.mkdir_p(File.join(git_dir, "objects", "info"))
-        File.write(File.join(git_dir, "objects", "info", "alternates"), repository.objects.map { |each| "#{each}\n" }.join)
+        alternates = repository.objects.map { |each| "#{each}\n" }.join
+        File.write(File.join(git_dir, "objects", "info", "alternates"), alternates)
         copy(repository, "shallow", git_dir)
         copy(repository, "info/attributes", git_dir)
         File.write(File.join(git_dir, "packed-refs"), repository.packed_tags)
@@ -59,10 +65,11 @@ module Pitwall
 
       def fetch(absent, path, folder)
         step = "git fetch of submodule #{path}"
-        @log.run(step, git(folder, "init", "--quiet", "--template=", "."), dir: folder, env: Git::ENVIRONMENT)
-        @log.run(step, git(folder, "fetch", "--quiet", "--depth=1", "--", absent.url, absent.commit), dir: folder, env: Git::ENVIRONMENT)
+        options = { dir: folder, env: Git::ENVIRONMENT }
+        @log.run(step, git(folder, "init", "--quiet", "--template=", "."), **options)
+        @log.run(step, git(folder, "fetch", "--quiet", "--depth=1", "--", absent.url, absent.commit), **options)
         detach(File.join(folder, ".git"), absent.commit)
-        @log.run(step, git(folder, "read-tree", "--reset", "-u", absent.commit), dir: folder, env: Git::ENVIRONMENT)
+        @log.run(step, git(folder, "read-tree", "--reset", "-u", absent.commit), **options)
       end
 
       def git(folder, *words) = Git.new(folder).command(*words)

@@ -6,23 +6,24 @@ require "pitwall/workspace/store"
 
 module Pitwall
   class Workspace
-    # What compiling a gem's extensions has put into its tree, kept for trees in which nothing differs that compiling could read:
-    # most revisions of a gem change Ruby files only.
+    # Caches the products of compiling a gem's extensions. Another tree reuses them when no file differs that the build
+    # could read. That is common: most revisions of a gem change Ruby files only.
     # @api private
     class Compiled
-      # Files no build reads, unless it says so; the version is read by many.
+      # Files that builds don't read, unless a build file names them. Many builds read version.rb, so it isn't included.
       RUBY_ONLY = %r{\A(?:.*/)?lib/(?!(?:.*/)?version\.rb\z).*\.rb\z
                      |\A(?:test|spec|features|bench|benchmarks?|docs?|examples?|\.github)/
                      |\.(?:md|txt|rdoc|rbs)\z}x.freeze
       BUILD_FILE = %r{(?:\A|/)(?:Rakefile|rakefile)(?:\.rb)?\z|\.rake\z|\A(?:.*/)?ext/.*\.rb\z}.freeze
-      # A build that loads the gem's own code.
+      # Text of a build file that loads the gem's own Ruby code.
       READS_RUBY = %r{\$LOAD_PATH|\$:|-I\s*\S*lib\b
                       |\blib/(?!\S*version\b)[\w./-]*\.rb
                       |require(?:_relative)?\b[\x20(]*["'][^"']*\blib/(?!\S*version\b)}x.freeze
-      LEFT_BEHIND = %r{\.o\z|\Atmp/}.freeze # what compiling needs along the way
-      private_constant :RUBY_ONLY, :BUILD_FILE, :READS_RUBY, :LEFT_BEHIND
+      INTERMEDIATE = %r{\.o\z|\Atmp/}.freeze # files that only the build itself needs
+      private_constant :RUBY_ONLY, :BUILD_FILE, :READS_RUBY, :INTERMEDIATE
 
-      # @param identity [Array] of all that isn't in git's index but may differ: the interpreter, carried files
+      # @param folder [String] the clone
+      # @param identity [Array] the part of the cache key that git's index doesn't contain: interpreter, carried files
       #: (Store, String, identity: Array[untyped]) -> void
       def initialize(store, folder, identity:)
         @store = store
@@ -31,17 +32,19 @@ module Pitwall
         @git = Git.new(folder)
       end
 
-      # Compiles by the block, or puts there what an earlier compilation made.
+      # Copies cached products into the clone, or calls the block to compile, and caches the products.
       #: () { () -> void } -> void
-      def once
+      def reuse_or_compile
         fresh = false
-        products = @store.fetch("sets", key) do |kept|
+        products = @store.fetch("sets", key) do |entry|
           fresh = true
           before = untracked
           yield
-          (untracked - before).grep_v(LEFT_BEHIND).each { |path| copy(path, @folder, kept) }
+          (untracked - before).grep_v(INTERMEDIATE).each { |path| copy(path, @folder, entry) }
         end
-        Dir.children(products).each { |name| FileUtils.cp_r(File.join(products, name), @folder, preserve: true) } unless fresh
+        unless fresh
+          Dir.children(products).each { |name| FileUtils.cp_r(File.join(products, name), @folder, preserve: true) }
+        end
       end
 
       private
@@ -55,7 +58,7 @@ module Pitwall
         FileUtils.cp(File.join(from, path), File.join(to, path), preserve: true)
       end
 
-      # "MODE NAME STAGE\tPATH" of tracked files, with submodules as their commits.
+      # Lines "MODE NAME STAGE\tPATH" of the tracked files that a build may read. A submodule's name is its commit.
       def read_by_builds
         rows = @git.call("ls-files", "--stage", "-z").split("\0")
         build_files = rows.map { |row| row.split("\t", 2).last }.grep(BUILD_FILE)

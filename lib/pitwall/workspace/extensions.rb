@@ -7,12 +7,13 @@ require "pitwall/workspace/subprocess"
 
 module Pitwall
   class Workspace
-    # Compiles the extensions of a gem in its clone: by its own `rake compile` where it has that task, else as `gem install` would.
+    # Compiles the extensions of a gem in its clone: with `rake compile` where the gem has that task, else as
+    # `gem install` does.
     # @api private
     class Extensions
-      NO_TASK = 93
-      NO_RAKE = 94
-      # One process instead of two: loading a Rakefile takes its time.
+      NO_TASK = 93 # exit status of COMPILE without a task `compile`
+      NO_RAKE = 94 # exit status of COMPILE when rake or the Rakefile can't be loaded
+      # Ruby code that checks for the task and runs it, in one process: loading a Rakefile twice would be slow.
       COMPILE = <<~RUBY
         begin
           require "rake"
@@ -38,12 +39,13 @@ module Pitwall
       LIST = <<~'RUBY'
         ARGV.each do |file|
           spec = Gem::Specification.load(file) or next
-          spec.extensions.each { |path| puts [path, spec.require_paths.find { |each| !each.start_with?("/") }].join("\t") }
+          library = spec.require_paths.find { |each| !each.start_with?("/") }
+          spec.extensions.each { |path| puts [path, library].join("\t") }
         end
       RUBY
       private_constant :NO_TASK, :NO_RAKE, :COMPILE, :LIST
 
-      # @param env [Hash] with which the gem's own code is loaded
+      # @param env [Hash] environment variables for loading the gem's code
       #: (Interpreter, BuildLog, env: Hash[String, String?]) -> void
       def initialize(interpreter, log, env:)
         @interpreter = interpreter
@@ -51,10 +53,11 @@ module Pitwall
         @env = env
       end
 
-      # Extensions that gemspecs in a folder name.
+      # Extensions that the gemspecs of a folder name: [folder, path of extconf.rb, folder of the compiled library].
       #: (String) -> Array[[String, String, String]]
       def named_in(folder)
-        gemspecs = Dir.children(folder).select { |name| name.end_with?(".gemspec") && File.read(File.join(folder, name)).b.include?("extensions") }
+        gemspecs = Dir.children(folder).grep(/\.gemspec\z/)
+        gemspecs.select! { |name| File.read(File.join(folder, name)).b.include?("extensions") }
         return [] if gemspecs.empty?
 
         finished = Subprocess.capture([*@interpreter.words, "-e", LIST, *gemspecs.sort], dir: folder, env: @env)
@@ -62,6 +65,7 @@ module Pitwall
         finished.out.lines(chomp: true).map { |line| [folder, *line.split("\t")] }
       end
 
+      # Compiles the extensions that {#named_in} returns.
       # Raises BuildFailed.
       #: (Array[[String, String, String]]) -> void
       def compile(extensions)
@@ -74,29 +78,36 @@ module Pitwall
 
       private
 
+      # Runs `rake compile`.
+      # @return [Boolean] whether the gem has that task
       def rake(folder)
-        return false unless %w[Rakefile rakefile Rakefile.rb rakefile.rb].any? { |name| File.file?(File.join(folder, name)) }
+        rakefiles = %w[Rakefile rakefile Rakefile.rb rakefile.rb]
+        return false if rakefiles.none? { |name| File.file?(File.join(folder, name)) }
 
         status = rake_compile(folder, ["-rbundler/setup"], @env) if @env["BUNDLE_GEMFILE"]
-        # Not every bundle has rake in it.
+        # Second try without the bundle: not every bundle contains rake.
         status = rake_compile(folder, [], @env.merge("BUNDLE_GEMFILE" => nil)) if status.nil? || status == NO_RAKE
         @log.fail!("rake compile") unless [0, NO_TASK, NO_RAKE].include?(status)
         status.zero?
       end
 
       def rake_compile(folder, options, env)
-        @log.try("rake compile", [*@interpreter.words, *options, "-e", COMPILE], dir: folder, env: env.merge("RUBYOPT" => nil)).exitstatus
+        command = [*@interpreter.words, *options, "-e", COMPILE]
+        @log.try("rake compile", command, dir: folder, env: env.merge("RUBYOPT" => nil)).exitstatus
       end
 
       def make(folder, path, library)
-        @log.fail!("compile", "#{path}: neither an extconf.rb nor a `rake compile` that builds it") unless File.basename(path) == "extconf.rb"
+        unless File.basename(path) == "extconf.rb"
+          @log.fail!("compile", "#{path}: neither an extconf.rb nor a `rake compile` that builds it")
+        end
 
         inner = File.dirname(File.join(folder, path))
         library = File.join(folder, library)
         @log.run("#{path}", [*@interpreter.words, File.basename(path)], dir: inner, env: @env.merge("RUBYOPT" => nil))
         program = ENV.fetch("MAKE", "make")
         @log.run("make in #{File.dirname(path)}", [program, "-j#{Etc.nprocessors}"], dir: inner, env: @env)
-        @log.run("make install in #{File.dirname(path)}", [program, "install", "sitearchdir=#{library}", "sitelibdir=#{library}", "DESTDIR="],
+        @log.run("make install in #{File.dirname(path)}",
+                 [program, "install", "sitearchdir=#{library}", "sitelibdir=#{library}", "DESTDIR="],
                  dir: inner, env: @env)
       end
     end

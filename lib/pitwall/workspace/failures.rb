@@ -4,8 +4,8 @@ require "pitwall/errors"
 
 module Pitwall
   class Workspace
-    # A side that can't be built: a bundle that doesn't install, an extension that doesn't compile, a patch that doesn't apply.
-    # One line: which side, which step, the last line of the log, where the log is.
+    # A side can't be built: e.g. a bundle doesn't install, an extension doesn't compile, or a patch doesn't apply.
+    # The message is one line: the side, the step, the log's last line, and the log's path.
     class BuildFailed < CannotMeasure; end
   end
 end

@@ -4,13 +4,14 @@ require "pitwall/workspace/store"
 
 module Pitwall
   class Workspace
-    # A Gemfile beside the project's own that asks for what that asks for, with other versions of some gems.
-    # It stands beside it so that relative paths in the lock file, which it starts from, mean the same.
+    # A Gemfile that evaluates the project's Gemfile with other versions of some gems. Its lock file starts as a copy of
+    # the project's. It lies beside the project's Gemfile, so that relative paths in the lock file stay valid.
     # @api private
     module GemOverride
-      # Evaluated by Bundler, where `self` is what Gemfiles talk to. A gem declared twice gets the version twice, one declared
-      # nowhere (what another gem depends on) is added, and one that came from a folder or from git comes as a release.
-      # Newer Bundlers' `gemspec` goes past `gem` to `add_dependency`.
+      # Bundler evaluates this text; `self` is Bundler's DSL object.
+      # A gem that is declared twice gets the version twice. A gem that is not declared (a dependency of another gem)
+      # is added. A gem from a folder or from git is replaced by a release.
+      # `gemspec` of newer Bundlers calls `add_dependency`, not `gem`, so both are overridden.
       TEXT = <<~'RUBY'
         versions = %<versions>p
         declared = {}
@@ -28,7 +29,9 @@ module Pitwall
 
           declared[name] = true
           options = arguments.last.is_a?(Hash) ? arguments.last.dup : {}
-          %%w[path git github gist bitbucket branch ref tag submodules glob name].each { |key| options.delete(key) || options.delete(key.to_sym) }
+          %%w[path git github gist bitbucket branch ref tag submodules glob name].each do |key|
+            options.delete(key) || options.delete(key.to_sym)
+          end
           without_path.call { super(name, versions[name], options) }
         end
         if respond_to?(:add_dependency, true)
@@ -46,11 +49,14 @@ module Pitwall
 
       module_function
 
+      # Path of the Gemfile for some gems' versions.
       # @param gems [Hash] name → version
       #: (String, Hash[String, String]) -> String
-      def path(gemfile, gems) = File.join(File.dirname(gemfile), "pitwall-#{Store.key(File.basename(gemfile), gems)}.gemfile")
+      def path(gemfile, gems)
+        File.join(File.dirname(gemfile), "pitwall-#{Store.key(File.basename(gemfile), gems)}.gemfile")
+      end
 
-      # Writes it with a copy of the project's lock file.
+      # Writes the Gemfile and a copy of the project's lock file.
       #: (String, Hash[String, String]) -> void
       def write(gemfile, gems)
         path = path(gemfile, gems)

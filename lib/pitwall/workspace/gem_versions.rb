@@ -5,15 +5,16 @@ require "pitwall/workspace/store"
 
 module Pitwall
   class Workspace
-    # Versions of gems for code that has no Gemfile: installed where its Ruby hasn't them, and activated before anything else is loaded.
+    # Versions of gems for code without a Gemfile. Missing versions are installed.
+    # All versions are activated before other code is loaded.
     # @api private
     class GemVersions
-      # As `gem` would, whatever PATH says.
+      # Arguments that make a Ruby run its own `gem` command, whatever `gem` is in PATH.
       PROGRAM = ["-e", "require 'rubygems/gem_runner'; Gem::GemRunner.new.run(ARGV)", "--"].freeze
       private_constant :PROGRAM
 
-      # @param dir [String] where the user is: `gem install` takes packages from there
-      # @param env [Hash] with which to install
+      # @param dir [String] the working directory: `gem install` uses package files there
+      # @param env [Hash] environment variables of `gem install`
       #: (Store, Interpreter, dir: String, env: Hash[String, String?], on_step: ^(String) -> void) -> void
       def initialize(store, interpreter, dir:, env:, on_step:)
         @store = store
@@ -23,22 +24,25 @@ module Pitwall
         @on_step = on_step
       end
 
-      # Folders of gems, and the file that activates them.
+      # Installs missing gems.
       # @param gems [Hash] name → version
+      # @return folders of the installed gems, and path of the file that activates all gems
       # Raises BuildFailed.
       #: (String, Hash[String, String]) -> [Array[String], String]
       def prepare(side, gems)
-        folders = gems.reject { |name, version| installed?(name, version) }.map { |name, version| install(side, name, version) }
-        [folders, activation(gems)]
+        missing = gems.reject { |name, version| installed?(name, version) }
+        [missing.map { |name, version| install(side, name, version) }, activation(gems)]
       end
 
       private
 
       def installed?(name, version)
-        @interpreter.gem_path.any? { |folder| Dir[File.join(folder, "specifications", "{,default/}#{name}-#{version}{,-*}.gemspec")].any? }
+        @interpreter.gem_path.any? do |folder|
+          Dir[File.join(folder, "specifications", "{,default/}#{name}-#{version}{,-*}.gemspec")].any?
+        end
       end
 
-      # A folder for each, with all it depends on: what one side has installed is of no concern to the other.
+      # Installs a gem with its dependencies into a folder of its own, so that the sides' gems don't affect each other.
       def install(side, name, version)
         key = Store.key("gem", @interpreter.abi, name, version)
         @store.fetch("sets", key) do |folder|
@@ -50,7 +54,8 @@ module Pitwall
 
       def activation(gems)
         folder = @store.fetch("sets", Store.key("activation", gems)) do |made|
-          File.write(File.join(made, "activate.rb"), gems.map { |name, version| "gem #{name.inspect}, #{"= #{version}".inspect}\n" }.join)
+          lines = gems.map { |name, version| "gem #{name.inspect}, #{"= #{version}".inspect}\n" }
+          File.write(File.join(made, "activate.rb"), lines.join)
         end
         File.join(folder, "activate.rb")
       end

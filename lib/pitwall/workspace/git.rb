@@ -5,47 +5,57 @@ require "pitwall/workspace/subprocess"
 
 module Pitwall
   class Workspace
-    # Calls git so that it answers scripts, asks nobody, runs no hooks and writes nothing that it wasn't asked to.
+    # Calls git for scripts: without prompts, hooks, translated messages or background maintenance.
     # @api private
     class Git
-      # What git said, one line.
+      # A git command failed. The message is git's error line.
       class Failed < StandardError; end
 
-      # Set while git runs a hook or a command of the user's: they would turn every call to that repository.
-      LOCAL = %w[GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE GIT_OBJECT_DIRECTORY GIT_ALTERNATE_OBJECT_DIRECTORIES GIT_COMMON_DIR GIT_PREFIX GIT_NAMESPACE
-                 GIT_SHALLOW_FILE GIT_GRAFT_FILE GIT_INTERNAL_SUPER_PREFIX GIT_CEILING_DIRECTORIES GIT_QUARANTINE_PATH].freeze
-      ENVIRONMENT = LOCAL.to_h { |name| [name, nil] }.merge("GIT_OPTIONAL_LOCKS" => "0", "GIT_TERMINAL_PROMPT" => "0", "LC_ALL" => "C").freeze
-      SETTINGS = %w[core.hooksPath=/dev/null core.fsmonitor=false gc.auto=0 maintenance.auto=false advice.detachedHead=false core.quotePath=false]
-                 .flat_map { |setting| ["-c", setting] }.freeze
+      # Variables that git sets for hooks and aliases. They would redirect every call to the hook's repository.
+      LOCAL = %w[GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE GIT_OBJECT_DIRECTORY GIT_ALTERNATE_OBJECT_DIRECTORIES
+                 GIT_COMMON_DIR GIT_PREFIX GIT_NAMESPACE GIT_SHALLOW_FILE GIT_GRAFT_FILE GIT_INTERNAL_SUPER_PREFIX
+                 GIT_CEILING_DIRECTORIES GIT_QUARANTINE_PATH].freeze
+      # Environment variables of every git call; nil unsets a variable.
+      ENVIRONMENT = LOCAL.to_h { |name| [name, nil] }
+                         .merge("GIT_OPTIONAL_LOCKS" => "0", "GIT_TERMINAL_PROMPT" => "0", "LC_ALL" => "C").freeze
+      SETTINGS = %w[core.hooksPath=/dev/null core.fsmonitor=false gc.auto=0 maintenance.auto=false
+                    advice.detachedHead=false core.quotePath=false].flat_map { |setting| ["-c", setting] }.freeze
       private_constant :SETTINGS
 
+      # @param dir [String] folder in which git runs
       # @param git_dir [String, nil] a repository without a working tree
       #: (String, ?git_dir: String?) -> void
       def initialize(dir, git_dir: nil)
         @dir = dir
-        # A module's repository names a working tree that needn't be there.
+        # --work-tree overrides the repository's setting: a submodule's repository names a folder that may not exist.
         @options = git_dir ? ["--git-dir", git_dir, "--work-tree", git_dir] : []
       end
 
-      # @return [String] what it printed
-      # Raises Failed, and CannotMeasure where there is no git.
+      # Runs a git command.
+      # @param input [String, nil] the command's standard input
+      # @return [String] the command's standard output
+      # Raises Failed when the command fails, CannotMeasure where git is not installed.
       #: (*String, ?env: Hash[String, String?], ?input: String?) -> String
       def call(*words, env: {}, input: nil)
         finished = capture(words, env, input)
         return finished.out if finished.success?
 
-        line = finished.err.lines.map(&:strip).find { |each| each.match?(/\A(?:fatal|error):/) } || finished.err.lines.last.to_s.strip
-        raise Failed, line.sub(/\A(?:fatal|error): /, "").then { |text| text.empty? ? "git #{words.first} failed" : text }
+        lines = finished.err.lines.map(&:strip)
+        line = lines.find { |each| each.match?(/\A(?:fatal|error):/) } || lines.last.to_s
+        text = line.sub(/\A(?:fatal|error): /, "")
+        raise Failed, text.empty? ? "git #{words.first} failed" : text
       end
 
-      # @return [String, nil] what it printed, nil where it failed
+      # Runs a git command.
+      # @return [String, nil] the command's standard output; nil when the command failed
+      # Raises CannotMeasure where git is not installed.
       #: (*String) -> String?
       def try(*words)
         finished = capture(words, {}, nil)
         finished.out if finished.success?
       end
 
-      # @return [Array<String>] as a command
+      # The command line of a git command, to be run by {BuildLog}.
       #: (*String) -> Array[String]
       def command(*words) = ["git", *SETTINGS, *@options, *words]
 

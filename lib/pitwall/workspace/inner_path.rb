@@ -5,13 +5,13 @@ require "pitwall/workspace/failures"
 
 module Pitwall
   class Workspace
-    # Paths below a folder into which files are put: a link on the way could lead out of it, into the user's own files.
+    # Paths inside of a clone. A link among a path's folders could lead out of the clone, to the user's own files.
     # @api private
     module InnerPath
       module_function
 
-      # The absolute path, with the folders on the way made. A link that stands at the path itself is removed.
-      # Raises BuildFailed.
+      # The absolute path of a file that will be written. Creates the path's folders. Removes a link at the path itself.
+      # Raises BuildFailed when a folder of the path is a file, or a link that leads out of `root`.
       #: (String, String) -> String
       def make(root, relative)
         *folders, name = relative.split("/")
@@ -21,7 +21,9 @@ module Pitwall
           elsif !File.directory?(path) then raise BuildFailed, "#{relative}: #{each} is a file in #{root}"
           elsif File.symlink?(path)
             path = File.realpath(path)
-            raise BuildFailed, "#{relative}: #{each} is a link that leads out of #{root}" unless path.start_with?("#{root}/")
+            unless path.start_with?("#{root}/")
+              raise BuildFailed, "#{relative}: #{each} is a link that leads out of #{root}"
+            end
           end
           path
         end

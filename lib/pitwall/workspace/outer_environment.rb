@@ -4,7 +4,8 @@ require "pitwall/workspace/git"
 
 module Pitwall
   class Workspace
-    # The variables of this process, and how to undo what a Bundler around it (`bundle exec pitwall …`) has put there.
+    # The environment variables of this process. Under `bundle exec pitwall …` Bundler has changed some of them; this
+    # class undoes Bundler's changes for child processes.
     # @api private
     class OuterEnvironment
       SAVED = "BUNDLER_ORIG_"
@@ -18,14 +19,15 @@ module Pitwall
         @environment = environment.to_h
       end
 
+      # A variable's value, with Bundler's changes.
       #: (String) -> String?
       def [](name) = @environment[name]
 
-      # @return [Boolean] whether Rubies started from here load a bundle by themselves
+      # Whether RUBYOPT makes every Ruby that is started load the bundle.
       #: () -> bool
       def bundled? = @environment["RUBYOPT"].to_s.split.any?(SETUP)
 
-      # Changes after which there is no Bundler.
+      # The changes that undo Bundler's changes; nil unsets a variable.
       #: () -> Hash[String, String?]
       def unbundled
         saved = @environment.select { |name, _| name.start_with?(SAVED) }
@@ -35,11 +37,12 @@ module Pitwall
         needed(changes.merge("RUBYOPT" => (options unless options.empty?)))
       end
 
-      # Changes for processes in a clone: a hook's GIT_DIR would lead its gemspecs to the user's repository.
+      # The changes for processes in a clone. They also unset git's variables: a hook's GIT_DIR would make gemspecs
+      # in the clone read the user's repository.
       #: () -> Hash[String, String?]
       def for_clones = unbundled.merge(needed(Git::LOCAL.to_h { |name| [name, nil] }))
 
-      # Changes for programs that build.
+      # The changes for programs that build a clone.
       #: () -> Hash[String, String?]
       def for_builds = for_clones.merge("RUBYOPT" => nil, "GIT_OPTIONAL_LOCKS" => "0", "GIT_TERMINAL_PROMPT" => "0")
 

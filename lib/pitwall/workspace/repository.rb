@@ -6,27 +6,29 @@ require "pitwall/workspace/git"
 
 module Pitwall
   class Workspace
-    # The user's repository, which is only read: what is in a revision, and what is in the working tree.
+    # Reads the user's repository: the content of a revision and of the working tree. Never writes to the repository.
     # @api private
     class Repository
-      # Of its configuration, what decides how files come out of it.
+      # Settings that change the content of checked-out files.
       CONTENT_SETTINGS = '^(core\.(autocrlf|eol|symlinks|filemode)|filter\..*)$'
-      # Files whose content lies elsewhere (LFS) would be put there, in the user's .git.
+      # Options that switch git LFS off: LFS would write files' content into the user's .git.
       WITHOUT_LFS = %w[-c filter.lfs.clean= -c filter.lfs.process= -c filter.lfs.required=false].freeze
       private_constant :CONTENT_SETTINGS, :WITHOUT_LFS
 
       class << self
-        # The repository a folder is in.
-        # Raises UsageError.
+        # The repository that contains a folder.
+        # Raises UsageError when there is none, or when it has no working tree.
         #: (String) -> Repository
         def at(dir)
-          lines = Git.new(dir).call("rev-parse", "--show-toplevel", "--absolute-git-dir", "--git-common-dir", "--show-prefix").split("\n", -1)
-          new(top: lines[0], git_dir: lines[1], common_dir: File.expand_path(lines[2], dir), prefix: lines[3].to_s.chomp("/"))
+          questions = %w[--show-toplevel --absolute-git-dir --git-common-dir --show-prefix]
+          lines = Git.new(dir).call("rev-parse", *questions).split("\n", -1)
+          new(top: lines[0], git_dir: lines[1], common_dir: File.expand_path(lines[2], dir),
+              prefix: lines[3].to_s.chomp("/"))
         rescue Git::Failed => error
-          raise UsageError, "#{dir}: #{why(error.message)}"
+          raise UsageError, "#{dir}: #{explain(error.message)}"
         end
 
-        # @return [Repository, nil]
+        # The repository that contains a folder; nil when there is none.
         #: (String) -> Repository?
         def find(dir)
           at(dir)
@@ -36,7 +38,7 @@ module Pitwall
 
         private
 
-        def why(text)
+        def explain(text)
           return "not a git repository; --rev, --dirty and patches need one" if text.include?("not a git repository")
           return "the repository has no working tree; run in a clone that has one" if text.include?("work tree")
 
@@ -44,13 +46,14 @@ module Pitwall
         end
       end
 
-      # @return [String, nil] the working tree's root
+      # @return [String, nil] root of the working tree; nil for a bare repository
       attr_reader :top
-      # @return [String] where objects and settings are, for linked working trees too
+      # @return [String] folder of objects and settings; linked working trees share it
       attr_reader :common_dir
-      # @return [String] the folder asked for, below top; "" for top itself
+      # @return [String] path from `top` to the folder given to {at}; "" for `top` itself
       attr_reader :prefix
 
+      #: (git_dir: String, common_dir: String, ?top: String?, ?prefix: String) -> void
       def initialize(git_dir:, common_dir:, top: nil, prefix: "")
         @top = top
         @git_dir = git_dir
@@ -59,15 +62,16 @@ module Pitwall
         @git = top ? Git.new(top) : Git.new(git_dir, git_dir: git_dir)
       end
 
-      # The branch that is checked out; nil where none is.
+      # Name of the branch that is checked out; nil where HEAD is detached.
       #: () -> String?
       def branch = @git.try("symbolic-ref", "--quiet", "--short", "HEAD")&.strip
 
-      # What a revision holds, whatever names it: a branch, a tag, HEAD~1, main@{yesterday}, a commit.
-      # Raises UsageError.
+      # The content of a revision, given by any of git's names: a branch, a tag, HEAD~1, main@{yesterday}, a commit.
+      # Raises UsageError when there is no such revision.
       #: (String) -> Content
       def revision(name)
-        commit = @git.try("rev-parse", "--verify", "--quiet", "#{name}^{commit}") unless name.start_with?("-") || name.empty?
+        valid = !name.start_with?("-") && !name.empty?
+        commit = @git.try("rev-parse", "--verify", "--quiet", "#{name}^{commit}") if valid
         raise UsageError, unknown(name) unless commit
 
         content_of(commit.strip)
@@ -75,63 +79,71 @@ module Pitwall
         raise UsageError, "--rev #{name}: #{error.message}#{shallow_hint}"
       end
 
-      # What the working tree holds: HEAD, what was changed since, and untracked files that aren't ignored.
-      # @param scratch [Proc] gives a fresh folder for what is in no object yet
+      # The content of the working tree: HEAD, the changes since, and untracked files that aren't ignored.
+      # @param scratch [Proc] returns a new folder; git objects of uncommitted content are written there
       # Raises UsageError.
       #: (scratch: ^() -> String) -> Content
       def dirty(scratch:)
         folder = scratch.call
-        # Without a view of the repository's objects: git renews the times of those that are there already.
-        variables = { "GIT_INDEX_FILE" => copy_of_index(folder), "GIT_OBJECT_DIRECTORY" => File.join(folder, "objects") }
-        Dir.mkdir(variables["GIT_OBJECT_DIRECTORY"])
+        objects = File.join(folder, "objects")
+        # GIT_OBJECT_DIRECTORY hides the repository's objects: git would update the times of objects that exist.
+        variables = { "GIT_INDEX_FILE" => copy_of_index(folder), "GIT_OBJECT_DIRECTORY" => objects }
+        Dir.mkdir(objects)
         @git.call(*WITHOUT_LFS, "add", "--update", env: variables)
-        @git.call(*WITHOUT_LFS, "update-index", "--add", "-z", "--stdin", env: variables, input: untracked.map { |path| "#{path}\0" }.join)
+        @git.call(*WITHOUT_LFS, "update-index", "--add", "-z", "--stdin",
+                  env: variables, input: untracked.map { |path| "#{path}\0" }.join)
         tree = @git.call("write-tree", "--missing-ok", env: variables).strip
         head = @git.try("rev-parse", "--verify", "--quiet", "HEAD^{commit}")&.strip
         changed = head.nil? || @git.call("rev-parse", "#{head}^{tree}").strip != tree
-        submodules = links(tree, variables).to_h { |path, commit| [path, dirty_submodule(path, commit, scratch)] }.compact
-        Content.new(repository: self, commit: head, tree: tree, title: nil, extra_objects: variables["GIT_OBJECT_DIRECTORY"], submodules: submodules,
+        submodules = links(tree, variables).to_h do |path, commit|
+          [path, dirty_submodule(path, commit, scratch)]
+        end.compact
+        Content.new(repository: self, commit: head, tree: tree, title: nil, extra_objects: objects,
+                    submodules: submodules,
                     changed: changed || submodules.each_value.any? { |each| each.is_a?(Content) && each.changed })
       rescue Git::Failed => error
         raise UsageError, "--dirty: #{error.message}"
       end
 
-      # Whether git leaves a path of the working tree out, and has no file there.
+      # Whether git ignores a path of the working tree, and the path isn't tracked.
       #: (String) -> bool
       def ignored?(path) = !@git.try("check-ignore", "--quiet", "--", path).nil?
 
-      # Folders of objects: its own, and those it borrows from.
+      # Folders of objects: the repository's own and its alternates.
       #: () -> Array[String]
       def objects
         own = File.join(@common_dir, "objects")
-        borrowed = File.join(own, "info", "alternates")
-        lines = File.file?(borrowed) ? File.readlines(borrowed, chomp: true).reject { |line| line.empty? || line.start_with?("#") } : []
+        alternates = File.join(own, "info", "alternates")
+        lines = File.file?(alternates) ? File.readlines(alternates, chomp: true) : []
+        lines = lines.reject { |line| line.empty? || line.start_with?("#") }
         [own, *lines.map { |line| File.expand_path(line, own) }]
       end
 
-      # @return [Boolean] whether git names objects by SHA-256
+      # Whether object ids are SHA-256 hashes.
       #: () -> bool
       def sha256? = @git.try("rev-parse", "--show-object-format").to_s.strip == "sha256"
 
-      # "NAME\nVALUE" of settings that decide how files come out.
+      # Names and values of the settings that change the content of checked-out files.
       #: () -> Array[[String, String]]
       def content_settings
-        pairs = @git.try("config", "--local", "-z", "--get-regexp", CONTENT_SETTINGS).to_s.split("\0").map { |pair| pair.split("\n", 2) }
+        rows = @git.try("config", "--local", "-z", "--get-regexp", CONTENT_SETTINGS).to_s.split("\0")
+        pairs = rows.map { |row| row.split("\n", 2) }
         pairs.map { |name, value| [name, value || "true"] }
       end
 
-      # Lines of packed-refs with its tags: version numbers are made of them.
+      # The tags as lines of a packed-refs file. Gems compute version numbers from tags.
       #: () -> String
       def packed_tags = @git.try("for-each-ref", "--format=%(objectname) %(refname)", "refs/tags").to_s
 
-      # @return [String, nil] path of a file of the repository, if it is there
+      # Path of a file of the repository, e.g. "shallow"; nil when the file doesn't exist.
       #: (String) -> String?
       def file(name)
         path = File.join(@common_dir, name)
         path if File.file?(path)
       end
 
-      # Whether a folder or file (absolute, without links) is in the working tree; its path there.
+      # The path relative to the working tree; nil for a path outside.
+      # @param path absolute path with links resolved
       #: (String) -> String?
       def inside(path)
         return "" if path == @top
@@ -139,22 +151,26 @@ module Pitwall
         path.delete_prefix("#{@top}/") if path.start_with?("#{@top}/")
       end
 
+      # The content of a commit.
+      # Raises Git::Failed.
       # @api private
       #: (String) -> Content
       def content_of(commit)
-        tree, title = @git.call("log", "-1", "--no-show-signature", "--format=%T%x00%s", commit, "--").chomp.split("\0", 2)
+        line = @git.call("log", "-1", "--no-show-signature", "--format=%T%x00%s", commit, "--").chomp
+        tree, title = line.split("\0", 2)
         submodules = links(tree).to_h { |path, linked| [path, submodule(path, linked, tree)] }.compact
         Content.new(repository: self, commit: commit, tree: tree, title: title, submodules: submodules, changed: false)
       end
 
+      # Whether the repository has a commit.
       # @api private
       #: (String) -> bool
       def commit?(name) = !@git.try("cat-file", "-e", "#{name}^{commit}").nil?
 
       private
 
-      # A copy keeps what git knows of unchanged files, so that it needn't read them all. It goes by the index's own time too:
-      # a file that was changed in the same moment as the index is read.
+      # A copy of the user's index, so that git needn't read unchanged files. The copy keeps the index's modification
+      # time: git reads files that are as new as the index, since they may have changed.
       def copy_of_index(folder)
         copy = File.join(folder, "index")
         own = File.join(@git_dir, "index")
@@ -162,21 +178,25 @@ module Pitwall
         copy
       end
 
-      # A folder stands for a repository of its own, which git would not add either.
-      def untracked = @git.call("ls-files", "--others", "--exclude-standard", "-z").split("\0").reject { |path| path.end_with?("/") }
+      # Untracked files. A path with a slash at its end is another repository; `git add` would not add its files either.
+      def untracked
+        @git.call("ls-files", "--others", "--exclude-standard", "-z").split("\0").reject { |path| path.end_with?("/") }
+      end
 
-      # Paths of submodules in a tree, with the commits they stand at.
+      # The submodules of a tree: path → commit.
       def links(tree, variables = {})
         return {} if @git.call("ls-tree", tree, ".gitmodules", env: variables).empty?
 
-        @git.call("ls-tree", "-r", "-z", "--full-tree", tree, env: variables).split("\0").each_with_object({}) do |entry, links|
+        entries = @git.call("ls-tree", "-r", "-z", "--full-tree", tree, env: variables).split("\0")
+        entries.each_with_object({}) do |entry, links|
           mode, _, rest = entry.split(" ", 3)
           commit, path = rest.split("\t", 2)
           links[path] = commit if mode == "160000"
         end
       end
 
-      # From where the user has it; without a copy at hand from where the user's settings say; nothing where the user has none either.
+      # The content of a submodule, from the user's copy. Without a copy an Absent with the URL of the user's settings;
+      # nil without a URL.
       def submodule(path, commit, tree)
         name = module_names(tree)[path] or return
         local = local_module(path, name)
@@ -202,14 +222,17 @@ module Pitwall
         checked_out = @top && File.join(@top, path)
         return Repository.find(checked_out) if checked_out && File.exist?(File.join(checked_out, ".git"))
 
-        [@git_dir, @common_dir].uniq.map { |dir| File.join(dir, "modules", name) }.find { |dir| File.directory?(File.join(dir, "objects")) }
-                               &.then { |dir| Repository.new(git_dir: dir, common_dir: dir) }
+        dirs = [@git_dir, @common_dir].uniq.map { |dir| File.join(dir, "modules", name) }
+        dir = dirs.find { |each| File.directory?(File.join(each, "objects")) }
+        Repository.new(git_dir: dir, common_dir: dir) if dir
       end
 
       def module_names(tree)
         (@module_names ||= {})[tree] ||= begin
           listed = @git.try("config", "-z", "--blob=#{tree}:.gitmodules", "--get-regexp", '^submodule\..*\.path$').to_s
-          listed.split("\0").to_h { |pair| pair.split("\n", 2).then { |key, path| [path, key[/\Asubmodule\.(.*)\.path\z/m, 1]] } }
+          listed.split("\0").to_h do |pair|
+            pair.split("\n", 2).then { |key, path| [path, key[/\Asubmodule\.(.*)\.path\z/m, 1]] }
+          end
         end
       end
 
@@ -217,13 +240,15 @@ module Pitwall
         return "--rev #{name}: the branch that is checked out has no upstream" if name.match?(/@\{u(?:pstream)?\}/i)
 
         guess = closest(name)
-        "--rev #{name}: no such revision in #{@top}#{" (did you mean #{guess}?)" if guess}#{shallow_hint || "; `git fetch` gets what the remote has"}"
+        hint = shallow_hint || "; `git fetch` gets what the remote has"
+        "--rev #{name}: no such revision in #{@top}#{" (did you mean #{guess}?)" if guess}#{hint}"
       end
 
       def shallow_hint = ("; this clone is shallow: `git fetch --unshallow` gets the rest" if file("shallow"))
 
       def closest(name)
-        names = @git.try("for-each-ref", "--format=%(refname:short)", "refs/heads", "refs/tags", "refs/remotes").to_s.lines(chomp: true)
+        names = @git.try("for-each-ref", "--format=%(refname:short)", "refs/heads", "refs/tags", "refs/remotes")
+                    .to_s.lines(chomp: true)
         names.find { |each| each.end_with?("/#{name}") } ||
           (DidYouMean::SpellChecker.new(dictionary: names).correct(name).first if defined?(DidYouMean::SpellChecker))
       end

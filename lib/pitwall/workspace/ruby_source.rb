@@ -10,15 +10,15 @@ require "pitwall/workspace/store"
 
 module Pitwall
   class Workspace
-    # An interpreter built from a revision of its source, installed into a folder of its own in the cache.
+    # Builds an interpreter from a revision of its source, and installs it into a folder of the cache.
     # @api private
     class RubySource
       COMPILER_VARIABLES = %w[CC CFLAGS CPPFLAGS CXXFLAGS LDFLAGS LIBS optflags debugflags RUSTC].freeze
-      # All of `make install` but the bundled gems, which it downloads.
+      # The targets of `make install` without the bundled gems: these may be downloaded.
       WITHOUT_GEMS = %w[install-bin install-lib install-ext install-arch install-comm].freeze
       private_constant :COMPILER_VARIABLES, :WITHOUT_GEMS
 
-      # @param arguments [Array<String>] for configure
+      # @param arguments [Array<String>] arguments of `configure`
       #: (Store, arguments: Array[String], outer: OuterEnvironment, on_step: ^(String) -> void) -> void
       def initialize(store, arguments:, outer:, on_step:)
         @store = store
@@ -27,7 +27,9 @@ module Pitwall
         @on_step = on_step
       end
 
-      # @return [Array(String, Content)] the interpreter's path, and what it was made of
+      # Builds the interpreter unless the cache has it.
+      # @param folder folder of Ruby's source, a git repository
+      # @return [Array(String, Content)] the interpreter's path, and the content that it was built from
       # Raises UsageError, BuildFailed.
       #: (String, String) -> [String, Content]
       def build(folder, revision)
@@ -42,7 +44,8 @@ module Pitwall
 
       private
 
-      # Installed below a staging folder as if it were already where it will be: its paths are compiled in.
+      # Installs with the final prefix into a staging folder (DESTDIR), because the prefix is compiled into the
+      # interpreter.
       def make(content, prefix, place, log)
         source = @store.scratch("source")
         env = @outer.for_builds
@@ -50,7 +53,8 @@ module Pitwall
         configure, autogen = %w[configure autogen.sh].map { |name| File.join(source, name) }
         log.run("autogen.sh", ["./autogen.sh"], dir: source, env: env) if !File.file?(configure) && File.file?(autogen)
         log.fail!("configure", "there is no configure in it: is it the source of Ruby?") unless File.file?(configure)
-        log.run("configure", ["./configure", "--prefix=#{prefix}", "--disable-install-doc", *@arguments], dir: source, env: env)
+        log.run("configure", ["./configure", "--prefix=#{prefix}", "--disable-install-doc", *@arguments],
+                dir: source, env: env)
         program = @outer["MAKE"] || "make"
         log.run("make", [program, "-j#{Etc.nprocessors}"], dir: source, env: env)
         staging = @store.scratch("staging")
@@ -59,7 +63,10 @@ module Pitwall
           log.run("make install", [program, *WITHOUT_GEMS, "DESTDIR=#{staging}"], dir: source, env: env)
         end
         installed = File.join(staging, prefix)
-        log.fail!("make install", "it installed no bin/ruby") unless File.executable?(File.join(installed, "bin", "ruby"))
+        unless File.executable?(File.join(installed, "bin", "ruby"))
+          log.fail!("make install", "it installed no bin/ruby")
+        end
+
         Dir.children(installed).each { |name| File.rename(File.join(installed, name), File.join(place, name)) }
       ensure
         FileUtils.rm_rf([source, staging].compact)

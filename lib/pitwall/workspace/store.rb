@@ -8,23 +8,27 @@ require "pitwall/errors"
 
 module Pitwall
   class Workspace
-    # The cache folder: what was built stays there, by key, until room is needed.
+    # The cache folder. Entries are stored by key, until {#prune} removes them.
     #
-    #   trees/KEY      a checkout with its compiled extensions      rubies/KEY   an interpreter built from source
-    #   gems/KEY       gems installed for one Ruby                  sets/KEY     a gem with what it needs; files that go with a side
-    #   …/KEY.lock     held shared while in use, exclusive while made; its content is the size in bytes, its mtime the last use
-    #   building/NAME  what is being made; moved in place when it is whole. A NAME.lock that nobody holds: left by a killed process
-    #   logs/          what builds printed
+    #   trees/KEY      a checkout with its compiled extensions
+    #   rubies/KEY     an interpreter built from source
+    #   gems/KEY       gems installed for one Ruby
+    #   sets/KEY       a gem with its dependencies, or other files of a side
+    #   …/KEY.lock     the entry's lock: shared while the entry is used, exclusive while it is built.
+    #                  Content: the entry's size in bytes. Modification time: the last use
+    #   building/NAME  unfinished entries of one process; each is moved to its place when finished.
+    #                  A NAME.lock that no process holds is left from a killed process
+    #   logs/          output of builds
     #
     # @api private
     class Store
       KINDS = %w[trees gems rubies sets].freeze
-      KEY_SIZE = 20 # hex digits; the same for all, so that the paths of all sides are equally long
-      LOG_AGE = 30 * 86_400 # seconds
+      KEY_SIZE = 20 # hex digits; constant, so that the paths of all sides have the same length
+      LOG_AGE = 30 * 86_400 # seconds after which logs are removed
       private_constant :KINDS, :KEY_SIZE, :LOG_AGE
 
       class << self
-        # Where the cache is by default.
+        # The default cache folder.
         #: (?Hash[String, String]) -> String
         def place(environment = ENV)
           own = environment["PITWALL_CACHE"].to_s
@@ -35,34 +39,35 @@ module Pitwall
           File.join(shared, "pitwall", "workspace")
         end
 
-        # A key for whatever the parts say.
+        # The key of an entry that is defined by these parts: strings, nil, arrays and hashes.
         #: (*untyped) -> String
-        def key(*parts) = Digest::SHA256.hexdigest(plain(parts))[0, KEY_SIZE]
+        def key(*parts) = Digest::SHA256.hexdigest(serialize(parts))[0, KEY_SIZE]
 
         private
 
-        # Equal values give equal bytes, and different ones different bytes.
-        def plain(value)
+        # Equal values give equal bytes. Different values give different bytes.
+        def serialize(value)
           case value
-          when Array then "[#{value.map { |each| plain(each) }.join}]"
-          when Hash then "{#{value.map { |key, each| plain([key, each]) }.sort.join}}"
+          when Array then "[#{value.map { |each| serialize(each) }.join}]"
+          when Hash then "{#{value.map { |key, each| serialize([key, each]) }.sort.join}}"
           when nil then "-"
           else "#{value.to_s.bytesize}:#{value.to_s.b}".b
           end
         end
       end
 
-      # @return [String]
+      # @return [String] path of the cache folder
       attr_reader :root
-      # @return [Boolean] whether it goes away with this process
+      # @return [Boolean] whether {#close} removes the folder, because the wanted one can't be written
       attr_reader :temporary
-      # @return [Boolean] whether anything was made
+      # @return [Boolean] whether an entry was added or has grown
       attr_reader :grown
 
+      # @param on_step [Proc] called with a text when this process waits for another
       #: (?String, ?on_step: ^(String) -> void) -> void
       def initialize(root = self.class.place, on_step: ->(_) {})
         @on_step = on_step
-        @held = {}
+        @locks = {}
         @grown = false
         @root = make(root)
       rescue SystemCallError
@@ -70,29 +75,31 @@ module Pitwall
         @root = make(Dir.mktmpdir("pitwall-workspace-"))
       end
 
-      # Where an entry lies once it is made.
+      # Path of an entry, whether it exists or not.
+      # @param kind "trees", "gems", "rubies" or "sets"
       #: (String, String) -> String
       def path(kind, key) = File.join(@root, kind, key)
 
+      # Path of a log file.
       #: (String) -> String
       def log(name) = File.join(@root, "logs", "#{name}.log")
 
-      # The entry, made by the block where it isn't there, and kept from being removed until {#close}.
-      # @param valid [Proc, nil] whether an entry that is there is still good; otherwise it is made again
+      # An entry's path. The block builds the entry where it doesn't exist. The entry can't be removed until {#close}.
+      # @param kind "trees", "gems", "rubies" or "sets"
+      # @param valid [Proc, nil] tells whether an existing entry is usable; if not, the entry is built again
       # @yield [String] the folder to fill
-      # @return [String] its path
       #: (String, String, ?valid: (^(String) -> bool)?) { (String) -> void } -> String
       def fetch(kind, key, valid: nil, &make)
         path = path(kind, key)
-        @held[path] ||= hold(path, valid, &make)
+        @locks[path] ||= lock_entry(path, valid, &make)
         path
       end
 
-      # A fresh folder that goes away with {#close}.
+      # A new folder, which {#close} removes.
       #: (?String) -> String
       def scratch(name = "scratch") = Dir.mktmpdir("#{name}-", session)
 
-      # Runs the block while no other process runs one of the same name.
+      # Runs the block while no other process runs a block of the same name.
       #: [T] (String) { () -> T } -> T
       def exclusively(name)
         lock = lock_file(File.join(@root, "#{name}.lock")) { |file| wait_for(file, File::LOCK_EX, name) }
@@ -101,18 +108,18 @@ module Pitwall
         lock&.close
       end
 
-      # Notes how large an entry has become.
+      # Stores an entry's new size, after gems were installed into it.
       #: (String) -> void
-      def weigh(path)
+      def update_size(path)
         File.write("#{path}.lock", size(path).to_s)
         @grown = true
       end
 
-      # Removes what was used longest ago until the rest fits, but nothing that is in use.
-      # @return [Integer] bytes left
+      # Removes the least recently used entries until the rest fits. Entries in use stay.
+      # @return [Integer] size of the cache in bytes
       #: (Integer) -> Integer
       def prune(limit_bytes)
-        sweep
+        remove_abandoned
         remove_old_logs
         locks = KINDS.flat_map { |kind| Dir[File.join(@root, kind, "*.lock")] }.filter_map { |file| use_of(file) }
         total = locks.sum(&:last)
@@ -125,11 +132,11 @@ module Pitwall
         total
       end
 
-      # Gives everything free.
+      # Releases all locks, and removes this process's unfinished entries.
       #: () -> void
       def close
-        @held.each_value { |lock| lock.close unless lock.closed? }
-        @held.clear
+        @locks.each_value { |lock| lock.close unless lock.closed? }
+        @locks.clear
         if @session_lock
           FileUtils.rm_rf(@session)
           File.unlink(@session_lock.path)
@@ -138,7 +145,7 @@ module Pitwall
         end
         FileUtils.rm_rf(@root) if @temporary
       rescue SystemCallError
-        nil # what is left is swept the next time
+        nil # the next session removes the rest
       end
 
       private
@@ -147,30 +154,34 @@ module Pitwall
         FileUtils.mkdir_p(root, mode: 0o700)
         root = File.realpath(root)
         (KINDS + %w[building logs]).each { |kind| FileUtils.mkdir_p(File.join(root, kind)) }
-        # It may lie in somebody's working tree.
+        # The cache may lie in a working tree, where git should ignore it.
         File.write(File.join(root, ".gitignore"), "*\n") unless File.exist?(File.join(root, ".gitignore"))
-        raise Errno::EACCES, root unless (KINDS + %w[building logs]).all? { |kind| File.writable?(File.join(root, kind)) }
+        unless (KINDS + %w[building logs]).all? { |kind| File.writable?(File.join(root, kind)) }
+          raise Errno::EACCES, root
+        end
 
         root
       end
 
-      def hold(path, valid, &make)
+      # Takes an entry's shared lock. Builds the entry first where it doesn't exist or isn't valid.
+      def lock_entry(path, valid, &make)
         loop do
           lock = lock_file("#{path}.lock") { |file| wait_for(file, File::LOCK_SH, path) }
-          return used(lock) if File.directory?(path) && (valid.nil? || valid.call(path))
+          return touch(lock) if File.directory?(path) && (valid.nil? || valid.call(path))
 
           lock.close
           lock = lock_file("#{path}.lock") { |file| wait_for(file, File::LOCK_EX, path) }
           build(path, lock, &make) unless File.directory?(path) && (valid.nil? || valid.call(path))
-          # Between the two locks another process may get hold of it, but only to find it whole, or to remove it.
+          # Between the exclusive and the shared lock another process may lock the finished entry, or remove it.
           lock.flock(File::LOCK_SH)
-          return used(lock) if File.directory?(path)
+          return touch(lock) if File.directory?(path)
 
           lock.close
         end
       end
 
-      def used(lock)
+      # Stores the time of the last use.
+      def touch(lock)
         now = Time.now
         File.utime(now, now, lock.path)
         lock
@@ -178,7 +189,8 @@ module Pitwall
         lock
       end
 
-      # A lock on a file that has been removed since it was opened keeps nobody out.
+      # Opens and locks a file. Tries again when another process has removed the file in between: a lock on a removed
+      # file excludes no process.
       def lock_file(path)
         loop do
           file = File.open(path, File::RDWR | File::CREAT, 0o600)
@@ -218,7 +230,7 @@ module Pitwall
         FileUtils.rm_rf(folder) if folder
       end
 
-      # Gone at once for everybody, however long the removal takes.
+      # Removes an entry. The entry is renamed first, so that other processes never see a half-removed entry.
       def discard(path)
         return unless File.exist?(path)
 
@@ -227,10 +239,10 @@ module Pitwall
         FileUtils.rm_rf(away)
       end
 
-      # This process's folder in building/, made when it is first needed.
+      # This process's folder in building/, created at its first use.
       def session
         @session ||= begin
-          sweep
+          remove_abandoned
           name = File.join(@root, "building", "#{Process.pid}-#{rand(36**6).to_s(36)}")
           @session_lock = lock_file("#{name}.lock") { |file| file.flock(File::LOCK_EX) }
           Dir.mkdir(name, 0o700)
@@ -238,7 +250,8 @@ module Pitwall
         end
       end
 
-      def sweep
+      # Removes the folders of killed processes in building/: no process holds their locks.
+      def remove_abandoned
         Dir[File.join(@root, "building", "*.lock")].each do |path|
           File.open(path) do |file|
             next unless file.flock(File::LOCK_EX | File::LOCK_NB)
@@ -254,7 +267,7 @@ module Pitwall
       def use_of(lock_path)
         [lock_path, File.mtime(lock_path), File.read(lock_path).to_i]
       rescue SystemCallError
-        nil # another process was faster
+        nil # another process has removed it
       end
 
       def remove(lock_path)
@@ -270,7 +283,9 @@ module Pitwall
       end
 
       def remove_old_logs
-        Dir[File.join(@root, "logs", "*.log")].each { |file| File.unlink(file) if Time.now - File.mtime(file) > LOG_AGE }
+        Dir[File.join(@root, "logs", "*.log")].each do |file|
+          File.unlink(file) if Time.now - File.mtime(file) > LOG_AGE
+        end
       rescue SystemCallError
         nil
       end

@@ -5,11 +5,11 @@ require "pitwall/workspace/git"
 
 module Pitwall
   class Workspace
-    # The environment variables of one side, put together step by step: its bundle, its Ruby, what is loaded before it, the user's own.
-    # Values are changes to this process's environment; nil unsets.
+    # Builds the environment variables of one side, from its bundle, its Ruby, preloaded files and the user's --env.
+    # Values are changes to this process's environment; nil unsets a variable.
     # @api private
     class Variables
-      LISTS = %w[RUBYOPT PATH].freeze # what is added to, not replaced
+      LISTS = %w[RUBYOPT PATH].freeze # variables that are extended, not replaced
       private_constant :LISTS
 
       #: (OuterEnvironment, Workspace::Side) -> void
@@ -21,56 +21,64 @@ module Pitwall
         @folders = []
       end
 
-      # Of a process in a clone.
-      # @param bundle [Hash, nil] variables with which its bundle is loaded
-      # @param load [Boolean] whether every Ruby loads it
-      # @param gemfile [String, nil] one outside of the repository, for `bundle exec`
+      # Adds the variables of a process in a clone.
+      # @param bundle [Hash, nil] variables of the clone's bundle
+      # @param load [Boolean] whether every Ruby loads the bundle
+      # @param gemfile [String, nil] a Gemfile outside of the repository, for `bundle exec`
       #: (bundle: Hash[String, String?]?, load: bool, ?gemfile: String?) -> self
       def in_clone(bundle:, load:, gemfile: nil)
-        # What Pitwall's own git calls need is no business of a benchmark's.
-        @changes = @outer.for_clones.merge(bundle.to_h.reject { |name, _| Git::ENVIRONMENT.key?(name) || name == "RUBYOPT" })
+        # Variables of Pitwall's own git calls are removed: the benchmark may call git too.
+        bundle_variables = bundle.to_h.reject { |name, _| Git::ENVIRONMENT.key?(name) || name == "RUBYOPT" }
+        @changes = @outer.for_clones.merge(bundle_variables)
         @changes = @changes.merge("BUNDLE_GEMFILE" => gemfile) if gemfile && bundle.nil?
         @options << "-rbundler/setup" if bundle && load
         self
       end
 
+      # Sets the folders that Ruby searches for gems.
       #: (Array[String]) -> self
       def with_gem_path(folders)
         @changes = @changes.merge("GEM_PATH" => folders.uniq.join(":"))
         self
       end
 
-      # First in PATH.
+      # Puts folders first in PATH.
       #: (*String) -> self
       def with_programs_of(*folders)
         @folders.concat(folders)
         self
       end
 
-      # For every Ruby that starts. RUBYOPT is split at spaces and knows no quoting.
-      # Raises UsageError.
+      # Adds options for every Ruby that starts (RUBYOPT).
+      # Raises UsageError for an option with a space: Ruby splits RUBYOPT at spaces, without quoting.
       #: (Array[String]) -> self
       def with_options(options)
-        odd = options.find { |option| option.match?(/\s/) }
-        raise UsageError, "#{odd.delete_prefix("-r")}: a path with a space can't be loaded into a command; put it elsewhere" if odd
+        spaced = options.find { |option| option.match?(/\s/) }
+        if spaced
+          raise UsageError, "#{spaced.delete_prefix("-r")}: a path with a space can't be loaded into a command; " \
+                            "put it elsewhere"
+        end
 
         @options.unshift(*options)
         self
       end
 
-      # @return [Hash] of all of it, the user's own on top
+      # All variables. The user's --env overrides the others; PATH, RUBYOPT and a bundle's Gemfile are extended or kept.
       #: () -> Hash[String, String?]
       def to_h
         changes = @changes
-        changes = changes.merge("RUBYOPT" => [*@options, before("RUBYOPT")].compact.join(" ")) if @options.any?
-        changes = changes.merge("PATH" => [*@folders, before("PATH")].compact.join(":")) if @folders.any?
-        own = @side.env.reject { |name, _| LISTS.include?(name) && changes[name] || name == "BUNDLE_GEMFILE" && changes[name] }
+        changes = changes.merge("RUBYOPT" => [*@options, base_value("RUBYOPT")].compact.join(" ")) if @options.any?
+        changes = changes.merge("PATH" => [*@folders, base_value("PATH")].compact.join(":")) if @folders.any?
+        own = @side.env.reject do |name, _|
+          LISTS.include?(name) && changes[name] || name == "BUNDLE_GEMFILE" && changes[name]
+        end
         changes.merge(own)
       end
 
       private
 
-      def before(name) = @side.env[name] || @changes.fetch(name, @outer[name])
+      # A variable's value before folders or options are added.
+      def base_value(name) = @side.env[name] || @changes.fetch(name, @outer[name])
     end
   end
 end

@@ -6,21 +6,25 @@ require "pitwall/show"
 
 module Pitwall
   module CLI
-    # `--fail-if EXPR`: a limit that turns into exit status 1.
+    # `--fail-if EXPR`: conditions under which the exit status is 1.
     #
-    #   slower                 of a comparison: the verdict
-    #   wall > 2%              of a comparison: proved to be so much more than the base
-    #   objects > 0%           of a comparison: more at all
-    #   objects > 1200         of a figure per iteration
+    #   slower                 a comparison's verdict is "slower"
+    #   wall > 2%              a comparison proves that B takes more than 2% longer than the base
+    #   objects > 0%           a comparison proves that B allocates more objects
+    #   objects > 1200         one iteration allocates more than 1200 objects
     #   wall > 1.5ms or bytes > 1MB
-    #   retained > 2k          of all that a command allocated (`allocations`)
+    #   retained > 2k          a command retained more than 2000 objects (verb `allocations`)
     #
-    # A figure with an interval exceeds a limit when its whole interval does: what is in doubt fails nobody's build.
+    # A value with an interval exceeds a limit when the whole interval does. An undecided value doesn't fail a build.
     class Gate
-      # metric, operator (">", ">=", "<", "<="; nil for a word), limit (Float), relative (whether it is about B/A), text; unit of
-      # the metric: "ns", "bytes" or "count"
+      # metric:   e.g. "wall", or a verdict such as "slower"
+      # operator: ">", ">=", "<", "<="; nil for a verdict
+      # limit:    Float, in the metric's unit; a ratio such as 1.02 where `relative`
+      # relative: whether the limit is about the ratio B/A
+      # text:     the condition as typed
+      # unit:     the metric's unit: "ns", "bytes" or "count"
       Condition = Struct.new(:metric, :operator, :limit, :relative, :text, :unit, keyword_init: true) do
-        # Whether the end of the interval that is nearer to being fine is beyond the limit.
+        # Whether the whole interval is beyond the limit. For ">" that is: the interval's low end.
         #: (Analyse::Estimate?) -> bool
         def exceeded?(estimate)
           return false unless estimate&.point
@@ -29,28 +33,30 @@ module Pitwall
           value.public_send(operator, limit)
         end
 
-        # "objects is 1,500, limit 1200", for a value that exceeds it.
+        # The message for a value that exceeds the limit: "objects is 1,500, limit 1200".
         #: (Integer) -> String
         def verdict(value)
           value = unit == "ns" ? Show::Units.duration(value) : "#{Show::Units.count(value)}#{" B" if unit == "bytes"}"
           "#{metric} is #{value}, limit #{text[/[<>]=?\s*(.*)/, 1]}"
         end
 
-        # Whether an effect is as the condition says. What could not be judged is not.
-        # @yield for the estimate of B alone, in the metric's unit
+        # Whether the condition holds for an effect. False for an effect that could not be judged.
+        # @yield returns the estimate of B's own value, in the metric's unit
         #: (Analyse::Effect) { () -> Analyse::Estimate? } -> bool
         def holds_for?(effect)
-          return word?(effect) unless operator
+          return verdict?(effect) unless operator
           return false unless effect.metric == metric && effect.reason.nil?
           return exceeded?(yield) unless relative
 
-          # Something of nothing has no ratio, and is more than any.
-          effect.ratio&.point ? exceeded?(effect.ratio) : effect.exact && effect.verdict == :more && operator.start_with?(">")
+          # With a base of 0 there is no ratio. Any exact increase then exceeds every relative limit.
+          return exceeded?(effect.ratio) if effect.ratio&.point
+
+          effect.exact && effect.verdict == :more && operator.start_with?(">")
         end
 
         private
 
-        def word?(effect)
+        def verdict?(effect)
           case metric
           when "more" then effect.verdict == :more
           when "worse" then effect.worse?
@@ -59,17 +65,22 @@ module Pitwall
         end
       end
 
-      # By what a metric is measured in.
+      # A metric's unit → the units that a limit may have, with their size in the metric's unit.
       UNITS = { "ns" => { "ns" => 1, "us" => 1e3, "µs" => 1e3, "ms" => 1e6, "s" => 1e9 },
-                "bytes" => { "B" => 1, "kB" => 1e3, "KB" => 1e3, "MB" => 1e6, "GB" => 1e9, "KiB" => 1024.0, "MiB" => 1024.0**2, "GiB" => 1024.0**3 },
+                "bytes" => { "B" => 1, "kB" => 1e3, "KB" => 1e3, "MB" => 1e6, "GB" => 1e9,
+                             "KiB" => 1024.0, "MiB" => 1024.0**2, "GiB" => 1024.0**3 },
                 "count" => { "k" => 1e3, "M" => 1e6 } }.freeze
       VERDICTS = %w[slower more worse undecided].freeze
-      CONDITION = /\A(?<metric>[a-z_]+)\s*(?<operator>>=|<=|>|<)\s*(?<number>-?\d[\d_]*(?:\.\d+)?)\s*(?<unit>[a-zA-Zµ%]*)\z/.freeze
+      # "wall > 1.5ms"
+      CONDITION = /\A(?<metric>[a-z_]+)\s*(?<operator>>=|<=|>|<)
+                   \s*(?<number>-?\d[\d_]*(?:\.\d+)?)\s*(?<unit>[a-zA-Zµ%]*)\z/x.freeze
       private_constant :UNITS, :VERDICTS, :CONDITION
 
-      # @param metrics [Array<String>, Hash<String, String>] names that may be asked for; with their units, where they are not those of Record::METRICS
-      # @param alone [Boolean] there is nothing to compare with
-      # @raise [UsageError] it can't be read, or asks for a metric that isn't there, or for a comparison where there is none
+      # Reads the value of --fail-if.
+      # @param metrics [Array<String>, Hash<String, String>] allowed metrics; a Hash gives their units, an Array
+      #   takes the units of Record::METRICS
+      # @param alone [Boolean] whether there is no other side to compare with
+      # @raise [UsageError] the text can't be read, names an unknown metric, or compares without another side
       #: (String, metrics: (Array[String] | Hash[String, String]), ?alone: bool) -> Gate
       def self.parse(text, metrics:, alone: false)
         units = metrics.is_a?(Hash) ? metrics : metrics.to_h { |name| [name, Record::METRICS[name]&.unit || "ns"] }
@@ -78,26 +89,35 @@ module Pitwall
       end
 
       # @api private
-      def self.condition(part, units, whole, alone)
-        raise UsageError, "--fail-if #{whole}: there is nothing to compare with; write a limit such as objects > 1200" if alone && (VERDICTS.include?(part) || part.match?(/\d\s*[%x]\z/))
+      def self.condition(part, units, text, alone)
+        if alone && (VERDICTS.include?(part) || part.match?(/\d\s*[%x]\z/))
+          raise UsageError, "--fail-if #{text}: there is nothing to compare with; write a limit such as objects > 1200"
+        end
+
         return Condition.new(metric: part, text: part) if VERDICTS.include?(part)
 
-        found = CONDITION.match(part) or raise UsageError, "--fail-if #{whole}: cannot read `#{part}`; write #{form(units, alone)}"
-        raise UsageError, "--fail-if #{whole}: no metric #{found[:metric]}; there are #{units.keys.join(", ")}" unless units.key?(found[:metric])
+        found = CONDITION.match(part) or raise UsageError, "--fail-if #{text}: cannot read `#{part}`; " \
+                                                           "write #{syntax(units, alone)}"
+        unless units.key?(found[:metric])
+          raise UsageError, "--fail-if #{text}: no metric #{found[:metric]}; there are #{units.keys.join(", ")}"
+        end
 
         unit = units.fetch(found[:metric])
-        Condition.new(metric: found[:metric], operator: found[:operator], **limit(found, unit, whole, alone), text: part, unit: unit)
+        Condition.new(metric: found[:metric], operator: found[:operator], **limit(found, unit, text, alone),
+                      text: part, unit: unit)
       end
       private_class_method :condition
 
       # @api private
-      def self.form(units, alone)
-        alone ? "METRIC > NUMBER[k|MB|ms], METRIC one of #{units.keys.join(", ")}" : "METRIC > NUMBER[ms|MB|%], or one of #{VERDICTS.join(", ")}"
+      def self.syntax(units, alone)
+        return "METRIC > NUMBER[k|MB|ms], METRIC one of #{units.keys.join(", ")}" if alone
+
+        "METRIC > NUMBER[ms|MB|%], or one of #{VERDICTS.join(", ")}"
       end
-      private_class_method :form
+      private_class_method :syntax
 
       # @api private
-      def self.limit(found, unit, whole, alone)
+      def self.limit(found, unit, text, alone)
         number = found[:number].delete("_").to_f
         case found[:unit]
         when "" then { limit: number, relative: false }
@@ -105,28 +125,32 @@ module Pitwall
         when "x" then { limit: number, relative: true }
         else
           scales = UNITS.fetch(unit)
-          scale = scales[found[:unit]] or raise UsageError, "--fail-if #{whole}: #{found[:metric]} takes #{scales.keys.join(" ")}#{" % x" unless alone}, not #{found[:unit]}"
+          allowed = "#{scales.keys.join(" ")}#{" % x" unless alone}"
+          scale = scales[found[:unit]] or
+            raise UsageError, "--fail-if #{text}: #{found[:metric]} takes #{allowed}, not #{found[:unit]}"
           { limit: number * scale, relative: false }
         end
       end
       private_class_method :limit
 
-      # @return [Array<Condition>]
+      # @return [Array<Condition>] the conditions, in the order in which they were typed
       attr_reader :conditions
 
+      #: (Array[Condition]) -> void
       def initialize(conditions)
         @conditions = conditions
       end
 
-      # Whether a condition is about one side against another.
+      # Whether a condition compares two sides.
       #: () -> bool
       def relative? = conditions.any? { |condition| condition.relative || condition.operator.nil? }
 
-      # Metrics that are asked for and that nothing was measured of.
+      # The conditions' metrics that were not measured.
+      # @param metrics the measured metrics
       #: (Array[String]) -> Array[String]
       def unmeasured(metrics) = conditions.select(&:operator).map(&:metric).uniq - metrics
 
-      # The first condition that holds, as the block judges.
+      # The first condition for which the block returns true.
       #: () { (Condition) -> bool } -> Condition?
       def failed(&block) = conditions.find(&block)
     end

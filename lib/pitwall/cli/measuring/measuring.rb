@@ -15,16 +15,18 @@ require "pitwall/show"
 
 module Pitwall
   module CLI
-    # What `bench` and `compare` have in common: they run something many times, keep what it measured in a file, and show it.
+    # The common part of `bench` and `compare`: run something many times, write the samples to a file, show a report.
     class Measuring < Command
       FORMATS = MeasuredView::FORMATS
-      TIMEOUT = 60 # seconds a process may take where nobody says otherwise
-      PLAIN = %r{\A[\w@%+=:,./^-]+\z}.freeze # words that a shell leaves alone
-      # Counters that no process can read of itself, and the option that has them counted.
-      COUNTED_APART = { "instructions" => "instructions", "fs_calls" => "syscalls", "retained" => "retained", "retained_bytes" => "retained" }.freeze
-      private_constant :PLAIN, :COUNTED_APART
+      TIMEOUT = 60 # seconds that a process may take; default of --timeout
+      UNQUOTED = %r{\A[\w@%+=:,./^-]+\z}.freeze # words that a shell takes without quotes
+      # Metric → the option that measures it. A process can't read these counters itself: they need separate runs.
+      COUNTER_OPTIONS = { "instructions" => "instructions", "fs_calls" => "syscalls",
+                          "retained" => "retained", "retained_bytes" => "retained" }.freeze
+      private_constant :UNQUOTED, :COUNTER_OPTIONS
 
-      # `-- CMD…` is the command's own: nothing in it is an option of the verb.
+      # Parses the arguments and runs the verb. No word after `--` is an option of the verb.
+      # Raises UsageError.
       #: (Array[String]) -> (Integer | Ending)
       def call(argv)
         cut = argv.index("--")
@@ -38,61 +40,90 @@ module Pitwall
       private
 
       def define_running_options(parser)
-        parser.on("--budget SECONDS", Float, "seconds for each case, if it isn't a very slow one (#{default_budget.round})") { |seconds| @options[:budget] = positive("--budget", seconds) }
-        parser.on("--warmup N", Integer, "batches of warm-up (default: until it is steady)") { |count| @options[:warmup] = positive("--warmup", count) }
-        parser.on("--timeout SECONDS", Float, "one process may take so long (#{TIMEOUT})") { |seconds| @options[:timeout] = positive("--timeout", seconds) }
-        parser.on("--only PATTERN", "cases whose name matches") { |text| @options[:only] = pattern(text) }
-        parser.on("--no-pin", "let the system choose the core (default: one core, the same for all)") { @options[:pin] = false }
-        parser.on("--ignore-failure", "measure commands whatever status they end with") { @options[:allow_failure] = true }
-        parser.on("--seed N", Integer, "of the random order (default: a new one)") { |seed| @options[:seed] = seed }
+        budget = "seconds for each case; a very slow case may take longer (#{default_budget.round})"
+        parser.on("--budget SECONDS", Float, budget) do |seconds|
+          @options[:budget] = positive("--budget", seconds)
+        end
+        parser.on("--warmup N", Integer, "batches of warm-up (default: until it is steady)") do |count|
+          @options[:warmup] = positive("--warmup", count)
+        end
+        parser.on("--timeout SECONDS", Float, "upper limit for a single process (#{TIMEOUT})") do |seconds|
+          @options[:timeout] = positive("--timeout", seconds)
+        end
+        parser.on("--only PATTERN", "only cases whose name matches") { |text| @options[:only] = pattern(text) }
+        parser.on("--no-pin", "let the system choose the core (default: one core, the same for all)") do
+          @options[:pin] = false
+        end
+        parser.on("--ignore-failure", "measure commands even if their exit status is not 0") do
+          @options[:allow_failure] = true
+        end
+        parser.on("--seed N", Integer, "seed of the random order (default: random)") { |seed| @options[:seed] = seed }
       end
 
       def define_output_options(parser)
         parser.separator("")
         parser.separator("Where to")
-        parser.on("--record FILE", "what was measured (default: a dated file in .pitwall/; `pitwall report FILE` shows it again)") { |file| @options[:record] = file }
-        parser.on("--out FILE", "the report (default, and -: standard output)") { |file| @options[:out] = file }
+        parser.on("--record FILE", "file for the measured values (default: a dated file in .pitwall/; " \
+                                   "`pitwall report FILE` shows it again)") do |file|
+          @options[:record] = file
+        end
+        parser.on("--out FILE", "file for the report (default and -: standard output)") { |file| @options[:out] = file }
         parser.on("--format FORMAT", FORMATS, "#{FORMATS.join(", ")} (text)") { |format| @options[:format] = format }
-        parser.on("--fail-if EXPR", "end with status 1 when it holds: #{gate_example}") { |text| @options[:fail_if] = gate(text) }
+        parser.on("--fail-if EXPR", "exit with status 1 when EXPR holds: #{gate_example}") do |text|
+          @options[:fail_if] = gate(text)
+        end
         parser.on("--quiet", "no progress") { @options[:quiet] = true }
       end
 
       def settings(**more)
         Experiment::Settings.new(
-          budget: @options.fetch(:budget, default_budget), alpha: 0.01, margin: 0.01, warmup: @options[:warmup], timeout: @options.fetch(:timeout, TIMEOUT),
-          pin: @options.fetch(:pin, true), seed: @options[:seed] || Random.new_seed % 1_000_000, only: @options[:only],
+          budget: @options.fetch(:budget, default_budget), alpha: 0.01, margin: 0.01,
+          warmup: @options[:warmup], timeout: @options.fetch(:timeout, TIMEOUT), pin: @options.fetch(:pin, true),
+          seed: @options[:seed] || Random.new_seed % 1_000_000, only: @options[:only],
           allow_failure: @options.fetch(:allow_failure, false), control: false, check: false, in_turns: true, **more
         )
       end
 
       def progress = @progress ||= Progress.on(@err, quiet: @options[:quiet])
 
-      # Everything that can be known to fail is, before anything runs.
+      # Checks --out and --format before anything runs.
+      # @raise [UsageError]
       def check_output(inputs)
         file = @options[:out]
-        raise UsageError, "--format html: a page is a file: add --out FILE.html" if @options[:format] == "html" && file.nil?
+        if @options[:format] == "html" && file.nil?
+          raise UsageError, "--format html: a page is a file: add --out FILE.html"
+        end
+
         return if file.nil? || file == "-"
 
-        inputs.each { |input| raise UsageError, "--out #{file}: is what is measured; name another file" if File.exist?(file) && File.identical?(file, input) }
+        inputs.each do |input|
+          if File.exist?(file) && File.identical?(file, input)
+            raise UsageError, "--out #{file}: is what is measured; name another file"
+          end
+        end
         OutputFile.check(file, [@options[:record]].compact)
         OutputFile.probe(file)
       end
 
-      # Yields the file that keeps what is measured. Nothing is written before there is something to keep.
+      # Yields the writer of the measured values. The file is created with the first value.
       def record(head) = yield(@writer = Record::Measurements::Writer.new(record_path, head))
 
-      # Runs an experiment to its end. What ended it early is raised after its report has been shown: it is in @trouble.
+      # Runs an experiment and returns its report. An error that ended the experiment early is stored in @failure;
+      # it is raised after the report has been shown.
       # @raise [Interrupt] before anything was measured
-      def measured(experiment, writer)
-        report = experiment.call(command: again)
+      def run_experiment(experiment, writer)
+        report = experiment.call(command: command_line)
         raise Interrupt unless writer.begun?
 
-        @trouble = experiment.failure
-        writer.finish("duration_ns" => report.duration_ns, "readings" => experiment.readings, "losses" => report.losses, "interrupted" => experiment.interrupted)
+        @failure = experiment.failure
+        writer.finish("duration_ns" => report.duration_ns, "readings" => experiment.readings,
+                      "losses" => report.losses, "interrupted" => experiment.interrupted)
         report
       end
 
-      def record_path = @record_path ||= @options[:record] || Collect::Place.default.sub(/\.pit\z/, "-#{self.class.verb}.jsonl")
+      def record_path
+        @record_path ||= @options[:record] || Collect::Place.default.sub(/\.pit\z/, "-#{self.class.verb}.jsonl")
+      end
 
       def publish(text)
         case @options[:out]
@@ -102,10 +133,11 @@ module Pitwall
         @out.flush
         return if @options[:format] == "json" || @options[:quiet] || !@writer&.begun?
 
-        @err.puts("Measured values in #{shown(record_path)}#{"; pitwall report #{quoted(shown(record_path))} shows all of them" if brief?}")
+        path = relative(record_path)
+        @err.puts("Measured values in #{path}#{"; pitwall report #{quoted(path)} shows all of them" if brief?}")
       end
 
-      # Whether the report leaves something out.
+      # Whether the report leaves details out.
       def brief? = false
 
       def rendering
@@ -113,27 +145,32 @@ module Pitwall
         { width: width(io || File), palette: palette(io || File), unicode: unicode?(io) }
       end
 
-      # A terminal says by its locale whether it shows more than ASCII; files and pipes get all of it.
+      # Whether the output may have other characters than ASCII. On a terminal the locale decides; files and pipes may.
       def unicode?(io) = !(io && terminal?(io)) || Encoding.find("locale") == Encoding::UTF_8
 
-      # The status that `--fail-if` asks for; 0 without one.
-      # @yield whether a condition holds
+      # The exit status: 1 when a condition of `--fail-if` holds, else 0.
+      # @param metrics the measured metrics
+      # @yield [Gate::Condition] returns whether the condition holds
+      # @raise [CannotMeasure] a condition's metric was not measured
       def judge_gate(metrics, &block)
         gate = @options[:fail_if] or return Status::OK
         missing = gate.unmeasured(metrics)
-        raise CannotMeasure, "--fail-if: no #{missing.first} was measured#{"; add --#{COUNTED_APART[missing.first]}" if COUNTED_APART[missing.first]}" if missing.any?
+        if missing.any?
+          option = COUNTER_OPTIONS[missing.first]
+          raise CannotMeasure, "--fail-if: no #{missing.first} was measured#{"; add --#{option}" if option}"
+        end
 
         failed = gate.failed(&block) or return Status::OK
         @err.puts("pitwall: --fail-if: #{failed.text}")
         Status::WORSE
       end
 
-      def shown(path) = path.delete_prefix("#{Dir.pwd}/")
+      def relative(path) = path.delete_prefix("#{Dir.pwd}/")
 
-      # The command line that does it again.
-      def again = ["pitwall", self.class.verb, *@argv].map { |word| quoted(word) }.join(" ")
+      # The command line that repeats the measurement.
+      def command_line = ["pitwall", self.class.verb, *@argv].map { |word| quoted(word) }.join(" ")
 
-      def quoted(word) = word.match?(PLAIN) ? word : "'#{word.gsub("'") { "'\\''" }}'"
+      def quoted(word) = word.match?(UNQUOTED) ? word : "'#{word.gsub("'") { "'\\''" }}'"
 
       def positive(option, number)
         number.positive? ? number : raise(UsageError, "#{option} #{number}: must be more than 0")
@@ -151,8 +188,12 @@ module Pitwall
         raise UsageError, "--only #{text}: #{error.message}"
       end
 
-      def recorded?(path) = Record::Measurements.file?(path) || (File.file?(path) && File.binread(path, 8) == "PITWALL ")
+      def recorded?(path)
+        Record::Measurements.file?(path) || (File.file?(path) && File.binread(path, 8) == "PITWALL ")
+      end
 
+      # A benchmark file's absolute path.
+      # @raise [UsageError] the path is no readable file, or a recording
       def script(path)
         raise UsageError, "#{path}: no such file" unless File.exist?(path)
         raise UsageError, "#{path}: a folder; name a benchmark file" if File.directory?(path)

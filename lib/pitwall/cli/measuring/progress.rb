@@ -8,51 +8,61 @@ require "pitwall/show/terminal/units"
 
 module Pitwall
   module CLI
-    # Shows on a terminal what an experiment does, and the time it may still take; is silent elsewhere.
-    # But for one line, which says beforehand how long it takes at most, everything it wrote is gone when it ends.
-    class Progress < Experiment::Silence
+    # Shows an experiment's progress on a terminal: the current case, and the time that is left.
+    # One line before the experiment tells how long the experiment takes at most. All other output is erased at the end.
+    class Progress < Experiment::NullProgress
       CLEAR_LINE = "\r\e[K"
-      TITLE = 30 # columns
-      COLUMNS = 80 # where the terminal doesn't say
+      TITLE = 30 # columns of the progress bar's title
+      COLUMNS = 80 # width of a terminal whose width is unknown
       FORMAT = "%t |%B| %c of at most %C"
       private_constant :CLEAR_LINE, :TITLE, :COLUMNS, :FORMAT
 
-      # For a stream: one that shows on a terminal, one that keeps silent elsewhere.
-      #: (IO) -> Experiment::Silence
-      def self.on(io, quiet: false) = !quiet && io.respond_to?(:tty?) && io.tty? ? new(io) : Experiment::Silence.new
+      # A Progress for a terminal; a NullProgress for any other stream, or with `quiet`.
+      #: (IO, ?quiet: bool) -> Experiment::NullProgress
+      def self.on(io, quiet: false)
+        !quiet && io.respond_to?(:tty?) && io.tty? ? new(io) : Experiment::NullProgress.new
+      end
 
+      #: (IO) -> void
       def initialize(io)
         super()
         @io = io
       end
 
-      # Most verdicts come sooner.
+      # Prints how long the experiment takes at most. Most cases are decided sooner.
+      # @see Experiment::NullProgress#expect
+      #: (cases: Integer, seconds: Numeric, longest: Numeric, ?pairs: Integer?) -> void
       def expect(cases:, seconds:, longest:, pairs: nil)
         self.end
-        text = "#{Show::Units.things(cases, "case")}: #{"#{Show::Units.things(pairs, "pair")}, " if pairs}at most #{time(cases * seconds)}"
+        text = "#{Show::Units.things(cases, "case")}: #{"#{Show::Units.things(pairs, "pair")}, " if pairs}at most " \
+               "#{time(cases * seconds)}"
         slow = ", #{time(cases * longest)} if pairs are slow"
         text += slow if text.size + slow.size < columns
         @io.puts(text)
       end
 
-      # Something without a known length.
+      # Shows a step of unknown length.
+      #: (String) -> void
       def step(text)
         self.end
         @io.print(Show::Text.shorten_right(Show::Text.safe(text), columns - 2), "…")
         @stepping = true
       end
 
-      # The bar never finishes by itself, as it would leave its line behind.
+      # Shows a progress bar for a number of blocks. `autofinish` is off: a finished bar's line could not be erased.
+      #: (String, Integer) -> void
       def begin(title, blocks)
         self.end
         title = Show::Text.shorten_right(Show::Text.safe(title), TITLE)
         @started = clock
-        @bar = ProgressBar.create(title: title, total: [blocks, 1].max, output: @io, format: FORMAT, autofinish: false, throttle_rate: 0)
+        @bar = ProgressBar.create(title: title, total: [blocks, 1].max, output: @io, format: FORMAT,
+                                  autofinish: false, throttle_rate: 0)
       rescue ProgressBar::InvalidProgressError
         @bar = nil
       end
 
-      # One block more.
+      # Advances the bar by one block.
+      #: () -> void
       def advance
         return unless @bar && @bar.progress < @bar.total
 
@@ -61,7 +71,8 @@ module Pitwall
         @bar.progress = done
       end
 
-      # Takes away what it wrote.
+      # Erases the bar or the step.
+      #: () -> void
       def end
         @io.print(CLEAR_LINE) if @bar || @stepping
         @bar = @stepping = nil
@@ -69,7 +80,7 @@ module Pitwall
 
       private
 
-      # An upper bound: most verdicts come before the last block.
+      # The time left is an upper limit: most cases are decided before the last block.
       def left(seconds) = time(seconds)
 
       def time(seconds) = seconds < 90 ? "#{seconds.ceil} s" : "#{(seconds / 60.0).ceil} min"

@@ -8,10 +8,11 @@ require "pitwall/show"
 
 module Pitwall
   module CLI
-    # What `compare` does with recordings: hold two of them against each other, and a prediction against what happened.
+    # The part of `compare` that reads recordings: compares two recordings, and checks a prediction against them.
     module RecordedSides
-      # Options that two recordings have no use for.
-      MEASURING = %i[fail_if record max_blocks control check in_turns why instructions syscalls retained budget warmup].freeze
+      # Options of measuring. They are refused when two recordings are compared.
+      MEASURING = %i[fail_if record max_blocks control check in_turns why
+                     instructions syscalls retained budget warmup].freeze
       private_constant :MEASURING
 
       private
@@ -19,62 +20,96 @@ module Pitwall
       def define_recorded_options(parser)
         parser.separator("Of two recordings, and of predictions (pitwall report --predict)")
         parser.on("--weight WEIGHT", %i[wall cpu], "wall or cpu (wall)") { |weight| @options[:weight] = weight }
-        parser.on("--label NAME=VALUE", "only what ran under a label, e.g. route=orders#show; repeatable") { |text| RecordingOptions.label(@options, text) }
-        parser.on("--before FILE", "another run of A.pit's side; repeatable: the noise between runs") { |file| (@options[:before] ||= []) << file }
-        parser.on("--after FILE", "another run of B.pit's side; repeatable") { |file| (@options[:after] ||= []) << file }
+        parser.on("--label NAME=VALUE", "only what ran under a label, e.g. route=orders#show; repeatable") do |text|
+          RecordingOptions.label(@options, text)
+        end
+        parser.on("--before FILE", "another recording of A.pit's side, for noise between runs; repeatable") do |file|
+          (@options[:before] ||= []) << file
+        end
+        parser.on("--after FILE", "another recording of B.pit's side; repeatable") do |file|
+          (@options[:after] ||= []) << file
+        end
         parser.on("--salvage", "read what is left of damaged recordings") { @options[:salvage] = true }
-        parser.on("--predicted PLACE", "did removing PATH:LINE or a method save what was predicted?") { |place| @options[:predicted] = place }
-        parser.on("--recording FILE", "what is predicted from, beside A.pit; repeatable: places of allocation") { |file| (@options[:recording] ||= []) << file }
+        parser.on("--predicted PLACE", "did removing PATH:LINE or a method save what was predicted?") do |place|
+          @options[:predicted] = place
+        end
+        recording = "another recording to predict from, beside A.pit, e.g. one of allocations; repeatable"
+        parser.on("--recording FILE", recording) do |file|
+          (@options[:recording] ||= []) << file
+        end
       end
 
-      # @raise [UsageError] recordings, but not two of them alone
+      # Checks that the files are two recordings and nothing else, or no recordings.
+      # @raise [UsageError]
       def check_recordings(files)
         recording = files.find { |file| file.end_with?(".pit") }
         return if recording.nil? || recordings?(files)
-        raise UsageError, "#{recording}: one recording has nothing to be compared with: pitwall compare #{recording} OTHER.pit" if files.one? && !sides.any? && @command.nil?
-        raise UsageError, "#{files[2]}: two recordings are compared; name further runs of either side: --before FILE, --after FILE" if files.size > 2 && files.all? { |file| file.end_with?(".pit") }
+        if files.one? && !sides.any? && @command.nil?
+          raise UsageError, "#{recording}: one recording has nothing to be compared with: " \
+                            "pitwall compare #{recording} OTHER.pit"
+        end
 
-        raise UsageError, "#{recording}: a recording is compared with another one, and with nothing else: pitwall compare A.pit B.pit"
+        if files.size > 2 && files.all? { |file| file.end_with?(".pit") }
+          raise UsageError, "#{files[2]}: two recordings are compared; name further runs of either side: " \
+                            "--before FILE, --after FILE"
+        end
+
+        raise UsageError, "#{recording}: a recording is compared with another one, and with nothing else: " \
+                          "pitwall compare A.pit B.pit"
       end
 
       def recordings?(files) = files.size == 2 && !sides.any? && files.all? { |file| file.end_with?(".pit") }
 
       def check_recorded_options(two_recordings)
-        raise UsageError, "--recording: is what --predicted is worked out from; add --predicted PLACE" if @options[:recording] && @options[:predicted].nil?
+        if @options[:recording] && @options[:predicted].nil?
+          raise UsageError, "--recording: is for --predicted, which predicts from it; add --predicted PLACE"
+        end
+
         return if two_recordings
 
-        raise UsageError, "--label: is of what two recordings sampled: pitwall compare A.pit B.pit --label NAME=VALUE" if @options[:labels]
-        raise UsageError, "--salvage: is for recordings, and none is compared: leave it out" if @options[:salvage] && @options[:recording].nil?
+        if @options[:labels]
+          raise UsageError, "--label: selects samples of two recordings: pitwall compare A.pit B.pit --label NAME=VALUE"
+        end
 
-        odd = %i[before after].find { |name| @options[name] }
-        raise UsageError, "--#{odd}: names another run beside two recordings: pitwall compare A.pit B.pit --#{odd} FILE" if odd
+        if @options[:salvage] && @options[:recording].nil?
+          raise UsageError, "--salvage: is for recordings, and none is compared: leave it out"
+        end
+
+        option = %i[before after].find { |name| @options[name] }
+        if option
+          raise UsageError, "--#{option}: names another run beside two recordings: " \
+                            "pitwall compare A.pit B.pit --#{option} FILE"
+        end
+
         return if @options[:predicted].nil?
-        raise UsageError, "--predicted: is of a whole command, as recordings are: compare SIDE… --predicted PLACE --recording X.pit -- CMD" if @command.nil?
-        raise UsageError, "--predicted: name recordings of the base's command to predict from: --recording X.pit" if @options[:recording].nil?
+        if @command.nil?
+          raise UsageError, "--predicted: works with a whole command, as recordings are of one: " \
+                            "compare SIDE… --predicted PLACE --recording X.pit -- CMD"
+        end
+
+        if @options[:recording].nil?
+          raise UsageError, "--predicted: name recordings of the base's command to predict from: --recording X.pit"
+        end
       end
 
-      # Two profiles: which methods' share differs. How long each took is a run of each, and no verdict; but of a prediction there is one.
+      # Compares two profiles and shows which methods' shares differ. One run of each gives no verdict about the total
+      # time. A prediction (--predicted) does get a verdict.
+      # @return [Integer] the exit status
       def compare_recordings(files)
-        odd = MEASURING.find { |option| @options.key?(option) }
-        raise UsageError, "--#{odd.to_s.tr("_", "-").sub("max-blocks", "pairs")}: two recordings are held against each other as they are; it is for sides that are measured" if odd
-
-        raise UsageError, "--predicted: is of a whole program: leave out --label" if @options[:labels] && @options[:predicted]
+        check_options_of_recordings
 
         check_output(files)
         names = files.zip(@options.values_at(:before, :after)).map { |file, more| [file, *more] }
-        recordings = names.map { |side| side.map { |file| recorded(file) } }
-        refuse_mixture(names.flatten, recordings.flatten)
+        recordings = names.map { |side| side.map { |file| read_recording(file) } }
+        refuse_traced_with_sampled(names.flatten, recordings.flatten)
         check_labels(names.flatten, recordings.flatten)
         segments = recordings.map { |side| side.map(&:segments) }
         return compare_objects(files, names, segments) if objects?(names, segments)
 
-        a, b = segments.zip(Analyse::ProfileChange::Pair.bases(segments)).map { |side, base| Analyse::ProfileChange::Side.new(recordings: side, base: base) }
-        @unlike = Analyse::ProfileChange::Pair.warnings(segments, files)
-        change = Analyse::ProfileChange.compare(a: a, b: b, weight: @options.fetch(:weight, :wall), labels: @options[:labels])
-        check = recorded_check(names, recordings)
+        change = profile_change(segments)
+        check = prediction_check(names, recordings)
         requests = Analyse::RequestChange.new(segments, base: files[0], side: files[1], labels: @options[:labels])
-        unmarked = files.zip(segments).find { |_, runs| Analyse::Server.unmarked?(runs.flatten(1)) }
-        @unlike += ["#{unmarked.first}: #{Analyse::Summary::UNMARKED}"] if unmarked
+        @warnings = recording_warnings(files, segments)
         publish(recordings_report(files, change, check, requests))
         return check_status(check) if check
         return requests_status(requests) if requests.any?
@@ -82,7 +117,34 @@ module Pitwall
         change.reason ? Status::CANNOT_MEASURE : Status::OK
       end
 
-      # One alarm is an alarm. Of many routes some are always undecided.
+      def check_options_of_recordings
+        option = MEASURING.find { |name| @options.key?(name) }
+        if option
+          raise UsageError, "--#{option.to_s.tr("_", "-").sub("max-blocks", "pairs")}: " \
+                            "is for sides that are measured; two recordings are compared as they are"
+        end
+
+        return unless @options[:labels] && @options[:predicted]
+
+        raise UsageError, "--predicted: works with a whole program: leave out --label"
+      end
+
+      def profile_change(segments)
+        a, b = segments.zip(Analyse::ProfileChange::Pair.bases(segments)).map do |side, base|
+          Analyse::ProfileChange::Side.new(recordings: side, base: base)
+        end
+        Analyse::ProfileChange.compare(a: a, b: b, weight: @options.fetch(:weight, :wall), labels: @options[:labels])
+      end
+
+      # Warnings about differences between the recordings, and about a server's recording without marked requests.
+      def recording_warnings(files, segments)
+        warnings = Analyse::ProfileChange::Pair.warnings(segments, files)
+        unmarked = files.zip(segments).find { |_, runs| Analyse::Server.unmarked?(runs.flatten(1)) }
+        unmarked ? warnings + ["#{unmarked.first}: #{Analyse::Summary::UNMARKED}"] : warnings
+      end
+
+      # The exit status: 1 when any route is slower. 3 only when all routes are undecided, because some of many
+      # routes always are.
       def requests_status(requests)
         verdicts = requests.effects.map { |effect| effect.below_margin ? :same : effect.verdict }
         return Status::WORSE if (verdicts & %i[slower more]).any?
@@ -90,67 +152,85 @@ module Pitwall
         verdicts.all?(:undecided) ? Status::UNDECIDED : Status::OK
       end
 
-      # Were objects followed in all of them, and nothing else?
-      # @raise [UsageError] in some of them, or in another way: objects and times can't be held against each other
+      # Whether all recordings hold only allocated objects.
+      # @raise [UsageError] some recordings hold objects and others times, which can't be compared
       def objects?(names, segments)
         followed = segments.flatten(1).map { |recording| only_objects?(recording) }
         return false if followed.none? || @options[:predicted]
 
         other = names.flatten[followed.index(false)] unless followed.all?
-        raise UsageError, "#{names.flatten[followed.index(true)]} holds objects, and #{other} times: they can't be held against each other; record both alike" if other
-        raise UsageError, "--weight #{@options[:weight]}: is of times, and the recordings hold objects: leave it out" if @options.key?(:weight)
+        if other
+          raise UsageError, "#{names.flatten[followed.index(true)]} holds objects, and #{other} times: " \
+                            "they can't be compared; record both alike"
+        end
+
+        if @options.key?(:weight)
+          raise UsageError, "--weight #{@options[:weight]}: is for times, and the recordings hold objects: leave it out"
+        end
 
         true
       end
 
-      def only_objects?(segments) = segments.any?(&:allocation_totals) && segments.none? { |segment| segment.sampled? || segment.traced? }
+      def only_objects?(segments)
+        segments.any?(&:allocation_totals) && segments.none? { |segment| segment.sampled? || segment.traced? }
+      end
 
-      # Two recordings of allocations: objects, bytes, and the sites that changed.
+      # Compares two recordings of allocations: objects, bytes, and the sites that changed.
+      # @return [Integer] the exit status
       def compare_objects(files, names, segments)
         bursts = segments.flatten(1).map { |recording| recording.any? { |segment| segment.allocation_totals&.bursts? } }
         if bursts.uniq.size > 1
-          raise UsageError, "#{names.flatten[bursts.index(true)]} looked at objects in bursts, and #{names.flatten[bursts.index(false)]} at all of them: record both alike"
+          raise UsageError, "#{names.flatten[bursts.index(true)]} looked at objects in bursts, " \
+                            "and #{names.flatten[bursts.index(false)]} at all of them: record both alike"
         end
 
         change = Analyse::AllocationChange.new(segments, bases: Analyse::ProfileChange::Pair.bases(segments))
-        publish(objects_report(change, base: files[0], side: files[1], growth: growth(segments), warnings: Analyse::ProfileChange::Pair.warnings(segments, files)))
+        publish(objects_report(change, base: files[0], side: files[1], growth: growth(segments),
+                                       warnings: Analyse::ProfileChange::Pair.warnings(segments, files)))
         Status::OK
       end
 
-      # What keeps growing, by side; nil unless all recordings hold it.
+      # The growth of objects in each side's recordings; nil unless all recordings have data about growth.
       def growth(segments)
         found = segments.map { |side| side.map { |recording| Analyse::ObjectGrowth.new(recording) } }
         found if found.flatten.all?(&:any?)
       end
 
       def objects_report(change, base:, side:, warnings:, growth:)
-        shown = { base: base, side: side, warnings: warnings, growth: growth, location: Show::Location.new(Dir.pwd) }
-        return Show::MeasuredPage.of_objects(change, **shown) if @options[:format] == "html"
+        facts = { base: base, side: side, warnings: warnings, growth: growth, location: Show::Location.new(Dir.pwd) }
+        return Show::MeasuredPage.of_objects(change, **facts) if @options[:format] == "html"
 
-        view = Show::AllocationChangeView.new(change, **shown)
+        view = Show::AllocationChangeView.new(change, **facts)
         case @options[:format]
-        when "json" then JSON.generate({ "schema" => "pitwall/compare-1", "results" => [], "warnings" => warnings, "objects" => view.json })
+        when "json"
+          JSON.generate({ "schema" => "pitwall/compare-1", "results" => [], "warnings" => warnings,
+                          "objects" => view.json })
         when "markdown" then view.markdown
         else view.lines(**rendering.slice(:width, :palette)).join("\n")
         end
       end
 
-      def recorded(file)
+      def read_recording(file)
         raise UsageError, "#{file}: no such file" unless File.file?(file)
 
         Pitwall::Record.read(file, salvage: @options.fetch(:salvage, false))
       end
 
-      # A trace slows calls, so that shares of time can't be held against those of samples.
-      def refuse_mixture(files, recordings)
-        traced = recordings.map { |recording| recording.segments.any?(&:traced?) && recording.segments.none?(&:sampled?) }
+      # Tracing slows calls down, so a trace's shares of time can't be compared with a sampled recording's.
+      # @raise [UsageError]
+      def refuse_traced_with_sampled(files, recordings)
+        traced = recordings.map do |recording|
+          recording.segments.any?(&:traced?) && recording.segments.none?(&:sampled?)
+        end
         return if traced.uniq.size < 2
 
         trace, other = [true, false].map { |kind| files[traced.index(kind)] }
-        raise UsageError, "#{trace} is traced and #{other} is not: a trace slows calls, so shares of time differ for that; record both alike"
+        raise UsageError, "#{trace} is traced and #{other} is not: a trace slows calls, " \
+                          "so shares of time differ for that; record both alike"
       end
 
-      # A label that one of them lacks would make everything a change.
+      # Every recording must have the label. Without the label a side would be empty, and every method a change.
+      # @raise [UsageError]
       def check_labels(files, recordings)
         selection = Analyse::Selection.new(labels: @options[:labels])
         files.zip(recordings) do |file, recording|
@@ -160,25 +240,32 @@ module Pitwall
         end
       end
 
-      def recorded_check(names, recordings)
+      # The check of --predicted; nil without that option.
+      def prediction_check(names, recordings)
         place = @options[:predicted] or return
-        refuse_unlike(names.flatten, recordings.flatten)
+        refuse_different_tracking(names.flatten, recordings.flatten)
         before, after = recordings.map { |side| side.map(&:segments) }
-        Analyse::PredictionCheck.of_recordings(place, before: before, after: after, more: predicted_from, weight: @options.fetch(:weight, :wall))
+        Analyse::PredictionCheck.of_recordings(place, before: before, after: after, more: predicted_from,
+                                                      weight: @options.fetch(:weight, :wall))
       end
 
-      # Following objects takes time of its own: what differs would be that.
-      def refuse_unlike(files, recordings)
-        followed = recordings.map { |recording| recording.segments.map(&:allocation_totals).compact.map { |totals| totals.bursts? ? :bursts : :all }.first }
+      # Tracking objects takes time itself. The difference of two ways of tracking would count as saving.
+      # @raise [UsageError]
+      def refuse_different_tracking(files, recordings)
+        followed = recordings.map do |recording|
+          recording.segments.map(&:allocation_totals).compact.map { |totals| totals.bursts? ? :bursts : :all }.first
+        end
         return if followed.uniq.size < 2
 
         one, other = followed.uniq.first(2).map { |kind| files[followed.index(kind)] }
-        raise UsageError, "--predicted: objects were followed otherwise in #{one} than in #{other}, which takes time: record both alike and name places of allocation by --recording"
+        raise UsageError, "--predicted: objects were followed otherwise in #{one} than in #{other}, " \
+                          "which takes time: record both alike and name places of allocation by --recording"
       end
 
-      def predicted_from = @options.fetch(:recording, []).map { |file| recorded(file).segments }
+      # The segments of each file of --recording.
+      def predicted_from = @options.fetch(:recording, []).map { |file| read_recording(file).segments }
 
-      # Saved, lost, or not known.
+      # The exit status: 3 undecided, 1 when the program became slower, else 0.
       def check_status(check)
         return Status::UNDECIDED if check.verdict == :undecided
 
@@ -195,26 +282,31 @@ module Pitwall
       end
 
       def recordings_text(files, change, check, requests)
-        look = rendering
-        palette = @options[:format] == "markdown" ? Show::Plain : look[:palette]
-        lines = check ? [*Show::PredictionCheckView.new(check, base: files[0], side: files[1]).lines(width: look[:width], palette: palette), ""] : []
-        lines += requests.lines(width: look[:width], palette: palette)
-        lines += Show::WhyText.new(width: look[:width], palette: palette, location: Show::Location.new(Dir.pwd), warnings: @unlike).lines(change, base: files[0], side: files[1])
+        options = rendering.slice(:width, :palette)
+        options[:palette] = Show::Plain if @options[:format] == "markdown"
+        sides = { base: files[0], side: files[1] }
+        lines = check ? [*Show::PredictionCheckView.new(check, **sides).lines(**options), ""] : []
+        lines += requests.lines(**options)
+        why = Show::WhyText.new(**options, location: Show::Location.new(Dir.pwd), warnings: @warnings)
+        lines += why.lines(change, **sides)
         (@options[:format] == "markdown" ? ["```", *lines, "```"] : lines).join("\n")
       end
 
       def recordings_json(files, change, check, requests)
-        object = { "schema" => "pitwall/compare-1", "results" => Show::JsonValues.clean(requests.json), "warnings" => @unlike, "why" => [Show::WhyJson.body(change, base: files[0], side: files[1])] }
-        object["predictions"] = [Show::PredictionCheckView.new(check, base: files[0], side: files[1]).json] if check
+        sides = { base: files[0], side: files[1] }
+        object = { "schema" => "pitwall/compare-1", "results" => Show::JsonValues.clean(requests.json),
+                   "warnings" => @warnings, "why" => [Show::WhyJson.body(change, **sides)] }
+        object["predictions"] = [Show::PredictionCheckView.new(check, **sides).json] if check
         JSON.generate(object)
       end
 
-      # By side that was measured against the base.
-      # @param before [Array<Array<Record::Segment>>] as predicted_from
+      # Checks of a prediction against the measured effects: name of the side → check.
+      # @param before [Array<Array<Record::Segment>>] the segments that {#predicted_from} returns
       def measured_checks(report, before)
         weight = @options.fetch(:weight, :wall)
         report.effects.select { |effect| effect.metric == weight.to_s }.to_h do |effect|
-          [effect.side, Analyse::PredictionCheck.of_effect(@options[:predicted], effect, before: before, weight: weight)]
+          check = Analyse::PredictionCheck.of_effect(@options[:predicted], effect, before: before, weight: weight)
+          [effect.side, check]
         end
       end
     end

@@ -6,19 +6,21 @@ require "pitwall/record/measurements"
 
 module Pitwall
   module CLI
-    # The report of a run of `bench` or `compare`, from the file it left: the same as it was then.
+    # Shows the report of an earlier run of `bench` or `compare` again, from the file that the run wrote.
     class SavedMeasurement
       Side = Struct.new(:name, :facts)
       private_constant :Side
 
-      #: (Array[String]) -> void
       # @raise [UsageError] more than one file
+      #: (Array[String]) -> void
       def initialize(files)
         raise UsageError, "#{files[1]}: one file of measurements at a time" if files.size > 1
 
         @file = files.first
       end
 
+      # The report in a format ("text", "json", "markdown" or "html").
+      # @param width columns of the text
       # @raise [BadRecording]
       #: (String, Integer, untyped) -> String
       def render(format, width, palette)
@@ -27,12 +29,14 @@ module Pitwall
         MeasuredView.render(report, format, width: width, palette: palette)
       end
 
-      # Why there is nothing to say of why, and what would say it.
+      # One line for `--why`: why the file has no profiles, and the command that would record them.
       # @raise [BadRecording]
       #: () -> String
       def without_profiles
         head = Record::Measurements.read(@file).head
-        return "#{@file} is of bench, which measures one side; compare says why two differ" unless head["kind"] == "compare"
+        unless head["kind"] == "compare"
+          return "#{@file} is of bench, which measures one side; compare says why two differ"
+        end
 
         command = head["command"].to_s
         command = command.sub(/\A(pitwall compare)(?! .*--why)/, '\1 --why')
@@ -48,14 +52,16 @@ module Pitwall
         Analyse::ComparisonReport.of(contents.samples, plans: contents.plans, sides: sides, **common(contents))
       end
 
-      def bench(contents) = Analyse::BenchReport.of(contents.samples, facts: contents.head["facts"].to_h, **common(contents))
+      def bench(contents)
+        Analyse::BenchReport.of(contents.samples, facts: contents.head["facts"].to_h, **common(contents))
+      end
 
       def common(contents)
         head, tail = contents.head, contents.tail.to_h
         settings = head["settings"].to_h.merge("interrupted" => !contents.ended? || tail["interrupted"] == true)
         host = head["host"].to_h
-        { cases: contents.cases, settings: settings, host: host, readings: host.merge(tail["readings"].to_h), losses: tail["losses"].to_h,
-          duration_ns: tail["duration_ns"], command: head["command"].to_s }
+        { cases: contents.cases, settings: settings, host: host, readings: host.merge(tail["readings"].to_h),
+          losses: tail["losses"].to_h, duration_ns: tail["duration_ns"], command: head["command"].to_s }
       end
     end
   end

@@ -5,18 +5,18 @@ require "pastel"
 
 module Pitwall
   module CLI
-    # What every verb has in common: options, help, the two streams, the terminal.
+    # The superclass of all verbs: options, help, the two streams, the terminal.
     #
-    # A verb says what it is with {verb}, {summary} and {usage}, declares its options in {#define_options} (they
-    # end up in `@options`), and does its work in {#run}.
+    # A verb defines its name and texts in {verb}, {summary} and {usage}. It declares its options in {#define_options};
+    # their values are stored in `@options`. {#run} does the work.
     class Command
       PIPE_WIDTH = 100 # columns where the output is not a terminal: fits mails and pull requests
-      TERMINAL_WIDTH = 80 # columns of a terminal that doesn't tell
+      TERMINAL_WIDTH = 80 # columns of a terminal whose width is unknown
       OPTION_WIDTH = 26 # columns of an option in --help
-      MOST_ROWS = 1_000_000_000
+      MAX_ROWS = 1_000_000_000 # upper limit of --limit
 
       class << self
-        # What stands after `pitwall`.
+        # The verb: the first word after `pitwall`, e.g. "bench".
         #: () -> String
         def verb = name.split("::").last.downcase
 
@@ -24,27 +24,27 @@ module Pitwall
         #: () -> String
         def summary = raise(NotImplementedError, "#{self}.summary")
 
-        # Two commands with which its help ends: [what to type, what that is for].
+        # Example commands at the end of the verb's help: [command, its purpose].
         #: () -> Array[[String, String]]
         def examples = []
 
-        # What stands after the verb: `[options] FILE`.
+        # The usage line after the verb, e.g. "[options] FILE".
         #: () -> String
         def usage = "[options]"
 
-        # Whether the verb's arguments are a command with options of its own (`-- CMD`), which are not the verb's.
+        # Whether the verb's arguments are a command (`-- CMD`). The command's own options are not the verb's options.
         #: () -> bool
         def runs_command? = false
 
-        # What can stand where its arguments do, if these are words; for completion.
+        # For completion: the words that the verb takes as arguments; nil where it takes other arguments, e.g. files.
         #: () -> Array[String]?
         def argument_words = nil
 
-        # Commands that take the verb's place for some arguments; their options are completed as well.
+        # For completion: other Command classes that run this verb for some arguments. Their options are completed too.
         #: () -> Array[singleton(Command)]
         def other_forms = []
 
-        # The words that an option takes where its parser doesn't know them: {"--view" => ["flat", …]}; for completion.
+        # For completion: words of options whose parser doesn't list them, e.g. {"--view" => ["flat", …]}.
         #: () -> Hash[String, Array[String]]
         def option_words = {}
       end
@@ -57,7 +57,7 @@ module Pitwall
       end
 
       # Parses the arguments and runs the verb.
-      # Raises UsageError for options it doesn't know and values out of range.
+      # Raises UsageError for unknown options and for values out of range.
       #: (Array[String]) -> (Integer | Ending)
       def call(argv)
         args = parse(argv)
@@ -70,7 +70,7 @@ module Pitwall
       #: (OptionParser) -> void
       def define_options(parser); end
 
-      # Its options, as the parser has them.
+      # The verb's options, as OptionParser stores them.
       #: () -> Array[OptionParser::Switch]
       def switches = parser.top.list.grep(OptionParser::Switch)
 
@@ -81,27 +81,28 @@ module Pitwall
       private
 
       def parse(argv)
-        # Parsed up to `--` only: with require_exact, the OptionParser of Ruby 3.1 fails at it, and at `--name=value`.
+        # The parser gets only the words before `--`: with require_exact, Ruby 3.1's OptionParser fails at `--`
+        # and at `--name=value`.
         cut = argv.index("--") || argv.size
-        # OptionParser matches every word, a name of a file that is no valid text as well.
+        # A file name may be invalid text. OptionParser matches every word against patterns, which needs valid text.
         options, rest = split_values(argv[0...cut].map { |word| word.valid_encoding? ? word : word.b }), argv[cut..]
         return parser.permute(options) + rest.drop(1) unless self.class.runs_command?
 
-        # Without `--` the first word is the command's, and all after it.
+        # Without `--` the first word that is not an option begins the command.
         command = parser.order(options)
         command.empty? ? rest.drop(1) : command + rest
       rescue OptionParser::ParseError => error
         raise UsageError, describe(error)
       end
 
-      # @raise [UsageError] --limit asks for no row, or for more than there can be
+      # @raise [UsageError] --limit is less than 1 or more than MAX_ROWS
       def check_limit
         limit = @options[:limit] or return
         raise UsageError, "--limit #{limit}: must be 1 or more" if limit < 1
-        raise UsageError, "--limit #{limit}: must be #{MOST_ROWS} or less" if limit > MOST_ROWS
+        raise UsageError, "--limit #{limit}: must be #{MAX_ROWS} or less" if limit > MAX_ROWS
       end
 
-      # `--limit=3` → `--limit 3`, up to where a command begins.
+      # Splits `--limit=3` into `--limit 3`, in all words before the command.
       def split_values(words)
         words = words.dup
         split = []
@@ -122,7 +123,8 @@ module Pitwall
           parser.separator("")
           parser.separator(self.class.summary)
           parser.separator("")
-          parser.require_exact = true # an abbreviation would stop working with the next option that begins so
+          # No abbreviated options: a new option with the same beginning would break them.
+          parser.require_exact = true
           define_options(parser)
           parser.separator("")
           parser.on("-h", "--help", "this text") { @options[:help] = true }
@@ -135,12 +137,12 @@ module Pitwall
 
       def help
         columns = terminal?(@out) ? width : TERMINAL_WIDTH
-        @out.puts(parser.help.lines(chomp: true).flat_map { |line| fold(line, columns) })
+        @out.puts(parser.help.lines(chomp: true).flat_map { |line| wrap_help(line, columns) })
         Status::OK
       end
 
-      # Breaks a line of help; what an option does goes on below where it began.
-      def fold(line, columns)
+      # Wraps a line of help. The text of an option is indented on every line.
+      def wrap_help(line, columns)
         indent = line.start_with?("    ") ? OPTION_WIDTH + 5 : 2
         lines = []
         while line.size > columns && (cut = line.rindex(" ", columns)) && cut > indent
@@ -150,7 +152,7 @@ module Pitwall
         lines << line
       end
 
-      # OptionParser's own messages take several lines and guess among its internal options as well.
+      # One line about an error. OptionParser's own messages have several lines and suggest internal options too.
       def describe(error)
         option = error.args.first.to_s
         more = "`pitwall #{self.class.verb} --help` lists the options"
@@ -159,21 +161,21 @@ module Pitwall
           name = option[/\A--?[^=]*/]
           guess = CLI.closest(name, long_options)
           "unknown option #{name}#{" (did you mean #{guess}?)" if guess}; #{more}"
-        when OptionParser::InvalidArgument then "#{error.args.join(" ")}: #{wanted(option[/\A[^=]*/])}"
+        when OptionParser::InvalidArgument then "#{error.args.join(" ")}: #{allowed_values(option[/\A[^=]*/])}"
         when OptionParser::MissingArgument then "#{option} needs a value; #{more}"
         else "#{error.reason}: #{error.args.join(" ")}; #{more}"
         end
       end
 
-      # What an option takes instead: its words, or a number.
-      def wanted(option)
+      # The values that an option takes: a list of words, or "a number".
+      def allowed_values(option)
         words = parser.top.long[option.delete_prefix("--")]&.pattern
         words.respond_to?(:keys) ? "it takes #{words.keys.join(", ")}" : "it takes a number"
       end
 
       def long_options = parser.summarize.join.scan(/(?<![\w-])--([a-z][\w-]*)/).flatten.map { |name| "--#{name}" }.uniq
 
-      # Columns the stream has room for.
+      # Width of the stream's terminal in columns; PIPE_WIDTH where the stream is no terminal.
       #: (?IO) -> Integer
       def width(io = @out)
         return PIPE_WIDTH unless terminal?(io)
@@ -185,9 +187,11 @@ module Pitwall
         TERMINAL_WIDTH
       end
 
-      # Colours for the stream; plain text where it is no terminal, or the user wants none (https://no-color.org).
+      # Colours for the stream. Plain text where it is no terminal, or where NO_COLOR is set (https://no-color.org).
       #: (?IO) -> Pastel
-      def palette(io = @out) = Pastel.new(enabled: terminal?(io) && ENV["NO_COLOR"].to_s.empty? && ENV["TERM"] != "dumb")
+      def palette(io = @out)
+        Pastel.new(enabled: terminal?(io) && ENV["NO_COLOR"].to_s.empty? && ENV["TERM"] != "dumb")
+      end
 
       def terminal?(io) = io.respond_to?(:tty?) && io.tty?
     end

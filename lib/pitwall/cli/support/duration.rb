@@ -4,15 +4,17 @@ require "pitwall/errors"
 
 module Pitwall
   module CLI
-    # Times as people type them: `100us`, `1.5ms`, `10 s`.
+    # Reads and writes times as people type them: `100us`, `1.5ms`, `10 s`.
     module Duration
       UNITS = { "ns" => 1, "us" => 1_000, "µs" => 1_000, "ms" => 1_000_000, "s" => 1_000_000_000 }.freeze
       private_constant :UNITS
 
       module_function
 
-      # Reads a time in nanoseconds.
-      # Raises UsageError when it has no unit or lies outside the range; `name` is the option's.
+      # The time in nanoseconds: "1.5ms" → 1500000.
+      # @param name the option's name, for errors
+      # @param range allowed times in nanoseconds
+      # Raises UsageError when the text has no unit or the time lies outside the range.
       #: (String, name: String, range: Range[Integer]) -> Integer
       def parse(text, name:, range:)
         _, number, unit = *text.match(/\A(\d+(?:\.\d+)?)\s*(ns|us|µs|ms|s)\z/)
@@ -24,7 +26,7 @@ module Pitwall
         raise UsageError, "#{name} #{text}: out of range; it takes #{format(range.begin)} to #{format(range.end)}"
       end
 
-      # `1500000` → "1.5ms"
+      # A number of nanoseconds in the largest unit that gives at least 1: 1500000 → "1.5ms".
       #: (Integer) -> String
       def format(ns)
         unit, size = UNITS.select { |name, length| name != "µs" && length <= [ns, 1].max }.max_by(&:last)

@@ -4,14 +4,16 @@ module Pitwall
   module CLI
     # How the process of the command line should end: with a status, or by a signal.
     class Ending
-      # @return [Integer] what the process exits with; 128 + N where it should die of signal N
+      # @return [Integer] the exit status; 128 + N where the process should die of signal N
       attr_reader :status
-      # @return [Integer, nil] the signal to die of
+      # @return [Integer, nil] the signal that should kill the process
       attr_reader :signal
 
+      # A verb's return value as an Ending.
       #: (Integer | Ending) -> Ending
       def self.from(result) = result.is_a?(Ending) ? result : new(result)
 
+      # An ending by a signal, given by number or by name: 2, "INT" or "SIGINT".
       #: (String | Integer) -> Ending
       def self.killed_by(signal)
         number = signal.is_a?(Integer) ? signal : Signal.list.fetch(signal.to_s.delete_prefix("SIG"))
@@ -30,7 +32,7 @@ module Pitwall
         @signal = signal
       end
 
-      # Ends the running process so. Called by exe/pitwall only.
+      # Ends the running process. Called by exe/pitwall only.
       #: () -> bot
       def leave
         die if signal
@@ -39,8 +41,8 @@ module Pitwall
 
       private
 
-      # Ruby reserves some signals (SEGV, BUS, ILL…) and prints a crash report when it meets them, so a shell takes
-      # this process's place and dies. No core file: it would be the shell's, and hide the command's own.
+      # Replaces this process by a shell that kills itself with the signal. Ruby can't do so itself: it prints a crash
+      # report for SEGV, BUS, ILL and some more. Core files are switched off: the shell's would overwrite the command's.
       def die
         Process.setrlimit(Process::RLIMIT_CORE, 0)
         exec("/bin/sh", "-c", "kill -#{signal} $$; exit #{status}")

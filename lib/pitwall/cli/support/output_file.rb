@@ -4,27 +4,29 @@ require "pitwall/errors"
 
 module Pitwall
   module CLI
-    # The file that `--out` names. It is never one that is read, and there is a whole new one or the old one, nothing between.
+    # Writes the file that `--out` names. The file must be none of the inputs. An error leaves the old file unchanged.
     module OutputFile
-      # Where no file can be put beside it, or put in its place (a mount), it is written as it is.
+      # Errors of creating a temporary file beside the file, or of renaming it (a mount point).
+      # After one of these the file is written in place.
       IN_PLACE = [Errno::EACCES, Errno::EPERM, Errno::EROFS, Errno::EBUSY].freeze
       private_constant :IN_PLACE
 
       module_function
 
-      # Refuses no name, and a file that is also an input or the recording, whatever it is called there.
-      # @raise [UsageError]
+      # Checks the name. Paths are compared by file, so that links to an input are found.
+      # @raise [UsageError] the name is empty, or the file is an input or the recording
       #: (String, Array[String]) -> void
       def check(file, inputs)
         raise UsageError, "--out needs a name: --out FILE, or - for standard output" if file.empty?
 
         input = inputs.find { |candidate| same?(file, candidate) } or return
 
-        raise UsageError, "--out #{file}: is the recording#{" (#{input})" unless input == file}, which it would overwrite: name another file"
+        raise UsageError, "--out #{file}: is the recording#{" (#{input})" unless input == file}, " \
+                          "which it would overwrite: name another file"
       end
 
-      # Opens it and leaves it as it is.
-      # @raise [UsageError] when it can't be written
+      # Checks that the file can be written, without changing it.
+      # @raise [UsageError] the file can't be written
       #: (String) -> void
       def probe(file)
         existed = File.exist?(file)
@@ -34,8 +36,10 @@ module Pitwall
         raise UsageError, "cannot write --out #{file}: #{reason(error)}"
       end
 
-      # Writes it whole: beside it first, then in its place. A device or a pipe is written as it is.
-      # @raise [UsageError] when it can't be written; what was there is there still
+      # Writes a temporary file beside the file, then renames it. A device or a pipe is written directly.
+      # @yield [IO] the file to write to
+      # @return the block's value
+      # @raise [UsageError] the file can't be written; the old file is unchanged
       #: [T] (String) { (IO) -> T } -> T
       def write(file, &block)
         existing = File.stat(file) if File.exist?(file)
@@ -67,6 +71,7 @@ module Pitwall
       end
       private_class_method :replace
 
+      # Whether two paths are the same file. A file that does not exist yet is compared by its real path.
       # @api private
       def same?(file, other)
         return File.file?(file) && File.identical?(file, other) if File.exist?(file) || File.exist?(other)

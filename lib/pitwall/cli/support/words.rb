@@ -5,11 +5,13 @@ require "pitwall/errors"
 
 module Pitwall
   module CLI
-    # An option's value that is several words, quoted as in a shell: "ruby3.4 --yjit".
+    # Splits an option's value into words, with a shell's quoting: "ruby3.4 --yjit" → ["ruby3.4", "--yjit"].
     module Words
       module_function
 
-      # Raises UsageError when there is none, or a quote isn't closed; `option` is its name.
+      # The words, at least one.
+      # @param option the option's name, for errors
+      # Raises UsageError when there is no word, or a quote isn't closed.
       #: (String, option: String) -> Array[String]
       def parse(text, option:)
         words = Shellwords.split(text)

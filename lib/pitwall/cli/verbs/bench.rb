@@ -33,12 +33,19 @@ module Pitwall
       #: (OptionParser) -> void
       def define_options(parser)
         parser.separator("What to measure")
-        parser.on("-e CODE", "code instead of files; repeatable") { |code| (@options[:code] ||= []) << some(code) }
-        parser.on("--ruby RUBY", "the interpreter, with flags in the same quotes (default: this one)") { |text| @options[:ruby] = Words.parse(text, option: "--ruby") }
+        parser.on("-e CODE", "code instead of files; repeatable") do |code|
+          (@options[:code] ||= []) << check_code(code)
+        end
+        parser.on("--ruby RUBY", "the interpreter, with flags in the same quotes (default: this one)") do |text|
+          @options[:ruby] = Words.parse(text, option: "--ruby")
+        end
         parser.separator("")
         parser.separator("How to measure")
         define_running_options(parser)
-        parser.on("--runs N", Integer, "so many processes of each case (default: 5 to 40, as the budget allows; 8 to compare!)") { |count| @options[:max_blocks] = positive("--runs", count) }
+        runs = "number of processes for each case (default: 5 to 40, as the budget allows; at least 8 after compare!)"
+        parser.on("--runs N", Integer, runs) do |count|
+          @options[:max_blocks] = positive("--runs", count)
+        end
         define_output_options(parser)
       end
 
@@ -47,11 +54,14 @@ module Pitwall
         subjects = subjects(files)
         check_output(files)
         settings = settings(max_blocks: @options[:max_blocks])
-        head = { "kind" => "bench", "settings" => settings.to_facts, "command" => again, "host" => Pitwall::Bench::Host.facts, "facts" => subjects.first.facts }
-        report = record(head) { |writer| measured(Experiment::Bench.new(subjects, settings, progress: progress, record: writer), writer) }
+        head = { "kind" => "bench", "settings" => settings.to_facts, "command" => command_line,
+                 "host" => Pitwall::Bench::Host.facts, "facts" => subjects.first.facts }
+        report = record(head) do |writer|
+          run_experiment(Experiment::Bench.new(subjects, settings, progress: progress, record: writer), writer)
+        end
         progress.end
         publish(MeasuredView.render(report, @options[:format], **rendering))
-        raise @trouble if @trouble
+        raise @failure if @failure
 
         gated(report)
       ensure
@@ -66,7 +76,10 @@ module Pitwall
 
       def gate(text)
         gate = Gate.parse(text, metrics: Record::METRICS.keys)
-        gate.relative? ? raise(UsageError, "--fail-if #{text}: bench has nothing to compare with; write a limit such as objects > 1200, or use pitwall compare") : gate
+        return gate unless gate.relative?
+
+        raise UsageError, "--fail-if #{text}: bench has nothing to compare with; " \
+                          "write a limit such as objects > 1200, or use pitwall compare"
       end
 
       def subjects(files)
@@ -74,9 +87,12 @@ module Pitwall
         given = [("files" if files.any?), ("-e" if codes.any?), ("-- #{@command.first}" if @command)].compact
         raise UsageError, "nothing to measure: name a benchmark file, -e CODE or -- CMD" if given.empty?
         raise UsageError, "#{given.join(" and ")}: measure one or the other" if given.size > 1
-        raise UsageError, "--ruby: a command names its own: pitwall bench -- #{Shellwords.join(@options[:ruby])} …" if @command && @options[:ruby]
+        if @command && @options[:ruby]
+          raise UsageError, "--ruby: a command names its own: pitwall bench -- #{Shellwords.join(@options[:ruby])} …"
+        end
 
-        files.map { |file| subject(File.basename(file), script: script(file)) } + codes.map { |code| subject(code, code: code) } +
+        files.map { |file| subject(File.basename(file), script: script(file)) } +
+          codes.map { |code| subject(code, code: code) } +
           [@command && subject(@command.join(" "), command: @command)].compact
       end
 
@@ -86,14 +102,17 @@ module Pitwall
 
       def words = @options[:ruby] || [RbConfig.ruby]
 
-      # One that isn't Ruby, or can't be run, is found out here. Without --ruby it is this one, with the same RUBYOPT.
+      # The interpreter's description. Without --ruby the interpreter is this process's own, with the same RUBYOPT.
+      # @raise [UsageError] the interpreter can't be run, or is no Ruby
       def facts
         return {} if @command
 
-        @facts ||= { "ruby" => @options[:ruby] ? Workspace::Interpreter.new(words, dir: Dir.pwd).description : RUBY_DESCRIPTION }
+        @facts ||= { "ruby" => @options[:ruby] ? described_ruby : RUBY_DESCRIPTION }
       end
 
-      def some(code) = code.strip.empty? ? raise(UsageError, "-e needs code") : code
+      def described_ruby = Workspace::Interpreter.new(words, dir: Dir.pwd).description
+
+      def check_code(code) = code.strip.empty? ? raise(UsageError, "-e needs code") : code
 
       def gated(report)
         judge_gate(report.summaries.flat_map { |summary| summary.values.keys }.uniq) do |condition|

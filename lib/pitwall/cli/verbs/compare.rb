@@ -36,19 +36,42 @@ module Pitwall
         sides.define_options(parser)
         parser.separator("How to measure")
         define_running_options(parser)
-        parser.on("--level PERCENT", "of the printed intervals; what is missing to 100% is the chance of a false alarm (99%)") { |text| @options[:alpha] = (1 - percent("--level", text)).round(9) }
-        parser.on("--margin PERCENT", "what is nearer than that is the same (1%)") { |text| @options[:margin] = percent("--margin", text) }
-        parser.on("--pairs N", Integer, "so many pairs at most (default: what the budget holds)") { |count| @options[:max_blocks] = positive("--pairs", count) }
+        level = "confidence level of the intervals; the rest to 100% is the chance of a false alarm (99%)"
+        parser.on("--level PERCENT", level) do |text|
+          @options[:alpha] = (1 - percent("--level", text)).round(9)
+        end
+        parser.on("--margin PERCENT", "smaller differences count as \"same\" (1%)") do |text|
+          @options[:margin] = percent("--margin", text)
+        end
+        parser.on("--pairs N", Integer, "at most N pairs (default: as many as the budget allows)") do |count|
+          @options[:max_blocks] = positive("--pairs", count)
+        end
         parser.on("--control", "measure the base against itself as well (A/A)") { @options[:control] = true }
-        parser.on("--no-turns", "run each process to its end before the next (default: batch by batch, in turns)") { @options[:in_turns] = false }
-        parser.on("--check", "all sides must return the same") { @options[:check] = true }
-        parser.on("--instructions", "count instructions too: three runs of each side under valgrind, a minute or two") { @options[:instructions] = true }
-        parser.on("--syscalls", "count file-system calls too: three runs of each side under pitwall syscalls --count") { @options[:syscalls] = true }
-        parser.on("--retained", "count what still lives at the end too: three runs of each side under pitwall allocations") { @options[:retained] = true }
-        parser.on("--why", "profile all sides as well: which methods' share changed beyond noise") { @options[:why] = true }
+        parser.on("--no-turns", "run each process to its end before the next (default: batch by batch, in turns)") do
+          @options[:in_turns] = false
+        end
+        parser.on("--check", "all sides must return the same result") { @options[:check] = true }
+        parser.on("--instructions", "count instructions too: " \
+                                    "three runs of each side under valgrind, a minute or two") do
+          @options[:instructions] = true
+        end
+        parser.on("--syscalls", "count file-system calls too: " \
+                                "three runs of each side under pitwall syscalls --count") do
+          @options[:syscalls] = true
+        end
+        parser.on("--retained", "count objects that still live at the end too: " \
+                                "three runs of each side under pitwall allocations") do
+          @options[:retained] = true
+        end
+        parser.on("--why", "profile all sides as well: which methods' share changed beyond noise") do
+          @options[:why] = true
+        end
         define_recorded_options(parser)
         define_output_options(parser)
-        parser.on("--details", "of text: all of it: counters without change, distributions, every warning, how it was made") { @options[:details] = true }
+        parser.on("--details", "of text: all of it: counters without change, distributions, every warning, " \
+                               "how it was made") do
+          @options[:details] = true
+        end
       end
 
       #: (Array[String]) -> Integer
@@ -57,20 +80,22 @@ module Pitwall
         check_recorded_options(recordings?(files))
         return compare_recordings(files) if recordings?(files)
 
-        predict_first
-
-        script = the_script(files)
-        wanted = sides.to_a(script: script, command: @command)
-        raise UsageError, "--check: compares what benchmark cases return; a command returns nothing" if @options[:check] && @command
+        check_prediction
+        script = script_path(files)
+        typed_sides = sides.to_a(script: script, command: @command)
+        if @options[:check] && @command
+          raise UsageError, "--check: compares what benchmark cases return; a command returns nothing"
+        end
 
         check_output(files)
-        Workspace.open(script: script, command: @command, on_step: progress.method(:step), **sides.settings) do |workspace|
-          subjects = workspace.subjects(wanted)
+        Workspace.open(script: script, command: @command, on_step: progress.method(:step),
+                       **sides.settings) do |workspace|
+          subjects = workspace.subjects(typed_sides)
           progress.end
           workspace.notes.each { |note| @err.puts("pitwall: #{note}") }
           measure(subjects)
         rescue Pitwall::Bench::Failed => error
-          raise error.class, workspace.explained(error.message)
+          raise error.class, workspace.explain(error.message)
         end
       ensure
         progress.end
@@ -88,7 +113,7 @@ module Pitwall
 
       def gate(text) = Gate.parse(text, metrics: [*Record::METRICS.keys, "wall_mean"])
 
-      def the_script(files)
+      def script_path(files)
         raise UsageError, "#{files[1]}: one benchmark file at a time; --only chooses among its cases" if files.size > 1
 
         script(files.first) if files.any?
@@ -96,30 +121,35 @@ module Pitwall
 
       def measure(subjects)
         settings = settings(**@options.slice(:alpha, :margin, :max_blocks, :control, :check, :in_turns))
-        head = { "kind" => "compare", "settings" => settings.to_facts, "command" => again, "host" => Pitwall::Bench::Host.facts,
+        head = { "kind" => "compare", "settings" => settings.to_facts, "command" => command_line,
+                 "host" => Pitwall::Bench::Host.facts,
                  "sides" => subjects.map { |subject| { "name" => subject.name, "facts" => subject.facts } } }
         report = record(head) do |writer|
           experiment = Experiment::Compare.new(subjects, settings, progress: progress, record: writer)
-          measured(experiment, writer).tap { |found| look_closer(experiment, found) unless experiment.interrupted || experiment.failure }
+          run_experiment(experiment, writer).tap do |found|
+            measure_extras(experiment, found) unless experiment.interrupted || experiment.failure
+          end
         ensure
           experiment&.close
         end
         progress.end
         publish(MeasuredView.render(report, @options[:format], details: @options.fetch(:details, false), **rendering))
-        raise @trouble if @trouble
+        raise @failure if @failure
 
         status(report)
       end
 
-      # Everything that can be known to fail is, before anything runs.
-      def predict_first
+      # Computes the prediction of --predicted once before anything runs, so that its errors come first.
+      # @raise [UsageError] the place isn't in the recordings
+      def check_prediction
         place = @options[:predicted] or return
         @before = predicted_from
         Analyse::PredictionCheck.predicted(place, @before, @options.fetch(:weight, :wall))
       end
 
-      # What is asked for beside the clock's verdict, which is shown whatever becomes of it.
-      def look_closer(experiment, report)
+      # Counts and profiles for --instructions, --syscalls, --retained, --why and --predicted. An error is stored in
+      # @failure, so that the report of the measured times is still shown.
+      def measure_extras(experiment, report)
         experiment.count_instructions(report) if @options[:instructions]
         experiment.count_system_calls(report) if @options[:syscalls]
         experiment.count_retained(report) if @options[:retained]
@@ -128,10 +158,10 @@ module Pitwall
       rescue Interrupt
         report.settings = report.settings.merge("interrupted" => true)
       rescue CannotMeasure, Pitwall::Bench::Failed => error
-        @trouble = error
+        @failure = error
       end
 
-      # One alarm is an alarm; without one, what is undecided is undecided.
+      # The exit status: 1 when any case is slower, else 3 when any case is undecided, else 0.
       def status(report)
         return gated(report) if @options[:fail_if]
         return Status::WORSE if report.headline.any? { |effect| effect.verdict == :slower }
@@ -145,7 +175,7 @@ module Pitwall
         end
       end
 
-      # Of the side alone.
+      # The estimate of the side's own value, not relative to the base.
       def estimate(report, effect)
         return Analyse::Estimate.new(effect.b, effect.b, effect.b, 1.0, effect.pairs) if effect.exact
 

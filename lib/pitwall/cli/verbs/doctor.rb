@@ -5,11 +5,11 @@ require "pitwall/doctor"
 
 module Pitwall
   module CLI
-    # `pitwall doctor`: what can be measured here. Six lines where nothing restricts a command.
+    # `pitwall doctor`: what can be measured here. The output has six lines when nothing restricts a verb.
     class Doctor < Command
       FORMATS = %w[text json].freeze
       COLOURS = { ok: :green, note: :cyan, limited: :yellow, no: :red }.freeze
-      INDENT = 28 # where the findings stand
+      INDENT = 28 # column of the findings
       private_constant :FORMATS, :COLOURS, :INDENT
 
       class << self
@@ -20,14 +20,14 @@ module Pitwall
         def examples
           [
             ["pitwall doctor", "does it work here, and how?"],
-            ["pitwall doctor --all", "everything that was looked at"]
+            ["pitwall doctor --all", "all checks"]
           ]
         end
       end
 
       #: (OptionParser) -> void
       def define_options(parser)
-        parser.on("--all", "everything that was looked at") { @options[:all] = true }
+        parser.on("--all", "show all checks") { @options[:all] = true }
         parser.on("--format FORMAT", FORMATS, "#{FORMATS.join(", ")} (text)") { |format| @options[:format] = format }
       end
 
@@ -56,20 +56,22 @@ module Pitwall
         return doctor.checks.each { |check| print_check(check) } if @options[:all]
 
         shown, others = doctor.checks.partition { |check| check.restricts? || ALWAYS.include?(check.name) }
-        shown.each { |check| print_check(check, whole: check.restricts?) }
+        shown.each { |check| print_check(check, details: check.restricts?) }
         @out.puts("#{others.size} more checks restrict nothing: pitwall doctor --all")
       end
 
       ALWAYS = %w[ruby mode cores].freeze
       private_constant :ALWAYS
 
-      VERDICTS = { "works" => "works here", "limited" => "works here, with the limits below", "no" => "does not work here" }.freeze
+      VERDICTS = { "works" => "works here", "limited" => "works here, with the limits below",
+                   "no" => "does not work here" }.freeze
       private_constant :VERDICTS
 
-      # whole: with what follows from it, and the mend
-      def print_check(check, whole: true)
+      # @param details whether to print the meaning and the remedy too
+      def print_check(check, details: true)
         state = palette.decorate(check.state.to_s.ljust(8), COLOURS.fetch(check.state))
-        texts = whole ? [check.value.to_s, check.meaning, check.mend && "→ #{check.mend}"].compact : [check.value.to_s]
+        texts = [check.value.to_s]
+        texts.push(*check.meaning, *(check.mend && "→ #{check.mend}")) if details
         first, *more = texts.flat_map { |text| wrap(text) }
         @out.puts("#{state}#{check.name.ljust(INDENT - 8)}#{first}".rstrip)
         more.each { |line| @out.puts((" " * INDENT) + line) }
