@@ -6,8 +6,8 @@ Gem::Specification.new do |spec|
   spec.name = "pitwall"
   spec.version = Pitwall::VERSION
   spec.summary = "A performance lab for Ruby: measure, profile, fix, measure again"
-  spec.description = "The command `pitwall`: it profiles any Ruby command without touching its output, signals or exit " \
-                     "status, and shows where the time went, as text, JSON, pages and the field's formats."
+  spec.description = "The command `pitwall`: it profiles any Ruby command without touching its output, signals or " \
+                     "exit status, and shows where the time went, as text, JSON, pages and the field's formats."
   spec.authors = ["The Pitwall developers"]
   spec.homepage = "https://rubygems.org/gems/pitwall"
   spec.license = "MIT"

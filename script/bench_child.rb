@@ -2,14 +2,15 @@
 
 # Assembles lib/pitwall/bench_child/assembled.rb from the other files of its folder.
 #
-# `pitwall bench` starts one file, by its path, on any Ruby. The source of that file is kept in parts. Whoever needs the
-# assembled file has it written here: script/setup in a checkout, pitwall-core.gemspec for `gem build` and for Bundler's
-# `git:` and `path:` sources. The gem contains the assembled file. Git ignores it.
+# `pitwall bench` starts one file, by its path, on any Ruby. The source of that file is in parts. Two callers write the
+# assembled file: script/setup in a checkout, and pitwall-core.gemspec for `gem build` and for Bundler's `git:` and
+# `path:` sources. The gem contains the assembled file, and git ignores it.
 #
-# A Gemfile may name two checkouts. This file is then loaded twice: it has no constants, and needs core Ruby only.
+# This file defines no constants but the module, because it is loaded twice if a Gemfile names two checkouts. It uses
+# core Ruby only, because Bundler evaluates the gemspec in the user's program.
 module BenchChild
   class << self
-    # In the order of the assembled file: a part uses constants of earlier parts while it loads.
+    # The parts in the order of the assembled file. While a part loads, it uses constants of earlier parts.
     def parts
       %w[language sweep calls work meter calibration digest turns measurement counters stub child]
     end
@@ -20,7 +21,8 @@ module BenchChild
     #: (String) -> bool
     def current?(root) = File.file?(path(root)) && File.binread(path(root)) == assembled(root)
 
-    # Writes the file if its content would change. By rename: a process that is starting reads the old file or the new one.
+    # Writes the file if its content would change. The new file is renamed into place, so that a process that starts at
+    # the same time reads a complete file.
     # @raise [SystemCallError] the folder cannot be written
     #: (String) -> void
     def write(root)
@@ -44,7 +46,9 @@ module BenchChild
       head = "# frozen_string_literal: true\n\n# Assembled by script/bench_child.rb. Edit the parts, not this file.\n\n"
       parts.inject(head.b) do |text, part|
         magic, rest = File.binread(File.join(folder(root), "#{part}.rb")).split("\n", 2)
-        raise "bench_child/#{part}.rb: line 1 is no frozen_string_literal comment" unless magic == "# frozen_string_literal: true"
+        unless magic == "# frozen_string_literal: true"
+          raise "bench_child/#{part}.rb: line 1 is no frozen_string_literal comment"
+        end
 
         text << "# part: #{part}.rb\n" << rest << "\n"
       end

@@ -5,12 +5,13 @@ require "rbconfig"
 require_relative "../lib/pitwall/native"
 require_relative "bench_child"
 
-# What the scripts and the tests know about this working tree: where its gems and builds lie, and whether they are current.
+# Facts about this working tree for the scripts and the tests: the folders of its gems and builds, and whether these are
+# current.
 module Checkout
   ROOT = File.expand_path("..", __dir__)
   GEMFILE = File.join(ROOT, "Gemfile")
-  # Bundler puts each ABI's below ruby/ABI/; but two Rubies of one ABI may be built for platforms of other names, and neither
-  # loads the gems' extensions that were compiled for the other.
+  # Bundler has a folder for each ABI below this one. The platform is part of this path as well: two Rubies of one ABI
+  # may have platforms of different names, and neither loads gem extensions that were compiled for the other.
   GEMS = File.join(ROOT, "vendor/bundle", RbConfig::CONFIG["arch"])
   TAG = Pitwall.const_get(:NativeLoader).tag
   BUILD = File.join(ROOT, "tmp/native", TAG)
@@ -18,14 +19,16 @@ module Checkout
 
   module_function
 
-  # Makes vendor/bundle's gems known to this process only: an environment variable would reach the commands it starts.
+  # Makes the gems of vendor/bundle known to this process only. An environment variable would reach the commands that it
+  # starts.
   #: () -> void
   def use_vendored_gems
     home = File.join(GEMS, RUBY_ENGINE, RbConfig::CONFIG["ruby_version"])
     Gem.paths = { "GEM_HOME" => home, "GEM_PATH" => [home, *Gem.path].uniq.join(File::PATH_SEPARATOR) }
   end
 
-  # The same for a process that runs tests. Ruby 4.0 comes with minitest 6, which lacks minitest/mock; the tests use version 5.
+  # The same for a process that runs tests. The tests use minitest 5; Ruby 4.0 has minitest 6, which lacks
+  # minitest/mock.
   #: () -> void
   def use_test_gems
     use_vendored_gems
@@ -39,7 +42,7 @@ module Checkout
 
   def extension_current? = File.file?(EXTENSION) && stamped?(extension_stamp, extension_digest)
 
-  # Beside what it describes: deleting the gems or the build deletes the stamp as well.
+  # A stamp lies in the folder that it describes: it is deleted together with the gems or the build.
   def gems_stamp = File.join(GEMS, "pitwall-#{RbConfig::CONFIG["ruby_version"]}.stamp")
 
   def extension_stamp = "#{EXTENSION}.stamp"
@@ -49,7 +52,8 @@ module Checkout
   # A debug or sanitised build is another build of the same sources. Whether a JIT is on (" +YJIT") makes no difference.
   def extension_digest
     ruby = RUBY_DESCRIPTION.gsub(/ \+[A-Z]+(?: [a-z]+)*/, "")
-    Dir.chdir(ROOT) { digest(Dir["ext/pitwall/**/*.{c,h,rb}"].sort) } + " #{ruby} #{ENV["PITWALL_ASAN"]} #{ENV["PITWALL_UNKNOWN_LAYOUT"]}".rstrip
+    sources = Dir.chdir(ROOT) { digest(Dir["ext/pitwall/**/*.{c,h,rb}"].sort) }
+    "#{sources} #{ruby} #{ENV["PITWALL_ASAN"]} #{ENV["PITWALL_UNKNOWN_LAYOUT"]}".rstrip
   end
 
   def stamp(file, content) = File.write(file, "#{content}\n")

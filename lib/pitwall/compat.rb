@@ -95,7 +95,7 @@ module Pitwall
 
     # Puts a value into fiber storage, which fibers that are created later inherit. Ruby 3.1 has no fiber storage.
     #: (Symbol, untyped) -> void
-    def leave_to_fibers(name, value)
+    def inherit_in_fibers(name, value)
       Fiber[name] = value if STORAGE
     end
     STORAGE = Fiber.respond_to?(:[]=)

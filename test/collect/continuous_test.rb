@@ -20,7 +20,7 @@ class ContinuousTest < Minitest::Test
   def test_files_follow_each_other
     run_program(HURRY + <<~RUBY)
       Pitwall.continuous(dir: "d", rate: 1000)
-      3.times { burn(0.1); path = Pitwall::Collect::Session.path; Pitwall::Collect::Continuous.ask(:rotate); sleep 0.01 while Pitwall::Collect::Session.path == path }
+      3.times { burn(0.1); path = Pitwall::Collect::Session.path; Pitwall::Collect::Continuous.request(:rotate); sleep 0.01 while Pitwall::Collect::Session.path == path }
       burn(0.1)
     RUBY
     assert_equal 4, files.size
@@ -43,7 +43,7 @@ class ContinuousTest < Minitest::Test
       Pitwall.continuous(dir: "d", rate: 1000)
       burn(0.1)
       amid = true
-      Pitwall::Collect::Continuous.ask(:rotate)
+      Pitwall::Collect::Continuous.request(:rotate)
       sleep 0.001 until amid == :now
     RUBY
     assert_equal %w[stop stop], in_folder.map { |segment| segment.tail&.fetch("reason") }
@@ -68,7 +68,7 @@ class ContinuousTest < Minitest::Test
       written = ->(pid, n) { burn(0.02) until File.size?(Dir["d/*-\#{pid}-*.pit"].sort[n].to_s).to_i > 3000 }
       Pitwall.continuous(dir: "d", rate: 1000)
       written.(Process.pid, 0)
-      Pitwall::Collect::Continuous.ask(:rotate)
+      Pitwall::Collect::Continuous.request(:rotate)
       written.(Process.pid, 1)
       killed = fork { written.(Process.pid, 0); Process.kill(:KILL, Process.pid) }
       Process.wait(killed)
@@ -111,13 +111,13 @@ class ContinuousTest < Minitest::Test
       states = lambda { |wanted| limit = now + 120; sleep 0.02 until Pitwall.recording? == wanted || now > limit; Pitwall.recording? }
       child = fork { [true, false, true].each { |wanted| writer.puts("child \#{wanted} \#{states.(wanted)}"); writer.puts("."); sleep 0.02 until File.exist?("go\#{wanted ? 1 : 2}") || wanted == false } }
       reader.gets; reader.gets
-      Pitwall::Collect::Continuous.ask(:stop)
+      Pitwall::Collect::Continuous.request(:stop)
       puts "stopped \#{!states.(false)}"
       puts Pitwall::Collect::Continuous.status.values_at(:wanted, :recording).inspect
       File.write("go1", "")
       reader.gets.then { |line| puts line }
       reader.gets
-      Pitwall::Collect::Continuous.ask(:start)
+      Pitwall::Collect::Continuous.request(:start)
       puts "started \#{states.(true)}"
       reader.gets.then { |line| puts line }
       Process.wait(child)

@@ -155,7 +155,7 @@ class SoakTest < Minitest::Test
       n = 0
       while now < limit
         send(:"load_\#{LOADS.sample(random: RANDOM)}")
-        Pitwall::Collect::Continuous.ask(%i[rotate rotate toggle start].sample(random: RANDOM)) if (n += 1) % 20 == 0
+        Pitwall::Collect::Continuous.request(%i[rotate rotate toggle start].sample(random: RANDOM)) if (n += 1) % 20 == 0
       end
       puts :end
       exit!(0)

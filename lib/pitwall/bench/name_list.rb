@@ -12,7 +12,7 @@ module Pitwall
       # own block or file added: "join (block 2)". If that name is taken as well, it gets a number: "join (block 2, 2)".
       # @param file [String, nil] the cases' file, if there are several files
       #: (Array[Record::Case], ?String?) -> Array[Record::Case]
-      def tell_apart(cases, file = nil)
+      def make_unique(cases, file = nil)
         cases.each do |kase|
           origin = file || (kase.block_name.empty? ? "block #{kase.block + 1}" : kase.block_name)
           kase.name = unique(kase.name, origin)

@@ -63,7 +63,7 @@ module Pitwall
                           "it takes Benchmark.ips { |x| x.report(…) { … } } or Pitwall.bench"
           end
 
-          NameList.new.tell_apart(found)
+          NameList.new.make_unique(found)
         end
       end
 

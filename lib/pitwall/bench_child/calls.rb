@@ -20,7 +20,7 @@ module Pitwall
     # @raise [UsageError] an unknown call, or two cases with one label
     #: (?String?) { (Pitwall::Bench::Sweep) -> void } -> Pitwall::Bench::Report
     def bench(name = nil, &block)
-      Pitwall::Bench.open(Pitwall::Bench::Sweep.new("Pitwall.bench", name), block)
+      Pitwall::Bench.run_block(Pitwall::Bench::Sweep.new("Pitwall.bench", name), block)
     end
   end
 end
@@ -40,7 +40,7 @@ module Benchmark
     def ips(*arguments, **settings, &block)
       settings = arguments.pop.merge(settings) if arguments.last.is_a?(Hash)
       positional = %i[time warmup quiet].zip(arguments).to_h.compact
-      Pitwall::Bench.open(Pitwall::Bench::Job.new("Benchmark.ips", "", positional.merge(settings)), block)
+      Pitwall::Bench.run_block(Pitwall::Bench::Job.new("Benchmark.ips", "", positional.merge(settings)), block)
     end
 
     # Compares methods of one object: Benchmark.ips_quick(:upcase, :downcase, on: "x")

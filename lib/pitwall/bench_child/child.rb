@@ -65,9 +65,9 @@ module Pitwall
         report(ThreadError.new("the main thread was ended")) # `finish` and `report` end the process
       end
 
-      # --- called by Bench.open ---
+      # --- called by Bench.run_block ---
 
-      def wants?(block)
+      def selected?(block)
         only = @keys.fetch("block", nil)
         only.nil? || only.to_i == block
       end
@@ -168,7 +168,7 @@ module Pitwall
 
       def run_code
         code = File.read(@keys["codefile"], encoding: Encoding::UTF_8)
-        Bench.open(Job.new("-e"), proc { |job| job.report("-e", code) })
+        Bench.run_block(Job.new("-e"), proc { |job| job.report("-e", code) })
       end
 
       def list(kase, job, index)

@@ -19,20 +19,20 @@ module Pitwall
     Misuse = defined?(Pitwall::UsageError) ? Pitwall::UsageError : Class.new(StandardError)
 
     class << self
-      # The object that handles each block of cases. `wants?(index)` is called before the body of a block, `run(job)`
+      # The object that handles each block of cases. `selected?(index)` is called before the body of a block, `run(job)`
       # after it, `skip(job)` instead of it.
       attr_accessor :runner
 
       # Runs the body of one block, `Benchmark.ips` or `Pitwall.bench`. The runner then lists or measures its cases.
       #: (Job, Proc?) -> Report
-      def open(job, body)
+      def run_block(job, body)
         raise Misuse, "#{job.call} needs a block: #{job.call} { |x| x.report(\"label\") { … } }" unless body
         raise Misuse, "#{job.call} inside another block or case: put it after that block" if @open
 
         @open = true
         job.index = @blocks.to_i
         @blocks = job.index.succ
-        return runner.skip(job) unless runner.wants?(job.index)
+        return runner.skip(job) unless runner.selected?(job.index)
 
         body.call(job)
         job.close

@@ -134,19 +134,18 @@ module Pitwall
         wall - @scratch.gc_time[0]
       end
 
-      # Warms up until the last two windows agree. The code may have become faster since this process chose the size of
-      # a
-      # batch: then it chooses a larger one, at most twice.
+      # Warms up until the last two windows agree. The code may have become faster since this process chose the size of a
+      # batch. It then chooses a larger size, at most twice.
       def warm_up_until_steady
         started = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
         times = []
-        found = 1
+        searches = 1
         loop do
           times << warm_batch
           if steady?(times)
-            return times unless found < 3 && batch_too_short?(times) && grow_batch
+            return times unless searches < 3 && batch_too_short?(times) && grow_batch
 
-            found = found.succ
+            searches = searches.succ
             times = []
           elsif warmup_used_up?(times, Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond) - started)
             @notes << "unsteady"

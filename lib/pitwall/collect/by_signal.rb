@@ -37,7 +37,7 @@ module Pitwall
 
       # Runs in a trap, so it takes no lock.
       def run(action)
-        return Continuous.ask(action) if Continuous.dir
+        return Continuous.request(action) if Continuous.dir
 
         action = Session.recording? ? :stop : :start if action == :toggle
         Session.stop if action != :start && Session.recording?

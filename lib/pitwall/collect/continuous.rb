@@ -83,7 +83,7 @@ module Pitwall
         # Asks all processes that share the folder to :start, :stop, :rotate or :toggle. They do so
         # within about a second.
         #: (Symbol) -> void
-        def ask(action)
+        def request(action)
           on, rotations = control
           action = on ? :stop : :start if action == :toggle
           if action == :rotate

@@ -74,7 +74,7 @@ module Pitwall
         return refuse(405, "#{action} takes #{expected}", "allow" => expected) unless method == expected
         return refuse(503, OFF) unless Continuous.dir
 
-        Continuous.ask(action.to_sym) unless action == "status"
+        Continuous.request(action.to_sym) unless action == "status"
         reply(200, Continuous.status)
       rescue SystemCallError => error
         problem = SystemCallError.new(error.errno).message

@@ -4,8 +4,8 @@ require_relative "commit"
 
 module Pitwall
   module Collect
-    # Builds the HEAD chunk: the program, Ruby, host and settings of a recording. It has no argument values and no
-    # environment.
+    # Builds the HEAD chunk: the program, Ruby, host and settings of a recording. It leaves out argument
+    # values and the environment.
     # @api private
     module Header
       module_function

@@ -112,7 +112,7 @@ module Pitwall
 
         def enter(thread, set)
           thread[VARIABLE] = set
-          Compat.leave_to_fibers(VARIABLE, set && [thread, set])
+          Compat.inherit_in_fibers(VARIABLE, set && [thread, set])
           Native.label(set)
         end
 

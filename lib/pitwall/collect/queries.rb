@@ -80,7 +80,7 @@ module Pitwall
 
         def change(thread, work)
           thread[VARIABLE] = work
-          Compat.leave_to_fibers(VARIABLE, work && [thread, work])
+          Compat.inherit_in_fibers(VARIABLE, work && [thread, work])
         end
 
         def subscribe

@@ -19,8 +19,8 @@ module Pitwall
       DEFAULTS = { interval_ns: 1_000_000, mode: "auto", signal: "URG", flush_ns: 1_000_000_000, keep_argv: false,
                    gc: true, collectors: {}.freeze }.freeze
       INTERVALS = (100_000..1_000_000_000)
-      # auto: mode outside if it works and a core is spare for it, otherwise signal. none: no samples, other collectors
-      # only.
+      # auto: mode outside if it works and a core is spare for it, otherwise signal.
+      # none: no samples, other collectors only.
       MODES = %w[auto outside signal safepoint none].freeze
       # Signals that are ignored by default. One that arrives after the recording, or after an exec, does no harm.
       SIGNALS = %w[URG WINCH].freeze
@@ -111,7 +111,7 @@ module Pitwall
         def go_on
           begin_native(@path, true, @settings)
         rescue StandardError => error # no descriptor or no memory: the program goes on without a recording
-          tell("the recording ended at an exec that failed: #{error.message}")
+          add_message("the recording ended at an exec that failed: #{error.message}")
         end
 
         # Starts in a process of a recorded command. PITWALL_PARTS is the folder,
@@ -143,11 +143,11 @@ module Pitwall
           begin_native(child_path, false, @settings)
           @window&.watch
         rescue StandardError => error
-          tell("a forked child was not recorded: #{error.message}")
+          add_message("a forked child was not recorded: #{error.message}")
         end
 
         # Adds a message for the user. The command shows it when the program has ended.
-        def tell(message)
+        def add_message(message)
           @parts && File.open(File.join(@parts, "messages"), "a", 0o600) { |file| file.syswrite("#{message}\n") }
         rescue SystemCallError
           nil # the command has ended and removed its folder, or the disk is full

@@ -73,7 +73,7 @@ module Pitwall
         @thread.name = NAME # for a program that lists its threads before this thread has run
         @thread.thread_variable_set(:fork_safe, true) # otherwise Puma warns of this thread when it forks
       rescue ThreadError => error
-        Session.tell("the times of --delay and --duration could not be kept: #{error.message}")
+        Session.add_message("the times of --delay and --duration could not be kept: #{error.message}")
       end
 
       # Called in a forked child of a process that is not recorded yet.
@@ -112,7 +112,7 @@ module Pitwall
         stop
       rescue StandardError => error
         line = error.message.lines.first.to_s.chomp
-        Session.tell("ruby #{RUBY_VERSION} could not keep the times of --delay and --duration: #{line}")
+        Session.add_message("ruby #{RUBY_VERSION} could not keep the times of --delay and --duration: #{line}")
       end
 
       # Another thread may be starting or stopping the recording: after an exec that failed, a recording begins again.

@@ -41,8 +41,8 @@ module Pitwall
         measurer = Measurers.for(subject, @settings)
         @progress.step("reading #{subject.script ? File.basename(subject.script) : subject.name}")
         measurer.cases.each { |kase| kase.name = subject.name } if subject.code
-        named = @names.tell_apart(measurer.cases, subject.script && File.basename(subject.script))
-        cases = @settings.select_cases(named)
+        names = @names.make_unique(measurer.cases, subject.script && File.basename(subject.script))
+        cases = @settings.select_cases(names)
         entries = cases.map { |kase| entry(measurer, kase) }
         blocks = Pitwall::Bench::Blocks.new(entries, random: @random)
         deadline = clock_ns + (@settings.budget * entries.size * 1e9)

@@ -68,7 +68,7 @@ unless defined?(Pitwall::Bench) && Pitwall::Bench.runner
       private_constant :Runner
 
       class << self
-        def wants?(_block) = true
+        def selected?(_block) = true
 
         #: (Pitwall::Bench::Job) -> Pitwall::Bench::Report
         def run(job)
