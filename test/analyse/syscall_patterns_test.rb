@@ -89,7 +89,7 @@ class SyscallPatternsTest < Minitest::Test
         patterns = Patterns.new(study: true)
         whole = Report.of(Pitwall::Record::SyscallLog.open(path), patterns: patterns)
         log = Pitwall::Record::SyscallLog.open(path)
-        parts = log.parts(3, least: 0) { |name| patterns.apart?(name) }
+        parts = log.parts(3, least: 0) { |name| patterns.separator?(name) }
         assert_equal 3, parts.size
         reports = parts.map { |part| Report.of(part, patterns: patterns) }
         sum = reports.drop(1).inject(reports.first) { |first, other| first.merge(Marshal.load(Marshal.dump(other.part))) }
@@ -103,9 +103,9 @@ class SyscallPatternsTest < Minitest::Test
 
   def test_a_part_begins_with_no_call_of_a_pattern
     patterns = Patterns.new(study: true)
-    assert patterns.apart?("read")
-    %w[open close stat64 fgetxattr].each { |name| refute patterns.apart?(name), name }
-    refute Patterns.new.apart?("write") # %SAME looks at the whole log
+    assert patterns.separator?("read")
+    %w[open close stat64 fgetxattr].each { |name| refute patterns.separator?(name), name }
+    refute Patterns.new.separator?("write") # %SAME looks at the whole log
   end
 
   def test_threads_are_told_apart

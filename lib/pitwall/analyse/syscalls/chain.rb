@@ -5,21 +5,28 @@ require "pitwall/analyse/syscalls/kinds"
 module Pitwall
   module Analyse
     module Syscalls
-      # What a stage made of several calls. at: the pattern's number; path: what it is about (of a scan, the last one); count: calls absorbed; ns: theirs, or nil;
-      # nodes: { their stacks' node => [calls, ns] }, or nil.
+      # Replaces the calls that match a pattern.
+      #
+      # at:    number of the pattern
+      # path:  path of the calls (of a scan, the last path)
+      # count: number of calls
+      # ns:    their time, or nil
+      # nodes: { node of their stack => [calls, ns] }, or nil
       Marker = Struct.new(:at, :path, :count, :ns, :nodes)
 
-      # The passes of one thread, all at once: each stage reads what the one before it lets through. A call goes straight to the first stage that
-      # could begin with it or that holds calls back; most stages see few. What no stage absorbs goes to the sink, in order.
+      # All passes over the calls of one thread. A pass is a stage, which reads the calls that earlier stages let
+      # through.
+      # A call goes directly to the first stage that could start with it or that holds calls. Most stages see few calls.
+      # Calls that no stage absorbs go to the sink, in order.
       class Chain
-        # Bits → the number of the lowest, for as many patterns as the study's and some more.
+        # Bit mask → number of its lowest bit, for up to ten stages.
         LOWEST = Array.new(1 << 10) { |bits| bits.zero? ? nil : (bits & -bits).bit_length - 1 }.freeze
         private_constant :LOWEST
 
-        # Stages that hold something, a bit for each.
+        # Stages that hold calls, one bit for each.
         attr_accessor :busy
 
-        # @param sink answers rest(call, kind) and marker(marker)
+        # @param sink gets rest(call, kind) for a call that no stage absorbed, and marker(marker)
         #: (Array[Program], Kinds, untyped) -> void
         def initialize(programs, kinds, sink)
           @wants = kinds.wants
@@ -28,28 +35,29 @@ module Pitwall
           @stages = programs.each_with_index.map { |program, at| program.stage(self, at) }
         end
 
-        # Hands a call on to the stages from number `from`.
+        # Passes a call to the stages from number `from` on.
         #: (Record::Syscall, Integer, ?Integer) -> void
         def route(call, kind, from = 0)
           mask = (@wants[kind] | @busy) >> from
-          if mask == 0 # an operator, no call: most of a long log comes by here
+          if mask == 0 # not zero?: an operator is faster, and most calls of a long log take this branch
             kind == Kinds::MARKER ? @sink.marker(call) : @sink.rest(call, kind)
           else
             @stages[from + (LOWEST[mask] || (mask & -mask).bit_length - 1)].call(call, kind)
           end
         end
 
-        # A stage absorbed calls; later ones see a marker.
+        # Passes the marker of absorbed calls to later stages.
         #: (Marker, Integer) -> void
         def mark(marker, from) = route(marker, Kinds::MARKER, from)
 
-        # The log has ended: what is held back is decided, stage by stage.
+        # Ends the log. Each stage absorbs or passes on the calls that it holds.
         #: () -> void
         def finish = @stages.each(&:finish)
       end
 
-      # What stages share: absorbed calls' time and stacks.
+      # Base class of stages.
       class Stage
+        # Adds a call to the sums of its stack's node.
         # @api private
         def self.add(nodes, call)
           found = nodes[call.node] ||= [0, 0]
@@ -72,12 +80,13 @@ module Pitwall
         def hold = @chain.busy |= @bit
         def release = @chain.busy &= ~@bit
 
+        # Adds an absorbed call's time and stack.
         def note(call)
           @ns = @ns.to_i + call.ns if call.ns
           Stage.add(@nodes ||= {}, call) if call.node
         end
 
-        # The end of a run of `@count` calls: a marker, or too few for one, and the calls held back go on.
+        # Ends a run of `@count` calls with a marker. If there are too few calls, passes on the held ones instead.
         def settle(label)
           held, @held = @held, []
           return @chain.mark(Marker.new(@at, label, @count, @ns, @nodes), @next) if @count >= @least
@@ -86,7 +95,7 @@ module Pitwall
           @chain.route(held[at], held[at + 1], @next) while (at += 2) < held.size
         end
 
-        # From a list of calls.
+        # Passes on the marker of these calls.
         def marker_of(calls, label)
           ns = nodes = nil
           calls.each do |call|
@@ -97,13 +106,14 @@ module Pitwall
         end
       end
 
-      # A pattern made ready to run: which kinds each of its steps takes. Stages of all threads share it.
+      # A pattern compiled for matching: the kinds that each of its steps accepts. The stages of all threads share it.
       class Program
-        # By step: kind → true.
+        # accepts: by step and kind: true if accepted. pattern: the Pattern.
         attr_reader :accepts, :pattern
 
-        # @param steps [Array<Array<String>>] words of each step
-        # @param first [Range] steps that a match can begin with
+        # @param steps [Array<Array<String>>] words of each step (Kinds)
+        # @param stage [Class] the stage that matches the pattern
+        # @param first [Range] steps that a match can start with
         def initialize(pattern, steps, stage, first: 0..0)
           @pattern = pattern
           @steps = steps
@@ -112,7 +122,9 @@ module Pitwall
           @accepts = steps.map { [] }
         end
 
-        # @return whether a match can begin with such a call
+        # Adds a new kind.
+        # @param words [Array<String>] words that patterns may use for the kind
+        # @return [bool] whether a match can start with a call of this kind
         #: (Integer, Array[String]) -> bool
         def learn(kind, words)
           found = @steps.each_index.select { |at| (@steps[at] & words).any? }
@@ -120,6 +132,7 @@ module Pitwall
           found.any? { |at| @first.cover?(at) }
         end
 
+        # A new stage for a thread's chain.
         #: (Chain, Integer) -> Stage
         def stage(chain, at) = @stage.new(chain, at, self)
       end

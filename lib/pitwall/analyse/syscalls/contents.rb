@@ -5,8 +5,8 @@ require "pitwall/analyse/syscalls/chain"
 module Pitwall
   module Analyse
     module Syscalls
-      # A gem's files asked for one by one from inside its folder, so by relative paths: a run that begins at a name without a slash. Another such name
-      # after something deeper begins the next.
+      # Files of a gem that are looked up one by one from inside its folder, so by relative paths.
+      # A run starts at a name without a slash. After a path with a slash, another such name starts the next run.
       class Contents < Stage
         def initialize(*)
           super
@@ -16,6 +16,7 @@ module Pitwall
           @held = []
         end
 
+        # Takes the thread's next call.
         #: (Record::Syscall, Integer) -> void
         def call(call, kind)
           path = call.path if @takes[kind]
@@ -30,7 +31,7 @@ module Pitwall
           @gem ? absorb(call, kind) : @chain.route(call, kind, @next)
         end
 
-        # The log has ended.
+        # Ends the log.
         #: () -> void
         def finish = @inside && close
 

@@ -3,12 +3,14 @@
 module Pitwall
   module Analyse
     module Syscalls
-      # What a pattern calls a call: `open` is openat on Linux and open_nocancel on macOS; `newfstatat` is a stat, an lstat or an fstat, as its
-      # flags say. Each name (and variant of one) that occurs gets a small number, its kind.
+      # Kinds of system calls, and the words that patterns use for them.
+      # `open` stands for openat on Linux and open_nocancel on macOS. `newfstatat` is a stat, an lstat or an fstat,
+      # depending on its flags. Each name that occurs, or each variant of a name, gets a small number: its kind.
       class Kinds
-        # Word → names, by system. A pattern may also say a name itself: then it means that call only.
+        # Word → names of calls, by system. A pattern may also use the name of a call, which stands for this call only.
         WORDS = {
-          "open" => { linux: %w[open openat openat2], darwin: %w[open open_nocancel openat openat_nocancel guarded_open_np] },
+          "open" => { linux: %w[open openat openat2],
+                      darwin: %w[open open_nocancel openat openat_nocancel guarded_open_np] },
           "close" => { linux: %w[close], darwin: %w[close close_nocancel] },
           "read" => { linux: %w[read readv], darwin: %w[read read_nocancel readv] },
           "pread" => { linux: %w[pread64 preadv preadv2], darwin: %w[pread pread_nocancel] },
@@ -18,39 +20,41 @@ module Pitwall
           "fstat" => { linux: %w[fstat fstat64 newfstatat statx], darwin: %w[fstat fstat64] },
           "access" => { linux: %w[access faccessat faccessat2], darwin: %w[access faccessat] },
           "readlink" => { linux: %w[readlink readlinkat], darwin: %w[readlink readlinkat] },
-          "entries" => { linux: %w[getdents getdents64], darwin: %w[getdirentries getdirentries64 getdirentriesattr getattrlistbulk] },
+          "entries" => { linux: %w[getdents getdents64],
+                         darwin: %w[getdirentries getdirentries64 getdirentriesattr getattrlistbulk] },
           "fgetxattr" => { linux: %w[fgetxattr], darwin: %w[fgetxattr] },
           "seek" => { linux: %w[lseek _llseek], darwin: %w[lseek] },
           "control" => { linux: %w[fcntl fcntl64 ioctl], darwin: %w[fcntl fcntl_nocancel ioctl] },
           "map" => { linux: %w[mmap mmap2], darwin: %w[mmap] },
           "chdir" => { linux: %w[chdir fchdir], darwin: %w[chdir fchdir] }
         }.freeze
-        # Names → words, of all systems.
-        BY_NAME = WORDS.each_with_object({}) { |(word, systems), found| systems.values.flatten.uniq.each { |name| (found[name] ||= []) << word } }
-                       .transform_values(&:freeze).freeze
-        # Calls that are several: without special flags a stat.
+        # Name of a call → words, for all systems.
+        BY_NAME = WORDS.each_with_object({}) do |(word, systems), words|
+          systems.values.flatten.uniq.each { |name| (words[name] ||= []) << word }
+        end.transform_values(&:freeze).freeze
+        # Calls whose flags tell the variant. Without special flags they are a stat.
         VARIANTS = %w[newfstatat fstatat64 statx].freeze
         NOFOLLOW = 0x100
         EMPTY_PATH = 0x1000
-        # What a marker of an earlier pass is to the later ones.
+        # Kind of the marker of an earlier pass.
         MARKER = 0
-        # Of all names beyond so many: a log of garbage must not fill memory.
+        # Kind of all names beyond MOST, so that a log of garbage does not fill the memory.
         OTHERS = 1
         MOST = 400
-        # Kinds there can be.
+        # Largest number of kinds.
         LIMIT = MOST + 3
         private_constant :BY_NAME, :VARIANTS, :NOFOLLOW, :EMPTY_PATH, :MOST
 
-        # Whether a pattern may say this word, or name this call.
+        # Whether a pattern may contain this word or name.
         #: (String) -> bool
         def self.word?(word) = word.match?(/\A[a-z_][a-z0-9_$]*\z/)
 
-        # By kind: the name; which stages begin at it (a bit for each).
+        # names: by kind: the call's name. wants: by kind: stages that can start with it, one bit for each.
         attr_reader :names, :wants
-        # Name → kind, or a kind for each variant.
+        # Name → its kind, or the kinds of its variants.
         attr_reader :by_name
 
-        # @param programs [Array<Program>] told of each new kind
+        # @param programs [Array<Program>] learn each new kind
         def initialize(programs)
           @programs = programs
           @by_name = {}
@@ -58,6 +62,7 @@ module Pitwall
           @wants = [0, 0]
         end
 
+        # The kind of a call.
         #: (Record::Syscall) -> Integer
         def of(call)
           kind = @by_name[call.name] || learn(call.name)
@@ -75,9 +80,8 @@ module Pitwall
         def learn(name)
           return OTHERS if @names.size >= MOST
 
-          @by_name[name] = if VARIANTS.include?(name) then %w[stat lstat fstat].map { |word| add(name, [name, word]) }
-                           else add(name, [name, *BY_NAME[name]])
-                           end
+          variants = %w[stat lstat fstat].map { |word| [name, word] } if VARIANTS.include?(name)
+          @by_name[name] = variants ? variants.map { |words| add(name, words) } : add(name, [name, *BY_NAME[name]])
         end
 
         def add(name, words)

@@ -3,15 +3,16 @@
 module Pitwall
   module Analyse
     module Syscalls
-      # How often what happened to which path, in bounded memory: when there are too many paths, the rare ones become their folder's.
+      # Counts by path, in bounded memory. If there are too many paths, rare paths are replaced by their folder.
       class PathCounts
+        # Most paths, and most bytes of paths.
         MOST = 6_000
         BYTES = 2 << 20
-        # A path, or a folder (with a slash at its end) and all below it; how often; calls; ns.
+        # A path, or a folder (with a slash at its end) with everything below it. count: how often; calls; ns.
         Row = Struct.new(:path, :count, :calls, :ns)
         private_constant :MOST, :BYTES
 
-        # "/a/b.rb" → "/a/", "/a/" → "/", "b.rb" → "./"
+        # The folder of a path: "/a/b.rb" → "/a/", "/a/" → "/", "b.rb" → "./"
         #: (String) -> String
         def self.folder(path)
           slash = path.rindex("/", path.end_with?("/") ? -2 : -1)
@@ -30,6 +31,7 @@ module Pitwall
         #: () -> bool
         def folded? = !!@folded
 
+        # Counts a path once, with so many calls and their time in ns.
         #: (String, Integer, Integer?) -> void
         def add(path, calls, ns)
           row = @rows[path]
@@ -40,12 +42,16 @@ module Pitwall
           row[2] += ns if ns
         end
 
+        # All paths.
         #: () -> Array[Row]
         def rows = @rows.map { |path, row| Row.new(path, *row) }
 
-        # As plain values, and from them.
+        # The counts as plain values, for another process.
+        #: () -> Array[untyped]
         def dump = [folded?, @rows]
 
+        # Adds the result of {dump} of other counts.
+        #: (Array[untyped]) -> void
         def load(dumped)
           folded, rows = dumped
           @folded ||= folded
@@ -57,8 +63,8 @@ module Pitwall
           end
         end
 
-        # By name of the last component, most first.
-        # @yield [path] its name
+        # Counts by a name that the block gives each path, most frequent first.
+        # @yield [path] returns the name
         #: () { (String) -> String } -> Array[Row]
         def by
           sums = {}
@@ -72,8 +78,8 @@ module Pitwall
           sums.values.sort_by { |row| [-row.count, -row.calls, row.path] }
         end
 
-        # Paths and folders that many have in common, most first: disjoint, together all, at most `limit` of them with the rest in the last one's
-        # stead. A folder stands for what is below it and in no other row.
+        # At most `limit` paths and common folders, most frequent first. They are disjoint and add up to all.
+        # A folder counts paths below it that are in no other row. A row "elsewhere" has the rest.
         #: (Integer) -> Array[Row]
         def groups(limit)
           return [] if @rows.empty?
@@ -94,7 +100,7 @@ module Pitwall
           @folded = true
           depth = 0
           while @rows.size > @most / 2 || @bytes > @most_bytes / 2
-            # The frequent ones keep their names, unless even these are too many.
+            # Frequent paths are kept, unless there are too many of them.
             heavy = depth < 3 ? @rows.each_value.map(&:first).max(@most / 4).last : Float::INFINITY
             before = @rows
             @rows = {}
@@ -112,7 +118,7 @@ module Pitwall
           sum[2] += row[2]
         end
 
-        # Folders as a tree.
+        # A tree of folders, to find common ones.
         # @api private
         class Groups
           Node = Struct.new(:path, :children, :count, :calls, :ns)
@@ -124,12 +130,12 @@ module Pitwall
             @folders = { "" => @root }
             @parents = []
             rows.each { |row| insert(row) }
-            # Parents were made before their children.
+            # Parents are before their children, so the reverse order adds children first.
             @parents.reverse_each { |parent, node| add(parent, node) }
             @folders = @parents = nil
           end
 
-          # The finest division that fits.
+          # The finest division with at most `limit` rows.
           def within(limit)
             least = 1
             until (found = division(least, limit))
@@ -166,7 +172,8 @@ module Pitwall
             node.ns += row.ns
           end
 
-          # Rows of so many or more, and one for the rest; nil where they are more than the limit and there is a coarser division.
+          # Rows with a count of at least `least`, and one for the rest.
+          # Nil if there are more than the limit, unless there is no coarser division.
           def division(least, limit)
             @found = []
             @most = least > @root.count ? Float::INFINITY : limit
@@ -178,7 +185,7 @@ module Pitwall
             nil
           end
 
-          # What of a node no row stands for yet; one is made where that is enough.
+          # Counts of a node that no row has yet. Adds a row for them if they are at least `least`.
           def gather(node, least)
             return [node.count, node.calls, node.ns] if node.count < least
 

@@ -3,31 +3,39 @@
 module Pitwall
   module Analyse
     module Syscalls
-      # Paths as a tree of folders, of bounded size: what is small is merged into one row of its folder. Folders that hold nothing but one other folder
-      # are one row with it.
+      # Paths as a tree of folders, of bounded size. Small paths are merged into one row of their folder. A folder that
+      # contains only one other folder is one row with it.
       class PathTree
-        # name: of one or several components, a folder's ends in a slash · parent: number of its node, 0 for none · kind: :path, :others (what is
-        # small, merged) or :none (calls without a path) · calls, ns, explained, paths: its own, without what is below it
+        # A row.
+        #
+        # name:   one or several components; a folder's name ends with a slash
+        # parent: number of the parent node, from 1; 0 for none
+        # kind:   :path, :others (merged small paths) or :none (calls without a path)
+        # calls, ns, explained, paths: of this path only, without paths below it
         Node = Struct.new(:name, :parent, :kind, :calls, :ns, :explained, :paths)
-        # Rows, and bytes of their names.
+        # Most rows, and most bytes of their names.
         MOST = 3000
         BYTES = 128 << 10
-        # While it is built. own: what happened to this very path; total: and to all below it.
+        # A node while the tree is built. own: sums of this path only. total: with all paths below. up: the parent.
         Part = Struct.new(:name, :folder, :children, :own, :total, :up)
         private_constant :MOST, :BYTES, :Part
 
-        # @return [Array<Node>] node k at k - 1, parents before children
+        # @return [Array<Node>] node number k at index k - 1; parents are before children
         attr_reader :nodes
-        # @return [Integer] paths that are merged in rows of others
+        # @return [Integer] number of paths merged into rows of kind :others
         attr_reader :merged
 
-        # @param rows [Enumerable<Array(String, Integer, Integer, Integer)>] path, calls, ns, explained calls; a path may occur several times
-        # @param without [Array(Integer, Integer, Integer)] calls without a path, their ns, explained ones
-        #: (Enumerable[[String, Integer, Integer, Integer]], ?without: [Integer, Integer, Integer], ?most: Integer, ?bytes: Integer) -> void
+        # @param rows [Enumerable<Array(String, Integer, Integer, Integer)>] path, calls, ns, explained calls;
+        #   a path may occur several times
+        # @param without [Array(Integer, Integer, Integer)] calls without a path: calls, ns, explained calls
+        #: (
+        #    Enumerable[[String, Integer, Integer, Integer]], ?without: [Integer, Integer, Integer], ?most: Integer,
+        #    ?bytes: Integer
+        #  ) -> void
         def initialize(rows, without: [0, 0, 0], most: MOST, bytes: BYTES)
           @top = part("", true)
           rows.each { |path, *sums| insert(path, sums) }
-          parts = lined_up
+          parts = all_parts
           add_up(parts)
           kept = choose(parts, most, bytes)
           @nodes = []
@@ -39,7 +47,7 @@ module Pitwall
 
         def part(name, folder) = Part.new(name, folder, {}, [0, 0, 0, 0], nil, nil)
 
-        # "/a/b.rb" → "/" "a" "b.rb"; "b.rb" → "." "b.rb"
+        # Adds a path by its components: "/a/b.rb" → "/" "a" "b.rb"; "b.rb" → "." "b.rb"
         def insert(path, sums)
           path = path.b
           names = path.split("/").reject { |name| name.empty? || name == "." }
@@ -53,8 +61,8 @@ module Pitwall
           sums.each_with_index { |sum, index| at.own[index] += sum }
         end
 
-        # Parents before children; chains as one.
-        def lined_up
+        # All parts, parents before children. Chains of folders are one part.
+        def all_parts
           found = []
           waiting = @top.children.values
           while (at = waiting.pop)
@@ -73,18 +81,22 @@ module Pitwall
             at = at.children.first[1]
             names << at.name
           end
-          at.name = names.each_with_index.map { |name, index| name.end_with?("/") || (index == names.size - 1 && !at.folder) ? name : "#{name}/" }.join
+          file = names.pop unless at.folder
+          folders = names.map { |name| name.end_with?("/") ? name : "#{name}/" }
+          at.name = [*folders, *file].join
           at.up = up
           at
         end
 
         def add_up(parts)
           parts.each { |at| at.total = at.own.dup }
-          parts.reverse_each { |at| at.up&.then { |up| at.total.each_with_index { |sum, index| up.total[index] += sum } } }
+          parts.reverse_each do |at|
+            at.up&.then { |up| at.total.each_with_index { |sum, index| up.total[index] += sum } }
+          end
           @whole = parts.reject(&:up).map(&:total).transpose.map(&:sum)
         end
 
-        # The heaviest, by calls or by time. A folder weighs no less than what is in it, and comes before it.
+        # The parts with most calls or time. A folder has at least the weight of its contents, and is before them.
         def choose(parts, most, bytes)
           weights = parts.map { |at| [share(at.total[0], @whole[0]), share(at.total[1], @whole[1])].max }
           kept = {}.compare_by_identity

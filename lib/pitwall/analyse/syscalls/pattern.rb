@@ -11,32 +11,43 @@ require "pitwall/analyse/syscalls/walk"
 module Pitwall
   module Analyse
     module Syscalls
-      # One entry of the pattern table: what calls it absorbs, what they are, and what to do about them. Shipped ones and a user's are
-      # written in the same keys, which doc/syscalls.md lists.
+      # One entry of the pattern table: the calls that it absorbs, an explanation and advice.
+      # Pitwall's entries and a user's have the same keys, which doc/syscalls.md lists.
       class Pattern
-        KEYS = %w[name match calls then path paths rule same fails bytes least except label counted explanation advice keeps at_most once before study].freeze
+        KEYS = %w[name match calls then path paths rule same fails bytes least except label counted explanation advice
+                  keeps at_most once before study].freeze
         MATCHES = %w[sequence walk scan contents run repeat].freeze
         RULES = %w[ends name stem].freeze
         SAME = %w[path folder name anything].freeze
         STEP = /\A([a-z0-9_$|]+)([+*?])?(!)?(?::([a-z]))?\z/.freeze
-        HOW_OFTEN = { nil => [1, 1], "?" => [0, 1], "+" => [1, Float::INFINITY], "*" => [0, Float::INFINITY] }.freeze
-        # Steps in a sequence, letters in an expression, letters in a text.
+        # Quantifier of a step → least and most repetitions.
+        QUANTIFIERS = { nil => [1, 1], "?" => [0, 1], "+" => [1, Float::INFINITY], "*" => [0, Float::INFINITY] }.freeze
+        # Most steps of a sequence, most characters of an expression and of a text.
         STEPS = 64
         EXPRESSION = 1000
         TEXT = 1000
-        private_constant :KEYS, :MATCHES, :RULES, :SAME, :STEP, :HOW_OFTEN, :STEPS, :EXPRESSION, :TEXT
+        private_constant :KEYS, :MATCHES, :RULES, :SAME, :STEP, :QUANTIFIERS, :STEPS, :EXPRESSION, :TEXT
 
-        # name: "%LOAD" · explanation, advice: a sentence each; advice may be nil · keeps: calls of a marker that a fix leaves · steps: of a sequence
-        # paths: { "a" => Regexp } · least: calls or repeats that make a marker · before: the pattern it goes before, or nil
-        attr_reader :name, :explanation, :advice, :keeps, :steps, :paths, :rule, :same, :fails, :bytes, :least, :except, :label_of, :before
+        # name:   "%LOAD"
+        # explanation, advice: one sentence each; advice may be nil
+        # keeps:  calls of a marker that remain after a fix
+        # steps:  of a sequence
+        # paths:  { "a" => Regexp }
+        # least:  fewest calls of a marker
+        # before: name of the pattern that this pattern precedes, or nil
+        attr_reader :name, :explanation, :advice, :keeps, :steps, :paths, :rule, :same, :fails, :bytes, :least, :except,
+                    :label_of, :before
 
         # @param entry [Hash{String => Object}]
-        # @param source [String] whose it is, for messages
-        # @raise [UsageError] a key there isn't, a value it can't take
+        # @param source [String] file of the entry, for messages
+        # @raise [UsageError] for an unknown key or an invalid value
         #: (Hash[String, untyped], ?source: String) -> void
         def initialize(entry, source: "the pattern table")
           @source = source
-          raise UsageError, "#{source}: a pattern is a table of #{KEYS.first(4).join(", ")}…, not #{entry.class.name.downcase}" unless entry.is_a?(Hash)
+          unless entry.is_a?(Hash)
+            keys = KEYS.first(4).join(", ")
+            raise UsageError, "#{source}: a pattern is a table of #{keys}…, not #{entry.class.name.downcase}"
+          end
 
           @entry = entry
           @name = text("name", required: true)
@@ -46,23 +57,23 @@ module Pitwall
           read
         end
 
-        # Whether a fix saves that much only if all of it can go: nobody knows how much the program needs.
+        # Whether the saving is an upper bound, because the program may need some of the calls.
         #: () -> bool
         def at_most? = @entry["at_most"] == true
 
-        # Whether a fix leaves what is done first with each path.
+        # Whether a fix keeps the first marker of each path.
         #: () -> bool
         def once? = @entry["once"] == true
 
-        # Made by the study, so also looked for in logs of its form.
+        # Whether it is a pattern of the study. Logs in the study's format are read with these patterns.
         #: () -> bool
         def study? = @entry["study"] == true
 
-        # Whether its markers count as explained: it takes two calls, and says what to do.
+        # Whether its calls count as explained: it has advice.
         #: () -> bool
         def explains? = !@advice.nil?
 
-        # Whether its marker says how many calls it was, as the study's does.
+        # Whether its marker has the number of calls in a collapsed log, as in the study.
         #: () -> bool
         def counted? = @entry["counted"] == true
 
@@ -70,10 +81,12 @@ module Pitwall
         #: () -> bool
         def of_paths? = @of_paths
 
+        # The pattern compiled for matching.
         #: () -> Program
         def program
           case @match
-          when "sequence" then Program.new(self, @steps.map(&:words), exact? ? ExactSequence : Sequence, first: 0..leading)
+          when "sequence"
+            Program.new(self, @steps.map(&:words), exact? ? ExactSequence : Sequence, first: 0..leading)
           when "walk" then Program.new(self, [@words, @then], Walk)
           when "scan" then Program.new(self, [@words], Scan)
           when "contents" then Program.new(self, [@words], Contents)
@@ -82,23 +95,29 @@ module Pitwall
           end
         end
 
-        # What its marker says of a path: the path, or its name.
+        # Label of a path in a marker: the path, or its last component.
         #: (String) -> String
         def label(path) = @of_paths ? path : @match == "scan" || @same == "name" ? Scan.name(path) : path
 
-        # Whether a marker of one call takes two all the same: the first one stood before.
+        # Whether its markers count repetitions only. A marker of one call then means two calls.
         #: () -> bool
         def repeats? = @match == "repeat"
 
-        # How its calls are found, in a few words: "stat lstat on one path".
+        # How calls match, in a few words: "stat lstat on one path".
         #: () -> String
         def how
           case @match
           when "sequence" then "#{@entry["calls"]}#{" on one path" if @steps.map(&:variable).uniq.size == 1}"
-          when "walk" then "#{words} down a path, a component at a time#{", then #{@then.join(", ")} of it" if @then.any?}"
-          when "scan" then "#{@least} or more #{words} of one #{@rule == "stem" ? "name (any extension)" : "name"} in different folders"
+          when "walk"
+            "#{words} down a path, a component at a time#{", then #{@then.join(", ")} of it" if @then.any?}"
+          when "scan"
+            name = @rule == "stem" ? "name (any extension)" : "name"
+            "#{@least} or more #{words} of one #{name} in different folders"
           when "contents" then "#{@least} or more #{words} of relative paths, from a name without a slash on"
-          when "run" then "#{@least} or more #{"failing " if @fails}#{words}#{" of at most #{@bytes} bytes" if @bytes} in a row#{@same == "anything" ? "" : ", same #{@same}"}"
+          when "run"
+            bytes = " of at most #{@bytes} bytes" if @bytes
+            same = ", same #{@same}" unless @same == "anything"
+            "#{@least} or more #{"failing " if @fails}#{words}#{bytes} in a row#{same}"
           else "#{words} again, same path#{", failing" if @fails}"
           end
         end
@@ -121,7 +140,8 @@ module Pitwall
           @label_of = text("label") || (@match == "scan" ? "name" : "a")
           @paths = expressions
           @match == "sequence" ? read_steps : read_words
-          @of_paths = @match == "scan" ? @label_of == "path" : !(@match == "contents" || (@match == "run" && @same == "name"))
+          names_only = @match == "contents" || (@match == "run" && @same == "name")
+          @of_paths = @match == "scan" ? @label_of == "path" : !names_only
         end
 
         def read_steps
@@ -129,8 +149,10 @@ module Pitwall
           refuse("a sequence has from 2 to #{STEPS} calls") unless texts.size.between?(2, STEPS)
 
           @steps = texts.map do |text|
-            found = STEP.match(text) or refuse("cannot read the call `#{text}`: write open, stat|lstat, read+, fstat?, close:b, open!")
-            Sequence::Step.new(checked(found[1].split("|")), *HOW_OFTEN.fetch(found[2]), found[4] || "a", !found[3].nil?)
+            found = STEP.match(text)
+            refuse("cannot read the call `#{text}`: write open, stat|lstat, read+, fstat?, close:b, open!") unless found
+            Sequence::Step.new(checked(found[1].split("|")), *QUANTIFIERS.fetch(found[2]), found[4] || "a",
+                               !found[3].nil?)
           end
           refuse("one of its calls must occur: not all can have ? or *") if leading == @steps.size
         end
@@ -140,7 +162,8 @@ module Pitwall
         def words_of(key)
           value = @entry[key]
           value = value.split if value.is_a?(String)
-          refuse("#{key} is missing: names of calls with blanks between") unless value.is_a?(Array) && value.any? && value.all?(String)
+          valid = value.is_a?(Array) && value.any? && value.all?(String)
+          refuse("#{key} is missing: names of calls with blanks between") unless valid
           value
         end
 
@@ -150,23 +173,27 @@ module Pitwall
           words
         end
 
-        # Nothing but each call once, on one path.
-        def exact? = @paths.empty? && @steps.all? { |step| step.least == 1 && step.most == 1 && !step.fails && step.variable == "a" } && @label_of == "a"
+        # Whether each step matches exactly once, and all on one path.
+        def exact?
+          @paths.empty? && @label_of == "a" &&
+            @steps.all? { |step| step.least == 1 && step.most == 1 && !step.fails && step.variable == "a" }
+        end
 
-        # Steps at the beginning that may be left out.
+        # Number of optional steps at the beginning.
         def leading = @steps.index { |step| step.least.positive? } || @steps.size
 
         def words = @words.join(", ")
 
         def expressions
           found = @entry["paths"] || {}
-          refuse("paths is a table: { a: 'expression' }") unless found.is_a?(Hash) && found.all? { |key, value| key.to_s.match?(/\A[a-z]\z/) && value.is_a?(String) }
+          valid = found.is_a?(Hash) && found.all? { |key, value| key.to_s.match?(/\A[a-z]\z/) && value.is_a?(String) }
+          refuse("paths is a table: { a: 'expression' }") unless valid
           found = found.transform_keys(&:to_s)
           found = { "a" => text("path") }.merge(found) if @entry["path"]
           found.transform_values { |text| expression(text) }
         end
 
-        # Paths are bytes.
+        # An expression for paths, which may be any bytes.
         def expression(text)
           refuse("an expression has at most #{EXPRESSION} letters") if text.size > EXPRESSION
           text.ascii_only? ? Regexp.new(text) : Regexp.new(text.b, Regexp::NOENCODING)
@@ -177,7 +204,8 @@ module Pitwall
         def text(key, required: false)
           value = @entry[key]
           refuse("#{key} is missing") if value.nil? && required
-          refuse("#{key} is a text of at most #{TEXT} letters") unless value.nil? || (value.is_a?(String) && !value.strip.empty? && value.size <= TEXT)
+          valid = value.nil? || (value.is_a?(String) && !value.strip.empty? && value.size <= TEXT)
+          refuse("#{key} is a text of at most #{TEXT} letters") unless valid
           value
         end
 
@@ -189,7 +217,8 @@ module Pitwall
 
         def number(key, range)
           value = @entry[key]
-          refuse("#{key} is a number from #{range.min} to #{range.max}") unless value.nil? || (value.is_a?(Integer) && range.cover?(value))
+          valid = value.nil? || (value.is_a?(Integer) && range.cover?(value))
+          refuse("#{key} is a number from #{range.min} to #{range.max}") unless valid
           value
         end
 

@@ -5,10 +5,10 @@ require "pitwall/analyse/syscalls/chain"
 module Pitwall
   module Analyse
     module Syscalls
-      # A call that was made before, anywhere in the log, on the same path and with the same outcome. The first one stays where it is: it may be needed;
-      # the marker, at the end of the log, absorbs the others.
+      # Calls that were made before, anywhere in the log, on the same path and with the same result.
+      # The first call passes through, because it may be needed. At the end of the log a marker replaces the others.
       class Repeat < Stage
-        # Paths remembered; beyond, it begins anew, and marks what it has.
+        # Most paths that are remembered. Then the stage emits its markers and starts again.
         MOST = 60_000
         Seen = Struct.new(:count, :ns, :nodes)
         private_constant :MOST, :Seen
@@ -22,20 +22,21 @@ module Pitwall
           @repeated = {}
         end
 
+        # Takes the thread's next call.
         #: (Record::Syscall, Integer) -> void
         def call(call, kind)
           path = call.path
           return @chain.route(call, kind, @next) unless @takes[kind] && path && wanted?(call)
 
           key = [kind, call.errno, path]
-          return again(key, call) if @seen.key?(key)
+          return add_repeated(key, call) if @seen.key?(key)
 
           finish if @seen.size >= MOST
           @seen[key] = true
           @chain.route(call, kind, @next)
         end
 
-        # The log has ended.
+        # Ends the log.
         #: () -> void
         def finish
           repeated, @repeated = @repeated, {}
@@ -51,7 +52,7 @@ module Pitwall
           @expression.nil? || @expression.match?(call.path)
         end
 
-        def again(key, call)
+        def add_repeated(key, call)
           seen = @repeated[key[2]] ||= Seen.new(0)
           seen.count += 1
           seen.ns = seen.ns.to_i + call.ns if call.ns

@@ -5,8 +5,8 @@ require "pitwall/analyse/syscalls/chain"
 module Pitwall
   module Analyse
     module Syscalls
-      # So many such calls in a row: on one path, in one folder, on one name, or anywhere; only those that failed, or that moved few bytes, or whose path
-      # fits an expression, where the pattern says so.
+      # Several calls in a row: on one path, in one folder, on one name, or anywhere.
+      # The pattern may require that calls failed, that they transferred few bytes, or that paths match an expression.
       class Run < Stage
         def initialize(*)
           super
@@ -20,6 +20,7 @@ module Pitwall
           @held = []
         end
 
+        # Takes the thread's next call.
         #: (Record::Syscall, Integer) -> void
         def call(call, kind)
           unless @takes[kind] && fits?(call)
@@ -37,7 +38,7 @@ module Pitwall
           absorb(call, kind)
         end
 
-        # The log has ended.
+        # Ends the log.
         #: () -> void
         def finish = @key && flush
 

@@ -5,15 +5,17 @@ require "pitwall/analyse/syscalls/chain"
 module Pitwall
   module Analyse
     module Syscalls
-      # The same name looked for in one folder after another.
+      # The same name is looked up in one folder after another.
       #
-      # rule: "ends" (each path ends with the name of the one before), "name" (its name is the same), "stem" (its name
-      # without extension is: what is required without one is looked for with each).
+      # The pattern's rule says which paths belong together:
+      # - "ends": each path ends with the name of the previous path
+      # - "name": the last component is the same
+      # - "stem": the last component without extension is the same. `require "a"` looks up "a" with each extension
       class Scan < Stage
         SLASH = 47
         private_constant :SLASH
 
-        # The last component, as File.basename has it (which raises for some bytes): "/a/b/" → "b", "/" → "/".
+        # The last component of a path: "/a/b/" → "b", "/" → "/". Like File.basename, which raises for some bytes.
         #: (String) -> String
         def self.name(path)
           slash = path.rindex("/") or return path
@@ -23,7 +25,7 @@ module Pitwall
           stripped.empty? ? "/" : name(stripped)
         end
 
-        # "a.rb" → "a", ".rb" → ".rb"
+        # A name without its extension: "a.rb" → "a", ".rb" → ".rb"
         #: (String) -> String
         def self.stem(name)
           dot = name.rindex(".")
@@ -38,6 +40,7 @@ module Pitwall
           @held = []
         end
 
+        # Takes the thread's next call.
         #: (Record::Syscall, Integer) -> void
         def call(call, kind)
           path = call.path if @takes[kind]
@@ -54,7 +57,7 @@ module Pitwall
           absorb(call, path, kind)
         end
 
-        # The log has ended.
+        # Ends the log.
         #: () -> void
         def finish = @path && flush
 
@@ -71,13 +74,15 @@ module Pitwall
           when "name"
             return Scan.name(path) == @name if path.getbyte(-1) == SLASH || @name.getbyte(-1) == SLASH
 
-            path.end_with?(@name) && (path.bytesize == @name.bytesize || path.getbyte(path.bytesize - @name.bytesize - 1) == SLASH)
+            rest = path.bytesize - @name.bytesize
+            path.end_with?(@name) && (rest.zero? || path.getbyte(rest - 1) == SLASH)
           else Scan.stem(Scan.name(path)) == @name
           end
         end
 
         def absorb(call, path, kind)
-          @name = named(path) if @count.zero? || (@rule == "ends" && path.getbyte(path.bytesize - @name.bytesize - 1) != SLASH)
+          first = @count.zero?
+          @name = named(path) if first || (@rule == "ends" && path.getbyte(path.bytesize - @name.bytesize - 1) != SLASH)
           @path = path
           @count += 1
           @held.push(call, kind) if @count < @least

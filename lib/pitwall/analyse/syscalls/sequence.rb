@@ -5,7 +5,7 @@ require "pitwall/analyse/syscalls/chain"
 module Pitwall
   module Analyse
     module Syscalls
-      # Exactly these calls on one path, each once, greedy from the left.
+      # Exactly these calls on one path, each once. Matches from the left, and the earliest match wins.
       class ExactSequence < Stage
         def initialize(*)
           super
@@ -16,6 +16,7 @@ module Pitwall
           @done = 0
         end
 
+        # Takes the thread's next call.
         #: (Record::Syscall, Integer) -> void
         def call(call, kind)
           done = @done
@@ -31,7 +32,7 @@ module Pitwall
           complete if (@done = done + 1) == @last
         end
 
-        # The log has ended.
+        # Ends the log.
         #: () -> void
         def finish
           give_back while @done.positive?
@@ -47,7 +48,7 @@ module Pitwall
           marker_of(calls, @path)
         end
 
-        # No match begins with the first of those held; the call may begin one.
+        # No match starts with the first held call. A later held call, or the new call, may start one.
         def retry_with(call, kind)
           if @done == 1
             first = @calls[0]
@@ -66,7 +67,7 @@ module Pitwall
           call(call, kind)
         end
 
-        # The first of those held goes on, and the others try again.
+        # Passes on the first held call, and matches the others again.
         def give_back
           count = @done
           calls = @calls
@@ -84,12 +85,15 @@ module Pitwall
         end
       end
 
-      # Calls in an order: each step once, or `+`, `*`, `?` times as often as it goes; each on a path by name, which must fit its expression where the pattern
-      # has one; `!` only if the call failed.
+      # Calls in a given order, on one or several paths.
+      # A step matches once, or as often as possible with `+`, `*` or `?`. With `!` the call must have failed.
+      # A step has the name of its path (`:b`). Calls of steps with the same name have the same path.
+      # The pattern may have an expression for this path.
       class Sequence < Stage
-        # A step: words it takes; how often; the name of its path; whether it must fail.
+        # A step. words: of accepted calls. least, most: how often. variable: name of its path. fails:
+        # whether the call must have failed.
         Step = Struct.new(:words, :least, :most, :variable, :fails)
-        # Calls held back at most.
+        # Most calls that are held.
         MOST = 512
         private_constant :MOST
 
@@ -104,6 +108,7 @@ module Pitwall
           reset
         end
 
+        # Takes the thread's next call.
         #: (Record::Syscall, Integer) -> void
         def call(call, kind)
           if @held.empty?
@@ -119,7 +124,7 @@ module Pitwall
           end
         end
 
-        # The log has ended.
+        # Ends the log.
         #: () -> void
         def finish
           until @held.empty?
@@ -171,7 +176,7 @@ module Pitwall
           again(call, kind)
         end
 
-        # Whether what is held is a whole match, though more could have come.
+        # Whether the held calls are a whole match, although more calls could have been added.
         def over? = @steps[@step..].each_with_index.all? { |step, at| (at.zero? ? @taken : 0) >= step.least }
 
         def complete
@@ -187,7 +192,7 @@ module Pitwall
         def give_back
           calls, @held = @held, []
           kinds, @kinds = @kinds, []
-          # All of a first step that goes on and on fail for the same reason.
+          # All calls of a repeated first step fail for the same reason, so none of them is matched again.
           first = @step <= @leading && @taken == calls.size ? calls.size : 1
           reset
           release

@@ -7,24 +7,32 @@ require "pitwall/analyse/syscalls/tally"
 
 module Pitwall
   module Analyse
-    # System calls explained: each pattern's markers in the order of the passes, what they absorbed, what a fix would save, and what is left. One pass over the
-    # calls, in bounded memory.
+    # System calls by the pattern that explains them: markers, absorbed calls, the saving of a fix, and the calls left.
+    # Reads the calls once, in bounded memory.
     class SyscallReport
-      # A pattern and what it found. calls: absorbed; explained: those of markers of two calls or more, where the pattern has advice; left: calls
-      # that no pass up to this one absorbed; ns: 0 where the log has no times; saved_calls, saved_ns: what the advice would save; saves_at_most: or less.
-      Pass = Struct.new(:pattern, :markers, :calls, :ns, :explained, :left, :saved_calls, :saved_ns, :saves_at_most, :tally, keyword_init: true) do
+      # Results of one pattern.
+      #
+      # markers, calls: number of markers, and of absorbed calls
+      # ns:             time of the calls; 0 if the log has no times
+      # explained:      calls of markers of two calls or more; 0 if the pattern has no advice
+      # left:           calls that neither this pass nor an earlier one absorbed
+      # saved_calls, saved_ns: saving of the advice
+      # saves_at_most:  whether the saving is an upper bound
+      Pass = Struct.new(:pattern, :markers, :calls, :ns, :explained, :left, :saved_calls, :saved_ns, :saves_at_most,
+                        :tally, keyword_init: true) do
+        # The pattern's name.
         #: () -> String
         def name = pattern.name
 
-        # Calls a marker, or nil.
+        # Mean calls of a marker; nil without markers.
         #: () -> Float?
         def average = markers.zero? ? nil : calls.fdiv(markers)
 
-        # @return [Array<[Integer, Integer]>] calls of a marker, and how many markers have so many
+        # @return [Array<[Integer, Integer]>] calls of a marker, and number of such markers
         #: () -> Array[[Integer, Integer]]
         def sizes = tally.sizes.sort
 
-        # Where its markers are, most first: folders that many have in common, or names.
+        # Markers by common folder or by name, most frequent first.
         #: (Integer) -> Array[Syscalls::PathCounts::Row]
         def groups(limit)
           return tally.paths.groups(limit) if pattern.of_paths?
@@ -33,16 +41,17 @@ module Pitwall
         end
       end
 
-      # A row of calls by something: name, calls, ns; absorbed: calls that a pattern explains.
+      # Calls with one name. explained: calls that a pattern with advice absorbed.
       Row = Struct.new(:name, :calls, :ns, :explained)
-      # path, line; pattern: the one that most of its calls are of, or nil
+      # Calls of one line. pattern: name of the pattern of most of its calls, or nil.
       Line = Struct.new(:path, :line, :calls, :ns, :explained, :pattern, :gem)
 
-      # Threads followed at a time: of the others the one that was quiet longest ends first.
+      # Most threads that are followed at a time. With more, the thread that was idle longest is ended.
       CHAINS = 256
       private_constant :CHAINS
 
-      # @param sources [Array<#each, #each_syscall>] logs, recordings' segments, lists of calls
+      # The report of one or more sources.
+      # @param sources [Array<#each, #each_syscall>] logs, segments of recordings, or lists of calls
       # @param patterns [SyscallPatterns]
       # @yield [String] each line of the collapsed log
       #: (*untyped, ?patterns: SyscallPatterns?) ?{ (String) -> void } -> SyscallReport
@@ -52,9 +61,10 @@ module Pitwall
         report
       end
 
-      # ns: of all calls; failed: those that gave an error; processes: how many there were
+      # ns: time of all calls. failed: number of failed calls. timed: number of calls with a time.
       attr_reader :patterns, :ns, :failed, :timed
 
+      # Number of calls.
       #: () -> Integer
       def calls = @by_kind.sum
 
@@ -81,23 +91,25 @@ module Pitwall
         @tally.segment = @segments.size - 1
         @chains = {}
         @tid = @chain = nil
-        if source.respond_to?(:each_syscall) then source.each_syscall { |call| see(bytes(call)) }
-        elsif @collapsed.nil? && source.respond_to?(:bare?) && source.bare? then see_bare(source)
-        else source.each { |call| see(call) }
+        if source.respond_to?(:each_syscall) then source.each_syscall { |call| add_call(bytes(call)) }
+        elsif @collapsed.nil? && source.respond_to?(:bare?) && source.bare? then add_bare(source)
+        else source.each { |call| add_call(call) }
         end
         @chains.each_value(&:finish)
         @chains = nil
       end
 
-      # What it holds as plain values, for another process: of a log without stacks.
+      # The sums as plain values, for another process. Only for logs without stacks.
       # @api private
       def part
         kinds = @kinds.names.each_index.select { |kind| @by_kind[kind].positive? }
-        { kinds: kinds.map { |kind| [@kinds.names[kind], @by_kind[kind], @ns_by_kind[kind].to_i, @tally.rest_kinds[kind].to_i] },
-          counts: [@ns, @failed, @timed, @tally.rest_ns], pids: @pids.keys, tally: @tally.part }
+        sums = kinds.map do |kind|
+          [@kinds.names[kind], @by_kind[kind], @ns_by_kind[kind].to_i, @tally.rest_kinds[kind].to_i]
+        end
+        { kinds: sums, counts: [@ns, @failed, @timed, @tally.rest_ns], pids: @pids.keys, tally: @tally.part }
       end
 
-      # Adds such a part of another process with the same patterns.
+      # Adds the result of {part} of another process with the same patterns.
       # @api private
       def merge(part)
         part[:kinds].each do |name, calls, ns, rest|
@@ -122,39 +134,46 @@ module Pitwall
         @passes ||= @tally.passes.map do |found|
           explained = found.pattern.explains? ? found.explained : 0
           saved = explained.zero? ? 0 : saving(found)
-          Pass.new(pattern: found.pattern, markers: found.markers, calls: found.calls, ns: found.ns, explained: explained, left: left -= found.calls,
-                   saved_calls: saved, saved_ns: found.calls.zero? ? 0 : found.ns * saved / found.calls,
+          left -= found.calls
+          Pass.new(pattern: found.pattern, markers: found.markers, calls: found.calls, ns: found.ns,
+                   explained: explained, left: left, saved_calls: saved,
+                   saved_ns: found.calls.zero? ? 0 : found.ns * saved / found.calls,
                    saves_at_most: saved.positive? && at_most?(found), tally: found)
         end
       end
 
-      # Calls that patterns of two calls or more, with advice, absorbed.
+      # Number of explained calls, of all patterns.
       #: () -> Integer
       def explained = passes.sum(&:explained)
 
+      # Number of all other calls.
       #: () -> Integer
       def unexplained = calls - explained
 
-      # Name of each pattern → its markers.
+      # Name of each pattern → number of its markers.
       #: () -> Hash[String, Integer]
       def markers = passes.to_h { |pass| [pass.name, pass.markers] }
 
-      # Whether the log says how long calls took.
+      # Whether the log has times of calls.
       #: () -> bool
       def timed? = @timed.positive?
 
-      # Whether calls came with the Ruby code that made them.
+      # Whether calls have stacks.
       #: () -> bool
       def stacks? = !@nodes.empty?
 
+      # Number of processes.
       #: () -> Integer
       def processes = @pids.size
 
-      # What a fix would save, most first.
+      # Patterns whose advice saves calls, largest saving first.
       #: () -> Array[Pass]
-      def findings = passes.select { |pass| pass.saved_calls.positive? }.sort_by { |pass| [-pass.saved_calls, -pass.saved_ns, pass.name] }
+      def findings
+        saving = passes.select { |pass| pass.saved_calls.positive? }
+        saving.sort_by { |pass| [-pass.saved_calls, -pass.saved_ns, pass.name] }
+      end
 
-      # All calls by their name, most first, with those that patterns absorbed.
+      # All calls by name, most frequent first. Here, explained calls are all that patterns absorbed.
       #: () -> Array[Row]
       def by_call
         sums = {}
@@ -169,38 +188,45 @@ module Pitwall
         sums.values.sort_by { |row| [-row.calls, row.name] }
       end
 
-      # What no pattern absorbed, by folder or path.
+      # Calls that no pattern absorbed, by folder or path.
       #: (Integer) -> Array[Syscalls::PathCounts::Row]
       def rest_by_path(limit) = @tally.rest_paths.groups(limit)
 
-      # The same by the last component of the path.
+      # Calls that no pattern absorbed, by the last component of the path.
       #: (Integer) -> Array[Syscalls::PathCounts::Row]
-      def rest_by_name(limit) = @tally.rest_paths.by { |path| path.end_with?("/") ? path : Syscalls::Scan.name(path) }.first(limit)
+      def rest_by_name(limit)
+        @tally.rest_paths.by { |path| path.end_with?("/") ? path : Syscalls::Scan.name(path) }.first(limit)
+      end
 
-      # Whether there were too many paths to tell all apart.
+      # Whether there were too many paths, so that rare ones count for their folders.
       #: () -> bool
       def folded? = @tally.rest_paths.folded? || @tally.passes.any? { |pass| pass.paths.folded? }
 
-      # All calls by folder and path; those of a marker stand at the path that it shows.
+      # All calls by folder and path. Absorbed calls have the path of their marker.
       #: () -> Syscalls::PathTree
       def path_tree
         rows = @tally.rest_paths.rows.map { |row| [row.path, row.calls, row.ns, 0] }
-        @tally.passes.each { |pass| pass.paths.rows.each { |row| rows << [row.path, row.calls, row.ns, pass.pattern.explains? ? row.calls : 0] } }
+        @tally.passes.each do |pass|
+          explains = pass.pattern.explains?
+          pass.paths.rows.each { |row| rows << [row.path, row.calls, row.ns, explains ? row.calls : 0] }
+        end
         absorbed = @tally.passes.sum { |pass| pass.pattern.explains? ? pass.calls : 0 }
         with = rows.map { |row| row.drop(1) }.transpose.map(&:sum)
         Syscalls::PathTree.new(rows, without: [calls, ns, absorbed].zip(with).map { |whole, part| whole - part.to_i })
       end
 
-      # Calls by the stack that made them; nothing without stacks.
-      # @yield [segment, node, calls, ns, explained] explained: how many of the calls a pattern with advice absorbed
+      # Yields calls by stack. Yields nothing without stacks.
+      # @yield [segment, node, calls, ns, explained] explained: calls that a pattern with advice absorbed
       #: () { (Record::Segment, Integer, Integer, Integer, Integer) -> void } -> void
       def each_node
         explained = Hash.new(0)
-        @tally.passes.each { |pass| pass.nodes.each { |key, (calls, _)| explained[key] += calls } if pass.pattern.explains? }
-        @nodes.each { |(segment, node), (calls, ns)| yield @segments[segment], node, calls, ns, explained[[segment, node]] if @segments[segment] }
+        explaining_passes.each { |pass| pass.nodes.each { |key, (calls, _)| explained[key] += calls } }
+        @nodes.each do |(segment, node), (calls, ns)|
+          yield @segments[segment], node, calls, ns, explained[[segment, node]] if @segments[segment]
+        end
       end
 
-      # Lines of Ruby by calls, most first; empty without stacks.
+      # Lines of Ruby code, most calls first; empty without stacks.
       #: () -> Array[Line]
       def lines
         @lines ||= begin
@@ -225,7 +251,8 @@ module Pitwall
         end
       end
 
-      # By gem, feature (the file being loaded) or phase of the start, most first; empty without stacks.
+      # Calls by gem, by feature (the file being loaded) or by phase of the start, most calls first;
+      # empty without stacks.
       # @param key [Symbol] :gem, :feature or :phase
       #: (Symbol) -> Array[Row]
       def by(key)
@@ -235,20 +262,25 @@ module Pitwall
           row.calls += calls
           row.ns += ns
         end
-        @tally.passes.each { |pass| each_place(pass.nodes) { |place, calls, _| found[place[key]].explained += calls } if pass.pattern.explains? }
+        explaining_passes.each do |pass|
+          each_place(pass.nodes) { |place, calls, _| found[place[key]].explained += calls }
+        end
         found.values.sort_by { |row| [-row.calls, row.name] }
       end
 
-      # Without stacks, whose files they were about: by gem, most first.
+      # Calls by gem of their path, most calls first. For logs without stacks.
       #: () -> Array[Row]
       def by_gem_of_path
         found = Hash.new { |rows, name| rows[name] = Row.new(name, 0, 0, 0) }
         @tally.rest_paths.rows.each { |row| count(found[Syscalls::Places.gem(row.path)], row, false) }
-        @tally.passes.each { |pass| pass.paths.rows.each { |row| count(found[Syscalls::Places.gem(row.path)], row, pass.pattern.explains?) } }
+        @tally.passes.each do |pass|
+          explains = pass.pattern.explains?
+          pass.paths.rows.each { |row| count(found[Syscalls::Places.gem(row.path)], row, explains) }
+        end
         found.values.sort_by { |row| [-row.calls, row.name] }
       end
 
-      # The lines whose calls a pattern absorbed, most first.
+      # Lines whose calls a pattern absorbed, most calls first.
       #: (Pass) -> Array[Line]
       def lines_of(pass)
         found = Hash.new { |rows, key| rows[key] = Line.new(*key, 0, 0, 0, pass.name, nil) }
@@ -263,16 +295,19 @@ module Pitwall
 
       private
 
+      def explaining_passes = @tally.passes.select { |pass| pass.pattern.explains? }
+
       def saving(found)
         return [found.explained - found.explaining * found.pattern.keeps, 0].max unless found.pattern.once?
 
         found.paths.rows.sum { |row| row.calls * (row.count - 1) / row.count }
       end
 
-      # Each process does it once; and of a folder's paths nobody knows which they were.
+      # Whether the saving is an upper bound. With `once`, each process keeps its first marker of a path, and the paths
+      # that a folder replaces are unknown.
       def at_most?(found) = found.pattern.at_most? || (found.pattern.once? && (found.paths.folded? || processes > 1))
 
-      def see(call)
+      def add_call(call)
         kind = @by_name[call.name]
         kind = @kinds.of(call) unless kind.is_a?(Integer)
         @by_kind[kind] += 1
@@ -283,30 +318,30 @@ module Pitwall
         end
         errno = call.errno
         @failed += 1 if errno && errno != 0
-        note(call, ns) if call.node
-        turn_to(call.tid, call.pid) if call.tid != @tid
+        add_node(call, ns) if call.node
+        switch_thread(call.tid, call.pid) if call.tid != @tid
         @chain.route(call, kind)
       end
 
-      # All calls of one thread that have a name and a path only.
-      def see_bare(source)
+      # Adds a log of one thread whose calls have only a name and a path.
+      def add_bare(source)
         kinds = {}
         learn = lambda do |name|
           kind = @kinds.of(Record::BareSyscall.new(nil, name))
-          # Markers of a log that was collapsed before are told each time.
+          # Markers in a log that was collapsed before are not cached.
           kinds[name] = kind unless kind == Syscalls::Kinds::OTHERS || name.start_with?("%")
           kind
         end
         by_kind = @by_kind
         chain = nil
         source.each_bare(kinds, learn) do |kind, call|
-          chain ||= turn_to(0, 0)
+          chain ||= switch_thread(0, 0)
           by_kind[kind] += 1
           chain.route(call, kind)
         end
       end
 
-      # Paths are bytes: text that is none would stop an expression.
+      # The call with its path as bytes. An expression would fail on invalid UTF-8.
       def bytes(call)
         path = call.path
         return call if path.nil? || path.encoding == Encoding::BINARY || path.ascii_only?
@@ -316,14 +351,14 @@ module Pitwall
         call
       end
 
-      def note(call, ns)
+      def add_node(call, ns)
         found = @nodes[[@segments.size - 1, call.node]] ||= [0, 0]
         found[0] += 1
         found[1] += ns if ns
       end
 
-      # Patterns are about what one thread does.
-      def turn_to(tid, pid)
+      # Continues with a thread's chain. A pattern matches calls of one thread.
+      def switch_thread(tid, pid)
         @tid = tid
         @pids[pid] = true if @pids.size < 100_000
         @chain = @chains.delete(tid)

@@ -5,18 +5,23 @@ require "pitwall/analyse/syscalls/path_counts"
 module Pitwall
   module Analyse
     module Syscalls
-      # Adds up what comes out of the chains: markers by pattern, and the calls that no pattern absorbed.
+      # Sums up the output of the chains: markers by pattern, and the calls that no pattern absorbed.
       class Tally
-        # Of one pattern. markers, calls absorbed, ns; explaining: markers and calls of two calls or more; sizes: calls of a marker => how many
-        # markers; paths; nodes: [segment, node] => [calls, ns].
+        # Sums of one pattern.
+        #
+        # markers, calls, ns: number of markers, of absorbed calls, and their time
+        # explaining, explained: markers of two calls or more, and their calls
+        # sizes: calls of a marker => number of such markers
+        # paths: PathCounts
+        # nodes: [segment, node] => [calls, ns]
         Pass = Struct.new(:pattern, :markers, :calls, :ns, :explaining, :explained, :sizes, :paths, :nodes)
-        # Sizes told apart; beyond, those up to the next power of two.
+        # Largest exact size of a marker. Larger sizes are rounded up to a power of two.
         SIZES = 4096
         private_constant :SIZES
 
-        # passes; calls by kind that were not absorbed, their ns, paths and stacks.
+        # passes: a Pass for each pattern. rest_…: calls that no pattern absorbed: by kind, their ns, paths and stacks.
         attr_reader :passes, :rest_kinds, :rest_ns, :rest_paths, :rest_nodes
-        # Which source the calls are of.
+        # Number of the source of the next calls.
         attr_writer :segment
 
         # @param collapsed [#call, nil] gets each line of the collapsed log
@@ -29,6 +34,7 @@ module Pitwall
           @rest_nodes = {}
         end
 
+        # Adds a call that no pattern absorbed.
         #: (Record::Syscall, Integer) -> void
         def rest(call, kind)
           @rest_kinds[kind] = (@rest_kinds[kind] || 0) + 1
@@ -40,6 +46,7 @@ module Pitwall
           @collapsed&.call(path ? "#{call.name}\t#{path}" : call.name)
         end
 
+        # Adds a marker.
         #: (Marker) -> void
         def marker(marker)
           pass = @passes[marker.at]
@@ -58,11 +65,16 @@ module Pitwall
           @collapsed&.call(text(pass.pattern, marker))
         end
 
-        # As plain values.
+        # The sums as plain values, for another process.
         #: () -> Array[untyped]
-        def part = [@rest_paths.dump, @passes.map { |pass| [pass.markers, pass.calls, pass.ns, pass.explaining, pass.explained, pass.sizes, pass.paths.dump] }]
+        def part
+          passes = @passes.map do |pass|
+            [pass.markers, pass.calls, pass.ns, pass.explaining, pass.explained, pass.sizes, pass.paths.dump]
+          end
+          [@rest_paths.dump, passes]
+        end
 
-        # Adds what {part} gave.
+        # Adds the result of {part} of another tally.
         #: (Array[untyped], Integer) -> void
         def merge(part, rest_ns)
           @rest_ns += rest_ns

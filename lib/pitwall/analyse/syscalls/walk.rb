@@ -5,7 +5,8 @@ require "pitwall/analyse/syscalls/chain"
 module Pitwall
   module Analyse
     module Syscalls
-      # Down a path from its first component, one at a time, and whatever the pattern says comes `then`. The marker carries the deepest.
+      # Calls on a path's folders, from the first component down, one component at a time.
+      # The pattern may name calls that follow (`then`). The marker has the deepest path.
       class Walk < Stage
         SLASH = 47
         private_constant :SLASH
@@ -16,6 +17,7 @@ module Pitwall
           @count = 0
         end
 
+        # Takes the thread's next call.
         #: (Record::Syscall, Integer) -> void
         def call(call, kind)
           return close(call) if @deepest && @tail[kind] && call.path == @deepest && @count > 1
@@ -34,7 +36,7 @@ module Pitwall
           @chain.route(call, kind, @next)
         end
 
-        # The log has ended.
+        # Ends the log.
         #: () -> void
         def finish = @deepest && emit
 
@@ -60,7 +62,7 @@ module Pitwall
           note(call) if call.ns || call.node
         end
 
-        # What the pattern ends with.
+        # Absorbs the call that ends the pattern (`then`).
         def close(call)
           absorb(call, call.path)
           emit

@@ -19,7 +19,7 @@ module Pitwall
       def report(log, patterns)
         prepare if log.long?
         processors = [Etc.nprocessors, MOST].min
-        parts = processors > 1 && Process.respond_to?(:fork) ? log.parts(processors) { |name| patterns.apart?(name) } : [log]
+        parts = processors > 1 && Process.respond_to?(:fork) ? log.parts(processors) { |name| patterns.separator?(name) } : [log]
         return Analyse::SyscallReport.of(log, patterns: patterns) if parts.size < 2
 
         together(log, parts, patterns)
