@@ -48,7 +48,7 @@ class DocsCommandsTest < Minitest::Test
     ["doc/servers.md", "require \"pitwall/rack\""] => "def use(middleware) = middleware\nmodule Sidekiq; def self.configure_server; end; end",
     ["doc/servers.md", "# config/puma.rb"] => "",
     ["doc/guides/production.md", "Pitwall.continuous"] => "",
-    ["doc/budgets.md", "class InvoiceTest"] => "require \"minitest/autorun\"\nmodule Invoiced; def setup = @invoice = Struct.new(:n) { def line(item) = item.to_s }.new; end\n" \
+    ["doc/budgets.md", "class InvoiceTest"] => "ARGV.push(\"--no-plugins\")\nrequire \"minitest/autorun\"\nmodule Invoiced; def setup = @invoice = Struct.new(:n) { def line(item) = item.to_s }.new; end\n" \
                                                "Minitest::Test.include(Invoiced)"
   }.freeze
 

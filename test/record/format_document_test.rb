@@ -24,7 +24,6 @@ class FormatDocumentTest < Minitest::Test
 
   PROGRAM = <<~'RUBY'
     require "pitwall"
-    require "pitwall/minitest"
     KEPT = []
     work = ->(seconds) { finish = Process.clock_gettime(1) + seconds; KEPT << "text #{KEPT.size % 7}" * 9 << [1] while Process.clock_gettime(1) < finish }
     Pitwall.request(route: "a") { Pitwall.label(tenant: "b") { work.call(0.03) } }
@@ -45,6 +44,7 @@ class FormatDocumentTest < Minitest::Test
 
   def test_tests
     File.write(file("suite.rb"), <<~RUBY)
+      ARGV.push("--no-plugins") # those of another minitest beside this one
       require "minitest/autorun"
       class SuiteTest < Minitest::Test
         def test_a = assert(sleep(0.01))

@@ -12,14 +12,17 @@ class DocumentedSandbox
   FILES = %w[shop.rb orders.rb server.rb lock.rb settings.rb cart_test.rb app/models/order.rb lib/upstream.rb lib/exports.rb].freeze
   METHODS = %w[Monitor#synchronize Order#checkout Order#total Record#attributes String#each_byte ActiveRecord::Relation#load Foo#bar].freeze
   ROUTES = ["orders#show", "GET /orders/:id", "GET /books", "GET /report", "GET /export.csv"].freeze
+  # Allocates a fixed number of objects, however fast the machine is.
   PROGRAM = <<~RUBY
     module Shop
       class Cart
-        def sum = (1..9).sum { |number| number * 2 }
+        def sum = @items.sum { |item| item.size }
+        def initialize = @items = Array.new(1_000) { |number| number.to_s }
       end
     end
-    finish = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 0.1
-    Shop::Cart.new.sum while Process.clock_gettime(Process::CLOCK_MONOTONIC) < finish
+    cart = Shop::Cart.new
+    finish = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond) + 100_000_000
+    cart.sum while Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond) < finish
     File.read(__FILE__)
   RUBY
   LOG = %w[/app/lib/a.rb /app/lib/b.rb].flat_map { |path| %W[open\t#{path} fstat\t#{path} fgetxattr\t#{path} fgetxattr\t#{path} close\t#{path}] }.join("\n") << "\n"
