@@ -16,8 +16,8 @@ class StatesTest < Minitest::Test
   def test_numbers_are_those_of_the_extension_and_of_the_format
     enum = File.read(File.join(Checkout::ROOT, "ext/pitwall/session/threads.h"))[/^enum \{ (PW_RUNNING.*?) \};/, 1].split(", ")
     assert_equal States::ALL.size, enum.size, enum.inspect
-    format = File.read(File.join(Checkout::ROOT, "doc/record-format.md"))[/^States: (.*?)\n\n/m, 1].gsub(/\([^()]*\)/, "")
-    assert_equal States::ALL.each_index.to_a, format.scan(/(?:\A|,)\s*(\d+) /).flatten.map(&:to_i)
+    table = File.read(File.join(Checkout::ROOT, "doc/record-format.md"))[/^### Thread states$(.*?)^###/m, 1]
+    assert_equal States::ALL.each_index.to_a, table.scan(/^\| (\d+) \|/).flatten.map(&:to_i)
   end
 
   def test_names_go_both_ways
