@@ -2,6 +2,7 @@
 
 require "pitwall/errors"
 require "pitwall/version"
+require "pitwall/cli/support/advice"
 require "pitwall/cli/support/ending"
 require "pitwall/show/terminal/text"
 
@@ -47,7 +48,7 @@ module Pitwall
         out.flush
         ending
       rescue Pitwall::Error => error
-        complain(err, error.message, error)
+        complain(err, message(error), error)
         Ending.new(error.status)
       rescue Interrupt
         Ending.killed_by("INT")

@@ -14,6 +14,18 @@ module Pitwall
   # A failure that the user can correct. The message is one line: the file, option or limit, and the correction.
   # `status` is the command's exit status.
   class Error < StandardError
+    # What the command may advise beside the message, e.g. {salvage: nil} or {budget: 60}: keys of CLI::ADVICE, which has
+    # the words, with values for the words. The message names no option: who calls the library has typed none.
+    # @return [Hash{Symbol => Object}]
+    # @api private
+    attr_reader :advice
+
+    #: (?String?, ?advice: Hash[Symbol, untyped]) -> void
+    def initialize(message = nil, advice: {})
+      super(message)
+      @advice = advice
+    end
+
     def status = Status::USAGE
   end
 

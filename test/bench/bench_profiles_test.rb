@@ -4,6 +4,7 @@ require "fileutils"
 require "rbconfig"
 require "tmpdir"
 require_relative "../test_helper"
+require "pitwall/cli/support/advice"
 require "pitwall/version"
 require "pitwall/analyse"
 require "pitwall/analyse/compare/profile_change"
@@ -28,7 +29,7 @@ class BenchProfilesTest < Minitest::Test
   def test_a_command_that_misses_its_gems_in_a_clone_is_told_how_to_run_without_the_bundle
     said = lambda do |words, root|
       measurer = Bench::WholeCommand.new(Bench::Subject.new(name: "main", command: ["sh", "-c", "echo '#{words}' >&2; exit 1"], dir: @dir, root: root, env: { "BUNDLE_GEMFILE" => file("Gemfile") }))
-      assert_raises(Bench::Failed) { measurer.calibrate(nil) }.message
+      Pitwall::CLI.message(assert_raises(Bench::Failed) { measurer.calibrate(nil) })
     end
     missing = "cannot load such file -- rails (LoadError)"
     assert_match(/\(cannot load such file -- rails \(LoadError\)\); --no-bundle runs it without Gemfile; --ignore-failure measures/, said.(missing, @dir))

@@ -46,6 +46,6 @@ class CaseRunTest < Minitest::Test
     assert_equal 4, pairs(8.6, 30) # then 120 s are over
     assert_equal 3, pairs(8.6, 30, max_blocks: 3)
     error = assert_raises(Pitwall::Bench::Failed) { pairs(20, 20) }
-    assert_includes error.message, "--budget 180 holds them"
+    assert_equal({ budget: 180 }, error.advice)
   end
 end

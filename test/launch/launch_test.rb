@@ -221,7 +221,7 @@ class LaunchTest < Minitest::Test
     File.write(file("x.pit"), "PITWALL 1\nolder")
     %w[x.pit y.pit].each do |name|
       error = assert_raises(Pitwall::UsageError) { limited(4000) { destination(file: name) } } # less than what is tried
-      assert_equal "cannot write #{name}: File too large; name another with --record FILE.pit", error.message
+      assert_equal ["cannot write #{name}: File too large", { another_recording: nil }], [error.message, error.advice]
     end
     assert_equal "PITWALL 1\nolder", File.read(file("x.pit"))
     assert_equal %w[.tmp x.pit], Dir.children(@dir).sort

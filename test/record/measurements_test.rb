@@ -66,7 +66,15 @@ class MeasurementsTest < Minitest::Test
 
   def test_a_file_that_cannot_be_written
     error = assert_raises(Pitwall::UsageError) { M::Writer.new(File.join(@dir, "no/such/x.jsonl"), {}) }
-    assert_match(/--record/, error.message)
+    assert_match(/\Acannot write .*: No such file or directory\z/, error.message)
+    assert_equal [:another_file], error.advice.keys
+  end
+
+  def test_a_foreign_file_is_left_alone
+    File.write(@path, "mine")
+    error = assert_raises(M::Writer::Taken) { M::Writer.new(@path, {}) }
+    assert_equal "#{@path}: exists and holds no measurements; name another file", error.message
+    assert_equal "mine", File.read(@path)
   end
 
   def test_what_can_not_be_read_is_no_such_file

@@ -146,8 +146,8 @@ class ReaderTest < Minitest::Test
     bytes = simple
     at = bytes.index("SAMP")
     bytes.setbyte(at + 22, bytes.getbyte(at + 22) ^ 1)
-    error = refused(bytes)
-    assert_match(/\A\S+\.pit: damaged at byte #{at}: chunk SAMP fails its checksum; try --salvage/, error)
+    error = refused(bytes, advice: [:salvage])
+    assert_match(/\A\S+\.pit: damaged at byte #{at}: chunk SAMP fails its checksum\z/, error)
 
     recording = RandomRecording.read(bytes, salvage: true)
     warning = recording.warnings.first
@@ -258,16 +258,17 @@ class ReaderTest < Minitest::Test
 
   private
 
-  def refused(bytes)
+  def refused(bytes, **more)
     Dir.mktmpdir do |dir|
       path = File.join(dir, "a.pit")
       File.binwrite(path, bytes)
-      refused_path(path)
+      refused_path(path, **more)
     end
   end
 
-  def refused_path(path)
+  def refused_path(path, advice: nil)
     error = assert_raises(Pitwall::BadRecording) { Pitwall::Record.read(path) }
+    assert_equal advice, error.advice.keys if advice
     assert_equal 1, error.message.lines.size
     assert_equal 5, error.status
     error.message

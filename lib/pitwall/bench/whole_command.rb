@@ -70,15 +70,14 @@ module Pitwall
       def raise_failure(finished)
         raise_exec_failure(finished.error) if finished.error
         if finished.timed_out
-          raise Failed, "#{label}: did not end within #{format("%g", @timeout)} s; --timeout SECONDS allows more"
+          raise Failed.new("#{label}: did not end within #{format("%g", @timeout)} s", advice: { timeout: nil })
         end
         raise Failed, "#{label}: was killed by SIG#{Signal.signame(finished.signal)}" if finished.signal
 
         line = ErrorLine.of(finished.errors)
         reason = " (#{line})" unless line.empty?
-        hint = "--no-bundle runs it without #{gemfile}; " if gemfile && line.match?(MISSING_GEMS)
-        raise Failed, "#{label}: ended with status #{finished.exit}#{reason}; " \
-                      "#{hint}--ignore-failure measures it all the same"
+        advice = gemfile && line.match?(MISSING_GEMS) ? { without_bundle: gemfile, failure: nil } : { failure: nil }
+        raise Failed.new("#{label}: ended with status #{finished.exit}#{reason}", advice: advice)
       end
 
       def raise_exec_failure(errno)

@@ -151,8 +151,8 @@ module Pitwall
         return list.first if measurer.subject.command || measurer.subject.code
 
         list.find { |other| other.name == kase.name && other.block_name == kase.block_name } or
-          raise Pitwall::Bench::Failed, "#{measurer.subject.name}: has no case #{kase.name}; " \
-                                        "both sides need the same cases, or --only"
+          raise(Pitwall::Bench::Failed.new("#{measurer.subject.name}: has no case #{kase.name}",
+                                           advice: { same_cases: nil }))
       end
 
       def measure(sides)
@@ -306,10 +306,9 @@ module Pitwall
           own = @settings.budget * 1e9
           return [least, own].max if least <= MAX_OVERRUN * own || @settings.max_blocks
 
-          raise Pitwall::Bench::Failed,
-                format("a pair takes up to %.1f s: the %d that are needed don't fit; --budget %d holds them, " \
-                       "--pairs N takes fewer (for counts)",
-                       @blocks.block_ns / 1e9, MIN_PAIRS, (least / 1e9 / 5).ceil * 5)
+          needed = format("a pair takes up to %.1f s: the %d that are needed don't fit",
+                          @blocks.block_ns / 1e9, MIN_PAIRS)
+          raise Pitwall::Bench::Failed.new(needed, advice: { budget: (least / 1e9 / 5).ceil * 5 })
         end
 
         # Number of pairs that will be done at the deadline.

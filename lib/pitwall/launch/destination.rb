@@ -85,7 +85,7 @@ module Pitwall
         File.unlink(@recording) unless existed
         make_parts_near
       rescue SystemCallError => error
-        raise UsageError, "cannot write #{file}: #{reason(error)}; name another with --record FILE.pit"
+        raise UsageError.new("cannot write #{file}: #{reason(error)}", advice: { another_recording: nil })
       end
 
       # Parts beside the recording need only be renamed. If that disk is full, another place for the
@@ -124,7 +124,7 @@ module Pitwall
         @notes << "#{why}: recording to #{@folder}/"
         place_in(@folder)
       rescue SystemCallError, ArgumentError => error
-        raise UsageError, "#{why}, nor can a temporary folder (#{reason(error)}); name a place with --record FILE.pit"
+        raise UsageError.new("#{why}, nor can a temporary folder (#{reason(error)})", advice: { place_of_recording: nil })
       end
 
       def place_in(folder)
@@ -163,7 +163,7 @@ module Pitwall
         return unless File.size?(@recording)
         return if File.binread(@recording, 8) == "PITWALL "
 
-        raise UsageError, "#{@recording} exists and is not a recording; name another with --record FILE.pit"
+        raise UsageError.new("#{@recording} exists and is not a recording", advice: { another_recording: nil })
       end
 
       # The path of the file that a link leads to, so that the link itself stays.

@@ -149,7 +149,8 @@ module Pitwall
           @warnings << Warning.new(code: :skipped, offset: at, bytes: finish - at,
                                    message: "skipped #{finish - at} bytes at byte #{at}: #{what(at, chunk)} #{error.message}")
         else
-          raise BadRecording, "#{@path}: damaged at byte #{at}: #{what(at, chunk)} #{error.message}; try --salvage to read the rest"
+          raise BadRecording.new("#{@path}: damaged at byte #{at}: #{what(at, chunk)} #{error.message}",
+                                 advice: { salvage: nil })
         end
         finish
       end

@@ -30,11 +30,16 @@ module Pitwall
 
       # Appends to a file, line by line.
       class Writer
+        # The file exists and is none of measurements.
+        class Taken < UsageError; end
+
         # An older file of measurements is replaced when the first sample comes; any other is left alone.
         #: (String, Hash[String, untyped]) -> void
         # @raise [UsageError] the file can't be written
         def initialize(path, head)
-          raise UsageError, "--record #{path}: exists and holds no measurements; name another file" if File.size?(path) && File.file?(path) && !Measurements.file?(path)
+          if File.size?(path) && File.file?(path) && !Measurements.file?(path)
+            raise Taken, "#{path}: exists and holds no measurements; name another file"
+          end
 
           existed = File.exist?(path)
           File.open(path, "a") { nil }
@@ -42,7 +47,8 @@ module Pitwall
           @path = path
           @waiting = [{ "schema" => SCHEMA }.merge(head)]
         rescue SystemCallError => error
-          raise UsageError, "cannot write #{path}: #{SystemCallError.new(error.errno).message}; name another file with --record"
+          raise UsageError.new("cannot write #{path}: #{SystemCallError.new(error.errno).message}",
+                               advice: { another_file: nil })
         end
 
         # Whether there is anything in the file.

@@ -100,8 +100,8 @@ module Pitwall
       def settled(builder, offset)
         builder.finish { |at| reopen(at) }
       rescue Malformed => e
-        raise BadRecording, "#{@path}: damaged: the segment before byte #{offset} #{e.message}; " \
-                            "try --salvage to read the rest"
+        raise BadRecording.new("#{@path}: damaged: the segment before byte #{offset} #{e.message}",
+                               advice: { salvage: nil })
       end
 
       # A process that ended inside its header recorded nothing. The other segments of the file are read.

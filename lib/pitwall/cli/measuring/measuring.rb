@@ -106,7 +106,11 @@ module Pitwall
       end
 
       # Yields the writer of the measured values. The file is created with the first value.
-      def record(head) = yield(@writer = Record::Measurements::Writer.new(record_path, head))
+      def record(head)
+        yield(@writer = Record::Measurements::Writer.new(record_path, head))
+      rescue Record::Measurements::Writer::Taken => error
+        raise UsageError, "--record #{error.message}"
+      end
 
       # Runs an experiment and returns its report. An error that ended the experiment early is stored in @failure;
       # it is raised after the report has been shown.

@@ -139,7 +139,7 @@ module Pitwall
         difference = control&.compare(finished)
         show(destination.recording, summary, difference)
       rescue Pitwall::Error => error
-        @err.puts("pitwall: #{Show::Text.line(error.message)}")
+        @err.puts("pitwall: #{Show::Text.line(CLI.message(error))}")
       rescue Interrupt
         @err.puts("pitwall: interrupted; the recording is #{destination.recording}")
       rescue Errno::EPIPE
@@ -169,7 +169,7 @@ module Pitwall
       rescue Errno::EPIPE
         nil # the reader has gone; the command's status still counts
       rescue UsageError => error
-        raise UsageError, "#{error.message}; the recording is #{recording}"
+        raise UsageError, "#{CLI.message(error)}; the recording is #{recording}"
       end
 
       # At once, so that what goes wrong is known here and the command's status stays.

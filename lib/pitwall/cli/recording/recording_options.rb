@@ -117,7 +117,8 @@ module Pitwall
         read = in_folder(path).filter_map do |file|
           Record.read(file, salvage: salvage?)
         rescue BadRecording => error
-          raise BadRecording, "#{error.message}#{"; --salvage reads the others" unless error.message.include?("--salvage")}" unless salvage?
+          others = "; --salvage reads the others" unless error.advice.key?(:salvage)
+          raise BadRecording, "#{CLI.message(error)}#{others}" unless salvage?
 
           skipped << Record::Warning.new(code: :skipped, message: "skipped #{error.message}")
           nil

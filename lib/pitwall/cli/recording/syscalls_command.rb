@@ -106,7 +106,7 @@ module Pitwall
         publish { |width, palette| SyscallsView.render([[report, about]], @options, width: width, palette: palette) }
         @err.puts("", "The log is #{log}") unless @options[:quiet] || (@options[:out].nil? && @options[:format] == "json")
       rescue Pitwall::Error => error
-        @err.puts("pitwall: #{error.message}")
+        @err.puts("pitwall: #{CLI.message(error)}")
       rescue Errno::EPIPE
         nil
       end
@@ -163,7 +163,7 @@ module Pitwall
         end
         ["Ruby's own start, by strace: #{Show::Units.count(calls)} calls (#{Show::Units.count(failed)} failed); in patterns: pitwall syscalls #{@start_log.delete_prefix("#{Dir.pwd}/")}"]
       rescue Pitwall::Error => error
-        ["Ruby's own start: #{error.message}"]
+        ["Ruby's own start: #{CLI.message(error)}"]
       end
 
       def judge_segments(segments)

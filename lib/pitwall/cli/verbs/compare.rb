@@ -95,7 +95,7 @@ module Pitwall
           workspace.notes.each { |note| @err.puts("pitwall: #{note}") }
           measure(subjects)
         rescue Pitwall::Bench::Failed => error
-          raise error.class, workspace.explain(error.message)
+          raise error.class, workspace.explain(CLI.message(error))
         end
       ensure
         progress.end
