@@ -1,11 +1,11 @@
 # frozen_string_literal: true
 
-require "pitwall/collect/application"
+require "pitwall/application"
 
 module Pitwall
   module Analyse
     # Tells the application's code from other code. The application's code is every Ruby file that belongs to no gem, no
-    # Ruby installation and not to Pitwall (see Collect::Application).
+    # Ruby installation and not to Pitwall (see Application).
     class Origin
       # Evaluated code counts as code of its file: "(eval at /srv/app/a.rb:3)" is in /srv/app/a.rb.
       EVAL = /\A\(eval at (.*):\d+\)\z/m.freeze
@@ -14,11 +14,9 @@ module Pitwall
       private_constant :EVAL, :REDACTED
 
       # @param base [String, nil] the application's folder. Its own path may look like a gem's: "/srv/gems/shop-1.2"
-      # @param tool [String] the folder of Pitwall's library
-      #: (?base: String?, ?tool: String) -> void
-      def initialize(base: nil, tool: File.expand_path("../../..", __dir__))
+      #: (?base: String?) -> void
+      def initialize(base: nil)
         @base = base && "#{base.chomp("/")}/"
-        @tool = "#{tool}/pitwall"
         @paths = {}
       end
 
@@ -35,12 +33,10 @@ module Pitwall
       def decide(path)
         inner = path[EVAL, 1]
         return decide(inner) if inner
-        return false if path.start_with?(REDACTED) || tool?(path)
+        return false if path.start_with?(REDACTED)
 
-        Collect::Application.path?(path, base: @base)
+        Application.path?(path, base: @base)
       end
-
-      def tool?(path) = path.start_with?("#{@tool}/", "#{@tool}.rb")
     end
   end
 end
