@@ -38,7 +38,7 @@ class DocsCommandsTest < Minitest::Test
     /\Ago tool pprof\b/ => "needs Go; test/peers/pprof_test.rb runs it",
     /\A(?:hyperfine|strace)\b/ => "another tool, beside ours",
     /\Asource\b/ => "a part of the shell; test/cli/completion_test.rb completes in one",
-    /\Aruby examples\b/ => "an example alone, without Pitwall"
+    /\A(?:ruby (?:examples|drive|prepare)|bin\/)/ => "an example alone, without Pitwall"
   }.freeze
 
   # Ruby blocks that are run, by document and a line of theirs, with what stands before them. The others are compiled.

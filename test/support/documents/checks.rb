@@ -57,11 +57,14 @@ class DocumentChecks
   def paths(document)
     document.spans.filter_map do |span|
       path = span.text[/\A[^:\s]+/].to_s
-      next if !path.match?(PATH) || (READERS_PATHS + PLANNED).include?(path) || !Dir.glob(path, base: @root).empty?
+      next if !path.match?(PATH) || (READERS_PATHS + PLANNED).include?(path) || there?(path, document.name)
 
       problem(document, span.line, "names #{path}, which does not exist")
     end
   end
+
+  # In the repository, or beside the document.
+  def there?(path, document) = [@root, File.join(@root, File.dirname(document))].any? { |folder| !Dir.glob(path, base: folder).empty? }
 
   # Ruby that does not compile. "…" stands for code that is left out, and compiles as a name.
   def ruby(document)

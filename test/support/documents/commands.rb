@@ -92,7 +92,8 @@ class DocumentedCommands
   def missing_file(command)
     return if command.words.first.match?(OURS)
 
-    path = command.words.find { |word| word.match?(DocumentChecks::PATH) && !DocumentChecks::READERS_PATHS.include?(word) && Dir.glob(word, base: @root).empty? }
+    checks = DocumentChecks.new(@root)
+    path = command.words.find { |word| word.match?(DocumentChecks::PATH) && !DocumentChecks::READERS_PATHS.include?(word) && !checks.there?(word, command.document) }
     "there is no #{path}" if path
   end
 

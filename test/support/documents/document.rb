@@ -20,7 +20,7 @@ class Document
 
   # Every document that people read.
   #: (String) -> Array[String]
-  def self.names(root) = Dir.chdir(root) { %w[README.md CHANGELOG.md CONTRIBUTING.md] + Dir["doc/**/*.md"].sort + Dir["benchmarks/*.md"].sort }
+  def self.names(root) = Dir.chdir(root) { %w[README.md CHANGELOG.md CONTRIBUTING.md] + Dir["doc/**/*.md"].sort + Dir["benchmarks/*.md"].sort + Dir["examples/**/*.md"].sort }
 
   attr_reader :name, :text
 

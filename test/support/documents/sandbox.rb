@@ -44,6 +44,7 @@ class DocumentedSandbox
   end
 
   def write
+    FileUtils.cp_r(File.expand_path("../../../examples/shop/patches", __dir__), ".")
     %w[tmp/pitwall lib/patches app/models].each { |folder| FileUtils.mkdir_p(folder) }
     RECORDINGS.each { |name| File.binwrite("#{name}.pit", recording) }
     AFTER.each { |name| File.binwrite("#{name}.pit", recording(2)) }
