@@ -28,7 +28,8 @@ class GemsTest < Minitest::Test
   end
 
   # What `gem build` and Bundler need of a source tree to evaluate the gemspec of core.
-  GEMSPEC_NEEDS = ["pitwall-core.gemspec", "script/bench_child.rb", "lib/pitwall/version.rb", "lib/pitwall/bench_child"].freeze
+  GEMSPEC_NEEDS = ["pitwall-core.gemspec", "script/bench_child.rb", "lib/pitwall/version.rb",
+                   "lib/pitwall/bench_child"].freeze
 
   # A source tree of its own, without an assembled file.
   def source_tree
@@ -58,7 +59,8 @@ class GemsTest < Minitest::Test
 
   def test_the_gemspec_can_be_evaluated_where_nothing_can_be_written
     root = source_tree
-    evaluate = [RUBY, "-r./script/bench_child", "-e", READ_ONLY, "-e", 'spec = Gem::Specification.load("pitwall-core.gemspec")']
+    load = 'spec = Gem::Specification.load("pitwall-core.gemspec")'
+    evaluate = [RUBY, "-r./script/bench_child", "-e", READ_ONLY, "-e", load]
     result = run!({}, *evaluate, "-e", "puts spec.name", dir: root)
     assert_equal ["pitwall-core\n", ""], [result.out, result.err]
     # A gem is not built without the file.
@@ -75,19 +77,24 @@ class GemsTest < Minitest::Test
     NAMES.each do |name|
       built = file("#{name}.gem")
       run!(environment, RUBY, "-S", "gem", "build", "--strict", "-o", built, "#{name}.gemspec", dir: Checkout::ROOT)
-      run!(environment, RUBY, "-S", "gem", "install", "--local", "--no-document", "--ignore-dependencies", "--no-user-install", "--bindir", file("bin"), built)
+      run!(environment, RUBY, "-S", "gem", "install", "--local", "--no-document", "--ignore-dependencies",
+           "--no-user-install", "--bindir", file("bin"), built)
     end
     installed_files = Dir[file("gem home/**/*")].sort
-    command = [RUBY, file("bin/pitwall"), "profile", "--format", "json", "--out", "-", "--", RUBY, "-e", "#{CommandLine.busy(0.2)} puts :done"]
-    result = run!(environment, *command)
+    program = "#{CommandLine.busy(0.2)} puts :done"
+    result = run!(environment, RUBY, file("bin/pitwall"), "profile", "--format", "json", "--out", "-",
+                  "--", RUBY, "-e", program)
     assert_match(/\Adone\n\{/, result.out)
     assert_equal "pitwall/report-1", JSON.parse(result.out.delete_prefix("done\n"))["schema"]
     # The launcher comes with the extension.
-    result = run!(environment, RUBY, file("bin/pitwall"), "bench", "--runs", "1", "--warmup", "1", "--format", "json", "-e", "1 + 1")
+    result = run!(environment, RUBY, file("bin/pitwall"), "bench", "--runs", "1", "--warmup", "1",
+                  "--format", "json", "-e", "1 + 1")
     assert_equal "pitwall/bench-1", JSON.parse(result.out)["schema"]
     # As a program's own library, with nothing but core.
-    run!(environment, RUBY, "-e", "gem 'pitwall-core'; require 'pitwall'; Pitwall.profile(record: 'x.pit') { 1 }; exit File.size?('x.pit') ? 0 : 1")
-    ips = "gem 'pitwall-core'; require 'pitwall/ips'; Benchmark.ips(time: 0.01, warmup: 0) { |x| x.report('one') { 1 } }"
+    profile = "Pitwall.profile(record: 'x.pit') { 1 }; exit File.size?('x.pit') ? 0 : 1"
+    run!(environment, RUBY, "-e", "gem 'pitwall-core'; require 'pitwall'; #{profile}")
+    ips = "gem 'pitwall-core'; require 'pitwall/ips'; " \
+          "Benchmark.ips(time: 0.01, warmup: 0) { |x| x.report('one') { 1 } }"
     assert_match(/^one +\S/, run!(environment, RUBY, "-e", ips).out)
     # The folder of an installed gem may be read-only: nothing writes to it.
     assert_equal File.binread(BenchChild.path(Checkout::ROOT)), File.binread(BenchChild.path(installed("pitwall-core")))
@@ -97,6 +104,8 @@ class GemsTest < Minitest::Test
   def installed(name) = Dir[file("gem home/gems/#{name}-[0-9]*")].first
 
   def run!(environment, *command, dir: @dir)
-    capture(environment, *command, dir: dir).tap { |result| assert result.status.success?, "#{command.join(" ")}\n#{result.out}#{result.err}" }
+    result = capture(environment, *command, dir: dir)
+    assert result.status.success?, "#{command.join(" ")}\n#{result.out}#{result.err}"
+    result
   end
 end

@@ -51,15 +51,17 @@ class AssembledTest < Minitest::Test
   def test_a_part_that_the_list_lacks_or_the_folder_lacks
     root = tree
     File.write(part(root, "more"), "# frozen_string_literal: true\n")
-    assert_match(/list of parts and the folder differ in more\z/, assert_raises(RuntimeError) { BenchChild.write(root) }.message)
+    assert_match(/list of parts and the folder differ in more\z/, refusal(root))
     File.rename(part(root, "stub"), part(root, "more"))
-    assert_match(/differ in stub, more|differ in more, stub/, assert_raises(RuntimeError) { BenchChild.write(root) }.message)
+    assert_match(/differ in stub, more|differ in more, stub/, refusal(root))
     File.rename(part(root, "more"), part(root, "stub"))
     File.write(part(root, "stub"), "module Pitwall; end\n")
-    assert_match(%r{bench_child/stub\.rb: line 1 is no}, assert_raises(RuntimeError) { BenchChild.write(root) }.message)
+    assert_match(%r{bench_child/stub\.rb: line 1 is no}, refusal(root))
   end
 
-  # Any Ruby can run it, and between two readings of the clock it looks up nothing that a file could have changed.
+  def refusal(root) = assert_raises(RuntimeError) { BenchChild.write(root) }.message
+
+  # Any Ruby can run the assembled file, alone.
   def test_parts_need_nothing_but_core_ruby
     BenchChild.parts.each do |name|
       text = File.read(part(Checkout::ROOT, name))
@@ -75,9 +77,10 @@ class AssembledTest < Minitest::Test
     FileUtils.cp_r(File.join(Checkout::ROOT, "lib"), lib)
     FileUtils.rm_f(File.join(lib, "pitwall/bench_child/assembled.rb"))
     result = capture({}, RUBY, "-I#{lib}", "-e", "require 'pitwall/ips'")
-    assert_match(%r{bench_child/assembled\.rb is missing: run script/setup in the checkout \(Pitwall::CannotMeasure\)}, result.err.lines.first)
+    expected = %r{bench_child/assembled\.rb is missing: run script/setup in the checkout \(Pitwall::CannotMeasure\)}
+    assert_match(expected, result.err.lines.first)
     File.write(file("a.rb"), "Benchmark.ips { |x| x.report('a') { } }")
-    expected = %r{\Apitwall: pitwall/bench_child/assembled\.rb, which measures a case, is missing: .*script/setup in a checkout$}
+    expected = %r{\Apitwall: pitwall/bench_child/assembled\.rb, .* is missing: .*script/setup in a checkout$}
     assert_one_line 4, expected, pitwall("bench", "a.rb", env: { "TEST_LIB" => lib, "PITWALL_DEBUG" => nil })
   end
 end

@@ -5,7 +5,7 @@ require_relative "../support/command_line"
 require "pitwall/bench_child/assembled"
 require "set"
 
-# The process that measures one case, driven through its pipe as the host does.
+# The process that measures one case. The tests talk to it through its pipe, as the host does.
 class BenchChildTest < Minitest::Test
   include CommandLine
 
@@ -18,7 +18,7 @@ class BenchChildTest < Minitest::Test
   Answer = Struct.new(:lines, :out, :err, :status) do
     def all(kind) = lines.select { |line| line.first == kind }.map { |line| line.drop(1) }
     def [](kind) = all(kind).first
-    def values(metric) = all("values").to_h.transform_values { |text| text.split.map { |value| Integer(value) } }[metric]
+    def values(metric) = all("values").to_h[metric]&.then { |text| text.split.map { |value| Integer(value) } }
     def notes = all("note").flatten
     def kinds = lines.map(&:first)
   end
@@ -68,7 +68,8 @@ class BenchChildTest < Minitest::Test
 
   def test_lists_a_file_written_for_benchmark_ips
     answer = child("list", "ips.rb", flags: [])
-    assert_equal [%w[0 0], %w[1 0], %w[2 0], %w[3 0], %w[4 0], %w[5 1], %w[6 1], %w[7 2]], answer.all("case").map { |fields| fields.first(2) }
+    blocks = [%w[0 0], %w[1 0], %w[2 0], %w[3 0], %w[4 0], %w[5 1], %w[6 1], %w[7 2]]
+    assert_equal blocks, answer.all("case").map { |fields| fields.first(2) }
     assert_equal %w[empty object loop code strings upcase downcase empty], answer.all("case").map { |fields| fields[3] }
     assert_equal ["compare"] * 7 + [""], answer.all("case").map(&:last)
     assert_equal ["ignored:config suite", "ignored:x.hold!"], answer.notes
@@ -110,7 +111,9 @@ class BenchChildTest < Minitest::Test
     assert_equal [%w[60], %w[20]], [answer["iterations"], answer["batch"]]
     METRICS.each { |metric| assert_equal 3, answer.values(metric).size, metric }
     (METRICS - %w[gc_runs gc_time]).each { |metric| assert_predicate answer.values(metric).min, :positive?, metric }
-    %w[minor_faults major_faults voluntary_switches involuntary_switches max_rss].each { |metric| assert_equal 1, answer.values(metric).size, metric }
+    %w[minor_faults major_faults voluntary_switches involuntary_switches max_rss].each do |metric|
+      assert_equal 1, answer.values(metric).size, metric
+    end
     assert_operator answer.values("max_rss").first, :>, 4_000_000
     RubyVM.stat.each_key { |name| assert_equal [0], answer.values(name.to_s), name }
     assert_predicate Integer(answer["first"].first), :positive?
@@ -160,7 +163,8 @@ class BenchChildTest < Minitest::Test
     assert_equal [20] * 3, assert_measured(code("Object.new")).values("objects")
     assert_equal [0] * 3, assert_measured(code("# frozen_string_literal: true\nnext if false\n'x'")).values("objects")
     # In no module; with main as self; in the loop itself.
-    assert_equal "main 7\n", assert_measured(code("puts \"\#{self} \#{defined?(Case).inspect || 7}\"", iterations_only: 1, batch: 1)).out.sub("nil", "7")
+    text = "puts \"\#{self} \#{defined?(Case).inspect || 7}\""
+    assert_equal "main 7\n", assert_measured(code(text, iterations_only: 1, batch: 1)).out.sub("nil", "7")
     assert_equal ["load", "SyntaxError", "-e:1"], refused(code("x = [", "list")).values_at(0, 1, 3)
     assert_equal ["run", "NoMethodError", "-e:2"], refused(code("1\n[1].no_such_method")).values_at(0, 1, 3)
   end
@@ -180,7 +184,8 @@ class BenchChildTest < Minitest::Test
     assert_equal ["0", "0", "lists", "dup n=1 kind=array", "n=1,kind=array", "growth,growth:n"], cases.first
     assert_equal ["6", "0", "lists", "n n=100 kind=array", "n=100,kind=array", "growth,growth:n"], cases[6]
     assert_equal ["12", "1", "", "before", "", "compare,baseline,before"], cases[12]
-    assert_equal [["17", "3", "sweep, positional", "n=5", "n=5", "growth,growth:n"], ["18", "3", "sweep, positional", "n=6", "n=6", "growth,growth:n"]], cases.last(2)
+    assert_equal [["17", "3", "sweep, positional", "n=5", "n=5", "growth,growth:n"],
+                  ["18", "3", "sweep, positional", "n=6", "n=6", "growth,growth:n"]], cases.last(2)
     assert_empty answer.out
   end
 
@@ -199,14 +204,16 @@ class BenchChildTest < Minitest::Test
     assert_equal [0] * 3, assert_measured(brief("sweep.rb", 13)).values("objects")
     # By CPU time, as other work on the machine lengthens wall time.
     before = "t = Process.clock_gettime(2) + 0.05; nil while Process.clock_gettime(2) < t"
-    answer = assert_measured(bench("Pitwall.bench { |x| x.before { #{before} }; x.report('a') { |_| } }", "run", case: 0, batch: 2, batches: 2, warmup: 1))
+    text = "Pitwall.bench { |x| x.before { #{before} }; x.report('a') { |_| } }"
+    answer = assert_measured(bench(text, "run", case: 0, batch: 2, batches: 2, warmup: 1))
     answer.values("cpu").each { |cpu| assert_operator cpu, :<, 50_000_000 }
   end
 
   def test_a_block_by_number_spares_the_others
     text = "2.times { |i| Benchmark.ips { |x| puts \"body \#{i}\"; x.report('a') { } ; x.report('b') { } } }"
-    assert_equal "body 0\nbody 1\n", assert_measured(bench(text, "run", case: 3, batch: 1, batches: 1, warmup: 1)).out
-    assert_equal "body 1\n", assert_measured(bench(text, "run", case: 3, block: "1:2", batch: 1, batches: 1, warmup: 1)).out
+    once = { batch: 1, batches: 1, warmup: 1 }
+    assert_equal "body 0\nbody 1\n", assert_measured(bench(text, "run", case: 3, **once)).out
+    assert_equal "body 1\n", assert_measured(bench(text, "run", case: 3, block: "1:2", **once)).out
     assert_match(/case 4 was never reached: the file ended after 4 cases/, refused(bench(text, "run", case: 4))[2])
   end
 
@@ -217,12 +224,16 @@ class BenchChildTest < Minitest::Test
   def test_equal_values_have_equal_digests
     person = Class.new { def initialize(name) = @name = name }
     reversed = { "b" => :c }.merge(a: [1, 2.0, nil])
-    [[{ a: [1, 2.0, nil], "b" => :c }, reversed], [person.new("a"), person.new(+"a")], [%w[a a], [+"a", +"a"]], [Set[1, 2], Set[2, 1]],
-     [[person.new([])] * 2, [person.new([]), person.new([])]], [proc {}, proc { 1 }]].each { |one, other| assert_equal digest(one), digest(other) }
+    [[{ a: [1, 2.0, nil], "b" => :c }, reversed], [person.new("a"), person.new(+"a")],
+     [%w[a a], [+"a", +"a"]], [Set[1, 2], Set[2, 1]],
+     [[person.new([])] * 2, [person.new([]), person.new([])]], [proc {}, proc { 1 }]].each do |one, other|
+      assert_equal digest(one), digest(other)
+    end
     round = []
     round << round
-    different = [1, 1.0, "1", :"1", [1], [[1]], %w[a b], %w[ab], { 1 => 2 }, { 2 => 1 }, 1..2, 1...2, nil, Struct.new(:a).new(1), "é", "é".b, round,
-                 person.new("b"), person.new("a"), Time.at(1), Time.at(2), RuntimeError.new("a"), RuntimeError.new("b"), Set[1]]
+    different = [1, 1.0, "1", :"1", [1], [[1]], %w[a b], %w[ab], { 1 => 2 }, { 2 => 1 }, 1..2, 1...2, nil,
+                 Struct.new(:a).new(1), "é", "é".b, round, person.new("b"), person.new("a"), Time.at(1), Time.at(2),
+                 RuntimeError.new("a"), RuntimeError.new("b"), Set[1]]
     assert_equal different.size, different.map { |value| digest(value) }.uniq.size
     assert_match(/\AHash \h{16}\z/, digest(reversed))
     assert_match(/\AString \h{16} \(of its first part\)\z/, digest("x" * 20_000_000))
@@ -231,7 +242,8 @@ class BenchChildTest < Minitest::Test
   # The first call is the one that all processes make in the same state.
   def test_the_first_value_is_the_one_digested
     assert_equal digest(1), assert_measured(code("$n = $n.to_i + 1", check: 1))["digest"].first
-    assert_equal digest(1), assert_measured(bench("Benchmark.ips { |x| x.report('a') { |times| times } }", "run", case: 0, check: 1))["digest"].first
+    text = "Benchmark.ips { |x| x.report('a') { |times| times } }"
+    assert_equal digest(1), assert_measured(bench(text, "run", case: 0, check: 1))["digest"].first
   end
 
   # --- stubs ---
@@ -245,7 +257,8 @@ class BenchChildTest < Minitest::Test
     end
     assert_equal digest(nil), assert_measured(brief("sweep.rb", 15, stub: "Slow.make", check: 1))["digest"].first
     assert_equal digest(nil), assert_measured(code("'x' =~ /x/", stub: "String#=~", check: 1))["digest"].first
-    { "Slow#gone" => /Slow#gone doesn't exist/, "Gone#work" => /Gone#work doesn't exist/, "work" => /names no method: Foo#bar or Foo\.bar/ }.each do |name, message|
+    { "Slow#gone" => /Slow#gone doesn't exist/, "Gone#work" => /Gone#work doesn't exist/,
+      "work" => /names no method: Foo#bar or Foo\.bar/ }.each do |name, message|
       phase, kind, text = refused(brief("sweep.rb", 14, stub: name))
       assert_equal ["stub", "Pitwall::UsageError"], [phase, kind]
       assert_match message, text
@@ -266,11 +279,13 @@ class BenchChildTest < Minitest::Test
       assert_match message, text
       assert_match(/own\.rb:[23]\z/, place)
     end
-    { "x.param :n" => /needs values: x\.param :n, 10, 100, 1000/, "x.param 'a b', 1" => /a name such as :n/, "x.param :n, 1; x.param :n, 2" => /is there twice/,
+    { "x.param :n" => /needs values: x\.param :n, 10, 100, 1000/, "x.param 'a b', 1" => /a name such as :n/,
+      "x.param :n, 1; x.param :n, 2" => /is there twice/,
       "x.growth :m; x.report('a') { }" => /add x\.param :m/ }.each do |body, message|
       assert_match message, refused(bench("Pitwall.bench { |x| #{body} }"))[2]
     end
-    assert_match(/there is no x\.param :n/, refused(bench("Pitwall.bench { |x| x.report('a') { |n:| n } }", "run", case: 0))[2])
+    missing = bench("Pitwall.bench { |x| x.report('a') { |n:| n } }", "run", case: 0)
+    assert_match(/there is no x\.param :n/, refused(missing)[2])
     assert_match(/needs a block/, refused(bench("Pitwall.bench"))[2])
   end
 
@@ -282,11 +297,13 @@ class BenchChildTest < Minitest::Test
     # To end is no failure.
     assert_equal %w[case end], bench("Benchmark.ips { |x| x.report('a') { } }; exit").kinds
     assert_match(/case 0 was never reached/, refused(bench("exit", "run", case: 0))[2])
-    assert_equal "setup", refused(bench("Pitwall.bench { |x| x.setup { raise 'x' }; x.report('a') { } }", "run", case: 0)).first
+    raising = "Pitwall.bench { |x| x.setup { raise 'x' }; x.report('a') { } }"
+    assert_equal "setup", refused(bench(raising, "run", case: 0)).first
   end
 
   def test_fields_are_escaped_and_in_utf_8
-    answer = bench("Pitwall.bench(\"a\\tb\\n\\\\\") { |x| x.param :k, 'a,b=c'; x.report(\"\\xff é\") { } }", env: { "LC_ALL" => "C" })
+    text = "Pitwall.bench(\"a\\tb\\n\\\\\") { |x| x.param :k, 'a,b=c'; x.report(\"\\xff é\") { } }"
+    answer = bench(text, env: { "LC_ALL" => "C" })
     assert_equal ["a\tb\n\\", "? é k=a;b=c", "k=a;b=c"], answer["case"][2, 3]
   end
 
@@ -296,9 +313,11 @@ class BenchChildTest < Minitest::Test
 
   def test_a_case_that_does_not_return_is_one_line
     place = File.join(FIXTURES, "bad.rb")
-    { 0 => ["ArgumentError", "one\ttwo\\\nthree"], 1 => ["UncaughtThrowError", "uncaught throw :out"], 2 => ["SystemExit", "exit was called (status 3)"],
-      3 => ["SystemExit", "exit was called (status 1): said"], 4 => ["Interrupt", "signal SIGINT"], 5 => ["LocalJumpError", /break from proc/],
-      6 => ["SystemExit", /\Aexit was called/], 7 => ["Pitwall::UsageError", /inside another block or case/], 8 => ["NoMethodError", /\Aundefined method .no_such_method' for.*\z/],
+    { 0 => ["ArgumentError", "one\ttwo\\\nthree"], 1 => ["UncaughtThrowError", "uncaught throw :out"],
+      2 => ["SystemExit", "exit was called (status 3)"], 3 => ["SystemExit", "exit was called (status 1): said"],
+      4 => ["Interrupt", "signal SIGINT"], 5 => ["LocalJumpError", /break from proc/],
+      6 => ["SystemExit", /\Aexit was called/], 7 => ["Pitwall::UsageError", /inside another block or case/],
+      8 => ["NoMethodError", /\Aundefined method .no_such_method' for.*\z/],
       9 => ["SystemStackError", /stack level too deep/] }.each do |index, (kind, message)|
       answer = bad(index)
       found = refused(answer)
@@ -342,6 +361,7 @@ class BenchChildTest < Minitest::Test
     assert_equal ["load", "ArgumentError", "frob: list or run"], refused(child("frob", "ips.rb")).first(3)
     assert_equal ["load", "ArgumentError", "case= is missing"], refused(child("run", "plus.rb")).first(3)
     result = capture({}, RUBY, "--disable-gems", CHILD, "99", "list", File.join(FIXTURES, "plus.rb"))
-    assert_equal ["pitwall: descriptor 99 is not open for writing: results go there\n", 1], [result.err, result.status.exitstatus]
+    assert_equal ["pitwall: descriptor 99 is not open for writing: results go there\n", 1],
+                 [result.err, result.status.exitstatus]
   end
 end

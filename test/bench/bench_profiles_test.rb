@@ -4,13 +4,13 @@ require "fileutils"
 require "rbconfig"
 require "tmpdir"
 require_relative "../test_helper"
-require "pitwall/cli/support/advice"
 require "pitwall/version"
 require "pitwall/analyse"
 require "pitwall/analyse/compare/profile_change"
 require "pitwall/bench/blocks"
 require "pitwall/bench/profiles"
 require "pitwall/bench/script"
+require "pitwall/cli/support/advice"
 require "pitwall/bench/whole_command"
 
 class BenchProfilesTest < Minitest::Test
@@ -28,17 +28,21 @@ class BenchProfilesTest < Minitest::Test
   # A clone's commands run with its bundle; a program below it may have a Gemfile of its own.
   def test_a_command_that_misses_its_gems_in_a_clone_is_told_how_to_run_without_the_bundle
     said = lambda do |words, root|
-      measurer = Bench::WholeCommand.new(Bench::Subject.new(name: "main", command: ["sh", "-c", "echo '#{words}' >&2; exit 1"], dir: @dir, root: root, env: { "BUNDLE_GEMFILE" => file("Gemfile") }))
+      subject = Bench::Subject.new(name: "main", command: ["sh", "-c", "echo '#{words}' >&2; exit 1"], dir: @dir,
+                                   root: root, env: { "BUNDLE_GEMFILE" => file("Gemfile") })
+      measurer = Bench::WholeCommand.new(subject)
       Pitwall::CLI.message(assert_raises(Bench::Failed) { measurer.calibrate(nil) })
     end
     missing = "cannot load such file -- rails (LoadError)"
-    assert_match(/\(cannot load such file -- rails \(LoadError\)\); --no-bundle runs it without Gemfile; --ignore-failure measures/, said.(missing, @dir))
+    expected = /\(cannot load such file -- rails \(LoadError\)\); --no-bundle runs it without Gemfile; --ignore-failure/
+    assert_match(expected, said.(missing, @dir))
     refute_includes said.(missing, nil), "--no-bundle"
     refute_includes said.("no such order", @dir), "--no-bundle"
   end
 
   def test_commands_are_recorded_so_often_in_mixed_order
-    program = "File.write('#{file("order")}', ARGV[0], mode: 'a'); t = Process.clock_gettime(2) + 0.05; nil while Process.clock_gettime(2) < t"
+    program = "File.write('#{file("order")}', ARGV[0], mode: 'a'); " \
+              "t = Process.clock_gettime(2) + 0.05; nil while Process.clock_gettime(2) < t"
     seen = []
     entries = %w[A B].map { |name| command(name, RUBY, "-e", program, name) }
     result = profiles(entries, runs: 4, progress: ->(done, all) { seen << [done, all] }).call
@@ -50,12 +54,16 @@ class BenchProfilesTest < Minitest::Test
     order = File.read(file("order"))
     order.scan(/../) { |block| assert_equal %w[A B], block.chars.sort }
     refute_equal "AB" * 4, order
-    result.recordings.flatten.each { |recording| assert_operator recording.segments.sum { |segment| segment.stat("captures") }, :>, 0 }
+    result.recordings.flatten.each do |recording|
+      assert_operator recording.segments.sum { |segment| segment.stat("captures") }, :>, 0
+    end
     assert_equal 8, Dir[file("out/*")].size, "only recordings are left"
   end
 
   def test_short_commands_run_more_often
-    long, short = [3e9, 0.1e9].map { |ns| profiles([command("A", RUBY, iteration_ns: ns)]).instance_variable_get(:@runs) }
+    long, short = [3e9, 0.1e9].map do |ns|
+      profiles([command("A", RUBY, iteration_ns: ns)]).instance_variable_get(:@runs)
+    end
     assert_equal [6, 20], [long, short]
   end
 
@@ -75,7 +83,8 @@ class BenchProfilesTest < Minitest::Test
     assert_nil result.reason
     assert(result.recordings.flatten.all? { |recording| recording.segments.all?(&:tail) })
     result.iterations.each { |iterations| assert_operator iterations, :>=, 10 }
-    change = Pitwall::Analyse::ProfileChange.compare(a: side(result, 0), b: side(result, 1), within: result.within, weight: :cpu)
+    a, b = [0, 1].map { |at| side(result, at) }
+    change = Pitwall::Analyse::ProfileChange.compare(a: a, b: b, within: result.within, weight: :cpu)
     assert_nil change.reason
     rows = change.rows.to_h { |row| [row.name, row] }
     refute_empty rows.keys.grep(/#parse\z/)
@@ -89,7 +98,8 @@ class BenchProfilesTest < Minitest::Test
   def test_what_cannot_be_profiled_is_one_clear_reason
     {
       ["true"] => "no profile of A: it ran no Ruby that could be recorded",
-      ["sh", "-c", "echo 'ruby 9.1.0 (x) could not be recorded: no extension' > $PITWALL_PARTS/messages"] => "no profile of A: ruby 9.1.0 (x) could not be recorded: no extension",
+      ["sh", "-c", "echo 'ruby 9.1.0 (x) could not be recorded: no extension' > $PITWALL_PARTS/messages"] =>
+        "no profile of A: ruby 9.1.0 (x) could not be recorded: no extension",
       ["sh", "-c", "echo oops >&2; exit 3"] => "no profile of A: ended with status 3 (oops) under the profiler",
       ["sh", "-c", "kill -9 $$"] => "no profile of A: was killed by SIGKILL under the profiler",
       ["sleep", "60"] => "no profile of A: did not end within 1 s under the profiler; --timeout SECONDS allows more"
@@ -138,17 +148,22 @@ class BenchProfilesTest < Minitest::Test
 
   def command(name, *words, env: {}, iteration_ns: 1e8)
     measurer = Bench::WholeCommand.new(Bench::Subject.new(name: name, command: words, dir: @dir, env: CLEAN.merge(env)))
-    entry(measurer, Bench::Script::Calibration.new(batch: 1, batches: 1, warmup: 0, process_ns: iteration_ns, iteration_ns: iteration_ns))
+    entry(measurer, Bench::Script::Calibration.new(batch: 1, batches: 1, warmup: 0, process_ns: iteration_ns,
+                                                   iteration_ns: iteration_ns))
   end
 
   def script(name, env)
-    measurer = Bench::Script.new(Bench::Subject.new(name: name, ruby: [RUBY], script: file("bench.rb"), dir: @dir, env: CLEAN.merge(env), requires: []))
+    measurer = Bench::Script.new(Bench::Subject.new(name: name, ruby: [RUBY], script: file("bench.rb"), dir: @dir,
+                                                    env: CLEAN.merge(env), requires: []))
     entry(measurer, Bench::Script::Calibration.new(batch: 5, batches: 3, warmup: 0, process_ns: 1e8, iteration_ns: 1e6))
   end
 
-  def entry(measurer, calibration) = Bench::Blocks::Entry.new(measurer: measurer, case: measurer.cases.last, calibration: calibration)
+  def entry(measurer, calibration)
+    Bench::Blocks::Entry.new(measurer: measurer, case: measurer.cases.last, calibration: calibration)
+  end
 
   def side(result, at)
-    Pitwall::Analyse::ProfileChange::Side.new(recordings: result.recordings[at].map(&:segments), iterations: result.iterations[at], base: @dir)
+    Pitwall::Analyse::ProfileChange::Side.new(recordings: result.recordings[at].map(&:segments),
+                                              iterations: result.iterations[at], base: @dir)
   end
 end

@@ -34,13 +34,15 @@ class ExecutionTest < Minitest::Test
   def test_ends
     assert_equal [3, nil, nil], ruby("exit 3").then { |finished| [finished.exit, finished.signal, finished.error] }
     assert_equal [nil, 9], ruby("Process.kill(:KILL, $$); sleep").then { |finished| [finished.exit, finished.signal] }
-    assert_equal [127, Errno::ENOENT::Errno], execute("/no/such/command").then { |finished| [finished.exit, finished.error] }
+    finished = execute("/no/such/command")
+    assert_equal [127, Errno::ENOENT::Errno], [finished.exit, finished.error]
     assert_equal [126, Errno::EACCES::Errno], execute(__FILE__).then { |finished| [finished.exit, finished.error] }
     assert_match(/oh no/, ruby("abort 'oh no'").errors)
   end
 
   def test_the_report_descriptor_and_nothing_else
-    finished = ruby("IO.new(3, 'w').puts('one', 'two'); puts Dir.children('/proc/self/fd').size; warn STDIN.read.inspect")
+    finished = ruby("IO.new(3, 'w').puts('one', 'two'); puts Dir.children('/proc/self/fd').size; " \
+                    "warn STDIN.read.inspect")
     assert_equal %w[one two], finished.lines
     assert_equal "\"\"\n", finished.errors
     assert_equal 100_000, ruby("IO.new(3, 'w').write(\"x\\n\" * 100_000)").lines.size
@@ -48,7 +50,8 @@ class ExecutionTest < Minitest::Test
 
   def test_a_core_of_its_own
     skip "one core" if Etc.nprocessors < 2
-    assert_equal ["1"], ruby("IO.new(3, 'w').puts File.read('/proc/self/status')[/^Cpus_allowed_list:\\s*(\\S+)/, 1]", cpu: 1).lines
+    program = "IO.new(3, 'w').puts File.read('/proc/self/status')[/^Cpus_allowed_list:\\s*(\\S+)/, 1]"
+    assert_equal ["1"], ruby(program, cpu: 1).lines
   end
 
   def test_what_takes_too_long_is_ended_with_all_it_started
@@ -98,7 +101,9 @@ class ExecutionTest < Minitest::Test
   private
 
   def running(mark)
-    Dir.glob("/proc/[0-9]*/cmdline").select { |file| (File.read(file) rescue "").include?(mark) && file[/\d+/].to_i != Process.pid }
+    Dir.glob("/proc/[0-9]*/cmdline").select do |file|
+      (File.read(file) rescue "").include?(mark) && file[/\d+/].to_i != Process.pid
+    end
        .reject { |file| (File.read(file.sub("cmdline", "status")) rescue "State: Z")[/^State:\s*(\w)/, 1] == "Z" }
   end
 

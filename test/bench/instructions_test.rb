@@ -27,15 +27,20 @@ class InstructionsCollectorTest < Minitest::Test
 
   # `count` is Ruby code: what it prints for the words of the command line.
   def stand_in(count)
-    File.write(File.join(@dir, "valgrind"), "#!#{RbConfig.ruby} --disable-gems\n$stderr.puts \"==1== Collected : \#{#{count}}\"\n", perm: 0o755)
+    program = "#!#{RbConfig.ruby} --disable-gems\n$stderr.puts \"==1== Collected : \#{#{count}}\"\n"
+    File.write(File.join(@dir, "valgrind"), program, perm: 0o755)
     ENV["PATH"] = "#{@dir}:#{@path}"
   end
 
-  def calibration(batch: 10) = Bench::Script::Calibration.new(batch: batch, batches: 5, warmup: 0, process_ns: 1_000_000, iteration_ns: 100_000.0)
+  def calibration(batch: 10)
+    Bench::Script::Calibration.new(batch: batch, batches: 5, warmup: 0, process_ns: 1_000_000, iteration_ns: 100_000.0)
+  end
 
   def entry(measurer, kase = nil) = Bench::Blocks::Entry.new(measurer: measurer, case: kase, calibration: calibration)
 
-  def subject(**more) = Bench::Subject.new(name: "A", ruby: [RbConfig.ruby], env: {}, dir: @dir, requires: [], facts: {}, **more)
+  def subject(**more)
+    Bench::Subject.new(name: "A", ruby: [RbConfig.ruby], env: {}, dir: @dir, requires: [], facts: {}, **more)
+  end
 
   def count(*entries) = Bench::Instructions.new(entries, random: Random.new(1)).call
 

@@ -22,15 +22,18 @@ class TurnsTest < Minitest::Test
   end
 
   def measurer(side, code, timeout: 120)
-    subject = Bench::Subject.new(name: side, ruby: [RbConfig.ruby, "--disable-gems"], env: { "SIDE" => side, "LOG" => @log }, dir: @folder, code: code, requires: [], facts: {})
+    subject = Bench::Subject.new(name: side, ruby: [RbConfig.ruby, "--disable-gems"], dir: @folder, code: code,
+                                 env: { "SIDE" => side, "LOG" => @log }, requires: [], facts: {})
     (@measurers ||= []) << Bench::Script.new(subject, timeout: timeout)
     @measurers.last
   end
 
   def blocks(codes, batches: [6] * codes.size, **options)
     entries = codes.each_with_index.map do |code, at|
-      Bench::Blocks::Entry.new(measurer: measurer("AB"[at], code, **options), case: Pitwall::Record::Case.new(index: 0, name: "-e"),
-                               calibration: Bench::Script::Calibration.new(batch: 1, batches: batches[at], warmup: 2, process_ns: 1, iteration_ns: 1))
+      calibration = Bench::Script::Calibration.new(batch: 1, batches: batches[at], warmup: 2, process_ns: 1,
+                                                   iteration_ns: 1)
+      Bench::Blocks::Entry.new(measurer: measurer("AB"[at], code, **options), calibration: calibration,
+                               case: Pitwall::Record::Case.new(index: 0, name: "-e"))
     end
     Bench::Blocks.new(entries, random: Random.new(1), in_turns: true)
   end
@@ -68,7 +71,9 @@ class TurnsTest < Minitest::Test
     pids = File.join(@folder, "pids")
     note = "File.write(#{pids.dump}, \"\#{$$}\\n\", mode: 'a') if ($n = $n.to_i.succ) == 1; "
     assert_match(/broken/, refused(["#{note}1", "#{note}raise 'broken' if $n > 5"]))
-    File.readlines(pids).each { |pid| assert_raises(Errno::ESRCH) { 3000.times { Process.kill(0, pid.to_i) && sleep(0.02) } } }
+    File.readlines(pids).each do |pid|
+      assert_raises(Errno::ESRCH) { 3000.times { Process.kill(0, pid.to_i) && sleep(0.02) } }
+    end
   end
 
   def test_a_process_that_is_killed_in_its_turn

@@ -108,7 +108,8 @@ class LaunchTest < Minitest::Test
     assert_equal [0, 1], masks.values_at("SigBlk", "SigIgn") # 1 is HUP
   end
 
-  # A shell starts what a script puts in the background with INT and QUIT ignored. A program that has a handler gets them all the same.
+  # A shell starts a script's background job with INT and QUIT ignored. A program with a handler gets the signals
+  # nevertheless.
   def test_signals_that_are_ignored_from_outside_reach_a_handler
     { "trap('INT') { exit 43 }" => 43, "trap('QUIT') { exit 44 }" => 44, "" => 5 }.each do |handler, status|
       ready = file("ready")
@@ -122,7 +123,8 @@ class LaunchTest < Minitest::Test
         wait $child; echo $?
       SH
       alone = ["sh", "-c", script, "sh", RUBY, file("program.rb")]
-      profiled = ["sh", "-c", script, "sh", RUBY, *START, "profile", "--quiet", "--record", file("x.pit"), "--", RUBY, file("program.rb")]
+      command = ["profile", "--quiet", "--record", file("x.pit"), "--", RUBY, file("program.rb")]
+      profiled = ["sh", "-c", script, "sh", RUBY, *START, *command]
       [alone, profiled].each do |command|
         FileUtils.rm_f(ready)
         assert_equal ["#{status}\n", ""], Open3.capture3(CLEAN, *command).first(2), [handler, command]
@@ -133,11 +135,13 @@ class LaunchTest < Minitest::Test
   # --- the environment ---
 
   def environment(bootstrap, outer = {})
-    Launch::TargetEnvironment.new(parts: "/p a/parts", options: { interval_ns: 5, mode: "signal" }, bootstrap: bootstrap).to_h(outer)
+    options = { interval_ns: 5, mode: "signal" }
+    Launch::TargetEnvironment.new(parts: "/p a/parts", options: options, bootstrap: bootstrap).to_h(outer)
   end
 
   def test_the_environment
-    assert_equal({ "PITWALL_PARTS" => "/p a/parts", "PITWALL_OPTIONS" => "interval_ns=5;mode=signal", "RUBYOPT" => "-r/lib/pitwall/collect/bootstrap" },
+    assert_equal({ "PITWALL_PARTS" => "/p a/parts", "PITWALL_OPTIONS" => "interval_ns=5;mode=signal",
+                   "RUBYOPT" => "-r/lib/pitwall/collect/bootstrap" },
                  environment("/lib/pitwall/collect/bootstrap.rb"))
   end
 
@@ -175,8 +179,10 @@ class LaunchTest < Minitest::Test
   end
 
   def test_names_come_from_the_command
-    { %w[bundle exec rails runner 1] => "rails", %w[bin/rake test] => "rake", %w[/usr/bin/ruby3.1 -Ilib x.rb] => "x", %w[env A=1 ruby -w a/b\ c.rb] => "b-c", %w[ruby -e puts] => "ruby",
-      %w[ruby -I lib -Itest -r json test/x.rb] => "x", %w[ruby -w -I lib:test -C sub -ne puts] => "ruby", %w[ruby -rdate x.rb] => "x",
+    { %w[bundle exec rails runner 1] => "rails", %w[bin/rake test] => "rake", %w[/usr/bin/ruby3.1 -Ilib x.rb] => "x",
+      %w[env A=1 ruby -w a/b\ c.rb] => "b-c", %w[ruby -e puts] => "ruby",
+      %w[ruby -I lib -Itest -r json test/x.rb] => "x", %w[ruby -w -I lib:test -C sub -ne puts] => "ruby",
+      %w[ruby -rdate x.rb] => "x",
       ["/"] => "command", ["ruby"] => "ruby" }.each do |command, name|
       assert_equal "20261121-120000-#{name}.pit", File.basename(destination(command, now: NOON).recording)
       FileUtils.rm_rf(file(".pitwall"))
@@ -195,7 +201,8 @@ class LaunchTest < Minitest::Test
     File.write(file(".pitwall"), "a file is in the way")
     place = destination
     refute place.recording.start_with?(@dir)
-    assert_match(%r{\A\.pitwall/ can't be written here \(.+\): recording to #{Regexp.escape(File.dirname(place.recording))}/\z}, place.notes.first)
+    folder = Regexp.escape(File.dirname(place.recording))
+    assert_match(%r{\A\.pitwall/ can't be written here \(.+\): recording to #{folder}/\z}, place.notes.first)
     place.discard
     refute File.exist?(File.dirname(place.recording))
   end
@@ -208,7 +215,8 @@ class LaunchTest < Minitest::Test
 
   def test_a_place_that_cannot_be_written_is_refused_at_once
     File.write(file("precious.rb"), "puts 1\n" * 10)
-    { "no/such/dir/x.pit" => /No such file/, "precious.rb" => /is not a recording/, @dir => /./, "/proc/x.pit" => /cannot write/ }.each do |path, message|
+    { "no/such/dir/x.pit" => /No such file/, "precious.rb" => /is not a recording/, @dir => /./,
+      "/proc/x.pit" => /cannot write/ }.each do |path, message|
       error = assert_raises(Pitwall::UsageError, path) { destination(file: path) }
       assert_match message, error.message
       refute_includes error.message, "\n"
@@ -245,7 +253,8 @@ class LaunchTest < Minitest::Test
   end
 
   def test_parts_are_joined_the_commands_own_first
-    merged = parts("9-0.pit" => "a", "12-1.pit" => "d", "12-0.pit" => "c", "7-0.pit" => "", "10-0.pit" => "b").merge_into(file("x.pit"), first: 12)
+    parts = parts("9-0.pit" => "a", "12-1.pit" => "d", "12-0.pit" => "c", "7-0.pit" => "", "10-0.pit" => "b")
+    merged = parts.merge_into(file("x.pit"), first: 12)
     assert_equal "cdab", File.read(file("x.pit"))
     assert_equal [4, [], 0, nil, false], merged.to_a
     refute File.exist?(file("x.parts"))
@@ -308,9 +317,11 @@ class LaunchTest < Minitest::Test
   end
 
   def test_parts_of_another_file_system
-    skip "needs a second file system: /dev/shm" unless File.directory?("/dev/shm") && File.stat("/dev/shm").dev != File.stat(@dir).dev
+    second = File.directory?("/dev/shm") && File.stat("/dev/shm").dev != File.stat(@dir).dev
+    skip "needs a second file system: /dev/shm" unless second
     Dir.mktmpdir("pitwall-", "/dev/shm") do |shm|
-      { 150 => [[1, nil, false], "n" * 51, []], 50 => [[0, "File too large", true], "older", ["1-0.pit"]] }.each do |limit, (told, recording, left)|
+      { 150 => [[1, nil, false], "n" * 51, []],
+        50 => [[0, "File too large", true], "older", ["1-0.pit"]] }.each do |limit, (told, recording, left)|
         Dir.mkdir("#{shm}/#{limit}")
         File.write(file("x.pit"), "older")
         File.write("#{shm}/#{limit}/1-0.pit", "n" * 51)

@@ -134,8 +134,8 @@ module Pitwall
         wall - @scratch.gc_time[0]
       end
 
-      # Warms up until the last two windows agree. The code may have become faster since this process chose the size of a
-      # batch. It then chooses a larger size, at most twice.
+      # Warms up until the last two windows agree. The code may have become faster since this process chose the
+      # size of a batch. It then chooses a larger size, at most twice.
       def warm_up_until_steady
         started = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
         times = []
