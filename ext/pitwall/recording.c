@@ -24,6 +24,7 @@
 #include "session/change.h"
 #include "session/modules.h"
 #include "tools/stand_ins.h"
+#include "tools/wipe_stack.h"
 #include "vm/gvl_watch.h"
 #include "vm/known_frames.h"
 #include "vm/reader_lock.h"
@@ -248,6 +249,7 @@ native_stop(VALUE self, VALUE reason)
     if (!pw_in_main_ractor()) return Qfalse;
     if (pw_changing()) return Qnil;
     if (!pw_current.generation) rb_raise(rb_eRuntimeError, "not recording");
+    pw_wipe_stack(); /* collectors count what lives at the end */
     return pw_change(stop_session, reason);
 }
 

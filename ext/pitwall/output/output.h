@@ -5,6 +5,7 @@
 #include "output/intern.h"
 #include "output/ring.h"
 #include "output/writer.h"
+#include "tools/hidden.h"
 
 typedef struct {
     pw_ring ring;
@@ -12,6 +13,6 @@ typedef struct {
     pw_writer writer;
 } pw_output;
 
-extern pw_output pw_out;
+extern PW_HIDDEN pw_output pw_out;
 
 #endif

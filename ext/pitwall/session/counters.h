@@ -2,6 +2,7 @@
 #ifndef PITWALL_COUNTERS_H
 #define PITWALL_COUNTERS_H
 
+#include "tools/hidden.h"
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -41,7 +42,7 @@ enum {
 
 typedef struct { const char *name; bool returned; } pw_counter_info;
 extern const pw_counter_info pw_counter_infos[PW_COUNTERS];
-extern _Atomic int64_t pw_counts[PW_COUNTERS];
+extern PW_HIDDEN _Atomic int64_t pw_counts[PW_COUNTERS];
 
 /* async-signal-safe */
 static inline void

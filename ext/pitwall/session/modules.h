@@ -8,6 +8,7 @@
 #ifndef PITWALL_MODULES_H
 #define PITWALL_MODULES_H
 
+#include "tools/hidden.h"
 #include <ruby/ruby.h>
 #include <stdbool.h>
 
@@ -90,7 +91,7 @@ bool pw_modules_see_endings(void);
 bool pw_modules_fill_ring(VALUE wanted);
 
 /* Above 0 while the calling thread does Pitwall's own work with Ruby's objects and methods: they are not the program's. */
-extern __thread int pw_own_work __attribute__((tls_model("initial-exec")));
+extern PW_HIDDEN __thread int pw_own_work __attribute__((tls_model("initial-exec")));
 void pw_own_begin(void);
 void pw_own_end(void);
 

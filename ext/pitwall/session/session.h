@@ -5,6 +5,7 @@
 #include "session/counters.h"
 #include "session/ticker.h"
 #include "tools/clock.h"
+#include "tools/hidden.h"
 #include <pthread.h>
 #include <ruby/ruby.h>
 
@@ -24,10 +25,10 @@ typedef struct {
     _Atomic int64_t helper_cpu; /* CPU ns of the ticker's thread, by that thread */
 } pw_session;
 
-extern pw_session pw_current;
+extern PW_HIDDEN pw_session pw_current;
 
 /* The generation that takes samples, or 0. async-signal-safe */
-extern _Atomic uint32_t pw_live_generation;
+extern PW_HIDDEN _Atomic uint32_t pw_live_generation;
 static inline uint32_t pw_session_generation(void) { return atomic_load_explicit(&pw_live_generation, memory_order_acquire); }
 
 /* A new generation's number, never 0. needs GVL */

@@ -4,6 +4,7 @@
 
 #include "session/session.h"
 #include "tools/clock.h"
+#include "tools/hidden.h"
 #include "vm/stack_walk.h"
 #include "vm/vm_compat.h"
 #include <signal.h>
@@ -126,7 +127,7 @@ typedef struct {
 } pw_self_slot;
 
 /* initial-exec: reading it in a handler must never allocate. */
-extern __thread pw_self_slot pw_tls __attribute__((tls_model("initial-exec")));
+extern PW_HIDDEN __thread pw_self_slot pw_tls __attribute__((tls_model("initial-exec")));
 
 /* The calling native thread runs `t` from here on; NULL: nobody that is known. The one before may be freed then. */
 void pw_now_running(pw_thread *t);
@@ -156,7 +157,7 @@ int64_t pw_thread_cpu_now(const pw_thread *t);
 pid_t pw_gettid(void);
 
 /* Is it known in the running session who has the GVL? On 3.1 only where the session has the GVL's watch (gvl_watch.h). */
-extern bool pw_gvl_watched;
+extern PW_HIDDEN bool pw_gvl_watched;
 static inline bool pw_thread_states(void) { return PW_THREAD_EVENTS || pw_gvl_watched; }
 /* All threads, not only those of other Ractors, may change native threads (RUBY_MN_THREADS). */
 extern bool pw_threads_move;

@@ -4,13 +4,14 @@
 #ifndef PITWALL_KNOWN_FRAMES_H
 #define PITWALL_KNOWN_FRAMES_H
 
+#include "tools/hidden.h"
 #include <ruby/ruby.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 enum { PW_KNOWN_SLOTS = 1 << 12 };
-extern _Atomic VALUE pw_known_slots[PW_KNOWN_SLOTS];
+extern PW_HIDDEN _Atomic VALUE pw_known_slots[PW_KNOWN_SLOTS];
 
 static inline _Atomic VALUE *
 pw_known_slot(VALUE frame)
@@ -31,7 +32,7 @@ pw_known_add(VALUE frame)
 }
 
 /* Counts the clearings. They and whoever trusts it exclude each other by holding the reader (ticker.h). */
-extern uint32_t pw_known_generation;
+extern PW_HIDDEN uint32_t pw_known_generation;
 
 static inline void
 pw_known_clear(void)

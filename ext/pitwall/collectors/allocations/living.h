@@ -6,13 +6,14 @@
 #ifndef PITWALL_LIVING_H
 #define PITWALL_LIVING_H
 
+#include "tools/hidden.h"
 #include "vm/vm_compat.h"
 #include <stdbool.h>
 
 enum { PW_LIVING_LEAF_BITS = 11, PW_LIVING_MIDDLE_BITS = 15 };
 #define PW_LIVING_TOP (((uint64_t)1 << 47) / PW_SLOT_UNIT >> (PW_LIVING_LEAF_BITS + PW_LIVING_MIDDLE_BITS) | 1)
 
-extern uint32_t **pw_living_top[PW_LIVING_TOP + 1];
+extern PW_HIDDEN uint32_t **pw_living_top[PW_LIVING_TOP + 1];
 
 /* The word of an object's slot, or NULL when nothing nearby is followed. */
 static inline uint32_t *

@@ -7,6 +7,7 @@
 #ifndef PITWALL_SITES_H
 #define PITWALL_SITES_H
 
+#include "tools/hidden.h"
 #include <ruby/ruby.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -46,7 +47,7 @@ static inline uint64_t pw_site_get(const _Atomic uint64_t *counter) { return ato
 
 enum { PW_SITE_CACHE = 1 << 13 };
 typedef struct { VALUE place, klass; pw_site *site; } pw_site_cached;
-extern pw_site_cached pw_site_cache[PW_SITE_CACHE];
+extern PW_HIDDEN pw_site_cached pw_site_cache[PW_SITE_CACHE];
 
 static inline uint64_t pw_site_hash(VALUE place, VALUE klass) { return (place ^ klass << 19) * 0x9e3779b97f4a7c15u; }
 

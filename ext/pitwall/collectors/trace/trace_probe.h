@@ -4,24 +4,11 @@
 
 #include "collectors/trace/calls.h"
 #include "tools/tick_clock.h"
+#include "vm/raw_hook.h"
 #include "vm/vm_compat.h"
-#include "vm/vm_layout.h"
 
 #define PW_TRACE_CALLS (RUBY_EVENT_CALL | RUBY_EVENT_B_CALL | RUBY_EVENT_CLASS | RUBY_EVENT_C_CALL)
 #define PW_TRACE_RETURNS (RUBY_EVENT_RETURN | RUBY_EVENT_B_RETURN | RUBY_EVENT_END | RUBY_EVENT_C_RETURN)
-
-typedef void (*pw_raw_hook)(VALUE, const pw_trace_arg *);
-
-/* With RAW_ARG, Ruby calls a hook by its own type. */
-static inline rb_event_hook_func_t pw_ruby_hook(pw_raw_hook hook) { return (rb_event_hook_func_t)(void (*)(void))hook; }
-
-static inline void
-pw_add_raw_hook(pw_raw_hook hook, rb_event_flag_t events)
-{
-    rb_add_event_hook2(pw_ruby_hook(hook), events, Qnil, RUBY_EVENT_HOOK_FLAG_SAFE | RUBY_EVENT_HOOK_FLAG_RAW_ARG);
-}
-
-static inline void pw_remove_raw_hook(pw_raw_hook hook) { rb_remove_event_hook(pw_ruby_hook(hook)); }
 
 /* What a call's probe costs, in ticks: what of it the call's own time contains, and what its caller's. */
 typedef struct { double inside, outside, error; } pw_probe;
