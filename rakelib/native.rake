@@ -101,11 +101,12 @@ namespace :test do
     NativeTasks.test_files({ "TEST_LIB" => lib }, %w[test/faults/faults.rb], ENV["TESTS_NAMED"])
   end
 
-  desc "A recording under valgrind; only errors with the extension on the stack count"
+  desc "A recording under valgrind; only errors with the extension on the stack count. The unit tests in C, too"
   task :valgrind do
     next NativeTasks.missing("valgrind is not installed") unless system("valgrind", "--version", out: File::NULL, err: File::NULL)
 
     NativeTasks.test_files({ "PITWALL_VALGRIND" => "1" }, ["test/stress/valgrind_test.rb"], nil)
+    NativeTasks.test_files({ "PITWALL_VALGRIND" => "1" }, ["test/native/units_test.rb"], "/with_valgrind/")
   end
 
   desc "Hostile loads, for PITWALL_STRESS_SECONDS each (here 5)"
