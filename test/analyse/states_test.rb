@@ -22,7 +22,7 @@ class StatesTest < Minitest::Test
 
   def test_names_go_both_ways
     assert_equal States::ALL.each_index.to_a, States.names.map { |name| States.number(name) }
-    assert_equal [nil, "state 9", "state 9", nil], [States.number("state 9"), States.name(9), States[9].head, States[9].stands]
+    assert_equal [nil, "state 9", "state 9", nil], [States.number("state 9"), States.name(9), States[9].head, States[9].wait]
     States::ALL.each { |state| assert state.name && state.head && state.title, state.inspect }
   end
 

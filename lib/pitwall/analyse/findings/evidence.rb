@@ -16,31 +16,40 @@ require "pitwall/record/frame"
 module Pitwall
   module Analyse
     module Findings
-      # What rules look at: a recording's time by line of the application's code. Time of other code, of C functions
-      # and of garbage collection counts for the application's line that called it. Read once; the rules only compare.
+      # The facts that rules need: a recording's times by line of the application's code. Time of other code, of C
+      # functions and of garbage collection counts for the application's line that called it.
+      # The recording is read once; rules only compare these facts.
       class Evidence
-        # A line of the application. method: its MethodInfo; cpu, wall in ns, wall only of what ran; gc: CPU time in
-        # collections; loading: CPU time while files were loaded; below: what it called, name → CPU ns; inner: where time ended, name → CPU ns; features: path of
-        # what it loaded → ns that ran.
+        # A line of the application. Times in ns, without waiting.
+        #
+        # method:   MethodInfo
+        # cpu, wall: time with all callees
+        # gc:       CPU time of garbage collection
+        # loading:  CPU time while files were loaded
+        # below:    called methods: name → CPU ns
+        # inner:    leaves: name → CPU ns
+        # features: path of a loaded file → wall ns
         Line = Struct.new(:path, :line, :method, :cpu, :wall, :gc, :loading, :below, :inner, :features) do
+          # Path, line and the method's name.
           #: () -> [String, Integer, String]
           def place = [path, line, method.name]
         end
-        # A wait: name is the method that waits, a C function as a rule; path is "" where no code of the application
-        # called it; thread: whose it is.
+        # A wait. name: the waiting method, usually a C function. path: "" if no code of the application called it.
+        # wall: ns. thread: the waiting thread.
         Wait = Struct.new(:name, :path, :line, :method, :wall, :thread)
-        # The code between taking a lock and giving it back: where it is taken; lines: [path, line, method] → ns.
+        # Code that runs under a lock. path, line, method: where the lock is taken. wall: ns. lines:
+        # [path, line, method] → ns.
         Held = Struct.new(:path, :line, :method, :wall, :lines)
 
         LOADS = ["Kernel#require", "Kernel.require", "Kernel#require_relative", "Kernel#load", "Kernel.load",
                  "Bundler.require", "Bundler::Runtime#require"].freeze
-        # How a file's own code is called.
+        # Names of frames that are a file's own code.
         FILE = /\A<(?:top \(required\)|main|compiled)>/.freeze
-        # What runs the program itself, not a part of it: a gem's executable does, which `load`s the real one.
+        # Methods that load the program itself. A gem's executable does, with `load` of the real one.
         STARTS = { "Kernel#load" => :program, "Kernel.load" => :program, "Gem.activate_and_load_bin_path" => :always,
                    "Bundler::CLI::Exec#kernel_load" => :always }.freeze
-        # A file's own code, and what it calls, is loading: reading a table, defining methods. What is called further
-        # down from it is work: `require "rails/commands"` runs the whole command.
+        # A file's own code and its callees down to this depth count as loading: reading a table, defining methods.
+        # Deeper callees are work: `require "rails/commands"` runs the whole command.
         LOADING_DEPTH = 8
         private_constant :LOADS, :FILE, :STARTS, :LOADING_DEPTH
 
@@ -48,14 +57,14 @@ module Pitwall
         attr_reader :segments
         # @return [Selection]
         attr_reader :selection
-        # @return [Integer] ns: CPU time; wall time without what threads waited for work; wall time of what ran; the
-        #   part of that in which files were loaded
+        # @return [Integer] ns. cpu: CPU time. work: wall time without waiting for work. running: wall time without
+        #   waiting. loading: the part of running in which files were loaded
         attr_reader :cpu, :work, :running, :loading
         # @return [Array<Line>]
         attr_reader :lines
-        # @return [Array<Wait>] none of them for work
+        # @return [Array<Wait>] waits within work, without waits for work
         attr_reader :waits
-        # @return [Array<Held>]
+        # @return [Array<Held>] code that runs under locks
         attr_reader :held
 
         #: (Array[Record::Segment], selection: Selection, origin: Origin) -> void
@@ -75,26 +84,26 @@ module Pitwall
           @held = @by_lock.values
         end
 
-        # ns that a thread lived without what it waited for work.
+        # Wall time of a thread without waiting for work, in ns.
         #: (untyped) -> Integer
         def work_of(thread) = @thread_work[thread]
 
-        # Path, line and method of the application's code above a node; nil where there is none.
+        # Path, line and method of the application's code at or above a node; nil if there is none.
         #: (Record::Segment, Integer) -> [String, Integer, MethodInfo]?
         def place(segment, node)
           code = code(segment)
-          home = code.homes[node]
-          code.places.fetch(home) { code.places[home] = place_of(segment, home) }
+          owner = code.owners[node]
+          code.places.fetch(owner) { code.places[owner] = place_of(segment, owner) }
         end
 
-        # Was a node's code run while a file was loaded?
+        # Whether a node's code ran while a file was loaded.
         #: (Record::Segment, Integer) -> bool
         def loading?(segment, node) = !code(segment).loads[node].nil?
 
         # A finding at a place.
         # @param place [Array(String, Integer, String)] path, line and method
-        # @param whole [Integer] what amount is a part of
-        # @param impact [Float] for the order; by default the part of the time that is no waiting for work
+        # @param whole [Integer] total that the amount is a part of
+        # @param impact [Float] for sorting; by default the amount as a share of `work`
         #: (Symbol, [String, Integer, String], Integer, whole: Integer, **untyped) -> Finding
         def finding(kind, place, amount, whole:, impact: amount.fdiv([work, 1].max), **parts)
           path, line, method = place
@@ -102,19 +111,21 @@ module Pitwall
                       method: method, proof: proof, impact: impact, **parts)
         end
 
-        # Marked work.
+        # Marked requests and jobs.
         #: () -> Requests
         def requests = @requests ||= Requests.new(@segments)
 
-        # Labels of the work that ended.
+        # Label sets of the requests and jobs that ended.
         #: () -> Array[Hash[String, String]]
-        def work_labels = @segments.flat_map { |segment| Queries.works(segment).map { |work| segment.labels(work.label_id) } }
+        def work_labels
+          @segments.flat_map { |segment| Queries.works(segment).map { |work| segment.labels(work.label_id) } }
+        end
 
-        # Whether states of threads are known.
+        # Whether states of threads were recorded.
         #: () -> bool
         def states? = @segments.any? { |segment| segment.header.thread_states? }
 
-        # Does the program serve, so that it can't be run twice to its end? A test suite ends by itself.
+        # Whether the program is a server, which does not end by itself. A test suite is none.
         #: () -> bool
         def server?
           return @server if defined?(@server)
@@ -122,81 +133,94 @@ module Pitwall
           @server = (marked? || Server.runs?(@segments)) && @segments.none? { |segment| tests?(segment) }
         end
 
-        # Did the program say which work was a request, a job or a test?
+        # Whether the program marked requests, jobs or tests.
         #: () -> bool
         def marked? = @segments.any? { |segment| segment.works.any? || segment.marks.any? }
 
-        # Does it serve, and did it do so? Then its boot is no part of what is asked.
+        # Whether the program is a server that did work after its boot. Its boot is then not of interest.
         #: () -> bool
         def served? = server? && @cpu - @loading_cpu >= LEAST_NS
 
-        # ns of CPU time that lines are heavy in: without the boot of a server.
+        # CPU time in ns that heavy lines are compared with; without the boot of a server that did work.
         #: () -> Integer
         def work_cpu = served? ? @cpu - @loading_cpu : @cpu
 
-        # ns of wall time that ran, and of collections in it, that are the boot of a server that has served.
+        # Boot of a server that did work: running wall time, and wall time of its garbage collection, in ns;
+        # else 0 and 0.
         #: () -> [Integer, Integer]
         def boot = served? ? [@loading, @loading_gc] : [0, 0]
 
-        # Is a line's time the boot of a server?
+        # Whether most of a line's time is the boot of a server that did work.
         #: (Line) -> bool
         def boot?(line) = served? && line.loading * 2 > line.cpu
 
-        # :recording for a server, :command for what ends by itself.
+        # How to prove an improvement: :recording for a server, :command for a program that ends by itself.
         #: () -> Symbol
         def proof = server? ? :recording : :command
 
-        # Of the selection.
+        # Whether a mark's labels are selected.
         #: (Record::Segment, Record::Mark) -> bool
         def mark?(segment, mark) = @selection.labels?(segment, mark.label_id)
 
         private
 
-        # A part that was cut out (--request) has its mark only.
-        def tests?(segment) = segment.tests.any? || segment.marks.any? { |mark| segment.labels(mark.label_id).key?(Tests::LABEL) }
+        # A segment narrowed to one request (--request) has marks only.
+        def tests?(segment)
+          segment.tests.any? || segment.marks.any? { |mark| segment.labels(mark.label_id).key?(Tests::LABEL) }
+        end
 
-        # By node: homes: the application's node; below: the first other frame under that; features: path of the file
-        # that other code loads; loads: the load above that it is a part of; locks: the innermost frame above that took
-        # a lock; places: of the application's nodes, as #place gives them.
-        Code = Struct.new(:homes, :below, :features, :loads, :locks, :places)
-        # Of a frame: file: path of the file whose own code it is; load: does it load a file; lock: does it take a lock;
-        # starts: does it load what the program itself is (:always, or :program: where the program's own file calls it);
-        # method: is it one, of Ruby code.
+        # Values by node.
+        #
+        # owners:   the application's node that the node's time counts for
+        # below:    the first other frame below the owner
+        # features: path of the file that other code loads
+        # loads:    the outermost load that the node is a part of
+        # locks:    the innermost frame at or above the node that takes a lock
+        # places:   results of #place by owner
+        Code = Struct.new(:owners, :below, :features, :loads, :locks, :places)
+        # Properties of a frame.
+        #
+        # file:   path of the file whose own code it is
+        # load:   whether it loads a file
+        # lock:   whether it takes a lock
+        # starts: whether it loads the program itself: :always, or :program if the program's own file calls it
+        # method: whether it is a method in Ruby, not a block
         Traits = Struct.new(:file, :load, :lock, :starts, :method)
         private_constant :Code, :Traits
 
-        def place_of(segment, home)
-          return if home.zero? || home == segment.parents.size
+        def place_of(segment, owner)
+          return if owner.zero? || owner == segment.parents.size
 
-          frame = segment.frame(home)
+          frame = segment.frame(owner)
           return if frame.kind != Record::Frame::RUBY
 
-          [frame.path, segment.lines[home], MethodInfo.new(frame.name, frame.path, frame.first_line, frame.kind)]
+          [frame.path, segment.lines[owner], MethodInfo.new(frame.name, frame.path, frame.first_line, frame.kind)]
         end
 
         def code(segment) = @codes[segment] ||= walk(segment)
 
         def walk(segment)
-          nobody = segment.parents.size
-          homes = without_collection(segment, OnlyMine.new(@origin).targets(segment, other: nobody))
-          code = Code.new(homes, [nil], [nil], [nil], [nil], {})
+          other = segment.parents.size
+          owners = without_gc(segment, OnlyMine.new(@origin).targets(segment, other: other))
+          code = Code.new(owners, [nil], [nil], [nil], [nil], {})
           traits = Hash.new { |known, id| known[id] = traits(segment.frames[id]) }
           parents = segment.parents
-          depth = [0] # of methods called by a file's own code
-          program = [true] # is it the program's own file, or what runs that?
-          starters = {} # lines that do nothing but run it: nobody's
+          depth = [0] # number of methods since a file's own code
+          program = [true] # whether it is the program's own file, or code that loads it
+          starters = {} # lines that only load the program; their time counts for no line
           (1...parents.size).each do |node|
             above = parents[node]
             frame = traits[segment.node_frames[node]]
             starts = frame.starts == :always || (program[above] && frame.starts == :program)
             program << (starts || (program[above] && !frame.file.nil?))
-            starters[homes[node]] = true if starts
-            homes[node] = nobody if starters[homes[node]]
+            starters[owners[node]] = true if starts
+            owners[node] = other if starters[owners[node]]
             depth << (frame.file || frame.load ? 0 : depth[above] + (frame.method ? 1 : 0))
-            mine = homes[node] == node
-            code.below << (mine ? nil : code.below[above] || node)
-            code.features << (mine ? nil : code.features[above] || frame.file)
-            code.loads << (depth[node] > LOADING_DEPTH ? nil : code.loads[above] || (frame.load && !program[node] ? node : nil))
+            own = owners[node] == node
+            code.below << (own ? nil : code.below[above] || node)
+            code.features << (own ? nil : code.features[above] || frame.file)
+            load = code.loads[above] || (frame.load && !program[node] ? node : nil)
+            code.loads << (depth[node] > LOADING_DEPTH ? nil : load)
             code.locks << (frame.lock ? node : code.locks[above])
           end
           code
@@ -206,19 +230,19 @@ module Pitwall
           return Traits.new if frame.nil?
 
           name = MethodInfo.around(frame.name)
-          Traits.new(frame.name.match?(FILE) ? frame.path : nil, LOADS.include?(name), WaitingCalls.lock?(name), STARTS[name],
-                     frame.kind == Record::Frame::RUBY && name == frame.name)
+          Traits.new(frame.name.match?(FILE) ? frame.path : nil, LOADS.include?(name), WaitingCalls.lock?(name),
+                     STARTS[name], frame.kind == Record::Frame::RUBY && name == frame.name)
         end
 
-        # A collection is no code: it belongs to the line that it interrupted.
-        def without_collection(segment, homes)
+        # Garbage collection counts for the line that it interrupted.
+        def without_gc(segment, owners)
           gc = segment.frames.select { |_, frame| frame.kind == Record::Frame::GC }
-          return homes if gc.empty?
+          return owners if gc.empty?
 
           (1...segment.parents.size).each do |node|
-            homes[node] = homes[segment.parents[node]] if gc.key?(segment.node_frames[node])
+            owners[node] = owners[segment.parents[node]] if gc.key?(segment.node_frames[node])
           end
-          homes
+          owners
         end
 
         def read(segment)
@@ -239,16 +263,16 @@ module Pitwall
           tally.each do |node, wall, cpu, _|
             wall *= unit
             cpu *= unit
-            standing = States[tally.state].stands || (told_nothing?(tally) && waits?(segment, node, wall, cpu))
-            if standing && waits.for_work?(node, main: main)
+            waiting = States[tally.state].wait || (unknown_state?(tally) && waits?(segment, node, wall, cpu))
+            if waiting && waits.for_work?(node, main: main)
               @cpu += cpu
               next
             end
             @thread_work[thread] += wall
-            standing ? add_standing(segment, tally, node, wall, thread) : add_running(segment, node, wall, cpu)
-            @cpu += cpu if standing
-            @work += wall if standing
-            hold(segment, node, wall)
+            waiting ? add_waiting(segment, tally, node, wall, thread) : add_running(segment, node, wall, cpu)
+            @cpu += cpu if waiting
+            @work += wall if waiting
+            add_held(segment, node, wall)
           end
         end
 
@@ -262,8 +286,9 @@ module Pitwall
           @loading_cpu += cpu if loads
           @loading_gc += wall if loads && segment.frame(node).kind == Record::Frame::GC
           place = place(segment, node) or return
-          # Calls have no lines: their methods stand apart.
-          line = @by_line[place[1].zero? ? place : place.first(2)] ||= Line.new(*place, 0, 0, 0, 0, Hash.new(0), Hash.new(0), Hash.new(0))
+          # Traced calls have no lines, so their key has the method too.
+          key = place[1].zero? ? place : place.first(2)
+          line = @by_line[key] ||= Line.new(*place, 0, 0, 0, 0, Hash.new(0), Hash.new(0), Hash.new(0))
           line.cpu += cpu
           line.wall += wall
           line.loading += cpu if loads
@@ -275,14 +300,17 @@ module Pitwall
           line.features[code.features[node]] += wall if code.features[node] && loads
         end
 
-        def told_nothing?(tally) = tally.state == States::UNKNOWN
+        def unknown_state?(tally) = tally.state == States::UNKNOWN
 
-        # Where no states are told, a thread that has no core looks as one that waits: only calls known to wait count.
-        def waits?(segment, node, wall, cpu) = cpu * 10 < wall && WaitingCalls.any?(MethodInfo.around(segment.frame(node).name))
+        # Whether a thread of unknown state waits. It uses little CPU time, but a thread without a core does too.
+        # So only calls that are known to wait count.
+        def waits?(segment, node, wall, cpu)
+          cpu * 10 < wall && WaitingCalls.any?(MethodInfo.around(segment.frame(node).name))
+        end
 
-        # Waiting for the GVL is waiting for what runs.
-        def add_standing(segment, tally, node, wall, thread)
-          return if States[tally.state].stands == :gvl
+        # Waits for the GVL are left out: the thread waits for code that runs.
+        def add_waiting(segment, tally, node, wall, thread)
+          return if States[tally.state].wait == :gvl
 
           name = MethodInfo.around(segment.frame(node).name)
           place = place(segment, node) || ["", 0, nil]
@@ -290,10 +318,11 @@ module Pitwall
           wait.wall += wall
         end
 
-        # Not what waits for the lock itself, nor what gave it back to wait for a condition.
-        def hold(segment, node, wall)
+        # Adds time under a lock. Leaves out waiting for the lock itself, and waiting for a condition, which releases
+        # it.
+        def add_held(segment, node, wall)
           lock = code(segment).locks[node]
-          return if lock.nil? || lock == node || WaitingCalls.gives_back?(MethodInfo.around(segment.frame(node).name))
+          return if lock.nil? || lock == node || WaitingCalls.releases?(MethodInfo.around(segment.frame(node).name))
 
           place = place(segment, lock) or return
           held = @by_lock[place.first(2)] ||= Held.new(*place, 0, Hash.new(0))

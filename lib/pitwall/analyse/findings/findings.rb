@@ -6,13 +6,14 @@ require "pitwall/analyse/findings/rules"
 
 module Pitwall
   module Analyse
-    # What stands out in a recording: at most three findings, the one that costs most time first.
+    # Finds what stands out in a recording: at most three findings, the largest cost in time first.
     module Findings
       MOST = 3
-      # In this order: of two findings for one line the first counts.
-      RULES = [Boot, RepeatedQueries, RepeatedScan, HeavyLine, Lock, Waiting, Garbage, AllocatingLine, Growth, Retained, Route, SlowRequest,
-               SlowTest, HeavyMethod].freeze
+      # Rules. If two findings have the same line and topic, the first counts.
+      RULES = [Boot, RepeatedQueries, RepeatedScan, HeavyLine, Lock, Waiting, Garbage, AllocatingLine, Growth,
+               Retained, Route, SlowRequest, SlowTest, HeavyMethod].freeze
 
+      # The findings of a recording.
       #: (Array[Record::Segment], ?selection: Selection, ?origin: Origin) -> Array[Finding]
       def self.of(segments, selection: Selection.all, origin: Origin.new)
         evidence = Evidence.new(segments, selection: selection, origin: origin)

@@ -3,9 +3,11 @@
 module Pitwall
   module Analyse
     module Findings
-      # Garbage collection takes a large part of the time in which the program runs. The line is the one that most of it
-      # is charged to where objects were followed, else the one that it interrupted most.
+      # Garbage collection takes a large part of the running time.
+      # The line is the one with most charged collection time. If objects were not followed, it is the line that
+      # collections interrupted most.
       module Garbage
+        # Smallest share of the running time.
         SHARE = 0.15
         private_constant :SHARE
 
@@ -34,14 +36,15 @@ module Pitwall
           end
         end
 
-        # The collections before and after which Pitwall counts what is retained.
+        # Time of the collections before and after which Pitwall counts retained objects, in ns.
         def self.own(evidence)
           recorded = evidence.segments.select(&:allocation_totals)
           recorded.empty? ? 0 : Allocations.new(recorded).special(Record::Site::PITWALL, :gc_ns)
         end
 
         def self.interrupted(evidence)
-          evidence.lines.select { |line| line.gc.positive? && !evidence.boot?(line) }.to_h { |line| [line.place, line.gc] }
+          lines = evidence.lines.select { |line| line.gc.positive? && !evidence.boot?(line) }
+          lines.to_h { |line| [line.place, line.gc] }
         end
         private_class_method :charged, :interrupted, :own
       end

@@ -3,15 +3,16 @@
 module Pitwall
   module Analyse
     module Findings
-      # CPU time below which a recording is too short to tell.
+      # With less CPU time, a recording is too short for findings.
       LEAST_NS = 50_000_000
-      # Lines as findings about CPU time count them.
+      # Options of `pitwall report` for views of findings about CPU time.
       CPU = ["--only-mine", "--weight", "cpu"].freeze
       private_constant :CPU
 
-      # A line of the application that a large part of the CPU time goes to, with what it calls. Where most of that is
-      # collection, Garbage tells.
+      # A line of the application takes a large part of the CPU time, with its callees.
+      # Leaves out lines that mostly collect garbage, because the rule Garbage covers them.
       module HeavyLine
+        # Smallest share of the CPU time.
         SHARE = 0.25
         private_constant :SHARE
 
@@ -19,8 +20,9 @@ module Pitwall
         def self.findings(evidence, _found)
           return [] if evidence.cpu < LEAST_NS
 
+          candidates = evidence.lines.select { |line| line.line.positive? && line.gc * 2 < line.cpu }
           least = evidence.work_cpu * SHARE
-          heavy = evidence.lines.select { |line| line.line.positive? && line.cpu >= least && line.gc * 2 < line.cpu && !evidence.boot?(line) }
+          heavy = candidates.select { |line| line.cpu >= least && !evidence.boot?(line) }
           heavy.sort_by { |line| [-line.cpu, line.path, line.line] }.first(2).map { |line| finding(evidence, line) }
         end
 
@@ -33,8 +35,9 @@ module Pitwall
         private_class_method :finding
       end
 
-      # A method whose lines together are heavy, where no line of it is.
+      # All lines of a method together are heavy, but no single line is.
       module HeavyMethod
+        # Smallest share of the CPU time.
         SHARE = 0.4
         private_constant :SHARE
 
@@ -42,9 +45,10 @@ module Pitwall
         def self.findings(evidence, found)
           return [] if evidence.cpu < LEAST_NS
 
-          told = found.map { |finding| [finding.path, finding.method] }
-          methods = evidence.lines.reject { |line| evidence.boot?(line) }.group_by { |line| [line.path, line.method.name] }
-          methods.reject! { |key, _| told.include?(key) || key.last.match?(/\A<(?:main|top)/) }
+          known = found.map { |finding| [finding.path, finding.method] }
+          lines = evidence.lines.reject { |line| evidence.boot?(line) }
+          methods = lines.group_by { |line| [line.path, line.method.name] }
+          methods.reject! { |key, _| known.include?(key) || key.last.match?(/\A<(?:main|top)/) }
           (path, name), lines = methods.max_by { |key, group| [group.sum(&:cpu), key] }
           cpu = lines.to_a.sum(&:cpu)
           return [] if lines.nil? || cpu < evidence.work_cpu * SHARE
@@ -55,7 +59,7 @@ module Pitwall
         end
       end
 
-      # One line calls, again and again, a C function that goes through a whole array or string.
+      # A line repeatedly calls a C function that reads a whole array or string.
       module RepeatedScan
         SCANS = %w[
           Array#include? Array#index Array#find_index Array#rindex Array#delete Array#delete_at
@@ -66,6 +70,7 @@ module Pitwall
           String#insert String#prepend String#slice! String#sub String#sub! String#gsub String#[] String#*
           String#dup Kernel#dup Kernel#clone
         ].freeze
+        # Smallest share of the CPU time.
         SHARE = 0.25
         private_constant :SCANS, :SHARE
 
@@ -86,13 +91,15 @@ module Pitwall
         end
       end
 
-      # Loading one library takes much of what all loading takes. Of a server that has served it comes last, and where
-      # requests are marked it is no finding: nobody waits for the boot.
+      # Loading one library takes a large part of the loading time. For a server that did work, this finding is last. If
+      # its requests are marked, it is left out, because no request waits for the boot.
       module Boot
+        # Smallest share of the loading time.
         SHARE = 0.25
-        # Of the recording: what is loaded quickly is no matter.
+        # Smallest share of the running time.
         PART = 0.15
-        # "…/gems/activerecord-8.1.1/lib/active_record/base.rb" → "active_record/base", "/usr/lib/ruby/3.4.0/yaml.rb" → "yaml"
+        # Name of a feature in its path: "…/gems/activerecord-8.1.1/lib/active_record/base.rb" → "active_record/base",
+        # "/usr/lib/ruby/3.4.0/yaml.rb" → "yaml"
         FEATURE = %r{.*/(?:lib|ruby/(?:vendor_ruby|site_ruby)(?:/\d[^/]*)?|ruby/\d[^/]*)/(.+)\.\w+\z}.freeze
         private_constant :SHARE, :PART, :FEATURE
 

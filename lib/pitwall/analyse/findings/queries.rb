@@ -5,20 +5,21 @@ require "pitwall/analyse/requests/queries"
 module Pitwall
   module Analyse
     module Findings
-      # A line asks a database for the same again and again, within one request or in a program without requests.
+      # A line repeats the same database query, within one request or in a program without requests.
       module RepeatedQueries
-        # Queries of one text, of a request on average; of a program without requests.
+        # Fewest queries with the same text, as a mean per request.
         REPEATS = 10
+        # Fewest queries with the same text in a program without requests.
         REPEATS_ALONE = 100
         SHARE = 0.05
-        # ns of the work. Queries are counted, not sampled: little time tells.
+        # Least time of the requests, in ns. Queries are counted and not sampled, so a short time is enough.
         LEAST = 5_000_000
-        # What tells kinds of work apart, the first that the recording has.
+        # Labels that name the kind of work. The first one that the recording has is used.
         NAMES = %w[route job test].freeze
         MOST = 2
         private_constant :REPEATS, :REPEATS_ALONE, :SHARE, :LEAST, :NAMES, :MOST
 
-        # A kind of work: its name and value, how many there were, their time in ns.
+        # A kind of work. label: [name, value], or nil. count: number of requests or jobs. ns: their time.
         Work = Struct.new(:label, :count, :ns)
         private_constant :Work
 
@@ -54,16 +55,19 @@ module Pitwall
           return if works.zero? && work.count.positive?
 
           ns = [[time(evidence, row), group.sum(&:ns)].max, work.ns].min
-          return if repeats < (work.count.zero? ? REPEATS_ALONE : REPEATS) || work.ns < (work.count.zero? ? LEAST_NS : LEAST) || ns < work.ns * SHARE
+          alone = work.count.zero?
+          return if repeats < (alone ? REPEATS_ALONE : REPEATS) || work.ns < (alone ? LEAST_NS : LEAST)
+          return if ns < work.ns * SHARE
 
-          figures = { queries: repeats.round, requests: works, count: count, digest: row.digest, cached: group.sum { |one| one.cached? ? one.count : 0 },
-                      query_ns: group.sum(&:ns) }
+          figures = { queries: repeats.round, requests: works, count: count, digest: row.digest,
+                      cached: group.select(&:cached?).sum(&:count), query_ns: group.sum(&:ns) }
           narrowed = work.label ? ["--label", work.label.join("=")] : []
-          evidence.finding(:repeated_queries, [row.path, row.line, row.method&.name], ns, whole: work.ns, of: work.count.zero? ? :wall : :requests,
-                           subject: work.label&.last, label: work.label, figures: figures, view: ["--view", "queries", *narrowed])
+          evidence.finding(:repeated_queries, [row.path, row.line, row.method&.name], ns, whole: work.ns,
+                           of: alone ? :wall : :requests, subject: work.label&.last, label: work.label,
+                           figures: figures, view: ["--view", "queries", *narrowed])
         end
 
-        # What was sampled at the line, with all that it calls: making objects of the answers is part of asking.
+        # Sampled time of the line with its callees. It includes making objects from the results.
         def self.time(evidence, row)
           evidence.lines.sum { |line| [line.path, line.line] == [row.path, row.line] ? line.wall : 0 } +
             evidence.waits.sum { |wait| [wait.path, wait.line] == [row.path, row.line] ? wait.wall : 0 }

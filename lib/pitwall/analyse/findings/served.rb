@@ -3,12 +3,13 @@
 module Pitwall
   module Analyse
     module Findings
-      # One kind of request or job takes most of the time of all, and more than its number explains.
+      # One kind of request or job takes most of the time, and more than its share of the requests explains.
       module Route
+        # Smallest share of the time.
         SHARE = 0.4
-        # Times its part of the number of requests.
+        # Smallest ratio of its share of the time to its share of the requests.
         MORE = 1.5
-        # What tells kinds apart, the first that the recording has.
+        # Labels that name the kind of a request. The first one that the recording has is used.
         NAMES = %w[route job].freeze
         private_constant :SHARE, :MORE, :NAMES
 
@@ -41,25 +42,27 @@ module Pitwall
         private_class_method :sums
       end
 
-      # One request took far longer than others of its kind.
+      # One request took much longer than others of its kind.
       module SlowRequest
+        # Smallest ratio of its time to the mean of the others.
         MEANS = 10
+        # Fewest requests of its kind.
         LEAST_REQUESTS = 5
         private_constant :MEANS, :LEAST_REQUESTS
 
         #: (Evidence, Array[Finding]) -> Array[Finding]
         def self.findings(evidence, _found)
           row = evidence.requests.rows.find { |one| evidence.mark?(one.segment, one.mark) } or return []
-          alike = evidence.segments.flat_map do |segment|
+          same_kind = evidence.segments.flat_map do |segment|
             segment.works.select { |work| segment.labels(work.label_id) == row.labels }
           end
-          count = alike.sum(&:count)
+          count = same_kind.sum(&:count)
           return [] if count < LEAST_REQUESTS || row.duration_ns < LEAST_NS
 
-          mean = (alike.sum(&:total_ns) - row.duration_ns).fdiv(count - 1)
+          mean = (same_kind.sum(&:total_ns) - row.duration_ns).fdiv(count - 1)
           return [] if row.duration_ns < mean * MEANS
 
-          [Finding.new(kind: :slow_request, share: row.duration_ns.fdiv(alike.sum(&:total_ns)), of: :requests,
+          [Finding.new(kind: :slow_request, share: row.duration_ns.fdiv(same_kind.sum(&:total_ns)), of: :requests,
                        amount: row.duration_ns, subject: row.name, proof: :recording, impact: 0.01,
                        figures: { request: row.number, mean_ns: mean.round, requests: count },
                        view: ["--request", row.number.to_s, "--tree"])]

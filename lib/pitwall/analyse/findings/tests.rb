@@ -5,11 +5,13 @@ require "pitwall/analyse/requests/tests"
 module Pitwall
   module Analyse
     module Findings
-      # One test of several takes a large part of the time of all.
+      # One of several tests takes a large part of the time of all tests.
       module SlowTest
+        # Smallest share of the time.
         SHARE = 0.3
+        # Fewest tests.
         LEAST_TESTS = 3
-        # Times what it would take if all took the same.
+        # Smallest ratio of its time to the mean of all tests.
         MORE = 2
         private_constant :SHARE, :LEAST_TESTS, :MORE
 
@@ -24,8 +26,8 @@ module Pitwall
 
           figures = { tests: rows.size, runs: row.runs, cpu_ns: row.cpu_ns, request: row.request }
           view = row.request ? ["--request", row.request.to_s, "--tree"] : ["--view", "tests"]
-          [evidence.finding(:slow_test, nil, row.duration_ns, whole: all, of: :tests, subject: row.name, figures: figures,
-                            label: [Tests::LABEL, row.name], view: view)]
+          [evidence.finding(:slow_test, nil, row.duration_ns, whole: all, of: :tests, subject: row.name,
+                            figures: figures, label: [Tests::LABEL, row.name], view: view)]
         end
       end
     end

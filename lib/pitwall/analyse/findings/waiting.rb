@@ -5,6 +5,7 @@ module Pitwall
     module Findings
       # Threads wait for a lock that one of them holds.
       module Lock
+        # Smallest share of the threads' time.
         SHARE = 0.2
         private_constant :SHARE
 
@@ -26,9 +27,9 @@ module Pitwall
                             subject: place.name, figures: figures, view: ["--lines", path])]
         end
 
-        # The line that runs, or waits, most under a lock that is taken where others wait; else under any lock. Which
-        # lock it is, no recording tells.
-        # @param least [Integer] ns; a lock that was held for less kept nobody waiting so long
+        # The line that takes most time under the lock. Recordings do not identify locks, so it is a lock that is taken
+        # at the line where threads wait, or any other lock.
+        # @param least [Integer] ns; a lock that was held for less than half of it cannot have caused the wait
         def self.holder(evidence, place, least)
           here, others = evidence.held.partition { |held| [held.path, held.line] == [place.path, place.line] }
           held = (here.any? ? here : others).max_by(&:wall) or return
@@ -43,8 +44,9 @@ module Pitwall
         private_class_method :holder, :threads_of
       end
 
-      # The program waits for a child process, for data or in a sleep of its own.
+      # The program waits for a child process, for data or in a sleep.
       module Waiting
+        # Smallest share of the time.
         SHARE = 0.25
         private_constant :SHARE
 

@@ -3,7 +3,7 @@
 module Pitwall
   module Analyse
     module Findings
-      # Methods in which threads wait, by what they wait for.
+      # Methods that wait, by what they wait for.
       module WaitingCalls
         LOCKS = ["Thread::Mutex#lock", "Thread::Mutex#synchronize", "Mutex#lock", "Mutex#synchronize", "Monitor#enter",
                  "Monitor#mon_enter", "Monitor#synchronize", "Monitor#mon_synchronize", "MonitorMixin#mon_enter",
@@ -20,22 +20,24 @@ module Pitwall
                       PG::Connection\#\w+|Mysql2::Client\#\w+|Trilogy\#\w+)\z/x.freeze
         OTHERS = /\A(?:Thread\#(?:join|value)|Thread::(?:Sized)?Queue\#(?:pop|push|shift|deq|<<)|Thread\.stop|
                      Thread::ConditionVariable\#wait|Thread::Mutex\#sleep)\z/x.freeze
-        # Other processes hold it; which line of theirs does, no stack tells.
+        # A file lock may be held by other processes, so the line that holds it is unknown.
         FILE_LOCK = /\AFile\#flock\z/.freeze
         ANY = Regexp.union(CHILD, SLEEP, READING, FILE_LOCK, OTHERS).freeze
         private_constant :OTHERS
 
+        # Whether a method takes a lock.
         #: (String) -> bool
         def self.lock?(name) = LOCKS.include?(name)
 
+        # Whether a method may wait.
         #: (String) -> bool
         def self.any?(name) = lock?(name) || name.match?(ANY)
 
-        # Does it give back a lock that the thread holds?
+        # Whether a method releases a lock while it waits.
         #: (String) -> bool
-        def self.gives_back?(name) = ["Thread::Mutex#sleep", "Thread::ConditionVariable#wait"].include?(name)
+        def self.releases?(name) = ["Thread::Mutex#sleep", "Thread::ConditionVariable#wait"].include?(name)
 
-        # :child, :sleep, :file_lock or :io; nil for locks, queues and what waits for other threads.
+        # What a method waits for: :child, :sleep, :file_lock or :io; nil for locks, queues and other threads.
         #: (String) -> Symbol?
         def self.what(name)
           case name

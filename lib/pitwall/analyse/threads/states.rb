@@ -4,12 +4,12 @@ module Pitwall
   module Analyse
     # The thread states, by the numbers that recordings use. Options, views, exports and the page all use this list.
     module States
-      # name:   in options, JSON and labels
-      # head:   heading of a column
-      # title:  in a sentence
-      # stands: why the thread does not run: :gvl (waits for the GVL) or :idle (any other reason);
-      #         nil if it runs or if the state is unknown
-      State = Struct.new(:name, :head, :title, :stands)
+      # name:  in options, JSON and labels
+      # head:  heading of a column
+      # title: in a sentence
+      # wait:  why the thread does not run: :gvl (waits for the GVL) or :idle (any other reason);
+      #        nil if it runs or if the state is unknown
+      State = Struct.new(:name, :head, :title, :wait)
 
       # By number.
       ALL = [

@@ -41,14 +41,14 @@ module Pitwall
       private
 
       def add(segment, tally)
-        stands = States[tally.state].stands
+        wait = States[tally.state].wait
         tally.each do |node, wall, _, _|
           ns = wall * segment.unit_ns
           @all += ns
-          next unless stands && ns.positive?
+          next unless wait && ns.positive?
 
           @total += ns
-          @sums[stands == :gvl ? GVL : segment.frame(node).name] += ns
+          @sums[wait == :gvl ? GVL : segment.frame(node).name] += ns
         end
       end
     end

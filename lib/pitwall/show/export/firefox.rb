@@ -161,7 +161,7 @@ module Pitwall
           end
         end
 
-        def stands(state) = STANDS[Analyse::States[state].stands]
+        def stands(state) = STANDS[Analyse::States[state].wait]
 
         # What the program said its work was for.
         def labels(segment, track)

@@ -99,7 +99,7 @@ module Pitwall
       # Number, title and what a thread waits for ("gvl", "idle" or nil) of those that Pitwall knows, and of others that were recorded.
       def states
         known = Analyse::States::ALL.each_index.to_a
-        (known | @segments.flat_map { |segment| segment.tallies.map(&:state) }.uniq.sort).map { |state| [state, Analyse::States[state].title, Analyse::States[state].stands] }
+        (known | @segments.flat_map { |segment| segment.tallies.map(&:state) }.uniq.sort).map { |state| [state, Analyse::States[state].title, Analyse::States[state].wait] }
       end
 
       # Sets of labels by number, and the work that was done under them.
