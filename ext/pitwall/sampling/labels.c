@@ -4,6 +4,7 @@
 #include "output/rows.h"
 #include "sampling/capture.h"
 #include "sampling/queries.h"
+#include "sampling/query_sums.h"
 #include "sampling/registry.h"
 #include <stdlib.h>
 #include <string.h>
@@ -232,7 +233,7 @@ static void
 add_mark(uint32_t thread, uint32_t label, int64_t end, int64_t ns, const pw_query_part *parts, uint32_t queries)
 {
     if (label > labels.last) return; /* of an earlier recording */
-    pw_queries_take(label, parts, queries, true);
+    pw_query_sums_add(label, parts, queries, true);
     work *w = work_of(label);
     if (!w) return;
     w->count++;

@@ -2,6 +2,7 @@
 #include "output/drain.h"
 #include "output/output.h"
 #include "sampling/capture.h"
+#include "sampling/query_sums.h"
 #include "sampling/registry.h"
 #include "sampling/sql_digest.h"
 #include "vm/stack_walk.h"
@@ -12,7 +13,6 @@
 
 enum { ASKED, CACHED, SCHEMA };  /* kinds, as in the recording */
 enum { MOST = 16384 };           /* queries that are told apart */
-enum { MOST_SUMS = 65536 };      /* queries by labels */
 
 /* ---- numbers: known by who holds the GVL ---- */
 
@@ -24,29 +24,11 @@ static struct {
     pw_buffer ids, nodes, digests, kinds;
 } queries;
 
-/* ---- sums: the drain's ---- */
-
-typedef struct { uint32_t label, query, most; uint64_t works, count, ns; bool changed; } sum;
-
-static struct {
-    sum *rows;
-    uint32_t count, room;
-    uint32_t *index; /* row + 1 by hash; 0: empty */
-    uint32_t slots;
-} sums;
-
 static uint32_t generation; /* of the numbers; work may last from one recording to another */
 static ID work_variable;
 static VALUE fiber_class, m_queries, c_work, paths;
 static VALUE sym_sql, sym_name, sym_cached;
 static bool inherits;
-
-static uint64_t
-mixed(uint64_t a, uint64_t b)
-{
-    uint64_t h = (a ^ (b + 0x9e3779b97f4a7c15u + (a << 6))) * 0xff51afd7ed558ccdu;
-    return h ^ h >> 32;
-}
 
 /* ---- which line asked ---- */
 
@@ -115,7 +97,7 @@ find_place(void)
 static number *
 slot_of(number *slots, uint32_t size, uint64_t at, uint64_t digest)
 {
-    uint32_t mask = size - 1, i = (uint32_t)mixed(at, digest) & mask;
+    uint32_t mask = size - 1, i = (uint32_t)pw_query_hash(at, digest) & mask;
     while (slots[i].id && (slots[i].place != at || slots[i].digest != digest)) i = (i + 1) & mask;
     return &slots[i];
 }
@@ -142,7 +124,7 @@ number_of(VALUE sql, int kind)
 {
     place where = find_place(); /* may run Ruby, which may change the text */
     if (!pw_current.generation) return 0; /* stopped meanwhile; from here on nothing else runs */
-    uint64_t digest = pw_sql_digest(RSTRING_PTR(sql), (size_t)RSTRING_LEN(sql)), at = mixed(where.path, (uint64_t)where.line << 2 | (uint64_t)kind);
+    uint64_t digest = pw_sql_digest(RSTRING_PTR(sql), (size_t)RSTRING_LEN(sql)), at = pw_query_hash(where.path, (uint64_t)where.line << 2 | (uint64_t)kind);
     if (!make_room()) return 0;
     number *slot = slot_of(queries.slots, queries.size, at, digest);
     if (slot->id) return slot->id;
@@ -261,7 +243,7 @@ tell_alone(const pw_query_part *part)
     pw_leave_handler();
     if (told || !pw_current.generation) return;
     pthread_mutex_lock(&pw_current.lock);
-    pw_queries_take(label, part, 1, false);
+    pw_query_sums_add(label, part, 1, false);
     pthread_mutex_unlock(&pw_current.lock);
 }
 
@@ -331,80 +313,12 @@ log_connection_yield(int argc, VALUE *argv, VALUE self)
     return rb_ensure(call_super, (VALUE)&c, call_end, (VALUE)&c);
 }
 
-/* ---- sums ---- */
-
-static sum *
-find_sum(uint32_t label, uint32_t query)
-{
-    uint32_t mask = sums.slots - 1, i = (uint32_t)mixed(label, query) & mask;
-    for (; sums.slots && sums.index[i]; i = (i + 1) & mask) {
-        sum *row = &sums.rows[sums.index[i] - 1];
-        if (row->label == label && row->query == query) return row;
-    }
-    return NULL;
-}
-
-static void
-enter_index(uint32_t row)
-{
-    uint32_t mask = sums.slots - 1, i = (uint32_t)mixed(sums.rows[row].label, sums.rows[row].query) & mask;
-    while (sums.index[i]) i = (i + 1) & mask;
-    sums.index[i] = row + 1;
-}
-
-static bool
-room_for_sum(void)
-{
-    if (sums.count < sums.room) return true;
-    uint32_t room = sums.room ? sums.room * 2 : 64;
-    sum *rows = pw_noted(realloc(sums.rows, room * sizeof(sum)));
-    if (!rows) return false;
-    sums.rows = rows;
-    uint32_t *index = pw_noted(calloc(room * 2, sizeof(uint32_t)));
-    if (!index) return false;
-    free(sums.index);
-    sums.index = index;
-    sums.slots = room * 2;
-    sums.room = room;
-    for (uint32_t i = 0; i < sums.count; i++) enter_index(i);
-    return true;
-}
-
-static sum *
-sum_of(uint32_t label, uint32_t query)
-{
-    sum *row = find_sum(label, query);
-    if (row) return row;
-    if (sums.count >= MOST_SUMS || !room_for_sum()) return NULL;
-    row = &sums.rows[sums.count++];
-    *row = (sum){.label = label, .query = query};
-    enter_index(sums.count - 1);
-    return row;
-}
-
-void
-pw_queries_take(uint32_t label, const pw_query_part *parts, uint32_t count, bool of_work)
-{
-    for (uint32_t i = 0; i < count; i++) {
-        sum *row = sum_of(label, parts[i].query);
-        if (!row) {
-            pw_count(PW_QUERIES_LEFT_OUT, parts[i].count);
-            continue;
-        }
-        row->works += of_work;
-        row->count += parts[i].count;
-        row->ns += parts[i].ns;
-        if (of_work && parts[i].count > row->most) row->most = parts[i].count;
-        row->changed = true;
-    }
-}
-
 /* Of a QUERY record. */
 static bool
 take_query(const pw_record_header *record)
 {
     const pw_sample *s = (const pw_sample *)record;
-    pw_queries_take(s->label, (const pw_query_part *)s->frames, record->captures, false);
+    pw_query_sums_add(s->label, (const pw_query_part *)s->frames, record->captures, false);
     return false;
 }
 
@@ -419,18 +333,7 @@ pw_queries_write(void)
         queries.ids = columns[0], queries.nodes = columns[1], queries.digests = columns[2], queries.kinds = columns[3];
         queries.pending = 0;
     }
-    pw_buffer columns[6] = {{0}};
-    uint32_t rows = 0;
-    for (uint32_t i = 0; i < sums.count; i++) {
-        sum *row = &sums.rows[i];
-        if (!row->changed) continue;
-        uint64_t values[6] = {row->label, row->query, row->works, row->count, row->ns, row->most};
-        pw_buffer_row(columns, values, 6);
-        row->changed = false;
-        rows++;
-    }
-    if (rows) pw_writer_table(&pw_out.writer, "QSUM", 1, (uint64_t[]){rows}, 6, columns);
-    pw_buffers_free(columns, 6);
+    pw_query_sums_write();
 }
 
 /* ---- a recording's beginning and end ---- */
@@ -444,11 +347,9 @@ forget(bool frees)
         free(queries.slots);
         pw_buffer *buffers[] = {&queries.ids, &queries.nodes, &queries.digests, &queries.kinds};
         for (int i = 0; i < 4; i++) pw_buffer_free(buffers[i]);
-        free(sums.rows);
-        free(sums.index);
     }
     memset(&queries, 0, sizeof queries);
-    memset(&sums, 0, sizeof sums);
+    pw_query_sums_forget(frees);
 }
 
 /* queries_failed(): one of ours did; the program's went on. */

@@ -14,8 +14,6 @@ extern const pw_module pw_queries;
 /* The parts of a Queries::Work, which ends with this; none for nil. needs GVL */
 const pw_query_part *pw_queries_of(VALUE work, uint32_t *count);
 
-/* Adds to the sums. holds session lock */
-void pw_queries_take(uint32_t label, const pw_query_part *parts, uint32_t count, bool of_work);
 /* QURY and QSUM chunks of doc/record-format.md: what is new. holds session lock */
 void pw_queries_write(void);
 

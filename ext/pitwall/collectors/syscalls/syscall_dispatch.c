@@ -2,6 +2,7 @@
 
 #if PW_DISPATCH
 
+#include "collectors/syscalls/dispatch_code.h"
 #include "collectors/syscalls/syscall_after.h"
 #include "collectors/syscalls/syscall_table.h"
 #include "tools/readable.h"
@@ -13,234 +14,15 @@
 #include <time.h>
 #include <ucontext.h>
 
-/* Those of linux/prctl.h, which older systems' headers lack. */
-enum { SET_DISPATCH = 59, DISPATCH_OFF = 0, DISPATCH_ON = 1, SET_SECCOMP = 22, DISPATCHED = 2 };
-enum { ALLOW = 0, BLOCK = 1 };
+enum { SET_SECCOMP = 22, DISPATCHED = 2, MOST_PAUSES = 20000 };
 
-#define SIGSYS_BIT ((uint64_t)1 << (SIGSYS - 1))
-
-/* ---- the code that calls are made in ---- */
-
-enum { TWINS = 1024, MAKERS = 64, MAKER_SIZE = 32, RED_ZONE = 128 };
-
-/* Where twin number i of a `syscall` instruction goes on: behind the original. */
-__attribute__((visibility("hidden"), used)) _Atomic uint64_t pw_twin_returns[TWINS], pw_maker_returns[MAKERS];
-
-/* How many calls that make a process or a thread the thread is in; only it itself leaves them, so in a child, even one in the
- * same memory and with the same thread-local storage, it is never 0 before that runs Ruby. */
-__attribute__((visibility("hidden"), used, tls_model("initial-exec"))) __thread uint32_t pw_dispatch_making;
-
-_Static_assert(offsetof(pw_call_frame, number) == 48 && offsetof(pw_call_frame, start) == 56 && offsetof(pw_call_frame, end) == 64 &&
-               offsetof(pw_call_frame, result) == 72 && offsetof(pw_call_frame, rbx) == 80 && offsetof(pw_call_frame, return_address) == 136 &&
-               sizeof(pw_call_frame) == 144, "the assembler code below knows these");
-
-extern const char pw_twins[], pw_makers[], pw_go_on_plain[], pw_go_on_recorded[], pw_go_on_ending[], pw_return_from_signal[];
-void pw_dispatch_ending(pw_call_frame *call) __attribute__((visibility("hidden"), used));
-/* Makes the call between two readings of the clock. */
-void pw_call_recorded(pw_call_frame *call) __attribute__((visibility("hidden")));
-
-/* Registers beside those that a `syscall` changes anyway are put back, the frame and the red zone are left by `ret`. */
-#define RESTORE \
-    "  mov 0(%rsp), %rdi\n  mov 8(%rsp), %rsi\n  mov 16(%rsp), %rdx\n" \
-    "  mov 24(%rsp), %r10\n  mov 32(%rsp), %r8\n  mov 40(%rsp), %r9\n"
-#define LEAVE "  lea 136(%rsp), %rsp\n  .cfi_def_cfa_offset 136\n  ret $128\n"
-#define UNWIND "  .cfi_startproc\n  .cfi_def_cfa rsp, 272\n  .cfi_offset rip, -136\n"
-/* Calls a function with the frame, on an aligned stack. */
-#define CALL_OUT(function) \
-    "  mov %rbx, 80(%rsp)\n  .cfi_offset rbx, -192\n  mov %rsp, %rbx\n  .cfi_def_cfa_register rbx\n" \
-    "  mov %rsp, %rdi\n  and $-16, %rsp\n  call " function "\n" \
-    "  mov %rbx, %rsp\n  .cfi_def_cfa_register rsp\n  mov 80(%rsp), %rbx\n" \
-    RESTORE
-
-__asm__(
-    ".pushsection " PW_UNSEEN_SECTION ", \"ax\", @progbits\n"
-    ".balign 64\n"
-    ".hidden pw_twins\n.hidden pw_makers\n.hidden pw_call_recorded\n"
-    ".hidden pw_go_on_plain\n.hidden pw_go_on_recorded\n.hidden pw_go_on_ending\n.hidden pw_return_from_signal\n"
-    ".globl pw_twins\n.globl pw_makers\n.globl pw_call_recorded\n"
-    ".globl pw_go_on_plain\n.globl pw_go_on_recorded\n.globl pw_go_on_ending\n.globl pw_return_from_signal\n"
-
-    "pw_twins:\n"
-    ".set twin, 0\n"
-    ".rept 1024\n"
-    "  syscall\n"
-    "  jmp *pw_twin_returns+twin(%rip)\n"
-    "  .set twin, twin + 8\n"
-    ".endr\n"
-
-    ".balign 32\n"
-    "pw_makers:\n"
-    ".set maker, 0\n"
-    ".rept 64\n"
-    "  .balign 32\n"
-    "  syscall\n"
-    "  test %rax, %rax\n"
-    "  jz 1f\n"
-    "  mov pw_dispatch_making@gottpoff(%rip), %rcx\n"
-    "  decl %fs:(%rcx)\n"
-    "1: jmp *pw_maker_returns+maker(%rip)\n"
-    "  .set maker, maker + 8\n"
-    ".endr\n"
-
-    ".balign 16\n"
-    ".type pw_call_recorded, @function\n"
-    "pw_call_recorded:\n"
-    "  .cfi_startproc\n"
-    "  push %rbx\n"
-    "  .cfi_def_cfa_offset 16\n"
-    "  .cfi_offset rbx, -16\n"
-    "  mov %rdi, %rbx\n"
-    "  rdtsc\n  shl $32, %rdx\n  or %rdx, %rax\n  mov %rax, 56(%rbx)\n"
-    "  mov 0(%rbx), %rdi\n  mov 8(%rbx), %rsi\n  mov 16(%rbx), %rdx\n  mov 24(%rbx), %r10\n  mov 32(%rbx), %r8\n  mov 40(%rbx), %r9\n"
-    "  mov 48(%rbx), %rax\n"
-    "  syscall\n"
-    "  mov %rax, 72(%rbx)\n"
-    "  rdtsc\n  shl $32, %rdx\n  or %rdx, %rax\n  mov %rax, 64(%rbx)\n"
-    "  pop %rbx\n"
-    "  .cfi_def_cfa_offset 8\n"
-    "  .cfi_restore rbx\n"
-    "  ret\n"
-    "  .cfi_endproc\n"
-
-    /* The return from our own handler, and from others' whose return was dispatched. */
-    ".balign 16\n"
-    "pw_return_from_signal:\n"
-    "  mov $15, %eax\n"
-    "  syscall\n"
-    "  hlt\n"
-
-    ".balign 16\n"
-    "pw_go_on_plain:\n"
-    UNWIND
-    "  syscall\n"
-    RESTORE
-    LEAVE
-    "  .cfi_endproc\n"
-
-    ".balign 16\n"
-    "pw_go_on_ending:\n"
-    UNWIND
-    CALL_OUT("pw_dispatch_ending")
-    "  mov 48(%rsp), %rax\n"
-    "  syscall\n"
-    LEAVE
-    "  .cfi_endproc\n"
-
-    ".balign 16\n"
-    "pw_go_on_recorded:\n"
-    UNWIND
-    "  rdtsc\n  shl $32, %rdx\n  or %rdx, %rax\n  mov %rax, 56(%rsp)\n"
-    "  mov 16(%rsp), %rdx\n"
-    "  mov 48(%rsp), %rax\n"
-    "  syscall\n"
-    "  mov %rax, 72(%rsp)\n"
-    "  rdtsc\n  shl $32, %rdx\n  or %rdx, %rax\n  mov %rax, 64(%rsp)\n"
-    CALL_OUT("pw_syscall_after")
-    "  mov 72(%rsp), %rax\n"
-    LEAVE
-    "  .cfi_endproc\n"
-
-    ".popsection\n"
-);
-
-/* ---- armed threads ---- */
-
-enum { MOST_THREADS = 1 << 14, MOST_PAUSES = 20000 };
-
-/* The kernel reads an armed thread's byte at each call, until the thread ends: never unmapped, and a place is given up only when its
- * thread is disarmed. */
-static volatile uint8_t selectors[MOST_THREADS];
-static _Atomic bool taken[MOST_THREADS];
-
-static __thread struct { uint32_t place; /* + 1 */ bool own; pw_heard *heard; } self __attribute__((tls_model("initial-exec")));
-
-static _Atomic bool active;
 static uint32_t generation;
 static pw_dispatch_settings settings;
 static _Atomic unsigned flags;
-static _Atomic bool filtered; /* by the program's own seccomp filter: nothing must be asked of the kernel again, in children neither */
-static _Atomic uint64_t refused, signals;
-static pthread_key_t exit_key;
-static bool has_exit_key;
+static _Atomic uint64_t signals;
 
 unsigned pw_dispatch_flags(void) { return atomic_load(&flags); }
-uint64_t pw_dispatch_refused(void) { return atomic_load(&refused); }
 uint64_t pw_dispatch_signals(void) { return atomic_load(&signals); }
-bool pw_dispatch_armed(void) { return self.place != 0; }
-
-static long
-dispatch(int how, volatile uint8_t *selector)
-{
-    if (how == DISPATCH_OFF) return pw_raw_syscall(PW_NR_PRCTL, SET_DISPATCH, DISPATCH_OFF, 0, 0, 0, 0);
-    return pw_raw_syscall(PW_NR_PRCTL, SET_DISPATCH, DISPATCH_ON, (long)__start_pw_unseen, __stop_pw_unseen - __start_pw_unseen, (long)selector, 0);
-}
-
-static void
-disarm(void)
-{
-    if (!self.place) return;
-    uint32_t at = self.place - 1;
-    selectors[at] = ALLOW;
-    if (atomic_load(&filtered)) return;
-    dispatch(DISPATCH_OFF, NULL);
-    self.place = 0;
-    atomic_store(&taken[at], false);
-}
-
-static void thread_exits(void *unused) { disarm(); }
-
-bool
-pw_dispatch_arm(void)
-{
-    static _Atomic uint32_t last;
-    if (!atomic_load(&active)) return true;
-    if (self.place) {
-        if (!self.own) selectors[self.place - 1] = BLOCK; /* after a step back */
-        return true;
-    }
-    uint32_t at = 0;
-    for (uint32_t i = 0; i < MOST_THREADS && !self.place; i++) {
-        bool is_free = false;
-        at = (atomic_load(&last) + i) % MOST_THREADS;
-        if (atomic_compare_exchange_strong(&taken[at], &is_free, true)) self.place = at + 1;
-    }
-    atomic_store(&last, at + 1);
-    uint64_t sigsys = SIGSYS_BIT;
-    if (self.place) {
-        selectors[at] = ALLOW;
-        pw_raw_syscall(PW_NR_RT_SIGPROCMASK, SIG_UNBLOCK, (long)&sigsys, 0, 8, 0, 0);
-        if (dispatch(DISPATCH_ON, &selectors[at]) != 0) {
-            self.place = 0;
-            atomic_store(&taken[at], false);
-        }
-    }
-    if (!self.place) {
-        atomic_fetch_add(&refused, 1);
-        return false;
-    }
-    pw_dispatch_making = 0; /* of the parent's thread */
-    pthread_setspecific(exit_key, &self);
-    if (!self.own) selectors[at] = BLOCK;
-    return true;
-}
-
-bool
-pw_dispatch_own(bool own)
-{
-    bool before = self.own;
-    self.own = own;
-    if (self.place) selectors[self.place - 1] = !own && atomic_load(&active) ? BLOCK : ALLOW;
-    return before;
-}
-
-static void
-allow_all(void)
-{
-    atomic_store(&active, false);
-    for (uint32_t i = 0; i < MOST_THREADS; i++) {
-        if (selectors[i] != ALLOW) selectors[i] = ALLOW;
-    }
-}
 
 /* ---- SIGSYS ---- */
 
@@ -268,7 +50,7 @@ static reg argument(ucontext_t *c, int n) { return *get(c, argument_names[n]); }
 static pw_call_frame *
 place(ucontext_t *c, reg number, const char *code)
 {
-    pw_call_frame *call = (pw_call_frame *)(*get(c, REG_RSP) - RED_ZONE - sizeof(pw_call_frame));
+    pw_call_frame *call = (pw_call_frame *)(*get(c, REG_RSP) - PW_RED_ZONE - sizeof(pw_call_frame));
     for (int i = 0; i < 6; i++) call->arguments[i] = argument(c, i);
     call->number = number;
     call->return_address = *get(c, REG_RIP);
@@ -303,14 +85,14 @@ static void
 pass(ucontext_t *c, reg number)
 {
     bool makes = makes_a_process(number);
-    int twin = makes ? twin_for(pw_maker_returns, MAKERS, *get(c, REG_RIP)) : twin_for(pw_twin_returns, TWINS, *get(c, REG_RIP));
+    int twin = makes ? twin_for(pw_maker_returns, PW_MAKERS, *get(c, REG_RIP)) : twin_for(pw_twin_returns, PW_TWINS, *get(c, REG_RIP));
     if (twin >= 0) {
-        *get(c, REG_RIP) = (reg)(makes ? pw_makers + twin * MAKER_SIZE : pw_twins + twin * 8);
+        *get(c, REG_RIP) = (reg)(makes ? pw_makers + twin * PW_MAKER_SIZE : pw_twins + twin * 8);
         if (makes) pw_dispatch_making++;
     }
     else if (!makes) place(c, number, pw_go_on_plain);
     else {
-        selectors[self.place - 1] = ALLOW;
+        pw_selectors[pw_armed.place - 1] = PW_ALLOW;
         *get(c, REG_RIP) -= 2;
         atomic_fetch_or(&flags, PW_DISPATCH_STEPPED_BACK);
     }
@@ -321,9 +103,9 @@ static void
 pass_with_set(ucontext_t *c, reg number, int n)
 {
     uint64_t *set = (uint64_t *)argument(c, n);
-    if (!set || !pw_readable((uintptr_t)set) || !(*set & SIGSYS_BIT)) return pass(c, number);
+    if (!set || !pw_readable((uintptr_t)set) || !(*set & PW_SIGSYS_BIT)) return pass(c, number);
     pw_call_frame *call = place(c, number, pw_go_on_plain);
-    call->scratch[0] = *set & ~SIGSYS_BIT;
+    call->scratch[0] = *set & ~PW_SIGSYS_BIT;
     *get(c, argument_names[n]) = (reg)&call->scratch[0];
 }
 
@@ -334,9 +116,9 @@ pass_with_set_of_pair(ucontext_t *c, reg number, int n)
     uint64_t *pair = (uint64_t *)argument(c, n);
     if (!pair || !pw_readable((uintptr_t)pair) || !pw_readable((uintptr_t)(pair + 1))) return pass(c, number);
     uint64_t *set = (uint64_t *)pair[0];
-    if (!set || !pw_readable((uintptr_t)set) || !(*set & SIGSYS_BIT)) return pass(c, number);
+    if (!set || !pw_readable((uintptr_t)set) || !(*set & PW_SIGSYS_BIT)) return pass(c, number);
     pw_call_frame *call = place(c, number, pw_go_on_plain);
-    call->scratch[0] = *set & ~SIGSYS_BIT;
+    call->scratch[0] = *set & ~PW_SIGSYS_BIT;
     call->scratch[1] = (uint64_t)&call->scratch[0];
     call->scratch[2] = pair[1];
     *get(c, argument_names[n]) = (reg)&call->scratch[1];
@@ -376,11 +158,11 @@ pass_sigaction(ucontext_t *c, reg number)
         return;
     }
     const action *set = (const action *)argument(c, 1);
-    if (!set || !readable_action((uint64_t)set) || !(set->mask & SIGSYS_BIT)) return pass(c, number);
+    if (!set || !readable_action((uint64_t)set) || !(set->mask & PW_SIGSYS_BIT)) return pass(c, number);
     pw_call_frame *call = place(c, number, pw_go_on_plain);
     action *ours = (action *)call->scratch;
     *ours = *set;
-    ours->mask &= ~SIGSYS_BIT;
+    ours->mask &= ~PW_SIGSYS_BIT;
     *get(c, REG_RSI) = (reg)ours;
 }
 
@@ -398,7 +180,7 @@ somebody_elses(int signo, siginfo_t *info, ucontext_t *context)
     void (*handler)(int, siginfo_t *, void *) = theirs.handler;
     uint64_t mask;
     memcpy(&mask, &context->uc_sigmask, sizeof mask);
-    mask = (mask | theirs.mask) & ~SIGSYS_BIT; /* its own calls are dispatched too */
+    mask = (mask | theirs.mask) & ~PW_SIGSYS_BIT; /* its own calls are dispatched too */
     if (theirs.flags & SA_RESETHAND) theirs.handler = SIG_DFL;
     pw_raw_syscall(PW_NR_RT_SIGPROCMASK, SIG_SETMASK, (long)&mask, 0, 8, 0, 0);
     handler(signo, info, context);
@@ -409,7 +191,7 @@ static bool
 begin(pw_call_frame *call)
 {
     atomic_fetch_add(&pw_syscall_at_work, 1);
-    bool records = atomic_load(&active);
+    bool records = atomic_load(&pw_armed_threads.active);
     if (records) {
         call->generation = generation;
         call->thread = NULL;
@@ -430,8 +212,8 @@ static void
 give_up(unsigned why)
 {
     atomic_fetch_or(&flags, why);
-    if (why == PW_DISPATCH_SECCOMP) atomic_store(&filtered, true);
-    allow_all();
+    if (why == PW_DISPATCH_SECCOMP) atomic_store(&pw_armed_threads.filtered, true);
+    pw_dispatch_allow_all();
 }
 
 static void
@@ -449,11 +231,11 @@ on_sigsys(int signo, siginfo_t *info, void *data)
     ucontext_t *c = data;
     if (info->si_code != DISPATCHED) return somebody_elses(signo, info, c);
     reg number = *get(c, REG_RAX);
-    if (self.heard) return hear(c, number, self.heard);
+    if (pw_armed.heard) return hear(c, number, pw_armed.heard);
     switch (number) {
       case PW_NR_RT_SIGRETURN:
         /* Of another handler: on its own frame. */
-        *(uint64_t *)&((ucontext_t *)*get(c, REG_RSP))->uc_sigmask &= ~SIGSYS_BIT;
+        *(uint64_t *)&((ucontext_t *)*get(c, REG_RSP))->uc_sigmask &= ~PW_SIGSYS_BIT;
         *get(c, REG_RIP) = (reg)pw_return_from_signal;
         return;
       case PW_NR_RT_SIGPROCMASK:
@@ -471,7 +253,7 @@ on_sigsys(int signo, siginfo_t *info, void *data)
       case PW_NR_SECCOMP: give_up(PW_DISPATCH_SECCOMP); return pass(c, number);
       case PW_NR_PRCTL:
         if (argument(c, 0) == SET_SECCOMP) give_up(PW_DISPATCH_SECCOMP);
-        if (argument(c, 0) == SET_DISPATCH) give_up(PW_DISPATCH_TAKEN);
+        if (argument(c, 0) == PW_SET_DISPATCH) give_up(PW_DISPATCH_TAKEN);
         return pass(c, number);
     }
     if (!is_recorded(number)) return pass(c, number);
@@ -479,10 +261,10 @@ on_sigsys(int signo, siginfo_t *info, void *data)
     if (!begin(place(c, number, pw_go_on_recorded))) *get(c, REG_RIP) = (reg)pw_go_on_plain;
 }
 
-void
-pw_dispatch_ending(pw_call_frame *call)
+static void
+ending(pw_call_frame *call)
 {
-    if (!atomic_load(&active)) return;
+    if (!atomic_load(&pw_armed_threads.active)) return;
     bool before = pw_dispatch_own(true);
     settings.ending();
     pw_dispatch_own(before);
@@ -492,7 +274,7 @@ pw_dispatch_ending(pw_call_frame *call)
 
 /* All but what a fault raises, which cannot wait, and SIGSYS. */
 static const uint64_t interruptions = ~((uint64_t)1 << (SIGSEGV - 1) | (uint64_t)1 << (SIGBUS - 1) | (uint64_t)1 << (SIGILL - 1) | (uint64_t)1 << (SIGFPE - 1) |
-                                        (uint64_t)1 << (SIGTRAP - 1) | SIGSYS_BIT);
+                                        (uint64_t)1 << (SIGTRAP - 1) | PW_SIGSYS_BIT);
 
 static uint64_t
 set_mask(const uint64_t *set)
@@ -505,7 +287,7 @@ set_mask(const uint64_t *set)
 bool
 pw_dispatch_sees(void)
 {
-    return self.place && selectors[self.place - 1] == BLOCK && !pw_dispatch_making;
+    return pw_armed.place && pw_selectors[pw_armed.place - 1] == PW_BLOCK && !pw_dispatch_making;
 }
 
 static bool
@@ -538,19 +320,19 @@ pw_dispatch_overhear(void (*function)(void *), void *data, long answer, pw_heard
 {
     static volatile uint8_t selector;
     *heard = (pw_heard){.answer = answer};
-    if (self.place) return false;
+    if (pw_armed.place) return false;
     uint64_t mask = set_mask(&interruptions);
-    self.heard = heard;
-    selector = ALLOW;
-    bool hears = dispatch(DISPATCH_ON, &selector) == 0;
+    pw_armed.heard = heard;
+    selector = PW_ALLOW;
+    bool hears = pw_dispatch_set(PW_DISPATCH_ON, &selector) == 0;
     if (hears) {
-        selector = BLOCK;
+        selector = PW_BLOCK;
         function(data);
-        selector = ALLOW;
-        dispatch(DISPATCH_OFF, NULL);
+        selector = PW_ALLOW;
+        pw_dispatch_set(PW_DISPATCH_OFF, NULL);
     }
-    self.heard = NULL;
-    mask &= ~SIGSYS_BIT;
+    pw_armed.heard = NULL;
+    mask &= ~PW_SIGSYS_BIT;
     set_mask(&mask);
     return hears;
 }
@@ -562,11 +344,11 @@ const char pw_dispatch_filter[] = "the program has set a seccomp filter, which m
 const char *
 pw_dispatch_refusal(void)
 {
-    if (atomic_load(&filtered)) return pw_dispatch_filter;
-    if (self.place) return NULL;
-    static volatile uint8_t selector = ALLOW;
-    long error = dispatch(DISPATCH_ON, &selector);
-    if (error == 0) dispatch(DISPATCH_OFF, NULL);
+    if (atomic_load(&pw_armed_threads.filtered)) return pw_dispatch_filter;
+    if (pw_armed.place) return NULL;
+    static volatile uint8_t selector = PW_ALLOW;
+    long error = pw_dispatch_set(PW_DISPATCH_ON, &selector);
+    if (error == 0) pw_dispatch_set(PW_DISPATCH_OFF, NULL);
     switch (-error) {
       case 0: return NULL;
       case EINVAL: return "this kernel has no syscall user dispatch (Linux 5.11 and newer do)";
@@ -581,8 +363,8 @@ open_masks(void)
 {
     for (int signo = 1; signo <= 64; signo++) {
         action a;
-        if (signo == SIGSYS || kernel_action(signo, NULL, &a) != 0 || !(a.mask & SIGSYS_BIT)) continue;
-        a.mask &= ~SIGSYS_BIT;
+        if (signo == SIGSYS || kernel_action(signo, NULL, &a) != 0 || !(a.mask & PW_SIGSYS_BIT)) continue;
+        a.mask &= ~PW_SIGSYS_BIT;
         kernel_action(signo, &a, NULL);
     }
 }
@@ -592,44 +374,34 @@ pw_dispatch_start(const pw_dispatch_settings *wanted, uint32_t number)
 {
     const char *refusal = pw_dispatch_refusal();
     if (refusal) return refusal;
-    if (!has_exit_key && pthread_key_create(&exit_key, thread_exits) != 0) return "no room for a thread-specific key";
-    has_exit_key = true;
+    if (!pw_dispatch_has_exit_key()) return "no room for a thread-specific key";
     settings = *wanted;
+    pw_dispatch_ending = ending;
     generation = number;
     atomic_store(&flags, 0);
-    atomic_store(&refused, 0);
+    atomic_store(&pw_armed_threads.refused, 0);
     action ours = {.handler = on_sigsys, .flags = SA_SIGINFO | SA_ONSTACK | RESTORER, .restorer = pw_return_from_signal, .mask = ~(uint64_t)0}, before;
     if (kernel_action(SIGSYS, &ours, &before) != 0) return "SIGSYS cannot be handled";
     if (before.handler != on_sigsys) theirs = before;
     open_masks();
     settings.handled();
     atomic_store(&pw_syscall_generation, number);
-    atomic_store(&active, true);
+    atomic_store(&pw_armed_threads.active, true);
     return NULL;
-}
-
-static bool
-others_armed(void)
-{
-    for (uint32_t i = 0; i < MOST_THREADS; i++) {
-        if (atomic_load(&taken[i]) && i + 1 != self.place) return true;
-    }
-    return false;
 }
 
 void
 pw_dispatch_stop(bool child)
 {
-    allow_all();
+    pw_dispatch_allow_all();
     atomic_store(&pw_syscall_generation, 0);
     if (child) {
-        for (uint32_t i = 0; i < MOST_THREADS; i++) atomic_store(&taken[i], false);
-        self.place = 0;
+        pw_dispatch_forget_threads();
         atomic_store(&pw_syscall_at_work, 0);
     }
     else {
-        disarm();
-        if (!atomic_load(&filtered)) settings.disarmed();
+        pw_dispatch_disarm();
+        if (!atomic_load(&pw_armed_threads.filtered)) settings.disarmed();
     }
     /* Of other threads, for microseconds. A handler of the program's that jumps out of what follows a call leaves it at work for ever. */
     for (int i = 0; atomic_load(&pw_syscall_at_work) > 0 && i < MOST_PAUSES; i++) {
@@ -639,7 +411,7 @@ pw_dispatch_stop(bool child)
     atomic_store(&pw_syscall_at_work, 0);
     /* A SIGSYS may be on its way to another thread; ours fulfils the program's wish as well. */
     action now;
-    if (!others_armed() && kernel_action(SIGSYS, NULL, &now) == 0 && now.handler == on_sigsys) kernel_action(SIGSYS, &theirs, NULL);
+    if (!pw_dispatch_others_armed() && kernel_action(SIGSYS, NULL, &now) == 0 && now.handler == on_sigsys) kernel_action(SIGSYS, &theirs, NULL);
 }
 
 #else
@@ -650,11 +422,7 @@ static const char elsewhere[] = "system calls are seen from inside on Linux, x86
 const char *pw_dispatch_refusal(void) { return elsewhere; }
 const char *pw_dispatch_start(const pw_dispatch_settings *settings, uint32_t generation) { return elsewhere; }
 void pw_dispatch_stop(bool child) {}
-bool pw_dispatch_arm(void) { return true; }
-bool pw_dispatch_armed(void) { return false; }
-bool pw_dispatch_own(bool own) { return false; }
 unsigned pw_dispatch_flags(void) { return 0; }
-uint64_t pw_dispatch_refused(void) { return 0; }
 uint64_t pw_dispatch_signals(void) { return 0; }
 
 #endif

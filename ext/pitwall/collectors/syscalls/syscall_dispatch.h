@@ -10,6 +10,7 @@
 #ifndef PITWALL_SYSCALL_DISPATCH_H
 #define PITWALL_SYSCALL_DISPATCH_H
 
+#include "collectors/syscalls/armed_threads.h"
 #include "collectors/syscalls/syscall_frame.h"
 #include "tools/raw_syscall.h"
 #include <stdbool.h>
@@ -38,15 +39,8 @@ const char *pw_dispatch_start(const pw_dispatch_settings *settings, uint32_t gen
 uint64_t pw_dispatch_signals(void);
 /* No further call is seen. Waits for handlers at work. `child`: in a forked child, whose only thread is not armed. */
 void pw_dispatch_stop(bool child);
-/* Arms the calling thread, if calls are being recorded and it is not. False: could not, and it was counted. */
-bool pw_dispatch_arm(void);
-/* Is the calling thread armed? */
-bool pw_dispatch_armed(void);
-/* The calling thread's calls are Pitwall's own from now on, or the program's again. What it was. */
-bool pw_dispatch_own(bool own);
-/* What got in the way: PW_DISPATCH_…; and how many threads could not be armed. */
+/* What got in the way: PW_DISPATCH_… */
 unsigned pw_dispatch_flags(void);
-uint64_t pw_dispatch_refused(void);
 
 #if PW_DISPATCH
 /* Would a call that the calling thread makes now be dispatched? */
@@ -54,8 +48,7 @@ bool pw_dispatch_sees(void);
 /* Makes that call as the handler would have it made, without a signal. `cancels`: the thread may be cancelled while it waits. */
 long pw_dispatch_call(uint64_t number, const uint64_t arguments[4], bool cancels);
 
-/* What a function asks of the kernel, which is not told: each call returns `answer`. In a thread that is not armed. */
-typedef struct { uint64_t number, arguments[6]; long answer; uint32_t calls; } pw_heard;
+/* Has a function run, and notes what it asks of the kernel. In a thread that is not armed. False: could not. */
 bool pw_dispatch_overhear(void (*function)(void *), void *data, long answer, pw_heard *heard);
 #endif
 
