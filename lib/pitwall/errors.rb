@@ -14,8 +14,9 @@ module Pitwall
   # A failure that the user can correct. The message is one line: the file, option or limit, and the correction.
   # `status` is the command's exit status.
   class Error < StandardError
-    # What the command may advise beside the message, e.g. {salvage: nil} or {budget: 60}: keys of CLI::ADVICE, which has
-    # the words, with values for the words. The message names no option: who calls the library has typed none.
+    # Advice that the command adds to the message: {salvage: nil}, {budget: 60}. A key is a key of CLI::ADVICE, which
+    # has the words; a value goes into the words. The message itself names no option, because callers of the library
+    # type none.
     # @return [Hash{Symbol => Object}]
     # @api private
     attr_reader :advice

@@ -4,13 +4,13 @@ require "fileutils"
 require "rbconfig"
 require "tmpdir"
 require_relative "../test_helper"
+require "pitwall/cli/support/advice"
 require "pitwall/version"
 require "pitwall/analyse"
 require "pitwall/analyse/compare/profile_change"
 require "pitwall/bench/blocks"
 require "pitwall/bench/profiles"
 require "pitwall/bench/script"
-require "pitwall/cli/support/advice"
 require "pitwall/bench/whole_command"
 
 class BenchProfilesTest < Minitest::Test
@@ -27,7 +27,7 @@ class BenchProfilesTest < Minitest::Test
 
   # A clone's commands run with its bundle; a program below it may have a Gemfile of its own.
   def test_a_command_that_misses_its_gems_in_a_clone_is_told_how_to_run_without_the_bundle
-    said = lambda do |words, root|
+    message = lambda do |words, root|
       subject = Bench::Subject.new(name: "main", command: ["sh", "-c", "echo '#{words}' >&2; exit 1"], dir: @dir,
                                    root: root, env: { "BUNDLE_GEMFILE" => file("Gemfile") })
       measurer = Bench::WholeCommand.new(subject)
@@ -35,9 +35,9 @@ class BenchProfilesTest < Minitest::Test
     end
     missing = "cannot load such file -- rails (LoadError)"
     expected = /\(cannot load such file -- rails \(LoadError\)\); --no-bundle runs it without Gemfile; --ignore-failure/
-    assert_match(expected, said.(missing, @dir))
-    refute_includes said.(missing, nil), "--no-bundle"
-    refute_includes said.("no such order", @dir), "--no-bundle"
+    assert_match(expected, message.(missing, @dir))
+    refute_includes message.(missing, nil), "--no-bundle"
+    refute_includes message.("no such order", @dir), "--no-bundle"
   end
 
   def test_commands_are_recorded_so_often_in_mixed_order

@@ -321,12 +321,12 @@ class LaunchTest < Minitest::Test
     skip "needs a second file system: /dev/shm" unless second
     Dir.mktmpdir("pitwall-", "/dev/shm") do |shm|
       { 150 => [[1, nil, false], "n" * 51, []],
-        50 => [[0, "File too large", true], "older", ["1-0.pit"]] }.each do |limit, (told, recording, left)|
+        50 => [[0, "File too large", true], "older", ["1-0.pit"]] }.each do |limit, (expected, recording, left)|
         Dir.mkdir("#{shm}/#{limit}")
         File.write(file("x.pit"), "older")
         File.write("#{shm}/#{limit}/1-0.pit", "n" * 51)
         merged = limited(limit) { Launch::Parts.new("#{shm}/#{limit}").merge_into(file("x.pit"), first: 1) }
-        assert_equal told, merged.to_a.values_at(0, 3, 4)
+        assert_equal expected, merged.to_a.values_at(0, 3, 4)
         assert_equal recording, File.read(file("x.pit"))
         assert_equal left, Dir["#{shm}/#{limit}/*"].map { |path| File.basename(path) }
         assert_equal %w[.tmp x.pit], Dir.children(@dir).sort

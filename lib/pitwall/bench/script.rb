@@ -162,7 +162,8 @@ module Pitwall
       def raise_failure(finished, lines, kase)
         raise_error_line(lines.find { |kind,| kind == "error" }, kase)
         if finished.timed_out
-          raise Failed.new("#{location(kase)}: did not end within #{format("%g", @timeout)} s", advice: { timeout: nil })
+          raise Failed.new("#{location(kase)}: did not end within #{format("%g", @timeout)} s",
+                           advice: { timeout: nil })
         end
         if finished.error
           raise Failed, "#{subject.ruby.first}: cannot be run: #{SystemCallError.new(finished.error).message}"

@@ -124,7 +124,8 @@ module Pitwall
         @notes << "#{why}: recording to #{@folder}/"
         place_in(@folder)
       rescue SystemCallError, ArgumentError => error
-        raise UsageError.new("#{why}, nor can a temporary folder (#{reason(error)})", advice: { place_of_recording: nil })
+        raise UsageError.new("#{why}, nor can a temporary folder (#{reason(error)})",
+                             advice: { place_of_recording: nil })
       end
 
       def place_in(folder)
