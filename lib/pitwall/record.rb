@@ -9,19 +9,18 @@ module Pitwall
   # types, one file each), record/segment_builder.rb, record/segment.rb and record/recording.rb (what the rest of
   # Pitwall reads).
   module Record
-    # The newest format version that this reader knows.
+    # The newest version of the format that this reader reads.
     VERSION = 1
-    # Why a path given as `-` or a pipe is refused: salvage and the time line have to go back in the file.
+    # The error for `-` and pipes. Salvage and the time line read parts of the file again, so it must be a file.
     NO_STREAM = "recordings are read from a file, not from standard input or a pipe: save it first, then name the file"
 
-    # Reads a recording whole: names, stacks and weights added up; the rows stay in the file (Segment#each_rows).
-    # Memory is bounded by record/limits.rb and the limits of the chunk types, whatever the file says.
+    # Reads a recording: names, stacks and sums of weights. The rows stay in the file (Segment#each_rows). Memory is
+    # bounded by record/limits.rb and the limits of the chunk types, whatever the file says.
     #
     # @param path [String] a `.pit` file, or several joined by concatenation
-    # @param salvage [Boolean] skip what is damaged instead of raising; Recording#warnings says what was skipped
+    # @param salvage [Boolean] skip damaged parts instead of raising; Recording#warnings says what was skipped
     # @raise [UsageError] when there is no such file, or it is a directory
-    # @raise [BadRecording] empty, unreadable, of another kind, newer than this reader, or damaged: one line with the
-    # mend
+    # @raise [BadRecording] empty, unreadable, of another kind, newer than this reader, or damaged
     #: (String, ?salvage: bool) -> Recording
     def self.read(path, salvage: false)
       require "pitwall/record/reader"

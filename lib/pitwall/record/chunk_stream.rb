@@ -9,7 +9,8 @@ require "pitwall/record/warning"
 
 module Pitwall
   module Record
-    # The framing of a file: magic, chunk headers, checksums, compression; and what to do where they do not hold.
+    # Reads the framing of a file: magic, chunk headers, checksums and compression. Finds the next whole chunk behind
+    # damage.
     # @api private
     class ChunkStream
       MAGIC = /\APITWALL (\d{1,9})\n/n.freeze
@@ -18,18 +19,18 @@ module Pitwall
       HEADER_BYTES = 20
       TYPE = /\A[A-Z]{4}\z/n.freeze
       COMPRESSED = 1
-      # What may start a chunk or a segment, when looking for one.
+      # Bytes that may start a chunk or a segment.
       MARK = /PITWALL \d{1,9}\n|[A-Z]{4}[\x00\x01]\x00\x00\x00/n.freeze
       SCAN_BLOCK = 1024 * 1024
       private_constant :MAGIC, :MAGIC_BYTES, :HEADER, :HEADER_BYTES, :TYPE, :COMPRESSED, :MARK, :SCAN_BLOCK
 
-      # One chunk as it lies in the file.
+      # The header of a chunk, with the chunk's offset in the file.
       Chunk = Struct.new(:type, :offset, :flags, :stored, :raw, :crc) do
         #: () -> Integer
         def finish = offset + HEADER_BYTES + stored
       end
 
-      # @return [Array<Warning>] what was cut off or skipped so far
+      # @return [Array<Warning>] about what was cut off or skipped so far
       attr_reader :warnings
 
       #: (File, path: String, salvage: bool) -> void
@@ -42,9 +43,9 @@ module Pitwall
         @scan_left = @size * Limits::SCAN_FACTOR + Limits::RAW
       end
 
-      # Walks the file.
-      # @yield [:segment, offset, nil] a magic stood there
-      # @yield [type, offset, payload] a chunk that checks out; the block may raise Malformed
+      # Reads the file from start to end.
+      # @yield [:segment, offset, nil] a segment starts there
+      # @yield [type, offset, payload] a chunk with a correct checksum; the block may raise Malformed
       # @raise [BadRecording]
       #: () { (Symbol | String, Integer, String?) -> void } -> void
       def each(&block)
@@ -52,8 +53,8 @@ module Pitwall
         at = step(at, &block) while at < @size
       end
 
-      # The payload of a chunk read before.
-      # @raise [BadRecording] when the file is no longer what it was
+      # The payload of a chunk that was read before.
+      # @raise [BadRecording] when the file has changed since
       #: (Integer) -> String
       def payload_at(offset)
         payload(chunk_at(offset))
@@ -63,30 +64,34 @@ module Pitwall
 
       private
 
-      # The first bytes decide whether this is a recording at all.
+      # The offset of the first segment. The first bytes tell whether the file is a recording.
       def start
         raise BadRecording, "#{@path}: is empty: nothing was recorded, or the disk was full" if @size.zero?
 
         head = bytes_at(0, MAGIC_BYTES)
         return 0 if magic_at(0, head)
-        raise BadRecording, "#{@path}: ends after #{@size} bytes, before anything was recorded" if "PITWALL #{VERSION}".start_with?(head)
+        if "PITWALL #{VERSION}".start_with?(head)
+          raise BadRecording, "#{@path}: ends after #{@size} bytes, before anything was recorded"
+        end
         return 0 if @salvage
 
         raise BadRecording, "#{@path}: is not a recording (it does not start with \"PITWALL\")"
       end
 
-      # The bytes of the magic at an offset, nil where there is none.
-      # @raise [BadRecording] when it names a version from the future
+      # The magic at an offset, nil where there is none.
+      # @raise [BadRecording] when the version is newer than this reader
       def magic_at(offset, head = bytes_at(offset, MAGIC_BYTES))
         magic = head[MAGIC] or return
         version = head[MAGIC, 1].to_i
         return magic if version == VERSION
         return if version.zero?
 
-        raise BadRecording, "#{@path}: is in format version #{version} and this Pitwall reads up to #{VERSION}: upgrade pitwall"
+        raise BadRecording, "#{@path}: is in format version #{version} and this Pitwall reads up to #{VERSION}: " \
+                            "upgrade pitwall"
       end
 
-      # Handles what starts at `at`; answers where the next thing starts.
+      # Reads the magic or chunk at an offset.
+      # @return [Integer] the offset of the next one
       def step(at)
         if (magic = magic_at(at))
           yield :segment, at, nil
@@ -136,18 +141,19 @@ module Pitwall
         stored
       end
 
-      # A process that was killed leaves half a chunk at the end of its segment: no damage, only an end. Everything else
-      # is an error, or skipped when salvaging.
+      # Half a chunk at the end of a segment is no damage: the process was killed. Other damage is an error; salvage
+      # skips it.
+      # @return [Integer] the offset of the next magic or whole chunk
       def recover(at, chunk, error)
         found = next_whole(at + 1)
         finish = found || @size
         if cut_off?(at, chunk, found)
-          @warnings << Warning.new(code: :truncated, offset: at, bytes: finish - at,
-                                   message: "ends inside a chunk at byte #{at} (the process was killed or the disk was full): " \
-                                            "all before it was read")
+          message = "ends inside a chunk at byte #{at} (the process was killed or the disk was full): " \
+                    "all before it was read"
+          @warnings << Warning.new(code: :truncated, offset: at, bytes: finish - at, message: message)
         elsif @salvage
-          @warnings << Warning.new(code: :skipped, offset: at, bytes: finish - at,
-                                   message: "skipped #{finish - at} bytes at byte #{at}: #{what(at, chunk)} #{error.message}")
+          message = "skipped #{finish - at} bytes at byte #{at}: #{what(at, chunk)} #{error.message}"
+          @warnings << Warning.new(code: :skipped, offset: at, bytes: finish - at, message: message)
         else
           raise BadRecording.new("#{@path}: damaged at byte #{at}: #{what(at, chunk)} #{error.message}",
                                  advice: { salvage: nil })
@@ -155,7 +161,7 @@ module Pitwall
         finish
       end
 
-      # The end of the file, or of a segment that another was appended to, lies inside what the chunk claims.
+      # Whether the file or the segment ends before the chunk does, by the size in the chunk's header.
       def cut_off?(at, chunk, found)
         return false if found && !magic_at(found)
 
@@ -165,16 +171,20 @@ module Pitwall
         finish - at < HEADER_BYTES && plausible_start?(at, finish)
       end
 
-      # Half a chunk header, or half a magic.
+      # Whether the bytes may be the first half of a chunk header or of a magic.
       def plausible_start?(at, finish)
         head = bytes_at(at, [finish - at, 4].min)
         head.match?(/\A[A-Z]+\z/n)
       end
 
-      def what(at, chunk) = chunk ? "chunk #{chunk.type}" : (bytes_at(at, 4).match?(TYPE) ? "chunk #{bytes_at(at, 4)}" : "what stands there")
+      # The name of what is at an offset, for messages.
+      def what(at, chunk)
+        type = chunk ? chunk.type : bytes_at(at, 4)
+        type.match?(TYPE) ? "chunk #{type}" : "what stands there"
+      end
 
-      # Where the next magic or chunk that checks out starts, nil when there is none. The work is bounded, or a file of
-      # nothing but false starts would keep a reader busy for hours.
+      # The offset of the next magic or whole chunk, nil when there is none. The work is bounded: a file that consists
+      # of false starts would take hours.
       def next_whole(from)
         while from < @size
           block = bytes_at(from, SCAN_BLOCK)
@@ -187,7 +197,7 @@ module Pitwall
           end
           return if (@scan_left -= block.bytesize).negative?
 
-          # A mark may straddle two blocks.
+          # The bytes of MARK may lie in two blocks.
           from += [block.bytesize - MAGIC_BYTES, 1].max
           return if block.bytesize < SCAN_BLOCK
         end

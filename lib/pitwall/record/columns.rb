@@ -5,10 +5,10 @@ require "pitwall/record/malformed"
 
 module Pitwall
   module Record
-    # Takes a payload apart from left to right: ints, columns, run columns. Every length is checked before it is used.
+    # Decodes a payload from left to right: ints, columns and run columns. Checks every length before using it.
     # @api private
     class Columns
-      # A BER int of nine bytes holds 63 bits.
+      # Bytes of the longest BER int: 63 bits.
       INT_BYTES = 9
       private_constant :INT_BYTES
 
@@ -31,7 +31,7 @@ module Pitwall
         raise Malformed, "has a number that is too large"
       end
 
-      # As many ints as the chunk has rows.
+      # A column: one int for each row of the chunk.
       #: (Integer, String) -> Array[Integer]
       def column(rows, name)
         values = ints(name)
@@ -40,7 +40,7 @@ module Pitwall
         values
       end
 
-      # Pairs of a value and the number of rows it covers, as one list: [value, rows, value, rows…].
+      # A run column: values, each with the number of rows that have it, as one list [value, rows, value, rows…].
       #: (Integer, String) -> Array[Integer]
       def runs(rows, name)
         pairs = ints(name)
@@ -60,11 +60,11 @@ module Pitwall
         pairs
       end
 
-      # Whether anything is left: a column that later writers add.
+      # Whether bytes are left. Newer recordings have more columns at the end of some chunks.
       #: () -> bool
       def more? = @at < @payload.bytesize
 
-      # All bytes not taken yet.
+      # All bytes that are left.
       #: () -> String
       def rest
         @payload.byteslice(@at..)

@@ -5,9 +5,9 @@ require "pitwall/record/malformed"
 
 module Pitwall
   module Record
-    # The `HEAD` of a segment. The JSON comes from outside, so each reader method answers its own type or nil.
+    # The `HEAD` of a segment. The JSON is not trusted: each reader method returns a value of its type, or nil.
     class Header
-      # JSON objects in a chunk are small; anything else is not ours.
+      # Bytes of the largest JSON object in a chunk.
       JSON_BYTES = 1024 * 1024
       private_constant :JSON_BYTES
 
@@ -35,7 +35,9 @@ module Pitwall
       def initialize(fields)
         @fields = fields
         unit = fields.fetch("unit_ns", 1)
-        raise Malformed, "has a unit_ns that is not between 1 and 1000000000" unless unit.is_a?(Integer) && unit.between?(1, 1_000_000_000)
+        unless unit.is_a?(Integer) && unit.between?(1, 1_000_000_000)
+          raise Malformed, "has a unit_ns that is not between 1 and 1000000000"
+        end
 
         schema = fields["schema"]
         raise Malformed, "is of schema #{schema.to_s[0, 40].inspect}" unless schema.nil? || schema == "pitwall/record-1"
@@ -50,13 +52,13 @@ module Pitwall
       def program = string(fields["program"])
       #: () -> String?
       def collector = string(fields["collector"])
-      # @return [Array<String>] what recorded beside samples: "allocations"…
+      # @return [Array<String>] collectors that recorded beside samples: "allocations"…
       #: () -> Array[String]
       def collectors = strings(fields["collectors"])
       # @return [String, nil] "signal", "outside", "safepoint" or "none"
       #: () -> String?
       def mode = string(fields["mode"])
-      # @return [String, nil] "asked for"; unasked what decided, e.g. "a core is spare"; where another was asked for, why not that
+      # @return [String, nil] why this mode: "asked for", or a reason such as "a core is spare"
       #: () -> String?
       def mode_reason = string(fields["mode_reason"])
       #: () -> Integer?
@@ -68,13 +70,13 @@ module Pitwall
       def pid = integer(fields["pid"])
       #: () -> Integer?
       def ppid = integer(fields["ppid"])
-      # @return [String, nil] the commit that was checked out around the program's working directory; nil outside of a repository
+      # @return [String, nil] the git commit of the program's working directory; nil outside of a repository
       #: () -> String?
       def commit = string(fields["commit"])&.then { |name| name if name.match?(/\A\h{40,64}\z/) }
-      # @return [Boolean] whether the Ruby told blocked threads from running ones
+      # @return [Boolean] whether the Ruby distinguishes blocked threads from running ones
       #: () -> bool
       def thread_states? = fields["thread_states"] == true
-      # @return [String, nil] how stacks were taken: "own" or "rb_profile_frames"
+      # @return [String, nil] how stacks were read: "own" or "rb_profile_frames"
       #: () -> String?
       def walk = string(fields["walk"])
       #: () -> Hash[String, untyped]
@@ -83,7 +85,7 @@ module Pitwall
       def host = object(fields["host"])
       #: () -> Hash[String, untyped]
       def settings = object(fields["settings"])
-      # @return [Array<String>] what this Ruby or mode could not tell
+      # @return [Array<String>] what this Ruby or mode could not record
       #: () -> Array[String]
       def notes = strings(fields["notes"])
       # @return [Array<String>] names of the program's options; values only with --keep-argv

@@ -2,21 +2,21 @@
 
 module Pitwall
   module Record
-    # Decodes LZ4 blocks: in C where the extension is there, else in Ruby, which is slower.
+    # Decodes LZ4 blocks. Uses the extension if it is there, else Ruby, which is slower.
     # @api private
     module LZ4
       MIN_MATCH = 4
       private_constant :MIN_MATCH
 
       # @param stored [String] one LZ4 block
-      # @param raw_size [Integer] bytes it must decode to, exactly
-      # @raise [ArgumentError] when it does not
+      # @param raw_size [Integer] the exact number of decoded bytes
+      # @raise [ArgumentError] when the block decodes to another number of bytes, or not at all
       #: (String, Integer) -> String
       def self.decompress(stored, raw_size)
         native? ? Pitwall::Native.lz4_decompress(stored, raw_size) : decode(stored, raw_size)
       end
 
-      # Whether the extension does the work.
+      # Whether the extension is there and decodes LZ4.
       #: () -> bool
       def self.native?
         return @native unless @native.nil?
@@ -31,7 +31,8 @@ module Pitwall
         end
       end
 
-      # The block format in plain Ruby: a token's high four bits count literals, its low four the match after them.
+      # Decodes in Ruby. The high four bits of a token are the number of literal bytes, its low four bits the length of
+      # the match behind them.
       #: (String, Integer) -> String
       def self.decode(stored, raw_size)
         out = String.new(capacity: raw_size, encoding: Encoding::BINARY)
@@ -58,7 +59,7 @@ module Pitwall
         out
       end
 
-      # Four bits that say 15 go on in bytes, until one is not 255.
+      # A count of 15 continues in further bytes, up to and including the first that is not 255.
       def self.length(stored, at, count)
         return [count, at] if count < 15
 
@@ -71,7 +72,7 @@ module Pitwall
       end
       private_class_method :length
 
-      # A match may overlap what it writes: offset 1 repeats the last byte.
+      # Copies a match. It may overlap the bytes that it writes: offset 1 repeats the last byte.
       def self.copy(out, offset, count, raw_size)
         from = out.bytesize - offset
         raise ArgumentError, "a match points before the start" if offset.zero? || from.negative?

@@ -2,7 +2,7 @@
 
 module Pitwall
   module Record
-    # What a chunk got wrong, before it is known whether that ends the reading (BadRecording) or is skipped (salvage).
+    # Something is wrong with a chunk. The reader makes it a BadRecording, or skips the chunk when it salvages.
     # @api private
     class Malformed < StandardError; end
     private_constant :Malformed

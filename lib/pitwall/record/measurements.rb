@@ -6,24 +6,26 @@ require "pitwall/record/sample"
 
 module Pitwall
   module Record
-    # A file of what `bench` and `compare` measured: JSON Lines, one object a line, appended as the processes end, so that
-    # a killed run leaves all it had. The first line says what was asked; each further one is a sample.
+    # A file of what `bench` and `compare` measured: JSON Lines, one object in each line. A line is appended when a
+    # process ends, so that a killed run leaves what it had measured. The first line has the settings; most others are
+    # samples.
     #
-    #   {"schema": "pitwall/measurements-1", "kind": "compare", "settings": {…}, "sides": […], "host": {…}, "command": "…"}
+    #   {"schema": "pitwall/measurements-1", "kind": "compare", "settings": {…}, "sides": […], "host": {…}, …}
     #   {"case": {"name": "join", "label": "join", "params": {}, "flags": ["compare"], …}}
     #   {"side": "A", "name": "join", "block": 0, "order": 1, "values": {"wall": [1040.2, …]}, "iterations": 300, …}
-    #   {"plan": "join", "max_pairs": 60}   of a comparison: at how many pairs the data of a case would be looked at
+    #   {"plan": "join", "max_pairs": 60}   of a comparison: the most pairs that the case might take
     #   {"end": true, "duration_ns": …}
     module Measurements
       SCHEMA = "pitwall/measurements-1"
       FIRST_BYTES = "{\"schema\":\"pitwall/measurements-"
-      MOST = 512 << 20 # bytes; beyond that it is no file of ours
+      # Bytes of the largest file.
+      MOST = 512 << 20
       FIELDS = Sample.members - %i[notes]
       private_constant :MOST, :FIELDS
 
-      # What a file holds. cases: Array of Case; plans: name of a case → Integer, the most pairs it might have taken.
+      # What a file holds. cases: Array of Case · plans: name of a case → the most pairs that the case might take
       Contents = Struct.new(:head, :cases, :samples, :plans, :tail, keyword_init: true) do
-        # False for a run that was killed.
+        # Whether the run ended by itself. False for a run that was killed.
         #: () -> bool
         def ended? = !tail.nil?
       end
@@ -33,9 +35,10 @@ module Pitwall
         # The file exists and is none of measurements.
         class Taken < UsageError; end
 
-        # An older file of measurements is replaced when the first sample comes; any other is left alone.
-        #: (String, Hash[String, untyped]) -> void
+        # An older file of measurements is replaced when the first sample is added.
+        # @raise [Taken] the file exists and is another file
         # @raise [UsageError] the file can't be written
+        #: (String, Hash[String, untyped]) -> void
         def initialize(path, head)
           if File.size?(path) && File.file?(path) && !Measurements.file?(path)
             raise Taken, "#{path}: exists and holds no measurements; name another file"
@@ -51,17 +54,18 @@ module Pitwall
                                advice: { another_file: nil })
         end
 
-        # Whether there is anything in the file.
+        # Whether a sample was added.
         #: () -> bool
         def begun? = !@file.nil?
 
         #: (Sample) -> void
         def add(sample)
           start unless begun?
-          write(FIELDS.to_h { |field| [field.to_s, sample.public_send(field)] }.merge("notes" => sample.notes.map(&:to_s)))
+          fields = FIELDS.to_h { |field| [field.to_s, sample.public_send(field)] }
+          write(fields.merge("notes" => sample.notes.map(&:to_s)))
         end
 
-        # A case that will be measured.
+        # Adds a case that will be measured.
         #: (Case) -> void
         def announce(kase) = write({ "case" => kase.to_h.transform_keys(&:to_s) })
 
@@ -84,7 +88,7 @@ module Pitwall
           @waiting.each { |object| write(object) }
         end
 
-        # A full disk ends the record, not the measurement.
+        # A full disk ends the file, but not the measurement. Lines before the first sample wait in memory.
         def write(object)
           return @waiting << object unless begun?
 
@@ -95,20 +99,21 @@ module Pitwall
       end
 
       class << self
-        # Whether a file begins as one of these, as far as it can be read.
+        # Whether a file is readable and begins as a file of measurements.
         #: (String) -> bool
-        def file?(path) = File.file?(path) && File.readable?(path) && File.binread(path, FIRST_BYTES.bytesize) == FIRST_BYTES
+        def file?(path)
+          File.file?(path) && File.readable?(path) && File.binread(path, FIRST_BYTES.bytesize) == FIRST_BYTES
+        end
 
-        # @raise [BadRecording] it is no such file, or damaged in its middle; a last line cut short is left out
+        # Reads a file. A last line that a kill cut short is left out.
+        # @raise [BadRecording] the file is none of measurements, or a line in the middle is damaged
         #: (String) -> Contents
         def read(path)
           raise BadRecording, "#{path}: too large for measurements" if File.size(path) > MOST
 
           lines = File.foreach(path, encoding: "UTF-8").with_index(1)
           head = parse(path, *lines.next)
-          raise BadRecording, "#{path}: not measurements of Pitwall" unless head["schema"].to_s.start_with?("pitwall/measurements-")
-          raise BadRecording, "#{path}: made by a newer Pitwall (#{head["schema"]}); this one reads #{SCHEMA}" unless head["schema"] == SCHEMA
-
+          check_schema(path, head["schema"])
           contents = Contents.new(head: head, cases: [], samples: [], plans: {})
           loop do
             line, number = lines.next
@@ -124,6 +129,15 @@ module Pitwall
         end
 
         private
+
+        def check_schema(path, schema)
+          return if schema == SCHEMA
+          unless schema.to_s.start_with?("pitwall/measurements-")
+            raise BadRecording, "#{path}: not measurements of Pitwall"
+          end
+
+          raise BadRecording, "#{path}: made by a newer Pitwall (#{schema}); this one reads #{SCHEMA}"
+        end
 
         def add(contents, path, object, number)
           if object["end"] then contents.tail = object
@@ -141,19 +155,26 @@ module Pitwall
         end
 
         def read_case(path, object, number)
-          fine = object.is_a?(Hash) && object["name"].is_a?(String) && (object["params"].nil? || object["params"].is_a?(Hash))
+          fine = object.is_a?(Hash) && object["name"].is_a?(String) &&
+                 (object["params"].nil? || object["params"].is_a?(Hash))
           raise BadRecording, "#{path}: line #{number} is no case" unless fine
 
-          Case.new(index: object["index"].to_i, block: object["block"].to_i, block_name: object["block_name"].to_s, name: object["name"], label: object["label"].to_s,
+          Case.new(index: object["index"].to_i, block: object["block"].to_i, block_name: object["block_name"].to_s,
+                   name: object["name"], label: object["label"].to_s,
                    params: object["params"].to_h.transform_values(&:to_s), flags: Array(object["flags"]).map(&:to_s))
         end
 
         def sample(path, object, number)
-          values = object["values"]
-          fine = values.is_a?(Hash) && values.all? { |_, list| list.is_a?(Array) && list.all?(Numeric) } && object["block"].is_a?(Integer) && object["name"].is_a?(String)
+          fine = values?(object["values"]) && object["block"].is_a?(Integer) && object["name"].is_a?(String)
           raise BadRecording, "#{path}: line #{number} is no measurement" unless fine
 
-          Sample.new(**FIELDS.to_h { |field| [field, object[field.to_s]] }.merge(side: object["side"].to_s), notes: Array(object["notes"]).map { |note| note.to_s.to_sym })
+          fields = FIELDS.to_h { |field| [field, object[field.to_s]] }
+          notes = Array(object["notes"]).map { |note| note.to_s.to_sym }
+          Sample.new(**fields, side: object["side"].to_s, notes: notes)
+        end
+
+        def values?(values)
+          values.is_a?(Hash) && values.all? { |_, list| list.is_a?(Array) && list.all?(Numeric) }
         end
       end
     end

@@ -2,9 +2,9 @@
 
 module Pitwall
   module Record
-    # A recording in memory: its processes and what went wrong on the way.
+    # A recording in memory: its processes, and warnings about what could not be read.
     class Recording
-      # @return [String] as given
+      # @return [String] the path that was given
       attr_reader :path
       # @return [Integer] bytes of the file
       attr_reader :bytes

@@ -4,31 +4,38 @@ module Pitwall
   module Record
     # One case of a benchmark file, or a whole command.
     #
-    # index: position in the file · block: number of its Benchmark.ips or Pitwall.bench · name: "join n=10"
-    # label: "join" · params: {"n" => "10"} · flags: what the block asked for ("compare", "growth:n")
+    # index:  position in the file
+    # block:  number of the case's Benchmark.ips or Pitwall.bench block
+    # name:   "join n=10"
+    # label:  "join"
+    # params: {"n" => "10"}
+    # flags:  settings of the block ("compare", "growth:n")
     Case = Struct.new(:index, :block, :block_name, :name, :label, :params, :flags, keyword_init: true)
 
-    # What one process measured of one case: `bench` and `compare` take a fresh process for every sample, because
+    # Measurements of one case in one process. `bench` and `compare` start a new process for every sample, because
     # nearly all of a benchmark's variance lies between processes.
     #
-    # side:      name of the side ("A", or a label such as "main"); "" where nothing is compared
-    # name:      the case ("join", "join n=100"); for a whole command, the command line
-    # block:     Integer; samples of one block ran right after another, one of each side (and case), in random order
-    # order:     Integer; position within its block
-    # values:    metric → Array of Floats or Integers, one a batch of iterations, each *per iteration*; one value only where
-    #            the process is the unit (a whole command, or counters read at its ends). Metrics: see METRICS
-    # iterations: Integer, timed iterations in all
-    # first_ns:  what the very first call took (nil for commands)
-    # warmup:    Integer, iterations before the timed ones
-    # digest:    what the case returned, digested (nil where it isn't asked)
-    # notes:     Array of Symbols: what the process noticed of itself (:unsteady, :threads_left, :coarse_clock…)
-    Sample = Struct.new(:side, :name, :block, :order, :values, :iterations, :first_ns, :warmup, :digest, :notes, keyword_init: true) do
-      # @return [Array<Numeric>, nil] what was measured of a metric
+    # side:       name of the side ("A", or a label such as "main"); "" where nothing is compared
+    # name:       the case ("join", "join n=100"); of a whole command, the command line
+    # block:      Integer; the samples of a block ran one after the other, one of each side (and case), in random order
+    # order:      Integer; position within the block
+    # values:     metric (see METRICS) → Array of Floats or Integers, one for each batch of iterations, per iteration.
+    #             One value where the process is the unit: of a whole command, and of counters read at start and end
+    # iterations: Integer; timed iterations of all batches
+    # first_ns:   duration of the first call; nil for commands
+    # warmup:     Integer; iterations before the timed ones
+    # digest:     digest of the case's return value; nil where none was asked for
+    # notes:      Array of Symbols; remarks of the process (:unsteady, :threads_left, :coarse_clock…)
+    Sample = Struct.new(:side, :name, :block, :order, :values, :iterations, :first_ns, :warmup, :digest, :notes,
+                        keyword_init: true) do
+      # @return [Array<Numeric>, nil] values of a metric
       def [](metric) = metric.is_a?(String) ? values[metric] : super
     end
 
-    # What is measured: `unit` ns, bytes or count; `kind` :clock (noisy) or :count (exact where all samples agree).
-    # For all of them less is better.
+    # Something that is measured. Less is better for every metric.
+    #
+    # unit: "ns", "bytes" or "count"
+    # kind: :clock (noisy) or :count (exact if all samples agree)
     Metric = Struct.new(:name, :unit, :kind, :title)
 
     METRICS = [

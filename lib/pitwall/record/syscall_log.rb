@@ -6,12 +6,12 @@ require "pitwall/record/warning"
 
 module Pitwall
   module Record
-    # A log of system calls that another tool wrote: the study's `call<TAB>path`, strace, dtruss, bpftrace scripts; plain or gzip.
-    # What it is shows in its content. It is read as a stream, in bounded memory, and treated as hostile: a line that
-    # makes no sense is counted, not believed.
+    # A log of system calls that another tool wrote: strace, dtruss, a bpftrace script, or lines of `call<TAB>path`. The
+    # log may be compressed by gzip. Its content tells the format.
+    # The log is read as a stream in bounded memory. It is not trusted: a line that is no call is counted and skipped.
     #
-    # Reading order: syscall_log/blocks.rb (bytes → lines), one file a format (lines → calls), syscall_log/descriptors.rb
-    # (which path a descriptor stands for).
+    # Reading order: syscall_log/blocks.rb (bytes → lines), one file for each format (lines → calls),
+    # syscall_log/descriptors.rb (which path a file descriptor stands for).
     class SyscallLog
       autoload :Blocks, "pitwall/record/syscall_log/blocks"
       autoload :Bpftrace, "pitwall/record/syscall_log/bpftrace"
@@ -22,18 +22,23 @@ module Pitwall
       autoload :Refusals, "pitwall/record/syscall_log/refusals"
       autoload :Strace, "pitwall/record/syscall_log/strace"
 
-      # Name → class; where several would read a line, the first that reads the most of them.
+      # Name → class. The format that reads the most lines is taken; of equal ones the first.
       FORMATS = { "plain" => :Plain, "strace" => :Strace, "dtruss" => :Dtruss, "bpftrace" => :Bpftrace }.freeze
-      # Lines at the beginning by which a format is recognised.
+      # Lines at the beginning that tell the format.
       LOOKED_AT = 400
-      # What begins otherwise and is often given by mistake.
-      OTHERS = { "PITWALL " => "is a recording, which is read from a file: pitwall syscalls FILE.pit", "\x28\xB5\x2F\xFD" => "is compressed by zstd: zstd -dc FILE | pitwall syscalls -",
-                 "BZh" => "is compressed by bzip2: bzip2 -dc FILE | pitwall syscalls -", "\xFD7zXZ" => "is compressed by xz: xz -dc FILE | pitwall syscalls -",
-                 "\x7FELF" => "is a program, not a log", "PK\x03\x04" => "is a zip archive: unpack it first" }.transform_keys(&:b).freeze
-      private_constant :FORMATS, :LOOKED_AT, :OTHERS
+      # Files that are often given by mistake, by their first bytes.
+      MISTAKES = {
+        "PITWALL " => "is a recording, which is read from a file: pitwall syscalls FILE.pit",
+        "\x28\xB5\x2F\xFD" => "is compressed by zstd: zstd -dc FILE | pitwall syscalls -",
+        "BZh" => "is compressed by bzip2: bzip2 -dc FILE | pitwall syscalls -",
+        "\xFD7zXZ" => "is compressed by xz: xz -dc FILE | pitwall syscalls -",
+        "\x7FELF" => "is a program, not a log",
+        "PK\x03\x04" => "is a zip archive: unpack it first"
+      }.transform_keys(&:b).freeze
+      private_constant :FORMATS, :LOOKED_AT, :MISTAKES
 
-      # @param source [String, IO] a path (`-` is standard input), or what is read from
-      # @param name [String] what messages call it
+      # @param source [String, IO] a path (`-` is standard input), or an IO
+      # @param name [String] the log's name in messages
       # @raise [UsageError] no such file, or a directory
       # @raise [BadRecording] empty, or in none of the formats
       #: (String | IO, ?name: String?) -> SyscallLog
@@ -46,22 +51,24 @@ module Pitwall
       rescue Errno::ENOENT, Errno::ENOTDIR
         raise UsageError, "#{source}: no such file"
       rescue SystemCallError, ArgumentError => error
-        raise BadRecording, "#{source.inspect}: cannot be read: #{error.is_a?(SystemCallError) ? SystemCallError.new(error.errno).message : error.message}"
+        reason = error.is_a?(SystemCallError) ? SystemCallError.new(error.errno).message : error.message
+        raise BadRecording, "#{source.inspect}: cannot be read: #{reason}"
       end
 
-      # Bytes of a file that parts are worth it for, and how far from its share a part may begin.
+      # Bytes from which on a file is worth reading in parts.
       LARGE = 16 << 20
+      # Bytes to look through for a line that a part can begin with.
       NEAR = 8 << 20
       private_constant :LARGE, :NEAR
 
       # "plain", "strace", "dtruss" or "bpftrace"
       # @return [String]
       attr_reader :format
-      # What messages call it.
+      # The log's name in messages.
       # @return [String]
       attr_reader :name
 
-      # @param format [String, nil] known already
+      # @param format [String, nil] nil: the content tells it
       # @api private
       def initialize(io, name, format: nil)
         @name = name
@@ -73,8 +80,9 @@ module Pitwall
         @parser = self.class.const_get(FORMATS.fetch(@format)).new
       end
 
-      # Each call in the order of the log; once.
-      # @yield [Syscall] must not be changed: equal lines may give one and the same; a {BareSyscall} where the log is {bare?}
+      # Reads the log, once, and yields each call in the order of the log.
+      # @yield [Syscall] a {BareSyscall} where the log is {bare?}; equal lines may give the same object, so don't change
+      # it
       #: () { (Syscall) -> void } -> void
       def each(&block)
         @parser.lines(@first, &block)
@@ -83,44 +91,51 @@ module Pitwall
         @parser.finish(&block)
       end
 
-      # The same of a log that is {bare?}, in a third of the time.
-      # @param kinds [Hash] name → what is yielded in its stead; what `learn` answers is yielded where there is none
-      # @yield [kind, BareSyscall] the second has a path but no name
+      # Does what {each} does for a log that is {bare?}, in a third of the time.
+      # @param kinds [Hash] call's name → the value that is yielded for the name
+      # @param learn [Proc] gives the value for a name that `kinds` does not have
+      # @yield [kind, BareSyscall] the call has a path but no name
       #: (Hash[String, untyped], ^(String) -> untyped) { (untyped, BareSyscall) -> void } -> void
       def each_bare(kinds, learn, &block)
         lines = ->(found) { @parser.lines(found) { |call| yield kinds[call.name] || learn.call(call.name), call } }
         lines.call(@first)
         @first = []
-        @blocks.each(halves: true) { |found, halves| halves ? @parser.halves(found, kinds, learn, &block) : lines.call(found) }
+        @blocks.each(fields: true) do |found, fields|
+          fields ? @parser.fields(found, kinds, learn, &block) : lines.call(found)
+        end
       end
 
-      # The log in parts of about the same size that can be read side by side, or only itself where it is small, no plain file, or its lines depend on those before.
-      # @yield [name] whether no pattern goes across such a call: a part may begin with one
+      # Divides the log into parts of about the same size that can be read in parallel. A log that is small, is no
+      # regular file, or has lines that depend on earlier ones is one part.
+      # @yield [name] whether a part may begin with a call of that name, because no pattern continues across the call
       # @return [Array<SyscallLog>]
       #: (Integer, ?least: Integer) { (String) -> bool } -> Array[SyscallLog]
       def parts(count, least: LARGE, &apart)
         return [self] unless @format == "plain" && @io.is_a?(File) && @io.size >= least && !@blocks.packed?
 
         cuts = (1...count).filter_map { |number| cut(@io.size * number / count, &apart) }.uniq
-        [0, *cuts].zip([*cuts, @io.size]).map { |from, to| self.class.new(Part.new(@io.path, from, to), @name, format: @format) }
+        [0, *cuts].zip([*cuts, @io.size]).map do |from, to|
+          self.class.new(Part.new(@io.path, from, to), @name, format: @format)
+        end
       end
 
-      # Whether it is a file that takes seconds.
+      # Whether reading the log takes seconds.
       #: () -> bool
       def long? = @io.is_a?(File) && @io.size >= LARGE
 
-      # Lines that hold no call: half written, garbled, of another tool. What is known once {each} has ended.
+      # Number of lines that are no call: half written, garbled, or of another tool. Complete once {each} has ended.
       #: () -> Integer
       def unreadable = @parser.unreadable + @blocks.dropped
 
-      # What could not be read, as plain values; and those of a part that another process read.
+      # What could not be read, as plain values that can be sent to another process.
       # @api private
       def losses = [unreadable, first_unreadable, @blocks.fault, @parser.remarks]
 
+      # Adds the losses of a part that another process read.
       # @api private
       def add(losses) = (@added ||= []) << losses
 
-      # Whether calls are told apart by process and thread.
+      # Whether the log has names and paths only: no processes, results or times.
       #: () -> bool
       def bare? = @format == "plain"
 
@@ -130,11 +145,15 @@ module Pitwall
         counts, firsts, faults, remarks = (@added || [losses]).transpose
         count = counts.sum
         texts = []
-        texts << "#{count} line#{"s" if count > 1} could not be read (the first: #{shown(firsts.compact.find { |line| !line.empty? }.to_s)}); the rest counts" if count.positive?
-        texts.push(*faults.compact.first, *remarks.flatten.uniq).map { |text| Warning.new(code: :skipped, message: "#{name}: #{text}") }
+        if count.positive?
+          first = firsts.compact.find { |line| !line.empty? }.to_s
+          texts << "#{count} line#{"s" if count > 1} could not be read (the first: #{shown(first)}); the rest counts"
+        end
+        texts.push(*faults.compact.first, *remarks.flatten.uniq)
+        texts.map { |text| Warning.new(code: :skipped, message: "#{name}: #{text}") }
       end
 
-      # A piece of a file.
+      # Bytes from..to of a file, readable like an IO.
       # @api private
       class Part
         def initialize(path, from, to)
@@ -153,7 +172,7 @@ module Pitwall
 
       private
 
-      # The first line from there on that a part may begin with.
+      # The offset of the first line behind `from` that a part may begin with.
       def cut(from)
         File.open(@io.path, "rb") do |io|
           io.seek(from)
@@ -170,23 +189,25 @@ module Pitwall
 
       def first_unreadable = @parser.first_unreadable || @blocks.first_dropped || ""
 
-      # Somebody else's bytes on the user's terminal: few, and none that does anything.
+      # A line of the log for the terminal: 60 bytes at most, control characters escaped.
       def shown(line) = line.byteslice(0, 60).force_encoding(Encoding::UTF_8).scrub("?").dump
 
       def recognised
         looked = @first.reject { |line| line.strip.empty? }
         return nil if looked.empty?
 
-        best = FORMATS.map { |format, kind| [format, self.class.const_get(kind).fitting(looked)] }.max_by { |_, fitting| fitting }
-        # Half a log may be what a program wrote between the lines; a document that mentions a call is none.
-        best[0] if best[1].positive? && best[1] * 4 >= looked.size
+        fitting = FORMATS.transform_values { |kind| self.class.const_get(kind).fitting(looked) }
+        format, lines = fitting.max_by { |_, count| count }
+        # A program's own output may stand between the lines. A document that mentions a call is no log.
+        format if lines.positive? && lines * 4 >= looked.size
       end
 
       def unknown
-        other = OTHERS.find { |magic, _| @blocks.beginning.start_with?(magic) }
+        other = MISTAKES.find { |magic, _| @blocks.beginning.start_with?(magic) }
         return other[1].gsub("FILE", name) if other
         return @blocks.fault || "is empty" if @first.all? { |line| line.strip.empty? }
-        return "is a summary (strace -c), which has no calls: leave out -c" if @first.any? { |line| line.match?(/\A% time +seconds/n) }
+        summary = @first.any? { |line| line.match?(/\A% time +seconds/n) }
+        return "is a summary (strace -c), which has no calls: leave out -c" if summary
 
         "holds no system calls that could be read: neither call<TAB>path nor lines of strace, dtruss or bpftrace"
       end

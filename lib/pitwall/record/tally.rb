@@ -2,12 +2,14 @@
 
 module Pitwall
   module Record
-    # The weights of one thread in one state under one set of labels, added up by stack. A stack's three sums lie side by side in `cells`, because
-    # a million rows land on them in no order and each miss of the processor's cache costs as much as the addition.
+    # The weights of one thread in one state under one label set, added up by stack. The three sums of a stack lie side
+    # by side in `cells`. A million rows are added in no order of stacks, and each miss of the CPU's cache costs as much
+    # as an addition.
     class Tally
       # Weights a stack: wall, cpu, captures.
       WIDTH = 3
-      # Below this many nodes in a segment, an Array finds a place faster than a Hash, for at most 8 MB a thread and state.
+      # Below this number of nodes in a segment, `slots` is an Array: faster than a Hash, and at most 8 MB for a thread
+      # and state.
       DENSE_NODES = 1_000_000
       private_constant :DENSE_NODES
 
@@ -30,7 +32,8 @@ module Pitwall
         @thread_id = thread_id
         @state = state
         @label_id = label_id
-        @slots = nodes < DENSE_NODES && label_id.zero? ? [] : {} # there may be thousands of label sets
+        # There may be thousands of label sets, so these get no Array.
+        @slots = nodes < DENSE_NODES && label_id.zero? ? [] : {}
         @node_ids = []
         @cells = []
       end
@@ -49,7 +52,7 @@ module Pitwall
         end
       end
 
-      # Adds one row; Rows#add_to does the same for many.
+      # Adds one row. Rows#add_to does the same for many.
       #: (Integer, Integer, Integer, Integer) -> void
       def add(node, wall, cpu, captures)
         at = @slots[node]

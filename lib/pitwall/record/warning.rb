@@ -2,9 +2,13 @@
 
 module Pitwall
   module Record
-    # Something a reader of the recording should know; data, not text for a terminal.
-    # code: :truncated, :unstopped, :recording, :unwritten, :replaced, :skipped, :headless, :lost, :unmatched; message: one line; offset: where in the file, or nil;
-    # bytes: how many were skipped, or nil.
+    # Something that users of the recording should know. Data, not text for a terminal.
+    #
+    # code:    :truncated, :unstopped, :recording, :unwritten, :replaced, :skipped, :headless, :lost,
+    #          :syscalls, :unmatched
+    # message: one line
+    # offset:  in the file, or nil
+    # bytes:   how many were skipped, or nil
     Warning = Struct.new(:code, :message, :offset, :bytes, keyword_init: true) do
       #: () -> String
       def to_s = message

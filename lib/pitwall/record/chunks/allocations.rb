@@ -7,15 +7,18 @@ module Pitwall
   module Record
     # Facts about all objects together.
     #
-    # allocated: Ruby's own count from the start to the end, 0 when the process was killed · seen: the program's
-    # objects, of which one in so many was followed · untracked: followed objects whose end is unknown, for lack of
-    # memory · flags: bits, ENDED: counting ended at the first Ractor (Ruby 3.1), MISSED: collections of other Ractors
-    # were missed, BURSTS: objects were looked at in bursts only, and the end of none is known.
+    # allocated: Ruby's own count from the start to the end; 0 when the process was killed
+    # seen:      the program's objects, of which one in so many was followed
+    # untracked: followed objects whose end is unknown, for lack of memory
+    # flags:     bits ENDED, MISSED, BURSTS
     AllocationTotals = Struct.new(:allocated, :seen, :untracked, :flags)
 
     class AllocationTotals
+      # Counting ended at the first Ractor (Ruby 3.1).
       ENDED = 1
+      # Collections of other Ractors were missed.
       MISSED = 2
+      # Objects were looked at in bursts only, and the end of none is known.
       BURSTS = 4
 
       #: () -> bool

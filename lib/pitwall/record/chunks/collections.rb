@@ -7,11 +7,15 @@ module Pitwall
     # One run of the garbage collector, or several neighbours where there were too many (runs > 1). A run ends when the
     # next one begins: lazy sweeping is done in later pauses. With runs 0, the run began before the recording did.
     #
-    # start_ns: since the segment's start · span_ns: from start_ns to the end of the last pause · marking_ns,
-    # sweeping_ns: time of all pauses · longest_ns: the longest pause, which began longest_at_ns after the start, in
-    # thread_id · runs, majors, immediate_sweeps: counts · cause, major_cause: as in Ruby's GC.latest_gc_info (:gc_by
-    # and :major_by; nil: unknown or minor; :mixed) · allocated: objects since the run before began · living: slots that
-    # were in use when the run began and still are (nil: the run has not ended).
+    # start_ns:     since the segment's start
+    # span_ns:      from start_ns to the end of the last pause
+    # marking_ns, sweeping_ns: time of all pauses
+    # longest_ns:   the longest pause, which began longest_at_ns after the start, in thread_id
+    # runs, majors, immediate_sweeps: counts
+    # cause:        as Ruby's GC.latest_gc_info(:gc_by); nil where unknown, :mixed of several
+    # major_cause:  as GC.latest_gc_info(:major_by); nil of a minor run, :mixed of several
+    # allocated:    objects since the run before began
+    # living:       slots that were in use when the run began and still are; nil where the run has not ended
     Collection = Struct.new(:start_ns, :span_ns, :marking_ns, :sweeping_ns, :pauses, :longest_ns, :longest_at_ns,
                             :thread_id, :runs, :majors, :immediate_sweeps, :cause, :major_cause, :allocated, :living) do
       #: () -> Integer

@@ -5,9 +5,13 @@ require "pitwall/record/chunks/strings"
 
 module Pitwall
   module Record
-    # Which references kept some objects alive at the end. flags: bits of how the search ended · looked_at: objects
-    # searched · took_ns: time of the search · paths: by site, for each object the steps from a root to the object, e.g.
-    # ["Shop::ORDERS (Array of 12,000)", "String"]; [] where no path was found.
+    # Which references kept some objects alive at the end.
+    #
+    # flags:     bits of how the search ended, see WORDS
+    # looked_at: objects searched
+    # took_ns:   time of the search
+    # paths:     by site, for each object the steps from a root to the object, e.g.
+    #            ["Shop::ORDERS (Array of 12,000)", "String"]; [] where no path was found
     Holders = Struct.new(:flags, :looked_at, :took_ns, :paths) do
       # Why paths may be missing, in words; nil where the search was complete.
       #: () -> String?

@@ -6,9 +6,13 @@ module Pitwall
   module Record
     # How many of each site's objects survived one garbage collection.
     #
-    # number: counts up from 1; with gaps where points were dropped · at_ns: since the segment's start · rss: resident
-    # memory in bytes, nil where unknown · flags: bits FULL and AT_END · sites, counts: parallel arrays: sites with
-    # living objects, and how many · births: Array of Births, nil where not recorded.
+    # number: counts up from 1; numbers are missing where points were dropped
+    # at_ns:  since the segment's start
+    # rss:    resident memory in bytes; nil where unknown
+    # flags:  bits FULL and AT_END
+    # sites:  ids of sites with living objects
+    # counts: the living objects of each
+    # births: Array of Births; nil where not recorded
     LivingPoint = Struct.new(:number, :at_ns, :rss, :flags, :sites, :counts, :births) do
       # Are the counts exact? After a minor collection they are upper bounds.
       #: () -> bool

@@ -5,9 +5,11 @@ require "pitwall/record/chunks/nodes"
 
 module Pitwall
   module Record
-    # A query to a database. node_id: the application's line that sent the query, 0 where there is none · digest: a
-    # number that equal query texts without their literals share · kind: 0 sent to the database, 1 answered by a cache,
-    # 2 of the schema.
+    # A query to a database.
+    #
+    # node_id: the application's line that sent the query; 0 where there is none
+    # digest:  a number that query texts share which differ in literals only
+    # kind:    0 sent to the database, 1 answered by a cache, 2 of the schema
     Query = Struct.new(:id, :node_id, :digest, :kind) do
       # Was the query sent to the database?
       #: () -> bool

@@ -6,8 +6,11 @@ require "pitwall/record/chunks/queries"
 
 module Pitwall
   module Record
-    # All executions of a query under a label set. works: how many requests or jobs sent the query, 0 outside of any ·
-    # most: the most executions in one of them · query_id: 0 for queries that no number was left for.
+    # All executions of a query under a label set.
+    #
+    # query_id: 0 for queries that no number was left for
+    # works:    how many requests or jobs sent the query; 0 outside of any
+    # most:     the most executions in one of them
     QuerySum = Struct.new(:label_id, :query_id, :works, :count, :ns, :most)
 
     module Chunks

@@ -9,11 +9,11 @@ require "pitwall/record/tally"
 
 module Pitwall
   module Record
-    # One `SAMP` chunk, decoded: parallel columns of `size` rows in time order for each thread.
+    # The rows of one SAMP chunk, as parallel columns. The rows of a thread are in the order of time.
     class Rows
       # @return [Array<Integer>] node ids; wall and cpu in the segment's unit_ns
       attr_reader :nodes, :wall, :cpu
-      # @return [Array<Integer>] thread ids, states, captures and label sets as pairs: a value, how many rows have it
+      # @return [Array<Integer>] thread ids, states, captures and label sets as pairs: a value, number of rows with it
       attr_reader :thread_runs, :state_runs, :capture_runs, :label_runs
 
       #: (String) -> void
@@ -32,16 +32,17 @@ module Pitwall
       #: () -> Integer
       attr_reader :size
 
-      # 0 for no rows.
+      # The highest state of the rows; 0 for no rows.
       #: () -> Integer
       def highest_state = @state_runs.each_slice(2).map(&:first).max || 0
 
-      # Numbers of label sets, each once or more.
+      # Numbers of label sets. A number may occur several times.
       # @api private
       #: () -> Array[Integer]
       def label_ids = @label_runs.each_slice(2).map(&:first)
 
-      # Puts rows at the root whose stack is not among the first `known` nodes; answers how many.
+      # Puts rows at the root whose stack is not among the first `known` nodes.
+      # @return [Integer] rows at the root, 0 if no row was put there
       # @api private
       #: (Integer) -> Integer
       def root_unknown(known)
@@ -68,8 +69,8 @@ module Pitwall
         @size.times { |at| yield threads[at], states[at], @nodes[at], @wall[at], @cpu[at], captures[at], labels[at] }
       end
 
-      # Adds all rows to tallies. The inner loop of every report, which a million rows pass: hence `while`, local
-      # variables, and no call a row.
+      # Adds all rows to tallies. Every report runs this loop, often for a million rows. Therefore it uses `while` and
+      # local variables, and calls no method for a row.
       # @param labelled [Hash{Integer => Hash{Integer => Tally}}] by label_id, then by thread_id << 8 | state; makes a
       #   missing inner one itself
       # @yield [thread_id, state, label_id] makes a missing tally
@@ -155,6 +156,7 @@ module Pitwall
           @stacks = 0
         end
 
+        # Where rows go past a limit, rows of the chunk that were added before stay in the tallies.
         #: (String, Integer) -> void
         def read(payload, offset)
           rows = Rows.new(payload)

@@ -8,18 +8,28 @@ module Pitwall
   module Record
     # A place in the code with type and class of the objects allocated there, and what became of the objects.
     #
-    # node: of the stack tree, 0 for a site that is no place · type: Ruby's own number of a type (T_STRING is 5) ·
-    # class_name: "" for objects that the program never sees · count: objects allocated · freed, retained: how many of
-    # them were freed, and lived at the end · old: objects that survived three collections, at which Ruby promotes an
-    # object · total_age, min_age, max_age: in collections, of freed and retained objects · slot_bytes: in Ruby's heap ·
-    # bytes: slot_bytes and malloc'ed memory · gc_ns: garbage collection charged to the site · retained_bytes: the part
-    # of `bytes` that belongs to retained objects, nil where that was not recorded. Where objects were sampled, all
-    # figures but gc_ns count the sample only.
+    # node:           of the stack tree; 0 for a site that is no place
+    # type:           Ruby's own number of a type (T_STRING is 5)
+    # class_name:     "" for objects that the program never sees
+    # count:          objects allocated
+    # old:            objects that survived three collections, at which Ruby promotes an object
+    # freed:          objects freed
+    # total_age, min_age, max_age: of freed and retained objects, in collections
+    # slot_bytes:     in Ruby's heap
+    # bytes:          slot_bytes and malloc'ed memory
+    # retained:       objects that lived at the end
+    # gc_ns:          garbage collection charged to the site
+    # retained_bytes: the part of `bytes` that belongs to retained objects; nil where that was not recorded
     #
-    # The work that collections did for the site's objects, nil where that was not recorded: started_ns: marking time of
-    # the runs that the site's objects caused · minor_marks: young objects that lived when a minor run marked, added up
-    # over runs · major_marks: all objects that lived at a major run, added up over runs · lived: objects that lived at
-    # any run, added up over runs · mallocs: freed objects that had malloc'ed memory.
+    # Where objects were sampled, all figures but gc_ns count the sample only.
+    #
+    # The work that collections did for the site's objects, nil where that was not recorded:
+    #
+    # started_ns:  marking time of the runs that the site's objects caused
+    # minor_marks: young objects that lived when a minor run marked, added up over runs
+    # major_marks: all objects that lived at a major run, added up over runs
+    # lived:       objects that lived at any run, added up over runs
+    # mallocs:     freed objects that had malloc'ed memory
     Site = Struct.new(:id, :node, :type, :class_name,
                       :count, :old, :freed, :total_age, :min_age, :max_age, :slot_bytes, :bytes, :retained, :gc_ns,
                       :retained_bytes, :started_ns, :minor_marks, :major_marks, :lived, :mallocs)

@@ -7,10 +7,11 @@ module Pitwall
   module Record
     # How complete the system calls of a process are.
     #
-    # lost: calls without a row, because the disk or the machine was too busy; the totals have them · refused_threads:
-    # threads whose calls the kernel refused to report · stopped_by: :seccomp or :dispatch where the program itself used
-    # the kernel's feature and so ended the recording of calls · stepped_back: calls may be missing right after the start
-    # of a thread or process.
+    # lost:            calls without a row, because the disk or the machine was too busy; the totals have them
+    # refused_threads: threads whose calls the kernel refused to report
+    # stopped_by:      :seccomp or :dispatch where the program used the same feature of the kernel, which ended the
+    #                  recording of calls
+    # stepped_back:    calls may be missing right after the start of a thread or process
     SyscallFacts = Struct.new(:lost, :refused_threads, :stopped_by, :stepped_back, keyword_init: true) do
       # @api private
       #: (Integer, Integer, Integer) -> SyscallFacts

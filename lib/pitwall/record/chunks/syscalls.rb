@@ -8,7 +8,7 @@ require "pitwall/record/syscall"
 
 module Pitwall
   module Record
-    # One `SYSC` chunk, decoded: parallel columns, the calls of a thread in the order of their ends.
+    # The rows of one SYSC chunk, as parallel columns. The calls of a thread are in the order of their ends.
     # @api private
     class SyscallRows
       COLUMNS = %w[thread name at ns result errno flags node path path2 cwd].freeze

@@ -7,9 +7,13 @@ module Pitwall
   module Record
     # Exact calls, by thread and node of the call tree.
     class Calls
-      # Figures of a thread's calls of a node, without the calls made from there. wall, wait and cpu are in ns and
-      # include the cost of Pitwall's probe; probe estimates that cost, in ns · wall: without wait · bytes: of the
-      # objects' slots.
+      # Figures of a thread's calls of a node, without the calls made from there.
+      #
+      # calls: how many
+      # wall, wait, cpu: in ns, with the cost of Pitwall's probe; wall without wait
+      # probe: an estimate of that cost, in ns
+      # objects: allocated
+      # bytes: of the objects' slots
       Row = Struct.new(:thread_id, :node_id, :calls, :wall, :wait, :cpu, :probe, :objects, :bytes)
 
       include Enumerable

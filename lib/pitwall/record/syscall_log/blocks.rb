@@ -5,21 +5,27 @@ require "zlib"
 module Pitwall
   module Record
     class SyscallLog
-      # Bytes → lines, a quarter of a megabyte at a time; gzip (also several members in a row) unpacked on the way.
+      # Splits a log into lines, 256 KiB at a time. Decompresses gzip, also several gzip members in a row.
       # @api private
       class Blocks
         SIZE = 1 << 18
-        # A line longer than this is none: two paths of 4 KiB, each byte escaped, are half of it.
+        # Bytes of the longest line. Two paths of 4 KiB with all bytes escaped are half as long.
         LONGEST = 1 << 16
         WINDOW = LONGEST / 2
-        # A line without a tab: the first, another.
+        # A line without a tab: the first line of a block, and a later one.
         NO_TAB_FIRST = /\A[^\t\n]*+(?:\n|\z)/n.freeze
         NO_TAB = /\n[^\t\n]*+(?:\n|\z)/n.freeze
         GZIP = "\x1F\x8B".b
         private_constant :SIZE, :LONGEST, :WINDOW, :NO_TAB_FIRST, :NO_TAB, :GZIP
 
-        # The first bytes, unpacked; lines that were too long; the first of these; what ended the log early, or nil.
-        attr_reader :beginning, :dropped, :first_dropped, :fault
+        # @return [String] the first 16 bytes, decompressed
+        attr_reader :beginning
+        # @return [Integer] lines that were too long
+        attr_reader :dropped
+        # @return [String, nil] the beginning of the first of these lines
+        attr_reader :first_dropped
+        # @return [String, nil] why reading ended before the end of the log
+        attr_reader :fault
 
         def initialize(io)
           @io = io
@@ -35,22 +41,23 @@ module Pitwall
 
         def packed? = !@gzip.nil?
 
-        # The first so many lines.
+        # The next `count` lines.
         def take(count)
           fill while !@ended && @ready.size < count
           @ready.shift(count)
         end
 
-        # All other lines, many at once.
-        # @param halves [Boolean] where each line of a block has one tab, rather what stands before and behind it, in turn: far fewer steps a line
-        # @yield [Array<String>, Boolean] whether they are halves
-        def each(halves: false)
-          @halving = halves
+        # Yields the remaining lines, many at once.
+        # @param fields [Boolean] for a block in which each line has exactly one tab, yield the text before the tab and
+        #   the text behind it, in turn; faster than lines
+        # @yield [Array<String>, Boolean] lines or fields, and whether they are fields
+        def each(fields: false)
+          @in_fields = fields
           until @ready.empty? && @ended
             fill if @ready.empty?
             lines, @ready = @ready, []
             yield lines, false unless lines.empty?
-            found, @halves = @halves, nil
+            found, @fields = @fields, nil
             yield found, true if found
           end
         end
@@ -67,20 +74,20 @@ module Pitwall
 
           block = @rest.byteslice(0, cut)
           @rest = @rest.byteslice(cut + 1, @rest.bytesize)
-          return if @halving && !@skipping && (@halves = halves(block))
+          return if @in_fields && !@skipping && (@fields = fields(block))
 
           add(block.split("\n", -1))
         end
 
-        def halves(block)
+        def fields(block)
           return if NO_TAB_FIRST.match?(block) || NO_TAB.match?(block) || !short?(block)
 
           found = block.tr("\t", "\n").split("\n", -1)
-          # More where a line has several.
+          # A line with several tabs has more fields.
           found if found.size == (block.count("\n") + 1) * 2
         end
 
-        # Whether no line can be too long: it would hold a window of half its length.
+        # Whether no line is too long. A line that is longer than LONGEST covers a window of half that length.
         def short?(block)
           (0...block.bytesize).step(WINDOW).all? { |from| (block.index("\n", from) || block.bytesize) < from + WINDOW }
         end
@@ -98,7 +105,8 @@ module Pitwall
           true
         end
 
-        # Binary data has no end of line for long: let go of it, and of what follows up to the next.
+        # Binary data may have no end of line for megabytes. Drops what was read and all bytes up to the next end of
+        # line.
         def too_long
           return if @rest.bytesize <= LONGEST
 
@@ -149,7 +157,7 @@ module Pitwall
           out.empty? ? nil : out
         end
 
-        # Behind damaged data.
+        # Takes the place of the IO behind damaged data.
         module Nothing
           def self.read(*) = nil
         end

@@ -3,21 +3,29 @@
 module Pitwall
   module Record
     class SyscallLog
-      # Lines as bpftrace scripts and bcc's tools print them: columns of opensnoop and statsnoop below their heading, or a
-      # probe's name with a path behind it (`sys_enter_openat /a.rb`), a command and a process before it where the script prints them.
+      # Output of bpftrace scripts and of the bcc tools opensnoop and statsnoop: columns below a heading, or a probe's
+      # name and a path (`sys_enter_openat /a.rb`). A command and a process id may stand before the probe's name.
       # @api private
       class Bpftrace
         include Refusals
 
-        HEADING = /\A(?:TIME(?:\([a-z]+\))?\s+)?(?:UID\s+)?P?PID\s+(?:TID\s+)?COMM\s+(FD\s+)?ERR\s+(?:FLAGS\s+)?PATH\s*\z/n.freeze
-        ROW = /\A(?:\s*(?:\d\d:\d\d:\d\d|\d+\.\d+)\s+)?(?:\d+\s+)??(\d+)\s+(\S.*?)\s+(-?\d+)\s+(?:(\d+)\s+)?(?:0[0-7]+\s+)?(\S.*)\z/mn.freeze
-        PROBE = /\A(?:@?\S*\s+)??(?:(\d+)\s+)?(?:\S+\s+)??(?:(\d+)\s+)?(?:tracepoint:syscalls:|syscalls:|t:syscalls:)?(?:sys_enter_|sys_exit_)([a-z_][a-z0-9_]*)(?:[:,(\s]+(.*?)\)?)?\s*\z/mn.freeze
+        # Groups: the column FD.
+        HEADING = /\A(?:TIME(?:\([a-z]+\))?\s+)?(?:UID\s+)?P?PID\s+(?:TID\s+)?COMM\s+(FD\s+)?ERR\s+
+                   (?:FLAGS\s+)?PATH\s*\z/nx.freeze
+        # Groups: process, command, two numbers (FD and ERR, or ERR), path.
+        ROW = /\A(?:\s*(?:\d\d:\d\d:\d\d|\d+\.\d+)\s+)?(?:\d+\s+)??(\d+)\s+(\S.*?)\s+(-?\d+)\s+(?:(\d+)\s+)?
+               (?:0[0-7]+\s+)?(\S.*)\z/mnx.freeze
+        # Groups: process, process, call's name, path.
+        PROBE = /\A(?:@?\S*\s+)??(?:(\d+)\s+)?(?:\S+\s+)??(?:(\d+)\s+)?(?:tracepoint:syscalls:|syscalls:|t:syscalls:)?
+                 (?:sys_enter_|sys_exit_)([a-z_][a-z0-9_]*)(?:[:,(\s]+(.*?)\)?)?\s*\z/mnx.freeze
         NOISE = /\A(?:Attaching \d+ probes?\.\.\.|Tracing .*|Lost \d+ events|\s*)\z/n.freeze
         private_constant :HEADING, :ROW, :PROBE, :NOISE
 
         #: (Array[String]) -> Integer
         def self.fitting(lines)
-          return lines.count { |line| ROW.match?(line) || HEADING.match?(line) } if lines.first(20).any? { |line| HEADING.match?(line) }
+          if lines.first(20).any? { |line| HEADING.match?(line) }
+            return lines.count { |line| ROW.match?(line) || HEADING.match?(line) }
+          end
 
           lines.count { |line| line.include?("sys_e") && PROBE.match?(line) }
         end
@@ -60,7 +68,8 @@ module Pitwall
           errno = (of_open ? found[4] : found[3]).to_i
           descriptor = found[3].to_i if of_open
           path = found[4] && !of_open ? "#{found[4]} #{found[5]}" : found[5]
-          Syscall.new(name: @rows, path: path, pid: pid, tid: pid, errno: errno, result: (descriptor || 0 if errno.zero?))
+          result = descriptor || 0 if errno.zero?
+          Syscall.new(name: @rows, path: path, pid: pid, tid: pid, errno: errno, result: result)
         end
       end
     end

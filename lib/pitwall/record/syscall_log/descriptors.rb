@@ -3,14 +3,20 @@
 module Pitwall
   module Record
     class SyscallLog
-      # Which path a descriptor stands for, and where each process works, as far as the log tells: followed through open, dup, close,
-      # chdir and new processes. One that first appears in the middle begins with what its likely parent had.
+      # Follows the paths of file descriptors and the working directory of each process through open, dup, close, chdir
+      # and fork, as far as the log has these calls. A process that appears without a fork inherits from the process of
+      # the line before, which is likely its parent.
       # @api private
       class Descriptors
-        # Processes followed at a time, descriptors each.
+        # Processes that are followed at a time.
         PROCESSES = 512
+        # Descriptors that are followed in a process.
         MOST = 4096
-        # One process: descriptor → path; working directory or nil; descriptor → the path the kernel has for it, where that is another.
+        # A process.
+        #
+        # paths: descriptor → path
+        # cwd:   working directory, or nil
+        # real:  descriptor → the kernel's path, where that differs from the path
         Table = Struct.new(:paths, :cwd, :real)
         private_constant :PROCESSES, :MOST, :Table
 
@@ -19,27 +25,28 @@ module Pitwall
           @pid = nil
         end
 
-        # Calls that follow are of this process.
+        # Declares that the next calls are of this process.
         #: (Integer) -> void
-        def at(pid)
+        def switch_to(pid)
           return if @pid == pid
 
-          @table = @tables[pid] || appear(pid)
+          @table = @tables[pid] || store(pid, @table ? copy : Table.new({}, nil, {}))
           @pid = pid
         end
 
         #: (Integer) -> String?
         def path(descriptor) = @table.paths[descriptor]
 
-        # The path a descriptor was opened by, where the log has only the kernel's: links and /proc/self resolved.
+        # The path that a descriptor was opened by. The log may have the kernel's path instead, in which links and
+        # /proc/self are resolved.
         #: (Integer, String) -> String
         def opened_as(descriptor, real) = @table.real[descriptor] == real ? @table.paths.fetch(descriptor, real) : real
 
         #: () -> String?
         def cwd = @table.cwd
 
-        # Absolute where it can be known.
-        # @param base [String, nil] the folder of the descriptor that the call names; without, the working directory
+        # The absolute path, or the path as it is where the base is not known.
+        # @param base [String, nil] the folder of the descriptor that the call names; by default the working directory
         #: (String, ?String?) -> String
         def absolute(path, base = @table.cwd)
           return path if base.nil? || path.getbyte(0) == 47
@@ -65,14 +72,15 @@ module Pitwall
         end
 
         #: (String?) -> void
-        def moved(path) = path && @table.cwd = path
+        def changed_directory(path) = path && @table.cwd = path
 
-        # A process the present one made; threads share its descriptors.
+        # Declares a new process or thread of the current process.
+        # @param shared [Boolean] whether the descriptors are shared, as by threads
         #: (Integer, ?shared: bool) -> void
-        def made(pid, shared: false)
+        def created(pid, shared: false)
           return if @tables.key?(pid) && !shared
 
-          store(pid, shared ? @table : Table.new(@table.paths.dup, @table.cwd, @table.real.dup))
+          store(pid, shared ? @table : copy)
         end
 
         #: (Integer) -> void
@@ -83,7 +91,7 @@ module Pitwall
 
         private
 
-        def appear(pid) = store(pid, @table ? Table.new(@table.paths.dup, @table.cwd, @table.real.dup) : Table.new({}, nil, {}))
+        def copy = Table.new(@table.paths.dup, @table.cwd, @table.real.dup)
 
         def store(pid, table)
           if @tables.size >= PROCESSES

@@ -5,25 +5,36 @@ require "pitwall/record/syscall_log/escapes"
 module Pitwall
   module Record
     class SyscallLog
-      # `dtruss` of macOS: columns that its heading names, then the call as in C, its result and errno. Descriptors are followed.
+      # `dtruss` of macOS: columns that a heading names, then the call as in C, its result and errno. Paths of file
+      # descriptors are followed.
       # @api private
       class Dtruss
         include Refusals
 
-        LINE = /\A\s*(?:(\d+)\/0x[0-9a-f]+:\s+)?((?:\d+\s+){0,3})([a-z_]\w*)\((.*)\)\s*= (-?\d+|0x[0-9A-F]+) (?:Err#)?(-?\d+)\s*\z/mn.freeze
+        # Groups: process, columns, call's name, arguments, result, errno.
+        LINE = /\A\s*(?:(\d+)\/0x[0-9a-f]+:\s+)?((?:\d+\s+){0,3})([a-z_]\w*)\((.*)\)\s*=[ ]
+                (-?\d+|0x[0-9A-F]+)[ ](?:Err\#)?(-?\d+)\s*\z/mnx.freeze
         HEADING = /\A\s*(?:PID\/THRD\s+)?((?:RELATIVE\s+|ELAPSD\s+|CPU\s+)*)SYSCALL\(args\)/n.freeze
         STRING = /\A"((?:[^"\\]|\\.)*?)(?:\\0)?"(?:, )?/mn.freeze
         DESCRIPTOR = /\A(?:0x([0-9A-Fa-f]+)|(\d+))/n.freeze
-        # Which take a descriptor first; those that take one before the path; those that open. _nocancel doesn't matter.
+        # Names without their ending _nocancel. FOLDER: the first argument is the descriptor of a folder, then comes a
+        # path.
         FOLDER = /\A(?:\w+at|fstatat64)\z/.freeze
-        OF_DESCRIPTOR = /\A(?:read|write|close|pread|pwrite|readv|writev|fstat|fstat64|fgetxattr|fsetxattr|flistxattr|fcntl|ioctl|lseek|fstatfs|fstatfs64|fsync|fchdir|getdirentries|
-                            getdirentries64|getdirentriesattr|getattrlistbulk|fgetattrlist|flock|ftruncate|fchmod|fchown|dup|dup2)\z/x.freeze
+        # The first argument is a descriptor; there is no path.
+        OF_DESCRIPTOR = /\A(?:read|write|close|pread|pwrite|readv|writev|fstat|fstat64|fgetxattr|fsetxattr|flistxattr|
+                            fcntl|ioctl|lseek|fstatfs|fstatfs64|fsync|fchdir|getdirentries|getdirentries64|
+                            getdirentriesattr|getattrlistbulk|fgetattrlist|flock|ftruncate|fchmod|fchown|dup|
+                            dup2)\z/x.freeze
         OPENS = /\A(?:open|openat|guarded_open_np|open_dprotected_np|open_extended)\z/.freeze
         MICROSECOND = 1000
         private_constant :LINE, :HEADING, :STRING, :DESCRIPTOR, :FOLDER, :OF_DESCRIPTOR, :OPENS, :MICROSECOND
 
         #: (Array[String]) -> Integer
-        def self.fitting(lines) = lines.count { |line| HEADING.match?(line) || (LINE.match?(line) && line.match?(/\\0"|Err#|0x[0-9A-F]|\) *\t/n)) }
+        def self.fitting(lines)
+          lines.count do |line|
+            HEADING.match?(line) || (LINE.match?(line) && line.match?(/\\0"|Err#|0x[0-9A-F]|\) *\t/n))
+          end
+        end
 
         def initialize
           @descriptors = Descriptors.new
@@ -51,11 +62,12 @@ module Pitwall
 
         def call(found)
           pid = found[1].to_i
-          @descriptors.at(pid)
+          @descriptors.switch_to(pid)
           name = @names[found[3]] ||= -found[3]
           errno = found[6].to_i
           failed = found[5].start_with?("-")
-          call = Syscall.new(name: name, pid: pid, tid: pid, errno: failed ? errno : 0, result: (number(found[5]) unless failed), cwd: @descriptors.cwd, **times(found[2].split))
+          call = Syscall.new(name: name, pid: pid, tid: pid, errno: failed ? errno : 0, cwd: @descriptors.cwd,
+                             result: (number(found[5]) unless failed), **times(found[2].split))
           about_a_file?(call, name.delete_suffix("_nocancel"), found[4]) ? call : (@others += 1) && nil
         end
 
@@ -67,8 +79,10 @@ module Pitwall
         end
 
         def about_a_file?(call, name, arguments)
-          if (string = STRING.match(arguments)) then call.path = @descriptors.absolute(Escapes.undo(string[1]))
-          elsif FOLDER.match?(name) && (string = STRING.match(arguments.sub(/\A[^,]*, /n, ""))) then call.path = @descriptors.absolute(Escapes.undo(string[1]), folder(arguments))
+          if (string = STRING.match(arguments))
+            call.path = @descriptors.absolute(Escapes.undo(string[1]))
+          elsif FOLDER.match?(name) && (string = STRING.match(arguments.sub(/\A[^,]*, /n, "")))
+            call.path = @descriptors.absolute(Escapes.undo(string[1]), folder(arguments))
           elsif OF_DESCRIPTOR.match?(name) then call.path = @descriptors.path(descriptor(arguments))
           else return false
           end
@@ -76,7 +90,12 @@ module Pitwall
           true
         end
 
-        def folder(arguments) = arguments.match?(/\A(?:0xFFFFFFFFFFFFFFFE|0xFFFFFFFE|-2)/n) ? @descriptors.cwd : @descriptors.path(descriptor(arguments))
+        # -2 is AT_FDCWD.
+        def folder(arguments)
+          return @descriptors.cwd if arguments.match?(/\A(?:0xFFFFFFFFFFFFFFFE|0xFFFFFFFE|-2)/n)
+
+          @descriptors.path(descriptor(arguments))
+        end
 
         def descriptor(arguments)
           found = DESCRIPTOR.match(arguments) or return -1
@@ -88,7 +107,7 @@ module Pitwall
           when OPENS then @descriptors.opened(call.result, call.path)
           when "close" then @descriptors.closed(descriptor(arguments))
           when "dup", "dup2" then @descriptors.opened(call.result, call.path)
-          when "chdir", "fchdir" then @descriptors.moved(call.path)
+          when "chdir", "fchdir" then @descriptors.changed_directory(call.path)
           end
         end
       end

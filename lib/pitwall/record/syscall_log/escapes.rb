@@ -3,10 +3,11 @@
 module Pitwall
   module Record
     class SyscallLog
-      # Strings as tracers print them, back to bytes: \n, \", \\, \303 (octal), \x2f.
+      # Undoes the escapes of tracers: \n, \", \\, \303 (octal), \x2f.
       # @api private
       module Escapes
-        NAMED = { "n" => "\n", "t" => "\t", "r" => "\r", "v" => "\v", "f" => "\f", "a" => "\a", "b" => "\b", "e" => "\e" }.freeze
+        NAMED = { "n" => "\n", "t" => "\t", "r" => "\r", "v" => "\v", "f" => "\f", "a" => "\a", "b" => "\b",
+                  "e" => "\e" }.freeze
         ESCAPE = /\\(?:x([0-9a-fA-F]{1,2})|([0-7]{1,3})|(.))/mn.freeze
         private_constant :NAMED, :ESCAPE
 
@@ -22,7 +23,8 @@ module Pitwall
           end
         end
 
-        # Where the quoted string that begins at `from` (behind its quote) ends: the place of the closing quote, or nil.
+        # The offset of the closing quote of a string that begins at `from`, behind its opening quote; nil where none
+        # is.
         #: (String, Integer) -> Integer?
         def closing(text, from)
           at = text.index('"', from)

@@ -3,14 +3,13 @@
 module Pitwall
   module Record
     class SyscallLog
-      # The study's form: the call's name, a tab, the path (which may hold more tabs). No results, times or processes, so a call is its name and
-      # its path.
+      # Lines of `call<TAB>path`. The path may contain more tabs. There are no results, times or processes.
       # @api private
       class Plain
         NAME = /\A%?[A-Za-z_][A-Za-z0-9_$]{0,63}\z/n.freeze
         private_constant :NAME
 
-        # How many lines have the form; a lone word is no evidence.
+        # Number of lines that have the form. A word without a tab does not count.
         #: (Array[String]) -> Integer
         def self.fitting(lines) = lines.count { |line| line.match?(/\A%?[A-Za-z_][A-Za-z0-9_$]{0,63}\t/n) }
 
@@ -27,24 +26,25 @@ module Pitwall
             tab = line.index("\t") || line.bytesize
             text = line.byteslice(0, tab)
             if (name = @names[text] || named(text))
-              yield BareSyscall.new(tab < line.bytesize ? line.byteslice(tab + 1, line.bytesize).freeze : nil, name)
+              path = line.byteslice(tab + 1, line.bytesize).freeze if tab < line.bytesize
+              yield BareSyscall.new(path, name)
             else
               refuse(line)
             end
           end
         end
 
-        # Names and paths in turn.
-        # @param kinds [Hash] name → what is yielded in its stead
-        # @param learn [#call] what to yield for a name that is not there
-        # @yield [kind, BareSyscall] the second has the path only; calls in a row on one path give the same
-        def halves(halves, kinds, learn)
+        # Reads names and paths in turn.
+        # @param kinds [Hash] call's name → the value that is yielded for the name
+        # @param learn [#call] gives the value for a name that `kinds` does not have
+        # @yield [kind, BareSyscall] the call has no name; neighbouring calls with equal paths give the same object
+        def fields(fields, kinds, learn)
           path = call = nil
           at = -2
-          size = halves.size - 2
+          size = fields.size - 2
           while at < size
-            text = halves[at += 2]
-            behind = halves[at + 1]
+            text = fields[at += 2]
+            behind = fields[at + 1]
             call = BareSyscall.new(path = behind.freeze) unless behind == path
             if (kind = kinds[text])
               yield kind, call
@@ -59,7 +59,9 @@ module Pitwall
         def finish; end
 
         def remarks
-          @markers.zero? ? [] : ["holds markers such as #{@marker}: a log that was collapsed before; each counts as one call"]
+          return [] if @markers.zero?
+
+          ["holds markers such as #{@marker}: a log that was collapsed before; each counts as one call"]
         end
 
         private
@@ -79,7 +81,7 @@ module Pitwall
           @first_unreadable ||= line
         end
 
-        # Never among the names: each one counts.
+        # A name that begins with %. Not kept among the names, so that each marker is counted.
         def marker(name)
           @marker ||= -name
           @markers += 1

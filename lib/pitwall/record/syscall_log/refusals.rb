@@ -3,7 +3,7 @@
 module Pitwall
   module Record
     class SyscallLog
-      # Lines that a format could not read: how many, and what the first of them begins with.
+      # Counts the lines that a format could not read and keeps the beginning of the first.
       # @api private
       module Refusals
         attr_reader :first_unreadable

@@ -1,65 +1,50 @@
 # frozen_string_literal: true
 
 require "pitwall/record/syscall_log/escapes"
+require "pitwall/record/syscall_log/strace_calls"
 
 module Pitwall
   module Record
     class SyscallLog
-      # `strace` in its variants: -f, -y, -T, -t, -tt, -ttt, -r, calls that end on a later line, as standard error or -o has them. Which path a
-      # descriptor stands for is followed where -y doesn't say it.
+      # `strace` with -f, -y, -T, -t, -tt, -ttt, -r or without, as it prints to standard error or to the file of -o. A
+      # call may end on a later line. Paths of file descriptors are followed where -y does not print them.
       # @api private
       class Strace
         include Refusals
+        include StraceCalls
 
-        # What stands before a call: process; hour, minute, second, or seconds; the rest of a call that began earlier; its name.
-        BEFORE = /(?:\[pid +(\d+)\] +|(\d+) +)?(?:(\d\d):(\d\d):(\d\d(?:\.\d+)?) +| *(\d+\.\d+) +)?(?:\(\+ *\d+\.\d+\) +)?(?:\[ *\d+\] +)?(?:\[[0-9a-f?]{8,}\] +)?/n.freeze
+        # What stands before a call. Groups: process (two forms), hour, minute, second, seconds since 1970.
+        BEFORE = /(?:\[pid[ ]+(\d+)\][ ]+|(\d+)[ ]+)?
+                  (?:(\d\d):(\d\d):(\d\d(?:\.\d+)?)[ ]+|[ ]*(\d+\.\d+)[ ]+)?
+                  (?:\(\+[ ]*\d+\.\d+\)[ ]+)?(?:\[[ ]*\d+\][ ]+)?(?:\[[0-9a-f?]{8,}\][ ]+)?/nx.freeze
+        # The beginning of a line. Further groups: name of the call, name of the call that is resumed.
         HEAD = /\A#{BEFORE}(?:([a-z_]\w*)\(|<\.\.\. (\w+) resumed>)/n.freeze
-        # Lines that strace writes of other things: signals, ends, attached processes, native stacks.
-        OTHER = /\A(?:\[pid +\d+\] +|\d+ +)?(?:[\d:.]+ +)?(?:\(\+ *[\d.]+\) +)?(?:---|\+\+\+|strace: | > )|\A\s*\z/n.freeze
-        # What goes before a call that began as others did: the fraction of its second, or nothing.
+        # Lines of strace that are no calls: signals, ends of processes, attached processes, native stacks.
+        OTHER = /\A(?:\[pid[ ]+\d+\][ ]+|\d+[ ]+)?(?:[\d:.]+[ ]+)?(?:\(\+[ ]*[\d.]+\)[ ]+)?
+                 (?:---|\+\+\+|strace:[ ]|[ ]>[ ])|\A\s*\z/nx.freeze
+        # The rest of a line behind a known prefix: with the fraction of a second, and without.
         AFTER_SECOND = /\G\.\d{6} [a-z_]\w*\(/n.freeze
         NAMED = /\G[a-z_]\w*\(/n.freeze
-        # Beginnings kept: a process, and the second where there are times. tid; ns of the second, or nil; whether it is a time of day.
-        BEGINNINGS = 1000
-        Beginning = Struct.new(:tid, :ns, :of_day)
+        # Number of line prefixes that are remembered.
+        PREFIXES = 1000
+        # What a prefix of a line says. ns: of the second, nil without times · of_day: whether ns is a time of day
+        Prefix = Struct.new(:tid, :ns, :of_day)
         ENDED = /\+\+\+ (?:exited|killed)/n.freeze
         UNFINISHED = " <unfinished ...>"
-        # Which arguments of a call are a path (P), a descriptor (D) or something else (-); D before P is the folder of a relative path.
-        PATH, AT, DESCRIPTOR, TWO, TWO_AT, TEXT_AT, MAP, NEW, NONE = *1..9
-        SHAPES = {
-          PATH => %w[open creat stat lstat stat64 lstat64 access readlink chdir mkdir rmdir unlink chmod chown lchown truncate truncate64 statfs statfs64 utime utimes execve
-                     getxattr lgetxattr listxattr llistxattr setxattr lsetxattr removexattr lremovexattr mknod chroot swapon umount2 uselib acct inotify_add_watch],
-          AT => %w[openat openat2 newfstatat fstatat64 statx readlinkat faccessat faccessat2 mkdirat unlinkat mknodat fchmodat fchmodat2 fchownat utimensat futimesat execveat name_to_handle_at],
-          DESCRIPTOR => %w[read write close fstat fstat64 lseek _llseek pread64 pwrite64 readv writev preadv pwritev preadv2 pwritev2 getdents getdents64 ioctl fcntl fcntl64 flock fsync fdatasync
-                           ftruncate ftruncate64 fallocate fadvise64 fadvise64_64 readahead fgetxattr fsetxattr flistxattr fremovexattr fstatfs fstatfs64 fchmod fchown fchdir dup dup2 dup3
-                           sendfile sendfile64 copy_file_range splice sync_file_range syncfs],
-          TWO => %w[rename link mount pivot_root],
-          TWO_AT => %w[renameat renameat2 linkat],
-          TEXT_AT => %w[symlink symlinkat],
-          MAP => %w[mmap mmap2],
-          NEW => %w[clone clone3 fork vfork]
-        }.flat_map { |shape, names| names.map { |name| [name, shape] } }.to_h.freeze
-        # Where the flags stand: behind the path, or at the end.
-        BEHIND = %w[open openat statx].freeze
-        LAST = %w[newfstatat fstatat64 unlinkat linkat faccessat2].freeze
-        CONSTANTS = { "O_WRONLY" => 1, "O_RDWR" => 2, "O_CREAT" => 0o100, "O_EXCL" => 0o200, "O_TRUNC" => 0o1000, "O_APPEND" => 0o2000, "O_NONBLOCK" => 0o4000,
-                      "O_DIRECTORY" => 0o200000, "O_NOFOLLOW" => 0o400000, "O_CLOEXEC" => 0o2000000, "O_PATH" => 0o10000000,
-                      "AT_SYMLINK_NOFOLLOW" => 0x100, "AT_REMOVEDIR" => 0x200, "AT_SYMLINK_FOLLOW" => 0x400, "AT_EMPTY_PATH" => 0x1000 }.freeze
-        ERRORS = Errno.constants.to_h { |name| [name.to_s, Errno.const_get(name)] }.select { |_, error| error.is_a?(Class) && error < SystemCallError }
-                      .transform_values { |error| error::Errno }.freeze
-        # Calls that wait for their second line at a time.
+        # Calls that may wait for their second line at a time.
         OPEN_CALLS = 4096
-        DAY = 86_400_000_000_000
-        # A time since 1970 is later than this, one since the line before is not.
-        EPOCH = 100_000_000_000_000_000
+        DAY_NS = 86_400_000_000_000
+        # Times since 1970 in ns are larger than this. Times since the line before (-r) are smaller.
+        EPOCH_NS = 100_000_000_000_000_000
         TENS = Array.new(10) { |places| 10**places }.freeze
-        private_constant :BEFORE, :HEAD, :OTHER, :AFTER_SECOND, :NAMED, :BEGINNINGS, :Beginning, :ENDED, :UNFINISHED, :PATH, :AT, :DESCRIPTOR, :TWO, :TWO_AT, :TEXT_AT, :MAP, :NEW, :NONE, :SHAPES,
-                         :BEHIND, :LAST, :CONSTANTS, :ERRORS, :OPEN_CALLS, :DAY, :EPOCH, :TENS
+        private_constant :BEFORE, :HEAD, :OTHER, :AFTER_SECOND, :NAMED, :PREFIXES, :Prefix, :ENDED, :UNFINISHED,
+                         :OPEN_CALLS, :DAY_NS, :EPOCH_NS, :TENS
 
         #: (Array[String]) -> Integer
         def self.fitting(lines)
           lines.count do |line|
-            (HEAD.match?(line) && line.match?(/\) += |<unfinished \.\.\.>\z|resumed>/n) && !line.match?(/\\0"|Err#|\(0x/n)) || line.match?(/\A(?:\d+ +)?(?:\+\+\+ |--- SIG)|\Astrace: /n)
+            call = HEAD.match?(line) && line.match?(/\) += |<unfinished \.\.\.>\z|resumed>/n)
+            (call && !line.match?(/\\0"|Err#|\(0x/n)) || line.match?(/\A(?:\d+ +)?(?:\+\+\+ |--- SIG)|\Astrace: /n)
           end
         end
 
@@ -68,57 +53,63 @@ module Pitwall
           @begun = {}
           @names = {}
           @flags = {}
-          @beginnings = {}
+          @prefixes = {}
           @durations = {}
           @others = 0
           @cut = 0
-          @passed = 0
+          @sum_of_gaps = 0
         end
 
         def lines(lines, &block)
           lines.each { |line| line(line, &block) }
         end
 
-        # What began and was never seen to end: the process was killed, or the log was cut.
+        # Counts calls that never ended, because the process was killed or the log was cut.
         def finish
           @lost = @begun.size
           @begun.clear
         end
 
         def remarks
-          [("#{@others} call#{"s" if @others > 1} that are not about files are left out (strace -e trace=%file,%desc logs only those that are)" if @others.positive?),
-           ("#{@lost} call#{"s" if @lost > 1} began and never ended: not counted" if @lost.to_i.positive?),
-           ("#{@cut} path#{"s" if @cut > 1} were cut short by strace" if @cut.positive?)].compact
+          remarks = []
+          if @others.positive?
+            remarks << "#{@others} call#{"s" if @others > 1} that are not about files are left out " \
+                       "(strace -e trace=%file,%desc logs only those that are)"
+          end
+          remarks << "#{@lost} call#{"s" if @lost > 1} began and never ended: not counted" if @lost.to_i.positive?
+          remarks << "#{@cut} path#{"s" if @cut > 1} were cut short by strace" if @cut.positive?
+          remarks
         end
 
         private
 
         def line(line, &block)
-          return if begins_as_known(line, &block)
+          return if known_prefix?(line, &block)
 
           head = HEAD.match(line) or return other(line)
           number = head[1] || head[2]
           @tid = number ? number.to_i : 0
           return resumed(line, head.end(0), &block) unless head.begin(7)
 
-          learn(line, head)
+          remember_prefix(line, head)
           return began(line) if line.end_with?(UNFINISHED)
 
           call(line, head[7], head.end(7) + 1, head, &block)
         end
 
-        # Most lines differ from one before in the fraction of a second and the call: no expression has to take those apart.
-        # @return whether it was such a line
-        def begins_as_known(line, &block)
+        # Reads a line whose prefix was seen before. Most lines differ from an earlier one only in the fraction of the
+        # second and in the call, so that HEAD need not match them.
+        # @return [Boolean] whether the line was read
+        def known_prefix?(line, &block)
           paren = line.index("(") or return false
           blank = line.rindex(" ", paren)
           from = blank ? blank + 1 : 0
           dot = line.index(".")
           if dot && dot < from
-            known = @beginnings[line.byteslice(0, dot)]
+            known = @prefixes[line.byteslice(0, dot)]
             return false unless known && from == dot + 8 && AFTER_SECOND.match?(line, dot)
           else
-            known = @beginnings[line.byteslice(0, from)]
+            known = @prefixes[line.byteslice(0, from)]
             return false unless known && NAMED.match?(line, from)
           end
           @tid = known.tid
@@ -128,19 +119,20 @@ module Pitwall
           true
         end
 
-        def learn(line, head)
-          @beginnings.clear if @beginnings.size >= BEGINNINGS
+        def remember_prefix(line, head)
+          @prefixes.clear if @prefixes.size >= PREFIXES
           second = head[5] || head[6]
-          return @beginnings[line.byteslice(0, head.begin(7))] = Beginning.new(@tid) unless second
+          return @prefixes[line.byteslice(0, head.begin(7))] = Prefix.new(@tid) unless second
 
           dot = line.index(".")
           return unless second.include?(".") && dot < head.begin(7)
 
           ns = head[5] ? of_day(head, head[5].to_i) : head[6].to_i * 1_000_000_000
-          @beginnings[line.byteslice(0, dot)] = Beginning.new(@tid, ns, !head[5].nil?) if head[5] || ns >= EPOCH
+          @prefixes[line.byteslice(0, dot)] = Prefix.new(@tid, ns, !head[5].nil?) if head[5] || ns >= EPOCH_NS
         end
 
-        # @param head [MatchData, nil] without, the beginning is known
+        # @param head [MatchData, nil] nil where the prefix is known
+        # @param known [Prefix, nil]
         def call(line, name, from, head, known = nil)
           name = @names[name] ||= -name
           shape = SHAPES[name]
@@ -148,21 +140,22 @@ module Pitwall
 
           equals = result_place(line, from) or return refuse(line)
           closing = line.rindex(")", equals)
-          @descriptors.at(@tid)
+          @descriptors.switch_to(@tid)
           call = Syscall.allocate
           call.name = name
           call.pid = call.tid = @tid
           call.cwd = @descriptors.cwd
           outcome(call, line, equals + 3)
-          if known
-            call.at_ns = since_first(known.ns + line.byteslice(line.index(".") + 1, 6).to_i * 1000, known.of_day) if known.ns
-          elsif head.begin(5) || head.begin(6)
+          if known&.ns
+            microseconds = line.byteslice(line.index(".") + 1, 6).to_i
+            call.at_ns = since_first(known.ns + microseconds * 1000, known.of_day)
+          elsif head && (head.begin(5) || head.begin(6))
             call.at_ns = time(head)
           end
           arguments(call, shape, line, from, closing) ? yield(call) : nil
         end
 
-        # Where " = " stands behind the last argument.
+        # The offset of the " = " behind the last argument.
         def result_place(line, from)
           at = line.rindex(" = ")
           while at && at >= from
@@ -174,12 +167,13 @@ module Pitwall
           end
         end
 
-        # "5", "-1 ENOENT (No such file or directory)", "?", "0x7f…", and "<0.000012>" at the end.
+        # Reads the result: "5", "-1 ENOENT (No such file or directory)", "?", "0x7f…", and "<0.000012>" at the end.
         def outcome(call, line, from)
           first = line.getbyte(from)
           if first == 45 # -1
             ending = line.index(" ", from + 3)
-            call.errno = ERRORS[line.byteslice(from + 3, ending ? ending - from - 3 : 24)] || ERRORS[line.byteslice(from + 3, 24).to_s[/\A[A-Z0-9_]*/n]]
+            call.errno = ERRORS[line.byteslice(from + 3, ending ? ending - from - 3 : 24)] ||
+                         ERRORS[line.byteslice(from + 3, 24).to_s[/\A[A-Z0-9_]*/n]]
           elsif first != 63 # ?
             text = line.byteslice(from, 20)
             call.result = first == 48 && text.getbyte(1) == 120 ? text.hex : text.to_i
@@ -188,10 +182,13 @@ module Pitwall
           return unless line.getbyte(-1) == 62
 
           open = line.rindex("<")
-          call.ns = duration(line.byteslice(open + 1, line.bytesize - open - 2)) if open && open > from && line.getbyte(open - 1) == 32
+          return unless open && open > from && line.getbyte(open - 1) == 32
+
+          call.ns = duration(line.byteslice(open + 1, line.bytesize - open - 2))
         end
 
-        # Of most calls it is among a few hundred; nil for what is no number of seconds.
+        # Nanoseconds of "0.000012", nil where the text is no number of seconds. Most logs have a few hundred different
+        # texts, so the results are kept.
         def duration(text)
           @durations.clear if @durations.size > 5000
           @durations[text] ||= text.match?(/\A\d*\.\d*\z/n) ? nanoseconds(text) : nil
@@ -205,23 +202,27 @@ module Pitwall
         end
 
         def time(head)
-          return since_first(of_day(head, 0) + nanoseconds(head[5].include?(".") ? head[5] : "#{head[5]}.0"), true) if head[5]
+          if head[5]
+            seconds = head[5].include?(".") ? head[5] : "#{head[5]}.0"
+            return since_first(of_day(head, 0) + nanoseconds(seconds), true)
+          end
 
           ns = nanoseconds(head[6])
-          # -r: since the line before
-          ns < EPOCH ? @passed += ns : since_first(ns, false)
+          # -r prints the time since the line before.
+          ns < EPOCH_NS ? @sum_of_gaps += ns : since_first(ns, false)
         end
 
         def of_day(head, seconds) = (head[3].to_i * 3600 + head[4].to_i * 60 + seconds) * 1_000_000_000
 
         def since_first(ns, of_day)
-          ns += DAY while of_day && @last && ns < @last - DAY / 2
+          ns += DAY_NS while of_day && @last && ns < @last - DAY_NS / 2
           @zero ||= ns
           @last = ns
           ns - @zero
         end
 
-        # @return whether the call is about a file
+        # Reads the arguments by the call's shape.
+        # @return [Boolean, nil] whether the call is about a file
         def arguments(call, shape, line, from, closing)
           failed = call.errno&.nonzero?
           case shape
@@ -231,7 +232,7 @@ module Pitwall
 
             call.path = path && @descriptors.absolute(path)
             call.flags = flags(line, behind + 2, closing) if behind && call.name == "open"
-            moved(call, failed)
+            @descriptors.changed_directory(call.path) if call.name == "chdir" && !failed
           when AT
             base, place = folder(line, from)
             path, behind = quoted(line, place)
@@ -254,19 +255,19 @@ module Pitwall
             end
           when TEXT_AT
             call.path2, behind = quoted(line, from)
-            base, place = call.name == "symlinkat" && behind ? folder(line, behind + 2) : [@descriptors.cwd, behind.to_i + 2]
+            base, place = @descriptors.cwd, behind.to_i + 2
+            base, place = folder(line, place) if call.name == "symlinkat" && behind
             path, = behind ? quoted(line, place) : nil
             call.path = path && @descriptors.absolute(path, base)
           when MAP
             number = line.byteslice(from, closing - from)[/, (\d+)(?:<[^>]*>)?, [^,]*\z/n, 1] or return leave_out
-            call.path = inline(line, line.rindex(", #{number}", closing) + 2, number.to_i) || @descriptors.path(number.to_i)
-          when NEW then return made(call, line, from, closing)
+            place = line.rindex(", #{number}", closing) + 2
+            call.path = inline(line, place, number.to_i) || @descriptors.path(number.to_i)
+          when NEW then return created(call, line, from, closing)
           end
           opened(call, line) if call.errno == 0 && call.path && (shape == PATH || shape == AT)
           true
         end
-
-        def moved(call, failed) = call.name == "chdir" && !failed && @descriptors.moved(call.path)
 
         def opened(call, line)
           case call.name
@@ -285,11 +286,11 @@ module Pitwall
           when "close" then @descriptors.closed(number)
           when "dup", "dup2", "dup3" then @descriptors.opened(call.result, call.path)
           when "fcntl", "fcntl64" then @descriptors.opened(call.result, call.path) if line.index("F_DUPFD", from)
-          when "fchdir" then @descriptors.moved(call.path)
+          when "fchdir" then @descriptors.changed_directory(call.path)
           end
         end
 
-        # The path that -y prints behind a descriptor; it escapes < and >.
+        # The path that -y prints behind a descriptor, with < and > escaped; nil where the descriptor is no file.
         def inline(line, from, number)
           at = from + (number < 10 ? 1 : number.to_s.size)
           return nil unless line.getbyte(at) == 60
@@ -304,7 +305,7 @@ module Pitwall
           @descriptors.opened_as(number, path)
         end
 
-        # The folder that a descriptor names, and where the path behind it begins.
+        # The folder that a descriptor names, and the offset of the path behind the descriptor.
         def folder(line, from)
           comma = line.index(", ", from) or return [@descriptors.cwd, from]
           return [@descriptors.cwd, comma + 2] if comma == from + 8 # AT_FDCWD
@@ -319,7 +320,7 @@ module Pitwall
           [line.getbyte(from) == 65 ? @descriptors.cwd : @descriptors.path(line.byteslice(from, 10).to_i), comma + 2]
         end
 
-        # A quoted string and the place behind its closing quote; nil where there is none.
+        # A quoted string and the offset behind its closing quote; nil where there is none.
         def quoted(line, at)
           return nil unless line.getbyte(at) == 34
 
@@ -346,7 +347,7 @@ module Pitwall
           end
         end
 
-        # "O_RDONLY|O_CLOEXEC" → a number; the same words come again and again.
+        # "O_RDONLY|O_CLOEXEC" → a number. The same words come again and again, so the results are kept.
         def flags(line, from, closing)
           ending = line.index(",", from)
           ending = closing if ending.nil? || ending > closing
@@ -354,13 +355,15 @@ module Pitwall
 
           words = line.byteslice(from, ending - from)
           @flags.clear if @flags.size > 1000
-          @flags[words] ||= words.split("|").sum { |word| CONSTANTS.fetch(word) { word.start_with?("0x") ? word.hex : 0 } }
+          @flags[words] ||= words.split("|").sum do |word|
+            CONSTANTS.fetch(word) { word.start_with?("0x") ? word.hex : 0 }
+          end
         end
 
-        # Files are not made so, but threads and processes that share or inherit descriptors.
-        def made(call, line, from, closing)
+        # A new thread or process. The call is not about a file, but the child shares or inherits descriptors.
+        def created(call, line, from, closing)
           shared = line.byteslice(from, closing - from).include?("CLONE_FILES")
-          @descriptors.made(call.result, shared: shared) if call.result&.positive?
+          @descriptors.created(call.result, shared: shared) if call.result&.positive?
           false
         end
 
