@@ -5,6 +5,7 @@ require_relative "support/shop_recording"
 require "minitest/mock"
 require "pp"
 require "pitwall"
+require "pitwall/analyse"
 
 # What Pitwall.profile returns, as people see it.
 class ResultTest < Minitest::Test
@@ -34,6 +35,20 @@ class ResultTest < Minitest::Test
     with_result do |result, path|
       assert_match(/^ *self +wall +total/, result.report)
       in_irb { assert_equal ["#<Pitwall::Result #{path}>\n#{result.report}"] * 2, [result.inspect, result.pretty_inspect.chomp] }
+    end
+  end
+
+  # Whoever calls this has typed no option.
+  def test_mistakes_are_named_as_ruby_writes_them
+    bursts = Pitwall::Analyse::Allocations.allocate
+    bursts.define_singleton_method(:ends?) { false }
+    { { by: [:x] } => "by: :x: it takes :path, :line", { sort: :x } => "sort: :x: it takes :count, ",
+      { sort: :old } => "sort: :old: not known: objects were looked at in bursts" }.each do |arguments, message|
+      with_result do |result|
+        error = result.stub(:counted, bursts) { assert_raises(Pitwall::UsageError) { result.sites(**arguments) } }
+        assert_includes error.message, message
+        refute_includes error.message, "--"
+      end
     end
   end
 

@@ -3,6 +3,7 @@
 require_relative "../test_helper"
 require_relative "../support/random_recording"
 require_relative "../support/traced_recording"
+require_relative "../support/drawn_view"
 require "pitwall/analyse"
 require "pitwall/show"
 
@@ -55,13 +56,13 @@ class CallsTest < Minitest::Test
   end
 
   def test_views
-    text = Pitwall::Show::TextReport.new(report, file: "x.pit").to_s(:calls)
+    text = DrawnView.drawn(report, :calls)
     assert_match(/^ *self% +total +self +wait +child +calls +method/, text)
     assert_match(/1\.05 µs +1\.05 µs +0 s +0 s +8 +Shop#sum/, text)
     assert_match(/18 calls traced/, text)
-    tree = Pitwall::Show::TextReport.new(report, file: "x.pit").to_s(:tree)
+    tree = DrawnView.drawn(report, :tree)
     assert_match(/ 6 .*Shop#sum/, tree)
-    json = JSON.parse(Pitwall::Show::JsonReport.new(report, parts: %i[calls tree]).to_s)
+    json = JSON.parse(DrawnView.json(report, :calls, :tree))
     sum = json.fetch("methods").find { |method| method.fetch("name") == "Shop#sum" }
     assert_equal [8, 12, 960, 1050], sum.values_at("calls", "objects", "bytes", "self_cpu")
   end
@@ -96,22 +97,22 @@ class CallsTest < Minitest::Test
       assert_equal({ nil => 1, "Walker#down" => 5 }, report.callers.last.rows.to_h { |row| [row.method&.name, row.calls] })
       next unless report.total.positive?
 
-      text = Pitwall::Show::TextReport.new(report, file: "x.pit").to_s(:callees)
+      text = DrawnView.drawn(report, :callees)
       assert_match(/^ *of all +of it +#{weight == :calls ? "calls below" : weight} +calls +callee$/, text)
       assert_match(/ 53 +Walker#across/, text)
-      assert_equal [6, [5, 53]], JSON.parse(Pitwall::Show::JsonReport.new(report, parts: [:callees]).to_s)["callees"].then { |found| [found["calls"], found["methods"].map { |row| row["calls"] }.sort] }
+      assert_equal [6, [5, 53]], JSON.parse(DrawnView.json(report, :callees))["callees"].then { |found| [found["calls"], found["methods"].map { |row| row["calls"] }.sort] }
     end
   end
 
   def test_what_the_header_says_of_a_trace
-    text = Pitwall::Show::TextReport.new(report, file: "x.pit").to_s(:calls)
+    text = DrawnView.drawn(report, :calls)
     assert_match(/18 calls traced · probes \d+ ns, taken off .*the first line's times include what Pitwall needed to start/m, text)
     assert_equal 1, text.scan("own cost").size
     assert_match(/^ *wall without wait +cpu +thread$/, text)
     assert_match(/own cost 10\.0 ms \(0\.7% of the CPU time\)/, text)
     [1_000_000, 20_000_000].each do |cpu|
       waiting = segments.map { |segment| segment.with(stats: segment.stats.merge("process_cpu_ns" => cpu)) }
-      assert_match(/own cost 10\.0 ms$/, Pitwall::Show::TextReport.new(Analyse::Report.new(waiting), file: "x.pit").to_s(:calls))
+      assert_match(/own cost 10\.0 ms$/, DrawnView.drawn(Analyse::Report.new(waiting), :calls))
     end
   end
 

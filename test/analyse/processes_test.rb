@@ -2,6 +2,7 @@
 
 require_relative "../test_helper"
 require_relative "../support/random_recording"
+require_relative "../support/drawn_view"
 require "pitwall/analyse"
 require "pitwall/show"
 
@@ -24,7 +25,7 @@ class ProcessesTest < Minitest::Test
     all = segments([7, 0], [8, 0], [7, 2], [7, 600], [8, 5])
     assert_equal [[0, 2, 3], [1, 4]], Pitwall::Analyse::Processes.of(all).map { |parts| parts.map { |part| all.index { |one| one.equal?(part) } } }
     assert_equal 2, Pitwall::Analyse::Summary.new(all).processes
-    title = Pitwall::Show::TextReport.new(Pitwall::Analyse::Report.new(all), file: "d", width: 100).to_s.lines.first
+    title = DrawnView.drawn(Pitwall::Analyse::Report.new(all), file: "d", width: 100).lines.first
     assert_match(/ 2 processes$/, title)
   end
 

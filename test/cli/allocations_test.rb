@@ -3,6 +3,7 @@
 require_relative "../test_helper"
 require_relative "../support/command_line"
 require_relative "../support/recording_builder"
+require_relative "../support/drawn_view"
 require "json"
 require "pitwall/cli"
 
@@ -247,7 +248,7 @@ class AllocationsCommandTest < Minitest::Test
     [60, 72, 80, 100].each do |width|
       %i[count retained].each do |sort|
         segments = Pitwall::Record.read(file("built.pit")).segments
-        lines = Pitwall::CLI.const_get(:AllocationsView).render(segments, [], { sort: sort }, files: ["built.pit"], width: width).lines(chomp: true)
+        lines = DrawnView.of_segments(segments, :allocations, sort: sort, width: width).lines(chomp: true)
         assert_operator lines.reject { |line| line.include?("pitwall report") }.map(&:size).max, :<=, width
         assert_match(/A +a\.rb|a\.rb:/, lines.grep(/2,700,000 .*100%/).fetch(0))
         heads = lines.grep(/^ *objects .* bytes /).fetch(0)

@@ -4,7 +4,7 @@ require_relative "../test_helper"
 require "shellwords"
 require_relative "../support/command_line"
 require "pitwall/cli"
-require "pitwall/cli/support/duration"
+require "pitwall/duration"
 require "minitest/mock"
 require "stringio"
 
@@ -204,12 +204,12 @@ class CLITest < Minitest::Test
   def test_durations
     range = 100_000..1_000_000_000
     { "100us" => 100_000, "100µs" => 100_000, "1ms" => 1_000_000, "0.25 ms" => 250_000, "1s" => 1_000_000_000, "500000ns" => 500_000 }.each do |text, ns|
-      assert_equal ns, Pitwall::CLI::Duration.parse(text, name: "--interval", range: range), text
+      assert_equal ns, Pitwall::Duration.parse(text, name: "--interval", range: range), text
     end
     ["", "1", "ms", "-1ms", "1e3us", "1m", "99us", "1.1s", "1ms\n2"].each do |text|
-      error = assert_raises(Pitwall::UsageError, text) { Pitwall::CLI::Duration.parse(text, name: "--interval", range: range) }
+      error = assert_raises(Pitwall::UsageError, text) { Pitwall::Duration.parse(text, name: "--interval", range: range) }
       assert_match(/\A--interval /, error.message)
     end
-    assert_equal %w[100us 1s 1.5ms 0ns], [100_000, 1_000_000_000, 1_500_000, 0].map { |ns| Pitwall::CLI::Duration.format(ns) }
+    assert_equal %w[100us 1s 1.5ms 0ns], [100_000, 1_000_000_000, 1_500_000, 0].map { |ns| Pitwall::Duration.format(ns) }
   end
 end

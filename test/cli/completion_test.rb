@@ -49,7 +49,7 @@ class CompletionTest < Minitest::Test
 
   # What stands in the sources, each verb's own file and what it includes: read with no help of the parser.
   def test_no_option_of_the_sources_is_missing
-    declared = Dir[File.expand_path("../../lib/pitwall/cli/**/*.rb", __dir__)].flat_map do |path|
+    declared = Dir[File.expand_path("../../lib/pitwall/{cli,views}/**/*.rb", __dir__)].flat_map do |path|
       File.read(path).scan(/\.on\((.*?)\)\s*(?:\{|do\b)/m).flatten.flat_map { |arguments| arguments.scan(/(?<=")-(?:-(?:\[no-\])?)?[a-z][a-z-]*/) }
     end
     names = declared.uniq

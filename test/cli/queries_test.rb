@@ -2,6 +2,7 @@
 
 require_relative "../test_helper"
 require_relative "../support/random_recording"
+require_relative "../support/drawn_view"
 require "pitwall/cli"
 require "pitwall/analyse"
 require "pitwall/show"
@@ -170,7 +171,7 @@ class QueriesReportTest < Minitest::Test
     report = Pitwall::Analyse::Report.new(Pitwall::Record.read(@file).segments)
     [60, 100, 160].each do |width|
       %i[requests queries].each do |view|
-        lines = Pitwall::Show::TextReport.new(report, file: "a.pit", width: width).body(view)
+        lines = DrawnView.body(report, view, file: "a.pit", width: width)
         assert_empty(lines.select { |line| Pitwall::Show::Text.width(line) > width }, "#{view} at #{width}")
         assert_match(/\b20[01]\b.*(?:order|recent)/i, lines[1], "what counts stays at #{width}")
       end

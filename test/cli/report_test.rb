@@ -235,11 +235,10 @@ class ReportTest < Minitest::Test
   end
 
   def test_options_that_are_refused_are_named_as_the_help_names_them
-    require "pitwall/cli/verbs/report"
     help = run_command("report", "--help")[1]
-    %i[NOT_OF_PAGES NOT_OF_ALLOCATIONS OF_ALLOCATIONS].flat_map { |list| Pitwall::CLI::Report.const_get(list) }.each do |key|
-      assert_match(/^ +#{Pitwall::CLI::RecordingOptions.option_name(key)}\b/, help)
-    end
+    views = Pitwall::Views
+    keys = views::Asked::NOT_OF_PAGES + views::WholeProcess::REFUSED + views.all.flat_map(&:own_options)
+    keys.each { |key| assert_match(/^ +#{views.option_name(key)}\b/, help) }
     _, _, err = run_command("report", @file, "--label", "r=b", "--format", "html", "--out", File.join(@dir, "x.html"))
     assert_match(/leave out --label$/, err)
   end

@@ -3,6 +3,7 @@
 require_relative "../test_helper"
 require_relative "../support/page_contents"
 require_relative "../support/random_recording"
+require_relative "../support/drawn_view"
 require "pitwall/cli"
 require "pitwall/analyse"
 require "pitwall/show"
@@ -152,7 +153,7 @@ class RequestsReportTest < Minitest::Test
   def test_no_line_of_the_list_is_longer_than_the_terminal
     report = Pitwall::Analyse::Report.new(Pitwall::Record.read(@file).segments)
     [60, 100, 160].each do |width|
-      lines = Pitwall::Show::TextReport.new(report, file: "a.pit", width: width).body(:requests)
+      lines = DrawnView.body(report, :requests, file: "a.pit", width: width)
       assert_empty(lines.select { |line| Pitwall::Show::Text.width(line) > width })
     end
   end

@@ -4,6 +4,7 @@ require_relative "../test_helper"
 require_relative "../support/random_recording"
 require_relative "../support/syscalls_recording"
 require_relative "../support/traced_recording"
+require_relative "../support/drawn_view"
 require "pitwall/analyse"
 require "pitwall/show"
 require "stringio"
@@ -94,9 +95,9 @@ class FuzzTest < Minitest::Test
     assert_equal report.total, report.flat.sum(&:own)
     Pitwall::Analyse::Findings.of(recording.segments)
     Pitwall::Analyse::OnlyMine.new(Pitwall::Analyse::Origin.new).call(recording.segments)
-    Pitwall::Show::TextReport.new(report, file: "x.pit", warnings: recording.warnings.map(&:message)).to_s
-    Pitwall::Show::JsonReport.new(report, parts: %i[gc gc_cost]).to_s
-    %i[gc gc_cost].each { |view| Pitwall::Show::TextReport.new(report, file: "x.pit").body(view) }
+    DrawnView.drawn(report, warnings: recording.warnings.map(&:message))
+    DrawnView.json(report, :gc, :gc_cost)
+    %i[gc gc_cost].each { |view| DrawnView.body(report, view) }
     use_allocations(recording)
     recording.segments.each { |segment| segment.each_syscall { |call| assert_kind_of String, call.name } && segment.syscall_totals }
     Pitwall::Show::Export::Speedscope.new(recording.segments, :wall, selection: report.query.selection).write(+"")

@@ -9,6 +9,7 @@ require "pitwall/analyse"
 require "pitwall/cli"
 require "pitwall/record"
 require "pitwall/show"
+require "pitwall/views"
 require "tmpdir"
 
 # What is in a page, taken apart without a browser.
@@ -21,7 +22,7 @@ class ShowPageTest < Minitest::Test
     [3, 8, 11].each do |seed|
       recording = RandomRecording.new(seed)
       with_segments(recording.bytes) do |segments|
-        object, column = unpack(Show::RecordingPage.new(segments).to_s)
+        object, column = unpack(Show::RecordingPage.new(segments, tabs: [], hints: Pitwall::Views::Hints).to_s)
         names = column.call(object.dig("methods", "name")).map { |id| object["strings"][id] }
         up, methods = %w[up method].map { |name| column.call(object.dig("nodes", name)) }
         stack = lambda do |node|
@@ -55,14 +56,14 @@ class ShowPageTest < Minitest::Test
   # The promise: one and a half times the recording and 400 KB.
   def test_a_page_is_not_much_larger_than_its_recording
     [ShopRecording.bytes(compress: true), RandomRecording.new(5).bytes].each do |bytes|
-      with_segments(bytes) { |segments, path| assert_operator Show::RecordingPage.new(segments).to_s.bytesize, :<=, File.size(path) * 1.5 + 400_000 }
+      with_segments(bytes) { |segments, path| assert_operator Show::RecordingPage.new(segments, tabs: [], hints: Pitwall::Views::Hints).to_s.bytesize, :<=, File.size(path) * 1.5 + 400_000 }
     end
   end
 
   # Hash and policy belong together, and nothing in a page comes from elsewhere.
   def test_a_page_is_whole
     with_segments(ShopRecording.bytes) do |segments|
-      html = Show::RecordingPage.new(segments).to_s
+      html = Show::RecordingPage.new(segments, tabs: [], hints: Pitwall::Views::Hints).to_s
       assert_predicate html, :valid_encoding?
       script, style = html[%r{<script>(.*)</script>}m, 1], html[%r{<style>(.*?)</style>}m, 1]
       [script, style].each { |text| assert_includes html, "'sha256-#{[Digest::SHA256.digest(text)].pack("m0")}'" }

@@ -11,6 +11,7 @@ require "pitwall/cli"
 require "pitwall/record"
 require "pitwall/record/syscall_log"
 require "pitwall/show"
+require "pitwall/views"
 require "stringio"
 
 # System calls in a page, taken apart without a browser.
@@ -85,7 +86,7 @@ class SyscallsPageTest < Minitest::Test
   def test_sums_of_a_recordings_page
     with_segments(SyscallsRecording.bytes + SyscallsRecording.bytes(pid: 4243)) do |segments|
       report = Analyse::SyscallReport.of(*segments)
-      object, column = unpack(Show::RecordingPage.new(segments, syscalls: Show::SyscallsPart.new(report: report, name: "shop", format: "recording")).to_s)
+      object, column = unpack(Show::RecordingPage.new(segments, tabs: [], hints: Pitwall::Views::Hints, syscalls: Show::SyscallsPart.new(report: report, name: "shop", format: "recording")).to_s)
       calls = object["syscalls"]
       %w[paths stacks].each do |tree|
         assert_equal [report.calls, report.ns], %w[calls ns].map { |name| column.call(calls.dig(tree, name)).sum }, tree
@@ -106,7 +107,7 @@ class SyscallsPageTest < Minitest::Test
     end
     with_segments(bytes) do |segments|
       part = Show::SyscallsPart.new(report: Analyse::SyscallReport.of(*segments), name: "shop", format: "recording")
-      object, column = unpack(Show::RecordingPage.new(segments, syscalls: part).to_s)
+      object, column = unpack(Show::RecordingPage.new(segments, tabs: [], hints: Pitwall::Views::Hints, syscalls: part).to_s)
       calls = object["syscalls"]
       assert_nil calls["stacks"]
       assert_equal [[], true], [calls["passes"].flat_map { |pass| pass["lines"] }, calls["passes"].any? { |pass| pass["groups"].any? }]

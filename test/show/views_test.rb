@@ -3,6 +3,7 @@
 require_relative "../test_helper"
 require_relative "../support/random_recording"
 require_relative "../support/shop_recording"
+require_relative "../support/drawn_view"
 require "pitwall/analyse"
 require "pitwall/show"
 
@@ -35,14 +36,14 @@ class ViewsTest < Minitest::Test
     recording = RandomRecording.read(bytes)
     recording.segments.first.stats.update("captures" => 1, "dropped" => 900, "truncated" => 3, "deferred_ticks" => 7, "refused_frames" => 1)
     difference = Struct.new(:wall_ratio, :cpu_ratio).new(1.0123, 1.05)
-    text = Pitwall::Show::TextReport.new(Pitwall::Analyse::Report.new(recording.segments), file: "a.pit", width: 80, warnings: ["process 1 ended without stop"], difference: difference).to_s
+    text = DrawnView.drawn(Pitwall::Analyse::Report.new(recording.segments), file: "a.pit", width: 80, warnings: ["process 1 ended without stop"], difference: difference)
     ["! process 1 ended without stop", "safepoint-biased", "no thread events", "99.9% of the samples were dropped", "1 sample every", "3 ticks came late and 7 were put off (their time is in the next sample)", "1 frame refused", "3 stacks were deeper", "wall ×1.012, CPU ×1.050"].each { |part| assert_includes text, part }
   end
 
   def heading(missed: 3, **head)
     recording = RandomRecording.read(ShopRecording.bytes(**head))
     recording.segments.each { |segment| segment.stats["missed_ticks"] = missed }
-    Pitwall::Show::TextReport.new(Pitwall::Analyse::Report.new(recording.segments), file: "a.pit", width: 200).to_s
+    DrawnView.drawn(Pitwall::Analyse::Report.new(recording.segments), file: "a.pit", width: 200)
   end
 
   def test_how_samples_were_taken_and_why
@@ -65,20 +66,20 @@ class ViewsTest < Minitest::Test
     source = Object.new
     def source.call(_, line) = (line == 3 ? "    n < 2 ? n : fib(n - 1)" : nil)
     def source.commit(_) = nil
-    text = Pitwall::Show::TextReport.new(report, file: "a.pit", width: 80, source: source).to_s(:lines)
+    text = DrawnView.drawn(report, :lines, width: 80, source: source)
     assert_match(/fib\.rb:3\n +n < 2 \? n : fib\(n - 1\)$/, text)
   end
 
   def test_the_hint_is_left_out_where_it_would_not_run
     report = Pitwall::Analyse::Report.new(RandomRecording.read(ShopRecording.bytes).segments)
-    text = Pitwall::Show::TextReport.new(report, file: "a.pit", width: 120).to_s
+    text = DrawnView.drawn(report, file: "a.pit", width: 120)
     refute_includes text, "--callers Kernel#sleep", "who waits says nothing of where time goes"
     assert_match(/^waiting: 1\.97 s of 2\.97 s/, text)
     report.work.flat.first.method.name = "Cart#sum"
-    assert_includes Pitwall::Show::TextReport.new(report, file: "a.pit", width: 120).to_s, "--callers Cart#sum"
+    assert_includes DrawnView.drawn(report, file: "a.pit", width: 120), "--callers Cart#sum"
     [["a" * 60, "Kernel#sleep"], ["a.pit", "block in x"]].each do |file, name|
       report.work.flat.each { |row| row.method.name = name }
-      text = Pitwall::Show::TextReport.new(report, file: file, width: 80).to_s
+      text = DrawnView.drawn(report, file: file, width: 80)
       refute_match(/NAME|--callers/, text)
       assert_match(/^Next: pitwall report \S+ --tree$/, text)
     end
@@ -92,7 +93,7 @@ class ViewsTest < Minitest::Test
       segment.row(stack: [["Object#main", "/srv/app/a.rb", 1, 3], ["Shop#other", "/srv/app/shop.rb", 14, 15]], wall: 90_000, cpu: 90_000)
     end
     report = Pitwall::Analyse::Report.new(RandomRecording.read(bytes).segments)
-    rows = ->(**options) { Pitwall::Show::TextReport.new(report, file: "a.pit", width: 120, **options).body(:tree) }
+    rows = ->(**options) { DrawnView.body(report, :tree, width: 120, **options) }
     assert_match(/50\.0%.*├─ 8 frames, Rack::Part0#call to Rack::Part7#call$/, rows.call.join("\n"))
     assert_equal [5, 12], [rows.call.size, rows.call(all_frames: true).size]
     assert_match(/↳ Shop#show/, rows.call[3..].join("\n"))
@@ -100,7 +101,7 @@ class ViewsTest < Minitest::Test
 
   def test_nothing_recorded_is_said
     report = Pitwall::Analyse::Report.new(RandomRecording.read(RecordingBuilder.build { |_| nil }).segments)
-    VIEWS.first(4).each { |view| assert_includes Pitwall::Show::TextReport.new(report, file: "a.pit").to_s(view), "nothing was recorded" }
+    VIEWS.first(4).each { |view| assert_includes DrawnView.drawn(report, view), "nothing was recorded" }
   end
 
   # Names are what a table is for: numbers give way.
@@ -124,7 +125,7 @@ class ViewsTest < Minitest::Test
   def view(view, width, palette: Pitwall::Show::Plain)
     query = Pitwall::Analyse::Report::Query.new(callers: "fib", callees: "Cart#total_with_discounts_and_taxes")
     report = Pitwall::Analyse::Report.new(RandomRecording.read(ShopRecording.bytes).segments, query)
-    Pitwall::Show::TextReport.new(report, file: "shop.pit", width: width, base: "/srv/app", palette: palette).to_s(view)
+    DrawnView.drawn(report, view, file: "shop.pit", width: width, base: "/srv/app", palette: palette)
   end
 
   def golden(name, text)

@@ -22,7 +22,11 @@ module Pitwall
       SUMS = (COUNTERS - %i[min_age max_age]).freeze
       # Most frames of a stack that are named.
       DEEPEST = 4096
-      private_constant :DEEPEST, :FEW, :OF_ENDS
+      # Reasons of {#unknown} in words.
+      UNKNOWN = { bursts: "objects were looked at in bursts, and not followed until they were freed",
+                  killed: "the process was killed, so retained objects were not counted",
+                  old_version: "the recording is of an older version" }.freeze
+      private_constant :DEEPEST, :FEW, :OF_ENDS, :UNKNOWN
       # A key that rows are not grouped by is nil.
       # special:  name of a row that is no place in the program, e.g. the VM's objects, else nil
       # stack:    names from the root to the leaf
@@ -68,8 +72,7 @@ module Pitwall
       # @raise [UsageError] for an unknown key or counter, or a counter that this recording does not have
       #: (?by: Array[Symbol], ?sort: Symbol, ?retained: bool) -> Array[Row]
       def rows(by: %i[path line class], sort: :count, retained: false)
-        check(by, sort)
-        check_known(sort, retained)
+        check(by, sort, retained)
         rows = {}
         each_site { |segment, site, scale| add(rows, segment, site, scale, by) }
         rows = rows.values
@@ -78,6 +81,18 @@ module Pitwall
           [row.special ? 1 : 0, -row[sort], -row.count, row.path.to_s, row.line.to_i, row[:class].to_s, row.type.to_s,
            row[:method].to_s]
         end
+      end
+
+      # Why rows can't be sorted by a counter or limited to retained objects, nil if they can.
+      # :bursts:      objects were not followed until they were freed
+      # :killed:      the process was killed before retained objects were counted
+      # :old_version: the recording has no bytes of retained objects
+      #: (sort: Symbol, ?retained: bool) -> Symbol?
+      def unknown(sort:, retained: false)
+        return :bursts if !ends? && (retained || OF_ENDS.include?(sort))
+        return :killed if !retained? && (retained || %i[retained retained_bytes].include?(sort))
+
+        :old_version if sort == :retained_bytes && !retained_bytes?
       end
 
       # Strings with equal content.
@@ -243,24 +258,17 @@ module Pitwall
         ["what was retained, and its bytes, is unknown where a process was killed: nobody looked at its end"]
       end
 
-      def check(by, sort)
+      # Errors name keyword arguments as Ruby code writes them.
+      def check(by, sort, retained)
         wrong = by - KEYS
-        raise UsageError, "--by #{wrong.first}: it takes #{KEYS.join(", ")}" unless wrong.empty?
-        raise UsageError, "--sort #{sort}: it takes #{COUNTERS.join(", ")}" unless COUNTERS.include?(sort)
-      end
-
-      def check_known(sort, retained)
-        asked = retained ? "--retained" : "--sort #{sort}"
-        if !ends? && (retained || OF_ENDS.include?(sort))
-          raise UsageError, "#{asked}: not known in bursts; pitwall allocations -- CMD follows objects to their end"
+        raise UsageError, "by: #{wrong.first.inspect}: it takes #{KEYS.map(&:inspect).join(", ")}" unless wrong.empty?
+        unless COUNTERS.include?(sort)
+          raise UsageError, "sort: #{sort.inspect}: it takes #{COUNTERS.map(&:inspect).join(", ")}"
         end
-        if !retained? && (retained || %i[retained retained_bytes].include?(sort))
-          raise UsageError, "#{asked}: not known: the process was killed, and nobody looked at its end"
-        end
-        return unless sort == :retained_bytes && !retained_bytes?
 
-        raise UsageError, "--sort #{sort}: not known: the recording is of an older version; " \
-                          "--sort retained counts the objects"
+        reason = unknown(sort: sort, retained: retained) or return
+        argument = retained && reason != :old_version ? "retained: true" : "sort: #{sort.inspect}"
+        raise UsageError, "#{argument}: not known: #{UNKNOWN.fetch(reason)}"
       end
 
       # Number of objects that no row has. Ruby 3.3 and 3.4 drop the hooks when a Ractor is freed, until they are added

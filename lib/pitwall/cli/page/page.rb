@@ -3,8 +3,8 @@
 require "pitwall/analyse"
 require "pitwall/cli/recording/project"
 require "pitwall/cli/page/source_lines"
-require "pitwall/cli/views/syscalls_view"
 require "pitwall/show"
+require "pitwall/views"
 
 module Pitwall
   module CLI
@@ -19,28 +19,61 @@ module Pitwall
 
       module_function
 
+      # The page that a report is asked for as.
+      # @raise [UsageError] the weight asked for was not recorded
+      #: (Views::Subject) -> String
+      def of(subject)
+        asked = subject.asked
+        check_weight(asked.weight, subject.segments) if asked.weight && asked.weight != "wall"
+        render(subject.of_process, subject.warnings, patterns: subject.application.patterns,
+               findings: subject.findings_of_process, origin: subject.application.origin, source: asked.source?,
+               redacted: asked.redacted?, start: asked.start, difference: subject.difference)
+      end
+
+      # @param patterns [#call] → Analyse::SyscallPatterns in force
       # @param source [Boolean] whether lines of source may stand in the page
       # @param redacted [Boolean] whether paths are hidden: then neither source nor the working directory is shown
       # @param start [Hash{String => String}] what the page shows first
-      # @param syscalls [Show::SyscallsPart, Hash, nil] nil: what the segments have, with the patterns in force
-      #: (Array[Record::Segment], Array[Record::Warning], ?source: bool, ?redacted: bool, ?start: Hash[String, String], ?difference: untyped, ?syscalls: untyped, **untyped) -> String
-      def render(segments, warnings, source: true, redacted: false, start: {}, difference: nil, syscalls: nil, findings: [], origin: nil)
+      # @param syscalls [Views::SyscallReport, nil] of these segments, where it was made already
+      #: (Array[Record::Segment], Array[Record::Warning], patterns: untyped, ?source: bool, ?redacted: bool, **untyped) -> String
+      def render(segments, warnings, patterns:, source: true, redacted: false, start: {}, difference: nil,
+                 syscalls: nil, findings: [], origin: nil)
         reader = SourceLines.new(segments.map(&:header), repository: Project.repository)
         texts = source && !redacted ? lines(segments, reader) : {}
         commits = texts.keys.to_h { |path| [path, reader.commit(path)] }.compact
-        Show::RecordingPage.new(segments, warnings: warnings.map(&:message), source: texts, commits: commits, base: (Dir.pwd unless redacted), start: start, difference: difference,
-                                          syscalls: syscalls || SyscallsView.part(segments),
-                                          findings: findings, mine: origin).to_s
+        Show::RecordingPage.new(
+          segments, tabs: Views.tabs(segments), hints: Views::Hints, warnings: warnings.map(&:message), source: texts,
+                    commits: commits, base: (Dir.pwd unless redacted), start: start, difference: difference,
+                    syscalls: Views::SyscallReport.page_part(segments, patterns: patterns, found: syscalls),
+                    findings: findings, mine: origin
+        ).to_s
+      end
+
+      # The page of a recording of system calls, which shows these first.
+      #: (Array[Record::Segment], Array[Record::Warning], patterns: untyped, ?difference: untyped, ?syscalls: Views::SyscallReport?) -> String
+      def of_syscalls(segments, warnings, patterns:, difference: nil, syscalls: nil)
+        render(segments, warnings, patterns: patterns, start: { "view" => "syscalls" }, difference: difference,
+                                   syscalls: syscalls)
       end
 
       # What a page of these can weigh.
       #: (Array[Record::Segment]) -> Array[String]
       def weights(segments)
         sampled = %w[wall cpu captures] if segments.any?(&:sampled?)
-        traced = ["wall", "wait", "calls", *%w[cpu objects bytes].select { |name| segments.any? { |segment| segment.tracing[name] == true } }] if segments.any?(&:traced?)
+        if segments.any?(&:traced?)
+          counted = %w[cpu objects bytes].select { |name| segments.any? { |segment| segment.tracing[name] == true } }
+          traced = ["wall", "wait", "calls", *counted]
+        end
         followed = %w[objects bytes gc] if segments.any?(&:allocation_totals)
         [*sampled, *traced, *followed].uniq
       end
+
+      def check_weight(weight, segments)
+        weighing = Views::Weighing.new(weight.to_sym, Analyse::Summary.new(segments))
+        weighing.check
+        weighing.check_traced
+      end
+      private_class_method :check_weight
 
       # Of the heaviest files first, the lines that weigh something and those around them.
       def lines(segments, reader)

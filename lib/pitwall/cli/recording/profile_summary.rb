@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "shellwords"
-require "pitwall/cli/support/duration"
+require "pitwall/duration"
 require "pitwall/show/terminal/units"
 
 module Pitwall

@@ -1,7 +1,10 @@
 # frozen_string_literal: true
 
 require "pitwall/analyse"
+require "pitwall/cli/page/source_lines"
+require "pitwall/cli/recording/syscall_sources"
 require "pitwall/show"
+require "pitwall/views"
 
 module Pitwall
   module CLI
@@ -50,6 +53,20 @@ module Pitwall
 
         words = Show::FindingWords.new(file: file, command: command, repository: !repository.nil?, base: Dir.pwd)
         found.map { |finding| words.to_h(finding) }
+      end
+
+      # What views ask of it.
+      # @param files [Array<String>] the recordings
+      # @param command [Array<String>, nil] of the program
+      # @param patterns [Array<String>, nil] of system calls
+      #: (Array[String], ?command: Array[String]?, ?patterns: Array[String]?) -> Views::Application
+      def application(files, command: nil, patterns: nil)
+        file = typed(files)
+        Views::Application.new(
+          base: Dir.pwd, origin: origin, source: ->(headers) { SourceLines.new(headers, repository: repository) },
+          findings: ->(segments, selection) { findings(segments, file: file, command: command, selection: selection) },
+          patterns: -> { SyscallSources.patterns(patterns) }
+        )
       end
 
       # Names of files as one would type them again.

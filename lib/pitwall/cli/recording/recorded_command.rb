@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "pitwall/cli/support/command"
-require "pitwall/cli/support/duration"
+require "pitwall/duration"
 require "pitwall/cli/support/output_file"
 require "pitwall/cli/recording/profile_summary"
 require "pitwall/launch"

@@ -5,6 +5,7 @@ require "pitwall/errors"
 require "pitwall/cli/support/output_file"
 require "pitwall/record"
 require "pitwall/analyse"
+require "pitwall/views"
 
 module Pitwall
   module CLI
@@ -12,14 +13,6 @@ module Pitwall
     module RecordingOptions
       WEIGHTS = %w[wall cpu captures wait calls objects bytes gc].freeze
       GC = { "happened" => :happened, "apart" => :apart, "caller" => :caller }.freeze
-
-      # Options that are kept under another name than theirs.
-      OPTION_NAMES = { labels: "label", source: "no-source" }.freeze
-      private_constant :OPTION_NAMES
-
-      # An option as one types it.
-      #: (Symbol) -> String
-      def self.option_name(key) = "--#{OPTION_NAMES.fetch(key) { key.to_s.tr("_", "-") }}"
 
       # Adds what --label says to the options.
       # @raise [UsageError]
@@ -35,53 +28,42 @@ module Pitwall
 
       def define_recording_options(parser)
         parser.separator("Which part of the recording")
+        define_parts(parser)
+        parser.on("--blackbox NAME", "fold everything below a method (or a path, if it has a slash) into it; repeatable") do |name|
+          (@options[:blackbox] ||= []) << name
+        end
+        parser.on("--only-mine", "only the application's frames; what gems, Ruby and C functions cost counts for the " \
+                                 "application's frame that called them") { @options[:only_mine] = true }
+        parser.on("--gc HOW", GC, "garbage collection as it happened (default), apart, or charged to the caller: " \
+                                  "#{GC.keys.join(", ")}") { |how| @options[:gc] = how }
+        define_reading(parser)
+      end
+
+      def define_parts(parser)
         parser.on("--weight WEIGHT", WEIGHTS, "#{WEIGHTS.join(", ")} (wall)") { |weight| @options[:weight] = weight }
-        parser.on("--thread NAME", "one thread, by name or id, as --view threads lists them") { |thread| @options[:thread] = thread }
+        parser.on("--thread NAME", "one thread, by name or id, as --view threads lists them") do |thread|
+          @options[:thread] = thread
+        end
         parser.on("--process PID", Integer, "one process") { |pid| @options[:process] = pid }
-        parser.on("--state STATE", Analyse::States.words, "time spent #{Analyse::States.names.join(", ")}") { |state| @options[:state] = state }
-        parser.on("--label NAME=VALUE", "what ran under a label, e.g. route=orders#show; repeatable") { |text| RecordingOptions.label(@options, text) }
-        parser.on("--request N", Integer, "what was sampled in the Nth slowest request (report --view requests lists them)") { |number| @options[:request] = number }
-        parser.on("--blackbox NAME", "fold everything below a method (or a path, if it has a slash) into it; repeatable") { |name| (@options[:blackbox] ||= []) << name }
-        parser.on("--only-mine", "only the application's frames; what gems, Ruby and C functions cost counts for the application's frame that called them") { @options[:only_mine] = true }
-        parser.on("--gc HOW", GC, "garbage collection as it happened (default), apart, or charged to the caller: #{GC.keys.join(", ")}") { |how| @options[:gc] = how }
+        parser.on("--state STATE", Analyse::States.words, "time spent #{Analyse::States.names.join(", ")}") do |state|
+          @options[:state] = state
+        end
+        parser.on("--label NAME=VALUE", "what ran under a label, e.g. route=orders#show; repeatable") do |text|
+          RecordingOptions.label(@options, text)
+        end
+        parser.on("--request N", Integer, "what was sampled in the Nth slowest request (report --view requests lists them)") do |number|
+          @options[:request] = number
+        end
+      end
+
+      def define_reading(parser)
         parser.on("--salvage", "read what is left of a damaged recording") { @options[:salvage] = true }
-        parser.on("--redact", "hash the paths outside the working directory and the values of labels; paths inside become relative") { @options[:redact] = true }
+        parser.on("--redact", "hash the paths outside the working directory and the values of labels; " \
+                              "paths inside become relative") { @options[:redact] = true }
       end
 
-      # Segments narrowed to the request asked for, and the row of it.
-      # @raise [UsageError] no such request, or an option that it leaves nothing to choose for
-      #: (Array[Record::Segment], ?Array[Symbol]) -> [Array[Record::Segment], Analyse::Requests::Row]
-      def of_request(segments, refused = [])
-        odd = [*refused, *%i[process thread labels].select { |name| @options[name] }.map { |name| RecordingOptions.option_name(name) }].first
-        raise UsageError, "--request #{@options[:request]} is one request in one thread: leave out #{odd}" if odd
-
-        requests = Analyse::Requests.new(segments)
-        row = requests.row(@options[:request])
-        [[requests.narrowed(row)], row]
-      end
-
-      # Whether objects were followed and nothing else: then they are what trees weigh.
-      def only_objects?(segments) = segments.any?(&:allocation_totals) && segments.none? { |segment| segment.sampled? || segment.traced? }
-
-      # @param segments [Array<Record::Segment>] to leave their idle threads out; none: nothing is left out
-      def selection(segments = [])
-        idle = Analyse::IdleThreads.find(segments) unless @options[:idle] || @options[:thread] || @options[:state] || @options[:labels]
-        state = @options[:state] && Analyse::States.number(@options[:state])
-        labels = @options[:redact] ? @options[:labels]&.transform_values { |value| Analyse::Redaction.label(value) } : @options[:labels]
-        Analyse::Selection.new(thread: @options[:thread], process: @options[:process], state: state, labels: labels, without: idle)
-      end
-
-      # An empty report would be taken for a program that never waited.
-      # @raise [UsageError] the recording can't tell the state asked for
-      def check_state(segments)
-        state = @options[:state] or return
-        sampled = segments.select(&:sampled?)
-        raise UsageError, "--state #{state}: the recording has no samples, and only these have states: leave it out" if sampled.empty?
-        return if sampled.any? { |segment| segment.header.thread_states? || segment.tallies.any? { |tally| tally.state == Analyse::States.number(state) } }
-
-        ruby = sampled.first.header.ruby["version"]
-        raise UsageError, "--state #{state}: #{ruby ? "Ruby #{ruby}" : "what was recorded"} told no thread states, as Ruby 3.2 and newer do: leave it out, or record with such a Ruby"
-      end
+      # Which part of the recording is meant.
+      def narrowing = Views::Narrowing.new(@options)
 
       # @return [Array(Array<Record::Segment>, Array<Record::Warning>)] of all files together
       # @raise [UsageError] a file there isn't, a folder without recordings

@@ -2,12 +2,15 @@
 
 require "pitwall/cli/recording/command_limit"
 require "pitwall/cli/recording/recorded_command"
-require "pitwall/cli/views/syscalls_view"
+require "pitwall/cli/page/page"
+require "pitwall/cli/recording/project"
+require "pitwall/cli/recording/syscall_sources"
 require "pitwall/launch/strace"
 require "pitwall/doctor/proc_file"
 require "pitwall/native"
 require "pitwall/record/syscall_log"
 require "pitwall/show/syscalls/words"
+require "pitwall/views"
 
 module Pitwall
   module CLI
@@ -18,7 +21,8 @@ module Pitwall
       FORMATS = %w[text json markdown html].freeze
       # Of --fail-if, with their units.
       METRICS = { "calls" => "count", "failed" => "count", "time" => "ns" }.freeze
-      private_constant :FORMATS, :METRICS
+      VIEW = Views.named("syscalls")
+      private_constant :FORMATS, :METRICS, :VIEW
 
       class << self
         #: () -> String
@@ -38,7 +42,7 @@ module Pitwall
         parser.on("--start", "also Ruby's own start, before Pitwall is loaded: counted through strace") { @options[:start] = true }
         define_collecting_options(parser)
         parser.separator("What to show")
-        SyscallsView.define_options(parser, @options)
+        SyscallSources.define_options(parser, @options)
         parser.on("--format FORMAT", FORMATS, "#{FORMATS.join(", ")} (text)") { |format| @options[:format] = format }
         parser.separator("")
         define_limit(parser, METRICS, "calls > 20k, failed > 5k, time > 1s")
@@ -99,11 +103,15 @@ module Pitwall
 
       # Whatever goes wrong from here on is told, and doesn't change the command's own status.
       def conclude_log(log)
-        report, about = SyscallsView.of_log(log, @options)
+        found = SyscallSources.of_log(log, @options[:patterns])
+        report = found.report
         judge { |metric| { "calls" => report.calls, "failed" => report.failed, "time" => report.ns }.fetch(metric) }
         return if @options[:quiet] && !@options[:out]
 
-        publish { |width, palette| SyscallsView.render([[report, about]], @options, width: width, palette: palette) }
+        publish do |width, palette|
+          Views::SyscallReport.draw([found], @options[:format], limit: @options[:limit], base: Dir.pwd, width: width,
+                                                                palette: palette)
+        end
         @err.puts("", "The log is #{log}") unless @options[:quiet] || (@options[:out].nil? && @options[:format] == "json")
       rescue Pitwall::Error => error
         @err.puts("pitwall: #{CLI.message(error)}")
@@ -125,7 +133,15 @@ module Pitwall
       def render(recording, difference, width:, palette:)
         found = Record.read(recording)
         judge_segments(found.segments)
-        SyscallsView.render_segments(found.segments, @options.merge(difference: difference), file: recording, warnings: found.warnings, width: width, palette: palette)
+        application = Project.application([recording], patterns: @options[:patterns])
+        if @options[:format] == "html" && found.segments.any?(&:syscalls?)
+          return Page.of_syscalls(found.segments, found.warnings, patterns: application.patterns, difference: difference)
+        end
+
+        asked = Views::Asked.new(@options.slice(:format, :limit))
+        screen = Views::Screen.new(width: width, palette: palette)
+        VIEW.draw(Views::Subject.new(asked, found.segments, found.warnings, files: [recording], typed: Project.typed([recording]),
+                                     application: application, screen: screen))
       end
 
       # A gate is judged even where no report is wanted.

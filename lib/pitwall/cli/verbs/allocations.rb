@@ -1,10 +1,11 @@
 # frozen_string_literal: true
 
-require "pitwall/cli/views/allocations_view"
-require "pitwall/cli/recording/project"
+require "pitwall/cli/page/page"
 require "pitwall/cli/recording/command_limit"
-require "pitwall/cli/views/object_growth_view"
+require "pitwall/cli/recording/one_in"
+require "pitwall/cli/recording/project"
 require "pitwall/cli/recording/recorded_command"
+require "pitwall/views"
 
 module Pitwall
   module CLI
@@ -17,7 +18,11 @@ module Pitwall
       METRICS = { "objects" => "count", "bytes" => "bytes", "retained" => "count", "old" => "count", "gc_time" => "ns" }.freeze
       # Which counter of Analyse::Allocations a metric of --fail-if is.
       COUNTERS = { "objects" => :count, "bytes" => :bytes, "retained" => :retained, "old" => :old, "gc_time" => :gc_ns }.freeze
-      private_constant :FORMATS, :METRICS, :COUNTERS
+      # Views of what it records: the table, and what grows.
+      VIEWS = [Views.named("allocations"), Views.named("growth")].freeze
+      # Keys of the table where stacks are recorded.
+      BY_STACK = %i[path line class stack].freeze
+      private_constant :FORMATS, :METRICS, :COUNTERS, :VIEWS, :BY_STACK
 
       class << self
         #: () -> String
@@ -32,22 +37,21 @@ module Pitwall
         end
 
         #: () -> Hash[String, Array[String]]
-        def option_words = AllocationsView.option_words
+        def option_words = VIEWS.map(&:option_words).reduce(:merge)
       end
 
       #: (OptionParser) -> void
       def define_options(parser)
         parser.separator("How to record")
         parser.on("--stacks", "the whole stack of each place, for --by stack and report --tree --weight objects") { @options[:stacks] = true }
-        parser.on("--sample 1/N", "follow one object in so many (all)") { |text| @options[:one_in] = AllocationsView.one_in(text, "--sample") }
+        parser.on("--sample 1/N", "follow one object in so many (all)") { |text| @options[:one_in] = OneIn.parse(text, name: "--sample") }
         parser.on("--strings", "also strings of equal content, told by a digest; contents are not kept") { @options[:strings] = true }
         parser.on("--growth", "what stays and keeps growing, by line and class: leaks (doc/allocations.md)") { @options[:growth] = true }
         parser.on("--holders", "with --growth: who holds what grows, looked for in the program, at its end") { @options[:holders] = true }
         define_times(parser)
         define_collecting_options(parser)
         parser.separator("What to show")
-        AllocationsView.define_options(parser, @options)
-        ObjectGrowthView.define_options(parser, @options)
+        VIEWS.each { |view| view.define_options(parser, @options) }
         parser.on("--only-mine", "only the application's lines, with what they call (with --stacks)") { @options[:only_mine] = true }
         parser.on("--limit N", Integer, "rows in the table") { |limit| @options[:limit] = limit }
         parser.on("--format FORMAT", FORMATS, "#{FORMATS.join(", ")} (text)") { |format| @options[:format] = format }
@@ -84,11 +88,29 @@ module Pitwall
       def render(recording, _difference, width:, palette:)
         found = Record.read(recording)
         judge_segments(found.segments)
-        findings = Project.findings(found.segments, file: Project.typed([recording]), command: @command)
-        growth = @options[:growth] && @options[:format] != "html" && found.segments.any?(&:growth?)
-        segments = @options[:only_mine] ? Analyse::OnlyMine.new(Project.origin).call(found.segments) : found.segments
-        view = growth ? ObjectGrowthView : AllocationsView
-        view.render(segments, found.warnings, @options, files: [recording], findings: findings, width: width, palette: palette)
+        view = view_of(found.segments)
+        subject = Views::Subject.new(asked(view), found.segments, found.warnings, files: [recording], typed: Project.typed([recording]),
+                                     application: Project.application([recording], command: @command),
+                                     screen: Views::Screen.new(width: width, palette: palette))
+        @options[:format] == "html" ? page(view, subject) : view.draw(subject)
+      end
+
+      # The page has both.
+      def view_of(segments)
+        growth = @options[:growth] && @options[:format] != "html" && segments.any?(&:growth?)
+        VIEWS.fetch(growth ? 1 : 0)
+      end
+
+      def asked(view)
+        options = @options.slice(:format, :limit, :only_mine, *view.own_options)
+        options[:by] ||= BY_STACK if @options[:stacks] && view.own_options.include?(:by)
+        Views::Asked.new(options)
+      end
+
+      def page(view, subject)
+        view.check(subject)
+        Page.render(subject.chosen, subject.warnings, patterns: subject.application.patterns,
+                    findings: subject.findings_of_process, origin: subject.application.origin)
       end
 
       # A gate is judged even where no report is wanted.

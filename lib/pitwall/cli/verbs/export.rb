@@ -48,9 +48,9 @@ module Pitwall
         check
         OutputFile.check(@options[:out], files) unless @options[:out] == "-"
         segments, warnings = read(files)
-        segments, @request = of_request(segments) if @options[:request]
+        segments, @request = narrowing.of_request(segments) if @options[:request]
         selection.check(segments)
-        check_state(segments)
+        narrowing.check_state(segments)
         @options[:out] == "-" ? write(segments, @out) : OutputFile.write(@options[:out]) { |out| write(segments, out) }
         warnings.each { |warning| @err.puts("pitwall: #{warning}") }
         Status::OK
@@ -60,7 +60,7 @@ module Pitwall
 
       # Of a request's time its own rows.
       def selection(segments = [])
-        super.tap { |chosen| chosen.labels = @request.labels if @request }
+        narrowing.selection(segments).tap { |chosen| chosen.labels = @request.labels if @request }
       end
 
       def format_class = Show::Export[@options[:to]]
@@ -114,14 +114,14 @@ module Pitwall
       # Of the weight that `pitwall report` takes.
       # @raise [UsageError] nothing has any of it
       def report(segments)
-        weight = @options.fetch(:weight) { only_objects?(segments) ? "objects" : "wall" }.to_sym
+        weight = @options.fetch(:weight) { Views::Recorded.new(segments).only_objects? ? "objects" : "wall" }.to_sym
         query = Analyse::Report::Query.new(weight: weight, selection: selection(segments), gc: @options.fetch(:gc, :happened),
                                                  only_mine: @options.fetch(:only_mine, false), origin: Project.origin, blackbox: @options.fetch(:blackbox, []))
         Analyse::Report.new(segments, query).tap { |report| refuse_empty(segments, weight) if report.total.zero? }
       end
 
       def refuse_empty(segments, weight)
-        narrowed = %i[labels thread state process request].select { |name| @options[name] }.map { |name| RecordingOptions.option_name(name) }
+        narrowed = %i[labels thread state process request].select { |name| @options[name] }.map { |name| Views.option_name(name) }
         others = Analyse::Weights.of(segments, selection) - [weight, :retained, :retained_bytes]
         mends = [*("leave out #{narrowed.join(", ")}" if narrowed.any?), *("try --weight #{others.join(", ")}" if others.any?)]
         raise UsageError, "--to #{@options[:to]}: nothing #{"of that part " if narrowed.any?}of the recording has any weight #{weight}: #{mends.empty? ? "it has none to export" : mends.join(", or ")}"

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-require "pitwall/cli/views/allocations_view"
-require "pitwall/cli/support/duration"
+require "pitwall/cli/recording/one_in"
+require "pitwall/duration"
 require "pitwall/cli/recording/method_report"
 
 module Pitwall
@@ -43,7 +43,7 @@ module Pitwall
         end
         parser.on("--signal NAME", "the signal to sample with: #{SIGNALS.join(", ")} (URG)") { |name| @options[:signal] = signal(name) }
         parser.on("--allocations [1/N]", "also count objects by stack (by line, where stacks are not walked), in bursts: one in so many (1/50); see --view allocations") do |text|
-          @options[:one_in] = AllocationsView.one_in(text || "1/50", "--allocations")
+          @options[:one_in] = OneIn.parse(text || "1/50", name: "--allocations")
         end
         define_times(parser)
         define_collecting_options(parser)

@@ -3,8 +3,10 @@
 require "pitwall/cli/support/command"
 require "pitwall/cli/measuring/gate"
 require "pitwall/cli/support/output_file"
-require "pitwall/cli/views/syscalls_view"
+require "pitwall/cli/page/page"
+require "pitwall/cli/recording/syscall_sources"
 require "pitwall/record/syscall_log"
+require "pitwall/views"
 
 module Pitwall
   module CLI
@@ -45,7 +47,7 @@ module Pitwall
         parser.separator("A log: call<TAB>path lines, strace -f (-e trace=%file,%desc; -y, -T, -tt),")
         parser.separator("dtruss, bpftrace scripts; plain or gzip; - is standard input. Two: what changed.")
         parser.separator("")
-        SyscallsView.define_options(parser, @options)
+        SyscallSources.define_options(parser, @options)
         parser.on("--diff", "two logs: what changed from the first to the second (as without it)") { @options[:diff] = true }
         parser.on("--collapsed", "the log itself, each pattern's calls replaced by its marker") { @options[:collapsed] = true }
         parser.on("--list-patterns", "the pattern table, with yours of .pitwall.yml") { @options[:list] = true }
@@ -74,13 +76,13 @@ module Pitwall
         gate = gate(files)
         reports = files.map { |file| read(file) }
         write(reports)
-        judge(gate, reports.map(&:first))
+        judge(gate, reports.map(&:report))
       end
 
       private
 
       def list
-        patterns = SyscallsView.patterns(@options)
+        patterns = SyscallSources.patterns(@options[:patterns])
         @out.puts(Show::SyscallsText.table(patterns, width: width, palette: palette))
         Status::OK
       end
@@ -114,45 +116,54 @@ module Pitwall
       def read(file, &collapsed)
         return recorded(file, &collapsed) if recording?(file)
 
-        SyscallsView.of_log(file, @options, &collapsed)
+        SyscallSources.of_log(file, @options[:patterns], &collapsed)
       end
 
       def recorded(file, &collapsed)
         @recording = recording = Record.read(file, salvage: @options.fetch(:salvage, false))
-        SyscallsView.of_segments(recording.segments, @options, file: file, warnings: recording.warnings, &collapsed)
+        Views::SyscallReport.of_segments(recording.segments, patterns: table, file: file, warnings: recording.warnings, &collapsed)
       end
+
+      def table = -> { SyscallSources.patterns(@options[:patterns]) }
 
       # What can't be read is no recording; whoever opens it as a log says why.
       def recording?(file) = file != "-" && File.file?(file) && File.readable?(file) && File.binread(file, RECORDING.bytesize) == RECORDING
 
       def collapse(file)
-        about = nil
+        report = nil
         to_out do |out|
           lines = []
-          _, about = read(file) do |line|
+          report = read(file) do |line|
             lines << line
             out.write(lines.join("\n") << "\n") && lines.clear if lines.size >= 1000
           end
           out.write(lines.join("\n") << "\n") unless lines.empty?
         end
-        about.warnings.each { |warning| @err.puts("pitwall: #{warning.message}") }
+        report.warnings.each { |warning| @err.puts("pitwall: #{warning.message}") }
         Status::OK
       end
 
       def write(reports)
-        to_file = @options[:out] && @options[:out] != "-"
-        return to_out { |out| out.puts(SyscallsView.page(@recording.segments, @options, @recording.warnings, found: reports.first)) } if @recording && reports.size == 1 && @options[:format] == "html"
-
-        look = to_file ? [PIPE_WIDTH, Show::Plain] : [width, palette]
-        text = SyscallsView.render(reports, @options, width: look[0], palette: look[1])
+        text = @recording && reports.size == 1 && @options[:format] == "html" ? page(reports.first) : drawn(reports)
         to_out { |out| out.puts(text) }
+      end
+
+      def page(report)
+        Page.of_syscalls(@recording.segments, @recording.warnings, patterns: table, syscalls: report)
+      end
+
+      def drawn(reports)
+        to_file = @options[:out] && @options[:out] != "-"
+        look = to_file ? [PIPE_WIDTH, Show::Plain] : [width, palette]
+        Views::SyscallReport.draw(reports, @options[:format], limit: @options[:limit], base: Dir.pwd,
+                                                              width: look[0], palette: look[1])
       end
 
       def to_out(&block) = @options[:out] && @options[:out] != "-" ? OutputFile.write(@options[:out], &block) : yield(@out)
 
       def gate(files)
         text = @options[:fail_if] or return nil
-        named = SyscallsView.patterns(@options).names.map { |name| name.delete_prefix("%").downcase }.grep(/\A[a-z_]+\z/)
+        named = SyscallSources.patterns(@options[:patterns]).names.map { |name| name.delete_prefix("%").downcase }.grep(/\A[a-z_]+\z/)
         gate = Gate.parse(text, metrics: named.to_h { |name| [name, "count"] }.merge(METRICS), alone: files.size == 1)
         word = gate.conditions.find { |condition| condition.operator.nil? && !%w[more worse].include?(condition.metric) }
         raise UsageError, "--fail-if #{text}: logs tell how many calls there were, not #{word.metric}; write calls > 0%" if word

@@ -79,13 +79,15 @@ module Pitwall
         return measured(files) if files.any? { |file| Record::Measurements.file?(file) }
 
         segments, warnings = read(files)
-        chosen = selection
+        chosen = narrowing.selection
         chosen.check(segments)
         check_weight(files, segments)
         start = { "weight" => @options[:weight], "mine" => (@options[:only_mine] ? "only" : nil) }.compact
         shown = segments.select { |segment| chosen.segment?(segment) }
-        Page.render(shown, warnings, source: @options.fetch(:source, true), redacted: @options.fetch(:redact, false), start: start,
-                                     findings: Project.findings(shown, file: Project.typed(files)), origin: Project.origin)
+        application = Project.application(files)
+        Page.render(shown, warnings, patterns: application.patterns, origin: application.origin, start: start,
+                                     findings: application.findings.call(shown, nil),
+                                     source: @options.fetch(:source, true), redacted: @options.fetch(:redact, false))
       end
 
       def check_weight(files, segments)
@@ -96,7 +98,7 @@ module Pitwall
 
       def measured(files)
         odd = %i[weight process only_mine source salvage redact].find { |name| @options.key?(name) }
-        raise UsageError, "#{RecordingOptions.option_name(odd)}: is for recordings; #{files.first} holds what bench or compare measured" if odd
+        raise UsageError, "#{Views.option_name(odd)}: is for recordings; #{files.first} holds what bench or compare measured" if odd
 
         require "pitwall/cli/measuring/saved_measurement"
         SavedMeasurement.new(files).render("html", PIPE_WIDTH, Show::Plain)

@@ -21,6 +21,8 @@ module Pitwall
       RUN_COLUMNS = %i[span_ns marking_ns sweeping_ns pauses longest_ns longest_at_ns runs majors allocated].freeze
       private_constant :SITE_COLUMNS, :CALL_COLUMNS, :RUN_COLUMNS
 
+      # @param tabs [Array<Hash>] as Views.tabs gives them
+      # @param hints [Views::Hints] options that notes suggest
       # @param source [Hash{String => Hash{Integer => String}}] path → line → text, of the lines that are to be shown
       # @param commits [Hash{String => String}] path → commit, of files whose text is not what stands in the file now
       # @param start [Hash{String => String}] what the page shows first: "weight", "view"
@@ -28,9 +30,12 @@ module Pitwall
       # @param findings [Array<Hash>] as FindingWords#to_h gives them
       # @param mine [Analyse::Origin, nil] whose code a method is
       # @param syscalls [SyscallsPart, Hash, nil] system calls, or totals of them
-      #: (Array[Record::Segment], ?warnings: Array[String], ?source: Hash[String, Hash[Integer, String]], ?base: String?, ?start: Hash[String, String], **untyped) -> void
-      def initialize(segments, warnings: [], source: {}, commits: {}, base: nil, start: {}, difference: nil, syscalls: nil, findings: [], mine: nil)
+      #: (Array[Record::Segment], tabs: Array[Hash[String, untyped]], hints: untyped, **untyped) -> void
+      def initialize(segments, tabs:, hints:, warnings: [], source: {}, commits: {}, base: nil, start: {},
+                     difference: nil, syscalls: nil, findings: [], mine: nil)
         @segments = segments
+        @tabs = tabs
+        @hints = hints
         @summary = Analyse::Summary.new(segments)
         @warnings = warnings
         @source = source
@@ -55,7 +60,8 @@ module Pitwall
         title = @summary.programs.first(3).join(", ")
         @data = PageData.new(title: "#{title.empty? ? "recording" : title} · Pitwall")
         processes = build_tree
-        @data.object = { "schema" => "pitwall/page-1", "kind" => "recording", **facts, "start" => @start, "base" => @base, "findings" => @findings,
+        @data.object = { "schema" => "pitwall/page-1", "kind" => "recording", **facts, "tabs" => @tabs, "start" => @start, "base" => @base,
+                         "findings" => @findings,
                          "methods" => methods, "nodes" => nodes, "processes" => processes, "states" => states, "objects" => objects, "gc" => collections,
                          "tests" => tests, "queries" => queries, "growth" => growth, "syscalls" => syscalls, "source" => source, "strings" => @strings.keys }
         @data
@@ -66,8 +72,13 @@ module Pitwall
       def facts
         { "programs" => @summary.programs, "rubies" => @summary.rubies, "elapsed_ns" => @summary.elapsed_ns, "cpu_ns" => @summary.stat("process_cpu_ns"),
           "interval_ns" => @summary.intervals_ns.first, "started_at_ns" => origin, "losses" => @summary.losses, "own_ns" => @summary.own_ns,
-          "head" => HeaderView.new(width: 10_000, palette: Plain).lines(@summary, difference: @difference), "warnings" => @warnings, "notes" => @summary.notes,
+          "head" => head, "warnings" => @warnings, "notes" => @summary.notes,
           "host" => @summary.headers.first&.host || {}, "settings" => @summary.headers.first&.settings || {}, "version" => VERSION }
+      end
+
+      # Not wrapped: the page does that.
+      def head
+        HeaderView.new(width: 10_000, palette: Plain, hints: @hints).lines(@summary, difference: @difference)
       end
 
       def origin = @origin ||= @segments.filter_map { |segment| segment.header.started_at_ns }.min

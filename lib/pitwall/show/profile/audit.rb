@@ -13,8 +13,10 @@ module Pitwall
       NEVER = "Never recorded: values of arguments, contents of strings, environment values, SQL."
       private_constant :EXAMPLES, :NEVER
 
-      #: (Array[Analyse::Strings::Kind]) -> void
-      def initialize(kinds)
+      # @param hints [Views::Hints] options that notes suggest
+      #: (Array[Analyse::Strings::Kind], hints: untyped) -> void
+      def initialize(kinds, hints:)
+        @hints = hints
         @kinds = kinds
       end
 
@@ -23,15 +25,19 @@ module Pitwall
         lines = @kinds.flat_map do |kind|
           head = "#{kind.name}: #{Units.count(kind.strings.size)}"
           examples = kind.strings.first(EXAMPLES).map { |string| "  #{Text.shorten_right(string, width - 2)}" }
-          more = kind.strings.size > EXAMPLES ? [palette.dim("  … and #{Units.count(kind.strings.size - EXAMPLES)} more (--format json lists all)")] : []
+          others = kind.strings.size - EXAMPLES
+          more = palette.dim("  … and #{Units.count(others)} more (#{@hints.strings})") if others.positive?
           [palette.bold(head), *examples, *more]
         end
-        [*lines, "", *Text.wrap("#{NEVER} --redact replaces paths outside the working directory.", width)].join("\n")
+        [*lines, "", *Text.wrap("#{NEVER} #{@hints.redaction}", width)].join("\n")
       end
 
       #: () -> String
       def json
-        JSON.generate("schema" => SCHEMA, "classes" => @kinds.map { |kind| { "name" => kind.name, "count" => kind.strings.size, "strings" => kind.strings } })
+        classes = @kinds.map do |kind|
+          { "name" => kind.name, "count" => kind.strings.size, "strings" => kind.strings }
+        end
+        JSON.generate("schema" => SCHEMA, "classes" => classes)
       end
     end
   end

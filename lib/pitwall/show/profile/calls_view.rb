@@ -7,8 +7,10 @@ module Pitwall
   module Show
     # Methods with what ruby-prof shows of them: total, self, wait, child and calls.
     class CallsView
-      #: (weight: Symbol, width: Integer, palette: untyped, location: Location) -> void
-      def initialize(weight:, width:, palette:, location:)
+      # @param hints [Views::Hints] options that notes suggest
+      #: (weight: Symbol, width: Integer, palette: untyped, location: Location, hints: untyped) -> void
+      def initialize(weight:, width:, palette:, location:, hints:)
+        @hints = hints
         @weight = weight
         @width = width
         @palette = palette
@@ -27,7 +29,8 @@ module Pitwall
         rest = rows.drop(shown.size)
         return lines if rest.empty?
 
-        lines << @palette.dim("#{Units.percent(rest.sum(&:own), total)} in #{Units.things(rest.size, "more method")} (--limit #{rows.size} shows all)")
+        more = "#{Units.percent(rest.sum(&:own), total)} in #{Units.things(rest.size, "more method")}"
+        lines << @palette.dim("#{more} (#{@hints.rows(rows.size)})")
       end
 
       private

@@ -15,8 +15,10 @@ module Pitwall
       private_constant :HOT, :WARM, :NAME
 
       # @param also [Symbol, nil] a further weight whose self value stands beside
-      #: (weight: Symbol, total: Integer, width: Integer, palette: untyped, location: Location, ?also: Symbol?) -> void
-      def initialize(weight:, total:, width:, palette:, location:, also: nil)
+      # @param hints [Views::Hints] options that notes suggest
+      #: (weight: Symbol, total: Integer, width: Integer, palette: untyped, location: Location, hints: untyped, ?also: Symbol?) -> void
+      def initialize(weight:, total:, width:, palette:, location:, hints:, also: nil)
+        @hints = hints
         @weight = weight
         @total = total
         @width = width
@@ -37,7 +39,8 @@ module Pitwall
         return lines if rest.empty?
 
         weight = rest.sum(&:own)
-        lines << @palette.dim("#{Units.percent(weight, @total)} in #{Units.things(rest.size, "more method")} (--limit #{rows.size} shows all)")
+        more = "#{Units.percent(weight, @total)} in #{Units.things(rest.size, "more method")}"
+        lines << @palette.dim("#{more} (#{@hints.rows(rows.size)})")
       end
 
       private

@@ -19,8 +19,10 @@ module Pitwall
          ("#{summary.processes} processes" if summary.processes > 1)].compact.reject(&:empty?).join(" · ")
       end
 
-      #: (width: Integer, palette: untyped) -> void
-      def initialize(width:, palette:)
+      # @param hints [Views::Hints] options that notes suggest
+      #: (width: Integer, palette: untyped, hints: untyped) -> void
+      def initialize(width:, palette:, hints:)
+        @hints = hints
         @width = width
         @palette = palette
       end
@@ -101,21 +103,48 @@ module Pitwall
 
       # Losses that change how the report is to be read.
       def loss_notes(summary)
+        [dropped(summary), truncated(summary), late_reader(summary), untold_collections(summary), lost_signal(summary),
+         lost_calls(summary)].flatten.compact
+      end
+
+      def dropped(summary)
         samples = summary.stat("captures")
-        notes = []
-        notes << "#{Units.percent(summary.stat("dropped"), samples + summary.stat("dropped"))} of the samples were dropped: take a longer --interval" if summary.stat("dropped") * 100 > samples
-        notes << "#{Units.count(summary.stat("truncated"))} stacks were deeper than the limit and lost their callers" if summary.stat("truncated").positive?
-        notes << "#{Units.count(summary.stat("timers_refused"))} threads got no timer and are seen less often" if summary.stat("timers_refused").positive?
+        dropped = summary.stat("dropped")
+        return unless dropped * 100 > samples
+
+        "#{Units.percent(dropped, samples + dropped)} of the samples were dropped: #{@hints.interval}"
+      end
+
+      def truncated(summary)
+        deep, refused = summary.stat("truncated"), summary.stat("timers_refused")
+        [("#{Units.count(deep)} stacks were deeper than the limit and lost their callers" if deep.positive?),
+         ("#{Units.count(refused)} threads got no timer and are seen less often" if refused.positive?)]
+      end
+
+      def late_reader(summary)
         late = summary.reader_late_share
-        notes << "the reader came late to #{(late * 100).round}% of its ticks, as other programs wanted its core: --mode signal is on time there" if late && late > MUCH_LATE
+        return unless late && late > MUCH_LATE
+
+        "the reader came late to #{(late * 100).round}% of its ticks, as other programs wanted its core: #{@hints.on_time}"
+      end
+
+      def untold_collections(summary)
         untold = summary.stat("gc_untold")
-        notes << "Ruby did not tell of #{Units.things(untold, "collection")}, of other Ractors or where one had ended: their time is the program's own here" if untold.positive?
-        notes << "another handler took the sampling signal: record with another --signal or --mode safepoint" if summary.stat("signal_lost").positive?
-        if summary.lost_calls.positive?
-          notes << "#{Units.count(summary.lost_calls)} calls found no room in the call tree: they count nowhere, and their time is " \
-                   "their callers' (--depth N or --only-under METHOD need less room)"
-        end
-        notes
+        return unless untold.positive?
+
+        "Ruby did not tell of #{Units.things(untold, "collection")}, of other Ractors or where one had ended: " \
+          "their time is the program's own here"
+      end
+
+      def lost_signal(summary)
+        "another handler took the sampling signal: #{@hints.other_signal}" if summary.stat("signal_lost").positive?
+      end
+
+      def lost_calls(summary)
+        return unless summary.lost_calls.positive?
+
+        "#{Units.count(summary.lost_calls)} calls found no room in the call tree: they count nowhere, and their time is " \
+          "their callers' (#{@hints.fewer_calls})"
       end
 
       def list(names) = names.size > 3 ? "#{names.first(3).join(", ")} and #{names.size - 3} more" : names.join(", ")

@@ -9,7 +9,8 @@ module Pitwall
     # The heaviest lines of source, each with its text where it was given.
     class LinesView
       #: (weight: Symbol, total: Integer, width: Integer, palette: untyped, location: Location) -> void
-      def initialize(weight:, total:, width:, palette:, location:)
+      def initialize(weight:, total:, width:, palette:, location:, hints:)
+        @hints = hints
         @weight = weight
         @total = total
         @width = width
@@ -51,7 +52,8 @@ module Pitwall
       def rest(rows, shown)
         return [] if rows.size == shown.size
 
-        [@palette.dim("#{Units.percent(rows.drop(shown.size).sum(&:own), @total)} in #{Units.things(rows.size - shown.size, "more line")} (--limit #{rows.size} shows all)")]
+        share = Units.percent(rows.drop(shown.size).sum(&:own), @total)
+        [@palette.dim("#{share} in #{Units.things(rows.size - shown.size, "more line")} (#{@hints.rows(rows.size)})")]
       end
     end
   end

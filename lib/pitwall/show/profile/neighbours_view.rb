@@ -7,8 +7,10 @@ module Pitwall
   module Show
     # Callers or callees of a method, in shares of the whole and of the method's total.
     class NeighboursView
-      #: (weight: Symbol, total: Integer, width: Integer, palette: untyped, location: Location) -> void
-      def initialize(weight:, total:, width:, palette:, location:)
+      # @param hints [Views::Hints] options that notes suggest
+      #: (weight: Symbol, total: Integer, width: Integer, palette: untyped, location: Location, hints: untyped) -> void
+      def initialize(weight:, total:, width:, palette:, location:, hints:)
+        @hints = hints
         @weight = weight
         @total = total
         @width = width
@@ -26,7 +28,7 @@ module Pitwall
         body = rows.map { |row| table_row(row.total, result.total, row.method, calls: row.calls) }
         body.unshift(table_row(result.own, result.total, nil, name: "(itself)", calls: result.calls && "")) if kind == :callees && result.own.positive?
         lines = title(methods, result) + table.lines(body)
-        lines << @palette.dim("#{result.rows.size - rows.size} more (--limit #{result.rows.size} shows all)") if rows.size < result.rows.size
+        lines << @palette.dim("#{result.rows.size - rows.size} more (#{@hints.rows(result.rows.size)})") if rows.size < result.rows.size
         lines
       end
 

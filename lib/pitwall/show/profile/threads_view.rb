@@ -9,8 +9,10 @@ module Pitwall
     # Threads with their times, and what part of its wall time each spent in which state.
     class ThreadsView
       # @param waits [Boolean] whether wall times have in them what a thread waited; those of traced calls don't
-      #: (width: Integer, palette: untyped, location: Location, ?waits: bool) -> void
-      def initialize(width:, palette:, location:, waits: true)
+      # @param hints [Views::Hints] options that notes suggest
+      #: (width: Integer, palette: untyped, location: Location, hints: untyped, ?waits: bool) -> void
+      def initialize(width:, palette:, location:, hints:, waits: true)
+        @hints = hints
         @waits = waits
         @width = width
         @palette = palette
@@ -25,8 +27,9 @@ module Pitwall
         table = Table.new(heads: [@waits ? "wall" : "wall without wait", "cpu", *states.map { |state| Analyse::States[state].head }, "thread"],
                           width: @width, palette: @palette, location: @location)
         lines = table.lines(shown.map { |row| table_row(row, states, several) })
-        lines << @palette.dim("#{Units.things(rows.size - shown.size, "more thread")} (--view threads shows all)") if shown.size < rows.size
-        lines
+        return lines if shown.size == rows.size
+
+        lines << @palette.dim("#{Units.things(rows.size - shown.size, "more thread")} (#{@hints.threads})")
       end
 
       private

@@ -8,8 +8,10 @@ module Pitwall
     # The call tree, from the root down or from the leaves up. Only where ways part does the tree move to the right: a
     # Rails stack is 150 calls deep before it gets interesting. `↳` stands before the only way on.
     class TreeView
-      #: (weight: Symbol, width: Integer, palette: untyped, location: Location, bottom_up: bool) -> void
-      def initialize(weight:, width:, palette:, location:, bottom_up:)
+      # @param hints [Views::Hints] options that notes suggest
+      #: (weight: Symbol, width: Integer, palette: untyped, location: Location, bottom_up: bool, hints: untyped) -> void
+      def initialize(weight:, width:, palette:, location:, bottom_up:, hints:)
+        @hints = hints
         @weight = weight
         @width = width
         @palette = palette
@@ -31,7 +33,11 @@ module Pitwall
 
       private
 
-      def heads = @bottom_up ? ["share", @weight.to_s, "method, and below it who called it"] : ["total", "self", Units.sum_name(@weight), *("calls" if @calls), "method"]
+      def heads
+        return ["share", @weight.to_s, "method, and below it who called it"] if @bottom_up
+
+        ["total", "self", Units.sum_name(@weight), *("calls" if @calls), "method"]
+      end
 
       def table_row(row, lead, total)
         numbers = [Units.percent(row.total, total)]
@@ -69,9 +75,16 @@ module Pitwall
       def hidden(result, more)
         left_out = result.hidden + result.rows.sum(&:hidden)
         notes = []
-        notes << "#{Units.percent(left_out, result.total)} of the weight is in rows below the threshold (--threshold 0 shows all)" if left_out.positive? && !@bottom_up
-        notes << "#{Units.percent(result.hidden, result.total)} is in methods below the threshold (--threshold 0 shows all)" if result.hidden.positive? && @bottom_up
-        notes << "#{Units.things(more, "more row")} (--limit #{result.rows.size} shows #{more == 1 ? "it" : "them"})" if more.positive?
+        all = @hints.threshold
+        if @bottom_up
+          share = Units.percent(result.hidden, result.total)
+          notes << "#{share} is in methods below the threshold (#{all})" if result.hidden.positive?
+        elsif left_out.positive?
+          share = Units.percent(left_out, result.total)
+          notes << "#{share} of the weight is in rows below the threshold (#{all})"
+        end
+        shows = @hints.rows(result.rows.size, more == 1 ? "it" : "them")
+        notes << "#{Units.things(more, "more row")} (#{shows})" if more.positive?
         notes.flat_map { |note| Text.wrap(note, @width) }.map { |note| @palette.dim(note) }
       end
     end

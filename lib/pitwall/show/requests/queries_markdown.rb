@@ -9,28 +9,33 @@ module Pitwall
   module Show
     # Requests, or queries to databases, for pull requests and issues.
     class QueriesMarkdown
-      # @param view [Symbol] :requests or :queries
-      #: (Analyse::Report, Symbol, ?warnings: Array[String], ?limit: Integer, ?base: String?, ?findings: Array[untyped]) -> void
-      def initialize(report, view, warnings: [], limit: 20, base: nil, findings: [])
+      #: (Analyse::Report, ?warnings: Array[String], ?limit: Integer, ?base: String?, ?findings: Array[untyped]) -> void
+      def initialize(report, warnings: [], limit: 20, base: nil, findings: [])
         @report = report
-        @view = view
         @warnings = warnings
         @limit = limit
         @location = Location.new(base)
         @findings = findings
       end
 
+      # Queries by line.
       #: () -> String
-      def to_s
-        summary = @report.summary
-        head = [Markdown.text(summary.programs.join(", ")), Markdown.text(summary.rubies.join(", "))].reject(&:empty?)
-        warnings = @warnings.flat_map { |warning| ["> #{Markdown.text(warning)}", ""] }
-        [head.join(" · "), "", *Markdown.findings(@findings), *warnings, *(@view == :queries ? queries : requests)].join("\n")
-      end
+      def queries = below_heading(query_table)
+
+      # The slowest requests, with how often they asked.
+      #: () -> String
+      def requests = below_heading(request_table)
 
       private
 
-      def queries
+      def below_heading(lines)
+        summary = @report.summary
+        head = [Markdown.text(summary.programs.join(", ")), Markdown.text(summary.rubies.join(", "))].reject(&:empty?)
+        warnings = @warnings.flat_map { |warning| ["> #{Markdown.text(warning)}", ""] }
+        [head.join(" · "), "", *Markdown.findings(@findings), *warnings, *lines].join("\n")
+      end
+
+      def query_table
         rows = @report.queries
         drivers = QueriesView.drivers(@report.driver_time)
         return [Markdown.text([QueriesView::NONE, *drivers].join(". "))] if rows.empty?
@@ -43,7 +48,7 @@ module Pitwall
         [*Markdown.table(heads, cells, left: [heads.size - 2, heads.size - 1]), "", "#{more}#{QueriesView.total(@report.query_total)}."]
       end
 
-      def requests
+      def request_table
         rows = @report.requests
         return [Markdown.text(RequestsView::NONE)] if rows.empty?
 

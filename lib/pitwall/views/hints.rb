@@ -1,0 +1,55 @@
+# frozen_string_literal: true
+
+module Pitwall
+  module Views
+    # Options that text suggests. Show draws the text and knows no option: it gets these words from here.
+    module Hints
+      module_function
+
+      # Of rows that a table leaves out.
+      #: (Integer, ?String) -> String
+      def rows(count, what = "all") = "--limit #{count} shows #{what}"
+
+      # Of threads that are left out.
+      #: () -> String
+      def idle = "--idle counts them"
+
+      # Of waiting that stands apart.
+      #: () -> String
+      def waiting = "--idle has all"
+
+      # Of rows below the threshold.
+      #: () -> String
+      def threshold = "--threshold 0 shows all"
+
+      #: () -> String
+      def threads = "--view threads shows all"
+
+      #: () -> String
+      def queries = "--view queries"
+
+      # Of dropped samples.
+      #: () -> String
+      def interval = "take a longer --interval"
+
+      # Of a reader that came late.
+      #: () -> String
+      def on_time = "--mode signal is on time there"
+
+      # Where another handler took the signal.
+      #: () -> String
+      def other_signal = "record with another --signal or --mode safepoint"
+
+      # Of a trace whose tree was full.
+      #: () -> String
+      def fewer_calls = "--depth N or --only-under METHOD need less room"
+
+      # Of strings that the audit leaves out.
+      #: () -> String
+      def strings = "--format json lists all"
+
+      #: () -> String
+      def redaction = "--redact replaces paths outside the working directory."
+    end
+  end
+end

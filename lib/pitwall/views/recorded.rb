@@ -1,0 +1,25 @@
+# frozen_string_literal: true
+
+module Pitwall
+  module Views
+    # What was recorded of some processes.
+    Recorded = Struct.new(:segments) do
+      #: () -> bool
+      def sampled? = segments.any?(&:sampled?)
+
+      #: () -> bool
+      def traced? = segments.any?(&:traced?)
+
+      # Were objects followed?
+      #: () -> bool
+      def followed? = segments.any?(&:allocation_totals)
+
+      #: () -> bool
+      def syscalls? = segments.any?(&:syscalls?)
+
+      # Were objects followed, and neither samples nor calls recorded? Then objects are what trees weigh.
+      #: () -> bool
+      def only_objects? = followed? && !sampled? && !traced?
+    end
+  end
+end
