@@ -31,6 +31,7 @@ module Pitwall
     autoload :LinesView, "pitwall/show/profile/lines_view"
     autoload :Location, "pitwall/show/terminal/location"
     autoload :JsonRows, "pitwall/show/profile/json_rows"
+    autoload :Markdown, "pitwall/show/terminal/markdown"
     autoload :MarkdownReport, "pitwall/show/profile/markdown_report"
     autoload :MethodsText, "pitwall/show/profile/methods_text"
     autoload :NeighboursView, "pitwall/show/profile/neighbours_view"

@@ -109,8 +109,9 @@ module Pitwall
 
         whole, others = Views.all.select { |view| view.formats.include?("markdown") }.partition { |view| whole?(view) }
         words = [*whole, *others.drop(1)].map(&:name)
-        raise UsageError, "--format markdown holds the #{others.first.name} table, or --view " \
-                          "#{words[0..-2].join(", ")} or #{words.last}: leave out #{refused}, or take --format text or json"
+        raise UsageError, "--format markdown holds the #{others.first.name} table, " \
+                          "or --view #{words[0..-2].join(", ")} or #{words.last}: " \
+                          "leave out #{refused}, or take --format text or json"
       end
 
       def whole?(view) = view.is_a?(WholeProcess)

@@ -11,8 +11,8 @@ module Pitwall
 
     # What a view draws text with: one report, and how it is to look. file: the recording, for hints · base: the folder
     # below which paths are shown relative · source: (path, line) → text, see Show::LinesView · limit: rows of a table,
-    # nil: the view's usual number · fit: is what requests are for cut to the width, as on a terminal? · all_frames: does
-    # the tree show each frame of a long run of other code? · warnings, difference, findings: for the header
+    # nil: the view's usual number · fit: is what requests are for cut to the width, as on a terminal? · all_frames:
+    # does the tree show each frame of a long run of other code? · warnings, difference, findings: for the header
     Drawing = Struct.new(:report, :file, :width, :palette, :base, :source, :limit, :fit, :all_frames, :warnings,
                          :difference, :findings, keyword_init: true) do
       def initialize(width: 100, palette: Show::Plain, fit: true, warnings: [], findings: [], **rest)

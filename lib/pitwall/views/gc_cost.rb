@@ -14,9 +14,8 @@ module Pitwall
 
       #: (OptionParser, Hash[Symbol, untyped]) -> void
       def define_options(parser, options)
-        parser.on("--predict PLACE", "what removing PATH:LINE or a method would save, with the GC it causes (a model)") do |place|
-          choose(options, predict: place)
-        end
+        parser.on("--predict PLACE", "what removing PATH:LINE or a method would save, " \
+                                     "with the GC it causes (a model)") { |place| choose(options, predict: place) }
       end
 
       #: (Drawing) -> Array[String]

@@ -17,8 +17,8 @@ module Pitwall
         super
         return unless subject.asked[:labels]
 
-        raise UsageError, "--label: collections are of the whole process: leave it out, or see (marking) and (sweeping) " \
-                          "below what ran under the label in --tree"
+        raise UsageError, "--label: collections are of the whole process: leave it out, " \
+                          "or see (marking) and (sweeping) below what ran under the label in --tree"
       end
     end
   end

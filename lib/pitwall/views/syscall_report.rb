@@ -12,7 +12,7 @@ module Pitwall
         # Of recorded processes.
         # @param patterns [#call] → Analyse::SyscallPatterns in force
         # @raise [UsageError] none of them traced system calls
-        #: (Array[Record::Segment], patterns: ^() -> untyped, file: String, **untyped) ?{ (String) -> void } -> SyscallReport
+        #: (Array[Record::Segment], patterns: untyped, file: String, **untyped) ?{ (String) -> void } -> SyscallReport
         def of_segments(segments, patterns:, file:, warnings: [], &collapsed)
           traced = segments.select(&:syscalls?)
           raise UsageError, "#{file}: holds no system calls: record them with pitwall syscalls -- CMD" if traced.empty?
@@ -43,13 +43,15 @@ module Pitwall
         end
 
         # @param reports [Array<SyscallReport>] one, or two that are compared
-        #: (Array[SyscallReport], String, ?limit: Integer?, ?base: String?, ?width: Integer, ?palette: untyped) -> String
+        #: (Array[SyscallReport], String?, ?limit: Integer?, ?base: String?, **untyped) -> String
         def draw(reports, format, limit: nil, base: nil, width: 100, palette: Show::Plain)
           one = reports.size == 1
           shown = reports.map(&:to_h)
           case format
           when "json"
-            one ? Show::SyscallsJson.new(**shown[0], limit: limit).to_s : Show::SyscallsJson.change(*shown, limit: limit)
+            return Show::SyscallsJson.change(*shown, limit: limit) unless one
+
+            Show::SyscallsJson.new(**shown[0], limit: limit).to_s
           when "html" then page(reports, base)
           when "markdown"
             return Show::SyscallsMarkdown.change(*shown, limit: limit) unless one

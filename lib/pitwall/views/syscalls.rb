@@ -55,7 +55,8 @@ module Pitwall
       def drawn(subject, **look)
         report = SyscallReport.of_segments(subject.chosen, patterns: subject.application.patterns,
                                                            file: subject.files.join(" "), warnings: subject.warnings)
-        SyscallReport.draw([report], subject.asked.format, limit: subject.asked.limit, base: subject.application.base, **look)
+        SyscallReport.draw([report], subject.asked.format, limit: subject.asked.limit, base: subject.application.base,
+                                                           **look)
       end
     end
   end

@@ -4,12 +4,13 @@ require "pitwall/errors"
 
 module Pitwall
   module Views
-    # One way to look at a recording: its words for `--help`, its options, what it needs of a recording, and how it draws
-    # itself. A view overrides what differs from the defaults here. It keeps nothing of what it draws.
+    # One way to look at a recording: its words for `--help`, its options, what it needs of a recording, and how it
+    # draws itself. A view overrides what differs from the defaults here. It keeps nothing of what it draws.
     class View
-      # What the page shows of a view. key: in the page's address and program, e.g. "gc" · title: on the tab, e.g. "GC" ·
-      # place: tabs are sorted by it · weighs: the tab needs a weight, such as wall time · columns, rows: of a tab that is
-      # a plain table; nil of a tab that the page's program draws. A column is {"label" => "calls", "number" => true}.
+      # What the page shows of a view. key: in the page's address and program, e.g. "gc" · title: on the tab, e.g. "GC"
+      # · place: tabs are sorted by it · weighs: the tab needs a weight, such as wall time · columns, rows: of a tab
+      # that is a plain table; nil of a tab that the page's program draws. A column is {"label" => "calls", "number" =>
+      # true}.
       Tab = Struct.new(:key, :title, :place, :weighs, :columns, :rows, keyword_init: true) do
         #: () -> Hash[String, untyped]
         def to_page

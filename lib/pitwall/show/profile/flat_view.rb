@@ -16,7 +16,8 @@ module Pitwall
 
       # @param also [Symbol, nil] a further weight whose self value stands beside
       # @param hints [Views::Hints] options that notes suggest
-      #: (weight: Symbol, total: Integer, width: Integer, palette: untyped, location: Location, hints: untyped, ?also: Symbol?) -> void
+      #: (weight: Symbol, total: Integer, width: Integer, palette: untyped, location: Location, hints: untyped, **untyped)
+      #:   -> void
       def initialize(weight:, total:, width:, palette:, location:, hints:, also: nil)
         @hints = hints
         @weight = weight
@@ -33,7 +34,8 @@ module Pitwall
       def lines(rows, limit: nil)
         rows = rows.reject { |row| row.total.zero? }
         shown = limit ? rows.first(limit) : rows
-        table = Table.new(heads: heads, width: @width, palette: @palette, location: @location, giving_way: [3, 4].first(heads.size - 4), name: NAME)
+        table = Table.new(heads: heads, width: @width, palette: @palette, location: @location,
+                          giving_way: [3, 4].first(heads.size - 4), name: NAME)
         lines = table.lines(shown.map { |row| table_row(row) })
         rest = rows.drop(shown.size)
         return lines if rest.empty?
@@ -53,7 +55,8 @@ module Pitwall
         numbers = [Units.percent(row.own, @total), Units.value(row.own, @weight), Units.percent(row.total, @total),
                    Units.value(row.total, @weight)]
         numbers << Units.value(row.also.fetch(@also), @also) if @also
-        Table::Row.new(numbers: numbers, name: row.method.name, place: [row.method.path, row.method.line], style: style(row.own))
+        place = [row.method.path, row.method.line]
+        Table::Row.new(numbers: numbers, name: row.method.name, place: place, style: style(row.own))
       end
 
       def style(own)

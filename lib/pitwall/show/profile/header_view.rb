@@ -55,7 +55,7 @@ module Pitwall
         interval = summary.intervals_ns.map { |ns| Units.interval(ns) }.join(", ")
         reasons = summary.signal_reasons
         mode = "#{summary.modes.join(", ")}#{" (#{reasons.join("; ")})" if reasons.any?}"
-        how = [interval.empty? ? nil : "every #{interval}", mode.empty? ? nil : "mode #{mode}"].compact.join(", ")
+        how = [("every #{interval}" unless interval.empty?), ("mode #{mode}" unless mode.empty?)].compact.join(", ")
         ["#{Units.things(summary.stat("captures"), "sample")}#{" #{how}" unless how.empty?}",
          "#{Units.count(summary.stat("dropped"))} dropped", *late(summary), *refused(summary)]
       end
@@ -68,7 +68,9 @@ module Pitwall
 
       # Self times are right to the error; what a method called adds up its own errors.
       def probes(summary)
-        kinds = summary.probes.map { |kind, (inside, outside, error)| "#{kind} #{(inside.to_f + outside.to_f).round} ±#{error.to_f.ceil}" }
+        kinds = summary.probes.map do |kind, (inside, outside, error)|
+          "#{kind} #{(inside.to_f + outside.to_f).round} ±#{error.to_f.ceil}"
+        end
         return if kinds.empty?
 
         "probes #{Units.duration(summary.probe_ns)}, taken off (ns a call: #{kinds.join(", ")})"
@@ -76,10 +78,14 @@ module Pitwall
 
       # Nothing of these is lost but the moment at which they were to be taken.
       def late(summary)
-        late = [[summary.stat("missed_ticks"), "came late"], [summary.stat("deferred_ticks"), "were put off"]].select { |count, _| count.positive? }
+        late = [[summary.stat("missed_ticks"), "came late"], [summary.stat("deferred_ticks"), "were put off"]]
+        late = late.select { |count, _| count.positive? }
         return [] if late.empty?
 
-        said = late.each_with_index.map { |(count, what), at| "#{at.zero? ? Units.things(count, "tick") : Units.count(count)} #{count == 1 ? what.sub("were", "was") : what}" }
+        said = late.each_with_index.map do |(count, what), at|
+          ticks = at.zero? ? Units.things(count, "tick") : Units.count(count)
+          "#{ticks} #{count == 1 ? what.sub("were", "was") : what}"
+        end
         ["#{said.join(" and ")} (their time is in the next sample)"]
       end
 
@@ -125,7 +131,8 @@ module Pitwall
         late = summary.reader_late_share
         return unless late && late > MUCH_LATE
 
-        "the reader came late to #{(late * 100).round}% of its ticks, as other programs wanted its core: #{@hints.on_time}"
+        "the reader came late to #{(late * 100).round}% of its ticks, as other programs wanted its core: " \
+          "#{@hints.on_time}"
       end
 
       def untold_collections(summary)
@@ -143,8 +150,8 @@ module Pitwall
       def lost_calls(summary)
         return unless summary.lost_calls.positive?
 
-        "#{Units.count(summary.lost_calls)} calls found no room in the call tree: they count nowhere, and their time is " \
-          "their callers' (#{@hints.fewer_calls})"
+        "#{Units.count(summary.lost_calls)} calls found no room in the call tree: they count nowhere, " \
+          "and their time is their callers' (#{@hints.fewer_calls})"
       end
 
       def list(names) = names.size > 3 ? "#{names.first(3).join(", ")} and #{names.size - 3} more" : names.join(", ")
@@ -162,7 +169,9 @@ module Pitwall
         lines.flat_map { |line| Text.wrap(line, @width) }.map { |line| block_given? ? yield(line) : line }
       end
 
-      def note(mark, text, style) = Text.wrap("#{mark} #{text}", @width).map { |line| @palette.public_send(style, line) }
+      def note(mark, text, style)
+        Text.wrap("#{mark} #{text}", @width).map { |line| @palette.public_send(style, line) }
+      end
     end
   end
 end

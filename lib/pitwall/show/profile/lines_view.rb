@@ -18,18 +18,21 @@ module Pitwall
         @location = location
       end
 
-      # @param source [#call, #commit] (path, line) → the line's text, or nil where it is not known; path → the commit that a file's
-      #   text is from, nil where the file has not changed
+      # @param source [#call, #commit] (path, line) → the line's text, or nil where it is not known; path → the commit
+      #   that a file's text is from, nil where the file has not changed
       #: (Array[Analyse::Lines::Row], ?limit: Integer?, ?source: untyped) -> Array[String]
       def lines(rows, limit: nil, source: nil)
         shown = limit ? rows.first(limit) : rows
-        table = Table.new(heads: ["self", @weight.to_s, "total", "total #{@weight}", "line"], width: @width, palette: @palette, location: @location)
+        table = Table.new(heads: ["self", @weight.to_s, "total", "total #{@weight}", "line"],
+                          width: @width, palette: @palette, location: @location)
         texts = shown.map { |row| source&.call(row.path, row.line) }
         indent = nil
         table.lines(shown.map { |row| table_row(row) }).flat_map.with_index do |line, at|
           indent ||= line[/\A.*line\z/] ? Text.width(line) - 4 : 4
           text = at.positive? ? texts[at - 1] : nil
-          text ? [line, " " * indent + "  " + @palette.cyan(Text.shorten_right(text.strip, @width - indent - 2))] : [line]
+          next [line] unless text
+
+          [line, "#{" " * indent}  #{@palette.cyan(Text.shorten_right(text.strip, @width - indent - 2))}"]
         end + rest(rows, shown) + changed(shown.map(&:path).uniq, source)
       end
 
@@ -40,13 +43,15 @@ module Pitwall
 
         paths.group_by { |path| source.commit(path) }.reject { |commit, _| commit.nil? }.flat_map do |commit, files|
           names = files.map { |path| @location.text(path, 0) }
-          Text.wrap("Changed since the recording, shown as of commit #{commit[0, 10]}: #{names.join(", ")}", @width).map { |line| @palette.dim(line) }
+          text = "Changed since the recording, shown as of commit #{commit[0, 10]}: #{names.join(", ")}"
+          Text.wrap(text, @width).map { |line| @palette.dim(line) }
         end
       end
 
       def table_row(row)
         name = row.line.zero? ? "(no line)" : @location.text(row.path, row.line)
-        Table::Row.new(numbers: [Units.percent(row.own, @total), Units.value(row.own, @weight), Units.percent(row.total, @total), Units.value(row.total, @weight)], name: name)
+        numbers = [row.own, row.total].flat_map { |sum| [Units.percent(sum, @total), Units.value(sum, @weight)] }
+        Table::Row.new(numbers: numbers, name: name)
       end
 
       def rest(rows, shown)

@@ -19,7 +19,7 @@ module Pitwall
 
       # @param limit [Integer, nil] rows of a table
       # @param hints [Views::Hints] options that notes suggest
-      #: (Analyse::Report, width: Integer, palette: untyped, location: Location, hints: untyped, ?limit: Integer?) -> void
+      #: (Analyse::Report, width: Integer, palette: untyped, location: Location, hints: untyped, **untyped) -> void
       def initialize(report, width:, palette:, location:, hints:, limit: nil)
         @report = report
         @width = width
@@ -44,7 +44,7 @@ module Pitwall
         view.lines(@report.call_times, total: @report.total, limit: @limit || TOP)
       end
 
-      # Threads, and garbage collection where it took much. Of a recording without samples and calls there are no threads.
+      # Threads, and garbage collection where it took much. A recording without samples and calls has no threads.
       #: () -> Array[String]
       def beside = [*(["", *threads(limit: THREADS)] if @report.threads.any?), *collection]
 

@@ -23,41 +23,45 @@ module Pitwall
       #: (Symbol, Array[Analyse::MethodInfo], Analyse::Neighbours::Result, ?limit: Integer?) -> Array[String]
       def lines(kind, methods, result, limit: nil)
         rows = limit ? result.rows.first(limit) : result.rows
-        heads = ["of all", "of it", Units.sum_name(@weight), *("calls" if result.calls), kind == :callers ? "caller" : "callee"]
+        heads = ["of all", "of it", Units.sum_name(@weight), *("calls" if result.calls), kind.to_s.delete_suffix("s")]
         table = Table.new(heads: heads, width: @width, palette: @palette, location: @location)
         body = rows.map { |row| table_row(row.total, result.total, row.method, calls: row.calls) }
-        body.unshift(table_row(result.own, result.total, nil, name: "(itself)", calls: result.calls && "")) if kind == :callees && result.own.positive?
+        body.unshift(itself(result)) if kind == :callees && result.own.positive?
         lines = title(methods, result) + table.lines(body)
-        lines << @palette.dim("#{result.rows.size - rows.size} more (#{@hints.rows(result.rows.size)})") if rows.size < result.rows.size
-        lines
+        return lines if rows.size == result.rows.size
+
+        lines << @palette.dim("#{result.rows.size - rows.size} more (#{@hints.rows(result.rows.size)})")
       end
 
       private
+
+      def itself(result) = table_row(result.own, result.total, nil, name: "(itself)", calls: result.calls && "")
 
       def title(methods, result)
         first = methods.first
         name = Text.shorten(first.name, @width)
         name += " and #{methods.size - 1} more of that name" if methods.size > 1
         place = @location.fit(first.path, first.line, @width - Text.width(name) - 2)
-        [Text.shorten_right(name, @width).then { |text| @palette.bold(text) } + (place.empty? ? "" : "  #{@palette.dim(place)}"),
-         *Text.wrap(totals(result), @width),
-         ""]
+        where = "  #{@palette.dim(place)}" unless place.empty?
+        ["#{@palette.bold(Text.shorten_right(name, @width))}#{where}", *Text.wrap(totals(result), @width), ""]
       end
 
       def totals(result)
         called = "called #{Units.things(result.calls, "time")}; " if result.calls
-        return "#{called}#{Units.things(result.total, "call")} with those below it, #{Units.percent(result.total, @total)} of all" if @weight == :calls
+        share = Units.percent(result.total, @total)
+        return "#{called}#{Units.things(result.total, "call")} with those below it, #{share} of all" if @weight == :calls
 
-        "#{called}total #{Units.percent(result.total, @total)} (#{Units.value(result.total, @weight)}), " \
-          "self #{Units.percent(result.own, @total)} (#{Units.value(result.own, @weight)}); recursion counted once#{" in these" if called}"
+        "#{called}total #{share} (#{Units.value(result.total, @weight)}), " \
+          "self #{Units.percent(result.own, @total)} (#{Units.value(result.own, @weight)}); " \
+          "recursion counted once#{" in these" if called}"
       end
 
       # calls: how often one called the other; "" where that is no question, nil where it isn't known.
       def table_row(total, whole, method, calls:, name: nil)
         calls = Units.count(calls) if calls.is_a?(Integer)
-        Table::Row.new(numbers: [Units.percent(total, @total), Units.percent(total, whole), Units.value(total, @weight), *calls],
-                       name: name || (method ? method.name : "(nothing: it is where a thread starts)"),
-                       place: method && [method.path, method.line])
+        numbers = [Units.percent(total, @total), Units.percent(total, whole), Units.value(total, @weight), *calls]
+        name ||= method ? method.name : "(nothing: it is where a thread starts)"
+        Table::Row.new(numbers: numbers, name: name, place: method && [method.path, method.line])
       end
     end
   end

@@ -68,7 +68,8 @@ module Pitwall
       end
 
       def request(request)
-        "request #{request.number} (#{[request.name, "took #{Units.duration(request.duration_ns)}"].reject(&:empty?).join(", ")})"
+        words = [request.name, "took #{Units.duration(request.duration_ns)}"].reject(&:empty?)
+        "request #{request.number} (#{words.join(", ")})"
       end
 
       def own

@@ -24,8 +24,8 @@ module Pitwall
         shown = limit ? rows.first(limit) : rows
         states = shown.flat_map { |row| row.states.select { |_, wall| wall.positive? }.keys }.uniq.sort
         several = rows.map(&:pid).uniq.size > 1
-        table = Table.new(heads: [@waits ? "wall" : "wall without wait", "cpu", *states.map { |state| Analyse::States[state].head }, "thread"],
-                          width: @width, palette: @palette, location: @location)
+        heads = [@waits ? "wall" : "wall without wait", "cpu", *states.map { |state| Analyse::States[state].head }, "thread"]
+        table = Table.new(heads: heads, width: @width, palette: @palette, location: @location)
         lines = table.lines(shown.map { |row| table_row(row, states, several) })
         return lines if shown.size == rows.size
 
@@ -35,7 +35,8 @@ module Pitwall
       private
 
       def table_row(row, states, several)
-        numbers = [Units.duration(row.wall), Units.duration(row.cpu), *states.map { |state| Units.percent(row.states.fetch(state, 0), row.wall) }]
+        shares = states.map { |state| Units.percent(row.states.fetch(state, 0), row.wall) }
+        numbers = [Units.duration(row.wall), Units.duration(row.cpu), *shares]
         name = row.name.empty? ? "thread #{row.id}" : row.name
         Table::Row.new(numbers: numbers, name: several ? "#{row.pid} #{name}" : name)
       end
