@@ -18,7 +18,8 @@ const licences = Object.keys(dependencies).map((name) => {
   const { version, license } = JSON.parse(fs.readFileSync(path.join(folder, "package.json"), "utf8"))
   return `${name} ${version} (${license})\n\n${fs.readFileSync(path.join(folder, "LICENSE"), "utf8").trim()}`
 })
-const banner = `/*! Pitwall's page, built of page/ in its repository; MIT licence. It contains:\n\n${licences.join("\n\n")}\n*/`
+const about = "Pitwall's page, built of page/ in its repository; MIT licence. It contains:"
+const banner = `/*! ${about}\n\n${licences.join("\n\n")}\n*/`
 
 await esbuild.build({
   entryPoints: { page: path.join(here, "src/main.js") },

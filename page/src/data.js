@@ -1,7 +1,8 @@
 // The other end of lib/pitwall/show/page/data.rb: Base64 of zlib of a length, a JSON object, columns of BER ints.
 
 export async function unpack(base64) {
-  if (typeof DecompressionStream === "undefined") throw new Error("This browser is too old to open the report: it needs one of 2023 or newer.")
+  if (typeof DecompressionStream === "undefined")
+    throw new Error("This browser is too old to open the report: it needs one of 2023 or newer.")
   const stream = new Blob([fromBase64(base64)]).stream().pipeThrough(new DecompressionStream("deflate"))
   const bytes = new Uint8Array(await new Response(stream).arrayBuffer())
   const length = new DataView(bytes.buffer).getUint32(0, true)
@@ -22,7 +23,8 @@ export class Data {
     this.columns = columns
   }
 
-  // The numbers of a column, e.g. [0, 12] → Int32Array. Kind is the array's class; a Float64Array holds all integers up to 2^53.
+  // The numbers of a column, e.g. [0, 12] → Int32Array. Kind is the array's class; a Float64Array holds all integers up
+  // to 2^53.
   column([from, length], Kind = Float64Array) {
     const bytes = this.columns
     const to = from + length

@@ -8,7 +8,8 @@ export function h(name, attributes = {}, ...children) {
     if (value === undefined || value === null || value === false) continue
     if (key.startsWith("on")) element.addEventListener(key.slice(2), value)
     else if (key === "class") element.className = value
-    else if (key === "style") for (const [property, text] of Object.entries(value)) element.style.setProperty(property, text)
+    else if (key === "style")
+      for (const [property, text] of Object.entries(value)) element.style.setProperty(property, text)
     else if (key in element && typeof value !== "string") element[key] = value
     else element.setAttribute(key, value === true ? "" : value)
   }
@@ -16,7 +17,8 @@ export function h(name, attributes = {}, ...children) {
 }
 
 export function append(element, ...children) {
-  for (const child of children.flat(3)) if (child !== undefined && child !== null && child !== false) element.append(child)
+  for (const child of children.flat(3))
+    if (child !== undefined && child !== null && child !== false) element.append(child)
   return element
 }
 
@@ -33,8 +35,8 @@ export function middle(text) {
   )
 }
 
-// Pixels that a text takes in tables, a little less, so that rounding cuts nothing. Inline boxes need them: those of flex or grid would be
-// copied as lines of their own.
+// Pixels that a text takes in tables, a little less, so that rounding cuts nothing. Inline boxes need them: those of
+// flex or grid would be copied as lines of their own.
 const widths = new Map()
 let pen = null
 function room(text) {

@@ -1,47 +1,18 @@
-// The flame graph, root at the top, on one canvas of the size of what is seen: what it costs to draw depends on the pixels, not on the
-// samples. It shows a weighted tree, heaviest first, or the stacks of one thread in time order.
+// The flame graph, root at the top, on one canvas of the size of what is seen: what it costs to draw depends on the
+// pixels, not on the samples. It shows a weighted tree, heaviest first, or the stacks of one thread in time order.
 
 import { h, fit, css, oncePerFrame } from "./dom.js"
+import { COLOURS, boxColour, faded } from "./flame_colours.js"
+import { listen } from "./flame_input.js"
 import { value, percent, duration, count, place, shortened } from "./format.js"
 
 const ROW = 18
 const NARROWEST = 0.6 // pixels below which a box isn't drawn
 const ANIMATION_MS = 180
-const COLOURS = {
-  light: {
-    app: [212, 66, 76],
-    gem: [166, 34, 72],
-    ruby: [256, 34, 82],
-    c: [215, 14, 82],
-    gc: [40, 88, 66],
-    other: [0, 0, 85],
-    text: "#17202b",
-    match: "hsl(328 74% 62%)",
-    dim: [0.32, "#f3f4f6"],
-  },
-  dark: {
-    app: [212, 46, 42],
-    gem: [166, 28, 34],
-    ruby: [256, 22, 44],
-    c: [215, 11, 36],
-    gc: [38, 62, 40],
-    other: [0, 0, 32],
-    text: "#eef2f7",
-    match: "hsl(328 62% 46%)",
-    dim: [0.35, "#15181d"],
-  },
-}
-
-export function boxColour(method, theme) {
-  const [hue, saturation, lightness] = COLOURS[theme][method.kind]
-  let hash = 0
-  for (let at = 0; at < method.name.length; at++) hash = (hash * 31 + method.name.charCodeAt(at)) | 0
-  return `hsl(${hue} ${saturation}% ${lightness + (((hash >>> 0) % 9) - 4) * 0.9}%)`
-}
-
 export class Flame {
-  // moved(view): the part shown has changed, {node} or {from, to} as parts of the whole, or null; chosen(method): its views are wanted.
-  // folded(method), focused(method): it is to be folded, or looked at alone, or no longer; asked(method, event): its menu is wanted.
+  // moved(view): the part shown has changed, {node} or {from, to} as parts of the whole, or null; chosen(method): its
+  // views are wanted. folded(method), focused(method): it is to be folded, or looked at alone, or no longer;
+  // asked(method, event): its menu is wanted.
   constructor(recording, { label, moved = () => {}, chosen = () => {}, folded = null, focused = null, asked = null }) {
     Object.assign(this, { recording, moved, chosen, folded, focused, asked })
     this.canvas = h("canvas", { "aria-hidden": "true" })
@@ -71,7 +42,7 @@ export class Flame {
     this.draw = oncePerFrame(() => this.paint())
     this.frames = 0
     new ResizeObserver(() => this.draw()).observe(this.scroller)
-    this.listen()
+    listen(this)
   }
 
   // Heaviest first. weighed: a Weighted tree whose keys are methods.
@@ -89,7 +60,19 @@ export class Flame {
   // folds: as Recording#boxes gives them; strict: rows that end after `to` are left out, as of a request.
   showTime(thread, from, to, rows, { labelled = null, folds = null, strict = false } = {}) {
     const same = this.mode === "time" && this.thread === thread && this.from === from && this.to === to
-    Object.assign(this, { mode: "time", thread, from, to, wanted: rows, labelled, folds, strict, tree: this.recording.tree, unit: "ns", whole: Math.max(1, to - from) })
+    Object.assign(this, {
+      mode: "time",
+      thread,
+      from,
+      to,
+      wanted: rows,
+      labelled,
+      folds,
+      strict,
+      tree: this.recording.tree,
+      unit: "ns",
+      whole: Math.max(1, to - from),
+    })
     if (!same) this.forget()
     this.resize(this.deepest(thread))
     this.draw()
@@ -98,14 +81,20 @@ export class Flame {
   deepest(thread) {
     const { of, depths } = this.tree
     let deepest = 0
-    for (let row = 0; row < thread.rows; row++) deepest = Math.max(deepest, depths[of[this.folds?.[thread.node[row]] || thread.node[row]]])
+    for (let row = 0; row < thread.rows; row++)
+      deepest = Math.max(deepest, depths[of[this.folds?.[thread.node[row]] || thread.node[row]]])
     return deepest
   }
 
   // The node at a row of the thread that is shown, 0 where it is not looked at.
   nodeOf(row) {
     const { thread, labelled, folds } = this
-    if (row < 0 || (this.wanted !== "all" && thread.state[row] !== Number(this.wanted)) || (this.strict && thread.ends[row] > this.to)) return 0
+    if (
+      row < 0 ||
+      (this.wanted !== "all" && thread.state[row] !== Number(this.wanted)) ||
+      (this.strict && thread.ends[row] > this.to)
+    )
+      return 0
     if (labelled && !labelled[thread.label?.[row] ?? 0]) return 0
     return this.tree.of[folds?.[thread.node[row]] || thread.node[row]]
   }
@@ -137,7 +126,8 @@ export class Flame {
 
   // What the fragment keeps.
   state() {
-    if (this.mode === "tree" && this.focus && !this.weighed.inverted) return { node: this.focus } // inverted, numbers are of this visit
+    // Inverted, numbers are of this visit.
+    if (this.mode === "tree" && this.focus && !this.weighed.inverted) return { node: this.focus }
     const [from, to] = this.goal ?? this.view
     return from === 0 && to === 1 ? null : { from, to }
   }
@@ -253,7 +243,10 @@ export class Flame {
     if (this.mode === "time") return []
     const { totals, selfs, inverted } = this.weighed
     if (inverted) return [`own ${value(totals[node], this.unit)} (${percent(totals[node], this.whole)})`]
-    return [`${value(totals[node], this.unit)} (${percent(totals[node], this.whole)})`, `self ${value(selfs[node], this.unit)} (${percent(selfs[node], this.whole)})`]
+    return [
+      `${value(totals[node], this.unit)} (${percent(totals[node], this.whole)})`,
+      `self ${value(selfs[node], this.unit)} (${percent(selfs[node], this.whole)})`,
+    ]
   }
 
   // Shows a node that is outside, or too narrow to be read, with what stands beside it.
@@ -276,7 +269,8 @@ export class Flame {
   reveal(node) {
     const top = Math.max(0, this.tree.depths[node] - 4) * ROW
     const row = this.tree.depths[node] * ROW
-    if (row < this.scroller.scrollTop || row > this.scroller.scrollTop + this.scroller.clientHeight - 3 * ROW) this.scroller.scrollTop = top
+    if (row < this.scroller.scrollTop || row > this.scroller.scrollTop + this.scroller.clientHeight - 3 * ROW)
+      this.scroller.scrollTop = top
   }
 
   paint() {
@@ -384,11 +378,12 @@ export class Flame {
   }
 
   rootText() {
-    const span = (this.view[1] - this.view[0]) * this.whole
-    const each = this.mode === "time" ? span / this.scroller.clientWidth / Math.max(1, (this.thread.end - this.thread.start) / this.thread.rows) : 0
-    return this.mode === "time"
-      ? `${this.thread.title} · ${duration(span)} from ${duration(this.from + this.view[0] * this.whole)}${each > 1.5 ? ` · each column of pixels is one of about ${count(each)} samples: zoom in to see all` : ""}`
-      : `all · ${value(this.whole, this.unit)}`
+    if (this.mode !== "time") return `all · ${value(this.whole, this.unit)}`
+    const { thread, from, view, scroller } = this
+    const span = (view[1] - view[0]) * this.whole
+    const each = span / scroller.clientWidth / Math.max(1, (thread.end - thread.start) / thread.rows)
+    const note = ` · each column of pixels is one of about ${count(each)} samples: zoom in to see all`
+    return `${thread.title} · ${duration(span)} from ${duration(from + view[0] * this.whole)}${each > 1.5 ? note : ""}`
   }
 
   outline({ left, right, depth }) {
@@ -430,149 +425,4 @@ export class Flame {
     const depth = Math.floor((event.clientY - bounds.top + this.scroller.scrollTop) / ROW)
     return this.boxes.find((box) => box.depth === depth && box.left <= x && x < box.right)
   }
-
-  listen() {
-    const { scroller } = this
-    let drag = null
-    scroller.addEventListener("scroll", () => this.draw(), { passive: true })
-    scroller.addEventListener(
-      "wheel",
-      (event) => {
-        if (event.ctrlKey || event.metaKey || event.altKey) {
-          event.preventDefault()
-          this.zoomAt((event.clientX - this.canvas.getBoundingClientRect().left) / this.canvas.clientWidth, Math.exp(event.deltaY * (event.deltaMode ? 0.05 : 0.004)))
-        } else if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY)) {
-          event.preventDefault()
-          this.pan((event.deltaX || event.deltaY) / scroller.clientWidth)
-        }
-      },
-      { passive: false },
-    )
-    scroller.addEventListener("pointerdown", (event) => {
-      if (event.button !== 0 || (event.offsetX > scroller.clientWidth && event.target === scroller)) return
-      drag = { x: event.clientX, y: event.clientY, view: this.view, top: scroller.scrollTop, moved: false }
-    })
-    scroller.addEventListener("pointermove", (event) => {
-      if (!drag) return this.hover(event)
-      if (!drag.moved && Math.abs(event.clientX - drag.x) + Math.abs(event.clientY - drag.y) < 5) return
-      if (!drag.moved) {
-        drag.moved = true
-        scroller.setPointerCapture(event.pointerId)
-        this.tip.hidden = true
-      }
-      const width = drag.view[1] - drag.view[0]
-      const begin = Math.min(1 - width, Math.max(0, drag.view[0] - ((event.clientX - drag.x) / scroller.clientWidth) * width))
-      if (width < 1) {
-        this.view = [begin, begin + width]
-        this.focus = 0
-      }
-      scroller.scrollTop = drag.top - (event.clientY - drag.y)
-      this.draw()
-    })
-    scroller.addEventListener("pointerup", (event) => {
-      if (event.button !== 0) return
-      const moved = drag?.moved
-      drag = null
-      if (moved) return this.movedSoon()
-      const box = this.at(event)
-      if (!box) return
-      box.node && this.mode === "tree" ? this.zoom(box.node) : box.node ? this.select(box.node) : this.reset()
-    })
-    scroller.addEventListener("pointercancel", () => {
-      drag = null
-    })
-    scroller.addEventListener("pointerleave", () => {
-      this.tip.hidden = true
-    })
-    scroller.addEventListener("dblclick", (event) => {
-      const box = this.at(event)
-      if (box?.node) this.chosen(this.tree.keys[box.node])
-    })
-    scroller.addEventListener("keydown", (event) => this.key(event))
-    scroller.addEventListener("contextmenu", (event) => {
-      drag = null
-      const node = (event.button === 2 ? this.at(event)?.node : 0) || (event.button !== 2 && this.selected)
-      if (!this.asked || !node) return
-      this.tip.hidden = true
-      this.select(node)
-      this.asked(this.tree.keys[node], event)
-    })
-  }
-
-  hover(event) {
-    const box = this.at(event)
-    this.tip.hidden = !box
-    if (!box) return
-    const method = box.node ? this.recording.methods[this.tree.keys[box.node]] : null
-    this.tip.replaceChildren(
-      ...(method
-        ? [
-            h("strong", {}, method.name),
-            h("span", { class: "path" }, place(method.path, method.line, this.recording.base)),
-            ...this.figures(box.node).map((text) => h("span", {}, text)),
-            this.mode === "time" && h("span", {}, `${duration(((box.right - box.left) / this.scroller.clientWidth) * (this.view[1] - this.view[0]) * this.whole)} here`),
-          ].filter((part) => part && part.textContent)
-        : [h("strong", {}, this.rootText())]),
-    )
-    const room = this.element.getBoundingClientRect()
-    const left = Math.min(event.clientX - room.left + 14, room.width - this.tip.offsetWidth - 8)
-    const below = event.clientY - room.top + 18
-    const top = below + this.tip.offsetHeight > room.height ? event.clientY - room.top - this.tip.offsetHeight - 10 : below
-    this.tip.style.left = `${Math.max(4, left)}px`
-    this.tip.style.top = `${Math.max(4, top)}px`
-  }
-
-  key(event) {
-    if (event.ctrlKey || event.metaKey || event.altKey) return
-    const step = {
-      "+": () => this.zoomAt(0.5, 0.5),
-      "=": () => this.zoomAt(0.5, 0.5),
-      "-": () => this.zoomAt(0.5, 2),
-      a: () => this.pan(-0.2),
-      d: () => this.pan(0.2),
-      Escape: () => this.reset(),
-      Enter: () => this.selected && (this.mode === "tree" ? this.zoom(this.selected) : this.chosen(this.tree.keys[this.selected])),
-      c: () => this.selected && this.chosen(this.tree.keys[this.selected]),
-      b: this.folded && this.selected ? () => this.folded(this.tree.keys[this.selected]) : null,
-      f: this.focused && this.selected ? () => this.focused(this.tree.keys[this.selected]) : null,
-      Backspace: () => this.zoom(this.tree.parents[this.focus]),
-    }[event.key]
-    const arrow = event.key.startsWith("Arrow") && this.neighbour(event.key.slice(5))
-    if (!step && arrow === false) return
-    event.preventDefault()
-    event.stopPropagation()
-    if (step) return step()
-    if (!arrow) return
-    this.select(arrow)
-    this.reveal(arrow)
-  }
-
-  // Up: the caller; down: the heaviest callee; left and right: siblings. In time order, what is drawn beside it.
-  neighbour(direction) {
-    const { parents } = this.tree
-    const node = this.selected
-    if (direction === "Up") return parents[node] || node
-    if (this.mode === "time") {
-      const row = this.boxes
-        .filter((box) => box.node && (direction === "Down" ? box.depth === this.tree.depths[node] + 1 : box.depth === Math.max(1, this.tree.depths[node])))
-        .sort((a, b) => a.left - b.left)
-      if (direction === "Down" || !node) return (row.find((box) => parents[box.node] === node) || row[0])?.node ?? node
-      const at = row.findIndex((box) => box.node === node)
-      return row[at + (direction === "Right" ? 1 : -1)]?.node ?? node
-    }
-    if (direction === "Down") return this.weighed.children(node)[0] ?? node
-    const siblings = this.weighed.children(parents[node])
-    return siblings[siblings.indexOf(node) + (direction === "Right" ? 1 : -1)] ?? node
-  }
-}
-
-const known = new Map()
-function faded(colour, theme) {
-  const key = colour + theme
-  if (!known.has(key))
-    known.set(
-      key,
-      colour.replace(/(\d+)% ([\d.]+)%\)/, (_, saturation, lightness) => `${saturation * 0.35}% ${theme === "dark" ? lightness * 0.62 : 90}%)`),
-    )
-  return known.get(key)
 }

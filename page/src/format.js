@@ -42,7 +42,13 @@ export function percent(part, whole) {
 // A value in "ns", "bytes" or "count".
 export function value(number, unit) {
   if (number === null || number === undefined) return "–"
-  return unit === "ns" ? duration(number) : unit === "bytes" ? bytes(number) : Math.abs(number) < 100 && !Number.isInteger(number) ? number.toPrecision(3) : count(number)
+  return unit === "ns"
+    ? duration(number)
+    : unit === "bytes"
+      ? bytes(number)
+      : Math.abs(number) < 100 && !Number.isInteger(number)
+        ? number.toPrecision(3)
+        : count(number)
 }
 
 export const things = (number, noun) => `${count(number)} ${noun}${number === 1 ? "" : "s"}`
@@ -51,20 +57,32 @@ export const things = (number, noun) => `${count(number)} ${noun}${number === 1 
 const UNSAFE = /[\u0000-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g
 export const safe = (text) => text.replace(UNSAFE, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`)
 
-// Of a text of which so many characters fit, the beginning and more of the end, which says which method or file it is: Shop::R…ller#index.
-export const shortened = (text, fits) => (fits < 8 ? `${text.slice(0, fits)}…` : `${text.slice(0, Math.ceil(fits / 3))}…${text.slice(Math.ceil(fits / 3) - fits)}`)
+// Of a text of which so many characters fit, the beginning and more of the end, which says which method or file it is:
+// Shop::R…ller#index.
+export const shortened = (text, fits) =>
+  fits < 8
+    ? `${text.slice(0, fits)}…`
+    : `${text.slice(0, Math.ceil(fits / 3))}…${text.slice(Math.ceil(fits / 3) - fits)}`
 
-// Where a name or path is cut in two: before its last part, so that the rest is shortened first. "Shop::Orders" "Controller#index"
+// Where a name or path is cut in two: before its last part, so that the rest is shortened first. "Shop::Orders"
+// "Controller#index"
 export function cutOf(text) {
   const name = text.replace(/ \([^()]*\)$/, "") // "block in <main> (server.rb:13)"
-  const last = text.includes("/") ? text.lastIndexOf("/") : Math.max(name.lastIndexOf("#"), name.lastIndexOf("::"), name.lastIndexOf("."))
+  const last = text.includes("/")
+    ? text.lastIndexOf("/")
+    : Math.max(name.lastIndexOf("#"), name.lastIndexOf("::"), name.lastIndexOf("."))
   const half = Math.ceil(text.length / 2)
-  return text.length < 12 ? 0 : text.length - Math.min(28, Math.max(Math.min(12, half), last > 0 ? text.length - last : half))
+  return text.length < 12
+    ? 0
+    : text.length - Math.min(28, Math.max(Math.min(12, half), last > 0 ? text.length - last : half))
 }
 
 // …/gems/rack-3.1.8/lib/rack.rb → rack-3.1.8/lib/rack.rb, and paths below the working directory relative.
 export function place(path, line, base) {
   if (!path) return ""
-  const short = base && path.startsWith(`${base}/`) ? path.slice(base.length + 1) : path.replace(/^.*\/gems\/([^/]+-\d[^/]*\/)/s, "$1")
+  const short =
+    base && path.startsWith(`${base}/`)
+      ? path.slice(base.length + 1)
+      : path.replace(/^.*\/gems\/([^/]+-\d[^/]*\/)/s, "$1")
   return line > 0 ? `${short}:${line}` : short
 }

@@ -17,8 +17,16 @@ export function frame({ title, facts, help }, ...parts) {
         facts.filter(Boolean).map((text) => h("span", {}, text)),
       ),
       h("span", { class: "space" }),
-      h("button", { class: "icon", "aria-label": "Keyboard and mouse", title: "Keyboard and mouse (?)", onclick: help }, "?"),
-      h("button", { class: "icon", "aria-label": "Light or dark", title: "Light or dark (t)", onclick: () => theme.toggle() }, "◐"),
+      h(
+        "button",
+        { class: "icon", "aria-label": "Keyboard and mouse", title: "Keyboard and mouse (?)", onclick: help },
+        "?",
+      ),
+      h(
+        "button",
+        { class: "icon", "aria-label": "Light or dark", title: "Light or dark (t)", onclick: () => theme.toggle() },
+        "◐",
+      ),
     ),
     ...parts,
   )

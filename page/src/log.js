@@ -28,7 +28,12 @@ export class LogApp {
     this.state = new State(() => this.redraw())
     this.help = help(KEYS)
     this.view = new SyscallsView(this)
-    this.search = h("input", { type: "search", placeholder: "Search  /", "aria-label": "Search paths", oninput: () => this.state.set({ search: this.search.value }) })
+    this.search = h("input", {
+      type: "search",
+      placeholder: "Search  /",
+      "aria-label": "Search paths",
+      oninput: () => this.state.set({ search: this.search.value }),
+    })
     this.element = frame(
       { title: safe(object.title), facts: object.facts, help: () => this.help.showModal() },
       h("div", { class: "toolbar alone" }, h("span", { class: "space" }), this.search),

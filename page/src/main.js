@@ -1,5 +1,7 @@
-// Reading order: data.js, tree.js, recording.js (what is shown); state.js (what part of it); flame.js, timeline.js, table.js, views/
-// (how), with menu.js and splitter.js; measured.js (bench and compare), log.js (a log of system calls). Everything is drawn of data by dom.js: no markup is made of strings.
+// Reading order: data.js, recording_data.js, rows.js, tree.js, recording.js (what is shown); state.js, narrowing.js (what
+// part of it); tabs.js, flame.js, timeline.js, table.js, views/ (how), with keys.js, menu.js and splitter.js;
+// measured.js (bench and compare), log.js (a log of system calls). Everything is drawn of data by dom.js: no markup is
+// made of strings.
 
 import "uplot/dist/uPlot.min.css"
 import "./style.css"
@@ -19,7 +21,12 @@ async function start() {
     const data = await unpack(holder.textContent)
     holder.remove()
     const { kind } = data.object
-    const app = kind === "recording" ? new RecordingApp(new Recording(data)) : kind === "syscalls" ? new LogApp(data) : new MeasuredApp(data.object)
+    const app =
+      kind === "recording"
+        ? new RecordingApp(new Recording(data))
+        : kind === "syscalls"
+          ? new LogApp(data)
+          : new MeasuredApp(data.object)
     replace(place, app.element)
     app.begin()
     theme.changed = () => app.redraw()

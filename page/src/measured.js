@@ -1,5 +1,5 @@
-// What bench or compare measured: verdicts, intervals, where each process lay, growth. Drawn as SVG, whose text can be selected and read
-// aloud.
+// What bench or compare measured: verdicts, intervals, where each process lay, growth. Drawn as SVG, whose text can be
+// selected and read aloud.
 
 import { h, css } from "./dom.js"
 import { value } from "./format.js"
@@ -17,7 +17,8 @@ const SVG = "http://www.w3.org/2000/svg"
 
 function svg(name, attributes = {}, ...children) {
   const element = document.createElementNS(SVG, name)
-  for (const [key, text] of Object.entries(attributes)) if (text !== undefined && text !== null) element.setAttribute(key, text)
+  for (const [key, text] of Object.entries(attributes))
+    if (text !== undefined && text !== null) element.setAttribute(key, text)
   for (const child of children.flat(2)) if (child) element.append(child)
   return element
 }
@@ -27,18 +28,31 @@ export class MeasuredApp {
     this.data = data
     this.charts = []
     this.help = help(KEYS)
-    const part = (title, ...content) => content.flat(2).some(Boolean) && h("section", { "aria-label": title }, h("h2", {}, title), content)
+    const part = (title, ...content) =>
+      content.flat(2).some(Boolean) && h("section", { "aria-label": title }, h("h2", {}, title), content)
     this.element = frame(
       { title: data.title, facts: data.facts, help: () => this.help.showModal() },
       h(
         "main",
         { class: "measured", tabindex: "-1" },
         data.verdicts.map(({ claim, figures, style }) =>
-          h("div", { class: `verdict ${TONES[style] || ""}` }, h("p", { class: "claim" }, claim), figures && h("p", { class: "figures" }, figures)),
+          h(
+            "div",
+            { class: `verdict ${TONES[style] || ""}` },
+            h("p", { class: "claim" }, claim),
+            figures && h("p", { class: "figures" }, figures),
+          ),
         ),
-        data.undecided.length > 0 && h("div", {}, data.undecided.map((text) => h("p", { class: "unsure" }, text))),
+        data.undecided.length > 0 &&
+          h(
+            "div",
+            {},
+            data.undecided.map((text) => h("p", { class: "unsure" }, text)),
+          ),
         data.control?.map(({ text, style }) => h("p", { class: TONES[style] }, text)),
-        (data.tables || []).map((table) => (table.title ? part(table.title, figures(table)) : h("section", {}, figures(table)))),
+        (data.tables || []).map((table) =>
+          table.title ? part(table.title, figures(table)) : h("section", {}, figures(table)),
+        ),
         data.headline.length > 0 && part(`Change, ${data.metric}`, this.effects(data.headline, false)),
         data.samples.length > 0 && part(`Median of each process, ${data.metric}`, this.distributions()),
         data.growth.length > 0 &&
@@ -64,7 +78,9 @@ export class MeasuredApp {
         data.warnings.length > 0 &&
           part(
             "Warnings",
-            data.warnings.map(({ text, hint }) => h("p", { class: "warning" }, text, hint && h("span", { class: "muted" }, ` ${hint}`))),
+            data.warnings.map(({ text, hint }) =>
+              h("p", { class: "warning" }, text, hint && h("span", { class: "muted" }, ` ${hint}`)),
+            ),
           ),
         data.made.length > 0 &&
           part(
@@ -124,7 +140,10 @@ export class MeasuredApp {
       { class: "number", content: effect.b_text },
       { class: "number strong", content: effect.change },
       { class: "drawn", content: effect.range && effect.ratio?.low > 0 && interval(effect, reach) },
-      { class: "number muted", content: effect.range && h("span", {}, effect.range, h("span", { class: "level" }, ` ${effect.level}`)) },
+      {
+        class: "number muted",
+        content: effect.range && h("span", {}, effect.range, h("span", { class: "level" }, ` ${effect.level}`)),
+      },
       { class: TONES[effect.style], content: effect.words },
     ])
     const heads = [
@@ -160,7 +179,13 @@ export class MeasuredApp {
             "div",
             { class: "strip" },
             h("span", { class: "strip-name" }, side.side || "each process"),
-            strip(side.medians, middle, low - room, high + room, `${side.side || name}: median ${value(middle, unit)} of ${side.medians.length} processes`),
+            strip(
+              side.medians,
+              middle,
+              low - room,
+              high + room,
+              `${side.side || name}: median ${value(middle, unit)} of ${side.medians.length} processes`,
+            ),
             h("span", { class: "number" }, value(middle, unit)),
           )
         }),
@@ -192,13 +217,26 @@ export class MeasuredApp {
           series: [
             {},
             ...fits.flatMap((fit, number) => [
-              { stroke: colours[number], paths: () => null, points: { show: true, size: 7, fill: colours[number], stroke: colours[number] } },
+              {
+                stroke: colours[number],
+                paths: () => null,
+                points: { show: true, size: 7, fill: colours[number], stroke: colours[number] },
+              },
               { stroke: colours[number], width: 1.5, dash: number ? [5, 4] : undefined, points: { show: false } },
             ]),
           ],
           axes: [
-            { grid: { filter: decades }, ticks: { filter: decades }, values: (_, splits) => splits.map((n) => (n === null ? "" : powers(n) ? n.toLocaleString("en") : "")) },
-            { grid: { filter: decades }, ticks: { filter: decades }, values: (_, splits) => splits.map((ns) => (ns !== null && powers(ns) ? value(ns, "ns") : "")), size: 70 },
+            {
+              grid: { filter: decades },
+              ticks: { filter: decades },
+              values: (_, splits) => splits.map((n) => (n === null ? "" : powers(n) ? n.toLocaleString("en") : "")),
+            },
+            {
+              grid: { filter: decades },
+              ticks: { filter: decades },
+              values: (_, splits) => splits.map((ns) => (ns !== null && powers(ns) ? value(ns, "ns") : "")),
+              size: 70,
+            },
           ],
         },
       }
@@ -213,7 +251,9 @@ export class MeasuredApp {
         h(
           "p",
           { class: "legend" },
-          fits.map((fit, number) => h("span", { class: "key" }, h("i", { class: `swatch ${number ? "s1" : "accent"}` }), fit.side || "base")),
+          fits.map((fit, number) =>
+            h("span", { class: "key" }, h("i", { class: `swatch ${number ? "s1" : "accent"}` }), fit.side || "base"),
+          ),
         ),
     )
   }
@@ -228,8 +268,8 @@ function median(values) {
   return sorted.length % 2 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2
 }
 
-// heads and cells: {content, class}; the first of a row is its header. On a narrow page each row of a table of effects is a block, its
-// cells with their heads before them.
+// heads and cells: {content, class}; the first of a row is its header. On a narrow page each row of a table of effects
+// is a block, its cells with their heads before them.
 const plain = (heads, rows, kind = "") =>
   h(
     "div",
@@ -253,7 +293,17 @@ const plain = (heads, rows, kind = "") =>
           h(
             "tr",
             {},
-            row.map((cell, at) => h(at ? "td" : "th", { class: cell.class, scope: at ? null : "row", "data-head": kind && at && typeof heads[at].content === "string" ? heads[at].content : null }, cell.content)),
+            row.map((cell, at) =>
+              h(
+                at ? "td" : "th",
+                {
+                  class: cell.class,
+                  scope: at ? null : "row",
+                  "data-head": kind && at && typeof heads[at].content === "string" ? heads[at].content : null,
+                },
+                cell.content,
+              ),
+            ),
           ),
         ),
       ),
@@ -262,7 +312,10 @@ const plain = (heads, rows, kind = "") =>
 
 // Of texts, or {text, style}: names first, then numbers, and what is of style "words".
 const figures = ({ heads, rows }) => {
-  const cell = (one, at) => ({ content: one?.text ?? one, class: one?.style === "words" ? "muted" : [at ? "number" : "", TONES[one?.style] ?? ""].join(" ").trim() })
+  const cell = (one, at) => ({
+    content: one?.text ?? one,
+    class: one?.style === "words" ? "muted" : [at ? "number" : "", TONES[one?.style] ?? ""].join(" ").trim(),
+  })
   return plain(
     heads.map(cell),
     rows.map((row) => row.map(cell)),
@@ -300,7 +353,10 @@ function interval(effect, reach) {
 // What the drawn intervals are read against: less to the left, more to the right, on a logarithmic scale.
 function axis(reach) {
   const edge = Math.exp(reach)
-  const text = (ratio) => (ratio >= 2 || ratio <= 0.5 ? `×${ratio.toPrecision(2)}` : `${ratio < 1 ? "−" : "+"}${(Math.abs(ratio - 1) * 100).toPrecision(2)}%`)
+  const text = (ratio) =>
+    ratio >= 2 || ratio <= 0.5
+      ? `×${ratio.toPrecision(2)}`
+      : `${ratio < 1 ? "−" : "+"}${(Math.abs(ratio - 1) * 100).toPrecision(2)}%`
   return h("span", { class: "edges" }, h("span", {}, text(1 / edge)), h("span", {}, "same"), h("span", {}, text(edge)))
 }
 

@@ -6,9 +6,16 @@ import { h } from "./dom.js"
 export function offer(entries, event) {
   event.preventDefault()
   const before = document.activeElement
-  const items = entries.filter(Boolean).map(([text, key, work]) =>
-    h("button", { role: "menuitem", tabindex: "-1", onclick: () => close(work) }, h("span", {}, text), h("kbd", {}, key)),
-  )
+  const items = entries
+    .filter(Boolean)
+    .map(([text, key, work]) =>
+      h(
+        "button",
+        { role: "menuitem", tabindex: "-1", onclick: () => close(work) },
+        h("span", {}, text),
+        h("kbd", {}, key),
+      ),
+    )
   const close = (work) => {
     removeEventListener("pointerdown", beside, true)
     element.remove()
@@ -26,7 +33,11 @@ export function offer(entries, event) {
     pressed.preventDefault()
     pressed.stopPropagation()
   }
-  const element = h("div", { class: "panel offer", role: "menu", onkeydown: keys, oncontextmenu: (other) => other.preventDefault() }, items)
+  const element = h(
+    "div",
+    { class: "panel offer", role: "menu", onkeydown: keys, oncontextmenu: (other) => other.preventDefault() },
+    items,
+  )
   document.querySelector(".page").append(element)
   // Of a key there is no place: below what has the focus.
   const bounds = before.getBoundingClientRect()

@@ -1,4 +1,5 @@
-// A tree as a table whose rows are opened step by step. Who extends it says what `children(node)` and `parent(node)` are, and draws in `update()`.
+// A tree as a table whose rows are opened step by step. Who extends it says what `children(node)` and `parent(node)`
+// are, and draws in `update()`.
 
 import { h } from "./dom.js"
 import { Table } from "./table.js"
@@ -111,7 +112,9 @@ export class Outline {
       }
       const children = this.children(node)
       rows.push({ node, depth, leaf: !children.length, ...more(node) })
-      if (this.open.has(node)) for (let at = children.length - 1; at >= 0; at--) stack.push([children[at], depth + 1, (within || this.unfolded.has(node)) && this.passing(node)])
+      if (this.open.has(node))
+        for (let at = children.length - 1; at >= 0; at--)
+          stack.push([children[at], depth + 1, (within || this.unfolded.has(node)) && this.passing(node)])
     }
     return rows
   }
@@ -123,7 +126,9 @@ export class Outline {
   // A name with the mark that opens it.
   cell(row, ...content) {
     const open = this.open.has(row.node) && !row.run
-    const mark = row.leaf ? h("span", { class: "twist" }) : h("span", { class: "twist", role: "img", "aria-label": open ? "open" : "closed" }, open ? "▾" : "▸")
+    const mark = row.leaf
+      ? h("span", { class: "twist" })
+      : h("span", { class: "twist", role: "img", "aria-label": open ? "open" : "closed" }, open ? "▾" : "▸")
     return h("span", { class: "name", style: { "padding-left": `${Math.min(row.depth, 60) * 0.8}rem` } }, mark, content)
   }
 }

@@ -1,18 +1,15 @@
-// A recording, as views ask it: methods, one tree of stacks, threads with their samples in time order, and weights of whatever part
-// of it is looked at.
+// A recording, as views ask it: methods, one tree of stacks, threads with their samples in time order, and weights of
+// whatever part of it is looked at.
 
+import { percent } from "./format.js"
+import { RecordingData } from "./recording_data.js"
+import { addCalls, addRows, eachRow, firstAfter, join } from "./rows.js"
 import { Inverted, merge, outermost, subtrees } from "./tree.js"
-import { percent, safe } from "./format.js"
-
-// The two states that are no wait.
-const RUNNING = 0
-const UNTOLD = 3
-export const KINDS = ["app", "gem", "ruby", "c", "gc", "other"]
-export const KIND_NAMES = { app: "application", gem: "gems", ruby: "Ruby’s own", c: "C functions", gc: "garbage collection", other: "other" }
 
 // Rows that stand for no place in the code.
 const NOWHERE = ["(no stack)", "(VM internal)", "(Pitwall)", "(other sites)", "(nobody)"]
-// As in Analyse::WaitingTime: the share from which waiting stands apart, and what must have run for something to be left to show.
+// As in Analyse::WaitingTime: the share from which waiting stands apart, and what must have run for something to be
+// left to show.
 const GVL = "the GVL"
 const WAITING_APART = 0.2
 const WAITING_LEAST_NS = 20e6
@@ -33,120 +30,46 @@ const WEIGHTS = {
   gc: { title: "GC charged", short: "GC", unit: "ns" },
 }
 
-export class Recording {
+export class Recording extends RecordingData {
   constructor(data) {
-    const object = data.object
-    this.data = data
-    this.about = object
-    this.base = object.base
-    this.strings = object.strings.map(safe)
-    this.readMethods(object.methods)
-    this.readNodes(object.nodes)
-    this.states = object.states.map(([, title]) => title) // one that Pitwall does not know by its number; the first are by theirs
-    this.stands = object.states.map(([, , stands]) => stands)
-    this.stateAt = new Uint8Array(256)
-    object.states.forEach(([number], at) => {
-      this.stateAt[number] = at
-    })
-    this.labelSets = [{}] // of all processes: name → value
-    this.works = []
-    this.marks = []
-    this.queries = this.readQueries(object.queries)
-    this.asked = [] // sums of queries by label set
-    this.processes = new Set(object.processes.map((process) => process.number)).size
-    const parts = object.processes.flatMap((process, at) => this.readProcess(process, at))
-    this.readLanes(parts)
-    this.threads = parts.filter((thread) => !thread.unseen)
-    // As pitwall report --view requests numbers them.
-    this.marks.sort((a, b) => b.ns - a.ns || a.start - b.start || a.thread.id - b.thread.id)
-    this.marks.forEach((mark, at) => {
-      mark.number = at + 1
-    })
-    this.threads.sort((a, b) => b.busy - a.busy || b.wall - a.wall)
-    this.span = Math.max(1, object.elapsed_ns || 0)
-    for (const process of object.processes) this.span = Math.max(this.span, process.start_ns + process.elapsed_ns)
-    for (const thread of this.threads) if (thread.rows) this.span = Math.max(this.span, thread.end)
-    this.sampled = this.threads.some((thread) => thread.rows)
-    this.traced = this.threads.some((thread) => thread.calls)
-    this.hasStates = this.threads.some((thread) => thread.rows && thread.states.some((ns, state) => state !== RUNNING && state !== UNTOLD && ns > 0))
-    this.hasIdle = this.threads.some((thread) => thread.idle) && this.threads.some((thread) => !thread.idle)
-    this.readRuns(object.gc)
+    super(data)
     this.weights = this.known()
     this.labelNames = this.namesOfLabels()
     this.tree = merge(this.parents, this.methodOf)
     this.cache = new Map()
   }
 
-  column(place, Kind) {
-    return this.data.column(place, Kind)
-  }
-  texts(place) {
-    return Array.from(this.column(place, Int32Array), (id) => this.strings[id])
-  }
-
-  readMethods(columns) {
-    const names = this.texts(columns.name)
-    const paths = this.texts(columns.path)
-    const lines = this.column(columns.line)
-    const kinds = this.column(columns.kind, Int32Array)
-    const mine = this.column(columns.mine, Int32Array)
-    this.methods = names.map((name, at) => ({ id: at, name, path: paths[at], line: lines[at], kind: kindOf(kinds[at], paths[at], mine[at]) }))
-  }
-
-  // Queries to databases by line, digest and kind.
-  readQueries(columns) {
-    if (!columns) return []
-    const [paths, names, digests] = [columns.path, columns.method, columns.digest].map((column) => this.texts(column))
-    const lines = this.column(columns.line)
-    return Array.from(this.column(columns.kind, Int32Array), (kind, at) => ({ id: at, path: paths[at], line: lines[at], name: names[at], digest: digests[at], kind }))
-  }
-
-  readNodes(columns) {
-    const up = this.column(columns.up)
-    const known = up.length + 1
-    // Two more nodes at the root: for collection taken out of the code that it interrupted, and for code that no frame of the application called.
-    this.size = known + 2
-    this.parents = new Int32Array(this.size)
-    for (let node = 1; node < known; node++) this.parents[node] = node - up[node - 1]
-    this.methodOf = new Int32Array(this.size)
-    this.methodOf.set(this.column(columns.method, Int32Array), 1)
-    this.lineOf = new Int32Array(this.size)
-    this.lineOf.set(this.column(columns.line, Int32Array), 1)
-    this.apart = known
-    this.methodOf[known] = this.methods.push({ id: this.methods.length, name: "(garbage collection)", path: "", line: 0, kind: "gc" }) - 1
-    this.other = known + 1
-    this.methodOf[this.other] = this.methods.push({ id: this.methods.length, name: "(other code)", path: "", line: 0, kind: "other" }) - 1
-    this.called = this.parents
-    this.mine = false
-    this.focus = 0
-    this.collecting = []
-    for (let node = 1; node < known; node++) if (this.methods[this.methodOf[node]].kind === "gc") this.collecting.push(node)
-  }
-
-  // By node the one that its weight goes to where only the application's frames are shown, as Analyse::OnlyMine has it: itself, or the nearest
-  // caller that is the application's.
+  // By node the one that its weight goes to where only the application's frames are shown, as Analyse::OnlyMine has it:
+  // itself, or the nearest caller that is the application's.
   get homes() {
     if (this._homes) return this._homes
     const homes = new Int32Array(this.size)
     for (let node = 1; node < this.size; node++) {
       const { kind, name } = this.methods[this.methodOf[node]]
-      const kept = kind === "app" || kind === "gc" || node === this.other || (this.called[node] === 0 && NOWHERE.includes(name))
+      const kept =
+        kind === "app" || kind === "gc" || node === this.other || (this.called[node] === 0 && NOWHERE.includes(name))
       homes[node] = kept ? node : homes[this.called[node]] || this.other
     }
     return (this._homes = homes)
   }
 
-  // Shows the application's frames only, or all; what one method and those below it took (0: everything), as if threads began with it.
+  // Shows the application's frames only, or all; what one method and those below it took (0: everything), as if threads
+  // began with it.
   look(mine, focus) {
     if (this.mine === mine && this.focus === focus) return
     Object.assign(this, { mine, focus })
     const inside = (this.inside = focus ? this.under(focus) : null)
     const within = (node, home) => (inside && inside[node] && !inside[home] ? this.other : home)
     const homes = (this.moved = mine ? this.homes.map((home, node) => within(node, home)) : null)
-    const callers = mine ? this.called.map((parent) => (this.homes[parent] === this.other ? 0 : this.homes[parent])) : this.called
+    const callers = mine
+      ? this.called.map((parent) => (this.homes[parent] === this.other ? 0 : this.homes[parent]))
+      : this.called
     this.parents = inside ? callers.map((parent, node) => (inside[node] && !inside[parent] ? 0 : parent)) : callers
     this.tree = merge(this.parents, this.methodOf)
-    if (mine || inside) this.tree.of = this.tree.of.map((_, node, of) => (inside && !inside[node] && node < this.apart ? 0 : of[homes ? homes[node] : node]))
+    if (mine || inside)
+      this.tree.of = this.tree.of.map((_, node, of) =>
+        inside && !inside[node] && node < this.apart ? 0 : of[homes ? homes[node] : node],
+      )
     this.cache.clear()
     this._outer = this._lines = this.boxed = null
   }
@@ -154,68 +77,9 @@ export class Recording {
   // By node whether it is a method or below it.
   under(method) {
     const inside = new Uint8Array(this.size)
-    for (let node = 1; node < this.size; node++) inside[node] = inside[this.called[node]] || this.methodOf[node] === method ? 1 : 0
+    for (let node = 1; node < this.size; node++)
+      inside[node] = inside[this.called[node]] || this.methodOf[node] === method ? 1 : 0
     return inside
-  }
-
-  // What one file tells of a process.
-  readProcess(process, at) {
-    const threads = new Map()
-    // Rows are in whole units, and so is where they begin: as Analyse::Requests cuts a request out of them.
-    const whole = (ns) => process.start_ns + Math.floor(ns / process.unit_ns) * process.unit_ns
-    for (const thread of process.threads) {
-      const name = this.strings[thread.name] || `thread ${thread.id}`
-      threads.set(thread.id, {
-        place: `${at}.${thread.id}`,
-        id: thread.id,
-        number: thread.lane,
-        process: process.number,
-        pid: process.pid,
-        name,
-        title: this.processes > 1 ? `${process.pid} ${name}` : name,
-        own: thread.own,
-        idle: thread.idle,
-        unseen: thread.unseen,
-        start: whole(thread.start_ns),
-        wall: 0,
-        cpu: 0,
-        captures: 0,
-        busy: 0,
-        states: this.noStates(),
-      })
-    }
-    const labels = this.readLabels(process, threads, whole)
-    if (process.rows) this.readRows(process, threads, labels)
-    if (process.calls) this.readCalls(process, threads)
-    return [...threads.values()]
-  }
-
-  // Threads as they are chosen, drawn and listed: files that follow each other tell of one in parts (Analyse::Threads.lanes). Pitwall's own
-  // count as others do, but have no lane.
-  readLanes(threads) {
-    const groups = new Map()
-    for (const thread of threads) groups.get(thread.number)?.push(thread) ?? groups.set(thread.number, [thread])
-    this.lanes = []
-    this.laneAt = new Map()
-    for (const group of groups.values()) {
-      group.sort((a, b) => a.start - b.start)
-      const parts = group.filter((part) => !part.unseen)
-      const { place: key, pid, name, title, own } = parts[0] ?? group[0]
-      const sum = (what) => parts.reduce((all, part) => all + (part[what] || 0), 0)
-      const lane = { key, pid, name, title, parts, idle: parts.every((part) => part.idle) }
-      for (const what of ["rows", "wall", "cpu", "captures", "busy"]) lane[what] = sum(what)
-      lane.states = this.states.map((_, state) => parts.reduce((all, part) => all + part.states[state], 0))
-      for (const part of group) Object.assign(part, { lane, key, name, title })
-      if (own || !parts.length) continue
-      this.lanes.push(lane)
-      for (const part of group) this.laneAt.set(part.place, lane)
-    }
-    this.lanes.sort((a, b) => b.busy - a.busy || b.wall - a.wall)
-  }
-
-  // Sums by state.
-  noStates() {
-    return this.states.map(() => 0)
   }
 
   // "running 80%, blocked 20%"
@@ -226,107 +90,17 @@ export class Recording {
       .join(", ")
   }
 
-  // Rows of a process come as they were written, threads in turns; each thread gets its own, in the same order.
-  readRows(process, threads, labels) {
-    const { shift, unit_ns: unit, rows } = process
-    const nodes = this.column(rows.nodes, Int32Array)
-    const count = nodes.length
-    const ids = this.data.runs(rows.threads, count, Int32Array)
-    const states = this.data.runs(rows.states, count, Uint8Array)
-    const captures = this.data.runs(rows.captures, count, Int32Array)
-    const sets = labels && this.data.runs(rows.labels, count, Int32Array)
-    const wall = this.column(rows.wall)
-    const cpu = this.column(rows.cpu)
-    let last = null
-    let lastId = -1
-    for (let row = 0; row < count; row++) {
-      if (ids[row] !== lastId) last = threads.get((lastId = ids[row]))
-      last.count = (last.count || 0) + 1
-    }
-    for (const thread of threads.values()) {
-      const size = thread.count || 0
-      thread.rows = size
-      thread.node = new Int32Array(size)
-      thread.ends = new Float64Array(size)
-      thread.cpus = new Float64Array(size)
-      thread.state = new Uint8Array(size)
-      thread.capture = new Int32Array(size)
-      thread.label = labels && new Int32Array(size)
-      thread.count = 0
-      thread.end = thread.start
-    }
-    lastId = -1
-    for (let row = 0; row < count; row++) {
-      if (ids[row] !== lastId) last = threads.get((lastId = ids[row]))
-      const at = last.count++
-      const state = this.stateAt[states[row]]
-      const ns = wall[row] * unit
-      last.node[at] = nodes[row] + shift
-      last.end += ns
-      last.ends[at] = last.end
-      last.cpus[at] = cpu[row] * unit
-      last.state[at] = state
-      last.capture[at] = captures[row]
-      if (labels) last.label[at] = labels[sets[row]]
-      last.states[state] += ns
-      last.wall += ns
-      last.cpu += cpu[row] * unit
-      last.captures += captures[row]
-    }
-    // Node 0 of a process is a stack that could not be read: node 1 of the page.
-    for (const thread of threads.values()) {
-      thread.busy = thread.cpu + thread.states[RUNNING] / 1000
-      if (shift !== 1) for (let at = 0; at < thread.rows; at++) if (thread.node[at] === shift) thread.node[at] = 1
-    }
-  }
-
-  // Sets of labels get one number over all processes; answers those by the process's own.
-  readLabels(process, threads, whole) {
-    if (!process.labels) return null
-    const numbers = process.labels.sets.map((set, at) =>
-      at === 0 ? 0 : this.labelSets.push(Object.fromEntries(set.map(([name, value]) => [this.strings[name], this.strings[value]]))) - 1,
-    )
-    for (const [set, count, total] of process.labels.works) this.works.push({ labels: this.labelSets[numbers[set]], count, total })
-    const marks = Object.fromEntries(Object.entries(process.labels.marks).map(([name, place]) => [name, this.column(place)]))
-    marks.end_ns.forEach((end, at) =>
-      this.marks.push({
-        thread: threads.get(marks.thread_id[at]),
-        labels: this.labelSets[numbers[marks.label_id[at]]],
-        start: process.start_ns + end - marks.duration_ns[at],
-        end: process.start_ns + end,
-        from: whole(end - marks.duration_ns[at]),
-        to: whole(end),
-        ns: marks.duration_ns[at],
-        queries: [],
-      }),
-    )
-    this.readAsked(process.labels, numbers, this.marks.slice(this.marks.length - marks.end_ns.length))
-    return numbers
-  }
-
-  // What was asked under each set of labels, and in each of the marks.
-  readAsked({ queries }, numbers, marks) {
-    if (!queries) return
-    const columns = (table) => Object.fromEntries(Object.entries(table).map(([name, place]) => [name, this.column(place)]))
-    const sums = columns(queries.sums)
-    sums.set.forEach((set, at) => {
-      this.asked.push({ set: numbers[set], query: this.queries[sums.query[at]], works: sums.works[at], count: sums.count[at], ns: sums.ns[at], most: sums.most[at] })
-    })
-    const parts = columns(queries.parts)
-    parts.mark.forEach((mark, at) => {
-      marks[mark].queries.push({ query: this.queries[parts.query[at]], works: 1, count: parts.count[at], ns: parts.ns[at], most: parts.count[at] })
-    })
-  }
-
   // Names of labels, those of the most time first.
   namesOfLabels() {
     const times = new Map()
-    for (const { labels, wall } of this.byLabels({ thread: "all", state: "all", from: null, to: null })) for (const name of Object.keys(labels)) add(times, name, wall)
+    for (const { labels, wall } of this.byLabels({ thread: "all", state: "all", from: null, to: null }))
+      for (const name of Object.keys(labels)) add(times, name, wall)
     for (const { labels } of this.works) for (const name of Object.keys(labels)) add(times, name, 0)
     return [...times].sort((a, b) => b[1] - a[1]).map(([name]) => name)
   }
 
-  // What was spent under each set of labels, as Analyse::Labels has it: "busy" leaves out idle threads' time without labels only.
+  // What was spent under each set of labels, as Analyse::Labels has it: "busy" leaves out idle threads' time without
+  // labels only.
   byLabels(filter) {
     if (this.labelSets.length < 2) return []
     const sums = this.labelSets.map((labels) => ({ labels, wall: 0, cpu: 0, captures: 0 }))
@@ -344,11 +118,14 @@ export class Recording {
     return sums
   }
 
-  // By number of a set whether it has the label asked for ("name=value"), or those of the request; null where none is asked for.
+  // By number of a set whether it has the label asked for ("name=value"), or those of the request; null where none is
+  // asked for.
   labelled(filter) {
     if (filter.request) {
       const wanted = Object.entries(this.marks[filter.request - 1].labels)
-      return this.labelSets.map((set) => wanted.every(([name, value]) => Object.hasOwn(set, name) && [value, UNKNOWN].includes(set[name])))
+      return this.labelSets.map((set) =>
+        wanted.every(([name, value]) => Object.hasOwn(set, name) && [value, UNKNOWN].includes(set[name])),
+      )
     }
     if (!filter.label) return null
     const cut = filter.label.indexOf("=")
@@ -356,55 +133,17 @@ export class Recording {
     return this.labelSets.map((set) => Object.hasOwn(set, name) && set[name] === value)
   }
 
-  readCalls(process, threads) {
-    const { calls, shift } = process
-    const ids = this.column(calls.threads, Int32Array)
-    const nodes = this.column(calls.nodes, Int32Array)
-    const values = Object.fromEntries(["calls", "wall", "wait", "cpu", "objects", "bytes"].map((name) => [name, this.column(calls[name])]))
-    for (const thread of threads.values()) thread.calls = { has: calls.has, node: [], row: [], values }
-    for (let row = 0; row < ids.length; row++) {
-      const thread = threads.get(ids[row])
-      thread.calls.node.push(nodes[row] === 0 ? 1 : nodes[row] + shift)
-      thread.calls.row.push(row)
-      if (!thread.rows) {
-        thread.wall += values.wall[row]
-        thread.cpu += values.cpu[row]
-      }
-    }
-    for (const thread of threads.values()) thread.busy ||= thread.wall
-  }
-
-  readRuns(gc) {
-    this.runs = []
-    if (!gc) return
-    const columns = Object.fromEntries(Object.entries(gc.runs).map(([name, place]) => [name, name === "reason" ? this.texts(place) : this.column(place)]))
-    const byPlace = new Map(this.threads.map((thread) => [thread.place, thread]))
-    this.runs = Array.from(columns.at_ns, (at, run) => ({
-      at,
-      end: at + columns.span_ns[run],
-      marking: columns.marking_ns[run],
-      sweeping: columns.sweeping_ns[run],
-      total: columns.marking_ns[run] + columns.sweeping_ns[run],
-      pauses: columns.pauses[run],
-      longest: columns.longest_ns[run],
-      longestAt: at + columns.longest_at_ns[run],
-      runs: columns.runs[run],
-      major: columns.majors[run] > 0,
-      majors: columns.majors[run],
-      allocated: columns.allocated[run],
-      living: columns.living[run],
-      reason: columns.reason[run],
-      thread: byPlace.get(`${columns.process[run]}.${columns.thread[run]}`),
-    }))
-  }
-
   // Objects by place, one row for each site.
   get sites() {
     if (this._sites) return this._sites
     const { sites } = this.about.objects
     const texts = ["path", "class", "type", "method"]
-    const columns = Object.fromEntries(Object.entries(sites).map(([key, where]) => [key, texts.includes(key) ? this.texts(where) : this.column(where)]))
-    return (this._sites = Array.from(columns.count, (_, at) => Object.fromEntries(Object.keys(columns).map((key) => [key, columns[key][at]]))))
+    const columns = Object.fromEntries(
+      Object.entries(sites).map(([key, where]) => [key, texts.includes(key) ? this.texts(where) : this.column(where)]),
+    )
+    return (this._sites = Array.from(columns.count, (_, at) =>
+      Object.fromEntries(Object.keys(columns).map((key) => [key, columns[key][at]])),
+    ))
   }
 
   // Sites added up by some of their keys, those that a search finds.
@@ -413,7 +152,10 @@ export class Recording {
     for (const site of this.sites) {
       if (search && !`${site.path} ${site.class} ${site.method}`.toLowerCase().includes(search)) continue
       const key = keys.map((name) => site[name]).join("\0")
-      const row = rows.get(key) || { ...Object.fromEntries([...keys, "special"].map((name) => [name, site[name]])), ...Object.fromEntries([...SITE_SUMS, "max_age"].map((name) => [name, 0])) }
+      const row = rows.get(key) || {
+        ...Object.fromEntries([...keys, "special"].map((name) => [name, site[name]])),
+        ...Object.fromEntries([...SITE_SUMS, "max_age"].map((name) => [name, 0])),
+      }
       rows.set(key, row)
       for (const name of SITE_SUMS) row[name] += site[name]
       row.max_age = Math.max(row.max_age, site.max_age)
@@ -427,7 +169,12 @@ export class Recording {
     const traced = this.threads.find((thread) => thread.calls)?.calls.has
     const found = []
     if (this.sampled) found.push("wall", "cpu", "captures")
-    if (traced) found.push(...["wall", "cpu", "wait", "calls", "objects", "bytes"].filter((name) => !["cpu", "objects", "bytes"].includes(name) || traced.includes(name)))
+    if (traced)
+      found.push(
+        ...["wall", "cpu", "wait", "calls", "objects", "bytes"].filter(
+          (name) => !["cpu", "objects", "bytes"].includes(name) || traced.includes(name),
+        ),
+      )
     if (sites) found.push("objects", "bytes", "gc")
     return [...new Set(found)].map((name) => ({ name, ...WEIGHTS[name] }))
   }
@@ -478,7 +225,8 @@ export class Recording {
     return this.remember(key, () => {
       const sums = new Float64Array(this.size)
       if (this.bySite(name)) this.addSites(sums, name)
-      else if (this.timed(name)) for (const thread of this.selected(filter)) addRows(sums, thread, name, filter, this.labelled(filter))
+      else if (this.timed(name))
+        for (const thread of this.selected(filter)) addRows(sums, thread, name, filter, this.labelled(filter))
       else for (const thread of this.selected(filter)) addCalls(sums, thread, name)
       if (this.inside) for (let node = 1; node < this.size; node++) if (!this.inside[node]) sums[node] = 0
       if (this.mine) this.fold(sums, this.moved, name)
@@ -512,7 +260,12 @@ export class Recording {
       const rest = full.slice(0, full.length - name.length)
       return full.endsWith(name) && !rest.includes(" ") && (/[#.:]$/.test(rest) || /^[#.:]/.test(name))
     }
-    const tests = [(method) => method.name === name, (method) => ends(method.name), (method) => name.includes("/") && method.path.includes(name), (method) => method.name.includes(name)]
+    const tests = [
+      (method) => method.name === name,
+      (method) => ends(method.name),
+      (method) => name.includes("/") && method.path.includes(name),
+      (method) => method.name.includes(name),
+    ]
     for (const test of name ? tests : []) {
       const found = this.methods.filter((method) => method.id > 0 && test(method))
       if (found.length) return found
@@ -528,7 +281,8 @@ export class Recording {
     const wanted = new Uint8Array(this.methods.length)
     for (const name of names) for (const method of this.matching(name)) wanted[method.id] = 1
     const boxes = new Int32Array(this.size)
-    for (let node = 1; node < this.size; node++) boxes[node] = boxes[this.parents[node]] || (wanted[this.methodOf[node]] ? node : 0)
+    for (let node = 1; node < this.size; node++)
+      boxes[node] = boxes[this.parents[node]] || (wanted[this.methodOf[node]] ? node : 0)
     this.boxed = { key, boxes }
     return boxes
   }
@@ -585,7 +339,10 @@ export class Recording {
   byMethod(name, filter) {
     return this.remember(keyOf("m", name, filter), () => {
       const weighed = this.weighed(name, filter)
-      return { self: sumBy(this.tree.keys, this.methods.length, weighed.selfs), total: sumBy(this.tree.keys, this.methods.length, weighed.totals, this.outer) }
+      return {
+        self: sumBy(this.tree.keys, this.methods.length, weighed.selfs),
+        total: sumBy(this.tree.keys, this.methods.length, weighed.totals, this.outer),
+      }
     })
   }
 
@@ -610,7 +367,9 @@ export class Recording {
     const keys = new Int32Array(this.size)
     const ruby = this.methods.map((method) => ["app", "gem", "ruby"].includes(method.kind) && method.path !== "")
     const paths = new Map()
-    const pathOf = this.methods.map((method) => paths.get(method.path) ?? (paths.set(method.path, paths.size), paths.size - 1))
+    const pathOf = this.methods.map(
+      (method) => paths.get(method.path) ?? (paths.set(method.path, paths.size), paths.size - 1),
+    )
     for (let node = 1; node < this.size; node++) {
       const method = this.methodOf[node]
       if (!ruby[method] || this.lineOf[node] === 0) {
@@ -633,7 +392,10 @@ export class Recording {
     return this.remember(keyOf("l", name, filter), () => {
       const selfs = this.selfs(name, filter)
       const { keys, places, outer } = this.lines
-      return { self: sumBy(keys, places.length, selfs), total: sumBy(keys, places.length, subtrees(this.parents, selfs), outer) }
+      return {
+        self: sumBy(keys, places.length, selfs),
+        total: sumBy(keys, places.length, subtrees(this.parents, selfs), outer),
+      }
     })
   }
 
@@ -670,7 +432,13 @@ export class Recording {
   code(node) {
     for (; node; node = this.parents[node]) {
       const method = this.methods[this.methodOf[node]]
-      if (["app", "gem", "ruby"].includes(method.kind) && this.lineOf[node] > 0 && method.path && !method.path.startsWith("<internal:")) return { method, line: this.lineOf[node] }
+      if (
+        ["app", "gem", "ruby"].includes(method.kind) &&
+        this.lineOf[node] > 0 &&
+        method.path &&
+        !method.path.startsWith("<internal:")
+      )
+        return { method, line: this.lineOf[node] }
     }
     return null
   }
@@ -685,110 +453,24 @@ export class Recording {
   }
 }
 
-function kindOf(kind, path, mine) {
-  if (mine) return "app"
-  if (kind === 1) return "c"
-  if (kind === 2) return "gc"
-  if (kind >= 3) return "other"
-  if (path.startsWith("<internal:") || /\/lib\/ruby\/\d[^/]*\//.test(path) || /\/rubygems\//.test(path)) return "ruby"
-  return path === "" ? "other" : /\/lib\/ruby\/(vendor|site)_ruby\//.test(path) ? "ruby" : "gem"
-}
-
 export function sumBy(keys, count, weights, only = null) {
   const sums = new Float64Array(count)
   for (let node = 1; node < keys.length; node++) if (!only || only[node]) sums[keys[node]] += weights[node]
   return sums
 }
 
-// The first place in a rising array whose value is above.
-export function firstAfter(values, limit) {
-  let low = 0
-  let high = values.length
-  while (low < high) {
-    const middle = (low + high) >> 1
-    if (values[middle] > limit) high = middle
-    else low = middle + 1
-  }
-  return low
-}
-
-// Parts one after another; a row between them says that nothing is known.
-function join({ title, parts }) {
-  const seen = parts.filter((part) => part.rows)
-  const rows = seen.reduce((sum, part) => sum + part.rows + 1, -1)
-  const label = seen.some((part) => part.label) ? new Int32Array(rows) : null
-  const joined = { title, rows, start: seen[0].start, node: new Int32Array(rows), ends: new Float64Array(rows), state: new Uint8Array(rows), label }
-  let at = 0
-  let end = joined.start
-  for (const part of seen) {
-    if (at > 0) joined.ends[at++] = end = Math.max(end, part.start)
-    joined.node.set(part.node, at)
-    joined.state.set(part.state, at)
-    if (part.label) label.set(part.label, at)
-    for (let row = 0; row < part.rows; row++) joined.ends[at++] = end = Math.max(end, part.ends[row]) // clocks may overlap by a little
-  }
-  joined.end = end
-  return joined
-}
-
 const add = (map, key, value) => map.set(key, (map.get(key) || 0) + value)
 
-const keyOf = (what, name, filter) => [what, name, filter.thread, filter.state, filter.label, filter.request, filter.gc, filter.blackbox?.join("\0"), filter.from, filter.to].join("|")
-
-// A stretch of time cuts the rows at its ends: of those the part within it counts.
-function addRows(sums, thread, name, filter, labelled) {
-  if (!thread.rows) return
-  const { node, ends } = thread
-  const column = name === "cpu" ? thread.cpus : name === "captures" ? thread.capture : null
-  const add = column
-    ? (row, inside, part) => {
-        sums[node[row]] += column[row] * part
-      }
-    : (row, inside) => {
-        sums[node[row]] += inside
-      }
-  if (labelled || filter.state !== "all") return eachRow(thread, filter, labelled, add)
-
-  // A million rows are added up while somebody drags: those that lie wholly within the range in a loop of their own.
-  const from = filter.from ?? -Infinity
-  const to = filter.to ?? Infinity
-  const first = from < thread.start ? 0 : firstAfter(ends, from) + 1
-  let last = to >= thread.end ? thread.rows : firstAfter(ends, to)
-  while (last > first && (last === 1 ? thread.start : ends[last - 2]) >= to) last-- // of no length, at the very end
-  if (first >= last) return eachRow(thread, filter, null, add)
-  if (first > 0) eachRow(thread, { ...filter, to: Math.min(to, ends[first - 1]) }, null, add)
-  if (column) for (let row = first; row < last; row++) sums[node[row]] += column[row]
-  else {
-    let start = first === 0 ? thread.start : ends[first - 1]
-    for (let row = first; row < last; row++) {
-      sums[node[row]] += ends[row] - start
-      start = ends[row]
-    }
-  }
-  if (last < thread.rows) eachRow(thread, { ...filter, from: Math.max(from, ends[last - 1]) }, null, add)
-}
-
-// Calls work(row, ns inside the range, that as a part of the row) for the rows that a filter lets through.
-export function eachRow(thread, filter, labelled, work) {
-  if (!thread.rows) return
-  const { ends, state, label } = thread
-  const from = filter.from ?? -Infinity
-  const to = filter.to ?? Infinity
-  const wanted = filter.state === "all" ? -1 : Number(filter.state)
-  if (labelled && !label) return
-  for (let row = from === -Infinity ? 0 : firstAfter(ends, from); row < thread.rows; row++) {
-    const start = row === 0 ? thread.start : ends[row - 1]
-    if (start >= to || (filter.request && ends[row] > to)) break // what a request's last row led to isn't known
-    if ((wanted >= 0 && state[row] !== wanted) || (labelled && !labelled[label[row]])) continue
-    const span = ends[row] - start
-    const inside = Math.min(ends[row], to) - Math.max(start, from)
-    work(row, inside, span === 0 ? 1 : inside / span)
-  }
-}
-
-function addCalls(sums, thread, name) {
-  if (!thread.calls) return
-  const { node, row, values } = thread.calls
-  const column = values[name]
-  for (let at = 0; at < node.length; at++) sums[node[at]] += column[row[at]]
-}
+const keyOf = (what, name, filter) =>
+  [
+    what,
+    name,
+    filter.thread,
+    filter.state,
+    filter.label,
+    filter.request,
+    filter.gc,
+    filter.blackbox?.join("\0"),
+    filter.from,
+    filter.to,
+  ].join("|")

@@ -1,5 +1,6 @@
-// A handle beside a panel whose size it changes: by dragging, by the arrow keys; a double click or Home gives the usual size back. Sizes are
-// in percent of the width of both panels (of the window's height, where the panel is above the handle), so that they suit windows of other sizes.
+// A handle beside a panel whose size it changes: by dragging, by the arrow keys; a double click or Home gives the usual
+// size back. Sizes are in percent of the width of both panels (of the window's height, where the panel is above the
+// handle), so that they suit windows of other sizes.
 
 import { h } from "./dom.js"
 
@@ -17,7 +18,8 @@ export function size(element, { sizes }) {
   }
 }
 
-// name: in state.sizes; panel(): its element; side: where the panel is, seen from the handle: "left", "right" or "above".
+// name: in state.sizes; panel(): its element; side: where the panel is, seen from the handle: "left", "right" or
+// "above".
 export function splitter(state, { name, label, side, panel }) {
   const above = side === "above"
   let grabbed = null // how far beside the panel's edge it is held, while it is dragged
@@ -29,15 +31,26 @@ export function splitter(state, { name, label, side, panel }) {
   }
   const set = (percent) => {
     const { [name]: _, ...others } = state.sizes
-    state.set({ sizes: percent === null ? others : { ...others, [name]: Math.round(Math.min(MOST, Math.max(LEAST, percent)) * 10) / 10 } })
+    state.set({
+      sizes:
+        percent === null
+          ? others
+          : { ...others, [name]: Math.round(Math.min(MOST, Math.max(LEAST, percent)) * 10) / 10 },
+    })
   }
   const now = () => (above ? (panel().offsetHeight / innerHeight) * 100 : (panel().offsetWidth / around().width) * 100)
   const say = () => handle.setAttribute("aria-valuenow", String(Math.round(now())))
   const at = (event) => {
     const bounds = above ? panel().getBoundingClientRect() : around()
-    return above ? ((event.clientY - bounds.top) / innerHeight) * 100 : ((side === "left" ? event.clientX - bounds.left : bounds.right - event.clientX) / bounds.width) * 100
+    return above
+      ? ((event.clientY - bounds.top) / innerHeight) * 100
+      : ((side === "left" ? event.clientX - bounds.left : bounds.right - event.clientX) / bounds.width) * 100
   }
-  const [more, less] = { left: ["ArrowRight", "ArrowLeft"], right: ["ArrowLeft", "ArrowRight"], above: ["ArrowDown", "ArrowUp"] }[side]
+  const [more, less] = {
+    left: ["ArrowRight", "ArrowLeft"],
+    right: ["ArrowLeft", "ArrowRight"],
+    above: ["ArrowDown", "ArrowUp"],
+  }[side]
   const handle = h("div", {
     class: `splitter ${above ? "flat" : ""}`,
     role: "separator",

@@ -7,7 +7,11 @@ const SUMS = ["calls", "ns", "explained"]
 
 // A tree with sums: `first` and `next` link children; calls, ns, explained (and paths): of a node and all below it.
 function summed(parents, owns) {
-  return { parents, ...links(parents), ...Object.fromEntries(Object.entries(owns).map(([key, own]) => [key, subtrees(parents, own)])) }
+  return {
+    parents,
+    ...links(parents),
+    ...Object.fromEntries(Object.entries(owns).map(([key, own]) => [key, subtrees(parents, own)])),
+  }
 }
 
 export function pathTree(data, { up, kind, name, ...columns }) {
@@ -21,7 +25,10 @@ export function pathTree(data, { up, kind, name, ...columns }) {
   for (let node = 1; node < parents.length; node++) parents[node] = node - ups[node - 1]
   const kinds = shifted(data.column(kind))
   const names = ["", ...name.map(safe)]
-  const tree = summed(parents, Object.fromEntries([...SUMS, "paths"].map((key) => [key, shifted(data.column(columns[key]))])))
+  const tree = summed(
+    parents,
+    Object.fromEntries([...SUMS, "paths"].map((key) => [key, shifted(data.column(columns[key]))])),
+  )
   const whole = (node) => (node ? whole(parents[node]) + names[node] : "")
   return {
     ...tree,

@@ -11,13 +11,36 @@ export const LAST = Symbol("last")
 let tables = 0
 
 export class Table {
-  // columns: {key, label, title, wide (CSS width), number, sort(row), text(row) or node(row), bar(row): 0 to 1, prose: text is no name, and is shortened at its end, least: pixels of
-  // width below which the column is left out}; sorted: [key, falling]
-  // ordered: rows come in order, and who gives them heeds resorted(key, falling).
-  // chosen(row): clicked, or Enter; same(a, b): whether two rows are one thing, so that the choice outlives new rows.
-  // keys: {f: work(row)}; asked(row, event): a row's menu is wanted.
-  constructor({ label, columns, sorted = null, chosen = null, resorted = () => {}, empty = "nothing here", ordered = false, keys = {}, asked = null }) {
-    Object.assign(this, { label, columns, sorted, chosen, resorted, empty, ordered, keys, rows: [], order: [], active: -1, id: `t${++tables}` })
+  // columns: {key, label, title, wide (CSS width), number, sort(row), text(row) or node(row), bar(row): 0 to 1, prose:
+  // text is no name, and is shortened at its end, least: pixels of width below which the column is left out}; sorted:
+  // [key, falling] ordered: rows come in order, and who gives them heeds resorted(key, falling). chosen(row): clicked,
+  // or Enter; same(a, b): whether two rows are one thing, so that the choice outlives new rows. keys: {f: work(row)};
+  // asked(row, event): a row's menu is wanted.
+  constructor({
+    label,
+    columns,
+    sorted = null,
+    chosen = null,
+    resorted = () => {},
+    empty = "nothing here",
+    ordered = false,
+    keys = {},
+    asked = null,
+  }) {
+    Object.assign(this, {
+      label,
+      columns,
+      sorted,
+      chosen,
+      resorted,
+      empty,
+      ordered,
+      keys,
+      rows: [],
+      order: [],
+      active: -1,
+      id: `t${++tables}`,
+    })
     this.head = h("tr", {})
     this.above = h("tbody", { "aria-hidden": "true" })
     this.body = h("tbody", {})
@@ -68,19 +91,28 @@ export class Table {
 
   heads() {
     this.shown = this.fitting()
-    this.group.replaceChildren(...this.shown.map((column) => h("col", { style: column.wide ? { width: column.wide } : {} })))
+    this.group.replaceChildren(
+      ...this.shown.map((column) => h("col", { style: column.wide ? { width: column.wide } : {} })),
+    )
     this.head.replaceChildren(
       ...this.shown.map((column) => {
         const own = this.sorted?.[0] === column.key
         const text = h(
           "button",
-          { title: column.title, onclick: () => this.sort(column.key, own ? !this.sorted[1] : (column.number ?? false)) },
+          {
+            title: column.title,
+            onclick: () => this.sort(column.key, own ? !this.sorted[1] : (column.number ?? false)),
+          },
           own && h("span", { class: "arrow", "aria-hidden": "true" }, this.sorted[1] ? "↓ " : "↑ "),
           column.label,
         )
         return h(
           "th",
-          { scope: "col", class: column.number ? "number" : "", "aria-sort": own ? (this.sorted[1] ? "descending" : "ascending") : "none" },
+          {
+            scope: "col",
+            class: column.number ? "number" : "",
+            "aria-sort": own ? (this.sorted[1] ? "descending" : "ascending") : "none",
+          },
           column.sort ? text : column.label,
         )
       }),
@@ -125,7 +157,8 @@ export class Table {
     if (this.active < 0) return
     const top = this.active * ROW
     const { scrollTop, clientHeight } = this.element
-    if (top < scrollTop || top > scrollTop + clientHeight - 3 * ROW) this.element.scrollTop = Math.max(0, top - clientHeight / 3)
+    if (top < scrollTop || top > scrollTop + clientHeight - 3 * ROW)
+      this.element.scrollTop = Math.max(0, top - clientHeight / 3)
   }
 
   activate(at) {
@@ -151,7 +184,8 @@ export class Table {
     const rows = []
     for (let at = from; at < to; at++) rows.push(this.row(at))
     this.body.replaceChildren(...rows)
-    if (this.active >= from && this.active < to) this.table.setAttribute("aria-activedescendant", `${this.id}-${this.active}`)
+    if (this.active >= from && this.active < to)
+      this.table.setAttribute("aria-activedescendant", `${this.id}-${this.active}`)
     else this.table.removeAttribute("aria-activedescendant")
   }
 
@@ -162,15 +196,31 @@ export class Table {
       const named = text && !column.number && !column.prose
       const cell = h(
         "td",
-        { class: [column.number && "number", column.class].filter(Boolean).join(" "), title: column.tip ? column.tip(row) : named ? text : undefined },
+        {
+          class: [column.number && "number", column.class].filter(Boolean).join(" "),
+          title: column.tip ? column.tip(row) : named ? text : undefined,
+        },
         column.node ? column.node(row) : named ? middle(text) : text,
       )
-      if (column.bar) cell.append(h("span", { class: "bar", "aria-hidden": "true", style: { "--part": String(Math.min(1, Math.max(0, column.bar(row) || 0))) } }))
+      if (column.bar)
+        cell.append(
+          h("span", {
+            class: "bar",
+            "aria-hidden": "true",
+            style: { "--part": String(Math.min(1, Math.max(0, column.bar(row) || 0))) },
+          }),
+        )
       return cell
     })
     return h(
       "tr",
-      { id: `${this.id}-${at}`, "data-at": String(at), "aria-rowindex": String(at + 2), "aria-selected": String(at === this.active), class: this.chosen ? "can" : "" },
+      {
+        id: `${this.id}-${at}`,
+        "data-at": String(at),
+        "aria-rowindex": String(at + 2),
+        "aria-selected": String(at === this.active),
+        class: this.chosen ? "can" : "",
+      },
       cells,
     )
   }

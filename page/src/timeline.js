@@ -1,14 +1,15 @@
-// Threads over time: one lane each, states stacked by their share of every column, its requests below it as bars; above them garbage
-// collection. A range is brushed with the pointer, or with the arrow keys on its two handles.
+// Threads over time: one lane each, states stacked by their share of every column, its requests below it as bars; above
+// them garbage collection. A range is brushed with the pointer, or with the arrow keys on its two handles.
 
 import { h, fit, css, middle, oncePerFrame } from "./dom.js"
-import { duration, shortened } from "./format.js"
-import { firstAfter } from "./recording.js"
-import { facts, inWords } from "./views/requests.js"
+import { paintAxis } from "./axis.js"
+import { duration } from "./format.js"
+import { firstAfter } from "./rows.js"
+import { BINS, put, spread } from "./timeline_bins.js"
+import { paintRequests } from "./timeline_requests.js"
+import { facts } from "./views/requests.js"
 
-const BINS = 2400
 const LANE = 18
-const BAR = 15 // of requests
 const NEAR = 3 // pixels beside a bar that still mean it
 const MOST = 12 // lanes shown until all are asked for
 
@@ -54,18 +55,42 @@ export class Timeline {
     const some = this.all ? shown : shown.slice(0, MOST)
     this.lanes = []
     this.drawn = null
-    if (runs.length) this.lanes.push({ name: "GC", title: "garbage collection", bins: () => this.collections(), colours: ["--gc-mark", "--gc-sweep"] })
+    if (runs.length)
+      this.lanes.push({
+        name: "GC",
+        title: "garbage collection",
+        bins: () => this.collections(),
+        colours: ["--gc-mark", "--gc-sweep"],
+      })
     for (const thread of some) {
-      this.lanes.push({ thread, name: thread.title, title: this.laneTitle(thread), bins: () => this.states(thread), colours: titles.map((_, state) => `--s${state}`) })
+      this.lanes.push({
+        thread,
+        name: thread.title,
+        title: this.laneTitle(thread),
+        bins: () => this.states(thread),
+        colours: titles.map((_, state) => `--s${state}`),
+      })
       const marks = this.marksOf(thread)
-      if (marks.length) this.lanes.push({ thread, marks, name: "requests", title: `Requests of ${thread.title}: ${marks.length}; arrow keys go from one to another, Enter looks at one alone` })
+      if (marks.length)
+        this.lanes.push({
+          thread,
+          marks,
+          name: "requests",
+          title:
+            `Requests of ${thread.title}: ${marks.length}; ` +
+            "arrow keys go from one to another, Enter looks at one alone",
+        })
     }
     this.box.replaceChildren(
       ...this.lanes.map((lane) => {
         lane.canvas = h("canvas", lane.marks ? { "aria-hidden": "true" } : { role: "img", "aria-label": lane.title })
         if (lane.marks) return this.requestLane(lane)
         lane.button = lane.thread
-          ? h("button", { class: "lane-name", title: lane.title, onclick: () => this.chose(lane.thread.key) }, middle(lane.name))
+          ? h(
+              "button",
+              { class: "lane-name", title: lane.title, onclick: () => this.chose(lane.thread.key) },
+              middle(lane.name),
+            )
           : h("span", { class: "lane-name" }, lane.name)
         return h("div", { class: "lane" }, lane.button, lane.canvas)
       }),
@@ -75,9 +100,20 @@ export class Timeline {
     this.legend.replaceChildren(
       ...states.map((state) => h("span", { class: "key" }, h("i", { class: `swatch s${state}` }), titles[state])),
       ...(runs.length
-        ? [h("span", { class: "key" }, h("i", { class: "swatch gc-mark" }), "marking"), h("span", { class: "key" }, h("i", { class: "swatch gc-sweep" }), "sweeping")]
+        ? [
+            h("span", { class: "key" }, h("i", { class: "swatch gc-mark" }), "marking"),
+            h("span", { class: "key" }, h("i", { class: "swatch gc-sweep" }), "sweeping"),
+          ]
         : []),
-      ...(this.lanes.some((lane) => lane.marks) ? [h("span", { class: "key" }, `below a thread: its requests${this.labelName ? `, coloured by ${this.labelName}` : ""}`)] : []),
+      ...(this.lanes.some((lane) => lane.marks)
+        ? [
+            h(
+              "span",
+              { class: "key" },
+              `below a thread: its requests${this.labelName ? `, coloured by ${this.labelName}` : ""}`,
+            ),
+          ]
+        : []),
       ...(more > 0 || (this.all && shown.length > MOST)
         ? [
             h(
@@ -107,7 +143,8 @@ export class Timeline {
   marksOf(thread) {
     if (!this.byThread) {
       this.byThread = new Map()
-      for (const mark of this.recording.marks) this.byThread.get(mark.thread.lane)?.push(mark) ?? this.byThread.set(mark.thread.lane, [mark])
+      for (const mark of this.recording.marks)
+        this.byThread.get(mark.thread.lane)?.push(mark) ?? this.byThread.set(mark.thread.lane, [mark])
     }
     return [...(this.byThread.get(thread) ?? [])].sort((a, b) => a.start - b.start)
   }
@@ -145,7 +182,13 @@ export class Timeline {
     const { marks } = lane
     const sideways = { ArrowLeft: -1, ArrowRight: 1 }[event.key]
     const ranked = { ArrowUp: 1, ArrowDown: -1 }[event.key]
-    if (event.ctrlKey || event.metaKey || event.altKey || !(sideways || ranked || ["Home", "End", "Enter", " ", "Escape"].includes(event.key))) return
+    if (
+      event.ctrlKey ||
+      event.metaKey ||
+      event.altKey ||
+      !(sideways || ranked || ["Home", "End", "Enter", " ", "Escape"].includes(event.key))
+    )
+      return
     event.preventDefault()
     event.stopPropagation()
     if (event.key === "Escape") return this.request ? this.set(null, null, true) : this.point(null)
@@ -153,7 +196,15 @@ export class Timeline {
     if (ranked) {
       const order = [...marks.keys()].sort((a, b) => marks[a].number - marks[b].number)
       lane.at = lane.at < 0 ? order[0] : order[Math.min(marks.length - 1, Math.max(0, order.indexOf(lane.at) - ranked))]
-    } else lane.at = event.key === "Home" ? 0 : event.key === "End" ? marks.length - 1 : lane.at < 0 ? 0 : Math.min(marks.length - 1, Math.max(0, lane.at + sideways))
+    } else
+      lane.at =
+        event.key === "Home"
+          ? 0
+          : event.key === "End"
+            ? marks.length - 1
+            : lane.at < 0
+              ? 0
+              : Math.min(marks.length - 1, Math.max(0, lane.at + sideways))
     this.point(lane)
   }
 
@@ -164,7 +215,11 @@ export class Timeline {
     this.tip.hidden = !this.pointed
     if (this.pointed) {
       const bounds = lane.canvas.getBoundingClientRect()
-      this.showTip(this.pointed, bounds.left + (Math.max(0, this.pointed.start) / this.recording.span) * bounds.width, bounds.bottom - 12)
+      this.showTip(
+        this.pointed,
+        bounds.left + (Math.max(0, this.pointed.start) / this.recording.span) * bounds.width,
+        bounds.bottom - 12,
+      )
     }
     this.draw()
   }
@@ -191,7 +246,11 @@ export class Timeline {
     const near = (NEAR / bounds.width) * this.recording.span
     let found = null
     let best = Infinity
-    for (let at = firstAfter(lane.starts, ns + near) - 1; at >= 0 && lane.starts[at] + lane.longest >= ns - near; at--) {
+    for (
+      let at = firstAfter(lane.starts, ns + near) - 1;
+      at >= 0 && lane.starts[at] + lane.longest >= ns - near;
+      at--
+    ) {
       const mark = lane.marks[at]
       const beside = Math.max(0, mark.start - ns, ns - mark.end)
       const rank = beside > 0 ? 1e15 + beside : mark.ns
@@ -201,7 +260,8 @@ export class Timeline {
   }
 
   laneTitle(thread) {
-    return `${thread.title}: ${duration(thread.wall)} wall, ${duration(thread.cpu)} CPU; ${this.recording.statesInWords(thread)}`
+    const times = `${duration(thread.wall)} wall, ${duration(thread.cpu)} CPU`
+    return `${thread.title}: ${times}; ${this.recording.statesInWords(thread)}`
   }
 
   // By bin and state, the share of the bin's time.
@@ -247,55 +307,26 @@ export class Timeline {
     if (this.drawn !== drawn) {
       this.drawn = drawn
       this.paintLanes(width)
-      this.paintAxis(width)
+      paintAxis(this.axis, width, this.recording.span)
     }
     const marked = [drawn, this.request?.number, this.pointed?.number].join()
     if (this.marked !== marked) {
       this.marked = marked
-      for (const lane of this.lanes) if (lane.marks) this.paintRequests(lane, width)
+      for (const lane of this.lanes) if (lane.marks) paintRequests(this, lane, width)
     }
     for (const lane of this.lanes) {
       if (lane.thread && !lane.marks) lane.button.setAttribute("aria-pressed", String(this.thread === lane.thread.key))
       lane.button.parentElement.classList.toggle(
         "off",
-        Boolean(lane.thread) && !(this.thread === "all" || this.thread === lane.thread.key || (this.thread === "busy" && !(this.recording.hasIdle && lane.thread.idle))),
+        Boolean(lane.thread) &&
+          !(
+            this.thread === "all" ||
+            this.thread === lane.thread.key ||
+            (this.thread === "busy" && !(this.recording.hasIdle && lane.thread.idle))
+          ),
       )
     }
     this.paintBrush(width)
-  }
-
-  // The longest first, so that what lies within it is seen; of many in one pixel one is drawn.
-  paintRequests(lane, width) {
-    const context = fit(lane.canvas, width, BAR)
-    context.clearRect(0, 0, width, BAR)
-    context.font = `10.5px ${css("--font")}`
-    context.textBaseline = "middle"
-    const scale = width / this.recording.span
-    const taken = new Uint8Array(width + 1)
-    const text = css("--text")
-    lane.ranked ||= [...lane.marks].sort((a, b) => b.ns - a.ns)
-    for (const mark of lane.ranked) {
-      const left = Math.max(0, mark.start * scale)
-      const wide = Math.max(1, Math.min(width, mark.end * scale) - left)
-      if (wide < 1.5) {
-        if (taken[Math.floor(left)]) continue
-        taken[Math.floor(left)] = 1
-      }
-      context.fillStyle = requestColour(mark, this.labelName)
-      context.fillRect(left, 1, wide > 4 ? wide - 1 : wide, BAR - 2)
-      if (wide < 34) continue
-      context.fillStyle = text
-      context.fillText(fitting(context, mark.labels[this.labelName] ?? inWords(mark.labels), duration(mark.ns), wide - 9), left + 4, BAR / 2 + 0.5)
-    }
-    for (const [mark, wide, colour] of [
-      [this.request, 2, text],
-      [this.pointed, 1.5, css("--accent")],
-    ]) {
-      if (mark?.thread.lane !== lane.thread) continue
-      context.strokeStyle = colour
-      context.lineWidth = wide
-      context.strokeRect(Math.max(0, mark.start * scale) + wide / 2, wide / 2, Math.max(2, mark.ns * scale - wide), BAR - wide)
-    }
   }
 
   paintLanes(width) {
@@ -321,26 +352,6 @@ export class Timeline {
           y -= height
         }
       }
-    }
-  }
-
-  paintAxis(width) {
-    const context = fit(this.axis, width, 18)
-    const { span } = this.recording
-    context.clearRect(0, 0, width, 18)
-    context.font = `10.5px ${css("--font")}`
-    context.fillStyle = css("--muted")
-    context.strokeStyle = css("--line")
-    const step = niceStep(span / Math.max(2, Math.floor(width / 110)))
-    for (let ns = 0; ns <= span * 1.0001; ns += step) {
-      const x = Math.min(width - 0.5, Math.round((ns / span) * width) + 0.5)
-      context.beginPath()
-      context.moveTo(x, 0)
-      context.lineTo(x, 5)
-      context.stroke()
-      const text = axisText(ns, step)
-      const wide = context.measureText(text).width
-      context.fillText(text, Math.min(Math.max(0, x - wide / 2), width - wide), 15)
     }
   }
 
@@ -430,7 +441,14 @@ export class Timeline {
   key(event, end) {
     const { span } = this.recording
     const step = span / (event.shiftKey ? 20 : 200)
-    const by = { ArrowLeft: -step, ArrowDown: -step, ArrowRight: step, ArrowUp: step, PageUp: span / 20, PageDown: -span / 20 }[event.key]
+    const by = {
+      ArrowLeft: -step,
+      ArrowDown: -step,
+      ArrowRight: step,
+      ArrowUp: step,
+      PageUp: span / 20,
+      PageDown: -span / 20,
+    }[event.key]
     let from = this.from ?? 0
     let to = this.to ?? span
     if (event.key === "Escape") {
@@ -438,68 +456,18 @@ export class Timeline {
       event.stopPropagation()
       return this.set(null, null, true)
     }
-    const target = event.key === "Home" ? 0 : event.key === "End" ? span : by === undefined ? null : (end === "from" ? from : to) + by
+    const target =
+      event.key === "Home"
+        ? 0
+        : event.key === "End"
+          ? span
+          : by === undefined
+            ? null
+            : (end === "from" ? from : to) + by
     if (target === null) return
     event.preventDefault()
     if (end === "from") from = Math.min(Math.max(0, target), to - span / 1e4)
     else to = Math.max(Math.min(span, target), from + span / 1e4)
     from <= 0 && to >= span ? this.set(null, null, true) : this.set(from, to, true)
   }
-}
-
-// "orders#show · 42 ms", or as much of it as there is room for.
-function fitting(context, name, took, room) {
-  const whole = `${name} · ${took}`
-  if (context.measureText(whole).width <= room) return whole
-  const wide = context.measureText(name).width
-  if (wide <= room) return name
-  const fits = Math.floor((name.length * room) / wide) - 1
-  return fits < 2 ? "" : shortened(name, fits)
-}
-
-// By what the program calls it: one value is always the same colour.
-function requestColour(mark, label) {
-  const text = mark.labels[label] ?? inWords(mark.labels)
-  let hash = 7
-  for (let at = 0; at < text.length; at++) hash = (hash * 31 + text.charCodeAt(at)) | 0
-  const hue = ((hash >>> 0) % 12) * 30
-  return document.documentElement.dataset.theme === "dark" ? `hsl(${hue} 34% 36%)` : `hsl(${hue} 55% 82%)`
-}
-
-// Adds a stretch from a to b (in bins) to one kind.
-function spread(bins, kinds, kind, a, b) {
-  let bin = Math.floor(a)
-  const last = Math.min(Math.floor(b), BINS - 1)
-  if (bin >= BINS) return
-  if (bin === last) {
-    bins[bin * kinds + kind] += b - a
-    return
-  }
-  bins[bin * kinds + kind] += bin + 1 - a
-  for (bin++; bin < last; bin++) bins[bin * kinds + kind] += 1
-  bins[last * kinds + kind] += Math.min(b, last + 1) - last
-}
-
-// Puts ns of two kinds, in parts, evenly between a and b (in bins).
-function put(bins, kinds, a, b, ns, part, width) {
-  const first = Math.min(BINS - 1, Math.max(0, Math.floor(a)))
-  const last = Math.min(BINS - 1, Math.max(first, Math.floor(b)))
-  const each = ns / width / (last - first + 1)
-  for (let bin = first; bin <= last; bin++) {
-    bins[bin * kinds] += each * part
-    bins[bin * kinds + 1] += each * (1 - part)
-  }
-}
-
-export function niceStep(rough) {
-  const power = 10 ** Math.floor(Math.log10(rough))
-  return [1, 2, 5, 10].map((factor) => factor * power).find((step) => step >= rough)
-}
-
-// All of an axis in one unit, with no more digits than its step needs.
-export function axisText(ns, step) {
-  const [size, unit] = step >= 1e8 ? [1e9, "s"] : step >= 1e5 ? [1e6, "ms"] : step >= 1e2 ? [1e3, "µs"] : [1, "ns"]
-  let digits = 0
-  while (digits < 6 && Math.abs((step / size) * 10 ** digits - Math.round((step / size) * 10 ** digits)) > 1e-6) digits++
-  return `${(ns / size).toFixed(digits)} ${unit}`
 }

@@ -1,7 +1,8 @@
-// Call trees as parallel arrays. Node 0 is the root, and every node's parent has a lower number: sums over subtrees are one
-// pass from the end, what ancestors decide one pass from the start.
+// Call trees as parallel arrays. Node 0 is the root, and every node's parent has a lower number: sums over subtrees are
+// one pass from the end, what ancestors decide one pass from the start.
 
-// children as linked lists: the first child of each node, and the next child of the same parent (0: none), in the order of numbers.
+// children as linked lists: the first child of each node, and the next child of the same parent (0: none), in the order
+// of numbers.
 export function links(parents) {
   const first = new Int32Array(parents.length)
   const next = new Int32Array(parents.length)
@@ -57,7 +58,8 @@ export function merge(parents, keys) {
     const key = keys[node]
     let slot = Math.imul(Math.imul(parent, 0x9e3779b1) ^ Math.imul(key, 0x85ebca6b), 0x9e3779b1) >>> (32 - bits)
     let found
-    while ((found = slots[slot]) && (mergedParents[found] !== parent || mergedKeys[found] !== key)) slot = (slot + 1) & mask
+    while ((found = slots[slot]) && (mergedParents[found] !== parent || mergedKeys[found] !== key))
+      slot = (slot + 1) & mask
     if (!found) {
       found = slots[slot] = count++
       mergedParents[found] = parent
@@ -136,8 +138,8 @@ export class Weighted {
   }
 }
 
-// The same stacks from their ends: the first level are the methods that have weight of their own, children are callers. Nodes are made
-// when they are asked for, and keep their numbers whatever is weighed.
+// The same stacks from their ends: the first level are the methods that have weight of their own, children are callers.
+// Nodes are made when they are asked for, and keep their numbers whatever is weighed.
 class InvertedTree {
   constructor(tree) {
     Object.assign(this, { tree, parents: [0], keys: [0], depths: [0], deepest: tree.deepest, made: [] })
@@ -174,7 +176,8 @@ class InvertedTree {
   }
 }
 
-// A weighted tree from the ends of its stacks. A node has no weight of its own: its total is its method's own weight under these callers.
+// A weighted tree from the ends of its stacks. A node has no weight of its own: its total is its method's own weight
+// under these callers.
 export class Inverted extends Weighted {
   constructor({ tree, selfs }) {
     tree.inverted ||= new InvertedTree(tree)
@@ -209,13 +212,14 @@ export function search(weighed, methods) {
     const node = stack.pop()
     if (node && methods[weighed.tree.keys[node]]) found.push(node)
     const children = weighed.children(node)
-    for (let at = children.length - 1; at >= 0; at--) if (weighed.totals[children[at]] >= weighed.total * FAINTEST) stack.push(children[at])
+    for (let at = children.length - 1; at >= 0; at--)
+      if (weighed.totals[children[at]] >= weighed.total * FAINTEST) stack.push(children[at])
   }
   return found
 }
 
-// Who leads to a method: a tree whose first level is the method itself and whose children are callers. It is built of the nodes
-// that are the method's outermost, with their whole weight.
+// Who leads to a method: a tree whose first level is the method itself and whose children are callers. It is built of
+// the nodes that are the method's outermost, with their whole weight.
 export function callersTree(parents, keys, outer, totals, method) {
   const up = [0]
   const names = [0]
@@ -240,7 +244,10 @@ export function callersTree(parents, keys, outer, totals, method) {
     for (let above = parents[node]; above; above = parents[above]) at = child(at, keys[above])
     selfs[at] += totals[node]
   }
-  return new Weighted(new Tree(Int32Array.from(up), Int32Array.from(names), Int32Array.from(depths)), Float64Array.from(selfs))
+  return new Weighted(
+    new Tree(Int32Array.from(up), Int32Array.from(names), Int32Array.from(depths)),
+    Float64Array.from(selfs),
+  )
 }
 
 // What a method does: all its outermost calls put on top of each other.
@@ -268,5 +275,8 @@ export function calleesTree(tree, outer, weights, method) {
     } else if (tree.keys[node] === method && outer[node]) place[node] = 1
     if (place[node]) selfs[place[node]] += weights.selfs[node]
   }
-  return new Weighted(new Tree(Int32Array.from(up), Int32Array.from(names), Int32Array.from(depths)), Float64Array.from(selfs))
+  return new Weighted(
+    new Tree(Int32Array.from(up), Int32Array.from(names), Int32Array.from(depths)),
+    Float64Array.from(selfs),
+  )
 }

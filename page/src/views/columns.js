@@ -2,10 +2,11 @@
 
 import { h, middle } from "../dom.js"
 import { value, percent, place } from "../format.js"
-import { KIND_NAMES } from "../recording.js"
-import { boxColour } from "../flame.js"
+import { KIND_NAMES } from "../kinds.js"
+import { boxColour } from "../flame_colours.js"
 
-export const dot = (method, app) => h("i", { class: "dot", title: KIND_NAMES[method.kind], style: { background: boxColour(method, app.theme) } })
+export const dot = (method, app) =>
+  h("i", { class: "dot", title: KIND_NAMES[method.kind], style: { background: boxColour(method, app.theme) } })
 export const name = (method, app) => h("span", { class: "name" }, dot(method, app), middle(method.name))
 
 export const nameColumn = (app, of = (row) => row.method) => ({
@@ -35,4 +36,11 @@ export const share = (key, label, whole, get) => ({
   text: (row) => percent(get(row), whole),
   bar: (row) => (whole ? get(row) / whole : 0),
 })
-export const amount = (key, label, unit, get, wide = "6rem") => ({ key, label, number: true, wide, sort: get, text: (row) => value(get(row), unit) })
+export const amount = (key, label, unit, get, wide = "6rem") => ({
+  key,
+  label,
+  number: true,
+  wide,
+  sort: get,
+  text: (row) => value(get(row), unit),
+})

@@ -2,7 +2,7 @@
 
 import { h, replace } from "../dom.js"
 import { value, percent, place } from "../format.js"
-import { KIND_NAMES } from "../recording.js"
+import { KIND_NAMES } from "../kinds.js"
 import { Flame } from "../flame.js"
 import { Table } from "../table.js"
 import { callersTree, calleesTree } from "../tree.js"
@@ -13,9 +13,24 @@ export class Detail {
     this.app = app
     const columns = []
     const chosen = (row) => row.method && row.method.id !== 0 && app.state.set({ method: row.method.id })
-    this.callers = new Table({ label: "Callers", columns, sorted: ["total", true], chosen, ...app.ofRows, empty: "Nobody: the thread begins with it." })
-    this.callees = new Table({ label: "Callees", columns, sorted: ["total", true], chosen, ...app.ofRows, empty: "Nothing: it calls no other method." })
-    const flame = (label) => new Flame(app.recording, { label, ...app.ofFrames, chosen: (method) => app.state.set({ method }) })
+    this.callers = new Table({
+      label: "Callers",
+      columns,
+      sorted: ["total", true],
+      chosen,
+      ...app.ofRows,
+      empty: "Nobody: the thread begins with it.",
+    })
+    this.callees = new Table({
+      label: "Callees",
+      columns,
+      sorted: ["total", true],
+      chosen,
+      ...app.ofRows,
+      empty: "Nothing: it calls no other method.",
+    })
+    const flame = (label) =>
+      new Flame(app.recording, { label, ...app.ofFrames, chosen: (method) => app.state.set({ method }) })
     this.above = flame("Flame graph of the callers")
     this.below = flame("Flame graph of the callees")
     this.head = h("div", { class: "detail-head" })
@@ -38,13 +53,22 @@ export class Detail {
         "div",
         { class: "detail-title" },
         h("h2", {}, name(method, this.app)),
-        h("button", { class: "close", "aria-label": "Close", onclick: () => this.app.state.set({ method: null }) }, "×"),
+        h(
+          "button",
+          { class: "close", "aria-label": "Close", onclick: () => this.app.state.set({ method: null }) },
+          "×",
+        ),
       ),
       h("p", { class: "path" }, place(method.path, method.line, recording.base) || KIND_NAMES[method.kind]),
       h(
         "p",
         {},
-        `total ${value(total, weight.unit)} (${percent(total, weighed.total)}) · self ${value(sums.self[method.id], weight.unit)} (${percent(sums.self[method.id], weighed.total)})`,
+        ...[
+          ["total", total],
+          ["self", sums.self[method.id]],
+        ].map(
+          ([word, sum], at) => `${at ? " · " : ""}${word} ${value(sum, weight.unit)} (${percent(sum, weighed.total)})`,
+        ),
       ),
       h(
         "div",
@@ -71,11 +95,31 @@ export class Detail {
         ),
         h(
           "button",
-          { class: "small", "aria-pressed": String(state.blackbox.includes(method.name)), title: "Fold everything below it into it, in every view", onclick: () => this.app.toggleBlackbox(method.name) },
+          {
+            class: "small",
+            "aria-pressed": String(state.blackbox.includes(method.name)),
+            title: "Fold everything below it into it, in every view",
+            onclick: () => this.app.toggleBlackbox(method.name),
+          },
           "Blackbox",
         ),
-        h("button", { class: "small", "aria-pressed": String(recording.focus === method.id), title: "Only what it and those below it took, in every view (f)", onclick: () => this.app.toggleFocus(method.id) }, "Focus"),
-        method.path && this.app.hasSource(method.path) && h("button", { class: "small", onclick: () => this.app.state.set({ view: "source", file: method.path }) }, "Source"),
+        h(
+          "button",
+          {
+            class: "small",
+            "aria-pressed": String(recording.focus === method.id),
+            title: "Only what it and those below it took, in every view (f)",
+            onclick: () => this.app.toggleFocus(method.id),
+          },
+          "Focus",
+        ),
+        method.path &&
+          this.app.hasSource(method.path) &&
+          h(
+            "button",
+            { class: "small", onclick: () => this.app.state.set({ view: "source", file: method.path }) },
+            "Source",
+          ),
       ),
     )
     this.graphs ? this.showGraphs(method, weighed) : this.showTables(method, total)
@@ -86,10 +130,17 @@ export class Detail {
     const { callers, callees } = recording.neighbours(method.id, weight.name, filter)
     const rows = (sums) =>
       [...sums]
-        .map(([id, total]) => ({ method: id === 0 ? { ...recording.methods[0], name: "(start of the thread)" } : recording.methods[id], total }))
+        .map(([id, total]) => ({
+          method: id === 0 ? { ...recording.methods[0], name: "(start of the thread)" } : recording.methods[id],
+          total,
+        }))
         .filter((row) => row.total > 0)
     for (const table of [this.callers, this.callees])
-      table.setColumns([share("total", "share", whole, (row) => row.total), amount("value", weight.short, weight.unit, (row) => row.total), nameColumn(this.app)])
+      table.setColumns([
+        share("total", "share", whole, (row) => row.total),
+        amount("value", weight.short, weight.unit, (row) => row.total),
+        nameColumn(this.app),
+      ])
     replace(this.body, h("h3", {}, "Called by"), this.callers.element, h("h3", {}, "Calls"), this.callees.element)
     this.callers.show(rows(callers))
     this.callees.show(rows(callees))
@@ -97,7 +148,13 @@ export class Detail {
 
   showGraphs(method, weighed) {
     const { recording, weight } = this.app
-    replace(this.body, h("h3", {}, "Called by (callers below)"), this.above.element, h("h3", {}, "Calls"), this.below.element)
+    replace(
+      this.body,
+      h("h3", {}, "Called by (callers below)"),
+      this.above.element,
+      h("h3", {}, "Calls"),
+      this.below.element,
+    )
     const { parents, keys } = recording.tree
     this.above.showTree(callersTree(parents, keys, recording.outer, weighed.totals, method.id), weight.unit)
     this.below.showTree(calleesTree(recording.tree, recording.outer, weighed, method.id), weight.unit)

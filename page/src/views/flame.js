@@ -2,8 +2,9 @@
 
 import { h, replace } from "../dom.js"
 import { value, percent, count } from "../format.js"
-import { KIND_NAMES } from "../recording.js"
-import { Flame, boxColour } from "../flame.js"
+import { KIND_NAMES } from "../kinds.js"
+import { Flame } from "../flame.js"
+import { boxColour } from "../flame_colours.js"
 import { search } from "../tree.js"
 import { splitter } from "../splitter.js"
 import { Overview } from "./overview.js"
@@ -12,7 +13,11 @@ import { Steps } from "./steps.js"
 export class FlameView {
   constructor(app) {
     this.app = app
-    this.flame = new Flame(app.recording, { label: "Flame graph", moved: (zoom) => app.state.set({ zoom }), ...app.ofFrames })
+    this.flame = new Flame(app.recording, {
+      label: "Flame graph",
+      moved: (zoom) => app.state.set({ zoom }),
+      ...app.ofFrames,
+    })
     this.steps = new Steps((node) => this.flame.show(node))
     this.bar = h("div", { class: "bar-row" })
     this.note = h("p", { class: "empty", hidden: true })
@@ -21,7 +26,12 @@ export class FlameView {
       "div",
       { class: "view flame-view" },
       h("div", { class: "flame-main" }, this.bar, this.note, this.flame.element),
-      splitter(app.state, { name: "beside", label: "Width of the overview", side: "right", panel: () => this.overview.element }),
+      splitter(app.state, {
+        name: "beside",
+        label: "Width of the overview",
+        side: "right",
+        panel: () => this.overview.element,
+      }),
       this.overview.element,
     )
   }
@@ -31,23 +41,30 @@ export class FlameView {
     const timed = recording.timed(weight.name)
     const order = timed && state.order === "time" ? "time" : "heavy"
     const threads = recording.selectedLanes(filter).filter((lane) => lane.rows)
-    const thread = filter.request ? recording.selected(filter).find((part) => part.rows) : threads[0] && recording.joined(threads[0])
+    const thread = filter.request
+      ? recording.selected(filter).find((part) => part.rows)
+      : threads[0] && recording.joined(threads[0])
     replace(
       this.bar,
       h(
-          "div",
-          { class: "segments", role: "group", "aria-label": "Order" },
-          [
-            ["heavy", "", "heaviest first"],
-            ["heavy", "1", "bottom up"],
-            timed && ["time", "", "time order"],
-          ]
-            .filter(Boolean)
-            .map(([key, inverted, text]) =>
-              h("button", { "aria-pressed": String(order === key && (key === "time" || state.inverted === inverted)), onclick: () => state.set({ order: key, inverted, zoom: null }) }, text),
+        "div",
+        { class: "segments", role: "group", "aria-label": "Order" },
+        [["heavy", "", "heaviest first"], ["heavy", "1", "bottom up"], timed && ["time", "", "time order"]]
+          .filter(Boolean)
+          .map(([key, inverted, text]) =>
+            h(
+              "button",
+              {
+                "aria-pressed": String(order === key && (key === "time" || state.inverted === inverted)),
+                onclick: () => state.set({ order: key, inverted, zoom: null }),
+              },
+              text,
             ),
-        ),
-      order === "time" && thread && h("span", { class: "muted" }, `thread ${thread.title}${threads.length > 1 ? ": choose another above" : ""}`),
+          ),
+      ),
+      order === "time" &&
+        thread &&
+        h("span", { class: "muted" }, `thread ${thread.title}${threads.length > 1 ? ": choose another above" : ""}`),
       h("span", { class: "muted", role: "status" }, this.found(order)),
       this.steps.element,
       h("span", { class: "space" }),
@@ -58,7 +75,12 @@ export class FlameView {
     const matches = this.app.matches()
     let nothing = ""
     if (order === "time") {
-      if (thread) this.flame.showTime(thread, filter.from ?? thread.start, filter.to ?? thread.end, filter.state, { labelled: recording.labelled(filter), folds: recording.boxes(filter.blackbox), strict: Boolean(filter.request) })
+      if (thread)
+        this.flame.showTime(thread, filter.from ?? thread.start, filter.to ?? thread.end, filter.state, {
+          labelled: recording.labelled(filter),
+          folds: recording.boxes(filter.blackbox),
+          strict: Boolean(filter.request),
+        })
       else nothing = "No samples of such a thread."
       this.steps.show([], "")
     } else {
@@ -69,15 +91,18 @@ export class FlameView {
     // While a range is dragged, only what is looked at follows at once.
     clearTimeout(this.later)
     if (this.app.wide.matches) {
-      if (changed?.every((name) => name === "from" || name === "to")) this.later = setTimeout(() => this.overview.update(), 150)
+      if (changed?.every((name) => name === "from" || name === "to"))
+        this.later = setTimeout(() => this.overview.update(), 150)
       else this.overview.update()
     }
     this.note.hidden = !nothing
     this.note.textContent = nothing
     this.flame.element.hidden = Boolean(nothing)
     this.flame.search(matches)
-    if (restore && !nothing && !this.flame.ahead && JSON.stringify(this.flame.state()) !== JSON.stringify(state.zoom)) this.flame.restore(state.zoom)
-    if (order === "heavy") this.steps.show(matches ? search(this.app.stacks, matches) : [], state.search, !changed && state.zoom !== null)
+    if (restore && !nothing && !this.flame.ahead && JSON.stringify(this.flame.state()) !== JSON.stringify(state.zoom))
+      this.flame.restore(state.zoom)
+    if (order === "heavy")
+      this.steps.show(matches ? search(this.app.stacks, matches) : [], state.search, !changed && state.zoom !== null)
   }
 
   step(by) {
@@ -102,17 +127,27 @@ export class FlameView {
         sum += totals[node]
       }
     }
-    return `${count(methods)} method${methods === 1 ? "" : "s"} match: ${value(sum, weight.unit)}, ${percent(sum, total)}`
+    const noun = methods === 1 ? "method" : "methods"
+    return `${count(methods)} ${noun} match: ${value(sum, weight.unit)}, ${percent(sum, total)}`
   }
 
   kinds() {
-    const kinds = [...new Set(this.app.recording.methods.slice(2, -1).map((method) => method.kind))].filter((kind) => kind !== "other")
+    const kinds = [...new Set(this.app.recording.methods.slice(2, -1).map((method) => method.kind))].filter(
+      (kind) => kind !== "other",
+    )
     return h(
       "span",
       { class: "legend" },
       Object.keys(KIND_NAMES)
         .filter((kind) => kinds.includes(kind))
-        .map((kind) => h("span", { class: "key" }, h("i", { class: "swatch", style: { background: boxColour({ kind, name: "" }, this.app.theme) } }), KIND_NAMES[kind])),
+        .map((kind) =>
+          h(
+            "span",
+            { class: "key" },
+            h("i", { class: "swatch", style: { background: boxColour({ kind, name: "" }, this.app.theme) } }),
+            KIND_NAMES[kind],
+          ),
+        ),
     )
   }
 }

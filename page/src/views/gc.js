@@ -4,7 +4,7 @@ import uPlot from "uplot"
 import { css, h, middle, replace } from "../dom.js"
 import { duration, count, place } from "../format.js"
 import { Table } from "../table.js"
-import { axisText } from "../timeline.js"
+import { axisText } from "../axis.js"
 import { name, share, amount } from "./columns.js"
 import { Chart, timeAxis, short } from "./chart.js"
 
@@ -15,7 +15,12 @@ export class GcView {
     this.pauses = new Chart("Longest pause of each run", () => this.pausePlot())
     this.living = new Chart("Slots living after each run", () => this.livingPlot())
     this.causes = new Table({ label: "Why it ran", columns: [], sorted: ["total", true] })
-    this.longest = new Table({ label: "Longest pauses", columns: [], sorted: ["ns", true], chosen: (row) => row.code && app.showMethod(row.code.method.id) })
+    this.longest = new Table({
+      label: "Longest pauses",
+      columns: [],
+      sorted: ["ns", true],
+      chosen: (row) => row.code && app.showMethod(row.code.method.id),
+    })
     this.element = h(
       "div",
       { class: "view page-scroll" },
@@ -40,11 +45,25 @@ export class GcView {
     const runs = [...this.runs].sort((a, b) => a.longestAt - b.longestAt)
     const points = (fill) => ({ show: true, size: 5, fill, stroke: fill, width: 0 })
     return {
-      data: [runs.map((run) => run.longestAt), runs.map((run) => (run.major ? null : run.longest)), runs.map((run) => (run.major ? run.longest : null))],
+      data: [
+        runs.map((run) => run.longestAt),
+        runs.map((run) => (run.major ? null : run.longest)),
+        runs.map((run) => (run.major ? run.longest : null)),
+      ],
       options: {
-        scales: { x: { time: false, range: () => this.range }, y: { range: (_, low, high) => [0, high ? high * 1.08 : 1] } },
-        series: [{}, { label: "minor", paths: () => null, points: points(css("--accent")) }, { label: "major", paths: () => null, points: points(css("--gc-mark")) }],
-        axes: [timeAxis, { values: (_, splits) => splits.map((ns) => axisText(ns, splits[1] - splits[0] || 1)), size: 64 }],
+        scales: {
+          x: { time: false, range: () => this.range },
+          y: { range: (_, low, high) => [0, high ? high * 1.08 : 1] },
+        },
+        series: [
+          {},
+          { label: "minor", paths: () => null, points: points(css("--accent")) },
+          { label: "major", paths: () => null, points: points(css("--gc-mark")) },
+        ],
+        axes: [
+          timeAxis,
+          { values: (_, splits) => splits.map((ns) => axisText(ns, splits[1] - splits[0] || 1)), size: 64 },
+        ],
       },
     }
   }
@@ -54,8 +73,14 @@ export class GcView {
     return {
       data: [runs.map((run) => run.at), runs.map((run) => run.living)],
       options: {
-        scales: { x: { time: false, range: () => this.range }, y: { range: (_, low, high) => [0, high ? high * 1.08 : 1] } },
-        series: [{}, { stroke: css("--accent"), width: 1.5, paths: uPlot.paths.stepped({ align: 1 }), points: { show: false } }],
+        scales: {
+          x: { time: false, range: () => this.range },
+          y: { range: (_, low, high) => [0, high ? high * 1.08 : 1] },
+        },
+        series: [
+          {},
+          { stroke: css("--accent"), width: 1.5, paths: uPlot.paths.stepped({ align: 1 }), points: { show: false } },
+        ],
         axes: [timeAxis, { values: (_, splits) => splits.map(short), size: 56 }],
       },
     }
@@ -68,11 +93,14 @@ export class GcView {
     const sum = (key) => runs.reduce((total, run) => total + run[key], 0)
     const total = sum("total")
     const sorted = runs.map((run) => run.longest).sort((a, b) => a - b)
-    const quantile = (part) => (sorted.length ? sorted[Math.min(sorted.length - 1, Math.floor(part * sorted.length))] : 0)
+    const quantile = (part) =>
+      sorted.length ? sorted[Math.min(sorted.length - 1, Math.floor(part * sorted.length))] : 0
     replace(
       this.totals,
-      `${count(sum("runs"))} runs, ${count(sum("majors"))} major, took ${duration(total)}: ${duration(sum("marking"))} marking, ${duration(sum("sweeping"))} sweeping. `,
-      `Longest pause ${duration(quantile(1))}, median of each run’s longest ${duration(quantile(0.5))}, 99% below ${duration(quantile(0.99))}.`,
+      `${count(sum("runs"))} runs, ${count(sum("majors"))} major, took ${duration(total)}: `,
+      `${duration(sum("marking"))} marking, ${duration(sum("sweeping"))} sweeping. `,
+      `Longest pause ${duration(quantile(1))}, median of each run’s longest ${duration(quantile(0.5))}, `,
+      `99% below ${duration(quantile(0.99))}.`,
       recording.about.gc.merged && " So many runs that neighbours were recorded as one.",
       h(
         "span",
@@ -111,7 +139,13 @@ export class GcView {
     this.longest.setColumns([
       amount("ns", "pause", "ns", (row) => row.ns, "5.6rem"),
       amount("at", "at", "ns", (row) => row.at, "5.4rem"),
-      { key: "kind", label: "kind", wide: "4.4rem", sort: (row) => (row.run.major ? 1 : 0), text: (row) => (row.run.major ? "major" : "minor") },
+      {
+        key: "kind",
+        label: "kind",
+        wide: "4.4rem",
+        sort: (row) => (row.run.major ? 1 : 0),
+        text: (row) => (row.run.major ? "major" : "minor"),
+      },
       {
         key: "method",
         label: "what ran",

@@ -14,7 +14,12 @@ export class GrowthView {
     this.app = app
     const { about, strings } = app.recording
     this.growth = about.growth
-    this.rows = this.growth.sites.map((site) => ({ ...site, path: strings[site.path], class: strings[site.class], holders: site.holders?.map((path) => path.map((step) => strings[step])) ?? null }))
+    this.rows = this.growth.sites.map((site) => ({
+      ...site,
+      path: strings[site.path],
+      class: strings[site.class],
+      holders: site.holders?.map((path) => path.map((step) => strings[step])) ?? null,
+    }))
     this.chosen = null
     this.table = new Table({
       label: "Places that grow",
@@ -29,13 +34,23 @@ export class GrowthView {
     this.living = new Chart("Living objects of these places over time", () => this.livingPlot())
     this.rss = new Chart("Resident memory over time", () => this.rssPlot())
     this.holders = h("div", { class: "notes" })
-    this.element = h("div", { class: "view objects" }, this.notes(), h("div", { class: "charts" }, this.living.element, this.rss.element), this.holders, this.table.element)
+    this.element = h(
+      "div",
+      { class: "view objects" },
+      this.notes(),
+      h("div", { class: "charts" }, this.living.element, this.rss.element),
+      this.holders,
+      this.table.element,
+    )
   }
 
   notes() {
-    const looked = this.growth.processes.map(
-      (process) => `${this.growth.processes.length > 1 ? `process ${process.pid}: ` : ""}${things(process.judged, "collection")} looked at, ${count(process.full)} of them full, after ${duration(process.warm_up_ns)} of warm-up`,
-    )
+    const several = this.growth.processes.length > 1
+    const looked = this.growth.processes.map((process) => {
+      const which = several ? `process ${process.pid}: ` : ""
+      const runs = `${things(process.judged, "collection")} looked at, ${count(process.full)} of them full`
+      return `${which}${runs}, after ${duration(process.warm_up_ns)} of warm-up`
+    })
     return h(
       "div",
       { class: "notes" },
@@ -74,22 +89,41 @@ export class GrowthView {
       for (const [ns, low, high] of row.living) line[index.get(ns)] = (low + high) / 2
       return line
     })
-    return this.plot([at, ...lines], short, lines.map(() => ({ stroke: css("--accent"), width: 1.5, spanGaps: true, points: { show: false } })))
+    return this.plot(
+      [at, ...lines],
+      short,
+      lines.map(() => ({ stroke: css("--accent"), width: 1.5, spanGaps: true, points: { show: false } })),
+    )
   }
 
   rssPlot() {
     const [most] = [...this.growth.processes].sort((a, b) => b.points - a.points)
     const points = most?.rss ?? []
     const data = [points.map(([ns]) => ns), points.map(([, size]) => size)]
-    return this.plot(data, bytes, [{ stroke: css("--accent"), fill: css("--accent-soft"), width: 1.5, points: { show: false } }])
+    return this.plot(data, bytes, [
+      { stroke: css("--accent"), fill: css("--accent-soft"), width: 1.5, points: { show: false } },
+    ])
   }
 
   update() {
     const { recording } = this.app
-    const known = (key, label, title, text, least) => ({ ...amount(key, label, "count", (row) => row[key], "6.6rem"), title, least, sort: (row) => row[key] ?? LAST, text: (row) => (row[key] === null ? "" : text(row[key])) })
+    const known = (key, label, title, text, least) => ({
+      ...amount(key, label, "count", (row) => row[key], "6.6rem"),
+      title,
+      least,
+      sort: (row) => row[key] ?? LAST,
+      text: (row) => (row[key] === null ? "" : text(row[key])),
+    })
     const signed = (number) => `+${bytes(number)}`
     this.table.setColumns([
-      { key: "rate", label: "objects/min", number: true, wide: "7.6rem", sort: (row) => row.objects_per_minute.point, text: (row) => `+${count(rounded(row.objects_per_minute.point))}` },
+      {
+        key: "rate",
+        label: "objects/min",
+        number: true,
+        wide: "7.6rem",
+        sort: (row) => row.objects_per_minute.point,
+        text: (row) => `+${count(rounded(row.objects_per_minute.point))}`,
+      },
       {
         key: "interval",
         label: "99% interval",
@@ -97,15 +131,36 @@ export class GrowthView {
         wide: "14rem",
         least: 980,
         sort: (row) => row.objects_per_minute.low ?? LAST,
-        text: ({ objects_per_minute: { low, high } }) => (low === null || high === null ? "" : `${count(rounded(low))} … ${count(rounded(high))}`),
+        text: ({ objects_per_minute: { low, high } }) =>
+          low === null || high === null ? "" : `${count(rounded(low))} … ${count(rounded(high))}`,
       },
       known("bytes_per_minute", "bytes/min", null, signed),
       known("objects", "grew by", "objects, in the points looked at", (number) => `+${count(number)}`, 640),
       known("bytes", "bytes", "by which it grew", signed, 640),
       known("living_objects", "living", "objects, at the last point looked at", count, 760),
-      known("rss_share", "of RSS", "part of the growth of resident memory in the same time", (share) => `${Math.round(share * 100)}%`, 860),
-      { key: "class", label: "class", wide: "16%", sort: (row) => row.class, text: (row) => row.class, tip: (row) => row.class },
-      { key: "place", label: "where", class: "path grow", sort: (row) => `${row.path}:${String(row.line).padStart(8, "0")}`, node: (row) => middle(place(row.path, row.line, recording.base)), tip: (row) => row.path },
+      known(
+        "rss_share",
+        "of RSS",
+        "part of the growth of resident memory in the same time",
+        (share) => `${Math.round(share * 100)}%`,
+        860,
+      ),
+      {
+        key: "class",
+        label: "class",
+        wide: "16%",
+        sort: (row) => row.class,
+        text: (row) => row.class,
+        tip: (row) => row.class,
+      },
+      {
+        key: "place",
+        label: "where",
+        class: "path grow",
+        sort: (row) => `${row.path}:${String(row.line).padStart(8, "0")}`,
+        node: (row) => middle(place(row.path, row.line, recording.base)),
+        tip: (row) => row.path,
+      },
     ])
     const rows = this.found()
     this.table.show(rows, this.chosen)
@@ -113,7 +168,14 @@ export class GrowthView {
     replace(
       this.holders,
       held.flatMap((row) =>
-        (row.holders.length ? row.holders : [["nothing that was found"]]).map((path) => h("p", {}, h("span", { class: "muted" }, `${row.class} ${place(row.path, row.line, recording.base)} is held by `), path.join(" → "))),
+        (row.holders.length ? row.holders : [["nothing that was found"]]).map((path) =>
+          h(
+            "p",
+            {},
+            h("span", { class: "muted" }, `${row.class} ${place(row.path, row.line, recording.base)} is held by `),
+            path.join(" → "),
+          ),
+        ),
       ),
     )
     this.living.element.hidden = !rows.length

@@ -26,7 +26,8 @@ export function labelRows(recording, name, filter) {
   return [...rows.values()].filter((one) => one.wall > 0 || one.count > 0)
 }
 
-const countsRequests = ({ thread, state, request }) => (thread === "all" || thread === "busy") && state === "all" && !request
+const countsRequests = ({ thread, state, request }) =>
+  (thread === "all" || thread === "busy") && state === "all" && !request
 
 // What shares are of.
 export const labelled = (rows) => rows.reduce((sum, row) => sum + (row.value === null ? 0 : row.wall), 0)
@@ -35,13 +36,20 @@ export const labelled = (rows) => rows.reduce((sum, row) => sum + (row.value ===
 export class LabelsView {
   constructor(app) {
     this.app = app
-    this.table = new Table({ label: "Labels", columns: [], sorted: ["wall", true], chosen: (row) => row.value !== null && this.choose(row) })
+    this.table = new Table({
+      label: "Labels",
+      columns: [],
+      sorted: ["wall", true],
+      chosen: (row) => row.value !== null && this.choose(row),
+    })
     this.bar = h("div", { class: "bar-row" })
     this.element = h("div", { class: "view" }, this.bar, this.table.element)
   }
 
   get name() {
-    return this.app.recording.labelNames.includes(this.app.state.by) ? this.app.state.by : this.app.recording.labelNames[0]
+    return this.app.recording.labelNames.includes(this.app.state.by)
+      ? this.app.state.by
+      : this.app.recording.labelNames[0]
   }
 
   choose(row) {
@@ -67,10 +75,21 @@ export class LabelsView {
       counted && filter.from !== null && h("span", { class: "muted" }, "requests are counted over the whole recording"),
     )
     this.table.setColumns([
-      { ...part, title: "of the time that has the label", sort: (row) => (row.value === null ? LAST : row.wall), text: (row) => (row.value === null ? "" : part.text(row)), bar: (row) => (row.value === null ? 0 : part.bar(row)) },
+      {
+        ...part,
+        title: "of the time that has the label",
+        sort: (row) => (row.value === null ? LAST : row.wall),
+        text: (row) => (row.value === null ? "" : part.text(row)),
+        bar: (row) => (row.value === null ? 0 : part.bar(row)),
+      },
       amount("wall_value", "wall time", "ns", (row) => row.wall),
       amount("cpu", "CPU time", "ns", (row) => row.cpu),
-      ...(counted ? [amount("count", "requests", "count", (row) => row.count), amount("mean", "mean", "ns", (row) => (row.count ? row.total / row.count : 0))].map(ofRequests) : []),
+      ...(counted
+        ? [
+            amount("count", "requests", "count", (row) => row.count),
+            amount("mean", "mean", "ns", (row) => (row.count ? row.total / row.count : 0)),
+          ].map(ofRequests)
+        : []),
       {
         key: "value",
         label: this.name,

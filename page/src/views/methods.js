@@ -9,10 +9,28 @@ import { Detail } from "./detail.js"
 export class MethodsView {
   constructor(app) {
     this.app = app
-    this.table = new Table({ label: "Methods", columns: [], sorted: ["self", true], chosen: (row) => app.state.set({ method: row.method.id }), empty: "No method matches.", ...app.ofRows })
+    this.table = new Table({
+      label: "Methods",
+      columns: [],
+      sorted: ["self", true],
+      chosen: (row) => app.state.set({ method: row.method.id }),
+      empty: "No method matches.",
+      ...app.ofRows,
+    })
     this.table.follows = true
     this.detail = new Detail(app)
-    this.element = h("div", { class: "view split" }, this.table.element, splitter(app.state, { name: "detail", label: "Width of callers and callees", side: "right", panel: () => this.detail.element }), this.detail.element)
+    this.element = h(
+      "div",
+      { class: "view split" },
+      this.table.element,
+      splitter(app.state, {
+        name: "detail",
+        label: "Width of callers and callees",
+        side: "right",
+        panel: () => this.detail.element,
+      }),
+      this.detail.element,
+    )
   }
 
   update() {
@@ -34,7 +52,16 @@ export class MethodsView {
       amount("self_value", calls ? "count" : weight.short, weight.unit, (row) => row.self),
       share("total", calls ? "with below" : "total", whole, (row) => row.total),
       { ...amount("total_value", `total ${weight.short}`, weight.unit, (row) => row.total, "6.6rem"), least: 800 },
-      ...beside.map((one, at) => ({ ...amount(one.name, one.name === "calls" ? "calls" : `self ${one.short}`, one.unit, (row) => row[one.name], "6.6rem"), least: 740 + at * 160 })),
+      ...beside.map((one, at) => ({
+        ...amount(
+          one.name,
+          one.name === "calls" ? "calls" : `self ${one.short}`,
+          one.unit,
+          (row) => row[one.name],
+          "6.6rem",
+        ),
+        least: 740 + at * 160,
+      })),
       nameColumn(this.app),
       placeColumn(this.app),
     ])

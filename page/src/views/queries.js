@@ -52,12 +52,35 @@ export function queryColumns(app, { whole, one = false, shares = () => true }) {
     ...(one
       ? []
       : [
-          { ...amount("mean", "a request", "count", mean), least: 560, sort: (row) => (row.works ? mean(row) : LAST), text: (row) => (row.works ? few(mean(row)) : "") },
-          { ...amount("most", "most", "count", (row) => row.most), title: "of one request", least: 700, text: (row) => (row.works ? count(row.most) : "") },
+          {
+            ...amount("mean", "a request", "count", mean),
+            least: 560,
+            sort: (row) => (row.works ? mean(row) : LAST),
+            text: (row) => (row.works ? few(mean(row)) : ""),
+          },
+          {
+            ...amount("most", "most", "count", (row) => row.most),
+            title: "of one request",
+            least: 700,
+            text: (row) => (row.works ? count(row.most) : ""),
+          },
         ]),
     amount("ns", "time", "ns", (row) => row.ns),
-    { ...part, least: 400, text: (row) => (row.ns && shares(row) ? part.text(row) : ""), bar: (row) => (row.ns && shares(row) ? part.bar(row) : 0) },
-    { key: "digest", label: "query", wide: "6.6rem", least: 620, sort: (row) => row.query.digest, text: (row) => row.query.digest.slice(0, 8), tip: (row) => row.query.digest },
+    {
+      ...part,
+      least: 400,
+      text: (row) => (row.ns && shares(row) ? part.text(row) : ""),
+      bar: (row) => (row.ns && shares(row) ? part.bar(row) : 0),
+    },
+    {
+      key: "digest",
+      label: "query",
+      wide: "6.6rem",
+      least: 620,
+      sort: (row) => row.query.digest,
+      text: (row) => row.query.digest.slice(0, 8),
+      tip: (row) => row.query.digest,
+    },
     {
       key: "line",
       label: "line",
@@ -66,7 +89,15 @@ export function queryColumns(app, { whole, one = false, shares = () => true }) {
       node: (row) => middle(place(row.query.path, row.query.line, app.recording.base) || row.query.name),
       tip: (row) => place(row.query.path, row.query.line),
     },
-    { key: "name", label: "method", wide: one ? "30%" : "26%", least: 520, sort: (row) => row.query.name, text: (row) => row.query.name, tip: (row) => row.query.name },
+    {
+      key: "name",
+      label: "method",
+      wide: one ? "30%" : "26%",
+      least: 520,
+      sort: (row) => row.query.name,
+      text: (row) => row.query.name,
+      tip: (row) => row.query.name,
+    },
   ]
 }
 
@@ -74,7 +105,13 @@ export class QueriesView {
   constructor(app) {
     this.app = app
     this.note = h("p", { class: "muted note" })
-    this.table = new Table({ label: "Queries", columns: [], sorted: ["ns", true], chosen: (row) => row.query.path && app.showLine(row.query.path, row.query.line), empty: "Nothing was asked in what is selected." })
+    this.table = new Table({
+      label: "Queries",
+      columns: [],
+      sorted: ["ns", true],
+      chosen: (row) => row.query.path && app.showLine(row.query.path, row.query.line),
+      empty: "Nothing was asked in what is selected.",
+    })
     this.element = h("div", { class: "view" }, this.note, this.table.element)
   }
 
@@ -84,14 +121,29 @@ export class QueriesView {
     const chosen = (set) => !wanted || wanted[set]
     const search = state.search.trim().toLowerCase()
     const asked = request ? request.queries : recording.asked.filter((row) => chosen(row.set))
-    const rows = byQuery(asked).filter((row) => !search || `${row.query.path} ${row.query.name} ${row.query.digest}`.toLowerCase().includes(search))
+    const rows = byQuery(asked).filter(
+      (row) => !search || `${row.query.path} ${row.query.name} ${row.query.digest}`.toLowerCase().includes(search),
+    )
     const works = recording.works.filter((work) => !wanted || chosen(recording.labelSets.indexOf(work.labels)))
     const requests = request ? 1 : works.reduce((sum, work) => sum + work.count, 0)
     const whole = request ? request.ns : requests ? works.reduce((sum, work) => sum + work.total, 0) : recording.span
     const counted = summed(requests && !request ? asked.filter((row) => row.works) : asked)
-    const also = [counted.cached && `${count(counted.cached)} answered by a cache`, counted.schema && `${count(counted.schema)} of the schema`].filter(Boolean)
-    this.note.textContent = `${count(counted.count)} ${counted.count === 1 ? "query" : "queries"}${requests ? ` in ${things(requests, "request")} (${few(counted.count / requests)} a request)` : ""}, ${duration(counted.ns)}: ${percent(counted.ns, whole)} of ${requests ? "the requests’ time" : "the time"}${also.length ? `; ${also.join("; ")}` : ""}. ${recording.about.queries.meaning}${filter.from !== null && !request ? " Queries are counted over the whole recording." : ""}`
-    this.table.setColumns(queryColumns(this.app, { whole, one: Boolean(request), shares: (row) => row.works > 0 || !requests }))
+    const also = [
+      counted.cached && `${count(counted.cached)} answered by a cache`,
+      counted.schema && `${count(counted.schema)} of the schema`,
+    ].filter(Boolean)
+    const noun = counted.count === 1 ? "query" : "queries"
+    const each = requests ? ` in ${things(requests, "request")} (${few(counted.count / requests)} a request)` : ""
+    const part = `${percent(counted.ns, whole)} of ${requests ? "the requests’ time" : "the time"}`
+    const ranged = filter.from !== null && !request ? " Queries are counted over the whole recording." : ""
+    this.note.textContent = [
+      `${count(counted.count)} ${noun}${each}, ${duration(counted.ns)}: ${[part, ...also].join("; ")}. `,
+      recording.about.queries.meaning,
+      ranged,
+    ].join("")
+    this.table.setColumns(
+      queryColumns(this.app, { whole, one: Boolean(request), shares: (row) => row.works > 0 || !requests }),
+    )
     this.table.show(rows)
   }
 }

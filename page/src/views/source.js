@@ -9,7 +9,12 @@ import { share, amount } from "./columns.js"
 export class SourceView {
   constructor(app) {
     this.app = app
-    this.texts = new Map(app.recording.about.source.map(({ path, lines, text }) => [app.recording.strings[path], new Map(lines.map((line, at) => [line, text[at]]))]))
+    this.texts = new Map(
+      app.recording.about.source.map(({ path, lines, text }) => [
+        app.recording.strings[path],
+        new Map(lines.map((line, at) => [line, text[at]])),
+      ]),
+    )
     this.commits = new Map(app.recording.about.source.map(({ path, commit }) => [app.recording.strings[path], commit]))
     this.files = new Table({
       label: "Files",
@@ -22,7 +27,18 @@ export class SourceView {
     this.lines = new Table({ label: "Lines", columns: [], empty: "No line of this file in what is selected." })
     this.title = h("h2", { class: "path" })
     this.note = h("p", { class: "muted" })
-    this.element = h("div", { class: "view split source" }, this.files.element, splitter(app.state, { name: "files", label: "Width of the list of files", side: "left", panel: () => this.files.element }), h("div", { class: "code" }, this.title, this.note, this.lines.element))
+    this.element = h(
+      "div",
+      { class: "view split source" },
+      this.files.element,
+      splitter(app.state, {
+        name: "files",
+        label: "Width of the list of files",
+        side: "left",
+        panel: () => this.files.element,
+      }),
+      h("div", { class: "code" }, this.title, this.note, this.lines.element),
+    )
   }
 
   update() {
@@ -45,7 +61,14 @@ export class SourceView {
     this.files.setColumns([
       share("self", "self", whole, (row) => row.self),
       amount("value", weight.short, weight.unit, (row) => row.self),
-      { key: "path", label: "file", sort: (row) => row.path, node: (row) => middle(place(row.path, 0, recording.base)), tip: (row) => row.path, class: "path" },
+      {
+        key: "path",
+        label: "file",
+        sort: (row) => row.path,
+        node: (row) => middle(place(row.path, 0, recording.base)),
+        tip: (row) => row.path,
+        class: "path",
+      },
     ])
     this.files.show(rows, chosen)
     this.show(chosen, whole, weight)
@@ -59,14 +82,25 @@ export class SourceView {
     }
     const texts = this.texts.get(file.path)
     const commit = this.commits.get(file.path)
-    if (commit) this.note.textContent = `The file has changed since the recording, or is gone. This is its text in commit ${commit.slice(0, 10)}, the last before the recording; what was not committed then is missing.`
-    else this.note.textContent = texts ? "" : "The source was not readable when this page was made, has changed since the recording, or was left out."
+    if (commit)
+      this.note.textContent =
+        `The file has changed since the recording, or is gone. This is its text in commit ${commit.slice(0, 10)}, ` +
+        "the last before the recording; what was not committed then is missing."
+    else
+      this.note.textContent = texts
+        ? ""
+        : "The source was not readable when this page was made, has changed since the recording, or was left out."
     const weights = new Map(file.lines.map((row) => [row.line, row]))
     const numbers = [...new Set([...weights.keys(), ...(texts ? texts.keys() : [])])].sort((a, b) => a - b)
     const rows = []
     numbers.forEach((line, at) => {
       if (at && line > numbers[at - 1] + 1) rows.push({ gap: true, line: line - 0.5 })
-      rows.push({ line, self: weights.get(line)?.self || 0, total: weights.get(line)?.total || 0, text: texts?.get(line) ?? "" })
+      rows.push({
+        line,
+        self: weights.get(line)?.self || 0,
+        total: weights.get(line)?.total || 0,
+        text: texts?.get(line) ?? "",
+      })
     })
     const blank = (column) => ({
       ...column,
@@ -78,7 +112,14 @@ export class SourceView {
       blank(share("self", "self", whole, (row) => row.self)),
       blank(amount("self_value", weight.short, weight.unit, (row) => row.self)),
       blank(share("total", "total", whole, (row) => row.total)),
-      { key: "line", label: "line", number: true, wide: "4.6rem", text: (row) => (row.gap ? "⋮" : String(row.line)), class: "muted" },
+      {
+        key: "line",
+        label: "line",
+        number: true,
+        wide: "4.6rem",
+        text: (row) => (row.gap ? "⋮" : String(row.line)),
+        class: "muted",
+      },
       { key: "text", label: "source", node: (row) => h("code", {}, row.gap ? "" : row.text), class: "grow" },
     ])
     this.lines.show(rows)

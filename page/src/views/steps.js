@@ -28,7 +28,8 @@ export class Steps {
   }
 
   draw() {
-    const button = (text, label, by) => h("button", { class: "small", "aria-label": label, title: label, onclick: () => this.step(by) }, text)
+    const button = (text, label, by) =>
+      h("button", { class: "small", "aria-label": label, title: label, onclick: () => this.step(by) }, text)
     const focused = this.element.contains(document.activeElement) && document.activeElement.getAttribute("aria-label")
     replace(
       this.element,

@@ -11,7 +11,15 @@ export class TestsView {
   constructor(app) {
     this.app = app
     const { recording } = app
-    this.rows = recording.about.tests.map(([name, runs, ns, cpu, objects, gc, request]) => ({ name: recording.strings[name], runs, ns, cpu, objects, gc, request }))
+    this.rows = recording.about.tests.map(([name, runs, ns, cpu, objects, gc, request]) => ({
+      name: recording.strings[name],
+      runs,
+      ns,
+      cpu,
+      objects,
+      gc,
+      request,
+    }))
     this.table = new Table({
       label: "Tests",
       columns: [],
@@ -24,7 +32,9 @@ export class TestsView {
     this.note = h(
       "p",
       { class: "muted note" },
-      `${things(this.rows.length, "test")} took ${duration(total)}.${beside ? " Tests that ran beside others have no objects and no GC of their own." : ""} A test that is chosen narrows every view to what ran in it.`,
+      `${things(this.rows.length, "test")} took ${duration(total)}.`,
+      beside && " Tests that ran beside others have no objects and no GC of their own.",
+      " A test that is chosen narrows every view to what ran in it.",
     )
     this.element = h("div", { class: "view" }, this.note, this.table.element)
   }
@@ -34,7 +44,11 @@ export class TestsView {
     const search = state.search.trim().toLowerCase()
     const rows = this.rows.filter((row) => !search || row.name.toLowerCase().includes(search))
     const longest = this.rows.reduce((most, row) => Math.max(most, row.ns), 1)
-    const known = (key, title, unit) => ({ ...amount(key, title, unit, (row) => row[key]), sort: (row) => row[key] ?? LAST, text: (row) => (row[key] === null ? "" : value(row[key], unit)) })
+    const known = (key, title, unit) => ({
+      ...amount(key, title, unit, (row) => row[key]),
+      sort: (row) => row[key] ?? LAST,
+      text: (row) => (row[key] === null ? "" : value(row[key], unit)),
+    })
     this.table.setColumns([
       { ...amount("took", "took", "ns", (row) => row.ns), bar: (row) => row.ns / longest },
       amount("cpu", "CPU time", "ns", (row) => row.cpu),
@@ -42,7 +56,14 @@ export class TestsView {
       { ...known("gc", "GC", "ns"), least: 520 },
       ...(this.rows.some((row) => row.runs > 1) ? [amount("runs", "runs", "count", (row) => row.runs, "4.6rem")] : []),
       { ...known("request", "request", "count"), wide: "4.8rem", least: 640 },
-      { key: "name", label: "test", class: "grow", sort: (row) => row.name, text: (row) => row.name, tip: (row) => row.name },
+      {
+        key: "name",
+        label: "test",
+        class: "grow",
+        sort: (row) => row.name,
+        text: (row) => row.name,
+        tip: (row) => row.name,
+      },
     ])
     this.table.show(rows, rows.find((row) => label(row) === state.label) ?? null)
   }

@@ -1,7 +1,7 @@
 // Threads and their states.
 
 import { h } from "../dom.js"
-import { eachRow } from "../recording.js"
+import { eachRow } from "../rows.js"
 import { Table } from "../table.js"
 import { amount } from "./columns.js"
 
@@ -12,7 +12,15 @@ export class ThreadsView {
       label: "Threads",
       columns: [],
       sorted: ["wall", true],
-      chosen: (row) => app.state.set({ thread: app.recording.lane(app.state.thread) === row.thread ? (app.recording.hasIdle ? "busy" : "all") : row.thread.key }),
+      chosen: (row) =>
+        app.state.set({
+          thread:
+            app.recording.lane(app.state.thread) === row.thread
+              ? app.recording.hasIdle
+                ? "busy"
+                : "all"
+              : row.thread.key,
+        }),
     })
     this.element = h("div", { class: "view" }, this.table.element)
   }
@@ -23,7 +31,9 @@ export class ThreadsView {
     const threads = filter.request ? recording.selectedLanes(filter) : recording.lanes
     const rows = threads.map((thread) => ({
       thread,
-      ...(narrowed && thread.rows ? within(recording, thread, filter) : { wall: thread.wall, cpu: thread.cpu, captures: thread.captures, states: thread.states }),
+      ...(narrowed && thread.rows
+        ? within(recording, thread, filter)
+        : { wall: thread.wall, cpu: thread.cpu, captures: thread.captures, states: thread.states }),
     }))
     const chosen = recording.lane(state.thread)
     const longest = rows.reduce((most, row) => Math.max(most, row.wall), 1)
@@ -31,9 +41,32 @@ export class ThreadsView {
       amount("wall", "wall time", "ns", (row) => row.wall, "6.8rem"),
       amount("cpu", "CPU time", "ns", (row) => row.cpu, "6.8rem"),
       ...(recording.sampled ? [amount("captures", "samples", "count", (row) => row.captures)] : []),
-      ...(recording.sampled ? [{ key: "states", label: "states", wide: "30%", node: (row) => stateBar(row, longest, recording.statesInWords(row)) }] : []),
-      { key: "pid", label: "process", number: true, wide: "6rem", least: 720, sort: (row) => row.thread.pid ?? 0, text: (row) => String(row.thread.pid ?? "") },
-      { key: "name", label: "thread", sort: (row) => row.thread.name, text: (row) => `${row.thread.name}${row.thread.idle ? " (waited for work)" : ""}`, class: "grow" },
+      ...(recording.sampled
+        ? [
+            {
+              key: "states",
+              label: "states",
+              wide: "30%",
+              node: (row) => stateBar(row, longest, recording.statesInWords(row)),
+            },
+          ]
+        : []),
+      {
+        key: "pid",
+        label: "process",
+        number: true,
+        wide: "6rem",
+        least: 720,
+        sort: (row) => row.thread.pid ?? 0,
+        text: (row) => String(row.thread.pid ?? ""),
+      },
+      {
+        key: "name",
+        label: "thread",
+        sort: (row) => row.thread.name,
+        text: (row) => `${row.thread.name}${row.thread.idle ? " (waited for work)" : ""}`,
+        class: "grow",
+      },
     ])
     this.table.show(rows, rows.find((row) => row.thread === chosen) ?? null)
   }
@@ -42,8 +75,16 @@ export class ThreadsView {
 function stateBar(row, longest, text) {
   return h(
     "span",
-    { class: "states", role: "img", "aria-label": text, title: text, style: { width: `${(row.wall / longest) * 100}%` } },
-    row.states.map((ns, state) => ns > 0 && h("i", { class: `s${state}`, style: { "flex-grow": String(ns / row.wall) } })),
+    {
+      class: "states",
+      role: "img",
+      "aria-label": text,
+      title: text,
+      style: { width: `${(row.wall / longest) * 100}%` },
+    },
+    row.states.map(
+      (ns, state) => ns > 0 && h("i", { class: `s${state}`, style: { "flex-grow": String(ns / row.wall) } }),
+    ),
   )
 }
 

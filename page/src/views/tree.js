@@ -44,7 +44,12 @@ export class TreeView extends Outline {
   // Frames of other code that only lead on are no place to stop at.
   passing(node) {
     const { recording } = this.app
-    return !this.weighed.inverted && recording.methods[this.weighed.tree.keys[node]].kind !== "app" && this.weighed.selfs[node] * 200 < this.weighed.total && this.children(node).length === 1
+    return (
+      !this.weighed.inverted &&
+      recording.methods[this.weighed.tree.keys[node]].kind !== "app" &&
+      this.weighed.selfs[node] * 200 < this.weighed.total &&
+      this.children(node).length === 1
+    )
   }
 
   update() {
@@ -69,13 +74,25 @@ export class TreeView extends Outline {
         [
           ["", "top down"],
           ["1", "bottom up"],
-        ].map(([inverted, text]) => h("button", { "aria-pressed": String(state.inverted === inverted), onclick: () => state.set({ inverted, zoom: null }) }, text)),
+        ].map(([inverted, text]) =>
+          h(
+            "button",
+            { "aria-pressed": String(state.inverted === inverted), onclick: () => state.set({ inverted, zoom: null }) },
+            text,
+          ),
+        ),
       ),
       this.buttons,
       this.steps.element,
     )
-    const other = (wanted) => (wanted !== weight.name && recording.weights.some((one) => one.name === wanted) ? recording.weighed(wanted, filter) : null)
-    const [calls, wait] = recording.traced && !weighed.inverted && !recording.bySite(weight.name) ? [other("calls"), weight.name === "wall" ? other("wait") : null] : []
+    const other = (wanted) =>
+      wanted !== weight.name && recording.weights.some((one) => one.name === wanted)
+        ? recording.weighed(wanted, filter)
+        : null
+    const [calls, wait] =
+      recording.traced && !weighed.inverted && !recording.bySite(weight.name)
+        ? [other("calls"), weight.name === "wall" ? other("wait") : null]
+        : []
     const rows = this.rows((node) => ({
       method: recording.methods[tree.keys[node]],
       total: weighed.totals[node] + (wait ? wait.totals[node] : 0),
@@ -88,14 +105,27 @@ export class TreeView extends Outline {
       { ...share("total", "total", whole, (row) => row.total), sort: null },
       { ...amount("total_value", weight.short, weight.unit, (row) => row.total), sort: null },
       ...(weighed.inverted ? [] : [{ ...amount("self", "self", weight.unit, (row) => row.self), sort: null }]),
-      ...(weighed.inverted ? [] : wait
-        ? [
-            { ...amount("wait", "wait", "ns", (row) => row.wait), sort: null },
-            { ...amount("child", "child", "ns", (row) => row.total - row.self - row.wait), sort: null },
-          ]
-        : [{ ...amount("child", "below", weight.unit, (row) => row.total - row.self), sort: null, least: 760 }]),
+      ...(weighed.inverted
+        ? []
+        : wait
+          ? [
+              { ...amount("wait", "wait", "ns", (row) => row.wait), sort: null },
+              { ...amount("child", "child", "ns", (row) => row.total - row.self - row.wait), sort: null },
+            ]
+          : [{ ...amount("child", "below", weight.unit, (row) => row.total - row.self), sort: null, least: 760 }]),
       ...(calls ? [{ ...amount("calls", "calls", "count", (row) => row.calls), sort: null }] : []),
-      { key: "name", label: "method", class: "grow", node: (row) => this.cell(row, dot(row.method, this.app), row.run ? h("span", { class: "muted" }, this.runName(row)) : middle(row.method.name)), tip: (row) => (row.run ? this.runName(row) : row.method.name) },
+      {
+        key: "name",
+        label: "method",
+        class: "grow",
+        node: (row) =>
+          this.cell(
+            row,
+            dot(row.method, this.app),
+            row.run ? h("span", { class: "muted" }, this.runName(row)) : middle(row.method.name),
+          ),
+        tip: (row) => (row.run ? this.runName(row) : row.method.name),
+      },
       { ...placeColumn(this.app), sort: null, wide: "24%", least: 720 },
     ])
     this.show(rows)
