@@ -185,7 +185,7 @@ start_session(VALUE arguments)
     pw_own_begin();
     pw_modules_begin();
     pw_thread *starter = pw_register_thread(rb_thread_current(), pw_gettid(), true);
-    if (starter) starter->stays = !pw_threads_move;
+    if (starter) starter->own.stays = !pw_threads_move;
     pw_register_others(w.others);
     pw_own_end();
     RB_GC_GUARD(w.path);
@@ -260,9 +260,9 @@ complete_in_place(const char *ends_by)
     pw_own_begin();
     pw_thread *t = pw_self();
     if (t) {
-        t->busy = 1;
+        t->own.busy = 1;
         pw_capture_stack(t); /* with the call that is about to be made */
-        t->busy = 0;
+        t->own.busy = 0;
     }
     pw_flush_before_end(); /* what is in the ring has no names yet */
     pw_naming_finish();

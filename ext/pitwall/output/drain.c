@@ -39,8 +39,8 @@ static bool
 take_end(pw_thread *t, const pw_sample *s)
 {
     uint32_t node = pw_node_of(t);
-    if (!t->sampled) node = pw_intern_node(&pw_out.tables, 0, PW_FRAME_NOT_SAMPLED, 0, 0);
-    bool full = pw_add_row(t, node, s->header.state, 0, s->wall, s->cpu + (int64_t)t->cpu_due_units * pw_current.unit_ns);
+    if (!t->sample.any) node = pw_intern_node(&pw_out.tables, 0, PW_FRAME_NOT_SAMPLED, 0, 0);
+    bool full = pw_add_row(t, node, s->header.state, 0, s->wall, s->cpu + (int64_t)t->drain.cpu_due_units * pw_current.unit_ns);
     pw_current.ticker->thread_end(t);
     return pw_thread_rows_end(t) >= ENDED_THREADS || full;
 }
@@ -57,7 +57,7 @@ consume(void)
         pw_sample *s = (pw_sample *)record;
         pw_thread *t = s->thread;
         bool full = false;
-        if (record->kind <= PW_REC_END) t->row_label = s->label; /* those that become rows */
+        if (record->kind <= PW_REC_END) t->drain.row_label = s->label; /* those that become rows */
         switch (record->kind) {
           case PW_REC_SAMPLE:
             pw_take_stack(t, s);
@@ -158,7 +158,7 @@ drain(void *unused)
         if (due || tables > FLUSH_BYTES || (!more && wanted != atomic_load(&state.flushes_done))) flush_locked(NULL);
         bound_memory();
         bool names = nameless = pw_out.tables.unresolved_from < pw_out.tables.frame_count;
-        for (pw_thread *t = s->threads; t && !names; t = t->next) names = !t->named;
+        for (pw_thread *t = s->threads; t && !names; t = t->next) names = !t->drain.named;
         if (names && !state.stopping) pw_naming_trigger();
         /* Writing waits for the disk: not under the lock that garbage collection needs. */
         pthread_mutex_unlock(&s->lock);

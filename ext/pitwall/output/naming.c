@@ -165,14 +165,14 @@ pw_name_thread(VALUE thread)
     }
     pthread_mutex_lock(&pw_current.lock);
     pw_thread *t = pw_current.threads;
-    while (t && (t->thread != thread || t->finished)) t = t->next; /* it may have ended while Ruby looked for its name */
+    while (t && (t->thread != thread || t->sample.finished)) t = t->next; /* it may have ended while Ruby looked for its name */
     if (t) {
         uint32_t name_id = RB_TYPE_P(name, T_STRING) ? pw_intern_string(&pw_out.tables, RSTRING_PTR(name), (size_t)RSTRING_LEN(name)) : 0;
-        if (name_id != t->name_id) {
-            t->name_id = name_id;
-            t->announced = false;
+        if (name_id != t->drain.name_id) {
+            t->drain.name_id = name_id;
+            t->drain.announced = false;
         }
-        t->named = true;
+        t->drain.named = true;
     }
     pthread_mutex_unlock(&pw_current.lock);
     RB_GC_GUARD(name);
@@ -185,7 +185,7 @@ name_threads(bool again)
     int n = 0;
     pthread_mutex_lock(&pw_current.lock);
     for (pw_thread *t = pw_current.threads; t && n < BATCH; t = t->next) {
-        if (t->finished || (t->named && !again)) continue;
+        if (t->sample.finished || (t->drain.named && !again)) continue;
         threads[n++] = t->thread;
     }
     pthread_mutex_unlock(&pw_current.lock);

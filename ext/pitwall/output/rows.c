@@ -37,8 +37,8 @@ void
 pw_rows_reintern(pw_thread *t, const pw_intern *before)
 {
     uint32_t parent = 0;
-    for (uint32_t i = 0; i < t->depth; i++) {
-        pw_path_entry *e = &t->path[i];
+    for (uint32_t i = 0; i < t->drain.depth; i++) {
+        pw_path_entry *e = &t->drain.path[i];
         parent = e->node = pw_intern_node(&pw_out.tables, parent, e->frame, pw_intern_owner(before, e->frame), e->line);
     }
 }
@@ -48,40 +48,40 @@ pw_take_stack(pw_thread *t, const pw_sample *s)
 {
     const VALUE *owners = s->frames + s->fresh;
     const int *lines = (const int *)(owners + s->owned);
-    uint32_t depth = s->common < t->depth ? s->common : t->depth;
-    uint32_t parent = depth ? t->path[depth - 1].node : 0;
+    uint32_t depth = s->common < t->drain.depth ? s->common : t->drain.depth;
+    uint32_t parent = depth ? t->drain.path[depth - 1].node : 0;
     for (uint32_t i = s->fresh; i-- > 0;) {
-        pw_path_entry *e = &t->path[depth++];
+        pw_path_entry *e = &t->drain.path[depth++];
         e->frame = s->frames[i];
         e->line = lines[i] > 0 ? (uint32_t)lines[i] : 0;
         VALUE owner = s->owned ? owners[i] : 0;
         parent = e->node = pw_intern_node(&pw_out.tables, parent, e->frame, owner, e->line);
         if (owner) pw_intern_tell_owner(&pw_out.tables, e->frame, owner); /* the node may be an old one */
     }
-    t->depth = depth;
-    t->told_nodes[++t->told_serial % PW_TOLD] = depth ? t->path[depth - 1].node : 0;
+    t->drain.depth = depth;
+    t->drain.stack_nodes[++t->drain.stack_serial % PW_KEPT_STACKS] = depth ? t->drain.path[depth - 1].node : 0;
 }
 
 uint32_t
 pw_node_of(const pw_thread *t)
 {
-    return t->depth ? t->path[t->depth - 1].node : 0;
+    return t->drain.depth ? t->drain.path[t->drain.depth - 1].node : 0;
 }
 
 /* Without thread events nobody says that a stack waits; the next row does: the same stack again with hardly any CPU.
  * What the first was charged is then due to the next row at another stack (see pw_cpu_to_charge). From outside a stack that
- * stands gives no row until it is over: `stand` in outside_ticker.c charges it once at once, for this to see. */
+ * stands gives no row until it is over: `extend` in outside_ticker.c charges it once at once, for this to see. */
 static uint64_t
 settle_cpu(pw_thread *t, struct row *before, uint32_t node, uint64_t wall, uint64_t cpu)
 {
     bool same = before && before->node == node;
     if (same && before->captures == 1 && cpu * 5 < wall && before->cpu * 20 < before->wall * 19) {
-        t->cpu_due_units += before->cpu;
+        t->drain.cpu_due_units += before->cpu;
         before->cpu = 0;
     }
     if (same) return cpu;
-    cpu += t->cpu_due_units;
-    t->cpu_due_units = 0;
+    cpu += t->drain.cpu_due_units;
+    t->drain.cpu_due_units = 0;
     return cpu;
 }
 
@@ -91,19 +91,19 @@ pw_add_row(pw_thread *t, uint32_t node, uint8_t state, uint32_t captures, int64_
     /* Clocks are rounded, not their differences, so that nothing drifts. */
     if (!pw_samples()) return false;
     int64_t wall_units = wall / pw_current.unit_ns, cpu_units = cpu / pw_current.unit_ns;
-    uint64_t dw = wall_units > t->row_wall ? (uint64_t)(wall_units - t->row_wall) : 0;
-    uint64_t dc = cpu_units > t->row_cpu ? (uint64_t)(cpu_units - t->row_cpu) : 0;
+    uint64_t dw = wall_units > t->drain.row_wall ? (uint64_t)(wall_units - t->drain.row_wall) : 0;
+    uint64_t dc = cpu_units > t->drain.row_cpu ? (uint64_t)(cpu_units - t->drain.row_cpu) : 0;
     if (!dw && !dc && !captures) return false; /* a stack taken in advance */
-    if (wall_units > t->row_wall) t->row_wall = wall_units;
-    if (cpu_units > t->row_cpu) t->row_cpu = cpu_units;
-    struct row *before = t->last_row ? &table.rows[t->last_row - 1] : NULL;
+    if (wall_units > t->drain.row_wall) t->drain.row_wall = wall_units;
+    if (cpu_units > t->drain.row_cpu) t->drain.row_cpu = cpu_units;
+    struct row *before = t->drain.last_row ? &table.rows[t->drain.last_row - 1] : NULL;
     if (state == PW_UNKNOWN) dc = settle_cpu(t, before, node, dw, dc);
-    if (before && state != PW_RUNNING && before->node == node && before->state == state && before->label == t->row_label && dc * 4 < dw) {
+    if (before && state != PW_RUNNING && before->node == node && before->state == state && before->label == t->drain.row_label && dc * 4 < dw) {
         before->wall += dw, before->cpu += dc, before->captures += captures; /* the same wait again: one row */
         return false;
     }
-    table.rows[table.count] = (struct row){dw, dc, t->id, node, captures, t->row_label, state};
-    t->last_row = ++table.count;
+    table.rows[table.count] = (struct row){dw, dc, t->id, node, captures, t->drain.row_label, state};
+    t->drain.last_row = ++table.count;
     return table.count == ROWS;
 }
 
@@ -153,7 +153,7 @@ pw_rows_write(void)
     run_column(&payload, row_captures);
     if (table.labels) run_column(&payload, row_label);
     table.count = 0;
-    for (pw_thread *t = pw_current.threads; t; t = t->next) t->last_row = 0;
+    for (pw_thread *t = pw_current.threads; t; t = t->next) t->drain.last_row = 0;
     pw_chunks_put("SAMP", &payload);
 }
 
@@ -167,20 +167,20 @@ pw_rows_write_open(void)
     int64_t now = pw_now_ns();
     uint32_t n = 0;
     for (pw_thread *t = pw_current.threads; t; t = t->next) {
-        if (t->finished) continue;
-        int64_t wall = now / pw_current.unit_ns - t->row_wall;
+        if (t->sample.finished) continue;
+        int64_t wall = now / pw_current.unit_ns - t->drain.row_wall;
         pw_reader_lock();
         int64_t cpu_now = pw_thread_cpu_now(t);
         pw_reader_unlock();
-        int64_t cpu = cpu_now < 0 ? 0 : cpu_now / pw_current.unit_ns - t->row_cpu;
+        int64_t cpu = cpu_now < 0 ? 0 : cpu_now / pw_current.unit_ns - t->drain.row_cpu;
         if (wall <= 0) continue;
         if (cpu < 0) cpu = 0;
-        cpu += (int64_t)t->cpu_due_units;
+        cpu += (int64_t)t->drain.cpu_due_units;
         uint32_t node = pw_node_of(t);
-        if (!t->sampled) {
+        if (!t->sample.any) {
             node = pw_intern_node(&pw_out.tables, 0, PW_FRAME_NOT_SAMPLED, 0, 0);
         }
-        uint64_t values[COLUMNS] = {t->id, (uint64_t)atomic_load(&t->state), node, (uint64_t)wall, (uint64_t)cpu, t->row_label};
+        uint64_t values[COLUMNS] = {t->id, (uint64_t)atomic_load(&t->own.state), node, (uint64_t)wall, (uint64_t)cpu, t->drain.row_label};
         pw_buffer_row(columns, values, COLUMNS);
         n++;
     }

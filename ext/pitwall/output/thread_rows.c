@@ -32,15 +32,15 @@ announce(pw_buffer *columns, pw_thread *list)
 {
     uint32_t n = 0;
     for (pw_thread *t = list; t; t = t->next) {
-        pid_t native = atomic_load(&t->native);
-        if (t->announced && (t->announced_native || !native)) continue;
+        pid_t native = atomic_load(&t->carrier.native);
+        if (t->drain.announced && (t->drain.announced_native || !native)) continue;
         int64_t start = t->started - pw_current.origin;
         pw_buffer_int(&columns[0], t->id);
         pw_buffer_int(&columns[1], (uint64_t)native);
         pw_buffer_int(&columns[2], start > 0 ? (uint64_t)start : 0);
-        pw_buffer_int(&columns[3], t->name_id);
-        t->announced = true;
-        t->announced_native = native;
+        pw_buffer_int(&columns[3], t->drain.name_id);
+        t->drain.announced = true;
+        t->drain.announced_native = native;
         n++;
     }
     return n;
@@ -52,7 +52,7 @@ free_ended(bool all)
 {
     for (pw_thread **at = &state.ended; *at;) {
         pw_thread *t = *at;
-        if (!all && atomic_load(&t->entered)) {
+        if (!all && atomic_load(&t->carrier.entered)) {
             at = &t->next;
             continue;
         }

@@ -10,9 +10,9 @@ static int (*const frames_by_ruby)(int, int, VALUE *, int *) = rb_profile_frames
 static int
 common_with_previous(const pw_thread *t, const VALUE *frames, const int *lines, int n)
 {
-    int limit = n < t->previous_count ? n : t->previous_count;
-    const VALUE *f = frames + n, *pf = t->previous_frames + t->previous_count;
-    const int *l = lines + n, *pl = t->previous_lines + t->previous_count;
+    int limit = n < t->stack.previous_count ? n : t->stack.previous_count;
+    const VALUE *f = frames + n, *pf = t->stack.previous_frames + t->stack.previous_count;
+    const int *l = lines + n, *pl = t->stack.previous_lines + t->stack.previous_count;
     int k = 0;
     while (k < limit && f[-k - 1] == pf[-k - 1] && l[-k - 1] == pl[-k - 1]) k++;
     return k;
@@ -24,7 +24,7 @@ sample_bytes(uint32_t fresh, uint32_t owned)
     return (uint32_t)(sizeof(pw_sample) + (fresh + owned) * sizeof(VALUE) + fresh * sizeof(int));
 }
 
-static uint32_t label_of(pw_thread *t) { return atomic_load_explicit(&t->label, memory_order_relaxed); }
+static uint32_t label_of(pw_thread *t) { return atomic_load_explicit(&t->own.label, memory_order_relaxed); }
 
 /* Room for a sample of `fresh` frames, `owned` of them with owners; NULL when the ring is full. Nothing is lost then but this
  * look: the time goes to the next row, the previous stack stays the drain's. */
@@ -45,7 +45,7 @@ reserve(pw_thread *t, uint8_t kind, uint32_t common, uint32_t fresh, uint32_t ow
     s->common = common;
     s->fresh = fresh;
     s->owned = owned;
-    s->label = t->seen_label = label_of(t);
+    s->label = t->sample.label = label_of(t);
     return s;
 }
 
@@ -54,42 +54,42 @@ commit(pw_thread *t, pw_sample *s)
 {
     int64_t wall = s->wall, cpu = s->cpu;
     bool sample = s->header.kind == PW_REC_SAMPLE;
-    t->same = s->fresh == 0 && s->common == t->told;
-    t->told = s->common + s->fresh;
-    t->serial++;
+    t->sample.unchanged = s->fresh == 0 && s->common == t->sample.sent;
+    t->sample.sent = s->common + s->fresh;
+    t->sample.serial++;
     pw_ring_commit(&s->header, sample_bytes(s->fresh, s->owned));
     if (!sample) return;
-    t->sampled = true;
-    atomic_store_explicit(&t->last_wall, wall, memory_order_relaxed);
-    atomic_store_explicit(&t->last_cpu, cpu, memory_order_relaxed);
+    t->sample.any = true;
+    atomic_store_explicit(&t->sample.last_wall, wall, memory_order_relaxed);
+    atomic_store_explicit(&t->sample.last_cpu, cpu, memory_order_relaxed);
 }
 
-/* Writes a stack that stands in t->frames; on success it becomes the thread's previous one. */
+/* Writes a stack that stands in t->stack.frames; on success it becomes the thread's previous one. */
 static bool
 put(pw_thread *t, uint8_t kind, int n, uint8_t state, uint16_t captures, int64_t wall, int64_t cpu)
 {
-    VALUE *frames = t->frames;
-    int *lines = t->lines;
+    VALUE *frames = t->stack.frames;
+    int *lines = t->stack.lines;
     int common = common_with_previous(t, frames, lines, n);
     int fresh = n - common;
-    if (kind == PW_REC_STACK && fresh == 0 && (uint32_t)common == t->told) return true;
+    if (kind == PW_REC_STACK && fresh == 0 && (uint32_t)common == t->sample.sent) return true;
     pw_sample *s = reserve(t, kind, (uint32_t)common, (uint32_t)fresh, 0, state, captures, wall, cpu);
     if (!s) return false;
     memcpy(s->frames, frames, (size_t)fresh * sizeof(VALUE));
     memcpy(s->frames + fresh, lines, (size_t)fresh * sizeof(int));
     commit(t, s);
-    t->frames = t->previous_frames, t->previous_frames = frames;
-    t->lines = t->previous_lines, t->previous_lines = lines;
-    t->previous_count = n;
-    t->walk.agreed = 0;
+    t->stack.frames = t->stack.previous_frames, t->stack.previous_frames = frames;
+    t->stack.lines = t->stack.previous_lines, t->stack.previous_lines = lines;
+    t->stack.previous_count = n;
+    t->stack.walk.agreed = 0;
     return true;
 }
 
-/* The same for a stack that an own walk has left in t->walk, whose first `same` control frames are as they were. */
+/* The same for a stack that an own walk has left in t->stack.walk, whose first `same` control frames are as they were. */
 static bool
 put_walk(pw_thread *t, uint8_t kind, uint32_t same, VALUE leaf, uint8_t state, uint16_t captures, int64_t wall, int64_t cpu)
 {
-    pw_walk *w = &t->walk;
+    pw_walk *w = &t->stack.walk;
     uint32_t agreed = same < w->agreed ? same : w->agreed, total = pw_walk_listed(w, w->depth);
     uint32_t fresh = total - pw_walk_listed(w, agreed) + (leaf != 0), common = pw_walk_listed(w, agreed);
     bool owners = false, mark_cut = false;
@@ -97,7 +97,7 @@ put_walk(pw_thread *t, uint8_t kind, uint32_t same, VALUE leaf, uint8_t state, u
         if (agreed) common++;
         else mark_cut = true, fresh++;
     }
-    if (kind == PW_REC_STACK && fresh == 0 && common == t->told) return true;
+    if (kind == PW_REC_STACK && fresh == 0 && common == t->sample.sent) return true;
     for (uint32_t i = agreed; i < w->depth && !owners; i++) owners = w->seen[i].owner != 0;
     w->agreed = agreed;
     pw_sample *s = reserve(t, kind, common, fresh, owners ? fresh : 0, state, captures, wall, cpu);
@@ -116,7 +116,7 @@ put_walk(pw_thread *t, uint8_t kind, uint32_t same, VALUE leaf, uint8_t state, u
     if (mark_cut) *frame = PW_FRAME_TRUNCATED, *line = 0;
     commit(t, s);
     w->agreed = w->depth;
-    t->previous_count = 0; /* should rb_profile_frames take the next one: nothing in common */
+    t->stack.previous_count = 0; /* should rb_profile_frames take the next one: nothing in common */
     return true;
 }
 
@@ -124,39 +124,39 @@ put_walk(pw_thread *t, uint8_t kind, uint32_t same, VALUE leaf, uint8_t state, u
 static bool
 capture_walk(pw_thread *t, uint32_t same, VALUE leaf, uint8_t state, uint16_t captures, int64_t wall, int64_t cpu)
 {
-    uint32_t n = pw_walk_listed(&t->walk, t->walk.depth) + (leaf != 0);
-    t->empty = n ? 0 : t->empty + 1;
+    uint32_t n = pw_walk_listed(&t->stack.walk, t->stack.walk.depth) + (leaf != 0);
+    t->sample.empty = n ? 0 : t->sample.empty + 1;
     if (n == 0 && state == PW_UNKNOWN) {
-        t->walk.agreed = 0;
+        t->stack.walk.agreed = 0;
         return true;
     }
-    if (t->walk.cut) pw_count(PW_TRUNCATED, 1);
+    if (t->stack.walk.cut) pw_count(PW_TRUNCATED, 1);
     return put_walk(t, PW_REC_SAMPLE, same, leaf, state, captures, wall, cpu);
 }
 
 /* An M:N thread may have gone on to another native thread a moment ago: its stack is not ours to walk. */
-static bool walks(const pw_thread *t) { return t->walk.thread && !atomic_load_explicit(&t->migrates, memory_order_relaxed); }
+static bool walks(const pw_thread *t) { return t->stack.walk.thread && !atomic_load_explicit(&t->carrier.migrates, memory_order_relaxed); }
 
-/* Takes the stack by Ruby's own means, behind what stands in t->frames already. */
+/* Takes the stack by Ruby's own means, behind what stands in t->stack.frames already. */
 static int
 take_by_ruby(pw_thread *t, int n)
 {
-    int depth = pw_has_stack() ? frames_by_ruby(0, PW_MAX_DEPTH, t->frames + n, t->lines + n) : 0;
+    int depth = pw_has_stack() ? frames_by_ruby(0, PW_MAX_DEPTH, t->stack.frames + n, t->stack.lines + n) : 0;
     n += depth;
     if (depth < PW_MAX_DEPTH) return n;
-    t->frames[n] = PW_FRAME_TRUNCATED, t->lines[n] = 0;
+    t->stack.frames[n] = PW_FRAME_TRUNCATED, t->stack.lines[n] = 0;
     pw_count(PW_TRUNCATED, 1);
     return n + 1;
 }
 
 /* A signal may reach the native thread that an M:N thread has just left, while it runs elsewhere; a helper may read the stack while the
  * thread itself, at a system call, takes it: one native thread at a time. */
-static bool begin_look(pw_thread *t) { return !atomic_exchange_explicit(&t->looked_at, true, memory_order_acquire); }
+static bool begin_look(pw_thread *t) { return !atomic_exchange_explicit(&t->sample.being_taken, true, memory_order_acquire); }
 
 static bool
 end_look(pw_thread *t, bool taken)
 {
-    atomic_store_explicit(&t->looked_at, false, memory_order_release);
+    atomic_store_explicit(&t->sample.being_taken, false, memory_order_release);
     return taken;
 }
 
@@ -164,7 +164,7 @@ static bool
 capture_stack(pw_thread *t)
 {
     if (!walks(t)) return put(t, PW_REC_STACK, take_by_ruby(t, 0), PW_UNKNOWN, 0, 0, 0);
-    uint32_t same = pw_walk_stack(&t->walk);
+    uint32_t same = pw_walk_stack(&t->stack.walk);
     return put_walk(t, PW_REC_STACK, same, 0, PW_UNKNOWN, 0, 0, 0);
 }
 
@@ -173,10 +173,10 @@ bool pw_capture_stack(pw_thread *t) { return begin_look(t) && end_look(t, captur
 static bool
 capture(pw_thread *t, VALUE leaf, uint8_t state, uint16_t captures, int64_t wall, int64_t cpu)
 {
-    if (walks(t)) return capture_walk(t, pw_walk_stack(&t->walk), leaf, state, captures, wall, cpu);
-    if (leaf) t->frames[0] = leaf, t->lines[0] = 0;
+    if (walks(t)) return capture_walk(t, pw_walk_stack(&t->stack.walk), leaf, state, captures, wall, cpu);
+    if (leaf) t->stack.frames[0] = leaf, t->stack.lines[0] = 0;
     int n = take_by_ruby(t, leaf ? 1 : 0);
-    t->empty = n ? 0 : t->empty + 1;
+    t->sample.empty = n ? 0 : t->sample.empty + 1;
     if (n == 0 && state == PW_UNKNOWN) return true; /* starting or ended: nothing to see */
     return put(t, PW_REC_SAMPLE, n, state, captures, wall, cpu);
 }
@@ -189,7 +189,7 @@ static bool
 capture_outside(pw_thread *t, uint8_t state, int64_t wall, int64_t cpu)
 {
     enum { TRIES = 4 };
-    pw_walk *w = &t->walk;
+    pw_walk *w = &t->stack.walk;
     if (!w->thread) return false;
     for (int i = 0; i < TRIES; i++) {
         uint32_t same;
@@ -197,7 +197,7 @@ capture_outside(pw_thread *t, uint8_t state, int64_t wall, int64_t cpu)
         if (outcome == PW_SEEN) return capture_walk(t, same, 0, state, 1, wall, cpu);
         if (same < w->agreed) w->agreed = same;
         if (outcome == PW_NOTHING) {
-            t->empty++;
+            t->sample.empty++;
             return false;
         }
         pw_count(PW_TORN_READS, 1);
@@ -220,35 +220,35 @@ pw_capture(pw_thread *t, VALUE leaf, uint8_t state, uint16_t captures, int64_t w
 static int64_t
 read_cpu(pw_thread *t, int64_t wall)
 {
-    int64_t cpu = pw_thread_cpu(t), burnt = cpu - t->read_cpu, passed = wall - t->read_wall;
+    int64_t cpu = pw_thread_cpu(t), burnt = cpu - t->sample.read_cpu, passed = wall - t->sample.read_wall;
     bool all = burnt * 100 >= passed * 99;
-    t->trust = !all ? 0 : t->trust < 8 ? t->trust + 1 : 8;
-    t->read_cpu = cpu;
-    t->read_wall = wall;
-    t->unread = 0;
-    t->cpu_stale = false;
+    t->sample.trust = !all ? 0 : t->sample.trust < 8 ? t->sample.trust + 1 : 8;
+    t->sample.read_cpu = cpu;
+    t->sample.read_wall = wall;
+    t->sample.unread = 0;
+    t->sample.cpu_stale = false;
     return cpu;
 }
 
 int64_t
 pw_cpu_to_charge(pw_thread *t, bool waiting, int64_t wall)
 {
-    int64_t charged = atomic_load_explicit(&t->last_cpu, memory_order_relaxed);
+    int64_t charged = atomic_load_explicit(&t->sample.last_cpu, memory_order_relaxed);
     if (!waiting) {
-        bool running = atomic_load_explicit(&t->state, memory_order_relaxed) == PW_RUNNING;
+        bool running = atomic_load_explicit(&t->own.state, memory_order_relaxed) == PW_RUNNING;
         /* Ticks that were missed: it may have been kept off the CPU. */
-        bool late = wall - atomic_load_explicit(&t->last_wall, memory_order_relaxed) > 2 * pw_current.interval_ns;
-        bool read = !running || late || t->cpu_stale || t->cpu_due || t->trust < 8 || t->unread >= 3;
-        int64_t cpu = read ? read_cpu(t, wall) : t->read_cpu + (wall - t->read_wall);
-        if (!read) t->unread++;
-        t->cpu_due = 0;
+        bool late = wall - atomic_load_explicit(&t->sample.last_wall, memory_order_relaxed) > 2 * pw_current.interval_ns;
+        bool read = !running || late || t->sample.cpu_stale || t->sample.cpu_due || t->sample.trust < 8 || t->sample.unread >= 3;
+        int64_t cpu = read ? read_cpu(t, wall) : t->sample.read_cpu + (wall - t->sample.read_wall);
+        if (!read) t->sample.unread++;
+        t->sample.cpu_due = 0;
         return cpu > charged ? cpu : charged;
     }
     int64_t now = read_cpu(t, wall);
-    int64_t ran = t->suspended_at - atomic_load_explicit(&t->last_wall, memory_order_relaxed);
+    int64_t ran = t->own.suspended_at - atomic_load_explicit(&t->sample.last_wall, memory_order_relaxed);
     int64_t burnt = now - charged;
-    if (burnt > 0 && ran > 0) t->cpu_due = burnt < ran ? burnt : ran;
-    return now - t->cpu_due > charged ? now - t->cpu_due : charged;
+    if (burnt > 0 && ran > 0) t->sample.cpu_due = burnt < ran ? burnt : ran;
+    return now - t->sample.cpu_due > charged ? now - t->sample.cpu_due : charged;
 }
 
 bool
@@ -269,7 +269,7 @@ reserve_bare(pw_thread *t, uint8_t kind, uint8_t state, int64_t wall, int64_t cp
     s->thread = t;
     s->wall = wall;
     s->cpu = cpu;
-    s->common = (uint32_t)t->previous_count;
+    s->common = (uint32_t)t->stack.previous_count;
     s->fresh = s->owned = 0;
     s->label = label_of(t);
     return s;
@@ -288,8 +288,8 @@ pw_charge_under(pw_thread *t, uint8_t kind, uint8_t state, int64_t wall, int64_t
     if (!s) return false;
     s->label = label;
     pw_ring_commit(&s->header, sizeof(pw_sample));
-    atomic_store_explicit(&t->last_wall, wall, memory_order_relaxed);
-    atomic_store_explicit(&t->last_cpu, cpu, memory_order_relaxed);
+    atomic_store_explicit(&t->sample.last_wall, wall, memory_order_relaxed);
+    atomic_store_explicit(&t->sample.last_cpu, cpu, memory_order_relaxed);
     return true;
 }
 

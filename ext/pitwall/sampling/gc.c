@@ -54,9 +54,9 @@ pw_gc_takes_tick(pw_thread *t, int64_t wall)
         return true;
     }
     if (atomic_load_explicit(&collector, memory_order_relaxed) == t) {
-        t->gc_ticks[phase]++;
-        t->gc_wall[phase] = wall;
-        t->gc_cpu[phase] = pw_cpu_to_charge(t, false, wall);
+        t->gc.ticks[phase]++;
+        t->gc.wall[phase] = wall;
+        t->gc.cpu[phase] = pw_cpu_to_charge(t, false, wall);
     }
     else pw_count(PW_DEFERRED, 1); /* another thread's: its time goes to its next row */
     return true;
@@ -77,8 +77,8 @@ static int64_t
 cpu_at(pw_thread *t, int64_t wall, int64_t now)
 {
     if (!pw_current.ticker->from_outside) return pw_cpu_to_charge(t, false, wall);
-    int64_t charged = atomic_load_explicit(&t->last_cpu, memory_order_relaxed), cpu = pw_thread_cpu(t) - (now - wall);
-    t->cpu_due = 0;
+    int64_t charged = atomic_load_explicit(&t->sample.last_cpu, memory_order_relaxed), cpu = pw_thread_cpu(t) - (now - wall);
+    t->sample.cpu_due = 0;
     return cpu > charged ? cpu : charged;
 }
 
@@ -89,9 +89,9 @@ end_phase(int64_t now)
     if (t && !pw_interrupts(pw_current.ticker)) { /* nobody ticks in here: count the grid's ticks that passed */
         int64_t last = pw_last_tick(now), ticks = (last - pw_last_tick(phase_began)) / pw_current.interval_ns;
         if (ticks > 0) {
-            t->gc_ticks[phase] += (uint32_t)ticks;
-            t->gc_wall[phase] = last;
-            t->gc_cpu[phase] = cpu_at(t, last, now);
+            t->gc.ticks[phase] += (uint32_t)ticks;
+            t->gc.wall[phase] = last;
+            t->gc.cpu[phase] = cpu_at(t, last, now);
         }
     }
     pw_count(phase == 0 ? PW_GC_MARKING_NS : PW_GC_SWEEPING_NS, now - phase_began);
@@ -103,7 +103,7 @@ static void
 begin(pw_thread *t, int64_t now)
 {
     overdue.wall = 0;
-    if (t) t->gc_ticks[0] = t->gc_ticks[1] = 0; /* of one whose end was not told: that time is in its next row */
+    if (t) t->gc.ticks[0] = t->gc.ticks[1] = 0; /* of one whose end was not told: that time is in its next row */
     if (!t || pw_interrupts(pw_current.ticker) || !pw_current.ticker->overdue(t, now)) return;
     overdue.wall = now;
     if (!pw_current.ticker->from_outside) overdue.cpu = pw_cpu_to_charge(t, false, now);
@@ -114,7 +114,7 @@ static void
 take_overdue(pw_thread *t, int64_t now)
 {
     bool outside = pw_current.ticker->from_outside;
-    if (outside && !t->gc_ticks[0] && !t->gc_ticks[1] && !atomic_load_explicit(&kept_away, memory_order_relaxed)) return;
+    if (outside && !t->gc.ticks[0] && !t->gc.ticks[1] && !atomic_load_explicit(&kept_away, memory_order_relaxed)) return;
     pw_current.ticker->take(t, overdue.wall, outside ? cpu_at(t, overdue.wall, now) : overdue.cpu);
 }
 
@@ -122,19 +122,19 @@ static void
 emit(pw_thread *t, int64_t now)
 {
     static const VALUE leaf[2] = {PW_FRAME_MARKING, PW_FRAME_SWEEPING};
-    t->busy = 1;
+    t->own.busy = 1;
     if (overdue.wall) take_overdue(t, now);
     overdue.wall = 0;
     for (int i = 0; i < 2; i++) {
-        if (!t->gc_ticks[i]) continue;
-        uint16_t captures = t->gc_ticks[i] > UINT16_MAX ? UINT16_MAX : (uint16_t)t->gc_ticks[i];
-        if (pw_capture(t, leaf[i], (uint8_t)atomic_load(&t->state), captures, t->gc_wall[i], t->gc_cpu[i])) {
+        if (!t->gc.ticks[i]) continue;
+        uint16_t captures = t->gc.ticks[i] > UINT16_MAX ? UINT16_MAX : (uint16_t)t->gc.ticks[i];
+        if (pw_capture(t, leaf[i], (uint8_t)atomic_load(&t->own.state), captures, t->gc.wall[i], t->gc.cpu[i])) {
             pw_count(PW_CAPTURES, 1);
         }
-        t->gc_ticks[i] = 0;
-        t->in_sight = false; /* the drain's last stack ends in a collection that is over */
+        t->gc.ticks[i] = 0;
+        t->seen.in_sight = false; /* the drain's last stack ends in a collection that is over */
     }
-    t->busy = 0;
+    t->own.busy = 0;
 }
 
 static uint32_t id_of(const pw_thread *t) { return t ? t->id : 0; }
@@ -175,7 +175,7 @@ on_event(VALUE self, void *data)
         end_phase(pw_now_ns());
         pw_thread *t = atomic_exchange(&collector, NULL);
         pw_gc_log_pause(pause_began, phase_began, id_of(t));
-        if (t && (overdue.wall || t->gc_ticks[0] || t->gc_ticks[1])) emit(t, phase_began);
+        if (t && (overdue.wall || t->gc.ticks[0] || t->gc.ticks[1])) emit(t, phase_began);
         atomic_store_explicit(&collecting, false, memory_order_release);
         break;
       }
@@ -198,7 +198,7 @@ listen_again(void *unused)
     if (!atomic_load(&collecting) || rb_during_gc()) return;
     /* The end was not told. What it kept back is taken now where this thread collected; another may have ended since. */
     pw_thread *t = atomic_exchange(&collector, NULL);
-    if (t && t == pw_self() && (overdue.wall || t->gc_ticks[0] || t->gc_ticks[1])) emit(t, phase_began);
+    if (t && t == pw_self() && (overdue.wall || t->gc.ticks[0] || t->gc.ticks[1])) emit(t, phase_began);
     overdue.wall = 0;
     atomic_store_explicit(&collecting, false, memory_order_release);
 }

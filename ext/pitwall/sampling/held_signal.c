@@ -65,8 +65,8 @@ pw_signal_let_through(void)
 static void
 set_waits(pw_thread *t, bool waits)
 {
-    atomic_store_explicit(&t->changes, atomic_load_explicit(&t->changes, memory_order_relaxed) + 1, memory_order_release);
-    atomic_store(&t->waits, waits);
+    atomic_store_explicit(&t->own.changes, atomic_load_explicit(&t->own.changes, memory_order_relaxed) + 1, memory_order_release);
+    atomic_store(&t->own.waits, waits);
 }
 
 /* Not for a thread without the GVL: its signal is held back. */
@@ -75,11 +75,11 @@ pw_signal_wait_begins(void)
 {
     if (!atomic_load_explicit(&state.handled, memory_order_relaxed) || pw_tls.held_back || !pw_enter_handler()) return 0;
     pw_thread *t = pw_self();
-    if (t && !t->busy && !t->finished && !pw_off_gvl(atomic_load_explicit(&t->state, memory_order_relaxed))) {
+    if (t && !t->own.busy && !t->sample.finished && !pw_off_gvl(atomic_load_explicit(&t->own.state, memory_order_relaxed))) {
         int64_t now = pw_now_ns();
         pw_signal_hold_back();
         if (pw_tls.held_back) {
-            atomic_store(&t->suspended_at, now);
+            atomic_store(&t->own.suspended_at, now);
             set_waits(t, true);
         }
     }

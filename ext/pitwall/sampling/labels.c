@@ -93,9 +93,9 @@ set_of_fiber(VALUE thread)
 static void
 change_to(pw_thread *t, uint32_t id)
 {
-    if (!t || atomic_load_explicit(&t->label, memory_order_relaxed) == id) return;
+    if (!t || atomic_load_explicit(&t->own.label, memory_order_relaxed) == id) return;
     if (pw_current.ticker->label_ends) pw_current.ticker->label_ends(t);
-    atomic_store_explicit(&t->label, id, memory_order_relaxed);
+    atomic_store_explicit(&t->own.label, id, memory_order_relaxed);
 }
 
 static void
@@ -105,7 +105,7 @@ on_switch(rb_event_flag_t event, VALUE data, VALUE self, ID id, VALUE klass)
     if (!t) return;
     VALUE thread = rb_thread_current();
     if (t->thread != thread) return;
-    uint32_t before = atomic_load_explicit(&t->label, memory_order_relaxed);
+    uint32_t before = atomic_load_explicit(&t->own.label, memory_order_relaxed);
     if (!before && NIL_P(rb_thread_local_aref(thread, variable))) return;
     int error = 0;
     VALUE saved = rb_errinfo(), set = rb_protect(set_of_fiber, thread, &error);
@@ -132,7 +132,7 @@ native_label_thread(VALUE self, VALUE thread, VALUE set)
     if (!pw_current.generation) return Qnil;
     pthread_mutex_lock(&pw_current.lock);
     for (pw_thread *t = pw_current.threads; t; t = t->next) {
-        if (t->thread == thread && !t->finished) atomic_store_explicit(&t->label, id, memory_order_relaxed);
+        if (t->thread == thread && !t->sample.finished) atomic_store_explicit(&t->own.label, id, memory_order_relaxed);
     }
     pthread_mutex_unlock(&pw_current.lock);
     return Qnil;
@@ -283,7 +283,7 @@ native_test(VALUE self, VALUE ns, VALUE cpu, VALUE objects, VALUE gc)
     uint64_t made = counted ? NUM2ULL(objects) : 0, collected = counted ? NUM2ULL(gc) : 0;
     pw_thread *t = pw_registered_self();
     if (!t || !pw_current.generation) return Qnil;
-    uint32_t label = atomic_load_explicit(&t->label, memory_order_relaxed);
+    uint32_t label = atomic_load_explicit(&t->own.label, memory_order_relaxed);
     pthread_mutex_lock(&pw_current.lock);
     test *at = label && label <= labels.last ? test_of(label) : NULL;
     if (at) {

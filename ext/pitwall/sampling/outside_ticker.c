@@ -32,84 +32,84 @@ static pthread_t helper;
 static _Atomic bool running;
 static _Atomic bool resting;          /* waits for `rested` */
 static _Atomic int64_t ended_rest_at;
-static bool rest_untold; /* holds reader lock: those that waited meanwhile don't have that time yet */
+static bool rest_unattributed; /* holds reader lock: those that waited meanwhile don't have that time yet */
 static sem_t rested;
 static pw_job naming_job; /* up to 3.2 only a thread of Ruby's may ask for names */
 
 static int64_t later(int64_t a, int64_t b) { return a > b ? a : b; }
 static int64_t sooner(int64_t a, int64_t b) { return a < b ? a : b; }
-static int64_t last_wall(const pw_thread *t) { return atomic_load_explicit(&t->last_wall, memory_order_relaxed); }
-static int64_t last_cpu(const pw_thread *t) { return atomic_load_explicit(&t->last_cpu, memory_order_relaxed); }
+static int64_t last_wall(const pw_thread *t) { return atomic_load_explicit(&t->sample.last_wall, memory_order_relaxed); }
+static int64_t last_cpu(const pw_thread *t) { return atomic_load_explicit(&t->sample.last_cpu, memory_order_relaxed); }
 /* The tick before the one whose look it is. */
 static int64_t tick_before(int64_t wall) { return pw_last_tick(wall) - pw_current.interval_ns; }
 
-/* Until when the wait that was seen is known to have lasted. */
+/* Until when the wait that was seen is known to have lasted. holds reader lock */
 static int64_t
-stood(const pw_thread *t, uint32_t since, int64_t wall)
+unchanged_until(const pw_thread *t, uint32_t since, int64_t wall)
 {
-    int64_t until = t->stood_until;
-    if (!t->in_sight || !pw_off_gvl(t->stood_state) || since < 1 || since > 2) return until; /* it got the GVL once since */
-    int64_t missed = sooner(pw_last_tick(t->resumed_at), tick_before(wall));
+    int64_t until = t->seen.unchanged_until;
+    if (!t->seen.in_sight || !pw_off_gvl(t->seen.state) || since < 1 || since > 2) return until; /* it got the GVL once since */
+    int64_t missed = sooner(pw_last_tick(t->own.resumed_at), tick_before(wall));
     return missed > later(until, last_wall(t)) ? missed : until;
 }
 
-/* Charges the last stack seen for the time it is known to have stood since. Of what CPU time passed, that which ran after the wait is not
+/* Charges the last stack seen for the time that the stack is known to be unchanged. Of what CPU time passed, that which ran after the wait is not
  * the wait's, nor what ran before it (cpu_due). */
 static void
 settle(pw_thread *t, int64_t wall, int64_t cpu)
 {
-    uint32_t since = atomic_load(&t->changes) - t->seen_changes;
-    int64_t before = last_wall(t), until = stood(t, since, wall), charged = last_cpu(t);
-    t->stood_until = 0;
+    uint32_t since = atomic_load(&t->own.changes) - t->seen.changes;
+    int64_t before = last_wall(t), until = unchanged_until(t, since, wall), charged = last_cpu(t);
+    t->seen.unchanged_until = 0;
     if (until <= before) return;
-    if (pw_off_gvl(t->stood_state) && cpu > charged) {
-        int64_t burnt = cpu - charged - t->cpu_due;
+    if (pw_off_gvl(t->seen.state) && cpu > charged) {
+        int64_t burnt = cpu - charged - t->sample.cpu_due;
         if (since) {
-            int64_t from = t->resumed_at, to = t->suspended_at > from ? t->suspended_at : wall;
+            int64_t from = t->own.resumed_at, to = t->own.suspended_at > from ? t->own.suspended_at : wall;
             burnt -= to - from;
         }
         if (burnt > until - before) burnt = until - before;
         if (burnt > 0) charged += burnt;
     }
-    pw_charge_under(t, PW_REC_CHARGE, t->stood_state, until, charged, t->seen_label);
+    pw_charge_under(t, PW_REC_CHARGE, t->seen.state, until, charged, t->sample.label);
 }
 
 /* Ticks were missed while the code last seen ran on: until it let go of the GVL, or, as it has not, who knows: half of that
- * time is laid at the door of what ran before, the other goes to what runs now. */
+ * time is charged to what ran before, the other half to what runs now. */
 static void
 settle_run(pw_thread *t, bool waits, uint32_t since, int64_t wall, int64_t cpu)
 {
     int64_t before = last_wall(t), charged = last_cpu(t), burnt = cpu - charged, until;
-    bool ran = t->stood_state == PW_RUNNING || (t->stood_state == PW_UNKNOWN && burnt * 10 >= (wall - before) * 9);
-    if (!t->in_sight || !ran || since != (waits ? 1 : 0) || burnt <= 0 || tick_before(wall) <= before) return;
-    int64_t ran_until = waits ? t->suspended_at : wall;
+    bool ran = t->seen.state == PW_RUNNING || (t->seen.state == PW_UNKNOWN && burnt * 10 >= (wall - before) * 9);
+    if (!t->seen.in_sight || !ran || since != (waits ? 1 : 0) || burnt <= 0 || tick_before(wall) <= before) return;
+    int64_t ran_until = waits ? t->own.suspended_at : wall;
     if (waits) until = sooner(pw_last_tick(ran_until), tick_before(wall));
     else until = before + (wall - before) / 2;
     if (until <= before) return;
     if (burnt > ran_until - before) burnt = ran_until - before;
-    pw_charge_under(t, PW_REC_CHARGE, t->stood_state, until, charged + (int64_t)((double)burnt * (double)(until - before) / (double)(ran_until - before)), t->seen_label);
+    pw_charge_under(t, PW_REC_CHARGE, t->seen.state, until, charged + (int64_t)((double)burnt * (double)(until - before) / (double)(ran_until - before)), t->sample.label);
 }
 
-/* Nothing has changed: the stack stands. */
+/* Nothing has changed since the last look: extends the time of the stack. */
 static void
-stand(pw_thread *t, uint8_t state, int64_t wall)
+extend(pw_thread *t, uint8_t state, int64_t wall)
 {
-    if (t->stood_until && t->stood_state != state) settle(t, wall, pw_thread_cpu_now(t));
-    t->stood_state = state;
-    t->stood_until = wall;
-    if (t->stood) return;
-    t->stood = true;
-    if (state == PW_UNKNOWN) settle(t, wall, t->seen_cpu); /* the drain tells waits by the row that follows (settle_cpu) */
+    if (t->seen.unchanged_until && t->seen.state != state) settle(t, wall, pw_thread_cpu_now(t));
+    t->seen.state = state;
+    t->seen.unchanged_until = wall;
+    if (t->seen.unchanged) return;
+    t->seen.unchanged = true;
+    if (state == PW_UNKNOWN) settle(t, wall, t->seen.cpu); /* the drain tells waits by the row that follows (settle_cpu) */
 }
 
 static void
 unlist(pw_thread *t)
 {
-    if (!t->place) return;
+    if (!t->seen.place) return;
     pw_thread *last = list[--listed];
-    list[t->place - 1] = last;
-    last->place = t->place;
-    t->place = 0;
+    list[t->seen.place - 1] = last;
+    last->seen.place = t->seen.place;
+    t->seen.place = 0;
 }
 
 /* What the CPU clock says that the sample at hand is to be charged up to (see pw_cpu_to_charge). */
@@ -117,44 +117,44 @@ static int64_t
 to_charge(pw_thread *t, bool waits, int64_t cpu)
 {
     int64_t charged = last_cpu(t);
-    t->cpu_due = 0;
+    t->sample.cpu_due = 0;
     if (waits) {
-        int64_t ran = t->suspended_at - last_wall(t), burnt = cpu - charged;
-        if (ran > 0 && burnt > 0) t->cpu_due = burnt < ran ? burnt : ran;
+        int64_t ran = t->own.suspended_at - last_wall(t), burnt = cpu - charged;
+        if (ran > 0 && burnt > 0) t->sample.cpu_due = burnt < ran ? burnt : ran;
     }
-    return cpu - t->cpu_due > charged ? cpu - t->cpu_due : charged;
+    return cpu - t->sample.cpu_due > charged ? cpu - t->sample.cpu_due : charged;
 }
 
 /* Whether there was nothing new to see, nor will be before the thread tells. */
 static bool
 look(pw_thread *t)
 {
-    uint32_t changes = atomic_load_explicit(&t->changes, memory_order_acquire);
-    uint8_t state = (uint8_t)atomic_load_explicit(&t->state, memory_order_relaxed);
-    bool waits = pw_off_gvl(state), same = t->in_sight && changes == t->seen_changes;
+    uint32_t changes = atomic_load_explicit(&t->own.changes, memory_order_acquire);
+    uint8_t state = (uint8_t)atomic_load_explicit(&t->own.state, memory_order_relaxed);
+    bool waits = pw_off_gvl(state), same = t->seen.in_sight && changes == t->seen.changes;
     int64_t wall = pw_now_ns();
     if (same && waits) {
-        stand(t, state, wall);
+        extend(t, state, wall);
         return true;
     }
     int64_t cpu = pw_thread_cpu_now(t);
     if (cpu < 0) return false; /* it has ended, and will say so itself */
-    if (same && cpu == t->seen_cpu) {
-        stand(t, state, wall);
+    if (same && cpu == t->seen.cpu) {
+        extend(t, state, wall);
         return false;
     }
     pw_count(PW_TICKS, 1);
     settle(t, wall, cpu);
-    settle_run(t, waits, changes - t->seen_changes, wall, cpu);
-    t->in_sight = t->stood = false;
+    settle_run(t, waits, changes - t->seen.changes, wall, cpu);
+    t->seen.in_sight = t->seen.unchanged = false;
     if (pw_capture_outside(t, state, wall, to_charge(t, waits, cpu))) {
         pw_count(PW_CAPTURES, 1);
-        t->in_sight = true; /* what changed meanwhile shows at the next look: clock and changes were read before */
-        t->seen_changes = changes;
-        t->seen_cpu = cpu;
-        t->stood_state = state;
+        t->seen.in_sight = true; /* what changed meanwhile shows at the next look: clock and changes were read before */
+        t->seen.changes = changes;
+        t->seen.cpu = cpu;
+        t->seen.state = state;
     }
-    else if (state == PW_UNKNOWN && t->empty >= pw_looks_at_nothing(t) && pw_thread_vanished(t)) unlist(t);
+    else if (state == PW_UNKNOWN && t->sample.empty >= pw_looks_at_nothing(t) && pw_thread_vanished(t)) unlist(t);
     return false;
 }
 
@@ -199,7 +199,7 @@ any_moved(void)
     pw_reader_lock();
     for (uint32_t i = 0; i < listed && !moved; i++) {
         const pw_thread *t = list[i];
-        moved = !t->in_sight || atomic_load(&t->changes) != t->seen_changes;
+        moved = !t->seen.in_sight || atomic_load(&t->own.changes) != t->seen.changes;
     }
     pw_reader_unlock();
     return moved;
@@ -207,14 +207,14 @@ any_moved(void)
 
 /* Gives all that waited the time of a rest that is over: the helper, or a thread that ends before the helper has got a core. holds reader lock */
 static void
-tell_rest(void)
+attribute_rest(void)
 {
-    if (!rest_untold || atomic_load(&resting)) return;
-    rest_untold = false;
+    if (!rest_unattributed || atomic_load(&resting)) return;
+    rest_unattributed = false;
     int64_t until = pw_last_tick(atomic_load(&ended_rest_at));
     for (uint32_t i = 0; i < listed; i++) {
         pw_thread *t = list[i];
-        if (t->in_sight && until > later(t->stood_until, last_wall(t))) t->stood_until = until;
+        if (t->seen.in_sight && until > later(t->seen.unchanged_until, last_wall(t))) t->seen.unchanged_until = until;
     }
 }
 
@@ -223,13 +223,13 @@ static void
 rest(void)
 {
     pw_reader_lock();
-    rest_untold = true;
+    rest_unattributed = true;
     atomic_store(&resting, true);
     pw_reader_unlock();
     if (any_moved() || !atomic_load(&running)) call(pw_now_ns()); /* before it could know */
     while (sem_wait(&rested) != 0) continue; /* EINTR */
     pw_reader_lock();
-    tell_rest();
+    attribute_rest();
     pw_reader_unlock();
 }
 
@@ -302,7 +302,7 @@ start(void)
         pw_job_trigger(&naming_job); /* from here first, as in safepoint_ticker.c */
     }
     listed = 0;
-    rest_untold = false;
+    rest_unattributed = false;
     sem_init(&rested, 0, 0);
     atomic_store(&resting, false);
     atomic_store(&running, true);
@@ -320,9 +320,9 @@ stop(void)
     pw_reader_lock();
     while (listed) {
         pw_thread *t = list[--listed];
-        t->place = 0;
+        t->seen.place = 0;
         if (t != pw_self() && pw_gc_rests()) look(t); /* the last one may be long ago */
-        if (t->stood_until) settle(t, pw_now_ns(), pw_thread_cpu_now(t));
+        if (t->seen.unchanged_until) settle(t, pw_now_ns(), pw_thread_cpu_now(t));
     }
     pw_reader_unlock();
 }
@@ -337,11 +337,11 @@ stop_in_child(void)
 static void
 thread_begin(pw_thread *t)
 {
-    if (pw_self() == t) pw_walk_find_root(&t->walk);
+    if (pw_self() == t) pw_walk_find_root(&t->stack.walk);
     pw_reader_lock();
-    if (!t->place && listed < PW_SLOTS && atomic_load(&running)) {
+    if (!t->seen.place && listed < PW_SLOTS && atomic_load(&running)) {
         list[listed] = t;
-        t->place = ++listed;
+        t->seen.place = ++listed;
     }
     pw_reader_unlock();
     pw_reader_awake();
@@ -351,10 +351,10 @@ static void
 thread_end(pw_thread *t)
 {
     pw_reader_lock();
-    if (t->place) {
-        tell_rest();
+    if (t->seen.place) {
+        attribute_rest();
         unlist(t);
-        if (t->stood_until) settle(t, pw_now_ns(), pw_thread_cpu_now(t));
+        if (t->seen.unchanged_until) settle(t, pw_now_ns(), pw_thread_cpu_now(t));
     }
     pw_reader_unlock();
 }
@@ -363,15 +363,15 @@ thread_end(pw_thread *t)
 static bool
 overdue(pw_thread *t, int64_t wall)
 {
-    if (t->stood_until) settle(t, wall, pw_thread_cpu_now(t));
-    return pw_last_tick(wall) - pw_last_tick(atomic_load(&t->last_wall)) >= pw_current.interval_ns;
+    if (t->seen.unchanged_until) settle(t, wall, pw_thread_cpu_now(t));
+    return pw_last_tick(wall) - pw_last_tick(atomic_load(&t->sample.last_wall)) >= pw_current.interval_ns;
 }
 
 static void
 take(pw_thread *t, int64_t wall, int64_t cpu)
 {
-    if (pw_capture(t, 0, (uint8_t)atomic_load(&t->state), 1, wall, cpu)) pw_count(PW_CAPTURES, 1);
-    t->in_sight = false;
+    if (pw_capture(t, 0, (uint8_t)atomic_load(&t->own.state), 1, wall, cpu)) pw_count(PW_CAPTURES, 1);
+    t->seen.in_sight = false;
 }
 
 static void nothing(pw_thread *t) { (void)t; }

@@ -239,7 +239,7 @@ tell_alone(const pw_query_part *part)
     pw_thread *t = pw_registered_self();
     if (!t || !pw_enter_handler()) return;
     bool told = pw_put_query(t, part);
-    uint32_t label = atomic_load_explicit(&t->label, memory_order_relaxed);
+    uint32_t label = atomic_load_explicit(&t->own.label, memory_order_relaxed);
     pw_leave_handler();
     if (told || !pw_current.generation) return;
     pthread_mutex_lock(&pw_current.lock);

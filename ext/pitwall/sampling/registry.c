@@ -52,7 +52,7 @@ pw_register_thread(VALUE thread, pid_t tid, bool caller)
     if (!t) return NULL;
     if (is_new) remember(t);
     if (caller) pw_enter_thread(t);
-    else if (pw_thread_states()) atomic_store(&t->state, PW_BLOCKED); /* the caller has the GVL, so this one has not */
+    else if (pw_thread_states()) atomic_store(&t->own.state, PW_BLOCKED); /* the caller has the GVL, so this one has not */
     if (is_new && tid) pw_current.ticker->thread_begin(t);
     return t;
 }
@@ -70,7 +70,7 @@ pw_enter_known_thread(VALUE thread)
 static void
 last_moment(pw_thread *t, int64_t cpu_now, int64_t *wall, int64_t *cpu)
 {
-    int64_t before = atomic_load(&t->last_wall), charged = atomic_load(&t->last_cpu);
+    int64_t before = atomic_load(&t->sample.last_wall), charged = atomic_load(&t->sample.last_cpu);
     int64_t unseen = cpu_now - charged, passed = pw_now_ns() - before;
     if (unseen > passed) unseen = passed;
     if (unseen < 0) unseen = 0;
@@ -82,15 +82,15 @@ last_moment(pw_thread *t, int64_t cpu_now, int64_t *wall, int64_t *cpu)
 static void
 end_thread(pw_thread *t, bool untold)
 {
-    t->busy = 1;
+    t->own.busy = 1;
     pw_current.ticker->thread_end(t); /* from here on no reader can see it vanish */
     pw_tls.ended = t->generation;
     pw_tls.ended_thread = t->thread;
-    if (!t->finished) {
+    if (!t->sample.finished) {
         int64_t wall = pw_now_ns(), cpu = pw_thread_cpu(t);
         if (untold) last_moment(t, cpu, &wall, &cpu);
         uint8_t state = pw_thread_states() ? PW_RUNNING : PW_UNKNOWN;
-        t->finished = true;
+        t->sample.finished = true;
         pw_thread_hide(t);
         int tries = 0;
         while (!pw_charge(t, PW_REC_END, state, wall, cpu)) {
@@ -114,13 +114,13 @@ void pw_thread_replaced(pw_thread *t) { end_thread(t, true); }
 uint32_t
 pw_looks_at_nothing(const pw_thread *t)
 {
-    return t->sampled ? 3 : (uint32_t)(1000000000 / pw_current.interval_ns) + 3;
+    return t->sample.any ? 3 : (uint32_t)(1000000000 / pw_current.interval_ns) + 3;
 }
 
 bool
 pw_thread_vanished(pw_thread *t)
 {
-    t->finished = true;
+    t->sample.finished = true;
     int64_t wall, cpu;
     last_moment(t, pw_thread_cpu_now(t), &wall, &cpu);
     pw_thread_hide(t);
@@ -129,7 +129,7 @@ pw_thread_vanished(pw_thread *t)
         return true;
     }
     pw_thread_show(t); /* the ring is full: at the next tick */
-    return t->finished = false;
+    return t->sample.finished = false;
 }
 
 /* Where events tell of every end, a native thread that exits is not the end of what it carried (M:N). */
@@ -172,7 +172,7 @@ pw_end_dead_threads(void)
     VALUE threads = rb_ary_new_capa((long)pw_current.next_thread_id); /* has room: under the lock nothing may be allocated */
     pthread_mutex_lock(&pw_current.lock);
     for (pw_thread *t = pw_current.threads; t; t = t->next) {
-        if (!t->finished) rb_ary_push(threads, t->thread);
+        if (!t->sample.finished) rb_ary_push(threads, t->thread);
     }
     pthread_mutex_unlock(&pw_current.lock);
     for (long i = 0; i < RARRAY_LEN(threads); i++) {
@@ -202,7 +202,7 @@ pw_register_others(VALUE native_thread_ids)
         if (!RB_FIXNUM_P(tid)) continue;
         pw_thread *t = pw_register_thread(thread, (pid_t)FIX2LONG(tid), false);
         if (!t) continue;
-        t->stays = !pw_threads_move;
+        t->own.stays = !pw_threads_move;
         if (!PW_THREAD_EVENTS) pw_name_thread(thread); /* nobody tells of its end where it is killed */
     }
 }

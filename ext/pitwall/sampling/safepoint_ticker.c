@@ -42,24 +42,24 @@ keep_time(void *unused)
 static bool
 due(pw_thread *t, int64_t wall)
 {
-    return pw_last_tick(wall) - pw_last_tick(atomic_load(&t->last_wall)) >= pw_current.interval_ns && !t->owes;
+    return pw_last_tick(wall) - pw_last_tick(atomic_load(&t->sample.last_wall)) >= pw_current.interval_ns && !t->own.wait_due;
 }
 
 /* Charges the stack last seen for the time it is known to have stood since. */
 static void
 settle(pw_thread *t)
 {
-    int64_t until = t->stood_until;
-    t->stood_until = 0;
-    if (until <= atomic_load(&t->last_wall)) return;
-    pw_charge_under(t, PW_REC_CHARGE, PW_UNKNOWN, until, atomic_load(&t->last_cpu), t->seen_label);
+    int64_t until = t->seen.unchanged_until;
+    t->seen.unchanged_until = 0;
+    if (until <= atomic_load(&t->sample.last_wall)) return;
+    pw_charge_under(t, PW_REC_CHARGE, PW_UNKNOWN, until, atomic_load(&t->sample.last_cpu), t->sample.label);
 }
 
 static void
 off_cpu(pw_thread *t, bool seen, int64_t until)
 {
-    int64_t charged = atomic_load(&t->last_cpu);
-    if (seen) pw_charge_under(t, PW_REC_CHARGE, PW_UNKNOWN, until, charged, t->seen_label);
+    int64_t charged = atomic_load(&t->sample.last_cpu);
+    if (seen) pw_charge_under(t, PW_REC_CHARGE, PW_UNKNOWN, until, charged, t->sample.label);
     else pw_capture_nothing(t, PW_OFF_CPU, until, charged);
 }
 
@@ -69,13 +69,13 @@ look(pw_thread *t, int64_t wall)
 {
     pw_reader_lock();
     int64_t cpu = pw_thread_cpu_now(t);
-    if (cpu >= 0 && t->in_sight && cpu == t->seen_cpu) t->stood_until = wall;
+    if (cpu >= 0 && t->seen.in_sight && cpu == t->seen.cpu) t->seen.unchanged_until = wall;
     else if (cpu >= 0 && pw_gc_rests()) {
         settle(t);
-        t->in_sight = pw_capture_outside(t, PW_UNKNOWN, wall, cpu);
-        t->seen_cpu = cpu;
-        if (t->in_sight) pw_count(PW_CAPTURES, 1);
-        else if (t->empty >= pw_looks_at_nothing(t)) pw_thread_vanished(t);
+        t->seen.in_sight = pw_capture_outside(t, PW_UNKNOWN, wall, cpu);
+        t->seen.cpu = cpu;
+        if (t->seen.in_sight) pw_count(PW_CAPTURES, 1);
+        else if (t->sample.empty >= pw_looks_at_nothing(t)) pw_thread_vanished(t);
     }
     pw_reader_unlock();
 }
@@ -86,7 +86,7 @@ look_at_others(const pw_thread *self, int64_t wall)
     if (!sees || pw_thread_states()) return;
     pthread_mutex_lock(&pw_current.lock);
     for (pw_thread *t = pw_current.threads; t; t = t->next) {
-        if (t != self && !t->finished && due(t, wall)) look(t, pw_last_tick(wall));
+        if (t != self && !t->sample.finished && due(t, wall)) look(t, pw_last_tick(wall));
     }
     pthread_mutex_unlock(&pw_current.lock);
 }
@@ -95,9 +95,9 @@ static void
 take(pw_thread *t, int64_t wall, int64_t cpu)
 {
     settle(t);
-    bool seen = t->in_sight;
-    t->in_sight = false;
-    int64_t before = atomic_load(&t->last_wall), burnt = cpu - atomic_load(&t->last_cpu);
+    bool seen = t->seen.in_sight;
+    t->seen.in_sight = false;
+    int64_t before = atomic_load(&t->sample.last_wall), burnt = cpu - atomic_load(&t->sample.last_cpu);
     bool waited = !pw_thread_states() && wall - before > 2 * pw_current.interval_ns && burnt < (wall - before) / 2;
     /* Without thread events nobody saw where it waited while others ran, unless one of them looked. Since the last of them ran it
      * has waited here. */
@@ -120,7 +120,7 @@ at_safepoint(void *unused)
     pw_naming_trigger_if_wanted();
     pw_thread *t = pw_self();
     if (!t || t->thread != rb_thread_current()) t = pw_register_thread(rb_thread_current(), pw_gettid(), true);
-    if (!t || t->finished) return;
+    if (!t || t->sample.finished) return;
     if (due(t, wall)) take(t, wall, pw_cpu_to_charge(t, false, wall));
     look_at_others(t, wall);
     pw_count(PW_HANDLER_NS, pw_now_ns() - wall);
@@ -133,10 +133,10 @@ static void
 label_ends(pw_thread *t)
 {
     int64_t until = atomic_load(&asked);
-    if (pw_thread_states() || t->finished) return;
+    if (pw_thread_states() || t->sample.finished) return;
     settle(t);
-    bool seen = t->in_sight;
-    t->in_sight = false;
+    bool seen = t->seen.in_sight;
+    t->seen.in_sight = false;
     if (!due(t, until)) return;
     off_cpu(t, seen, until);
 }
@@ -165,7 +165,7 @@ stop(void)
     pthread_mutex_lock(&pw_current.lock);
     pw_look_at_waiting(0);
     for (pw_thread *t = pw_current.threads; t; t = t->next) {
-        if (!t->finished) settle(t);
+        if (!t->sample.finished) settle(t);
     }
     pthread_mutex_unlock(&pw_current.lock);
 }
@@ -174,16 +174,16 @@ stop(void)
 static void
 thread_begin(pw_thread *t)
 {
-    if (pw_threads_move || !pw_off_gvl(atomic_load(&t->state))) return;
-    atomic_store(&t->suspended_at, pw_now_ns());
-    atomic_store(&t->changes, 1);
+    if (pw_threads_move || !pw_off_gvl(atomic_load(&t->own.state))) return;
+    atomic_store(&t->own.suspended_at, pw_now_ns());
+    atomic_store(&t->own.changes, 1);
 }
 
 static void
 thread_end(pw_thread *t)
 {
     pw_reader_lock(); /* no look at it is under way */
-    if (!t->finished) settle(t);
+    if (!t->sample.finished) settle(t);
     pw_reader_unlock();
 }
 

@@ -63,11 +63,11 @@ static void arm(pw_thread *t, bool on) { arm_from(t, on ? pw_next_tick(pw_now_ns
 static void
 unlist(pw_thread *t)
 {
-    if (!t->place) return;
+    if (!t->seen.place) return;
     pw_thread *last = resting[--resting_count];
-    resting[t->place - 1] = last;
-    last->place = t->place;
-    t->place = 0;
+    resting[t->seen.place - 1] = last;
+    last->seen.place = t->seen.place;
+    t->seen.place = 0;
 }
 
 /* ---- without thread events ---- */
@@ -76,13 +76,13 @@ static void
 rest(pw_thread *t)
 {
     if (!try_list()) return; /* at its next tick */
-    if (!t->place && resting_count < MOST_RESTING && t->has_timer) {
-        t->seen_cpu = -1;
-        t->stood_until = 0;
-        t->spared = 0;
+    if (!t->seen.place && resting_count < MOST_RESTING && t->has_timer) {
+        t->seen.cpu = -1;
+        t->seen.unchanged_until = 0;
+        t->seen.spared = 0;
         arm(t, false);
         resting[resting_count] = t;
-        t->place = ++resting_count;
+        t->seen.place = ++resting_count;
     }
     leave_list();
 }
@@ -91,10 +91,10 @@ rest(pw_thread *t)
 static void
 charge_rest(pw_thread *t)
 {
-    int64_t until = t->stood_until, charged = atomic_load_explicit(&t->last_cpu, memory_order_relaxed);
-    t->stood_until = 0;
-    if (until <= atomic_load_explicit(&t->last_wall, memory_order_relaxed)) return;
-    pw_charge_under(t, PW_REC_CHARGE, PW_UNKNOWN, until, t->seen_cpu > charged ? t->seen_cpu : charged, t->seen_label);
+    int64_t until = t->seen.unchanged_until, charged = atomic_load_explicit(&t->sample.last_cpu, memory_order_relaxed);
+    t->seen.unchanged_until = 0;
+    if (until <= atomic_load_explicit(&t->sample.last_wall, memory_order_relaxed)) return;
+    pw_charge_under(t, PW_REC_CHARGE, PW_UNKNOWN, until, t->seen.cpu > charged ? t->seen.cpu : charged, t->sample.label);
 }
 
 /* Going back to its rest after the last tick took it some CPU time; more than that is work. Now and then it is looked at all the same: it
@@ -105,10 +105,10 @@ rests_on(pw_thread *t, int64_t now)
     enum { GOING_BACK_NS = 200000 };
     int64_t cpu = pw_thread_cpu_now(t);
     if (cpu < 0) return true; /* it has ended, and will say so itself */
-    bool same = t->seen_cpu < 0 ? cpu - atomic_load(&t->last_cpu) < GOING_BACK_NS : cpu == t->seen_cpu;
-    if (!same || ++t->spared == SPARED) return false;
-    t->seen_cpu = cpu;
-    t->stood_until = now;
+    bool same = t->seen.cpu < 0 ? cpu - atomic_load(&t->sample.last_cpu) < GOING_BACK_NS : cpu == t->seen.cpu;
+    if (!same || ++t->seen.spared == SPARED) return false;
+    t->seen.cpu = cpu;
+    t->seen.unchanged_until = now;
     return true;
 }
 
@@ -156,35 +156,35 @@ tick(pw_thread *t, int overrun)
     int64_t now = pw_now_ns(), wall = waited ? pw_last_tick(now) : now;
     pw_count(PW_TICKS, 1);
     if (overrun > 0 && !waited) pw_count(PW_MISSED, overrun);
-    if (t->busy || t->finished || t->owes) {
+    if (t->own.busy || t->sample.finished || t->own.wait_due) {
         pw_count(PW_DEFERRED, 1);
         return;
     }
     if (pw_gc_takes_tick(t, wall)) return;
     pw_naming_trigger_if_wanted();
 
-    uint8_t state = (uint8_t)atomic_load_explicit(&t->state, memory_order_relaxed);
+    uint8_t state = (uint8_t)atomic_load_explicit(&t->own.state, memory_order_relaxed);
     bool off_gvl = pw_off_gvl(state);
     if (state == PW_UNKNOWN) charge_rest(t);
-    int64_t passed = wall - atomic_load_explicit(&t->last_wall, memory_order_relaxed), charged = atomic_load_explicit(&t->last_cpu, memory_order_relaxed);
-    if (!(off_gvl && atomic_load_explicit(&t->held, memory_order_relaxed))) {
+    int64_t passed = wall - atomic_load_explicit(&t->sample.last_wall, memory_order_relaxed), charged = atomic_load_explicit(&t->sample.last_cpu, memory_order_relaxed);
+    if (!(off_gvl && atomic_load_explicit(&t->own.held, memory_order_relaxed))) {
         if (pw_capture(t, 0, state, 1, wall, pw_cpu_to_charge(t, off_gvl || waited, now))) {
             pw_count(PW_CAPTURES, 1);
-            if (off_gvl) atomic_store_explicit(&t->held, true, memory_order_relaxed);
+            if (off_gvl) atomic_store_explicit(&t->own.held, true, memory_order_relaxed);
         }
         else off_gvl = false; /* ring full: try again at the next tick */
     }
-    if (t->empty >= pw_looks_at_nothing(t) && state == PW_UNKNOWN && !pw_tls.pinned) {
+    if (t->sample.empty >= pw_looks_at_nothing(t) && state == PW_UNKNOWN && !pw_tls.pinned) {
         arm(t, false);
         pw_thread_vanished(t);
         return;
     }
     if (state == PW_UNKNOWN) {
-        int64_t burnt = atomic_load_explicit(&t->last_cpu, memory_order_relaxed) - charged;
-        rest_or_watch(t, t->same && !t->empty && !pw_tls.pinned && burnt * 4 < passed, wall);
+        int64_t burnt = atomic_load_explicit(&t->sample.last_cpu, memory_order_relaxed) - charged;
+        rest_or_watch(t, t->sample.unchanged && !t->sample.empty && !pw_tls.pinned && burnt * 4 < passed, wall);
     }
     if (off_gvl) {
-        atomic_store_explicit(&t->parked, true, memory_order_relaxed);
+        atomic_store_explicit(&t->own.parked, true, memory_order_relaxed);
         arm(t, false);
     }
     pw_count(PW_HANDLER_NS, pw_now_ns() - now);
@@ -200,10 +200,10 @@ on_signal(int signo, siginfo_t *info, void *context)
         if (!t) { /* registered by another thread: this is the first signal it gets */
             uint64_t word = (uint64_t)(uintptr_t)info->si_value.sival_ptr;
             t = pw_thread_at((uint32_t)(word >> 32), (uint32_t)word);
-            if (t && t->tid == pw_gettid()) pw_now_running(t);
+            if (t && t->carrier.tid == pw_gettid()) pw_now_running(t);
             else t = NULL;
         }
-        if (t && atomic_load(&t->migrates) && t->tid != pw_gettid()) t = NULL; /* late: it is no longer here */
+        if (t && atomic_load(&t->carrier.migrates) && t->carrier.tid != pw_gettid()) t = NULL; /* late: it is no longer here */
         if (t) tick(t, info->si_overrun);
         pw_leave_handler();
     }
@@ -288,9 +288,9 @@ thread_begin(pw_thread *t)
 #ifdef __linux__
     event.sigev_notify = SIGEV_THREAD_ID;
 # ifdef sigev_notify_thread_id
-    event.sigev_notify_thread_id = t->tid;
+    event.sigev_notify_thread_id = t->carrier.tid;
 # else
-    event._sigev_un._tid = t->tid;
+    event._sigev_un._tid = t->carrier.tid;
 # endif
 #else
     event.sigev_notify = SIGEV_SIGNAL;
@@ -300,10 +300,10 @@ thread_begin(pw_thread *t)
         return;
     }
     atomic_store(&t->has_timer, true);
-    if (pw_waiting_looks() && !pw_threads_move && pw_off_gvl(atomic_load(&t->state))) { /* it waits since before the recording */
-        atomic_store(&t->suspended_at, pw_now_ns());
-        atomic_store(&t->changes, 1);
-        atomic_store(&t->parked, true);
+    if (pw_waiting_looks() && !pw_threads_move && pw_off_gvl(atomic_load(&t->own.state))) { /* it waits since before the recording */
+        atomic_store(&t->own.suspended_at, pw_now_ns());
+        atomic_store(&t->own.changes, 1);
+        atomic_store(&t->own.parked, true);
     }
     else if (atomic_load(&handler_installed)) arm(t, true);
     if (!atomic_load(&handler_installed)) thread_end(t); /* the signal was lost while we were here: its new owner must not get our ticks */
@@ -312,13 +312,13 @@ thread_begin(pw_thread *t)
 static void
 thread_resumed(pw_thread *t)
 {
-    if (atomic_exchange_explicit(&t->parked, false, memory_order_relaxed)) arm(t, true);
+    if (atomic_exchange_explicit(&t->own.parked, false, memory_order_relaxed)) arm(t, true);
 }
 
 static void
 thread_left(pw_thread *t)
 {
-    atomic_store_explicit(&t->parked, true, memory_order_relaxed);
+    atomic_store_explicit(&t->own.parked, true, memory_order_relaxed);
     arm(t, false);
 }
 

@@ -28,13 +28,13 @@ on_begin_or_end(rb_event_flag_t event, VALUE data, VALUE self, ID id, VALUE klas
         t = pw_self(); /* another thread may have stopped the recording meanwhile */
         if (t) pw_thread_ended(t);
     }
-    else if (!t || t->thread != thread || t->finished) { /* else it got the GVL, and so was registered, before it began */
+    else if (!t || t->thread != thread || t->sample.finished) { /* else it got the GVL, and so was registered, before it began */
         if (t && !PW_THREAD_IN_EVENT) pw_thread_replaced(t); /* a cached native thread with a new Ruby thread */
         pw_tls.ended = 0;
         pw_register_thread(thread, pw_gettid(), true);
     }
     /* This event comes in the main Ractor only, whose threads keep their native threads. */
-    if (event == RUBY_EVENT_THREAD_BEGIN && pw_self()) pw_self()->stays = !pw_threads_move;
+    if (event == RUBY_EVENT_THREAD_BEGIN && pw_self()) pw_self()->own.stays = !pw_threads_move;
     pw_tls.pinned = 0;
 }
 
@@ -50,12 +50,12 @@ static void
 charge_wait(pw_thread *t)
 {
     int64_t now = pw_now_ns(), until = pw_last_tick(now);
-    int64_t wall = atomic_load_explicit(&t->last_wall, memory_order_relaxed);
+    int64_t wall = atomic_load_explicit(&t->sample.last_wall, memory_order_relaxed);
     if (until <= wall) return;
-    int64_t before = atomic_load_explicit(&t->last_cpu, memory_order_relaxed), cpu = pw_cpu_to_charge(t, true, now);
+    int64_t before = atomic_load_explicit(&t->sample.last_cpu, memory_order_relaxed), cpu = pw_cpu_to_charge(t, true, now);
     if (cpu > before + (until - wall)) cpu = before + (until - wall);
     if (cpu < before) cpu = before;
-    int64_t ready = atomic_load_explicit(&t->ready_at, memory_order_relaxed);
+    int64_t ready = atomic_load_explicit(&t->own.ready_at, memory_order_relaxed);
     int64_t blocked_until = ready > wall ? pw_last_tick(ready) : wall;
     if (blocked_until > until) blocked_until = until;
     if (blocked_until > wall) pw_charge(t, PW_REC_CHARGE, PW_BLOCKED, blocked_until, cpu);
@@ -67,33 +67,33 @@ charge_wait(pw_thread *t)
 static void
 settle_run(pw_thread *t)
 {
-    int64_t last = pw_last_tick(t->suspended_at);
-    if (t->owes || atomic_load(&t->state) != PW_RUNNING || last <= atomic_load_explicit(&t->last_wall, memory_order_relaxed)) return;
-    if (pw_capture(t, 0, PW_RUNNING, 1, last, pw_cpu_to_charge(t, false, t->suspended_at))) pw_count(PW_CAPTURES, 1);
+    int64_t last = pw_last_tick(t->own.suspended_at);
+    if (t->own.wait_due || atomic_load(&t->own.state) != PW_RUNNING || last <= atomic_load_explicit(&t->sample.last_wall, memory_order_relaxed)) return;
+    if (pw_capture(t, 0, PW_RUNNING, 1, last, pw_cpu_to_charge(t, false, t->own.suspended_at))) pw_count(PW_CAPTURES, 1);
 }
 
 /* Takes the stack of a thread that is about to wait, for no time yet: charge_wait will know how long it was. False: it could not be. */
 static bool
 hold(pw_thread *t)
 {
-    int64_t wall = atomic_load_explicit(&t->last_wall, memory_order_relaxed);
-    int64_t cpu = atomic_load_explicit(&t->last_cpu, memory_order_relaxed);
-    if (pw_capture(t, 0, PW_BLOCKED, 0, wall, cpu)) atomic_store_explicit(&t->held, true, memory_order_relaxed);
-    else if (!atomic_load(&t->migrates)) return false; /* else others will run where its ticks come */
+    int64_t wall = atomic_load_explicit(&t->sample.last_wall, memory_order_relaxed);
+    int64_t cpu = atomic_load_explicit(&t->sample.last_cpu, memory_order_relaxed);
+    if (pw_capture(t, 0, PW_BLOCKED, 0, wall, cpu)) atomic_store_explicit(&t->own.held, true, memory_order_relaxed);
+    else if (!atomic_load(&t->carrier.migrates)) return false; /* else others will run where its ticks come */
     pw_current.ticker->thread_left(t);
     return true;
 }
 
 /* Where no tick reaches a waiting thread (safepoint mode, M:N threads) its stack is taken when it is back: the interrupt
- * check at the end of what it waited in runs this. */
-static pw_job payment;
+ * check at the end of the call that waited runs this job. */
+static pw_job wait_job;
 
 /* Takes the stack of a thread that has the GVL again. The stack has not changed since the wait began. */
 static void
 take_wait(pw_thread *t)
 {
-    int64_t now = pw_now_ns(), before = atomic_load(&t->last_wall), until = pw_last_tick(now);
-    int64_t blocked_until = pw_last_tick(atomic_load(&t->ready_at)), cpu = pw_cpu_to_charge(t, true, now);
+    int64_t now = pw_now_ns(), before = atomic_load(&t->sample.last_wall), until = pw_last_tick(now);
+    int64_t blocked_until = pw_last_tick(atomic_load(&t->own.ready_at)), cpu = pw_cpu_to_charge(t, true, now);
     if (blocked_until > until) blocked_until = until;
     if (blocked_until > before && pw_capture(t, 0, PW_BLOCKED, 1, blocked_until, cpu)) {
         if (until > blocked_until) pw_charge(t, PW_REC_CHARGE, PW_WAITING, until, cpu);
@@ -103,14 +103,14 @@ take_wait(pw_thread *t)
 }
 
 static void
-pay(void *unused)
+attribute_wait(void *unused)
 {
     pw_thread *t = pw_session_generation() ? pw_self() : NULL;
-    if (!t || !t->owes || t->finished) return;
-    t->busy = 1;
+    if (!t || !t->own.wait_due || t->sample.finished) return;
+    t->own.busy = 1;
     take_wait(t);
-    t->owes = false;
-    t->busy = 0;
+    t->own.wait_due = false;
+    t->own.busy = 0;
 }
 
 # if PW_THREAD_IN_EVENT
@@ -121,18 +121,18 @@ carry(pw_thread *t)
 {
     pw_thread *before = pw_self();
     pid_t here = pw_gettid();
-    if (before == t && t->tid == here) return;
-    if (!before && t->tid == here) { /* registered by another thread, and never elsewhere */
+    if (before == t && t->carrier.tid == here) return;
+    if (!before && t->carrier.tid == here) { /* registered by another thread, and never elsewhere */
         pw_enter_thread(t);
-        pw_walk_find_root(&t->walk);
+        pw_walk_find_root(&t->stack.walk);
         return;
     }
     if (before && before != t) {
-        atomic_store(&before->migrates, true);
+        atomic_store(&before->carrier.migrates, true);
         pw_thread_leave(before, here);
     }
-    atomic_store(&t->migrates, true);
-    pw_thread_leave(t, t->tid);
+    atomic_store(&t->carrier.migrates, true);
+    pw_thread_leave(t, t->carrier.tid);
     pw_current.ticker->thread_end(t);
     pw_thread_arrive(t, here);
     pw_enter_thread(t);
@@ -149,7 +149,7 @@ subject(rb_event_flag_t event, const rb_internal_thread_event_data_t *data)
     pw_thread *t = pw_self();
 # if PW_THREAD_IN_EVENT
     if (t && t->thread == data->thread) {
-        if (resumed && atomic_load(&t->migrates)) carry(t); /* it may have been elsewhere while nobody ran here */
+        if (resumed && atomic_load(&t->carrier.migrates)) carry(t); /* it may have been elsewhere while nobody ran here */
         return t;
     }
     pw_thread *other = pw_thread_of_event(data->thread);
@@ -176,18 +176,18 @@ subject(rb_event_flag_t event, const rb_internal_thread_event_data_t *data)
 static void
 count_change(pw_thread *t)
 {
-    atomic_store_explicit(&t->changes, atomic_load_explicit(&t->changes, memory_order_relaxed) + 1, memory_order_release);
+    atomic_store_explicit(&t->own.changes, atomic_load_explicit(&t->own.changes, memory_order_relaxed) + 1, memory_order_release);
 }
 
 /* Only then may its native thread's mask be changed for it: it, and no other, will be there when it is back. */
-static bool stays_here(const pw_thread *t) { return t->stays && !atomic_load_explicit(&t->migrates, memory_order_relaxed); }
+static bool stays_here(const pw_thread *t) { return t->own.stays && !atomic_load_explicit(&t->carrier.migrates, memory_order_relaxed); }
 
 /* The drain took its stack during the wait that is over. */
 static bool
 was_looked_at(const pw_thread *t)
 {
-    uint32_t changes = atomic_load_explicit(&t->changes, memory_order_relaxed);
-    return changes && atomic_load_explicit(&t->looked_at_change, memory_order_acquire) == changes;
+    uint32_t changes = atomic_load_explicit(&t->own.changes, memory_order_relaxed);
+    return changes && atomic_load_explicit(&t->seen.looked_at_change, memory_order_acquire) == changes;
 }
 
 /* All that is left to do where samples are taken from outside. */
@@ -196,13 +196,13 @@ note(pw_thread *t, rb_event_flag_t event)
 {
     switch (event) {
       case RUBY_INTERNAL_THREAD_EVENT_SUSPENDED:
-        atomic_store_explicit(&t->suspended_at, pw_now_ns(), memory_order_relaxed);
-        atomic_store_explicit(&t->state, PW_BLOCKED, memory_order_relaxed);
+        atomic_store_explicit(&t->own.suspended_at, pw_now_ns(), memory_order_relaxed);
+        atomic_store_explicit(&t->own.state, PW_BLOCKED, memory_order_relaxed);
         count_change(t);
         break;
       case RUBY_INTERNAL_THREAD_EVENT_RESUMED:
-        atomic_store_explicit(&t->resumed_at, pw_now_ns(), memory_order_relaxed);
-        atomic_store_explicit(&t->state, PW_RUNNING, memory_order_relaxed);
+        atomic_store_explicit(&t->own.resumed_at, pw_now_ns(), memory_order_relaxed);
+        atomic_store_explicit(&t->own.state, PW_RUNNING, memory_order_relaxed);
         count_change(t);
         pw_reader_awake();
         break;
@@ -223,47 +223,47 @@ on_thread_event(rb_event_flag_t event, const rb_internal_thread_event_data_t *da
     if (event == RUBY_INTERNAL_THREAD_EVENT_RESUMED) pw_modules_here();
     if (!t || !pw_samples()) return;
     if (event == RUBY_INTERNAL_THREAD_EVENT_READY) { /* who wakes it may tell: nothing but these may be touched */
-        atomic_store_explicit(&t->ready_at, pw_now_ns(), memory_order_relaxed);
-        atomic_store_explicit(&t->state, PW_WAITING, memory_order_relaxed);
+        atomic_store_explicit(&t->own.ready_at, pw_now_ns(), memory_order_relaxed);
+        atomic_store_explicit(&t->own.state, PW_WAITING, memory_order_relaxed);
         return;
     }
     if (pw_current.ticker->from_outside) {
         note(t, event);
         return;
     }
-    t->busy = 1;
+    t->own.busy = 1;
     atomic_signal_fence(memory_order_seq_cst);
     switch (event) {
       case RUBY_INTERNAL_THREAD_EVENT_SUSPENDED:
-        t->suspended_at = pw_now_ns();
-        t->cpu_stale = true;
-        if (!pw_interrupts(pw_current.ticker) || atomic_load(&t->migrates)) settle_run(t);
+        t->own.suspended_at = pw_now_ns();
+        t->sample.cpu_stale = true;
+        if (!pw_interrupts(pw_current.ticker) || atomic_load(&t->carrier.migrates)) settle_run(t);
         count_change(t);
-        atomic_store_explicit(&t->state, PW_BLOCKED, memory_order_relaxed);
-        if ((t->quiet || !stays_here(t)) && hold(t)) break;
+        atomic_store_explicit(&t->own.state, PW_BLOCKED, memory_order_relaxed);
+        if ((t->own.quiet || !stays_here(t)) && hold(t)) break;
         if (pw_interrupts(pw_current.ticker) && stays_here(t) && pw_self() == t) pw_signal_hold_back();
         break;
       case RUBY_INTERNAL_THREAD_EVENT_RESUMED:
-        if (atomic_load_explicit(&t->held, memory_order_relaxed) || was_looked_at(t)) {
+        if (atomic_load_explicit(&t->own.held, memory_order_relaxed) || was_looked_at(t)) {
             charge_wait(t);
-            atomic_store_explicit(&t->held, false, memory_order_relaxed);
+            atomic_store_explicit(&t->own.held, false, memory_order_relaxed);
         }
-        else if (t->suspended_at && pw_last_tick(pw_now_ns()) > pw_last_tick(t->suspended_at)) {
+        else if (t->own.suspended_at && pw_last_tick(pw_now_ns()) > pw_last_tick(t->own.suspended_at)) {
             if (pw_interrupts(pw_current.ticker) && stays_here(t)) take_wait(t);
             else {
-                t->owes = true;
-                pw_job_trigger(&payment);
+                t->own.wait_due = true;
+                pw_job_trigger(&wait_job);
             }
         }
         count_change(t);
-        if (t->suspended_at && pw_now_ns() - t->suspended_at >= pw_current.interval_ns) t->quiet = PW_QUIET_WAITS;
-        else if (t->quiet) t->quiet--;
-        atomic_store_explicit(&t->state, PW_RUNNING, memory_order_relaxed);
+        if (t->own.suspended_at && pw_now_ns() - t->own.suspended_at >= pw_current.interval_ns) t->own.quiet = PW_QUIET_WAITS;
+        else if (t->own.quiet) t->own.quiet--;
+        atomic_store_explicit(&t->own.state, PW_RUNNING, memory_order_relaxed);
         pw_current.ticker->thread_resumed(t);
         break;
     }
     atomic_signal_fence(memory_order_seq_cst);
-    t->busy = 0;
+    t->own.busy = 0;
 }
 #endif
 
@@ -273,7 +273,7 @@ init(VALUE native)
     const char *mn = getenv("RUBY_MN_THREADS");
     pw_threads_move = mn && atoi(mn) > 0;
 #if PW_THREAD_EVENTS || PW_GVL_WATCH
-    if (!pw_job_init(&payment, pay)) rb_raise(rb_eRuntimeError, "Ruby has no room for another postponed job");
+    if (!pw_job_init(&wait_job, attribute_wait)) rb_raise(rb_eRuntimeError, "Ruby has no room for another postponed job");
 #endif
 }
 

@@ -35,23 +35,23 @@ new_thread(VALUE thread, pid_t tid)
     if (at == MAP_FAILED) return NULL;
     pw_thread *t = (pw_thread *)at;
     at += (sizeof(pw_thread) + 15) & ~(size_t)15;
-    t->frames = (VALUE *)at, at += ROOM * sizeof(VALUE);
-    t->previous_frames = (VALUE *)at, at += ROOM * sizeof(VALUE);
-    t->path = (pw_path_entry *)at, at += ROOM * sizeof(pw_path_entry);
-    pw_walk_place(&t->walk, at, PW_MAX_DEPTH), at += pw_walk_bytes(PW_MAX_DEPTH);
-    t->lines = (int *)at, at += ROOM * sizeof(int);
-    t->previous_lines = (int *)at;
-    pw_walk_aim(&t->walk, thread);
+    t->stack.frames = (VALUE *)at, at += ROOM * sizeof(VALUE);
+    t->stack.previous_frames = (VALUE *)at, at += ROOM * sizeof(VALUE);
+    t->drain.path = (pw_path_entry *)at, at += ROOM * sizeof(pw_path_entry);
+    pw_walk_place(&t->stack.walk, at, PW_MAX_DEPTH), at += pw_walk_bytes(PW_MAX_DEPTH);
+    t->stack.lines = (int *)at, at += ROOM * sizeof(int);
+    t->stack.previous_lines = (int *)at;
+    pw_walk_aim(&t->stack.walk, thread);
     t->thread = thread;
-    t->tid = t->native = tid;
+    t->carrier.tid = t->carrier.native = tid;
     t->id = pw_current.next_thread_id;
     t->generation = pw_current.generation;
     t->started = pw_now_ns();
-    atomic_init(&t->state, PW_RUNNING);
-    atomic_init(&t->last_wall, t->started);
-    t->quiet = PW_QUIET_WAITS;
+    atomic_init(&t->own.state, PW_RUNNING);
+    atomic_init(&t->sample.last_wall, t->started);
+    t->own.quiet = PW_QUIET_WAITS;
     int64_t cpu = tid ? pw_clock_ns(pw_cpu_clock_of(tid)) : 0;
-    atomic_init(&t->last_cpu, cpu < 0 ? 0 : cpu);
+    atomic_init(&t->sample.last_cpu, cpu < 0 ? 0 : cpu);
     return t;
 }
 
@@ -75,7 +75,7 @@ pw_thread *
 pw_thread_find(VALUE thread)
 {
     for (pw_thread *t = pw_current.threads; t; t = t->next) {
-        if (t->thread == thread && !t->finished) return t;
+        if (t->thread == thread && !t->sample.finished) return t;
     }
     return NULL;
 }
@@ -90,9 +90,9 @@ pw_thread_add(VALUE thread, pid_t tid)
         if (!t) break;
         pw_current.next_thread_id++;
         state.last_slot = t->slot = slot;
-        if (!pw_thread_states()) atomic_store(&t->state, PW_UNKNOWN);
-        t->row_wall = atomic_load(&t->last_wall) / pw_current.unit_ns;
-        t->row_cpu = atomic_load(&t->last_cpu) / pw_current.unit_ns;
+        if (!pw_thread_states()) atomic_store(&t->own.state, PW_UNKNOWN);
+        t->drain.row_wall = atomic_load(&t->sample.last_wall) / pw_current.unit_ns;
+        t->drain.row_cpu = atomic_load(&t->sample.last_cpu) / pw_current.unit_ns;
         t->next = pw_current.threads;
         pw_current.threads = t;
         atomic_store_explicit(&state.slots[slot], t, memory_order_release);
@@ -124,7 +124,7 @@ pw_now_running(pw_thread *t)
     atomic_signal_fence(memory_order_seq_cst);
     pw_tls.thread = NULL;
     if (t) {
-        atomic_fetch_add(&t->entered, 1);
+        atomic_fetch_add(&t->carrier.entered, 1);
         pw_tls.generation = t->generation;
         pw_tls.slot = t->slot;
         pw_tls.id = t->id;
@@ -133,7 +133,7 @@ pw_now_running(pw_thread *t)
     }
     atomic_signal_fence(memory_order_seq_cst);
     pw_tls.changing = 0;
-    if (before) atomic_fetch_sub(&before->entered, 1);
+    if (before) atomic_fetch_sub(&before->carrier.entered, 1);
 }
 
 pw_thread *
@@ -146,7 +146,7 @@ pw_self(void)
 int64_t
 pw_thread_cpu(pw_thread *t)
 {
-    return t->cpu_carried + pw_own_cpu_ns() - t->cpu_base;
+    return t->carrier.cpu_before + pw_own_cpu_ns() - t->carrier.cpu_base;
 }
 
 void
@@ -154,10 +154,10 @@ pw_thread_leave(pw_thread *t, pid_t tid)
 {
     if (!tid) return;
     pw_reader_lock();
-    if (atomic_load(&t->tid) == tid) {
+    if (atomic_load(&t->carrier.tid) == tid) {
         int64_t cpu = tid == pw_gettid() ? pw_own_cpu_ns() : pw_clock_ns(pw_cpu_clock_of(tid));
-        if (cpu > t->cpu_base) t->cpu_carried += cpu - t->cpu_base;
-        atomic_store(&t->tid, 0);
+        if (cpu > t->carrier.cpu_base) t->carrier.cpu_before += cpu - t->carrier.cpu_base;
+        atomic_store(&t->carrier.tid, 0);
         pw_current.ticker->thread_left(t); /* still locked: who carries it next gives it a new timer, which this must not stop */
     }
     pw_reader_unlock();
@@ -167,16 +167,16 @@ void
 pw_thread_arrive(pw_thread *t, pid_t here)
 {
     pw_reader_lock();
-    t->cpu_base = pw_own_cpu_ns();
-    atomic_store(&t->tid, here);
-    atomic_store(&t->native, here);
+    t->carrier.cpu_base = pw_own_cpu_ns();
+    atomic_store(&t->carrier.tid, here);
+    atomic_store(&t->carrier.native, here);
     pw_reader_unlock();
 }
 
 int64_t
 pw_thread_cpu_now(const pw_thread *t)
 {
-    if (!t->tid) return t->cpu_carried;
-    int64_t cpu = pw_clock_ns(pw_cpu_clock_of(t->tid));
-    return cpu < 0 ? -1 : t->cpu_carried + cpu - t->cpu_base;
+    if (!t->carrier.tid) return t->carrier.cpu_before;
+    int64_t cpu = pw_clock_ns(pw_cpu_clock_of(t->carrier.tid));
+    return cpu < 0 ? -1 : t->carrier.cpu_before + cpu - t->carrier.cpu_base;
 }

@@ -17,11 +17,11 @@
  * off costs some 4 us a wait, and spares the program the signal (an interrupted select needs the GVL to go on waiting). */
 #define PW_QUIET_WAITS 4
 
-/* So many of a thread's last stacks the drain remembers, for calls during which others were made (by a signal's handler). */
-#define PW_TOLD 8
+/* The drain remembers so many of a thread's last stacks, for calls during which others were made (by a signal's handler). */
+#define PW_KEPT_STACKS 8
 
-/* What one core writes and another reads begins a cache line of its own, lest they take it from each other for other words' sake. */
-#define PW_APART _Alignas(64)
+/* Avoids false sharing: the field begins a cache line of its own. */
+#define PW_OWN_LINE _Alignas(64)
 
 /* The states of doc/record-format.md. */
 enum { PW_RUNNING, PW_WAITING, PW_BLOCKED, PW_UNKNOWN, PW_OFF_CPU };
@@ -31,85 +31,103 @@ static inline bool pw_off_gvl(int state) { return state == PW_WAITING || state =
 
 typedef struct { VALUE frame; uint32_t line, node; } pw_path_entry;
 
+/* Divided by who writes. Readers are anybody, by atomics, unless a field says otherwise. */
 typedef struct pw_thread {
+    /* Set when the thread is registered, and not changed. */
     uint32_t id;         /* in the recording */
     uint32_t generation; /* of the session it belongs to */
     uint32_t slot;
-    _Atomic pid_t tid;   /* the native thread that it is on, by whose CPU clock it is charged; 0: none (M:N, between two) */
-    _Atomic pid_t native; /* the one it was on last, for the recording; 0: none so far */
     VALUE thread;        /* Ruby's Thread, marked while registered */
     int64_t started;     /* monotonic ns */
-    _Atomic bool migrates;
 
-    /* Written by the thread itself: its handler, and its thread-event hooks with `busy` set against the handler. From outside
-     * these six are all it writes. */
-    PW_APART _Atomic int state;
-    _Atomic uint32_t changes;    /* how often it released the GVL or got it */
-    _Atomic int64_t suspended_at, resumed_at; /* when it last did */
-    _Atomic int64_t ready_at;    /* when it last began to wait for the GVL */
-    _Atomic uint32_t label;      /* of what the running fiber works under (labels.h), 0: nothing */
-    volatile sig_atomic_t busy;
-    volatile bool owes;          /* ticks passed unseen while it was off the GVL: its stack is due (see pay) */
-    _Atomic bool held;           /* its stack was taken since it released the GVL, and cannot have changed */
-    _Atomic bool waits;          /* it has the GVL, and waits in C code that must not get a signal (c_waits.c) */
-    _Atomic bool parked;         /* its timer is off because of `held` */
-    bool stays;                  /* on its native thread, whose mask of signals is then its own (signal_ticker.c) */
-    _Atomic uint32_t looked_at_change; /* the drain took its stack at so many `changes`, while it waited (signal_ticker.c) */
-    uint8_t quiet;               /* for so many more waits the stack is taken beforehand, so that no signal disturbs them */
+    /* Written by the native thread that carries it or begins to: an M:N thread changes native threads. */
+    struct {
+        _Atomic pid_t tid;    /* the native thread that it is on, by whose CPU clock it is charged; 0: none (M:N, between two) */
+        _Atomic pid_t native; /* the one it was on last, for the recording; 0: none so far */
+        _Atomic bool migrates;
+        _Atomic uint32_t entered; /* native threads whose pw_tls leads here: it is freed when they have left, or the session ends */
+        /* CPU ns on the native threads before, and the CPU clock of `tid` when it began there. They change with `tid`: holds reader lock */
+        int64_t cpu_before, cpu_base;
+    } carrier;
 
-    PW_APART _Atomic int64_t last_wall, last_cpu; /* clocks at its last record */
-    /* The last reading of its CPU clock: how many samples went without one since, and may go. */
-    int64_t read_wall, read_cpu;
-    uint8_t unread, trust;
-    bool cpu_stale;              /* it left the CPU since */
-    _Atomic int64_t cpu_due;     /* CPU time that belongs to code not sampled since: the next running sample's */
-    uint32_t empty;              /* looks in a row that found no Ruby frame */
-    uint32_t told;               /* frames of the stack that the drain was last told */
-    uint32_t serial;             /* how many stacks it was told */
-    bool sampled;
-    bool finished;               /* END is in the ring */
-    _Atomic uint32_t entered;    /* native threads whose pw_tls leads here: not to be freed before they have left, or the session ends */
-    uint32_t gc_ticks[2];        /* ticks that hit it while it was collecting garbage: marking, sweeping */
-    int64_t gc_wall[2], gc_cpu[2];
+    /* Written by the thread itself: by its handler, and by its thread-event hooks with `busy` set against the handler. Where samples
+     * come from outside it writes only the first six. */
+    struct {
+        PW_OWN_LINE _Atomic int state;
+        _Atomic uint32_t changes; /* how often it released the GVL or got it */
+        _Atomic int64_t suspended_at, resumed_at; /* when it last did */
+        _Atomic int64_t ready_at; /* when it last began to wait for the GVL */
+        _Atomic uint32_t label;   /* of the running fiber's work (labels.h), 0: nothing */
+        volatile sig_atomic_t busy;
+        volatile bool wait_due;   /* ticks passed unseen while it was off the GVL: its stack is due (see attribute_wait) */
+        _Atomic bool held;        /* its stack was taken since it released the GVL, and cannot have changed */
+        _Atomic bool waits;       /* it has the GVL, and waits in C code that must not get a signal (c_waits.c) */
+        _Atomic bool parked;      /* its timer is off because of `held` */
+        bool stays;               /* on its native thread, whose mask of signals is then its own (held_signal.c) */
+        uint8_t quiet;            /* for so many more waits the stack is taken beforehand, so that no signal disturbs them */
+    } own;
 
-    /* An M:N thread's CPU time is that of the native threads that carried it: what it had where it has left, and since `cpu_base` what
-     * the clock of `tid` says. The three change together, under the reader's lock (ticker.h). */
-    int64_t cpu_carried, cpu_base;
-    _Atomic bool looked_at;      /* its stack is being taken: by one native thread at a time */
+    /* Written by whoever takes its stack or charges it: one at a time (`being_taken`), the thread itself, a helper or the drain. */
+    struct {
+        PW_OWN_LINE _Atomic int64_t last_wall, last_cpu; /* clocks at its last record */
+        int64_t read_wall, read_cpu; /* the last reading of its CPU clock */
+        uint8_t unread, trust;       /* samples without a reading since; how far the clock may be trusted (see read_cpu) */
+        bool cpu_stale;              /* it left the CPU since */
+        _Atomic int64_t cpu_due;     /* CPU ns of code that was not sampled since: the next running sample's */
+        uint32_t empty;              /* looks in a row that found no Ruby frame */
+        uint32_t sent;               /* frames of the stack that the drain got last */
+        uint32_t serial;             /* how many stacks the drain got */
+        uint32_t label;              /* of its last sample */
+        bool unchanged;              /* its last sample found the stack of the one before */
+        bool any;                    /* it was sampled at all */
+        bool finished;               /* END is in the ring */
+        _Atomic bool being_taken;
+    } sample;
 
-    /* The outside reader's: which stack it last saw, at how many changes and at what CPU time; and until when that is known to
-     * have stood since. */
-    bool in_sight, stood;
-    uint32_t seen_changes, place; /* place: in the ticker's list, from 1 */
-    int64_t seen_cpu, stood_until;
-    uint8_t stood_state;
-    /* The signal ticker has other uses for three of them while the thread rests, in handlers of whichever thread watches: `place` is
-     * that in its list of resting threads, `seen_cpu` the CPU clock at the last glance (-1: none yet), `stood_until` when that was. */
-    uint32_t seen_label;         /* of its last sample */
-    uint32_t spared;             /* ticks, since it rests */
-    bool same;                   /* its last sample found the stack of the one before */
+    /* Written by the thread while it collects garbage, or by its handler then: [0] marking, [1] sweeping. */
+    struct { uint32_t ticks[2]; int64_t wall[2], cpu[2]; } gc;
 
-    timer_t timer;
+    /* Written by the ticker: the outside reader, or the safepoint ticker's look at others. holds reader lock
+     * The signal ticker has other uses for three of them while the thread rests, in handlers of whichever thread watches: `place` is
+     * that in its list of resting threads, `cpu` the CPU clock at the last glance (-1: none yet), `unchanged_until` when that was. */
+    struct {
+        bool in_sight;           /* the drain has the stack that was seen */
+        bool unchanged;          /* it was seen again unchanged */
+        uint8_t state;
+        uint32_t changes;        /* its `own.changes` when it was seen */
+        uint32_t place;          /* in the ticker's list, from 1 */
+        uint32_t spared;         /* ticks, since it rests */
+        int64_t cpu;             /* its CPU ns when it was seen */
+        int64_t unchanged_until; /* until when the stack is known to be the same */
+        _Atomic uint32_t looked_at_change; /* by the drain: took its stack at so many `own.changes`, while it waited (waiting.c) */
+    } seen;
+
+    timer_t timer; /* the signal ticker's, created by whoever registers the thread */
     _Atomic bool has_timer;
 
-    pw_walk walk; /* its last own walk; `agreed` is 0 while the drain was last told by rb_profile_frames */
-    /* Without own walks: the last stack and room for the next, leaf first; one frame of room on either side for frames of our own. */
-    int previous_count;
-    VALUE *frames, *previous_frames;
-    int *lines, *previous_lines;
+    /* Written with `sample.being_taken`. */
+    struct {
+        pw_walk walk; /* its last own walk; `agreed` is 0 while the drain's last stack is by rb_profile_frames */
+        /* Without own walks: the last stack and room for the next, leaf first; one frame of room on either side for frames of ours. */
+        int previous_count;
+        VALUE *frames, *previous_frames;
+        int *lines, *previous_lines;
+    } stack;
 
-    /* The drain's. */
-    pw_path_entry *path;
-    uint32_t depth;
-    uint32_t told_serial, told_nodes[PW_TOLD]; /* the last stacks, by `serial` */
-    int64_t row_wall, row_cpu;   /* in units: clocks at the last row written */
-    uint64_t cpu_due_units;      /* without thread events, `cpu_due` is found by the drain */
-    uint32_t row_label;          /* at its last record */
-    uint32_t last_row;           /* index + 1 of its last row not yet written, 0 when written */
-    bool named, announced;
-    pid_t announced_native;
-    uint32_t name_id;
-    struct pw_thread *next;
+    /* Written by the drain, and by naming (`named`, `announced`, `name_id`). holds session lock */
+    struct {
+        pw_path_entry *path;
+        uint32_t depth;
+        uint32_t stack_serial, stack_nodes[PW_KEPT_STACKS]; /* the last stacks, by `sample.serial` */
+        int64_t row_wall, row_cpu; /* in units: clocks at the last row written */
+        uint64_t cpu_due_units;    /* without thread events the drain finds out what `cpu_due` is */
+        uint32_t row_label;        /* at its last record */
+        uint32_t last_row;         /* index + 1 of its last row not yet written, 0 when written */
+        bool named, announced;
+        pid_t announced_native;
+        uint32_t name_id;
+    } drain;
+    struct pw_thread *next; /* in the session's list. holds session lock */
 } pw_thread;
 
 /* Native thread → thread being profiled. `ended` keeps late events of a finished thread from registering it anew. Another native

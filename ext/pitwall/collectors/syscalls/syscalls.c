@@ -37,13 +37,13 @@ before(pw_call_frame *call)
     pw_thread *t = pw_self();
     call->serial = NO_STACK;
     if (pw_syscall_ring) pw_ring_expect(pw_syscall_ring, EXPECTED_BYTES);
-    if (!t || t->finished) return;
+    if (!t || t->sample.finished) return;
     call->thread = t;
     /* While garbage is collected, what a stack names may be on the move. */
-    if (!stacks || !pw_syscall_ring || t->busy || during_gc()) return;
+    if (!stacks || !pw_syscall_ring || t->own.busy || during_gc()) return;
     do {
         if (pw_capture_stack(t)) {
-            call->serial = t->serial;
+            call->serial = t->sample.serial;
             return;
         }
     } while (pw_syscall_pause());
@@ -170,7 +170,7 @@ node_of(const pw_syscall_row *row)
 {
     const pw_thread *t = row->thread;
     if (!t || row->serial == NO_STACK) return 0;
-    return t->told_serial - row->serial < PW_TOLD ? t->told_nodes[row->serial % PW_TOLD] : 0;
+    return t->drain.stack_serial - row->serial < PW_KEPT_STACKS ? t->drain.stack_nodes[row->serial % PW_KEPT_STACKS] : 0;
 }
 
 static uint64_t
