@@ -10,7 +10,7 @@ require_relative "../../script/checkout"
 #
 # The comment at the head of a test file has lines that say how to build it:
 #
-#   sources: ring.c raw_syscall.c?    files in any folder below ext/pitwall; ?: may be absent
+#   sources: living.c raw_syscall.c   files in any folder below ext/pitwall
 #   wraps: calloc realloc             functions that the test file defines as __wrap_NAME (the linker's --wrap)
 #   sanitizers: address thread        default: address, with which UndefinedBehaviorSanitizer runs as well
 #   unresolved: allowed               functions that no test calls may be missing
@@ -116,8 +116,10 @@ class NativeUnit
     return program if File.file?(program) && File.file?(stamp) && File.read(stamp) == digest
 
     FileUtils.mkdir_p(BUILDS)
-    output, built = self.class.run(*command, "-o", "#{program}.new")
-    raise "#{@file} does not compile:\n#{output}" unless built
+    @failed ||= {} # once is enough: each test would compile it again
+    output, built = self.class.run(*command, "-o", "#{program}.new") unless @failed[program]
+    @failed[program] ||= "#{@file} does not compile:\n#{output}" unless built
+    raise @failed[program] if @failed[program]
 
     File.rename("#{program}.new", program)
     File.write(stamp, digest)
@@ -131,8 +133,8 @@ class NativeUnit
 
   def sources
     words("sources").flat_map do |word|
-      found = Dir[File.join(EXT, "**", word.delete_suffix("?"))]
-      raise "#{@file}: no #{word} below ext/pitwall" if found.empty? && !word.end_with?("?")
+      found = Dir[File.join(EXT, "**", word)]
+      raise "#{@file}: no #{word} below ext/pitwall" if found.empty?
 
       found
     end

@@ -12,11 +12,8 @@
 #include "tracer.h"
 #include <time.h>
 #include "fake_vm.h"
-#if __has_include("registry.h")
-# include "registry.h"
-#else
-# include "sampler.h"
-#endif
+#include "registry.h"
+#include "session.h"
 
 /* ---- the clock ---- */
 
@@ -50,6 +47,8 @@ static pw_thread pw_threads[THREADS];
 static VALUE thread_now;
 static pw_call_rules rules;
 _Atomic bool pw_memory_refused;
+_Atomic uint32_t pw_live_generation;
+pw_session pw_current;
 __thread pw_self_slot pw_tls __attribute__((tls_model("initial-exec")));
 
 VALUE rb_thread_current(void) { return thread_now; }
@@ -90,10 +89,9 @@ rb_remove_event_hook(rb_event_hook_func_t hook)
     return 1;
 }
 
-void pw_resolve_if_wanted(void) {}
 void pw_naming_trigger_if_wanted(void) {}
 void pw_frame_names_of_calls(bool (*find)(VALUE frame, VALUE *klass, ID *name)) {}
-int rb_postponed_job_preregister(unsigned int flags, void (*function)(void *), void *data) { return 1; }
+unsigned rb_postponed_job_preregister(unsigned flags, void (*function)(void *), void *data) { return 1; }
 
 /* ---- the oracle ---- */
 
@@ -351,11 +349,7 @@ begin_tracing(pw_call_rules given)
     rules = given;
     limit = given.max_nodes;
     if (!initialised) {
-#if __has_include("modules.h")
         pw_tracer.init(NATIVE);
-#else
-        pw_tracer_init(NATIVE);
-#endif
         for (int i = 0; i < C_FUNCTIONS; i++) {
             ((VALUE *)c_functions[i])[PW_ME_OWNER] = class_of_c((uint32_t)i);
             ((VALUE *)c_functions[i])[PW_ME_CALLED_ID] = 50 + (VALUE)i;

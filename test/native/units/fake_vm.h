@@ -9,14 +9,11 @@
 #include "peek.h"
 #include "stack_walk.h"
 #include "vm_layout.h"
-#if __has_include("walk_tests.h")
-# include "walk_tests.h"
-#endif
+#include "walk_tests.h"
 #include "unit.h"
 #include <errno.h>
 #include <stdarg.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 
 #pragma GCC diagnostic ignored "-Wunused-function" /* no test uses all of it */
 
@@ -373,23 +370,6 @@ int *rb_errno_ptr(void) { return __errno_location(); }
 const char *pw_other_gc(void) { return NULL; }
 void pw_reader_lock(void) {}
 void pw_reader_unlock(void) {}
-long pw_raw_syscall(long number, long a, long b, long c, long d, long e, long f) __attribute__((weak));
-long
-pw_raw_syscall(long number, long a, long b, long c, long d, long e, long f)
-{
-    long result = syscall(number, a, b, c, d, e, f);
-    return result == -1 ? -errno : result;
-}
-
-static void
-prove_walk(void)
-{
-#if __has_include("walk_tests.h")
-    pw_walk_tests_init(0);
-#else
-    Init_pitwall_walk(0);
-#endif
-}
 
 /* Has the walk proven by a Ruby whose self-tests pass. The number of tests in a lesson is private, so all numbers are
  * tried. */
@@ -403,7 +383,7 @@ begin(void)
         for (int i = 0; i < C_FUNCTIONS; i++) c_functions[i] = method_entry_of(PW_METHOD_CFUNC, 0);
         cref = (VALUE)internal_object(PW_IMEMO_CREF);
         for (lesson_tests = 1; lesson_tests < 1000; lesson_tests++) {
-            prove_walk();
+            pw_walk_tests_init(0);
             if (!pw_walk_refusal()) break;
         }
         EQUAL_TEXT("walk_self_test", lessons_given[0]);

@@ -1,6 +1,6 @@
 /* One word for each object that is followed, by the object's address.
  *
- * sources: living.c raw_syscall.c?
+ * sources: living.c raw_syscall.c
  * wraps: malloc calloc realloc free */
 #include "living.h"
 #include "failing_memory.h"
@@ -29,10 +29,6 @@ is_there(VALUE address)
     CHECK((address - (VALUE)heap) >> 12 < MEMORY_PAGES);
     return !memory_gone[(address - (VALUE)heap) >> 12];
 }
-
-/* Used where living.c does not ask the kernel itself. */
-bool pw_readable(VALUE address) __attribute__((weak));
-bool pw_readable(VALUE address) { return is_there(address); }
 
 static bool is_gone(VALUE object) { return !is_there(object) || !is_there(head_of(object)); }
 
