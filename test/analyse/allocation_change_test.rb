@@ -12,7 +12,8 @@ class AllocationChangeTest < Minitest::Test
     content = RecordingBuilder.build(mode: "none") do |segment|
       segment.site(1, type: 0, class_name: "", counters: [700, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0])
       sites.each_with_index do |((path, line, method, klass), (count, bytes)), at|
-        segment.site(5 + at, stack: [[method, path, 1, line]], class_name: klass, counters: [count, 0, count, 0, 0, 0, bytes, bytes, 0, 0, 0])
+        segment.site(5 + at, stack: [[method, path, 1, line]], class_name: klass,
+                     counters: [count, 0, count, 0, 0, 0, bytes, bytes, 0, 0, 0])
       end
       segment.allocation_totals(seen: sites.values.sum(&:first) * sampled) if sampled
     end
@@ -27,23 +28,28 @@ class AllocationChangeTest < Minitest::Test
   def compare(a, b, **options) = AllocationChange.new([a, b], **options)
 
   def test_sites_and_totals
-    change = compare([recording({ LOAD => [100, 4000], LIST => [50, 9000], OLD => [5, 800] })], [recording({ LOAD => [160, 6400], LIST => [50, 9000], NEW => [7, 280] })])
-    assert_equal [[155, 13_800, 217, 15_680], [0, 0]], [change.totals.values_at(:objects, :bytes).flat_map { |delta| [delta.a, delta.b] }.values_at(0, 2, 1, 3), change.totals[:retained].to_h.values_at(:a, :b)]
-    assert_equal [["Order#load", 60, 2400], ["Order#old", -5, -800], ["Order#new", 7, 280]], change.changed.map { |row| [row.method, row.objects.change, row.bytes.change] }
+    change = compare([recording({ LOAD => [100, 4000], LIST => [50, 9000], OLD => [5, 800] })],
+                     [recording({ LOAD => [160, 6400], LIST => [50, 9000], NEW => [7, 280] })])
+    assert_equal [[155, 13_800, 217, 15_680], [0, 0]],
+                 [[:a, :b].flat_map { |side| change.totals.values_at(:objects, :bytes).map(&side) },
+                  change.totals[:retained].to_h.values_at(:a, :b)]
+    assert_equal [["Order#load", 60, 2400], ["Order#old", -5, -800], ["Order#new", 7, 280]],
+                 change.changed.map { |row| [row.method, row.objects.change, row.bytes.change] }
     assert_equal [[3, 3], [20, nil], [nil, 30]], change.changed.map(&:lines)
     assert_equal 4, change.rows.size
     assert change.exact?
     assert_empty compare(*[[recording({ LOAD => [100, 4000] })]] * 2).changed
   end
 
-  # Lines and folders move between two checkouts.
+  # Lines and folders differ between two checkouts.
   def test_moved_code_is_the_same_site
     at = ->(path, *lines) { lines.to_h { |line| [[path, line, "Order#load", "String"], [line < 10 ? 10 : 20, 400]] } }
-    change = compare([recording(at.call("/a/order.rb", 3, 11))], [recording(at.call("/b/order.rb", 8, 16))], bases: ["/a", "/b"])
+    change = compare([recording(at.call("/a/order.rb", 3, 11))], [recording(at.call("/b/order.rb", 8, 16))],
+                     bases: ["/a", "/b"])
     assert_empty change.changed
     assert_equal [[3, 8], [11, 16]], change.rows.map(&:lines).sort
     assert_equal ["/b/order.rb"], change.rows.map(&:path).uniq
-    # Not so where a line came or went.
+    # They do not match if a line was added or removed.
     change = compare([recording(at.call("/a/order.rb", 3))], [recording(at.call("/a/order.rb", 4, 5))])
     assert_equal 3, change.changed.size
   end
@@ -62,10 +68,12 @@ class AllocationChangeTest < Minitest::Test
     assert_equal [400, 480], few.rows.first.objects.to_a.first(2)
     assert_equal 80, few.totals[:objects].low, "how many there were in all is known"
     refute few.totals[:bytes].changed?
-    many = compare([recording({ LOAD => [40_000, 1600] }, sampled: 10)], [recording({ LOAD => [48_000, 1920] }, sampled: 10)])
+    many = compare([recording({ LOAD => [40_000, 1600] }, sampled: 10)],
+                   [recording({ LOAD => [48_000, 1920] }, sampled: 10)])
     delta = many.changed.fetch(0).objects
     assert_in_delta 1.96 * 10 * Math.sqrt(88_000), (delta.high - delta.low) / 2, 1
-    # A site that one side has no sample of may still have been there.
-    assert_empty compare([recording({ LOAD => [400, 1600] }, sampled: 100)], [recording({ LOAD => [400, 1600], NEW => [1, 40] }, sampled: 100)]).changed
+    # A site without samples on one side may still have been there.
+    assert_empty compare([recording({ LOAD => [400, 1600] }, sampled: 100)],
+                         [recording({ LOAD => [400, 1600], NEW => [1, 40] }, sampled: 100)]).changed
   end
 end

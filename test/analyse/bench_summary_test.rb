@@ -10,7 +10,9 @@ class BenchSummaryTest < Minitest::Test
   BenchSummary = Pitwall::Analyse::BenchSummary
 
   def test_time_is_the_median_over_processes_of_their_medians
-    samples = [10.0, 11.0, 12.0, 13.0, 90.0].each_with_index.map { |time, block| sample(block: block, wall: [time, time, time * 30]) }
+    samples = [10.0, 11.0, 12.0, 13.0, 90.0].each_with_index.map do |time, block|
+      sample(block: block, wall: [time, time, time * 30])
+    end
     kase = summary(samples)
     assert_equal 12.0, kase.time.point
     assert_equal [10.0, 90.0, 5], [kase.time.low, kase.time.high, kase.time.n]
@@ -26,20 +28,24 @@ class BenchSummaryTest < Minitest::Test
   end
 
   def test_the_first_run_stands_apart
-    kase = summary([100, 300, 200].each_with_index.map { |first, block| sample(block: block, wall: [2.0], first_ns: first) })
+    firsts = [100, 300, 200]
+    kase = summary(firsts.each_with_index.map { |first, block| sample(block: block, wall: [2.0], first_ns: first) })
     assert_equal 200, kase.first_ns
     assert_equal 100.0, kase.first_ratio
   end
 
   def test_counts_that_repeat_are_exact_and_others_have_a_mean
     samples = 6.times.map do |block|
-      sample(block: block, wall: [10.0, 10.0], "objects" => [3, 3], "bytes" => [120, 120], "gc_runs" => [0, block == 2 ? 0.5 : 0],
+      sample(block: block, wall: [10.0, 10.0], "objects" => [3, 3], "bytes" => [120, 120],
+             "gc_runs" => [0, block == 2 ? 0.5 : 0],
              "gc_time" => [0, block == 2 ? 6.0 : 0])
     end
     kase = summary(samples)
     objects = kase.values["objects"]
     assert objects.exact
-    assert_equal [3, 3, 3, 1.0, 6], [objects.estimate.point, objects.estimate.low, objects.estimate.high, objects.estimate.level, objects.estimate.n]
+    assert_equal [3, 3, 3, 1.0, 6],
+                 [objects.estimate.point, objects.estimate.low, objects.estimate.high, objects.estimate.level,
+                  objects.estimate.n]
     assert_equal "bytes", kase.values["bytes"].unit
     runs = kase.values["gc_runs"]
     refute runs.exact
@@ -52,7 +58,8 @@ class BenchSummaryTest < Minitest::Test
   end
 
   def test_cpu_and_gc_as_shares_of_wall_time
-    kase = summary(3.times.map { |block| sample(block: block, wall: [10.0, 30.0], "cpu" => [5.0], "gc_time" => [0, 20.0]) })
+    samples = 3.times.map { |block| sample(block: block, wall: [10.0, 30.0], "cpu" => [5.0], "gc_time" => [0, 20.0]) }
+    kase = summary(samples)
     assert_equal 0.25, kase.cpu_share
     assert_equal 0.5, kase.gc_share
     assert_nil summary([sample(wall: [1.0])]).cpu_share
@@ -60,7 +67,8 @@ class BenchSummaryTest < Minitest::Test
 
   def test_a_command_has_best_and_median_of_all_it_measured
     samples = 9.times.map do |block|
-      command(block: block, "wall" => [100 + block], "user" => [50 + block], "system" => [9], "max_rss" => [1_000_000 + block],
+      command(block: block, "wall" => [100 + block], "user" => [50 + block], "system" => [9],
+              "max_rss" => [1_000_000 + block],
               "minor_faults" => [700 + block % 3], "voluntary_switches" => [4])
     end
     kase = summary(samples, name: "ruby -e 1")
@@ -92,7 +100,8 @@ class BenchSummaryTest < Minitest::Test
   end
 
   def test_compare_ranks_the_fastest_first
-    cases = BenchSummary.of([["slow", 30.0], ["fast", 10.0], ["middle", 20.0]].flat_map { |name, time| [sample(name: name, wall: [time])] })
+    times = { "slow" => 30.0, "fast" => 10.0, "middle" => 20.0 }
+    cases = BenchSummary.of(times.map { |name, time| sample(name: name, wall: [time]) })
     effects = [%w[slow wall], %w[middle wall], %w[slow objects]].map do |side, metric|
       Pitwall::Analyse::Effect.new(name: side, side: side, base: "fast", metric: metric)
     end
@@ -103,14 +112,17 @@ class BenchSummaryTest < Minitest::Test
 
   def test_scaled_times_scale_estimates_and_keep_orders
     samples = random_samples
-    scaled = samples.map { |sample| sample.dup.tap { |copy| copy.values = copy.values.merge("wall" => copy["wall"].map { |value| value * 8 }) } }
+    scaled = samples.map do |sample|
+      sample.dup.tap { |copy| copy.values = copy.values.merge("wall" => copy["wall"].map { |value| value * 8 }) }
+    end
     BenchSummary.of(samples).zip(BenchSummary.of(scaled)) do |before, after|
       %i[point low high].each { |part| assert_in_delta 8, after.time[part] / before.time[part], 1e-9 }
       assert_in_delta before.rate.low / 8, after.rate.low, 1e-6
       assert_in_delta 8, after.p95 / before.p95, 1e-9
       assert_equal before.values["objects"], after.values["objects"]
     end
-    assert_equal(*[samples, scaled].map { |group| BenchSummary.ranked(BenchSummary.of(group), []).map { |line| line.case.name } })
+    ranked = [samples, scaled].map { |group| BenchSummary.ranked(BenchSummary.of(group), []) }
+    assert_equal(*ranked.map { |lines| lines.map { |line| line.case.name } })
   end
 
   def test_the_order_of_samples_does_not_matter
@@ -128,12 +140,14 @@ class BenchSummaryTest < Minitest::Test
   end
 
   def sample(wall:, name: "join", block: 0, order: 0, first_ns: 1000, **values)
-    Pitwall::Record::Sample.new(side: "", name: name, block: block, order: order, values: { "wall" => wall }.merge(values), iterations: 300,
+    Pitwall::Record::Sample.new(side: "", name: name, block: block, order: order,
+                                values: { "wall" => wall }.merge(values), iterations: 300,
                                 first_ns: first_ns, warmup: 40, digest: nil, notes: [])
   end
 
   def command(block:, **values)
-    Pitwall::Record::Sample.new(side: "", name: "ruby -e 1", block: block, order: 0, values: values, iterations: 1, first_ns: nil, warmup: 0,
+    Pitwall::Record::Sample.new(side: "", name: "ruby -e 1", block: block, order: 0, values: values, iterations: 1,
+                                first_ns: nil, warmup: 0,
                                 digest: nil, notes: [])
   end
 
@@ -142,7 +156,8 @@ class BenchSummaryTest < Minitest::Test
     12.times.flat_map do |block|
       %w[a b c].shuffle(random: random).each_with_index.map do |name, order|
         wall = Array.new(10) { (name.ord - 90) * 100.0 * (1 + 0.2 * random.rand) }
-        sample(name: name, block: block, order: order, wall: wall, "objects" => [3] * 10, "cpu" => wall.map { |value| value * 0.9 })
+        sample(name: name, block: block, order: order, wall: wall, "objects" => [3] * 10,
+               "cpu" => wall.map { |value| value * 0.9 })
       end
     end
   end

@@ -5,9 +5,9 @@ require_relative "../support/random_recording"
 require_relative "../oracle/samples"
 require "pitwall/analyse"
 
-# Every sum over stacks, against the oracles on recordings made by chance.
+# All sums over stacks are compared with the oracles, on random recordings.
 class CallTreeTest < Minitest::Test
-  # Ruby 3.1 has a dummy below its program.
+  # Ruby 3.1 has a dummy frame below the program.
   def test_the_dummy_at_the_root_counts_as_the_program
     dummy = ["<main>", "a.rb", 0, 0]
     main = ["<main>", "/app/a.rb", 0, 3]
@@ -17,9 +17,11 @@ class CallTreeTest < Minitest::Test
       segment.row stack: [dummy, main, ["Object#work", "/app/a.rb", 1, 2]], wall: 100
       segment.row stack: [dummy, ["at_exit", "/app/b.rb", 1, 2]], wall: 1000
     end
-    report = Pitwall::Analyse::Report.new(RandomRecording.read(bytes).segments, Pitwall::Analyse::Report::Query.new(threshold: 0))
+    report = Pitwall::Analyse::Report.new(RandomRecording.read(bytes).segments,
+                                          Pitwall::Analyse::Report::Query.new(threshold: 0))
     rows = report.top_down.rows.map { |row| [row.depth, row.method.name, row.method.path, row.total / 1000] }
-    assert_equal [[0, "<main>", "/app/a.rb", 1111], [1, "at_exit", "/app/b.rb", 1000], [1, "Object#work", "/app/a.rb", 100]], rows
+    assert_equal [[0, "<main>", "/app/a.rb", 1111], [1, "at_exit", "/app/b.rb", 1000],
+                  [1, "Object#work", "/app/a.rb", 100]], rows
     assert_equal 1_111_000, report.total
   end
 
@@ -46,7 +48,8 @@ class CallTreeTest < Minitest::Test
       names(samples).each do |name|
         numbers = MethodMatch.find(tree.methods, name)
         result = Neighbours.callers(tree, weight, numbers)
-        assert_equal positive(Oracle.callers(samples, name)), result.rows.to_h { |row| [row.method && key(row.method), row.total] }
+        assert_equal positive(Oracle.callers(samples, name)),
+                     result.rows.to_h { |row| [row.method && key(row.method), row.total] }
         assert_equal result.total, result.rows.sum(&:total)
       end
     end
@@ -70,7 +73,7 @@ class CallTreeTest < Minitest::Test
     end
   end
 
-  # What is shown and what is hidden under a row make up the row.
+  # The rows shown and the weight hidden below a row add up to the row.
   def test_a_threshold_hides_and_counts
     each_tree do |tree, weight, _|
       threshold = tree.total(weight) / 10
@@ -88,7 +91,8 @@ class CallTreeTest < Minitest::Test
       folded = Folding.blackbox(tree, boxed.flat_map { |name| MethodMatch.find(tree.methods, name) })
       cut = Oracle.blackbox(samples, boxed)
       assert_equal positive(Oracle.top_down(cut)), paths(Outline.top_down(folded, weight))
-      assert_equal positive(Oracle.total_by_method(cut)), Flat.rows(folded, weight).to_h { |row| [key(row.method), row.total] }
+      assert_equal positive(Oracle.total_by_method(cut)),
+                   Flat.rows(folded, weight).to_h { |row| [key(row.method), row.total] }
     end
   end
 
@@ -103,10 +107,11 @@ class CallTreeTest < Minitest::Test
 
   def test_garbage_collection_moves_and_none_is_lost
     each_tree do |tree, weight, samples|
-      # As the oracle would fold it: what is left of a stack without the collections at its end.
+      # The oracle's folding: stacks without garbage collection at their ends.
       charged = samples.map { |stack, sum| [stack.reverse.drop_while { |frame| frame[4] == 2 }.reverse, sum] }
                        .zip(samples).map { |(left, sum), (stack, _)| [left.empty? ? stack : left, sum] }
-      assert_equal positive(Oracle.self_by_method(charged)), positive(Flat.rows(Folding.gc_to_caller(tree), weight).to_h { |row| [key(row.method), row.own] })
+      assert_equal positive(Oracle.self_by_method(charged)),
+                   positive(Flat.rows(Folding.gc_to_caller(tree), weight).to_h { |row| [key(row.method), row.own] })
 
       apart = Flat.rows(Folding.gc_apart(tree), weight)
       collecting = samples.select { |stack, _| stack.last[4] == 2 }
@@ -120,12 +125,15 @@ class CallTreeTest < Minitest::Test
       recording = RandomRecording.new(seed)
       segments = recording.read.segments
       {
-        Selection.new(thread: "t2") => ->(sample) { sample.thread == 2 }, Selection.new(thread: "3") => ->(sample) { sample.thread == 3 },
-        Selection.new(process: 101) => ->(sample) { sample.segment == 1 }, Selection.new(state: 2) => ->(sample) { sample.state == 2 }
+        Selection.new(thread: "t2") => ->(sample) { sample.thread == 2 },
+        Selection.new(thread: "3") => ->(sample) { sample.thread == 3 },
+        Selection.new(process: 101) => ->(sample) { sample.segment == 1 },
+        Selection.new(state: 2) => ->(sample) { sample.state == 2 }
       }.each do |selection, test|
         tree = CallTreeBuilder.build(segments, selection)
         samples = recording.weighed(:wall, recording.samples.select(&test))
-        assert_equal positive(Oracle.self_by_method(samples)), positive(Flat.rows(tree, :wall).to_h { |row| [key(row.method), row.own] })
+        assert_equal positive(Oracle.self_by_method(samples)),
+                     positive(Flat.rows(tree, :wall).to_h { |row| [key(row.method), row.own] })
       end
     end
   end
@@ -139,10 +147,11 @@ class CallTreeTest < Minitest::Test
     assert_equal ["t1", "t2", ""].sort, rows.map(&:name).uniq.sort
   end
 
-  # The stack is as deep as a program can make it, and then some.
+  # The stack is deeper than any program can make it.
   def test_depth_has_no_limit
     stack = Array.new(30_000) { |i| ["f#{i % 3}", "/a.rb", i % 3, 1] }
-    tree = CallTreeBuilder.build(RandomRecording.read(RecordingBuilder.build { |segment| segment.row(stack: stack, wall: 7) }).segments)
+    bytes = RecordingBuilder.build { |segment| segment.row(stack: stack, wall: 7) }
+    tree = CallTreeBuilder.build(RandomRecording.read(bytes).segments)
     assert_equal 30_000, Outline.top_down(tree, :wall).rows.size
     assert_equal 30_000, Outline.bottom_up(tree, :wall).rows.size
     assert_equal [7000, 7000, 7000], Flat.rows(tree, :wall).map(&:total)
@@ -154,11 +163,13 @@ class CallTreeTest < Minitest::Test
       segment.row(stack: [["a"]], wall: 4)
     end
     tree = CallTreeBuilder.build(RandomRecording.read(bytes).segments)
-    assert_equal({ "a" => 4000, "(no stack)" => 3000 }, Flat.rows(tree, :wall).to_h { |row| [row.method.name, row.own] })
+    assert_equal({ "a" => 4000, "(no stack)" => 3000 },
+                 Flat.rows(tree, :wall).to_h { |row| [row.method.name, row.own] })
   end
 
   def test_names_are_found_as_people_type_them
-    methods = ["(root)", "Shop::Cart#sum", "block in Shop::Cart#sum", "Cart#sum", "Shop.total", "Integer#+"].map { |name| MethodInfo.new(name, "/gems/x/#{name.size}.rb", 1, 0) }
+    names = ["(root)", "Shop::Cart#sum", "block in Shop::Cart#sum", "Cart#sum", "Shop.total", "Integer#+"]
+    methods = names.map { |name| MethodInfo.new(name, "/gems/x/#{name.size}.rb", 1, 0) }
     assert_equal [3], MethodMatch.find(methods, "Cart#sum")
     assert_equal [1], MethodMatch.find(methods, "Shop::Cart#sum")
     assert_equal [4], MethodMatch.find(methods, "total")
@@ -166,7 +177,8 @@ class CallTreeTest < Minitest::Test
     assert_equal [2], MethodMatch.find(methods, "block in Shop::Cart#sum")
     assert_equal [5], MethodMatch.find(methods, "+")
     assert_equal [1, 2, 3, 4, 5], MethodMatch.find(methods, "gems/x")
-    assert_match(/no method "Carr#sum".*Cart#sum/, assert_raises(Pitwall::UsageError) { MethodMatch.find(methods, "Carr#sum") }.message)
+    assert_match(/no method "Carr#sum".*Cart#sum/,
+                 assert_raises(Pitwall::UsageError) { MethodMatch.find(methods, "Carr#sum") }.message)
   end
 
   private

@@ -11,24 +11,26 @@ class ComparisonTest < Minitest::Test
   SWAPPED = { slower: :faster, faster: :slower, more: :fewer, fewer: :more, same: :same, undecided: :undecided }.freeze
 
   def sample(side, block, values, name: "x", notes: [])
-    Pitwall::Record::Sample.new(side: side, name: name, block: block, order: 0, values: values, iterations: 1, warmup: 0, notes: notes)
+    Pitwall::Record::Sample.new(side: side, name: name, block: block, order: 0, values: values, iterations: 1,
+                                warmup: 0, notes: notes)
   end
 
-  # The block gives the values of a side in a pair.
+  # The block returns the values of a side in a pair.
   def pairs(count, sides = %w[A B], **rest)
     (0...count).flat_map { |block| sides.map { |side| sample(side, block, yield(side, block), **rest) } }
   end
 
   def noise(random, deviation = 0.005) = Math.exp(deviation * Oracle::Trial::Noise.normal(random))
 
-  # Wall time of several batches, and other metrics, where B takes `ratio` times as long.
+  # Wall time of several batches, and other metrics. B takes `ratio` times as long as A.
   def measured(count, ratio, seed: 1, sides: %w[A B])
     random = Random.new(seed)
     pairs(count, sides) do |side, _|
       factor = side == "A" ? 1.0 : ratio
       collections = Array.new(5) { random.rand(5) / 4 }
       { "wall" => Array.new(5) { 1e6 * factor * noise(random) }, "cpu" => [9e5 * noise(random)],
-        "max_rss" => [2e7 * noise(random)], "objects" => [5.0] * 5, "gc_runs" => collections, "gc_time" => collections.map { |runs| runs * 1000 } }
+        "max_rss" => [2e7 * noise(random)], "objects" => [5.0] * 5, "gc_runs" => collections,
+        "gc_time" => collections.map { |runs| runs * 1000 } }
     end
   end
 
@@ -42,7 +44,8 @@ class ComparisonTest < Minitest::Test
   def test_an_effect
     effect = headline(measured(20, 1.03))
     assert_equal ["x", "B", "A", "wall", "ns", :slower, false, 20, 0.01, false, nil],
-                 effect.to_h.values_at(:name, :side, :base, :metric, :unit, :verdict, :exact, :pairs, :margin, :below_margin, :reason)
+                 effect.to_h.values_at(:name, :side, :base, :metric, :unit, :verdict, :exact, :pairs, :margin,
+                                       :below_margin, :reason)
     assert_in_delta 1e6, effect.a, 5000
     assert_in_delta 1.03e6, effect.b, 5000
     assert_in_delta 1.03, effect.ratio.point, 0.003
@@ -51,13 +54,13 @@ class ComparisonTest < Minitest::Test
     assert_equal [true, true, false], [effect.decided?, effect.worse?, effect.better?]
   end
 
-  # A process's median apart from garbage collection, and the mean of that.
+  # A process's median without garbage collection, plus the mean of garbage collection.
   def process(sample)
     gc = sample["gc_time"]
     sample["wall"].zip(gc).map { |wall, collecting| wall - collecting }.sort[2] + (gc.sum / 5.0)
   end
 
-  # ln of the ratios of the processes, trimmed and with Student's quantile.
+  # Trimmed mean of ln of the processes' ratios, with Student's quantile.
   def test_the_interval_is_yuens_on_the_logarithms
     samples = measured(23, 1.004)
     differences = samples.group_by(&:block).values.map { |a, b| Math.log(process(b) / process(a)) }
@@ -65,7 +68,8 @@ class ComparisonTest < Minitest::Test
     found = headline(samples)
     %i[point low high].each { |part| assert_in_delta expected[part], found.ratio[part], 1e-12 }
     error = Statistics.yuen(differences).standard_error
-    assert_in_delta Math.exp((2.878440472713585 + 0.8620486715213) * error) - 1, found.smallest_detectable, 1e-9 # Student's, 18 degrees
+    assert_in_delta Math.exp((2.878440472713585 + 0.8620486715213) * error) - 1, found.smallest_detectable,
+                    1e-9 # Student's, 18 degrees
   end
 
   def test_the_boundary_of_a_look_decides
@@ -117,16 +121,20 @@ class ComparisonTest < Minitest::Test
 
   def test_scale_and_order_change_nothing
     samples = measured(19, 1.01)
-    scaled = samples.map { |one| one.dup.tap { |copy| copy.values = one.values.transform_values { |values| values.map { |value| value * 1024 } } } }
+    scaled = samples.map do |one|
+      one.dup.tap { |copy| copy.values = one.values.transform_values { |values| values.map { |value| value * 1024 } } }
+    end
     shuffled = samples.shuffle(random: Random.new(1))
     expected = compare(samples).map { |effect| [effect.metric, effect.verdict, effect.pairs] }
     [scaled, shuffled].each do |changed|
       assert_equal expected, compare(changed).map { |effect| [effect.metric, effect.verdict, effect.pairs] }
-      compare(samples).zip(compare(changed)) { |one, other| assert_in_delta one.ratio.point, other.ratio.point, 1e-9 if one.ratio.point }
+      compare(samples).zip(compare(changed)) do |one, other|
+        assert_in_delta one.ratio.point, other.ratio.point, 1e-9 if one.ratio.point
+      end
     end
   end
 
-  # The verdict can be read off the interval.
+  # The interval shows the verdict.
   def test_verdicts_and_intervals_agree
     plan = Sequential::Plan.new(24)
     (1..150).each do |seed|
@@ -151,24 +159,28 @@ class ComparisonTest < Minitest::Test
     assert_equal %w[wall wall_mean cpu gc_time objects gc_runs max_rss], compare(measured(9, 1.0)).map(&:metric)
     samples = pairs(9) { |side, _| { "zebra" => [1], "wall" => [2.0], "objects" => side == "A" ? [1] : [] } }
     assert_equal %w[wall zebra], compare(samples).map(&:metric)
-    assert_equal %w[objects wall], compare(pairs(9) { { "wall" => [1.0], "objects" => [2] } }, headline: "objects").map(&:metric)
+    assert_equal %w[objects wall],
+                 compare(pairs(9) { { "wall" => [1.0], "objects" => [2] } }, headline: "objects").map(&:metric)
   end
 
   def test_the_mean_sees_what_the_median_hides
     random = Random.new(2)
-    samples = pairs(12) { |side, _| { "wall" => Array.new(20) { |batch| (side == "B" && batch == 10 ? 2e6 : 1e6) * noise(random, 0.001) } } }
+    samples = pairs(12) do |side, _|
+      { "wall" => Array.new(20) { |batch| (side == "B" && batch == 10 ? 2e6 : 1e6) * noise(random, 0.001) } }
+    end
     assert_equal [:same, :slower], compare(samples).map(&:verdict)
     assert_in_delta 1.05, metric(samples, "wall_mean").ratio.point, 0.002
   end
 
-  # Other metrics share what the headline has alone.
+  # All other metrics together have the alpha that the headline metric has alone.
   def test_other_metrics_are_corrected
     random = Random.new(5)
     samples = pairs(12) do |side, _|
       { "wall" => [noise(random)], "cpu" => [(side == "B" ? 1.1 : 1.0) * noise(random)], "user" => [noise(random)] }
     end
     assert_equal [0.99, 0.995, 0.99], compare(samples).map { |effect| effect.ratio.level }
-    assert_equal [:slower, :undecided], [metric(samples, "cpu").verdict, metric(samples, "user", margin: 0.0001).verdict]
+    assert_equal [:slower, :undecided],
+                 [metric(samples, "cpu").verdict, metric(samples, "user", margin: 0.0001).verdict]
   end
 
   def test_sides_share_the_doubt
@@ -178,7 +190,8 @@ class ComparisonTest < Minitest::Test
   end
 
   def test_cases_are_apart
-    samples = pairs(9, name: "one") { |side, _| { "wall" => [side == "A" ? 1.0 : 2.0] } } + pairs(9, name: "two") { { "wall" => [1.0] } }
+    samples = pairs(9, name: "one") { |side, _| { "wall" => [side == "A" ? 1.0 : 2.0] } }
+    samples += pairs(9, name: "two") { { "wall" => [1.0] } }
     assert_equal [["one", :slower], ["two", :same]], compare(samples).map { |effect| [effect.name, effect.verdict] }
     comparison = Comparison.new
     effects = comparison.effects(samples, base: "A", sides: ["B"])
@@ -192,12 +205,15 @@ class ComparisonTest < Minitest::Test
     lost = samples.reject { |one| (one.side == "A" && one.block == 3) || (one.side == "B" && one.block > 9) }
     assert_equal 9, headline(lost).pairs
     alone = headline(samples.select { |one| one.side == "A" })
-    assert_equal [:undecided, 0, nil, "nothing was measured on both sides"], alone.to_h.values_at(:verdict, :pairs, :a, :reason)
+    assert_equal [:undecided, 0, nil, "nothing was measured on both sides"],
+                 alone.to_h.values_at(:verdict, :pairs, :a, :reason)
   end
 
   # Counts
 
-  def counts(count, a, b, name = "objects") = metric(pairs(count) { |side, _| { "wall" => [1.0], name => side == "A" ? a : b } }, name)
+  def counts(count, a, b, name = "objects")
+    metric(pairs(count) { |side, _| { "wall" => [1.0], name => side == "A" ? a : b } }, name)
+  end
 
   def test_one_pair_tells_exact_counts_apart
     effect = counts(1, [200.0] * 3, [201.0] * 3)
@@ -217,7 +233,8 @@ class ComparisonTest < Minitest::Test
 
   def test_nothing_and_something
     assert_equal [:same, 1.0], [counts(1, [0, 0], [0, 0]).verdict, counts(1, [0, 0], [0, 0]).ratio.point]
-    assert_equal [:more, nil, nil, nil], [counts(1, [0, 0], [3, 3]).verdict, *counts(1, [0, 0], [3, 3]).ratio.to_a.first(3)]
+    assert_equal [:more, nil, nil, nil],
+                 [counts(1, [0, 0], [3, 3]).verdict, *counts(1, [0, 0], [3, 3]).ratio.to_a.first(3)]
     assert_equal [:fewer, 0.0], [counts(1, [3, 3], [0, 0]).verdict, counts(1, [3, 3], [0, 0]).ratio.point]
   end
 
@@ -228,21 +245,29 @@ class ComparisonTest < Minitest::Test
 
   def test_counts_that_vary_are_as_noisy_as_clocks
     random = Random.new(6)
-    effect = metric(pairs(20) { |side, _| { "wall" => [1.0], "minor_faults" => [(side == "A" ? 1000 : 1100) + random.rand(30)] } }, "minor_faults")
+    samples = pairs(20) do |side, _|
+      { "wall" => [1.0], "minor_faults" => [(side == "A" ? 1000 : 1100) + random.rand(30)] }
+    end
+    effect = metric(samples, "minor_faults")
     assert_equal [:more, false], effect.to_h.values_at(:verdict, :exact)
     assert_in_delta 1.1, effect.ratio.point, 0.02
     assert_in_delta 1014, effect.a, 10
   end
 
   def test_rare_counts
-    rare = ->(random, often) { pairs(60) { |side, _| { "wall" => [1.0], "gc_runs" => [random.rand < (side == "A" ? 0.1 : often) ? 1 : 0] } } }
+    rare = lambda do |random, often|
+      pairs(60) do |side, _|
+        { "wall" => [1.0], "gc_runs" => [random.rand < (side == "A" ? 0.1 : often) ? 1 : 0] }
+      end
+    end
     wrong = (1..100).count { |seed| metric(rare.call(Random.new(seed), 0.1), "gc_runs").decided? }
     assert_operator wrong, :<=, 3
     found = metric(rare.call(Random.new(1), 0.9), "gc_runs")
     assert_equal :more, found.verdict
     assert_operator found.ratio.low, :>, 1
     assert_in_delta 9, found.b / found.a, 6
-    never = metric(pairs(20) { |side, block| { "wall" => [1.0], "gc_runs" => [side == "A" ? 0 : 1 + block % 2] } }, "gc_runs")
+    never = metric(pairs(20) { |side, block| { "wall" => [1.0], "gc_runs" => [side == "A" ? 0 : 1 + block % 2] } },
+                   "gc_runs")
     assert_equal [:more, nil], [never.verdict, never.ratio.point]
   end
 
@@ -273,7 +298,8 @@ class ComparisonTest < Minitest::Test
   def test_no_steady_state
     random = Random.new(8)
     falling = pairs(10) do |side, _|
-      { "wall" => Array.new(20) { |batch| (side == "B" ? 1e6 - 5000 * batch : 1e6) * noise(random) }, "objects" => [1, 1] }
+      { "wall" => Array.new(20) { |batch| (side == "B" ? 1e6 - 5000 * batch : 1e6) * noise(random) },
+        "objects" => [1, 1] }
     end
     effect = headline(falling)
     assert_equal :undecided, effect.verdict
@@ -283,10 +309,13 @@ class ComparisonTest < Minitest::Test
   end
 
   def test_processes_that_say_they_were_not_steady
-    unsteady = ->(count) { measured(9, 1.5).each_with_index { |one, index| one.notes = index < count ? [:unsteady] : [] } }
+    unsteady = lambda do |count|
+      measured(9, 1.5).each_with_index { |one, index| one.notes = index < count ? [:unsteady] : [] }
+    end
     assert_equal :slower, headline(unsteady.call(6)).verdict
     refused = headline(unsteady.call(7))
-    assert_equal [:undecided, "no steady state: 7 of 18 processes were not warm in time"], [refused.verdict, refused.reason]
+    assert_equal [:undecided, "no steady state: 7 of 18 processes were not warm in time"],
+                 [refused.verdict, refused.reason]
   end
 
   def test_nonsense_is_refused

@@ -7,7 +7,7 @@ require "pitwall/analyse"
 require "pitwall/record"
 require "pitwall/show"
 
-# The rules, on recordings that were made up.
+# The rules, on synthetic recordings.
 class FindingRulesTest < Minitest::Test
   Findings = Pitwall::Analyse::Findings
 
@@ -63,7 +63,7 @@ class FindingRulesTest < Minitest::Test
     assert_equal [expected], findings.map { |finding| finding.to_h.values_at(:kind, :subject, :line) }
   end
 
-  # The line that holds a lock is not where the others wait.
+  # The line that holds a lock is not the line where other threads wait.
   def test_a_lock_and_the_line_that_holds_it
     finding, = found do |segment|
       taking = [PUMA, ["Stats#count", "/srv/app/stats.rb", 10, 11], c("Thread::Mutex#synchronize")]
@@ -80,7 +80,7 @@ class FindingRulesTest < Minitest::Test
     assert_equal 4, finding.figures[:threads]
   end
 
-  # Who waits for a condition has given the lock back: nothing tells who holds the other one.
+  # A thread that waits for a condition has released the lock. Who holds another lock is unknown.
   def test_a_condition_holds_no_lock
     finding, = found do |segment|
       2.times { |at| segment.thread(at + 1, "worker #{at}") }
@@ -93,7 +93,7 @@ class FindingRulesTest < Minitest::Test
     assert_equal [:lock, "/srv/app/stats.rb", 11], finding.to_h.values_at(:kind, :path, :line)
   end
 
-  # A pool's threads that wait at an empty queue cost nobody anything.
+  # A pool's threads that wait at an empty queue are no finding.
   def test_waiting_for_work_is_no_finding
     findings = found do |segment|
       segment.thread(1, "worker")
@@ -113,7 +113,7 @@ class FindingRulesTest < Minitest::Test
     end
   end
 
-  # Without thread states a thread without a core looks like one that waits.
+  # Without thread states, a thread without a core looks like a waiting one.
   def test_without_states_only_calls_that_wait_count
     found = lambda do |name|
       found(thread_states: false) do |segment|
@@ -149,7 +149,7 @@ class FindingRulesTest < Minitest::Test
     refute(findings.any? { |finding| finding.kind == :heavy_line }, "the line that loads is told once")
   end
 
-  # A gem's executable loads the real one, which loads the gem and then does all of its work.
+  # A gem's executable loads the real executable, which loads the gem and then does all its work.
   def test_what_a_program_does_after_loading_is_not_loading
     exe = ["<top (required)>", "/usr/lib/ruby/gems/3.4.0/gems/cop-1.0/exe/cop", 1, 9]
     library = ["<top (required)>", "/usr/lib/ruby/gems/3.4.0/gems/cop-1.0/lib/cop.rb", 1, 4]
@@ -167,9 +167,11 @@ class FindingRulesTest < Minitest::Test
     assert_includes kinds.([[[MAIN, c("Kernel#load"), mine, c("Kernel#require"), library], 500]]), :boot
   end
 
-  # The main thread of a recording without marks: where it stands tells that the program is a server.
-  LAUNCHER = [PUMA, ["Puma::Launcher#run", "/usr/lib/ruby/gems/3.4.0/gems/puma-6.4.0/lib/puma/launcher.rb", 1, 2]].freeze
-  LOADED = [MAIN, ["Kernel#require", "", 0, 0, 1], ["<top (required)>", "/usr/lib/ruby/gems/3.4.0/gems/activerecord-8.1.1/lib/active_record/base.rb", 1, 4]].freeze
+  # The main thread of a recording without marks. Its stack shows that the program is a server.
+  GEMS = "/usr/lib/ruby/gems/3.4.0/gems"
+  LAUNCHER = [PUMA, ["Puma::Launcher#run", "#{GEMS}/puma-6.4.0/lib/puma/launcher.rb", 1, 2]].freeze
+  LOADED = [MAIN, ["Kernel#require", "", 0, 0, 1],
+            ["<top (required)>", "#{GEMS}/activerecord-8.1.1/lib/active_record/base.rb", 1, 4]].freeze
   ROUTE = { "route" => "GET /" }.freeze
 
   def served(serving:, marked:, main: [*LAUNCHER, c("Thread#join")])
@@ -184,7 +186,7 @@ class FindingRulesTest < Minitest::Test
     end
   end
 
-  # Nobody who waits for an answer waits for the boot.
+  # The boot of a server with marked requests is no finding: no request waits for the boot.
   def test_the_boot_of_a_server_that_served
     finding, = served(serving: 200, marked: true)
     assert_equal [:heavy_line, 7, :recording], [finding.kind, finding.line, finding.proof]
@@ -195,7 +197,7 @@ class FindingRulesTest < Minitest::Test
     assert_equal [:boot, "active_record/base"], [boot.kind, boot.subject]
   end
 
-  # Collections of the boot are none of the requests'.
+  # Garbage collection of the boot does not count for the requests.
   def test_collections_while_a_server_boots
     kinds = lambda do |serving|
       found(pid: 4242) do |segment|
@@ -204,7 +206,8 @@ class FindingRulesTest < Minitest::Test
         segment.row(stack: [*LAUNCHER, c("Thread#join")], wall: 2000 * MS, cpu: 0, state: 2)
         segment.thread(2, "puma 1", native_id: 4243)
         segment.row(thread: 2, **work(7, 200 - serving), labels: ROUTE)
-        segment.row(thread: 2, **work(7, serving, below: [["(marking)", "", 0, 0, 2]]), labels: ROUTE) if serving.positive?
+        marking = work(7, serving, below: [["(marking)", "", 0, 0, 2]])
+        segment.row(thread: 2, **marking, labels: ROUTE) if serving.positive?
         segment.work(ROUTE, count: 20, ns: 200_000_000)
         segment.collection(marking: (300 + serving) * 1_000_000)
       end.select { |finding| finding.kind == :garbage }
@@ -215,18 +218,20 @@ class FindingRulesTest < Minitest::Test
     assert_in_delta 0.4, finding.share
   end
 
-  # `compare -- CMD` would wait for the end of a server for ever.
+  # `compare -- CMD` would wait for ever for the end of a server.
   def test_a_server_without_marks_is_proved_by_recordings
     assert_equal [:recording], served(serving: 200, marked: false).map(&:proof).uniq
     accepts = [MAIN, c("TCPServer#accept")]
     assert_equal [:recording], served(serving: 200, marked: false, main: accepts).map(&:proof).uniq
     beside = [MAIN, ["Shop#wait", "/srv/app/shop.rb", 1, 2], c("Thread#join")]
     assert_equal [:command], served(serving: 200, marked: false, main: beside).map(&:proof).uniq
-    words = ->(file) { Pitwall::Show::FindingWords.new(file: file, repository: true).proof(served(serving: 200, marked: false).first) }
-    assert_equal ["pitwall compare a.pit NEW.pit", "pitwall compare NEW.pit NEWER.pit"], [words.("a.pit"), words.("NEW.pit")]
+    finding = served(serving: 200, marked: false).first
+    words = ->(file) { Pitwall::Show::FindingWords.new(file: file, repository: true).proof(finding) }
+    assert_equal ["pitwall compare a.pit NEW.pit", "pitwall compare NEW.pit NEWER.pit"],
+                 [words.("a.pit"), words.("NEW.pit")]
   end
 
-  # What Pitwall collected to count what is retained is none of the program's.
+  # Collections that Pitwall triggers to count retained objects do not count for the program.
   def test_collections_of_pitwalls_own_are_no_finding
     kinds = lambda do |own|
       found do |segment|
@@ -259,17 +264,20 @@ class FindingRulesTest < Minitest::Test
     assert_empty even
   end
 
-  # A list of findings is made of data, for any recording.
+  # For any recording, findings contain only data.
   def tests(*times)
     found do |segment|
       segment.row(stack: [PUMA], wall: 10 * MS, cpu: 10 * MS)
-      times.each_with_index { |ms, number| segment.test({ "test" => "ShopTest#test_#{number}" }, count: 1, ns: ms * 1_000_000, cpu: 1) }
+      times.each_with_index do |ms, number|
+        segment.test({ "test" => "ShopTest#test_#{number}" }, count: 1, ns: ms * 1_000_000, cpu: 1)
+      end
     end
   end
 
   def test_one_test_of_several_that_takes_a_large_part_of_their_time
     finding, = tests(70, 20, 30, 20, 30)
-    assert_equal [:slow_test, :tests, "ShopTest#test_0", 70_000_000, 5], [*finding.to_h.values_at(:kind, :of, :subject, :amount), finding.figures[:tests]]
+    assert_equal [:slow_test, :tests, "ShopTest#test_0", 70_000_000, 5],
+                 [*finding.to_h.values_at(:kind, :of, :subject, :amount), finding.figures[:tests]]
     assert_in_delta 70 / 170.0, finding.share
     assert_equal [["--view", "tests"], :command], [finding.view, finding.proof] # no run of it is known by itself
     assert_empty tests(60, 40, 40, 30), "twice what each would take if all took the same"

@@ -16,11 +16,13 @@ class GCCostTest < Minitest::Test
   OTHER = ["Object#other", "/app/a.rb", 30, 31].freeze
 
   def site(id, node, class_name, count, slot_bytes, bytes, gc_ns)
-    values = { id: id, node: node, type: 5, class_name: class_name, count: count, slot_bytes: slot_bytes, bytes: bytes, gc_ns: gc_ns }
+    values = { id: id, node: node, type: 5, class_name: class_name, count: count, slot_bytes: slot_bytes, bytes: bytes,
+               gc_ns: gc_ns }
     Pitwall::Record::Site.new(*Pitwall::Record::Site.members.map { |name| values[name] })
   end
 
-  # Elapsed 2 s. Copying: 300 ms of its own with clone, 200 ms in quoting; 100 ms elsewhere; GC 400 ms, of which 300 are copying's.
+  # Elapsed 2 s. Copying: 300 ms own time with clone, 200 ms in quoting. Elsewhere: 100 ms.
+  # GC: 400 ms, of which 300 ms are charged to copying.
   def cost(allocated: 1_000, stacks: true, **options)
     nodes = {}
     bytes = RecordingBuilder.build do |segment|
@@ -37,8 +39,10 @@ class GCCostTest < Minitest::Test
     end
     segment = RandomRecording.read(bytes).segments.first
     sites = [site(1, 0, "", 100, 4_000, 4_000, 40_000_000), site(4, 0, "", 0, 0, 0, 0),
-             site(5, nodes[:copy], "String", 500, 20_000, 60_000, 200_000_000), site(6, nodes[:copy], "Array", 100, 4_000, 4_000, 0),
-             site(7, nodes[:quote], "String", 250, 10_000, 10_000, 100_000_000), site(8, nodes[:other], "Hash", 50, 2_000, 2_000, 60_000_000)]
+             site(5, nodes[:copy], "String", 500, 20_000, 60_000, 200_000_000),
+             site(6, nodes[:copy], "Array", 100, 4_000, 4_000, 0),
+             site(7, nodes[:quote], "String", 250, 10_000, 10_000, 100_000_000),
+             site(8, nodes[:other], "Hash", 50, 2_000, 2_000, 60_000_000)]
     yield sites if block_given?
     segment.define_singleton_method(:sites) { sites }
     segment.define_singleton_method(:allocation_totals) { Totals.new(allocated) }
@@ -47,9 +51,12 @@ class GCCostTest < Minitest::Test
 
   def test_lines_with_own_time_and_the_collection_they_cause
     rows = cost.rows
-    assert_equal [["/app/task.rb", 12], ["/app/task.rb", 21], ["/app/a.rb", 31]], rows.map { |row| [row.path, row.line] }
-    assert_equal [[300, 200, 500], [200, 100, 300], [100, 60, 160]], rows.map { |row| [row.own_ns, row.gc_ns, row.together_ns].map { |ns| ns / 1_000_000 } }
-    assert_equal [[600, 64_000, %w[String Array]], [250, 10_000, ["String"]], [50, 2_000, ["Hash"]]], rows.map { |row| [row.objects, row.bytes, row.classes] }
+    assert_equal [["/app/task.rb", 12], ["/app/task.rb", 21], ["/app/a.rb", 31]],
+                 rows.map { |row| [row.path, row.line] }
+    assert_equal [[300, 200, 500], [200, 100, 300], [100, 60, 160]],
+                 rows.map { |row| [row.own_ns, row.gc_ns, row.together_ns].map { |ns| ns / 1_000_000 } }
+    assert_equal [[600, 64_000, %w[String Array]], [250, 10_000, ["String"]], [50, 2_000, ["Hash"]]],
+                 rows.map { |row| [row.objects, row.bytes, row.classes] }
     assert_equal %w[Task#copy Task#quote Object#other], rows.map { |row| row.method.name }
     assert_equal 360_000_000, cost.charged_ns
     assert_equal [2_000_000_000, 400_000_000], [cost.wall_ns, cost.gc_ns]
@@ -71,12 +78,14 @@ class GCCostTest < Minitest::Test
   def test_a_prediction_is_own_time_with_all_that_is_called_and_collections_avoided
     ["task.rb:12", "/app/task.rb:12", "Task#copy", "copy"].each do |place|
       prediction = cost.predict(place)
-      assert_equal [500, 300, 800].map { |ms| ms * 1_000_000.0 }, [prediction.own, prediction.gc, prediction.saving].map(&:point)
+      assert_equal [500, 300, 800].map { |ms| ms * 1_000_000.0 },
+                   [prediction.own, prediction.gc, prediction.saving].map(&:point)
       assert_equal [30.0, 40, 10_000_000], [prediction.runs.point, prediction.all_runs, prediction.cost_ns]
       assert_equal [850, 74_000], [prediction.objects, prediction.bytes]
       assert_in_delta 0.4, prediction.share
     end
-    assert_equal [200, 100], [cost.predict("quote").own, cost.predict("task.rb:21").gc].map { |part| part.point.round / 1_000_000 }
+    assert_equal [200, 100],
+                 [cost.predict("quote").own, cost.predict("task.rb:21").gc].map { |part| part.point.round / 1_000_000 }
   end
 
   def test_its_interval_holds_the_doubts_and_is_narrow_enough
@@ -85,7 +94,7 @@ class GCCostTest < Minitest::Test
     assert_in_delta saving.point - saving.low, saving.high - saving.point
     assert_operator saving.high - saving.point, :<, 0.3 * saving.point
     doubts = cost.predict("task.rb:12").doubts
-    # 500 of 1,000 samples at 1 ms; all runs cost the same, so only their number is in doubt; nothing was sampled.
+    # 500 of 1,000 samples at 1 ms. All GC runs cost the same, so only their number is uncertain. No object was sampled.
     assert_in_delta Math.sqrt(500 * 0.5) * 1e6, doubts[:samples], 1
     assert_in_delta Math.sqrt(10e6**2 / 6), doubts[:collections], 1
     assert_equal 0, doubts[:followed]
@@ -93,11 +102,13 @@ class GCCostTest < Minitest::Test
     assert_operator wider.high, :>, saving.high
   end
 
-  # The formula against many draws: which k of the N runs are avoided is by chance.
+  # The formula is compared with many random draws of the k of N runs that are avoided.
   def test_the_spread_of_collections_against_draws
     random = Random.new(5)
     costs = Array.new(60) { (1 + random.rand * 9) * 1_000_000 }
-    bytes = RecordingBuilder.build { |segment| costs.each_with_index { |ns, at| segment.collection(start: at * 20_000_000, marking: ns.round) } }
+    bytes = RecordingBuilder.build do |segment|
+      costs.each_with_index { |ns, at| segment.collection(start: at * 20_000_000, marking: ns.round) }
+    end
     timeline = Pitwall::Analyse::GCTimeline.new(RandomRecording.read(bytes).segments)
     part = Pitwall::Analyse::GCPrediction::Followed.new(timeline.total_ns / 3.0, 1, 1, 0, 0, false, 0)
     said = Pitwall::Analyse::GCPrediction.of("x", [], [part], timeline, weight: :wall, level: 0.95).doubts[:collections]
@@ -109,11 +120,14 @@ class GCCostTest < Minitest::Test
   end
 
   def test_sampled_objects_are_scaled_and_doubted
-    sampled = cost(allocated: 512_000) { |sites| sites.each { |site| site.gc_ns = site.gc_ns * 9 / 10 }; sites[1].gc_ns = 40_000_000 }
+    sampled = cost(allocated: 512_000) do |sites|
+      sites.each { |site| site.gc_ns = site.gc_ns * 9 / 10 }
+      sites[1].gc_ns = 40_000_000
+    end
     assert sampled.sampled?
     prediction = sampled.predict("task.rb:12")
     assert_equal 850 * 512, prediction.objects
-    # Runs for which nobody was followed are divided as the others were.
+    # Runs that are charged to no site are divided like the others.
     assert_in_delta 300e6, prediction.gc.point, 1
     assert_operator prediction.doubts[:followed], :>, 0
     refute cost.sampled?
@@ -132,11 +146,14 @@ class GCCostTest < Minitest::Test
     plain = RandomRecording.read(bytes).segments.first
     both = Pitwall::Analyse::GCCost.new([plain, followed])
     refute both.disturbed?
-    # Three quarters of the collection there: 300 of 400 ms.
-    assert_equal [100, 60, 10], [both.predict("copy").own.point / 1e6, both.predict("copy").gc.point / 1e6, both.predict("copy").all_runs]
-    # On the processor it was half of that.
+    # Three quarters of the collection time are charged there: 300 of 400 ms.
+    assert_equal [100, 60, 10],
+                 [both.predict("copy").own.point / 1e6, both.predict("copy").gc.point / 1e6,
+                  both.predict("copy").all_runs]
+    # The CPU time was half of it.
     cpu = Pitwall::Analyse::GCCost.new([plain, followed], weight: :cpu)
-    assert_equal [50, 30, 4_000_000], [cpu.predict("copy").own.point / 1e6, cpu.predict("copy").gc.point / 1e6, cpu.predict("copy").cost_ns]
+    assert_equal [50, 30, 4_000_000],
+                 [cpu.predict("copy").own.point / 1e6, cpu.predict("copy").gc.point / 1e6, cpu.predict("copy").cost_ns]
   end
 
   def test_without_stacks_only_the_line_itself_is_charged
@@ -159,21 +176,28 @@ class GCCostTest < Minitest::Test
     assert_equal [nil, nil], json["lines"].first.values_at("own_ns", "together_ns")
     assert_nil json["prediction"]["own_ns"]
     location = Pitwall::Show::Location.new(nil)
-    text = Pitwall::Show::GCCostView.new(width: 100, palette: Pitwall::Show::Plain, location: location).lines(untimed, prediction: prediction).join("\n")
+    view = Pitwall::Show::GCCostView.new(width: 100, palette: Pitwall::Show::Plain, location: location)
+    text = view.lines(untimed, prediction: prediction).join("\n")
     assert_match(/own time: not known, no samples were taken/, text)
   end
 
   def test_ruby_s_own_lines_count_for_their_caller
-    bytes = RecordingBuilder.build { |segment| segment.row stack: [MAIN, COPY, ["Kernel#clone", "<internal:kernel>", 1, 49]], wall: 1000; segment.row stack: [["Kernel#loop", "<internal:kernel>", 1, 187]], wall: 500 }
+    bytes = RecordingBuilder.build do |segment|
+      segment.row stack: [MAIN, COPY, ["Kernel#clone", "<internal:kernel>", 1, 49]], wall: 1000
+      segment.row stack: [["Kernel#loop", "<internal:kernel>", 1, 187]], wall: 500
+    end
     segment = RandomRecording.read(bytes).segments.first
     sites = [site(5, 3, "String", 7, 0, 0, 0), site(6, 4, "Array", 1, 0, 0, 0)]
     segment.define_singleton_method(:sites) { sites }
     rows = Pitwall::Analyse::GCCost.new([segment]).rows
-    assert_equal [["/app/task.rb", 12, 1_000_000, 7], ["<internal:kernel>", 187, 500_000, 1]], rows.map { |row| [row.path, row.line, row.own_ns, row.objects] }
+    assert_equal [["/app/task.rb", 12, 1_000_000, 7], ["<internal:kernel>", 187, 500_000, 1]],
+                 rows.map { |row| [row.path, row.line, row.own_ns, row.objects] }
   end
 
   def test_mistakes_are_one_line
-    assert_match(/task\.rb:99 neither ran in a sample nor allocates in this recording; of that file, task\.rb:12, task\.rb:21 cost most/, problem { cost.predict("task.rb:99") })
+    assert_includes problem { cost.predict("task.rb:99") },
+                    "task.rb:99 neither ran in a sample nor allocates in this recording; " \
+                    "of that file, task.rb:12, task.rb:21 cost most"
     assert_match(/no line \(PATH:LINE\) or method "nothing" in the recording/, problem { cost.predict("nothing") })
     assert_match(/no places of allocation.*profile --allocations/, problem { cost(&:clear).predict("task.rb:12") })
   end
@@ -184,17 +208,26 @@ class GCCostTest < Minitest::Test
     [60, 80, 120].each do |width|
       text = view(cost, width, prediction: cost.predict("task.rb:12"))
       text.each { |line| assert_operator Pitwall::Show::Text.width(line), :<=, width, line }
-      ["Removing task.rb:12 would save 800 ms (95%: ", "40.0% of the wall time. A model", "30 of 40 runs × 10.0 ms", "no longer allocated: 850 objects, 72.3 KiB",
-       "charged 360 ms of it", "a model: each run's time"].each { |part| assert_includes text.join("\n").gsub(/\n */, " "), part }
+      ["Removing task.rb:12 would save 800 ms (95%: ", "40.0% of the wall time. A model", "30 of 40 runs × 10.0 ms", 
+       "no longer allocated: 850 objects, 72.3 KiB",
+       "charged 360 ms of it",
+       "a model: each run's time"].each { |part| assert_includes text.join("\n").gsub(/\n */, " "), part }
     end
-    assert_match(%r{^ +500 ms +300 ms +200 ms +600  62\.5 KiB  String, Array  /app/task\.rb:12$}, view(cost, 100).join("\n"))
+    assert_match(%r{^ +500 ms +300 ms +200 ms +600  62\.5 KiB  String, Array  /app/task\.rb:12$},
+                 view(cost, 100).join("\n"))
     assert_match(/^ +500 ms +300 ms +200 ms .*task\.rb:12$/, view(cost, 60).join("\n")) # bytes give way to the line
-    assert_match(/\Ano places of allocation were recorded: pitwall profile --allocations -- CMD, or .*allocations --stacks -- CMD/, view(cost(&:clear), 100).join(" "))
+    text = view(cost(&:clear), 100).join(" ")
+    assert_match(/\Ano places of allocation were recorded: pitwall profile --allocations -- CMD, or /, text)
+    assert_match(/ -- CMD, or .*allocations --stacks -- CMD/, text)
   end
 
-  def view(cost, width, **options) = Pitwall::Show::GCCostView.new(width: width, palette: Pitwall::Show::Plain, location: Pitwall::Show::Location.new).lines(cost, **options)
+  def view(cost, width, **options)
+    location = Pitwall::Show::Location.new
+    view = Pitwall::Show::GCCostView.new(width: width, palette: Pitwall::Show::Plain, location: location)
+    view.lines(cost, **options)
+  end
 
-  # 1.5 s of CPU, of which the samples have 590 ms of own and GC has 400 ms.
+  # 1.5 s of CPU time. Samples have 590 ms of own time, and GC has 400 ms.
   def test_shares_are_of_the_weight_that_is_named
     cpu = cost(weight: :cpu)
     prediction = cpu.predict("task.rb:12")
@@ -208,7 +241,8 @@ class GCCostTest < Minitest::Test
   def test_json
     object = Pitwall::Show::GCCostJson.new(cost, prediction: cost.predict("Task#copy")).to_h
     assert_equal [400_000_000, 360_000_000, false], object.values_at("gc_ns", "charged_ns", "sampled")
-    assert_equal({ "path" => "/app/task.rb", "line" => 12, "own_ns" => 300_000_000, "gc_ns" => 200_000_000 }, object["lines"].first.slice("path", "line", "own_ns", "gc_ns"))
+    assert_equal({ "path" => "/app/task.rb", "line" => 12, "own_ns" => 300_000_000, "gc_ns" => 200_000_000 },
+                 object["lines"].first.slice("path", "line", "own_ns", "gc_ns"))
     assert_equal 800_000_000, object["prediction"]["saving_ns"]["point"]
     assert_equal %w[collections followed heap model samples], object["prediction"]["doubts_ns"].keys.sort
   end

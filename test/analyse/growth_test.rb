@@ -15,11 +15,11 @@ class GrowthTest < Minitest::Test
   SWEEPS = [DOUBLING, DOUBLING.first(5), Array.new(8) { |at| 1000 << at }, [10, 100, 1000, 10_000, 100_000],
             [100, 300, 1000, 3000, 10_000, 30_000]].freeze
   EXPONENTIAL_SWEEPS = [[10, 12, 14, 16, 18, 20], [5, 10, 15, 20, 25], [4, 6, 8, 10, 12, 14, 16, 18]].freeze
-  # Of the time at the smallest N.
+  # Share of the time at the smallest N.
   OVERHEADS = [0, 0.3, 1, 10].freeze
   NOISES = [0.01, 0.02, 0.05].freeze
 
-  # The table of the field notes: requiring N empty files, seconds, best of 5.
+  # Measured: requiring N empty files, in seconds, best of 5.
   FILES = [2000, 4000, 8000, 16_000, 32_000].freeze
   WITHOUT_INDEX = [0.286, 0.838, 2.775, 10.677, 42.531].freeze
   WITH_INDEX = [0.145, 0.241, 0.700, 2.547, 10.053].freeze
@@ -34,7 +34,7 @@ class GrowthTest < Minitest::Test
     least.each do |order, share|
       row = tally.fetch(order)
       assert_operator row[:right].fdiv(row.values.sum), :>=, share, "#{order}: #{row.inspect}"
-      # Where it is left open, the truth is among what is possible.
+      # If the order is undecided, the true order is among the candidates.
       assert_operator row[:possible] + row[:right], :>=, 0.98 * row.values.sum, "#{order}: #{row.inspect}"
     end
   end
@@ -69,13 +69,17 @@ class GrowthTest < Minitest::Test
     comparison = Growth.against(base, other)
     assert_equal true, comparison.changed
     assert_includes comparison.sentence, "the order changed from quadratic to linear"
-    assert comparison.rows.all? { |row| row.speed_up.interval? && row.speed_up.low <= row.speed_up.point && row.speed_up.point <= row.speed_up.high }
+    speed_ups = comparison.rows.map(&:speed_up)
+    assert speed_ups.all?(&:interval?)
+    assert speed_ups.all? { |estimate| estimate.point.between?(estimate.low, estimate.high) }
   end
 
   def test_speed_ups_cover_the_truth
     random = Random.new(11)
     covered = Array.new(300) do
-      base, other = [3.0, 2.0].map { |time| Growth.fit([{ n: 10, values: Array.new(8) { time * Math.exp(0.05 * normal(random)) } }]) }
+      base, other = [3.0, 2.0].map do |time|
+        Growth.fit([{ n: 10, values: Array.new(8) { time * Math.exp(0.05 * normal(random)) } }])
+      end
       estimate = Growth.against(base, other, level: 0.95).rows.first.speed_up
       estimate.low <= 1.5 && estimate.high >= 1.5
     end.count(true)
@@ -85,7 +89,8 @@ class GrowthTest < Minitest::Test
   def test_pairs_leave_out_what_both_saw
     weather = [1.0, 1.5, 0.8, 1.2, 2.0, 0.9]
     base, other = [[2.0, 1.0], [1.0, 1.01]].map do |time, wobble|
-      Growth.fit([{ n: 10, values: weather.each_with_index.map { |factor, at| time * factor * (at.even? ? wobble : 1) } }])
+      Growth.fit([{ n: 10,
+                    values: weather.each_with_index.map { |factor, at| time * factor * (at.even? ? wobble : 1) } }])
     end
     alone, paired = [false, true].map { |pairs| Growth.against(base, other, paired: pairs).rows.first.speed_up }
     assert_operator paired.high / paired.low, :<, 1.03
@@ -173,11 +178,14 @@ class GrowthTest < Minitest::Test
 
   def test_the_unit_of_time_does_not_matter
     each_sweep do |points|
-      plain, scaled = Growth.fit(points), Growth.fit(points.map { |point| { n: point[:n], values: point[:values].map { |value| value * 1e3 } } })
+      plain = Growth.fit(points)
+      scaled = Growth.fit(points.map { |point| { n: point[:n], values: point[:values].map { |value| value * 1e3 } } })
       assert_equal [plain.order, plain.reason, plain.candidates], [scaled.order, scaled.reason, scaled.candidates]
       assert_in_delta plain.confidence, scaled.confidence, 1e-6
       assert_in_delta plain.exponent, scaled.exponent, 1e-9
-      plain.points.zip(scaled.points) { |before, after| assert_in_delta 1e3, after.per_item.point / before.per_item.point, 1e-6 }
+      plain.points.zip(scaled.points) do |before, after|
+        assert_in_delta 1e3, after.per_item.point / before.per_item.point, 1e-6
+      end
     end
   end
 
@@ -186,7 +194,8 @@ class GrowthTest < Minitest::Test
       single = points.flat_map { |point| point[:values].map { |value| { n: point[:n], values: [value] } } }
       shuffled = single.shuffle(random: Random.new(3))
       plain, other = Growth.fit(points), Growth.fit(shuffled)
-      assert_equal [plain.order, plain.candidates, plain.points.map(&:n)], [other.order, other.candidates, other.points.map(&:n)]
+      assert_equal [plain.order, plain.candidates, plain.points.map(&:n)],
+                   [other.order, other.candidates, other.points.map(&:n)]
       assert_in_delta plain.confidence, other.confidence, 1e-9
     end
   end
@@ -195,7 +204,7 @@ class GrowthTest < Minitest::Test
 
   def fit_of(sizes, values) = Growth.fit(sizes.zip(values).map { |n, list| { n: n, values: list } })
 
-  # Three processes that differ by one in a hundred.
+  # Three processes whose times differ by 1%.
   def around(time) = [0.99, 1.0, 1.01].map { |factor| time * factor }
 
   def normal(random) = Math.sqrt(-2 * Math.log(1 - random.rand)) * Math.cos(2 * Math::PI * random.rand)
@@ -203,10 +212,12 @@ class GrowthTest < Minitest::Test
   def planted(random, order, sizes, processes, noise, overhead)
     function = FUNCTIONS.fetch(order)
     start = overhead * function.call(sizes.first)
-    sizes.map { |n| { n: n, values: Array.new(processes) { 1e4 * (start + function.call(n)) * Math.exp(noise * normal(random)) } } }
+    sizes.map do |n|
+      { n: n, values: Array.new(processes) { 1e4 * (start + function.call(n)) * Math.exp(noise * normal(random)) } }
+    end
   end
 
-  # Order → {right:, wrong:, possible: (left open, with the truth among the candidates), other:}
+  # Order → {right:, wrong:, possible: (undecided, with the true order among the candidates), other:}
   def planted_cases
     random = Random.new(20_261)
     FUNCTIONS.keys.to_h do |order|
@@ -228,6 +239,8 @@ class GrowthTest < Minitest::Test
 
   def each_sweep
     random = Random.new(5)
-    FUNCTIONS.each_key { |order| yield planted(random, order, order == :exponential ? EXPONENTIAL_SWEEPS.first : DOUBLING, 5, 0.03, 0.5) }
+    FUNCTIONS.each_key do |order|
+      yield planted(random, order, order == :exponential ? EXPONENTIAL_SWEEPS.first : DOUBLING, 5, 0.03, 0.5)
+    end
   end
 end

@@ -13,16 +13,20 @@ class IdleThreadsTest < Minitest::Test
 
   def teardown = FileUtils.rm_rf(@dir)
 
-  # What a thread waits in, leaf first, and whether it then waits for work.
+  # Stack of a waiting thread, leaf first → whether it waits for work.
   WAITS = {
     "Thread::Queue#pop" => true, "Thread::Queue#pop < Worker#next_job < Worker#run" => true,
     "Thread::Queue#pop < Pool#checkout < Pool#with < Worker#perform" => false,
-    "TCPServer#accept < Server#loop < Server#run < Server#start" => true, "IO.select" => true, "IO.select < Http#read < Http#get" => false,
+    "TCPServer#accept < Server#loop < Server#run < Server#start" => true, "IO.select" => true,
+    "IO.select < Http#read < Http#get" => false,
     "Kernel#sleep < block (2 levels) in Object#run < Kernel#loop" => true, "Kernel#sleep < Client#retry" => false,
-    "Thread::Mutex#sleep < Thread::ConditionVariable#wait < block (2 levels) in Object#run < Thread::Mutex#synchronize < Pool#locked" => true,
-    "Thread::Mutex#sleep < Thread::ConditionVariable#wait < block in Pool#checkout < Thread::Mutex#synchronize < Pool#checkout" => false,
+    "Thread::Mutex#sleep < Thread::ConditionVariable#wait < block (2 levels) in Object#run < " \
+    "Thread::Mutex#synchronize < Pool#locked" => true,
+    "Thread::Mutex#sleep < Thread::ConditionVariable#wait < block in Pool#checkout < " \
+    "Thread::Mutex#synchronize < Pool#checkout" => false,
     "Thread::ConditionVariable#wait < Pool#checkout < Pool#with" => false,
-    "Thread::Mutex#synchronize" => false, "Thread::Mutex#lock" => false, "Thread::SizedQueue#push" => false, "IO#gets" => false,
+    "Thread::Mutex#synchronize" => false, "Thread::Mutex#lock" => false, "Thread::SizedQueue#push" => false,
+    "IO#gets" => false,
     "Process.wait" => false, "Thread#join" => false, "Kernel#system" => false
   }.freeze
 
@@ -45,9 +49,10 @@ class IdleThreadsTest < Minitest::Test
     assert_equal [102], found
   end
 
-  # The main thread of Puma's master and of Sidekiq waits for signals.
+  # The main threads of Puma's master and of Sidekiq wait for signals.
   def test_only_the_main_thread_waits_for_signals
-    { "IO#wait_readable < Puma::Cluster#run < Puma::Launcher#run < Puma::CLI#run" => [102], "IO#wait_readable < Sidekiq::CLI#launch < Sidekiq::CLI#run" => [102],
+    { "IO#wait_readable < Puma::Cluster#run < Puma::Launcher#run < Puma::CLI#run" => [102],
+      "IO#wait_readable < Sidekiq::CLI#launch < Sidekiq::CLI#run" => [102],
       "IO#wait_readable < Client#read < Sidekiq::CLI#launch" => [] }.each do |leaf, idle|
       [4242, 77].each do |native_id|
         found = left_out do |s|
@@ -114,11 +119,12 @@ class IdleThreadsTest < Minitest::Test
     [4, 25, 40, 100].each do |threads|
       found = left_out(states: false) do |s|
         s.row(thread: 1, stack: stack("work"), wall: 50_000, cpu: 50_000, captures: 50, state: 3)
-        # A turn of 20 ms, then the others'.
+        # A turn of 20 ms, then the turns of the other threads.
         (2..threads + 1).each do |id|
           4.times do
             s.row(thread: id, stack: stack("count"), wall: 20_000, cpu: 20_000, captures: 20, state: 3)
-            s.row(thread: id, stack: stack("count"), wall: 20_000 * (threads - 1), cpu: 0, captures: 20 * (threads - 1), state: 3)
+            s.row(thread: id, stack: stack("count"), wall: 20_000 * (threads - 1), cpu: 0, captures: 20 * (threads - 1),
+                  state: 3)
           end
         end
       end
@@ -130,7 +136,9 @@ class IdleThreadsTest < Minitest::Test
     [1, 4, 40].each do |threads|
       found = left_out(states: false) do |s|
         s.row(thread: 1, stack: stack("work"), wall: 1_000_000, cpu: 900_000, captures: 1000, state: 3)
-        (2..threads + 1).each { |id| s.row(thread: id, stack: stack("Kernel#sleep"), wall: 1_000_000, cpu: 18_000, captures: 1000, state: 3) }
+        (2..threads + 1).each do |id|
+          s.row(thread: id, stack: stack("Kernel#sleep"), wall: 1_000_000, cpu: 18_000, captures: 1000, state: 3)
+        end
       end
       assert_equal (2..threads + 1).to_a, found
     end
@@ -146,10 +154,15 @@ class IdleThreadsTest < Minitest::Test
 
   private
 
-  # A method of its own below the thread's block, or a C function called by that block.
+  # A method below the thread's block, or a C function that the block calls.
   def stack(name)
     root = ["block in Object#run", "/app/a.rb", 1, 2]
-    name.match?(/[A-Z]/) ? [root, *name.split(" < ").reverse.map { |call| call.match?(/\A(Thread::|Kernel|IO|TCP|Process)/) ? [call, "", 0, 0, 1] : [call, "/app/a.rb", 5, 6] }] : [root, ["Object##{name}", "/app/a.rb", 5, 6]]
+    return [root, ["Object##{name}", "/app/a.rb", 5, 6]] unless name.match?(/[A-Z]/)
+
+    calls = name.split(" < ").reverse.map do |call|
+      call.match?(/\A(Thread::|Kernel|IO|TCP|Process)/) ? [call, "", 0, 0, 1] : [call, "/app/a.rb", 5, 6]
+    end
+    [root, *calls]
   end
 
   def left_out(**options, &block)
@@ -158,7 +171,11 @@ class IdleThreadsTest < Minitest::Test
 
   def segment_with(states: true)
     path = File.join(@dir, "x.pit")
-    File.binwrite(path, RecordingBuilder.build(thread_states: states) { |s| (1..101).each { |id| s.thread(id, "t#{id}") }; yield s })
+    bytes = RecordingBuilder.build(thread_states: states) do |s|
+      (1..101).each { |id| s.thread(id, "t#{id}") }
+      yield s
+    end
+    File.binwrite(path, bytes)
     Pitwall::Record.read(path).segments.first
   end
 end

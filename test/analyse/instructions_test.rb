@@ -34,9 +34,10 @@ class InstructionsTest < Minitest::Test
     end
   end
 
-  # Of what an iteration retains there may be nothing, or less than nothing by chance.
+  # An iteration may retain nothing. By chance the count may even be negative.
   def test_counts_around_zero_are_told_apart_by_their_difference
-    judge = ->(a, b) { Pitwall::Analyse::Instructions.effect(a, b, name: "x", base: "A", side: "B", metric: "retained") }
+    names = { name: "x", base: "A", side: "B", metric: "retained" }
+    judge = ->(a, b) { Pitwall::Analyse::Instructions.effect(a, b, **names) }
     fixed = judge.call([1.0, 1.01, 1.0], [0.0, 0.01, -0.01])
     assert_equal [:fewer, 1.0, 0.0, nil, "count"], [fixed.verdict, fixed.a, fixed.b, fixed.ratio.point, fixed.unit]
     assert_equal :more, judge.call([0.0, 0.01, -0.01], [1.0, 1.01, 1.0]).verdict

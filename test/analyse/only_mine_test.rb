@@ -4,7 +4,7 @@ require_relative "../test_helper"
 require_relative "../support/random_recording"
 require "pitwall/analyse"
 
-# The application's frames only, against a slow and obvious way; and whose code a path is.
+# The application's frames only, compared with a slow and obvious implementation; and the origin of paths.
 class OnlyMineTest < Minitest::Test
   Analyse = Pitwall::Analyse
 
@@ -12,7 +12,8 @@ class OnlyMineTest < Minitest::Test
           "/srv/app/gems/x.rb", "/srv/app/bin/rails", "/srv/ruby/bin/import", "/srv/lib/import/ruby/x.rb",
           "/srv/gems/my-app/lib/a.rb"].freeze
   OTHERS = ["", "<internal:kernel>", "/usr/lib/ruby/3.4.0/set.rb", "/usr/lib/ruby/vendor_ruby/rubygems.rb",
-            "/usr/bin/puma", "/srv/bundle/ruby/3.1.0/bin/puma", "/home/a/.rbenv/versions/3.4.1/bin/rake", "/opt/rubies/ruby-3.4.1/bin/rake",
+            "/usr/bin/puma", "/srv/bundle/ruby/3.1.0/bin/puma", "/home/a/.rbenv/versions/3.4.1/bin/rake",
+            "/opt/rubies/ruby-3.4.1/bin/rake",
             "/usr/lib/x86_64-linux-gnu/ruby/3.1.0/openssl.so", "/usr/lib/x86_64-linux-gnu/ruby/vendor_ruby/3.1.0/x.rb",
             "/usr/lib/ruby/gems/3.4.0/gems/rack-3.1.8/lib/rack.rb", "/srv/app/vendor/bundle/ruby/3.4.0/x.rb",
             "/var/bundler/gems/rack-1f2e3d4c5b6a/lib/rack.rb", "(eval at /usr/lib/ruby/3.4.0/erb.rb:3)",
@@ -24,13 +25,13 @@ class OnlyMineTest < Minitest::Test
     OTHERS.each { |path| refute origin.path?(path), path }
   end
 
-  # A gem that somebody works on is their own code.
+  # A gem that is being developed is the application's code.
   def test_the_path_below_the_base_decides
     assert Analyse::Origin.new(base: "/srv/gems/shop-1.2.3").path?("/srv/gems/shop-1.2.3/lib/shop.rb")
     refute Analyse::Origin.new(base: "/srv/gems/shop-1.2.3").path?("/srv/gems/rack-1.2.3/lib/rack.rb")
   end
 
-  # Files 0 and 1 are the application's, file 2 is not.
+  # Files 0 and 1 are the application's, and file 2 is not.
   class Two < Analyse::Origin
     def path?(path) = path.start_with?("/app/") && path != "/app/2.rb"
   end
@@ -39,7 +40,7 @@ class OnlyMineTest < Minitest::Test
     stack.select { |name, path, _, _, kind| kind == 2 || (kind.to_i.zero? && Two.new.path?(path) && name) }
   end
 
-  # The same sums, by the innermost frame that stays.
+  # The same sums, by the innermost frame that is shown.
   def test_random_recordings
     20.times do |seed|
       recording = RandomRecording.new(seed)

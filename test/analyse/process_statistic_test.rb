@@ -7,7 +7,9 @@ require "pitwall/record/sample"
 class ProcessStatisticTest < Minitest::Test
   P = Pitwall::Analyse::ProcessStatistic
 
-  def sample(**values) = Pitwall::Record::Sample.new(name: "x", side: "A", block: 0, values: values.transform_keys(&:to_s))
+  def sample(**values)
+    Pitwall::Record::Sample.new(name: "x", side: "A", block: 0, values: values.transform_keys(&:to_s))
+  end
 
   def test_the_median_where_nothing_is_collected
     assert_equal 2, P.of(sample(wall: [1, 2, 90]), "wall")
@@ -17,8 +19,8 @@ class ProcessStatisticTest < Minitest::Test
     assert_equal 5, P.of(sample(gc_time: [1, 5, 9]), "gc_time")
   end
 
-  # Batches of 100, and a collection of 50 in each second one or two in a batch: the median of the whole would be 100, 125 or 150 by
-  # nothing but how many there happen to be.
+  # Batches of 100. Every second batch has one or two collections of 50. The plain median would be 100, 125 or 150,
+  # depending only on the number of collections.
   def test_collections_count_by_their_mean
     few = { wall: [100, 150, 100, 150, 100], gc_time: [0, 50, 0, 50, 0] }
     many = { wall: [150, 100, 150, 100, 150], gc_time: [50, 0, 50, 0, 50] }
@@ -27,7 +29,8 @@ class ProcessStatisticTest < Minitest::Test
     assert_in_delta 120, P.of(sample(**few, cpu: [100, 150, 100, 150, 100]), "cpu")
   end
 
-  # The core slows down for both in the middle of a batch of the one: batch beside batch the other always takes 2% more.
+  # The core slows down for both in the middle of a batch. Compared with the neighbouring batch, the other process
+  # always takes 2% more.
   def test_processes_in_turns_are_compared_batch_by_batch
     slow = [1, 1, 1, 1.5, 1.5, 1.5, 1.4]
     one = sample(wall: slow.map { |factor| 100 * factor })
@@ -38,28 +41,32 @@ class ProcessStatisticTest < Minitest::Test
     assert_in_delta(-Math.log(1.02), P.ratio(other, one, "wall"), 1e-9)
   end
 
-  # Collection is nobody's of a moment: its means are added to what the batches say.
+  # Garbage collection does not belong to a batch. Its mean is added to the median of the batches.
   def test_collections_in_turns
     one, other = [[100, 10], [100, 30]].map do |time, collected|
-      sample(wall: Array.new(5) { |at| time + (at == 2 ? 5 * collected : 0) }, gc_time: Array.new(5) { |at| at == 2 ? 5 * collected : 0 }).tap { |made| made.notes = [:in_turns] }
+      wall = Array.new(5) { |at| time + (at == 2 ? 5 * collected : 0) }
+      gc_time = Array.new(5) { |at| at == 2 ? 5 * collected : 0 }
+      sample(wall: wall, gc_time: gc_time).tap { |made| made.notes = [:in_turns] }
     end
     assert_in_delta Math.log(130 / 110.0), P.ratio(one, other, "wall"), 1e-9
     assert_in_delta Math.log(P.of(other, "wall") / P.of(one, "wall")), P.ratio(one, other, "wall"), 1e-9
   end
 
-  # Where the numbers of batches differ, or something took no time, the processes' own figures are compared.
+  # If the numbers of batches differ, or a batch took no time, the processes' numbers are compared.
   def test_processes_that_cannot_be_compared_batch_by_batch
     one, other = [[100, 100, 300], [200, 200]].map { |wall| sample(wall: wall).tap { |made| made.notes = [:in_turns] } }
     assert_in_delta Math.log(2), P.ratio(one, other, "wall"), 1e-9
   end
 
-  # Twice the work of everything is twice the time, wherever the collections fall.
+  # Twice the work takes twice the time, whichever batches have the collections.
   def test_scales
     random = Random.new(3)
     20.times do
       gc = Array.new(9) { random.rand(3) * 40.0 }
       wall = gc.map { |time| time + 100 + random.rand }
-      assert_in_delta 2 * P.of(sample(wall: wall, gc_time: gc), "wall"), P.of(sample(wall: wall.map { |time| 2 * time }, gc_time: gc.map { |time| 2 * time }), "wall"), 1e-9
+      assert_in_delta 2 * P.of(sample(wall: wall, gc_time: gc), "wall"),
+                      P.of(sample(wall: wall.map { |time| 2 * time }, gc_time: gc.map { |time| 2 * time }), "wall"),
+                      1e-9
     end
   end
 

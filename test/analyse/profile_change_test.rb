@@ -17,7 +17,7 @@ class ProfileChangeTest < Minitest::Test
 
   def teardown = FileUtils.rm_rf(@dir)
 
-  # --- what holds of all ---
+  # --- invariants ---
 
   def test_nothing_changed_against_its_own_copy
     [1, 3].each do |runs|
@@ -27,7 +27,8 @@ class ProfileChangeTest < Minitest::Test
         assert_nil result.reason
         assert_operator result.tests, :>, 10
         assert_empty result.rows.select(&:changed?)
-        assert(result.rows.all? { |row| row.own.difference.point.zero? && row.total.difference.point.zero? && row.presence == :both })
+        assert(result.rows.all? { |row| row.presence == :both })
+        assert(result.rows.flat_map { |row| [row.own, row.total] }.all? { |delta| delta.difference.point.zero? })
       end
     end
   end
@@ -52,7 +53,8 @@ class ProfileChangeTest < Minitest::Test
 
   def test_a_change_is_claimed_exactly_where_its_interval_excludes_nothing_changed
     random = Random.new(5)
-    result = compare(runs(random, 6), runs(random, 6, WEIGHTS.each_with_index.map { |weight, leaf| leaf < 4 ? weight * [1.3, 1, 2, 0.3][leaf] : weight }))
+    changed = WEIGHTS.each_with_index.map { |weight, leaf| leaf < 4 ? weight * [1.3, 1, 2, 0.3][leaf] : weight }
+    result = compare(runs(random, 6), runs(random, 6, changed))
     assert(result.rows.any?(&:changed?))
     result.rows.flat_map { |row| [row.own, row.total] }.select(&:p).each do |delta|
       assert_equal delta.changed, delta.difference.low.positive? || delta.difference.high.negative?
@@ -72,7 +74,9 @@ class ProfileChangeTest < Minitest::Test
     rows = result.rows.reject { |row| row.name == "(no stack)" }
     assert_operator rows.size, :>, 8
     rows.each do |row|
-      method = own.keys.find { |name, path,| name == row.name && path == row.path } || total.keys.find { |name, path,| name == row.name && path == row.path }
+      method = own.keys.find { |name, path,| name == row.name && path == row.path } || total.keys.find do |name, path,|
+        name == row.name && path == row.path
+      end
       assert_in_delta own[method] / whole, row.own.a_share, 1e-9, row.name
       assert_in_delta total[method] / whole, row.total.b_share, 1e-9, row.name
       assert_in_delta row.own.a_share, row.own.a, 1e-9, "the slices of time add up to the whole"
@@ -80,12 +84,14 @@ class ProfileChangeTest < Minitest::Test
     end
   end
 
-  # --- chance ---
+  # --- false alarms ---
 
   def test_equals_give_no_more_false_alarms_than_stated
     random = Random.new(1)
     false_alarms = { 3 => 20, 6 => 20, 12 => 5 }.sum do |count, times|
-      Array.new(times) { compare(runs(random, count), runs(random, count), iterations: 1000) }.count { |result| result.rows.any?(&:changed?) }
+      Array.new(times) { compare(runs(random, count), runs(random, count), iterations: 1000) }.count do |result|
+        result.rows.any?(&:changed?)
+      end
     end
     assert_operator false_alarms, :<=, 2 # 5% of 45
   end
@@ -93,7 +99,8 @@ class ProfileChangeTest < Minitest::Test
   def test_equals_give_no_more_false_alarms_in_one_recording_each
     random = Random.new(2)
     false_alarms = [0.0, 0.6, 0.9].sum do |stay|
-      Array.new(15) { Array.new(2) { [[SimulatedProfile.program(random, WEIGHTS, samples: 1000, stay: stay)]] } }.count { |a, b| compare(a, b).rows.any?(&:changed?) }
+      side = -> { [[SimulatedProfile.program(random, WEIGHTS, samples: 1000, stay: stay)]] }
+      15.times.count { compare(side.(), side.()).rows.any?(&:changed?) }
     end
     assert_operator false_alarms, :<=, 2 # 5% of 45
   end
@@ -105,7 +112,10 @@ class ProfileChangeTest < Minitest::Test
       result.changed.first&.name == "Leaf#l2"
     end
     assert_operator found, :>=, 5
-    found = Array.new(5) { compare([[SimulatedProfile.program(random, WEIGHTS, samples: 4000)]], [[SimulatedProfile.program(random, slower, samples: 4000)]]) }
+    found = Array.new(5) do
+      compare([[SimulatedProfile.program(random, WEIGHTS, samples: 4000)]],
+              [[SimulatedProfile.program(random, slower, samples: 4000)]])
+    end
                  .count { |result| result.changed.any? { |row| row.name == "Leaf#l2" } }
     assert_operator found, :>=, 5
   end
@@ -123,7 +133,7 @@ class ProfileChangeTest < Minitest::Test
     assert_in_delta 100.0 / 600, by_name(per_iteration).fetch("Foo#bar").own.a_share, 0.01
   end
 
-  # Of R's t.test (Welch, conf.level 0.99).
+  # Values of R's t.test (Welch, conf.level 0.99).
   def test_the_noise_between_runs_is_welchs
     sides = [[120, 131, 118, 125, 122], [140, 152, 139, 149, 160, 141]].map do |values|
       values.map { |value| Struct.new(:own, :whole, :captures).new([0, value], 1000, 10**9) }
@@ -159,30 +169,37 @@ class ProfileChangeTest < Minitest::Test
     assert_operator few, :<, 1
   end
 
-  # --- which method is which ---
+  # --- matching methods ---
 
   def test_moved_lines_other_folders_gems_and_rubies_are_the_same_methods
     pairs = {
       %w[/a/lib/x.rb /tmp/clone/b/lib/x.rb] => "lib/x.rb",
-      %w[/usr/lib/ruby/gems/3.3.0/gems/rack-3.0.1/lib/rack.rb /b/vendor/gems/rack-3.1.8/lib/rack.rb] => "gems/rack/lib/rack.rb",
-      %w[/x/gems/nokogiri-1.16.0-x86_64-linux-gnu/lib/n.rb /x/gems/nokogiri-1.17.0/lib/n.rb] => "gems/nokogiri/lib/n.rb",
-      %w[/x/bundler/gems/rails-html-0123456789ab/a.rb /y/bundler/gems/rails-html-ba9876543210/a.rb] => "gems/rails-html/a.rb",
+      %w[/usr/lib/ruby/gems/3.3.0/gems/rack-3.0.1/lib/rack.rb
+         /b/vendor/gems/rack-3.1.8/lib/rack.rb] => "gems/rack/lib/rack.rb",
+      %w[/x/gems/nokogiri-1.16.0-x86_64-linux-gnu/lib/n.rb
+         /x/gems/nokogiri-1.17.0/lib/n.rb] => "gems/nokogiri/lib/n.rb",
+      %w[/x/bundler/gems/rails-html-0123456789ab/a.rb
+         /y/bundler/gems/rails-html-ba9876543210/a.rb] => "gems/rails-html/a.rb",
       %w[/usr/lib/ruby/3.1.0/set.rb /opt/ruby/lib/ruby/3.4.0/set.rb] => "ruby/set.rb",
-      %w[/usr/lib/ruby/vendor_ruby/rubygems/version.rb /opt/lib/ruby/site_ruby/3.4.0/rubygems/version.rb] => "ruby/rubygems/version.rb",
+      %w[/usr/lib/ruby/vendor_ruby/rubygems/version.rb
+         /opt/lib/ruby/site_ruby/3.4.0/rubygems/version.rb] => "ruby/rubygems/version.rb",
       ["(eval at /a/lib/x.rb:12)", "(eval at /tmp/clone/b/lib/x.rb:99)"] => "(eval at lib/x.rb)",
       ["", "<internal:array>"] => ""
     }
     pairs.each do |(a, b), expected|
       names = ProfileChange::Names.new(["/a", "/tmp/clone/b/"])
-      numbers = [a, b].each_with_index.map { |path, side| names.number(Pitwall::Analyse::MethodInfo.new("Foo#bar", path, 10 + side, 0), side) }
+      numbers = [a, b].each_with_index.map do |path, side|
+        names.number(Pitwall::Analyse::MethodInfo.new("Foo#bar", path, 10 + side, 0), side)
+      end
       assert_equal 1, numbers.uniq.size, a
       assert_equal expected, names[numbers.first].path
       assert_equal [10, 11], names[numbers.first].lines
     end
     names = ProfileChange::Names.new(["/a", "/b"])
-    assert_equal(*["#<Class:/a/lib/x.rb:3>#m", "#<Class:/b/lib/x.rb:7>#m"].each_with_index.map { |name, side| names.number(Pitwall::Analyse::MethodInfo.new(name, "", 0, 0), side) })
-    assert_equal(*["block in <main> (bench.rb:5)", "block in <main> (bench.rb:6)"].each_with_index.map { |name, side| names.number(Pitwall::Analyse::MethodInfo.new(name, "", 0, 0), side) })
-    refute_equal(*%w[/a/x.rb /a/y.rb].map { |path| names.number(Pitwall::Analyse::MethodInfo.new("Foo#bar", path, 1, 0), 0) })
+    number = ->(name, path, side) { names.number(Pitwall::Analyse::MethodInfo.new(name, path, 0, 0), side) }
+    assert_equal number.("#<Class:/a/lib/x.rb:3>#m", "", 0), number.("#<Class:/b/lib/x.rb:7>#m", "", 1)
+    assert_equal number.("block in <main> (bench.rb:5)", "", 0), number.("block in <main> (bench.rb:6)", "", 1)
+    refute_equal number.("Foo#bar", "/a/x.rb", 0), number.("Foo#bar", "/a/y.rb", 0)
   end
 
   def test_blocks_count_for_their_methods_where_one_side_cannot_tell_them_apart
@@ -197,15 +214,20 @@ class ProfileChangeTest < Minitest::Test
   def test_methods_of_one_side_are_new_or_gone
     a = Array.new(4) { |run| [visits("Foo#old" => 100 + run, "Foo#both" => 100)] }
     b = Array.new(4) { |run| [visits("Foo#new" => 100 + run, "Foo#both" => 100)] }
-    assert_equal({ "Foo#new" => :new, "Foo#old" => :gone }, compare(a, b).changed.to_h { |row| [row.name, row.presence] })
+    assert_equal({ "Foo#new" => :new, "Foo#old" => :gone },
+                 compare(a, b).changed.to_h { |row| [row.name, row.presence] })
   end
 
-  # --- the part that counts, and the way up ---
+  # --- `within` and callers ---
 
   def test_only_what_runs_inside_counts
     start_up = [%w[main Kernel#require Foo#load], 300]
-    a = Array.new(4) { |run| [SimulatedProfile.segment([start_up, [%w[main loop Foo#bar], 100 + run], [%w[main loop Foo#baz], 100]])] }
-    b = Array.new(4) { |run| [SimulatedProfile.segment([[start_up[0], 900], [%w[main loop Foo#bar], 200 + run], [%w[main loop Foo#baz], 100]])] }
+    a = Array.new(4) do |run|
+      [SimulatedProfile.segment([start_up, [%w[main loop Foo#bar], 100 + run], [%w[main loop Foo#baz], 100]])]
+    end
+    b = Array.new(4) do |run|
+      [SimulatedProfile.segment([[start_up[0], 900], [%w[main loop Foo#bar], 200 + run], [%w[main loop Foo#baz], 100]])]
+    end
     result = compare(a, b, within: ["loop"], iterations: 100)
     assert_equal ["Foo#bar"], result.changed.map(&:name)
     assert_equal %w[Foo#bar Foo#baz], result.rows.map(&:name).sort
@@ -216,7 +238,10 @@ class ProfileChangeTest < Minitest::Test
   end
 
   def test_only_what_runs_inside_counts_in_one_recording_each_as_well
-    a, b = [300, 900].map { |start_up| [[SimulatedProfile.segment([[%w[main Foo#load], start_up], *[[%w[main loop], 1], [%w[main loop Foo#bar], 1], [%w[main loop Foo#baz], 2]] * 50])]] }
+    a, b = [300, 900].map do |start_up|
+      [[SimulatedProfile.segment([[%w[main Foo#load], start_up],
+                                  *[[%w[main loop], 1], [%w[main loop Foo#bar], 1], [%w[main loop Foo#baz], 2]] * 50])]]
+    end
     result = compare(a, b, within: ["loop"])
     assert_empty result.changed
     assert_equal [[200_000_000], [200_000_000]], result.wholes
@@ -227,7 +252,9 @@ class ProfileChangeTest < Minitest::Test
   def test_the_way_up_follows_most_of_the_change
     profile = lambda do |by_cart, by_order|
       Array.new(4) do |run|
-        [SimulatedProfile.segment([[%w[main Web#call Cart#sum Money#add], by_cart + run], [%w[main Web#call Order#total Money#add Money#add], by_order], [%w[main Web#call], 500]])]
+        [SimulatedProfile.segment([[%w[main Web#call Cart#sum Money#add], by_cart + run],
+                                   [%w[main Web#call Order#total Money#add Money#add], by_order],
+                                   [%w[main Web#call], 500]])]
       end
     end
     row = compare(profile.call(100, 100), profile.call(120, 400), iterations: 1000).changed.first
@@ -239,18 +266,22 @@ class ProfileChangeTest < Minitest::Test
   end
 
   def test_what_only_calls_more_is_told_apart
-    profile = ->(each) { Array.new(6) { |run| [SimulatedProfile.segment(Array.new(400) { |leaf| [["main", "Foo#fan", "Leaf#l#{leaf}"], each] } + [[%w[main Foo#other], 1000 + run]])] } }
+    profile = lambda do |each|
+      leaves = Array.new(400) { |leaf| [["main", "Foo#fan", "Leaf#l#{leaf}"], each] }
+      Array.new(6) { |run| [SimulatedProfile.segment(leaves + [[%w[main Foo#other], 1000 + run]])] }
+    end
     result = compare(profile.call(2), profile.call(3), iterations: 1)
     assert_empty result.changed
     assert_equal ["Foo#fan"], result.changed_below.map(&:name)
     assert_equal ["main"], result.changed_below.first.callers.map(&:name)
   end
 
-  # --- what can't be compared ---
+  # --- sides that cannot be compared ---
 
   def test_a_recording_without_samples_is_a_reason
     full = [visits("Foo#bar" => 10)]
-    assert_match(/\Aside B has a recording without any sample/, compare([full], [[SimulatedProfile.segment([])]]).reason)
+    assert_match(/\Aside B has a recording without any sample/,
+                 compare([full], [[SimulatedProfile.segment([])]]).reason)
     assert_match(/\Aside A/, compare([], [full]).reason)
     result = compare([full], [full], within: ["nowhere"])
     assert_match(/\Aside A/, result.reason)
@@ -277,7 +308,7 @@ class ProfileChangeTest < Minitest::Test
 
   private
 
-  # The time line is read from the file again.
+  # Rows are read from the file again.
   def read(recording)
     path = File.join(@dir, "#{recording.object_id}.pit")
     File.binwrite(path, recording.bytes)
@@ -292,9 +323,12 @@ class ProfileChangeTest < Minitest::Test
 
   def by_name(result) = result.rows.to_h { |row| [row.name, row] }
 
-  # Processes that differ from each other by more than their samples.
+  # Processes that differ by more than their sampling noise.
   def runs(random, count, weights = WEIGHTS)
-    Array.new(count) { [SimulatedProfile.program(random, weights.map { |weight| weight * Math.exp(0.1 * (random.rand - 0.5)) }, samples: 600, stay: 0.2)] }
+    Array.new(count) do
+      [SimulatedProfile.program(random, weights.map { |weight| weight * Math.exp(0.1 * (random.rand - 0.5)) },
+                                samples: 600, stay: 0.2)]
+    end
   end
 
   # Visits of one sample, evenly mixed.

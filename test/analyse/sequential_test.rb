@@ -12,13 +12,17 @@ class SequentialTest < Minitest::Test
 
   def test_six_equal_looks
     expected = [6.776, 4.723, 3.803, 3.257, 2.892, 2.626]
-    Sequential.boundaries(SIXTHS, alpha: 0.01).zip(expected) { |boundary, value| assert_in_delta value, boundary, 0.001 }
-    assert_in_delta Statistics.normal_quantile(0.975), Sequential.boundaries([1.0], alpha: 0.05, ended: true).first, 1e-9
+    Sequential.boundaries(SIXTHS, alpha: 0.01).zip(expected) do |boundary, value|
+      assert_in_delta value, boundary, 0.001
+    end
+    assert_in_delta Statistics.normal_quantile(0.975), Sequential.boundaries([1.0], alpha: 0.05, ended: true).first,
+                    1e-9
   end
 
   PLANS = {
     "even" => [SIXTHS, 0.05], "uneven" => [[0.1, 0.4, 0.45, 0.97, 1.0], 0.1], "close" => [[0.5, 0.51, 0.52, 1.0], 0.05],
-    "ended early" => [[0.2, 0.4, 0.55], 0.05], "ended at once" => [[0.1], 0.05], "many" => [(1..25).map { |number| number / 25.0 }, 0.1]
+    "ended early" => [[0.2, 0.4, 0.55], 0.05], "ended at once" => [[0.1], 0.05],
+    "many" => [(1..25).map { |number| number / 25.0 }, 0.1]
   }.freeze
 
   PLANS.each do |name, (fractions, alpha)|
@@ -29,7 +33,7 @@ class SequentialTest < Minitest::Test
     end
   end
 
-  # What is spent by a look depends on nothing after it.
+  # The alpha spent at a look does not depend on later looks.
   def test_a_look_does_not_know_what_follows
     whole = Sequential.boundaries(SIXTHS, alpha: 0.01, ended: true)
     (1..5).each do |looks|
@@ -49,11 +53,14 @@ class SequentialTest < Minitest::Test
   end
 
   def test_looks_must_rise
-    [[0.0, 1.0], [0.5, 0.5], [0.6, 0.5], [-1.0]].each { |fractions| assert_raises(ArgumentError) { Sequential.boundaries(fractions, alpha: 0.05) } }
+    [[0.0, 1.0], [0.5, 0.5], [0.6, 0.5], [-1.0]].each do |fractions|
+      assert_raises(ArgumentError) { Sequential.boundaries(fractions, alpha: 0.05) }
+    end
   end
 
   def test_boundaries_in_terms_of_student
-    assert_in_epsilon 6.2e-12, Statistics.student_cdf(-Sequential.student(-Statistics.normal_quantile(6.2e-12), 7), 7), 1e-9
+    assert_in_epsilon 6.2e-12, Statistics.student_cdf(-Sequential.student(-Statistics.normal_quantile(6.2e-12), 7), 7),
+                      1e-9
     assert_in_delta 2.776445105197793, Sequential.student(-Statistics.normal_quantile(0.025), 4), 1e-9
   end
 
@@ -89,9 +96,11 @@ class SequentialTest < Minitest::Test
     Sequential::Procedure.new(comparison: Comparison.new, plan: Sequential::Plan.new(pairs), base: "A", sides: ["B"])
   end
 
-  # {case => ratio} → a block of pairs a little apart from those ratios
+  # {case => ratio} → a block of pairs whose ratios vary a little around these
   def block(number, ratios)
-    ratios.flat_map { |name, ratio| Oracle::Trial.samples(number, 1e6 + 1000 * (number % 3), ratio * 1e6).each { |sample| sample.name = name } }
+    ratios.flat_map do |name, ratio|
+      Oracle::Trial.samples(number, 1e6 + 1000 * (number % 3), ratio * 1e6).each { |sample| sample.name = name }
+    end
   end
 
   def test_it_decides_at_looks_and_stops_when_all_is_decided
@@ -110,7 +119,8 @@ class SequentialTest < Minitest::Test
     last = (8...10).map { |number| subject.add(block(number, "clear" => 0.1, "noisy" => 1 + 0.3 * (number % 2))) }.last
     assert_equal [true, ["noisy"], true], [last.stop?, last.open, last.look.last?]
     assert_equal first.effects.first, last.effects.first
-    assert_equal({ "clear" => :slower, "noisy" => :undecided }, last.effects.to_h { |effect| [effect.name, effect.verdict] })
+    assert_equal({ "clear" => :slower, "noisy" => :undecided },
+                 last.effects.to_h { |effect| [effect.name, effect.verdict] })
   end
 
   def test_it_can_end_anywhere
@@ -145,16 +155,17 @@ class SequentialTest < Minitest::Test
     end
   end
 
-  # Stopping neither narrows nor widens what the interval printed in the end means. Over 3000 trials each, six noises and five effects gave
-  # 93.0–96.8% at 95% and 98.3–99.7% at 99%.
-  [[0.05, 1.0, 600], [0.05, 1.01, 400], [0.05, 1.02, 400], [0.01, 1.0, 300], [0.01, 1.01, 300]].each do |alpha, truth, trials|
+  # Early stopping does not change how often the final interval contains the true value.
+  # Over 3000 trials each, six noises and five effects gave 93.0–96.8% at 95% and 98.3–99.7% at 99%.
+  [[0.05, 1.0, 600], [0.05, 1.01, 400], [0.05, 1.02, 400],
+   [0.01, 1.0, 300], [0.01, 1.01, 300]].each do |alpha, truth, trials|
     define_method("test_intervals_cover_#{truth}_as_often_as_they_say_at_#{alpha}") do
       found = tally(:gaussian, truth, trials, alpha: alpha, max_pairs: 40)
       assert_in_delta 1 - alpha, found.covered, 0.02, found.inspect
     end
   end
 
-  # An effect as large as the margin may be called the same once in twenty.
+  # An effect as large as the margin is called the same in at most one of twenty trials.
   def test_the_margin_itself_is_rarely_inside
     found = tally(:gaussian, 1.01, 300)
     assert_operator found.share(:same), :<=, 0.05, found.inspect

@@ -8,7 +8,7 @@ require "pitwall/analyse/statistics/statistics"
 class StatisticsTest < Minitest::Test
   include Pitwall::Analyse
 
-  # Abramowitz and Stegun's table 26.5 and Wichura's (1988) checks.
+  # Values of Abramowitz and Stegun's table 26.5, and of Wichura (1988).
   NORMAL = { 0.5 => 0.0, 0.25 => -0.6744897501960817, 0.025 => -1.959963984540054, 0.005 => -2.575829303548901,
              0.001 => -3.090232306167814, 1e-13 => -7.348796102800065, 1e-20 => -9.262340089798408 }.freeze
 
@@ -25,7 +25,9 @@ class StatisticsTest < Minitest::Test
     assert_equal Float::INFINITY, Statistics.student_quantile(1, 3)
     assert_equal 1.0, Statistics.student_cdf(Float::INFINITY, 3)
     assert_equal 0.0, Statistics.student_cdf(-Float::INFINITY, 3)
-    [-0.1, 1.1, Float::NAN].each { |probability| assert_raises(ArgumentError) { Statistics.normal_quantile(probability) } }
+    [-0.1, 1.1, Float::NAN].each do |probability|
+      assert_raises(ArgumentError) { Statistics.normal_quantile(probability) }
+    end
     assert_raises(ArgumentError) { Statistics.median([]) }
   end
 
@@ -121,12 +123,14 @@ class StatisticsTest < Minitest::Test
     assert_empty Statistics.holm([], alpha: 0.01)
   end
 
-  # Rejecting p <= share is rejecting where max over smaller ones of (m − rank) p <= alpha.
+  # Rejecting p <= share is the same as rejecting where the maximum over smaller values of (m − rank) p is <= alpha.
   def test_holm_against_adjusted_values
     random = Random.new(4)
     200.times do
       values = Array.new(random.rand(1..8)) { random.rand**4 }
-      adjusted = values.map { |value| values.select { |other| other <= value }.map { |other| values.count { |any| any >= other } * other }.max }
+      adjusted = values.map do |value|
+        values.select { |other| other <= value }.map { |other| values.count { |any| any >= other } * other }.max
+      end
       shares = Statistics.holm(values, alpha: 0.05)
       assert_equal adjusted.map { |value| value <= 0.05 }, values.zip(shares).map { |value, share| value <= share }
     end
@@ -135,7 +139,8 @@ class StatisticsTest < Minitest::Test
   def test_estimates_through_functions
     estimate = Estimate.new(2.0, 1.0, 4.0, 0.99, 8)
     assert_equal Estimate.new(0.5, 0.25, 1.0, 0.99, 8), estimate.map { |value| 1 / value }
-    assert_equal [Math.exp(2), Math.exp(1), nil], Estimate.new(2.0, 1.0, 1000.0, 0.99, 8).map { |value| Math.exp(value) }.to_a.first(3)
+    assert_equal [Math.exp(2), Math.exp(1), nil],
+                 Estimate.new(2.0, 1.0, 1000.0, 0.99, 8).map { |value| Math.exp(value) }.to_a.first(3)
     assert_equal [nil, nil, nil], Estimate.new(nil, nil, nil, 0.99, 1).map { |value| value * 2 }.to_a.first(3)
     assert_equal [true, false, true], [estimate.interval?, estimate.exact?, Estimate.new(1.0, 1.0, 1.0, 1.0, 1).exact?]
   end

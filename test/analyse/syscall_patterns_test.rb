@@ -8,7 +8,7 @@ require "pitwall/record/syscall_log"
 require "stringio"
 require "tmpdir"
 
-# The study's seven passes, all at once in a stream, against the same one after another.
+# All seven passes of the study in one stream, compared with the passes one after another.
 class SyscallPatternsTest < Minitest::Test
   Patterns = Pitwall::Analyse::SyscallPatterns
   Report = Pitwall::Analyse::SyscallReport
@@ -23,25 +23,30 @@ class SyscallPatternsTest < Minitest::Test
     end
   end
 
-  # What the study prints.
+  # Output of the study.
   def test_the_studys_examples
     load = %w[open fstat64 close open fstat64 fgetxattr fgetxattr close]
     yaml = %w[open fstat64 fgetxattr fgetxattr close]
     assert_collapsed ["%LOAD\t/foo.rb"], load.map { |call| "#{call}\t/foo.rb" }
     assert_collapsed ["%YAML\t/foo.yml"], yaml.map { |call| "#{call}\t/foo.yml" }
     path = "/opt/rubies/2.3.3/lib/ruby/site_ruby/2.3.0/rubygems/exceptions.rb"
-    walk = path.scan(%r{/[^/]+}).each_with_object([]) { |part, found| found << "lstat64\t#{found.last.to_s.delete_prefix("lstat64\t")}#{part}" }
+    walk = path.scan(%r{/[^/]+}).each_with_object([]) do |part, found|
+      found << "lstat64\t#{found.last.to_s.delete_prefix("lstat64\t")}#{part}"
+    end
     assert_collapsed ["close\t#{path}", "%RRPI\t#{path}"], ["close\t#{path}", *walk]
-    scan = %w[site_ruby/2.3.0 site_ruby/2.3.0/x86_64-darwin16 site_ruby vendor_ruby/2.3.0].map { |folder| "open\t/opt/rubies/2.3.3/lib/ruby/#{folder}/stringio.rb" }
+    scan = %w[site_ruby/2.3.0 site_ruby/2.3.0/x86_64-darwin16 site_ruby vendor_ruby/2.3.0].map do |folder|
+      "open\t/opt/rubies/2.3.3/lib/ruby/#{folder}/stringio.rb"
+    end
     assert_collapsed ["%SCAN\tstringio.rb"], scan
     stats = %w[assets controllers].map { |folder| "stat64\t/gems/x/app/#{folder}/teaspoon/bundle/bundle_helper.rb" }
     assert_collapsed ["%ASDS\tbundle_helper.rb\t2"], stats
     assert_collapsed ["%STLS\t/a/b"], ["stat64\t/a/b", "lstat64\t/a/b"]
-    gem = %w[CHANGELOG CONTRIBUTORS MIT-LICENSE README.md README.md lib/active_merchant lib/active_merchant.rb lib/active_merchant/billing lib/active_merchant/billing.rb]
+    gem = %w[CHANGELOG CONTRIBUTORS MIT-LICENSE README.md README.md lib/active_merchant lib/active_merchant.rb
+             lib/active_merchant/billing lib/active_merchant/billing.rb]
     assert_collapsed ["%SGEM\t(some-gem)\t9"], gem.map { |name| "stat64\t#{name}" }
   end
 
-  # Where the study's scripts differ from its rules: they drop the last lines of some logs, and exclude a folder by a misspelt name.
+  # The study's scripts differ from its rules: they drop the last lines of some logs, and misspell an excluded folder.
   def test_the_end_of_the_log_is_not_dropped
     load = %w[open fstat64 close open fstat64 fgetxattr fgetxattr close].map { |call| "#{call}\t/a.rb" }
     assert_collapsed ["%LOAD\t/a.rb", "read\t/b"], [*load, "read\t/b"]
@@ -56,13 +61,16 @@ class SyscallPatternsTest < Minitest::Test
       lines = ["stat64\t#{name}"] + Array.new(10) { |n| "stat64\t#{name}/#{n}" }
       assert_collapsed lines, lines
     end
-    assert_collapsed ["%SGEM\t(some-gem)\t11"], ["stat64\tjavascsripts", *Array.new(10) { |n| "stat64\tjavascsripts/#{n}" }]
+    assert_collapsed ["%SGEM\t(some-gem)\t11"],
+                     ["stat64\tjavascsripts", *Array.new(10) { |n| "stat64\tjavascsripts/#{n}" }]
   end
 
-  # A run of one makes a marker, but explains nothing: a pattern takes two calls.
+  # A marker of one call explains nothing, because a pattern takes two calls.
   def test_a_walk_of_one_call_explains_nothing
     report, = collapse(["lstat64\t/opt", "read\t/b", "lstat64\t/opt", "lstat64\t/opt/x"])
-    assert_equal [2, 3, 2, 1], [report.markers["%RRPI"], report.passes.find { |pass| pass.name == "%RRPI" }.calls, report.explained, report.passes.last.left]
+    assert_equal [2, 3, 2, 1],
+                 [report.markers["%RRPI"], report.passes.find { |pass| pass.name == "%RRPI" }.calls, report.explained,
+                  report.passes.last.left]
   end
 
   def test_what_counts_as_explained_takes_two_calls_and_has_advice
@@ -74,13 +82,16 @@ class SyscallPatternsTest < Minitest::Test
 
   def test_markers_are_grouped_by_what_they_have_in_common
     objects = Array.new(108) { |n| format("lstat64\t/gems/some-gem/.git/objects/%02x", n) }
-    walks = objects.flat_map { |line| ["lstat64\t/gems", "lstat64\t/gems/some-gem", "lstat64\t/gems/some-gem/.git", "lstat64\t/gems/some-gem/.git/objects", line, "read\t/x"] }
+    walks = objects.flat_map do |line|
+      ["lstat64\t/gems", "lstat64\t/gems/some-gem", "lstat64\t/gems/some-gem/.git",
+       "lstat64\t/gems/some-gem/.git/objects", line, "read\t/x"]
+    end
     report, = collapse(walks + ["lstat64\t/usr", "lstat64\t/usr/lib", "read\t/x"] * 2)
     groups = report.passes.find { |pass| pass.name == "%RRPI" }.groups(5)
     assert_equal [["/gems/some-gem/.git/objects/", 108], ["/usr/lib", 2]], groups.map { |row| [row.path, row.count] }
   end
 
-  # Each part begins where no pattern can reach across, and is another process's.
+  # Each part begins where no pattern can match across, and is read by another process.
   def test_parts_of_a_log_add_up_to_the_whole
     Dir.mktmpdir do |dir|
       12.times do |seed|
@@ -92,10 +103,15 @@ class SyscallPatternsTest < Minitest::Test
         parts = log.parts(3, least: 0) { |name| patterns.separator?(name) }
         assert_equal 3, parts.size
         reports = parts.map { |part| Report.of(part, patterns: patterns) }
-        sum = reports.drop(1).inject(reports.first) { |first, other| first.merge(Marshal.load(Marshal.dump(other.part))) }
+        sum = reports.drop(1).inject(reports.first) do |first, other|
+          first.merge(Marshal.load(Marshal.dump(other.part)))
+        end
         assert_equal 1, parts.sum(&:unreadable)
-        %i[calls explained markers by_call processes].each { |what| assert_equal whole.public_send(what), sum.public_send(what), "#{what}, seed #{seed}" }
-        assert_equal whole.passes.map { |pass| [pass.calls, pass.left, pass.sizes, pass.groups(8)] }, sum.passes.map { |pass| [pass.calls, pass.left, pass.sizes, pass.groups(8)] }
+        %i[calls explained markers by_call processes].each do |what|
+          assert_equal whole.public_send(what), sum.public_send(what), "#{what}, seed #{seed}"
+        end
+        assert_equal whole.passes.map { |pass| [pass.calls, pass.left, pass.sizes, pass.groups(8)] },
+                     sum.passes.map { |pass| [pass.calls, pass.left, pass.sizes, pass.groups(8)] }
         assert_equal whole.rest_by_name(10), sum.rest_by_name(10)
       end
     end
@@ -115,9 +131,12 @@ class SyscallPatternsTest < Minitest::Test
   end
 
   def test_users_patterns
-    user = [{ "name" => "%TMPL", "match" => "sequence", "calls" => "stat open read+ close", "path" => '\.erb\z', "explanation" => "templates", "advice" => "compile them", "before" => "%STLS" },
-            { "name" => "%OWN", "match" => "run", "calls" => "getattrlist", "least" => 3, "explanation" => "of another system" }]
-    lines = ["stat64\t/a.erb", "open\t/a.erb", "read\t/a.erb", "read\t/a.erb", "close\t/a.erb", *(["getattrlist\t/x"] * 3), "stat64\t/a.rb", "open\t/a.rb", "read\t/a.rb", "close\t/a.rb"]
+    user = [{ "name" => "%TMPL", "match" => "sequence", "calls" => "stat open read+ close", "path" => '\.erb\z',
+              "explanation" => "templates", "advice" => "compile them", "before" => "%STLS" },
+            { "name" => "%OWN", "match" => "run", "calls" => "getattrlist", "least" => 3,
+              "explanation" => "of another system" }]
+    lines = ["stat64\t/a.erb", "open\t/a.erb", "read\t/a.erb", "read\t/a.erb", "close\t/a.erb",
+             *(["getattrlist\t/x"] * 3), "stat64\t/a.rb", "open\t/a.rb", "read\t/a.rb", "close\t/a.rb"]
     patterns = Patterns.new(user: user, study: true)
     report, collapsed = collapse(lines, patterns: patterns)
     assert_equal ["%TMPL\t/a.erb", "%OWN\t/x", *lines.last(4)], collapsed
@@ -127,10 +146,17 @@ class SyscallPatternsTest < Minitest::Test
 
   def test_what_a_user_writes_wrong_is_one_line_that_says_what
     good = { "name" => "%X1", "match" => "run", "calls" => "read", "explanation" => "x" }
-    { {} => /name is missing/, good.merge("name" => "x") => /a name is %/, good.merge("match" => "magic") => /match magic: it takes sequence, walk/, good.merge("calls" => nil) => /calls is missing/,
-      good.merge("colour" => 1) => /unknown key colour/, good.merge("least" => 1) => /least is a number from 2/, good.merge("path" => "(") => /cannot read the expression/, good.merge("name" => "%LOAD") => /already/,
-      good.merge("before" => "%NONE") => /no such pattern/, good.merge("match" => "sequence", "calls" => "open") => /from 2 to/, good.merge("match" => "sequence", "calls" => "open? close*") => /one of its calls must occur/,
-      good.merge("calls" => "re ad-x") => /no call's name/, good.merge("match" => "sequence", "calls" => "open re%ad") => /cannot read the call/, [] => /a pattern is a table/, good.merge("advice" => "") => /advice is a text/ }.each do |entry, expected|
+    { {} => /name is missing/, good.merge("name" => "x") => /a name is %/,
+      good.merge("match" => "magic") => /match magic: it takes sequence, walk/,
+      good.merge("calls" => nil) => /calls is missing/,
+      good.merge("colour" => 1) => /unknown key colour/, good.merge("least" => 1) => /least is a number from 2/,
+      good.merge("path" => "(") => /cannot read the expression/, good.merge("name" => "%LOAD") => /already/,
+      good.merge("before" => "%NONE") => /no such pattern/,
+      good.merge("match" => "sequence", "calls" => "open") => /from 2 to/,
+      good.merge("match" => "sequence", "calls" => "open? close*") => /one of its calls must occur/,
+      good.merge("calls" => "re ad-x") => /no call's name/,
+      good.merge("match" => "sequence", "calls" => "open re%ad") => /cannot read the call/,
+      [] => /a pattern is a table/, good.merge("advice" => "") => /advice is a text/ }.each do |entry, expected|
       error = assert_raises(Pitwall::UsageError, entry.inspect) { Patterns.new(user: [entry]) }
       assert_match expected, error.message
       assert_equal 1, error.message.lines.size
@@ -138,7 +164,7 @@ class SyscallPatternsTest < Minitest::Test
     assert_raises(Pitwall::UsageError) { Patterns.new(user: "x") }
   end
 
-  # Dir.children of Ruby 3.1 on Linux, as strace saw it: it rewinds before it reads.
+  # Dir.children of Ruby 3.1 on Linux, recorded by strace: it rewinds before it reads.
   def test_rubys_plainest_listing
     trace = <<~'LOG'
       7 openat(AT_FDCWD, "/srv/d", O_RDONLY|O_NONBLOCK|O_CLOEXEC|O_DIRECTORY) = 5
@@ -151,13 +177,16 @@ class SyscallPatternsTest < Minitest::Test
     assert_equal ["%DIRS\t/srv/d"], collapse(trace.lines(chomp: true), patterns: Patterns.new).last
   end
 
-  # What the advised fix does itself, or cannot do without, is not saved.
+  # Calls that the advised fix needs are not saved.
   def test_what_a_fix_would_save_is_no_more_than_it_can
-    list = ->(path, pid = 0) { %w[openat getdents64 getdents64 close].map { |name| call(name, path, pid: pid, tid: pid) } }
+    names = %w[openat getdents64 getdents64 close]
+    list = ->(path, pid = 0) { names.map { |name| call(name, path, pid: pid, tid: pid) } }
     other = call("getcwd", "/x")
     dirs = ->(calls) { Report.of(calls).passes.find { |pass| pass.name == "%DIRS" } }
-    assert_equal [12, 4, false], dirs.([*list.("/a"), other, *list.("/b"), other, *list.("/a")]).to_h.values_at(:calls, :saved_calls, :saves_at_most)
-    assert_equal [4, 0, false], dirs.(list.("/a")).to_h.values_at(:calls, :saved_calls, :saves_at_most)
+    figures = ->(calls) { dirs.(calls).to_h.values_at(:calls, :saved_calls, :saves_at_most) }
+    assert_equal [12, 4, false],
+                 figures.([*list.("/a"), other, *list.("/b"), other, *list.("/a")])
+    assert_equal [4, 0, false], figures.(list.("/a"))
     assert_equal [4, true], dirs.([*list.("/a", 1), *list.("/a", 2)]).to_h.values_at(:saved_calls, :saves_at_most)
 
     asked = Array.new(20) { |n| call("stat", "/a/#{n}.rb") }
@@ -168,10 +197,11 @@ class SyscallPatternsTest < Minitest::Test
     refute_includes at_most, "%TINY"
   end
 
-  # A path is any bytes, and a pattern's expression must not stumble over them.
+  # A path may be any bytes, and a pattern's expression must accept them.
   def test_paths_that_are_no_text
     lines = ["stat64\t/a/\xFF.erb".b, "lstat64\t/a/\xFF.erb".b, "open\t/a\tb".b, "open\t/c/a\tb".b]
-    _, collapsed = collapse(lines, patterns: Patterns.new(study: true, user: [{ "name" => "%EE", "match" => "run", "calls" => "read", "path" => "é", "explanation" => "x" }]))
+    entry = { "name" => "%EE", "match" => "run", "calls" => "read", "path" => "é", "explanation" => "x" }
+    _, collapsed = collapse(lines, patterns: Patterns.new(study: true, user: [entry]))
     assert_equal ["%STLS\t/a/\xFF.erb".b, "%SCAN\ta\tb".b], collapsed
   end
 

@@ -4,7 +4,7 @@ require_relative "../test_helper"
 require "pitwall/analyse"
 require "pitwall/analyse/syscalls/places"
 
-# Whose line a system call is charged to.
+# The line that a system call counts for.
 class SyscallPlacesTest < Minitest::Test
   Places = Pitwall::Analyse::Syscalls::Places
   Frame = Struct.new(:name, :path)
@@ -20,22 +20,25 @@ class SyscallPlacesTest < Minitest::Test
 
   def test_loaders_pass_the_blame_on
     assert_equal ["/app/shop.rb", 1, "(application)", "/app/shop.rb"], place(["<main>", "/app/shop.rb"], REQUIRE, SPEC)
-    assert_equal ["/app/shop.rb", 2, "(application)", "/app/shop.rb"], place(["<main>", "/usr/bin/bundle"], ["<top (required)>", "/app/shop.rb"], REQUIRE, CLI, REQUIRE)
+    assert_equal ["/app/shop.rb", 2, "(application)", "/app/shop.rb"],
+                 place(["<main>", "/usr/bin/bundle"], ["<top (required)>", "/app/shop.rb"], REQUIRE, CLI, REQUIRE)
     assert_equal ["/usr/bin/rake", 1, "(application)", "/usr/bin/rake"], place(["<main>", "/usr/bin/rake"], SPEC)
   end
 
-  # RubyGems' and Bundler's own commands: there the lines are theirs.
+  # Lines of RubyGems and Bundler count if their own commands run.
   def test_but_not_to_their_own_commands
     assert_equal [CLI[1], 3, "bundler", CLI[1]], place(["<main>", "/usr/bin/bundle"], REQUIRE, CLI, REQUIRE)
     assert_equal [SPEC[1], 2, "rubygems", "/usr/bin/gem3.1"], place(["<main>", "/usr/bin/gem3.1"], SPEC, REQUIRE)
-    assert_equal ["#{RUBY}/vendor_ruby/bundler/setup.rb", 2, "bundler"], place(REQUIRE, ["<top (required)>", "#{RUBY}/vendor_ruby/bundler/setup.rb"], REQUIRE).first(3)
+    assert_equal ["#{RUBY}/vendor_ruby/bundler/setup.rb", 2, "bundler"],
+                 place(REQUIRE, ["<top (required)>", "#{RUBY}/vendor_ruby/bundler/setup.rb"], REQUIRE).first(3)
   end
 
   private
 
-  # Path, line, gem and feature of a stack from the root; a frame's line is its number.
+  # Path, line, gem and feature of a stack, from the root. A frame's line is its number.
   def place(*stack)
     numbers = [*0..stack.size]
-    Places.new(Stack.new([nil, *stack.map { |frame| Frame.new(*frame) }], [0, *numbers], numbers))[stack.size].to_a.values_at(0, 1, 2, 3)
+    Places.new(Stack.new([nil, *stack.map { |frame| Frame.new(*frame) }], [0, *numbers],
+                         numbers))[stack.size].to_a.values_at(0, 1, 2, 3)
   end
 end

@@ -6,7 +6,7 @@ require_relative "../support/recording_builder"
 require "pitwall/record"
 require "pitwall/analyse"
 
-# What interrupting costs a sleeper is not what the sleeper does.
+# The cost of interrupting a sleeping thread is not the thread's own CPU time.
 class TickCostTest < Minitest::Test
   Analyse = Pitwall::Analyse
 
@@ -14,7 +14,8 @@ class TickCostTest < Minitest::Test
     found = Analyse::TickCost.of([segment do |s|
       s.row(stack: stack("work"), wall: 1_000_000, cpu: 980_000, captures: 1000)
       s.row(thread: 2, stack: stack("sleep"), wall: 1_000_000, cpu: 20_000, captures: 1000) # 20 µs a tick
-      s.row(thread: 3, stack: stack("share"), wall: 1_000_000, cpu: 62_000, captures: 1000) # one of sixteen that share the GVL
+      s.row(thread: 3, stack: stack("share"), wall: 1_000_000, cpu: 62_000,
+            captures: 1000) # one of sixteen that share the GVL
       s.row(thread: 4, stack: stack("once"), wall: 10_000, cpu: 100, captures: 10)
     end])
     assert_equal [20_000_000, 1000], [found.ns, found.ticks]
@@ -22,16 +23,27 @@ class TickCostTest < Minitest::Test
   end
 
   def test_it_is_said_where_it_is_worth_a_word
-    notes = ->(cpu, **head) { Analyse::Summary.new([segment(**head) { |s| s.row(stack: stack("work"), wall: 900_000, cpu: 900_000, captures: 900) && s.row(stack: stack("sleep"), wall: 900_000, cpu: cpu, captures: 900) }]).notes.join }
-    assert_match(/a tick interrupts threads that wait as well, for about 20 µs each: 2\.0% of the CPU time of all threads/, notes.call(18_000))
+    notes = lambda do |cpu, **head|
+      segment = segment(**head) do |s|
+        s.row(stack: stack("work"), wall: 900_000, cpu: 900_000, captures: 900)
+        s.row(stack: stack("sleep"), wall: 900_000, cpu: cpu, captures: 900)
+      end
+      Analyse::Summary.new([segment]).notes.join
+    end
+    assert_match(/ticks also interrupt waiting threads, for about 20 µs each: 2\.0% of the CPU time of all threads/,
+                 notes.call(18_000))
     assert_equal "", notes.call(900)
     assert_equal "", notes.call(18_000, mode: "outside")
   end
 
-  # A handler that lay waiting for a core is timed with the wait.
+  # The time of a handler includes waiting for a core.
   def test_no_share_of_the_cpu_time_is_said_where_ticks_came_late
     share = lambda do |late, handler_ns|
-      Analyse::Summary.new([segment { |s| s.stats.merge!("missed_ticks" => late, "handler_ns" => handler_ns) && s.row(stack: stack("work"), wall: 1000, cpu: 1000) }]).own_share
+      segment = segment do |s|
+        s.stats.merge!("missed_ticks" => late, "handler_ns" => handler_ns)
+        s.row(stack: stack("work"), wall: 1000, cpu: 1000)
+      end
+      Analyse::Summary.new([segment]).own_share
     end
     assert_in_delta 10.0 / 1500, share.call(3, 4_000_000), 1e-9
     assert_nil share.call(900, 600_000_000)

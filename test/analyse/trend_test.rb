@@ -14,7 +14,8 @@ class TrendTest < Minitest::Test
       scores = (1..n).to_a.permutation.map { |values| Trend.score(exact(values)) }
       scores.uniq.select(&:positive?).each do |score|
         values = (1..n).to_a.permutation.find { |order| Trend.score(exact(order)) == score }
-        assert_in_delta scores.count { |other| other >= score }.fdiv(scores.size), Trend.rise_probability(exact(values)), 1e-12, "#{n} values, score #{score}"
+        assert_in_delta scores.count { |other| other >= score }.fdiv(scores.size),
+                        Trend.rise_probability(exact(values)), 1e-12, "#{n} values, score #{score}"
       end
     end
   end
@@ -37,7 +38,7 @@ class TrendTest < Minitest::Test
     assert_equal 1.0, Trend.rise_probability([])
   end
 
-  # Doubt takes pairs away and never makes any.
+  # Wider bounds remove pairs, and never add any.
   def test_bounds_that_meet_tell_nothing
     rising = (1..10).map { |value| [value * 10, value * 10] }
     wide = rising.map { |low, _| [low, low + 25] }
@@ -58,7 +59,7 @@ class TrendTest < Minitest::Test
     times = (0..9).to_a
     slope = Trend.slope(times, times.map { |time| (3 * time) + 5 })
     assert_equal [3.0, 3.0, 3.0], [slope.point, slope.low, slope.high]
-    # One value far off moves it little.
+    # One outlier changes the slope only a little.
     values = times.map { |time| time == 4 ? 1000 : 3 * time }
     slope = Trend.slope(times, values)
     assert_in_delta 3, slope.point, 0.5

@@ -4,7 +4,7 @@ require_relative "../test_helper"
 require "pitwall/analyse"
 require "pitwall/record"
 
-# The report says why time has no place.
+# The report says why time has no code.
 class UnseenTest < Minitest::Test
   Segment = Struct.new(:frames, :node_frames, :tallies, :unit_ns)
 

@@ -177,10 +177,10 @@ module Pitwall
         left_out, failed = stat("queries_left_out"), stat("queries_failed")
         notes = []
         if left_out.positive?
-          notes << "more different queries than a recording holds: #{left_out} times one has no line of its own"
+          notes << "more different queries than a recording holds: #{left_out} times a query has no row of its own"
         end
         if failed.positive?
-          notes << "queries could not be counted as they should #{failed} times; the program's own went on"
+          notes << "#{failed} times a database query could not be counted; the program's query ran all the same"
         end
         notes
       end
@@ -194,8 +194,8 @@ module Pitwall
       def write_error = @segments.map { |segment| segment.stat("write_error") }.find(&:positive?) || 0
 
       def tick_note(ticks)
-        format("a tick interrupts threads that wait as well, for about %d µs each: %.1f%% of the CPU time of all " \
-               "threads is that, in rows that only wait (--mode outside interrupts nothing)",
+        format("ticks also interrupt waiting threads, for about %d µs each: %.1f%% of the CPU time of all threads " \
+               "is ticks in rows that only wait (--mode outside interrupts nothing)",
                (ticks.ns / 1000.0 / ticks.ticks).round, ticks.share * 100)
       end
 
