@@ -3,13 +3,14 @@
 module Pitwall
   module Show
     module Completion
-      # For bash 4 and newer; needs nothing beside it.
+      # Completion for bash 4 and newer. The package bash-completion is not needed.
       class Bash
         #: (Array[Verb]) -> void
         def initialize(verbs)
           @verbs = verbs
         end
 
+        # The script.
         #: () -> String
         def to_s
           <<~BASH
@@ -23,17 +24,18 @@ module Pitwall
                 COMPREPLY=($(compgen -P "$before" -W "$1" -- "${cur##*,}"))
             }
 
-            # Those whose names end in one of the words given, and folders; where there are none, all.
+            # Files whose names end in one of the given words, and folders; all files where there are none.
             _pitwall_files() {
                 local IFS=$'\\n' end
                 compopt -o filenames 2>/dev/null
                 COMPREPLY=()
                 for end; do COMPREPLY+=($(compgen -f -X "!*.$end" -- "$cur")); done
-                ((${#COMPREPLY[@]})) && COMPREPLY=($(printf '%s\\n' "${COMPREPLY[@]}" $(compgen -d -- "$cur") | sort -u))
+                ((${#COMPREPLY[@]})) &&
+                    COMPREPLY=($(printf '%s\\n' "${COMPREPLY[@]}" $(compgen -d -- "$cur") | sort -u))
                 ((${#COMPREPLY[@]})) || COMPREPLY=($(compgen -f -- "$cur"))
             }
 
-            # A command of the user's own, which begins at word $1: as bash completes it.
+            # The user's own command, which begins at word $1. It is completed by bash.
             _pitwall_command() {
                 if declare -F _command_offset >/dev/null; then _command_offset "$1"
                 elif ((COMP_CWORD == $1)); then
@@ -64,7 +66,8 @@ module Pitwall
                     case "${COMP_WORDS[i]}" in
                         --) at=$((i + 1)); break ;;
                         =) ((i++)) ;;
-                        -*) _pitwall_takes_word "$verb ${COMP_WORDS[i]}" && [[ ${COMP_WORDS[i + 1]} != "=" ]] && ((i++)) ;;
+                        -*) _pitwall_takes_word "$verb ${COMP_WORDS[i]}" &&
+                                [[ ${COMP_WORDS[i + 1]} != "=" ]] && ((i++)) ;;
                         *) #{operand("at=$i; break")} ;;
                     esac
                 done
@@ -95,12 +98,14 @@ module Pitwall
           end
         end
 
-        # What follows an option.
+        # Lines of a `case`: option → completion of its value.
         def values
           @verbs.flat_map do |verb|
             verb.options.select(&:value).filter_map do |option|
               pattern = option.names.map { |name| "\"#{verb.name} #{name}\"" }.join("|")
-              if option.words then "#{pattern}) _pitwall_#{option.list ? "list" : "words"} \"#{option.words.join(" ")}\"; return ;;"
+              if option.words
+                function = option.list ? "_pitwall_list" : "_pitwall_words"
+                "#{pattern}) #{function} \"#{option.words.join(" ")}\"; return ;;"
               elsif option.files then "#{pattern}) #{files(option)}; return ;;"
               elsif option.takes_word? then "#{pattern}) return ;;"
               end
@@ -110,9 +115,10 @@ module Pitwall
 
         def files(taker) = ["_pitwall_files", *taker.files].join(" ")
 
-        # What an operand does, of verbs where it begins a command.
+        # Code that runs the action for verbs whose first operand begins a command.
         def operand(action)
-          "case \"$verb\" in #{@verbs.select { |verb| verb.command == :operand }.map(&:name).join("|")}) #{action} ;; esac"
+          verbs = @verbs.select { |verb| verb.command == :operand }.map(&:name)
+          "case \"$verb\" in #{verbs.join("|")}) #{action} ;; esac"
         end
 
         def operands(verb)

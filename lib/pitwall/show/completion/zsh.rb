@@ -3,13 +3,14 @@
 module Pitwall
   module Show
     module Completion
-      # For zsh 5; sourced, or as a file `_pitwall` in a folder of `fpath`.
+      # Completion for zsh 5. The script is sourced, or installed as a file `_pitwall` in a folder of `fpath`.
       class Zsh
         #: (Array[Verb]) -> void
         def initialize(verbs)
           @verbs = verbs
         end
 
+        # The script.
         #: () -> String
         def to_s
           <<~ZSH
@@ -26,7 +27,8 @@ module Pitwall
             _pitwall() {
               local curcontext=$curcontext state line
               typeset -A opt_args
-              _arguments -C '(- *)'{-h,--help}'[help]' '(- *)'{-v,--version}'[version]' '1:verb:_pitwall_verbs' '*::argument:->rest' && return
+              _arguments -C '(- *)'{-h,--help}'[help]' '(- *)'{-v,--version}'[version]' \\
+                '1:verb:_pitwall_verbs' '*::argument:->rest' && return
               [[ $state == rest ]] || return
               case $words[1] in
             #{@verbs.map { |verb| arguments(verb) }.join("\n")}
@@ -45,26 +47,31 @@ module Pitwall
         private
 
         def arguments(verb)
-          specs = verb.options.flat_map { |option| option.names.map { |name| quote(spec(name, option)) } } + operands(verb)
-          "    #{verb.name})\n      _arguments -S \\\n#{specs.map { |line| "        #{line}" }.join(" \\\n")} ;;"
+          specs = verb.options.flat_map { |option| option.names.map { |name| quote(spec(name, option)) } }
+          lines = (specs + operands(verb)).map { |line| "        #{line}" }
+          "    #{verb.name})\n      _arguments -S \\\n#{lines.join(" \\\n")} ;;"
         end
 
-        # '*--to=[what it is]:FORMAT:(a b)'
+        # An option's specification for _arguments: '*--to=[its help]:FORMAT:(a b)'
         def spec(name, option)
           text = "[#{Completion.short(option.text).gsub(/[\[\]:\\]/) { |char| "\\#{char}" }}]"
           return "*#{name}#{text}" unless option.value
 
-          # `-` and `+` say where the value stands: behind `=` or as the next word; directly behind the letter or as the next word.
-          "*#{name}#{name.start_with?("--") ? "=" : "+"}#{text}#{":" if option.optional}:#{option.value.gsub(/[:\\]/) { |char| "\\#{char}" }}:#{action(option)}"
+          # `=`: the value follows `=`, or is the next word. `+`: the value follows the letter, or is the next word.
+          sign = name.start_with?("--") ? "=" : "+"
+          value = option.value.gsub(/[:\\]/) { |char| "\\#{char}" }
+          "*#{name}#{sign}#{text}#{":" if option.optional}:#{value}:#{action(option)}"
         end
 
         def action(option)
-          return option.list ? "_sequence compadd - #{option.words.join(" ")}" : "(#{option.words.join(" ")})" if option.words
+          if option.words
+            return option.list ? "_sequence compadd - #{option.words.join(" ")}" : "(#{option.words.join(" ")})"
+          end
 
           option.files ? files(option) : ""
         end
 
-        # Where none fit, it offers all. What stands in parentheses without a | would be flags of the pattern.
+        # _files offers all files where none match the pattern. Parentheses without a | would be flags of the pattern.
         def files(taker)
           return "_files" if taker.files.empty?
 

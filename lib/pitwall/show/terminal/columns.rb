@@ -4,19 +4,21 @@ require "pitwall/show/terminal/text"
 
 module Pitwall
   module Show
-    # A table that begins with a name and goes on with short cells. The name gives way first; where even that is not enough, each
-    # row becomes a few lines: the name, and below it the cells with their heads.
+    # A table of a name and short cells. On a narrow terminal the names are shortened first. When that is not enough,
+    # each row becomes a few lines: the name, and below it the cells with their heads.
     class Columns
       GAP = "  "
-      # Columns a name keeps.
+      # Width of a name below which names are not shortened further.
       NAME = 12
       private_constant :GAP, :NAME
 
-      # @param heads [Array<String>] of the name, then of the cells
-      # @param left [Array<Integer>] places of cells that are words, not numbers
-      # @param right [Array<Integer>] [0] where the name is a number
-      # @param name [Integer] columns a name keeps, if it needs them
-      #: (heads: Array[String], width: Integer, palette: untyped, ?left: Array[Integer], ?right: Array[Integer], ?name: Integer) -> void
+      # @param heads [Array<String>] heads of the name and of the cells
+      # @param width [Integer] columns of the terminal
+      # @param left [Array<Integer>] indexes of left-aligned cells (words, not numbers)
+      # @param right [Array<Integer>] [0] where the name is right-aligned (a number)
+      # @param name [Integer] width below which names are not shortened further
+      #: (heads: Array[String], width: Integer, palette: untyped, ?left: Array[Integer], ?right: Array[Integer],
+      #:  ?name: Integer) -> void
       def initialize(heads:, width:, palette:, left: [], right: [], name: NAME)
         @heads = heads
         @width = width
@@ -25,17 +27,21 @@ module Pitwall
         @name = name
       end
 
-      # @param rows [Array<Array<String>>] cells; one that has no text is left empty
-      # @param styles [Array<Hash<Integer, Symbol>>] of each row: place → method of the palette
+      # The table's lines, the heads first.
+      # @param rows [Array<Array<String>>] the cells of each row; "" for an empty cell
+      # @param styles [Array<Hash<Integer, Symbol>>] for each row: cell's index → method of the palette, e.g. :red
       #: (Array[Array[String]], ?styles: Array[Hash[Integer, Symbol]]) -> Array[String]
       def lines(rows, styles: [])
         rows = rows.map { |row| row.map { |cell| Text.safe(cell) } }
-        cells = @heads.each_index.map { |at| ([@heads[at]] + rows.map { |row| row[at] }).map { |cell| Text.width(cell) }.max }
+        cells = @heads.each_index.map do |at|
+          ([@heads[at]] + rows.map { |row| row[at] }).map { |cell| Text.width(cell) }.max
+        end
         name = @width - cells.drop(1).sum { |cell| cell + GAP.size }
         return stacked(rows, styles) if name < [cells[0], @name].min
 
         cells[0] = [cells[0], name].min
-        [@palette.dim(line(@heads, cells, {}))] + rows.each_with_index.map { |row, at| line(row, cells, styles[at] || {}) }
+        lines = rows.each_with_index.map { |row, at| line(row, cells, styles[at] || {}) }
+        [@palette.dim(line(@heads, cells, {})), *lines]
       end
 
       private

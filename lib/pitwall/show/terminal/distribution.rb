@@ -6,8 +6,8 @@ require "pitwall/show/terminal/text"
 
 module Pitwall
   module Show
-    # Where the processes' medians lie: one line a side on one common axis, taller where there are more, the median marked.
-    # A few values far away must not flatten the rest: the axis ends where they begin, and what lies beyond is counted.
+    # Draws histograms of the processes' medians: one line for each side, all on the same axis, with the median marked.
+    # The axis leaves out far outliers, which would flatten the rest. A line below tells their number.
     class Distribution
       BLOCKS = %w[▁ ▂ ▃ ▄ ▅ ▆ ▇ █].freeze
       MEDIAN = "┃"
@@ -15,9 +15,9 @@ module Pitwall
       ASCII_BLOCKS = %w[. : o O @].freeze
       ASCII_MEDIAN = "!"
       ASCII_FRAME = "|"
-      # Columns for the labels, at most this part of the width.
+      # Labels take at most this part of the width: a quarter.
       LABELS = 4
-      # Columns of the axis: wider, a few dozen processes would be thinly strewn.
+      # Columns of the axis, at most. On a wider axis a few dozen values would leave most columns empty.
       WIDEST = 60
       private_constant :BLOCKS, :MEDIAN, :FRAME, :ASCII_BLOCKS, :ASCII_MEDIAN, :ASCII_FRAME, :LABELS, :WIDEST
 
@@ -29,9 +29,10 @@ module Pitwall
         @unicode = unicode
       end
 
+      # The histograms' lines.
       # @param series [Hash<String, Array<Numeric>>] label → values
-      # @param styles [Hash<String, Symbol>] label → colour of its line
-      # @param unit [String] of the values: "ns", "bytes", "count"
+      # @param styles [Hash<String, Symbol>] label → method of the palette
+      # @param unit [String] the values' unit: "ns", "bytes" or "count"
       #: (Hash[String, Array[Numeric]], unit: String, ?styles: Hash[String, Symbol]) -> Array[String]
       def lines(series, unit:, styles: {})
         series = finite(series)
@@ -50,7 +51,8 @@ module Pitwall
         rows + [scale(axis, columns, label, unit)] + beyond(series, axis, label, unit)
       end
 
-      # One line of so many columns on its own axis, for a cell of a table: without colours.
+      # A histogram without colours and labels, for a table's cell.
+      # @param columns [Integer] width of the cell
       #: (Array[Numeric], Integer) -> String
       def sparkline(values, columns)
         series = finite("" => values)
@@ -67,9 +69,11 @@ module Pitwall
       def frame = @palette.dim(@unicode ? FRAME : ASCII_FRAME)
 
       def finite(series)
-        series.transform_values { |values| values.select { |value| value.to_f.finite? }.sort }.reject { |_, values| values.empty? }
+        sorted = series.transform_values { |values| values.select { |value| value.to_f.finite? }.sort }
+        sorted.reject { |_, values| values.empty? }
       end
 
+      # Lowest and highest value that is no far outlier.
       def axis(all)
         inner = all.flat_map do |values|
           low, high = Analyse::Statistics.far_out_fences(values)
@@ -94,28 +98,34 @@ module Pitwall
       end
 
       def bars(values, axis, columns, tallest, style)
-        left, right = blocks(values, axis, columns, tallest).map { |text| style && !text.empty? ? @palette.public_send(style, text) : text }
+        left, right = blocks(values, axis, columns, tallest).map do |text|
+          style && !text.empty? ? @palette.public_send(style, text) : text
+        end
         left + @palette.bold(@unicode ? MEDIAN : ASCII_MEDIAN) + right
       end
 
-      # What is drawn left and right of the median.
+      # The histogram's text left and right of the median's mark.
       def blocks(values, axis, columns, tallest)
         blocks = @unicode ? BLOCKS : ASCII_BLOCKS
-        drawn = counts(values, axis, columns).map { |count| count.zero? ? " " : blocks[(count * blocks.size / tallest.to_f).ceil - 1] }
+        drawn = counts(values, axis, columns).map do |count|
+          count.zero? ? " " : blocks[(count * blocks.size / tallest.to_f).ceil - 1]
+        end
         mark = column(middle(values).clamp(*axis), axis, columns)
         [drawn[0, mark].join, drawn[mark + 1..].join]
       end
 
-      # The ends of the axis below its ends.
+      # The line below the histograms: the axis's lowest and highest value.
       def scale(axis, columns, label, unit)
         low, high = axis.map { |value| Figures.value(value, unit) }
         indent = " " * (label + 2)
         return (indent + @palette.dim(Text.left(" " * (columns / 2) + low, 0))).rstrip if axis[0] == axis[1]
 
         gap = columns - Text.width(low) - Text.width(high)
-        indent + @palette.dim(gap.positive? ? low + " " * gap + high : Text.shorten_right("#{low} … #{high}", columns + 2))
+        text = gap.positive? ? low + " " * gap + high : Text.shorten_right("#{low} … #{high}", columns + 2)
+        indent + @palette.dim(text)
       end
 
+      # Lines that tell the number of outliers outside of the axis.
       def beyond(series, axis, label, unit)
         series.filter_map do |name, values|
           outside = values.reject { |value| value.between?(*axis) }

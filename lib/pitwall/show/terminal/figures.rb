@@ -4,23 +4,25 @@ require "pitwall/show/terminal/units"
 
 module Pitwall
   module Show
-    # Measured values and ratios for people: no more digits than the doubt leaves, and never fewer than tell a bound from 1.
+    # Formats measured values and ratios. The interval's width decides the number of digits.
+    # A ratio has enough digits to tell the interval's bounds from 1.
     module Figures
       NOTHING = "–"
-      # Ratios beyond these read better as factors than as percentages.
+      # Ratios outside of these limits are shown as factors ("×3.12"), others as percentages ("+2.1%").
       FACTORS = [0.5, 2.0].freeze
       TIMES = [[1_000_000_000, "s"], [1_000_000, "ms"], [1_000, "µs"]].freeze
-      # The most decimals of a percentage.
-      FINEST = 5
-      # A ratio whose interval is wider has no size.
+      # Decimals of a percentage, at most.
+      MAX_DECIMALS = 5
+      # A ratio whose interval's high end is more than this many times the low end is not shown.
       WIDEST = 100
       SUFFIXES = [[1e15, "P"], [1e12, "T"], [1e9, "G"]].freeze
-      private_constant :FACTORS, :TIMES, :FINEST, :SUFFIXES, :WIDEST
+      private_constant :FACTORS, :TIMES, :MAX_DECIMALS, :SUFFIXES, :WIDEST
 
       module_function
 
-      # 12_345_678.9, "ns" → "12.35 ms"; 1204.0, "count" → "1,204"; 0.0333, "count" → "0.0333".
-      # @param figures [Integer] significant ones of a time or a fraction
+      # A value with its unit: 12_345_678.9, "ns" → "12.35 ms"; 1204.0, "count" → "1,204"; 0.0333, "count" → "0.0333".
+      # @param unit [String] "ns", "bytes" or "count"
+      # @param figures [Integer] significant figures of a time or a fraction
       #: (Numeric?, String, ?figures: Integer) -> String
       def value(number, unit, figures: 4)
         return NOTHING unless number && number.to_f.finite?
@@ -32,7 +34,7 @@ module Pitwall
         end
       end
 
-      # A change as a signed percentage, or a factor where that is large: 1.021 → "+2.1%", 0.2 → "×0.200".
+      # A change as a signed percentage, or as a factor where it is large: 1.021 → "+2.1%", 0.2 → "×0.200".
       # @param ratio [Analyse::Estimate, nil]
       #: (Analyse::Estimate?) -> String
       def change(ratio)
@@ -42,7 +44,7 @@ module Pitwall
         signed(ratio.point, decimals(ratio))
       end
 
-      # "+1.4% … +2.8%" or "×3.05 … ×3.20".
+      # A ratio's interval: "+1.4% … +2.8%" or "×3.05 … ×3.20".
       #: (Analyse::Estimate?) -> String
       def range(ratio)
         return NOTHING unless sized?(ratio)
@@ -51,7 +53,8 @@ module Pitwall
         "#{signed(ratio.low, decimals(ratio))} … #{signed(ratio.high, decimals(ratio))}"
       end
 
-      # "2.1% more", "3.12 times", "0.4% less", "equal".
+      # A ratio in words: "2.1% more", "3.12 times", "0.4% less", "equal".
+      # @param less [String] the word for ratios below 1
       #: (Analyse::Estimate, ?less: String) -> String
       def change_in_words(ratio, less: "less")
         return "#{factor(ratio.point)} times" if factor?(ratio)
@@ -60,7 +63,8 @@ module Pitwall
         size.match?(/[1-9]/) ? "#{size} #{direction(ratio.point, less)}" : "equal"
       end
 
-      # "1.4% … 2.8% more", "0.4% less … 0.6% more", "3.05 … 3.20 times".
+      # A ratio's interval in words: "1.4% … 2.8% more", "0.4% less … 0.6% more", "3.05 … 3.20 times".
+      # @param less [String] the word for ratios below 1
       #: (Analyse::Estimate, ?less: String) -> String
       def range_in_words(ratio, less: "less")
         return "#{factor(ratio.low)} … #{factor(ratio.high)} times" if factor?(ratio)
@@ -68,31 +72,38 @@ module Pitwall
         ends = [ratio.low, ratio.high]
         words = ends.map { |bound| direction(bound, less) }
         sizes = ends.map { |bound| size(bound, decimals(ratio)) }
-        words.uniq.size == 1 ? "#{sizes.join(" … ")} #{words.first}" : sizes.zip(words).map { |pair| pair.join(" ") }.join(" … ")
+        return "#{sizes.join(" … ")} #{words.first}" if words.uniq.size == 1
+
+        sizes.zip(words).map { |pair| pair.join(" ") }.join(" … ")
       end
 
-      # How many times as fast, with its interval: "2.31 (2.20 … 2.42)".
+      # A factor with its interval: "2.31 (2.20 … 2.42)".
       #: (Analyse::Estimate?) -> String
-      def times(estimate) = known?(estimate) ? "#{factor(estimate.point)} (#{factor(estimate.low)} … #{factor(estimate.high)})" : NOTHING
+      def times(estimate)
+        return NOTHING unless known?(estimate)
 
-      # 0.01 → "1%", 0.0125 → "1.25%"
+        "#{factor(estimate.point)} (#{factor(estimate.low)} … #{factor(estimate.high)})"
+      end
+
+      # A share as a percentage of three figures: 0.01 → "1%", 0.0125 → "1.25%".
       #: (Float) -> String
       def share(part) = "#{format("%.3g", part * 100)}%"
 
-      # The same of what is itself an estimate: 0.01234 → "1.2%"
+      # An estimated share as a percentage of two figures: 0.01234 → "1.2%".
       #: (Float) -> String
       def rough(part) = "#{part >= 0.1 ? (part * 100).round : format("%.2g", part * 100)}%"
 
-      # "81.3 /s", "1.25 M/s": how often in a second.
+      # A rate per second: "81.3 /s", "1.25 M/s".
       #: (Numeric?) -> String
       def rate(number)
         return NOTHING unless number && number.to_f.finite?
 
-        size, prefix = [[1e9, "G"], [1e6, "M"], [1e3, "k"]].find { |candidate, _| number >= candidate * 0.99995 } || [1, ""]
+        prefixes = [[1e9, "G"], [1e6, "M"], [1e3, "k"]]
+        size, prefix = prefixes.find { |candidate, _| number >= candidate * 0.99995 } || [1, ""]
         "#{significant(number / size.to_f, 4)} #{prefix}/s"
       end
 
-      # Half of an interval relative to its point: "±1.2%".
+      # Half of the interval's width, relative to the point: "±1.2%".
       #: (Analyse::Estimate?) -> String
       def doubt(estimate)
         return NOTHING unless known?(estimate) && estimate.point.positive?
@@ -101,11 +112,12 @@ module Pitwall
         "±#{half >= 9.95 ? half.round : significant(half, 2)}%"
       end
 
-      # Nothing is shown of a ratio without its interval.
+      # Whether an estimate has a point and an interval. A ratio without an interval is not shown.
       #: (Analyse::Estimate?) -> bool
       def known?(estimate) = !estimate.nil? && !estimate.point.nil? && estimate.interval?
 
-      # Whether an interval says anything of a ratio's size: one from two pairs may go from a millionth to a million.
+      # Whether a ratio's interval is narrow enough to show the ratio. From two pairs the interval may range from a
+      # millionth to a million.
       #: (Analyse::Estimate?) -> bool
       def sized?(ratio) = known?(ratio) && (ratio.exact? || ratio.high <= WIDEST * ratio.low)
 
@@ -138,12 +150,16 @@ module Pitwall
 
       def factor(number) = number.abs >= 100 ? Units.count(number.round) : significant(number, 3)
 
-      # Decimals that the width of the interval deserves, and as many more as show that a bound is not 1.
+      # Number of decimals of a percentage: enough for the interval's width, and enough to tell a bound from 1.
       def decimals(ratio)
         half = [ratio.high - ratio.point, ratio.point - ratio.low].max * 100
         half = (ratio.point - 1).abs * 100 if half.zero?
         least = half >= 10 ? 0 : half >= 0.1 ? 1 : 2
-        (least..FINEST).find { |digits| [ratio.low, ratio.high].all? { |bound| bound == 1 || ((bound - 1) * 100).round(digits).nonzero? } } || FINEST
+        bounds = [ratio.low, ratio.high].reject { |bound| bound == 1 }
+        enough = (least..MAX_DECIMALS).find do |digits|
+          bounds.all? { |bound| ((bound - 1) * 100).round(digits).nonzero? }
+        end
+        enough || MAX_DECIMALS
       end
 
       def signed(number, digits)

@@ -4,19 +4,20 @@ require "pitwall/show/terminal/text"
 
 module Pitwall
   module Show
-    # Where a method stands, as short as it stays clear.
+    # Shortens the path of a method's definition: relative to a folder, or from the gem's name on.
     class Location
       # …/gems/rack-3.1.8/lib/rack.rb → rack-3.1.8/lib/rack.rb
       GEM = %r{\A.*/gems/([^/]+-\d[^/]*/.*)\z}m.freeze
       private_constant :GEM
 
-      # @param base [String, nil] the folder below which paths are shown relative
+      # @param base [String, nil] folder; paths below it are shown relative to it
       #: (?String?) -> void
       def initialize(base = nil)
         @base = base && !base.empty? ? "#{base.chomp("/")}/" : nil
       end
 
-      # "lib/shop.rb:12"; "" for what has no file.
+      # Path and line: "lib/shop.rb:12"; "" for a method without a file.
+      # @param line [Integer] 0 where unknown
       #: (String, Integer) -> String
       def text(path, line)
         return "" if path.empty?
@@ -25,7 +26,8 @@ module Pitwall
         line.positive? ? "#{short}:#{line}" : short
       end
 
-      # The same in at most so many columns, cut from the left at a folder where that loses little.
+      # Path and line in a number of columns. A longer text is cut from the left: "…/shop.rb:12".
+      # The cut is moved to the next slash when the slash lies in the left half.
       #: (String, Integer, Integer) -> String
       def fit(path, line, columns)
         text = Text.safe(text(path, line))

@@ -5,27 +5,28 @@ require "pitwall/show/terminal/text"
 
 module Pitwall
   module Show
-    # Points and fitted curves over N in a terminal, on logarithmic axes, where a power of N is a straight line and its exponent the
-    # slope. Points are signs, a cell each; curves are braille dots, eight a cell, so that the two can't be mixed up without colours.
-    # (unicode_plot, the gem for it, had its last release in 2021 and brings a C extension.)
+    # Plots points and fitted curves over N in a terminal, on logarithmic axes.
+    # On these axes a power of N is a straight line, and its slope is the exponent.
+    # A point is a sign of one cell; a curve is drawn with braille dots, eight for each cell.
+    # So points and curves differ without colours too.
+    # (The gem unicode_plot is not used: its last release was in 2021, and it needs a C extension.)
     class Plot
       # points, curve: Arrays of [x, y]; style: method of the palette
       Series = Struct.new(:name, :points, :curve, :style, keyword_init: true)
 
-      HEIGHT = 14
-      # Columns of the plot itself: beyond, it gets no clearer.
-      WIDEST = 72
+      HEIGHT = 14 # rows of the plot
+      WIDEST = 72 # columns of the plot, at most: more don't make it clearer
       SIGNS = %w[● ○ ◆ ◇].freeze
       ASCII_SIGNS = %w[o x + #].freeze
-      # The braille dot of a place in a cell, [row][column].
+      # Bit of a braille dot, by [row][column] in its cell. Source: Unicode, block "Braille Patterns" (U+2800).
       DOTS = [[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]].freeze
-      # Labels of an axis, at most.
-      TICKS = 6
+      TICKS = 6 # labels of an axis, at most
       private_constant :HEIGHT, :WIDEST, :SIGNS, :ASCII_SIGNS, :DOTS, :TICKS
 
-      # From data to 0..1.
+      # Maps values to 0..1.
       Axis = Struct.new(:low, :high, :logarithmic) do
-        # @param least [Float] how many times the lower end the upper one is at least, lest noise fill the height
+        # The axis for some values.
+        # @param least [Float] minimum of high / low on a logarithmic axis, so that noise doesn't fill the whole height
         #: (Array[Numeric], logarithmic: bool, ?least: Float) -> Axis
         def self.around(values, logarithmic:, least: 1.0)
           low, high = values.minmax
@@ -35,6 +36,7 @@ module Pitwall
           new(low / wider, high * wider, true)
         end
 
+        # The value's position on the axis: 0 at `low`, 1 at `high`.
         #: (Numeric) -> Float
         def place(value)
           return (value - low) / (high - low).to_f unless logarithmic
@@ -42,7 +44,8 @@ module Pitwall
           Math.log(value / low.to_f) / Math.log(high / low.to_f)
         end
 
-        # Round numbers between the ends.
+        # Round numbers between the axis's ends.
+        # @param most [Integer] upper limit of their number
         #: (Integer) -> Array[Float]
         def ticks(most)
           fine = logarithmic ? [[1, 2, 5], [1, 5], [1]].map { |digits| decades(digits) } : []
@@ -53,11 +56,15 @@ module Pitwall
 
         private
 
+        # Multiples of powers of ten: [1, 5] → 1, 5, 10, 50, 100…
         def decades(digits)
           powers = Math.log10(low).floor..Math.log10(high).ceil
-          powers.flat_map { |power| digits.map { |digit| digit * 10.0**power } }.select { |tick| tick.between?(low, high) }
+          powers.flat_map { |power| digits.map { |digit| digit * 10.0**power } }.select do |tick|
+            tick.between?(low, high)
+          end
         end
 
+        # Numbers at equal distances: 0, 2.5, 5…
         def even(most)
           rough = (high - low) / [most - 1, 1].max.to_f
           power = 10.0**Math.log10(rough).floor
@@ -75,13 +82,15 @@ module Pitwall
         @unicode = unicode
       end
 
-      # Nothing where no series has two points.
-      # @param x [String] what the horizontal axis is
-      # @param y [String] what the vertical one is
-      # @param unit [String] of y: "ns", "bytes" or "count"
+      # The plot's lines. None when all points have the same x.
+      # @param x [String] title of the horizontal axis
+      # @param y [String] title of the vertical axis
+      # @param unit [String] unit of y: "ns", "bytes" or "count"
       #: (Array[Series], x: String, y: String, ?unit: String) -> Array[String]
       def lines(series, x:, y:, unit: "ns")
-        series = series.map { |one| Series.new(name: one.name, points: finite(one.points), curve: finite(one.curve.to_a), style: one.style) }
+        series = series.map do |one|
+          Series.new(name: one.name, points: finite(one.points), curve: finite(one.curve.to_a), style: one.style)
+        end
         points = series.flat_map(&:points)
         return [] if points.map(&:first).uniq.size < 2
 
@@ -93,35 +102,44 @@ module Pitwall
         columns = (@width - gutter - 2).clamp(8, WIDEST)
         cells = draw(series, across, up, columns)
         title = Text.shorten_right(logarithmic ? "#{y} (both axes logarithmic)" : y, [@width - gutter - 1, 8].max)
-        ["#{" " * gutter} #{@palette.dim(title)}", *rows(cells, labels, up, gutter), *foot(across, columns, gutter, x), *legend(series)]
+        ["#{" " * gutter} #{@palette.dim(title)}", *rows(cells, labels, up, gutter),
+         *foot(across, columns, gutter, x), *legend(series)]
       end
 
       private
 
       def finite(points) = points.select { |point| point.all? { |value| value && value.to_f.finite? } }
 
-      # [row, column] → sign and style.
+      # All cells of the plot: [row, column] → sign and style.
       def draw(series, across, up, columns)
         cells = {}
         series.each do |one|
-          curve(one, across, up, columns).each { |cell, dots| cells[cell] ||= [@unicode ? (0x2800 + dots).chr(Encoding::UTF_8) : ".", :dim] }
+          curve(one, across, up, columns).each do |cell, dots|
+            cells[cell] ||= [@unicode ? (0x2800 + dots).chr(Encoding::UTF_8) : ".", :dim]
+          end
         end
         signs = @unicode ? SIGNS : ASCII_SIGNS
-        # The first series last: it stays visible where two share a cell.
+        # The first series is drawn last, so it is visible where two series share a cell.
         series.each_with_index.reverse_each do |one, at|
-          one.points.each { |x, y| cells[[HEIGHT - 1 - spot(up, y, HEIGHT), spot(across, x, columns)]] = [signs[at % signs.size], one.style] }
+          one.points.each do |x, y|
+            cells[[HEIGHT - 1 - cell(up, y, HEIGHT), cell(across, x, columns)]] = [signs[at % signs.size], one.style]
+          end
         end
         cells
       end
 
-      def spot(axis, value, size) = (axis.place(value) * (size - 1)).round.clamp(0, size - 1)
+      # Index of a value's row or column.
+      def cell(axis, value, size) = (axis.place(value) * (size - 1)).round.clamp(0, size - 1)
 
+      # A curve's cells: [row, column] → bits of its braille dots.
       def curve(one, across, up, columns)
         dots = Hash.new(0)
         one.curve.each_cons(2) do |(from_x, from_y), (to_x, to_y)|
           next unless [from_y, to_y].all? { |y| !up.logarithmic || y.positive? }
 
-          from, to = [[from_x, from_y], [to_x, to_y]].map { |x, y| [across.place(x) * (columns * 2 - 1), up.place(y) * (HEIGHT * 4 - 1)] }
+          from, to = [[from_x, from_y], [to_x, to_y]].map do |x, y|
+            [across.place(x) * (columns * 2 - 1), up.place(y) * (HEIGHT * 4 - 1)]
+          end
           steps = [(to[0] - from[0]).abs, (to[1] - from[1]).abs, 1].max.ceil
           (0..steps).each do |step|
             column, row = 2.times.map { |at| (from[at] + (to[at] - from[at]) * step / steps).round }
@@ -135,11 +153,12 @@ module Pitwall
       end
 
       def rows(cells, labels, up, gutter)
-        named = labels.to_h { |tick, text| [HEIGHT - 1 - spot(up, tick, HEIGHT), text] }
+        named = labels.to_h { |tick, text| [HEIGHT - 1 - cell(up, tick, HEIGHT), text] }
         by_row = cells.group_by { |(row, _), _| row }
         HEIGHT.times.map do |row|
           axis = named[row] ? (@unicode ? "┤" : "+") : (@unicode ? "│" : "|")
-          "#{@palette.dim(Text.right(named[row].to_s, gutter))} #{@palette.dim(axis)}#{line(by_row.fetch(row, []))}".rstrip
+          label = Text.right(named[row].to_s, gutter)
+          "#{@palette.dim(label)} #{@palette.dim(axis)}#{line(by_row.fetch(row, []))}".rstrip
         end
       end
 
@@ -152,17 +171,18 @@ module Pitwall
         end.join
       end
 
+      # The horizontal axis, its labels and its title.
       def foot(across, columns, gutter, x)
         ticks = across.ticks([TICKS, columns / 9].min.clamp(2, TICKS))
         rule = (@unicode ? "─" : "-") * columns
         names = " " * (columns + 1)
         ticks.each do |tick|
-          spot = spot(across, tick, columns)
+          column = cell(across, tick, columns)
           text = label(tick, "count")
-          from = [spot - text.size / 2, 0].max.clamp(0, [columns - text.size, 0].max)
+          from = [column - text.size / 2, 0].max.clamp(0, [columns - text.size, 0].max)
           next unless names[[from - 1, 0].max, text.size + 2].to_s.strip.empty?
 
-          rule[spot] = @unicode ? "┬" : "+"
+          rule[column] = @unicode ? "┬" : "+"
           names[from, text.size] = text
         end
         indent = " " * (gutter + 2)
@@ -183,7 +203,7 @@ module Pitwall
         end
       end
 
-      # A round number without the zeros that a measured one would keep.
+      # A label's number without trailing zeros: labels are round numbers, not measured values.
       def label(number, unit)
         text = Figures.value(number, unit, figures: 3)
         text.sub(/\A([\d,]+\.\d*?)0+(?=\D|\z)/, '\1').sub(/\.(?=\D|\z)/, "")

@@ -2,7 +2,7 @@
 
 module Pitwall
   module Show
-    # A line over time in a table's cell: one block a stretch of time, from 0 to the highest value.
+    # Draws a value over time in a table's cell: one block for each part of the time, from 0 to the highest value.
     module Sparkline
       BLOCKS = %w[▁ ▂ ▃ ▄ ▅ ▆ ▇ █].freeze
       ASCII = %w[_ . - = + * # @].freeze
@@ -11,7 +11,9 @@ module Pitwall
 
       module_function
 
-      # @param points [Array<Array(Integer, Numeric)>] [time, value], in the order of time
+      # The sparkline; "" without two points or without any value above 0.
+      # @param points [Array<Array(Integer, Numeric)>] [time, value], ordered by time
+      # @param columns [Integer] width of the cell
       #: (Array[[Integer, Numeric]], ?columns: Integer, ?unicode: bool) -> String
       def text(points, columns: COLUMNS, unicode: true)
         return "" if points.size < 2

@@ -4,27 +4,33 @@ require "pitwall/show/terminal/text"
 
 module Pitwall
   module Show
-    # Aligned columns in a given width: numbers to the right, then a name and a place that share what is left.
+    # A table of a given width: right-aligned numbers, then a name and a place, which share the rest of the line.
     class Table
-      GAP = 2
-      # Columns that a place gets at least, when it needs them, beside a long name.
+      GAP = 2 # columns between two cells
+      # Columns that a place gets beside a long name, at least.
       PLACE = 18
-      # Of less room a place gets half.
+      # When name and place have fewer columns than this, a place gets half of them.
       NARROW = 32
-      # What names and places have left before numbers give way, unless more is asked for.
+      # When name and place have fewer columns than this, number columns are left out. Default of `name`.
       NAME = 24
       private_constant :GAP, :PLACE, :NARROW, :NAME
 
-      # A row: numbers already formatted; name, "" where the place is all there is; place as [path, line]; lead: what stands before the name; style: of the row.
+      # numbers: formatted numbers
+      # name:    "" in a row that has only a place
+      # place:   [path, line], or nil
+      # lead:    text before the name, e.g. the branches of a tree; or nil
+      # style:   method of the palette for the row, or nil
       Row = Struct.new(:numbers, :name, :place, :lead, :style, keyword_init: true)
 
-      # @param heads [Array<String>] of the number columns, then of the name
-      # @param location [Location]
-      # @param width [Numeric] Float::INFINITY: nothing is cut
-      # @param cut [Symbol] of Text, what cuts a name
-      # @param giving_way [Array<Integer>] number columns that are left out, the first first, where names have no room
-      # @param name [Integer] columns that names and places keep
-      #: (heads: Array[String], width: Numeric, palette: untyped, location: Location, ?cut: Symbol, ?giving_way: Array[Integer], ?name: Integer) -> void
+      # @param heads [Array<String>] heads of the number columns and of the name
+      # @param location [Location] formats places
+      # @param width [Numeric] columns of a line; Float::INFINITY: nothing is cut
+      # @param cut [Symbol] the method of Text that cuts names
+      # @param giving_way [Array<Integer>] indexes of number columns that may be left out on a narrow terminal; the
+      #   first is left out first
+      # @param name [Integer] columns that name and place keep before number columns are left out
+      #: (heads: Array[String], width: Numeric, palette: untyped, location: Location, ?cut: Symbol,
+      #:  ?giving_way: Array[Integer], ?name: Integer) -> void
       def initialize(heads:, width:, palette:, location:, cut: :shorten, giving_way: [], name: NAME)
         @cut = cut
         @name = name
@@ -35,6 +41,7 @@ module Pitwall
         @location = location
       end
 
+      # The table's lines, the heads first.
       #: (Array[Row]) -> Array[String]
       def lines(rows)
         columns = number_columns(rows)
@@ -44,9 +51,11 @@ module Pitwall
 
       private
 
-      # Width of each number column that is shown, by its place.
+      # The number columns that are shown: index → width.
       def number_columns(rows)
-        columns = Array.new(@heads.size - 1) { |at| [at, [Text.width(@heads[at]), *rows.map { |row| Text.width(row.numbers[at]) }].max] }.to_h
+        columns = (0...@heads.size - 1).to_h do |at|
+          [at, [Text.width(@heads[at]), *rows.map { |row| Text.width(row.numbers[at]) }].max]
+        end
         @giving_way.each { |at| columns.delete(at) if taken(columns) > @width - @name }
         columns
       end
@@ -58,12 +67,13 @@ module Pitwall
         @palette.dim((numbers + @heads.last).rstrip)
       end
 
-      # Names get what they need, but leave room for the places.
+      # Columns for names: as many as the names need, but some are reserved for places.
       def name_room(rows, room)
         @name_room ||= begin
           names = rows.map { |row| Text.width(row.lead.to_s) + Text.width(Text.safe(row.name)) }.max || 0
           places = rows.map { |row| row.place ? Text.width(@location.text(*row.place)) : 0 }.max || 0
-          [names, [room - GAP - [places, room < NARROW ? room / 2 : PLACE, room / 3].sort[1].clamp(0, places), 8].max].min
+          reserved = [places, room < NARROW ? room / 2 : PLACE, room / 3].sort[1].clamp(0, places)
+          [names, [room - GAP - reserved, 8].max].min
         end
       end
 
@@ -74,7 +84,8 @@ module Pitwall
         lead = row.lead.to_s
         own_room = row.place.nil? || row.place[0].empty? ? room : name_room
         name = Text.public_send(@cut, row.name, [own_room - Text.width(lead), 4].max)
-        place = row.place ? @location.fit(*row.place, room - GAP - [name_room, Text.width(lead) + Text.width(name)].max) : ""
+        taken = [name_room, Text.width(lead) + Text.width(name)].max
+        place = row.place ? @location.fit(*row.place, room - GAP - taken) : ""
         text = style(row.style, numbers.join) + @palette.dim(lead) + style(row.style, name)
         return text.rstrip if place.empty?
 

@@ -2,28 +2,32 @@
 
 module Pitwall
   module Show
-    # Strings that fit columns. Names come from recordings, so nothing here may reach the terminal as a command to it.
+    # Fits text into columns, and removes control characters: names come from recordings, and a control sequence in a
+    # name would be a command to the terminal.
     module Text
       ELLIPSIS = "…"
-      # A method's own name, with what joins it to its class: "#sum", ".new", "::Cart".
+      # The last part of a method's name with its separator: "#sum", ".new", "::Cart".
       LAST_PART = /(?:[#.]|::)[^#.:]*\z/.freeze
-      # Control characters, and those that turn the direction of text around.
+      # Control characters, and characters that change the direction of text.
       UNSAFE = /[\p{Cc}\u200e\u200f\u202a-\u202e\u2066-\u2069]/.freeze
-      # One column a character, as nearly all names are: known without the big table.
+      # Characters of one column. Nearly all names consist of these, so unicode-display_width is rarely loaded.
       NARROW = /\A[\u0020-\u007e\u00a1-\u00ac\u00ae-\u02ff…│├└─↳]*\z/.freeze
       private_constant :LAST_PART, :UNSAFE, :NARROW
 
       module_function
 
-      # Without control characters: "a\e[2J" → "a\\e[2J".
+      # The text with control characters escaped: "a\e[2J" → "a\\e[2J".
       #: (String) -> String
       def safe(text) = text.match?(UNSAFE) ? text.gsub(UNSAFE) { |char| char.dump[1..-2] } : text
 
-      # What may hold any bytes, as what is typed and names of files: "\xFFa\n" → "?a\\n".
+      # Any bytes, e.g. typed text or a file's name, as one safe line: "\xFFa\n" → "?a\\n".
       #: (String) -> String
-      def line(text) = safe((text.encoding == Encoding::BINARY ? text.dup.force_encoding(Encoding::UTF_8) : text).scrub("?"))
+      def line(text)
+        text = text.dup.force_encoding(Encoding::UTF_8) if text.encoding == Encoding::BINARY
+        safe(text.scrub("?"))
+      end
 
-      # Columns it takes on a terminal; a Chinese character takes two.
+      # Number of terminal columns that the text takes. A Chinese character takes two.
       #: (String) -> Integer
       def width(text)
         return text.size if text.ascii_only? || text.match?(NARROW)
@@ -32,13 +36,16 @@ module Pitwall
         Unicode::DisplayWidth.of(text)
       end
 
+      # Left-aligned text: padded to a number of columns.
       #: (String, Integer) -> String
       def left(text, columns) = text + " " * [columns - width(text), 0].max
 
+      # Right-aligned text: padded to a number of columns.
       #: (String, Integer) -> String
       def right(text, columns) = " " * [columns - width(text), 0].max + text
 
-      # Shortens a method's name in the middle and keeps the method: "Shop::Checkout::Cart#sum" → "Shop::C…t#sum".
+      # Shortens a method's name in the middle. The name's last part stays:
+      # "Shop::Checkout::Cart#sum" → "Shop::C…t#sum".
       #: (String, Integer) -> String
       def shorten(name, columns)
         name = safe(name)
@@ -48,7 +55,7 @@ module Pitwall
         cut_middle(name, columns, [width(name[LAST_PART] || ""), columns * 3 / 5].max)
       end
 
-      # Keeps beginning and end, for what is no method: "route=api/v1/orders#show, tenant=acme" → "route=api/v… tenant=acme".
+      # Shortens other text in the middle: "route=api/v1/orders#show, tenant=acme" → "route=api/v… tenant=acme".
       #: (String, Numeric) -> String
       def shorten_middle(text, columns)
         text = safe(text)
@@ -58,7 +65,8 @@ module Pitwall
         cut_middle(text, columns, columns / 2)
       end
 
-      # @param keep [Integer] columns of the end to keep
+      # Removes the middle of a text.
+      # @param keep [Integer] columns of the text's end that stay
       # @api private
       #: (String, Integer, Integer) -> String
       def cut_middle(text, columns, keep)
@@ -76,7 +84,7 @@ module Pitwall
         ELLIPSIS + tail(text, columns - 1)
       end
 
-      # Shortens from the right, as for a line of source.
+      # Shortens from the right, e.g. a line of source: "total = items.sum" → "total = it…".
       #: (String, Integer) -> String
       def shorten_right(text, columns)
         text = safe(text)
@@ -85,7 +93,7 @@ module Pitwall
         head(text, columns - 1) + ELLIPSIS
       end
 
-      # Words in lines of at most so many columns; lines after the first are indented.
+      # Wraps a text to lines of at most so many columns. Lines after the first are indented.
       #: (String, Integer, ?indent: String) -> Array[String]
       def wrap(text, columns, indent: "  ")
         lines = []

@@ -2,53 +2,55 @@
 
 module Pitwall
   module Show
-    # Numbers for people.
+    # Formats numbers with their units for people.
     module Units
       NS = [[1_000_000_000, "s"], [1_000_000, "ms"], [1_000, "µs"]].freeze
       BYTES = [[1 << 40, "TiB"], [1 << 30, "GiB"], [1 << 20, "MiB"], [1 << 10, "KiB"]].freeze
-      # Above this many ns, minutes read better than seconds.
+      # From this many ns on, durations are in minutes: 10 min.
       MINUTES = 600_000_000_000
+      # From this many ns on, durations are in hours: 6 h.
       HOURS = 360 * 60_000_000_000
       TIMES = %i[wall cpu wait gc].freeze
       private_constant :TIMES, :NS, :BYTES, :MINUTES, :HOURS
 
       module_function
 
-      # Three figures and a unit: 1_234_000_000 → "1.23 s", 45_600_000 → "45.6 ms", 0 → "0 s"; long ones "12.5 min".
+      # A duration of three figures: 1_234_000_000 → "1.23 s", 45_600_000 → "45.6 ms", 0 → "0 s", 10**12 → "16.7 min".
       #: (Integer) -> String
       def duration(nanoseconds)
         return "0 s" if nanoseconds.zero?
         return "#{three(nanoseconds.fdiv(3_600_000_000_000))} h" if nanoseconds >= HOURS
         return "#{three(nanoseconds.fdiv(60_000_000_000))} min" if nanoseconds >= MINUTES
 
-        # 999.6 µs is 1.00 ms, not 1000 µs
+        # Rounding decides the unit: 999.6 µs is 1.00 ms, not 1000 µs.
         size, unit = NS.find { |candidate, _| nanoseconds >= candidate * 0.9995 }
         size ? "#{three(nanoseconds.fdiv(size))} #{unit}" : "#{nanoseconds} ns"
       end
 
-      # As it was asked for: 1_000_000 → "1 ms", 2_500_000 → "2.5 ms".
+      # A duration with all of its figures, as the user typed it: 1_000_000 → "1 ms", 2_500_000 → "2.5 ms".
       #: (Integer) -> String
       def interval(nanoseconds)
         size, unit = NS.find { |candidate, _| nanoseconds >= candidate } || [1, "ns"]
         "#{(nanoseconds % size).zero? ? nanoseconds / size : nanoseconds.fdiv(size)} #{unit}"
       end
 
-      # 1_234_567 → "1,234,567"
+      # A count with separators: 1_234_567 → "1,234,567".
       #: (Integer) -> String
       def count(number) = number.to_s.gsub(/(?<=\d)(?=(?:\d{3})+\z)/, ",")
 
-      # An estimate from so many that were looked at, with as many figures as that allows, three at most: 12_345 of 150 → "~12,000"
+      # An estimated count. The number of sampled objects (`of`) decides the number of figures, at most three:
+      # 12_345 from a sample of 150 → "~12,000".
       #: (Integer, of: Integer) -> String
       def about(number, of:)
         figures = of < 100 ? 1 : of < 10_000 ? 2 : 3
         "~#{count(number.round(figures - number.digits.size))}"
       end
 
-      # 1, "row" → "1 row"; 1_234, "more row" → "1,234 more rows"
+      # A count with a noun: 1, "row" → "1 row"; 1_234, "more row" → "1,234 more rows".
       #: (Integer, String) -> String
       def things(number, noun) = "#{count(number)} #{noun}#{"s" unless number == 1}"
 
-      # "45.2%", "100%", "<0.1%" for what is there but rounds to nothing.
+      # A part as a percentage of the whole: "45.2%", "100%". "<0.1%" for a part that is not 0 but rounds to 0.
       #: (Integer, Integer) -> String
       def percent(part, whole)
         return "0.0%" if part.zero? || whole.zero?
@@ -58,14 +60,14 @@ module Pitwall
         share < 0.05 ? "<0.1%" : format("%.1f%%", share)
       end
 
-      # 8_589_934_592 → "8.00 GiB"
+      # A number of bytes in binary units: 8_589_934_592 → "8.00 GiB".
       #: (Integer) -> String
       def bytes(number)
         size, unit = BYTES.find { |candidate, _| number >= candidate }
         size ? "#{three(number.fdiv(size))} #{unit}" : "#{number} B"
       end
 
-      # A value of a weight: a time, bytes or a count.
+      # A weight's value: a duration, bytes or a count.
       #: (Integer, Symbol) -> String
       def value(number, weight)
         return bytes(number) if weight == :bytes
@@ -73,11 +75,11 @@ module Pitwall
         TIMES.include?(weight) ? duration(number) : count(number)
       end
 
-      # What a sum over a method and all below it is called: calls would else be taken for those of the method.
+      # Name of a sum over a method and all methods that it calls. "calls" alone would mean the method's own calls.
       #: (Symbol) -> String
       def sum_name(weight) = weight == :calls ? "calls below" : weight.to_s
 
-      # :wall → "ns", as in JSON.
+      # A weight's unit in JSON: :wall → "ns", :bytes → "bytes".
       #: (Symbol) -> String
       def unit(weight) = TIMES.include?(weight) ? "ns" : weight.to_s
 
