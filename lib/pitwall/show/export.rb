@@ -2,9 +2,9 @@
 
 module Pitwall
   module Show
-    # Recordings in the field's formats, a file each.
+    # Exports recordings to other tools' formats: one class and file for each format.
     module Export
-      # A format's name, and its file's → its class.
+      # Name of a format and of its file → its class.
       FORMATS = {
         "collapsed" => :Collapsed,
         "speedscope" => :Speedscope,
@@ -16,31 +16,33 @@ module Pitwall
       private_constant :FORMATS
 
       class << self
+        # Names of all formats.
         #: () -> Array[String]
         def names = FORMATS.keys
 
-        # The class, loaded now: some need a gem.
+        # The class of a format. Loads the class's file, and the gem that some formats need.
         #: (String) -> Class
         def [](name) = const_get(FORMATS.fetch(name))
       end
 
-      # What `pitwall export` asks each of these classes. Of the answers follow what a format is given, and which options and
-      # recordings are refused.
+      # The superclass of all formats. `pitwall export` uses {folds?} and {timeline?} to choose the format's arguments,
+      # and to refuse options and recordings.
       #
-      # One that folds is made of sums: `new(report)`, with one weight. Another gets single rows: `new(segments, weight, selection:)`;
-      # without a time line it holds all weights that the recording has, and `weight` says which comes first.
+      # A format that folds is created from sums of one weight: `new(report)`.
+      # Other formats are created from single rows: `new(segments, weight, selection:)`. Without a time line such a
+      # format contains all weights of the recording, and `weight` names the first.
       class Format
         class << self
-          # Whether it shows a tree, folded as --blackbox and --gc ask.
+          # Whether the format shows a call tree, which the options --blackbox and --gc fold.
           #: () -> bool
           def folds? = false
 
-          # Whether it draws what ran when: only samples tell that, and only their weights.
+          # Whether the format shows a time line. Only samples have times, so only weights of samples are allowed.
           #: () -> bool
           def timeline? = false
         end
 
-        # What the format could hold and this recording has not, and why: lines for standard error.
+        # Lines for standard error about standard data of the format that the recording doesn't have, with the reasons.
         #: () -> Array[String]
         def missing = []
       end

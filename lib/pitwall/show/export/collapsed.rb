@@ -5,13 +5,13 @@ require "pitwall/show/export"
 module Pitwall
   module Show
     module Export
-      # Collapsed stacks, as flamegraph.pl and inferno read them: `main;Shop#sum;Array#each 1200`, one line a stack, the root
-      # first. Values are ns for wall and cpu, which keeps the sum exact.
+      # Collapsed stacks, for flamegraph.pl and inferno. A line is a stack with the root first, and its value:
+      # `main;Shop#sum;Array#each 1200`. Values of wall and cpu are in ns, so that sums are exact.
       class Collapsed < Format
         #: () -> bool
         def self.folds? = true
 
-        # Semicolons part frames and a line ends a stack.
+        # A method's name without the format's separators: semicolons and line breaks.
         #: (String) -> String
         def self.name_of(name)
           safe = name.tr(";", ":").gsub(/[[:cntrl:]]/, " ").strip
@@ -25,7 +25,8 @@ module Pitwall
           @weight = report.weight
         end
 
-        # @param out [#<<] gets the lines
+        # Writes the stacks.
+        # @param out [#<<] receives the lines
         #: (untyped) -> void
         def write(out)
           names = @tree.methods.map { |method| self.class.name_of(method.name) }
@@ -38,7 +39,7 @@ module Pitwall
 
         private
 
-        # Equal methods at other lines are one stack here.
+        # A node's stack. Nodes differ by line too, but stacks that differ only in lines become one stack.
         def stack(node, names)
           path = []
           while node.positive?

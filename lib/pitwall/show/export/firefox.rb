@@ -7,29 +7,35 @@ require "pitwall/show/export"
 module Pitwall
   module Show
     module Export
-      # The Firefox profiler's processed profile, version 56 (later ones of the profiler upgrade it): threads with their samples
-      # in time order, what they were doing as markers, garbage collection as markers.
+      # The Firefox profiler's processed profile, version 56 (newer profilers upgrade it).
+      # It has threads with their samples ordered by time. Thread states, labels, requests and garbage collection are
+      # markers.
       # Format: https://github.com/firefox-devtools/profiler/blob/main/docs-developer/processed-profile-format.md
       #
-      # A sample stands at the *beginning* of the time it weighs, as the profiler draws it until the next one; CPU time is
-      # told with the sample after it, as the profiler reads that as what passed since the one before.
+      # A sample's time is the *beginning* of the time that the sample weighs: the profiler draws a sample until the
+      # next one. A sample's CPU time is written with the next sample: the profiler reads that field as the CPU time
+      # since the previous sample.
       class Firefox < Format
         VERSION = 56
         GECKO_VERSION = 31
-        # The grey one is what the profiler falls back to, the transparent one is no work.
-        CATEGORIES = { "Other" => "grey", "Idle" => "transparent", "GVL wait" => "purple", "Ruby" => "red", "C" => "orange", "GC" => "yellow", "Native" => "brown" }.freeze
-        # By a frame's kind.
+        # Category → colour. The profiler uses the grey category as default, and draws the transparent one as idle.
+        CATEGORIES = { "Other" => "grey", "Idle" => "transparent", "GVL wait" => "purple", "Ruby" => "red",
+                       "C" => "orange", "GC" => "yellow", "Native" => "brown" }.freeze
+        # Category of a frame, by the frame's kind.
         KINDS = %w[Ruby C GC Native Other].freeze
-        # By what a thread stands for: what is not the code's own doing.
+        # Category of a sample whose thread waits. Other samples have their frame's category.
         STANDS = { gvl: "GVL wait", idle: "Idle" }.freeze
-        # Field → label and format. (`cause` would be a stack, to the profiler.)
+        # Marker → field → label and format. (The profiler would read a field `cause` as a stack.)
         MARKERS = {
           "state" => { "state" => ["State", "string"], "cpu" => ["CPU time", "nanoseconds"] },
           "labels" => { "labels" => %w[Labels string], "cpu" => ["CPU time", "nanoseconds"] },
           "request" => { "labels" => %w[Labels string] },
-          "gc" => { "reason" => %w[Cause string], "major" => ["Major because of", "string"], "runs" => %w[Runs integer], "majors" => ["Major runs", "integer"],
-                    "marking" => %w[Marking nanoseconds], "sweeping" => %w[Sweeping nanoseconds], "pauses" => %w[Pauses integer], "longest" => ["Longest pause", "nanoseconds"],
-                    "allocated" => ["Objects allocated since the run before", "integer"], "living" => ["Objects left alive", "integer"] }
+          "gc" => { "reason" => %w[Cause string], "major" => ["Major because of", "string"],
+                    "runs" => %w[Runs integer], "majors" => ["Major runs", "integer"],
+                    "marking" => %w[Marking nanoseconds], "sweeping" => %w[Sweeping nanoseconds],
+                    "pauses" => %w[Pauses integer], "longest" => ["Longest pause", "nanoseconds"],
+                    "allocated" => ["Objects allocated since the run before", "integer"],
+                    "living" => ["Objects left alive", "integer"] }
         }.freeze
         WEIGHTS = { wall: "tracing-ms", cpu: "tracing-ms", captures: "samples" }.freeze
         INTERVAL = 1 # a marker that has a beginning and an end
@@ -39,7 +45,7 @@ module Pitwall
         def self.timeline? = true
 
         # @param weight [Symbol] :wall, :cpu or :captures
-        # @param selection [Analyse::Selection]
+        # @param selection [Analyse::Selection] the exported threads, states and labels
         #: (Array[Record::Segment], ?Symbol, selection: Analyse::Selection) -> void
         def initialize(segments, weight = :wall, selection:)
           super()
@@ -50,8 +56,9 @@ module Pitwall
           @strings = {}
         end
 
-        # @param out [#<<]
-        # @raise [BadRecording] when the file was changed since it was read
+        # Writes the JSON text.
+        # @param out [#<<] receives the text
+        # @raise [BadRecording] when the recording's file was changed since it was read
         #: (untyped) -> void
         def write(out)
           stacks = Analyse::Stacks.new(@segments, @selection)
@@ -62,7 +69,8 @@ module Pitwall
             tracks.each do |track|
               out << "," unless first
               first = false
-              out << JSON.generate(thread(segment, process(number), track, stacks.tree, collections(segment, track, tracks)))
+              collections = collections(segment, track, tracks)
+              out << JSON.generate(thread(segment, process(number), track, stacks.tree, collections))
             end
           end
           out << '],"shared":{"stringArray":' << JSON.generate(@strings.keys) << "}}\n"
@@ -70,16 +78,29 @@ module Pitwall
 
         private
 
-        # What a thread did, in the order of time: ns since the segment's start, and at each moment the node and state that
-        # begin there. CPU and wall are in ns.
+        # One thread's samples, ordered by time.
+        #
+        # info:                  Record::Thread
+        # times:                 ns since the segment's start
+        # nodes, states, labels: the sample's stack, state and labels; nil where the thread has no sample
+        # wall, cpu:             the sample's weights in ns
+        # captures:              number of captured stacks
+        # now:                   end of the last sample, in ns
+        # gap:                   whether the last entry has no stack
         Track = Struct.new(:info, :times, :nodes, :states, :labels, :wall, :cpu, :captures, :now, :gap)
         private_constant :Track
 
         def tracks(segment, stacks)
           found = {}
           unit = segment.unit_ns
-          segment.each_rows { |rows| rows.each { |thread, state, node, wall, cpu, captures, label| add(found, segment, stacks, [thread, state, node, label], wall * unit, cpu * unit, captures) } }
-          segment.open_rows.each { |thread, state, node, wall, cpu, label| add(found, segment, stacks, [thread, state, node, label], wall * unit, cpu * unit, 0) }
+          segment.each_rows do |rows|
+            rows.each do |thread, state, node, wall, cpu, captures, label|
+              add(found, segment, stacks, [thread, state, node, label], wall * unit, cpu * unit, captures)
+            end
+          end
+          segment.open_rows.each do |thread, state, node, wall, cpu, label|
+            add(found, segment, stacks, [thread, state, node, label], wall * unit, cpu * unit, 0)
+          end
           found.values.compact.reject { |track| track.times.empty? }.sort_by { |track| track.info.id }
         end
 
@@ -88,14 +109,16 @@ module Pitwall
           if (@selection.state.nil? || state == @selection.state) && @selection.labels?(segment, label)
             push(track, stacks.node(segment, node), state, label, wall, cpu, captures)
           elsif !track.gap
-            end_of(track)
+            add_gap(track)
           end
           track.now += wall
         end
 
         def track_of(segment, thread)
           info = segment.thread(thread)
-          Track.new(info, [], [], [], [], [], [], [], info.start_ns, true) if @selection.thread.nil? || @selection.thread?(segment, thread)
+          if @selection.thread.nil? || @selection.thread?(segment, thread)
+            Track.new(info, [], [], [], [], [], [], [], info.start_ns, true)
+          end
         end
 
         def push(track, node, state, label, wall, cpu, captures)
@@ -109,13 +132,14 @@ module Pitwall
           track.gap = false
         end
 
-        # No stack from here on.
-        def end_of(track)
+        # Ends the last sample: the thread has no stack from here on.
+        def add_gap(track)
           push(track, nil, nil, nil, 0, 0, 0)
           track.gap = true
         end
 
-        # A process's id; one that was recorded in turns is told apart, as the profiler has one main thread for each.
+        # A process's id. The profiler allows one main thread for each id, so a second segment of the same process gets
+        # a suffix: "123-2".
         def process(number)
           pids = @segments.first(number + 1).map { |segment| segment.header.pid.to_i }
           again = pids.count(pids.last)
@@ -123,18 +147,21 @@ module Pitwall
         end
 
         def thread(segment, pid, track, tree, collections)
-          end_of(track) unless track.gap
+          add_gap(track) unless track.gap
           offset = segment.header.started_at_ns.to_i.then { |at| at.zero? ? 0 : at - @origin_ns }
           tables = Tables.new(tree, method(:string))
           samples = samples(track, offset, tables)
           main = track.info.name == "main" || segment.threads.size < 2
-          { "processType" => "default", "processName" => segment.header.program.to_s, "processStartupTime" => ms(offset), "processShutdownTime" => ms(offset + segment.stat("elapsed_ns")),
-            "registerTime" => ms(offset + track.info.start_ns), "unregisterTime" => ms(offset + track.times.last), "pausedRanges" => [], "showMarkersInTimeline" => true,
+          markers = states(track) + labels(segment, track) + requests(segment, track) + collections
+          { "processType" => "default", "processName" => segment.header.program.to_s,
+            "processStartupTime" => ms(offset), "processShutdownTime" => ms(offset + segment.stat("elapsed_ns")),
+            "registerTime" => ms(offset + track.info.start_ns), "unregisterTime" => ms(offset + track.times.last),
+            "pausedRanges" => [], "showMarkersInTimeline" => true,
             "name" => track.info.title, "isMainThread" => main, "pid" => pid, "tid" => tid(segment, track.info),
-            "samples" => samples, "markers" => markers(states(track) + labels(segment, track) + works(segment, track) + collections, offset), **tables.to_h }
+            "samples" => samples, "markers" => markers(markers, offset), **tables.to_h }
         end
 
-        # The kernel's number; threads that took turns on one native thread, or were never seen on any, are told apart.
+        # The kernel's thread id. Ruby threads that share a native thread, or never had one, get a suffix: "1234-2".
         def tid(segment, info)
           @natives ||= {}.compare_by_identity
           sharing = @natives[segment] ||= segment.threads.each_value.map(&:native_id).tally
@@ -143,19 +170,26 @@ module Pitwall
 
         def samples(track, offset, tables)
           weights = @weight == :captures ? track.captures : track.public_send(@weight).map { |ns| ms(ns) }
-          { "stack" => track.nodes.each_index.map { |at| track.nodes[at] && tables.stack(track.nodes[at], stands(track.states[at])) },
-            "timeDeltas" => [offset, *track.times].each_cons(2).with_index.map { |(before, time), at| ms(at.zero? ? offset + time : time - before) },
-            "weight" => weights, "weightType" => WEIGHTS.fetch(@weight), "threadCPUDelta" => [nil, *track.cpu[0...-1]], "length" => track.nodes.size }
+          stacks = track.nodes.zip(track.states).map { |node, state| node && tables.stack(node, stands(state)) }
+          deltas = [offset, *track.times].each_cons(2).with_index.map do |(before, time), at|
+            ms(at.zero? ? offset + time : time - before)
+          end
+          { "stack" => stacks, "timeDeltas" => deltas, "weight" => weights, "weightType" => WEIGHTS.fetch(@weight),
+            "threadCPUDelta" => [nil, *track.cpu[0...-1]], "length" => track.nodes.size }
         end
 
+        # @param rows [Array] rows of [name, category, from, to, data]; times in ns
         def markers(rows, offset)
-          { "data" => rows.map { |row| row[4] }, "name" => rows.map { |row| string(row[0]) }, "startTime" => rows.map { |row| ms(offset + row[2]) },
-            "endTime" => rows.map { |row| ms(offset + row[3]) }, "phase" => rows.map { INTERVAL }, "category" => rows.map { |row| category(row[1]) }, "length" => rows.size }
+          { "data" => rows.map { |row| row[4] }, "name" => rows.map { |row| string(row[0]) },
+            "startTime" => rows.map { |row| ms(offset + row[2]) }, "endTime" => rows.map { |row| ms(offset + row[3]) },
+            "phase" => rows.map { INTERVAL }, "category" => rows.map { |row| category(row[1]) },
+            "length" => rows.size }
         end
 
-        # [name, category, from, to, data]
+        # Markers of the thread's states.
         def states(track)
-          stays(track, track.states).reject { |state,| state == Analyse::States::UNKNOWN }.map do |state, from, to, cpu|
+          known = intervals(track, track.states).reject { |state,| state == Analyse::States::UNKNOWN }
+          known.map do |state, from, to, cpu|
             name = Analyse::States.name(state)
             [name, stands(state) || "Other", from, to, { "type" => "state", "state" => name, "cpu" => cpu }]
           end
@@ -163,24 +197,28 @@ module Pitwall
 
         def stands(state) = STANDS[Analyse::States[state].wait]
 
-        # What the program said its work was for.
+        # Markers of the labels that the program set.
         def labels(segment, track)
-          stays(track, track.labels).reject { |label,| segment.labels(label).empty? }.map do |label, from, to, cpu|
+          intervals(track, track.labels).reject { |label,| segment.labels(label).empty? }.map do |label, from, to, cpu|
             ["labels", "Other", from, to, { "type" => "labels", "labels" => in_words(segment, label), "cpu" => cpu }]
           end
         end
 
-        # Requests and jobs, from their beginning to their end.
-        def works(segment, track)
-          segment.marks.select { |mark| mark.thread_id == track.info.id && @selection.labels?(segment, mark.label_id) }.map do |mark|
-            ["request", "Other", mark.start_ns, mark.end_ns, { "type" => "request", "labels" => in_words(segment, mark.label_id) }]
+        # Markers of requests and jobs.
+        def requests(segment, track)
+          marks = segment.marks.select do |mark|
+            mark.thread_id == track.info.id && @selection.labels?(segment, mark.label_id)
+          end
+          marks.map do |mark|
+            data = { "type" => "request", "labels" => in_words(segment, mark.label_id) }
+            ["request", "Other", mark.start_ns, mark.end_ns, data]
           end
         end
 
         def in_words(segment, label) = segment.labels(label).map { |name, value| "#{name}=#{value}" }.join(", ")
 
-        # Neighbours with the same key are one stay: [key, from, to, CPU ns].
-        def stays(track, keys)
+        # Consecutive samples with the same key, merged: [key, from ns, to ns, CPU ns].
+        def intervals(track, keys)
           found = []
           keys.each_with_index do |key, at|
             next if key.nil?
@@ -195,13 +233,18 @@ module Pitwall
           found
         end
 
-        # On the thread that collected; the first one where that has no samples.
+        # Markers of garbage collections, on the thread that collected; on the first thread if that one has no samples.
         def collections(segment, track, tracks)
           known = tracks.map { |one| one.info.id }
-          runs = segment.collections.select { |run| known.include?(run.thread_id) || @selection.thread ? run.thread_id == track.info.id : track.equal?(tracks.first) }
+          runs = segment.collections.select do |run|
+            own = known.include?(run.thread_id) || @selection.thread
+            own ? run.thread_id == track.info.id : track.equal?(tracks.first)
+          end
           runs.map do |run|
-            data = { "type" => "gc", "reason" => run.cause.to_s, "major" => run.major_cause.to_s, "runs" => run.runs, "majors" => run.majors, "marking" => run.marking_ns,
-                     "sweeping" => run.sweeping_ns, "pauses" => run.pauses, "longest" => run.longest_ns, "allocated" => run.allocated, "living" => run.living }
+            data = { "type" => "gc", "reason" => run.cause.to_s, "major" => run.major_cause.to_s, "runs" => run.runs,
+                     "majors" => run.majors, "marking" => run.marking_ns, "sweeping" => run.sweeping_ns,
+                     "pauses" => run.pauses, "longest" => run.longest_ns,
+                     "allocated" => run.allocated, "living" => run.living }
             ["GC", "GC", run.start_ns, run.end_ns, data.reject { |_, value| value.nil? || value == "" }]
           end
         end
@@ -210,42 +253,53 @@ module Pitwall
 
         def string(text) = @strings[text] ||= @strings.size
 
-        # ns → ms, to the ns
+        # ns → ms, with six decimals
         def ms(ns) = (ns / 1_000_000.0).round(6)
 
         def meta
           headers = @segments.map(&:header)
           host = headers.first&.host || {}
-          { "interval" => ms(headers.first&.interval_ns.to_i), "startTime" => ms(@origin_ns), "processType" => 0, "product" => headers.filter_map(&:program).uniq.join(", "),
-            "stackwalk" => 1, "version" => GECKO_VERSION, "preprocessedProfileVersion" => VERSION, "symbolicated" => true, "importedFrom" => "Pitwall",
+          categories = CATEGORIES.map do |name, color|
+            { "name" => name, "color" => color, "subcategories" => ["Other"] }
+          end
+          { "interval" => ms(headers.first&.interval_ns.to_i), "startTime" => ms(@origin_ns), "processType" => 0,
+            "product" => headers.filter_map(&:program).uniq.join(", "), "stackwalk" => 1, "version" => GECKO_VERSION,
+            "preprocessedProfileVersion" => VERSION, "symbolicated" => true, "importedFrom" => "Pitwall",
             "usesOnlyOneStackType" => true, "sourceCodeIsNotOnSearchfox" => true,
-            "categories" => CATEGORIES.map { |name, color| { "name" => name, "color" => color, "subcategories" => ["Other"] } }, "markerSchema" => schema,
-            "sampleUnits" => { "time" => "ms", "eventDelay" => "ms", "threadCPUDelta" => "ns" }, "extra" => extra(headers),
-            "CPUName" => host["cpu"], "logicalCPUs" => host["cores"], "mainMemory" => host["memory_bytes"], "oscpu" => host["kernel"] }.compact
+            "categories" => categories, "markerSchema" => schema,
+            "sampleUnits" => { "time" => "ms", "eventDelay" => "ms", "threadCPUDelta" => "ns" },
+            "extra" => extra(headers), "CPUName" => host["cpu"], "logicalCPUs" => host["cores"],
+            "mainMemory" => host["memory_bytes"], "oscpu" => host["kernel"] }.compact
         end
 
         def schema
           MARKERS.map do |name, fields|
             text = fields.key?("labels") ? "{marker.data.labels}" : "{marker.name}"
-            { "name" => name, "display" => %w[marker-chart marker-table timeline-overview], "tooltipLabel" => text, "tableLabel" => text, "chartLabel" => text,
+            { "name" => name, "display" => %w[marker-chart marker-table timeline-overview],
+              "tooltipLabel" => text, "tableLabel" => text, "chartLabel" => text,
               "fields" => fields.map { |key, (label, format)| { "key" => key, "label" => label, "format" => format } } }
           end
         end
 
-        # How it was recorded, and what got lost: beside the figures there, too.
+        # Facts shown in the profiler's information panel: Ruby, sampling mode, losses, notes.
         def extra(headers)
           entry = ->(label, value) { { "label" => label, "format" => "string", "value" => value } }
-          losses = %w[missed_ticks deferred_ticks dropped refused_frames truncated].to_h { |name| [name, @segments.sum { |segment| segment.stat(name) }] }
-          entries = [entry.call("Ruby", headers.filter_map { |header| header.ruby["description"] }.grep(String).uniq.join(", ")),
-                     entry.call("Samples", "#{@segments.sum { |segment| segment.stat("captures") }}, mode #{headers.filter_map(&:mode).uniq.join(", ")}"),
+          losses = %w[missed_ticks deferred_ticks dropped refused_frames truncated].to_h do |name|
+            [name, @segments.sum { |segment| segment.stat(name) }]
+          end
+          rubies = headers.filter_map { |header| header.ruby["description"] }.grep(String).uniq
+          captures = @segments.sum { |segment| segment.stat("captures") }
+          entries = [entry.call("Ruby", rubies.join(", ")),
+                     entry.call("Samples", "#{captures}, mode #{headers.filter_map(&:mode).uniq.join(", ")}"),
                      entry.call("Losses", losses.map { |name, count| "#{name} #{count}" }.join(", "))]
           entries.concat(headers.flat_map(&:notes).uniq.map { |note| entry.call("Note", note) })
           [{ "label" => "Pitwall", "entries" => entries }]
         end
 
-        # The stacks, frames and functions of one thread, as the profiler wants them: tables of columns.
+        # The stacks, frames and functions of one thread, as the profiler's tables of columns.
         class Tables
-          # @param string [#call] text → its number
+          # @param tree [Analyse::Tree] all stacks
+          # @param string [#call] text → its number in the profile's table of strings
           def initialize(tree, string)
             @tree = tree
             @string = string
@@ -254,7 +308,9 @@ module Pitwall
             @functions = {}
           end
 
-          # The number of a node's stack; `category` is that of its leaf where the state decides it.
+          # The number of a node's stack.
+          # @param category [String, nil] category of the leaf; nil: the leaf's kind decides
+          #: (Integer, ?String?) -> Integer
           def stack(node, category = nil)
             @stacks[[node, category]] || begin
               path = []
@@ -268,15 +324,18 @@ module Pitwall
             end
           end
 
+          # The JSON object of all tables.
+          #: () -> Hash[String, untyped]
           def to_h
             { "stackTable" => stack_table, "frameTable" => frame_table, "funcTable" => function_table,
               "resourceTable" => { "lib" => [], "name" => [], "host" => [], "type" => [], "length" => 0 },
-              "nativeSymbols" => { "libIndex" => [], "address" => [], "name" => [], "functionSize" => [], "length" => 0 } }
+              "nativeSymbols" => { "libIndex" => [], "address" => [], "name" => [], "functionSize" => [],
+                                   "length" => 0 } }
           end
 
           private
 
-          # Its parent's stack is there already.
+          # Adds a node's stack. The stack of the node's parent must have been added before.
           def place(node, category)
             @stacks[[node, category]] ||= begin
               @rows ||= []
@@ -298,17 +357,22 @@ module Pitwall
             size = @frames.size
             keys = @frames.keys
             nothing = Array.new(size)
-            { "address" => Array.new(size, -1), "inlineDepth" => Array.new(size, 0), "category" => keys.map { |_, _, category| CATEGORIES.keys.index(category) },
-              "subcategory" => Array.new(size, 0), "func" => keys.map { |method, _, _| @functions[method] ||= @functions.size }, "nativeSymbol" => nothing,
-              "innerWindowID" => nothing, "line" => keys.map { |_, line, _| line.zero? ? nil : line }, "column" => nothing, "length" => size }
+            { "address" => Array.new(size, -1), "inlineDepth" => Array.new(size, 0),
+              "category" => keys.map { |_, _, category| CATEGORIES.keys.index(category) },
+              "subcategory" => Array.new(size, 0),
+              "func" => keys.map { |method, _, _| @functions[method] ||= @functions.size }, "nativeSymbol" => nothing,
+              "innerWindowID" => nothing, "line" => keys.map { |_, line, _| line.zero? ? nil : line },
+              "column" => nothing, "length" => size }
           end
 
-          # After frame_table, which numbers them.
+          # Must be called after frame_table, which numbers the functions.
           def function_table
             infos = @functions.keys.map { |method| @tree.methods[method] }
             size = infos.size
-            { "name" => infos.map { |info| @string.call(info.name) }, "isJS" => Array.new(size, false), "relevantForJS" => Array.new(size, false), "resource" => Array.new(size, -1),
-              "fileName" => infos.map { |info| info.path.empty? ? nil : @string.call(info.path) }, "lineNumber" => infos.map { |info| info.line.zero? ? nil : info.line },
+            { "name" => infos.map { |info| @string.call(info.name) }, "isJS" => Array.new(size, false),
+              "relevantForJS" => Array.new(size, false), "resource" => Array.new(size, -1),
+              "fileName" => infos.map { |info| info.path.empty? ? nil : @string.call(info.path) },
+              "lineNumber" => infos.map { |info| info.line.zero? ? nil : info.line },
               "columnNumber" => Array.new(size), "length" => size }
           end
         end

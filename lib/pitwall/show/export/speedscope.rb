@@ -6,18 +6,20 @@ require "pitwall/show/export"
 module Pitwall
   module Show
     module Export
-      # speedscope's own JSON (https://www.speedscope.app/file-format-schema.json): one "sampled" profile a thread, in time
-      # order. Written piece by piece: a recording's stacks take many times its size when each is spelled out.
+      # speedscope's JSON format: one "sampled" profile for each thread, ordered by time.
+      # Written piece by piece: expanded stacks take many times the recording's size.
+      # Format: https://www.speedscope.app/file-format-schema.json
       class Speedscope < Format
         SCHEMA = "https://www.speedscope.app/file-format-schema.json"
-        # A row's column in Record::Rows#each, after thread, state and node.
+        # The weights in the order of their columns in Record::Rows#each, after thread, state and node.
         WEIGHTS = %i[wall cpu captures].freeze
         private_constant :WEIGHTS
 
         #: () -> bool
         def self.timeline? = true
 
-        # @param selection [Analyse::Selection]
+        # @param weight [Symbol] :wall, :cpu or :captures
+        # @param selection [Analyse::Selection] the exported threads, states and labels
         #: (Array[Record::Segment], ?Symbol, selection: Analyse::Selection) -> void
         def initialize(segments, weight = :wall, selection:)
           super()
@@ -29,11 +31,13 @@ module Pitwall
           @numbers = {}
         end
 
-        # @param out [#<<]
-        # @raise [BadRecording] when the file was changed since it was read
+        # Writes the JSON text.
+        # @param out [#<<] receives the text
+        # @raise [BadRecording] when the recording's file was changed since it was read
         #: (untyped) -> void
         def write(out)
-          out << '{"$schema":' << SCHEMA.to_json << ',"name":' << @name.to_json << ',"exporter":"pitwall","activeProfileIndex":0,"profiles":['
+          out << '{"$schema":' << SCHEMA.to_json << ',"name":' << @name.to_json
+          out << ',"exporter":"pitwall","activeProfileIndex":0,"profiles":['
           first = true
           @segments.each do |segment|
             frames = frame_numbers(segment)
@@ -48,19 +52,23 @@ module Pitwall
 
         private
 
-        # By thread: the nodes it was at, in order, and the weight of each stay; equal neighbours are one stay.
+        # Thread → its nodes in the order of time, and the weight of each. Consecutive equal nodes are merged.
         def timelines(segment)
           lines = {}
           column = WEIGHTS.index(@weight)
           segment.each_rows do |rows|
-            rows.each { |thread, state, node, wall, cpu, captures, label| stay(lines, segment, thread, state, node, [wall, cpu, captures][column], label) }
+            rows.each do |thread, state, node, wall, cpu, captures, label|
+              add(lines, segment, thread, state, node, [wall, cpu, captures][column], label)
+            end
           end
-          segment.open_rows.each { |thread, state, node, wall, cpu, label| stay(lines, segment, thread, state, node, [wall, cpu, 0][column], label) }
+          segment.open_rows.each do |thread, state, node, wall, cpu, label|
+            add(lines, segment, thread, state, node, [wall, cpu, 0][column], label)
+          end
           lines
         end
 
-        def stay(lines, segment, thread, state, node, weight, label)
-          return if weight.zero? || !wanted?(segment, thread, state, label)
+        def add(lines, segment, thread, state, node, weight, label)
+          return if weight.zero? || !selected?(segment, thread, state, label)
 
           nodes, weights = (lines[thread] ||= [[], []])
           if nodes.last == node
@@ -71,18 +79,20 @@ module Pitwall
           end
         end
 
-        def wanted?(segment, thread, state, label)
-          @wanted ||= {}
-          @wanted.fetch([segment.object_id, thread, state, label]) do |key|
-            @wanted[key] = (@selection.state.nil? || state == @selection.state) && @selection.labels?(segment, label) &&
-                           (@selection.thread.nil? || @selection.thread?(segment, thread))
+        def selected?(segment, thread, state, label)
+          @selected ||= {}
+          @selected.fetch([segment.object_id, thread, state, label]) do |key|
+            @selected[key] = (@selection.state.nil? || state == @selection.state) &&
+                             @selection.labels?(segment, label) &&
+                             (@selection.thread.nil? || @selection.thread?(segment, thread))
           end
         end
 
         def profile(segment, info, nodes, weights, frames, out)
           unit = @weight == :captures ? 1 : segment.unit_ns
+          name = @weight == :captures ? "none" : "nanoseconds"
           title = [segment.header.program, segment.header.pid, info.title].compact.join(" ")
-          out << '{"type":"sampled","name":' << title.to_json << ',"unit":' << (@weight == :captures ? "none" : "nanoseconds").to_json
+          out << '{"type":"sampled","name":' << title.to_json << ',"unit":' << name.to_json
           out << ',"startValue":0,"endValue":' << (weights.sum * unit).to_s << ',"samples":['
           stacks = {}
           nodes.each_with_index do |node, at|
@@ -92,7 +102,7 @@ module Pitwall
           out << '],"weights":' << JSON.generate(weights.map { |weight| weight * unit }) << "}"
         end
 
-        # "[0,4,7]", the root first.
+        # A node's stack as JSON: the frames' numbers, the root first: "[0,4,7]".
         def stack(segment, node, frames)
           path = []
           while node.positive?
