@@ -8,19 +8,22 @@ require "pitwall/show/terminal/units"
 
 module Pitwall
   module Show
-    # What two recordings of allocations differ by: a sentence, and the sites that changed, as text, Markdown, JSON and page.
+    # The difference of two recordings of allocations: a sentence, and the sites that changed.
+    # It is shown as text, Markdown, JSON and parts of a page.
     class AllocationChangeView
-      SITES = 20
+      SITES = 20 # rows of a table, by default
       NAME = 12 # columns of a side's name in a table
-      # Columns that give way on a narrow terminal: the interval, then objects of both sides, then bytes.
+      # Columns left out on a narrow terminal, in this order: the interval, objects of both sides, bytes.
       GIVING_WAY = [1, 4, 5, 2].freeze
       WORDS = { objects: "Objects", bytes: "bytes", retained: "retained", retained_bytes: "bytes retained" }.freeze
       private_constant :SITES, :NAME, :GIVING_WAY, :WORDS
 
       # @param base [String] name of A
       # @param side [String] name of B
-      # @param warnings [Array<String>] what to know before reading on
-      # @param growth [Array<Array<Analyse::ObjectGrowth>>, nil] by side, of each recording; nil where it was not recorded in all
+      # @param warnings [Array<String>] warnings shown first
+      # @param limit [Integer] rows of a table
+      # @param growth [Array<Array<Analyse::ObjectGrowth>>, nil] for each side, the growth in each of its recordings;
+      #   nil unless all recordings have data about growth
       #: (Analyse::AllocationChange, base: String, side: String, **untyped) -> void
       def initialize(change, base:, side:, warnings: [], location: Location.new, limit: SITES, growth: nil)
         @growth = growth
@@ -32,6 +35,7 @@ module Pitwall
         @limit = limit
       end
 
+      # Lines of text.
       #: (width: Integer, palette: untyped) -> Array[String]
       def lines(width:, palette:)
         wrap = ->(text, style) { Text.wrap(text, width).map { |line| palette.public_send(style, line) } }
@@ -41,53 +45,68 @@ module Pitwall
         lines + [""] + notes.flat_map { |text| wrap.call(text, :dim) }
       end
 
+      # The report as Markdown.
       #: () -> String
       def markdown
         rows = shown.map do |row|
-          [*cells(row).tap { |texts| texts.delete_at(3) unless retained? }.map { |text| Markdown.text(text) }, Markdown.code(row.class_name), Markdown.code(where(row))]
+          texts = cells(row)
+          texts.delete_at(3) unless retained?
+          [*texts.map { |text| Markdown.text(text) }, Markdown.code(row.class_name), Markdown.code(where(row))]
         end
-        heads = ["objects", "interval", "bytes", *("retained" if retained?), @base, @side, "class", "where"].map { |head| Markdown.text(head) }
+        heads = ["objects", "interval", "bytes", *("retained" if retained?), @base, @side, "class", "where"]
+        heads = heads.map { |head| Markdown.text(head) }
         table = rows.empty? ? [] : ["", *Markdown.table(heads, rows, left: [heads.size - 2, heads.size - 1])]
         warned = @warnings.flat_map { |text| ["> #{Markdown.text(text)}", ""] }
         noted = notes.flat_map { |text| ["", Markdown.text(text)] }
-        [*warned, "**#{Markdown.text(headline)}**", *growing.flat_map { |text| ["", "**#{Markdown.text(text)}**"] }, *table, *noted].join("\n")
+        growth = growing.flat_map { |text| ["", "**#{Markdown.text(text)}**"] }
+        [*warned, "**#{Markdown.text(headline)}**", *growth, *table, *noted].join("\n")
       end
 
-      # As MeasuredPage has it: sentences above and below a table.
+      # Parts of a MeasuredPage: sentences above and below a table.
       #: () -> Hash[String, untyped]
       def parts
         rows = shown.map do |row|
           objects, interval, bytes, retained, a, b = cells(row)
           [row.class_name, coloured(objects, row.objects), *(interval unless exact?), a, b, coloured(bytes, row.bytes),
-           *[row.bytes.a, row.bytes.b].map { |size| Units.bytes(size.round) }, *(kept(row, retained) if retained?), word(where(row)), word(row.method)]
+           *[row.bytes.a, row.bytes.b].map { |size| Units.bytes(size.round) },
+           *(retained_cells(row, retained) if retained?), word(where(row)), word(row.method)]
         end
-        heads = ["class", "objects", *("interval" unless exact?), @base, @side, "bytes", @base, @side, *(["retained", @base, @side] if retained?), word("where"), word("method")]
+        heads = ["class", "objects", *("interval" unless exact?), @base, @side, "bytes", @base, @side,
+                 *(["retained", @base, @side] if retained?), word("where"), word("method")]
         heads = heads.map { |head| head.is_a?(String) ? Text.shorten_middle(head, 24) : head }
         tables = rows.empty? ? [] : [{ "title" => "Sites that changed", "heads" => heads, "rows" => rows }]
         { "above" => @warnings.map { |text| "! #{text}" } + [headline, *growing], "tables" => tables, "below" => notes }
       end
 
-      # Every site, changed or not.
+      # The `objects` object of the JSON report. It has all sites, changed or not.
       #: () -> Hash[String, untyped]
       def json
         sites = @change.rows.map do |row|
           retained, bytes = %i[retained retained_bytes].map { |name| figures(row[name]) if @change.totals.key?(name) }
-          { "path" => row.path, "lines" => row.lines, "method" => row.method, "class" => row.class_name, "changed" => row.changed?,
-            "objects" => figures(row.objects), "bytes" => figures(row.bytes), "retained" => retained, "retained_bytes" => bytes }
+          { "path" => row.path, "lines" => row.lines, "method" => row.method, "class" => row.class_name,
+            "changed" => row.changed?, "objects" => figures(row.objects), "bytes" => figures(row.bytes),
+            "retained" => retained, "retained_bytes" => bytes }
+        end
+        growth = @growth&.map do |runs|
+          runs.map { |run| { "judged" => run.judged?, "sites" => ObjectGrowthJson.sites(run) } }
         end
         { "base" => @base, "side" => @side, "runs" => @change.counts, "exact" => @change.exact?,
           "totals" => @change.totals.to_h { |name, delta| [name.to_s, figures(delta)] }, "sites" => sites,
-          "growth" => @growth&.map { |runs| runs.map { |growth| { "judged" => growth.judged?, "sites" => ObjectGrowthJson.sites(growth) } } } }
+          "growth" => growth }
       end
 
       private
 
       def shown = @shown ||= @change.changed.first(@limit)
 
-      # Did a site that is shown keep more or fewer?
+      # Whether a shown site's number of retained objects changed.
       def retained? = @change.totals.key?(:retained) && shown.any?(&:retained?)
 
-      def kept(row, text) = [row.retained? ? coloured(text, row.retained) : text, *[row.retained.a, row.retained.b].map { |count| Units.count(count.round) }]
+      # Change of retained objects, and the retained objects of both sides.
+      def retained_cells(row, text)
+        [row.retained? ? coloured(text, row.retained) : text,
+         *[row.retained.a, row.retained.b].map { |count| Units.count(count.round) }]
+      end
 
       # "Growing: a.pit 2 places, 3,520,000 objects a minute; b.pit none"
       def growing
@@ -99,12 +118,14 @@ module Pitwall
           next "#{name} none" if rows.empty?
 
           rate = rows.sum { |row| row.per_minute.point } / runs.size
-          "#{name} #{Units.things(rows.map { |row| [row.path, row.line, row.class_name] }.uniq.size, "place")}, #{Units.count(ObjectGrowthWords.rounded(rate))} objects a minute"
+          places = rows.map { |row| [row.path, row.line, row.class_name] }.uniq
+          "#{name} #{Units.things(places.size, "place")}, " \
+            "#{Units.count(ObjectGrowthWords.rounded(rate))} objects a minute"
         end
         ["Growing: #{words.join("; ")}"]
       end
 
-      # Has no site an interval?
+      # Whether no shown site has an interval.
       def exact? = shown.all? { |row| row.objects.exact? }
 
       # "Objects: a.pit 2,547, b.pit 3,100 (+553, +21.7%) · bytes: …"
@@ -112,8 +133,8 @@ module Pitwall
         WORDS.slice(*@change.totals.keys).map do |name, word|
           delta = @change.totals.fetch(name)
           ends = [delta.a, delta.b].map { |value| value(name, value) }
-          told = name == :objects ? "#{@base} #{ends[0]}, #{@side} #{ends[1]}" : ends.join(" → ")
-          "#{word}: #{told}#{changed(name, delta)}"
+          both = name == :objects ? "#{@base} #{ends[0]}, #{@side} #{ends[1]}" : ends.join(" → ")
+          "#{word}: #{both}#{changed(name, delta)}"
         end.join(" · ")
       end
 
@@ -128,10 +149,10 @@ module Pitwall
 
       def signed(name, value) = "#{value.negative? ? "−" : "+"}#{value(name, value.abs)}"
 
-      # Change of objects, its interval, change of bytes, of what is retained, objects of both sides.
+      # Cells of a row: change of objects, its interval, change of bytes, change of retained objects, objects of both.
       def cells(row)
         [row.objects.change.zero? ? "same" : signed(:objects, row.objects.change),
-         row.objects.exact? ? "" : [row.objects.low, row.objects.high].map { |bound| signed(:objects, bound) }.join(" … "),
+         row.objects.exact? ? "" : "#{signed(:objects, row.objects.low)} … #{signed(:objects, row.objects.high)}",
          row.bytes.change.zero? ? "same" : signed(:bytes, row.bytes.change),
          row.retained? ? signed(:retained, row.retained.change) : "same",
          *[row.objects.a, row.objects.b].map { |count| count.zero? ? "–" : Units.count(count.round) }]
@@ -150,7 +171,7 @@ module Pitwall
         table.lines(rows)
       end
 
-      # Where it is now, or was.
+      # The site's line in B; in A where B doesn't have the site.
       def line(row) = row.lines.compact.last.to_i
 
       def where(row) = @location.text(row.path, line(row))
@@ -173,14 +194,22 @@ module Pitwall
       end
 
       def doubt
-        one = @change.counts == [1, 1]
-        runs = "what differs from run to run is not in them: --before FILE and --after FILE name further runs of a side" if one
-        if @change.exact? then ["all objects were counted", runs || "a change counts beyond the range of each side's runs"].join("; ")
-        else ["objects were sampled: intervals are those of the sample, corrected for the number of sites (Bonferroni, 95%)", runs].compact.join("; ")
+        if @change.counts == [1, 1]
+          runs = "what differs from run to run is not in them: " \
+                 "--before FILE and --after FILE name further runs of a side"
         end
+        if @change.exact?
+          return "all objects were counted; #{runs || "a change counts beyond the range of each side's runs"}"
+        end
+
+        sampled = "objects were sampled: intervals are those of the sample, " \
+                  "corrected for the number of sites (Bonferroni, 95%)"
+        [sampled, runs].compact.join("; ")
       end
 
-      def figures(delta) = { **delta.to_h.transform_keys(&:to_s), "change" => delta.change, "changed" => delta.changed? }
+      def figures(delta)
+        { **delta.to_h.transform_keys(&:to_s), "change" => delta.change, "changed" => delta.changed? }
+      end
     end
   end
 end

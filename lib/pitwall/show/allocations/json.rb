@@ -4,15 +4,23 @@ require "json"
 
 module Pitwall
   module Show
-    # Allocations for programs: one object. Keys of `sites` that were not asked for by --by are null; `special` is true for rows
-    # that stand for no place; `model` says that gc_ns is one. What is not known is null: of objects' ends in bursts, what was retained of a killed process.
+    # Allocations as a JSON object.
+    # Keys of `sites` that --by doesn't name are null. `special` is true for rows that are no place of the program.
+    # `model` explains that gc_ns is computed by a model.
+    # Unknown values are null: objects' ages and ends when objects were followed in bursts, and the retained objects
+    # of a killed process.
     class AllocationsJson
       SCHEMA = "pitwall/allocations-1"
-      FIELDS = %i[path line type class method count old total_age min_age max_age bytes slot_bytes freed retained retained_bytes gc_ns].freeze
+      FIELDS = %i[path line type class method count old total_age min_age max_age bytes slot_bytes freed
+                  retained retained_bytes gc_ns].freeze
+      # Fields that are known only for objects that were followed to their end.
       OF_ENDS = %w[old total_age min_age max_age freed].freeze
       private_constant :FIELDS, :OF_ENDS
 
-      #: (Analyse::Allocations, Analyse::Summary, by: Array[Symbol], sort: Symbol, ?retained: bool, ?limit: Integer?, ?warnings: Array[untyped], ?findings: Array[untyped]) -> void
+      # @param by [Array<Symbol>] the keys that rows are grouped by
+      # @param sort [Symbol] the counter that rows are sorted by
+      #: (Analyse::Allocations, Analyse::Summary, by: Array[Symbol], sort: Symbol, ?retained: bool, ?limit: Integer?,
+      #:  ?warnings: Array[untyped], ?findings: Array[untyped]) -> void
       def initialize(allocations, summary, by:, sort:, retained: false, limit: nil, warnings: [], findings: [])
         @allocations = allocations
         @summary = summary
@@ -24,22 +32,30 @@ module Pitwall
         @findings = findings
       end
 
-      # Ends without a newline.
+      # The JSON text, without a newline at its end.
       #: () -> String
-      def to_s = JSON.generate({ "schema" => SCHEMA, "findings" => @findings, **totals, "by" => @by.map(&:to_s), "sort" => @sort.to_s, "sites" => sites, **strings, **context })
+      def to_s
+        JSON.generate({ "schema" => SCHEMA, "findings" => @findings, **totals, "by" => @by.map(&:to_s),
+                        "sort" => @sort.to_s, "sites" => sites, **strings, **context })
+      end
 
       private
 
       def totals
         site = Record::Site
-        known({ "objects" => @allocations.objects, "bytes" => @allocations.total(:bytes), "old" => @allocations.total(:old),
-          "freed" => @allocations.total(:freed), "retained" => @allocations.total(:retained), "retained_bytes" => @allocations.total(:retained_bytes),
-          "vm_internal" => @allocations.special(site::VM), "pitwall" => @allocations.special(site::PITWALL),
-          "allocated" => @allocations.allocated, "one_in" => @allocations.one_in.round(3), "looked_at" => @allocations.looked_at, "bursts" => @allocations.bursts, "gc_ns" => @allocations.gc_ns })
+        known({ "objects" => @allocations.objects, "bytes" => @allocations.total(:bytes),
+                "old" => @allocations.total(:old), "freed" => @allocations.total(:freed),
+                "retained" => @allocations.total(:retained), "retained_bytes" => @allocations.total(:retained_bytes),
+                "vm_internal" => @allocations.special(site::VM), "pitwall" => @allocations.special(site::PITWALL),
+                "allocated" => @allocations.allocated, "one_in" => @allocations.one_in.round(3),
+                "looked_at" => @allocations.looked_at, "bursts" => @allocations.bursts,
+                "gc_ns" => @allocations.gc_ns })
       end
 
+      # The object with unknown values replaced by null.
       def known(object)
-        unknown = [*(OF_ENDS unless @allocations.ends?), *("retained" unless @allocations.retained?), *("retained_bytes" unless @allocations.retained_bytes?)]
+        unknown = [*(OF_ENDS unless @allocations.ends?), *("retained" unless @allocations.retained?),
+                   *("retained_bytes" unless @allocations.retained_bytes?)]
         object.to_h { |name, value| [name, unknown.include?(name) ? nil : value] }
       end
 
@@ -66,8 +82,9 @@ module Pitwall
 
       def context
         header = @summary.headers.first
-        { "model" => { "gc_ns" => AllocationsText::MODEL }, "program" => @summary.programs.first, "elapsed_ns" => @summary.elapsed_ns,
-          "ruby" => header&.ruby || {}, "host" => header&.host || {}, "settings" => header&.settings || {}, "pids" => @summary.headers.map(&:pid),
+        { "model" => { "gc_ns" => AllocationsText::MODEL }, "program" => @summary.programs.first,
+          "elapsed_ns" => @summary.elapsed_ns, "ruby" => header&.ruby || {}, "host" => header&.host || {},
+          "settings" => header&.settings || {}, "pids" => @summary.headers.map(&:pid),
           "losses" => @allocations.losses, "notes" => @summary.notes, "warnings" => @warnings }
       end
     end

@@ -5,13 +5,16 @@ require "pitwall/show/terminal/units"
 
 module Pitwall
   module Show
-    # Allocations for pull requests and issues.
+    # Allocations as Markdown, for pull requests and issues.
     class AllocationsMarkdown
-      TOP = 20
+      TOP = 20 # rows of the table, by default
       private_constant :TOP
 
-      #: (Analyse::Allocations, Analyse::Summary, by: Array[Symbol], sort: Symbol, ?retained: bool, ?limit: Integer?, ?base: String?, ?warnings: Array[String], ?findings: Array[untyped]) -> void
-      def initialize(allocations, summary, by:, sort:, retained: false, limit: nil, base: nil, warnings: [], findings: [])
+      # @param base [String, nil] folder; paths below it are shown relative to it
+      #: (Analyse::Allocations, Analyse::Summary, by: Array[Symbol], sort: Symbol, ?retained: bool, ?limit: Integer?,
+      #:  ?base: String?, ?warnings: Array[String], ?findings: Array[untyped]) -> void
+      def initialize(allocations, summary, by:, sort:, retained: false, limit: nil, base: nil, warnings: [],
+                     findings: [])
         @allocations = allocations
         @summary = summary
         @by = by - [:stack]
@@ -23,11 +26,14 @@ module Pitwall
         @findings = findings
       end
 
+      # The report as Markdown.
       #: () -> String
       def to_s
         rows = @allocations.rows(by: @by, sort: @sort, retained: @retained)
-        heads = ["objects", "old", "retained", *("retained bytes" if @allocations.retained_bytes?), "mean age", "bytes", "GC charged (model)"]
-        lines = [headline, ""] + Markdown.findings(@findings) + notes + ["| #{heads.join(" | ")} | what |", "|#{"---:|" * heads.size}---|"]
+        heads = ["objects", "old", "retained", *("retained bytes" if @allocations.retained_bytes?),
+                 "mean age", "bytes", "GC charged (model)"]
+        lines = [headline, ""] + Markdown.findings(@findings) + notes +
+                ["| #{heads.join(" | ")} | what |", "|#{"---:|" * heads.size}---|"]
         lines.concat(rows.first(@limit).map { |row| line(row) })
         lines.push("", "#{Units.things(rows.size - @limit, "more row")}.") if rows.size > @limit
         lines.join("\n")
@@ -37,7 +43,8 @@ module Pitwall
 
       def headline
         ["**#{Markdown.text(@summary.programs.join(", "))}**", Markdown.text(@summary.rubies.join(", ")),
-         "#{objects(@allocations.objects)} object#{"s" unless @allocations.objects == 1}", "#{"~" unless @allocations.ends?}#{Units.bytes(@allocations.total(:bytes))}",
+         "#{objects(@allocations.objects)} object#{"s" unless @allocations.objects == 1}",
+         "#{"~" unless @allocations.ends?}#{Units.bytes(@allocations.total(:bytes))}",
          retained].join(" · ")
       end
 
@@ -48,12 +55,17 @@ module Pitwall
          *(Units.bytes(@allocations.total(:retained_bytes)) if @allocations.retained_bytes?)].join(", ")
       end
 
-      # In bursts, no more figures than the objects that were looked at allow.
-      def objects(number, of: @allocations.looked_at) = @allocations.ends? ? Units.count(number) : Units.about(number, of: of)
+      # A number of objects. When objects were followed in bursts, the number of followed objects limits the figures.
+      def objects(number, of: @allocations.looked_at)
+        @allocations.ends? ? Units.count(number) : Units.about(number, of: of)
+      end
 
       def notes
         notes = @warnings + @allocations.losses
-        notes << format("one object in %.1f was followed: figures are estimates", @allocations.one_in) if @allocations.one_in > 1
+        if @allocations.one_in > 1
+          notes << format("one object in %.1f was followed: figures are estimates", @allocations.one_in)
+        end
+
         notes.empty? ? [] : notes.map { |note| "> #{Markdown.text(note)}" } + [""]
       end
 
@@ -62,14 +74,17 @@ module Pitwall
         old = @allocations.ends? ? Units.count(row.old) : "not known"
         age = "not known" unless @allocations.ends?
         retained = @allocations.retained? ? Units.count(row.retained) : "not known"
-        cells = [row.special && row.count == row.followed ? Units.count(row.count) : objects(row.count, of: row.followed), old, retained,
-                 *(Units.bytes(row.retained_bytes) if @allocations.retained_bytes?), age, Units.bytes(row.bytes), Units.duration(row.gc_ns)]
+        exact = row.special && row.count == row.followed
+        cells = [exact ? Units.count(row.count) : objects(row.count, of: row.followed), old, retained,
+                 *(Units.bytes(row.retained_bytes) if @allocations.retained_bytes?),
+                 age, Units.bytes(row.bytes), Units.duration(row.gc_ns)]
         "| #{cells.join(" | ")} | #{what(row)} |"
       end
 
       def what(row)
         place = row.path ? @location.text(row.path, row.line.to_i) : nil
-        [*(@by & %i[class type method]).map { |key| row[key] }, place].compact.reject(&:empty?).map { |text| Markdown.code(text) }.join(" ")
+        words = [*(@by & %i[class type method]).map { |key| row[key] }, place].compact.reject(&:empty?)
+        words.map { |text| Markdown.code(text) }.join(" ")
       end
     end
   end

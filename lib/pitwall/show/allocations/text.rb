@@ -6,27 +6,30 @@ require "pitwall/show/terminal/units"
 
 module Pitwall
   module Show
-    # Allocations for people: what was counted and how, the table, what to try next.
+    # Allocations as text: the totals, the table, and the next commands to try.
     class AllocationsText
-      TOP = 20
-      # Frames of a stack shown below its row.
-      FRAMES = 12
-      MODEL = "GC charged is a model: each collection's time is divided among the places that allocated since the one before, by objects " \
-              "or, where malloc'ed memory caused it, by estimated bytes"
-      HEADS = { objects: "objects", share: "", old: "old", retained: "retained", age: "age", bytes: "bytes", gc: "GC charged" }.freeze
-      # Where it is asked for: the bytes of what lived at the end come first, and shares are of those.
-      RETAINED_HEADS = { retained_bytes: "retained bytes", share: "" }.merge(HEADS.slice(:retained, :objects, :old, :age, :bytes, :gc)).freeze
-      # Columns that give way on a narrow terminal, but for what is sorted by; they stand in --format json.
+      TOP = 20 # rows of the table, by default
+      FRAMES = 12 # frames of a stack below its row, at most
+      MODEL = "GC charged is a model: each collection's time is divided among the places that allocated " \
+              "since the one before, by objects or, where malloc'ed memory caused it, by estimated bytes"
+      HEADS = { objects: "objects", share: "", old: "old", retained: "retained", age: "age", bytes: "bytes",
+                gc: "GC charged" }.freeze
+      # The heads with --retained: the retained bytes come first, and shares are parts of them.
+      RETAINED_HEADS = { retained_bytes: "retained bytes", share: "" }
+                       .merge(HEADS.slice(:retained, :objects, :old, :age, :bytes, :gc)).freeze
+      # Columns left out on a narrow terminal, except for the column that rows are sorted by. --format json has all.
       GIVING_WAY = %i[age old retained gc].freeze
       RETAINED_GIVING_WAY = %i[age old gc objects].freeze
       SORTED = { old: :old, retained: :retained, total_age: :age, max_age: :age, min_age: :age, gc_ns: :gc }.freeze
       private_constant :TOP, :FRAMES, :HEADS, :RETAINED_HEADS, :GIVING_WAY, :RETAINED_GIVING_WAY, :SORTED
 
       # @param file [String] the recording, for the hints
-      # @param by [Array<Symbol>] of Analyse::Allocations::KEYS
-      # @param sort [Symbol] of its COUNTERS
+      # @param by [Array<Symbol>] keys of Analyse::Allocations::KEYS that rows are grouped by
+      # @param sort [Symbol] the counter of Analyse::Allocations::COUNTERS that rows are sorted by
+      # @param retained [Boolean] whether only retained objects are shown
       #: (Analyse::Allocations, Analyse::Summary, file: String, by: Array[Symbol], sort: Symbol, **untyped) -> void
-      def initialize(allocations, summary, file:, by:, sort:, retained: false, limit: nil, width: 100, palette: Plain, base: nil, warnings: [], findings: [])
+      def initialize(allocations, summary, file:, by:, sort:, retained: false, limit: nil, width: 100, palette: Plain,
+                     base: nil, warnings: [], findings: [])
         @allocations = allocations
         @summary = summary
         @file = file
@@ -41,6 +44,7 @@ module Pitwall
         @findings = findings
       end
 
+      # The report's text, without a newline at its end.
       #: () -> String
       def to_s = [*header, *FindingsView.new(width: @width, palette: @palette).lines(@findings), "", *body].join("\n")
 
@@ -54,11 +58,13 @@ module Pitwall
 
       def counted
         site = Record::Site
-        ["#{objects(@allocations.objects)} object#{"s" unless @allocations.objects == 1}, #{"~" unless @allocations.ends?}#{Units.bytes(@allocations.total(:bytes))}",
+        own = @allocations.special(site::PITWALL)
+        ["#{objects(@allocations.objects)} object#{"s" unless @allocations.objects == 1}, " \
+         "#{"~" unless @allocations.ends?}#{Units.bytes(@allocations.total(:bytes))}",
          *(retained_words if @allocations.retained?),
          "#{objects(@allocations.special(site::VM))} more by the VM for itself",
-         ("#{Units.count(@allocations.special(site::PITWALL))} by Pitwall" if @allocations.special(site::PITWALL).positive?),
-         "#{Units.duration(@allocations.gc_ns)} in GC#{ours}"].compact
+         ("#{Units.count(own)} by Pitwall" if own.positive?),
+         "#{Units.duration(@allocations.gc_ns)} in GC#{own_gc_time}"].compact
       end
 
       # "42 retained, 197 KiB"
@@ -68,21 +74,27 @@ module Pitwall
         "#{least}#{Units.count(@allocations.total(:retained))} retained#{bytes}"
       end
 
-      # In bursts, no more figures than the objects that were looked at allow.
-      def objects(number, of: @allocations.looked_at) = @allocations.ends? ? Units.count(number) : Units.about(number, of: of)
+      # A number of objects. When objects were followed in bursts, the number of followed objects limits the figures.
+      def objects(number, of: @allocations.looked_at)
+        @allocations.ends? ? Units.count(number) : Units.about(number, of: of)
+      end
 
-      def ours
+      # Pitwall's own part of the GC time: counting retained objects runs the collector.
+      def own_gc_time
         ns = @allocations.special(Record::Site::PITWALL, :gc_ns)
         ns.positive? && @allocations.retained? ? " (#{Units.duration(ns)} of it for the count of what is retained)" : ""
       end
 
       def estimate
         followed = format("one object in %.1f was followed", @allocations.one_in)
-        return "#{followed}: counts, ages and bytes are estimates, scaled by the number of all objects" if @allocations.ends?
+        if @allocations.ends?
+          return "#{followed}: counts, ages and bytes are estimates, scaled by the number of all objects"
+        end
 
         bursts = @allocations.bursts
         followed += ", in #{bursts ? Units.things(bursts, "burst") : "bursts"}"
-        "#{followed}: counts are estimates, scaled by the number of all objects; bytes are those of slots; ages and what was retained are not known"
+        "#{followed}: counts are estimates, scaled by the number of all objects; bytes are those of slots; " \
+        "ages and what was retained are not known"
       end
 
       def body
@@ -96,7 +108,9 @@ module Pitwall
       end
 
       def stackless
-        @by.include?(:stack) && !@allocations.stacks? ? note("!", "#{GCCostView::STACKLESS}: record with --stacks", :yellow) : []
+        return [] unless @by.include?(:stack) && !@allocations.stacks?
+
+        note("!", "#{GCCostView::STACKLESS}: record with --stacks", :yellow)
       end
 
       def strings
@@ -105,26 +119,31 @@ module Pitwall
         found = @allocations.duplicates
         return ["", "no two strings were equal"] if found.empty?
 
-        table = Table.new(heads: ["strings", "of bytes", "wasted", "equal strings of"], width: @width, palette: @palette, location: @location)
+        table = Table.new(heads: ["strings", "of bytes", "wasted", "equal strings of"],
+                          width: @width, palette: @palette, location: @location)
         rows = found.first(@limit).map do |row|
           path, line, = row.places.first
           more = row.places.size > 1 ? " and #{Units.things(row.places.size - 1, "more place")}" : ""
-          Table::Row.new(numbers: [Units.count(row.count), Units.count(row.length), Units.bytes(row.wasted)], name: @location.text(path, line) + more)
+          numbers = [Units.count(row.count), Units.count(row.length), Units.bytes(row.wasted)]
+          Table::Row.new(numbers: numbers, name: @location.text(path, line) + more)
         end
-        ["", *table.lines(rows), @palette.dim("#{Units.bytes(found.sum(&:wasted))} in #{Units.things(found.sum(&:count) - found.size, "string")} that others are equal to")]
+        copies = Units.things(found.sum(&:count) - found.size, "string")
+        ["", *table.lines(rows),
+         @palette.dim("#{Units.bytes(found.sum(&:wasted))} in #{copies} that others are equal to")]
       end
 
       def table
-        giving_way = ((retained? ? RETAINED_GIVING_WAY : GIVING_WAY) - [SORTED[@sort]]).map { |name| heads.keys.index(name) }
-        Table.new(heads: [*heads.values, head], width: @width, palette: @palette, location: @location, giving_way: giving_way)
+        names = (retained? ? RETAINED_GIVING_WAY : GIVING_WAY) - [SORTED[@sort]]
+        Table.new(heads: [*heads.values, head], width: @width, palette: @palette, location: @location,
+                  giving_way: names.map { |name| heads.keys.index(name) })
       end
 
-      # Rows are of what was retained, by its bytes.
+      # Whether rows are about retained bytes.
       def retained? = (@retained || @sort == :retained_bytes) && @allocations.retained_bytes?
 
       def heads = retained? ? RETAINED_HEADS : HEADS
 
-      # Part of the program's objects, or of the bytes retained of them.
+      # The rows' part of the program's objects, or of the retained bytes.
       def share(rows)
         counter = retained? ? :retained_bytes : :count
         Units.percent(rows.sum(&counter), @allocations.total(counter))
@@ -153,10 +172,10 @@ module Pitwall
         end
       end
 
-      # Pitwall's own are counted exactly in bursts as well.
+      # Objects of a row without a place. Pitwall's own objects are counted exactly, also in bursts.
       def special(row) = row.count == row.followed ? Units.count(row.count) : objects(row.count, of: row.followed)
 
-      # The mean, and the range where there is one.
+      # Mean age of the objects, with the range where ages differ. Unit: collections survived.
       def age(row)
         return "" unless row.mean_age
         return format("%d", row.min_age) if row.min_age == row.max_age
@@ -165,17 +184,21 @@ module Pitwall
       end
 
       def name(row)
-        return row.to_h.values_at(*Analyse::Allocations::KEYS).find { |value| value.is_a?(String) && value.start_with?("(") } || row.stack.last if row.special
+        if row.special
+          values = row.to_h.values_at(*Analyse::Allocations::KEYS)
+          return values.find { |value| value.is_a?(String) && value.start_with?("(") } || row.stack.last
+        end
+
         names.map { |key| key == :stack ? frame(row.stack.last.to_s) : row[key] }.join(" ")
       end
 
       def place(row)
-        return nil if row.special || @by.include?(:stack) # which says it
+        return nil if row.special || @by.include?(:stack) # the name then contains the place
 
         @by.include?(:path) ? [row.path, row.line.to_i] : nil
       end
 
-      # "Order#total /app/order.rb:12", the path as everywhere.
+      # A frame with its path shortened: "Order#total app/order.rb:12".
       def frame(text)
         name, path, line = frame_parts(text)
         name ? "#{name} #{@location.text(path, line.to_i)}" : text
@@ -188,7 +211,7 @@ module Pitwall
           row = at.positive? ? rows[at - 1] : nil
           next [line] if row.nil? || row.special
 
-          # The innermost frame stands in the row; where the numbers left too little room for it, it stands here as well.
+          # The row's line names the innermost frame. When the line cut that name, the frame is repeated below.
           frames = row.stack.reverse
           frames = frames.drop(1) if line.include?(Text.safe(name(row)))
           shown = frames.first(FRAMES).map { |frame| "    #{whole_frame(frame)}" }
@@ -197,7 +220,7 @@ module Pitwall
         end
       end
 
-      # A long name gives way in its middle, so that method and line can be read.
+      # A frame in a line. A long name is shortened in its middle, so that method and place stay readable.
       def whole_frame(text)
         name, path, line = frame_parts(text)
         return Text.shorten(text, @width - 4) unless name
@@ -209,12 +232,14 @@ module Pitwall
       def rest(rows, all)
         return [] if rows.empty?
 
-        [@palette.dim("#{share(rows.reject(&:special))} in #{Units.things(rows.size, "more row")} (--limit #{all} shows all)")]
+        part = share(rows.reject(&:special))
+        [@palette.dim("#{part} in #{Units.things(rows.size, "more row")} (--limit #{all} shows all)")]
       end
 
       def hint
-        lines = ["pitwall report #{@file} --view allocations --sort bytes", "pitwall report #{@file} --view allocations --by class",
-                 *("pitwall report #{@file} --view allocations --retained" if @allocations.retained? && !@retained)]
+        view = "pitwall report #{@file} --view allocations"
+        lines = ["#{view} --sort bytes", "#{view} --by class",
+                 *("#{view} --retained" if @allocations.retained? && !@retained)]
         ["", @palette.dim("Next: #{lines.first}"), *lines.drop(1).map { |line| @palette.dim("      #{line}") }]
       end
 

@@ -8,9 +8,9 @@ require "pitwall/show/terminal/plain"
 
 module Pitwall
   module Show
-    # `pitwall bench` for a pull request or an issue.
+    # The report of `pitwall bench` as Markdown, for a pull request or an issue.
     class BenchMarkdown
-      # Columns of what is drawn: more would scroll in a pull request.
+      # Columns of plots. A pull request scrolls wider blocks of code.
       DRAWN = 90
       private_constant :DRAWN
 
@@ -20,11 +20,12 @@ module Pitwall
         @words = BenchWords.new(report)
       end
 
-      # Ends without a newline.
+      # The report, without a newline at its end.
       #: () -> String
       def to_s
-        parts = [title, table(*@words.speed), table(*@words.memory), *commands, *rankings, undecided, *growths, Provenance.quoted(@report),
-                 Markdown.details("How it was made", made), Provenance.block(@report.command)]
+        parts = [title, table(*@words.speed), table(*@words.memory), *commands, *rankings, undecided, *growths,
+                 Provenance.quoted(@report), Markdown.details("How it was made", made),
+                 Provenance.block(@report.command)]
         parts.reject(&:empty?).map { |lines| lines.join("\n") }.join("\n\n")
       end
 
@@ -36,7 +37,7 @@ module Pitwall
         [Markdown.text(@words.title).sub(/\A.+?(?= · |\z)/) { |first| "**#{first}**" }]
       end
 
-      # The name as code; the rest are numbers, but for a last column of words.
+      # A table. The name is code; the other cells are numbers, or words in columns of `left`.
       def table(heads, rows, left: [])
         return [] if rows.empty?
 
@@ -65,7 +66,8 @@ module Pitwall
         @report.growths.to_a.map do |sweep|
           heads, rows = GrowthView.cells(sweep)
           drawn = GrowthView.new(width: DRAWN, palette: Plain).plot(sweep)
-          table = Markdown.table(heads.map { |head| Markdown.text(head) }, rows.map { |row| row.map { |cell| Markdown.text(cell) } }, left: [])
+          cells = rows.map { |row| row.map { |cell| Markdown.text(cell) } }
+          table = Markdown.table(heads.map { |head| Markdown.text(head) }, cells, left: [])
           [*GrowthView.sentences(sweep).flat_map { |text| [Markdown.text(text), ""] }, *table, *plot(drawn)]
         end
       end
@@ -73,8 +75,8 @@ module Pitwall
       def plot(lines) = lines.empty? ? [] : ["", *Markdown.details("Plot", Markdown.block(lines))]
 
       def made
-        facts = { "made of" => @words.made, **@words.facts, "host" => Provenance.host(@report.host) }.reject { |_, text| text.empty? }
-        facts.map { |name, text| "- #{name}: #{Markdown.text(text)}" }
+        facts = { "made of" => @words.made, **@words.facts, "host" => Provenance.host(@report.host) }
+        facts.reject { |_, text| text.empty? }.map { |name, text| "- #{name}: #{Markdown.text(text)}" }
       end
     end
   end

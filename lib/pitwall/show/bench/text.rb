@@ -10,15 +10,15 @@ require "pitwall/show/terminal/plain"
 
 module Pitwall
   module Show
-    # `pitwall bench` for people: how fast, what each iteration costs, which case is faster, how it grows, what to doubt.
+    # The report of `pitwall bench` as text: speed, memory, which case is faster, growth with N, and warnings.
     class BenchText
-      # Columns below which numbers alone would not fit.
+      # Smallest width: fewer columns don't hold the numbers.
       NARROWEST = 40
-      # Columns of a distribution beside the figures: with fewer it would say nothing, with more nothing more.
+      # Columns of the histogram beside the figures. The histogram is left out where fewer are free.
       SPARK = (8..28).freeze
-      # Columns that a case's name keeps before there are any.
+      # Columns of a case's name, at least, when there is a histogram.
       NAME = 24
-      # Columns that a metric's name keeps.
+      # Columns of a metric's name, at least.
       METRIC = 28
       private_constant :SPARK, :NAME, :METRIC
 
@@ -33,10 +33,11 @@ module Pitwall
         @foot = Provenance.new(width: @width, palette: palette)
       end
 
-      # Ends without a newline.
+      # The report's text, without a newline at its end.
       #: () -> String
       def to_s
-        parts = [title, speed, memory, *commands, *rankings, undecided, *growths, @foot.warnings(@report), made, command]
+        parts = [title, speed, memory, *commands, *rankings, undecided, *growths,
+                 @foot.warnings(@report), made, command]
         text = parts.reject(&:empty?).map { |lines| lines.join("\n") }.join("\n\n")
         @unicode ? text : Ascii.of(text)
       end
@@ -56,7 +57,9 @@ module Pitwall
         room = room_beside(heads, rows)
         if room >= SPARK.first
           drawing = Distribution.new(width: @width, palette: @palette, unicode: @unicode)
-          rows = rows.zip(@words.cases).map { |row, one| row + [drawing.sparkline(one.batch_values.to_a, [room, SPARK.last].min)] }
+          rows = rows.zip(@words.cases).map do |row, one|
+            row + [drawing.sparkline(one.batch_values.to_a, [room, SPARK.last].min)]
+          end
           heads += ["batches"]
         end
         columns(heads, rows, left: [4])
@@ -77,14 +80,17 @@ module Pitwall
           heads, rows = @words.command(one)
           drawing = Distribution.new(width: @width, palette: @palette, unicode: @unicode)
           name = Text.shorten_right("#{one.name} (#{Units.things(one.processes, "run")})", @width)
-          [@palette.bold(name), *columns(heads, rows, name: METRIC), *drawing.lines({ "wall" => one.process_values.to_a }, unit: "ns")]
+          [@palette.bold(name), *columns(heads, rows, name: METRIC),
+           *drawing.lines({ "wall" => one.process_values.to_a }, unit: "ns")]
         end
       end
 
       def rankings
         @report.rankings.map do |title, ranked|
           heads, rows, effects = @words.ranking(title, ranked)
-          styles = effects.map { |effect| effect ? { 2 => EffectWords.style(effect), 4 => EffectWords.style(effect) } : { 4 => :dim } }
+          styles = effects.map do |effect|
+            effect ? { 2 => EffectWords.style(effect), 4 => EffectWords.style(effect) } : { 4 => :dim }
+          end
           columns(heads, rows, left: [4], styles: styles)
         end
       end

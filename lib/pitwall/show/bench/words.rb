@@ -8,11 +8,12 @@ require "pitwall/show/terminal/units"
 
 module Pitwall
   module Show
-    # The cells of `pitwall bench`'s tables, which text and Markdown share.
+    # The cells of the tables of `pitwall bench`, shared by text and Markdown.
     class BenchWords
-      # What is said of a whole command, as far as it was measured.
-      COMMAND = %w[wall cpu user system gc_time max_rss minor_faults major_faults voluntary_switches involuntary_switches].freeze
-      # Counts that are all the same may differ by what a division leaves.
+      # Metrics of a whole command, in the order of the table.
+      COMMAND = %w[wall cpu user system gc_time max_rss minor_faults major_faults
+                   voluntary_switches involuntary_switches].freeze
+      # Relative width of an interval that still counts as exact: dividing equal counts leaves rounding errors.
       ROUNDING = 1e-9
       private_constant :COMMAND, :ROUNDING
 
@@ -21,30 +22,35 @@ module Pitwall
         @report = report
       end
 
-      # @return [Array<Analyse::BenchSummary::Case>] cases that repeat a block of code
+      # Cases that repeat a block of code.
       #: () -> Array[Analyse::BenchSummary::Case]
       def cases = @report.summaries.reject(&:command)
 
-      # @return [Array<Analyse::BenchSummary::Case>] whole commands
+      # Cases that are whole commands.
       #: () -> Array[Analyse::BenchSummary::Case]
       def commands = @report.summaries.select(&:command)
 
+      # "words.rb · 3 cases · 8 processes each · 12.3 s"
       #: () -> String
       def title
         what, one, more = commands.any? && cases.empty? ? %w[command run runs] : %w[case process processes]
         numbers = @report.summaries.map(&:processes).compact.minmax.uniq
-        runs = "#{numbers.map { |number| Units.count(number) }.join(" … ")} #{numbers == [1] ? one : more} each" if numbers.any?
-        [@report.name, Units.things(@report.summaries.size, what), runs, @report.duration_ns && Units.duration(@report.duration_ns)].compact.join(" · ")
+        if numbers.any?
+          runs = "#{numbers.map { |number| Units.count(number) }.join(" … ")} #{numbers == [1] ? one : more} each"
+        end
+
+        duration = @report.duration_ns && Units.duration(@report.duration_ns)
+        [@report.name, Units.things(@report.summaries.size, what), runs, duration].compact.join(" · ")
       end
 
-      # "99% interval", where all estimates have that level.
+      # Head of the interval's column: "99% interval" when all estimates have the same level, else "interval".
       #: () -> String
       def interval_head
         levels = @report.summaries.filter_map { |one| EffectWords.level(one.time) if one.time&.interval? }.uniq
         levels.size == 1 ? "#{levels.first} interval" : "interval"
       end
 
-      # Heads and rows: name, iterations a second with their doubt, time and its interval.
+      # Heads and rows of the table of speed: name, iterations per second, time of one iteration with its interval.
       #: () -> [Array[String], Array[Array[String]]]
       def speed
         rows = cases.map do |one|
@@ -54,11 +60,13 @@ module Pitwall
         [["case", "iterations", "time each", interval_head], rows]
       end
 
-      # Heads and rows: name, memory, first run, CPU; all of one iteration. What wasn't measured has no column.
+      # Heads and rows of the table of memory: name, memory, GC, first run, CPU time, each for one iteration.
+      # Omits columns that were not measured.
       #: () -> [Array[String], Array[Array[String]]]
       def memory
         columns = { "objects" => ->(one) { value(one, "objects") }, "bytes" => ->(one) { value(one, "bytes") },
-                    "GC runs" => ->(one) { value(one, "gc_runs") }, "GC time" => ->(one) { one.gc_share && Figures.rough(one.gc_share) },
+                    "GC runs" => ->(one) { value(one, "gc_runs") },
+                    "GC time" => ->(one) { one.gc_share && Figures.rough(one.gc_share) },
                     "first run" => ->(one) { first(one) },
                     "CPU" => ->(one) { one.cpu_share && Figures.share(one.cpu_share.round(3)) } }
         columns = columns.select { |_, cell| cases.any? { |one| cell.(one) } }
@@ -67,7 +75,7 @@ module Pitwall
         [["each", *columns.keys], cases.map { |one| [one.name, *columns.values.map { |cell| cell.(one).to_s }] }]
       end
 
-      # Heads and rows of one command: what was measured, best and median.
+      # Heads and rows of one command's table: metric, best value, median, interval of the median.
       #: (Analyse::BenchSummary::Case) -> [Array[String], Array[Array[String]]]
       def command(one)
         metrics = (COMMAND & one[:values].keys) + (one[:values].keys - COMMAND)
@@ -80,9 +88,9 @@ module Pitwall
         [["", "best", "median", interval_head], rows]
       end
 
-      # Heads and rows of cases held against each other, the fastest first.
-      # @return [Array(Array<String>, Array<Array<String>>, Array<Effect, nil>)]
-      #: (String, Array[Analyse::BenchSummary::Ranked]) -> [Array[String], Array[Array[String]], Array[Analyse::Effect?]]
+      # Heads and rows of compared cases, the fastest first; and the effect of each row, nil for the reference.
+      #: (String, Array[Analyse::BenchSummary::Ranked])
+      #:   -> [Array[String], Array[Array[String]], Array[Analyse::Effect?]]
       def ranking(title, ranked)
         effects = ranked.map(&:effect)
         rows = ranked.map do |row|
@@ -94,24 +102,26 @@ module Pitwall
           range = known ? "#{Figures.range(effect.ratio)} (#{EffectWords.level(effect.ratio)})" : "none"
           cells + [known ? Figures.change(effect.ratio) : "", range, EffectWords.short(effect)]
         end
-        [["#{title}#{", " unless title.empty?}fastest first", "time each", "change", "interval", "verdict"], rows, effects]
+        head = "#{title}#{", " unless title.empty?}fastest first"
+        [[head, "time each", "change", "interval", "verdict"], rows, effects]
       end
 
-      # What is undecided between cases, and why.
+      # A sentence for each undecided comparison of two cases, with the reason.
       #: () -> Array[String]
       def undecided
-        found = @report.rankings.flat_map(&:last).filter_map(&:effect).select { |effect| EffectWords.verdict(effect) == :undecided }
-        found.map do |effect|
-          seen = effect.smallest_detectable && "an effect of #{Figures.rough(effect.smallest_detectable)} would have been found 4 times in 5"
+        effects = @report.rankings.flat_map(&:last).filter_map(&:effect)
+        effects.select { |effect| EffectWords.verdict(effect) == :undecided }.map do |effect|
+          size = effect.smallest_detectable
+          seen = size && "an effect of #{Figures.rough(size)} would have been found 4 times in 5"
           "#{effect.side} against #{effect.base}: undecided#{"; #{effect.reason || seen}" if effect.reason || seen}"
         end
       end
 
-      # What is known of its Ruby and code.
+      # Facts about the measured Ruby and code: name → value.
       #: () -> Hash[String, String]
       def facts = @report.facts.to_h.to_h { |name, value| [name.to_s, value.to_s] }
 
-      # How it was made.
+      # The settings of the measurement, and its losses.
       #: () -> String
       def made = [*Provenance.settings(@report.settings), *Provenance.losses(@report.losses)].join(" · ")
 
@@ -125,14 +135,20 @@ module Pitwall
         "#{Figures.value(estimate.low, unit)} … #{Figures.value(estimate.high, unit)}"
       end
 
-      # Exact counts stand alone, others with their doubt; where that is larger than the number, the bound is what is known.
+      # A metric's value. Exact counts are shown without an interval, others with half of its width: "81.3 ±1.2%".
+      # When the interval is wider than twice the value, only its upper bound is shown: "≤ 12".
       def value(one, metric)
         value = one[:values][metric]
         return unless value&.estimate
 
         estimate = value.estimate
-        return Figures.value(estimate.point, value.unit) if value.exact || !estimate.interval? || estimate.high - estimate.low <= ROUNDING * estimate.point.abs
-        return "≤ #{Figures.value(estimate.high, value.unit, figures: 2)}" if estimate.high - estimate.low > 2 * estimate.point
+        if value.exact || !estimate.interval? || estimate.high - estimate.low <= ROUNDING * estimate.point.abs
+          return Figures.value(estimate.point, value.unit)
+        end
+
+        if estimate.high - estimate.low > 2 * estimate.point
+          return "≤ #{Figures.value(estimate.high, value.unit, figures: 2)}"
+        end
 
         "#{Figures.value(estimate.point, value.unit)} #{Figures.doubt(estimate)}"
       end
@@ -140,7 +156,9 @@ module Pitwall
       def first(one)
         return unless one.first_ns
 
-        "#{time(one.first_ns)}#{" (×#{format(one.first_ratio >= 9.95 ? "%.0f" : "%.1f", one.first_ratio)})" if one.first_ratio}"
+        ratio = one.first_ratio
+        factor = " (×#{format(ratio >= 9.95 ? "%.0f" : "%.1f", ratio)})" if ratio
+        "#{time(one.first_ns)}#{factor}"
       end
     end
   end

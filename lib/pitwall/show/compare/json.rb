@@ -8,7 +8,7 @@ require "pitwall/show/compare/why_json"
 
 module Pitwall
   module Show
-    # `pitwall compare` for programs: one object.
+    # The report of `pitwall compare` as a JSON object.
     class CompareJson
       SCHEMA = "pitwall/compare-1"
 
@@ -17,10 +17,11 @@ module Pitwall
         @report = report
       end
 
-      # Ends without a newline.
+      # The JSON text, without a newline at its end.
       #: () -> String
       def to_s = JSON.generate(body)
 
+      # The JSON object.
       #: () -> Hash[String, untyped]
       def body
         context = JsonValues.context(@report)
@@ -35,11 +36,13 @@ module Pitwall
 
       def results(effects) = effects.map { |effect| JsonValues.effect(effect) }
 
-      # What the distributions are drawn of: the median of each process.
+      # The median of each process, from which the distributions are drawn.
       def samples
         metric = { "metric" => @report.metric, "unit" => Record::METRICS[@report.metric]&.unit }
         @report.headline.map(&:name).uniq.flat_map do |name|
-          @report.medians(name).map { |side, medians| { "name" => name, "side" => side, **metric, "medians" => medians } }
+          @report.medians(name).map do |side, medians|
+            { "name" => name, "side" => side, **metric, "medians" => medians }
+          end
         end
       end
 

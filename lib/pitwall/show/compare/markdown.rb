@@ -11,11 +11,12 @@ require "pitwall/show/compare/why_text"
 
 module Pitwall
   module Show
-    # `pitwall compare` for a pull request: the verdict and one table; the rest folded; the command that repeats it.
+    # The report of `pitwall compare` as Markdown, for a pull request: the verdict, one table, folded details, and the
+    # command that repeats the comparison.
     class CompareMarkdown
-      # Columns of what is drawn: more would scroll in a pull request.
+      # Columns of plots and distributions. A pull request scrolls wider blocks of code.
       DRAWN = 90
-      # Cases drawn.
+      # Cases whose distributions are drawn, at most.
       CASES = 12
       private_constant :DRAWN, :CASES
 
@@ -25,11 +26,12 @@ module Pitwall
         @words = CompareWords.new(report)
       end
 
-      # Ends without a newline.
+      # The report, without a newline at its end.
       #: () -> String
       def to_s
         parts = [verdicts, table(@report.headline), *predictions, alarms, Provenance.quoted(@report),
-                 Markdown.details("Counters, distributions and how it was made", details), Provenance.block(@report.command)]
+                 Markdown.details("Counters, distributions and how it was made", details),
+                 Provenance.block(@report.command)]
         parts.reject(&:empty?).map { |lines| lines.join("\n") }.join("\n\n")
       end
 
@@ -45,12 +47,15 @@ module Pitwall
       def table(effects)
         return [] if effects.empty?
 
-        ends = %i[base side].map { |end_| effects.map(&end_).uniq.then { |names| names.size == 1 ? names.first : end_.to_s } }
+        ends = %i[base side].map do |end_|
+          effects.map(&end_).uniq.then { |names| names.size == 1 ? names.first : end_.to_s }
+        end
         metrics = effects.any? { |effect| effect.metric != @report.metric }
         heads = ["case", *("side" if @words.several?), *("metric" if metrics), *ends, "change", "interval", "verdict"]
         words = heads.size - 5
         rows = effects.map do |effect|
-          first = [Markdown.code(effect.name), *(Markdown.text(effect.side) if @words.several?), *(EffectWords.title(effect.metric) if metrics)]
+          first = [Markdown.code(effect.name), *(Markdown.text(effect.side) if @words.several?),
+                   *(EffectWords.title(effect.metric) if metrics)]
           first + figures(effect) + [Markdown.text(EffectWords.short(effect))]
         end
         Markdown.table(heads.map { |head| Markdown.text(head) }, rows, left: [*0...words, heads.size - 1])
@@ -64,15 +69,17 @@ module Pitwall
         ends + [Figures.change(effect.ratio), "#{Figures.range(effect.ratio)} (#{EffectWords.level(effect.ratio)})"]
       end
 
-      # A control that failed is not folded away.
+      # A false alarm of the control, which is not folded.
       def alarms = @words.control.select { |_, style| style != :dim }.map { |text, _| "> #{Markdown.text(text)}" }
 
       def details
-        told, undecided, same = @words.beside
-        sized, vague = undecided.partition { |effect| Figures.sized?(effect.ratio) && !effect.ratio.exact? }
-        rest = { "Undecided" => @words.partly(vague), "Same" => @words.list(same) }.flat_map { |word, list| list.empty? ? [] : ["#{word}: #{Markdown.text(list)}", ""] }
+        shown, undecided, same = @words.beside
+        sized, unsized = undecided.partition { |effect| Figures.sized?(effect.ratio) && !effect.ratio.exact? }
+        rest = { "Undecided" => @words.partly(unsized), "Same" => @words.list(same) }.flat_map do |word, list|
+          list.empty? ? [] : ["#{word}: #{Markdown.text(list)}", ""]
+        end
         control = @words.control.select { |_, style| style == :dim }.map { |text, _| Markdown.text(text) }
-        parts = [table(told + sized), rest[0..-2].to_a, drawings, growths, why, control, made].reject(&:empty?)
+        parts = [table(shown + sized), rest[0..-2].to_a, drawings, growths, why, control, made].reject(&:empty?)
         parts.flat_map { |lines| [*lines, ""] }[0..-2]
       end
 
@@ -84,17 +91,23 @@ module Pitwall
           drawn = drawing.lines(@report.medians(name), unit: unit)
           drawn.empty? ? [] : [Text.shorten(name, DRAWN), *drawn]
         end
-        lines.empty? ? [] : ["Median of each process, #{EffectWords.title(@report.metric)}:", "", *Markdown.block(lines)]
+        return [] if lines.empty?
+
+        ["Median of each process, #{EffectWords.title(@report.metric)}:", "", *Markdown.block(lines)]
       end
 
       def predictions
         base = @report.sides.first&.name.to_s
-        @report.predictions.to_h.map { |side, check| Markdown.block(PredictionCheckView.new(check, base: base, side: side).lines(width: DRAWN, palette: Plain)) }
+        @report.predictions.to_h.map do |side, check|
+          Markdown.block(PredictionCheckView.new(check, base: base, side: side).lines(width: DRAWN, palette: Plain))
+        end
       end
 
       def why
         base = @report.sides.first&.name.to_s
-        lines = @report.why.to_h.flat_map { |side, result| WhyText.new(width: DRAWN, palette: Plain).lines(result, base: base, side: side) }
+        lines = @report.why.to_h.flat_map do |side, result|
+          WhyText.new(width: DRAWN, palette: Plain).lines(result, base: base, side: side)
+        end
         lines.empty? ? [] : Markdown.block(lines)
       end
 
@@ -104,7 +117,8 @@ module Pitwall
       end
 
       def made
-        facts = { "made of" => @words.made }.merge(@words.sides, { "host" => Provenance.host(@report.host) }).reject { |_, text| text.empty? }
+        facts = { "made of" => @words.made }.merge(@words.sides, { "host" => Provenance.host(@report.host) })
+        facts = facts.reject { |_, text| text.empty? }
         facts.map { |name, text| "- #{Markdown.text(name)}: #{Markdown.text(text)}" }
       end
     end

@@ -12,19 +12,21 @@ require "pitwall/show/compare/why_text"
 
 module Pitwall
   module Show
-    # `pitwall compare` for people: the verdict, its figures, where the processes lay, counters, and how to do it again. Without
-    # details what changed and what to doubt, so that a few cases fit a screen.
+    # The report of `pitwall compare` as text: verdict, figures, distributions, counters, and the command that repeats
+    # the comparison. Without details it shows only changes and warnings, so that a few cases fit a screen.
     class CompareText
-      # Columns below which numbers alone would not fit.
+      # Smallest width: fewer columns don't hold the numbers.
       NARROWEST = 40
-      # Cases whose distributions are drawn.
+      # Cases whose distributions are drawn, at most.
       DRAWN = 12
+      # Columns of a side's name, at most.
       NAME = 14
-      # Columns that a metric's name keeps.
+      # Columns of a metric's name, at least.
       METRIC = 28
       private_constant :DRAWN, :NAME, :METRIC
 
       # @param unicode [Boolean] whether the terminal shows more than ASCII
+      # @param details [Boolean] whether all details are shown (--details)
       #: (Analyse::ComparisonReport, ?width: Integer, ?palette: untyped, ?unicode: bool, ?details: bool) -> void
       def initialize(report, width: 100, palette: Plain, unicode: true, details: true)
         @report = report
@@ -37,22 +39,26 @@ module Pitwall
         @drawing = Distribution.new(width: @width, palette: palette, unicode: unicode)
       end
 
-      # Ends without a newline.
+      # The report's text, without a newline at its end.
       #: () -> String
       def to_s
-        parts = (@details ? whole : brief).reject(&:empty?)
+        parts = (@details ? detailed : brief).reject(&:empty?)
         text = parts.map { |lines| lines.join("\n") }.join("\n\n")
         @ascii ? @ascii.of(text) : text
       end
 
       private
 
-      def whole = [verdicts(@words.undecided), table, drawings, *growths, beside, *predictions, why, control, @foot.warnings(@report), made, command]
+      def detailed
+        [verdicts(@words.undecided), table, drawings, *growths, beside, *predictions, why, control,
+         @foot.warnings(@report), made, command]
+      end
 
       def brief
         undecided = @words.alone? ? @words.undecided : @words.undecided_together
         changed = @words.alone? ? beside : @words.changed.flat_map { |text| wrap(text) { |line| line } }
-        [verdicts(undecided), table, (@words.alone? ? drawings : []), *growths, changed, *predictions, why, [*control, *@foot.warnings_together(@report), *note(@words.made_briefly)]]
+        [verdicts(undecided), table, (@words.alone? ? drawings : []), *growths, changed, *predictions, why,
+         [*control, *@foot.warnings_together(@report), *note(@words.made_briefly)]]
       end
 
       def verdicts(undecided)
@@ -62,7 +68,9 @@ module Pitwall
         lines + undecided.flat_map { |text| wrap(text) { |line| @palette.yellow(line) } }
       end
 
-      def table = rows(@report.headline, @words.several? ? ["case, side"] : ["case"]) { |effect| @words.subject(effect) }
+      def table
+        rows(@report.headline, @words.several? ? ["case, side"] : ["case"]) { |effect| @words.subject(effect) }
+      end
 
       def rows(effects, first, **more)
         return [] if effects.empty?
@@ -73,7 +81,7 @@ module Pitwall
         Columns.new(heads: heads, width: @width, palette: @palette, left: [5], **more).lines(cells, styles: styles)
       end
 
-      # The sides' names, where they are the same for all rows.
+      # Heads of the two columns of values: the sides' names where all rows have the same sides, else "base" and "side".
       def ends(effects)
         %i[base side].map do |end_|
           names = effects.map(&end_).uniq
@@ -86,19 +94,23 @@ module Pitwall
         levels.size == 1 ? "#{levels.first} interval" : "interval"
       end
 
-      # A ratio is shown only with its interval, and that with its level where the head doesn't have it.
+      # Cells of both values, the change and its interval. A ratio is shown only with its interval. The interval has its
+      # level where the head doesn't have it.
       def values(effect, head)
         ends = [Figures.value(effect.a, effect.unit), Figures.value(effect.b, effect.unit)]
         return ends + ["", "none"] unless Figures.sized?(effect.ratio) || effect.exact
         return ends + [effect.a == effect.b ? "" : Figures.change(effect.ratio), ""] if effect.exact
 
         range = Figures.range(effect.ratio)
-        ends + [Figures.change(effect.ratio), head == "interval" ? "#{range} (#{EffectWords.level(effect.ratio)})" : range]
+        range += " (#{EffectWords.level(effect.ratio)})" if head == "interval"
+        ends + [Figures.change(effect.ratio), range]
       end
 
       def drawings
         names = @report.headline.map(&:name).uniq
-        styles = @report.headline.group_by(&:side).transform_values { |effects| effects.size == 1 ? EffectWords.style(effects.first) : nil }
+        styles = @report.headline.group_by(&:side).transform_values do |effects|
+          effects.size == 1 ? EffectWords.style(effects.first) : nil
+        end
         unit = Record::METRICS[@report.metric]&.unit || "ns"
         drawn = names.first(DRAWN).map do |name|
           lines = @drawing.lines(@report.medians(name), unit: unit, styles: styles.compact)
@@ -111,16 +123,17 @@ module Pitwall
         title + drawn.flatten + rest
       end
 
-      # A table for each case and side.
+      # The metrics beside the headline: a table for each case and side.
       def beside
-        told, undecided, same = @words.beside
-        told, undecided, same = told.select { |effect| @words.decided?(effect) }, [], [] unless @details
-        groups = told.group_by { |effect| @words.subject(effect) }
+        shown, undecided, same = @words.beside
+        shown, undecided, same = shown.select { |effect| @words.decided?(effect) }, [], [] unless @details
+        groups = shown.group_by { |effect| @words.subject(effect) }
         lines = groups.flat_map do |subject, effects|
           title = @words.alone? ? "beside it" : Text.shorten("beside it, #{subject}", METRIC + NAME)
           rows(effects, [title], name: METRIC) { |effect| EffectWords.title(effect.metric) }
         end
-        lines + { "undecided" => @words.partly(undecided), "same" => @words.list(same) }.flat_map { |word, list| list.empty? ? [] : note("#{word}: #{list}") }
+        lists = { "undecided" => @words.partly(undecided), "same" => @words.list(same) }
+        lines + lists.reject { |_, list| list.empty? }.flat_map { |word, list| note("#{word}: #{list}") }
       end
 
       def growths
@@ -130,12 +143,16 @@ module Pitwall
 
       def why
         base = @report.sides.first&.name.to_s
-        @report.why.to_h.flat_map { |side, result| WhyText.new(width: @width, palette: @palette).lines(result, base: base, side: side) }
+        @report.why.to_h.flat_map do |side, result|
+          WhyText.new(width: @width, palette: @palette).lines(result, base: base, side: side)
+        end
       end
 
       def predictions
         base = @report.sides.first&.name.to_s
-        @report.predictions.to_h.map { |side, check| PredictionCheckView.new(check, base: base, side: side).lines(width: @width, palette: @palette) }
+        @report.predictions.to_h.map do |side, check|
+          PredictionCheckView.new(check, base: base, side: side).lines(width: @width, palette: @palette)
+        end
       end
 
       def control = @words.control.flat_map { |text, style| wrap(text) { |line| @palette.public_send(style, line) } }

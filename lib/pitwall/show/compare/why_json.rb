@@ -2,36 +2,45 @@
 
 module Pitwall
   module Show
-    # The same for programs. Weights of `unit` "ns" are of one iteration, those of "share" parts of the whole; shares are parts of 1. `time` of
-    # shares is that of one recording; `time_changed` tells a change of it from one of the share alone.
+    # The change between two profiles as a JSON object (`why`).
+    # With `unit` "ns" weights are times of one iteration; with "share" they are parts of the whole, from 0 to 1.
+    # With "share", `time` is the time in one recording. `time_changed` tells whether that time changed too, or only
+    # the share.
     module WhyJson
       module_function
 
+      # The object for two sides.
       # @param result [Analyse::ProfileChange::Result]
       # @param base [String] name of A
       # @param side [String] name of B
       #: (Analyse::ProfileChange::Result, base: String, side: String) -> Hash[String, untyped]
       def body(result, base:, side:)
-        { "base" => base, "side" => side, "weight" => result.weight.to_s, "unit" => result.unit == :iteration ? "ns" : "share",
-          "noise" => result.noise.to_s, "level" => result.level, "correction" => "holm", "tests" => result.tests, "runs" => result.runs,
-          "recorded_ns" => result.wholes, "iteration_ns" => result.means, "smallest_detectable" => result.detectable,
-          "reason" => result.reason, "notes" => result.notes, "methods" => result.rows.map { |row| tested(row) } }
+        { "base" => base, "side" => side, "weight" => result.weight.to_s,
+          "unit" => result.unit == :iteration ? "ns" : "share",
+          "noise" => result.noise.to_s, "level" => result.level, "correction" => "holm", "tests" => result.tests,
+          "runs" => result.runs, "recorded_ns" => result.wholes, "iteration_ns" => result.means,
+          "smallest_detectable" => result.detectable, "reason" => result.reason, "notes" => result.notes,
+          "methods" => result.rows.map { |row| tested(row) } }
       end
 
-      # One method that was tested; `changed` in `self` or `total` says which of the two did.
+      # One tested method. `self` and `total` each have `changed`.
       #: (Analyse::ProfileChange::Row) -> Hash[String, untyped]
       def tested(row)
-        { "name" => row.name, "file" => row.path, "lines" => row.lines.map { |line| line if line.positive? }, "kind" => row.kind,
-          "presence" => row.presence.to_s, "self" => delta(row.own), "total" => delta(row.total),
-          "callers" => row.callers.map { |step| { "name" => step.name, "file" => step.path, "a" => step.a, "b" => step.b } } }
+        callers = row.callers.map { |step| { "name" => step.name, "file" => step.path, "a" => step.a, "b" => step.b } }
+        { "name" => row.name, "file" => row.path, "lines" => row.lines.map { |line| line if line.positive? },
+          "kind" => row.kind, "presence" => row.presence.to_s,
+          "self" => delta(row.own), "total" => delta(row.total), "callers" => callers }
       end
 
       def delta(delta)
         found = delta.difference
         change = { "point" => found.point, "low" => found.low, "high" => found.high, "level" => found.level }
-        time = delta.time && { "a_ns" => delta.times[0], "b_ns" => delta.times[1], "point_ns" => delta.time.point, "low_ns" => delta.time.low, "high_ns" => delta.time.high }
-        { "a" => delta.a, "b" => delta.b, "a_percent" => (delta.a_share * 100).round(4), "b_percent" => (delta.b_share * 100).round(4),
-          "change" => change, "p" => delta.p, "changed" => delta.changed, "time" => time, "time_changed" => delta.lasting }
+        time = delta.time && { "a_ns" => delta.times[0], "b_ns" => delta.times[1], "point_ns" => delta.time.point,
+                               "low_ns" => delta.time.low, "high_ns" => delta.time.high }
+        { "a" => delta.a, "b" => delta.b,
+          "a_percent" => (delta.a_share * 100).round(4), "b_percent" => (delta.b_share * 100).round(4),
+          "change" => change, "p" => delta.p, "changed" => delta.changed, "time" => time,
+          "time_changed" => delta.lasting }
       end
       private_class_method :delta
     end

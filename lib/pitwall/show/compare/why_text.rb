@@ -8,23 +8,24 @@ require "pitwall/show/terminal/units"
 
 module Pitwall
   module Show
-    # Which methods changed between the profiles of two sides, for people: the largest change in a sentence, all of them in a
-    # table with the way most of each comes, and what would have been seen.
+    # The methods that changed between the profiles of two sides, as text: a sentence about the largest change, a table
+    # of all changes with their main callers, and the smallest change that would have been detected.
     class WhyText
-      METHODS = 12
-      # Callers named in a line.
-      STEPS = 4
+      METHODS = 12 # rows of the table, by default
+      STEPS = 4 # callers named in a line, at most
       KINDS = { wall: "time", cpu: "CPU time" }.freeze
-      # Too narrow for more than times and shares; for how much the share changed, too, which the two sides tell.
+      # Below this width the table has no column for the time's interval.
       NARROW = 84
+      # Below this width the table has no column for the share's change. The two sides' shares tell it.
       MODEST = 120
-      ALIKE = "alike" # what a method's time was where its share moved
+      ALIKE = "alike" # shown for a method whose time is unchanged while its share changed
       private_constant :METHODS, :STEPS, :KINDS, :NARROW, :MODEST, :ALIKE
 
-      # @param per [String] what a weight is divided by, where it is: "iteration", or "run" of a whole command
-      # @param limit [Integer] rows in the table
-      # @param warnings [Array<String>] what to know before reading on
-      #: (width: Integer, palette: untyped, ?location: Location, ?per: String, ?limit: Integer, ?warnings: Array[String]) -> void
+      # @param per [String] the unit that weights are divided by: "iteration", or "run" for a whole command
+      # @param limit [Integer] rows of the table
+      # @param warnings [Array<String>] warnings shown first
+      #: (width: Integer, palette: untyped, ?location: Location, ?per: String, ?limit: Integer,
+      #:  ?warnings: Array[String]) -> void
       def initialize(width:, palette:, location: Location.new, per: "iteration", limit: METHODS, warnings: [])
         @warnings = warnings
         @width = width
@@ -34,6 +35,7 @@ module Pitwall
         @limit = limit
       end
 
+      # The text's lines.
       # @param result [Analyse::ProfileChange::Result]
       # @param base [String] name of A
       # @param side [String] name of B
@@ -41,56 +43,67 @@ module Pitwall
       def lines(result, base:, side:)
         return note("Why: not known, #{result.reason}", :yellow) if result.reason
 
-        changed, below = taken(result, base, side)
+        changed, below = store(result, base, side)
         lines = opening(changed, below)
         lines += ["", *table(changed.first(@limit), :own)] if changed.any?
-        lines += note("#{Units.things(changed.size - @limit, "more method")} changed (--format json has all)") if changed.size > @limit
+        if changed.size > @limit
+          lines += note("#{Units.things(changed.size - @limit, "more method")} changed (--format json has all)")
+        end
+
         lines += ["", *table(below.first(@limit / 2), :total, "changed by what it calls")] if below.any?
         lines + [""] + footnotes(changed, below)
       end
 
-      # The same for the page: sentences above and below tables, as {MeasuredPage} has them.
+      # Parts of a {MeasuredPage}: sentences above and below tables.
       #: (Analyse::ProfileChange::Result, base: String, side: String) -> Hash[String, untyped]
       def parts(result, base:, side:)
         return { "above" => lines(result, base: base, side: side), "tables" => [], "below" => [] } if result.reason
 
-        changed, below = taken(result, base, side)
-        tables = [[changed, :own, "Changed by itself"], [below, :total, "Changed by what it calls"]].reject { |rows,| rows.empty? }.map { |table| page_table(*table) }
+        changed, below = store(result, base, side)
+        tables = [[changed, :own, "Changed by itself"], [below, :total, "Changed by what it calls"]]
+        tables = tables.reject { |rows,| rows.empty? }.map { |table| page_table(*table) }
         { "above" => opening(changed, below), "tables" => tables, "below" => footnotes(changed, below) }
       end
 
       private
 
-      def taken(result, base, side)
+      # Stores the arguments for the other methods.
+      # @return the methods that changed by themselves, and the methods that changed by what they call
+      def store(result, base, side)
         @result = result
         @base = base
         @side = side
         [result.changed, result.changed_below]
       end
 
-      def opening(changed, below) = @warnings.flat_map { |text| note("! #{text}", :yellow) } + single + headline(changed, below)
+      def opening(changed, below)
+        @warnings.flat_map { |text| note("! #{text}", :yellow) } + single + headline(changed, below)
+      end
 
       def page_table(rows, which, title)
         cells = rows.map do |row|
           delta = row[which]
           found = timed(delta)
           change = { "text" => delta.lasting ? signed(found.point) : ALIKE, "style" => style(delta)&.to_s }
-          [row.name, change, interval(found), *times(delta).map { |ns| ns.zero? ? "–" : duration(ns) }, share(delta.a_share), share(delta.b_share),
-           { "text" => @location.text(row.path, place(row)), "style" => "words" }, *([{ "text" => way(row), "style" => "words" }] if which == :own)]
+          [row.name, change, interval(found), *times(delta).map { |ns| ns.zero? ? "–" : duration(ns) },
+           share(delta.a_share), share(delta.b_share), words(@location.text(row.path, place(row))),
+           *([words(callers(row))] if which == :own)]
         end
         names = [@base, @side].map { |name| Text.shorten_middle(name, 24) }
-        heads = ["method", "#{kind}#{"/#{@per}" if iteration?}", "interval", *names, *names.map { |name| "share, #{name}" }, { "text" => "where", "style" => "words" },
-                 *([{ "text" => "mostly through", "style" => "words" }] if which == :own)]
+        heads = ["method", "#{kind}#{"/#{@per}" if iteration?}", "interval", *names,
+                 *names.map { |name| "share, #{name}" }, words("where"), *([words("mostly through")] if which == :own)]
         { "title" => title, "heads" => heads, "rows" => cells }
       end
 
-      # By side, in ns: of an iteration, or of a recording.
+      def words(text) = { "text" => text, "style" => "words" }
+
+      # The time on both sides, in ns: for each iteration, or in a whole recording.
       def times(delta) = iteration? ? [delta.a, delta.b] : delta.times
 
-      # How the time changed, with its interval, in ns.
+      # The change of the time with its interval, in ns.
       def timed(delta) = iteration? ? delta.difference : delta.time
 
-      # A colour says that the time changed. What only takes another share of the whole has none.
+      # A colour where the time changed. None where only the share of the whole changed.
       def style(delta)
         return unless delta.lasting
 
@@ -104,21 +117,31 @@ module Pitwall
 
       def iteration? = @result.unit == :iteration
 
-      # Two recordings alone say nothing of which is faster.
+      # A note that too few recordings give no verdict on which side is faster.
       def single
         return [] unless @result.noise == :within_run
 
-        wholes = [@base, @side].zip(@result.wholes).map { |name, all| "#{name} #{all.map { |whole| Units.duration(whole) }.join(", ")}" }
+        wholes = [@base, @side].zip(@result.wholes).map do |name, all|
+          "#{name} #{all.map { |whole| Units.duration(whole) }.join(", ")}"
+        end
         once = @result.runs == [1, 1] ? "one run each" : "too few runs"
         threads = ", all threads added up" if @result.threads > 1
-        note("#{kind.sub(/\A./, &:upcase)} recorded#{threads}: #{wholes.join(" · ")} (#{once}: no verdict on which is faster)", :yellow)
+        note("#{kind.sub(/\A./, &:upcase)} recorded#{threads}: #{wholes.join(" · ")} " \
+             "(#{once}: no verdict on which is faster)", :yellow)
       end
 
       def headline(changed, below)
         row = changed.first
         return note("Why: #{largest(row, :own)}#{through(row)}", :bold) if row&.own&.lasting
-        return note("Why: #{largest(below.first, :total)}; no method's own #{kind} changed by itself beyond noise", :bold) if below.first&.total&.lasting
-        return note("Why: not known: only shares moved, no method's #{kind} changed beyond noise; most in #{shares(row || below.first, row ? :own : :total)}", :bold) if row || below.any?
+        if below.first&.total&.lasting
+          return note("Why: #{largest(below.first, :total)}; " \
+                      "no method's own #{kind} changed by itself beyond noise", :bold)
+        end
+
+        if row || below.any?
+          return note("Why: not known: only shares moved, no method's #{kind} changed beyond noise; " \
+                      "most in #{shares(row || below.first, row ? :own : :total)}", :bold)
+        end
 
         note("Why: no method's part of the #{kind} changed beyond noise between #{@base} and #{@side}", :bold)
       end
@@ -127,13 +150,15 @@ module Pitwall
         delta = row[which]
         return "#{difference(delta.difference.point)}/#{@per} in #{shares(row, which)}" if iteration?
 
-        "#{signed(delta.time.point)} of #{kind} in #{shares(row, which, "#{delta.times.map { |ns| duration(ns) }.join(" → ")}, ")}"
+        times = delta.times.map { |ns| duration(ns) }.join(" → ")
+        "#{signed(delta.time.point)} of #{kind} in #{shares(row, which, "#{times}, ")}"
       end
 
       # "Cart#sum (self 107 ms → 572 ms, 12.8% → 22.6%)"
       def shares(row, which, times = "")
         delta = row[which]
-        "#{row.name} (#{which == :own ? "self" : "with what it calls"} #{times}#{percent(delta.a_share)} → #{percent(delta.b_share)}#{presence(row)})"
+        "#{row.name} (#{which == :own ? "self" : "with what it calls"} #{times}" \
+          "#{percent(delta.a_share)} → #{percent(delta.b_share)}#{presence(row)})"
       end
 
       def signed(ns) = "#{ns.negative? ? "−" : "+"}#{duration(ns.abs)}"
@@ -144,16 +169,22 @@ module Pitwall
         { new: ", not seen in #{@base}", gone: ", not seen in #{@side}" }.fetch(row.presence, "")
       end
 
-      def through(row) = routed?(row) ? ", mostly through #{way(row)}" : ""
+      def through(row) = callers_fit?(row) ? ", mostly through #{callers(row)}" : ""
 
-      # The way is that of the share; time that went the other way came by another.
-      def routed?(row) = row.callers.any? && (row.own.time.nil? || !row.own.lasting || row.own.time.point.positive? == row.own.difference.point.positive?)
+      # Whether the callers explain the change. They are the callers of the share's change, so they don't explain a time
+      # that changed in the opposite direction.
+      def callers_fit?(row)
+        return false if row.callers.empty?
+        return true if row.own.time.nil? || !row.own.lasting
 
-      def way(row) = row.callers.first(STEPS).map(&:name).join(" ← ") + (row.callers.size > STEPS ? " ← …" : "")
+        row.own.time.point.positive? == row.own.difference.point.positive?
+      end
+
+      def callers(row) = row.callers.first(STEPS).map(&:name).join(" ← ") + (row.callers.size > STEPS ? " ← …" : "")
 
       def table(rows, which, head = "method")
         names = [@base, @side].map { |name| Text.shorten_middle(name, 12) }
-        heads = iteration? ? %w[change interval] : ["time", *%w[interval share].first(spread)]
+        heads = iteration? ? %w[change interval] : ["time", *%w[interval share].first(more_columns)]
         table = Table.new(heads: [*heads, *names, head], width: @width, palette: @palette, location: @location)
         heading, *body = table.lines(rows.map { |row| table_row(row, row[which]) })
         [heading] + rows.zip(body).flat_map { |row, line| [line, *(which == :own ? route(row) : [])] }
@@ -162,23 +193,23 @@ module Pitwall
       def table_row(row, delta)
         found = timed(delta)
         change = [delta.lasting ? signed(found.point) : ALIKE, interval(found)]
-        change = [*change, difference(delta.difference.point)].first(spread + 1) unless iteration?
+        change = [*change, difference(delta.difference.point)].first(more_columns + 1) unless iteration?
         numbers = [*change, share(delta.a_share), share(delta.b_share)]
         Table::Row.new(numbers: numbers, name: row.name, place: [row.path, place(row)], style: style(delta))
       end
 
-      # How many columns there is room for beside the change of the time: its interval, and how the share changed.
-      def spread = [NARROW, MODEST].count { |width| @width >= width }
+      # Number of columns that fit beside the change of the time: its interval, and the change of the share.
+      def more_columns = [NARROW, MODEST].count { |width| @width >= width }
 
-      # Where it is now, or was.
+      # The method's line in B; in A where B doesn't have the method.
       def place(row) = row.lines[1].positive? ? row.lines[1] : row.lines[0]
 
       def route(row)
-        return [] unless routed?(row)
+        return [] unless callers_fit?(row)
 
         last = row.callers.first(STEPS).last
         all = (last.change / row.own.difference.point) > 0.995
-        text = "↳ #{"#{difference(last.change)} of it " unless all}through #{way(row)}"
+        text = "↳ #{"#{difference(last.change)} of it " unless all}through #{callers(row)}"
         Text.wrap(text, @width - 2).map { |line| @palette.dim("  #{line}") }
       end
 
@@ -186,34 +217,40 @@ module Pitwall
         [explained(changed), alike(changed, below), noise, *@result.notes].compact.flat_map { |text| note(text) }
       end
 
-      # A share is of the whole, and moves when the rest changes.
+      # A note about methods whose share changed only because the rest of the program changed.
       def alike(changed, below)
-        return if iteration? || (changed.first(@limit).map(&:own) + below.first(@limit / 2).map(&:total)).all?(&:lasting)
+        return if iteration?
+        return if (changed.first(@limit).map(&:own) + below.first(@limit / 2).map(&:total)).all?(&:lasting)
 
         beyond = "#{" and #{(Analyse::ProfileChange::ONE_RUN * 100).round}%" if @result.noise == :within_run}"
         "#{ALIKE}: as long on both sides as far as noise#{beyond} can tell; only its share of the whole moved"
       end
 
-      # How much of the whole change is in the methods named.
+      # The part of the whole change that the named methods explain.
       def explained(changed)
         return unless iteration? && changed.any?
 
         whole = @result.means[1] - @result.means[0]
         named = changed.sum { |row| row.own.difference.point }
-        "in these runs, self #{kind} of what is named changed by #{difference(named)}, the whole by #{difference(whole)}, per #{@per}"
+        "in these runs, self #{kind} of what is named changed by #{difference(named)}, " \
+        "the whole by #{difference(whole)}, per #{@per}"
       end
 
       def noise
-        kind = if @result.noise == :between_runs then "what lies between #{@result.runs.uniq.join(" and ")} runs of each side"
+        runs = @result.runs.uniq.join(" and ")
+        kind = if @result.noise == :between_runs then "what lies between #{runs} runs of each side"
                else "that of sampling within a recording, and what differs from run to run is not in it"
                end
-        "noise is #{kind}; #{tested}#{seen}"
+        "noise is #{kind}; #{tested}#{detectable}"
       end
 
-      def seen
-        return "; there are too few samples for any change to be seen in 4 of 5 cases" if !iteration? && @result.detectable&.>=(1)
+      # The smallest change that would have been detected with a power of 80%.
+      def detectable
+        least = @result.detectable
+        return unless least
+        return "; there are too few samples for any change to be seen in 4 of 5 cases" if !iteration? && least >= 1
 
-        "; a method's own change above #{percent(@result.detectable)} of the whole would have been seen in 4 of 5 cases" if @result.detectable
+        "; a method's own change above #{percent(least)} of the whole would have been seen in 4 of 5 cases"
       end
 
       def tested
@@ -229,7 +266,8 @@ module Pitwall
       def difference(value)
         return Figures::NOTHING unless value
 
-        size = iteration? ? Figures.value(value.abs, "ns", figures: 3) : "#{format(value.abs < 0.00995 ? "%.2f" : "%.1f", value.abs * 100)} points"
+        points = format(value.abs < 0.00995 ? "%.2f" : "%.1f", value.abs * 100)
+        size = iteration? ? Figures.value(value.abs, "ns", figures: 3) : "#{points} points"
         "#{value.negative? ? "−" : "+"}#{size}"
       end
 

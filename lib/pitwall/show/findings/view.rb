@@ -4,7 +4,7 @@ require "pitwall/show/terminal/text"
 
 module Pitwall
   module Show
-    # The findings of a recording, as a report begins with them.
+    # The findings of a recording as text. Reports begin with this text.
     class FindingsView
       #: (width: Integer, palette: untyped) -> void
       def initialize(width:, palette:)
@@ -12,8 +12,8 @@ module Pitwall
         @palette = palette
       end
 
-      # Commands stay on one line, to be copied.
-      # @param findings [Array<Hash{String => Object}>] as FindingWords#to_h gives them
+      # The findings' lines. Commands are not wrapped, so that they can be copied.
+      # @param findings [Array<Hash{String => Object}>] objects that FindingWords#to_h returns
       #: (Array[Hash[String, untyped]]) -> Array[String]
       def lines(findings)
         return [] if findings.empty?
@@ -26,7 +26,8 @@ module Pitwall
       def finding(finding)
         sentence, *rest = Text.wrap(finding["text"], @width - 2)
         [*["> #{sentence}", *rest.map { |line| "  #{line}" }].map { |line| @palette.bold(line) },
-         @palette.dim("    more:  #{finding["more"]}"), *(@palette.dim("    proof: #{finding["proof"]}") if finding["proof"])]
+         @palette.dim("    more:  #{finding["more"]}"),
+         *(@palette.dim("    proof: #{finding["proof"]}") if finding["proof"])]
       end
     end
   end

@@ -9,11 +9,13 @@ require "pitwall/show/terminal/units"
 
 module Pitwall
   module Show
-    # A finding as a sentence, and the two commands that follow from it. Text, JSON, Markdown and the page take them
-    # from here.
+    # A finding as a sentence, with two commands: one shows more, one proves a fix.
+    # Text, JSON, Markdown and the page all use this class.
     class FindingWords
-      # @param command [Array<String>, nil] of the program, as it was typed; nil where nobody knows
-      # @param repository [Boolean] whether there is a revision to compare with
+      # @param file [String] the recording
+      # @param command [Array<String>, nil] the program's command line; nil where unknown
+      # @param repository [Boolean] whether the program lies in a git repository, so that a revision can be compared
+      # @param base [String, nil] folder; paths below it are shown relative to it
       #: (file: String, ?command: Array[String]?, ?repository: bool, ?base: String?) -> void
       def initialize(file:, command: nil, repository: false, base: nil)
         @file = file
@@ -22,7 +24,7 @@ module Pitwall
         @location = Location.new(base)
       end
 
-      # "49% of the CPU time (1.2 s) is in Report#to_csv, lib/report.rb:7."
+      # The sentence: "49% of the CPU time (1.2 s) is in Report#to_csv, lib/report.rb:7."
       #: (Analyse::Findings::Finding) -> String
       def sentence(finding) = Text.line("#{send(finding.kind, finding)}.")
 
@@ -33,17 +35,20 @@ module Pitwall
         Text.line("pitwall report #{@file} #{words.map { |word| quote(word) }.join(" ")}")
       end
 
-      # The command that proves a fix: it measures the last revision against the changed files, or compares this
-      # recording with one of the changed program. None for a folder or several files: those are not compared.
+      # The command that proves a fix. It compares the last revision with the changed files, or this recording with a
+      # recording of the changed program. nil for a folder or several files: these can't be compared.
       #: (Analyse::Findings::Finding) -> String?
       def proof(finding)
         option = " --retained" if %i[growth retained].include?(finding.kind)
-        return Text.line("pitwall compare --dirty#{option} -- #{@command || "CMD"}") if finding.proof == :command && @repository
+        if finding.proof == :command && @repository
+          return Text.line("pitwall compare --dirty#{option} -- #{@command || "CMD"}")
+        end
 
         other = File.basename(@file) == "NEW.pit" ? "NEWER.pit" : "NEW.pit"
         Text.line("pitwall compare #{@file} #{other}") if Shellwords.split(@file).size == 1 && @file.end_with?(".pit")
       end
 
+      # The JSON object of a finding.
       #: (Analyse::Findings::Finding) -> Hash[String, untyped]
       def to_h(finding)
         figures = finding.figures.to_h { |name, value| [name.to_s, value.is_a?(Symbol) ? value.to_s : value] }
@@ -56,7 +61,7 @@ module Pitwall
 
       private
 
-      # 'route=GET /orders' is read more easily than with a backslash before each character.
+      # A word quoted for a shell. Quotes are easier to read than Shellwords' backslashes: 'route=GET /orders'.
       def quote(word)
         return word if word.match?(%r{\A[\w./:=@,+-]+\z})
 
@@ -69,7 +74,7 @@ module Pitwall
 
       def place(finding) = @location.text(finding.path, finding.line)
 
-      # "Report#to_csv, lib/report.rb:7"; the main program has no name worth saying.
+      # A finding's method and place: "Report#to_csv, lib/report.rb:7". The main program's "<main>" is left out.
       def code(finding)
         words = [(Analyse::MethodInfo.around(finding.method) if finding.method), place(finding)].compact
         words.reject { |word| word.empty? || word.match?(/\A<(?:main|top \(required\)|compiled)>/) }.join(", ")
@@ -89,11 +94,15 @@ module Pitwall
 
       def repeated_queries(finding)
         figures = finding.figures
-        cached = ", #{figures[:cached] == figures[:count] ? "all" : "some"} answered by a cache" if figures[:cached].positive?
+        if figures[:cached].positive?
+          cached = ", #{figures[:cached] == figures[:count] ? "all" : "some"} answered by a cache"
+        end
+
         who = finding.subject || "The program"
         a_request = " a request" if finding.of == :requests
         whole = finding.subject ? "its time" : a_request ? "the requests' time" : "the wall time"
-        "#{who} ran #{Units.count(figures[:queries])} queries#{a_request} from #{code(finding)}, the same but for their values#{cached}; " \
+        "#{who} ran #{Units.count(figures[:queries])} queries#{a_request} from #{code(finding)}, " \
+          "the same but for their values#{cached}; " \
           "that line takes #{percent(finding)} of #{whole} (#{Units.duration(finding.amount)})"
       end
 
@@ -107,7 +116,8 @@ module Pitwall
           "at #{where.empty? ? code(finding) : where}#{held}"
       end
 
-      WAITED_FOR = { child: "for a child process", sleep: "in a sleep", file_lock: "for a file lock", io: "for input or output" }.freeze
+      WAITED_FOR = { child: "for a child process", sleep: "in a sleep", file_lock: "for a file lock",
+                     io: "for input or output" }.freeze
       private_constant :WAITED_FOR
 
       def waiting(finding)
@@ -119,7 +129,8 @@ module Pitwall
         charged, runs = finding.figures.values_at(:charged, :runs)
         most = finding.path && "; #{charged ? "most is charged to" : "it interrupted most"} #{code(finding)}"
         booted = finding.figures[:booted]
-        "Garbage collection takes #{percent(finding)} of the time that the program runs#{" after its boot" if booted} " \
+        boot = " after its boot" if booted
+        "Garbage collection takes #{percent(finding)} of the time that the program runs#{boot} " \
           "(#{Units.duration(finding.amount)}#{" in #{Units.things(runs, "run")}" unless booted})#{most}"
       end
 
@@ -132,10 +143,12 @@ module Pitwall
         figures = finding.figures
         bytes = figures[:bytes_per_minute].positive? ? " (#{Units.bytes(figures[:bytes_per_minute])})" : ""
         "#{Units.count(figures[:objects])} objects from #{code(finding)} stay and keep growing: " \
-          "#{Units.count(ObjectGrowthWords.rounded(figures[:objects_per_minute].to_f))} a minute#{bytes}, most of them #{finding.subject}#{others("so do those from", figures[:others])}"
+          "#{Units.count(ObjectGrowthWords.rounded(figures[:objects_per_minute].to_f))} a minute#{bytes}, " \
+          "most of them #{finding.subject}#{others("so do those from", figures[:others])}"
       end
 
-      # A leak's parts are allocated at several lines; the one that keeps them need not be the heaviest.
+      # Further places of a leak. A leak's objects are often allocated at several lines, and the line that keeps them
+      # need not be the one with most objects.
       def others(words, places)
         return if places.empty?
 
@@ -145,8 +158,9 @@ module Pitwall
       end
 
       def retained(finding)
+        others = others("much of the rest is from", finding.figures[:others])
         "#{Units.bytes(finding.amount)} still live at the end (#{percent(finding)} of all that does), " \
-          "allocated at #{code(finding)}, most of it #{finding.subject}#{others("much of the rest is from", finding.figures[:others])}"
+          "allocated at #{code(finding)}, most of it #{finding.subject}#{others}"
       end
 
       def route(finding)
@@ -164,7 +178,8 @@ module Pitwall
       def slow_test(finding)
         tests, runs = finding.figures.values_at(:tests, :runs)
         often = " (#{Units.things(runs, "run")})" if runs > 1
-        "#{percent(finding)} of the time of #{Units.things(tests, "test")} (#{Units.duration(finding.amount)}) is in #{finding.subject}#{often}"
+        "#{percent(finding)} of the time of #{Units.things(tests, "test")} (#{Units.duration(finding.amount)}) " \
+          "is in #{finding.subject}#{often}"
       end
     end
   end

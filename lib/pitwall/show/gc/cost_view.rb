@@ -7,16 +7,21 @@ require "pitwall/show/terminal/units"
 
 module Pitwall
   module Show
-    # Lines by what they cost together with the collection they cause; and what removing one would save.
+    # Lines of code by their cost: own time plus the GC time charged to them.
+    # A prediction tells how much time removing one line would save.
     class GCCostView
-      MODEL = "own: measured by samples, collection left out · GC: a model: each run's time divided among those that allocated since the run before"
+      MODEL = "own: measured by samples, collection left out · GC: a model: " \
+              "each run's time divided among those that allocated since the run before"
       STACKLESS = "without stacks, what a line's callees allocate is charged to the callees only"
-      NO_SITES = "no places of allocation were recorded: pitwall profile --allocations -- CMD, or name a recording of pitwall allocations --stacks -- CMD beside it"
-      DISTURBED = "every object was followed in the run that was timed, which slows lines that allocate: own times are too long; name a recording without allocations as well"
-      NO_SAMPLES = "no samples were taken, so own times are missing: name a recording of the same work by pitwall profile as well"
-      LIMIT = 20
-      CLASSES = 2
-      # Bytes, then objects.
+      NO_SITES = "no places of allocation were recorded: pitwall profile --allocations -- CMD, " \
+                 "or name a recording of pitwall allocations --stacks -- CMD beside it"
+      DISTURBED = "every object was followed in the run that was timed, which slows lines that allocate: " \
+                  "own times are too long; name a recording without allocations as well"
+      NO_SAMPLES = "no samples were taken, so own times are missing: " \
+                   "name a recording of the same work by pitwall profile as well"
+      LIMIT = 20 # rows of the table, by default
+      CLASSES = 2 # classes named in a row, at most
+      # Columns left out on a narrow terminal: bytes, then objects.
       GIVING_WAY = [4, 3].freeze
       private_constant :LIMIT, :CLASSES, :GIVING_WAY, :MODEL, :DISTURBED, :NO_SITES, :NO_SAMPLES
 
@@ -27,16 +32,18 @@ module Pitwall
         @location = location
       end
 
-      # @param prediction [Analyse::GCPrediction, nil] stands first
+      # The view's lines.
+      # @param prediction [Analyse::GCPrediction, nil] shown first
       #: (Analyse::GCCost, ?prediction: Analyse::GCPrediction?, ?limit: Integer?) -> Array[String]
       def lines(cost, prediction: nil, limit: nil)
         return Text.wrap(NO_SITES, @width) unless cost.sites?
 
         rows = cost.rows
         shown = rows.first(limit || LIMIT)
-        table = Table.new(heads: ["together", cost.weight == :cpu ? "own cpu" : "own", "GC", "objects", "bytes", "class, line"], width: @width, palette: @palette, location: @location,
-                          giving_way: GIVING_WAY)
-        [*(prediction ? [*prediction(prediction), ""] : []), *notes(cost), "", *table.lines(shown.map { |row| row(row, cost.samples?) }), *rest(rows, shown)]
+        heads = ["together", cost.weight == :cpu ? "own cpu" : "own", "GC", "objects", "bytes", "class, line"]
+        table = Table.new(heads: heads, width: @width, palette: @palette, location: @location, giving_way: GIVING_WAY)
+        [*(prediction ? [*prediction(prediction), ""] : []), *notes(cost), "",
+         *table.lines(shown.map { |row| row(row, cost.samples?) }), *rest(rows, shown)]
       end
 
       private
@@ -47,49 +54,65 @@ module Pitwall
         notes << STACKLESS unless cost.stacks?
         notes << DISTURBED if cost.disturbed?
         notes << NO_SAMPLES unless cost.samples?
-        notes.flat_map.with_index { |text, at| Text.wrap(text, @width).map { |line| at.zero? ? line : @palette.dim(line) } }
+        notes.flat_map.with_index do |text, at|
+          Text.wrap(text, @width).map { |line| at.zero? ? line : @palette.dim(line) }
+        end
       end
 
       def charged(cost)
-        "garbage collection took #{Units.duration(cost.gc_ns)} of #{Units.duration(cost.whole_ns)} #{clock(cost.weight)} time; the lines below are charged #{Units.duration(cost.charged_ns)} of it"
+        "garbage collection took #{Units.duration(cost.gc_ns)} of #{Units.duration(cost.whole_ns)} " \
+          "#{clock(cost.weight)} time; the lines below are charged #{Units.duration(cost.charged_ns)} of it"
       end
 
       def row(row, timed)
         classes = row.classes.first(CLASSES).join(", ") + (row.classes.size > CLASSES ? "…" : "")
-        Table::Row.new(numbers: [row.together_ns, (row.own_ns if timed), row.gc_ns].map { |ns| ns ? Units.duration(ns) : "" } + [Units.count(row.objects), Units.bytes(row.bytes)],
-                       name: classes.empty? ? "–" : classes, place: row.line.zero? ? ["(no line)", 0] : [row.path, row.line])
+        times = [row.together_ns, (row.own_ns if timed), row.gc_ns].map { |ns| ns ? Units.duration(ns) : "" }
+        Table::Row.new(numbers: [*times, Units.count(row.objects), Units.bytes(row.bytes)],
+                       name: classes.empty? ? "–" : classes,
+                       place: row.line.zero? ? ["(no line)", 0] : [row.path, row.line])
       end
 
       def rest(rows, shown)
         return [] if rows.size == shown.size
 
-        [@palette.dim("#{Units.duration(rows.drop(shown.size).sum(&:together_ns))} in #{Units.things(rows.size - shown.size, "more line")} (--limit #{rows.size} shows all)")]
+        [@palette.dim("#{Units.duration(rows.drop(shown.size).sum(&:together_ns))} in " \
+                      "#{Units.things(rows.size - shown.size, "more line")} (--limit #{rows.size} shows all)")]
       end
 
       def prediction(prediction)
         saving = prediction.saving
         share = Units.percent(saving.point.round, [prediction.whole_ns, 1].max)
-        head = "Removing #{prediction.place} would save #{duration(saving.point)} (#{range(saving)}), #{share} of the #{clock(prediction.weight)} time. A model, not a measurement."
+        head = "Removing #{prediction.place} would save #{duration(saving.point)} (#{range(saving)}), " \
+               "#{share} of the #{clock(prediction.weight)} time. A model, not a measurement."
         parts = [own(prediction),
                  "collection: #{duration(prediction.gc.point)} (#{range(prediction.gc)}): #{runs(prediction)}",
                  "no longer allocated: #{Units.things(prediction.objects, "object")}, #{Units.bytes(prediction.bytes)}",
                  "doubt (standard deviations): #{doubts(prediction)}"]
-        Text.wrap(head, @width).map { |line| @palette.bold(line) } + parts.flat_map { |text| Text.wrap(text, @width - 4, indent: "    ").map { |line| "  #{line}" } }
+        lines = parts.flat_map { |text| Text.wrap(text, @width - 4, indent: "    ") }
+        Text.wrap(head, @width).map { |line| @palette.bold(line) } + lines.map { |line| "  #{line}" }
       end
 
       def own(prediction)
-        return "own time: not known, no samples were taken; what is said is of collection only" unless prediction.own
+        unless prediction.own
+          return "own time: not known, no samples were taken; what is said is of collection only"
+        end
 
         "own time, with what it calls: #{duration(prediction.own.point)} (#{range(prediction.own)})"
       end
 
       def runs(prediction)
-        "#{Figures.value(prediction.runs.point, "count", figures: 3)} of #{Units.things(prediction.all_runs, "run")} × #{Units.duration(prediction.cost_ns)}"
+        avoided = Figures.value(prediction.runs.point, "count", figures: 3)
+        "#{avoided} of #{Units.things(prediction.all_runs, "run")} × #{Units.duration(prediction.cost_ns)}"
       end
 
       def doubts(prediction)
-        words = { samples: "samples", collections: "which runs", followed: "sampled objects", heap: "the heap's size", model: "the model" }
-        words.filter_map { |name, word| (ns = prediction.doubts[name].round).positive? && "#{word} #{Units.duration(ns)}" }.join(", ")
+        words = { samples: "samples", collections: "which runs", followed: "sampled objects",
+                  heap: "the heap's size", model: "the model" }
+        texts = words.filter_map do |name, word|
+          ns = prediction.doubts[name].round
+          "#{word} #{Units.duration(ns)}" if ns.positive?
+        end
+        texts.join(", ")
       end
 
       def clock(weight) = weight == :cpu ? "CPU" : "wall"

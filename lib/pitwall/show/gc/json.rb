@@ -2,27 +2,32 @@
 
 module Pitwall
   module Show
-    # `gc` of the JSON report: every run, totals, causes, the time line in equal parts, the longest pauses. Times in ns from the
-    # start of the first process.
+    # `gc` of the JSON report: totals, causes, the time line in equal parts, the longest pauses, all runs.
+    # Times are in ns since the start of the first process.
     class GCJson
-      PARTS = 100
-      LONGEST = 10
+      PARTS = 100 # parts of the time line
+      LONGEST = 10 # pauses, by default
       private_constant :PARTS, :LONGEST
 
-      # @param limit [Integer, nil] of the longest pauses
+      # @param limit [Integer, nil] number of the longest pauses
       #: (Analyse::GCTimeline, ?limit: Integer?) -> void
       def initialize(timeline, limit: nil)
         @timeline = timeline
         @limit = limit || LONGEST
       end
 
+      # The JSON object.
       #: () -> Hash[String, untyped]
       def to_h
-        { "recorded" => !@timeline.unrecorded?, "count" => @timeline.count, "majors" => @timeline.majors, "total_ns" => @timeline.total_ns, "marking_ns" => @timeline.marking_ns,
-          "sweeping_ns" => @timeline.sweeping_ns, "wall_ns" => @timeline.wall_ns, "share" => @timeline.share.round(6), "merged" => @timeline.merged?,
+        parts = @timeline.buckets(PARTS).map { |bucket| object(bucket).merge("share" => bucket.share.round(6)) }
+        { "recorded" => !@timeline.unrecorded?, "count" => @timeline.count, "majors" => @timeline.majors,
+          "total_ns" => @timeline.total_ns, "marking_ns" => @timeline.marking_ns,
+          "sweeping_ns" => @timeline.sweeping_ns, "wall_ns" => @timeline.wall_ns,
+          "share" => @timeline.share.round(6), "merged" => @timeline.merged?,
           "pauses" => object(@timeline.pauses), "causes" => @timeline.causes.map { |cause| object(cause) },
-          "timeline" => @timeline.buckets(PARTS).map { |bucket| object(bucket).merge("share" => bucket.share.round(6)) },
-          "longest" => @timeline.longest(@limit).map { |pause| pause(pause) }, "runs" => @timeline.runs.map { |run| run(run) } }
+          "timeline" => parts,
+          "longest" => @timeline.longest(@limit).map { |pause| pause(pause) },
+          "runs" => @timeline.runs.map { |run| run(run) } }
       end
 
       private
@@ -37,11 +42,14 @@ module Pitwall
         end
       end
 
-      def run(run) = { "pid" => run.pid, "at_ns" => run.at_ns }.merge(object(run.collection).reject { |name, _| name == "start_ns" })
+      def run(run)
+        { "pid" => run.pid, "at_ns" => run.at_ns, **object(run.collection).reject { |name, _| name == "start_ns" } }
+      end
 
       def pause(pause)
-        { "pid" => pause.run.pid, "at_ns" => pause.at_ns, "ns" => pause.ns, "major" => pause.run.collection.major?, "thread" => pause.thread,
-          "method" => pause.method&.name, "path" => pause.method && pause.path, "line" => pause.method && pause.line }
+        { "pid" => pause.run.pid, "at_ns" => pause.at_ns, "ns" => pause.ns, "major" => pause.run.collection.major?,
+          "thread" => pause.thread, "method" => pause.method&.name,
+          "path" => pause.method && pause.path, "line" => pause.method && pause.line }
       end
     end
   end

@@ -7,20 +7,21 @@ require "pitwall/show/terminal/units"
 
 module Pitwall
   module Show
-    # The garbage collector's runs: totals, a time line, why they ran, and the longest pauses.
+    # The garbage collector's runs as text: totals, a time line, causes, and the longest pauses.
     class GCView
       BLOCKS = ["", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"].freeze
-      # Lines of the time line; columns beyond which it gets no clearer.
-      HEIGHT = 6
-      WIDEST = 100
-      LONGEST = 10
-      # In the order of a reader's interest.
-      CAUSES = { newobj: "no free slot", malloc: "malloc'd bytes", method: "GC.start", capi: "an extension", stress: "GC.stress", mixed: "several" }.freeze
-      MAJOR = { nofree: "no free page", oldgen: "old objects", shady: "unprotected objects", force: "asked for", oldmalloc: "bytes of old objects",
-                mixed: "several", major: "unknown" }.freeze
+      HEIGHT = 6 # lines of the time line
+      WIDEST = 100 # columns of the time line, at most: more don't make it clearer
+      LONGEST = 10 # pauses, by default
+      # Cause of a run → words, ordered by a reader's interest.
+      CAUSES = { newobj: "no free slot", malloc: "malloc'd bytes", method: "GC.start", capi: "an extension",
+                 stress: "GC.stress", mixed: "several" }.freeze
+      # Cause of a major run → words.
+      MAJOR = { nofree: "no free page", oldgen: "old objects", shady: "unprotected objects", force: "asked for",
+                oldmalloc: "bytes of old objects", mixed: "several", major: "unknown" }.freeze
       private_constant :BLOCKS, :HEIGHT, :WIDEST, :LONGEST, :CAUSES, :MAJOR
 
-      # Why the collector ran, in words.
+      # A run's cause in words: "malloc'd bytes; major: old objects".
       # @param run [Analyse::GCTimeline::Cause, Record::Collection]
       #: (untyped) -> String
       def self.reason(run)
@@ -37,10 +38,15 @@ module Pitwall
         @location = location
       end
 
-      # @param limit [Integer, nil] of the longest pauses
+      # The view's lines.
+      # @param limit [Integer, nil] number of the longest pauses
       #: (Analyse::GCTimeline, ?limit: Integer?) -> Array[String]
       def lines(timeline, limit: nil)
-        return [timeline.unrecorded? ? "the garbage collector's runs were not recorded (gc: false)" : "the garbage collector did not run"] if timeline.runs.empty?
+        if timeline.runs.empty?
+          return ["the garbage collector's runs were not recorded (gc: false)"] if timeline.unrecorded?
+
+          return ["the garbage collector did not run"]
+        end
 
         [*totals(timeline), "", *drawing(timeline), "", *causes(timeline), "", *longest(timeline, limit || LONGEST)]
       end
@@ -49,21 +55,29 @@ module Pitwall
 
       def totals(timeline)
         pauses = timeline.pauses
-        first = "#{Units.things(timeline.count, "run")} (#{Units.count(timeline.majors)} major) took #{Units.duration(timeline.total_ns)}, " \
-                "#{Units.percent(timeline.total_ns, timeline.wall_ns)} of the wall time: #{Units.duration(timeline.marking_ns)} marking, #{Units.duration(timeline.sweeping_ns)} sweeping"
-        second = "#{Units.things(pauses.count, "pause")}, #{per_second(pauses.per_second)} a second, the longest #{Units.duration(pauses.longest_ns)}#{quantiles(pauses)}"
-        notes = timeline.merged? ? ["so many runs that neighbours were recorded as one: what is said of a run is of several there"] : []
+        first = "#{Units.things(timeline.count, "run")} (#{Units.count(timeline.majors)} major) " \
+                "took #{Units.duration(timeline.total_ns)}, " \
+                "#{Units.percent(timeline.total_ns, timeline.wall_ns)} of the wall time: " \
+                "#{Units.duration(timeline.marking_ns)} marking, #{Units.duration(timeline.sweeping_ns)} sweeping"
+        second = "#{Units.things(pauses.count, "pause")}, #{per_second(pauses.per_second)} a second, " \
+                 "the longest #{Units.duration(pauses.longest_ns)}#{quantiles(pauses)}"
+        notes = []
+        if timeline.merged?
+          notes << "so many runs that neighbours were recorded as one: what is said of a run is of several there"
+        end
         notes << "of some of the processes runs were not recorded (gc: false)" if timeline.unrecorded?
         [first, second, *notes].flat_map { |text| Text.wrap(text, @width) }
       end
 
       def quantiles(pauses)
-        pauses.median_ns ? "; of each run's longest: median #{Units.duration(pauses.median_ns)}, p99 #{Units.duration(pauses.p99_ns)}" : ""
+        return "" unless pauses.median_ns
+
+        "; of each run's longest: median #{Units.duration(pauses.median_ns)}, p99 #{Units.duration(pauses.p99_ns)}"
       end
 
       def per_second(number) = number >= 10 ? Units.count(number.round) : format("%.1f", number)
 
-      # Bars of the share that collection had, from nothing to all of the time; below, which columns a major run began in.
+      # Bars of GC's share of the time, and below them a mark for each column in which a major run began.
       def drawing(timeline)
         columns = [@width - 7, WIDEST].min
         buckets = timeline.buckets(columns)
@@ -72,29 +86,34 @@ module Pitwall
           floor = HEIGHT - 1 - row
           cells = buckets.map { |bucket| BLOCKS[(bucket.share / top * HEIGHT * 8 - floor * 8).ceil.clamp(0, 8)] }
           label = { 0 => format("%d%%", top * 100), HEIGHT - 1 => "0%" }[row].to_s
-          "#{@palette.dim(Text.right(label, 4))} #{@palette.dim("│")}#{@palette.yellow(cells.map { |cell| cell.empty? ? " " : cell }.join.rstrip)}".rstrip
+          bars = @palette.yellow(cells.map { |cell| cell.empty? ? " " : cell }.join.rstrip)
+          "#{@palette.dim(Text.right(label, 4))} #{@palette.dim("│")}#{bars}".rstrip
         end
         majors = buckets.map { |bucket| bucket.majors.positive? ? "▲" : " " }.join.rstrip
         ending = Units.duration(buckets.last.to_ns)
         axis = "     #{@palette.dim("└#{"─" * columns}")}"
         foot = "      0#{Text.right(ending, columns - 1)}"
-        ["share of the time in garbage collection#{", ▲ a major run" unless majors.empty?}", *rows, axis, *(majors.empty? ? [] : ["      #{majors}"]), @palette.dim(foot)]
+        ["share of the time in garbage collection#{", ▲ a major run" unless majors.empty?}", *rows, axis,
+         *(majors.empty? ? [] : ["      #{majors}"]), @palette.dim(foot)]
       end
 
-      # A round share at or above the highest bar.
+      # Top of the axis: a round share at or above the highest bar.
       def scale(share) = [0.05, 0.1, 0.25, 0.5].find { |top| share <= top } || 1.0
 
       def causes(timeline)
         rows = timeline.causes.map do |cause|
-          [GCView.reason(cause), Units.count(cause.runs), Units.duration(cause.total_ns), Units.percent(cause.total_ns, timeline.total_ns),
+          [GCView.reason(cause), Units.count(cause.runs), Units.duration(cause.total_ns),
+           Units.percent(cause.total_ns, timeline.total_ns),
            Units.duration(cause.longest_ns), Units.count(cause.allocated)]
         end
-        Columns.new(heads: ["why", "runs", "time", "of GC", "longest", "objects"], width: @width, palette: @palette, name: 34).lines(rows)
+        heads = ["why", "runs", "time", "of GC", "longest", "objects"]
+        Columns.new(heads: heads, width: @width, palette: @palette, name: 34).lines(rows)
       end
 
       def longest(timeline, limit)
         pauses = timeline.longest(limit)
-        table = Table.new(heads: ["longest", "at", "kind", "what ran"], width: @width, palette: @palette, location: @location)
+        table = Table.new(heads: ["longest", "at", "kind", "what ran"], width: @width, palette: @palette,
+                          location: @location)
         table.lines(pauses.map { |pause| row(pause) })
       end
 

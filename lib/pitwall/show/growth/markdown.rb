@@ -5,13 +5,16 @@ require "pitwall/show/growth/words"
 
 module Pitwall
   module Show
-    # Growing objects for pull requests and issues.
+    # Growing objects as Markdown, for pull requests and issues.
     class ObjectGrowthMarkdown
-      TOP = 20
-      HEADS = ["objects/min", "99% interval", "bytes/min", "grew by", "bytes", "living", "of RSS", "over time", "what"].freeze
+      TOP = 20 # rows of the table, by default
+      HEADS = ["objects/min", "99% interval", "bytes/min", "grew by", "bytes", "living", "of RSS", "over time",
+               "what"].freeze
       private_constant :TOP, :HEADS
 
-      #: (Analyse::ObjectGrowth, Analyse::Summary, ?limit: Integer?, ?base: String?, ?warnings: Array[String], ?findings: Array[untyped]) -> void
+      # @param base [String, nil] folder; paths below it are shown relative to it
+      #: (Analyse::ObjectGrowth, Analyse::Summary, ?limit: Integer?, ?base: String?, ?warnings: Array[String],
+      #:  ?findings: Array[untyped]) -> void
       def initialize(growth, summary, limit: nil, base: nil, warnings: [], findings: [])
         @growth = growth
         @words = ObjectGrowthWords.new(growth)
@@ -22,12 +25,15 @@ module Pitwall
         @findings = findings
       end
 
+      # The report as Markdown.
       #: () -> String
       def to_s
-        head = ["**#{Markdown.text(@summary.programs.join(", "))}**", Markdown.text(@summary.rubies.join(", ")), @words.looked].join(" · ")
+        head = ["**#{Markdown.text(@summary.programs.join(", "))}**", Markdown.text(@summary.rubies.join(", ")),
+                @words.collections].join(" · ")
         rss = @words.rss(spark: Sparkline.method(:text)).flat_map { |line| [line, ""] }
         notes = (@warnings + @growth.losses).flat_map { |note| ["> #{Markdown.text(note)}", ""] }
-        [head, "", *rss, *Markdown.findings(@findings), *notes, *body, "", "#{ObjectGrowthWords::RULE.sub(/\A\w/, &:upcase)}."].join("\n")
+        rule = "#{ObjectGrowthWords::RULE.sub(/\A\w/, &:upcase)}."
+        [head, "", *rss, *Markdown.findings(@findings), *notes, *body, "", rule].join("\n")
       end
 
       private
@@ -38,7 +44,11 @@ module Pitwall
 
         lines = Markdown.table(HEADS, rows.first(@limit).map { |row| cells(row) }, left: [7, 8])
         lines.push("", "#{Units.things(rows.size - @limit, "more row")}.") if rows.size > @limit
-        held = rows.first(@limit).flat_map { |row| ObjectGrowthWords.holders(row).map { |text| "- #{Markdown.code(@location.text(row.path, row.line))} #{Markdown.text(text)}" } }
+        held = rows.first(@limit).flat_map do |row|
+          ObjectGrowthWords.holders(row).map do |text|
+            "- #{Markdown.code(@location.text(row.path, row.line))} #{Markdown.text(text)}"
+          end
+        end
         lines += ["", *held] if held.any?
         lines + @words.released(rows.first(@limit)).flat_map { |text| ["", "#{Markdown.text(text)}."] }
       end
@@ -46,9 +56,13 @@ module Pitwall
       def cells(row)
         rate = row.per_minute
         bytes = ->(number) { number ? "+#{Units.bytes(number)}" : "" }
-        counts = [rate.point, rate.low, rate.high].map { |number| number && Units.count(ObjectGrowthWords.rounded(number)) }
-        ["+#{counts[0]}", rate.interval? ? "#{counts[1]} … #{counts[2]}" : "", bytes.call(row.bytes_per_minute), "+#{Units.count(row.objects)}", bytes.call(row.bytes),
-         Units.count(row.living), row.rss_share ? "#{(row.rss_share * 100).round}%" : "", Sparkline.text(row.series.map { |at_ns, low, high| [at_ns, (low + high) / 2] }),
+        counts = [rate.point, rate.low, rate.high].map do |number|
+          number && Units.count(ObjectGrowthWords.rounded(number))
+        end
+        points = row.series.map { |at_ns, low, high| [at_ns, (low + high) / 2] }
+        ["+#{counts[0]}", rate.interval? ? "#{counts[1]} … #{counts[2]}" : "", bytes.call(row.bytes_per_minute),
+         "+#{Units.count(row.objects)}", bytes.call(row.bytes), Units.count(row.living),
+         row.rss_share ? "#{(row.rss_share * 100).round}%" : "", Sparkline.text(points),
          "#{Markdown.code(row.class_name)} #{Markdown.code(@location.text(row.path, row.line))}"]
       end
     end

@@ -8,9 +8,9 @@ require "pitwall/show/terminal/text"
 
 module Pitwall
   module Show
-    # How a case grows with N: the order and its doubt in a sentence, the figures at each N, a plot.
+    # The growth of a benchmark case with N: the order of growth in a sentence, the figures for each N, and a plot.
     class GrowthView
-      NAME = 14
+      NAME = 14 # columns of a head, at most
       private_constant :NAME
 
       # @param unicode [Boolean] whether the terminal shows more than ASCII
@@ -21,24 +21,28 @@ module Pitwall
         @unicode = unicode
       end
 
+      # The view's lines.
       #: (Analyse::Sweep) -> Array[String]
       def lines(sweep)
         plot = plot(sweep)
         [*sentences(sweep), *table(sweep), *(plot.empty? ? [] : ["", *plot])]
       end
 
-      # The plot alone.
+      # The plot's lines.
       #: (Analyse::Sweep) -> Array[String]
       def plot(sweep)
-        fits = [[sweep.fit_name || sweep.name, sweep.fit, :green], *(sweep.base && [[sweep.base_name || "base", sweep.base, :red]])]
+        fits = [[sweep.fit_name || sweep.name, sweep.fit, :green],
+                *(sweep.base && [[sweep.base_name || "base", sweep.base, :red]])]
         series = fits.map do |name, fit, style|
-          Plot::Series.new(name: name, points: fit.points.map { |point| [point.n, point.time.point] }, style: fits.size > 1 ? style : nil,
+          Plot::Series.new(name: name, points: fit.points.map { |point| [point.n, point.time.point] },
+                           style: fits.size > 1 ? style : nil,
                            curve: fit.points.select(&:fitted).map { |point| [point.n, point.fitted] })
         end
-        Plot.new(width: @width, palette: @palette, unicode: @unicode).lines(series, x: sweep.parameter || "N", y: "time")
+        plot = Plot.new(width: @width, palette: @palette, unicode: @unicode)
+        plot.lines(series, x: sweep.parameter || "N", y: "time")
       end
 
-      # "join: grows with n …", one sentence a version and one about both.
+      # A sentence for each version, "join: grows with n …", and a sentence that compares the versions.
       #: (Analyse::Sweep) -> Array[String]
       def self.sentences(sweep)
         fits = [[sweep.base_name, sweep.base], [sweep.fit_name, sweep.fit]].select(&:last)
@@ -51,13 +55,15 @@ module Pitwall
       #: (Analyse::Sweep) -> [Array[String], Array[Array[String]]]
       def self.cells(sweep)
         level = sweep.fit.points.filter_map { |point| EffectWords.level(point.time) if point.time.interval? }.uniq
-        heads = [sweep.parameter || "N", *(sweep.against && (sweep.base_name || "base")), sweep.against && sweep.fit_name ? sweep.fit_name : "time",
-                 level.size == 1 ? "#{level.first} interval" : "interval", "per item", *(sweep.against && "speed-up")]
+        heads = [sweep.parameter || "N", *(sweep.against && (sweep.base_name || "base")),
+                 sweep.against && sweep.fit_name ? sweep.fit_name : "time",
+                 level.size == 1 ? "#{level.first} interval" : "interval", "per item",
+                 *(sweep.against && "speed-up")]
         seconds = sweep.against.to_h.fetch(:rows, []).to_h { |row| [row.n, row] }
         rows = sweep.fit.points.map do |point|
           second = seconds[point.n]
-          [Units.count(point.n), *(sweep.against && time(second&.base&.point)), time(point.time&.point), interval(point.time),
-           time(point.per_item&.point), *(sweep.against && factor(second&.speed_up))]
+          [Units.count(point.n), *(sweep.against && time(second&.base&.point)), time(point.time&.point),
+           interval(point.time), time(point.per_item&.point), *(sweep.against && factor(second&.speed_up))]
         end
         [heads, rows]
       end
@@ -84,7 +90,8 @@ module Pitwall
         heads, rows = GrowthView.cells(sweep)
         speeds = sweep.against.to_h.fetch(:rows, []).to_h { |row| [Units.count(row.n), row.speed_up] }
         styles = rows.map { |row| { 5 => style(speeds[row.first]) }.compact }
-        Columns.new(heads: heads.map { |head| Text.shorten(head, NAME) }, width: @width, palette: @palette, right: [0]).lines(rows, styles: styles)
+        heads = heads.map { |head| Text.shorten(head, NAME) }
+        Columns.new(heads: heads, width: @width, palette: @palette, right: [0]).lines(rows, styles: styles)
       end
 
       def style(speed)

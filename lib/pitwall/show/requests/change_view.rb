@@ -9,10 +9,10 @@ require "pitwall/show/terminal/units"
 
 module Pitwall
   module Show
-    # What became of requests between two recordings: a sentence where something changed, and a table by route.
+    # The change of requests between two recordings: a sentence for each change, and a table by route.
     class RequestChangeView
-      ROWS = 8
-      SENTENCES = 3
+      ROWS = 8 # rows of the table
+      SENTENCES = 3 # sentences, at most
       private_constant :ROWS, :SENTENCES
 
       #: (Analyse::RequestChange) -> void
@@ -20,46 +20,61 @@ module Pitwall
         @change = change
       end
 
+      # Lines of text; none without requests.
       #: (width: Integer, palette: untyped) -> Array[String]
       def lines(width:, palette:)
         return [] unless @change.any?
 
-        told = verdicts.first(SENTENCES).flat_map do |claim, figures, style|
+        sentences = verdicts.first(SENTENCES).flat_map do |claim, figures, style|
           Text.wrap("#{claim}: #{figures}", width).map { |line| palette.bold(palette.public_send(style, line)) }
         end
-        [*told, *("" if told.any?), *table(width, palette), *notes.flat_map { |text| Text.wrap(text, width).map { |line| palette.dim(line) } }, ""]
+        notes = self.notes.flat_map { |text| Text.wrap(text, width) }
+        [*sentences, *("" if sentences.any?), *table(width, palette), *notes.map { |line| palette.dim(line) }, ""]
       end
 
-      # What changed, in sentences: what is claimed, its figures, its style.
+      # A sentence for each change: the claim, its figures, its style.
       #: () -> Array[[String, String, Symbol]]
       def verdicts
-        changed = @change.effects.select { |effect| !%i[same undecided].include?(EffectWords.verdict(effect)) && !effect.below_margin }
-        changed.map { |effect| ["#{effect.name}: #{EffectWords.sentence(effect).first}", EffectWords.sentence(effect).last, EffectWords.style(effect)] }
+        changed = @change.effects.select do |effect|
+          !%i[same undecided].include?(EffectWords.verdict(effect)) && !effect.below_margin
+        end
+        changed.map do |effect|
+          claim, figures = EffectWords.sentence(effect)
+          ["#{effect.name}: #{claim}", figures, EffectWords.style(effect)]
+        end
       end
 
+      # The effects' JSON objects.
       #: () -> Array[Hash[String, untyped]]
       def json = @change.effects.map { |effect| JsonValues.effect(effect) }
 
-      # For the page (MeasuredPage.of_parts).
+      # Parts of a page (MeasuredPage.of_parts).
       #: () -> Hash[Symbol, untyped]
       def parts
         return {} unless @change.any?
 
-        told = verdicts.map { |claim, figures, style| { "claim" => claim, "figures" => figures, "style" => style } }
-        rows = @change.effects.map { |effect| cells(effect).each_with_index.map { |cell, at| [4, 6].include?(at) ? { "text" => cell, "style" => EffectWords.style(effect) } : cell } }
-        { verdicts: told, tables: [{ "title" => "Requests", "heads" => heads, "rows" => rows }] }
+        claims = verdicts.map { |claim, figures, style| { "claim" => claim, "figures" => figures, "style" => style } }
+        rows = @change.effects.map do |effect|
+          cells(effect).each_with_index.map do |cell, at|
+            [4, 6].include?(at) ? { "text" => cell, "style" => EffectWords.style(effect) } : cell
+          end
+        end
+        { verdicts: claims, tables: [{ "title" => "Requests", "heads" => heads, "rows" => rows }] }
       end
 
-      # Below the table, or where there is none of its own.
+      # Notes below the table.
       #: () -> Array[String]
       def notes
         rest = @change.effects.size - ROWS
         reasons = shown.select(&:reason).group_by { |effect| "#{"undecided; " unless effect.decided?}#{effect.reason}" }
         reasons = reasons.map { |reason, effects| "#{effects.map(&:name).uniq.join(", ")}: #{reason}" }
         whole = if @change.between_runs then "the intervals include how recordings of one side differ"
-                else "the intervals leave out that another run may differ as a whole (--before FILE, --after FILE include it)" end
+                else "the intervals leave out that another run may differ as a whole " \
+                     "(--before FILE, --after FILE include it)"
+                end
         [*("#{Units.things(rest, "more row")} (--format json has all)" if rest.positive?), *reasons,
-         "the intervals hold together: the chance that any verdict is a false alarm is below #{Figures.share(Analyse::RequestChange::ALPHA)}; #{whole}"]
+         "the intervals hold together: the chance that any verdict is a false alarm is below " \
+         "#{Figures.share(Analyse::RequestChange::ALPHA)}; #{whole}"]
       end
 
       private
@@ -68,11 +83,14 @@ module Pitwall
 
       def table(width, palette)
         styles = shown.map { |effect| { 4 => EffectWords.style(effect), 6 => EffectWords.style(effect) } }
-        Columns.new(heads: heads, width: width, palette: palette, left: [1, 6]).lines(shown.map { |effect| cells(effect) }, styles: styles)
+        columns = Columns.new(heads: heads, width: width, palette: palette, left: [1, 6])
+        columns.lines(shown.map { |effect| cells(effect) }, styles: styles)
       end
 
       def heads
-        base, side = @change.effects.first.to_h.values_at(:base, :side).map { |name| Text.shorten(File.basename(name), 14) }
+        base, side = @change.effects.first.to_h.values_at(:base, :side).map do |name|
+          Text.shorten(File.basename(name), 14)
+        end
         ["requests", "", base, side, "change", "interval", "verdict"]
       end
 
@@ -82,7 +100,9 @@ module Pitwall
         ends = [effect.a, effect.b].map { |value| Figures.value(value, effect.unit) }
         return [*ends, effect.a == effect.b ? "" : Figures.change(effect.ratio), ""] if effect.exact
 
-        Figures.sized?(effect.ratio) ? [*ends, Figures.change(effect.ratio), Figures.range(effect.ratio)] : [*ends, "", "none"]
+        return [*ends, "", "none"] unless Figures.sized?(effect.ratio)
+
+        [*ends, Figures.change(effect.ratio), Figures.range(effect.ratio)]
       end
     end
   end

@@ -7,9 +7,11 @@ require "pitwall/show/requests/requests_view"
 
 module Pitwall
   module Show
-    # Requests, or queries to databases, for pull requests and issues.
+    # Requests, or queries to databases, as Markdown for pull requests and issues.
     class QueriesMarkdown
-      #: (Analyse::Report, ?warnings: Array[String], ?limit: Integer, ?base: String?, ?findings: Array[untyped]) -> void
+      # @param base [String, nil] folder; paths below it are shown relative to it
+      #: (Analyse::Report, ?warnings: Array[String], ?limit: Integer, ?base: String?,
+      #:  ?findings: Array[untyped]) -> void
       def initialize(report, warnings: [], limit: 20, base: nil, findings: [])
         @report = report
         @warnings = warnings
@@ -18,11 +20,11 @@ module Pitwall
         @findings = findings
       end
 
-      # Queries by line.
+      # The report about queries, by line, as Markdown.
       #: () -> String
       def queries = below_heading(query_table)
 
-      # The slowest requests, with how often they asked.
+      # The report about the slowest requests, with their numbers of queries, as Markdown.
       #: () -> String
       def requests = below_heading(request_table)
 
@@ -42,10 +44,12 @@ module Pitwall
 
         heads = [*QueriesView.heads, "method", "line"]
         cells = rows.first(@limit).map do |row|
-          [*QueriesView.numbers(row, @report.query_total), Markdown.code(QueriesView.name(row)), Markdown.code(@location.text(row.path, row.line))]
+          [*QueriesView.numbers(row, @report.query_total), Markdown.code(QueriesView.name(row)),
+           Markdown.code(@location.text(row.path, row.line))]
         end
         more = "#{Units.things(rows.size - @limit, "more row")}. " if rows.size > @limit
-        [*Markdown.table(heads, cells, left: [heads.size - 2, heads.size - 1]), "", "#{more}#{QueriesView.total(@report.query_total)}."]
+        [*Markdown.table(heads, cells, left: [heads.size - 2, heads.size - 1]), "",
+         "#{more}#{QueriesView.total(@report.query_total)}."]
       end
 
       def request_table
@@ -53,11 +57,14 @@ module Pitwall
         return [Markdown.text(RequestsView::NONE)] if rows.empty?
 
         view = RequestsView.new(width: Float::INFINITY, palette: Plain, location: @location, file: "")
-        asked = @report.queries? ? ->(row) { @report.queries_of(row) } : nil
-        heads = [*view.heads(asked), "thread", "what"]
-        cells = rows.first(@limit).map { |row| [*view.numbers(row, asked), Markdown.code(row.thread.title), Markdown.code(row.name)] }
-        queries = @report.queries? ? ["", "#{QueriesView.total(@report.query_total)}."] : QueriesView.drivers(@report.driver_time).flat_map { |text| ["", "#{text}."] }
-        [*Markdown.table(heads, cells, left: [heads.size - 2, heads.size - 1]), *queries]
+        queries = @report.queries? ? ->(row) { @report.queries_of(row) } : nil
+        heads = [*view.heads(queries), "thread", "what"]
+        cells = rows.first(@limit).map do |row|
+          [*view.numbers(row, queries), Markdown.code(row.thread.title), Markdown.code(row.name)]
+        end
+        notes = queries ? [QueriesView.total(@report.query_total)] : QueriesView.drivers(@report.driver_time)
+        [*Markdown.table(heads, cells, left: [heads.size - 2, heads.size - 1]),
+         *notes.flat_map { |text| ["", "#{text}."] }]
       end
     end
   end

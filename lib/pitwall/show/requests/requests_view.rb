@@ -6,12 +6,13 @@ require "pitwall/show/terminal/units"
 
 module Pitwall
   module Show
-    # The slowest requests and jobs, with the numbers by which they are asked for.
+    # The slowest requests and jobs. Each has a number for the option --request.
     class RequestsView
-      # Columns of a thread's name at most, and the share of the width.
+      # Columns of a thread's name, at most.
       THREAD = 20
+      # A thread's name takes at most this part of the width: a fifth.
       THREAD_SHARE = 5
-      # Columns that give way to those of queries where it is narrow: when it began, its process, the part of the time.
+      # Columns left out on a narrow terminal, in this order: start, process, the queries' share of the time.
       GIVING_WAY = [2, 6, 5].freeze
       NONE = "no requests were marked: Pitwall::Rack::Requests and Pitwall.request do that (doc/servers.md)"
       private_constant :THREAD, :THREAD_SHARE, :GIVING_WAY
@@ -25,11 +26,13 @@ module Pitwall
         @file = file
       end
 
-      # @param count [Integer, nil] all that ended, nil: not known
+      # The view's lines.
       # @param rows [Array<Analyse::Requests::Row>]
-      # @param asked [#call, nil] row → its Analyse::Queries::Row; nil: queries were not counted
-      # @param notes [Array<String>] of the queries of all
-      #: (Array[Analyse::Requests::Row], count: Integer?, ?limit: Integer?, ?asked: untyped, ?notes: Array[String]) -> Array[String]
+      # @param count [Integer, nil] number of all requests that ended; nil: unknown
+      # @param asked [#call, nil] request → its rows of queries (Analyse::Queries::Row); nil: queries were not counted
+      # @param notes [Array<String>] notes about the queries of all requests
+      #: (Array[Analyse::Requests::Row], count: Integer?, ?limit: Integer?, ?asked: untyped, ?notes: Array[String])
+      #:   -> Array[String]
       def lines(rows, count:, limit: nil, asked: nil, notes: [])
         return [NONE] if rows.empty?
 
@@ -37,42 +40,54 @@ module Pitwall
         @several = rows.map(&:pid).uniq.size > 1
         threads = shown.map { |row| thread(row) }
         wide = ["thread", *threads].map { |name| Text.width(name) }.max
-        table = Table.new(heads: [*heads(asked), "#{Text.left("thread", wide)}  what"], giving_way: asked ? GIVING_WAY : [],
+        table = Table.new(heads: [*heads(asked), "#{Text.left("thread", wide)}  what"],
+                          giving_way: asked ? GIVING_WAY : [],
                           width: @width, palette: @palette, location: @location, cut: :shorten_middle)
-        lines = table.lines(shown.zip(threads).map { |row, thread| table_row(row, asked, "#{Text.left(thread, wide)}  ") })
+        table_rows = shown.zip(threads).map do |row, thread|
+          table_row(row, asked, "#{Text.left(thread, wide)}  ")
+        end
+        lines = table.lines(table_rows)
         known = "of each second the slowest are known one by one"
-        told = [count ? "of #{Units.things(count, "request")} that ended; #{known}" : known, *notes]
-        lines.concat(told.flat_map { |text| Text.wrap(text, @width) }.map { |line| @palette.dim(line) })
+        known = "of #{Units.things(count, "request")} that ended; #{known}" if count
+        lines.concat([known, *notes].flat_map { |text| Text.wrap(text, @width) }.map { |line| @palette.dim(line) })
         lines.push("", @palette.dim("Next: pitwall report #{@file} --request #{shown.first.number} --tree"))
       end
 
-      # Of the numbers.
+      # Heads of the columns of numbers.
+      # @param asked as for {lines}
       #: (untyped) -> Array[String]
-      def heads(asked) = ["request", "took", "began after", *(["queries", "repeats", "sql"] if asked), *("process" if @several)]
+      def heads(asked)
+        ["request", "took", "began after", *(["queries", "repeats", "sql"] if asked), *("process" if @several)]
+      end
 
+      # Cells for {heads}.
+      # @param asked as for {lines}
       #: (Analyse::Requests::Row, untyped) -> Array[String]
       def numbers(row, asked)
-        [row.number.to_s, Units.duration(row.duration_ns), Units.duration([row.start_ns, 0].max), *(queries(row, asked) if asked), *(row.pid.to_s if @several)]
+        [row.number.to_s, Units.duration(row.duration_ns), Units.duration([row.start_ns, 0].max),
+         *(queries(row, asked) if asked), *(row.pid.to_s if @several)]
       end
 
       private
 
-      # How many, how often the same from one line, and their part of the time.
+      # Number of queries, most repetitions of the same query from one line, and the queries' share of the time.
       def queries(row, asked)
         sum = Analyse::Queries.sum(asked.call(row))
         return [Units.count(sum.count), "", ""] if sum.count.zero? && sum.cached.zero?
 
-        [Units.count(sum.count), sum.repeats > 1 ? Units.count(sum.repeats) : "", Units.percent(sum.ns, row.duration_ns)]
+        repeats = sum.repeats > 1 ? Units.count(sum.repeats) : ""
+        [Units.count(sum.count), repeats, Units.percent(sum.ns, row.duration_ns)]
       end
 
-      # Short, so that the labels have the room.
+      # A thread's name, shortened to leave room for the labels.
       def thread(row)
         name = row.thread.title
         Text.shorten_middle(name, @width.finite? ? [THREAD, @width / THREAD_SHARE].min : @width)
       end
 
       def table_row(row, asked, thread)
-        Table::Row.new(numbers: numbers(row, asked), lead: thread, name: row.name.empty? ? "(without labels)" : row.name)
+        name = row.name.empty? ? "(without labels)" : row.name
+        Table::Row.new(numbers: numbers(row, asked), lead: thread, name: name)
       end
     end
   end

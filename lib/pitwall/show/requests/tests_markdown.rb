@@ -5,7 +5,7 @@ require "pitwall/show/requests/tests_view"
 
 module Pitwall
   module Show
-    # What tests took, for pull requests and issues.
+    # The durations of tests as Markdown, for pull requests and issues.
     class TestsMarkdown
       #: (Analyse::Report, ?warnings: Array[String], ?limit: Integer) -> void
       def initialize(report, warnings: [], limit: 20)
@@ -15,6 +15,7 @@ module Pitwall
         @limit = limit
       end
 
+      # The report as Markdown.
       #: () -> String
       def to_s
         head = [Markdown.text(@summary.programs.join(", ")), Markdown.text(@summary.rubies.join(", "))].reject(&:empty?)

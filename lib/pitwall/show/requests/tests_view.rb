@@ -5,7 +5,7 @@ require "pitwall/show/terminal/units"
 
 module Pitwall
   module Show
-    # What tests took, the slowest first.
+    # The durations of tests, the slowest first.
     class TestsView
       NONE = "no tests were recorded: pitwall profile -- CMD knows minitest, RSpec and test-unit (doc/tests.md)"
       BESIDE = "Tests that ran beside others have no objects and no GC of their own."
@@ -21,8 +21,9 @@ module Pitwall
         @file = file
       end
 
+      # The view's lines.
       # @param rows [Array<Analyse::Tests::Row>]
-      # @param sampled [Boolean] is there a profile of a test?
+      # @param sampled [Boolean] whether the recording has samples, so that a test's profile can be shown
       #: (Array[Analyse::Tests::Row], ?sampled: bool, ?limit: Integer?) -> Array[String]
       def lines(rows, sampled: true, limit: nil)
         return [NONE] if rows.empty?
@@ -39,11 +40,12 @@ module Pitwall
         lines
       end
 
-      # Of the numbers, then of the name.
-      # @param runs [Boolean] did a test run more than once?
+      # Heads of the columns of numbers, and of the name.
+      # @param runs [Boolean] whether any test ran more than once
       #: (bool) -> Array[String]
       def self.heads(runs) = ["took", "cpu", "objects", "gc", *("runs" if runs), "request", "test"]
 
+      # Cells of the columns of numbers.
       #: (Analyse::Tests::Row, bool) -> Array[String]
       def self.numbers(row, runs)
         counted = row.objects ? [Units.count(row.objects), Units.duration(row.gc_ns)] : ["", ""]
@@ -51,7 +53,7 @@ module Pitwall
          *(Units.count(row.runs) if runs), row.request.to_s]
       end
 
-      # "12 tests took 3.20 s. …"
+      # Sentences below the table: "12 tests took 3.20 s."
       #: (Array[Analyse::Tests::Row], Array[Analyse::Tests::Row]) -> Array[String]
       def self.notes(rows, shown)
         part = ", the #{shown.size} slowest #{Units.duration(shown.sum(&:duration_ns))}" if shown.size < rows.size

@@ -5,41 +5,51 @@ require "pitwall/show/syscalls/words"
 
 module Pitwall
   module Show
-    # From one log to another, for people.
+    # The change of system calls between two logs, as text.
     class SyscallsChange
-      TOP = 10
+      TOP = 10 # rows of a table, by default
       private_constant :TOP
 
-      # "+12", "−3", "0"
+      # A number with its sign: "+12", "−3", "0".
       #: (Integer) -> String
       def self.signed(number) = number.zero? ? "0" : "#{number.positive? ? "+" : "−"}#{Units.count(number.abs)}"
 
-      # "−27.3%" of a row; "" where there was nothing before.
+      # A row's change in percent: "−27.3%"; "" when there were no calls before.
       #: (Analyse::SyscallChange::Row) -> String
       def self.percent(row)
         return "" if row.before.zero?
 
         share = row.change.fdiv(row.before) * 100
-        share.zero? ? "0%" : "#{share.positive? ? "+" : "−"}#{format(share.abs < 0.05 ? "<0.1%%" : "%.1f%%", share.abs)}"
+        return "0%" if share.zero?
+
+        "#{share.positive? ? "+" : "−"}#{format(share.abs < 0.05 ? "<0.1%%" : "%.1f%%", share.abs)}"
       end
 
-      # "fewer file-system calls: 443,267 → 25,485 (−94.3%)"
-      # @param calls [Analyse::SyscallChange::Row] of all
+      # The headline: "fewer file-system calls: 443,267 → 25,485 (−94.3%)".
+      # @param calls [Analyse::SyscallChange::Row] the row of all calls
       #: (Analyse::SyscallChange::Row) -> String
       def self.claim(calls)
-        word = calls.change.zero? ? "as many file-system calls as before" : "#{calls.change.negative? ? "fewer" : "more"} file-system calls"
-        "#{word}: #{Units.count(calls.before)} → #{Units.count(calls.after)}#{" (#{percent(calls)})" unless calls.change.zero?}"
+        both = "#{Units.count(calls.before)} → #{Units.count(calls.after)}"
+        return "as many file-system calls as before: #{both}" if calls.change.zero?
+
+        "#{calls.change.negative? ? "fewer" : "more"} file-system calls: #{both} (#{percent(calls)})"
       end
 
-      # What is to be said where patterns can't be compared.
-      # @param sides [Array<Hash>] before and after
+      # A warning when the logs were read with different patterns, so that patterns can't be compared; else none.
+      # @param sides [Array<Hash>] before and after, as in {initialize}
       #: (Array[Hash[Symbol, untyped]]) -> Array[String]
       def self.other_patterns(sides)
         before, after = sides.map { |side| side[:report].patterns.names }
-        before == after ? [] : ["the logs are of different kinds and were read with different patterns: compare calls, not patterns"]
+        before == after ? [] : ["the logs are of different kinds and were read with different patterns: " \
+                                "compare calls, not patterns"]
       end
 
-      #: (Hash[Symbol, untyped], Hash[Symbol, untyped], ?limit: Integer?, ?width: Integer, ?palette: untyped, ?base: String?) -> void
+      # @param before [Hash] the first log: report, name, format, warnings (see SyscallsView)
+      # @param after [Hash] the second log
+      # @param limit [Integer, nil] rows of a table
+      # @param base [String, nil] folder; paths below it are shown relative to it
+      #: (Hash[Symbol, untyped], Hash[Symbol, untyped], ?limit: Integer?, ?width: Integer, ?palette: untyped,
+      #:  ?base: String?) -> void
       def initialize(before, after, limit: nil, width: 100, palette: Plain, base: nil)
         @sides = [before, after]
         @change = Analyse::SyscallChange.new(before[:report], after[:report])
@@ -49,24 +59,32 @@ module Pitwall
         @location = Location.new(base)
       end
 
+      # The report's text, without a newline at its end.
       #: () -> String
       def to_s
-        parts = [header, table("total", @change.totals), passes, table("call", @change.by_call), table("gem", @change.by_gem), lines]
+        parts = [header, table("total", @change.totals), passes, table("call", @change.by_call),
+                 table("gem", @change.by_gem), lines]
         parts.reject(&:empty?).map { |part| part.join("\n") }.join("\n\n")
       end
 
       private
 
       def header
+        titles = @sides.zip(%w[before after]).map do |side, name|
+          "#{name}: #{SyscallsWords.title(side[:report], side[:name], side[:format]).join(" · ")}"
+        end
+        warnings = @sides.flat_map { |side| side[:warnings] }.map { |warning| SyscallsWords.path(warning.message) }
+        warnings += SyscallsChange.other_patterns(@sides)
         wrap(SyscallsChange.claim(@change.totals.first)).map { |line| @palette.bold(line) } +
-          @sides.zip(%w[before after]).flat_map { |side, name| wrap("#{name}: #{SyscallsWords.title(side[:report], side[:name], side[:format]).join(" · ")}") } +
-          @sides.flat_map { |side| side[:warnings] }.flat_map { |warning| wrap("! #{SyscallsWords.path(warning.message)}").map { |line| @palette.yellow(line) } } +
-          SyscallsChange.other_patterns(@sides).flat_map { |text| wrap("! #{text}").map { |line| @palette.yellow(line) } }
+          titles.flat_map { |text| wrap(text) } +
+          warnings.flat_map { |text| wrap("! #{text}").map { |line| @palette.yellow(line) } }
       end
 
       def passes
         rows = @change.passes
-        cells = rows.map { |row| [row.name, Units.count(row.markers_before.to_i), Units.count(row.markers_after.to_i), *figures(row)] }
+        cells = rows.map do |row|
+          [row.name, Units.count(row.markers_before.to_i), Units.count(row.markers_after.to_i), *figures(row)]
+        end
         rows.empty? ? [] : columns(["pattern", "markers", "after", "calls", "after", "change", ""], cells, rows)
       end
 
@@ -74,7 +92,8 @@ module Pitwall
         shown = rows.first(@limit)
         return [] if shown.empty?
 
-        columns([head, "before", "after", "change", ""], shown.map { |row| [SyscallsWords.path(row.name), *figures(row)] }, shown)
+        cells = shown.map { |row| [SyscallsWords.path(row.name), *figures(row)] }
+        columns([head, "before", "after", "change", ""], cells, shown)
       end
 
       def lines
@@ -85,7 +104,10 @@ module Pitwall
         columns(["line of Ruby", "before", "after", "change", ""], cells, rows)
       end
 
-      def figures(row) = [Units.count(row.before), Units.count(row.after), SyscallsChange.signed(row.change), SyscallsChange.percent(row)]
+      def figures(row)
+        [Units.count(row.before), Units.count(row.after), SyscallsChange.signed(row.change),
+         SyscallsChange.percent(row)]
+      end
 
       def columns(heads, cells, rows)
         at = heads.size - 2

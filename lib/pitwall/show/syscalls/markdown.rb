@@ -5,21 +5,29 @@ require "pitwall/show/syscalls/view"
 
 module Pitwall
   module Show
-    # System calls for pull requests and issues.
+    # System calls as Markdown, for pull requests and issues.
     class SyscallsMarkdown < SyscallsView
-      TOP = 10
+      TOP = 10 # rows of a table, by default
       private_constant :TOP
 
-      # What changed from one log to the other.
+      # The change between two logs as Markdown.
+      # @param before [Hash] the first log, see SyscallsChange
+      # @param after [Hash] the second log
       #: (Hash[Symbol, untyped], Hash[Symbol, untyped], ?limit: Integer?) -> String
       def self.change(before, after, limit: nil)
         change = Analyse::SyscallChange.new(before[:report], after[:report])
         calls = change.totals.first
-        cells = ->(row) { [Markdown.code(SyscallsWords.path(row.name)), Units.count(row.before), Units.count(row.after), SyscallsChange.signed(row.change)] }
-        warnings = [before, after].flat_map { |side| side[:warnings] }.map { |warning| "> #{Markdown.text(SyscallsWords.path(warning.message))}" }
-        ["**#{Units.count(calls.before)} → #{Units.count(calls.after)} file-system calls** (#{SyscallsChange.percent(calls)})", "", *warnings, *("" if warnings.any?),
+        cells = lambda do |row|
+          [Markdown.code(SyscallsWords.path(row.name)), Units.count(row.before), Units.count(row.after),
+           SyscallsChange.signed(row.change)]
+        end
+        warnings = [before, after].flat_map { |side| side[:warnings] }
+        warnings = warnings.map { |warning| "> #{Markdown.text(SyscallsWords.path(warning.message))}" }
+        both = "#{Units.count(calls.before)} → #{Units.count(calls.after)}"
+        by_call = change.by_call.first(limit || TOP)
+        ["**#{both} file-system calls** (#{SyscallsChange.percent(calls)})", "", *warnings, *("" if warnings.any?),
          *Markdown.table(["pattern", "calls before", "after", "change"], change.passes.map(&cells)), "",
-         *Markdown.table(["call", "before", "after", "change"], change.by_call.first(limit || TOP).map(&cells))].join("\n")
+         *Markdown.table(["call", "before", "after", "change"], by_call.map(&cells))].join("\n")
       end
 
       #: (?limit: Integer?, **untyped) -> void
@@ -28,30 +36,42 @@ module Pitwall
         @location = Location.new(@base)
       end
 
+      # The report as Markdown.
       #: () -> String
-      def to_s = (@report.calls.zero? ? [title, notes, unseen] : [title, notes, passes, findings, lines, unseen]).reject(&:empty?).map { |part| part.join("\n") }.join("\n\n")
+      def to_s
+        parts = @report.calls.zero? ? [title, notes, unseen] : [title, notes, passes, findings, lines, unseen]
+        parts.reject(&:empty?).map { |part| part.join("\n") }.join("\n\n")
+      end
 
       private
 
       def title
         name, *rest = heading
-        ["**#{Markdown.text(name)}** · #{rest.map { |text| Markdown.text(text) }.join(" · ")}", *(["", "#{Markdown.text(SyscallsWords.explained(@report))}."] if @report.calls.positive?)]
+        ["**#{Markdown.text(name)}** · #{rest.map { |text| Markdown.text(text) }.join(" · ")}",
+         *(["", "#{Markdown.text(SyscallsWords.explained(@report))}."] if @report.calls.positive?)]
       end
 
-      def notes = (@warnings.map { |warning| SyscallsWords.path(warning.message) } + SyscallsWords.notes(@report)).map { |text| "> #{Markdown.text(text)}" }
+      def notes
+        texts = @warnings.map { |warning| SyscallsWords.path(warning.message) } + SyscallsWords.notes(@report)
+        texts.map { |text| "> #{Markdown.text(text)}" }
+      end
 
       def unseen = [SyscallsWords.unseen(@format)].compact.map { |text| Markdown.text(text) }
 
       def passes
         rows = @report.passes.select { |pass| pass.markers.positive? }.map do |pass|
-          [Markdown.code(pass.name), Units.count(pass.markers), Units.count(pass.calls), format("%.1f", pass.average), Units.percent(pass.explained, @report.calls), Units.count(pass.left)]
+          [Markdown.code(pass.name), Units.count(pass.markers), Units.count(pass.calls), format("%.1f", pass.average),
+           Units.percent(pass.explained, @report.calls), Units.count(pass.left)]
         end
-        rows.empty? ? ["No pattern was found."] : Markdown.table(["pass", "markers", "calls", "average", "explained", "calls left"], rows)
+        return ["No pattern was found."] if rows.empty?
+
+        Markdown.table(["pass", "markers", "calls", "average", "explained", "calls left"], rows)
       end
 
       def findings
         @report.findings.first(@limit).map do |pass|
-          "- #{Markdown.code(pass.name)} #{SyscallsWords.saves(@report, pass)}: #{Markdown.text(pass.pattern.explanation)}. **Fix:** #{Markdown.text(pass.pattern.advice)}."
+          "- #{Markdown.code(pass.name)} #{SyscallsWords.saves(@report, pass)}: " \
+            "#{Markdown.text(pass.pattern.explanation)}. **Fix:** #{Markdown.text(pass.pattern.advice)}."
         end
       end
 

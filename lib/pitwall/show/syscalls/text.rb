@@ -6,20 +6,22 @@ require "pitwall/show/terminal/table"
 
 module Pitwall
   module Show
-    # System calls for people: the passes, what a fix would save and how, sizes of scans, what is left, and which Ruby made them.
+    # System calls as text: the patterns found, the savings of fixes, sizes of scans, the remaining calls, and the Ruby
+    # lines that made the calls.
     class SyscallsText < SyscallsView
-      TOP = 10
-      # Places below a finding.
-      PLACES = 3
-      BAR = 24
+      TOP = 10 # rows of a table, by default
+      PLACES = 3 # places below a finding, at most
+      BAR = 24 # columns of a histogram's longest bar
       private_constant :TOP, :PLACES, :BAR
 
-      # The pattern table.
+      # The list of all patterns (--patterns list).
       #: (Analyse::SyscallPatterns, width: Integer, palette: untyped) -> Array[String]
       def self.table(patterns, width:, palette:)
         patterns.flat_map do |pattern|
-          [palette.bold("#{pattern.name}#{"  (the study's)" if pattern.study?}"), *["calls: #{pattern.how}", pattern.explanation, "→ #{pattern.advice || "(no advice: does not count as explained)"}"]
-            .flat_map { |text| Text.wrap(text, width - 2).map { |line| "  #{line}" } }]
+          advice = pattern.advice || "(no advice: does not count as explained)"
+          texts = ["calls: #{pattern.how}", pattern.explanation, "→ #{advice}"]
+          [palette.bold("#{pattern.name}#{"  (the study's)" if pattern.study?}"),
+           *texts.flat_map { |text| Text.wrap(text, width - 2) }.map { |line| "  #{line}" }]
         end
       end
 
@@ -31,28 +33,36 @@ module Pitwall
         @location = Location.new(@base)
       end
 
+      # The report's text, without a newline at its end.
       #: () -> String
-      def to_s = (@report.calls.zero? ? [header, unseen] : parts).reject(&:empty?).map { |part| part.join("\n") }.join("\n\n")
+      def to_s
+        parts = @report.calls.zero? ? [header, unseen] : [header, passes, findings, sizes, rest, ruby, unseen, hints]
+        parts.reject(&:empty?).map { |part| part.join("\n") }.join("\n\n")
+      end
 
       private
 
-      def parts = [header, passes, findings, sizes, rest, ruby, unseen, hints]
-
       def header
-        wrap(heading.join(" · ")).map { |line| @palette.bold(line) } + (@report.calls.zero? ? [] : wrap(SyscallsWords.explained(@report))) +
-          @warnings.flat_map { |warning| note("!", SyscallsWords.path(warning.message), :yellow) } + SyscallsWords.notes(@report).flat_map { |text| note("i", text, :dim) }
+        title = wrap(heading.join(" · ")).map { |line| @palette.bold(line) }
+        explained = @report.calls.zero? ? [] : wrap(SyscallsWords.explained(@report))
+        title + explained +
+          @warnings.flat_map { |warning| note("!", SyscallsWords.path(warning.message), :yellow) } +
+          SyscallsWords.notes(@report).flat_map { |text| note("i", text, :dim) }
       end
 
-      # Those that found nothing take one line together.
+      # The table of patterns. Patterns that were not found share one line.
       def passes
         found, none = @report.passes.partition { |pass| pass.markers.positive? }
+        return ["no pattern was found"] if found.empty?
+
         rows = found.map do |pass|
-          [pass.name, Units.count(pass.markers), Units.count(pass.calls), format("%.1f", pass.average), Units.percent(pass.explained, @report.calls), Units.count(pass.left),
+          [pass.name, Units.count(pass.markers), Units.count(pass.calls), format("%.1f", pass.average),
+           Units.percent(pass.explained, @report.calls), Units.count(pass.left),
            *(Units.duration(pass.ns) if @report.timed?)]
         end
         heads = ["pass", "markers", "calls", "average", "explained", "calls left", *("time" if @report.timed?)]
-        lines = rows.empty? ? ["no pattern was found"] : Columns.new(heads: heads, width: @width, palette: @palette).lines(rows)
-        lines + (none.empty? || found.empty? ? [] : wrap("none: #{none.map(&:name).join(" ")}").map { |line| @palette.dim(line) })
+        lines = Columns.new(heads: heads, width: @width, palette: @palette).lines(rows)
+        none.empty? ? lines : lines + wrap("none: #{none.map(&:name).join(" ")}").map { |line| @palette.dim(line) }
       end
 
       def findings
@@ -60,27 +70,31 @@ module Pitwall
         return [] if found.empty?
 
         shown = found.first(@limit)
-        [*wrap(SyscallsWords.saving(found)).map { |line| @palette.dim(line) }, *shown.flat_map { |pass| finding(pass) },
-         *(found.size > shown.size ? [@palette.dim("#{found.size - shown.size} more (--limit #{found.size} shows all)")] : [])]
+        more = "#{found.size - shown.size} more (--limit #{found.size} shows all)" if found.size > shown.size
+        [*wrap(SyscallsWords.saving(found)).map { |line| @palette.dim(line) },
+         *shown.flat_map { |pass| finding(pass) }, *(@palette.dim(more) if more)]
       end
 
       def finding(pass)
-        advice = Text.wrap("→ #{pass.pattern.advice}", @width - 2)
-        ["#{@palette.bold(pass.name)}  #{SyscallsWords.saves(@report, pass)}", *Text.wrap(pass.pattern.explanation, @width - 2).map { |line| "  #{line}" },
-         *advice.map { |line| "  #{line}" }, *places(pass)]
+        texts = [pass.pattern.explanation, "→ #{pass.pattern.advice}"]
+        ["#{@palette.bold(pass.name)}  #{SyscallsWords.saves(@report, pass)}",
+         *texts.flat_map { |text| Text.wrap(text, @width - 2) }.map { |line| "  #{line}" }, *places(pass)]
       end
 
-      # Where: lines of Ruby where they are known, else folders or names.
+      # A finding's places: lines of Ruby where stacks were recorded, else folders or names.
       def places(pass)
         return lines_of(pass) if @report.stacks?
 
         rows = pass.groups([@limit, PLACES].max).first(PLACES)
-        rows.map { |row| "  #{@palette.dim(Text.right(Units.count(row.count), 8))}  #{@palette.dim(fit(row.path, @width - 12))}" }
+        rows.map do |row|
+          "  #{@palette.dim(Text.right(Units.count(row.count), 8))}  #{@palette.dim(fit(row.path, @width - 12))}"
+        end
       end
 
       def lines_of(pass)
         @report.lines_of(pass).first(PLACES).map do |line|
-          "  #{@palette.dim(Text.right(Units.count(line.calls), 8))}  #{@palette.dim(@location.fit(line.path, line.line, @width - 12))}"
+          place = @location.fit(line.path, line.line, @width - 12)
+          "  #{@palette.dim(Text.right(Units.count(line.calls), 8))}  #{@palette.dim(place)}"
         end
       end
 
@@ -90,8 +104,11 @@ module Pitwall
           most = rows.map(&:last).max
           widest = rows.map { |size, _| Text.width(size) }.max
           counts = rows.map { |_, markers| Units.count(markers).size }.max
-          [@palette.dim("calls in a #{pass.name}"),
-           *rows.map { |size, markers| "  #{Text.right(size, widest)}  #{Text.right(Units.count(markers), counts)}  #{@palette.cyan("█" * [(BAR * markers / most), 1].max)}" }]
+          bars = rows.map do |size, markers|
+            bar = @palette.cyan("█" * [BAR * markers / most, 1].max)
+            "  #{Text.right(size, widest)}  #{Text.right(Units.count(markers), counts)}  #{bar}"
+          end
+          [@palette.dim("calls in a #{pass.name}"), *bars]
         end
       end
 
@@ -101,11 +118,14 @@ module Pitwall
 
         by_call = @report.by_call
         rows = by_call.first(@limit).map do |row|
-          [SyscallsWords.path(row.name), Units.count(row.calls), Units.count(row.calls - row.explained), Units.percent(row.calls - row.explained, left), *(Units.duration(row.ns) if @report.timed?)]
+          [SyscallsWords.path(row.name), Units.count(row.calls), Units.count(row.calls - row.explained),
+           Units.percent(row.calls - row.explained, left), *(Units.duration(row.ns) if @report.timed?)]
         end
+        heads = ["call", "all", "left", "", *("time of all" if @report.timed?)]
         [@palette.dim("what is left: #{Units.things(left, "call")}"),
-         *Columns.new(heads: ["call", "all", "left", "", *("time of all" if @report.timed?)], width: @width, palette: @palette).lines(rows),
-         "", *of_paths(@report.rest_by_path(@limit), "left, by path", left), "", *of_paths(@report.rest_by_name(@limit), "left, by name", left)]
+         *Columns.new(heads: heads, width: @width, palette: @palette).lines(rows),
+         "", *of_paths(@report.rest_by_path(@limit), "left, by path", left),
+         "", *of_paths(@report.rest_by_name(@limit), "left, by name", left)]
       end
 
       def of_paths(rows, head, whole)
@@ -113,8 +133,11 @@ module Pitwall
         return [] if rows.empty?
 
         counts = rows.map { |row| Units.count(row.calls).size }.max.clamp(5, 20)
-        [@palette.dim("#{Text.right("calls", counts)}         #{head}"),
-         *rows.map { |row| "#{Text.right(Units.count(row.calls), counts)}  #{Text.right(Units.percent(row.calls, whole), 5)}  #{fit(row.path, @width - counts - 9)}" }]
+        lines = rows.map do |row|
+          numbers = [Text.right(Units.count(row.calls), counts), Text.right(Units.percent(row.calls, whole), 5)]
+          [*numbers, fit(row.path, @width - counts - 9)].join("  ")
+        end
+        [@palette.dim("#{Text.right("calls", counts)}         #{head}"), *lines]
       end
 
       def ruby
@@ -122,12 +145,17 @@ module Pitwall
 
         lines = @report.lines
         shown = lines.first(@limit)
-        table = Table.new(heads: ["calls", "", *("time" if @report.timed?), "mostly", "line of Ruby"], width: @width, palette: @palette, location: @location)
+        table = Table.new(heads: ["calls", "", *("time" if @report.timed?), "mostly", "line of Ruby"],
+                          width: @width, palette: @palette, location: @location)
         rows = shown.map do |line|
-          Table::Row.new(numbers: [Units.count(line.calls), Units.percent(line.calls, @report.calls), *(Units.duration(line.ns) if @report.timed?), line.pattern.to_s],
-                         name: line.path.empty? ? "(no Ruby code)" : "", place: ([line.path, line.line] unless line.path.empty?))
+          numbers = [Units.count(line.calls), Units.percent(line.calls, @report.calls),
+                     *(Units.duration(line.ns) if @report.timed?), line.pattern.to_s]
+          Table::Row.new(numbers: numbers, name: line.path.empty? ? "(no Ruby code)" : "",
+                         place: ([line.path, line.line] unless line.path.empty?))
         end
-        [*table.lines(rows), *(lines.size > shown.size ? [@palette.dim("#{Units.things(lines.size - shown.size, "more line")} (--limit #{lines.size} shows all)")] : []),
+        rest = lines.size - shown.size
+        more = "#{Units.things(rest, "more line")} (--limit #{lines.size} shows all)" if rest.positive?
+        [*table.lines(rows), *(@palette.dim(more) if more),
          *%i[gem phase feature].flat_map { |key| ["", *by(@report.by(key), key.to_s)] }]
       end
 
@@ -137,9 +165,12 @@ module Pitwall
       end
 
       def by(rows, head)
-        shown = rows.first(@limit)
-        Columns.new(heads: [head, "calls", "", "explained", *("time" if @report.timed?)], width: @width, palette: @palette)
-               .lines(shown.map { |row| [row.name.empty? ? "(none)" : short(row.name), Units.count(row.calls), Units.percent(row.calls, @report.calls), *figures(row)] })
+        cells = rows.first(@limit).map do |row|
+          [row.name.empty? ? "(none)" : short(row.name), Units.count(row.calls),
+           Units.percent(row.calls, @report.calls), *figures(row)]
+        end
+        heads = [head, "calls", "", "explained", *("time" if @report.timed?)]
+        Columns.new(heads: heads, width: @width, palette: @palette).lines(cells)
       end
 
       def figures(row) = [Units.percent(row.explained, row.calls), *(Units.duration(row.ns) if @report.timed?)]
@@ -154,10 +185,15 @@ module Pitwall
 
       def hints
         file = @file == "-" ? "LOG" : @file.delete_prefix("#{@base}/")
-        ["Next: pitwall syscalls #{file} --collapsed | less", "      pitwall syscalls #{file} LOG-AFTER-THE-FIX"].map { |line| @palette.dim(Text.shorten_right(line, @width)) }
+        lines = ["Next: pitwall syscalls #{file} --collapsed | less",
+                 "      pitwall syscalls #{file} LOG-AFTER-THE-FIX"]
+        lines.map { |line| @palette.dim(Text.shorten_right(line, @width)) }
       end
 
-      def unseen = SyscallsWords.unseen(@format).then { |text| text ? wrap(text).map { |line| @palette.dim(line) } : [] }
+      def unseen
+        text = SyscallsWords.unseen(@format)
+        text ? wrap(text).map { |line| @palette.dim(line) } : []
+      end
 
       def wrap(text) = Text.wrap(text, @width)
 

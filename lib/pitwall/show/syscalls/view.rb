@@ -4,12 +4,15 @@ require "pitwall/show/syscalls/words"
 
 module Pitwall
   module Show
-    # What every view of system calls is made of.
+    # The superclass of the views of system calls.
     class SyscallsView
-      # @param name [String] of the log or the recorded program; format: the log's, or "recording"; file: what to type for it
+      # @param name [String] name of the log or of the recorded program
+      # @param format [String] the log's format, e.g. "strace"; or "recording"
+      # @param file [String] the file as the user typed it, for hints
       # @param limit [Integer, nil] rows of each table
-      # @param base [String, nil] the folder below which paths are shown relative
-      #: (report: Analyse::SyscallReport, name: String, format: String, ?file: String, ?warnings: Array[Record::Warning], ?limit: Integer?, ?base: String?) -> void
+      # @param base [String, nil] folder; paths below it are shown relative to it
+      #: (report: Analyse::SyscallReport, name: String, format: String, ?file: String,
+      #:  ?warnings: Array[Record::Warning], ?limit: Integer?, ?base: String?) -> void
       def initialize(report:, name:, format:, file: "", warnings: [], limit: nil, base: nil)
         @report = report
         @name = name
@@ -22,7 +25,7 @@ module Pitwall
 
       private
 
-      # The name, and what the report adds up to.
+      # The name and the sums.
       def heading = SyscallsWords.title(@report, @name, @format)
     end
     private_constant :SyscallsView
