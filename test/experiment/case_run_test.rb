@@ -4,11 +4,12 @@ require_relative "../test_helper"
 require "pitwall/analyse"
 require "pitwall/experiment"
 
-# How long a case may take: its budget, but for the fewest pairs that can decide anything. With a clock that only pairs move.
+# The duration of a case: its budget, or longer for the fewest pairs that give a verdict.
+# The test's clock advances only with pairs.
 class CaseRunTest < Minitest::Test
   Settings = Struct.new(:budget, :max_blocks, keyword_init: true)
 
-  # Blocks that fail: they take time and give nothing to analyse.
+  # Blocks that fail: they take time but give no samples.
   class Blocks
     attr_reader :now, :done, :block_ns
 
@@ -25,7 +26,7 @@ class CaseRunTest < Minitest::Test
     end
   end
 
-  # Seconds that a pair is expected to take and takes → pairs.
+  # Number of pairs, from the expected and the real duration of a pair in seconds.
   def pairs(expected, taken, budget: 40, **settings)
     blocks = Blocks.new(expected * 1e9, taken * 1e9)
     run = Class.new(Pitwall::Experiment::Compare.const_get(:CaseRun)) { define_method(:clock_ns) { blocks.now } }

@@ -22,8 +22,10 @@ class BenchViewsTest < Minitest::Test
   def test_a_case_has_its_figures_at_any_width
     WIDTHS.each do |width|
       view = text(report, width: width)
-      ["join", "interpolate", "12.0", "μs".tr("μ", "µ"), "/s ±", "99% interval", "objects", "12", "480 B", "GC runs", "GC time", "2%", "first run", "48.00 µs (×4.0)", "CPU", "98%",
-       "3 cases", "10 processes each", "23.1 s", "ruby 3.4.11"].each { |part| assert_includes view.gsub(/\n +/, " "), part }
+      ["join", "interpolate", "12.0", "μs".tr("μ", "µ"), "/s ±", "99% interval", "objects", "12", "480 B", "GC runs",
+       "GC time", "2%", "first run", "48.00 µs (×4.0)", "CPU", "98%",
+       "3 cases", "10 processes each", "23.1 s",
+       "ruby 3.4.11"].each { |part| assert_includes view.gsub(/\n +/, " "), part }
     end
   end
 
@@ -47,14 +49,16 @@ class BenchViewsTest < Minitest::Test
   end
 
   def test_one_process_has_no_interval
-    view = text(report(summaries: Analyse::BenchSummary.of(samples("join", 12_000.0, processes: 1)), effects: nil), width: 100)
+    view = text(report(summaries: Analyse::BenchSummary.of(samples("join", 12_000.0, processes: 1)), effects: nil),
+                width: 100)
     assert_match(/^join +83\.\d+ k\/s +1\d\.\d+ µs +none/, view)
   end
 
   def test_commands_have_best_and_median
     WIDTHS.each do |width|
       view = text(report(summaries: [command], effects: nil), width: width)
-      ["ruby -e 1 (12 runs)", "best", "median", "wall time", "user CPU time", "system CPU time", "peak memory (RSS)", "page faults without IO", "context switches, voluntary", "exact",
+      ["ruby -e 1 (12 runs)", "best", "median", "wall time", "user CPU time", "system CPU time", "peak memory (RSS)",
+       "page faults without IO", "context switches, voluntary", "exact",
        "44.00 ms", "45.10 ms", "┃"].each { |part| assert_includes view, part }
     end
   end
@@ -74,17 +78,25 @@ class BenchViewsTest < Minitest::Test
   def test_a_report_of_samples_has_what_the_file_asked_for
     sizes = [10, 20, 50, 100]
     grown = %w[array set].product(sizes).map do |label, n|
-      kase = Case.new(name: "#{label} n=#{n}", label: label, block: 1, block_name: "uniq", params: { "n" => n.to_s }, flags: %w[compare growth growth:n])
+      kase = Case.new(name: "#{label} n=#{n}", label: label, block: 1, block_name: "uniq", params: { "n" => n.to_s },
+                      flags: %w[compare growth growth:n])
       [kase, samples(kase.name, label == "array" ? 10.0 * n * n : 90.0 * n)]
     end
-    plain = %w[join sum].map { |name| [Case.new(name: name, label: name, block: 0, block_name: "", params: {}, flags: %w[compare baseline]), samples(name, name == "join" ? 9_000.0 : 7_000.0)] }
+    plain = %w[join sum].map do |name|
+      [Case.new(name: name, label: name, block: 0, block_name: "", params: {}, flags: %w[compare baseline]),
+       samples(name, name == "join" ? 9_000.0 : 7_000.0)]
+    end
     all = plain + grown
-    report = Analyse::BenchReport.of(all.flat_map(&:last), cases: all.map(&:first), settings: { "alpha" => 0.01, "margin" => 0.01, "interrupted" => true }, duration_ns: 1_000, command: "again")
+    report = Analyse::BenchReport.of(all.flat_map(&:last), cases: all.map(&:first),
+                                     settings: { "alpha" => 0.01, "margin" => 0.01, "interrupted" => true },
+                                     duration_ns: 1_000, command: "again")
     assert_equal all.map { |kase, _| kase.name }, report.summaries.map(&:name)
     assert_equal ["", *sizes.map { |n| "uniq n=#{n}" }], report.rankings.map(&:first)
-    assert_equal [%w[sum join], [:faster, nil]], report.rankings.first.last.map { |row| [row.case.name, row.effect&.verdict] }.transpose # the first is the baseline
+    assert_equal [%w[sum join], [:faster, nil]],
+                 report.rankings.first.last.map { |row| [row.case.name, row.effect&.verdict] }.transpose # the first is the baseline
     sweep, = report.growths
-    assert_equal [1, "uniq", "n", "array", "set"], [report.growths.size, sweep.name, sweep.parameter, sweep.base_name, sweep.fit_name]
+    assert_equal [1, "uniq", "n", "array", "set"], [report.growths.size, sweep.name, sweep.parameter, sweep.base_name,
+                                                    sweep.fit_name]
     assert_equal sizes, sweep.against.rows.map(&:n)
     view = text(report, width: 100)
     ["uniq n=10, fastest first", "speed-up", "! Interrupted"].each { |part| assert_includes view, part }
@@ -94,12 +106,14 @@ class BenchViewsTest < Minitest::Test
   def test_files_with_cases_of_the_same_name_are_told_apart
     kase = Case.new(name: "join", label: "join", block: 0, block_name: "", params: {}, flags: [])
     both = %w[one.rb two.rb].flat_map { |side| samples("join", 9_000.0).each { |sample| sample.side = side } }
-    assert_equal ["join (one.rb)", "join (two.rb)"], Analyse::BenchReport.of(both, cases: [kase, kase]).summaries.map(&:name)
+    assert_equal ["join (one.rb)", "join (two.rb)"],
+                 Analyse::BenchReport.of(both, cases: [kase, kase]).summaries.map(&:name)
   end
 
   def test_the_widths_are_kept
     hostile = Analyse::BenchSummary.of(samples("x" * 300, 5.0) + samples("日本語" * 30, 5e9) + samples("a\e[2J\nb", 5e3))
-    reports = [report(summaries: hostile, warnings: [Measured.warning("w" * 400)]), report(growths: [sweep]), report(summaries: [command("ruby #{"y" * 300}")])]
+    reports = [report(summaries: hostile, warnings: [Measured.warning("w" * 400)]), report(growths: [sweep]),
+               report(summaries: [command("ruby #{"y" * 300}")])]
     reports.product(WIDTHS, [true, false]).each do |one, width, unicode|
       view = text(one, width: width, unicode: unicode)
       assert_fits(view, width, unicode: unicode)
@@ -108,7 +122,9 @@ class BenchViewsTest < Minitest::Test
 
   def test_colours_change_no_column
     marked = Object.new
-    %i[bold dim red yellow green cyan].each { |style| marked.define_singleton_method(style) { |text| "\e[1m#{text}\e[0m" } }
+    %i[bold dim red yellow green cyan].each do |style|
+      marked.define_singleton_method(style) { |text| "\e[1m#{text}\e[0m" }
+    end
     [57, 100].each do |width|
       coloured = Show::BenchText.new(report(growths: [sweep]), width: width, palette: marked).to_s
       assert_equal text(report(growths: [sweep]), width: width), coloured.gsub(/\e\[\d+m/, "")
@@ -155,10 +171,13 @@ class BenchViewsTest < Minitest::Test
 
   def report(**more)
     effects = [Measured.effect(:slower, [1.33, 1.31, 1.35], name: "strings", base: "interpolate", side: "join"),
-               Measured.effect(:undecided, [nil, nil, nil], name: "strings", base: "interpolate", side: "number", reason: "no steady state")]
+               Measured.effect(:undecided, [nil, nil, nil], name: "strings", base: "interpolate", side: "number",
+                               reason: "no steady state")]
     Analyse::BenchReport.new(
-      name: "benchmark/strings.rb", facts: { "ruby" => "ruby 3.4.11 (2026-10-02) [x86_64-linux-gnu]" }, summaries: summaries, effects: effects, growths: nil,
-      settings: { "processes" => 10 }, host: { "cores" => 2 }, warnings: [Measured.warning], losses: {}, duration_ns: 23_100_000_000, command: "pitwall bench benchmark/strings.rb", **more
+      name: "benchmark/strings.rb", facts: { "ruby" => "ruby 3.4.11 (2026-10-02) [x86_64-linux-gnu]" },
+      summaries: summaries, effects: effects, growths: nil,
+      settings: { "processes" => 10 }, host: { "cores" => 2 }, warnings: [Measured.warning], losses: {},
+      duration_ns: 23_100_000_000, command: "pitwall bench benchmark/strings.rb", **more
     )
   end
 
@@ -168,17 +187,21 @@ class BenchViewsTest < Minitest::Test
     random = Random.new(3)
     Array.new(processes) do |block|
       wall = Array.new(30) { middle * (1 + 0.03 * (random.rand - 0.5)) }
-      values = { "wall" => wall, "cpu" => wall.map { |value| value * 0.98 }, "objects" => [12] * 30, "bytes" => [480] * 30, "gc_time" => wall.map { |value| value * 0.02 },
+      values = { "wall" => wall, "cpu" => wall.map { |value| value * 0.98 }, "objects" => [12] * 30,
+                 "bytes" => [480] * 30, "gc_time" => wall.map { |value| value * 0.02 },
                  "gc_runs" => Array.new(30) { |at| block == 2 && at == 4 ? 1 : 0 } }
-      Pitwall::Record::Sample.new(side: "", name: name, block: block, order: 0, values: values, iterations: 3_000, first_ns: 48_000, warmup: 100, notes: [])
+      Pitwall::Record::Sample.new(side: "", name: name, block: block, order: 0, values: values, iterations: 3_000,
+                                  first_ns: 48_000, warmup: 100, notes: [])
     end
   end
 
   def command(name = "ruby -e 1")
     runs = Array.new(12) do |block|
       wall = 44_000_000 + block * 200_000
-      values = { "wall" => wall, "user" => wall * 0.7, "system" => wall * 0.2, "max_rss" => 31_000_000 + block, "minor_faults" => 3_000 + block % 3, "voluntary_switches" => 12 }
-      Pitwall::Record::Sample.new(side: "", name: name, block: block, order: 0, values: values.transform_values { |value| [value] }, iterations: 1, notes: [])
+      values = { "wall" => wall, "user" => wall * 0.7, "system" => wall * 0.2, "max_rss" => 31_000_000 + block,
+                 "minor_faults" => 3_000 + block % 3, "voluntary_switches" => 12 }
+      Pitwall::Record::Sample.new(side: "", name: name, block: block, order: 0,
+                                  values: values.transform_values { |value| [value] }, iterations: 1, notes: [])
     end
     Analyse::BenchSummary.of(runs).first
   end
@@ -186,7 +209,9 @@ class BenchViewsTest < Minitest::Test
   def sweep
     @sweep ||= begin
       random = Random.new(5)
-      points = [10, 30, 100, 300, 1_000, 3_000, 10_000].map { |n| { n: n, values: Array.new(10) { (2_000 + 30.0 * n * n) * (1 + 0.01 * (random.rand - 0.5)) } } }
+      points = [10, 30, 100, 300, 1_000, 3_000, 10_000].map do |n|
+        { n: n, values: Array.new(10) { (2_000 + 30.0 * n * n) * (1 + 0.01 * (random.rand - 0.5)) } }
+      end
       Analyse::Sweep.new(name: "uniq", parameter: "n", fit: Analyse::Growth.fit(points))
     end
   end

@@ -21,7 +21,8 @@ class DistributionViewsTest < Minitest::Test
 
   def test_the_widths_are_kept
     [40, 63, 80, 120, 200].each do |width|
-      lines({ "a very long name of a side, ruby 3.4.11 --yjit" => A, "日本語の枝" => B + [90_000_000] }, width: width).each do |line|
+      lines({ "a very long name of a side, ruby 3.4.11 --yjit" => A, "日本語の枝" => B + [90_000_000] },
+            width: width).each do |line|
         assert_operator Pitwall::Show::Text.width(line), :<=, width, line
       end
     end
@@ -53,7 +54,9 @@ class DistributionViewsTest < Minitest::Test
   end
 
   def test_a_sparkline_has_its_columns
-    [1, 5, 24].each { |columns| assert_equal columns, Distribution.new(width: 80, palette: Pitwall::Show::Plain).sparkline(A, columns).size }
+    [1, 5, 24].each do |columns|
+      assert_equal columns, Distribution.new(width: 80, palette: Pitwall::Show::Plain).sparkline(A, columns).size
+    end
   end
 
   def test_labels_can_be_nothing_but_text

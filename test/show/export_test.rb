@@ -10,7 +10,7 @@ require "pitwall/show"
 class ShowExportTest < Minitest::Test
   include Pitwall
 
-  # Runs the block with segments whose file is still there: time lines are read from it.
+  # Yields segments while their file exists: time lines are read from the file.
   def with_segments(bytes)
     Dir.mktmpdir do |dir|
       path = File.join(dir, "a.pit")
@@ -30,7 +30,8 @@ class ShowExportTest < Minitest::Test
   end
 
   def test_names_in_collapsed_stacks_are_made_safe
-    assert_equal ["a:b", "x y", "(anonymous)", "caf\u00e9"], ["a;b", "x\ny", " \t", "caf\u00e9"].map { |name| Show::Export::Collapsed.name_of(name) }
+    assert_equal ["a:b", "x y", "(anonymous)", "caf\u00e9"],
+                 ["a;b", "x\ny", " \t", "caf\u00e9"].map { |name| Show::Export::Collapsed.name_of(name) }
   end
 
   def test_speedscope_holds_each_thread_in_time_order
@@ -45,7 +46,8 @@ class ShowExportTest < Minitest::Test
           assert_equal profile["samples"].size, profile["weights"].size
           assert_equal profile["endValue"], profile["weights"].sum
           assert(profile["samples"].flatten.all? { |frame| frame.between?(0, frames.size - 1) })
-          assert_equal expected_line(recording, profile["name"], weight), profile["samples"].map { |stack| stack.map { |frame| frames[frame]["name"] } }.chunk_while { |a, b| a == b }.map(&:first)
+          assert_equal expected_line(recording, profile["name"], weight),
+                       profile["samples"].map { |stack| stack.map { |frame| frames[frame]["name"] } }.chunk_while { |a, b| a == b }.map(&:first)
         end
       end
     end
@@ -54,9 +56,11 @@ class ShowExportTest < Minitest::Test
   def test_speedscope_frames_name_file_and_line
     with_segments(ShopRecording.bytes(compress: true)) do |segments|
       file = speedscope(segments, :wall)
-      assert_includes file["shared"]["frames"], { "name" => "Shop::Fib.fib", "file" => "/srv/app/lib/fib.rb", "line" => 2 }
+      assert_includes file["shared"]["frames"], { "name" => "Shop::Fib.fib", "file" => "/srv/app/lib/fib.rb",
+                                                  "line" => 2 }
       assert_includes file["shared"]["frames"], { "name" => "Array#each" }
-      assert_equal ["shop.rb 4242 main", "shop.rb 4242 puma srv tp 001"], file["profiles"].map { |profile| profile["name"] }.sort
+      assert_equal ["shop.rb 4242 main", "shop.rb 4242 puma srv tp 001"],
+                   file["profiles"].map { |profile| profile["name"] }.sort
       assert_equal "https://www.speedscope.app/file-format-schema.json", file["$schema"]
     end
   end
@@ -75,10 +79,12 @@ class ShowExportTest < Minitest::Test
     JSON.parse(out)
   end
 
-  # Names of the stacks a thread was at, one after the other.
+  # Names of a thread's stacks, ordered by time.
   def expected_line(recording, name, weight)
     pid, thread = name.match(/(\d+) (?:t|thread )(\d+)\z/).captures.map(&:to_i)
-    recording.samples.select { |sample| sample.segment == pid - 100 && sample.thread == thread && sample[weight].positive? }
+    recording.samples.select do |sample|
+      sample.segment == pid - 100 && sample.thread == thread && sample[weight].positive?
+    end
              .map { |sample| sample.stack.map(&:first) }.chunk_while { |a, b| a == b }.map(&:first)
   end
 end

@@ -7,7 +7,7 @@ require_relative "../oracle/samples"
 require "pitwall/analyse"
 require "pitwall/show"
 
-# The export to the Firefox profiler as data; test/browser opens it there.
+# The data of the export to the Firefox profiler. test/browser opens the export in the profiler.
 class FirefoxExportTest < Minitest::Test
   include Pitwall
 
@@ -26,7 +26,8 @@ class FirefoxExportTest < Minitest::Test
     strings = profile["shared"]["stringArray"]
     stacks, frames, functions = thread.values_at("stackTable", "frameTable", "funcTable")
     time = 0.0
-    thread["samples"]["stack"].zip(thread["samples"]["timeDeltas"], thread["samples"]["weight"]).map do |stack, delta, weight|
+    thread["samples"]["stack"].zip(thread["samples"]["timeDeltas"],
+                                   thread["samples"]["weight"]).map do |stack, delta, weight|
       time += delta
       leaf = stack
       names = []
@@ -35,7 +36,8 @@ class FirefoxExportTest < Minitest::Test
         names << strings[functions["name"][frames["func"][frame]]]
         stack = stacks["prefix"][stack]
       end
-      [names.reverse, leaf && profile["meta"]["categories"][frames["category"][stacks["frame"][leaf]]]["name"], (time * 1e6).round, weight]
+      [names.reverse, leaf && profile["meta"]["categories"][frames["category"][stacks["frame"][leaf]]]["name"],
+       (time * 1e6).round, weight]
     end
   end
 
@@ -44,7 +46,7 @@ class FirefoxExportTest < Minitest::Test
     assert_includes [[table["length"]], []], sizes
   end
 
-  # The profiler tells threads of a process apart by this number, and the kernel's serves one thread after the other.
+  # The profiler identifies threads of a process by this number. One native thread may run several Ruby threads in turn.
   def test_threads_of_one_native_thread
     bytes = RecordingBuilder.build do |segment|
       [[1, 7], [2, 0], [3, 8], [4, 0], [5, 8]].each do |id, native_id|
@@ -59,11 +61,17 @@ class FirefoxExportTest < Minitest::Test
     recording = RandomRecording.new(41)
     profile = profile(recording.bytes)
     profile["threads"].each do |thread|
-      %w[samples markers stackTable frameTable funcTable resourceTable nativeSymbols].each { |name| columns_agree(thread[name]) }
-      expected = recording.samples.select { |sample| (sample.segment + 100).to_s == thread["pid"] && thread_id(sample.thread) == thread["name"] }
+      %w[samples markers stackTable frameTable funcTable resourceTable nativeSymbols].each do |name|
+        columns_agree(thread[name])
+      end
+      expected = recording.samples.select do |sample|
+        (sample.segment + 100).to_s == thread["pid"] && thread_id(sample.thread) == thread["name"]
+      end
       unit = [1, 1000][thread["pid"].to_i - 100]
       time = 0
-      assert_equal(expected.map { |sample| [sample.stack.map(&:first), time.tap { time += sample.wall * unit }] } + [[[], time]], samples(profile, thread).map { |names, _, at,| [names, at] })
+      assert_equal(expected.map { |sample| [sample.stack.map(&:first),
+                                            time.tap { time += sample.wall * unit }] } + [[[], time]],
+                                            samples(profile, thread).map { |names, _, at,| [names, at] })
       assert_equal [nil, *expected.map { |sample| sample.cpu * unit }], thread["samples"]["threadCPUDelta"]
       assert_in_delta expected.sum { |sample| sample.wall * unit } / 1e6, thread["samples"]["weight"].sum, 0.001
     end
@@ -76,7 +84,8 @@ class FirefoxExportTest < Minitest::Test
     assert_equal ["main", true, "4242"], main.values_at("name", "isMainThread", "pid")
     leaves = samples(profile, main).to_h { |names, category,| [names.last, category] }
     assert_equal %w[Ruby C GC Idle], leaves.values_at("Shop::Fib.fib", "BigDecimal#+", "(marking)", "IO#read")
-    assert_equal [["Kernel#sleep", "Idle"], ["Shop::Fib.fib", "GVL wait"]], samples(profile, worker).first(2).map { |names, category,| [names.last, category] }
+    assert_equal [["Kernel#sleep", "Idle"], ["Shop::Fib.fib", "GVL wait"]],
+                 samples(profile, worker).first(2).map { |names, category,| [names.last, category] }
     markers = worker["markers"]
     assert_equal %w[blocked gvl blocked], markers["name"].map { |name| profile["shared"]["stringArray"][name] }
     assert_equal [[0.0, 1400.0], [1400.0, 1460.0], [1460.0, 1473.0]], markers["startTime"].zip(markers["endTime"])
@@ -87,13 +96,16 @@ class FirefoxExportTest < Minitest::Test
   def test_labels_and_requests_are_markers
     bytes = RecordingBuilder.build do |segment|
       segment.thread 1, "main"
-      [[{ "route" => "x" }, 5], [{ "route" => "x" }, 6], [{}, 7]].each { |labels, wall| segment.row stack: [["a", "/a.rb", 1, 2]], wall: wall * 1000, cpu: 1000, labels: labels }
+      [[{ "route" => "x" }, 5], [{ "route" => "x" }, 6], [{}, 7]].each do |labels, wall|
+        segment.row stack: [["a", "/a.rb", 1, 2]], wall: wall * 1000, cpu: 1000, labels: labels
+      end
       segment.mark({ "route" => "x" }, end_ns: 11_000_000, ns: 10_500_000)
     end
     profile = profile(bytes)
     markers = profile["threads"].first["markers"]
     rows = markers["name"].map { |name| profile["shared"]["stringArray"][name] }.zip(markers["startTime"], markers["endTime"], markers["data"].map { |data| data["labels"] })
-    assert_equal [["running", 0.0, 18.0, nil], ["labels", 0.0, 11.0, "route=x"], ["request", 0.5, 11.0, "route=x"]], rows
+    assert_equal [["running", 0.0, 18.0, nil], ["labels", 0.0, 11.0, "route=x"], ["request", 0.5, 11.0, "route=x"]],
+                 rows
     selected = profile(bytes, selection: Analyse::Selection.new(labels: { "route" => "x" }))
     assert_equal [5.0, 6.0, 0.0], samples(selected, selected["threads"].first).map(&:last)
   end
@@ -108,7 +120,8 @@ class FirefoxExportTest < Minitest::Test
 
   def test_a_selection_leaves_gaps
     profile = profile(ShopRecording.bytes, selection: Analyse::Selection.new(state: 1))
-    assert_equal [[["Worker#run", "Shop::Fib.fib"], "GVL wait", 1_400_000_000, 60.0], [[], nil, 1_460_000_000, 0.0]], samples(profile, profile["threads"].first)
+    assert_equal [[["Worker#run", "Shop::Fib.fib"], "GVL wait", 1_400_000_000, 60.0], [[], nil, 1_460_000_000, 0.0]],
+                 samples(profile, profile["threads"].first)
     assert_equal 1, profile["threads"].size
   end
 

@@ -14,8 +14,14 @@ class ObjectGrowthTextTest < Minitest::Test
   def segments
     @segments ||= begin
       content = RecordingBuilder.build(mode: "none") do |segment|
-        [5, 6].each { |id| segment.site(id, stack: [["Shop::Orders#keep", PATH, 1, id]], class_name: "Shop::Orders::Line#{"Item" * id}", counters: [20_000, 0, 0, 0, 0, 0, 0, 2_000_000, 20_000, 0, 2_000_000]) }
-        (1..30).each { |at| segment.living(at, at_ns: at * 2_000_000_000, sites: { 5 => at * 1000, 6 => at * 77 }, rss: 50_000_000 + (at * 900_000), flags: 1) }
+        [5, 6].each do |id|
+          segment.site(id, stack: [["Shop::Orders#keep", PATH, 1, id]], class_name: "Shop::Orders::Line#{"Item" * id}",
+                       counters: [20_000, 0, 0, 0, 0, 0, 0, 2_000_000, 20_000, 0, 2_000_000])
+        end
+        (1..30).each do |at|
+          segment.living(at, at_ns: at * 2_000_000_000, sites: { 5 => at * 1000, 6 => at * 77 },
+                         rss: 50_000_000 + (at * 900_000), flags: 1)
+        end
       end
       RandomRecording.read(content).segments
     end
@@ -23,7 +29,8 @@ class ObjectGrowthTextTest < Minitest::Test
 
   def text(width: 100, **options)
     growth = Pitwall::Analyse::ObjectGrowth.new(segments)
-    Pitwall::Show::ObjectGrowthText.new(growth, Pitwall::Analyse::Summary.new(segments), file: "x.pit", base: "/app", width: width, **options).to_s
+    Pitwall::Show::ObjectGrowthText.new(growth, Pitwall::Analyse::Summary.new(segments), file: "x.pit", base: "/app",
+                                        width: width, **options).to_s
   end
 
   def test_every_width

@@ -12,12 +12,12 @@ require "pitwall/show"
 require "pitwall/views"
 require "tmpdir"
 
-# What is in a page, taken apart without a browser.
+# The content of pages, parsed without a browser.
 class ShowPageTest < Minitest::Test
   include Pitwall
   include PageContents
 
-  # Time by stack and state, added up of the rows in the page: the same as of the recording's.
+  # Sums of time by stack and state: the page's rows give the same as the recording's.
   def test_a_page_holds_every_row
     [3, 8, 11].each do |seed|
       recording = RandomRecording.new(seed)
@@ -37,8 +37,12 @@ class ShowPageTest < Minitest::Test
         object["processes"].each do |process|
           rows = process["rows"] or next
           nodes, walls = %w[nodes wall].map { |name| column.call(rows[name]) }
-          %w[threads states captures labels].each { |name| assert_equal nodes.size, column.call(rows[name]).each_slice(2).sum(&:last), name }
-          nodes.zip(walls) { |node, wall| sums[node.zero? ? ["(no stack)"] : stack.call(node + process["shift"])] += wall * process["unit_ns"] }
+          %w[threads states captures labels].each do |name|
+            assert_equal nodes.size, column.call(rows[name]).each_slice(2).sum(&:last), name
+          end
+          nodes.zip(walls) do |node, wall|
+            sums[node.zero? ? ["(no stack)"] : stack.call(node + process["shift"])] += wall * process["unit_ns"]
+          end
         end
         tree = Analyse::CallTreeBuilder.build(segments)
         expected = Hash.new(0)
@@ -53,14 +57,17 @@ class ShowPageTest < Minitest::Test
     end
   end
 
-  # The promise: one and a half times the recording and 400 KB.
+  # The documented limit of a page: 1.5 times the recording's size plus 400 KB.
   def test_a_page_is_not_much_larger_than_its_recording
     [ShopRecording.bytes(compress: true), RandomRecording.new(5).bytes].each do |bytes|
-      with_segments(bytes) { |segments, path| assert_operator Show::RecordingPage.new(segments, tabs: [], hints: Pitwall::Views::Hints).to_s.bytesize, :<=, File.size(path) * 1.5 + 400_000 }
+      with_segments(bytes) do |segments, path|
+        assert_operator Show::RecordingPage.new(segments, tabs: [], hints: Pitwall::Views::Hints).to_s.bytesize, :<=,
+                        File.size(path) * 1.5 + 400_000
+      end
     end
   end
 
-  # Hash and policy belong together, and nothing in a page comes from elsewhere.
+  # The policy contains the script's hash, and a page loads nothing from other places.
   def test_a_page_is_whole
     with_segments(ShopRecording.bytes) do |segments|
       html = Show::RecordingPage.new(segments, tabs: [], hints: Pitwall::Views::Hints).to_s
@@ -89,7 +96,8 @@ class ShowPageTest < Minitest::Test
         assert_equal 0, CLI.run(["report", path, "--format", "html", *options], out: out, err: out), out.string
         unpack(out.string).first
       end
-      assert_equal [[(17..23).to_a, (17..23).map { |line| "line #{line}" }]], whole["source"].map { |file| file.values_at("lines", "text") }
+      assert_equal [[(17..23).to_a, (17..23).map { |line| "line #{line}" }]],
+                   whole["source"].map { |file| file.values_at("lines", "text") }
       assert_empty bare["source"] + hidden["source"]
       assert_nil hidden["base"]
       refute(hidden["strings"].any? { |text| text.include?(dir) })

@@ -14,19 +14,24 @@ class PlotViewsTest < Minitest::Test
 
   def test_a_power_is_a_straight_line
     cells = places(lines([series { |n| 5.0 * n**2 }]), "●")
-    slopes = cells.each_cons(2).map { |(row, column), (next_row, next_column)| (row - next_row).fdiv(next_column - column) }
+    slopes = cells.each_cons(2).map do |(row, column), (next_row, next_column)|
+      (row - next_row).fdiv(next_column - column)
+    end
     slopes.each { |slope| assert_in_delta slopes.sum / slopes.size, slope, 0.12 }
   end
 
   def test_axes_are_labelled
     text = lines([series { |n| 1_000.0 * n }]).join("\n")
-    ["time (both axes logarithmic)", "100 µs ┤", "10 ms ┤", "10", "1,000", "10,000", "files"].each { |part| assert_includes text, part }
+    ["time (both axes logarithmic)", "100 µs ┤", "10 ms ┤", "10", "1,000", "10,000", "files"].each do |part|
+      assert_includes text, part
+    end
   end
 
   def test_the_widths_are_kept
     [40, 57, 80, 120, 200].each do |width|
       [true, false].each do |unicode|
-        lines([series { |n| 5.0 * n**2 }, series("a name " * 30) { |n| 70.0 * n }], width: width, unicode: unicode).each do |line|
+        lines([series { |n| 5.0 * n**2 }, series("a name " * 30) { |n| 70.0 * n }], width: width,
+              unicode: unicode).each do |line|
           assert_operator Pitwall::Show::Text.width(line), :<=, width, line
           refute_match(/\s\z/, line)
         end
@@ -43,7 +48,8 @@ class PlotViewsTest < Minitest::Test
   end
 
   def test_ascii_has_no_other_letters
-    text = lines([series("main") { |n| 5.0 * n**2 }, series("dirty") { |n| 70.0 * n }], unicode: false).join("\n").delete("µ")
+    text = lines([series("main") { |n| 5.0 * n**2 }, series("dirty") { |n| 70.0 * n }],
+                 unicode: false).join("\n").delete("µ")
     assert_predicate text, :ascii_only?
   end
 
@@ -65,18 +71,24 @@ class PlotViewsTest < Minitest::Test
 
   def test_growth_shows_order_figures_and_speed_up
     main, dirty = fit { |n| 2_000 + 30.0 * n * n }, fit { |n| 2_500 + 90.0 * n }
-    sweep = Pitwall::Analyse::Sweep.new(name: "join", parameter: "files", fit: dirty, base: main, against: Pitwall::Analyse::Growth.against(main, dirty), fit_name: "dirty", base_name: "main")
+    sweep = Pitwall::Analyse::Sweep.new(name: "join", parameter: "files", fit: dirty, base: main,
+                                        against: Pitwall::Analyse::Growth.against(main, dirty), fit_name: "dirty",
+                                        base_name: "main")
     [40, 80, 120].each do |width|
       lines = Pitwall::Show::GrowthView.new(width: width, palette: Pitwall::Show::Plain).lines(sweep)
       lines.each { |line| assert_operator Pitwall::Show::Text.width(line), :<=, width, line }
       text = lines.join("\n")
-      ["quadratic", "linear", "10,000", "speed-up", "99% interval", "per item", "○ main"].each { |part| assert_includes text, part }
+      ["quadratic", "linear", "10,000", "speed-up", "99% interval", "per item", "○ main"].each do |part|
+        assert_includes text, part
+      end
       assert_match(/3,3\d\d \(3,\d+ … 3,\d+\)/, text)
     end
   end
 
   def test_growth_that_can_not_be_told_is_said
-    sweep = Pitwall::Analyse::Sweep.new(name: "join", parameter: nil, fit: Pitwall::Analyse::Growth.fit([{ n: 10, values: [1.0] }, { n: 20, values: [2.0] }]))
+    sweep = Pitwall::Analyse::Sweep.new(name: "join", parameter: nil,
+                                        fit: Pitwall::Analyse::Growth.fit([{ n: 10, values: [1.0] },
+                                                                           { n: 20, values: [2.0] }]))
     text = Pitwall::Show::GrowthView.new(width: 80, palette: Pitwall::Show::Plain).lines(sweep).join("\n")
     assert_includes text, "join: "
     assert_match(/^ +N +time/, text)
@@ -84,15 +96,17 @@ class PlotViewsTest < Minitest::Test
 
   private
 
-  def series(name = nil, &time) = Plot::Series.new(name: name, points: SIZES.map { |n| [n, time.(n)] }, curve: SIZES.map { |n| [n, time.(n)] })
+  def series(name = nil, &time) = Plot::Series.new(name: name, points: SIZES.map { |n| [n, time.(n)] },
+                                                   curve: SIZES.map { |n| [n, time.(n)] })
 
   def fit(&time)
     random = Random.new(5)
     Pitwall::Analyse::Growth.fit(SIZES.map { |n| { n: n, values: Array.new(10) { time.(n) * (1 + 0.01 * (random.rand - 0.5)) } } })
   end
 
-  def lines(series, width: 80, unicode: true) = Plot.new(width: width, palette: Pitwall::Show::Plain, unicode: unicode).lines(series, x: "files", y: "time")
+  def lines(series, width: 80, unicode: true) = Plot.new(width: width, palette: Pitwall::Show::Plain,
+                                                         unicode: unicode).lines(series, x: "files", y: "time")
 
-  # [row, column] from left to right.
+  # [row, column] of all signs, from left to right.
   def places(lines, sign) = lines.each_with_index.filter_map { |line, row| [row, line.index(sign)] if line.include?(sign) }.sort_by(&:last)
 end

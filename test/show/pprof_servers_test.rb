@@ -8,17 +8,18 @@ require_relative "../support/traced_recording"
 require "pitwall/analyse"
 require "pitwall/show"
 
-# What Pyroscope and Parca demand of a profile before they take it, as read in their sources (Pyroscope's pkg/validation and
-# pkg/og/convert/pprof, Parca's pkg/normalizer): one that fails any of it is refused as a whole.
+# The rules of Pyroscope and Parca for profiles. A server refuses a profile that breaks any rule.
+# Sources: Pyroscope's pkg/validation and pkg/og/convert/pprof, Parca's pkg/normalizer.
 class PprofServersTest < Minitest::Test
   include PprofReader
   include Pitwall
 
-  # Of labels that a program chose badly.
+  # Labels of a program with invalid names and values.
   def labelled
     RecordingBuilder.build do |segment|
       segment.thread 1, "main"
-      [{ "" => "x" }, { "route" => "" }, { "http.route" => "/x", "my label" => "ü" }, { "route" => "a#b", "thread" => "mine", "pid" => "1" }].each_with_index do |labels, at|
+      [{ "" => "x" }, { "route" => "" }, { "http.route" => "/x", "my label" => "ü" },
+       { "route" => "a#b", "thread" => "mine", "pid" => "1" }].each_with_index do |labels, at|
         segment.row stack: [["a", "/a.rb", 1, 2]], wall: at + 1, labels: labels
       end
     end
@@ -26,12 +27,14 @@ class PprofServersTest < Minitest::Test
 
   def objects(older: false)
     RecordingBuilder.build(mode: "none", collectors: ["allocations"]) do |segment|
-      segment.site(5, stack: [["Shop#sum", "/app/shop.rb", 3, 4]], counters: [7, 0, 4, 0, 0, 0, 280, 700, 3, 5, *(older ? [] : [300])])
+      segment.site(5, stack: [["Shop#sum", "/app/shop.rb", 3, 4]],
+                   counters: [7, 0, 4, 0, 0, 0, 280, 700, 3, 5, *(older ? [] : [300])])
     end
   end
 
   def recordings
-    { "samples" => ShopRecording.bytes, "all" => RandomRecording.new(7).bytes, "trace" => TracedRecording.bytes, "labels" => labelled, "objects" => objects }
+    { "samples" => ShopRecording.bytes, "all" => RandomRecording.new(7).bytes, "trace" => TracedRecording.bytes,
+      "labels" => labelled, "objects" => objects }
   end
 
   def test_what_both_check_before_they_take_it
@@ -40,8 +43,10 @@ class PprofServersTest < Minitest::Test
       refute_empty profile[:types], name
       refute_empty profile[:samples], name
       assert_equal profile[:strings].uniq, profile[:strings], name
-      [*profile[:types], profile[:period_type]].each { |words| words.each { |word| assert_match(/\A[a-z_]+\z/, word, name) } }
-      # 1970 is taken for microseconds, by one of them.
+      [*profile[:types], profile[:period_type]].each do |words|
+        words.each { |word| assert_match(/\A[a-z_]+\z/, word, name) }
+      end
+      # One of the servers takes a time in 1970 for microseconds.
       assert_operator profile[:time], :>, 86_400_000_000_000 * 365, name
       assert_operator profile[:duration], :>, 0, name
       assert_operator profile[:period], :>=, 1, name
@@ -55,10 +60,12 @@ class PprofServersTest < Minitest::Test
     end
   end
 
-  # Pyroscope names a profile by the first of its types that says what it is.
+  # Pyroscope names a profile after the first sample type that it knows.
   def test_the_types_are_those_they_know
-    units = { "samples" => "count", "cpu" => "nanoseconds", "wall" => "nanoseconds", "wait" => "nanoseconds", "calls" => "count", "gc" => "nanoseconds",
-              "alloc_objects" => "count", "alloc_space" => "bytes", "inuse_objects" => "count", "inuse_space" => "bytes" }
+    units = { "samples" => "count", "cpu" => "nanoseconds", "wall" => "nanoseconds", "wait" => "nanoseconds",
+              "calls" => "count", "gc" => "nanoseconds",
+              "alloc_objects" => "count", "alloc_space" => "bytes", "inuse_objects" => "count",
+              "inuse_space" => "bytes" }
     types = recordings.transform_values { |bytes| profile(RandomRecording.read(bytes).segments)[:types] }
     types.each_value { |found| assert_empty found - units.to_a }
     assert_equal %w[samples cpu wall], types["samples"].map(&:first)
@@ -69,7 +76,8 @@ class PprofServersTest < Minitest::Test
   def test_retained_bytes_or_why_not
     sums = lambda do |bytes|
       found = profile(RandomRecording.read(bytes).segments)
-      [found[:types].map(&:first) & %w[inuse_objects inuse_space], found[:samples].sum { |sample| sample[:values]["inuse_space"].to_i }, found[:comments].grep(/inuse/)]
+      [found[:types].map(&:first) & %w[inuse_objects inuse_space],
+       found[:samples].sum { |sample| sample[:values]["inuse_space"].to_i }, found[:comments].grep(/inuse/)]
     end
     assert_equal [%w[inuse_objects inuse_space], 300, []], sums.call(objects)
     types, bytes, comments = sums.call(objects(older: true))
@@ -81,12 +89,17 @@ class PprofServersTest < Minitest::Test
       segment.site(5, counters: [7, *[0] * 9])
       segment.allocation_totals(allocated: 70, flags: 4)
     end
-    assert_match(/\Ano inuse_objects and inuse_space: objects were looked at in bursts; pitwall allocations -- CMD/, sums.call(bursts).last.first)
+    assert_match(/\Ano inuse_objects and inuse_space: objects were looked at in bursts; pitwall allocations -- CMD/,
+                 sums.call(bursts).last.first)
   end
 
   def test_labels_that_would_have_it_refused_are_left_out
-    labels = profile(RandomRecording.read(labelled).segments)[:samples].map { |sample| sample[:labels].except("thread_id", "state") }
-    assert_equal [{ "thread" => "main" }, { "thread" => "main" }, { "thread" => "main", "http.route" => "/x", "my label" => "ü" },
-                  { "thread" => "main", "route" => "a#b", "thread_label" => "mine", "pid_label" => "1" }], labels.map { |one| one.reject { |name,| name == "pid" } }
+    labels = profile(RandomRecording.read(labelled).segments)[:samples].map do |sample|
+      sample[:labels].except("thread_id", "state")
+    end
+    assert_equal [{ "thread" => "main" }, { "thread" => "main" },
+                  { "thread" => "main", "http.route" => "/x", "my label" => "ü" },
+                  { "thread" => "main", "route" => "a#b", "thread_label" => "mine",
+                    "pid_label" => "1" }], labels.map { |one| one.reject { |name,| name == "pid" } }
   end
 end

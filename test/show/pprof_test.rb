@@ -10,13 +10,15 @@ require "pitwall/analyse"
 require "pitwall/show"
 require "stringio"
 
-# The export to pprof, taken apart by a decoder of protobuf's wire format that knows nothing of ours.
+# The export to pprof, parsed by an independent decoder of protobuf's wire format.
 class PprofExportTest < Minitest::Test
   include Pitwall
   include PprofReader
 
   def sums(samples, type)
-    samples.each_with_object(Hash.new(0)) { |sample, sums| sums[yield(sample)] += sample[:values][type] }.reject { |_, sum| sum.zero? }
+    samples.each_with_object(Hash.new(0)) { |sample, sums| sums[yield(sample)] += sample[:values][type] }.reject do |_, sum|
+      sum.zero?
+    end
   end
 
   def test_every_sample_with_its_weights_and_labels
@@ -27,12 +29,16 @@ class PprofExportTest < Minitest::Test
       expected = Hash.new(0)
       recording.samples.each do |sample|
         stack = sample.stack.map { |name, path, first, line| [name, path, first, line.to_i.zero? ? first : line] }
-        expected[[100 + sample.segment, sample.thread, Analyse::States.name(sample.state), stack]] += sample[weight] * (weight == :captures ? 1 : units[sample.segment % 2])
+        expected[[100 + sample.segment, sample.thread, Analyse::States.name(sample.state),
+                  stack]] += sample[weight] * (weight == :captures ? 1 : units[sample.segment % 2])
       end
       timed = profile[:samples].select { |sample| sample[:labels].key?("state") }
-      assert_equal expected.reject { |_, sum| sum.zero? }, sums(timed, type) { |sample| [sample[:labels]["pid"], sample[:labels]["thread_id"], sample[:labels]["state"], sample[:stack]] }
+      assert_equal expected.reject { |_, sum| sum.zero? },
+                   sums(timed, type) { |sample| [sample[:labels]["pid"], sample[:labels]["thread_id"],
+                                                 sample[:labels]["state"], sample[:stack]] }
     end
-    assert_equal %w[samples cpu wall alloc_objects alloc_space inuse_objects inuse_space gc], profile[:types].map(&:first)
+    assert_equal %w[samples cpu wall alloc_objects alloc_space inuse_objects inuse_space gc],
+                 profile[:types].map(&:first)
     assert_equal "wall", profile[:default]
   end
 
@@ -48,7 +54,8 @@ class PprofExportTest < Minitest::Test
     classes = segments.flat_map(&:sites).reject(&:special).map(&:class_name).uniq
     assert_empty classes - profile[:samples].map { |sample| sample[:labels]["class"] }
     { "inuse_objects" => :retained, "inuse_space" => :retained_bytes }.each do |type, counter|
-      assert_equal segments.flat_map(&:sites).select(&:program?).sum(&counter), profile[:samples].sum { |sample| sample[:values][type] }
+      assert_equal segments.flat_map(&:sites).select(&:program?).sum(&counter),
+                   profile[:samples].sum { |sample| sample[:values][type] }
     end
   end
 
@@ -58,7 +65,9 @@ class PprofExportTest < Minitest::Test
     calls = segments.flat_map { |segment| segment.calls.to_a }
     assert_equal calls.sum(&:calls), profile[:samples].sum { |sample| sample[:values]["calls"] }
     tree = Analyse::CallTreeBuilder.build(segments, weights: %i[wall cpu objects])
-    { "wall" => :wall, "cpu" => :cpu, "alloc_objects" => :objects }.each { |type, weight| assert_equal tree.total(weight), profile[:samples].sum { |sample| sample[:values][type] } }
+    { "wall" => :wall, "cpu" => :cpu, "alloc_objects" => :objects }.each do |type, weight|
+      assert_equal tree.total(weight), profile[:samples].sum { |sample| sample[:values][type] }
+    end
     assert_equal [%w[calls count], 1], profile.values_at(:period_type, :period)
     assert_empty profile[:types].map(&:first) & %w[samples inuse_objects]
   end
@@ -67,7 +76,8 @@ class PprofExportTest < Minitest::Test
     segments = RandomRecording.read(ShopRecording.bytes).segments
     profile = profile(segments, :cpu)
     head = RecordingBuilder::HEAD
-    assert_equal [head["started_at_ns"], 2_000_000_000, %w[wall nanoseconds], head["interval_ns"], "cpu"], profile.values_at(:time, :duration, :period_type, :period, :default)
+    assert_equal [head["started_at_ns"], 2_000_000_000, %w[wall nanoseconds], head["interval_ns"], "cpu"],
+                 profile.values_at(:time, :duration, :period_type, :period, :default)
     assert_includes profile[:comments], head["ruby"]["description"]
     assert_includes profile[:samples].map { |sample| sample[:stack].last }, ["(marking)", "", 0, 0]
     assert_includes profile[:samples].map { |sample| sample[:labels]["thread"] }, "puma srv tp 001"
@@ -94,7 +104,10 @@ class PprofExportTest < Minitest::Test
   end
 
   def test_the_same_recording_is_the_same_file
-    files = Array.new(2) { StringIO.new.tap { |out| Show::Export::Pprof.new(RandomRecording.read(ShopRecording.bytes).segments, selection: Analyse::Selection.all).write(out) }.string }
+    files = Array.new(2) do
+      StringIO.new.tap { |out| Show::Export::Pprof.new(RandomRecording.read(ShopRecording.bytes).segments,
+                                                       selection: Analyse::Selection.all).write(out) }.string
+    end
     assert_equal(*files)
   end
 end

@@ -14,7 +14,7 @@ require "pitwall/show"
 require "pitwall/views"
 require "stringio"
 
-# System calls in a page, taken apart without a browser.
+# System calls in a page, parsed without a browser.
 class SyscallsPageTest < Minitest::Test
   include Pitwall
   include PageContents
@@ -23,13 +23,14 @@ class SyscallsPageTest < Minitest::Test
 
   def whole(nodes, number) = number.zero? ? "" : whole(nodes, nodes[number - 1].parent) + nodes[number - 1].name
 
-  # Each path is where it is looked for, with what happened to it; folders and files told by nothing but the slash are one.
+  # Each path of the log is in the tree, with its calls. "a/" and "a" are the same path.
   def test_small_trees_hold_every_path
     40.times do |seed|
       random = Random.new(seed)
       rows = Array.new(random.rand(1..60)) do
         parts = Array.new(random.rand(1..5)) { ["a", "b", "c.rb", "\xFF".b, "..", "<b>"][random.rand(6)].b }
-        ["#{["/", "", "./", "//"][random.rand(4)]}#{parts.join("/")}#{"/" if random.rand(5).zero?}".b, random.rand(1..9), random.rand(100), random.rand(2)]
+        ["#{["/", "", "./", "//"][random.rand(4)]}#{parts.join("/")}#{"/" if random.rand(5).zero?}".b,
+         random.rand(1..9), random.rand(100), random.rand(2)]
       end
       expected = Hash.new { |sums, path| sums[path] = [0, 0, 0] }
       rows.each { |path, *sums| sums.each_with_index { |sum, at| expected[clean(path)][at] += sum } }
@@ -45,9 +46,11 @@ class SyscallsPageTest < Minitest::Test
 
   def test_large_trees_are_bounded_and_lose_no_call
     random = Random.new(7)
-    rows = Array.new(20_000) { |at| ["/#{random.rand(40)}/#{random.rand(40)}/#{"x" * random.rand(200)}#{at}", random.rand(1..50), random.rand(1000), 0] }
+    rows = Array.new(20_000) { |at| ["/#{random.rand(40)}/#{random.rand(40)}/#{"x" * random.rand(200)}#{at}",
+                                     random.rand(1..50), random.rand(1000), 0] }
     rows << ["/slow", 1, 10_000_000_000, 0] << ["/1/1/often", 1_000_000, 1, 1_000_000]
-    [Tree.new(rows), Tree.new(rows, most: 5), Tree.new(rows, most: 1), Tree.new(rows, bytes: 0)].zip([6001, 10, 2, 1]) do |tree, most|
+    [Tree.new(rows), Tree.new(rows, most: 5), Tree.new(rows, most: 1),
+     Tree.new(rows, bytes: 0)].zip([6001, 10, 2, 1]) do |tree, most|
       %i[calls ns explained].each_with_index { |name, at| assert_equal rows.sum { |row| row[at + 1] }, tree.nodes.sum(&name) }
       assert_operator tree.nodes.size, :<=, most
       assert_equal rows.size, tree.nodes.sum(&:paths)
@@ -61,18 +64,20 @@ class SyscallsPageTest < Minitest::Test
   end
 
   def test_very_deep_paths_and_none
-    assert_equal [["/#{"a/" * 2000}b", 1]], Tree.new([["/#{"a/" * 2000}b", 3, 0, 0]]).nodes.then { |nodes| [[nodes.each_index.map { |at| nodes[at].name }.join, nodes.last.paths]] }
+    assert_equal [["/#{"a/" * 2000}b", 1]], Tree.new([["/#{"a/" * 2000}b", 3, 0,
+                                                       0]]).nodes.then { |nodes| [[nodes.each_index.map { |at| nodes[at].name }.join, nodes.last.paths]] }
     assert_empty Tree.new([]).nodes
     assert_equal [[:none, 4, 5]], Tree.new([], without: [4, 5, 0]).nodes.map { |node| [node.kind, node.calls, node.ns] }
   end
 
-  # The tree's sums are the report's, of logs in every form.
+  # The tree's sums equal the report's, for logs of every format.
   def test_sums_of_a_logs_page_are_the_reports
     12.times do |seed|
       lines = RandomSyscalls.new(seed).lines(300)
       log = Record::SyscallLog.new(StringIO.new("#{lines.join("\n")}\n".b), "x.log")
       report = Analyse::SyscallReport.of(log, patterns: Analyse::SyscallPatterns.new(study: seed.even?))
-      object, column = unpack(Show::SyscallsPage.new(Show::SyscallsPart.new(report: report, name: "x.log", format: "plain")).to_s)
+      object, column = unpack(Show::SyscallsPage.new(Show::SyscallsPart.new(report: report, name: "x.log",
+                                                                            format: "plain")).to_s)
       calls = object["syscalls"]
       sums = %w[calls ns].to_h { |name| [name, column.call(calls.dig("paths", name)).sum] }
       assert_equal({ "calls" => report.calls, "ns" => report.ns }, sums)
@@ -82,7 +87,7 @@ class SyscallsPageTest < Minitest::Test
     end
   end
 
-  # Both trees of a recording of two processes, whose nodes have the same numbers.
+  # Both trees of a recording of two processes. The processes use the same node numbers.
   def test_sums_of_a_recordings_page
     with_segments(SyscallsRecording.bytes + SyscallsRecording.bytes(pid: 4243)) do |segments|
       report = Analyse::SyscallReport.of(*segments)
@@ -94,12 +99,13 @@ class SyscallsPageTest < Minitest::Test
       names = column.call(object.dig("methods", "name")).map { |id| object["strings"][id] }
       methods = column.call(object.dig("nodes", "method"))
       by_method = column.call(calls.dig("stacks", "node")).zip(column.call(calls.dig("stacks", "calls"))).map { |node, count| [node.zero? ? nil : names[methods[node - 1]], count] }
-      assert_equal [[nil, 2], ["<main>", 2], ["<main>", 2], ["Shop.load", 8], ["Shop.load", 8]], by_method.sort_by { |name, count| [name.to_s, count] }
+      assert_equal [[nil, 2], ["<main>", 2], ["<main>", 2], ["Shop.load", 8], ["Shop.load", 8]],
+                   by_method.sort_by { |name, count| [name.to_s, count] }
       assert_includes calls.dig("paths", "name"), "shop.rb"
     end
   end
 
-  # There is nothing to say by stack, so places are files.
+  # Without stacks a finding's places are files.
   def test_a_recording_without_stacks_has_no_tree_of_them
     bytes = RecordingBuilder.build(mode: "none", collectors: ["syscalls"]) do |segment|
       4.times { |at| segment.syscall "newfstatat", path: "/app/lib#{at}/shop.rb", ns: 5, errno: 2 }
@@ -110,7 +116,8 @@ class SyscallsPageTest < Minitest::Test
       object, column = unpack(Show::RecordingPage.new(segments, tabs: [], hints: Pitwall::Views::Hints, syscalls: part).to_s)
       calls = object["syscalls"]
       assert_nil calls["stacks"]
-      assert_equal [[], true], [calls["passes"].flat_map { |pass| pass["lines"] }, calls["passes"].any? { |pass| pass["groups"].any? }]
+      assert_equal [[], true], [calls["passes"].flat_map { |pass| pass["lines"] },
+                                calls["passes"].any? { |pass| pass["groups"].any? }]
       assert_equal 4, column.call(calls.dig("paths", "calls")).sum
     end
   end

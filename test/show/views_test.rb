@@ -7,7 +7,8 @@ require_relative "../support/drawn_view"
 require "pitwall/analyse"
 require "pitwall/show"
 
-# Every text view as people see it. After looking at a change: UPDATE_VIEWS=1 ruby test/show/views_test.rb
+# Compares every text view with a file in test/fixtures/views. To accept a change of the views:
+# UPDATE_VIEWS=1 ruby test/show/views_test.rb
 class ViewsTest < Minitest::Test
   FOLDER = File.expand_path("../fixtures/views", __dir__)
   VIEWS = %i[flat tree bottom_up lines threads callers callees].freeze
@@ -27,17 +28,27 @@ class ViewsTest < Minitest::Test
 
   def test_no_view_wraps_at_any_width
     VIEWS.product([40, 60, 61, 73, 97, 200]).each do |view, width|
-      view(view, width).each_line(chomp: true) { |line| assert_operator Pitwall::Show::Text.width(line), :<=, [width, 60].max, "#{view} at #{width}: #{line}" unless line.include?("pitwall report") }
+      view(view, width).each_line(chomp: true) do |line|
+        unless line.include?("pitwall report")
+          assert_operator Pitwall::Show::Text.width(line), :<=, [width, 60].max, "#{view} at #{width}: #{line}"
+        end
+      end
     end
   end
 
   def test_notes_and_losses_are_told
     bytes = ShopRecording.bytes(mode: "safepoint", thread_states: false)
     recording = RandomRecording.read(bytes)
-    recording.segments.first.stats.update("captures" => 1, "dropped" => 900, "truncated" => 3, "deferred_ticks" => 7, "refused_frames" => 1)
+    recording.segments.first.stats.update("captures" => 1, "dropped" => 900, "truncated" => 3, "deferred_ticks" => 7,
+                                          "refused_frames" => 1)
     difference = Struct.new(:wall_ratio, :cpu_ratio).new(1.0123, 1.05)
-    text = DrawnView.drawn(Pitwall::Analyse::Report.new(recording.segments), file: "a.pit", width: 80, warnings: ["process 1 ended without stop"], difference: difference)
-    ["! process 1 ended without stop", "safepoint-biased", "no thread events", "99.9% of the samples were dropped", "1 sample every", "3 ticks came late and 7 were put off (their time is in the next sample)", "1 frame refused", "3 stacks were deeper", "wall ×1.012, CPU ×1.050"].each { |part| assert_includes text, part }
+    text = DrawnView.drawn(Pitwall::Analyse::Report.new(recording.segments), file: "a.pit", width: 80,
+                           warnings: ["process 1 ended without stop"], difference: difference)
+    ["! process 1 ended without stop", "safepoint-biased", "no thread events", "99.9% of the samples were dropped",
+     "1 sample every", "3 ticks came late and 7 were put off (their time is in the next sample)", "1 frame refused",
+     "3 stacks were deeper", "wall ×1.012, CPU ×1.050"].each do |part|
+      assert_includes text, part
+    end
   end
 
   def heading(missed: 3, **head)
@@ -47,8 +58,10 @@ class ViewsTest < Minitest::Test
   end
 
   def test_how_samples_were_taken_and_why
-    assert_includes heading(mode: "signal", mode_reason: "its CPU quota is 1.5 cores"), "mode signal (its CPU quota is 1.5 cores)"
-    [{ mode: "signal", mode_reason: "asked for" }, { mode: "outside", mode_reason: "a core is spare" }, { mode: "signal" }].each do |head|
+    assert_includes heading(mode: "signal", mode_reason: "its CPU quota is 1.5 cores"),
+                    "mode signal (its CPU quota is 1.5 cores)"
+    [{ mode: "signal", mode_reason: "asked for" }, { mode: "outside", mode_reason: "a core is spare" },
+     { mode: "signal" }].each do |head|
       refute_includes heading(**head), "mode #{head[:mode]} ("
     end
   end
@@ -62,7 +75,8 @@ class ViewsTest < Minitest::Test
   end
 
   def test_a_source_line_stands_below_its_place
-    report = Pitwall::Analyse::Report.new(RandomRecording.read(ShopRecording.bytes).segments, Pitwall::Analyse::Report::Query.new(within: "fib.rb"))
+    report = Pitwall::Analyse::Report.new(RandomRecording.read(ShopRecording.bytes).segments,
+                                          Pitwall::Analyse::Report::Query.new(within: "fib.rb"))
     source = Object.new
     def source.call(_, line) = (line == 3 ? "    n < 2 ? n : fib(n - 1)" : nil)
     def source.commit(_) = nil
@@ -85,12 +99,16 @@ class ViewsTest < Minitest::Test
     end
   end
 
-  # Middleware that only leads on is one row; --all-frames shows it.
+  # Middleware that only calls the next one is folded into a row. --all-frames shows all rows.
   def test_long_runs_of_other_code_are_one_row_of_the_tree
     bytes = RecordingBuilder.build do |segment|
-      gems = Array.new(8) { |at| ["Rack::Part#{at}#call", "/usr/lib/ruby/gems/3.4.0/gems/rack-3.1.8/lib/rack/part.rb", 1, 2] }
-      segment.row(stack: [["Object#main", "/srv/app/a.rb", 1, 3], *gems, ["Shop#show", "/srv/app/shop.rb", 4, 5]], wall: 90_000, cpu: 90_000)
-      segment.row(stack: [["Object#main", "/srv/app/a.rb", 1, 3], ["Shop#other", "/srv/app/shop.rb", 14, 15]], wall: 90_000, cpu: 90_000)
+      gems = Array.new(8) do |at|
+        ["Rack::Part#{at}#call", "/usr/lib/ruby/gems/3.4.0/gems/rack-3.1.8/lib/rack/part.rb", 1, 2]
+      end
+      segment.row(stack: [["Object#main", "/srv/app/a.rb", 1, 3], *gems, ["Shop#show", "/srv/app/shop.rb", 4, 5]],
+                  wall: 90_000, cpu: 90_000)
+      segment.row(stack: [["Object#main", "/srv/app/a.rb", 1, 3], ["Shop#other", "/srv/app/shop.rb", 14, 15]],
+                  wall: 90_000, cpu: 90_000)
     end
     report = Pitwall::Analyse::Report.new(RandomRecording.read(bytes).segments)
     rows = ->(**options) { DrawnView.body(report, :tree, width: 120, **options) }
@@ -104,7 +122,7 @@ class ViewsTest < Minitest::Test
     VIEWS.first(4).each { |view| assert_includes DrawnView.drawn(report, view), "nothing was recorded" }
   end
 
-  # Names are what a table is for: numbers give way.
+  # On a narrow terminal columns of numbers are left out before names are cut.
   def test_a_narrow_flat_table_keeps_its_names
     lines = view(:flat, 60).lines(chomp: true)
     heads = lines.grep(/\A self /)
@@ -116,7 +134,9 @@ class ViewsTest < Minitest::Test
 
   def test_colours_change_no_column
     marked = Object.new
-    %i[bold dim red yellow green cyan].each { |style| marked.define_singleton_method(style) { |text| text.empty? ? text : "\e[1m#{text}\e[0m" } }
+    %i[bold dim red yellow green cyan].each do |style|
+      marked.define_singleton_method(style) { |text| text.empty? ? text : "\e[1m#{text}\e[0m" }
+    end
     assert_equal view(:flat, 80), view(:flat, 80, palette: marked).gsub(/\e\[\d+m/, "").gsub(/ +$/, "")
   end
 

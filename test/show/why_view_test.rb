@@ -27,7 +27,12 @@ class WhyViewTest < Minitest::Test
   end
 
   def test_a_part_of_the_way_is_told_with_its_size
-    way = ->(order) { Array.new(4) { |run| [SimulatedProfile.segment([[%w[main Order#total Cart#sum], order + run], [%w[main Cart#sum], order / 2], [%w[main Cart#tax], 500]])] } }
+    way = lambda do |order|
+      Array.new(4) do |run|
+        [SimulatedProfile.segment([[%w[main Order#total Cart#sum], order + run], [%w[main Cart#sum], order / 2],
+                                   [%w[main Cart#tax], 500]])]
+      end
+    end
     result = ProfileChange.compare(a: side(way.call(100), 1000), b: side(way.call(400), 1000))
     assert_includes text(result), "  ↳ +300 µs of it through Order#total ← main"
   end
@@ -40,9 +45,15 @@ class WhyViewTest < Minitest::Test
   end
 
   def test_what_changed_only_by_what_it_calls
-    sides = [2, 3].map { |each| Array.new(6) { |run| [SimulatedProfile.segment(Array.new(400) { |leaf| [["main", "Cart#fan", "Leaf#l#{leaf}"], each] } + [[%w[main Cart#tax], 1000 + run]])] } }
+    sides = [2, 3].map do |each|
+      Array.new(6) do |run|
+        [SimulatedProfile.segment(Array.new(400) { |leaf| [["main", "Cart#fan", "Leaf#l#{leaf}"],
+                                                           each] } + [[%w[main Cart#tax], 1000 + run]])]
+      end
+    end
     text = text(ProfileChange.compare(a: side(sides[0], 1), b: side(sides[1], 1)), per: "run")
-    assert_match(%r{\AWhy: \+400 ms/run in Cart#fan \(with what it calls 44\.\d% → 54\.\d%\); no method's own time}, text)
+    assert_match(%r{\AWhy: \+400 ms/run in Cart#fan \(with what it calls 44\.\d% → 54\.\d%\); no method's own time},
+                 text)
     assert_match(/changed by what it calls$/, text)
   end
 
@@ -55,51 +66,62 @@ class WhyViewTest < Minitest::Test
     refute_match(/iteration|slower/, text)
   end
 
-  # What takes a larger part of a shorter run became no slower.
+  # A method with a larger share of a shorter run didn't become slower.
   def test_a_share_that_moved_alone_is_no_headline
-    result = compare([visits({ "Cart#sum" => 700, "Cart#tax" => 200 })], [visits({ "Cart#sum" => 100, "Cart#tax" => 200 })])
+    result = compare([visits({ "Cart#sum" => 700, "Cart#tax" => 200 })],
+                     [visits({ "Cart#sum" => 100, "Cart#tax" => 200 })])
     lines = text(result).lines(chomp: true)
     assert_match(/\AWhy: −600 ms of time in Cart#sum \(self 700 ms → 100 ms, 77\.8% → 33\.3%\)/, lines[1])
     assert_match(/\A +time +interval +main +topic +method\z/, lines.grep(/interval/).fetch(0))
     assert_match(/\A +alike +−\d+\.\d ms … \+\d+\.\d ms +22\.2% +66\.7% +Cart#tax/, lines.grep(/Cart#tax/).fetch(0))
-    assert_match(/\A +time +interval +share +main +topic +method\z/, text(result, width: 130).lines(chomp: true).grep(/interval/).fetch(0))
+    assert_match(/\A +time +interval +share +main +topic +method\z/,
+                 text(result, width: 130).lines(chomp: true).grep(/interval/).fetch(0))
     assert_match(/alike .* \+44\.4 points +22\.2% +66\.7% +Cart#tax/, text(result, width: 130))
-    assert_includes text(result), "alike: as long on both sides as far as noise and 3% can tell; only its share of the whole moved"
+    assert_includes text(result), "alike: as long on both sides as far as noise and 3% can tell; " \
+                                  "only its share of the whole moved"
     tax = Pitwall::Show::WhyJson.body(result, base: "main", side: "topic")["methods"].find { |method| method["name"] == "Cart#tax" }["self"]
     assert_equal [true, false], tax.values_at("changed", "time_changed")
     assert_operator tax["time"]["low_ns"], :<, 0
   end
 
-  # Colours a word by its name.
+  # A palette that prints the colour's name.
   PAINT = Module.new do
     %i[red green yellow bold dim cyan].each { |name| define_singleton_method(name) { |text| "<#{name}>#{text}" } }
   end
 
-  # What became no slower is not red, in text or page, because others fell.
+  # A method whose share grew only because others became faster is not red, in text and page.
   def test_a_share_that_moved_alone_has_no_colour
-    result = compare([visits({ "Cart#sum" => 700, "Cart#tax" => 200 })], [visits({ "Cart#sum" => 100, "Cart#tax" => 200 })])
+    result = compare([visits({ "Cart#sum" => 700, "Cart#tax" => 200 })],
+                     [visits({ "Cart#sum" => 100, "Cart#tax" => 200 })])
     rows = Pitwall::Show::WhyText.new(width: 110, palette: PAINT).lines(result, base: "main", side: "topic").grep(/Cart#\w+ +.*app\.rb/)
-    assert_equal [true, false, false], [rows[0].include?("<green>"), rows[1].include?("<red>"), rows[1].include?("<green>")]
+    assert_equal [true, false, false], [rows[0].include?("<green>"), rows[1].include?("<red>"),
+                                        rows[1].include?("<green>")]
     table = Pitwall::Show::WhyText.new(width: 1000, palette: Pitwall::Show::Plain).parts(result, base: "main", side: "topic")["tables"].fetch(0)
     assert_equal ["method", "time", "interval", "main", "topic", "share, main", "share, topic"], table["heads"].first(7)
     sum, tax = table["rows"]
-    assert_equal ["Cart#sum", { "text" => "−600 ms", "style" => "green" }, "700 ms", "100 ms", "77.8%", "33.3%"], sum.values_at(0, 1, 3, 4, 5, 6)
-    assert_equal ["Cart#tax", { "text" => "alike", "style" => nil }, "200 ms", "200 ms", "22.2%", "66.7%"], tax.values_at(0, 1, 3, 4, 5, 6)
+    assert_equal ["Cart#sum", { "text" => "−600 ms", "style" => "green" }, "700 ms", "100 ms", "77.8%", "33.3%"],
+                 sum.values_at(0, 1, 3, 4, 5, 6)
+    assert_equal ["Cart#tax", { "text" => "alike", "style" => nil }, "200 ms", "200 ms", "22.2%", "66.7%"],
+                 tax.values_at(0, 1, 3, 4, 5, 6)
     per = Pitwall::Show::WhyText.new(width: 1000, palette: Pitwall::Show::Plain).parts(result({}, { "Cart#new" => 200 }, iterations: 1000), base: "main", side: "topic")["tables"].fetch(0)
     assert_equal "time/iteration", per["heads"][1]
     assert_equal ["red", "–"], [per["rows"][0][1]["style"], per["rows"][0][3]]
   end
 
-  # Where the rest is spread too thin for any of it to be seen.
+  # The rest of the change is spread over too many methods to be detected.
   def test_only_shares_moved
-    sides = [4, 1].map { |each| [[SimulatedProfile.segment(Array.new(500) { |leaf| [["main", "Leaf#l#{leaf}"], each] }.flat_map { |leaf| [leaf, [%w[main Cart#tax], 2]] })]] }
+    sides = [4, 1].map do |each|
+      [[SimulatedProfile.segment(Array.new(500) { |leaf| [["main", "Leaf#l#{leaf}"],
+                                                          each] }.flat_map { |leaf| [leaf, [%w[main Cart#tax], 2]] })]]
+    end
     text = text(ProfileChange.compare(a: side(sides[0], nil), b: side(sides[1], nil))).tr("\n", " ").squeeze(" ")
     assert_match(/Why: not known: only shares moved, no method's time changed beyond noise; most in Cart#tax \(self 33\.3% → 66\.7%\)/, text)
     assert_match(/alike/, text(ProfileChange.compare(a: side(sides[0] * 3, nil), b: side(sides[1] * 3, nil))))
   end
 
   def test_too_few_samples_to_see_anything
-    text = text(compare([visits({ "Cart#sum" => 2 })], [visits({ "Cart#sum" => 1, "Cart#tax" => 1 })])).tr("\n", " ").squeeze(" ")
+    text = text(compare([visits({ "Cart#sum" => 2 })],
+                        [visits({ "Cart#sum" => 1, "Cart#tax" => 1 })])).tr("\n", " ").squeeze(" ")
     assert_includes text, "too few samples for any change to be seen"
     refute_match(/\d{3,}\.\d%/, text)
   end
@@ -112,14 +134,21 @@ class WhyViewTest < Minitest::Test
   end
 
   def test_two_recordings_say_by_what_their_programs_differ
-    warnings = ->(*heads) { ProfileChange::Pair.warnings(heads.map { |head| [[SimulatedProfile.segment([[%w[main], 1]], **head)]] }, %w[a.pit b.pit]) }
+    warnings = lambda do |*heads|
+      ProfileChange::Pair.warnings(heads.map { |head| [[SimulatedProfile.segment([[%w[main], 1]], **head)]] },
+                                   %w[a.pit b.pit])
+    end
     assert_equal [], warnings.call({ program: "x.rb" }, { program: "x.rb" })
-    assert_equal ["different programs: a.pit x.rb, b.pit y.rb; a method of one of them only counts as new or gone"], warnings.call({ program: "x.rb" }, { program: "y.rb" })
-    assert_equal ["started with different options: a.pit none, b.pit --fast"], warnings.call({ program: "x.rb", argv_options: [] }, { program: "x.rb", argv_options: ["--fast"] })
+    assert_equal ["different programs: a.pit x.rb, b.pit y.rb; a method of one of them only counts as new or gone"],
+                 warnings.call({ program: "x.rb" }, { program: "y.rb" })
+    assert_equal ["started with different options: a.pit none, b.pit --fast"],
+                 warnings.call({ program: "x.rb", argv_options: [] }, { program: "x.rb", argv_options: ["--fast"] })
   end
 
   def test_two_checkouts_are_one_program
-    sides = %w[/srv/one /home/me/two].map { |base| [[SimulatedProfile.segment([[%w[main Cart#sum], 200], [%w[loop Cart#tax], 50]], base: base)]] }
+    sides = %w[/srv/one /home/me/two].map do |base|
+      [[SimulatedProfile.segment([[%w[main Cart#sum], 200], [%w[loop Cart#tax], 50]], base: base)]]
+    end
     assert_equal %w[/srv/one /home/me/two], ProfileChange::Pair.bases(sides)
     assert_equal [nil, nil], ProfileChange::Pair.bases([sides[0], sides[0]])
   end
@@ -148,7 +177,8 @@ class WhyViewTest < Minitest::Test
   def test_json_has_every_method_with_numbers_that_json_has
     result = result({ "Cart#old" => 30 }, { "Cart#new" => 200 }, iterations: 1000)
     body = JSON.parse(JSON.generate(Pitwall::Show::WhyJson.body(result, base: "main", side: "topic")))
-    assert_equal ["ns", "between_runs", "holm", 0.95, [4, 4]], body.values_at("unit", "noise", "correction", "level", "runs")
+    assert_equal ["ns", "between_runs", "holm", 0.95, [4, 4]],
+                 body.values_at("unit", "noise", "correction", "level", "runs")
     assert_equal result.rows.map(&:name), body["methods"].map { |method| method["name"] }
     found = body["methods"].find { |method| method["name"] == "Cart#new" }
     assert_equal ["/app/lib/app.rb", "new"], found.values_at("file", "presence")
@@ -162,21 +192,25 @@ class WhyViewTest < Minitest::Test
   private
 
   def text(result, width: 110, **options)
-    Pitwall::Show::WhyText.new(width: width, palette: Pitwall::Show::Plain, location: Pitwall::Show::Location.new("/app"), **options)
+    Pitwall::Show::WhyText.new(width: width, palette: Pitwall::Show::Plain,
+                               location: Pitwall::Show::Location.new("/app"), **options)
                           .lines(result, base: "main", side: "topic").join("\n")
   end
 
-  # Four runs a side that hardly differ.
+  # Four runs for each side, with little noise.
   def result(only_a, only_b, **options)
     compare(*[only_a, only_b].map { |only| Array.new(4) { |run| visits(BOTH.merge(only), run) } }, **options)
   end
 
-  def compare(a, b, iterations: nil) = ProfileChange.compare(a: side(a.map { |segment| [segment] }, iterations), b: side(b.map { |segment| [segment] }, iterations))
+  def compare(a, b, iterations: nil) = ProfileChange.compare(a: side(a.map { |segment| [segment] }, iterations),
+                                                             b: side(b.map { |segment| [segment] }, iterations))
 
   def side(recordings, iterations) = ProfileChange::Side.new(recordings: recordings, iterations: iterations)
 
   def visits(counts, more = 0)
-    list = counts.flat_map { |name, count| Array.new(count + more) { |at| [(at + 0.5) / count, ["main", "Order#total", name]] } }
+    list = counts.flat_map do |name, count|
+      Array.new(count + more) { |at| [(at + 0.5) / count, ["main", "Order#total", name]] }
+    end
     SimulatedProfile.segment(list.sort.map { |_, stack| [stack, 1] })
   end
 end

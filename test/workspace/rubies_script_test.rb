@@ -3,7 +3,7 @@
 require_relative "../test_helper"
 require_relative "../support/command_line"
 
-# script/rubies, as far as it goes without building a root.
+# script/rubies, without building a root.
 class RubiesScriptTest < Minitest::Test
   include CommandLine
 
@@ -12,7 +12,8 @@ class RubiesScriptTest < Minitest::Test
   def test_help_is_the_header
     result = rubies("--help")
     assert_equal [0, ""], [result.status.exitstatus, result.err]
-    assert_match(%r{\Ascript/rubies: .*^  4\.0 .*^  4\.1-dev .*PITWALL_RUBY_SOURCES.*^Exit status: .* 5 no source}m, result.out)
+    assert_match(%r{\Ascript/rubies: .*^  4\.0 .*^  4\.1-dev .*PITWALL_RUBY_SOURCES.*^Exit status: .* 5 no source}m,
+                 result.out)
     refute_match(/^#|set -euo/, result.out)
   end
 
@@ -52,29 +53,33 @@ class RubiesScriptTest < Minitest::Test
     %w[ruby-4.0.9.tar.xz ruby-4.0.10.tar.gz ruby-4.0.11.tar.gz.asc ruby-4.1.0.tar.xz ruby-4.1-dev-20260728.tar.xz ruby-4.1-dev-20261101.tar.bz2]
       .each { |name| write("sources/#{name}") }
     Dir.mkdir(file("sources/ruby-4.0.12.tar.xz"))
-    assert_equal [file("sources/ruby-4.0.10.tar.gz"), file("sources/ruby-4.1-dev-20261101.tar.bz2")], %w[4.0 4.1-dev].map { |name| source(name) }
+    assert_equal [file("sources/ruby-4.0.10.tar.gz"), file("sources/ruby-4.1-dev-20261101.tar.bz2")],
+                 %w[4.0 4.1-dev].map { |name| source(name) }
   end
 
   def test_names_of_other_rubies
     write("src/ruby-3.5.0.tar.gz")
     write_source("src/my.ruby")
-    roots = { "3.5.0" => "src/ruby-3.5.0.tar.gz", "my.ruby" => "src/my.ruby", "mine" => "src/my.ruby" }.to_h do |name, path|
+    roots = { "3.5.0" => "src/ruby-3.5.0.tar.gz", "my.ruby" => "src/my.ruby",
+              "mine" => "src/my.ruby" }.to_h do |name, path|
       digest = digest(path)
       assert_match(/\A\h{64}\z/, digest)
       write_root(name, "ruby 9.9 #{name}", "#{digest} #{file(path)}")
       [name, path]
     end
     assert_equal "3.5.0     ruby 9.9 3.5.0\nmine      ruby 9.9 mine\nmy.ruby   ruby 9.9 my.ruby\n", rubies("list").out
-    ["src/ruby-3.5.0.tar.gz", "src/my.ruby", "#{@dir}/src/my.ruby/", "my.ruby", "mine", "mine=src/my.ruby"].each do |argument|
+    ["src/ruby-3.5.0.tar.gz", "src/my.ruby", "#{@dir}/src/my.ruby/", "my.ruby", "mine",
+     "mine=src/my.ruby"].each do |argument|
       result = rubies("make", argument)
       assert_equal [0, ""], [result.status.exitstatus, result.err], argument
       assert_match(/\A(3\.5\.0|my\.ruby|mine): already made\n\z/, result.out)
     end
     roots.each { |name, path| assert_equal file(path), source(name) }
-    assert_one_line 2, /no such root: x \(there are: 3\.3 3\.4 4\.0 4\.1-dev 3\.5\.0 mine my\.ruby\)/, rubies("run", "x", "--", "true")
+    assert_one_line 2, /no such root: x \(there are: 3\.3 3\.4 4\.0 4\.1-dev 3\.5\.0 mine my\.ruby\)/,
+                    rubies("run", "x", "--", "true")
   end
 
-  # As root it goes on to debootstrap, which is absent or has no mirror here.
+  # Run by root, the script calls debootstrap, which is absent or has no mirror here.
   def test_a_changed_source
     write("sources/ruby-4.0.5.tar.xz", "old")
     write_root("4.0", "ruby 4.0.5", "#{digest("sources/ruby-4.0.5.tar.xz")} #{file("sources/ruby-4.0.5.tar.xz")}")
@@ -105,7 +110,8 @@ class RubiesScriptTest < Minitest::Test
     before = digest("src/ruby")
     write("src/ruby/built.o")
     assert_equal before, digest("src/ruby")
-    changes = [-> { write("src/ruby/new.c") }, -> { write("src/ruby/configure.ac", "changed") }, -> { File.delete(file("src/ruby/gone.c")) }]
+    changes = [-> { write("src/ruby/new.c") }, -> { write("src/ruby/configure.ac", "changed") },
+               -> { File.delete(file("src/ruby/gone.c")) }]
     digests = changes.map { |change| change.call; digest("src/ruby") }
     assert_equal 4, [before, *digests].uniq.size
   end
@@ -127,7 +133,8 @@ class RubiesScriptTest < Minitest::Test
   private
 
   def rubies(*arguments, env: {})
-    capture({ "PITWALL_RUBIES" => file("rubies"), "PITWALL_RUBY_SOURCES" => file("sources") }.merge(env), SCRIPT, *arguments)
+    capture({ "PITWALL_RUBIES" => file("rubies"), "PITWALL_RUBY_SOURCES" => file("sources") }.merge(env), SCRIPT,
+            *arguments)
   end
 
   def source(name) = rubies("source", name).out.chomp

@@ -8,10 +8,11 @@ require "tmpdir"
 require_relative "../support/command_line"
 require "pitwall/workspace"
 
-# A git repository of its own for each test, and a cache beside it.
+# Gives each test a git repository and a cache folder.
 module ScratchRepository
   RUBY = RbConfig.ruby
-  IDENTITY = { "GIT_AUTHOR_NAME" => "a", "GIT_AUTHOR_EMAIL" => "a@example.invalid", "GIT_COMMITTER_NAME" => "a", "GIT_COMMITTER_EMAIL" => "a@example.invalid",
+  IDENTITY = { "GIT_AUTHOR_NAME" => "a", "GIT_AUTHOR_EMAIL" => "a@example.invalid", "GIT_COMMITTER_NAME" => "a",
+               "GIT_COMMITTER_EMAIL" => "a@example.invalid",
                "GIT_CONFIG_GLOBAL" => File::NULL, "GIT_CONFIG_NOSYSTEM" => "1" }.freeze
 
   def setup
@@ -35,7 +36,7 @@ module ScratchRepository
     out.strip
   end
 
-  # Writes files; nil removes one.
+  # Writes files. nil removes a file.
   def write(files = {}, dir: @repo, **more)
     files.merge(more).each do |name, text|
       path = File.join(dir, name)
@@ -57,7 +58,8 @@ module ScratchRepository
 
   # Opens a workspace and yields its subjects.
   def subjects(*sides, dir: @repo, environment: clean_environment, **settings)
-    Pitwall::Workspace.open(dir: dir, place: @cache, environment: environment, on_step: ->(text) { @steps << text }, **settings) do |workspace|
+    Pitwall::Workspace.open(dir: dir, place: @cache, environment: environment, on_step: ->(text) { @steps << text },
+                            **settings) do |workspace|
       yield workspace.subjects(sides), workspace
     end
   end
@@ -68,9 +70,10 @@ module ScratchRepository
 
   def clean_environment = ENV.to_h.merge(CommandLine::CLEAN) { nil }.compact
 
-  # What a subject's process prints.
+  # The output of a subject's process.
   def run_subject(subject, *words)
-    words = [*subject.ruby, *subject.requires.flat_map { |path| ["-r", path] }, *(words.empty? ? [subject.script] : words)]
+    words = [*subject.ruby, *subject.requires.flat_map { |path| ["-r", path] },
+             *(words.empty? ? [subject.script] : words)]
     out, status = Open3.capture2e(CommandLine::CLEAN.merge(subject.env), *words, chdir: subject.dir)
     assert_predicate status, :success?, out
     out
@@ -82,7 +85,7 @@ module ScratchRepository
     out
   end
 
-  # Every path below a folder with its kind, mode, content and times of change.
+  # All paths below a folder, with kind, mode, content and modification time.
   def fingerprint(folder)
     Find.find(folder).sort.map do |path|
       stat = File.lstat(path)

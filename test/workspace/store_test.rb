@@ -3,7 +3,7 @@
 require_relative "../test_helper"
 require_relative "scratch_repository"
 
-# The cache: whole or not there, one builder at a time, bounded.
+# The cache: entries are complete, one process builds an entry at a time, and the size is limited.
 class WorkspaceStoreTest < Minitest::Test
   include ScratchRepository
 
@@ -27,15 +27,18 @@ class WorkspaceStoreTest < Minitest::Test
     one.close
     refute_path_exists one.root
     commit("a" => "1")
-    Pitwall::Workspace.open(dir: @repo, place: File.join(@root, "file/cache"), environment: clean_environment) do |workspace|
+    Pitwall::Workspace.open(dir: @repo, place: File.join(@root, "file/cache"),
+                            environment: clean_environment) do |workspace|
       assert_equal "1", File.read(File.join(workspace.subjects([side(rev: "HEAD")]).first.dir, "a"))
       assert_includes workspace.notes.first, "PITWALL_CACHE"
     end
   end
 
   def test_keys
-    assert_equal Store.key("a", ["b", nil], { "x" => "1", "y" => "2" }), Store.key("a", ["b", nil], { "y" => "2", "x" => "1" })
-    keys = [Store.key("ab", "c"), Store.key("a", "bc"), Store.key(["ab"], "c"), Store.key("ab", nil, "c"), Store.key("ab", "", "c"), Store.key("é")]
+    assert_equal Store.key("a", ["b", nil], { "x" => "1", "y" => "2" }),
+                 Store.key("a", ["b", nil], { "y" => "2", "x" => "1" })
+    keys = [Store.key("ab", "c"), Store.key("a", "bc"), Store.key(["ab"], "c"), Store.key("ab", nil, "c"),
+            Store.key("ab", "", "c"), Store.key("é")]
     assert_equal keys, keys.uniq
     assert_equal [20], keys.map(&:size).uniq
   end
@@ -53,7 +56,9 @@ class WorkspaceStoreTest < Minitest::Test
   end
 
   def test_a_failure_leaves_nothing
-    assert_raises(Interrupt) { store.fetch("trees", "k") { |folder| File.write(File.join(folder, "x"), "") && raise(Interrupt) } }
+    assert_raises(Interrupt) do
+      store.fetch("trees", "k") { |folder| File.write(File.join(folder, "x"), "") && raise(Interrupt) }
+    end
     assert_empty entries("trees")
     @stores.first.close
     assert_empty Dir.children(File.join(@cache, "building"))
@@ -89,9 +94,13 @@ class WorkspaceStoreTest < Minitest::Test
 
   def test_the_least_recently_used_goes_first_and_nothing_in_use
     one = store
-    paths = %w[a b c d].map { |key| one.fetch("trees", key) { |folder| File.write(File.join(folder, "x"), "1" * 100_000) } }
+    paths = %w[a b c d].map do |key|
+      one.fetch("trees", key) { |folder| File.write(File.join(folder, "x"), "1" * 100_000) }
+    end
     one.close
-    %w[c a d b].each_with_index { |key, age| File.utime(Time.now, Time.now - 1000 + age, File.join(@cache, "trees/#{key}.lock")) }
+    %w[c a d b].each_with_index do |key, age|
+      File.utime(Time.now, Time.now - 1000 + age, File.join(@cache, "trees/#{key}.lock"))
+    end
     store.fetch("trees", "c") { flunk }
     File.utime(Time.now, Time.now - 2000, File.join(@cache, "trees/c.lock"))
     left = Pitwall::Workspace.prune(limit_bytes: 250_000, place: @cache)
@@ -111,13 +120,16 @@ class WorkspaceStoreTest < Minitest::Test
     assert_equal 1, entries("trees").size
   end
 
-  # Ctrl-C in the middle of a build, from a terminal (the group) and from outside (the process).
+  # Ctrl-C during a build: SIGINT to the process group, as from a terminal, and to the process alone.
   def test_an_interrupt_leaves_no_half_tree_and_no_process
-    commit("x.gemspec" => "Gem::Specification.new { |s| s.name, s.version, s.summary, s.authors, s.extensions = 'x', '1', 'x', ['a'], ['ext/extconf.rb'] }",
+    commit("x.gemspec" => "Gem::Specification.new { |s| s.name, s.version, s.summary, s.authors, " \
+                          "s.extensions = 'x', '1', 'x', ['a'], ['ext/extconf.rb'] }",
            "Rakefile" => "task(:compile) { sh %(sh -c 'echo $$ > #{@root}/pid; trap \"\" TERM; sleep 600') }")
     %w[INT TERM].each do |signal|
       FileUtils.rm_f(File.join(@root, "pid"))
-      pid = Process.spawn(CommandLine::CLEAN, RUBY, "-I#{Checkout::ROOT}/lib", "-rpitwall/workspace", "-e", <<~RUBY, @repo, @cache, pgroup: true, out: File::NULL, err: File.join(@root, "err"))
+      options = { pgroup: true, out: File::NULL, err: File.join(@root, "err") }
+      ruby = [RUBY, "-I#{Checkout::ROOT}/lib", "-rpitwall/workspace"]
+      pid = Process.spawn(CommandLine::CLEAN, *ruby, "-e", <<~RUBY, @repo, @cache, **options)
         trap("INT", "DEFAULT")
         Pitwall::Workspace.open(dir: ARGV[0], place: ARGV[1]) { |workspace| workspace.subjects([Pitwall::Workspace::Side.new(rev: "HEAD")]) }
       RUBY
@@ -132,7 +144,7 @@ class WorkspaceStoreTest < Minitest::Test
     end
   end
 
-  # Perhaps nobody has collected it yet.
+  # The process may be a zombie that its parent hasn't waited for yet.
   def gone?(pid)
     6000.times do
       return true unless File.read("/proc/#{pid}/stat").match?(/\) [^ZX]/)

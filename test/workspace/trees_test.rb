@@ -3,7 +3,7 @@
 require_relative "../test_helper"
 require_relative "scratch_repository"
 
-# Revisions and the working tree, checked out in the cache.
+# Clones of revisions and of the working tree in the cache.
 class WorkspaceTreesTest < Minitest::Test
   include ScratchRepository
 
@@ -15,7 +15,8 @@ class WorkspaceTreesTest < Minitest::Test
     git("branch", "topic")
     commit("lib/shop.rb" => "module Shop; PRICE = 2; end\n")
     git("branch", "--set-upstream-to=topic")
-    subjects(*["HEAD", "HEAD~1", "v1", "topic", "@{upstream}", first[0, 8]].map { |rev| side(rev: rev, name: rev) }, script: File.join(@repo, "bench/price.rb")) do |list|
+    subjects(*["HEAD", "HEAD~1", "v1", "topic", "@{upstream}", first[0, 8]].map { |rev| side(rev: rev, name: rev) },
+             script: File.join(@repo, "bench/price.rb")) do |list|
       assert_equal %w[2 1 1 1 1 1], list.map { |each| run_subject(each).strip }
       assert_equal first, list[1].facts["revision"]
       assert_equal "change", list[1].facts["title"]
@@ -23,7 +24,8 @@ class WorkspaceTreesTest < Minitest::Test
       assert_equal 1, list.map { |each| each.script.size }.uniq.size
       assert_equal list[1].dir, list[2].dir # one tree, one checkout
       refute(list.any? { |each| each.dir.start_with?(@repo) })
-      assert_equal %w[.git/ bench lib].sort, Dir.children(list[0].dir).map { |name| name == ".git" ? ".git/" : name }.sort
+      assert_equal %w[.git/ bench lib].sort,
+                   Dir.children(list[0].dir).map { |name| name == ".git" ? ".git/" : name }.sort
       assert_equal "bench/price.rb\nlib/shop.rb", git("ls-files", dir: list[1].dir)
       assert_equal "v1", git("describe", dir: list[1].dir)
     end
@@ -37,7 +39,8 @@ class WorkspaceTreesTest < Minitest::Test
     git("add", "staged.rb")
     FileUtils.touch(File.join(@repo, "bench/price.rb"), mtime: Time.now - 5) # what git would refresh its index for
     before = fingerprint(@repo)
-    subjects(side(rev: "HEAD~1"), side(dirty: true), side(env: { "X" => "1" }), script: "#{@repo}/bench/price.rb", carry: ["key"]) do |list|
+    subjects(side(rev: "HEAD~1"), side(dirty: true), side(env: { "X" => "1" }), script: "#{@repo}/bench/price.rb",
+             carry: ["key"]) do |list|
       assert_equal %w[1 3 3], list.map { |each| run_subject(each).strip }
       assert_equal "secret", File.read(File.join(list.first.dir, "key"))
     end
@@ -52,7 +55,9 @@ class WorkspaceTreesTest < Minitest::Test
     FileUtils.mkdir_p(File.join(@repo, "inner"))
     git("init", "--quiet", dir: File.join(@repo, "inner"))
     subject(side(dirty: true)) do |dirty|
-      there = Dir.glob("**/*", File::FNM_DOTMATCH, base: dirty.dir).reject { |name| name.start_with?(".git/") || File.directory?(File.join(dirty.dir, name)) }
+      there = Dir.glob("**/*", File::FNM_DOTMATCH, base: dirty.dir).reject do |name|
+        name.start_with?(".git/") || File.directory?(File.join(dirty.dir, name))
+      end
       assert_equal [".gitignore", "a", "lib/b", "link", "new/file", "run"], there.sort
       assert_equal %w[2 a], [File.read(File.join(dirty.dir, "a")), File.readlink(File.join(dirty.dir, "link"))]
       assert File.executable?(File.join(dirty.dir, "run"))
@@ -75,7 +80,8 @@ class WorkspaceTreesTest < Minitest::Test
     commit("app/bench.rb" => "puts Dir.pwd, File.read('data')", "app/data" => "1")
     commit("app/data" => "2", "app/deep/x" => "")
     git("checkout", "--quiet", "--detach")
-    subjects(side(rev: "HEAD"), side(rev: "HEAD~1"), dir: File.join(@repo, "app"), script: File.join(@repo, "app/bench.rb")) do |list|
+    subjects(side(rev: "HEAD"), side(rev: "HEAD~1"), dir: File.join(@repo, "app"),
+             script: File.join(@repo, "app/bench.rb")) do |list|
       list.zip(%w[2 1]) { |each, data| assert_equal "#{each.dir}\n#{data}\n", run_subject(each) }
       assert(list.all? { |each| each.dir.end_with?("/app") })
     end
@@ -84,7 +90,7 @@ class WorkspaceTreesTest < Minitest::Test
     subjects(side(rev: "HEAD"), side(dirty: true), dir: File.join(@root, "second/app")) do |list|
       assert_equal %w[1 9], list.map { |each| File.read(File.join(each.dir, "data")) }
     end
-    # A folder that the revision hasn't got.
+    # A working directory that the revision doesn't have.
     subject(side(rev: "HEAD~1"), dir: File.join(@repo, "app/deep")) { |one| assert_path_exists one.dir }
   end
 
@@ -97,7 +103,8 @@ class WorkspaceTreesTest < Minitest::Test
       assert_equal %w[2 3], list.map { |each| File.read(File.join(each.dir, "a")) }
       git("log", dir: list.first.dir)
     end
-    assert_includes failure(Pitwall::UsageError, side(rev: "HEAD~1"), dir: File.join(@root, "shallow")), "git fetch --unshallow"
+    assert_includes failure(Pitwall::UsageError, side(rev: "HEAD~1"), dir: File.join(@root, "shallow")),
+                    "git fetch --unshallow"
   end
 
   def test_submodules_come_from_the_users_own
@@ -111,7 +118,7 @@ class WorkspaceTreesTest < Minitest::Test
     git("pull", "--quiet", "origin", "main", dir: File.join(@repo, "vendor/library"))
     commit
     prices = ->(list) { list.map { |each| File.read(File.join(each.dir, "vendor/library/price")) } }
-    # Whence it came is gone: no network.
+    # The submodule's origin is removed, so that nothing can be fetched.
     File.rename(library, "#{library}-away")
     write("vendor/library/price" => "3")
     before = fingerprint(@repo)
@@ -120,22 +127,24 @@ class WorkspaceTreesTest < Minitest::Test
       assert_includes git("ls-files", "--recurse-submodules", dir: list.first.dir), "vendor/library/price"
     end
     assert_empty before.difference(fingerprint(@repo)) + fingerprint(@repo).difference(before)
-    # Checked out no more, but still in .git.
+    # The submodule is no longer checked out, but is still in .git.
     git("submodule", "--quiet", "deinit", "--force", "--all")
     subjects(side(rev: "HEAD~1")) { |list| assert_equal %w[1], prices.call(list) }
     FileUtils.rm_rf(File.join(@repo, ".git/modules"))
     FileUtils.rm_rf(@cache)
     subjects(side(rev: "HEAD~1")) { |list| assert_empty Dir.children(File.join(list.first.dir, "vendor/library")) }
-    # The user has asked for it, but hasn't the commit: from where it is said to be.
+    # The submodule is configured but the commit isn't there: it is fetched from the configured URL.
     git("config", "submodule.vendor/library.url", "#{library}-away")
     subjects(side(rev: "HEAD~1")) { |list| assert_equal %w[1], prices.call(list) }
     git("config", "submodule.vendor/library.url", "#{library}-nowhere")
     FileUtils.rm_rf(@cache)
-    assert_match(/git fetch of submodule vendor\/library failed: .*\(log: /, failure(Pitwall::Workspace::BuildFailed, side(rev: "HEAD~1")))
+    assert_match(/git fetch of submodule vendor\/library failed: .*\(log: /,
+                 failure(Pitwall::Workspace::BuildFailed, side(rev: "HEAD~1")))
   end
 
   def test_carried_files
-    commit(".gitignore" => "/config/*\n/assets\n", "a" => "1", "sub/b" => "", ".pitwall.yml" => "carry:\n  - config/*.key\n")
+    commit(".gitignore" => "/config/*\n/assets\n", "a" => "1", "sub/b" => "",
+           ".pitwall.yml" => "carry:\n  - config/*.key\n")
     write("config/master.key" => "k", "config/other" => "no", "assets/css/x.css" => "x", "assets/keep" => "mine")
     File.symlink("../a", File.join(@repo, "assets/link"))
     File.symlink("/etc", File.join(@repo, "assets/out"))
@@ -150,7 +159,9 @@ class WorkspaceTreesTest < Minitest::Test
       @first = one.dir
     end
     write("config/master.key" => "K")
-    subject(side(rev: "HEAD"), carry: ["../assets"], dir: File.join(@repo, "sub")) { |one| refute_equal @first, one.dir }
+    subject(side(rev: "HEAD"), carry: ["../assets"], dir: File.join(@repo, "sub")) do |one|
+      refute_equal @first, one.dir
+    end
     assert_includes failure(Pitwall::UsageError, side(rev: "HEAD"), carry: ["nothing"]), "--carry nothing: no such file"
     write({ "beside" => "" }, dir: @root)
     ["../beside", "assets/out/hostname", "/etc/hostname", ".git"].each do |path|
@@ -168,7 +179,8 @@ class WorkspaceTreesTest < Minitest::Test
     commit
     git("rm", "--quiet", "bench")
     commit("bench/x.rb" => "puts 1")
-    assert_includes failure(Pitwall::Workspace::BuildFailed, side(rev: "HEAD~1"), script: File.join(@repo, "bench/x.rb")), "leads out of"
+    assert_includes failure(Pitwall::Workspace::BuildFailed, side(rev: "HEAD~1"),
+                            script: File.join(@repo, "bench/x.rb")), "leads out of"
     assert_empty Dir.children(outside)
   end
 
@@ -179,34 +191,47 @@ class WorkspaceTreesTest < Minitest::Test
     bench = File.join(@repo, "bench/price.rb")
     subjects(side(rev: "HEAD~1"), side(rev: "HEAD"), script: bench) do |list|
       assert_equal %W[1\n 2\n], list.map { |each| run_subject(each) }
-      # Another process that measures something else with the same tree meanwhile gets one of its own.
+      # Another process that measures another benchmark in the same tree gets a tree of its own.
       subject(side(rev: "HEAD"), script: File.join(@repo, "bench/other.rb")) do |other|
         refute_equal list.last.dir, other.dir
         assert_equal "abort 'old'\n", run_subject(other)
       end
     end
-    # Afterwards it takes its place, and the revision's own is back.
+    # Afterwards the other benchmark is placed in the tree, and the revision's version of the first is restored.
     trees = entries("trees").size
-    subject(side(rev: "HEAD"), script: File.join(@repo, "bench/other.rb")) { |other| assert_equal "abort 'old'\n", run_subject(other) }
-    subject(side(rev: "HEAD")) { |one| assert_equal "bench/price.rb\nlib/shop.rb", Dir.glob("**/*.rb", base: one.dir).sort.join("\n") }
+    subject(side(rev: "HEAD"), script: File.join(@repo, "bench/other.rb")) do |other|
+      assert_equal "abort 'old'\n", run_subject(other)
+    end
+    subject(side(rev: "HEAD")) do |one|
+      assert_equal "bench/price.rb\nlib/shop.rb", Dir.glob("**/*.rb", base: one.dir).sort.join("\n")
+    end
     assert_equal trees, entries("trees").size
-    # One that lies elsewhere is used where it is.
+    # A benchmark outside of the repository is used from its place.
     write({ "elsewhere.rb" => "puts 7" }, dir: @root)
-    subject(side(rev: "HEAD"), script: File.join(@root, "elsewhere.rb")) { |one| assert_equal File.join(@root, "elsewhere.rb"), one.script }
+    subject(side(rev: "HEAD"), script: File.join(@root, "elsewhere.rb")) do |one|
+      assert_equal File.join(@root, "elsewhere.rb"), one.script
+    end
   end
 
   def test_what_a_benchmark_changes_in_its_tree_is_undone
     commit("data" => "1", "bench.rb" => "p 1")
-    subject(side(rev: "HEAD"), script: File.join(@repo, "bench.rb")) { |one| File.write(File.join(one.dir, "data"), "spoilt") }
-    subject(side(rev: "HEAD"), script: File.join(@repo, "bench.rb")) { |one| assert_equal "1", File.read(File.join(one.dir, "data")) }
+    subject(side(rev: "HEAD"), script: File.join(@repo, "bench.rb")) do |one|
+      File.write(File.join(one.dir, "data"), "spoilt")
+    end
+    subject(side(rev: "HEAD"), script: File.join(@repo, "bench.rb")) do |one|
+      assert_equal "1", File.read(File.join(one.dir, "data"))
+    end
   end
 
   def test_patches
     commit("lib/shop.rb" => "module Shop; PRICE = 1; end\n", "bench/price.rb" => BENCH)
-    write({ "two.diff" => "--- a/lib/shop.rb\n+++ b/lib/shop.rb\n@@ -1 +1 @@\n-module Shop; PRICE = 1; end\n+module Shop; PRICE = 22; end\n" \
-                        "--- /dev/null\n+++ b/lib/new.rb\n@@ -0,0 +1 @@\n+1\n", "three.rb" => "module Shop; PRICE = 3; end" }, dir: @root)
+    write({ "two.diff" => "--- a/lib/shop.rb\n+++ b/lib/shop.rb\n@@ -1 +1 @@\n-module Shop; PRICE = 1; " \
+                          "end\n+module Shop; PRICE = 22; end\n" \
+                        "--- /dev/null\n+++ b/lib/new.rb\n@@ -0,0 +1 @@\n+1\n",
+                        "three.rb" => "module Shop; PRICE = 3; end" }, dir: @root)
     bench = File.join(@repo, "bench/price.rb")
-    subjects(side, side(patches: [File.join(@root, "two.diff")]), side(rev: "HEAD", patches: [File.join(@root, "two.diff")]), script: bench) do |list|
+    subjects(side, side(patches: [File.join(@root, "two.diff")]),
+             side(rev: "HEAD", patches: [File.join(@root, "two.diff")]), script: bench) do |list|
       assert_equal %W[1\n 22\n 22\n], list.map { |each| run_subject(each) }
       assert_includes git("ls-files", dir: list.last.dir), "lib/new.rb"
     end
@@ -222,20 +247,26 @@ class WorkspaceTreesTest < Minitest::Test
 
   def test_odd_repositories
     commit("a" => "1")
-    assert_includes failure(Pitwall::UsageError, side(rev: "mian")), "--rev mian: no such revision in #{@repo} (did you mean main?)"
+    assert_includes failure(Pitwall::UsageError, side(rev: "mian")), "--rev mian: no such revision in #{@repo} " \
+                                                                     "(did you mean main?)"
     assert_includes failure(Pitwall::UsageError, side(rev: "@{u}")), "has no upstream"
     assert_includes failure(Pitwall::UsageError, side(rev: "--all")), "no such revision"
     assert_includes failure(Pitwall::UsageError, side(rev: "main"), dir: @root), "#{@root}: not a git repository"
-    assert_includes failure(Pitwall::UsageError, side(dirty: true), dir: File.join(@repo, ".git")), "has no working tree"
-    # As a hook would run it.
+    assert_includes failure(Pitwall::UsageError, side(dirty: true), dir: File.join(@repo, ".git")),
+                    "has no working tree"
+    # With the variables that git sets for hooks.
     variables = clean_environment.merge("GIT_DIR" => "/nowhere", "GIT_INDEX_FILE" => "/nowhere/index")
-    subject(side(rev: "HEAD"), environment: variables) { |one| assert_equal [true, nil], [one.env.key?("GIT_DIR"), one.env["GIT_DIR"]] }
-    # Names that need care.
+    subject(side(rev: "HEAD"), environment: variables) do |one|
+      assert_equal [true, nil], [one.env.key?("GIT_DIR"), one.env["GIT_DIR"]]
+    end
+    # File names with special characters.
     commit("wört \"x\"\n\t.rb" => "1", " b" => "2", "-c" => "3")
     write("-d ö" => "4")
     subject(side(dirty: true)) { |one| assert_equal "4", File.read(File.join(one.dir, "-d ö")) }
     git("init", "--quiet", "--object-format=sha256", File.join(@root, "new"), dir: @root)
     commit({ "a" => "sha256" }, dir: File.join(@root, "new"))
-    subject(side(rev: "HEAD"), dir: File.join(@root, "new")) { |one| assert_equal "sha256", File.read(File.join(one.dir, "a")) }
+    subject(side(rev: "HEAD"), dir: File.join(@root, "new")) do |one|
+      assert_equal "sha256", File.read(File.join(one.dir, "a"))
+    end
   end
 end
