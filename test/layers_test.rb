@@ -29,9 +29,11 @@ class LayersTest < Minitest::Test
     "experiment" => [%w[lib/pitwall/experiment.rb lib/pitwall/experiment/], %w[foundation record analyse bench]],
     "doctor" => [%w[lib/pitwall/doctor.rb lib/pitwall/doctor/], %w[foundation collect record launch]],
     # The command.
-    "views" => [%w[lib/pitwall/views.rb lib/pitwall/views/], %w[foundation record analyse show]],
+    "typed times" => [%w[lib/pitwall/duration.rb], %w[foundation]],
+    "views" => [%w[lib/pitwall/views.rb lib/pitwall/views/], ["foundation", "record", "analyse", "show", "typed times"]],
     "cli" => [%w[lib/pitwall/cli.rb lib/pitwall/cli/],
-              %w[foundation collect record analyse show launch bench workspace experiment doctor views]]
+              ["foundation", "collect", "record", "analyse", "show", "launch", "bench", "workspace", "experiment", "doctor",
+               "typed times", "views"]]
   }.freeze
 
   # Uses that the table does not allow, with the reason.
@@ -96,7 +98,7 @@ class LayersTest < Minitest::Test
       "doctor/output.rb" => %w[--record], "doctor/ruby.rb" => %w[--mode --stacks]
     },
     "an error about a value that was given by an option, or that another option gives" => {
-      "analyse/allocations/allocations.rb" => %w[--by --retained --sort], "analyse/requests/requests.rb" => %w[--view],
+      "analyse/requests/requests.rb" => %w[--view],
       "analyse/gc/gc_cost.rb" => %w[--allocations --recording --stacks],
       "analyse/gc/prediction_check.rb" => %w[--predicted], "analyse/tree/method_match.rb" => %w[--limit],
       "analyse/requests/request_change.rb" => %w[--after --before],
@@ -110,13 +112,6 @@ class LayersTest < Minitest::Test
       "show/gc/cost_view.rb" => %w[--allocations --limit --stacks],
       "show/gc/prediction_check_view.rb" => %w[--after --before],
       "show/growth/text.rb" => %w[--growth --holders --limit --retained --view],
-      "show/profile/audit.rb" => %w[--format --redact], "show/profile/calls_view.rb" => %w[--limit],
-      "show/profile/flat_view.rb" => %w[--limit], "show/profile/lines_view.rb" => %w[--limit],
-      "show/profile/header_view.rb" => %w[--depth --interval --mode --only-under --signal],
-      "show/profile/neighbours_view.rb" => %w[--limit], "show/profile/threads_view.rb" => %w[--view],
-      "show/profile/text_report.rb" => %w[--bottom-up --callers --idle --label --lines --only-mine --tree --view
-                                          --weight],
-      "show/profile/tree_view.rb" => %w[--limit --threshold],
       "show/requests/change_view.rb" => %w[--after --before --format],
       "show/requests/labels_view.rb" => %w[--label-key], "show/requests/queries_view.rb" => %w[--limit --view],
       "show/requests/requests_view.rb" => %w[--request --tree], "show/requests/tests_view.rb" => %w[--request --tree],

@@ -4,7 +4,6 @@ require_relative "../test_helper"
 require_relative "../support/random_recording"
 require_relative "../support/syscalls_recording"
 require "pitwall/cli/support/command"
-require "pitwall/cli/views/syscalls_view"
 
 # SYSC and SYST, as doc/record-format.md has them.
 class SyscallRecordTest < Minitest::Test
