@@ -3,7 +3,7 @@
 require_relative "test_helper"
 require_relative "support/command_line"
 
-# The drop-in for benchmark-ips, in files that plain `ruby` runs.
+# The replacement for benchmark-ips, in files that plain `ruby` runs.
 class IpsTest < Minitest::Test
   include CommandLine
 
@@ -56,9 +56,11 @@ class IpsTest < Minitest::Test
       pair, slow = report.entries
       p report.entries.map(&:label), pair.objects, report.compare
       p pair.ips > slow.ips, (3e6..3e9).cover?(slow.ns), (pair.ips * pair.ns).round == 1_000_000_000
-      p pair.stats.central_tendency == pair.ips, pair.error_percentage == pair.spread * 100, report.data.first[:name], slow.iterations == slow.rounds, pair.iterations > 100
+      p pair.stats.central_tendency == pair.ips, pair.error_percentage == pair.spread * 100, report.data.first[:name]
+      p slow.iterations == slow.rounds, pair.iterations > 100
     RUBY
-    assert_equal ["[\"pair\", \"sleep\"]", "2.0", "false", *%w[true] * 5, "\"pair\"", "true", "true"], result.out.lines(chomp: true)
+    assert_equal ["[\"pair\", \"sleep\"]", "2.0", "false", *%w[true] * 5, "\"pair\"", "true", "true"],
+                 result.out.lines(chomp: true)
     assert_empty result.err
   end
 
@@ -84,8 +86,10 @@ class IpsTest < Minitest::Test
   end
 
   def test_a_mistake_is_one_line
-    { "Benchmark.ips { |x| x.report('a') { }; x.report('a') { } }" => "two cases are called \"a\": give each its own label (Pitwall::UsageError)",
-      "Benchmark.ips { |x| x.time = -1; x.report('a') { } }" => "x.time = -1: seconds, 0 to 86400 (Pitwall::UsageError)",
+    { "Benchmark.ips { |x| x.report('a') { }; x.report('a') { } }" =>
+        "two cases are called \"a\": give each its own label (Pitwall::UsageError)",
+      "Benchmark.ips { |x| x.time = -1; x.report('a') { } }" =>
+        "x.time = -1: seconds, 0 to 86400 (Pitwall::UsageError)",
       "Benchmark.ips { |x| x.report('a') { raise 'own' } }" => "own (RuntimeError)" }.each do |text, message|
       result = script(text)
       refute_predicate result.status, :success?
@@ -93,23 +97,28 @@ class IpsTest < Minitest::Test
     end
   end
 
-  # Its methods would change under the feet of code that counts on them.
+  # Code that has loaded benchmark-ips relies on its methods.
   def test_refuses_where_benchmark_ips_is_loaded
     FileUtils.mkdir_p(file("peer/benchmark"))
     File.write(file("peer/benchmark/ips.rb"), "module Benchmark; module IPS; VERSION = '2.0'; end; end")
-    result = capture({}, RUBY, "-I#{Checkout::ROOT}/lib", "-I#{file("peer")}", "-rbenchmark/ips", "-e", "require 'pitwall/ips'")
-    assert_match(%r{benchmark-ips 2\.0 is already loaded: require "pitwall/ips" instead of it \(Pitwall::StateError\)}, result.err)
-    # The other way round nothing of it is loaded.
-    result = capture({}, RUBY, "-I#{Checkout::ROOT}/lib", "-I#{file("peer")}", "-rpitwall/ips", "-rbenchmark/ips", "-e", "p defined?(Benchmark::IPS::VERSION)")
+    paths = ["-I#{Checkout::ROOT}/lib", "-I#{file("peer")}"]
+    result = capture({}, RUBY, *paths, "-rbenchmark/ips", "-e", "require 'pitwall/ips'")
+    expected = %r{benchmark-ips 2\.0 is already loaded: require "pitwall/ips" instead of it \(Pitwall::StateError\)}
+    assert_match(expected, result.err)
+    # After pitwall/ips, `require "benchmark/ips"` loads nothing.
+    program = "p defined?(Benchmark::IPS::VERSION)"
+    result = capture({}, RUBY, *paths, "-rpitwall/ips", "-rbenchmark/ips", "-e", program)
     assert_equal ["nil\n", ""], [result.out, result.err]
   end
 
   # Also by its path: `require_relative "../lib/pitwall/ips"`.
   def test_does_nothing_below_the_bench_command
-    File.write(file("own.rb"), "require '#{Checkout::ROOT}/lib/pitwall/ips'\nrequire 'pitwall/ips'\nBenchmark.ips { |x| x.report('a') { } }")
+    File.write(file("own.rb"), "require '#{Checkout::ROOT}/lib/pitwall/ips'\nrequire 'pitwall/ips'\n" \
+                               "Benchmark.ips { |x| x.report('a') { } }")
     read, write = IO.pipe
     child = File.join(Checkout::ROOT, "lib/pitwall/bench_child/assembled.rb")
-    pid = Process.spawn(CLEAN, RUBY, child, "9", "list", file("own.rb"), 9 => write, in: File::NULL, out: file("out"), err: file("out"))
+    pid = Process.spawn(CLEAN, RUBY, child, "9", "list", file("own.rb"),
+                        9 => write, in: File::NULL, out: file("out"), err: file("out"))
     write.close
     assert_predicate wait(pid) { Process.kill("KILL", pid) }, :success?
     assert_equal "case\t0\t0\t\ta\t\t\nend\n", read.read
