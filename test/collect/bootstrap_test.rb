@@ -28,9 +28,11 @@ class BootstrapTest < Minitest::Test
   # A gem folder whose bootstrap finds what a test puts there.
   def copy_of_core
     root = file("core with a space")
-    FileUtils.mkdir_p(File.join(root, "lib/pitwall"))
-    FileUtils.cp_r(%w[version errors native compat].map { |name| "#{Checkout::ROOT}/lib/pitwall/#{name}.rb" }, "#{root}/lib/pitwall")
-    FileUtils.cp_r("#{Checkout::ROOT}/lib/pitwall/collect", "#{root}/lib/pitwall/collect")
+    core = Gem::Specification.load(File.join(Checkout::ROOT, "pitwall-core.gemspec")).files
+    core.grep(%r{\Alib/}).each do |path|
+      FileUtils.mkdir_p(File.dirname(File.join(root, path)))
+      FileUtils.cp(File.join(Checkout::ROOT, path), File.join(root, path))
+    end
     "#{root}/lib/pitwall"
   end
 
