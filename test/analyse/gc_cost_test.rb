@@ -208,7 +208,7 @@ class GCCostTest < Minitest::Test
     [60, 80, 120].each do |width|
       text = view(cost, width, prediction: cost.predict("task.rb:12"))
       text.each { |line| assert_operator Pitwall::Show::Text.width(line), :<=, width, line }
-      ["Removing task.rb:12 would save 800 ms (95%: ", "40.0% of the wall time. A model", "30 of 40 runs × 10.0 ms", 
+      ["Removing task.rb:12 would save 800 ms (95%: ", "40.0% of the wall time. A model", "30 of 40 runs × 10.0 ms",
        "no longer allocated: 850 objects, 72.3 KiB",
        "charged 360 ms of it",
        "a model: each run's time"].each { |part| assert_includes text.join("\n").gsub(/\n */, " "), part }

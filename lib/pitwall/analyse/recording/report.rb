@@ -138,7 +138,7 @@ module Pitwall
       def heaviest_file
         rows = Flat.rows((mine || self).tree, weight).select { |row| @query.origin.mine?(row.method) }
         files = rows.group_by { |row| row.method.path }
-        files.max_by { |path, rows| [rows.sum(&:own), path] }&.first
+        files.max_by { |path, group| [group.sum(&:own), path] }&.first
       end
 
       # What removing the query's place would save.
