@@ -31,6 +31,7 @@ class DocsCommandsTest < Minitest::Test
     /\Apitwall \w+ .*\bbundle exec puma\b/ => "a server does not end; test/peers/servers_test.rb runs one",
     /\Apitwall syscalls --(?:start|strace)\b/ => "needs strace; test/peers/strace_test.rb runs it",
     %r{\A(?:script/\w+|\.ci/run)} => "takes minutes or needs root; CI runs it",
+    %r{\Atmp/units/} => "is built and run by test/native/units_test.rb",
     %r{\Atest/peers/} => "takes minutes; CI runs it",
     %r{\Abenchmarks/run} => "takes minutes on a quiet machine; script/check benchmarks runs each for a moment",
     /\Agem install\b/ => "needs the network",

@@ -63,8 +63,10 @@ class DocumentChecks
     end
   end
 
-  # In the repository, or beside the document.
-  def there?(path, document) = [@root, File.join(@root, File.dirname(document))].any? { |folder| !Dir.glob(path, base: folder).empty? }
+  # In the repository, or beside the document. NAME is any name.
+  def there?(path, document)
+    [@root, File.join(@root, File.dirname(document))].any? { |folder| !Dir.glob(path.gsub("NAME", "*"), base: folder).empty? }
+  end
 
   # Ruby that does not compile. "…" stands for code that is left out, and compiles as a name.
   def ruby(document)
