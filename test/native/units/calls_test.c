@@ -391,6 +391,7 @@ TEST(refused_memory_leaves_the_tree_whole)
         }
         memory_fails(0, 0);
         CHECK(refusals > 0);
+        EQUAL(refusals, pw_call_lost());
         list l = {tree, nodes, count, 0};
         pw_call_nodes_each(tree, check_node, &l);
         EQUAL(count, l.seen);
@@ -496,3 +497,5 @@ grow_trees(bool sweeps)
 }
 
 TEST(a_reader_beside_growing_trees) { grow_trees(false); }
+
+TEST(trees_leave_the_list_while_others_grow) { grow_trees(true); }

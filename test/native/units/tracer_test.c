@@ -141,6 +141,22 @@ TEST(a_call_in_the_place_of_another)
     check_all();
 }
 
+/* The same for a block. A method had its frame in that place before. */
+TEST(a_block_in_the_place_of_itself)
+{
+    begin_tracing((pw_call_rules){.max_nodes = 100});
+    now += 10;
+    call_ruby(&codes[2], false);
+    now += 10;
+    return_one(false);
+    for (int i = 0; i < 3; i++) {
+        now += 10;
+        call_ruby(&codes[7], true);
+        pop();
+    }
+    check_all();
+}
+
 TEST(deeper_calls_than_wanted_are_their_callers)
 {
     begin_tracing((pw_call_rules){.max_nodes = 100, .max_depth = 6});
@@ -198,8 +214,7 @@ run_random_program(uint32_t turns)
         uint32_t depth = running->depth, what = unit_random(20);
         unit_note("turn %u, context %td, depth %u", turn, current - contexts, depth);
         if (!depth || (what < 9 && depth < 40)) {
-            /* No block is called where a call ended without an event before. */
-            const pushed *p = depth && current->depth == depth ? &running->frames[depth - 1] : NULL;
+            const pushed *p = depth ? &running->frames[depth - 1] : NULL;
             if (depth && what < 3) call_c(unit_random(C_FUNCTIONS));
             else if (p && p->code && p->code < &codes[4] && what < 6) call_ruby(&codes[6 + (p->code - codes)], true);
             else call_ruby(&codes[unit_random(4)], false);

@@ -155,7 +155,10 @@ pw_call_node *
 pw_call_child_slow(pw_call_tree *tree, pw_call_node *node, VALUE a, VALUE b, uint8_t kind, const void *context)
 {
     const pw_call_rules *rules = &pw_call_rules_now;
-    if (tree->count * 2 >= tree->slot_count && !grow_nodes(tree)) return NULL;
+    if (tree->count * 2 >= tree->slot_count && !grow_nodes(tree)) {
+        lost++;
+        return NULL;
+    }
     pw_call_node *found = tree->slots[node_slot(tree, node, a, b)];
     if (found) {
         remember_child(node, a, b, found);
@@ -171,7 +174,7 @@ pw_call_child_slow(pw_call_tree *tree, pw_call_node *node, VALUE a, VALUE b, uin
         remember_child(node, a, b, node);
         return node;
     }
-    pw_call_node *made = node_count < rules->max_nodes ? new_node(tree) : NULL;
+    pw_call_node *made = pw_call_nodes() < rules->max_nodes ? new_node(tree) : NULL;
     if (!made) {
         lost++;
         return NULL;

@@ -141,7 +141,10 @@ on_event(VALUE unused, const pw_trace_arg *arg)
         pw_trace.just_called = arg->cfp;
         break;
       case RUBY_EVENT_CLASS: enter_ruby(s, arg, PW_CALL_RUBY); break;
-      case RUBY_EVENT_B_CALL: enter_ruby(s, arg, PW_CALL_BLOCK); break;
+      case RUBY_EVENT_B_CALL:
+        enter_ruby(s, arg, PW_CALL_BLOCK);
+        pw_trace.just_called = NULL;
+        break;
       case RUBY_EVENT_C_CALL: {
         const VALUE *own = arg->cfp - PW_CFP_WORDS;
         pw_shadow_trim(s, arg->cfp);
