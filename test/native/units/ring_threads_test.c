@@ -22,7 +22,7 @@ typedef struct {
 typedef struct {
     pthread_t thread;
     uint64_t state;
-    uint32_t rounds;
+    uint32_t rounds; /* records to write */
     stream own, handlers;
 } writer;
 
@@ -56,10 +56,10 @@ static void *
 write_much(void *data)
 {
     writer *w = data;
-    for (uint32_t i = 0; i < w->rounds; i++) {
+    while (w->own.written < w->rounds) {
         uint64_t r = unit_random_of(&w->state);
         write_one(&w->own, LEAST + (uint32_t)(r >> 40) % 200, false);
-        if ((r >> 20 & 15) == 0) usleep(1);
+        if ((r >> 20 & 15) == 0) usleep(1); /* the reader's turn, also on one core */
     }
     ended++;
     return NULL;
@@ -71,10 +71,10 @@ write_interrupted(void *data)
 {
     writer *w = data;
     self = w;
-    for (uint32_t i = 0; i < w->rounds; i++) {
+    while (w->own.written < w->rounds) {
         uint64_t r = unit_random_of(&w->state);
         write_one(&w->own, LEAST + (uint32_t)(r >> 40) % 200, (r >> 30 & 3) == 0);
-        if ((r >> 20 & 15) == 0) usleep(1);
+        if ((r >> 20 & 15) == 0) usleep(1); /* the reader's turn, also on one core */
     }
     ended++;
     while (!stopped) usleep(100); /* signals may still be sent to it */
@@ -176,7 +176,7 @@ write_and_read(void *(*body)(void *), uint32_t rounds, void *(*beside)(void *), 
                   i, w->own.written, w->handlers.written, w->own.refused);
         EQUAL(w->own.written, last[w->own.id]);
         EQUAL(w->handlers.written, last[w->handlers.id]);
-        EQUAL(w->rounds, w->own.written + w->own.refused);
+        EQUAL(w->rounds, w->own.written);
         CHECK(w->own.written > 0);
         EQUAL(body == write_interrupted, w->handlers.written > 0);
         refused += w->own.refused;
