@@ -6,32 +6,34 @@
 #include "vm/other_gc.h"
 #include "vm/reader_lock.h"
 
-static VALUE tracepoint = Qfalse;
-static _Atomic bool hooked;
-static _Atomic bool collecting;
-static pw_thread *_Atomic collector;
-static int phase; /* 0 marking, 1 sweeping */
-static int64_t phase_began, pause_began;
-static struct { int64_t wall, cpu; } overdue; /* the sample that the collection keeps from being taken; wall 0: none. cpu: unless from outside */
-static _Atomic bool kept_away; /* the reader from outside would have taken it */
-static _Atomic size_t known_runs; /* Ruby's count of collections when it last told of one */
-static pw_job listening;
-static _Atomic bool asked;
+static struct {
+    VALUE tracepoint;
+    _Atomic bool hooked;
+    _Atomic bool collecting;
+    pw_thread *_Atomic collector;
+    int phase; /* 0 marking, 1 sweeping */
+    int64_t phase_began, pause_began;
+    struct { int64_t wall, cpu; } overdue; /* the sample that the collection keeps from being taken; wall 0: none. cpu: unless from outside */
+    _Atomic bool kept_away; /* the reader from outside would have taken it */
+    _Atomic size_t known_runs; /* Ruby's count of collections when it last told of one */
+    pw_job listening;
+    _Atomic bool asked;
+} state = {.tracepoint = Qfalse};
 
 /* When a Ractor is freed, Ruby (3.3 and 3.4) takes its wishes, which are none, for the whole process's, until somebody listens
  * anew: collections go on unreported, and one under way ends so. Runs of other Ractors are never told of. Ruby's own count gives both away. */
 static bool
 unreported(void)
 {
-    if (atomic_load_explicit(&asked, memory_order_relaxed)) return true;
-    return atomic_load_explicit(&hooked, memory_order_relaxed) && rb_gc_count() != atomic_load_explicit(&known_runs, memory_order_relaxed);
+    if (atomic_load_explicit(&state.asked, memory_order_relaxed)) return true;
+    return atomic_load_explicit(&state.hooked, memory_order_relaxed) && rb_gc_count() != atomic_load_explicit(&state.known_runs, memory_order_relaxed);
 }
 
 void
 pw_gc_ask_again(void)
 {
-    atomic_store(&asked, true);
-    if (pw_may_trigger()) pw_job_trigger(&listening);
+    atomic_store(&state.asked, true);
+    if (pw_may_trigger()) pw_job_trigger(&state.listening);
 }
 
 static void check(void) { if (unreported() && !rb_during_gc()) pw_gc_ask_again(); }
@@ -41,7 +43,7 @@ static void marking(void) { if (unreported()) pw_gc_ask_again(); }
 static bool
 in_step(void)
 {
-    return atomic_load_explicit(&collecting, memory_order_acquire) && rb_during_gc();
+    return atomic_load_explicit(&state.collecting, memory_order_acquire) && rb_during_gc();
 }
 
 bool
@@ -53,10 +55,10 @@ pw_gc_takes_tick(pw_thread *t, int64_t wall)
         pw_count(PW_DEFERRED, 1); /* nobody told */
         return true;
     }
-    if (atomic_load_explicit(&collector, memory_order_relaxed) == t) {
-        t->gc.ticks[phase]++;
-        t->gc.wall[phase] = wall;
-        t->gc.cpu[phase] = pw_cpu_to_charge(t, false, wall);
+    if (atomic_load_explicit(&state.collector, memory_order_relaxed) == t) {
+        t->gc.ticks[state.phase]++;
+        t->gc.wall[state.phase] = wall;
+        t->gc.cpu[state.phase] = pw_cpu_to_charge(t, false, wall);
     }
     else pw_count(PW_DEFERRED, 1); /* another thread's: its time goes to its next row */
     return true;
@@ -67,7 +69,7 @@ pw_gc_rests(void)
 {
     check();
     if (!in_step()) return !rb_during_gc();
-    atomic_store_explicit(&kept_away, true, memory_order_relaxed);
+    atomic_store_explicit(&state.kept_away, true, memory_order_relaxed);
     return false;
 }
 
@@ -85,28 +87,28 @@ cpu_at(pw_thread *t, int64_t wall, int64_t now)
 static void
 end_phase(int64_t now)
 {
-    pw_thread *t = atomic_load_explicit(&collector, memory_order_relaxed);
+    pw_thread *t = atomic_load_explicit(&state.collector, memory_order_relaxed);
     if (t && !pw_interrupts(pw_current.ticker)) { /* nobody ticks in here: count the grid's ticks that passed */
-        int64_t last = pw_last_tick(now), ticks = (last - pw_last_tick(phase_began)) / pw_current.interval_ns;
+        int64_t last = pw_last_tick(now), ticks = (last - pw_last_tick(state.phase_began)) / pw_current.interval_ns;
         if (ticks > 0) {
-            t->gc.ticks[phase] += (uint32_t)ticks;
-            t->gc.wall[phase] = last;
-            t->gc.cpu[phase] = cpu_at(t, last, now);
+            t->gc.ticks[state.phase] += (uint32_t)ticks;
+            t->gc.wall[state.phase] = last;
+            t->gc.cpu[state.phase] = cpu_at(t, last, now);
         }
     }
-    pw_count(phase == 0 ? PW_GC_MARKING_NS : PW_GC_SWEEPING_NS, now - phase_began);
-    pw_gc_log_time(phase == 1, now - phase_began);
-    phase_began = now;
+    pw_count(state.phase == 0 ? PW_GC_MARKING_NS : PW_GC_SWEEPING_NS, now - state.phase_began);
+    pw_gc_log_time(state.phase == 1, now - state.phase_began);
+    state.phase_began = now;
 }
 
 static void
 begin(pw_thread *t, int64_t now)
 {
-    overdue.wall = 0;
+    state.overdue.wall = 0;
     if (t) t->gc.ticks[0] = t->gc.ticks[1] = 0; /* of one whose end was not told: that time is in its next row */
     if (!t || pw_interrupts(pw_current.ticker) || !pw_current.ticker->overdue(t, now)) return;
-    overdue.wall = now;
-    if (!pw_current.ticker->from_outside) overdue.cpu = pw_cpu_to_charge(t, false, now);
+    state.overdue.wall = now;
+    if (!pw_current.ticker->from_outside) state.overdue.cpu = pw_cpu_to_charge(t, false, now);
 }
 
 /* Most steps are over before the reader from outside has come: it then finds for itself what they interrupted. */
@@ -114,8 +116,8 @@ static void
 take_overdue(pw_thread *t, int64_t now)
 {
     bool outside = pw_current.ticker->from_outside;
-    if (outside && !t->gc.ticks[0] && !t->gc.ticks[1] && !atomic_load_explicit(&kept_away, memory_order_relaxed)) return;
-    pw_current.ticker->take(t, overdue.wall, outside ? cpu_at(t, overdue.wall, now) : overdue.cpu);
+    if (outside && !t->gc.ticks[0] && !t->gc.ticks[1] && !atomic_load_explicit(&state.kept_away, memory_order_relaxed)) return;
+    pw_current.ticker->take(t, state.overdue.wall, outside ? cpu_at(t, state.overdue.wall, now) : state.overdue.cpu);
 }
 
 static void
@@ -123,8 +125,8 @@ emit(pw_thread *t, int64_t now)
 {
     static const VALUE leaf[2] = {PW_FRAME_MARKING, PW_FRAME_SWEEPING};
     t->own.busy = 1;
-    if (overdue.wall) take_overdue(t, now);
-    overdue.wall = 0;
+    if (state.overdue.wall) take_overdue(t, now);
+    state.overdue.wall = 0;
     for (int i = 0; i < 2; i++) {
         if (!t->gc.ticks[i]) continue;
         uint16_t captures = t->gc.ticks[i] > UINT16_MAX ? UINT16_MAX : (uint16_t)t->gc.ticks[i];
@@ -146,37 +148,37 @@ on_event(VALUE self, void *data)
     if (!pw_session_generation()) return;
     switch (event) {
       case RUBY_INTERNAL_EVENT_GC_ENTER:
-        pause_began = phase_began = pw_now_ns();
-        atomic_store(&collector, pw_self());
-        atomic_store(&kept_away, false);
-        atomic_store(&collecting, true);
+        state.pause_began = state.phase_began = pw_now_ns();
+        atomic_store(&state.collector, pw_self());
+        atomic_store(&state.kept_away, false);
+        atomic_store(&state.collecting, true);
         /* No look from outside begins from here to the end of this step, and none is under way: what was read of stacks
          * is in the ring when marking comes to it, and nothing is moved or freed while it is read. */
         if (pw_current.ticker->samples) pw_reader_pass();
-        begin(pw_self(), phase_began);
+        begin(pw_self(), state.phase_began);
         break;
       case RUBY_INTERNAL_EVENT_GC_START:
         pw_count(PW_GC_COUNT, 1);
-        atomic_fetch_add(&known_runs, 1);
-        pw_gc_log_begin(phase_began, id_of(atomic_load_explicit(&collector, memory_order_relaxed)));
-        phase = 0;
+        atomic_fetch_add(&state.known_runs, 1);
+        pw_gc_log_begin(state.phase_began, id_of(atomic_load_explicit(&state.collector, memory_order_relaxed)));
+        state.phase = 0;
         break;
       case RUBY_INTERNAL_EVENT_GC_END_MARK:
         end_phase(pw_now_ns());
-        phase = 1;
+        state.phase = 1;
         break;
       case RUBY_INTERNAL_EVENT_GC_END_SWEEP:
         end_phase(pw_now_ns());
         pw_gc_log_swept();
-        phase = 0;
+        state.phase = 0;
         break;
       case RUBY_INTERNAL_EVENT_GC_EXIT: {
-        if (!atomic_load(&collecting)) break;
+        if (!atomic_load(&state.collecting)) break;
         end_phase(pw_now_ns());
-        pw_thread *t = atomic_exchange(&collector, NULL);
-        pw_gc_log_pause(pause_began, phase_began, id_of(t));
-        if (t && (overdue.wall || t->gc.ticks[0] || t->gc.ticks[1])) emit(t, phase_began);
-        atomic_store_explicit(&collecting, false, memory_order_release);
+        pw_thread *t = atomic_exchange(&state.collector, NULL);
+        pw_gc_log_pause(state.pause_began, state.phase_began, id_of(t));
+        if (t && (state.overdue.wall || t->gc.ticks[0] || t->gc.ticks[1])) emit(t, state.phase_began);
+        atomic_store_explicit(&state.collecting, false, memory_order_release);
         break;
       }
     }
@@ -189,18 +191,18 @@ static void
 listen_again(void *unused)
 {
     if (!pw_in_main_ractor()) return; /* Ruby runs jobs anywhere; the next look at the count sends another */
-    atomic_store(&asked, false);
+    atomic_store(&state.asked, false);
     size_t runs = rb_gc_count();
-    if (atomic_load(&hooked)) pw_count(PW_GC_UNREPORTED, (int64_t)(runs - atomic_exchange(&known_runs, runs)));
+    if (atomic_load(&state.hooked)) pw_count(PW_GC_UNREPORTED, (int64_t)(runs - atomic_exchange(&state.known_runs, runs)));
     rb_event_hook_func_t hook = (rb_event_hook_func_t)(void (*)(void))nothing;
     rb_add_event_hook2(hook, RUBY_INTERNAL_EVENT_GC_START, Qnil, RUBY_EVENT_HOOK_FLAG_SAFE | RUBY_EVENT_HOOK_FLAG_RAW_ARG);
     rb_remove_event_hook(hook);
-    if (!atomic_load(&collecting) || rb_during_gc()) return;
+    if (!atomic_load(&state.collecting) || rb_during_gc()) return;
     /* The end was not told. What it kept back is taken now where this thread collected; another may have ended since. */
-    pw_thread *t = atomic_exchange(&collector, NULL);
-    if (t && t == pw_self() && (overdue.wall || t->gc.ticks[0] || t->gc.ticks[1])) emit(t, phase_began);
-    overdue.wall = 0;
-    atomic_store_explicit(&collecting, false, memory_order_release);
+    pw_thread *t = atomic_exchange(&state.collector, NULL);
+    if (t && t == pw_self() && (state.overdue.wall || t->gc.ticks[0] || t->gc.ticks[1])) emit(t, state.phase_began);
+    state.overdue.wall = 0;
+    atomic_store_explicit(&state.collecting, false, memory_order_release);
 }
 
 /* other_gc -> nil, or a String: the collector that runs instead of Ruby's own */
@@ -212,8 +214,8 @@ init(VALUE native)
     pw_other_gc_init();
     rb_define_singleton_method(native, "other_gc", native_other_gc, 0);
     if (!pw_other_gc()) pw_gc_log_init();
-    if (!pw_job_init(&listening, listen_again)) rb_raise(rb_eRuntimeError, "Ruby has no room for another postponed job");
-    rb_gc_register_mark_object(tracepoint = rb_tracepoint_new(
+    if (!pw_job_init(&state.listening, listen_again)) rb_raise(rb_eRuntimeError, "Ruby has no room for another postponed job");
+    rb_gc_register_mark_object(state.tracepoint = rb_tracepoint_new(
         0, RUBY_INTERNAL_EVENT_GC_ENTER | RUBY_INTERNAL_EVENT_GC_EXIT | RUBY_INTERNAL_EVENT_GC_START |
                RUBY_INTERNAL_EVENT_GC_END_MARK | RUBY_INTERNAL_EVENT_GC_END_SWEEP,
         on_event, NULL));
@@ -223,21 +225,21 @@ static void
 start(void)
 {
     if (pw_other_gc()) return;
-    atomic_store(&collecting, false);
-    atomic_store(&collector, NULL);
-    phase = rb_gc_latest_gc_info(ID2SYM(rb_intern("state"))) == ID2SYM(rb_intern("sweeping"));
+    atomic_store(&state.collecting, false);
+    atomic_store(&state.collector, NULL);
+    state.phase = rb_gc_latest_gc_info(ID2SYM(rb_intern("state"))) == ID2SYM(rb_intern("sweeping"));
     pw_gc_log_start();
-    atomic_store(&known_runs, rb_gc_count());
-    rb_tracepoint_enable(tracepoint);
-    atomic_store(&hooked, true);
+    atomic_store(&state.known_runs, rb_gc_count());
+    rb_tracepoint_enable(state.tracepoint);
+    atomic_store(&state.hooked, true);
 }
 
 static void
 stop(void)
 {
-    if (atomic_exchange(&hooked, false)) pw_count(PW_GC_UNREPORTED, (int64_t)(rb_gc_count() - atomic_load(&known_runs)));
-    if (RTEST(rb_tracepoint_enabled_p(tracepoint))) rb_tracepoint_disable(tracepoint);
-    atomic_store(&collecting, false);
+    if (atomic_exchange(&state.hooked, false)) pw_count(PW_GC_UNREPORTED, (int64_t)(rb_gc_count() - atomic_load(&state.known_runs)));
+    if (RTEST(rb_tracepoint_enabled_p(state.tracepoint))) rb_tracepoint_disable(state.tracepoint);
+    atomic_store(&state.collecting, false);
 }
 
 const pw_module pw_gc = {.init = init, .begin = start, .end = stop, .check = check, .marking = marking, .leave_gc = stop};

@@ -33,8 +33,10 @@ static struct {
     uint64_t allocated;     /* objects, ever, when the run began */
 } table;
 
-static VALUE cause_symbols[CAUSES], major_symbols[MAJOR_CAUSES];
-static VALUE gc_by, major_by, immediate_sweep, total_allocated, total_freed;
+static struct {
+    VALUE cause_symbols[CAUSES], major_symbols[MAJOR_CAUSES];
+    VALUE gc_by, major_by, immediate_sweep, total_allocated, total_freed;
+} symbols;
 
 static row *at(uint32_t i) { return &table.blocks[i / BLOCK][i % BLOCK]; }
 
@@ -43,22 +45,22 @@ static VALUE symbol(const char *name) { return ID2SYM(rb_intern(name)); }
 void
 pw_gc_log_init(void)
 {
-    for (int i = 1; i < CAUSES; i++) cause_symbols[i] = symbol(causes[i]);
-    for (int i = 1; i < MAJOR_CAUSES; i++) major_symbols[i] = symbol(major_causes[i]);
-    gc_by = symbol("gc_by");
-    major_by = symbol("major_by");
-    immediate_sweep = symbol("immediate_sweep");
-    total_allocated = symbol("total_allocated_objects");
-    total_freed = symbol("total_freed_objects");
+    for (int i = 1; i < CAUSES; i++) symbols.cause_symbols[i] = symbol(causes[i]);
+    for (int i = 1; i < MAJOR_CAUSES; i++) symbols.major_symbols[i] = symbol(major_causes[i]);
+    symbols.gc_by = symbol("gc_by");
+    symbols.major_by = symbol("major_by");
+    symbols.immediate_sweep = symbol("immediate_sweep");
+    symbols.total_allocated = symbol("total_allocated_objects");
+    symbols.total_freed = symbol("total_freed_objects");
     /* Ruby makes its own symbols at the first question: not while it collects. */
-    rb_gc_latest_gc_info(gc_by);
-    rb_gc_stat(total_allocated);
+    rb_gc_latest_gc_info(symbols.gc_by);
+    rb_gc_stat(symbols.total_allocated);
 }
 
 void
 pw_gc_log_start(void)
 {
-    table.allocated = rb_gc_stat(total_allocated);
+    table.allocated = rb_gc_stat(symbols.total_allocated);
     table.run = table.pending = (row){0};
 }
 
@@ -138,10 +140,10 @@ finish_run(void)
 }
 
 static uint8_t
-number_of(VALUE name, const VALUE *symbols, uint8_t count)
+number_of(VALUE name, const VALUE *list, uint8_t count)
 {
     for (uint8_t i = 1; i < count; i++) {
-        if (symbols[i] == name) return i;
+        if (list[i] == name) return i;
     }
     return 0;
 }
@@ -150,13 +152,13 @@ void
 pw_gc_log_begin(int64_t began, uint32_t thread_id)
 {
     finish_run();
-    uint64_t allocated = rb_gc_stat(total_allocated);
-    VALUE major = rb_gc_latest_gc_info(major_by);
+    uint64_t allocated = rb_gc_stat(symbols.total_allocated);
+    VALUE major = rb_gc_latest_gc_info(symbols.major_by);
     table.run = (row){
         .start = began, .runs = 1, .thread = thread_id,
-        .majors = RTEST(major), .major_cause = number_of(major, major_symbols, MAJOR_CAUSES),
-        .cause = number_of(rb_gc_latest_gc_info(gc_by), cause_symbols, CAUSES),
-        .immediate = RTEST(rb_gc_latest_gc_info(immediate_sweep)),
+        .majors = RTEST(major), .major_cause = number_of(major, symbols.major_symbols, MAJOR_CAUSES),
+        .cause = number_of(rb_gc_latest_gc_info(symbols.gc_by), symbols.cause_symbols, CAUSES),
+        .immediate = RTEST(rb_gc_latest_gc_info(symbols.immediate_sweep)),
         .allocated = allocated > table.allocated ? allocated - table.allocated : 0,
     };
     if (allocated > table.allocated) table.allocated = allocated;
@@ -173,7 +175,7 @@ pw_gc_log_time(bool sweeping, int64_t ns)
 void
 pw_gc_log_swept(void)
 {
-    uint64_t freed = rb_gc_stat(total_freed);
+    uint64_t freed = rb_gc_stat(symbols.total_freed);
     if (table.run.runs) table.run.living = table.allocated > freed ? table.allocated - freed : 0;
 }
 

@@ -29,27 +29,30 @@ static struct {
     uint32_t test_room;
 } labels;
 
-static uint32_t generation; /* of the numbers; a fiber may come back with one of an earlier recording */
-static bool hooked, inherits; /* fibers have storage that those created in them inherit (Ruby 3.2) */
-static ID variable;
-static VALUE fiber_class, m_labels;
+static struct {
+    uint32_t generation; /* of the numbers; a fiber may come back with one of an earlier recording */
+    bool hooked, inherits; /* fibers have storage that those created in them inherit (Ruby 3.2) */
+    ID variable;
+    VALUE fiber_class, m_labels;
+    VALUE m_tests;
+} state;
 
 /* ---- the running fiber's set ---- */
 
 static VALUE
 again(VALUE set)
 {
-    return rb_funcall(m_labels, rb_intern("again"), 1, set);
+    return rb_funcall(state.m_labels, rb_intern("again"), 1, set);
 }
 
 /* Numbers as Ruby holds them carry the generation: one word, so that nobody sees half of it change. */
 enum { ID_BITS = 20 };
-static VALUE number_for(uint32_t id) { return ULL2NUM((uint64_t)generation << ID_BITS | id); }
+static VALUE number_for(uint32_t id) { return ULL2NUM((uint64_t)state.generation << ID_BITS | id); }
 
 static bool
 is_current(VALUE number)
 {
-    return RB_FIXNUM_P(number) && (uint64_t)FIX2LONG(number) >> ID_BITS == generation;
+    return RB_FIXNUM_P(number) && (uint64_t)FIX2LONG(number) >> ID_BITS == state.generation;
 }
 
 /* The id of a Collect::Labels::Set in this recording, 0 for nil. Nothing else runs between its last look and the return. */
@@ -74,18 +77,18 @@ id_of(VALUE set)
 static VALUE
 inherited(VALUE thread)
 {
-    if (!inherits) return Qnil;
-    VALUE pair = rb_funcall(fiber_class, rb_intern("[]"), 1, ID2SYM(variable));
+    if (!state.inherits) return Qnil;
+    VALUE pair = rb_funcall(state.fiber_class, rb_intern("[]"), 1, ID2SYM(state.variable));
     if (!RB_TYPE_P(pair, T_ARRAY) || RARRAY_LEN(pair) != 2 || rb_ary_entry(pair, 0) != thread) return Qnil;
     VALUE set = rb_ary_entry(pair, 1);
-    if (!rb_obj_frozen_p(thread)) rb_thread_local_aset(thread, variable, set);
+    if (!rb_obj_frozen_p(thread)) rb_thread_local_aset(thread, state.variable, set);
     return set;
 }
 
 static VALUE
 set_of_fiber(VALUE thread)
 {
-    VALUE set = rb_thread_local_aref(thread, variable);
+    VALUE set = rb_thread_local_aref(thread, state.variable);
     return NIL_P(set) ? inherited(thread) : set;
 }
 
@@ -106,7 +109,7 @@ on_switch(rb_event_flag_t event, VALUE data, VALUE self, ID id, VALUE klass)
     VALUE thread = rb_thread_current();
     if (t->thread != thread) return;
     uint32_t before = atomic_load_explicit(&t->own.label, memory_order_relaxed);
-    if (!before && NIL_P(rb_thread_local_aref(thread, variable))) return;
+    if (!before && NIL_P(rb_thread_local_aref(thread, state.variable))) return;
     int error = 0;
     VALUE saved = rb_errinfo(), set = rb_protect(set_of_fiber, thread, &error);
     if (error) rb_set_errinfo(saved);
@@ -153,8 +156,8 @@ native_label_define(VALUE self, VALUE pairs)
     long n = RARRAY_LEN(pairs);
     for (long i = 0; i < n; i++) Check_Type(rb_ary_entry(pairs, i), T_STRING);
     if (!pw_current.generation || n < 2) return number_for(0);
-    if (!hooked) {
-        hooked = true;
+    if (!state.hooked) {
+        state.hooked = true;
         rb_add_event_hook((rb_event_hook_func_t)on_switch, RUBY_EVENT_FIBER_SWITCH, Qnil);
     }
     pthread_mutex_lock(&pw_current.lock);
@@ -310,10 +313,8 @@ native_thread_cpu(VALUE self)
 
 typedef struct { int argc; const VALUE *argv; VALUE began; } run;
 
-static VALUE m_tests;
-
 static VALUE run_super(VALUE data) { return rb_call_super(((run *)data)->argc, ((run *)data)->argv); }
-static VALUE run_end(VALUE data) { return rb_funcall(m_tests, rb_intern("end_of"), 1, ((run *)data)->began); }
+static VALUE run_end(VALUE data) { return rb_funcall(state.m_tests, rb_intern("end_of"), 1, ((run *)data)->began); }
 
 /* `run` of a framework's test. In C, as its frame then has its caller's path, which the frameworks leave out of what they say of
  * failures; and nothing of ours in Ruby is on the stack while the test runs. */
@@ -321,7 +322,7 @@ static VALUE
 test_run(int argc, VALUE *argv, VALUE self)
 {
     if (!pw_session_generation()) return rb_call_super(argc, argv);
-    run r = {argc, argv, rb_funcall(m_tests, rb_intern("beginning_of"), 1, self)};
+    run r = {argc, argv, rb_funcall(state.m_tests, rb_intern("beginning_of"), 1, self)};
     return NIL_P(r.began) ? rb_call_super(argc, argv) : rb_ensure(run_super, (VALUE)&r, run_end, (VALUE)&r);
 }
 
@@ -431,14 +432,14 @@ write_rows(bool last)
 static void
 prepare(void)
 {
-    generation++;
+    state.generation++;
 }
 
 static void
 end(void)
 {
-    if (!hooked) return;
-    hooked = false;
+    if (!state.hooked) return;
+    state.hooked = false;
     rb_remove_event_hook((rb_event_hook_func_t)on_switch);
 }
 
@@ -460,15 +461,15 @@ static void
 init(VALUE native)
 {
     pw_drain_take(PW_REC_MARK, take_mark);
-    variable = rb_intern("__pitwall_labels");
-    fiber_class = rb_const_get(rb_cObject, rb_intern("Fiber"));
-    rb_gc_register_mark_object(fiber_class);
-    inherits = rb_respond_to(fiber_class, rb_intern("[]"));
+    state.variable = rb_intern("__pitwall_labels");
+    state.fiber_class = rb_const_get(rb_cObject, rb_intern("Fiber"));
+    rb_gc_register_mark_object(state.fiber_class);
+    state.inherits = rb_respond_to(state.fiber_class, rb_intern("[]"));
     VALUE pitwall = rb_define_module("Pitwall");
-    m_labels = rb_define_module_under(rb_define_module_under(pitwall, "Collect"), "Labels");
-    rb_gc_register_mark_object(m_labels);
-    m_tests = rb_define_module_under(rb_const_get(pitwall, rb_intern("Collect")), "Tests");
-    rb_gc_register_mark_object(m_tests);
+    state.m_labels = rb_define_module_under(rb_define_module_under(pitwall, "Collect"), "Labels");
+    rb_gc_register_mark_object(state.m_labels);
+    state.m_tests = rb_define_module_under(rb_const_get(pitwall, rb_intern("Collect")), "Tests");
+    rb_gc_register_mark_object(state.m_tests);
     rb_define_singleton_method(native, "label", native_label, 1);
     rb_define_singleton_method(native, "label_thread", native_label_thread, 2);
     rb_define_singleton_method(native, "label_define", native_label_define, 1);

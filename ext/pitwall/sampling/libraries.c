@@ -3,16 +3,18 @@
 
 enum { MOST = 16 };
 
-/* What is looked for when a file is about to run: top-level constants, and whom to tell of each. */
-static struct { ID name; VALUE teller; } wanted[MOST];
-static int count;
-static bool hooked;
+static struct {
+    /* What is looked for when a file is about to run: top-level constants, and whom to tell of each. */
+    struct { ID name; VALUE teller; } wanted[MOST];
+    int count;
+    bool hooked;
+} state;
 
 static VALUE
 look(VALUE at)
 {
     int i = FIX2INT(at);
-    return rb_funcall(wanted[i].teller, rb_intern("look"), 1, ID2SYM(wanted[i].name));
+    return rb_funcall(state.wanted[i].teller, rb_intern("look"), 1, ID2SYM(state.wanted[i].name));
 }
 
 static void on_script(rb_event_flag_t event, VALUE data, VALUE self, ID id, VALUE klass);
@@ -20,9 +22,9 @@ static void on_script(rb_event_flag_t event, VALUE data, VALUE self, ID id, VALU
 static void
 follow(void)
 {
-    if (hooked == (count > 0)) return;
-    hooked = count > 0;
-    if (hooked) rb_add_event_hook((rb_event_hook_func_t)on_script, RUBY_EVENT_SCRIPT_COMPILED, Qnil);
+    if (state.hooked == (state.count > 0)) return;
+    state.hooked = state.count > 0;
+    if (state.hooked) rb_add_event_hook((rb_event_hook_func_t)on_script, RUBY_EVENT_SCRIPT_COMPILED, Qnil);
     else rb_remove_event_hook((rb_event_hook_func_t)on_script);
 }
 
@@ -30,14 +32,14 @@ follow(void)
 static void
 on_script(rb_event_flag_t event, VALUE data, VALUE self, ID id, VALUE klass)
 {
-    for (int i = 0; i < count; i++) {
-        if (!rb_const_defined_at(rb_cObject, wanted[i].name)) continue;
-        ID name = wanted[i].name;
+    for (int i = 0; i < state.count; i++) {
+        if (!rb_const_defined_at(rb_cObject, state.wanted[i].name)) continue;
+        ID name = state.wanted[i].name;
         int error = 0;
         VALUE saved = rb_errinfo(), done = rb_protect(look, INT2FIX(i), &error);
         if (error) rb_set_errinfo(saved);
-        if ((!error && !RTEST(done)) || i >= count || wanted[i].name != name) continue;
-        wanted[i--] = wanted[--count];
+        if ((!error && !RTEST(done)) || i >= state.count || state.wanted[i].name != name) continue;
+        state.wanted[i--] = state.wanted[--state.count];
     }
     follow();
 }
@@ -51,10 +53,10 @@ native_watch(VALUE self, VALUE teller, VALUE names)
     for (long n = 0; n < RARRAY_LEN(names); n++) {
         ID name = rb_sym2id(rb_ary_entry(names, n));
         bool known = false;
-        for (int i = 0; i < count && !known; i++) known = wanted[i].name == name;
-        if (known || count == MOST) continue;
-        wanted[count].name = name;
-        wanted[count++].teller = teller;
+        for (int i = 0; i < state.count && !known; i++) known = state.wanted[i].name == name;
+        if (known || state.count == MOST) continue;
+        state.wanted[state.count].name = name;
+        state.wanted[state.count++].teller = teller;
     }
     follow();
     return Qnil;
@@ -63,7 +65,7 @@ native_watch(VALUE self, VALUE teller, VALUE names)
 static void
 init(VALUE native)
 {
-    for (int i = 0; i < MOST; i++) rb_gc_register_address(&wanted[i].teller);
+    for (int i = 0; i < MOST; i++) rb_gc_register_address(&state.wanted[i].teller);
     rb_define_singleton_method(native, "watch", native_watch, 2);
 }
 

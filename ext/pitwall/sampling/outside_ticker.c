@@ -26,15 +26,17 @@
  *
  * While all threads wait without the GVL nothing can change: after a while the helper rests, too, until one of them gets it. */
 
-static pw_thread *list[PW_SLOTS]; /* holds reader lock, as does `listed` */
-static uint32_t listed;
-static pthread_t helper;
-static _Atomic bool running;
-static _Atomic bool resting;          /* waits for `rested` */
-static _Atomic int64_t ended_rest_at;
-static bool rest_unattributed; /* holds reader lock: those that waited meanwhile don't have that time yet */
-static sem_t rested;
-static pw_job naming_job; /* up to 3.2 only a thread of Ruby's may ask for names */
+static struct {
+    pw_thread *list[PW_SLOTS]; /* holds reader lock, as does `listed` */
+    uint32_t listed;
+    pthread_t helper;
+    _Atomic bool running;
+    _Atomic bool resting;          /* waits for `rested` */
+    _Atomic int64_t ended_rest_at;
+    bool rest_unattributed; /* holds reader lock: those that waited meanwhile don't have that time yet */
+    sem_t rested;
+    pw_job naming_job; /* up to 3.2 only a thread of Ruby's may ask for names */
+} reader;
 
 static int64_t later(int64_t a, int64_t b) { return a > b ? a : b; }
 static int64_t sooner(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -106,8 +108,8 @@ static void
 unlist(pw_thread *t)
 {
     if (!t->seen.place) return;
-    pw_thread *last = list[--listed];
-    list[t->seen.place - 1] = last;
+    pw_thread *last = reader.list[--reader.listed];
+    reader.list[t->seen.place - 1] = last;
     last->seen.place = t->seen.place;
     t->seen.place = 0;
 }
@@ -165,8 +167,8 @@ look_at_all(void)
     bool all_wait = true;
     for (uint32_t i = 0;; i++) {
         pw_reader_lock();
-        bool more = i < listed, rests = pw_gc_rests();
-        if (more && rests) all_wait = look(list[i]) && all_wait;
+        bool more = i < reader.listed, rests = pw_gc_rests();
+        if (more && rests) all_wait = look(reader.list[i]) && all_wait;
         pw_reader_unlock();
         if (!more) return all_wait;
         if (!rests) { /* the time goes to the next rows; the collecting thread's to what gc.c counts */
@@ -179,9 +181,9 @@ look_at_all(void)
 static void
 call(int64_t now)
 {
-    if (!atomic_load(&resting)) return;
-    atomic_store(&ended_rest_at, now); /* before anyone can see that the rest is over */
-    if (atomic_exchange(&resting, false)) sem_post(&rested);
+    if (!atomic_load(&reader.resting)) return;
+    atomic_store(&reader.ended_rest_at, now); /* before anyone can see that the rest is over */
+    if (atomic_exchange(&reader.resting, false)) sem_post(&reader.rested);
 }
 
 /* By one that has changed what there is to see. Ordered after that by a fence: the helper looks at it once more when it has said that it rests. */
@@ -189,7 +191,7 @@ void
 pw_reader_awake(void)
 {
     atomic_thread_fence(memory_order_seq_cst);
-    if (atomic_load_explicit(&resting, memory_order_relaxed)) call(pw_now_ns());
+    if (atomic_load_explicit(&reader.resting, memory_order_relaxed)) call(pw_now_ns());
 }
 
 static bool
@@ -197,8 +199,8 @@ any_moved(void)
 {
     bool moved = false;
     pw_reader_lock();
-    for (uint32_t i = 0; i < listed && !moved; i++) {
-        const pw_thread *t = list[i];
+    for (uint32_t i = 0; i < reader.listed && !moved; i++) {
+        const pw_thread *t = reader.list[i];
         moved = !t->seen.in_sight || atomic_load(&t->own.changes) != t->seen.changes;
     }
     pw_reader_unlock();
@@ -209,11 +211,11 @@ any_moved(void)
 static void
 attribute_rest(void)
 {
-    if (!rest_unattributed || atomic_load(&resting)) return;
-    rest_unattributed = false;
-    int64_t until = pw_last_tick(atomic_load(&ended_rest_at));
-    for (uint32_t i = 0; i < listed; i++) {
-        pw_thread *t = list[i];
+    if (!reader.rest_unattributed || atomic_load(&reader.resting)) return;
+    reader.rest_unattributed = false;
+    int64_t until = pw_last_tick(atomic_load(&reader.ended_rest_at));
+    for (uint32_t i = 0; i < reader.listed; i++) {
+        pw_thread *t = reader.list[i];
         if (t->seen.in_sight && until > later(t->seen.unchanged_until, last_wall(t))) t->seen.unchanged_until = until;
     }
 }
@@ -223,11 +225,11 @@ static void
 rest(void)
 {
     pw_reader_lock();
-    rest_unattributed = true;
-    atomic_store(&resting, true);
+    reader.rest_unattributed = true;
+    atomic_store(&reader.resting, true);
     pw_reader_unlock();
-    if (any_moved() || !atomic_load(&running)) call(pw_now_ns()); /* before it could know */
-    while (sem_wait(&rested) != 0) continue; /* EINTR */
+    if (any_moved() || !atomic_load(&reader.running)) call(pw_now_ns()); /* before it could know */
+    while (sem_wait(&reader.rested) != 0) continue; /* EINTR */
     pw_reader_lock();
     attribute_rest();
     pw_reader_unlock();
@@ -237,7 +239,7 @@ static void
 sleep_until(int64_t at)
 {
     enum { NAP = 20000000 }; /* stop waits for it */
-    for (int64_t now; (now = pw_now_ns()) < at && atomic_load_explicit(&running, memory_order_relaxed);) {
+    for (int64_t now; (now = pw_now_ns()) < at && atomic_load_explicit(&reader.running, memory_order_relaxed);) {
         int64_t next = at - now > NAP ? now + NAP : at;
         struct timespec until = {next / 1000000000, next % 1000000000};
         clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
@@ -272,9 +274,9 @@ read_stacks(void *unused)
     ask_for_short_slices();
     enum { IDLE = 50000000, IDLE_LOOKS = 4 };
     int64_t last = pw_last_tick(pw_now_ns()), idle_since = 0;
-    for (uint32_t n = 0, idle = 0; atomic_load_explicit(&running, memory_order_relaxed); n++) {
+    for (uint32_t n = 0, idle = 0; atomic_load_explicit(&reader.running, memory_order_relaxed); n++) {
         sleep_until(pw_next_tick(pw_now_ns()));
-        if (!atomic_load_explicit(&running, memory_order_relaxed)) break;
+        if (!atomic_load_explicit(&reader.running, memory_order_relaxed)) break;
         int64_t tick = pw_last_tick(pw_now_ns()), missed = (tick - last) / pw_current.interval_ns - 1;
         if (missed > 0) pw_count(PW_MISSED, missed);
         last = tick;
@@ -298,28 +300,28 @@ static int
 start(void)
 {
     if (!pw_may_trigger_anywhere()) {
-        if (!naming_job.func && !pw_job_init(&naming_job, run_naming_job)) return ENOMEM;
-        pw_job_trigger(&naming_job); /* from here first, as in safepoint_ticker.c */
+        if (!reader.naming_job.func && !pw_job_init(&reader.naming_job, run_naming_job)) return ENOMEM;
+        pw_job_trigger(&reader.naming_job); /* from here first, as in safepoint_ticker.c */
     }
-    listed = 0;
-    rest_unattributed = false;
-    sem_init(&rested, 0, 0);
-    atomic_store(&resting, false);
-    atomic_store(&running, true);
-    int error = pw_start_quiet_thread(&helper, read_stacks);
-    if (error) atomic_store(&running, false);
+    reader.listed = 0;
+    reader.rest_unattributed = false;
+    sem_init(&reader.rested, 0, 0);
+    atomic_store(&reader.resting, false);
+    atomic_store(&reader.running, true);
+    int error = pw_start_quiet_thread(&reader.helper, read_stacks);
+    if (error) atomic_store(&reader.running, false);
     return error;
 }
 
 static void
 stop(void)
 {
-    if (!atomic_exchange(&running, false)) return;
+    if (!atomic_exchange(&reader.running, false)) return;
     pw_reader_awake();
-    pthread_join(helper, NULL);
+    pthread_join(reader.helper, NULL);
     pw_reader_lock();
-    while (listed) {
-        pw_thread *t = list[--listed];
+    while (reader.listed) {
+        pw_thread *t = reader.list[--reader.listed];
         t->seen.place = 0;
         if (t != pw_self() && pw_gc_rests()) look(t); /* the last one may be long ago */
         if (t->seen.unchanged_until) settle(t, pw_now_ns(), pw_thread_cpu_now(t));
@@ -330,8 +332,8 @@ stop(void)
 static void
 stop_in_child(void)
 {
-    atomic_store(&running, false);
-    listed = 0; /* what is listed is forgotten */
+    atomic_store(&reader.running, false);
+    reader.listed = 0; /* what is listed is forgotten */
 }
 
 static void
@@ -339,9 +341,9 @@ thread_begin(pw_thread *t)
 {
     if (pw_self() == t) pw_walk_find_root(&t->stack.walk);
     pw_reader_lock();
-    if (!t->seen.place && listed < PW_SLOTS && atomic_load(&running)) {
-        list[listed] = t;
-        t->seen.place = ++listed;
+    if (!t->seen.place && reader.listed < PW_SLOTS && atomic_load(&reader.running)) {
+        reader.list[reader.listed] = t;
+        t->seen.place = ++reader.listed;
     }
     pw_reader_unlock();
     pw_reader_awake();
@@ -379,7 +381,7 @@ static void nothing(pw_thread *t) { (void)t; }
 static void
 check(void)
 {
-    if (pw_naming_wanted()) pw_job_trigger(&naming_job);
+    if (pw_naming_wanted()) pw_job_trigger(&reader.naming_job);
 }
 
 const pw_ticker pw_outside_ticker = {

@@ -24,22 +24,24 @@ static struct {
     pw_buffer ids, nodes, digests, kinds;
 } queries;
 
-static uint32_t generation; /* of the numbers; work may last from one recording to another */
-static ID work_variable;
-static VALUE fiber_class, m_queries, c_work, paths;
-static VALUE sym_sql, sym_name, sym_cached;
-static bool inherits;
+static struct {
+    uint32_t generation; /* of the numbers; work may last from one recording to another */
+    ID work_variable;
+    VALUE fiber_class, m_queries, c_work, paths;
+    VALUE sym_sql, sym_name, sym_cached;
+    bool inherits;
+} state;
 
 /* ---- which line asked ---- */
 
-static VALUE ask_application(VALUE path) { return rb_funcall(m_queries, rb_intern("application?"), 1, path); }
+static VALUE ask_application(VALUE path) { return rb_funcall(state.m_queries, rb_intern("application?"), 1, path); }
 
 /* A number for a path, 0 where it is no code of the application. Paths are known by their object, which all code of a file shares. */
 static uint64_t
 number_of_path(VALUE path)
 {
     enum { MOST_PATHS = 20000 };
-    VALUE known = rb_hash_lookup2(paths, path, Qundef);
+    VALUE known = rb_hash_lookup2(state.paths, path, Qundef);
     if (known != Qundef) return (uint64_t)FIX2LONG(known);
     int error = 0;
     VALUE saved = rb_errinfo(), mine = rb_protect(ask_application, path, &error);
@@ -53,8 +55,8 @@ number_of_path(VALUE path)
         for (long i = 0; i < RSTRING_LEN(path); i++) hash = (hash ^ (uint8_t)RSTRING_PTR(path)[i]) * 0x100000001b3u;
         hash = (hash >> 4) | 1; /* a Fixnum */
     }
-    if (RHASH_SIZE(paths) >= MOST_PATHS) rb_hash_clear(paths);
-    rb_hash_aset(paths, path, LONG2FIX((long)hash));
+    if (RHASH_SIZE(state.paths) >= MOST_PATHS) rb_hash_clear(state.paths);
+    rb_hash_aset(state.paths, path, LONG2FIX((long)hash));
     return hash;
 }
 
@@ -168,14 +170,14 @@ static VALUE
 native_query_work(VALUE self)
 {
     work *w;
-    return TypedData_Make_Struct(c_work, work, &work_type, w);
+    return TypedData_Make_Struct(state.c_work, work, &work_type, w);
 }
 
 static pw_query_part *
 part_of(work *w, uint32_t query)
 {
-    if (w->generation != generation) {
-        w->generation = generation;
+    if (w->generation != state.generation) {
+        w->generation = state.generation;
         w->count = 0;
     }
     for (uint32_t i = 0; i < w->count; i++) { /* queries mostly follow each other as before */
@@ -210,10 +212,10 @@ work_in(VALUE object)
 static work *
 current_work(void)
 {
-    VALUE thread = rb_thread_current(), own = rb_thread_local_aref(thread, work_variable);
+    VALUE thread = rb_thread_current(), own = rb_thread_local_aref(thread, state.work_variable);
     if (!NIL_P(own)) return work_in(own);
-    if (!inherits) return NULL;
-    VALUE pair = rb_funcall(fiber_class, rb_intern("[]"), 1, ID2SYM(work_variable));
+    if (!state.inherits) return NULL;
+    VALUE pair = rb_funcall(state.fiber_class, rb_intern("[]"), 1, ID2SYM(state.work_variable));
     if (!RB_TYPE_P(pair, T_ARRAY) || RARRAY_LEN(pair) != 2 || rb_ary_entry(pair, 0) != thread) return NULL;
     return work_in(rb_ary_entry(pair, 1));
 }
@@ -225,7 +227,7 @@ pw_queries_of(VALUE object, uint32_t *count)
     work *w = work_in(object);
     if (!w) return NULL;
     w->ended = true;
-    if (w->generation != generation) return NULL;
+    if (w->generation != state.generation) return NULL;
     *count = w->count;
     return w->parts;
 }
@@ -283,8 +285,8 @@ static VALUE
 event_call(VALUE self, VALUE name, VALUE start, VALUE finish, VALUE id, VALUE payload)
 {
     if (!counts_here() || !RB_TYPE_P(payload, T_HASH)) return Qnil;
-    VALUE title = rb_hash_lookup2(payload, sym_name, Qnil), sql = rb_hash_lookup2(payload, sym_sql, Qnil);
-    bool cached = RTEST(rb_hash_lookup2(payload, sym_cached, Qnil)) || starts_with(title, "CACHE");
+    VALUE title = rb_hash_lookup2(payload, state.sym_name, Qnil), sql = rb_hash_lookup2(payload, state.sym_sql, Qnil);
+    bool cached = RTEST(rb_hash_lookup2(payload, state.sym_cached, Qnil)) || starts_with(title, "CACHE");
     bool schema = starts_with(title, "SCHEMA") || starts_with(sql, "PRAGMA");
     int64_t ns = RB_FLOAT_TYPE_P(start) && RB_FLOAT_TYPE_P(finish) ? ns_between(RFLOAT_VALUE(start), RFLOAT_VALUE(finish)) : 0;
     add(sql, ns, cached ? CACHED : schema ? SCHEMA : ASKED);
@@ -338,7 +340,7 @@ pw_queries_write(void)
 
 /* ---- a recording's beginning and end ---- */
 
-static void prepare(void) { generation++; }
+static void prepare(void) { state.generation++; }
 
 static void
 forget(bool frees)
@@ -391,20 +393,20 @@ static void
 init(VALUE native)
 {
     pw_drain_take(PW_REC_QUERY, take_query);
-    work_variable = rb_intern("__pitwall_work");
-    sym_sql = ID2SYM(rb_intern("sql"));
-    sym_name = ID2SYM(rb_intern("name"));
-    sym_cached = ID2SYM(rb_intern("cached"));
-    fiber_class = rb_const_get(rb_cObject, rb_intern("Fiber"));
-    rb_gc_register_mark_object(fiber_class);
-    inherits = rb_respond_to(fiber_class, rb_intern("[]"));
-    paths = rb_funcall(rb_hash_new(), rb_intern("compare_by_identity"), 0);
-    rb_gc_register_mark_object(paths);
-    m_queries = rb_define_module_under(rb_define_module_under(rb_define_module("Pitwall"), "Collect"), "Queries");
-    rb_gc_register_mark_object(m_queries);
-    c_work = rb_define_class_under(m_queries, "Work", rb_cObject);
-    rb_gc_register_mark_object(c_work);
-    rb_undef_alloc_func(c_work);
+    state.work_variable = rb_intern("__pitwall_work");
+    state.sym_sql = ID2SYM(rb_intern("sql"));
+    state.sym_name = ID2SYM(rb_intern("name"));
+    state.sym_cached = ID2SYM(rb_intern("cached"));
+    state.fiber_class = rb_const_get(rb_cObject, rb_intern("Fiber"));
+    rb_gc_register_mark_object(state.fiber_class);
+    state.inherits = rb_respond_to(state.fiber_class, rb_intern("[]"));
+    state.paths = rb_funcall(rb_hash_new(), rb_intern("compare_by_identity"), 0);
+    rb_gc_register_mark_object(state.paths);
+    state.m_queries = rb_define_module_under(rb_define_module_under(rb_define_module("Pitwall"), "Collect"), "Queries");
+    rb_gc_register_mark_object(state.m_queries);
+    state.c_work = rb_define_class_under(state.m_queries, "Work", rb_cObject);
+    rb_gc_register_mark_object(state.c_work);
+    rb_undef_alloc_func(state.c_work);
     rb_define_singleton_method(native, "query_work", native_query_work, 0);
     rb_define_singleton_method(native, "query_event", native_query_event, 1);
     rb_define_singleton_method(native, "query_log", native_query_log, 1);

@@ -89,11 +89,11 @@ end_thread(pw_thread *t, bool untold)
     if (!t->sample.finished) {
         int64_t wall = pw_now_ns(), cpu = pw_thread_cpu(t);
         if (untold) last_moment(t, cpu, &wall, &cpu);
-        uint8_t state = pw_thread_states() ? PW_RUNNING : PW_UNKNOWN;
+        uint8_t now = pw_thread_states() ? PW_RUNNING : PW_UNKNOWN;
         t->sample.finished = true;
         pw_thread_hide(t);
         int tries = 0;
-        while (!pw_charge(t, PW_REC_END, state, wall, cpu)) {
+        while (!pw_charge(t, PW_REC_END, now, wall, cpu)) {
             if (++tries == 2000) {
                 pw_count(PW_DROPPED, 1);
                 break;

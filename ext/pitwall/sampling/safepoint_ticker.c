@@ -16,25 +16,27 @@
  * tell who waits. Elsewhere by the thread that has the GVL, at its own safepoint: the stacks of the others stand then. One whose
  * CPU clock has not moved since has the stack that it had. */
 
-static pw_job job;
-static pthread_t helper;
-static _Atomic bool running;
-static _Atomic int64_t asked;  /* when Ruby was last asked */
-static pw_thread *last_thread; /* who was sampled last, and when */
-static int64_t last_at;
-static bool sees;              /* stacks of other threads may be read */
+static struct {
+    pw_job job;
+    pthread_t helper;
+    _Atomic bool running;
+    _Atomic int64_t asked;  /* when Ruby was last asked */
+    pw_thread *last_thread; /* who was sampled last, and when */
+    int64_t last_at;
+    bool sees;              /* stacks of other threads may be read */
+} ticker;
 
 static void *
 keep_time(void *unused)
 {
-    while (atomic_load_explicit(&running, memory_order_relaxed)) {
+    while (atomic_load_explicit(&ticker.running, memory_order_relaxed)) {
         int64_t at = pw_next_tick(pw_now_ns());
         struct timespec until = {at / 1000000000, at % 1000000000};
         clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
-        if (!atomic_load_explicit(&running, memory_order_relaxed)) break;
+        if (!atomic_load_explicit(&ticker.running, memory_order_relaxed)) break;
         pw_count(PW_TICKS, 1);
-        pw_job_trigger(&job);
-        atomic_store(&asked, pw_last_tick(pw_now_ns())); /* after it: who runs has its call before it sees this */
+        pw_job_trigger(&ticker.job);
+        atomic_store(&ticker.asked, pw_last_tick(pw_now_ns())); /* after it: who runs has its call before it sees this */
     }
     return NULL;
 }
@@ -83,7 +85,7 @@ look(pw_thread *t, int64_t wall)
 static void
 look_at_others(const pw_thread *self, int64_t wall)
 {
-    if (!sees || pw_thread_states()) return;
+    if (!ticker.sees || pw_thread_states()) return;
     pthread_mutex_lock(&pw_current.lock);
     for (pw_thread *t = pw_current.threads; t; t = t->next) {
         if (t != self && !t->sample.finished && due(t, wall)) look(t, pw_last_tick(wall));
@@ -101,13 +103,13 @@ take(pw_thread *t, int64_t wall, int64_t cpu)
     bool waited = !pw_thread_states() && wall - before > 2 * pw_current.interval_ns && burnt < (wall - before) / 2;
     /* Without thread events nobody saw where it waited while others ran, unless one of them looked. Since the last of them ran it
      * has waited here. */
-    int64_t unseen_until = last_at > wall - burnt ? wall - burnt : last_at;
-    if (waited && last_thread != t && unseen_until > before) off_cpu(t, seen, unseen_until);
+    int64_t unseen_until = ticker.last_at > wall - burnt ? wall - burnt : ticker.last_at;
+    if (waited && ticker.last_thread != t && unseen_until > before) off_cpu(t, seen, unseen_until);
     else if (waited && burnt < pw_current.interval_ns) cpu -= burnt; /* it ran before or after: the next sample's */
     int64_t missed = (pw_last_tick(wall) - pw_last_tick(before)) / pw_current.interval_ns - 1;
     pw_capture(t, 0, pw_thread_states() ? PW_RUNNING : PW_UNKNOWN, 1, wall, cpu);
-    last_thread = t;
-    last_at = wall;
+    ticker.last_thread = t;
+    ticker.last_at = wall;
     if (missed > 0) pw_count(PW_MISSED, missed);
     pw_count(PW_CAPTURES, 1);
 }
@@ -132,7 +134,7 @@ at_safepoint(void *unused)
 static void
 label_ends(pw_thread *t)
 {
-    int64_t until = atomic_load(&asked);
+    int64_t until = atomic_load(&ticker.asked);
     if (pw_thread_states() || t->sample.finished) return;
     settle(t);
     bool seen = t->seen.in_sight;
@@ -144,23 +146,23 @@ label_ends(pw_thread *t)
 static int
 start(void)
 {
-    if (!job.func && !pw_job_init(&job, at_safepoint)) return ENOMEM;
-    last_thread = NULL;
-    last_at = 0;
-    sees = !pw_outside_refusal();
-    atomic_store(&asked, 0);
-    pw_job_trigger(&job); /* from here first: up to 3.2 the table's place is then never seen empty (see vm_compat.h) */
-    atomic_store(&running, true);
-    int error = pw_start_quiet_thread(&helper, keep_time);
-    if (error) atomic_store(&running, false);
+    if (!ticker.job.func && !pw_job_init(&ticker.job, at_safepoint)) return ENOMEM;
+    ticker.last_thread = NULL;
+    ticker.last_at = 0;
+    ticker.sees = !pw_outside_refusal();
+    atomic_store(&ticker.asked, 0);
+    pw_job_trigger(&ticker.job); /* from here first: up to 3.2 the table's place is then never seen empty (see vm_compat.h) */
+    atomic_store(&ticker.running, true);
+    int error = pw_start_quiet_thread(&ticker.helper, keep_time);
+    if (error) atomic_store(&ticker.running, false);
     return error;
 }
 
 static void
 stop(void)
 {
-    if (!atomic_exchange(&running, false)) return;
-    pthread_join(helper, NULL); /* at most one interval */
+    if (!atomic_exchange(&ticker.running, false)) return;
+    pthread_join(ticker.helper, NULL); /* at most one interval */
     look_at_others(pw_self(), pw_now_ns());
     pthread_mutex_lock(&pw_current.lock);
     pw_look_at_waiting(0);
@@ -194,7 +196,7 @@ check(void)
     pw_look_at_waiting(LONG_NS);
 }
 
-static void stop_in_child(void) { atomic_store(&running, false); }
+static void stop_in_child(void) { atomic_store(&ticker.running, false); }
 static void nothing(pw_thread *t) { (void)t; }
 
 const pw_ticker pw_safepoint_ticker = {

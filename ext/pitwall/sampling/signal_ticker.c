@@ -28,17 +28,18 @@
 
 enum { MOST_RESTING = 64, SPARED = 32 };
 
-static struct sigaction previous_action;
-static _Atomic bool handler_installed;
+static struct {
+    struct sigaction previous_action;
+    _Atomic bool handler_installed;
+    pw_thread *resting[MOST_RESTING]; /* holds list lock; handlers only try to take it */
+    uint32_t resting_count;
+    _Atomic bool list_taken;
+    _Atomic uint32_t watcher;     /* a thread's id */
+    _Atomic int64_t watched_at;
+} ticker;
 
-static pw_thread *resting[MOST_RESTING]; /* under list_taken, which handlers only try to take */
-static uint32_t resting_count;
-static _Atomic bool list_taken;
-static _Atomic uint32_t watcher;     /* a thread's id */
-static _Atomic int64_t watched_at;
-
-static bool try_list(void) { return !atomic_exchange_explicit(&list_taken, true, memory_order_acquire); }
-static void leave_list(void) { atomic_store_explicit(&list_taken, false, memory_order_release); }
+static bool try_list(void) { return !atomic_exchange_explicit(&ticker.list_taken, true, memory_order_acquire); }
+static void leave_list(void) { atomic_store_explicit(&ticker.list_taken, false, memory_order_release); }
 
 static void
 take_list(void)
@@ -64,8 +65,8 @@ static void
 unlist(pw_thread *t)
 {
     if (!t->seen.place) return;
-    pw_thread *last = resting[--resting_count];
-    resting[t->seen.place - 1] = last;
+    pw_thread *last = ticker.resting[--ticker.resting_count];
+    ticker.resting[t->seen.place - 1] = last;
     last->seen.place = t->seen.place;
     t->seen.place = 0;
 }
@@ -76,13 +77,13 @@ static void
 rest(pw_thread *t)
 {
     if (!try_list()) return; /* at its next tick */
-    if (!t->seen.place && resting_count < MOST_RESTING && t->has_timer) {
+    if (!t->seen.place && ticker.resting_count < MOST_RESTING && t->has_timer) {
         t->seen.cpu = -1;
         t->seen.unchanged_until = 0;
         t->seen.spared = 0;
         arm(t, false);
-        resting[resting_count] = t;
-        t->seen.place = ++resting_count;
+        ticker.resting[ticker.resting_count] = t;
+        t->seen.place = ++ticker.resting_count;
     }
     leave_list();
 }
@@ -116,13 +117,13 @@ static void
 watch(int64_t now)
 {
     if (!try_list()) return;
-    for (uint32_t i = resting_count; i-- > 0;) {
-        pw_thread *t = resting[i];
+    for (uint32_t i = ticker.resting_count; i-- > 0;) {
+        pw_thread *t = ticker.resting[i];
         if (rests_on(t, now)) continue;
         unlist(t);
         arm_from(t, now);
     }
-    atomic_store(&watched_at, now);
+    atomic_store(&ticker.watched_at, now);
     leave_list();
 }
 
@@ -130,8 +131,8 @@ static void
 wake_all(void)
 {
     take_list();
-    while (resting_count) {
-        pw_thread *t = resting[resting_count - 1];
+    while (ticker.resting_count) {
+        pw_thread *t = ticker.resting[ticker.resting_count - 1];
         unlist(t);
         arm(t, true);
     }
@@ -142,9 +143,9 @@ wake_all(void)
 static void
 rest_or_watch(pw_thread *t, bool idle, int64_t wall)
 {
-    int64_t since = wall - atomic_load(&watched_at);
-    if (!idle || since > 3 * pw_current.interval_ns) atomic_store(&watcher, t->id);
-    if (atomic_load(&watcher) != t->id) rest(t);
+    int64_t since = wall - atomic_load(&ticker.watched_at);
+    if (!idle || since > 3 * pw_current.interval_ns) atomic_store(&ticker.watcher, t->id);
+    if (atomic_load(&ticker.watcher) != t->id) rest(t);
     else if (since * 2 >= pw_current.interval_ns) watch(wall);
 }
 
@@ -222,17 +223,17 @@ static int
 start(void)
 {
     if (pw_signal_taken(pw_current.signo)) return EBUSY;
-    resting_count = 0;
-    atomic_store(&watcher, 0);
-    atomic_store(&watched_at, 0);
+    ticker.resting_count = 0;
+    atomic_store(&ticker.watcher, 0);
+    atomic_store(&ticker.watched_at, 0);
     leave_list(); /* in a forked child somebody may have had it */
     struct sigaction action = {0};
     action.sa_sigaction = on_signal;
     /* ONSTACK: a sample may hit a thread at the very end of its machine stack. */
     action.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
     sigemptyset(&action.sa_mask);
-    if (sigaction(pw_current.signo, &action, &previous_action) != 0) return errno;
-    atomic_store(&handler_installed, true);
+    if (sigaction(pw_current.signo, &action, &ticker.previous_action) != 0) return errno;
+    atomic_store(&ticker.handler_installed, true);
     pw_signal_is_handled(true);
     pw_c_waits_install();
     return 0;
@@ -263,7 +264,7 @@ static void
 give_signal_back(void)
 {
     pw_signal_is_handled(false);
-    if (atomic_exchange(&handler_installed, false) && ours()) sigaction(pw_current.signo, &previous_action, NULL);
+    if (atomic_exchange(&ticker.handler_installed, false) && ours()) sigaction(pw_current.signo, &ticker.previous_action, NULL);
 }
 
 static void
@@ -281,7 +282,7 @@ stop(void)
 static void
 thread_begin(pw_thread *t)
 {
-    if (!atomic_load(&handler_installed)) return; /* the signal was lost */
+    if (!atomic_load(&ticker.handler_installed)) return; /* the signal was lost */
     struct sigevent event = {0};
     event.sigev_signo = pw_current.signo;
     event.sigev_value.sival_ptr = (void *)(uintptr_t)pw_thread_word(t);
@@ -305,8 +306,8 @@ thread_begin(pw_thread *t)
         atomic_store(&t->own.changes, 1);
         atomic_store(&t->own.parked, true);
     }
-    else if (atomic_load(&handler_installed)) arm(t, true);
-    if (!atomic_load(&handler_installed)) thread_end(t); /* the signal was lost while we were here: its new owner must not get our ticks */
+    else if (atomic_load(&ticker.handler_installed)) arm(t, true);
+    if (!atomic_load(&ticker.handler_installed)) thread_end(t); /* the signal was lost while we were here: its new owner must not get our ticks */
 }
 
 static void
@@ -327,14 +328,14 @@ static void
 check(void)
 {
     /* Who watched has ended, or is in one long collection. */
-    if (resting_count && pw_now_ns() - atomic_load(&watched_at) > 3 * pw_current.interval_ns + 10000000) wake_all();
-    if (!atomic_load(&handler_installed)) return;
+    if (ticker.resting_count && pw_now_ns() - atomic_load(&ticker.watched_at) > 3 * pw_current.interval_ns + 10000000) wake_all();
+    if (!atomic_load(&ticker.handler_installed)) return;
     if (ours()) {
         enum { LONG_NS = 50000000 };
         pw_look_at_waiting(LONG_NS);
         return;
     }
-    atomic_store(&handler_installed, false);
+    atomic_store(&ticker.handler_installed, false);
     pw_signal_is_handled(false);
     pw_count(PW_SIGNAL_LOST, 1);
     for (pw_thread *t = pw_current.threads; t; t = t->next) thread_end(t);

@@ -25,9 +25,11 @@ typedef struct { pw_elf_object elf; bool opened; } object;
 
 /* ---- what cannot be written ---- */
 
-static struct { uintptr_t from, to; } *closed;
-static size_t closed_count;
-static bool closed_listed, closed_known; /* known: false where /proc could not be read, for want of a descriptor for one */
+static struct {
+    struct { uintptr_t from, to; } *closed;
+    size_t closed_count;
+    bool closed_listed, closed_known; /* known: false where /proc could not be read, for want of a descriptor for one */
+} closed_parts;
 
 static void
 list_closed(void)
@@ -35,24 +37,24 @@ list_closed(void)
     FILE *maps = fopen("/proc/self/maps", "re");
     char line[512];
     size_t room = 0;
-    closed_count = 0;
-    closed_listed = true;
-    closed_known = maps != NULL;
+    closed_parts.closed_count = 0;
+    closed_parts.closed_listed = true;
+    closed_parts.closed_known = maps != NULL;
     while (maps && fgets(line, sizeof line, maps)) {
         unsigned long from, to;
         char write;
         if (sscanf(line, "%lx-%lx %*c%c", &from, &to, &write) != 3 || write == 'w') continue;
-        if (closed_count == room) {
+        if (closed_parts.closed_count == room) {
             room = room ? room * 2 : 512;
-            void *larger = realloc(closed, room * sizeof *closed);
+            void *larger = realloc(closed_parts.closed, room * sizeof *closed_parts.closed);
             if (!larger) {
-                closed_known = false;
+                closed_parts.closed_known = false;
                 break;
             }
-            closed = larger;
+            closed_parts.closed = larger;
         }
-        closed[closed_count].from = from;
-        closed[closed_count++].to = to;
+        closed_parts.closed[closed_parts.closed_count].from = from;
+        closed_parts.closed[closed_parts.closed_count++].to = to;
     }
     if (maps) fclose(maps);
 }
@@ -60,17 +62,17 @@ list_closed(void)
 static void
 forget_closed(void)
 {
-    free(closed);
-    closed = NULL;
-    closed_count = 0;
-    closed_listed = closed_known = false;
+    free(closed_parts.closed);
+    closed_parts.closed = NULL;
+    closed_parts.closed_count = 0;
+    closed_parts.closed_listed = closed_parts.closed_known = false;
 }
 
 static bool
 is_closed(uintptr_t address)
 {
-    for (size_t i = 0; i < closed_count; i++) {
-        if (address >= closed[i].from && address < closed[i].to) return true;
+    for (size_t i = 0; i < closed_parts.closed_count; i++) {
+        if (address >= closed_parts.closed[i].from && address < closed_parts.closed[i].to) return true;
     }
     return false;
 }
@@ -91,11 +93,11 @@ static bool
 open_slot(pass *r, object *o, uintptr_t slot)
 {
     if (slot < o->elf.from || slot >= o->elf.to || o->opened) return true;
-    if (!closed_listed) {
+    if (!closed_parts.closed_listed) {
         r->wants_closed = true;
         return false;
     }
-    if (closed_known ? !is_closed(slot) : r->install) return !r->install;
+    if (closed_parts.closed_known ? !is_closed(slot) : r->install) return !r->install;
     o->opened = mprotect((void *)o->elf.from, o->elf.to - o->elf.from, PROT_READ | PROT_WRITE) == 0;
     return o->opened;
 }
@@ -135,7 +137,7 @@ change(const struct dl_phdr_info *info, pass *r, object *o, int table, bool of_r
         const Elf64_Rela *place = &o->elf.tables[table][i];
         uint32_t type = ELF64_R_TYPE(place->r_info);
         if (type != SLOT_OF_CALL && type != SLOT_OF_ADDRESS) continue;
-        _Atomic(void *) *slot = (_Atomic(void *) *)(o->elf.base + place->r_offset);
+        void *_Atomic *slot = (void *_Atomic *)(o->elf.base + place->r_offset);
         void *value = atomic_load(slot);
         const pw_stand_in *e = r->install ? wanted(info, r, &o->elf, place, value, of_ruby) : one_of_ours(r->list, value);
         if (e && open_slot(r, o, (uintptr_t)slot)) atomic_compare_exchange_strong(slot, &value, r->install ? e->ours : e->original);

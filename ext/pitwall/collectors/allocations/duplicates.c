@@ -8,9 +8,11 @@
 enum { WRITTEN = 20000 }; /* rows of a recording: those that waste most */
 
 typedef struct { uint64_t digest, bytes; uint32_t length, site, count, group; } content;
-static content *table; /* count 0: empty */
-static uint32_t used;
-static uint64_t key[2], left_out;
+static struct {
+    content *table; /* count 0: empty */
+    uint32_t used;
+    uint64_t key[2], left_out;
+} state;
 
 /* SipHash-1-3 (Aumasson, Bernstein, "SipHash: a fast short-input PRF", 2012), as Ruby's and others' hash tables use it. */
 static inline uint64_t rotated(uint64_t x, int bits) { return x << bits | x >> (64 - bits); }
@@ -27,7 +29,7 @@ sip_round(uint64_t v[4])
 static uint64_t
 digest_of(const uint8_t *bytes, size_t n)
 {
-    uint64_t v[4] = {key[0] ^ 0x736f6d6570736575u, key[1] ^ 0x646f72616e646f6du, key[0] ^ 0x6c7967656e657261u, key[1] ^ 0x7465646279746573u};
+    uint64_t v[4] = {state.key[0] ^ 0x736f6d6570736575u, state.key[1] ^ 0x646f72616e646f6du, state.key[0] ^ 0x6c7967656e657261u, state.key[1] ^ 0x7465646279746573u};
     size_t whole = n / 8;
     for (size_t i = 0; i <= whole; i++) {
         uint64_t word = 0;
@@ -46,37 +48,37 @@ bool
 pw_duplicates_start(void)
 {
     pw_duplicates_free();
-    if (getrandom(key, sizeof key, 0) != (ssize_t)sizeof key) return false;
-    table = calloc(PW_MAX_DUPLICATES, sizeof(content));
-    return table != NULL;
+    if (getrandom(state.key, sizeof state.key, 0) != (ssize_t)sizeof state.key) return false;
+    state.table = calloc(PW_MAX_DUPLICATES, sizeof(content));
+    return state.table != NULL;
 }
 
 void
 pw_duplicates_add(VALUE string, uint32_t site, size_t bytes, bool swept)
 {
-    if (!table) return;
+    if (!state.table) return;
     bool elsewhere = pw_string_is_shared(RBASIC(string)->flags);
     if (swept && elsewhere) { /* its bytes are another string's, which may be gone */
-        left_out++;
+        state.left_out++;
         return;
     }
     size_t length = (size_t)RSTRING_LEN(string);
     if (length == 0) return;
     uint64_t digest = digest_of((const uint8_t *)RSTRING_PTR(string), length);
     uint32_t at = (uint32_t)((digest ^ (uint64_t)site * 0x9e3779b97f4a7c15u) >> 32) & (PW_MAX_DUPLICATES - 1);
-    for (; table[at].count; at = (at + 1) & (PW_MAX_DUPLICATES - 1)) {
-        content *c = &table[at];
+    for (; state.table[at].count; at = (at + 1) & (PW_MAX_DUPLICATES - 1)) {
+        content *c = &state.table[at];
         if (c->digest != digest || c->site != site || c->length != (uint32_t)length) continue;
         c->count++;
         c->bytes += bytes;
         return;
     }
-    if (used >= PW_MAX_DUPLICATES / 4 * 3) {
-        left_out++;
+    if (state.used >= PW_MAX_DUPLICATES / 4 * 3) {
+        state.left_out++;
         return;
     }
-    used++;
-    table[at] = (content){.digest = digest, .bytes = bytes, .length = (uint32_t)length, .site = site, .count = 1};
+    state.used++;
+    state.table[at] = (content){.digest = digest, .bytes = bytes, .length = (uint32_t)length, .site = site, .count = 1};
 }
 
 static int
@@ -101,20 +103,20 @@ keep_groups(void)
 {
     uint32_t n = 0, kept = 0, groups = 0;
     for (uint32_t i = 0; i < PW_MAX_DUPLICATES; i++) {
-        if (table[i].count) table[n++] = table[i];
+        if (state.table[i].count) state.table[n++] = state.table[i];
     }
-    qsort(table, n, sizeof(content), by_content);
+    qsort(state.table, n, sizeof(content), by_content);
     for (uint32_t from = 0, to; from < n; from = to) {
         uint64_t count = 0;
-        for (to = from; to < n && table[to].digest == table[from].digest && table[to].length == table[from].length; to++) count += table[to].count;
+        for (to = from; to < n && state.table[to].digest == state.table[from].digest && state.table[to].length == state.table[from].length; to++) count += state.table[to].count;
         if (count < 2) continue;
         groups++;
         for (uint32_t i = from; i < to; i++) {
-            table[i].group = groups;
-            table[kept++] = table[i];
+            state.table[i].group = groups;
+            state.table[kept++] = state.table[i];
         }
     }
-    qsort(table, kept, sizeof(content), by_bytes);
+    qsort(state.table, kept, sizeof(content), by_bytes);
     return kept;
 }
 
@@ -122,18 +124,18 @@ void
 pw_duplicates_write(void)
 {
     enum { COLUMNS = 5 };
-    if (!table) return;
+    if (!state.table) return;
     uint32_t n = keep_groups();
     if (n > WRITTEN) {
-        for (uint32_t i = WRITTEN; i < n; i++) left_out += table[i].count;
+        for (uint32_t i = WRITTEN; i < n; i++) state.left_out += state.table[i].count;
         n = WRITTEN;
     }
     pw_buffer columns[COLUMNS] = {{0}};
     for (uint32_t i = 0; i < n; i++) {
-        uint64_t values[COLUMNS] = {table[i].group, table[i].site, table[i].length, table[i].count, table[i].bytes};
+        uint64_t values[COLUMNS] = {state.table[i].group, state.table[i].site, state.table[i].length, state.table[i].count, state.table[i].bytes};
         pw_buffer_row(columns, values, COLUMNS);
     }
-    pw_writer_table(&pw_out.writer, "DUPS", 2, (uint64_t[]){left_out, n}, COLUMNS, columns);
+    pw_writer_table(&pw_out.writer, "DUPS", 2, (uint64_t[]){state.left_out, n}, COLUMNS, columns);
     pw_buffers_free(columns, COLUMNS);
     pw_duplicates_free();
 }
@@ -141,9 +143,9 @@ pw_duplicates_write(void)
 void
 pw_duplicates_free(void)
 {
-    free(table);
-    table = NULL;
-    used = 0;
-    left_out = 0;
-    memset(key, 0, sizeof key);
+    free(state.table);
+    state.table = NULL;
+    state.used = 0;
+    state.left_out = 0;
+    memset(state.key, 0, sizeof state.key);
 }

@@ -33,34 +33,35 @@ typedef struct {
     uint64_t bytes;
 } births;
 
-static bool on;
-static point kept[MOST_POINTS];
-static uint32_t kept_count, next_number;
-static int64_t gap_ns, last_at;
-static chunk *ready, **ready_end;
-
 static struct {
-    chunk *chunk; /* NULL: there is none */
-    point point;
-    bool full, births; /* births: they are still to be told */
-} pending;
+    bool on;
+    point kept[MOST_POINTS];
+    uint32_t kept_count, next_number;
+    int64_t gap_ns, last_at;
+    chunk *ready, **ready_end;
+    struct {
+        chunk *chunk; /* NULL: there is none */
+        point point;
+        bool full, births; /* births: they are still to be told */
+    } pending;
+    births **born; /* by site, while births are counted */
+    uint32_t collections_now;
+    int64_t births_began, births_not_before;
+    uint32_t last_age, last_bin; /* of this look at births */
+} state = {.last_age = UINT32_MAX};
 
-static births **born; /* by site, while births are counted */
-static uint32_t collections_now;
-static int64_t births_began, births_not_before;
-
-bool pw_growth_on(void) { return on; }
+bool pw_growth_on(void) { return state.on; }
 
 void
 pw_growth_start(void)
 {
-    kept_count = 0;
-    next_number = 1;
-    gap_ns = LEAST_GAP_NS;
-    last_at = births_not_before = 0;
-    ready = NULL;
-    ready_end = &ready;
-    on = true;
+    state.kept_count = 0;
+    state.next_number = 1;
+    state.gap_ns = LEAST_GAP_NS;
+    state.last_at = state.births_not_before = 0;
+    state.ready = NULL;
+    state.ready_end = &state.ready;
+    state.on = true;
 }
 
 /* Resident memory in bytes plus 1; 0: the system does not tell. /proc/self is opened each time, as a forked child has its own. */
@@ -85,7 +86,7 @@ new_point(int flags)
     chunk *c = calloc(1, sizeof(chunk));
     if (!c) return NULL;
     int64_t at = pw_now_ns() - pw_current.origin;
-    uint64_t head[POINT_HEADS] = {next_number, at > 0 ? (uint64_t)at : 0, resident(), (uint64_t)flags, 0};
+    uint64_t head[POINT_HEADS] = {state.next_number, at > 0 ? (uint64_t)at : 0, resident(), (uint64_t)flags, 0};
     memcpy(c->head, head, sizeof head);
     return c;
 }
@@ -93,90 +94,88 @@ new_point(int flags)
 void
 pw_growth_collection(uint32_t number, bool major)
 {
-    if (!on || pending.chunk) return;
+    if (!state.on || state.pending.chunk) return;
     int64_t now = pw_now_ns();
     /* What a full mark tells is worth twice as many points. */
-    if (now - last_at < (major ? gap_ns / 2 : gap_ns)) return;
-    if (!(pending.chunk = new_point(major ? FULL_MARK : 0))) return;
-    pending.point = (point){next_number++, number};
-    pending.full = major;
-    last_at = now;
+    if (now - state.last_at < (major ? state.gap_ns / 2 : state.gap_ns)) return;
+    if (!(state.pending.chunk = new_point(major ? FULL_MARK : 0))) return;
+    state.pending.point = (point){state.next_number++, number};
+    state.pending.full = major;
+    state.last_at = now;
 }
 
-bool pw_growth_due(void) { return pending.chunk != NULL; }
-bool pw_growth_births_due(void) { return pending.births; }
+bool pw_growth_due(void) { return state.pending.chunk != NULL; }
+bool pw_growth_births_due(void) { return state.pending.births; }
 
 void
 pw_growth_living(uint32_t site, uint64_t objects)
 {
     if (!objects || (site < PW_SITE_FIRST && site != PW_SITE_OTHER)) return;
-    pw_buffer_int(&pending.chunk->columns[0], site);
-    pw_buffer_int(&pending.chunk->columns[1], objects);
-    pending.chunk->head[POINT_HEADS - 1]++;
+    pw_buffer_int(&state.pending.chunk->columns[0], site);
+    pw_buffer_int(&state.pending.chunk->columns[1], objects);
+    state.pending.chunk->head[POINT_HEADS - 1]++;
 }
 
 static void
 publish(chunk *c)
 {
     pthread_mutex_lock(&pw_current.lock);
-    *ready_end = c;
-    ready_end = &c->next;
+    *state.ready_end = c;
+    state.ready_end = &c->next;
     pthread_mutex_unlock(&pw_current.lock);
 }
 
 static void
 keep(point p)
 {
-    if (kept_count == MOST_POINTS) {
-        for (uint32_t i = 0; i < MOST_POINTS / 2; i++) kept[i] = kept[2 * i + 1];
-        kept_count = MOST_POINTS / 2;
-        int64_t gap = (last_at - pw_current.origin) / (MOST_POINTS / 2);
-        if (gap > gap_ns) gap_ns = gap;
+    if (state.kept_count == MOST_POINTS) {
+        for (uint32_t i = 0; i < MOST_POINTS / 2; i++) state.kept[i] = state.kept[2 * i + 1];
+        state.kept_count = MOST_POINTS / 2;
+        int64_t gap = (state.last_at - pw_current.origin) / (MOST_POINTS / 2);
+        if (gap > state.gap_ns) state.gap_ns = gap;
     }
-    kept[kept_count++] = p;
+    state.kept[state.kept_count++] = p;
 }
 
 void
 pw_growth_end_point(void)
 {
-    publish(pending.chunk);
-    pending.chunk = NULL;
-    bool at_end = pending.point.collection == 0;
-    pending.births = pending.full && (at_end || pw_now_ns() >= births_not_before);
-    if (!at_end) keep(pending.point);
+    publish(state.pending.chunk);
+    state.pending.chunk = NULL;
+    bool at_end = state.pending.point.collection == 0;
+    state.pending.births = state.pending.full && (at_end || pw_now_ns() >= state.births_not_before);
+    if (!at_end) keep(state.pending.point);
 }
 
 bool
 pw_growth_begin_last_point(void)
 {
-    if (!on || pending.chunk || !(pending.chunk = new_point(FULL_MARK | AT_END))) return false;
-    pending.point = (point){next_number++, 0};
-    pending.full = true;
+    if (!state.on || state.pending.chunk || !(state.pending.chunk = new_point(FULL_MARK | AT_END))) return false;
+    state.pending.point = (point){state.next_number++, 0};
+    state.pending.full = true;
     return true;
 }
 
 /* ---- births ---- */
 
-static uint32_t last_age = UINT32_MAX, last_bin; /* of this look at births */
-
 bool
 pw_growth_begin_births(uint32_t collections)
 {
-    births_began = pw_now_ns();
-    collections_now = collections;
-    last_age = UINT32_MAX;
-    born = calloc(PW_MAX_SITES + 1, sizeof(*born)); /* sites are still entered at the end */
-    return born != NULL;
+    state.births_began = pw_now_ns();
+    state.collections_now = collections;
+    state.last_age = UINT32_MAX;
+    state.born = calloc(PW_MAX_SITES + 1, sizeof(*state.born)); /* sites are still entered at the end */
+    return state.born != NULL;
 }
 
 /* The first kept point whose collection began after the birth; kept_count: none has. */
 static uint32_t
 bin_of(uint32_t age)
 {
-    uint32_t birth = collections_now - age, low = 0, high = kept_count;
+    uint32_t birth = state.collections_now - age, low = 0, high = state.kept_count;
     while (low < high) {
         uint32_t middle = (low + high) / 2;
-        if (kept[middle].collection > birth) high = middle;
+        if (state.kept[middle].collection > birth) high = middle;
         else low = middle + 1;
     }
     return low;
@@ -185,22 +184,22 @@ bin_of(uint32_t age)
 bool
 pw_growth_born(uint32_t site, uint32_t age)
 {
-    births *b = born[site];
-    if (!b && !(b = born[site] = calloc(1, sizeof(births)))) return false;
+    births *b = state.born[site];
+    if (!b && !(b = state.born[site] = calloc(1, sizeof(births)))) return false;
     /* Neighbours are often of one age. */
-    if (age != last_age) {
-        last_bin = bin_of(age);
-        last_age = age;
+    if (age != state.last_age) {
+        state.last_bin = bin_of(age);
+        state.last_age = age;
     }
-    b->objects[last_bin]++;
+    b->objects[state.last_bin]++;
     return b->measured < MEASURED;
 }
 
 void
 pw_growth_bytes(uint32_t site, uint64_t bytes)
 {
-    born[site]->measured++;
-    born[site]->bytes += bytes;
+    state.born[site]->measured++;
+    state.born[site]->bytes += bytes;
 }
 
 /* How many of a site's objects there are that were born after the first quarter of the points; 0 unless they come from most of
@@ -209,12 +208,12 @@ static uint64_t
 looks_growing(const births *b)
 {
     uint64_t objects = 0;
-    uint32_t bins = 0, first = kept_count / 4;
-    for (uint32_t i = first; i < kept_count; i++) {
+    uint32_t bins = 0, first = state.kept_count / 4;
+    for (uint32_t i = first; i < state.kept_count; i++) {
         objects += b->objects[i];
         bins += b->objects[i] > 0;
     }
-    return bins * 2 >= kept_count - first ? objects : 0;
+    return bins * 2 >= state.kept_count - first ? objects : 0;
 }
 
 void
@@ -223,8 +222,8 @@ pw_growth_choose(void (*choose)(uint32_t site))
     enum { MOST = 20 };
     struct { uint32_t site; uint64_t objects; } chosen[MOST] = {{0}};
     for (uint32_t site = 0; site <= pw_sites_count(); site++) {
-        uint64_t objects = born[site] ? looks_growing(born[site]) : 0;
-        free(born[site]);
+        uint64_t objects = state.born[site] ? looks_growing(state.born[site]) : 0;
+        free(state.born[site]);
         for (int i = 0; i < MOST && objects; i++) {
             if (objects <= chosen[i].objects) continue;
             memmove(&chosen[i + 1], &chosen[i], (size_t)(MOST - 1 - i) * sizeof *chosen);
@@ -233,8 +232,8 @@ pw_growth_choose(void (*choose)(uint32_t site))
             break;
         }
     }
-    free(born);
-    born = NULL;
+    free(state.born);
+    state.born = NULL;
     for (int i = 0; i < MOST && chosen[i].objects; i++) choose(chosen[i].site);
 }
 
@@ -242,11 +241,11 @@ static void
 put_births(chunk *c, uint32_t site, const births *b)
 {
     uint32_t bins = 0;
-    for (uint32_t i = 0; i <= kept_count; i++) bins += b->objects[i] > 0;
+    for (uint32_t i = 0; i <= state.kept_count; i++) bins += b->objects[i] > 0;
     if (bins < LEAST_BINS) return;
-    for (uint32_t i = 0; i <= kept_count; i++) {
+    for (uint32_t i = 0; i <= state.kept_count; i++) {
         if (!b->objects[i]) continue;
-        uint32_t number = i < kept_count ? kept[i].number : pending.point.number;
+        uint32_t number = i < state.kept_count ? state.kept[i].number : state.pending.point.number;
         uint64_t bytes = b->measured ? (uint64_t)((double)b->bytes / b->measured * b->objects[i]) : 0;
         pw_buffer_row(c->columns, (uint64_t[]){site, number, b->objects[i], bytes}, BIRTH_COLUMNS);
         c->head[1]++;
@@ -259,19 +258,19 @@ pw_growth_end_births(void)
     chunk *c = calloc(1, sizeof(chunk));
     if (c) {
         c->births = true;
-        c->head[0] = pending.point.number;
+        c->head[0] = state.pending.point.number;
     }
-    for (uint32_t site = 0; born && site <= pw_sites_count(); site++) {
-        if (!born[site]) continue;
-        if (c) put_births(c, site, born[site]);
-        free(born[site]);
+    for (uint32_t site = 0; state.born && site <= pw_sites_count(); site++) {
+        if (!state.born[site]) continue;
+        if (c) put_births(c, site, state.born[site]);
+        free(state.born[site]);
     }
-    free(born);
-    born = NULL;
+    free(state.born);
+    state.born = NULL;
     if (c) publish(c);
-    pending.births = false;
+    state.pending.births = false;
     int64_t now = pw_now_ns();
-    births_not_before = now + (now - births_began) * WALKS_APART;
+    state.births_not_before = now + (now - state.births_began) * WALKS_APART;
 }
 
 /* ---- chunks ---- */
@@ -286,28 +285,28 @@ free_chunk(chunk *c)
 void
 pw_growth_write(void)
 {
-    while (ready) {
-        chunk *c = ready;
-        ready = c->next;
+    while (state.ready) {
+        chunk *c = state.ready;
+        state.ready = c->next;
         if (c->births) pw_writer_table(&pw_out.writer, "BORN", BIRTH_HEADS, c->head, BIRTH_COLUMNS, c->columns);
         else pw_writer_table(&pw_out.writer, "LIVE", POINT_HEADS, c->head, POINT_COLUMNS, c->columns);
         free_chunk(c);
     }
-    ready_end = &ready;
+    state.ready_end = &state.ready;
 }
 
 /* A forked child's copies may have been growing. */
 void
 pw_growth_forget(bool frees)
 {
-    while (ready && frees) {
-        chunk *c = ready;
-        ready = c->next;
+    while (state.ready && frees) {
+        chunk *c = state.ready;
+        state.ready = c->next;
         free_chunk(c);
     }
-    if (pending.chunk && frees) free_chunk(pending.chunk);
-    ready = pending.chunk = NULL;
-    pending.births = false;
-    ready_end = &ready;
-    on = false;
+    if (state.pending.chunk && frees) free_chunk(state.pending.chunk);
+    state.ready = state.pending.chunk = NULL;
+    state.pending.births = false;
+    state.ready_end = &state.ready;
+    state.on = false;
 }

@@ -12,76 +12,79 @@ enum { MOST_OBJECTS = 4000000, MOST_ROOTS = 32, DEEPEST = 64, LOOKS_BETWEEN_CLOC
 enum { CUT_BY_TIME = 1, CUT_BY_OBJECTS = 2, OTHER_RACTORS = 4, NOT_HERE = 8 }; /* flags of HOLD */
 enum { HEADS = 4, COLUMNS = 4 };
 
-static bool wanted;
-static struct { VALUE object; uint32_t site, seen_at; } held[PW_HELD];
-static uint32_t held_count;
-static uint32_t sites[PW_HELD / PW_HELD_OF_SITE], seen[PW_HELD / PW_HELD_OF_SITE], site_count;
+static struct {
+    bool wanted;
+    struct { VALUE object; uint32_t site, seen_at; } held[PW_HELD];
+    uint32_t held_count;
+    uint32_t sites[PW_HELD / PW_HELD_OF_SITE], seen[PW_HELD / PW_HELD_OF_SITE], site_count;
+    uint64_t flags, looked_at, took_ns, rows;
+    pw_buffer columns[COLUMNS];
+    bool found; /* there is something to write */
+} state;
 
-static uint64_t flags, looked_at, took_ns, rows;
-static pw_buffer columns[COLUMNS];
-static bool found; /* there is something to write */
-
-bool pw_holders_wanted(void) { return wanted; }
+bool pw_holders_wanted(void) { return state.wanted; }
 
 void
 pw_holders_start(bool is)
 {
-    wanted = is;
-    held_count = site_count = 0;
-    flags = looked_at = took_ns = rows = 0;
-    found = false;
+    state.wanted = is;
+    state.held_count = state.site_count = 0;
+    state.flags = state.looked_at = state.took_ns = state.rows = 0;
+    state.found = false;
 }
 
 void
 pw_holders_choose(uint32_t site)
 {
-    if (site_count == PW_HELD / PW_HELD_OF_SITE) return;
-    seen[site_count] = 0;
-    sites[site_count++] = site;
+    if (state.site_count == PW_HELD / PW_HELD_OF_SITE) return;
+    state.seen[state.site_count] = 0;
+    state.sites[state.site_count++] = site;
 }
 
 /* The first, and then ever later ones take the places of others: they were not all made at once. */
 void
 pw_holders_see(uint32_t site, VALUE object)
 {
-    for (uint32_t i = 0; i < site_count; i++) {
-        if (sites[i] != site) continue;
-        uint32_t n = seen[i]++;
+    for (uint32_t i = 0; i < state.site_count; i++) {
+        if (state.sites[i] != site) continue;
+        uint32_t n = state.seen[i]++;
         if (n >= PW_HELD_OF_SITE && (n & (n - 1))) return;
-        held[i * PW_HELD_OF_SITE + n % PW_HELD_OF_SITE].object = object;
-        held[i * PW_HELD_OF_SITE + n % PW_HELD_OF_SITE].site = site;
+        state.held[i * PW_HELD_OF_SITE + n % PW_HELD_OF_SITE].object = object;
+        state.held[i * PW_HELD_OF_SITE + n % PW_HELD_OF_SITE].site = site;
     }
 }
 
 #ifdef HAVE_RB_OBJSPACE_REACHABLE_OBJECTS_FROM
 
-static VALUE *objects;
-static uint32_t *parents, *index_of, index_size, object_count, object_room, looking_at, unfound;
-static const char *roots[MOST_ROOTS];
-static uint32_t root_count;
-static uint64_t filter[64]; /* of the objects looked for */
+static struct {
+    VALUE *objects;
+    uint32_t *parents, *index_of, index_size, object_count, object_room, looking_at, unfound;
+    const char *roots[MOST_ROOTS];
+    uint32_t root_count;
+    uint64_t filter[64]; /* of the objects looked for */
+} graph;
 
 static uint32_t hash_of(VALUE object) { return (uint32_t)((object >> 3) * 0x9e3779b97f4a7c15u >> 32); }
 
 static bool
 grow(void)
 {
-    uint32_t room = object_room ? object_room * 2 : 1 << 16, size = room * 2;
-    VALUE *more_objects = realloc(objects, room * sizeof(VALUE));
-    if (more_objects) objects = more_objects;
-    uint32_t *more_parents = realloc(parents, room * sizeof(uint32_t));
-    if (more_parents) parents = more_parents;
+    uint32_t room = graph.object_room ? graph.object_room * 2 : 1 << 16, size = room * 2;
+    VALUE *more_objects = realloc(graph.objects, room * sizeof(VALUE));
+    if (more_objects) graph.objects = more_objects;
+    uint32_t *more_parents = realloc(graph.parents, room * sizeof(uint32_t));
+    if (more_parents) graph.parents = more_parents;
     uint32_t *index = calloc(size, sizeof(uint32_t));
     if (!more_objects || !more_parents || !index) {
         free(index);
         return false;
     }
-    free(index_of);
-    index_of = index;
-    index_size = size;
-    object_room = room;
-    for (uint32_t i = 0; i < object_count; i++) {
-        uint32_t at = hash_of(objects[i]) & (size - 1);
+    free(graph.index_of);
+    graph.index_of = index;
+    graph.index_size = size;
+    graph.object_room = room;
+    for (uint32_t i = 0; i < graph.object_count; i++) {
+        uint32_t at = hash_of(graph.objects[i]) & (size - 1);
         while (index[at]) at = (at + 1) & (size - 1);
         index[at] = i + 1;
     }
@@ -91,29 +94,29 @@ grow(void)
 static void
 enter(VALUE object, uint32_t parent)
 {
-    if (RB_SPECIAL_CONST_P(object) || (flags & CUT_BY_OBJECTS)) return;
+    if (RB_SPECIAL_CONST_P(object) || (state.flags & CUT_BY_OBJECTS)) return;
     int type = RB_BUILTIN_TYPE(object);
     if (type == T_NONE || type == PW_T_MOVED || type == PW_T_ZOMBIE) return;
-    if (object_count == object_room && (object_count >= MOST_OBJECTS || !grow())) {
-        flags |= CUT_BY_OBJECTS;
+    if (graph.object_count == graph.object_room && (graph.object_count >= MOST_OBJECTS || !grow())) {
+        state.flags |= CUT_BY_OBJECTS;
         return;
     }
-    uint32_t hash = hash_of(object), at = hash & (index_size - 1);
-    for (; index_of[at]; at = (at + 1) & (index_size - 1)) {
-        if (objects[index_of[at] - 1] == object) return;
+    uint32_t hash = hash_of(object), at = hash & (graph.index_size - 1);
+    for (; graph.index_of[at]; at = (at + 1) & (graph.index_size - 1)) {
+        if (graph.objects[graph.index_of[at] - 1] == object) return;
     }
-    objects[object_count] = object;
-    parents[object_count] = parent;
-    index_of[at] = ++object_count;
-    if (!(filter[hash >> 6 & 63] & (uint64_t)1 << (hash & 63))) return;
+    graph.objects[graph.object_count] = object;
+    graph.parents[graph.object_count] = parent;
+    graph.index_of[at] = ++graph.object_count;
+    if (!(graph.filter[hash >> 6 & 63] & (uint64_t)1 << (hash & 63))) return;
     for (uint32_t i = 0; i < PW_HELD; i++) {
-        if (held[i].object != object || held[i].seen_at) continue;
-        held[i].seen_at = object_count;
-        unfound--;
+        if (state.held[i].object != object || state.held[i].seen_at) continue;
+        state.held[i].seen_at = graph.object_count;
+        graph.unfound--;
     }
 }
 
-static void on_reference(VALUE object, void *unused) { enter(object, looking_at); }
+static void on_reference(VALUE object, void *unused) { enter(object, graph.looking_at); }
 
 /* What only a word on the machine's stack points to is not held by the program. */
 static void
@@ -121,10 +124,10 @@ on_root(const char *category, VALUE object, void *unused)
 {
     if (strcmp(category, "machine_context") == 0) return;
     uint32_t number = 0;
-    while (number < root_count && strcmp(roots[number], category) != 0) number++;
-    if (number == root_count) {
-        if (root_count == MOST_ROOTS) return;
-        roots[root_count++] = category;
+    while (number < graph.root_count && strcmp(graph.roots[number], category) != 0) number++;
+    if (number == graph.root_count) {
+        if (graph.root_count == MOST_ROOTS) return;
+        graph.roots[graph.root_count++] = category;
     }
     enter(object, ROOT | number);
 }
@@ -133,36 +136,36 @@ static void
 search(void)
 {
     int64_t began = pw_now_ns();
-    object_count = object_room = root_count = unfound = 0;
-    memset(filter, 0, sizeof filter);
+    graph.object_count = graph.object_room = graph.root_count = graph.unfound = 0;
+    memset(graph.filter, 0, sizeof graph.filter);
     for (uint32_t i = 0; i < PW_HELD; i++) {
-        held[i].seen_at = 0;
-        if (!held[i].object) continue;
-        uint32_t hash = hash_of(held[i].object);
-        filter[hash >> 6 & 63] |= (uint64_t)1 << (hash & 63);
-        unfound++;
+        state.held[i].seen_at = 0;
+        if (!state.held[i].object) continue;
+        uint32_t hash = hash_of(state.held[i].object);
+        graph.filter[hash >> 6 & 63] |= (uint64_t)1 << (hash & 63);
+        graph.unfound++;
     }
     rb_objspace_reachable_objects_from_root(on_root, NULL);
-    for (looking_at = 0; looking_at < object_count && unfound; looking_at++) {
-        if (looking_at % LOOKS_BETWEEN_CLOCKS == 0 && pw_now_ns() - began > MOST_NS) {
-            flags |= CUT_BY_TIME;
+    for (graph.looking_at = 0; graph.looking_at < graph.object_count && graph.unfound; graph.looking_at++) {
+        if (graph.looking_at % LOOKS_BETWEEN_CLOCKS == 0 && pw_now_ns() - began > MOST_NS) {
+            state.flags |= CUT_BY_TIME;
             break;
         }
-        rb_objspace_reachable_objects_from(objects[looking_at], on_reference, NULL);
+        rb_objspace_reachable_objects_from(graph.objects[graph.looking_at], on_reference, NULL);
     }
-    looked_at = looking_at;
-    if (!unfound) flags &= ~(uint64_t)CUT_BY_OBJECTS;
-    took_ns = (uint64_t)(pw_now_ns() - began);
+    state.looked_at = graph.looking_at;
+    if (!graph.unfound) state.flags &= ~(uint64_t)CUT_BY_OBJECTS;
+    state.took_ns = (uint64_t)(pw_now_ns() - began);
 }
 
 static void
 forget_search(void)
 {
-    free(objects);
-    free(parents);
-    free(index_of);
-    objects = NULL;
-    parents = index_of = NULL;
+    free(graph.objects);
+    free(graph.parents);
+    free(graph.index_of);
+    graph.objects = NULL;
+    graph.parents = graph.index_of = NULL;
 }
 
 /* What the program may never get to see is told by a word. */
@@ -187,15 +190,15 @@ all_paths(VALUE unused)
     for (uint32_t i = 0; i < PW_HELD; i++) {
         VALUE path = rb_ary_new();
         rb_ary_push(paths, path);
-        if (!held[i].seen_at) continue;
-        uint32_t at = held[i].seen_at - 1, chain[DEEPEST], depth = 0;
-        for (; depth < DEEPEST; at = parents[at]) {
+        if (!state.held[i].seen_at) continue;
+        uint32_t at = state.held[i].seen_at - 1, chain[DEEPEST], depth = 0;
+        for (; depth < DEEPEST; at = graph.parents[at]) {
             chain[depth++] = at;
-            if (parents[at] & ROOT) break;
+            if (graph.parents[at] & ROOT) break;
         }
-        bool whole = parents[chain[depth - 1]] & ROOT;
-        rb_ary_push(path, whole ? rb_str_new_cstr(roots[parents[chain[depth - 1]] & ~ROOT]) : Qnil);
-        while (depth) rb_ary_push(path, shown(objects[chain[--depth]]));
+        bool whole = graph.parents[chain[depth - 1]] & ROOT;
+        rb_ary_push(path, whole ? rb_str_new_cstr(graph.roots[graph.parents[chain[depth - 1]] & ~ROOT]) : Qnil);
+        while (depth) rb_ary_push(path, shown(graph.objects[chain[--depth]]));
     }
     return paths;
 }
@@ -228,8 +231,8 @@ keep_names(VALUE names)
             VALUE text = RARRAY_AREF(steps, step);
             if (!RB_TYPE_P(text, T_STRING)) continue;
             uint32_t string = pw_intern_string(&pw_out.tables, RSTRING_PTR(text), (size_t)RSTRING_LEN(text));
-            pw_buffer_row(columns, (uint64_t[]){held[i].site, (uint64_t)i, (uint64_t)step, string}, COLUMNS);
-            rows++;
+            pw_buffer_row(state.columns, (uint64_t[]){state.held[i].site, (uint64_t)i, (uint64_t)step, string}, COLUMNS);
+            state.rows++;
         }
     }
     pthread_mutex_unlock(&pw_current.lock);
@@ -238,9 +241,9 @@ keep_names(VALUE names)
 void
 pw_holders_find(void)
 {
-    found = true;
+    state.found = true;
     if (guarded(ask_alone, Qnil) != Qtrue) {
-        flags |= OTHER_RACTORS; /* whose objects come and go meanwhile */
+        state.flags |= OTHER_RACTORS; /* whose objects come and go meanwhile */
         return;
     }
     VALUE off = rb_gc_disable(), paths;
@@ -255,24 +258,24 @@ pw_holders_find(void)
 void
 pw_holders_find(void)
 {
-    found = true;
-    flags |= NOT_HERE;
+    state.found = true;
+    state.flags |= NOT_HERE;
 }
 #endif
 
 void
 pw_holders_write(void)
 {
-    if (!found) return;
-    found = false;
-    pw_writer_table(&pw_out.writer, "HOLD", HEADS, (uint64_t[]){flags, looked_at, took_ns, rows}, COLUMNS, columns);
+    if (!state.found) return;
+    state.found = false;
+    pw_writer_table(&pw_out.writer, "HOLD", HEADS, (uint64_t[]){state.flags, state.looked_at, state.took_ns, state.rows}, COLUMNS, state.columns);
 }
 
 void
 pw_holders_forget(bool frees)
 {
-    if (frees) pw_buffers_free(columns, COLUMNS);
-    memset(columns, 0, sizeof columns);
-    memset(held, 0, sizeof held);
-    wanted = found = false;
+    if (frees) pw_buffers_free(state.columns, COLUMNS);
+    memset(state.columns, 0, sizeof state.columns);
+    memset(state.held, 0, sizeof state.held);
+    state.wanted = state.found = false;
 }

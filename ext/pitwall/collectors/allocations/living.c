@@ -38,11 +38,13 @@ pw_living_each(void (*visit)(VALUE object, uint32_t *word))
     }
 }
 
-static struct move { VALUE to; uint32_t word; } *moves;
-static size_t move_count, move_room;
-static void (*is_gone)(VALUE object, uint32_t *word);
-static VALUE asked_page;
-static bool page_is_there;
+static struct {
+    struct move { VALUE to; uint32_t word; } *moves;
+    size_t move_count, move_room;
+    void (*is_gone)(VALUE object, uint32_t *word);
+    VALUE asked_page;
+    bool page_is_there;
+} move_state;
 
 /* Is the slot's memory still there, and the head of its heap page, which rb_gc_location reads? The heap may have given the page
  * back, and something else may lie in a part of it now. A page of memory is asked about once: neighbours are visited one
@@ -51,11 +53,11 @@ static bool
 is_there(VALUE object)
 {
     enum { PAGE_BITS = 12 };
-    if (object >> PAGE_BITS != asked_page) {
-        asked_page = object >> PAGE_BITS;
-        page_is_there = pw_readable(object) && pw_readable(object >> PW_HEAP_PAGE_BITS << PW_HEAP_PAGE_BITS);
+    if (object >> PAGE_BITS != move_state.asked_page) {
+        move_state.asked_page = object >> PAGE_BITS;
+        move_state.page_is_there = pw_readable(object) && pw_readable(object >> PW_HEAP_PAGE_BITS << PW_HEAP_PAGE_BITS);
     }
-    return page_is_there;
+    return move_state.page_is_there;
 }
 
 /* Only slots whose object has moved are looked up: the pages of others may be gone. */
@@ -69,18 +71,18 @@ static void
 note_move(VALUE object, uint32_t *word)
 {
     if (!is_there(object)) {
-        is_gone(object, word);
+        move_state.is_gone(object, word);
         return;
     }
     if (!has_moved(object)) return;
     VALUE to = rb_gc_location(object);
     if (to == object) return;
-    if (move_count == move_room) {
-        size_t room = move_room ? move_room * 2 : 1024;
-        struct move *larger = realloc(moves, room * sizeof(*moves));
-        if (larger) moves = larger, move_room = room;
+    if (move_state.move_count == move_state.move_room) {
+        size_t room = move_state.move_room ? move_state.move_room * 2 : 1024;
+        struct move *larger = realloc(move_state.moves, room * sizeof(*move_state.moves));
+        if (larger) move_state.moves = larger, move_state.move_room = room;
     }
-    if (move_count < move_room) moves[move_count++] = (struct move){to, *word};
+    if (move_state.move_count < move_state.move_room) move_state.moves[move_state.move_count++] = (struct move){to, *word};
     *word = 0;
 }
 
@@ -88,13 +90,13 @@ note_move(VALUE object, uint32_t *word)
 void
 pw_living_follow_moves(void (*gone)(VALUE object, uint32_t *word))
 {
-    is_gone = gone;
-    asked_page = 0;
+    move_state.is_gone = gone;
+    move_state.asked_page = 0;
     pw_living_each(note_move);
-    for (size_t i = 0; i < move_count; i++) pw_living_set(moves[i].to, moves[i].word);
-    free(moves);
-    moves = NULL;
-    move_count = move_room = 0;
+    for (size_t i = 0; i < move_state.move_count; i++) pw_living_set(move_state.moves[i].to, move_state.moves[i].word);
+    free(move_state.moves);
+    move_state.moves = NULL;
+    move_state.move_count = move_state.move_room = 0;
 }
 
 void

@@ -9,21 +9,23 @@ enum { BLOCK_BITS = 10, BLOCK = 1 << BLOCK_BITS, BATCH = 64 };
 
 pw_site_cached pw_site_cache[PW_SITE_CACHE];
 
-static pw_site *blocks[PW_MAX_SITES / BLOCK];
-static _Atomic uint32_t site_count; /* the drain goes up to here */
-
 /* Classes and frames that keys are of. */
 typedef struct {
     VALUE object; /* 0: freed */
     uint32_t first_site, name;
     bool is_class, anonymous;
 } watched;
-static watched *watch;
-static uint32_t watch_count, watch_room, unnamed_from;
 
 /* Open addressing; slots hold numbers, 0 is empty. A number whose key was forgotten stays until the next growth. */
 typedef struct { uint32_t *slots, size, used; } number_index;
-static number_index by_key, by_object;
+
+static struct {
+    pw_site *blocks[PW_MAX_SITES / BLOCK];
+    _Atomic uint32_t site_count; /* the drain goes up to here */
+    watched *watch;
+    uint32_t watch_count, watch_room, unnamed_from;
+    number_index by_key, by_object;
+} state;
 
 static uint64_t hash_of_object(VALUE object) { return object * 0x9e3779b97f4a7c15u; }
 
@@ -58,9 +60,9 @@ put(number_index *index, uint64_t hash, uint32_t number)
 
 static bool full(const number_index *index) { return (index->used + 1) * 2 > index->size; }
 
-uint32_t pw_sites_count(void) { return atomic_load_explicit(&site_count, memory_order_acquire); }
+uint32_t pw_sites_count(void) { return atomic_load_explicit(&state.site_count, memory_order_acquire); }
 
-pw_site *pw_site_at(uint32_t id) { return &blocks[(id - 1) >> BLOCK_BITS][(id - 1) & (BLOCK - 1)]; }
+pw_site *pw_site_at(uint32_t id) { return &state.blocks[(id - 1) >> BLOCK_BITS][(id - 1) & (BLOCK - 1)]; }
 
 static uint64_t
 hash_of_site(uint32_t id)
@@ -69,13 +71,13 @@ hash_of_site(uint32_t id)
     return s->place ? pw_site_hash(s->place, s->klass) : 0;
 }
 
-static uint64_t hash_of_watched(uint32_t number) { return watch[number - 1].object ? hash_of_object(watch[number - 1].object) : 0; }
+static uint64_t hash_of_watched(uint32_t number) { return state.watch[number - 1].object ? hash_of_object(state.watch[number - 1].object) : 0; }
 
 pw_site *
 pw_site_search(VALUE place, VALUE klass)
 {
-    uint32_t at = (uint32_t)(pw_site_hash(place, klass) >> 32) & (by_key.size - 1);
-    for (uint32_t id; (id = by_key.slots[at]) != 0; at = (at + 1) & (by_key.size - 1)) {
+    uint32_t at = (uint32_t)(pw_site_hash(place, klass) >> 32) & (state.by_key.size - 1);
+    for (uint32_t id; (id = state.by_key.slots[at]) != 0; at = (at + 1) & (state.by_key.size - 1)) {
         pw_site *s = pw_site_at(id);
         if (s->place == place && s->klass == klass) return s;
     }
@@ -85,9 +87,9 @@ pw_site_search(VALUE place, VALUE klass)
 static watched *
 find_watched(VALUE object)
 {
-    uint32_t at = (uint32_t)(hash_of_object(object) >> 32) & (by_object.size - 1);
-    for (uint32_t n; (n = by_object.slots[at]) != 0; at = (at + 1) & (by_object.size - 1)) {
-        if (watch[n - 1].object == object) return &watch[n - 1];
+    uint32_t at = (uint32_t)(hash_of_object(object) >> 32) & (state.by_object.size - 1);
+    for (uint32_t n; (n = state.by_object.slots[at]) != 0; at = (at + 1) & (state.by_object.size - 1)) {
+        if (state.watch[n - 1].object == object) return &state.watch[n - 1];
     }
     return NULL;
 }
@@ -97,17 +99,17 @@ watch_over(VALUE object, bool is_class)
 {
     watched *w = find_watched(object);
     if (w) return w;
-    if (watch_count == watch_room) {
-        uint32_t room = watch_room ? watch_room * 2 : 256;
-        watched *larger = realloc(watch, room * sizeof(*watch));
+    if (state.watch_count == state.watch_room) {
+        uint32_t room = state.watch_room ? state.watch_room * 2 : 256;
+        watched *larger = realloc(state.watch, room * sizeof(*state.watch));
         if (!larger) return NULL;
-        watch = larger;
-        watch_room = room;
+        state.watch = larger;
+        state.watch_room = room;
     }
-    if (full(&by_object) && !grow(&by_object, hash_of_watched, watch_count)) return NULL;
-    w = &watch[watch_count++];
+    if (full(&state.by_object) && !grow(&state.by_object, hash_of_watched, state.watch_count)) return NULL;
+    w = &state.watch[state.watch_count++];
     *w = (watched){.object = object, .is_class = is_class};
-    put(&by_object, hash_of_object(object), watch_count);
+    put(&state.by_object, hash_of_object(object), state.watch_count);
     return w;
 }
 
@@ -116,7 +118,7 @@ new_row(void)
 {
     uint32_t id = pw_sites_count() + 1;
     if (id > PW_MAX_SITES) return NULL;
-    pw_site **block = &blocks[(id - 1) >> BLOCK_BITS];
+    pw_site **block = &state.blocks[(id - 1) >> BLOCK_BITS];
     if (!*block && !(*block = calloc(BLOCK, sizeof(pw_site)))) return NULL;
     pw_site *s = pw_site_at(id);
     s->id = id;
@@ -124,12 +126,12 @@ new_row(void)
 }
 
 /* Only now may the drain look at it. */
-static void publish(const pw_site *s) { atomic_store_explicit(&site_count, s->id, memory_order_release); }
+static void publish(const pw_site *s) { atomic_store_explicit(&state.site_count, s->id, memory_order_release); }
 
 bool
 pw_sites_start(void)
 {
-    if (!grow(&by_key, hash_of_site, 0) || !grow(&by_object, hash_of_watched, 0)) return false;
+    if (!grow(&state.by_key, hash_of_site, 0) || !grow(&state.by_object, hash_of_watched, 0)) return false;
     for (int i = PW_SITE_VM; i < PW_SITE_FIRST; i++) {
         pw_site *s = new_row();
         if (!s) return false;
@@ -142,7 +144,7 @@ static pw_site *
 enter(VALUE place, VALUE klass, uint8_t type, uint32_t node, VALUE frame)
 {
     pw_site *other = pw_site_at(PW_SITE_OTHER);
-    if (full(&by_key) && !grow(&by_key, hash_of_site, pw_sites_count())) return other;
+    if (full(&state.by_key) && !grow(&state.by_key, hash_of_site, pw_sites_count())) return other;
     if ((klass && !watch_over(klass, true)) || (frame && !watch_over(frame, false))) return other;
     watched *of_class = klass ? find_watched(klass) : NULL, *of_frame = frame ? find_watched(frame) : NULL;
     pw_site *s = new_row();
@@ -157,12 +159,12 @@ enter(VALUE place, VALUE klass, uint8_t type, uint32_t node, VALUE frame)
         of_class->first_site = s->id;
     }
     if (of_frame) {
-        s->frame = (uint32_t)(of_frame - watch) + 1;
+        s->frame = (uint32_t)(of_frame - state.watch) + 1;
         s->next_of_frame = of_frame->first_site;
         of_frame->first_site = s->id;
     }
     publish(s);
-    put(&by_key, pw_site_hash(place, klass), s->id);
+    put(&state.by_key, pw_site_hash(place, klass), s->id);
     return s;
 }
 
@@ -179,7 +181,7 @@ pw_site *
 pw_site_beside(const pw_site *site, VALUE klass)
 {
     pw_site *s = pw_site_find(site->place, klass);
-    return s ? s : pw_site_enter(site->place, klass, site->type, site->node, site->frame ? watch[site->frame - 1].object : 0);
+    return s ? s : pw_site_enter(site->place, klass, site->type, site->node, site->frame ? state.watch[site->frame - 1].object : 0);
 }
 
 static void
@@ -208,8 +210,8 @@ pw_sites_forget_object(VALUE object)
 void
 pw_sites_follow_moves(void)
 {
-    for (uint32_t i = 0; i < watch_count; i++) {
-        watched *w = &watch[i];
+    for (uint32_t i = 0; i < state.watch_count; i++) {
+        watched *w = &state.watch[i];
         if (w->object && !pw_readable(w->object)) forget(w); /* freed untold, as by a collection during which a Ractor ended (gc.c) */
         VALUE to = w->object ? rb_gc_location(w->object) : 0;
         if (to == w->object) continue;
@@ -218,22 +220,22 @@ pw_sites_follow_moves(void)
     }
     memset(pw_site_cache, 0, sizeof pw_site_cache);
     /* Nothing grows here, so there is room; without memory for new ones, places are entered anew. */
-    if (!grow(&by_key, hash_of_site, pw_sites_count())) memset(by_key.slots, 0, by_key.size * sizeof(uint32_t));
-    if (!grow(&by_object, hash_of_watched, watch_count)) memset(by_object.slots, 0, by_object.size * sizeof(uint32_t));
+    if (!grow(&state.by_key, hash_of_site, pw_sites_count())) memset(state.by_key.slots, 0, state.by_key.size * sizeof(uint32_t));
+    if (!grow(&state.by_object, hash_of_watched, state.watch_count)) memset(state.by_object.slots, 0, state.by_object.size * sizeof(uint32_t));
 }
 
 bool
 pw_sites_unnamed(void)
 {
-    return unnamed_from < watch_count;
+    return state.unnamed_from < state.watch_count;
 }
 
 /* Only until it is named: then the program may let go of it. */
 void
 pw_sites_mark(bool all)
 {
-    for (uint32_t i = all ? 0 : unnamed_from; i < watch_count; i++) {
-        if (watch[i].object && (all || watch[i].is_class)) rb_gc_mark(watch[i].object);
+    for (uint32_t i = all ? 0 : state.unnamed_from; i < state.watch_count; i++) {
+        if (state.watch[i].object && (all || state.watch[i].is_class)) rb_gc_mark(state.watch[i].object);
     }
 }
 
@@ -254,7 +256,7 @@ name_class(uint32_t at, VALUE klass)
     bool named = RB_TYPE_P(name, T_STRING);
 
     pthread_mutex_lock(&pw_current.lock);
-    watched *w = &watch[at];
+    watched *w = &state.watch[at];
     w->anonymous = !named;
     w->name = pw_intern_string(&pw_out.tables, named ? RSTRING_PTR(name) : none, named ? (size_t)RSTRING_LEN(name) : sizeof none - 1);
     for (uint32_t id = w->first_site; id; id = pw_site_at(id)->next_of_class) pw_site_at(id)->name = w->name;
@@ -265,16 +267,16 @@ name_class(uint32_t at, VALUE klass)
 void
 pw_sites_name(bool again)
 {
-    uint32_t i = again ? 0 : unnamed_from;
+    uint32_t i = again ? 0 : state.unnamed_from;
     for (;; i++) {
         pthread_mutex_lock(&pw_current.lock); /* hooks of other Ractors enter sites meanwhile */
-        bool more = i < watch_count, is_new = i >= unnamed_from;
-        watched w = more ? watch[i] : (watched){0};
+        bool more = i < state.watch_count, is_new = i >= state.unnamed_from;
+        watched w = more ? state.watch[i] : (watched){0};
         pthread_mutex_unlock(&pw_current.lock);
         if (!more) break;
         VALUE klass = w.object;
         if (w.is_class && klass && (is_new || w.anonymous)) name_class(i, klass);
-        if (is_new) unnamed_from = i + 1;
+        if (is_new) state.unnamed_from = i + 1;
         RB_GC_GUARD(klass);
     }
 }
@@ -301,15 +303,15 @@ void
 pw_sites_free(void)
 {
     for (uint32_t i = 0; i < PW_MAX_SITES / BLOCK; i++) {
-        free(blocks[i]);
-        blocks[i] = NULL;
+        free(state.blocks[i]);
+        state.blocks[i] = NULL;
     }
-    atomic_store(&site_count, 0);
-    free(watch);
-    free(by_key.slots);
-    free(by_object.slots);
-    watch = NULL;
-    watch_count = watch_room = unnamed_from = 0;
-    by_key = by_object = (number_index){0};
+    atomic_store(&state.site_count, 0);
+    free(state.watch);
+    free(state.by_key.slots);
+    free(state.by_object.slots);
+    state.watch = NULL;
+    state.watch_count = state.watch_room = state.unnamed_from = 0;
+    state.by_key = state.by_object = (number_index){0};
     memset(pw_site_cache, 0, sizeof pw_site_cache);
 }

@@ -16,13 +16,15 @@
 
 enum { SET_SECCOMP = 22, DISPATCHED = 2, MOST_PAUSES = 20000 };
 
-static uint32_t generation;
-static pw_dispatch_settings settings;
-static _Atomic unsigned flags;
-static _Atomic uint64_t signals;
+static struct {
+    uint32_t generation;
+    pw_dispatch_settings settings;
+    _Atomic unsigned flags;
+    _Atomic uint64_t signals;
+} state;
 
-unsigned pw_dispatch_flags(void) { return atomic_load(&flags); }
-uint64_t pw_dispatch_signals(void) { return atomic_load(&signals); }
+unsigned pw_dispatch_flags(void) { return atomic_load(&state.flags); }
+uint64_t pw_dispatch_signals(void) { return atomic_load(&state.signals); }
 
 /* ---- SIGSYS ---- */
 
@@ -94,7 +96,7 @@ pass(ucontext_t *c, reg number)
     else {
         pw_selectors[pw_armed.place - 1] = PW_ALLOW;
         *get(c, REG_RIP) -= 2;
-        atomic_fetch_or(&flags, PW_DISPATCH_STEPPED_BACK);
+        atomic_fetch_or(&state.flags, PW_DISPATCH_STEPPED_BACK);
     }
 }
 
@@ -193,10 +195,10 @@ begin(pw_call_frame *call)
     atomic_fetch_add(&pw_syscall_at_work, 1);
     bool records = atomic_load(&pw_armed_threads.active);
     if (records) {
-        call->generation = generation;
+        call->generation = state.generation;
         call->thread = NULL;
         call->serial = 0;
-        settings.before(call);
+        state.settings.before(call);
     }
     atomic_fetch_sub(&pw_syscall_at_work, 1);
     return records;
@@ -205,13 +207,13 @@ begin(pw_call_frame *call)
 static bool
 is_recorded(reg number)
 {
-    return number < PW_SYSCALLS && pw_syscalls_known[number].of & settings.of;
+    return number < PW_SYSCALLS && pw_syscalls_known[number].of & state.settings.of;
 }
 
 static void
 give_up(unsigned why)
 {
-    atomic_fetch_or(&flags, why);
+    atomic_fetch_or(&state.flags, why);
     if (why == PW_DISPATCH_SECCOMP) atomic_store(&pw_armed_threads.filtered, true);
     pw_dispatch_allow_all();
 }
@@ -257,7 +259,7 @@ on_sigsys(int signo, siginfo_t *info, void *data)
         return pass(c, number);
     }
     if (!is_recorded(number)) return pass(c, number);
-    atomic_fetch_add_explicit(&signals, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&state.signals, 1, memory_order_relaxed);
     if (!begin(place(c, number, pw_go_on_recorded))) *get(c, REG_RIP) = (reg)pw_go_on_plain;
 }
 
@@ -266,7 +268,7 @@ ending(pw_call_frame *call)
 {
     if (!atomic_load(&pw_armed_threads.active)) return;
     bool before = pw_dispatch_own(true);
-    settings.ending();
+    state.settings.ending();
     pw_dispatch_own(before);
 }
 
@@ -294,7 +296,7 @@ static bool
 begin_undisturbed(pw_call_frame *call)
 {
     PW_SYSCALL_MEET_STACK_END();
-    if (!settings.looks) return begin(call);
+    if (!state.settings.looks) return begin(call);
     uint64_t mask = set_mask(&interruptions);
     bool records = begin(call);
     set_mask(&mask);
@@ -375,16 +377,16 @@ pw_dispatch_start(const pw_dispatch_settings *wanted, uint32_t number)
     const char *refusal = pw_dispatch_refusal();
     if (refusal) return refusal;
     if (!pw_dispatch_has_exit_key()) return "no room for a thread-specific key";
-    settings = *wanted;
+    state.settings = *wanted;
     pw_dispatch_ending = ending;
-    generation = number;
-    atomic_store(&flags, 0);
+    state.generation = number;
+    atomic_store(&state.flags, 0);
     atomic_store(&pw_armed_threads.refused, 0);
     action ours = {.handler = on_sigsys, .flags = SA_SIGINFO | SA_ONSTACK | RESTORER, .restorer = pw_return_from_signal, .mask = ~(uint64_t)0}, before;
     if (kernel_action(SIGSYS, &ours, &before) != 0) return "SIGSYS cannot be handled";
     if (before.handler != on_sigsys) theirs = before;
     open_masks();
-    settings.handled();
+    state.settings.handled();
     atomic_store(&pw_syscall_generation, number);
     atomic_store(&pw_armed_threads.active, true);
     return NULL;
@@ -401,7 +403,7 @@ pw_dispatch_stop(bool child)
     }
     else {
         pw_dispatch_disarm();
-        if (!atomic_load(&pw_armed_threads.filtered)) settings.disarmed();
+        if (!atomic_load(&pw_armed_threads.filtered)) state.settings.disarmed();
     }
     /* Of other threads, for microseconds. A handler of the program's that jumps out of what follows a call leaves it at work for ever. */
     for (int i = 0; atomic_load(&pw_syscall_at_work) > 0 && i < MOST_PAUSES; i++) {
@@ -420,7 +422,7 @@ const char pw_dispatch_filter[] = "";
 static const char elsewhere[] = "system calls are seen from inside on Linux, x86-64, only, where GCC compiled the extension";
 
 const char *pw_dispatch_refusal(void) { return elsewhere; }
-const char *pw_dispatch_start(const pw_dispatch_settings *settings, uint32_t generation) { return elsewhere; }
+const char *pw_dispatch_start(const pw_dispatch_settings *state.settings, uint32_t state.generation) { return elsewhere; }
 void pw_dispatch_stop(bool child) {}
 unsigned pw_dispatch_flags(void) { return 0; }
 uint64_t pw_dispatch_signals(void) { return 0; }

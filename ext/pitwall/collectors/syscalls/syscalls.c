@@ -23,8 +23,20 @@
 enum { ROWS_A_CHUNK = 1 << 14, MOST_FDS = 1 << 16, NO_STACK = UINT32_MAX, EXPECTED_BYTES = 256 };
 enum { THREAD, NAME, AT, NS, RESULT, ERRNO, FLAGS, NODE, PATH, PATH2, CWD, COLUMNS };
 
-static bool active, stacks;
-static pw_tick_clock the_clock;
+static struct {
+    bool active, stacks;
+    pw_tick_clock the_clock;
+    char cwd[PATH_MAX];
+    size_t cwd_size;
+    uint32_t cwd_id;
+    struct descriptor { uint32_t path; uint64_t since; } *descriptors; /* what opened it, and when the call ended */
+    uint32_t descriptor_count;
+    uint32_t name_ids[PW_SYSCALLS];
+    pw_buffer columns[COLUMNS];
+    uint32_t rows;
+    uint64_t base_ns, rows_taken;
+} state;
+
 static int (*const during_gc)(void) = rb_during_gc; /* not to be looked up in a handler */
 
 /* ---- in the handler ---- */
@@ -40,7 +52,7 @@ before(pw_call_frame *call)
     if (!t || t->sample.finished) return;
     call->thread = t;
     /* While garbage is collected, what a stack names may be on the move. */
-    if (!stacks || !pw_syscall_ring || t->own.busy || during_gc()) return;
+    if (!state.stacks || !pw_syscall_ring || t->own.busy || during_gc()) return;
     do {
         if (pw_capture_stack(t)) {
             call->serial = t->sample.serial;
@@ -61,24 +73,13 @@ ending(void)
 
 /* ---- paths; the drain's ---- */
 
-static char cwd[PATH_MAX];
-static size_t cwd_size;
-static uint32_t cwd_id;
-static struct descriptor { uint32_t path; uint64_t since; } *descriptors; /* what opened it, and when the call ended */
-static uint32_t descriptor_count;
-static uint32_t name_ids[PW_SYSCALLS];
-
-static pw_buffer columns[COLUMNS];
-static uint32_t rows;
-static uint64_t base_ns, rows_taken;
-
 static uint32_t intern(const char *bytes, size_t size) { return pw_intern_string(&pw_out.tables, bytes, size); }
 
 static uint32_t
 name_id(int number)
 {
-    if (!name_ids[number]) name_ids[number] = intern(pw_syscalls_known[number].name, strlen(pw_syscalls_known[number].name));
-    return name_ids[number];
+    if (!state.name_ids[number]) state.name_ids[number] = intern(pw_syscalls_known[number].name, strlen(pw_syscalls_known[number].name));
+    return state.name_ids[number];
 }
 
 static uint32_t
@@ -101,22 +102,22 @@ static struct descriptor *
 descriptor(int64_t fd)
 {
     if (fd < 0 || fd >= MOST_FDS) return NULL;
-    if (fd >= descriptor_count) {
-        uint32_t room = descriptor_count ? descriptor_count : 256;
+    if (fd >= state.descriptor_count) {
+        uint32_t room = state.descriptor_count ? state.descriptor_count : 256;
         while (room <= fd) room *= 2;
-        struct descriptor *larger = realloc(descriptors, room * sizeof(*larger));
+        struct descriptor *larger = realloc(state.descriptors, room * sizeof(*larger));
         if (!larger) return NULL;
-        memset(larger + descriptor_count, 0, (room - descriptor_count) * sizeof(*larger));
-        descriptors = larger;
-        descriptor_count = room;
+        memset(larger + state.descriptor_count, 0, (room - state.descriptor_count) * sizeof(*larger));
+        state.descriptors = larger;
+        state.descriptor_count = room;
     }
-    return &descriptors[fd];
+    return &state.descriptors[fd];
 }
 
 static uint32_t
 path_of_descriptor(int64_t fd)
 {
-    return fd >= 0 && fd < descriptor_count ? descriptors[fd].path : 0;
+    return fd >= 0 && fd < state.descriptor_count ? state.descriptors[fd].path : 0;
 }
 
 static void
@@ -131,7 +132,7 @@ opened(int64_t fd, uint32_t path, uint64_t when)
 static void
 closed(int64_t fd, uint64_t began)
 {
-    if (fd >= 0 && fd < descriptor_count && began >= descriptors[fd].since) descriptors[fd].path = 0;
+    if (fd >= 0 && fd < state.descriptor_count && began >= state.descriptors[fd].since) state.descriptors[fd].path = 0;
 }
 
 enum { DUPLICATE = 0, DUPLICATE_CLOEXEC = 1030 };
@@ -157,10 +158,10 @@ follow(const pw_syscall_row *row, uint32_t path, const char *folder)
         if (row->result != -EBADF) closed(row->fd, row->start);
         break;
       case PW_NR_CHDIR: case PW_NR_FCHDIR:
-        if (row->result != 0 || !row->sizes[2] || row->sizes[2] > sizeof cwd) break;
-        memcpy(cwd, folder, row->sizes[2]);
-        cwd_size = row->sizes[2];
-        cwd_id = intern(cwd, cwd_size);
+        if (row->result != 0 || !row->sizes[2] || row->sizes[2] > sizeof state.cwd) break;
+        memcpy(state.cwd, folder, row->sizes[2]);
+        state.cwd_size = row->sizes[2];
+        state.cwd_id = intern(state.cwd, state.cwd_size);
         break;
     }
 }
@@ -176,14 +177,14 @@ node_of(const pw_syscall_row *row)
 static uint64_t
 ns_at(uint64_t tick, double tick_ns)
 {
-    double ns = ((double)tick - (double)the_clock.tick_from) * tick_ns + (double)(the_clock.ns_from - pw_current.origin);
+    double ns = ((double)tick - (double)state.the_clock.tick_from) * tick_ns + (double)(state.the_clock.ns_from - pw_current.origin);
     return ns > 0 ? (uint64_t)ns : 0;
 }
 
 static void
 put(int column, uint64_t value)
 {
-    pw_buffer_int(&columns[column], value);
+    pw_buffer_int(&state.columns[column], value);
 }
 
 /* A record's row. True: as many rows as a chunk holds. holds session lock */
@@ -192,8 +193,8 @@ take(const pw_record_header *record)
 {
     const pw_syscall_row *row = (const pw_syscall_row *)record;
     static double tick_ns;
-    if (!active) return false;
-    if (rows == 0 || tick_ns == 0) tick_ns = pw_tick_clock_tick_ns(&the_clock);
+    if (!state.active) return false;
+    if (state.rows == 0 || tick_ns == 0) tick_ns = pw_tick_clock_tick_ns(&state.the_clock);
     const char *texts[4] = {row->bytes};
     size_t sizes[4];
     for (int i = 0; i < 4; i++) {
@@ -207,16 +208,16 @@ take(const pw_record_header *record)
         if (row->sizes[i] == PW_NO_PATH) continue;
         if (link && i == 0) paths[i] = intern(texts[i], sizes[i]);
         else if (sizes[2 + i] && !moves) paths[i] = absolute(texts[i], sizes[i], texts[2 + i], sizes[2 + i]);
-        else paths[i] = absolute(texts[i], sizes[i], cwd, cwd_size);
+        else paths[i] = absolute(texts[i], sizes[i], state.cwd, state.cwd_size);
     }
     if (!paths[0] && row->fd >= 0) paths[0] = path_of_descriptor(row->fd);
 
     uint64_t at = ns_at(row->start, tick_ns);
-    if (rows == 0) base_ns = at > 1000000000 ? at - 1000000000 : 0; /* a call may have begun before those that ended before it */
+    if (state.rows == 0) state.base_ns = at > 1000000000 ? at - 1000000000 : 0; /* a call may have begun before those that ended before it */
     bool failed = row->result < 0 && row->result >= -4095;
     put(THREAD, row->thread ? ((const pw_thread *)row->thread)->id : 0);
     put(NAME, name_id(row->number));
-    put(AT, at > base_ns ? at - base_ns : 0);
+    put(AT, at > state.base_ns ? at - state.base_ns : 0);
     put(NS, (uint64_t)((double)(row->end - row->start) * tick_ns));
     put(RESULT, failed || row->result < 0 ? 0 : (uint64_t)row->result);
     put(ERRNO, failed ? (uint64_t)-row->result : 0);
@@ -224,11 +225,11 @@ take(const pw_record_header *record)
     put(NODE, node_of(row));
     put(PATH, paths[0]);
     put(PATH2, paths[1]);
-    put(CWD, cwd_id);
-    rows++;
-    rows_taken++;
+    put(CWD, state.cwd_id);
+    state.rows++;
+    state.rows_taken++;
     follow(row, paths[0], texts[2]);
-    return rows >= ROWS_A_CHUNK;
+    return state.rows >= ROWS_A_CHUNK;
 }
 
 /* ---- chunks ---- */
@@ -236,9 +237,9 @@ take(const pw_record_header *record)
 static void
 write_rows(bool last)
 {
-    if (!rows) return;
-    pw_writer_table(&pw_out.writer, "SYSC", 2, (uint64_t[]){base_ns, rows}, COLUMNS, columns);
-    rows = 0;
+    if (!state.rows) return;
+    pw_writer_table(&pw_out.writer, "SYSC", 2, (uint64_t[]){state.base_ns, state.rows}, COLUMNS, state.columns);
+    state.rows = 0;
 }
 
 /* Cumulative: the last counts. */
@@ -248,7 +249,7 @@ write_totals(bool last)
 #if PW_DISPATCH
     enum { TOTALS = 4 };
     pw_buffer totals[TOTALS] = {{0}};
-    double tick_ns = pw_syscall_steady ? pw_tick_clock_tick_ns(&the_clock) : 1.0;
+    double tick_ns = pw_syscall_steady ? pw_tick_clock_tick_ns(&state.the_clock) : 1.0;
     uint32_t n = 0;
     uint64_t sum = 0, lost = atomic_load(&pw_syscall_lost);
     for (int i = 0; i < PW_SYSCALLS; i++) {
@@ -261,7 +262,7 @@ write_totals(bool last)
         n++;
     }
     /* At the end: with those whose thread left by a jump before their row was written, and what the ring has behind such a row. */
-    if (last && pw_syscall_ring && sum > rows_taken && sum - rows_taken > lost) lost = sum - rows_taken;
+    if (last && pw_syscall_ring && sum > state.rows_taken && sum - state.rows_taken > lost) lost = sum - state.rows_taken;
     uint64_t head[] = {pw_dispatch_flags(), lost, pw_dispatch_refused(), n};
     pw_writer_table(&pw_out.writer, "SYST", 4, head, TOTALS, totals);
     pw_buffers_free(totals, TOTALS);
@@ -307,25 +308,25 @@ start(VALUE settings)
     bool counting = pw_setting_is_on(settings, "count", false);
     pw_dispatch_settings wanted = {.of = PW_OF_PATH | PW_OF_DESCRIPTOR, .before = before, .ending = ending, .handled = pw_shortcuts_install, .disarmed = pw_shortcuts_remove};
     if (pw_setting_is_on(settings, "io", false)) wanted.of |= PW_OF_IO | PW_OF_NETWORK;
-    stacks = pw_setting_is_on(settings, "stacks", false);
-    wanted.looks = stacks && !counting;
-    pw_tick_clock_start(&the_clock);
-    pw_syscall_steady = the_clock.counter;
+    state.stacks = pw_setting_is_on(settings, "stacks", false);
+    wanted.looks = state.stacks && !counting;
+    pw_tick_clock_start(&state.the_clock);
+    pw_syscall_steady = state.the_clock.counter;
     memset((void *)pw_syscall_counts, 0, sizeof pw_syscall_counts);
     atomic_store(&pw_syscall_lost, 0);
     atomic_store(&pw_syscall_waits, 0);
     atomic_store(&pw_syscall_no_room_since, 0);
-    rows_taken = 0;
+    state.rows_taken = 0;
     pw_syscall_ring = counting ? NULL : &pw_out.ring;
     pthread_mutex_lock(&pw_current.lock);
-    memset(name_ids, 0, sizeof name_ids);
-    cwd_size = getcwd(cwd, sizeof cwd) ? strlen(cwd) : 0;
-    cwd_id = intern(cwd, cwd_size);
+    memset(state.name_ids, 0, sizeof state.name_ids);
+    state.cwd_size = getcwd(state.cwd, sizeof state.cwd) ? strlen(state.cwd) : 0;
+    state.cwd_id = intern(state.cwd, state.cwd_size);
     seed_descriptors();
-    active = true;
+    state.active = true;
     pthread_mutex_unlock(&pw_current.lock);
     const char *refusal = pw_dispatch_start(&wanted, pw_current.generation);
-    if (refusal) active = false;
+    if (refusal) state.active = false;
     return refusal;
 #else
     return pw_dispatch_refusal();
@@ -335,27 +336,27 @@ start(VALUE settings)
 static void
 stop(void)
 {
-    if (active) pw_dispatch_stop(!pw_session_generation());
+    if (state.active) pw_dispatch_stop(!pw_session_generation());
 }
 
 static void
 write_chunks(bool last)
 {
-    if (active) write_totals(last);
+    if (state.active) write_totals(last);
 }
 
 static void
 forget(bool frees)
 {
-    active = false;
+    state.active = false;
     if (frees) {
-        free(descriptors);
-        pw_buffers_free(columns, COLUMNS);
+        free(state.descriptors);
+        pw_buffers_free(state.columns, COLUMNS);
     }
-    descriptors = NULL;
-    descriptor_count = 0;
-    for (int i = 0; i < COLUMNS; i++) columns[i] = (pw_buffer){0};
-    rows = 0;
+    state.descriptors = NULL;
+    state.descriptor_count = 0;
+    for (int i = 0; i < COLUMNS; i++) state.columns[i] = (pw_buffer){0};
+    state.rows = 0;
 #if PW_DISPATCH
     pw_syscall_ring = NULL;
 #endif
@@ -368,7 +369,7 @@ static void own_end(void) { pw_dispatch_own(false); }
 static void
 here(void)
 {
-    if (!active) return;
+    if (!state.active) return;
     pw_dispatch_own(pw_own_work > 0);
     pw_dispatch_arm();
 }

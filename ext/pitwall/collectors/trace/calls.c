@@ -15,13 +15,15 @@ struct pw_call_block {
 
 pw_call_rules pw_call_rules_now;
 
-static pw_call_key *key_blocks[KEY_BLOCKS];
-static _Atomic uint32_t key_count;
-static uint32_t *key_slots, key_slot_count; /* number + 1 of a key */
-static pw_call_tree *_Atomic trees;
-static pw_call_tree *_Atomic buried; /* out of the list, but somebody with the GVL may still stand on them */
-static uint32_t node_count;
-static uint64_t lost;
+static struct {
+    pw_call_key *key_blocks[KEY_BLOCKS];
+    _Atomic uint32_t key_count;
+    uint32_t *key_slots, key_slot_count; /* number + 1 of a key */
+    pw_call_tree *_Atomic trees;
+    pw_call_tree *_Atomic buried; /* out of the list, but somebody with the GVL may still stand on them */
+    uint32_t node_count;
+    uint64_t lost;
+} state;
 
 static uint64_t
 mix(uint64_t x)
@@ -35,14 +37,14 @@ mix(uint64_t x)
 static pw_call_key *
 key_at(uint32_t number)
 {
-    return &key_blocks[number / KEYS_A_BLOCK][number % KEYS_A_BLOCK];
+    return &state.key_blocks[number / KEYS_A_BLOCK][number % KEYS_A_BLOCK];
 }
 
 static uint32_t
 key_slot(VALUE a, VALUE b)
 {
-    uint32_t at = (uint32_t)mix(a ^ mix(b)) & (key_slot_count - 1);
-    for (uint32_t number; (number = key_slots[at]) != 0; at = (at + 1) & (key_slot_count - 1)) {
+    uint32_t at = (uint32_t)mix(a ^ mix(b)) & (state.key_slot_count - 1);
+    for (uint32_t number; (number = state.key_slots[at]) != 0; at = (at + 1) & (state.key_slot_count - 1)) {
         const pw_call_key *key = key_at(number - 1);
         if (key->a == a && key->b == b) break;
     }
@@ -52,31 +54,31 @@ key_slot(VALUE a, VALUE b)
 static bool
 grow_keys(uint32_t count)
 {
-    uint32_t slots = key_slot_count ? key_slot_count * 2 : 1024;
+    uint32_t slots = state.key_slot_count ? state.key_slot_count * 2 : 1024;
     uint32_t *grown = calloc(slots, sizeof *grown);
     if (!grown) return false;
-    free(key_slots);
-    key_slots = grown;
-    key_slot_count = slots;
-    for (uint32_t i = 0; i < count; i++) key_slots[key_slot(key_at(i)->a, key_at(i)->b)] = i + 1;
+    free(state.key_slots);
+    state.key_slots = grown;
+    state.key_slot_count = slots;
+    for (uint32_t i = 0; i < count; i++) state.key_slots[key_slot(key_at(i)->a, key_at(i)->b)] = i + 1;
     return true;
 }
 
 static const pw_call_key *
 key_of(VALUE a, VALUE b, uint8_t kind, const void *context)
 {
-    uint32_t count = atomic_load_explicit(&key_count, memory_order_relaxed);
-    if (count * 2 >= key_slot_count && !grow_keys(count)) return NULL;
+    uint32_t count = atomic_load_explicit(&state.key_count, memory_order_relaxed);
+    if (count * 2 >= state.key_slot_count && !grow_keys(count)) return NULL;
     uint32_t at = key_slot(a, b);
-    if (key_slots[at]) return key_at(key_slots[at] - 1);
+    if (state.key_slots[at]) return key_at(state.key_slots[at] - 1);
     uint32_t block = count / KEYS_A_BLOCK;
     if (block >= KEY_BLOCKS) return NULL;
-    if (!key_blocks[block] && !(key_blocks[block] = calloc(KEYS_A_BLOCK, sizeof(pw_call_key)))) return NULL;
+    if (!state.key_blocks[block] && !(state.key_blocks[block] = calloc(KEYS_A_BLOCK, sizeof(pw_call_key)))) return NULL;
     pw_call_key *key = key_at(count);
     *key = (pw_call_key){.a = a, .b = b, .frame = a, .kind = kind};
     if (kind == PW_CALL_C && b != PW_CALL_MET) key->frame = LONG2FIX(PW_FRAME_CALLED + (long)count);
-    key_slots[at] = count + 1;
-    atomic_store_explicit(&key_count, count + 1, memory_order_release); /* it is marked from here on; deciding may collect garbage */
+    state.key_slots[at] = count + 1;
+    atomic_store_explicit(&state.key_count, count + 1, memory_order_release); /* it is marked from here on; deciding may collect garbage */
     if (pw_call_rules_now.decide) pw_call_rules_now.decide(key, context);
     return key;
 }
@@ -84,7 +86,7 @@ key_of(VALUE a, VALUE b, uint8_t kind, const void *context)
 void
 pw_call_keys_each(void (*each)(const pw_call_key *key))
 {
-    uint32_t count = atomic_load_explicit(&key_count, memory_order_acquire);
+    uint32_t count = atomic_load_explicit(&state.key_count, memory_order_acquire);
     for (uint32_t i = 0; i < count; i++) each(key_at(i));
 }
 
@@ -92,7 +94,7 @@ const pw_call_key *
 pw_call_key_of_frame(VALUE frame)
 {
     long number = FIX2LONG(frame) - PW_FRAME_CALLED;
-    return number >= 0 && number < (long)atomic_load_explicit(&key_count, memory_order_acquire) ? key_at((uint32_t)number) : NULL;
+    return number >= 0 && number < (long)atomic_load_explicit(&state.key_count, memory_order_acquire) ? key_at((uint32_t)number) : NULL;
 }
 
 /* ---- nodes ---- */
@@ -156,7 +158,7 @@ pw_call_child_slow(pw_call_tree *tree, pw_call_node *node, VALUE a, VALUE b, uin
 {
     const pw_call_rules *rules = &pw_call_rules_now;
     if (tree->count * 2 >= tree->slot_count && !grow_nodes(tree)) {
-        lost++;
+        state.lost++;
         return NULL;
     }
     pw_call_node *found = tree->slots[node_slot(tree, node, a, b)];
@@ -166,7 +168,7 @@ pw_call_child_slow(pw_call_tree *tree, pw_call_node *node, VALUE a, VALUE b, uin
     }
     const pw_call_key *key = key_of(a, b, kind, context);
     if (!key) {
-        lost++;
+        state.lost++;
         return NULL;
     }
     bool under = node->under || key->opens;
@@ -176,11 +178,11 @@ pw_call_child_slow(pw_call_tree *tree, pw_call_node *node, VALUE a, VALUE b, uin
     }
     pw_call_node *made = pw_call_nodes() < rules->max_nodes ? new_node(tree) : NULL;
     if (!made) {
-        lost++;
+        state.lost++;
         return NULL;
     }
     *made = (pw_call_node){.a = a, .b = b, .parent = node, .key = key, .depth = node->depth + 1, .under = under};
-    __atomic_fetch_add(&node_count, 1, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&state.node_count, 1, __ATOMIC_RELAXED);
     tree->count++;
     tree->slots[node_slot(tree, node, a, b)] = made; /* deciding ran Ruby, but traced nothing: the table is as it was */
     atomic_fetch_add_explicit(&tree->last->used, 1, memory_order_release);
@@ -218,7 +220,7 @@ free_tree(pw_call_tree *tree)
 static void
 free_buried(void)
 {
-    for (pw_call_tree *tree = atomic_exchange_explicit(&buried, NULL, memory_order_acquire), *next; tree; tree = next) {
+    for (pw_call_tree *tree = atomic_exchange_explicit(&state.buried, NULL, memory_order_acquire), *next; tree; tree = next) {
         next = tree->next_buried;
         free_tree(tree);
     }
@@ -231,22 +233,22 @@ pw_call_tree_new(uint32_t thread_id)
     pw_call_tree *tree = calloc(1, sizeof *tree);
     if (!tree) return NULL;
     tree->thread_id = thread_id;
-    tree->next = atomic_load_explicit(&trees, memory_order_relaxed);
-    while (!atomic_compare_exchange_weak_explicit(&trees, &tree->next, tree, memory_order_release, memory_order_relaxed)) {}
+    tree->next = atomic_load_explicit(&state.trees, memory_order_relaxed);
+    while (!atomic_compare_exchange_weak_explicit(&state.trees, &tree->next, tree, memory_order_release, memory_order_relaxed)) {}
     return tree;
 }
 
 void
 pw_call_trees_each(void (*each)(pw_call_tree *tree, void *data), void *data)
 {
-    for (pw_call_tree *tree = atomic_load_explicit(&trees, memory_order_acquire); tree; tree = __atomic_load_n(&tree->next, __ATOMIC_ACQUIRE)) each(tree, data);
+    for (pw_call_tree *tree = atomic_load_explicit(&state.trees, memory_order_acquire); tree; tree = __atomic_load_n(&tree->next, __ATOMIC_ACQUIRE)) each(tree, data);
 }
 
 /* The newest stays: its place is where others are put before it. */
 void
 pw_call_trees_sweep(void)
 {
-    pw_call_tree *tree = atomic_load_explicit(&trees, memory_order_acquire);
+    pw_call_tree *tree = atomic_load_explicit(&state.trees, memory_order_acquire);
     while (tree && tree->next) {
         pw_call_tree *next = tree->next;
         if (!next->settled) {
@@ -254,32 +256,32 @@ pw_call_trees_sweep(void)
             continue;
         }
         __atomic_store_n(&tree->next, next->next, __ATOMIC_RELEASE);
-        __atomic_fetch_sub(&node_count, next->count, __ATOMIC_RELAXED);
-        next->next_buried = atomic_load_explicit(&buried, memory_order_relaxed);
-        while (!atomic_compare_exchange_weak_explicit(&buried, &next->next_buried, next, memory_order_release, memory_order_relaxed)) {}
+        __atomic_fetch_sub(&state.node_count, next->count, __ATOMIC_RELAXED);
+        next->next_buried = atomic_load_explicit(&state.buried, memory_order_relaxed);
+        while (!atomic_compare_exchange_weak_explicit(&state.buried, &next->next_buried, next, memory_order_release, memory_order_relaxed)) {}
     }
 }
 
-uint32_t pw_call_nodes(void) { return __atomic_load_n(&node_count, __ATOMIC_RELAXED); }
-uint64_t pw_call_lost(void) { return __atomic_load_n(&lost, __ATOMIC_RELAXED); }
+uint32_t pw_call_nodes(void) { return __atomic_load_n(&state.node_count, __ATOMIC_RELAXED); }
+uint64_t pw_call_lost(void) { return __atomic_load_n(&state.lost, __ATOMIC_RELAXED); }
 
 void
 pw_calls_free(bool frees)
 {
     if (frees) {
         free_buried();
-        for (pw_call_tree *tree = atomic_load(&trees), *next; tree; tree = next) {
+        for (pw_call_tree *tree = atomic_load(&state.trees), *next; tree; tree = next) {
             next = tree->next;
             free_tree(tree);
         }
-        for (int i = 0; i < KEY_BLOCKS; i++) free(key_blocks[i]);
-        free(key_slots);
+        for (int i = 0; i < KEY_BLOCKS; i++) free(state.key_blocks[i]);
+        free(state.key_slots);
     }
-    memset(key_blocks, 0, sizeof key_blocks);
-    atomic_store(&key_count, 0);
-    key_slots = NULL;
-    key_slot_count = node_count = 0;
-    lost = 0;
-    atomic_store(&trees, NULL);
-    atomic_store(&buried, NULL);
+    memset(state.key_blocks, 0, sizeof state.key_blocks);
+    atomic_store(&state.key_count, 0);
+    state.key_slots = NULL;
+    state.key_slot_count = state.node_count = 0;
+    state.lost = 0;
+    atomic_store(&state.trees, NULL);
+    atomic_store(&state.buried, NULL);
 }

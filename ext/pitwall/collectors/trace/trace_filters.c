@@ -6,9 +6,11 @@
 #include <stdio.h>
 #include <string.h>
 
-static char home[4096];     /* Pitwall's own files: their calls are nobody's business */
-static VALUE filters = Qnil; /* [paths, classes, methods] or nil */
-static VALUE native_module;
+static struct {
+    char home[4096];     /* Pitwall's own files: their calls are nobody's business */
+    VALUE filters; /* [paths, classes, methods] or nil */
+    VALUE native_module;
+} state = {.filters = Qnil};
 
 static bool
 among(VALUE list, bool (*fits)(const char *pattern, const char *text), const char *text)
@@ -52,12 +54,12 @@ decide(pw_call_key *key, const void *context)
         VALUE file = rb_profile_frame_absolute_path(key->a);
         if (!RB_TYPE_P(file, T_STRING)) file = rb_profile_frame_path(key->a);
         if (RB_TYPE_P(file, T_STRING)) path = RSTRING_PTR(file); /* must not raise here */
-        size_t n = strlen(home);
-        if (n && strncmp(path, home, n) == 0 && (path[n] == '/' || strcmp(path + n, ".rb") == 0)) key->hidden = true;
+        size_t n = strlen(state.home);
+        if (n && strncmp(path, state.home, n) == 0 && (path[n] == '/' || strcmp(path + n, ".rb") == 0)) key->hidden = true;
     }
-    else if (key->b != PW_CALL_MET && key->a == rb_singleton_class(native_module)) key->hidden = true;
-    if (NIL_P(filters) || key->hidden) return;
-    VALUE paths = rb_ary_entry(filters, 0), classes = rb_ary_entry(filters, 1), methods = rb_ary_entry(filters, 2);
+    else if (key->b != PW_CALL_MET && key->a == rb_singleton_class(state.native_module)) key->hidden = true;
+    if (NIL_P(state.filters) || key->hidden) return;
+    VALUE paths = rb_ary_entry(state.filters, 0), classes = rb_ary_entry(state.filters, 1), methods = rb_ary_entry(state.filters, 2);
     if (ruby && RARRAY_LEN(paths) && !among(paths, glob_fits, path)) key->hidden = true;
     if (!RARRAY_LEN(classes) && !RARRAY_LEN(methods)) return;
     VALUE name = pw_frame_name(key->frame, key->owner);
@@ -79,10 +81,10 @@ pw_call_rules
 pw_trace_filters_read(VALUE settings)
 {
     VALUE own = pw_setting(settings, "home");
-    snprintf(home, sizeof home, "%s", NIL_P(own) ? "" : StringValueCStr(own));
+    snprintf(state.home, sizeof state.home, "%s", NIL_P(own) ? "" : StringValueCStr(own));
     VALUE paths = words(settings, "path"), classes = words(settings, "class"), methods = words(settings, "only_under");
     bool any = RARRAY_LEN(paths) || RARRAY_LEN(classes) || RARRAY_LEN(methods);
-    filters = any ? rb_ary_new_from_args(3, paths, classes, methods) : Qnil;
+    state.filters = any ? rb_ary_new_from_args(3, paths, classes, methods) : Qnil;
     return (pw_call_rules){
         .max_nodes = (uint32_t)pw_setting_number(settings, "nodes", 1000000), .max_depth = (uint32_t)pw_setting_number(settings, "depth", 0),
         .only_under = RARRAY_LEN(methods) > 0, .decide = decide};
@@ -91,6 +93,6 @@ pw_trace_filters_read(VALUE settings)
 void
 pw_trace_filters_init(VALUE native)
 {
-    native_module = native;
-    rb_gc_register_address(&filters);
+    state.native_module = native;
+    rb_gc_register_address(&state.filters);
 }
