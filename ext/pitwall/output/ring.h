@@ -39,8 +39,9 @@ pw_ring_expect(pw_ring *ring, uint32_t bytes)
 bool pw_ring_init(pw_ring *ring, uint64_t size);
 void pw_ring_free(pw_ring *ring);
 
-/* Room for a record of `bytes` (rounded up to 8), or NULL when the ring is full. */
+/* Room for a record of `bytes` (rounded up to 8), or NULL when the ring is full. async-signal-safe */
 pw_record_header *pw_ring_reserve(pw_ring *ring, uint32_t bytes);
+/* async-signal-safe */
 void pw_ring_commit(pw_record_header *record, uint32_t bytes);
 
 /* The oldest committed record, or NULL; and giving it back. One consumer only. */

@@ -2,7 +2,7 @@
 #ifndef PITWALL_C_WAITS_H
 #define PITWALL_C_WAITS_H
 
-/* Needs the GVL. Has loaded objects call our functions instead of the C library's that end with EINTR at a signal. */
+/* Has loaded objects call our functions instead of the C library's that end with EINTR at a signal. needs GVL */
 void pw_c_waits_install(void);
 /* The C library's again. */
 void pw_c_waits_remove(void);

@@ -8,18 +8,18 @@
 #include "output/records.h"
 #include "session/threads.h"
 
-/* Takes the calling thread's stack. Async-signal-safe. `leaf` is put on top (0: nothing). False when the ring is full. */
+/* Takes the calling thread's stack. `leaf` is put on top (0: nothing). False when the ring is full. async-signal-safe */
 bool pw_capture(pw_thread *t, VALUE leaf, uint8_t state, uint16_t captures, int64_t wall, int64_t cpu);
 
-/* Tells the drain the calling thread's stack, if it is not the last one told: then t->serial is its number. Async-signal-safe.
- * False when the ring is full. */
+/* Tells the drain the calling thread's stack, if it is not the last one told: then t->sample.serial is its number. False when
+ * the ring is full. async-signal-safe */
 bool pw_capture_stack(pw_thread *t);
 
-/* The same for another thread, which runs on: by the holder of the reader, while no garbage is collected. False: nothing was
- * recorded, as the stack changed too much at every try (counted), there is none (t->empty counts on), or the ring is full. */
+/* The same for another thread, which runs on: while no garbage is collected. holds reader lock. False: nothing was
+ * recorded, as the stack changed too much at every try (counted), there is none (t->sample.empty counts on), or the ring is full. */
 bool pw_capture_outside(pw_thread *t, uint8_t state, int64_t wall, int64_t cpu);
 
-/* The same for time whose place nobody knows: an empty stack. */
+/* The same for time whose place nobody knows: an empty stack. async-signal-safe */
 bool pw_capture_nothing(pw_thread *t, uint8_t state, int64_t wall, int64_t cpu);
 
 /* The thread's CPU clock at `wall`, up to which its next row is to be charged.
@@ -30,12 +30,14 @@ bool pw_capture_nothing(pw_thread *t, uint8_t state, int64_t wall, int64_t cpu);
  *
  * A stack found waiting is not charged for what the thread burnt before it began to wait: half a tick a wait would go
  * from the code that ran to the code that sleeps. That time is due to the next running sample, as it would be if only
- * running threads were looked at. */
+ * running threads were looked at.
+ *
+ * async-signal-safe */
 int64_t pw_cpu_to_charge(pw_thread *t, bool waiting, int64_t wall);
 
-/* Writes a CHARGE or END record. */
+/* Writes a CHARGE or END record. async-signal-safe */
 bool pw_charge(pw_thread *t, uint8_t kind, uint8_t state, int64_t wall, int64_t cpu);
-/* The same for time that ended before now, when the thread worked under another label perhaps. */
+/* The same for time that ended before now, when the thread worked under another label perhaps. async-signal-safe */
 bool pw_charge_under(pw_thread *t, uint8_t kind, uint8_t state, int64_t wall, int64_t cpu, uint32_t label);
 
 /* Writes a MARK record: work that began at `from` has ended; parts: its queries. */

@@ -7,7 +7,7 @@
 /* Ticks come by signal from here on, or no longer. */
 void pw_signal_is_handled(bool handled);
 
-/* The calling thread lets go of the GVL: its ticks wait until it is back. */
+/* The calling thread lets go of the GVL: its ticks wait until it is back. All functions but the first: async-signal-safe */
 void pw_signal_hold_back(void);
 /* It is back: whether a recording is under way or not. */
 void pw_signal_let_through(void);

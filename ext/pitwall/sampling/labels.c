@@ -268,7 +268,7 @@ take_mark(const pw_record_header *record)
 
 /* ---- tests ---- */
 
-/* holds the session's lock */
+/* holds session lock */
 static test *
 test_of(uint32_t label)
 {

@@ -6,7 +6,7 @@
 
 extern const pw_ticker pw_outside_ticker;
 
-/* By a thread that has got the GVL: the helper may have had nothing to do until then. */
+/* By a thread that has got the GVL: the helper may have had nothing to do until then. async-signal-safe */
 void pw_reader_awake(void);
 
 #endif

@@ -163,7 +163,7 @@ is_alive(VALUE thread)
 }
 
 /* Ruby 3.1 does not tell of a thread that ends by an exception, and one that was killed before its first turn never had a stack that
- * could vanish: its time would go on to the end of the recording. Needs the GVL. */
+ * could vanish: its time would go on to the end of the recording. needs GVL */
 void
 pw_end_dead_threads(void)
 {

@@ -12,14 +12,14 @@ void pw_register_others(VALUE native_thread_ids);
 /* The calling thread, which may not be known yet; NULL: it is not recorded. needs GVL */
 pw_thread *pw_registered_self(void);
 
-/* The calling thread ends. */
+/* The calling thread ends. Not in a handler. */
 void pw_thread_ended(pw_thread *t);
 /* The calling native thread begins another thread: `t` has ended, and nobody reported when. */
 void pw_thread_replaced(pw_thread *t);
 /* Ruby 3.1 does not report a thread that ends by an exception, and keeps its native thread for the next one. Looks that find no
- * Ruby frame show the end. In that thread's handler, or by the outside reader. False: the ring is full, try again. */
+ * Ruby frame show the end. In that thread's handler, or by the outside reader. False: the ring is full, try again. async-signal-safe */
 bool pw_thread_vanished(pw_thread *t);
-/* After so many looks without a frame. */
+/* After so many looks without a frame. async-signal-safe */
 uint32_t pw_looks_at_nothing(const pw_thread *t);
 /* Ends threads that are dead without a report. needs GVL */
 void pw_end_dead_threads(void);

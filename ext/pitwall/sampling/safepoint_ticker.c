@@ -65,7 +65,7 @@ off_cpu(pw_thread *t, bool seen, int64_t until)
     else pw_capture_nothing(t, PW_OFF_CPU, until, charged);
 }
 
-/* Needs the GVL; `t` does not have it. */
+/* `t` does not have the GVL. needs GVL, holds session lock */
 static void
 look(pw_thread *t, int64_t wall)
 {

@@ -73,6 +73,7 @@ unlist(pw_thread *t)
 
 /* ---- without thread events ---- */
 
+/* async-signal-safe */
 static void
 rest(pw_thread *t)
 {
@@ -113,6 +114,7 @@ rests_on(pw_thread *t, int64_t now)
     return true;
 }
 
+/* async-signal-safe */
 static void
 watch(int64_t now)
 {
@@ -149,6 +151,7 @@ rest_or_watch(pw_thread *t, bool idle, int64_t wall)
     else if (since * 2 >= pw_current.interval_ns) watch(wall);
 }
 
+/* async-signal-safe */
 static void
 tick(pw_thread *t, int overrun)
 {
@@ -191,6 +194,7 @@ tick(pw_thread *t, int overrun)
     pw_count(PW_HANDLER_NS, pw_now_ns() - now);
 }
 
+/* The handler. async-signal-safe */
 static void
 on_signal(int signo, siginfo_t *info, void *context)
 {

@@ -147,9 +147,10 @@ typedef struct {
 /* initial-exec: reading it in a handler must never allocate. */
 extern PW_HIDDEN __thread pw_self_slot pw_tls __attribute__((tls_model("initial-exec")));
 
-/* The calling native thread runs `t` from here on; NULL: nobody that is known. The one before may be freed then. */
+/* The calling native thread runs `t` from here on; NULL: nobody that is known. The one before may be freed then. async-signal-safe */
 void pw_now_running(pw_thread *t);
-pw_thread *pw_self(void); /* NULL when the calling thread is not profiled in the running session */
+/* NULL when the calling thread is not recorded in the running session. async-signal-safe */
+pw_thread *pw_self(void);
 
 /* By the word that a timer carries; NULL: it is gone. async-signal-safe */
 pw_thread *pw_thread_at(uint32_t slot, uint32_t id);
@@ -165,12 +166,13 @@ void pw_thread_free(pw_thread *t);
 void pw_threads_forget(bool frees);
 /* What timers and thread-specific storage carry: a slot and the id that must be found there. */
 static inline uint64_t pw_thread_word(const pw_thread *t) { return (uint64_t)t->slot << 32 | t->id; }
-int64_t pw_thread_cpu(pw_thread *t); /* of the calling thread */
+/* CPU ns of the calling thread. async-signal-safe */
+int64_t pw_thread_cpu(pw_thread *t);
 /* It is no longer on that native thread (M:N), and keeps the CPU time it had there. Once, whoever says so first. */
 void pw_thread_leave(pw_thread *t, pid_t tid);
 /* It is on the calling native thread, `here`, and on none before. */
 void pw_thread_arrive(pw_thread *t, pid_t here);
-/* Its CPU time so far, for another thread that has the reader's lock; -1: its native thread has ended. */
+/* Its CPU ns so far, for another thread; -1: its native thread has ended. holds reader lock */
 int64_t pw_thread_cpu_now(const pw_thread *t);
 pid_t pw_gettid(void);
 

@@ -23,7 +23,7 @@ typedef struct {
     void (*thread_resumed)(struct pw_thread *);  /* in the thread: it has the GVL again after its stack was held */
     void (*thread_left)(struct pw_thread *);     /* no ticks until it resumes: it waits with its stack taken, or (M:N) its
                                                   * native thread carries another one; then the caller has the
-                                                 * reader's lock, else is the thread itself */
+                                                  * reader's lock, else is the thread itself */
     void (*check)(void);                         /* from the drain, now and then */
     /* Where ticks do not interrupt (else NULL): is the thread's sample overdue, and takes it as of a moment just past. What
      * ran since the last safepoint is so told from the collection that follows it. In the thread, which has the GVL. */

@@ -1,4 +1,4 @@
-/* A growing byte buffer with the recording's integer encoding. Used by the drain thread and the resolver, never in a handler. */
+/* A growing byte buffer with the recording's integer encoding. Used by the drain and by naming, never in a handler. */
 #ifndef PITWALL_BUFFER_H
 #define PITWALL_BUFFER_H
 

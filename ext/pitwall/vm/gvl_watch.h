@@ -4,7 +4,7 @@
 
 #include "vm/vm_compat.h"
 
-/* Needs the GVL. Whether releases are told of from here on: once installed, the watch stays for the process's life. */
+/* Whether releases are reported from here on: once installed, the watch stays for the process's life. needs GVL */
 bool pw_gvl_watch_install(void);
 
 #if PW_GVL_WATCH

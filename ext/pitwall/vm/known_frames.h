@@ -31,7 +31,7 @@ pw_known_add(VALUE frame)
     atomic_store_explicit(pw_known_slot(frame), frame, memory_order_release);
 }
 
-/* Counts the clearings. They and whoever trusts it exclude each other by holding the reader (ticker.h). */
+/* Counts the clearings. They and whoever trusts it exclude each other by holding the reader lock. */
 extern PW_HIDDEN uint32_t pw_known_generation;
 
 static inline void

@@ -1,7 +1,7 @@
 /* Reading from outside what may be gone meanwhile: the kernel copies, and says when nothing is there. A fault would end the
  * program, and on some Rubies pages of the heap are closed for a while during compaction.
  *
- * What is needed of objects again and again is kept. One thread at a time, which holds the reader (ticker.h). */
+ * What is needed of objects again and again is kept. One thread at a time, which holds the reader lock. */
 #ifndef PITWALL_PEEK_H
 #define PITWALL_PEEK_H
 
@@ -31,7 +31,7 @@ typedef struct {
     VALUE second;         /* its second word */
 } pw_object_seen;
 
-/* Never NULL; valid until the next call. */
+/* Never NULL; valid until the next call. holds reader lock */
 const pw_object_seen *pw_object_look(VALUE word);
 
 #endif

@@ -44,21 +44,21 @@ void pw_walk_place(pw_walk *w, void *memory, uint32_t room);
 /* Makes `w` walk this Thread's stack, where own walks are in use. */
 void pw_walk_aim(pw_walk *w, VALUE thread);
 
-/* Walks the calling thread's stack. Async-signal-safe. How many control frames next to the root are as they were. */
+/* Walks the calling thread's stack. How many control frames next to the root are as they were. async-signal-safe */
 uint32_t pw_walk_stack(pw_walk *w);
 
-/* Walks the stack of another thread, which goes on meanwhile. Only where that is proven (pw_outside_refusal), by the holder of the
- * reader (ticker.h), and while no garbage is collected. */
+/* Walks the stack of another thread, which goes on meanwhile. Only where that is proven (pw_outside_refusal), and while no
+ * garbage is collected. holds reader lock */
 typedef enum {
     PW_SEEN,
     PW_TORN,    /* it went too far to say what it was: try again. *same is right, and what was seen is no stack */
     PW_NOTHING  /* it has no stack: it has not begun, or has ended */
 } pw_outcome;
 pw_outcome pw_walk_outside(pw_walk *w, uint32_t *same);
-/* In the thread itself: if it is not in a fiber now, its stack may be read where it stands. */
+/* In the thread itself: if it is not in a fiber now, its stack may be read in place. needs GVL */
 void pw_walk_find_root(pw_walk *w);
 
-/* In hooks, where no frame is half pushed; `context` is an execution context. */
+/* In hooks, where no frame is half pushed; `context` is an execution context. All but pw_walk_own: needs GVL */
 bool pw_walk_own(void); /* whether any of these may be called */
 const void *pw_walk_context_of(VALUE thread);
 uint32_t pw_walk_context(pw_walk *w, const void *context); /* as pw_walk_stack */

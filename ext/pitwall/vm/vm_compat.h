@@ -39,7 +39,7 @@ typedef struct { VALUE thread; } rb_internal_thread_event_data_t;
 # define PW_THREAD_IN_EVENT 0
 #endif
 
-/* A postponed job runs a function with the GVL at the next safepoint; triggering it is async-signal-safe. Up to 3.2 only the
+/* A postponed job runs a function with the GVL at the next safepoint. pw_job_trigger: async-signal-safe. Up to 3.2 only the
  * thread with the GVL may trigger one: Ruby could read an entry that another thread has half written. */
 typedef struct {
     void (*func)(void *);

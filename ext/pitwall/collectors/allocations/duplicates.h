@@ -10,7 +10,7 @@
 bool pw_duplicates_start(void); /* false: no memory, or no random key */
 /* A string has ended (or lives at the end). `swept`: what it refers to may be gone. */
 void pw_duplicates_add(VALUE string, uint32_t site, size_t bytes, bool swept);
-void pw_duplicates_write(void); /* DUPS, once, with the session's lock */
+void pw_duplicates_write(void); /* DUPS, once. holds session lock */
 void pw_duplicates_free(void);
 
 #endif

@@ -38,7 +38,7 @@ void pw_growth_choose(void (*choose)(uint32_t site));
 /* The point at the end of the recording, to be told in the same way. False: nothing is to be told. */
 bool pw_growth_begin_last_point(void);
 
-void pw_growth_write(void); /* LIVE and BORN: what is new; holds the session's lock */
+void pw_growth_write(void); /* LIVE and BORN: what is new. holds session lock */
 void pw_growth_forget(bool frees);
 
 #endif

@@ -16,8 +16,8 @@ bool pw_holders_wanted(void);
 void pw_holders_choose(uint32_t site); /* objects of this site are to be explained */
 /* An object of a site that lives at the end: some of the chosen sites' are kept in mind. */
 void pw_holders_see(uint32_t site, VALUE object);
-void pw_holders_find(void);  /* runs Ruby; takes the session's lock */
-void pw_holders_write(void); /* HOLD, once; holds the session's lock */
+void pw_holders_find(void);  /* runs Ruby; takes the session's lock. needs GVL */
+void pw_holders_write(void); /* HOLD, once. holds session lock */
 void pw_holders_forget(bool frees);
 
 #endif

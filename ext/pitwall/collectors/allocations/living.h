@@ -2,7 +2,8 @@
  *
  * Slots of Ruby's heap begin at multiples of PW_SLOT_UNIT bytes (40, mostly), so an address divided by it is a dense number and back
  * again an address; two levels of pointers lead from its high bits to arrays of 2048 words (as many as the slots of some 80 KiB).
- * Setting and taking away is a handful of instructions, and nothing is hashed or moved. With the GVL only. */
+ * Setting and taking away is a handful of instructions, and nothing is hashed or moved.
+ * All functions: needs GVL */
 #ifndef PITWALL_LIVING_H
 #define PITWALL_LIVING_H
 

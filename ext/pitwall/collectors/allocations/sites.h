@@ -70,13 +70,13 @@ pw_site *pw_site_enter(VALUE place, VALUE klass, uint8_t type, uint32_t node, VA
 pw_site *pw_site_at(uint32_t id);
 pw_site *pw_site_beside(const pw_site *site, VALUE klass); /* the same place, another class */
 uint32_t pw_sites_count(void); /* ids go from 1 to this */
-void pw_sites_forget_object(VALUE class_or_frame); /* it is being freed */
+void pw_sites_forget_object(VALUE class_or_frame); /* it is being freed. Takes the session's lock */
 void pw_sites_follow_moves(void);
-void pw_sites_mark(bool all); /* classes that have no name yet, or all, and then the code as well */
+void pw_sites_mark(bool all); /* classes that have no name yet, or all, and then the code as well. holds session lock */
 bool pw_sites_unnamed(void);
-/* Names classes; with `again` also those that had no name the first time. May run Ruby, takes the session's lock. */
+/* Names classes; with `again` also those that had no name the first time. May run Ruby, takes the session's lock. needs GVL */
 void pw_sites_name(bool again);
-void pw_sites_write(void); /* SITE; with the session's lock */
+void pw_sites_write(void); /* SITE. holds session lock */
 void pw_sites_free(void);
 
 #endif

@@ -51,7 +51,7 @@ uint64_t pw_dispatch_refused(void);
 
 /* Arms the calling thread, if calls are being recorded and it is not. False: could not, and it was counted. */
 bool pw_dispatch_arm(void);
-/* Is the calling thread armed? */
+/* Is the calling thread armed? async-signal-safe */
 bool pw_dispatch_armed(void);
 /* The calling thread's calls are Pitwall's own from now on, or the program's again. What it was. */
 bool pw_dispatch_own(bool own);

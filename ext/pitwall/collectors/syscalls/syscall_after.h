@@ -39,7 +39,7 @@ extern bool pw_syscall_steady;                 /* the processor's counter is a c
  * of the stack below, and less than a page, or Ruby would not know the end. It only reads: on a signal's own stack somebody else's may lie there. */
 #define PW_SYSCALL_MEET_STACK_END() __asm__ volatile("testb $0, -3072(%%rsp)" : : : "memory", "cc")
 
-/* General registers only. */
+/* General registers only. async-signal-safe */
 uint64_t pw_syscall_clock(void); /* ns, where the counter is none */
 void pw_syscall_after(pw_call_frame *call) __attribute__((visibility("hidden")));
 /* The ring is full: waits a moment for the drain. False: not any more, nobody has found room for two seconds. */

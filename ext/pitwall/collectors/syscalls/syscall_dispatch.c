@@ -227,6 +227,7 @@ hear(ucontext_t *c, reg number, pw_heard *heard)
     *get(c, REG_RAX) = (reg)heard->answer;
 }
 
+/* The handler, with all signals blocked. async-signal-safe */
 static void
 on_sigsys(int signo, siginfo_t *info, void *data)
 {

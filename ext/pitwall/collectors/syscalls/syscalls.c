@@ -42,6 +42,7 @@ static int (*const during_gc)(void) = rb_during_gc; /* not to be looked up in a 
 /* ---- in the handler ---- */
 
 #if PW_DISPATCH
+/* async-signal-safe */
 static void
 before(pw_call_frame *call)
 {

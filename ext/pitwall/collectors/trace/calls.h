@@ -76,7 +76,7 @@ typedef struct {
 
 extern pw_call_rules pw_call_rules_now;
 
-pw_call_tree *pw_call_tree_new(uint32_t thread_id); /* with the GVL; NULL: no memory */
+pw_call_tree *pw_call_tree_new(uint32_t thread_id); /* NULL: no memory. needs GVL */
 void pw_call_trees_each(void (*each)(pw_call_tree *tree, void *data), void *data);
 uint32_t pw_call_nodes(void);    /* in all trees */
 uint64_t pw_call_lost(void);     /* calls that had no room */

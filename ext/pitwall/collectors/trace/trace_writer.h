@@ -1,4 +1,4 @@
-/* Traced calls as chunks: CALL and TRAC of doc/record-format.md. Holds the session's lock. */
+/* Traced calls as chunks: CALL and TRAC of doc/record-format.md. holds session lock */
 #ifndef PITWALL_TRACE_WRITER_H
 #define PITWALL_TRACE_WRITER_H
 
