@@ -52,8 +52,8 @@ f_exit_now(int argc, VALUE *argv, VALUE self)
     _exit(status);
 }
 
-/* What the program has put in its place stays. Asked of a class: asked of a module, Ruby 4.0 keeps the answer in a table of the module
- * that compaction does not update, and crashes. */
+/* What the program has put in its place stays. Asked of a class: asked of a module, Ruby 4.0 keeps the answer in a
+ * table of the module that compaction does not update, and crashes. */
 static void
 replace(VALUE owner, const char *name, VALUE (*function)(int, VALUE *, VALUE), bool is_private)
 {

@@ -42,8 +42,8 @@ static const pw_module *const modules[] = {
     &pw_allocations, &pw_tracer, &pw_syscalls,
 };
 
-/* Holds what the deepest stacks write between two visits of the drain, and fits a second-level cache. The larger one holds what
- * a hundred thousand system calls a second write. */
+/* Holds what the deepest stacks write between two visits of the drain, and fits a second-level cache. The larger
+ * one holds what a hundred thousand system calls a second write. */
 #define RING_BYTES (1u << 20)
 #define LARGE_RING_BYTES (1u << 23)
 
@@ -86,7 +86,8 @@ typedef struct {
     int signo;
 } wish;
 
-/* start(path, append, head, interval_ns, unit_ns, flush_ns, mode, signo, others, collectors): raises on a wrong argument. */
+/* start(path, append, head, interval_ns, unit_ns, flush_ns, mode, signo, others, collectors): raises on a wrong
+ * argument. */
 static wish
 read_arguments(VALUE *given)
 {
@@ -99,7 +100,9 @@ read_arguments(VALUE *given)
               .interval_ns = NUM2LL(given[3]), .unit_ns = NUM2LL(given[4]), .flush_ns = NUM2LL(given[5])};
     w.ticker = pw_ticker_named(given[6]);
     if (!w.ticker) rb_raise(rb_eArgError, "no such mode");
-    if (w.interval_ns < 1000 || w.unit_ns < 1 || w.flush_ns < 1) rb_raise(rb_eArgError, "interval, unit and flush must be positive");
+    if (w.interval_ns < 1000 || w.unit_ns < 1 || w.flush_ns < 1) {
+        rb_raise(rb_eArgError, "interval, unit and flush must be positive");
+    }
     w.signo = NUM2INT(given[7]);
     return w;
 }
@@ -193,7 +196,8 @@ start_session(VALUE arguments)
     return Qnil;
 }
 
-/* start(path, append, head, interval_ns, unit_ns, flush_ns, mode, signo, others, collectors) -> nil or a String that says why not */
+/* start(path, append, head, interval_ns, unit_ns, flush_ns, mode, signo, others, collectors) -> nil or a String
+ * that says why not */
 static VALUE
 native_start(int argc, VALUE *argv, VALUE self)
 {
@@ -242,7 +246,8 @@ stop_session(VALUE reason)
     return stats;
 }
 
-/* stop(reason) -> Hash of counters; nil while another thread is starting or stopping the recording; false in another Ractor than the main one */
+/* stop(reason) -> Hash of counters; nil while another thread is starting or stopping the recording; false in
+ * another Ractor than the main one */
 static VALUE
 native_stop(VALUE self, VALUE reason)
 {
@@ -253,7 +258,8 @@ native_stop(VALUE self, VALUE reason)
     return pw_change(stop_session, reason);
 }
 
-/* Names all that was seen so far and writes it, while the recording goes on. `ends_by`: the process certainly ends now; NULL: it may not. */
+/* Names all that was seen so far and writes it, while the recording goes on. `ends_by`: the process certainly ends
+ * now; NULL: it may not. */
 static void
 complete_in_place(const char *ends_by)
 {
@@ -304,8 +310,8 @@ native_write_error(VALUE self)
     return INT2NUM(pw_out.writer.error);
 }
 
-/* limit(bytes): what the file being written may grow to (0: anything), looked at before each flush. -> whether it has come to that, after
- * which nothing more is written */
+/* limit(bytes): what the file being written may grow to (0: anything), looked at before each flush. -> whether it
+ * has come to that, after which nothing more is written */
 static VALUE
 native_limit(VALUE self, VALUE bytes)
 {
@@ -321,7 +327,8 @@ before_ractor(VALUE unused)
     return Qnil;
 }
 
-/* stop_gc_frames: 3.1 follows a null pointer when it reports a collection that begins in a Ractor's thread before the thread's first frame. */
+/* stop_gc_frames: 3.1 follows a null pointer when it reports a collection that begins in a Ractor's thread before
+ * the thread's first frame. */
 static VALUE
 native_stop_gc_frames(VALUE self)
 {
@@ -384,13 +391,15 @@ run_fork_job(void *unused)
     pw_modules_end();
     pw_modules_stop();
     if (pw_current.ticker) pw_current.ticker->stop_in_child();
-    free_session(false); /* the memory is a copy of the parent's; forgotten, not freed: a buffer may have been growing when the process was copied */
+    /* the memory is a copy of the parent's; forgotten, not freed: a buffer may have been growing when the process
+     * was copied */
+    free_session(false);
     rb_protect(report_fork, Qnil, &error);
     if (error) rb_set_errinfo(saved);
 }
 
-/* A finalizer. When Ruby ends, and threads have been ended, at_exit's blocks are over, which should have stopped the recording; but a thread
- * may have begun one since. What collectors look at is taken apart next. */
+/* A finalizer. When Ruby ends, and threads have been ended, at_exit's blocks are over, which should have stopped
+ * the recording; but a thread may have begun one since. What collectors look at is taken apart next. */
 static VALUE
 end_with_ruby(VALUE self, VALUE id)
 {
@@ -410,7 +419,9 @@ pw_recording_init(VALUE native)
     pw_registry_init(native);
     pw_modules_use(modules, (int)(sizeof modules / sizeof *modules));
     pw_modules_init(native);
-    if (!pw_job_init(&state.fork_job, run_fork_job)) rb_raise(rb_eRuntimeError, "Ruby has no room for another postponed job");
+    if (!pw_job_init(&state.fork_job, run_fork_job)) {
+        rb_raise(rb_eRuntimeError, "Ruby has no room for another postponed job");
+    }
     VALUE last = rb_obj_alloc(rb_cObject), end = rb_obj_alloc(rb_cObject);
     rb_define_singleton_method(end, "call", end_with_ruby, 1);
     rb_gc_register_mark_object(last);

@@ -66,12 +66,15 @@ pw_chunks_write_stat(int64_t drain_cpu)
     struct text t = {.size = 0};
     const pw_session *s = &pw_current;
     append(&t, "{\"elapsed_ns\":%lld", (long long)(pw_now_ns() - s->origin));
-    for (int i = 0; i < PW_FIRST_OF_GC_NS; i++) append(&t, ",\"%s\":%lld", pw_counter_infos[i].name, (long long)pw_counter(i));
+    for (int i = 0; i < PW_FIRST_OF_GC_NS; i++) {
+        append(&t, ",\"%s\":%lld", pw_counter_infos[i].name, (long long)pw_counter(i));
+    }
     append(&t, ",\"own_cpu_ns\":%lld", (long long)(drain_cpu + atomic_load(&s->helper_cpu)));
     append(&t, ",\"process_cpu_ns\":%lld", (long long)(pw_clock_ns(CLOCK_PROCESS_CPUTIME_ID) - s->started_process_cpu));
     append(&t, ",\"threads\":%u,\"write_error\":%d,\"gc_ns\":", s->next_thread_id - 1, pw_out.writer.error);
     for (int i = PW_FIRST_OF_GC_NS; i < PW_COUNTERS; i++) {
-        append(&t, "%c\"%s\":%lld", i == PW_FIRST_OF_GC_NS ? '{' : ',', pw_counter_infos[i].name, (long long)pw_counter(i));
+        append(&t, "%c\"%s\":%lld", i == PW_FIRST_OF_GC_NS ? '{' : ',', pw_counter_infos[i].name,
+               (long long)pw_counter(i));
     }
     append(&t, "}}");
     if (!t.cut) pw_writer_chunk(&pw_out.writer, "STAT", t.bytes, t.size);

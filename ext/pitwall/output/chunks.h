@@ -1,4 +1,5 @@
-/* Chunks of the tables and of the session's counters: STRS, NODE, STAT and TAIL of doc/record-format.md. holds session lock */
+/* Chunks of the tables and of the session's counters: STRS, NODE, STAT and TAIL of doc/record-format.md. holds
+ * session lock */
 #ifndef PITWALL_CHUNKS_H
 #define PITWALL_CHUNKS_H
 

@@ -23,7 +23,8 @@ static struct {
     int64_t last_flush, flush_after;
     int64_t cpu;             /* CPU ns of the thread, when it has ended */
     _Atomic uint32_t flushes_wanted, flushes_done;
-    _Atomic(const char *) ends_by; /* why the process is about to end: the next flush writes it as the recording's end */
+    /* why the process is about to end: the next flush writes it as the recording's end */
+    _Atomic(const char *) ends_by;
     _Atomic uint32_t ended;        /* threads that did */
     bool (*takers[PW_REC_KINDS])(const pw_record_header *record); /* of the kinds that parts above have */
 } state;
@@ -40,13 +41,14 @@ take_end(pw_thread *t, const pw_sample *s)
 {
     uint32_t node = pw_node_of(t);
     if (!t->sample.any) node = pw_intern_node(&pw_out.tables, 0, PW_FRAME_NOT_SAMPLED, 0, 0);
-    bool full = pw_add_row(t, node, s->header.state, 0, s->wall, s->cpu + (int64_t)t->drain.cpu_due_units * pw_current.unit_ns);
+    bool full = pw_add_row(t, node, s->header.state, 0, s->wall,
+                           s->cpu + (int64_t)t->drain.cpu_due_units * pw_current.unit_ns);
     pw_current.ticker->thread_end(t);
     return pw_thread_rows_end(t) >= ENDED_THREADS || full;
 }
 
-/* Whether there may be more: who fills the ring as fast as it is emptied must not keep the lock from others, and what was taken has to be
- * written. */
+/* Whether there may be more: who fills the ring as fast as it is emptied must not keep the lock from others, and
+ * what was taken has to be written. */
 static bool
 consume(void)
 {
@@ -121,8 +123,8 @@ bound_memory(void)
     pw_count(PW_RESETS, 1);
 }
 
-/* A wake-up costs as much as a tick: some 200 ticks share one; the first tenths of a second have more, and while names are missing, which
- * come a few at a time. */
+/* A wake-up costs as much as a tick: some 200 ticks share one; the first tenths of a second have more, and while
+ * names are missing, which come a few at a time. */
 static int64_t
 pause_ns(int64_t now, bool nameless)
 {
@@ -150,7 +152,8 @@ drain(void *unused)
         more = consume();
         s->ticker->check();
         pw_modules_check();
-        /* Soon at first, then ever later up to the setting: a process that soon execs or is killed leaves something too. */
+        /* Soon at first, then ever later up to the setting: a process that soon execs or is killed leaves something
+         * too. */
         bool due = pw_now_ns() - state.last_flush >= state.flush_after;
         if (due) state.flush_after = state.flush_after * 2 < s->flush_ns ? state.flush_after * 2 : s->flush_ns;
         size_t tables = pw_out.tables.new_string_bytes.size + pw_out.tables.new_parents.size + pw_out.tables.new_frames.size;
@@ -263,7 +266,9 @@ pw_flush_before_end(void)
     uint32_t wanted = atomic_fetch_add(&state.flushes_wanted, 1) + 1;
     pthread_cond_signal(&state.wake);
     pthread_mutex_unlock(&s->lock);
-    while ((int32_t)(atomic_load(&state.flushes_done) - wanted) < 0 && state.draining && ++tries <= TRIES) nanosleep(&pause, NULL);
+    while ((int32_t)(atomic_load(&state.flushes_done) - wanted) < 0 && state.draining && ++tries <= TRIES) {
+        nanosleep(&pause, NULL);
+    }
 }
 
 void

@@ -1,5 +1,5 @@
-/* The drain: a thread that takes records from the ring, turns stacks into nodes, collects rows and writes them. It never calls
- * into Ruby. */
+/* The drain: a thread that takes records from the ring, turns stacks into nodes, collects rows and writes them. It
+ * never calls into Ruby. */
 #ifndef PITWALL_DRAIN_H
 #define PITWALL_DRAIN_H
 
@@ -24,7 +24,8 @@ void pw_drain_thread_ended(void);
 /* The tables are not emptied any more: what is entered now is the last. holds session lock */
 void pw_drain_keep_tables(void);
 
-/* Has the drain write all there is, and waits for it: the process is about to end without another word. For any thread. */
+/* Has the drain write all there is, and waits for it: the process is about to end without another word. For any
+ * thread. */
 void pw_flush_before_end(void);
 /* The same, and the recording says that it ended by `reason`; NULL: it may go on. */
 void pw_flush_as_end(const char *reason);

@@ -32,7 +32,9 @@ starts_with(const char *s, const char *prefix)
 static long
 prefix_length(const char *label)
 {
-    if (!starts_with(label, "block") && !starts_with(label, "rescue in ") && !starts_with(label, "ensure in ")) return 0;
+    if (!starts_with(label, "block") && !starts_with(label, "rescue in ") && !starts_with(label, "ensure in ")) {
+        return 0;
+    }
     const char *end = label;
     for (const char *at; (at = strstr(end, " in ")) != NULL;) end = at + 4;
     return end - label;
@@ -42,7 +44,8 @@ prefix_length(const char *label)
 static VALUE
 without_address(const char *path, const char *address, bool singleton)
 {
-    bool module = starts_with(path, "#<Module:"), nameless = module || starts_with(path, "#<Class:") || starts_with(path, "#<#<");
+    bool module = starts_with(path, "#<Module:"), nameless = module || starts_with(path, "#<Class:") ||
+                  starts_with(path, "#<#<");
     if (!singleton || nameless) return rb_str_new_cstr(module ? "(anonymous module)" : "(anonymous class)");
     return rb_sprintf("%.*s>", (int)(address - path), path); /* one object's own method: #<Object> */
 }
@@ -53,7 +56,8 @@ same_text(VALUE a, VALUE b)
     return RB_TYPE_P(a, T_STRING) && RB_TYPE_P(b, T_STRING) && rb_str_equal(a, b) == Qtrue;
 }
 
-/* A C function's class as Ruby names it, without an address. ENV is an object with methods of its own: all its methods are C functions. */
+/* A C function's class as Ruby names it, without an address. ENV is an object with methods of its own: all its
+ * methods are C functions. */
 static VALUE
 c_function_owner(VALUE path, bool singleton)
 {
@@ -86,12 +90,15 @@ first_line_of(VALUE frame)
 static bool
 owner_fits(VALUE owner, VALUE frame)
 {
-    if (RB_SPECIAL_CONST_P(owner) || owner == frame || !pw_frame_valid(owner) || !pw_method_is_ruby(owner)) return false;
+    if (RB_SPECIAL_CONST_P(owner) || owner == frame || !pw_frame_valid(owner) || !pw_method_is_ruby(owner)) {
+        return false;
+    }
     return same_text(rb_profile_frame_base_label(frame), rb_profile_frame_base_label(owner));
 }
 
-/* Is it a method's code whose owner was not told, or another's was, as the frame came or went at that moment? Where there is none (a
- * Ractor's block), or it is no method written in Ruby (define_method), it is named by where it is written. */
+/* Is it a method's code whose owner was not told, or another's was, as the frame came or went at that moment? Where
+ * there is none (a Ractor's block), or it is no method written in Ruby (define_method), it is named by where it is
+ * written. */
 static bool
 lacks_owner(VALUE owner, VALUE frame)
 {
@@ -100,7 +107,8 @@ lacks_owner(VALUE owner, VALUE frame)
     return RB_TYPE_P(rb_profile_frame_method_name(frame), T_STRING);
 }
 
-/* The same method's other frames may have told whose it is: of the methods of its name in its file the one that begins last before it. */
+/* The same method's other frames may have told whose it is: of the methods of its name in its file the one that
+ * begins last before it. */
 static VALUE
 owner_of_others(VALUE frame)
 {
@@ -123,8 +131,9 @@ owner_of_others(VALUE frame)
     return best;
 }
 
-/* Methods are named Class#method or Class.method with the class path; bodies (<main>, <class:Foo>) as Ruby labels them;
- * what has no name of its own says where it was defined. Labels changed in 3.4 (they carry the class), base labels didn't. */
+/* Methods are named Class#method or Class.method with the class path; bodies (<main>, <class:Foo>) as Ruby labels
+ * them; what has no name of its own says where it was defined. Labels changed in 3.4 (they carry the class), base
+ * labels didn't. */
 static VALUE
 describe_ruby(VALUE frame, VALUE owner, const char *file, uint32_t line)
 {
@@ -134,7 +143,8 @@ describe_ruby(VALUE frame, VALUE owner, const char *file, uint32_t line)
     if (!RB_TYPE_P(label, T_STRING)) label = rb_str_new_cstr("?");
     if (!RB_TYPE_P(base, T_STRING)) base = label;
     VALUE name = rb_str_new(RSTRING_PTR(label), prefix_length(StringValueCStr(label)));
-    bool body = RSTRING_LEN(base) > 1 && RSTRING_PTR(base)[0] == '<' && isalpha((unsigned char)RSTRING_PTR(base)[1]); /* no operator */
+    /* no operator */
+    bool body = RSTRING_LEN(base) > 1 && RSTRING_PTR(base)[0] == '<' && isalpha((unsigned char)RSTRING_PTR(base)[1]);
     bool anonymous = false;
     if (RB_TYPE_P(method, T_STRING) && RB_TYPE_P(classpath, T_STRING) && RSTRING_LEN(classpath) > 0 && !body) {
         bool singleton = RTEST(rb_profile_frame_singleton_method_p(owner));
@@ -154,8 +164,8 @@ describe_ruby(VALUE frame, VALUE owner, const char *file, uint32_t line)
     return name;
 }
 
-/* As Ruby names a C function whose method entry it has. No method of the program is called: a class's own `inspect` or `name`
- * may do anything. */
+/* As Ruby names a C function whose method entry it has. No method of the program is called: a class's own `inspect`
+ * or `name` may do anything. */
 static VALUE
 describe_called(VALUE frame)
 {
@@ -175,7 +185,8 @@ describe_called(VALUE frame)
         if (starts_with(text, "#<") && strstr(text, ":0x")) path = without_address(text, strstr(text, ":0x"), false);
     }
     if (!RB_TYPE_P(path, T_STRING)) return RB_TYPE_P(name, T_STRING) ? name : rb_str_new_cstr("(C function)");
-    return rb_sprintf("%" PRIsVALUE "%s%" PRIsVALUE, path, singleton ? "." : "#", RB_TYPE_P(name, T_STRING) ? name : rb_str_new_cstr("?"));
+    return rb_sprintf("%" PRIsVALUE "%s%" PRIsVALUE, path, singleton ? "." : "#",
+                      RB_TYPE_P(name, T_STRING) ? name : rb_str_new_cstr("?"));
 }
 
 VALUE
@@ -187,7 +198,8 @@ pw_frame_describe(VALUE argument)
     d->ownerless = false;
     if (RB_SPECIAL_CONST_P(d->frame)) {
         d->owner = 0;
-        static const char *const names[] = {"", "(marking)", "(sweeping)", "(stack cut here)", "(not sampled)", "(not traced)"};
+        static const char *const names[] = {"", "(marking)", "(sweeping)", "(stack cut here)", "(not sampled)",
+                                            "(not traced)"};
         long which = FIX2LONG(d->frame);
         d->kind = which >= PW_FRAME_CALLED ? PW_KIND_C : which <= 2 ? PW_KIND_GC : PW_KIND_OURS;
         if (which >= PW_FRAME_CALLED) d->name = describe_called(d->frame);

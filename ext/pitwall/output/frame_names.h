@@ -19,7 +19,8 @@ VALUE pw_frame_describe(VALUE description);
 /* A frame's name as the recording will have it; nil where there is none. */
 VALUE pw_frame_name(VALUE frame, VALUE owner);
 
-/* From PW_FRAME_CALLED on, a frame's number stands for a C function that was called: `called` finds its class and name. */
+/* From PW_FRAME_CALLED on, a frame's number stands for a C function that was called: `called` finds its class and
+ * name. */
 void pw_frame_names_of_calls(bool (*called)(VALUE frame, VALUE *klass, ID *name));
 
 const char *pw_last_path_part(const char *path);

@@ -33,7 +33,8 @@ allocate(pw_intern *t)
     t->arena = NULL;
     t->frame_count = t->node_count = t->string_count = t->unresolved_from = 0;
     if (!t->frame_index || !t->frames || !t->nodes || !t->strings) return false;
-    pw_intern_frame(t, PW_FRAME_NOT_SAMPLED, 0); /* named with the others, as it may be needed when no name is given any more */
+    /* named with the others, as it may be needed when no name is given any more */
+    pw_intern_frame(t, PW_FRAME_NOT_SAMPLED, 0);
     return true;
 }
 

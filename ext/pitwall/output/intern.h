@@ -21,7 +21,8 @@ enum { PW_KIND_RUBY, PW_KIND_C, PW_KIND_GC, PW_KIND_NATIVE, PW_KIND_OURS };
 /* From this number on: C functions that the tracer knows by class and name. */
 #define PW_FRAME_CALLED 1000
 
-/* Bounds of memory in the measured process: 6 MB of nodes (twice that while names are awaited), a few MB of frames and strings. */
+/* Bounds of memory in the measured process: 6 MB of nodes (twice that while names are awaited), a few MB of frames
+ * and strings. */
 #define PW_MAX_NODES (1u << 17)
 #define PW_MAX_FRAMES (1u << 17)
 #define PW_MAX_STRINGS (1u << 17)
@@ -65,7 +66,8 @@ typedef struct {
 
 bool pw_intern_init(pw_intern *t);
 void pw_intern_free(pw_intern *t);
-/* Empties frames and nodes and strings, keeps counting ids. `before` gets the old tables, to ask for owners and forget. */
+/* Empties frames and nodes and strings, keeps counting ids. `before` gets the old tables, to ask for owners and
+ * forget. */
 /* False: there is no memory, and all is as it was. */
 bool pw_intern_reset(pw_intern *t, pw_intern *before);
 void pw_intern_forget(pw_intern *before);

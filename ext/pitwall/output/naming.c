@@ -8,9 +8,9 @@
 #include "vm/reader_lock.h"
 #include <string.h>
 
-/* The program waits for a job. The job ends after JOB_NS, and what has no name yet gets it at the next. One name can take longer: under
- * GC.stress each object that naming allocates costs a collection. So the next job comes no sooner than after REST times what the last one
- * took. */
+/* The program waits for a job. The job ends after JOB_NS, and what has no name yet gets it at the next. One name
+ * can take longer: under GC.stress each object that naming allocates costs a collection. So the next job comes no
+ * sooner than after REST times what the last one took. */
 enum { BATCH = 64, JOB_NS = 500000, REST = 20, LONGEST_REST_NS = 1000000000 };
 
 static struct {
@@ -30,8 +30,9 @@ static void
 mark_pending(void *unused)
 {
     if (!pw_current.generation) return;
-    /* A look from outside that is under way puts what it found into the ring first; one that begins now sees that garbage is collected
-     * and does nothing. (gc.c sees to it already, except for collections that it is not told of: other Ractors'.) */
+    /* A look from outside that is under way puts what it found into the ring first; one that begins now sees that
+     * garbage is collected and does nothing. (gc.c sees to it already, except for collections that it is not told
+     * of: other Ractors'.) */
     if (pw_current.ticker && pw_current.ticker->samples) pw_reader_pass();
     pw_modules_marking();
     pthread_mutex_lock(&pw_current.lock);
@@ -67,10 +68,11 @@ mark_kept(void *unused)
 
 static const rb_data_type_t pending_type = {"Pitwall/pending frames", {mark_pending, NULL, NULL}, .flags = 0};
 /* Write-barrier protected: minor collections leave it alone. */
-static const rb_data_type_t kept_type = {"Pitwall/named frames", {mark_kept, NULL, NULL}, .flags = RUBY_TYPED_WB_PROTECTED};
+static const rb_data_type_t kept_type = {"Pitwall/named frames", {mark_kept, NULL, NULL},
+                                         .flags = RUBY_TYPED_WB_PROTECTED};
 
-/* One batch, or what of it can be named until then; false when nothing is left. The lock is not held while Ruby runs: naming allocates,
- * which may collect, which marks. */
+/* One batch, or what of it can be named until then; false when nothing is left. The lock is not held while Ruby
+ * runs: naming allocates, which may collect, which marks. */
 static bool
 name_batch(int64_t until)
 {
@@ -165,9 +167,11 @@ pw_name_thread(VALUE thread)
     }
     pthread_mutex_lock(&pw_current.lock);
     pw_thread *t = pw_current.threads;
-    while (t && (t->thread != thread || t->sample.finished)) t = t->next; /* it may have ended while Ruby looked for its name */
+    /* it may have ended while Ruby looked for its name */
+    while (t && (t->thread != thread || t->sample.finished)) t = t->next;
     if (t) {
-        uint32_t name_id = RB_TYPE_P(name, T_STRING) ? pw_intern_string(&pw_out.tables, RSTRING_PTR(name), (size_t)RSTRING_LEN(name)) : 0;
+        uint32_t name_id = RB_TYPE_P(name, T_STRING) ? pw_intern_string(&pw_out.tables, RSTRING_PTR(name),
+                                                                        (size_t)RSTRING_LEN(name)) : 0;
         if (name_id != t->drain.name_id) {
             t->drain.name_id = name_id;
             t->drain.announced = false;
@@ -197,7 +201,8 @@ static void
 run_job(void *unused)
 {
     if (!pw_session_generation()) return;
-    int64_t began = pw_now_ns(), cpu_began = pw_own_cpu_ns(); /* CPU time: a stopped process must not rest for time that naming did not use */
+    /* CPU time: a stopped process must not rest for time that naming did not use */
+    int64_t began = pw_now_ns(), cpu_began = pw_own_cpu_ns();
     pw_own_begin();
     name_threads(false);
     while (name_batch(began + JOB_NS) && pw_now_ns() - began < JOB_NS) {}
@@ -242,7 +247,8 @@ void
 pw_naming_write(void)
 {
     if (!state.rows.count) return;
-    pw_buffer payload = {0}, *columns[] = {&state.rows.ids, &state.rows.kinds, &state.rows.names, &state.rows.paths, &state.rows.lines};
+    pw_buffer payload = {0},
+        *columns[] = {&state.rows.ids, &state.rows.kinds, &state.rows.names, &state.rows.paths, &state.rows.lines};
     pw_buffer_int(&payload, state.rows.count);
     for (int i = 0; i < 5; i++) {
         pw_buffer_column(&payload, columns[i]);
@@ -255,7 +261,8 @@ pw_naming_write(void)
 void
 pw_naming_free(bool frees)
 {
-    pw_buffer *columns[] = {&state.rows.ids, &state.rows.kinds, &state.rows.names, &state.rows.paths, &state.rows.lines};
+    pw_buffer *columns[] = {&state.rows.ids, &state.rows.kinds, &state.rows.names, &state.rows.paths,
+                            &state.rows.lines};
     for (int i = 0; i < 5 && frees; i++) pw_buffer_free(columns[i]);
     memset(&state.rows, 0, sizeof state.rows);
 }

@@ -15,10 +15,10 @@ typedef struct {
 /* Different queries that are counted apart in one piece of work. */
 #define PW_QUERY_PARTS 256
 
-/* SAMPLE: a stack, leaf first, of which the `common` frames next to the root are as in the thread's previous record.
- * STACK: the same without any time, for what other records name.
- * CHARGE: no new stack, the previous one is charged up to `wall` and `cpu`. END: the thread is gone.
- * MARK: a piece of work, from `cpu` to `wall`, with `captures` queries (pw_query_part) behind it. QUERY: one of no work, likewise. */
+/* SAMPLE: a stack, leaf first, of which the `common` frames next to the root are as in the thread's previous
+ * record. STACK: the same without any time, for what other records name. CHARGE: no new stack, the previous one is
+ * charged up to `wall` and `cpu`. END: the thread is gone. MARK: a piece of work, from `cpu` to `wall`, with
+ * `captures` queries (pw_query_part) behind it. QUERY: one of no work, likewise. */
 typedef struct {
     pw_record_header header;
     pw_thread *thread;

@@ -68,9 +68,10 @@ pw_node_of(const pw_thread *t)
     return t->drain.depth ? t->drain.path[t->drain.depth - 1].node : 0;
 }
 
-/* Without thread events nobody says that a stack waits; the next row does: the same stack again with hardly any CPU.
- * What the first was charged is then due to the next row at another stack (see pw_cpu_to_charge). From outside a stack that
- * stands gives no row until it is over: `extend` in outside_ticker.c charges it once at once, for this to see. */
+/* Without thread events nobody says that a stack waits; the next row does: the same stack again with hardly any
+ * CPU. What the first was charged is then due to the next row at another stack (see pw_cpu_to_charge). From outside
+ * a stack that stands gives no row until it is over: `extend` in outside_ticker.c charges it once at once, for this
+ * to see. */
 static uint64_t
 settle_cpu(pw_thread *t, struct row *before, uint32_t node, uint64_t wall, uint64_t cpu)
 {
@@ -98,7 +99,8 @@ pw_add_row(pw_thread *t, uint32_t node, uint8_t state, uint32_t captures, int64_
     if (cpu_units > t->drain.row_cpu) t->drain.row_cpu = cpu_units;
     struct row *before = t->drain.last_row ? &table.rows[t->drain.last_row - 1] : NULL;
     if (state == PW_UNKNOWN) dc = settle_cpu(t, before, node, dw, dc);
-    if (before && state != PW_RUNNING && before->node == node && before->state == state && before->label == t->drain.row_label && dc * 4 < dw) {
+    if (before && state != PW_RUNNING && before->node == node && before->state == state &&
+        before->label == t->drain.row_label && dc * 4 < dw) {
         before->wall += dw, before->cpu += dc, before->captures += captures; /* the same wait again: one row */
         return false;
     }
@@ -180,7 +182,8 @@ pw_rows_write_open(void)
         if (!t->sample.any) {
             node = pw_intern_node(&pw_out.tables, 0, PW_FRAME_NOT_SAMPLED, 0, 0);
         }
-        uint64_t values[COLUMNS] = {t->id, (uint64_t)atomic_load(&t->own.state), node, (uint64_t)wall, (uint64_t)cpu, t->drain.row_label};
+        uint64_t values[COLUMNS] = {t->id, (uint64_t)atomic_load(&t->own.state), node, (uint64_t)wall, (uint64_t)cpu,
+                                    t->drain.row_label};
         pw_buffer_row(columns, values, COLUMNS);
         n++;
     }

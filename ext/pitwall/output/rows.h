@@ -1,5 +1,5 @@
-/* Rows of samples: how long a thread spent at a node, and in which state. SAMP and OPEN of doc/record-format.md. All functions but
- * init and free: holds session lock. */
+/* Rows of samples: how long a thread spent at a node, and in which state. SAMP and OPEN of doc/record-format.md.
+ * All functions but init and free: holds session lock. */
 #ifndef PITWALL_ROWS_H
 #define PITWALL_ROWS_H
 

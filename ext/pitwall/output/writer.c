@@ -18,8 +18,9 @@ put_u32(uint8_t *to, uint32_t n)
     for (int i = 0; i < 4; i++) to[i] = (uint8_t)(n >> (8 * i));
 }
 
-/* A file that may not grow (RLIMIT_FSIZE) kills the writing thread's process by SIGXFSZ, and stop writes in the program's
- * own thread: the signal is held back, and taken away when the write has caused it. at: where; < 0: where the file stands. */
+/* A file that may not grow (RLIMIT_FSIZE) kills the writing thread's process by SIGXFSZ, and stop writes in the
+ * program's own thread: the signal is held back, and taken away when the write has caused it. at: where; < 0: where
+ * the file stands. */
 static ssize_t
 write_quietly(int fd, const uint8_t *bytes, size_t n, int64_t at)
 {
@@ -76,7 +77,8 @@ say(pw_writer *w, int error, uint64_t elapsed_ns)
     put_words(chunk + HEADER, error, elapsed_ns);
     put_header(chunk, "ROOM", 0, chunk + HEADER, WORDS, WORDS);
     int flags = fcntl(w->fd, F_GETFL);
-    if (flags >= 0) fcntl(w->fd, F_SETFL, flags & ~O_APPEND); /* with it Linux writes at the end, wherever it is told to */
+    /* with it Linux writes at the end, wherever it is told to */
+    if (flags >= 0) fcntl(w->fd, F_SETFL, flags & ~O_APPEND);
     while (write_quietly(w->fd, chunk, sizeof chunk, w->room) < 0 && errno == EINTR) {}
     if (flags >= 0) fcntl(w->fd, F_SETFL, flags);
 }
@@ -105,7 +107,8 @@ write_all(pw_writer *w, const uint8_t *bytes, size_t n)
         if (k < 0 && errno == EINTR) continue;
         if (k <= 0) {
             w->error = k < 0 ? errno : ENOSPC;
-            if (ftruncate(w->fd, w->written) != 0) { /* a pipe or a full disk that refuses even that: nothing left to do */ }
+            if (ftruncate(w->fd,
+                          w->written) != 0) { /* a pipe or a full disk that refuses even that: nothing left to do */ }
             say(w, w->error, 0);
             return;
         }

@@ -10,7 +10,9 @@
 
 typedef struct {
     int fd;            /* -1: closed */
-    dev_t device;      /* what it was opened on: programs close descriptors they know nothing of, and get the number for a file of theirs */
+    /* what it was opened on: programs close descriptors they know nothing of, and get the number for a file of
+     * theirs */
+    dev_t device;
     ino_t inode;
     int error;         /* errno of the first failed write, after which nothing more is written */
     int64_t written;   /* bytes that form whole chunks */
@@ -25,7 +27,8 @@ typedef struct {
 int pw_writer_open(pw_writer *w, const char *path, int append, const char *head, size_t head_size);
 /* Appends a chunk to the outbox. */
 void pw_writer_chunk(pw_writer *w, const char type[4], const void *bytes, size_t n);
-/* Appends a chunk of `heads` integers, the last of which mostly is the number of rows, and `n` columns; empties the columns. */
+/* Appends a chunk of `heads` integers, the last of which mostly is the number of rows, and `n` columns; empties the
+ * columns. */
 void pw_writer_table(pw_writer *w, const char type[4], int heads, const uint64_t *head, int n, pw_buffer *columns);
 /* Writes the outbox. May wait for the disk. */
 void pw_writer_flush(pw_writer *w);

@@ -10,18 +10,21 @@
 #include <errno.h>
 #include <string.h>
 
-/* A tick's signal ends these functions with EINTR although its handler asks for SA_RESTART (signal(7)). Code without the GVL gets no
- * signal (signal_ticker.c), code with the GVL does. So here the signal stays blocked until the function has returned. The tick that
- * came meanwhile is taken then, by the same timer: the stack is the one that waited.
+/* A tick's signal ends these functions with EINTR although its handler asks for SA_RESTART (signal(7)). Code
+ * without the GVL gets no signal (signal_ticker.c), code with the GVL does. So here the signal stays blocked until
+ * the function has returned. The tick that came meanwhile is taken then, by the same timer: the stack is the one
+ * that waited.
  *
- * Blocking is the only way that needs no guess. To leave out threads whose CPU clock stands leaves the first signal of each wait. To
- * repeat a call after EINTR needs to know whose signal it was, and how much of the time is left.
+ * Blocking is the only way that needs no guess. To leave out threads whose CPU clock stands leaves the first signal
+ * of each wait. To repeat a call after EINTR needs to know whose signal it was, and how much of the time is left.
  *
- * Left out: calls on sockets with a timeout (SO_RCVTIMEO, SO_SNDTIMEO), which would cost every call on a socket two system calls. */
+ * Left out: calls on sockets with a timeout (SO_RCVTIMEO, SO_SNDTIMEO), which would cost every call on a socket two
+ * system calls. */
 
 enum { NONE = -1 };
 
-/* F(name, n): of which argument the kernel takes the mask of signals meanwhile. W(name, n): which argument holds the signals waited for. */
+/* F(name, n): of which argument the kernel takes the mask of signals meanwhile. W(name, n): which argument holds
+ * the signals waited for. */
 #define FUNCTIONS(F, W) \
     F(poll, NONE) F(__poll_chk, NONE) F(ppoll, 3) F(__ppoll_chk, 3) F(select, NONE) F(pselect, 5) \
     F(epoll_wait, NONE) F(epoll_pwait, 4) F(epoll_pwait2, 4) \
@@ -83,14 +86,17 @@ static pw_stand_ins stand_ins = {.entries = entries, .count = ALL};
 
 static void *(*original_look_up)(void *, const char *);
 
-/* What was loaded is looked at before anything in it is called: Ruby looks up an extension's Init function. Who looks up one of the functions
- * by name (FFI, Fiddle) gets ours, if the name means the same from here. NULL: the C library is to answer. */
+/* What was loaded is looked at before anything in it is called: Ruby looks up an extension's Init function. Who
+ * looks up one of the functions by name (FFI, Fiddle) gets ours, if the name means the same from here. NULL: the C
+ * library is to answer. */
 static void * __attribute__((noinline))
 ours_for(void *handle, const char *name)
 {
     pw_stand_ins_cover_new(&stand_ins);
     for (int n = 0; n < LOOK_UP; n++) {
-        if (entries[n].original && strcmp(name, entries[n].name) == 0) return original_look_up(handle, name) == entries[n].original ? entries[n].ours : NULL;
+        if (entries[n].original && strcmp(name, entries[n].name) == 0) {
+            return original_look_up(handle, name) == entries[n].original ? entries[n].ours : NULL;
+        }
     }
     return NULL;
 }
@@ -110,7 +116,8 @@ ours_for(void *handle, const char *name)
 # define TAILS_CALLS
 #endif
 
-/* The C library finds out by the return address who asks: what RTLD_NEXT means depends on it. So its function is jumped to, not called. */
+/* The C library finds out by the return address who asks: what RTLD_NEXT means depends on it. So its function is
+ * jumped to, not called. */
 static void * TAILS_CALLS
 look_up(void *handle, const char *name)
 {

@@ -26,10 +26,11 @@ sample_bytes(uint32_t fresh, uint32_t owned)
 
 static uint32_t label_of(pw_thread *t) { return atomic_load_explicit(&t->own.label, memory_order_relaxed); }
 
-/* Room for a sample of `fresh` frames, `owned` of them with owners; NULL when the ring is full. Nothing is lost then but this
- * look: the time goes to the next row, the previous stack stays the drain's. */
+/* Room for a sample of `fresh` frames, `owned` of them with owners; NULL when the ring is full. Nothing is lost
+ * then but this look: the time goes to the next row, the previous stack stays the drain's. */
 static pw_sample *
-reserve(pw_thread *t, uint8_t kind, uint32_t common, uint32_t fresh, uint32_t owned, uint8_t state, uint16_t captures, int64_t wall, int64_t cpu)
+reserve(pw_thread *t, uint8_t kind, uint32_t common, uint32_t fresh, uint32_t owned, uint8_t state, uint16_t captures,
+        int64_t wall, int64_t cpu)
 {
     pw_sample *s = (pw_sample *)pw_ring_reserve(&pw_out.ring, sample_bytes(fresh, owned));
     if (!s) {
@@ -85,9 +86,11 @@ put(pw_thread *t, uint8_t kind, int n, uint8_t state, uint16_t captures, int64_t
     return true;
 }
 
-/* The same for a stack that an own walk has left in t->stack.walk, whose first `same` control frames are as they were. */
+/* The same for a stack that an own walk has left in t->stack.walk, whose first `same` control frames are as they
+ * were. */
 static bool
-put_walk(pw_thread *t, uint8_t kind, uint32_t same, VALUE leaf, uint8_t state, uint16_t captures, int64_t wall, int64_t cpu)
+put_walk(pw_thread *t, uint8_t kind, uint32_t same, VALUE leaf, uint8_t state, uint16_t captures, int64_t wall,
+         int64_t cpu)
 {
     pw_walk *w = &t->stack.walk;
     uint32_t agreed = same < w->agreed ? same : w->agreed, total = pw_walk_listed(w, w->depth);
@@ -135,7 +138,11 @@ capture_walk(pw_thread *t, uint32_t same, VALUE leaf, uint8_t state, uint16_t ca
 }
 
 /* An M:N thread may have gone on to another native thread a moment ago: its stack is not ours to walk. */
-static bool walks(const pw_thread *t) { return t->stack.walk.thread && !atomic_load_explicit(&t->carrier.migrates, memory_order_relaxed); }
+static bool
+walks(const pw_thread *t)
+{
+    return t->stack.walk.thread && !atomic_load_explicit(&t->carrier.migrates, memory_order_relaxed);
+}
 
 /* Takes the stack by Ruby's own means, behind what stands in t->stack.frames already. */
 static int
@@ -149,9 +156,13 @@ take_by_ruby(pw_thread *t, int n)
     return n + 1;
 }
 
-/* A signal may reach the native thread that an M:N thread has just left, while it runs elsewhere; a helper may read the stack while the
- * thread itself, at a system call, takes it: one native thread at a time. */
-static bool begin_look(pw_thread *t) { return !atomic_exchange_explicit(&t->sample.being_taken, true, memory_order_acquire); }
+/* A signal may reach the native thread that an M:N thread has just left, while it runs elsewhere; a helper may read
+ * the stack while the thread itself, at a system call, takes it: one native thread at a time. */
+static bool
+begin_look(pw_thread *t)
+{
+    return !atomic_exchange_explicit(&t->sample.being_taken, true, memory_order_acquire);
+}
 
 static bool
 end_look(pw_thread *t, bool taken)
@@ -181,10 +192,11 @@ capture(pw_thread *t, VALUE leaf, uint8_t state, uint16_t captures, int64_t wall
     return put(t, PW_REC_SAMPLE, n, state, captures, wall, cpu);
 }
 
-/* Why a word that was read here is an object, alive and in place, until it is marked: it was in a frame of a living stack when the look
- * began, no collection was under way, and none can begin its work before the look is over (pw_reader_pass in gc.c
- * and naming.c), when it stands in the ring, which is marked. What a torn look found may be anything, as in a handler:
- * words are only followed through the kernel (peek.c) or if they are known, and the resolver doubts them once more. */
+/* Why a word that was read here is an object, alive and in place, until it is marked: it was in a frame of a living
+ * stack when the look began, no collection was under way, and none can begin its work before the look is over
+ * (pw_reader_pass in gc.c and naming.c), when it stands in the ring, which is marked. What a torn look found may be
+ * anything, as in a handler: words are only followed through the kernel (peek.c) or if they are known, and the
+ * resolver doubts them once more. */
 static bool
 capture_outside(pw_thread *t, uint8_t state, int64_t wall, int64_t cpu)
 {
@@ -237,8 +249,10 @@ pw_cpu_to_charge(pw_thread *t, bool waiting, int64_t wall)
     if (!waiting) {
         bool running = atomic_load_explicit(&t->own.state, memory_order_relaxed) == PW_RUNNING;
         /* Ticks that were missed: it may have been kept off the CPU. */
-        bool late = wall - atomic_load_explicit(&t->sample.last_wall, memory_order_relaxed) > 2 * pw_current.interval_ns;
-        bool read = !running || late || t->sample.cpu_stale || t->sample.cpu_due || t->sample.trust < 8 || t->sample.unread >= 3;
+        bool late = wall - atomic_load_explicit(&t->sample.last_wall,
+                                                memory_order_relaxed) > 2 * pw_current.interval_ns;
+        bool read = !running || late || t->sample.cpu_stale || t->sample.cpu_due || t->sample.trust < 8 ||
+                    t->sample.unread >= 3;
         int64_t cpu = read ? read_cpu(t, wall) : t->sample.read_cpu + (wall - t->sample.read_wall);
         if (!read) t->sample.unread++;
         t->sample.cpu_due = 0;

@@ -1,5 +1,6 @@
-/* Garbage collection as frames. The Ruby stack cannot change while it runs, but cannot be read safely either (compaction
- * moves what it names), so a tick inside a collection is noted, and the stack is taken when the collection step ends. */
+/* Garbage collection as frames. The Ruby stack cannot change while it runs, but cannot be read safely either
+ * (compaction moves what it names), so a tick inside a collection is noted, and the stack is taken when the
+ * collection step ends. */
 #include "sampling/gc.h"
 #include "sampling/capture.h"
 #include "sampling/gc_log.h"
@@ -13,20 +14,23 @@ static struct {
     pw_thread *_Atomic collector;
     int phase; /* 0 marking, 1 sweeping */
     int64_t phase_began, pause_began;
-    struct { int64_t wall, cpu; } overdue; /* the sample that the collection keeps from being taken; wall 0: none. cpu: unless from outside */
+    /* the sample that the collection keeps from being taken; wall 0: none. cpu: unless from outside */
+    struct { int64_t wall, cpu; } overdue;
     _Atomic bool kept_away; /* the reader from outside would have taken it */
     _Atomic size_t known_runs; /* Ruby's count of collections when it last told of one */
     pw_job listening;
     _Atomic bool asked;
 } state = {.tracepoint = Qfalse};
 
-/* When a Ractor is freed, Ruby (3.3 and 3.4) takes its wishes, which are none, for the whole process's, until somebody listens
- * anew: collections go on unreported, and one under way ends so. Runs of other Ractors are never told of. Ruby's own count gives both away. */
+/* When a Ractor is freed, Ruby (3.3 and 3.4) takes its wishes, which are none, for the whole process's, until
+ * somebody listens anew: collections go on unreported, and one under way ends so. Runs of other Ractors are never
+ * told of. Ruby's own count gives both away. */
 static bool
 unreported(void)
 {
     if (atomic_load_explicit(&state.asked, memory_order_relaxed)) return true;
-    return atomic_load_explicit(&state.hooked, memory_order_relaxed) && rb_gc_count() != atomic_load_explicit(&state.known_runs, memory_order_relaxed);
+    return atomic_load_explicit(&state.hooked, memory_order_relaxed) &&
+           rb_gc_count() != atomic_load_explicit(&state.known_runs, memory_order_relaxed);
 }
 
 void
@@ -73,13 +77,14 @@ pw_gc_rests(void)
     return false;
 }
 
-/* The thread's CPU time at `wall`, which is `now` or a tick just past, in a collection that has not let go of the CPU since. From
- * outside nobody notes when a thread leaves the CPU: the wall clock can't stand for its own. */
+/* The thread's CPU time at `wall`, which is `now` or a tick just past, in a collection that has not let go of the
+ * CPU since. From outside nobody notes when a thread leaves the CPU: the wall clock can't stand for its own. */
 static int64_t
 cpu_at(pw_thread *t, int64_t wall, int64_t now)
 {
     if (!pw_current.ticker->from_outside) return pw_cpu_to_charge(t, false, wall);
-    int64_t charged = atomic_load_explicit(&t->sample.last_cpu, memory_order_relaxed), cpu = pw_thread_cpu(t) - (now - wall);
+    int64_t charged = atomic_load_explicit(&t->sample.last_cpu, memory_order_relaxed),
+                      cpu = pw_thread_cpu(t) - (now - wall);
     t->sample.cpu_due = 0;
     return cpu > charged ? cpu : charged;
 }
@@ -116,7 +121,10 @@ static void
 take_overdue(pw_thread *t, int64_t now)
 {
     bool outside = pw_current.ticker->from_outside;
-    if (outside && !t->gc.ticks[0] && !t->gc.ticks[1] && !atomic_load_explicit(&state.kept_away, memory_order_relaxed)) return;
+    if (outside && !t->gc.ticks[0] && !t->gc.ticks[1] &&
+        !atomic_load_explicit(&state.kept_away, memory_order_relaxed)) {
+        return;
+    }
     pw_current.ticker->take(t, state.overdue.wall, outside ? cpu_at(t, state.overdue.wall, now) : state.overdue.cpu);
 }
 
@@ -193,12 +201,16 @@ listen_again(void *unused)
     if (!pw_in_main_ractor()) return; /* Ruby runs jobs anywhere; the next look at the count sends another */
     atomic_store(&state.asked, false);
     size_t runs = rb_gc_count();
-    if (atomic_load(&state.hooked)) pw_count(PW_GC_UNREPORTED, (int64_t)(runs - atomic_exchange(&state.known_runs, runs)));
+    if (atomic_load(&state.hooked)) {
+        pw_count(PW_GC_UNREPORTED, (int64_t)(runs - atomic_exchange(&state.known_runs, runs)));
+    }
     rb_event_hook_func_t hook = (rb_event_hook_func_t)(void (*)(void))nothing;
-    rb_add_event_hook2(hook, RUBY_INTERNAL_EVENT_GC_START, Qnil, RUBY_EVENT_HOOK_FLAG_SAFE | RUBY_EVENT_HOOK_FLAG_RAW_ARG);
+    rb_add_event_hook2(hook, RUBY_INTERNAL_EVENT_GC_START, Qnil,
+                       RUBY_EVENT_HOOK_FLAG_SAFE | RUBY_EVENT_HOOK_FLAG_RAW_ARG);
     rb_remove_event_hook(hook);
     if (!atomic_load(&state.collecting) || rb_during_gc()) return;
-    /* The end was not told. What it kept back is taken now where this thread collected; another may have ended since. */
+    /* The end was not told. What it kept back is taken now where this thread collected; another may have ended
+     * since. */
     pw_thread *t = atomic_exchange(&state.collector, NULL);
     if (t && t == pw_self() && (state.overdue.wall || t->gc.ticks[0] || t->gc.ticks[1])) emit(t, state.phase_began);
     state.overdue.wall = 0;
@@ -214,7 +226,9 @@ init(VALUE native)
     pw_other_gc_init();
     rb_define_singleton_method(native, "other_gc", native_other_gc, 0);
     if (!pw_other_gc()) pw_gc_log_init();
-    if (!pw_job_init(&state.listening, listen_again)) rb_raise(rb_eRuntimeError, "Ruby has no room for another postponed job");
+    if (!pw_job_init(&state.listening, listen_again)) {
+        rb_raise(rb_eRuntimeError, "Ruby has no room for another postponed job");
+    }
     rb_gc_register_mark_object(state.tracepoint = rb_tracepoint_new(
         0, RUBY_INTERNAL_EVENT_GC_ENTER | RUBY_INTERNAL_EVENT_GC_EXIT | RUBY_INTERNAL_EVENT_GC_START |
                RUBY_INTERNAL_EVENT_GC_END_MARK | RUBY_INTERNAL_EVENT_GC_END_SWEEP,
@@ -237,9 +251,12 @@ start(void)
 static void
 stop(void)
 {
-    if (atomic_exchange(&state.hooked, false)) pw_count(PW_GC_UNREPORTED, (int64_t)(rb_gc_count() - atomic_load(&state.known_runs)));
+    if (atomic_exchange(&state.hooked, false)) {
+        pw_count(PW_GC_UNREPORTED, (int64_t)(rb_gc_count() - atomic_load(&state.known_runs)));
+    }
     if (RTEST(rb_tracepoint_enabled_p(state.tracepoint))) rb_tracepoint_disable(state.tracepoint);
     atomic_store(&state.collecting, false);
 }
 
-const pw_module pw_gc = {.init = init, .begin = start, .end = stop, .check = check, .marking = marking, .leave_gc = stop};
+const pw_module pw_gc = {.init = init, .begin = start, .end = stop, .check = check, .marking = marking,
+                         .leave_gc = stop};

@@ -1,6 +1,6 @@
-/* One row a collection run. Rows stand in blocks that never move and are published when they are complete, so that the
- * drain reads them while the program collects. When there are too many, each two neighbours become one: under the lock, as
- * rows change then that the drain has seen. */
+/* One row a collection run. Rows stand in blocks that never move and are published when they are complete, so that
+ * the drain reads them while the program collects. When there are too many, each two neighbours become one: under
+ * the lock, as rows change then that the drain has seen. */
 #include "sampling/gc_log.h"
 #include "output/output.h"
 #include "session/session.h"
@@ -14,7 +14,8 @@ static const char *const causes[] = {"", "newobj", "malloc", "method", "capi", "
 static const char *const major_causes[] = {"", "nofree", "oldgen", "shady", "force", "oldmalloc"};
 enum { CAUSES = 6, MAJOR_CAUSES = 6, MIXED = 15 };
 _Static_assert(sizeof causes / sizeof *causes == CAUSES && CAUSES <= MIXED, "each cause has its number");
-_Static_assert(sizeof major_causes / sizeof *major_causes == MAJOR_CAUSES && MAJOR_CAUSES <= MIXED, "each cause of a major one as well");
+_Static_assert(sizeof major_causes / sizeof *major_causes == MAJOR_CAUSES && MAJOR_CAUSES <= MIXED,
+               "each cause of a major one as well");
 
 typedef struct {
     int64_t start, end, marking, sweeping, longest, longest_at;
@@ -82,7 +83,8 @@ add(row *sum, const row *r)
         *sum = *r;
         return;
     }
-    bool causes_differ = sum->runs && sum->cause != r->cause, majors_differ = sum->majors && r->majors && sum->major_cause != r->major_cause;
+    bool causes_differ = sum->runs && sum->cause != r->cause, majors_differ = sum->majors && r->majors &&
+                         sum->major_cause != r->major_cause;
     sum->cause = causes_differ ? MIXED : r->cause;
     if (r->majors) sum->major_cause = majors_differ ? MIXED : r->major_cause;
     if (r->longest > sum->longest) {
@@ -170,8 +172,8 @@ pw_gc_log_time(bool sweeping, int64_t ns)
     *(sweeping ? &table.run.sweeping : &table.run.marking) += ns;
 }
 
-/* What was allocated since the run began cannot be freed by it. (Ractors tell late of what they allocated: then more may seem to be
- * freed than there was, and what lives is unknown.) */
+/* What was allocated since the run began cannot be freed by it. (Ractors tell late of what they allocated: then
+ * more may seem to be freed than there was, and what lives is unknown.) */
 void
 pw_gc_log_swept(void)
 {

@@ -14,7 +14,8 @@ static struct {
 void pw_signal_is_handled(bool handled) { atomic_store(&state.handled, handled); }
 bool pw_signal_held_back(void) { return atomic_load(&state.count) > 0; }
 
-/* Whether it was blocked before. By the kernel's own call, which no dispatch of system calls sees (syscall_dispatch.h). */
+/* Whether it was blocked before. By the kernel's own call, which no dispatch of system calls sees
+ * (syscall_dispatch.h). */
 static bool
 mask(int how, int signo)
 {
@@ -65,7 +66,8 @@ pw_signal_let_through(void)
 static void
 set_waits(pw_thread *t, bool waits)
 {
-    atomic_store_explicit(&t->own.changes, atomic_load_explicit(&t->own.changes, memory_order_relaxed) + 1, memory_order_release);
+    atomic_store_explicit(&t->own.changes, atomic_load_explicit(&t->own.changes, memory_order_relaxed) + 1,
+                          memory_order_release);
     atomic_store(&t->own.waits, waits);
 }
 
@@ -73,9 +75,12 @@ set_waits(pw_thread *t, bool waits)
 int
 pw_signal_wait_begins(void)
 {
-    if (!atomic_load_explicit(&state.handled, memory_order_relaxed) || pw_tls.held_back || !pw_enter_handler()) return 0;
+    if (!atomic_load_explicit(&state.handled, memory_order_relaxed) || pw_tls.held_back || !pw_enter_handler()) {
+        return 0;
+    }
     pw_thread *t = pw_self();
-    if (t && !t->own.busy && !t->sample.finished && !pw_off_gvl(atomic_load_explicit(&t->own.state, memory_order_relaxed))) {
+    if (t && !t->own.busy && !t->sample.finished &&
+        !pw_off_gvl(atomic_load_explicit(&t->own.state, memory_order_relaxed))) {
         int64_t now = pw_now_ns();
         pw_signal_hold_back();
         if (pw_tls.held_back) {

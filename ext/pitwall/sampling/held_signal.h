@@ -7,11 +7,13 @@
 /* Ticks come by signal from here on, or no longer. */
 void pw_signal_is_handled(bool handled);
 
-/* The calling thread lets go of the GVL: its ticks wait until it is back. All functions but the first: async-signal-safe */
+/* The calling thread lets go of the GVL: its ticks wait until it is back. All functions but the first:
+ * async-signal-safe */
 void pw_signal_hold_back(void);
 /* It is back: whether a recording is under way or not. */
 void pw_signal_let_through(void);
-/* C code is about to wait in the calling thread. The signal that stays blocked meanwhile; 0: none, and _ends is not to be called. */
+/* C code is about to wait in the calling thread. The signal that stays blocked meanwhile; 0: none, and _ends is not
+ * to be called. */
 int pw_signal_wait_begins(void);
 void pw_signal_wait_ends(void);
 /* Has a thread anywhere the signal still blocked? */

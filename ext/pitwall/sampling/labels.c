@@ -55,7 +55,8 @@ is_current(VALUE number)
     return RB_FIXNUM_P(number) && (uint64_t)FIX2LONG(number) >> ID_BITS == state.generation;
 }
 
-/* The id of a Collect::Labels::Set in this recording, 0 for nil. Nothing else runs between its last look and the return. */
+/* The id of a Collect::Labels::Set in this recording, 0 for nil. Nothing else runs between its last look and the
+ * return. */
 static uint32_t
 id_of(VALUE set)
 {
@@ -72,8 +73,8 @@ id_of(VALUE set)
     return 0;
 }
 
-/* A fiber that has none of its own yet has what it was created under, if that was in this thread: a thread may be a pool's, and
- * outlive the block it was started in. */
+/* A fiber that has none of its own yet has what it was created under, if that was in this thread: a thread may be a
+ * pool's, and outlive the block it was started in. */
 static VALUE
 inherited(VALUE thread)
 {
@@ -191,8 +192,8 @@ native_now(VALUE self)
     return LL2NUM(pw_now_ns());
 }
 
-/* mark(began, queries): work under the calling thread's labels that began then (see now) has ended; queries: a Queries::Work or nil.
- * Through the ring: a thread that serves must not wait for the drain. */
+/* mark(began, queries): work under the calling thread's labels that began then (see now) has ended; queries: a
+ * Queries::Work or nil. Through the ring: a thread that serves must not wait for the drain. */
 static VALUE
 native_mark(VALUE self, VALUE began, VALUE queries)
 {
@@ -262,7 +263,8 @@ static bool
 take_mark(const pw_record_header *record)
 {
     const pw_sample *s = (const pw_sample *)record;
-    add_mark(s->thread->id, s->label, s->wall - pw_current.origin, s->wall - s->cpu, (const pw_query_part *)s->frames, record->captures);
+    add_mark(s->thread->id, s->label, s->wall - pw_current.origin, s->wall - s->cpu, (const pw_query_part *)s->frames,
+             record->captures);
     return false;
 }
 
@@ -276,8 +278,8 @@ test_of(uint32_t label)
     return label < labels.test_room ? &labels.tests[label] : NULL;
 }
 
-/* test(ns, cpu, objects, gc): a test that ran under the calling thread's labels has ended. objects and gc are nil where other
- * tests ran at the same time. */
+/* test(ns, cpu, objects, gc): a test that ran under the calling thread's labels has ended. objects and gc are nil
+ * where other tests ran at the same time. */
 static VALUE
 native_test(VALUE self, VALUE ns, VALUE cpu, VALUE objects, VALUE gc)
 {
@@ -316,8 +318,8 @@ typedef struct { int argc; const VALUE *argv; VALUE began; } run;
 static VALUE run_super(VALUE data) { return rb_call_super(((run *)data)->argc, ((run *)data)->argv); }
 static VALUE run_end(VALUE data) { return rb_funcall(state.m_tests, rb_intern("end_of"), 1, ((run *)data)->began); }
 
-/* `run` of a framework's test. In C, as its frame then has its caller's path, which the frameworks leave out of what they say of
- * failures; and nothing of ours in Ruby is on the stack while the test runs. */
+/* `run` of a framework's test. In C, as its frame then has its caller's path, which the frameworks leave out of
+ * what they say of failures; and nothing of ours in Ruby is on the stack while the test runs. */
 static VALUE
 test_run(int argc, VALUE *argv, VALUE self)
 {

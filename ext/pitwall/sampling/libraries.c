@@ -44,8 +44,8 @@ on_script(rb_event_flag_t event, VALUE data, VALUE self, ID id, VALUE klass)
     follow();
 }
 
-/* watch(module, names): calls module.look(name) before each file that is run, once there is a constant of that name, until look says
- * true. The event changes no code of methods, so YJIT's stays. */
+/* watch(module, names): calls module.look(name) before each file that is run, once there is a constant of that
+ * name, until look says true. The event changes no code of methods, so YJIT's stays. */
 static VALUE
 native_watch(VALUE self, VALUE teller, VALUE names)
 {

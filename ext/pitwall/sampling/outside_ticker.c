@@ -14,17 +14,18 @@
 # include <unistd.h>
 #endif
 
-/* A helper thread, on another core where there is one, reads the stacks of the others while they run on: no signal, no
- * interruption, and a look at code wherever it is. Threads only note when they release and get the GVL.
+/* A helper thread, on another core where there is one, reads the stacks of the others while they run on: no signal,
+ * no interruption, and a look at code wherever it is. Threads only note when they release and get the GVL.
  *
- * A thread that has used no CPU since it was last seen, or that waits for the GVL or without it, has the stack that it had: it is not
- * read again but charged for the time, in one record when that is over.
+ * A thread that has used no CPU since it was last seen, or that waits for the GVL or without it, has the stack that
+ * it had: it is not read again but charged for the time, in one record when that is over.
  *
- * Where other programs want its core, it comes late at times. What was to be seen at the ticks it missed is then taken from what it
- * knows: a thread that let go of the GVL ran until then, one that got it waited until then. Without that all of
- * the time would go to what it finds in the end.
+ * Where other programs want its core, it comes late at times. What was to be seen at the ticks it missed is then
+ * taken from what it knows: a thread that let go of the GVL ran until then, one that got it waited until then.
+ * Without that all of the time would go to what it finds in the end.
  *
- * While all threads wait without the GVL nothing can change: after a while the helper rests, too, until one of them gets it. */
+ * While all threads wait without the GVL nothing can change: after a while the helper rests, too, until one of them
+ * gets it. */
 
 static struct {
     pw_thread *list[PW_SLOTS]; /* holds reader lock, as does `listed` */
@@ -40,7 +41,12 @@ static struct {
 
 static int64_t later(int64_t a, int64_t b) { return a > b ? a : b; }
 static int64_t sooner(int64_t a, int64_t b) { return a < b ? a : b; }
-static int64_t last_wall(const pw_thread *t) { return atomic_load_explicit(&t->sample.last_wall, memory_order_relaxed); }
+static int64_t
+last_wall(const pw_thread *t)
+{
+    return atomic_load_explicit(&t->sample.last_wall, memory_order_relaxed);
+}
+
 static int64_t last_cpu(const pw_thread *t) { return atomic_load_explicit(&t->sample.last_cpu, memory_order_relaxed); }
 /* The tick before the one whose look it is. */
 static int64_t tick_before(int64_t wall) { return pw_last_tick(wall) - pw_current.interval_ns; }
@@ -50,13 +56,14 @@ static int64_t
 unchanged_until(const pw_thread *t, uint32_t since, int64_t wall)
 {
     int64_t until = t->seen.unchanged_until;
-    if (!t->seen.in_sight || !pw_off_gvl(t->seen.state) || since < 1 || since > 2) return until; /* it got the GVL once since */
+    /* it got the GVL once since */
+    if (!t->seen.in_sight || !pw_off_gvl(t->seen.state) || since < 1 || since > 2) return until;
     int64_t missed = sooner(pw_last_tick(t->own.resumed_at), tick_before(wall));
     return missed > later(until, last_wall(t)) ? missed : until;
 }
 
-/* Charges the last stack seen for the time that the stack is known to be unchanged. Of what CPU time passed, that which ran after the wait is not
- * the wait's, nor what ran before it (cpu_due). */
+/* Charges the last stack seen for the time that the stack is known to be unchanged. Of what CPU time passed, that
+ * which ran after the wait is not the wait's, nor what ran before it (cpu_due). */
 static void
 settle(pw_thread *t, int64_t wall, int64_t cpu)
 {
@@ -76,8 +83,8 @@ settle(pw_thread *t, int64_t wall, int64_t cpu)
     pw_charge_under(t, PW_REC_CHARGE, t->seen.state, until, charged, t->sample.label);
 }
 
-/* Ticks were missed while the code last seen ran on: until it let go of the GVL, or, as it has not, who knows: half of that
- * time is charged to what ran before, the other half to what runs now. */
+/* Ticks were missed while the code last seen ran on: until it let go of the GVL, or, as it has not, who knows: half
+ * of that time is charged to what ran before, the other half to what runs now. */
 static void
 settle_run(pw_thread *t, bool waits, uint32_t since, int64_t wall, int64_t cpu)
 {
@@ -89,7 +96,8 @@ settle_run(pw_thread *t, bool waits, uint32_t since, int64_t wall, int64_t cpu)
     else until = before + (wall - before) / 2;
     if (until <= before) return;
     if (burnt > ran_until - before) burnt = ran_until - before;
-    pw_charge_under(t, PW_REC_CHARGE, t->seen.state, until, charged + (int64_t)((double)burnt * (double)(until - before) / (double)(ran_until - before)), t->sample.label);
+    pw_charge_under(t, PW_REC_CHARGE, t->seen.state, until,
+        charged + (int64_t)((double)burnt * (double)(until - before) / (double)(ran_until - before)), t->sample.label);
 }
 
 /* Nothing has changed since the last look: extends the time of the stack. */
@@ -101,7 +109,8 @@ extend(pw_thread *t, uint8_t state, int64_t wall)
     t->seen.unchanged_until = wall;
     if (t->seen.unchanged) return;
     t->seen.unchanged = true;
-    if (state == PW_UNKNOWN) settle(t, wall, t->seen.cpu); /* the drain tells waits by the row that follows (settle_cpu) */
+    /* the drain tells waits by the row that follows (settle_cpu) */
+    if (state == PW_UNKNOWN) settle(t, wall, t->seen.cpu);
 }
 
 static void
@@ -186,7 +195,8 @@ call(int64_t now)
     if (atomic_exchange(&reader.resting, false)) sem_post(&reader.rested);
 }
 
-/* By one that has changed what there is to see. Ordered after that by a fence: the helper looks at it once more when it has said that it rests. */
+/* By one that has changed what there is to see. Ordered after that by a fence: the helper looks at it once more
+ * when it has said that it rests. */
 void
 pw_reader_awake(void)
 {
@@ -207,7 +217,8 @@ any_moved(void)
     return moved;
 }
 
-/* Gives all that waited the time of a rest that is over: the helper, or a thread that ends before the helper has got a core. holds reader lock */
+/* Gives all that waited the time of a rest that is over: the helper, or a thread that ends before the helper has
+ * got a core. holds reader lock */
 static void
 attribute_rest(void)
 {
@@ -246,14 +257,16 @@ sleep_until(int64_t at)
     }
 }
 
-/* It runs for some microseconds at a time and asks for slices no longer than the least: where others want its core, too, a scheduler that
- * knows of such wishes (Linux 6.12) lets it run sooner. Its share of the core stays what it was. */
+/* It runs for some microseconds at a time and asks for slices no longer than the least: where others want its core,
+ * too, a scheduler that knows of such wishes (Linux 6.12) lets it run sooner. Its share of the core stays what it
+ * was. */
 static void
 ask_for_short_slices(void)
 {
 #if defined(__linux__) && defined(SYS_sched_getattr) && defined(SYS_sched_setattr)
     enum { SLICE_NS = 100000 };
-    struct { uint32_t size, policy; uint64_t flags; int32_t nice; uint32_t priority; uint64_t runtime, deadline, period; } wish;
+    struct { uint32_t size, policy; uint64_t flags; int32_t nice; uint32_t priority; uint64_t runtime, deadline,
+            period; } wish;
     memset(&wish, 0, sizeof wish);
     if (syscall(SYS_sched_getattr, 0, &wish, (unsigned int)sizeof wish, 0U) != 0 || wish.policy != 0) return;
     wish.size = sizeof wish;
@@ -385,5 +398,7 @@ check(void)
 }
 
 const pw_ticker pw_outside_ticker = {
-    .name = "outside", .start = start, .stop = stop, .stop_in_child = stop_in_child, .thread_begin = thread_begin, .thread_end = thread_end,
-    .thread_resumed = nothing, .thread_left = nothing, .check = check, .overdue = overdue, .take = take, .samples = true, .from_outside = true};
+    .name = "outside", .start = start, .stop = stop, .stop_in_child = stop_in_child, .thread_begin = thread_begin,
+            .thread_end = thread_end,
+    .thread_resumed = nothing, .thread_left = nothing, .check = check, .overdue = overdue, .take = take,
+                      .samples = true, .from_outside = true};

@@ -36,7 +36,8 @@ static struct {
 
 static VALUE ask_application(VALUE path) { return rb_funcall(state.m_queries, rb_intern("application?"), 1, path); }
 
-/* A number for a path, 0 where it is no code of the application. Paths are known by their object, which all code of a file shares. */
+/* A number for a path, 0 where it is no code of the application. Paths are known by their object, which all code of
+ * a file shares. */
 static uint64_t
 number_of_path(VALUE path)
 {
@@ -87,7 +88,9 @@ find_place(void)
     int lines[LOOK], n = 0;
     for (int most = NEAR, i = 0; most <= LOOK; most = most < LOOK ? LOOK : LOOK + 1) {
         for (n = rb_profile_frames(0, most, frames, lines); i < n; i++) {
-            if (lines[i] > 0 && (found.path = number_of_frame(frames[i]))) return (place){frames[i], 0, (uint32_t)lines[i], found.path};
+            if (lines[i] > 0 && (found.path = number_of_frame(frames[i]))) {
+                return (place){frames[i], 0, (uint32_t)lines[i], found.path};
+            }
         }
         if (n < most) break;
     }
@@ -112,7 +115,9 @@ make_room(void)
     number *larger = pw_noted(calloc(size, sizeof(number)));
     if (!larger) return false;
     for (uint32_t i = 0; i < queries.size; i++) {
-        if (queries.slots[i].id) *slot_of(larger, size, queries.slots[i].place, queries.slots[i].digest) = queries.slots[i];
+        if (queries.slots[i].id) {
+            *slot_of(larger, size, queries.slots[i].place, queries.slots[i].digest) = queries.slots[i];
+        }
     }
     free(queries.slots);
     queries.slots = larger;
@@ -126,7 +131,8 @@ number_of(VALUE sql, int kind)
 {
     place where = find_place(); /* may run Ruby, which may change the text */
     if (!pw_current.generation) return 0; /* stopped meanwhile; from here on nothing else runs */
-    uint64_t digest = pw_sql_digest(RSTRING_PTR(sql), (size_t)RSTRING_LEN(sql)), at = pw_query_hash(where.path, (uint64_t)where.line << 2 | (uint64_t)kind);
+    uint64_t digest = pw_sql_digest(RSTRING_PTR(sql), (size_t)RSTRING_LEN(sql)),
+                      at = pw_query_hash(where.path, (uint64_t)where.line << 2 | (uint64_t)kind);
     if (!make_room()) return 0;
     number *slot = slot_of(queries.slots, queries.size, at, digest);
     if (slot->id) return slot->id;
@@ -163,7 +169,8 @@ work_free(void *w)
 
 static size_t work_size(const void *w) { return sizeof(work) + ((const work *)w)->room * sizeof(pw_query_part); }
 
-static const rb_data_type_t work_type = {"Pitwall::Collect::Queries::Work", {NULL, work_free, work_size}, NULL, NULL, RUBY_TYPED_FREE_IMMEDIATELY};
+static const rb_data_type_t work_type = {"Pitwall::Collect::Queries::Work", {NULL, work_free, work_size}, NULL, NULL,
+                                         RUBY_TYPED_FREE_IMMEDIATELY};
 
 /* query_work() -> what a piece of work that begins adds its queries up in */
 static VALUE
@@ -272,7 +279,8 @@ static bool
 starts_with(VALUE string, const char *word)
 {
     size_t n = strlen(word);
-    return RB_TYPE_P(string, T_STRING) && (size_t)RSTRING_LEN(string) >= n && strncasecmp(RSTRING_PTR(string), word, n) == 0;
+    return RB_TYPE_P(string, T_STRING) && (size_t)RSTRING_LEN(string) >= n &&
+           strncasecmp(RSTRING_PTR(string), word, n) == 0;
 }
 
 /* Tables here are the main Ractor's: its GVL guards them. */
@@ -280,7 +288,8 @@ static bool counts_here(void) { return pw_session_generation() && pw_in_main_rac
 
 static int64_t ns_between(double start, double finish) { return (int64_t)((finish - start) * 1e9); }
 
-/* call(name, start, finish, id, payload): a subscriber of ActiveSupport::Notifications. Calls nothing that raises: the program's query would. */
+/* call(name, start, finish, id, payload): a subscriber of ActiveSupport::Notifications. Calls nothing that raises:
+ * the program's query would. */
 static VALUE
 event_call(VALUE self, VALUE name, VALUE start, VALUE finish, VALUE id, VALUE payload)
 {
@@ -288,7 +297,8 @@ event_call(VALUE self, VALUE name, VALUE start, VALUE finish, VALUE id, VALUE pa
     VALUE title = rb_hash_lookup2(payload, state.sym_name, Qnil), sql = rb_hash_lookup2(payload, state.sym_sql, Qnil);
     bool cached = RTEST(rb_hash_lookup2(payload, state.sym_cached, Qnil)) || starts_with(title, "CACHE");
     bool schema = starts_with(title, "SCHEMA") || starts_with(sql, "PRAGMA");
-    int64_t ns = RB_FLOAT_TYPE_P(start) && RB_FLOAT_TYPE_P(finish) ? ns_between(RFLOAT_VALUE(start), RFLOAT_VALUE(finish)) : 0;
+    int64_t ns = RB_FLOAT_TYPE_P(start) &&
+                 RB_FLOAT_TYPE_P(finish) ? ns_between(RFLOAT_VALUE(start), RFLOAT_VALUE(finish)) : 0;
     add(sql, ns, cached ? CACHED : schema ? SCHEMA : ASKED);
     return Qnil;
 }
@@ -301,12 +311,14 @@ static VALUE
 call_end(VALUE data)
 {
     call *c = (call *)data;
-    if (c->argc > 0 && counts_here()) add(c->argv[0], pw_now_ns() - c->began, starts_with(c->argv[0], "PRAGMA") ? SCHEMA : ASKED);
+    if (c->argc > 0 && counts_here()) {
+        add(c->argv[0], pw_now_ns() - c->began, starts_with(c->argv[0], "PRAGMA") ? SCHEMA : ASKED);
+    }
     return Qnil;
 }
 
-/* log_connection_yield of Sequel::Database: each query goes through it, with its text first. In C, so that nothing of ours in Ruby is
- * on the stack while it runs. */
+/* log_connection_yield of Sequel::Database: each query goes through it, with its text first. In C, so that nothing
+ * of ours in Ruby is on the stack while it runs. */
 static VALUE
 log_connection_yield(int argc, VALUE *argv, VALUE self)
 {

@@ -1,8 +1,8 @@
 /* Queries to databases: how often each was asked and how long it took, by the labels of the work that asked.
  *
- * A query is known by the application's line that asked it, by a digest of its text, and by its kind. Within a piece of work (a
- * request, a job) queries are added up in the work's own object, which the running fiber holds; its end sends the sums to the drain
- * with the mark. Other queries go to the drain one by one. */
+ * A query is known by the application's line that asked it, by a digest of its text, and by its kind. Within a
+ * piece of work (a request, a job) queries are added up in the work's own object, which the running fiber holds;
+ * its end sends the sums to the drain with the mark. Other queries go to the drain one by one. */
 #ifndef PITWALL_QUERIES_H
 #define PITWALL_QUERIES_H
 

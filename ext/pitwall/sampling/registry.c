@@ -124,7 +124,8 @@ pw_thread_vanished(pw_thread *t)
     int64_t wall, cpu;
     last_moment(t, pw_thread_cpu_now(t), &wall, &cpu);
     pw_thread_hide(t);
-    if (pw_charge(t, PW_REC_END, PW_UNKNOWN, wall, cpu)) { /* the drain takes its timer away, and frees it when nobody leads to it */
+    /* the drain takes its timer away, and frees it when nobody leads to it */
+    if (pw_charge(t, PW_REC_END, PW_UNKNOWN, wall, cpu)) {
         if (pw_tls.thread == t) pw_now_running(NULL);
         return true;
     }
@@ -147,8 +148,8 @@ native_thread_exits(void *thread)
     pw_leave_handler();
 }
 
-/* A thread that still waits for its first turn has no execution context, and looking for its frames crashes Ruby before 3.3.
- * It will tell itself that it begins. */
+/* A thread that still waits for its first turn has no execution context, and looking for its frames crashes Ruby
+ * before 3.3. It will tell itself that it begins. */
 static bool
 has_begun(VALUE thread)
 {
@@ -162,14 +163,15 @@ is_alive(VALUE thread)
     return rb_funcall(thread, rb_intern("alive?"), 0);
 }
 
-/* Ruby 3.1 does not tell of a thread that ends by an exception, and one that was killed before its first turn never had a stack that
- * could vanish: its time would go on to the end of the recording. needs GVL */
+/* Ruby 3.1 does not tell of a thread that ends by an exception, and one that was killed before its first turn never
+ * had a stack that could vanish: its time would go on to the end of the recording. needs GVL */
 void
 pw_end_dead_threads(void)
 {
     if (PW_THREAD_EVENTS) return;
     pw_own_begin();
-    VALUE threads = rb_ary_new_capa((long)pw_current.next_thread_id); /* has room: under the lock nothing may be allocated */
+    /* has room: under the lock nothing may be allocated */
+    VALUE threads = rb_ary_new_capa((long)pw_current.next_thread_id);
     pthread_mutex_lock(&pw_current.lock);
     for (pw_thread *t = pw_current.threads; t; t = t->next) {
         if (!t->sample.finished) rb_ary_push(threads, t->thread);
@@ -198,7 +200,8 @@ pw_register_others(VALUE native_thread_ids)
         VALUE pair = rb_ary_entry(native_thread_ids, i);
         VALUE thread = rb_ary_entry(pair, 0), tid = rb_ary_entry(pair, 1);
         if (thread == rb_thread_current() || !has_begun(thread)) continue;
-        if (!RB_FIXNUM_P(tid)) tid = rb_funcall(thread, rb_intern("native_thread_id"), 0); /* it had its first turn just now */
+        /* it had its first turn just now */
+        if (!RB_FIXNUM_P(tid)) tid = rb_funcall(thread, rb_intern("native_thread_id"), 0);
         if (!RB_FIXNUM_P(tid)) continue;
         pw_thread *t = pw_register_thread(thread, (pid_t)FIX2LONG(tid), false);
         if (!t) continue;
@@ -207,8 +210,8 @@ pw_register_others(VALUE native_thread_ids)
     }
 }
 
-/* Without thread events a thread that was there before the recording is known from its first tick on. The thread's work may come
- * before. */
+/* Without thread events a thread that was there before the recording is known from its first tick on. The thread's
+ * work may come before. */
 pw_thread *
 pw_registered_self(void)
 {

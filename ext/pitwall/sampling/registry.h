@@ -4,8 +4,8 @@
 
 #include "session/threads.h"
 
-/* Registers a thread (the calling one when `caller`), or finds it. NULL when there is no room. Takes the session's lock.
- * `tid` is 0 when nothing ticks for it yet. needs GVL */
+/* Registers a thread (the calling one when `caller`), or finds it. NULL when there is no room. Takes the session's
+ * lock. `tid` is 0 when nothing ticks for it yet. needs GVL */
 pw_thread *pw_register_thread(VALUE thread, pid_t tid, bool caller);
 /* [[thread, native id], ...]: threads that lived before start. needs GVL */
 void pw_register_others(VALUE native_thread_ids);
@@ -16,8 +16,9 @@ pw_thread *pw_registered_self(void);
 void pw_thread_ended(pw_thread *t);
 /* The calling native thread begins another thread: `t` has ended, and nobody reported when. */
 void pw_thread_replaced(pw_thread *t);
-/* Ruby 3.1 does not report a thread that ends by an exception, and keeps its native thread for the next one. Looks that find no
- * Ruby frame show the end. In that thread's handler, or by the outside reader. False: the ring is full, try again. async-signal-safe */
+/* Ruby 3.1 does not report a thread that ends by an exception, and keeps its native thread for the next one. Looks
+ * that find no Ruby frame show the end. In that thread's handler, or by the outside reader. False: the ring is
+ * full, try again. async-signal-safe */
 bool pw_thread_vanished(pw_thread *t);
 /* After so many looks without a frame. async-signal-safe */
 uint32_t pw_looks_at_nothing(const pw_thread *t);

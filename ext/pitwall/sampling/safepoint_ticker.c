@@ -9,12 +9,13 @@
 #include "vm/walk_tests.h"
 #include <errno.h>
 
-/* No signals: a helper thread keeps the time and asks Ruby for a call at its next safepoint. The sample then stands at
- * that safepoint, not where the time went: it is weighted by the time since the thread's last sample, and labelled.
+/* No signals: a helper thread keeps the time and asks Ruby for a call at its next safepoint. The sample then stands
+ * at that safepoint, not where the time went: it is weighted by the time since the thread's last sample, and
+ * labelled.
  *
- * A thread that waits reaches no safepoint. Its stack is read from outside: by the drain, as in signal mode, where thread events
- * tell who waits. Elsewhere by the thread that has the GVL, at its own safepoint: the stacks of the others stand then. One whose
- * CPU clock has not moved since has the stack that it had. */
+ * A thread that waits reaches no safepoint. Its stack is read from outside: by the drain, as in signal mode, where
+ * thread events tell who waits. Elsewhere by the thread that has the GVL, at its own safepoint: the stacks of the
+ * others stand then. One whose CPU clock has not moved since has the stack that it had. */
 
 static struct {
     pw_job job;
@@ -36,7 +37,8 @@ keep_time(void *unused)
         if (!atomic_load_explicit(&ticker.running, memory_order_relaxed)) break;
         pw_count(PW_TICKS, 1);
         pw_job_trigger(&ticker.job);
-        atomic_store(&ticker.asked, pw_last_tick(pw_now_ns())); /* after it: who runs has its call before it sees this */
+        /* after it: who runs has its call before it sees this */
+        atomic_store(&ticker.asked, pw_last_tick(pw_now_ns()));
     }
     return NULL;
 }
@@ -44,7 +46,8 @@ keep_time(void *unused)
 static bool
 due(pw_thread *t, int64_t wall)
 {
-    return pw_last_tick(wall) - pw_last_tick(atomic_load(&t->sample.last_wall)) >= pw_current.interval_ns && !t->own.wait_due;
+    return pw_last_tick(wall) - pw_last_tick(atomic_load(&t->sample.last_wall)) >= pw_current.interval_ns &&
+           !t->own.wait_due;
 }
 
 /* Charges the stack last seen for the time it is known to have stood since. */
@@ -101,8 +104,8 @@ take(pw_thread *t, int64_t wall, int64_t cpu)
     t->seen.in_sight = false;
     int64_t before = atomic_load(&t->sample.last_wall), burnt = cpu - atomic_load(&t->sample.last_cpu);
     bool waited = !pw_thread_states() && wall - before > 2 * pw_current.interval_ns && burnt < (wall - before) / 2;
-    /* Without thread events nobody saw where it waited while others ran, unless one of them looked. Since the last of them ran it
-     * has waited here. */
+    /* Without thread events nobody saw where it waited while others ran, unless one of them looked. Since the last
+     * of them ran it has waited here. */
     int64_t unseen_until = ticker.last_at > wall - burnt ? wall - burnt : ticker.last_at;
     if (waited && ticker.last_thread != t && unseen_until > before) off_cpu(t, seen, unseen_until);
     else if (waited && burnt < pw_current.interval_ns) cpu -= burnt; /* it ran before or after: the next sample's */
@@ -128,9 +131,10 @@ at_safepoint(void *unused)
     pw_count(PW_HANDLER_NS, pw_now_ns() - wall);
 }
 
-/* A tick that passed since the thread's last sample, and that it had no call for: another thread had, which ran. Where no thread events
- * tell of that, this time would go to the sample that comes next, under the next label. Up to the tick only, as if each had been
- * seen: to the very moment would favour waits over short work. What it burnt before is the next sample's. */
+/* A tick that passed since the thread's last sample, and that it had no call for: another thread had, which ran.
+ * Where no thread events tell of that, this time would go to the sample that comes next, under the next label. Up
+ * to the tick only, as if each had been seen: to the very moment would favour waits over short work. What it burnt
+ * before is the next sample's. */
 static void
 label_ends(pw_thread *t)
 {
@@ -151,7 +155,8 @@ start(void)
     ticker.last_at = 0;
     ticker.sees = !pw_outside_refusal();
     atomic_store(&ticker.asked, 0);
-    pw_job_trigger(&ticker.job); /* from here first: up to 3.2 the table's place is then never seen empty (see vm_compat.h) */
+    /* from here first: up to 3.2 the table's place is then never seen empty (see vm_compat.h) */
+    pw_job_trigger(&ticker.job);
     atomic_store(&ticker.running, true);
     int error = pw_start_quiet_thread(&ticker.helper, keep_time);
     if (error) atomic_store(&ticker.running, false);
@@ -200,6 +205,8 @@ static void stop_in_child(void) { atomic_store(&ticker.running, false); }
 static void nothing(pw_thread *t) { (void)t; }
 
 const pw_ticker pw_safepoint_ticker = {
-    .name = "safepoint", .start = start, .stop = stop, .stop_in_child = stop_in_child, .thread_begin = thread_begin, .thread_end = thread_end,
-    .thread_resumed = nothing, .thread_left = nothing, .check = check, .overdue = due, .take = take, .samples = true, .looks_at_waiting = true,
+    .name = "safepoint", .start = start, .stop = stop, .stop_in_child = stop_in_child, .thread_begin = thread_begin,
+            .thread_end = thread_end,
+    .thread_resumed = nothing, .thread_left = nothing, .check = check, .overdue = due, .take = take, .samples = true,
+                      .looks_at_waiting = true,
     .label_ends = label_ends};

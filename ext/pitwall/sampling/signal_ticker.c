@@ -12,19 +12,21 @@
 #include <sched.h>
 #include <string.h>
 
-/* One timer a thread, on the monotonic clock, delivered to exactly that thread. A helper thread that signals would cost
- * a wake-up and an inter-processor interrupt more a tick (measured: 55 against 28 µs).
+/* One timer a thread, on the monotonic clock, delivered to exactly that thread. A helper thread that signals would
+ * cost a wake-up and an inter-processor interrupt more a tick (measured: 55 against 28 µs).
  *
- * A thread without the GVL cannot change its Ruby stack, and a signal would interrupt the call that it waits in: Ruby's own
- * IO#sysread then fails with EAGAIN. So no tick reaches it (Ruby 3.2+). Its native thread has the signal blocked until it has the
- * GVL again, when the stack is taken and charged for the time between (thread_events.c). The kernel does not go on with a timer whose
- * signal is pending, so idle threads cost nothing. The drain takes the stack of a long wait from outside: the wait may never end.
- * Threads that change native threads (M:N), which have one mask each, have their stack taken before and their timer off (`hold`).
+ * A thread without the GVL cannot change its Ruby stack, and a signal would interrupt the call that it waits in:
+ * Ruby's own IO#sysread then fails with EAGAIN. So no tick reaches it (Ruby 3.2+). Its native thread has the signal
+ * blocked until it has the GVL again, when the stack is taken and charged for the time between (thread_events.c).
+ * The kernel does not go on with a timer whose signal is pending, so idle threads cost nothing. The drain takes the
+ * stack of a long wait from outside: the wait may never end. Threads that change native threads (M:N), which have
+ * one mask each, have their stack taken before and their timer off (`hold`).
  *
- * Without thread events (3.1) nobody says who waits. A tick wakes an idle thread, which costs as much as one that works, and many
- * then queue for the GVL. So a thread that a tick finds where the one before did, with hardly any CPU time used, rests: its timer is off, and
- * a thread that works looks at each of its own ticks whether the other's CPU clock has moved. While it hasn't, the stack stands; when it
- * has, the thread gets its tick at that moment. Somebody always watches, if he must idle at it. */
+ * Without thread events (3.1) nobody says who waits. A tick wakes an idle thread, which costs as much as one that
+ * works, and many then queue for the GVL. So a thread that a tick finds where the one before did, with hardly any
+ * CPU time used, rests: its timer is off, and a thread that works looks at each of its own ticks whether the
+ * other's CPU clock has moved. While it hasn't, the stack stands; when it has, the thread gets its tick at that
+ * moment. Somebody always watches, if he must idle at it. */
 
 enum { MOST_RESTING = 64, SPARED = 32 };
 
@@ -96,11 +98,12 @@ charge_rest(pw_thread *t)
     int64_t until = t->seen.unchanged_until, charged = atomic_load_explicit(&t->sample.last_cpu, memory_order_relaxed);
     t->seen.unchanged_until = 0;
     if (until <= atomic_load_explicit(&t->sample.last_wall, memory_order_relaxed)) return;
-    pw_charge_under(t, PW_REC_CHARGE, PW_UNKNOWN, until, t->seen.cpu > charged ? t->seen.cpu : charged, t->sample.label);
+    pw_charge_under(t, PW_REC_CHARGE, PW_UNKNOWN, until, t->seen.cpu > charged ? t->seen.cpu : charged,
+                    t->sample.label);
 }
 
-/* Going back to its rest after the last tick took it some CPU time; more than that is work. Now and then it is looked at all the same: it
- * may have gone back to another place. */
+/* Going back to its rest after the last tick took it some CPU time; more than that is work. Now and then it is
+ * looked at all the same: it may have gone back to another place. */
 static bool
 rests_on(pw_thread *t, int64_t now)
 {
@@ -155,7 +158,8 @@ rest_or_watch(pw_thread *t, bool idle, int64_t wall)
 static void
 tick(pw_thread *t, int overrun)
 {
-    /* After a wait in C code, as a look at the last tick of the grid would have found it: the wait's beginning was charged to what ran before. */
+    /* After a wait in C code, as a look at the last tick of the grid would have found it: the wait's beginning was
+     * charged to what ran before. */
     bool waited = pw_tls.waited;
     int64_t now = pw_now_ns(), wall = waited ? pw_last_tick(now) : now;
     pw_count(PW_TICKS, 1);
@@ -170,7 +174,8 @@ tick(pw_thread *t, int overrun)
     uint8_t state = (uint8_t)atomic_load_explicit(&t->own.state, memory_order_relaxed);
     bool off_gvl = pw_off_gvl(state);
     if (state == PW_UNKNOWN) charge_rest(t);
-    int64_t passed = wall - atomic_load_explicit(&t->sample.last_wall, memory_order_relaxed), charged = atomic_load_explicit(&t->sample.last_cpu, memory_order_relaxed);
+    int64_t passed = wall - atomic_load_explicit(&t->sample.last_wall, memory_order_relaxed),
+                     charged = atomic_load_explicit(&t->sample.last_cpu, memory_order_relaxed);
     if (!(off_gvl && atomic_load_explicit(&t->own.held, memory_order_relaxed))) {
         if (pw_capture(t, 0, state, 1, wall, pw_cpu_to_charge(t, off_gvl || waited, now))) {
             pw_count(PW_CAPTURES, 1);
@@ -208,7 +213,8 @@ on_signal(int signo, siginfo_t *info, void *context)
             if (t && t->carrier.tid == pw_gettid()) pw_now_running(t);
             else t = NULL;
         }
-        if (t && atomic_load(&t->carrier.migrates) && t->carrier.tid != pw_gettid()) t = NULL; /* late: it is no longer here */
+        /* late: it is no longer here */
+        if (t && atomic_load(&t->carrier.migrates) && t->carrier.tid != pw_gettid()) t = NULL;
         if (t) tick(t, info->si_overrun);
         pw_leave_handler();
     }
@@ -268,7 +274,9 @@ static void
 give_signal_back(void)
 {
     pw_signal_is_handled(false);
-    if (atomic_exchange(&ticker.handler_installed, false) && ours()) sigaction(pw_current.signo, &ticker.previous_action, NULL);
+    if (atomic_exchange(&ticker.handler_installed, false) && ours()) {
+        sigaction(pw_current.signo, &ticker.previous_action, NULL);
+    }
 }
 
 static void
@@ -279,7 +287,8 @@ stop(void)
     for (pw_thread *t = pw_current.threads; t; t = t->next) thread_end(t);
     pthread_mutex_unlock(&pw_current.lock);
     pw_c_waits_remove();
-    /* Given back only if it is still ours; the signal is one that is ignored by default, so a last one on its way harms nobody. */
+    /* Given back only if it is still ours; the signal is one that is ignored by default, so a last one on its way
+     * harms nobody. */
     give_signal_back();
 }
 
@@ -305,13 +314,15 @@ thread_begin(pw_thread *t)
         return;
     }
     atomic_store(&t->has_timer, true);
-    if (pw_waiting_looks() && !pw_threads_move && pw_off_gvl(atomic_load(&t->own.state))) { /* it waits since before the recording */
+    /* it waits since before the recording */
+    if (pw_waiting_looks() && !pw_threads_move && pw_off_gvl(atomic_load(&t->own.state))) {
         atomic_store(&t->own.suspended_at, pw_now_ns());
         atomic_store(&t->own.changes, 1);
         atomic_store(&t->own.parked, true);
     }
     else if (atomic_load(&ticker.handler_installed)) arm(t, true);
-    if (!atomic_load(&ticker.handler_installed)) thread_end(t); /* the signal was lost while we were here: its new owner must not get our ticks */
+    /* the signal was lost while we were here: its new owner must not get our ticks */
+    if (!atomic_load(&ticker.handler_installed)) thread_end(t);
 }
 
 static void
@@ -332,7 +343,9 @@ static void
 check(void)
 {
     /* Who watched has ended, or is in one long collection. */
-    if (ticker.resting_count && pw_now_ns() - atomic_load(&ticker.watched_at) > 3 * pw_current.interval_ns + 10000000) wake_all();
+    if (ticker.resting_count && pw_now_ns() - atomic_load(&ticker.watched_at) > 3 * pw_current.interval_ns + 10000000) {
+        wake_all();
+    }
     if (!atomic_load(&ticker.handler_installed)) return;
     if (ours()) {
         enum { LONG_NS = 50000000 };
@@ -346,8 +359,10 @@ check(void)
 }
 
 const pw_ticker pw_signal_ticker = {
-    .name = "signal", .start = start, .stop = stop, .stop_in_child = give_signal_back, .thread_begin = thread_begin, .thread_end = thread_end,
-    .thread_resumed = thread_resumed, .thread_left = thread_left, .check = check, .samples = true, .looks_at_waiting = true};
+    .name = "signal", .start = start, .stop = stop, .stop_in_child = give_signal_back, .thread_begin = thread_begin,
+            .thread_end = thread_end,
+    .thread_resumed = thread_resumed, .thread_left = thread_left, .check = check, .samples = true,
+                      .looks_at_waiting = true};
 
 /* signal_foreign?(number): has a library a handler for it that Ruby knows nothing of? SIGINT's is Ruby's. */
 static VALUE
@@ -355,7 +370,9 @@ native_signal_foreign_p(VALUE self, VALUE signo)
 {
     struct sigaction its, rubys;
     int number = NUM2INT(signo);
-    if (!pw_signal_taken(number) || sigaction(number, NULL, &its) != 0 || sigaction(SIGINT, NULL, &rubys) != 0) return Qfalse;
+    if (!pw_signal_taken(number) || sigaction(number, NULL, &its) != 0 || sigaction(SIGINT, NULL, &rubys) != 0) {
+        return Qfalse;
+    }
     return its.sa_handler == rubys.sa_handler ? Qfalse : Qtrue;
 }
 

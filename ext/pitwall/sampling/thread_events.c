@@ -1,8 +1,8 @@
 /* Threads coming, going, releasing and getting the GVL.
  *
- * Ruby's thread begin and end events exist everywhere but only fire in the Ractor that asked. 3.2's internal events tell
- * GVL states in every Ractor; 3.3's also carry the thread, which M:N scheduling (a thread moving between native
- * threads) needs. On 3.1 gvl_watch.c calls the hook of those events. */
+ * Ruby's thread begin and end events exist everywhere but only fire in the Ractor that asked. 3.2's internal events
+ * tell GVL states in every Ractor; 3.3's also carry the thread, which M:N scheduling (a thread moving between
+ * native threads) needs. On 3.1 gvl_watch.c calls the hook of those events. */
 #include "sampling/thread_events.h"
 #include "output/naming.h"
 #include "sampling/capture.h"
@@ -40,8 +40,8 @@ on_begin_or_end(rb_event_flag_t event, VALUE data, VALUE self, ID id, VALUE klas
 
 #if PW_THREAD_EVENTS || PW_GVL_WATCH
 static void *hook; /* NULL: no events come */
-/* A forked child has Ruby's lock of such hooks as it was: read by threads that did not come along, it can never be had for taking one
- * away. There the hook stays, for good, and does nothing while nothing is recorded. */
+/* A forked child has Ruby's lock of such hooks as it was: read by threads that did not come along, it can never be
+ * had for taking one away. There the hook stays, for good, and does nothing while nothing is recorded. */
 static bool inherited;
 
 /* A thread released from its wait: what stood still is charged up to the last tick of the grid that passed meanwhile,
@@ -52,7 +52,8 @@ charge_wait(pw_thread *t)
     int64_t now = pw_now_ns(), until = pw_last_tick(now);
     int64_t wall = atomic_load_explicit(&t->sample.last_wall, memory_order_relaxed);
     if (until <= wall) return;
-    int64_t before = atomic_load_explicit(&t->sample.last_cpu, memory_order_relaxed), cpu = pw_cpu_to_charge(t, true, now);
+    int64_t before = atomic_load_explicit(&t->sample.last_cpu, memory_order_relaxed),
+                     cpu = pw_cpu_to_charge(t, true, now);
     if (cpu > before + (until - wall)) cpu = before + (until - wall);
     if (cpu < before) cpu = before;
     int64_t ready = atomic_load_explicit(&t->own.ready_at, memory_order_relaxed);
@@ -62,17 +63,23 @@ charge_wait(pw_thread *t)
     if (until > blocked_until) pw_charge(t, PW_REC_CHARGE, PW_WAITING, until, cpu);
 }
 
-/* Ticks may have passed without reaching the running thread (jobs do not during most new threads' first time slice on 3.3 and
- * 3.4): that time is the code's that ran, not the wait's that begins here. */
+/* Ticks may have passed without reaching the running thread (jobs do not during most new threads' first time slice
+ * on 3.3 and 3.4): that time is the code's that ran, not the wait's that begins here. */
 static void
 settle_run(pw_thread *t)
 {
     int64_t last = pw_last_tick(t->own.suspended_at);
-    if (t->own.wait_due || atomic_load(&t->own.state) != PW_RUNNING || last <= atomic_load_explicit(&t->sample.last_wall, memory_order_relaxed)) return;
-    if (pw_capture(t, 0, PW_RUNNING, 1, last, pw_cpu_to_charge(t, false, t->own.suspended_at))) pw_count(PW_CAPTURES, 1);
+    if (t->own.wait_due || atomic_load(&t->own.state) != PW_RUNNING ||
+        last <= atomic_load_explicit(&t->sample.last_wall, memory_order_relaxed)) {
+        return;
+    }
+    if (pw_capture(t, 0, PW_RUNNING, 1, last, pw_cpu_to_charge(t, false, t->own.suspended_at))) {
+        pw_count(PW_CAPTURES, 1);
+    }
 }
 
-/* Takes the stack of a thread that is about to wait, for no time yet: charge_wait will know how long it was. False: it could not be. */
+/* Takes the stack of a thread that is about to wait, for no time yet: charge_wait will know how long it was. False:
+ * it could not be. */
 static bool
 hold(pw_thread *t)
 {
@@ -84,8 +91,8 @@ hold(pw_thread *t)
     return true;
 }
 
-/* Where no tick reaches a waiting thread (safepoint mode, M:N threads) its stack is taken when it is back: the interrupt
- * check at the end of the call that waited runs this job. */
+/* Where no tick reaches a waiting thread (safepoint mode, M:N threads) its stack is taken when it is back: the
+ * interrupt check at the end of the call that waited runs this job. */
 static pw_job wait_job;
 
 /* Takes the stack of a thread that has the GVL again. The stack has not changed since the wait began. */
@@ -114,8 +121,9 @@ attribute_wait(void *unused)
 }
 
 # if PW_THREAD_IN_EVENT
-/* This native thread now carries `t`. Only M:N threads ever change places; their timers go with them. Each thread is, by its
- * `tid`, on the native thread whose CPU clock counts for it, until that carries another or it is carried elsewhere. */
+/* This native thread now carries `t`. Only M:N threads ever change places; their timers go with them. Each thread
+ * is, by its `tid`, on the native thread whose CPU clock counts for it, until that carries another or it is carried
+ * elsewhere. */
 static void
 carry(pw_thread *t)
 {
@@ -149,7 +157,8 @@ subject(rb_event_flag_t event, const rb_internal_thread_event_data_t *data)
     pw_thread *t = pw_self();
 # if PW_THREAD_IN_EVENT
     if (t && t->thread == data->thread) {
-        if (resumed && atomic_load(&t->carrier.migrates)) carry(t); /* it may have been elsewhere while nobody ran here */
+        /* it may have been elsewhere while nobody ran here */
+        if (resumed && atomic_load(&t->carrier.migrates)) carry(t);
         return t;
     }
     pw_thread *other = pw_thread_of_event(data->thread);
@@ -176,11 +185,16 @@ subject(rb_event_flag_t event, const rb_internal_thread_event_data_t *data)
 static void
 count_change(pw_thread *t)
 {
-    atomic_store_explicit(&t->own.changes, atomic_load_explicit(&t->own.changes, memory_order_relaxed) + 1, memory_order_release);
+    atomic_store_explicit(&t->own.changes, atomic_load_explicit(&t->own.changes, memory_order_relaxed) + 1,
+                          memory_order_release);
 }
 
 /* Only then may its native thread's mask be changed for it: it, and no other, will be there when it is back. */
-static bool stays_here(const pw_thread *t) { return t->own.stays && !atomic_load_explicit(&t->carrier.migrates, memory_order_relaxed); }
+static bool
+stays_here(const pw_thread *t)
+{
+    return t->own.stays && !atomic_load_explicit(&t->carrier.migrates, memory_order_relaxed);
+}
 
 /* The drain took its stack during the wait that is over. */
 static bool
@@ -212,7 +226,9 @@ note(pw_thread *t, rb_event_flag_t event)
 static void
 on_thread_event(rb_event_flag_t event, const rb_internal_thread_event_data_t *data, void *unused)
 {
-    if (event == RUBY_INTERNAL_THREAD_EVENT_RESUMED || event == RUBY_INTERNAL_THREAD_EVENT_EXITED) pw_signal_let_through();
+    if (event == RUBY_INTERNAL_THREAD_EVENT_RESUMED || event == RUBY_INTERNAL_THREAD_EVENT_EXITED) {
+        pw_signal_let_through();
+    }
     if (!pw_session_generation() || !pw_thread_states()) return;
     if (event == RUBY_INTERNAL_THREAD_EVENT_EXITED) {
         pw_thread *t = pw_self();
@@ -273,7 +289,9 @@ init(VALUE native)
     const char *mn = getenv("RUBY_MN_THREADS");
     pw_threads_move = mn && atoi(mn) > 0;
 #if PW_THREAD_EVENTS || PW_GVL_WATCH
-    if (!pw_job_init(&wait_job, attribute_wait)) rb_raise(rb_eRuntimeError, "Ruby has no room for another postponed job");
+    if (!pw_job_init(&wait_job, attribute_wait)) {
+        rb_raise(rb_eRuntimeError, "Ruby has no room for another postponed job");
+    }
 #endif
 }
 
@@ -301,7 +319,8 @@ end(void)
     started = false;
     rb_remove_event_hook((rb_event_hook_func_t)on_begin_or_end);
 #if PW_THREAD_EVENTS || PW_GVL_WATCH
-    if (inherited || pw_signal_held_back()) return; /* those that wait with the signal blocked are told when they are back */
+    /* those that wait with the signal blocked are told when they are back */
+    if (inherited || pw_signal_held_back()) return;
     if (!hook) return;
 # if PW_THREAD_EVENTS
     rb_internal_thread_remove_event_hook(hook);

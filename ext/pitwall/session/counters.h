@@ -7,7 +7,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* One line a counter: its constant, its name in the STAT chunk (doc/record-format.md), whether Native.stop returns it. */
+/* One line a counter: its constant, its name in the STAT chunk (doc/record-format.md), whether Native.stop returns
+ * it. */
 #define PW_COUNTER_TABLE(COUNTER) \
     COUNTER(PW_TICKS, "ticks", true) \
     COUNTER(PW_CAPTURES, "captures", true) \

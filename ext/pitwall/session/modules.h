@@ -1,10 +1,12 @@
-/* The parts that take part in a recording. recording.c has the list of them, and each part says here what is to be called when.
+/* The parts that take part in a recording. recording.c has the list of them, and each part says here what is to be
+ * called when.
  *
- * A part with a name is a collector: it records beside samples or instead of them, a noun of its own with tables of its own
- * (allocations, exact calls, system calls), and takes part only where it was asked for. The others always take part.
+ * A part with a name is a collector: it records beside samples or instead of them, a noun of its own with tables of
+ * its own (allocations, exact calls, system calls), and takes part only where it was asked for. The others always
+ * take part.
  *
- * So files below (drain.c, naming.c, gc.c, thread_events.c) reach parts above them without knowing one. A function that a part
- * does not need is NULL. Functions are called in the list's order. */
+ * So files below (drain.c, naming.c, gc.c, thread_events.c) reach parts above them without knowing one. A function
+ * that a part does not need is NULL. Functions are called in the list's order. */
 #ifndef PITWALL_MODULES_H
 #define PITWALL_MODULES_H
 
@@ -20,7 +22,8 @@ typedef struct {
 
     /* Of parts that always take part: before the first sample can be taken. needs GVL */
     void (*prepare)(void);
-    /* Of collectors. `settings` is a Hash of Strings. NULL, or why not: then the recording does not begin. Raises nothing. needs GVL */
+    /* Of collectors. `settings` is a Hash of Strings. NULL, or why not: then the recording does not begin. Raises
+     * nothing. needs GVL */
     const char *(*start)(VALUE settings);
     /* Of parts that always take part: ticker and collectors run. needs GVL */
     void (*begin)(void);
@@ -28,16 +31,18 @@ typedef struct {
     void (*stop)(void);
     /* Of parts that always take part: ticker, collectors and handlers have stopped. needs GVL */
     void (*end)(void);
-    /* Frees all. In a forked child (`frees` false) forgets all instead: a table may have been growing when the process was
-     * copied. */
+    /* Frees all. In a forked child (`frees` false) forgets all instead: a table may have been growing when the
+     * process was copied. */
     void (*forget)(bool frees);
     /* In a forked child that runs Ruby, before `end` and `stop`. needs GVL */
     void (*in_child)(void);
 
-    /* Writes chunks: what changed since the last call, so that the last row of an id counts. Called by the drain beside the running
-     * program: counters may be read while they change, tables must not move. `last`: after stop, with the GVL. holds session lock */
+    /* Writes chunks: what changed since the last call, so that the last row of an id counts. Called by the drain
+     * beside the running program: counters may be read while they change, tables must not move. `last`: after stop,
+     * with the GVL. holds session lock */
     void (*write)(bool last);
-    /* As `write`, but after the tables' new strings and nodes were written: for rows that name them. holds session lock */
+    /* As `write`, but after the tables' new strings and nodes were written: for rows that name them. holds session
+     * lock */
     void (*write_rows)(bool last);
     /* As `write`, but after the samples. holds session lock */
     void (*write_end)(bool last);
@@ -90,7 +95,8 @@ void pw_modules_here(void);
 bool pw_modules_see_endings(void);
 bool pw_modules_fill_ring(VALUE wanted);
 
-/* Above 0 while the calling thread does Pitwall's own work with Ruby's objects and methods: they are not the program's. */
+/* Above 0 while the calling thread does Pitwall's own work with Ruby's objects and methods: they are not the
+ * program's. */
 extern PW_HIDDEN __thread int pw_own_work __attribute__((tls_model("initial-exec")));
 void pw_own_begin(void);
 void pw_own_end(void);

@@ -29,7 +29,11 @@ extern PW_HIDDEN pw_session pw_current;
 
 /* The generation that takes samples, or 0. async-signal-safe */
 extern PW_HIDDEN _Atomic uint32_t pw_live_generation;
-static inline uint32_t pw_session_generation(void) { return atomic_load_explicit(&pw_live_generation, memory_order_acquire); }
+static inline uint32_t
+pw_session_generation(void)
+{
+    return atomic_load_explicit(&pw_live_generation, memory_order_acquire);
+}
 
 /* A new generation's number, never 0. needs GVL */
 uint32_t pw_next_generation(void);
@@ -49,8 +53,9 @@ void pw_wait_for_handlers(void);
 /* In a forked child: the handlers that ran did not come along. */
 void pw_forget_handlers(void);
 
-/* All threads tick on one grid that begins with the session. A due tick is asked of the grid, never of the last tick, so a late
- * tick does not shift the ticks after it. The last tick of the grid at or before `now`. async-signal-safe */
+/* All threads tick on one grid that begins with the session. A due tick is asked of the grid, never of the last
+ * tick, so a late tick does not shift the ticks after it. The last tick of the grid at or before `now`.
+ * async-signal-safe */
 static inline int64_t
 pw_last_tick(int64_t now)
 {

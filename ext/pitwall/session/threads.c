@@ -158,7 +158,8 @@ pw_thread_leave(pw_thread *t, pid_t tid)
         int64_t cpu = tid == pw_gettid() ? pw_own_cpu_ns() : pw_clock_ns(pw_cpu_clock_of(tid));
         if (cpu > t->carrier.cpu_base) t->carrier.cpu_before += cpu - t->carrier.cpu_base;
         atomic_store(&t->carrier.tid, 0);
-        pw_current.ticker->thread_left(t); /* still locked: who carries it next gives it a new timer, which this must not stop */
+        /* still locked: who carries it next gives it a new timer, which this must not stop */
+        pw_current.ticker->thread_left(t);
     }
     pw_reader_unlock();
 }

@@ -13,11 +13,13 @@
 #define PW_SLOTS (1u << 14) /* threads alive at once */
 #define PW_MAX_DEPTH 4096 /* deeper stacks are cut at the root and counted */
 
-/* A wait that outlasts the interval is followed by such waits: taking their stack when they begin and switching the timer
- * off costs some 4 us a wait, and spares the program the signal (an interrupted select needs the GVL to go on waiting). */
+/* A wait that outlasts the interval is followed by such waits: taking their stack when they begin and switching the
+ * timer off costs some 4 us a wait, and spares the program the signal (an interrupted select needs the GVL to go on
+ * waiting). */
 #define PW_QUIET_WAITS 4
 
-/* The drain remembers so many of a thread's last stacks, for calls during which others were made (by a signal's handler). */
+/* The drain remembers so many of a thread's last stacks, for calls during which others were made (by a signal's
+ * handler). */
 #define PW_KEPT_STACKS 8
 
 /* Avoids false sharing: the field begins a cache line of its own. */
@@ -42,16 +44,19 @@ typedef struct pw_thread {
 
     /* Written by the native thread that carries it or begins to: an M:N thread changes native threads. */
     struct {
-        _Atomic pid_t tid;    /* the native thread that it is on, by whose CPU clock it is charged; 0: none (M:N, between two) */
+        /* the native thread that it is on, by whose CPU clock it is charged; 0: none (M:N, between two) */
+        _Atomic pid_t tid;
         _Atomic pid_t native; /* the one it was on last, for the recording; 0: none so far */
         _Atomic bool migrates;
-        _Atomic uint32_t entered; /* native threads whose pw_tls leads here: it is freed when they have left, or the session ends */
-        /* CPU ns on the native threads before, and the CPU clock of `tid` when it began there. They change with `tid`: holds reader lock */
+        /* native threads whose pw_tls leads here: it is freed when they have left, or the session ends */
+        _Atomic uint32_t entered;
+        /* CPU ns on the native threads before, and the CPU clock of `tid` when it began there. They change with
+         * `tid`: holds reader lock */
         int64_t cpu_before, cpu_base;
     } carrier;
 
-    /* Written by the thread itself: by its handler, and by its thread-event hooks with `busy` set against the handler. Where samples
-     * come from outside it writes only the first six. */
+    /* Written by the thread itself: by its handler, and by its thread-event hooks with `busy` set against the
+     * handler. Where samples come from outside it writes only the first six. */
     struct {
         PW_OWN_LINE _Atomic int state;
         _Atomic uint32_t changes; /* how often it released the GVL or got it */
@@ -59,19 +64,23 @@ typedef struct pw_thread {
         _Atomic int64_t ready_at; /* when it last began to wait for the GVL */
         _Atomic uint32_t label;   /* of the running fiber's work (labels.h), 0: nothing */
         volatile sig_atomic_t busy;
-        volatile bool wait_due;   /* ticks passed unseen while it was off the GVL: its stack is due (see attribute_wait) */
+        /* ticks passed unseen while it was off the GVL: its stack is due (see attribute_wait) */
+        volatile bool wait_due;
         _Atomic bool held;        /* its stack was taken since it released the GVL, and cannot have changed */
         _Atomic bool waits;       /* it has the GVL, and waits in C code that must not get a signal (c_waits.c) */
         _Atomic bool parked;      /* its timer is off because of `held` */
         bool stays;               /* on its native thread, whose mask of signals is then its own (held_signal.c) */
-        uint8_t quiet;            /* for so many more waits the stack is taken beforehand, so that no signal disturbs them */
+        /* for so many more waits the stack is taken beforehand, so that no signal disturbs them */
+        uint8_t quiet;
     } own;
 
-    /* Written by whoever takes its stack or charges it: one at a time (`being_taken`), the thread itself, a helper or the drain. */
+    /* Written by whoever takes its stack or charges it: one at a time (`being_taken`), the thread itself, a helper
+     * or the drain. */
     struct {
         PW_OWN_LINE _Atomic int64_t last_wall, last_cpu; /* clocks at its last record */
         int64_t read_wall, read_cpu; /* the last reading of its CPU clock */
-        uint8_t unread, trust;       /* samples without a reading since; how far the clock may be trusted (see read_cpu) */
+        /* samples without a reading since; how far the clock may be trusted (see read_cpu) */
+        uint8_t unread, trust;
         bool cpu_stale;              /* it left the CPU since */
         _Atomic int64_t cpu_due;     /* CPU ns of code that was not sampled since: the next running sample's */
         uint32_t empty;              /* looks in a row that found no Ruby frame */
@@ -87,9 +96,10 @@ typedef struct pw_thread {
     /* Written by the thread while it collects garbage, or by its handler then: [0] marking, [1] sweeping. */
     struct { uint32_t ticks[2]; int64_t wall[2], cpu[2]; } gc;
 
-    /* Written by the ticker: the outside reader, or the safepoint ticker's look at others. holds reader lock
-     * The signal ticker has other uses for three of them while the thread rests, in handlers of whichever thread watches: `place` is
-     * that in its list of resting threads, `cpu` the CPU clock at the last glance (-1: none yet), `unchanged_until` when that was. */
+    /* Written by the ticker: the outside reader, or the safepoint ticker's look at others. holds reader lock The
+     * signal ticker has other uses for three of them while the thread rests, in handlers of whichever thread
+     * watches: `place` is that in its list of resting threads, `cpu` the CPU clock at the last glance (-1: none
+     * yet), `unchanged_until` when that was. */
     struct {
         bool in_sight;           /* the drain has the stack that was seen */
         bool unchanged;          /* it was seen again unchanged */
@@ -99,7 +109,8 @@ typedef struct pw_thread {
         uint32_t spared;         /* ticks, since it rests */
         int64_t cpu;             /* its CPU ns when it was seen */
         int64_t unchanged_until; /* until when the stack is known to be the same */
-        _Atomic uint32_t looked_at_change; /* by the drain: took its stack at so many `own.changes`, while it waited (waiting.c) */
+        /* by the drain: took its stack at so many `own.changes`, while it waited (waiting.c) */
+        _Atomic uint32_t looked_at_change;
     } seen;
 
     timer_t timer; /* the signal ticker's, created by whoever registers the thread */
@@ -108,7 +119,8 @@ typedef struct pw_thread {
     /* Written with `sample.being_taken`. */
     struct {
         pw_walk walk; /* its last own walk; `agreed` is 0 while the drain's last stack is by rb_profile_frames */
-        /* Without own walks: the last stack and room for the next, leaf first; one frame of room on either side for frames of ours. */
+        /* Without own walks: the last stack and room for the next, leaf first; one frame of room on either side for
+         * frames of ours. */
         int previous_count;
         VALUE *frames, *previous_frames;
         int *lines, *previous_lines;
@@ -130,24 +142,28 @@ typedef struct pw_thread {
     struct pw_thread *next; /* in the session's list. holds session lock */
 } pw_thread;
 
-/* Native thread → thread being profiled. `ended` keeps late events of a finished thread from registering it anew. Another native
- * thread may carry `thread` meanwhile (M:N), and it may have ended there, or the outside reader may have seen it vanish: so it counts
- * only while `slot` has it. Until another takes its place it is `entered`, and not freed. */
+/* Native thread → thread being profiled. `ended` keeps late events of a finished thread from registering it anew.
+ * Another native thread may carry `thread` meanwhile (M:N), and it may have ended there, or the outside reader may
+ * have seen it vanish: so it counts only while `slot` has it. Until another takes its place it is `entered`, and
+ * not freed. */
 typedef struct {
     pw_thread *thread;
     uint32_t generation, slot, id, ended;
     VALUE ended_thread;
     volatile sig_atomic_t changing; /* which thread it leads to: a handler keeps away */
-    volatile sig_atomic_t held_back; /* the signal that the native thread has blocked while it waits; 0: none (signal_ticker.c) */
+    /* the signal that the native thread has blocked while it waits; 0: none (signal_ticker.c) */
+    volatile sig_atomic_t held_back;
     volatile sig_atomic_t returning; /* one that was held back comes now */
     volatile sig_atomic_t waited; /* one that C code was spared while it waited comes now */
-    volatile sig_atomic_t pinned; /* a look that finds no Ruby frame must not end `thread`: somebody down the stack uses it */
+    /* a look that finds no Ruby frame must not end `thread`: somebody down the stack uses it */
+    volatile sig_atomic_t pinned;
 } pw_self_slot;
 
 /* initial-exec: reading it in a handler must never allocate. */
 extern PW_HIDDEN __thread pw_self_slot pw_tls __attribute__((tls_model("initial-exec")));
 
-/* The calling native thread runs `t` from here on; NULL: nobody that is known. The one before may be freed then. async-signal-safe */
+/* The calling native thread runs `t` from here on; NULL: nobody that is known. The one before may be freed then.
+ * async-signal-safe */
 void pw_now_running(pw_thread *t);
 /* NULL when the calling thread is not recorded in the running session. async-signal-safe */
 pw_thread *pw_self(void);
@@ -156,7 +172,8 @@ pw_thread *pw_self(void);
 pw_thread *pw_thread_at(uint32_t slot, uint32_t id);
 /* The living thread of the session. holds session lock */
 pw_thread *pw_thread_find(VALUE thread);
-/* A new one in the session's list. NULL: there is no room, which is counted. `tid`: 0 where nothing ticks for it yet. holds session lock */
+/* A new one in the session's list. NULL: there is no room, which is counted. `tid`: 0 where nothing ticks for it
+ * yet. holds session lock */
 pw_thread *pw_thread_add(VALUE thread, pid_t tid);
 /* pw_thread_at finds it no longer, or again. async-signal-safe */
 void pw_thread_hide(pw_thread *t);
@@ -176,7 +193,8 @@ void pw_thread_arrive(pw_thread *t, pid_t here);
 int64_t pw_thread_cpu_now(const pw_thread *t);
 pid_t pw_gettid(void);
 
-/* Is it known in the running session who has the GVL? On 3.1 only where the session has the GVL's watch (gvl_watch.h). */
+/* Is it known in the running session who has the GVL? On 3.1 only where the session has the GVL's watch
+ * (gvl_watch.h). */
 extern PW_HIDDEN bool pw_gvl_watched;
 static inline bool pw_thread_states(void) { return PW_THREAD_EVENTS || pw_gvl_watched; }
 /* All threads, not only those of other Ractors, may change native threads (RUBY_MN_THREADS). */

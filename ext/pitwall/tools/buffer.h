@@ -13,8 +13,9 @@ typedef struct {
     size_t size, capacity;
 } pw_buffer;
 
-/* Memory was refused since the recording began. What is in buffers and tables may lack parts from then on, so nothing more is written
- * and nothing more is entered: the program goes on, and the recording says ENOMEM (writer.c). async-signal-safe */
+/* Memory was refused since the recording began. What is in buffers and tables may lack parts from then on, so
+ * nothing more is written and nothing more is entered: the program goes on, and the recording says ENOMEM
+ * (writer.c). async-signal-safe */
 extern _Atomic bool pw_memory_refused;
 static inline void pw_refuse_memory(void) { atomic_store_explicit(&pw_memory_refused, true, memory_order_relaxed); }
 static inline bool pw_lacks_memory(void) { return atomic_load_explicit(&pw_memory_refused, memory_order_relaxed); }

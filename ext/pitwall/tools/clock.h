@@ -18,7 +18,8 @@ static inline int64_t pw_now_ns(void) { return pw_clock_ns(CLOCK_MONOTONIC); }
 static inline int64_t pw_own_cpu_ns(void) { return pw_clock_ns(CLOCK_THREAD_CPUTIME_ID); }
 
 /* The CPU clock of any thread of this process by its kernel id. Unlike pthread_getcpuclockid it is defined for a
- * thread that has ended: reading it fails. The encoding is the kernel's (posix-timers: ~tid << 3 | PERTHREAD | SCHED). */
+ * thread that has ended: reading it fails. The encoding is the kernel's (posix-timers: ~tid << 3 | PERTHREAD |
+ * SCHED). */
 static inline clockid_t
 pw_cpu_clock_of(pid_t tid)
 {

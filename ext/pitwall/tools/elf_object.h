@@ -23,7 +23,9 @@ pw_elf_covers(const struct dl_phdr_info *info, const void *address)
 {
     for (int i = 0; i < info->dlpi_phnum; i++) {
         const Elf64_Phdr *part = &info->dlpi_phdr[i];
-        if (part->p_type == PT_LOAD && (uintptr_t)address - info->dlpi_addr - part->p_vaddr < part->p_memsz) return true;
+        if (part->p_type == PT_LOAD && (uintptr_t)address - info->dlpi_addr - part->p_vaddr < part->p_memsz) {
+            return true;
+        }
     }
     return false;
 }

@@ -1,5 +1,6 @@
-/* First in a file whose code may run between any two instructions of the program: none of it touches a vector register, which
- * the program believes untouched by a system call. (What such a file calls elsewhere must keep to that too.) */
+/* First in a file whose code may run between any two instructions of the program: none of it touches a vector
+ * register, which the program believes untouched by a system call. (What such a file calls elsewhere must keep to
+ * that too.) */
 #ifndef PITWALL_GENERAL_REGISTERS_H
 #define PITWALL_GENERAL_REGISTERS_H
 

@@ -1,4 +1,5 @@
-/* Hot data that several files share: declared hidden, the compiler addresses it directly instead of by way of a table. */
+/* Hot data that several files share: declared hidden, the compiler addresses it directly instead of by way of a
+ * table. */
 #ifndef PITWALL_HIDDEN_H
 #define PITWALL_HIDDEN_H
 

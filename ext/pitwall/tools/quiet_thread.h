@@ -7,8 +7,8 @@
 /* 0 or an errno. */
 int pw_start_quiet_thread(pthread_t *thread, void *(*body)(void *));
 
-/* To be called by such a thread first. The C library reserves 64 MB of addresses at a thread's first allocation. A program
- * that watches its own size must not see the size grow later on. */
+/* To be called by such a thread first. The C library reserves 64 MB of addresses at a thread's first allocation. A
+ * program that watches its own size must not see the size grow later on. */
 void pw_reserve_heap(void);
 
 #endif

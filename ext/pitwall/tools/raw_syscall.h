@@ -1,4 +1,5 @@
-/* System calls of Pitwall's own that nobody sees: neither a dispatch of the thread's system calls (Linux x86-64) nor errno. */
+/* System calls of Pitwall's own that nobody sees: neither a dispatch of the thread's system calls (Linux x86-64)
+ * nor errno. */
 #ifndef PITWALL_RAW_SYSCALL_H
 #define PITWALL_RAW_SYSCALL_H
 
@@ -9,10 +10,11 @@
 #endif
 
 #if PW_DISPATCH
-/* Code in this section makes its system calls without being dispatched: collectors/syscalls/syscall_dispatch.c gives the
- * kernel the section's addresses. The linker defines both symbols. */
+/* Code in this section makes its system calls without being dispatched: collectors/syscalls/syscall_dispatch.c
+ * gives the kernel the section's addresses. The linker defines both symbols. */
 # define PW_UNSEEN_SECTION "pw_unseen"
-extern const char __start_pw_unseen[] __attribute__((visibility("hidden"))), __stop_pw_unseen[] __attribute__((visibility("hidden")));
+extern const char __start_pw_unseen[] __attribute__((visibility("hidden"))),
+    __stop_pw_unseen[] __attribute__((visibility("hidden")));
 
 /* The result, or a negative errno. Changes no vector register and no errno. async-signal-safe */
 long pw_raw_syscall(long number, long a, long b, long c, long d, long e, long f) __attribute__((visibility("hidden")));

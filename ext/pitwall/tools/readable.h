@@ -11,11 +11,11 @@
 # include <sys/syscall.h>
 #endif
 
-/* False for the first page, which the kernel takes for "no address". Keeps errno. Another thread may unmap the address as soon
- * as the answer is there. async-signal-safe
+/* False for the first page, which the kernel takes for "no address". Keeps errno. Another thread may unmap the
+ * address as soon as the answer is there. async-signal-safe
  *
- * Linux: rt_sigprocmask with an invalid `how` reads the set at that address and refuses. A pipe would be shared with forked
- * children, and each child would read what the others wrote. */
+ * Linux: rt_sigprocmask with an invalid `how` reads the set at that address and refuses. A pipe would be shared
+ * with forked children, and each child would read what the others wrote. */
 static inline bool
 pw_readable(uintptr_t address)
 {

@@ -87,8 +87,9 @@ typedef struct {
     unsigned long long loaded, unloaded;
 } pass;
 
-/* Makes a slot writable. What is to be closed and is not may belong to an object that another thread is loading and closes any moment: none of ours there.
- * Without the list nothing is installed; a slot that holds one of ours was closed when it got it. */
+/* Makes a slot writable. What is to be closed and is not may belong to an object that another thread is loading and
+ * closes any moment: none of ours there. Without the list nothing is installed; a slot that holds one of ours was
+ * closed when it got it. */
 static bool
 open_slot(pass *r, object *o, uintptr_t slot)
 {
@@ -102,9 +103,11 @@ open_slot(pass *r, object *o, uintptr_t slot)
     return o->opened;
 }
 
-/* Which entry belongs into a slot that holds `value`; NULL: none. A slot that is to be filled at the first call holds an address in its object. */
+/* Which entry belongs into a slot that holds `value`; NULL: none. A slot that is to be filled at the first call
+ * holds an address in its object. */
 static const pw_stand_in *
-wanted(const struct dl_phdr_info *info, const pass *r, const pw_elf_object *o, const Elf64_Rela *slot, const void *value, bool of_ruby)
+wanted(const struct dl_phdr_info *info, const pass *r, const pw_elf_object *o, const Elf64_Rela *slot,
+       const void *value, bool of_ruby)
 {
     const pw_stand_ins *list = r->list;
     for (int n = 0; n < list->count; n++) {
@@ -112,7 +115,9 @@ wanted(const struct dl_phdr_info *info, const pass *r, const pw_elf_object *o, c
         if (e->original && value == e->original && (e->of_ruby || !of_ruby)) return e;
     }
     const Elf64_Sym *symbol = &o->symbols[ELF64_R_SYM(slot->r_info)];
-    if (ELF64_R_TYPE(slot->r_info) != SLOT_OF_CALL || symbol->st_shndx != SHN_UNDEF || !pw_elf_covers(info, value)) return NULL;
+    if (ELF64_R_TYPE(slot->r_info) != SLOT_OF_CALL || symbol->st_shndx != SHN_UNDEF || !pw_elf_covers(info, value)) {
+        return NULL;
+    }
     const char *name = o->names + symbol->st_name;
     for (int n = 0; n < list->count; n++) {
         const pw_stand_in *e = &list->entries[n];
@@ -139,8 +144,11 @@ change(const struct dl_phdr_info *info, pass *r, object *o, int table, bool of_r
         if (type != SLOT_OF_CALL && type != SLOT_OF_ADDRESS) continue;
         void *_Atomic *slot = (void *_Atomic *)(o->elf.base + place->r_offset);
         void *value = atomic_load(slot);
-        const pw_stand_in *e = r->install ? wanted(info, r, &o->elf, place, value, of_ruby) : one_of_ours(r->list, value);
-        if (e && open_slot(r, o, (uintptr_t)slot)) atomic_compare_exchange_strong(slot, &value, r->install ? e->ours : e->original);
+        const pw_stand_in *e = r->install ? wanted(info, r, &o->elf, place, value, of_ruby) : one_of_ours(r->list,
+            value);
+        if (e && open_slot(r, o, (uintptr_t)slot)) {
+            atomic_compare_exchange_strong(slot, &value, r->install ? e->ours : e->original);
+        }
     }
 }
 

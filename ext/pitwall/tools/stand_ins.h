@@ -28,7 +28,8 @@ typedef struct {
     unsigned long long loaded, unloaded;
 } pw_stand_ins;
 
-/* In all loaded objects but Pitwall's own and those that have an original. Any thread may call these; not for signal handlers. */
+/* In all loaded objects but Pitwall's own and those that have an original. Any thread may call these; not for
+ * signal handlers. */
 void pw_stand_ins_install(pw_stand_ins *list);
 /* In objects loaded since, while they are installed. Costs next to nothing when there is none. */
 void pw_stand_ins_cover_new(pw_stand_ins *list);

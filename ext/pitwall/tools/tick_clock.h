@@ -1,8 +1,9 @@
-/* A clock for every call: the processor's time-stamp counter where the counter runs at one rate on all cores, else the
- * monotonic clock.
+/* A clock for every call: the processor's time-stamp counter where the counter runs at one rate on all cores, else
+ * the monotonic clock.
  *
- * One reading of the counter costs a fifth of one reading of the monotonic clock. Tracing reads the clock twice a call.
- * Readings are in ticks. The length of a tick comes from reading both clocks at start and again whenever ticks become ns. */
+ * One reading of the counter costs a fifth of one reading of the monotonic clock. Tracing reads the clock twice a
+ * call. Readings are in ticks. The length of a tick comes from reading both clocks at start and again whenever
+ * ticks become ns. */
 #ifndef PITWALL_TICK_CLOCK_H
 #define PITWALL_TICK_CLOCK_H
 
@@ -18,7 +19,12 @@ typedef struct {
 } pw_tick_clock;
 
 #ifdef __x86_64__
-static inline uint64_t pw_ticks(const pw_tick_clock *c) { return c->counter ? __builtin_ia32_rdtsc() : (uint64_t)pw_now_ns(); }
+static inline uint64_t
+pw_ticks(const pw_tick_clock *c)
+{
+    return c->counter ? __builtin_ia32_rdtsc() : (uint64_t)pw_now_ns();
+}
+
 #else
 static inline uint64_t pw_ticks(const pw_tick_clock *c) { return (uint64_t)pw_now_ns(); }
 #endif

@@ -18,8 +18,8 @@
 #include <sys/mman.h>
 #include <time.h>
 
-/* What a native thread was last seen to have. EARLIER: nothing since the watch was installed. ENDED: its thread has ended, and Ruby keeps
- * the native thread for another. */
+/* What a native thread was last seen to have. EARLIER: nothing since the watch was installed. ENDED: its thread has
+ * ended, and Ruby keeps the native thread for another. */
 enum { EARLIER, NOT_SEEN, HAS_GVL, RELEASED, WANTS_GVL, ENDED };
 static __thread uint8_t seen __attribute__((tls_model("initial-exec")));
 static pw_gvl_hook *_Atomic told;
@@ -28,8 +28,9 @@ static pw_gvl_hook *_Atomic told;
 static const pthread_mutex_t *gvl_lock;
 static const char *const *gvl_owner;
 
-/* Whether the owner (a rb_thread_t, running) is the calling thread. Ruby makes it the owner before it makes its context the current
- * one: until then the native thread has no context, or that of a thread that ended and may have been freed. */
+/* Whether the owner (a rb_thread_t, running) is the calling thread. Ruby makes it the owner before it makes its
+ * context the current one: until then the native thread has no context, or that of a thread that ended and may have
+ * been freed. */
 static inline bool
 is_caller(const char *owner)
 {

@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A Ruby built --with-modular-gc may run another collector than its own (RUBY_GC_LIBRARY). MMTk's collector reports few events and
- * no causes, and places objects in another way. */
+/* A Ruby built --with-modular-gc may run another collector than its own (RUBY_GC_LIBRARY). MMTk's collector reports
+ * few events and no causes, and places objects in another way. */
 static char other_gc[64];
 
 const char *pw_other_gc(void) { return other_gc[0] ? other_gc : NULL; }

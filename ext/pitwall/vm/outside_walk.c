@@ -30,10 +30,11 @@ copies_have_room(uint32_t frames)
     return true;
 }
 
-/* How deep the stack is and what is on top stand in places that the thread's core writes all the time: read one after the other, each from
- * that core's cache, they are 0.2 us apart, in which short calls come and go. Addresses known beforehand are read at once: so the frames
- * around the top of the look before are read together with where the top is now. (To look first where it is would not do: a core from
- * which that line was taken stands still at its next call or return, so that code that calls much would be seen too often.) */
+/* How deep the stack is and what is on top stand in places that the thread's core writes all the time: read one
+ * after the other, each from that core's cache, they are 0.2 us apart, in which short calls come and go. Addresses
+ * known beforehand are read at once: so the frames around the top of the look before are read together with where
+ * the top is now. (To look first where it is would not do: a core from which that line was taken stands still at
+ * its next call or return, so that code that calls much would be seen too often.) */
 enum { NEAR = 6 }; /* frames to each side */
 typedef struct {
     const VALUE *from, *to;
@@ -44,7 +45,8 @@ static void
 read_together(const pw_walk *w, VALUE head[PW_EC_WORDS], frames_near *near)
 {
     const VALUE *context = taken.context, *from = NULL, *to = NULL;
-    head[PW_EC_STACK] = PW_LOAD(context[PW_EC_STACK]); /* gone when the thread has ended. The processor does not wait for the answer */
+    /* gone when the thread has ended. The processor does not wait for the answer */
+    head[PW_EC_STACK] = PW_LOAD(context[PW_EC_STACK]);
     if (w->top && head[PW_EC_STACK] == (VALUE)w->base) {
         from = w->top - w->base > NEAR * PW_CFP_WORDS ? w->top - NEAR * PW_CFP_WORDS : w->base;
         to = w->end - w->top > NEAR * PW_CFP_WORDS ? w->top + NEAR * PW_CFP_WORDS : w->end;
@@ -57,15 +59,17 @@ read_together(const pw_walk *w, VALUE head[PW_EC_WORDS], frames_near *near)
     atomic_thread_fence(memory_order_acquire);
 }
 
-/* The leaf and its caller, then what the leaf's environment says, and so on: of a C function that returns meanwhile, its caller soon
- * overwrites that. */
+/* The leaf and its caller, then what the leaf's environment says, and so on: of a C function that returns
+ * meanwhile, its caller soon overwrites that. */
 static void
 copy_in_place(const pw_vm_stack *s, const frames_near *near, bool every_env)
 {
     size_t early = taken.frame_words < PW_EARLY_FRAMES * PW_CFP_WORDS ? taken.frame_words : PW_EARLY_FRAMES * PW_CFP_WORDS;
     size_t copied = 0;
     if (near->from && s->cfp >= near->from) {
-        for (; copied < early && s->cfp + copied < near->to; copied++) taken.frames[copied] = near->words[s->cfp + copied - near->from];
+        for (; copied < early && s->cfp + copied < near->to; copied++) {
+            taken.frames[copied] = near->words[s->cfp + copied - near->from];
+        }
     }
     for (size_t n = 0; n < early / PW_CFP_WORDS; n++) {
         const VALUE *cfp = s->cfp + n * PW_CFP_WORDS;
@@ -73,7 +77,8 @@ copy_in_place(const pw_vm_stack *s, const frames_near *near, bool every_env)
         size_t to = (n + 2) * PW_CFP_WORDS < early ? (n + 2) * PW_CFP_WORDS : early;
         for (; copied < to; copied++) taken.frames[copied] = PW_LOAD(s->cfp[copied]);
         VALUE iseq = copy[PW_CFP_ISEQ];
-        if (!every_env && iseq && pw_known(iseq)) continue; /* each line read here is one that the thread's core has to get back */
+        /* each line read here is one that the thread's core has to get back */
+        if (!every_env && iseq && pw_known(iseq)) continue;
         const VALUE *ep = (const VALUE *)copy[PW_CFP_EP];
         if (!pw_pointer_like((VALUE)ep) || ep < s->base + 2 || ep >= s->end) continue;
         for (int i = 0; i < 3; i++) taken.env[n][i] = PW_LOAD(ep[i - 2]);
@@ -81,7 +86,9 @@ copy_in_place(const pw_vm_stack *s, const frames_near *near, bool every_env)
         atomic_thread_fence(memory_order_acquire);
         bool there = PW_LOAD(taken.context[PW_EC_CFP]) <= (VALUE)cfp;
         taken.sure[n] = there && PW_LOAD(cfp[PW_CFP_ISEQ]) == iseq && PW_LOAD(cfp[PW_CFP_EP]) == (VALUE)ep;
-        if (!iseq && copied > (n + 1) * PW_CFP_WORDS) taken.sure[n] &= PW_LOAD(cfp[PW_CFP_WORDS + PW_CFP_PC]) == copy[PW_CFP_WORDS + PW_CFP_PC];
+        if (!iseq && copied > (n + 1) * PW_CFP_WORDS) {
+            taken.sure[n] &= PW_LOAD(cfp[PW_CFP_WORDS + PW_CFP_PC]) == copy[PW_CFP_WORDS + PW_CFP_PC];
+        }
     }
     memcpy(taken.frames + early, s->cfp + early, (taken.frame_words - early) * sizeof(VALUE));
 }
@@ -91,7 +98,8 @@ copy_by_kernel(const pw_vm_stack *s)
 {
     if (!pw_peek(s->cfp, taken.frames, taken.frame_words * sizeof(VALUE))) return false;
     const VALUE *to = (const VALUE *)taken.frames[PW_CFP_SP];
-    const VALUE *from = (const VALUE *)taken.frames[taken.frame_words - PW_CFP_WORDS + PW_CFP_EP] - 2; /* the root's, if not in the heap */
+    /* the root's, if not in the heap */
+    const VALUE *from = (const VALUE *)taken.frames[taken.frame_words - PW_CFP_WORDS + PW_CFP_EP] - 2;
     if (to < s->base || to > s->cfp) to = s->cfp;
     if (from < s->base || from > to) from = s->base;
     if (to - from > MOST_VALUES) from = to - MOST_VALUES;
@@ -105,9 +113,10 @@ copy_by_kernel(const pw_vm_stack *s)
     return true;
 }
 
-/* Is the thread still on that stack, and was the frame above the early ones left alone? Then it never returned that far while
- * we looked, so that all below was as it is; and the early ones were copied within some dozens of nanoseconds. Looks at which the
- * thread moves on above are good: to refuse them would be to prefer the code that moves least. */
+/* Is the thread still on that stack, and was the frame above the early ones left alone? Then it never returned that
+ * far while we looked, so that all below was as it is; and the early ones were copied within some dozens of
+ * nanoseconds. Looks at which the thread moves on above are good: to refuse them would be to prefer the code that
+ * moves least. */
 static bool
 holds_still(const void *thread, const pw_vm_stack *s)
 {
@@ -120,11 +129,13 @@ holds_still(const void *thread, const pw_vm_stack *s)
         for (size_t i = 0; i < N && !whole; i++) words[i] = PW_LOAD(s->cfp[at + i]);
     }
     else {
-        const pw_piece pieces[2] = {{taken.context + PW_EC_STACK, &base, sizeof base}, {s->cfp + at, words, whole ? 0 : sizeof words}};
+        const pw_piece pieces[2] = {{taken.context + PW_EC_STACK, &base, sizeof base},
+                                    {s->cfp + at, words, whole ? 0 : sizeof words}};
         if (!pw_peek_both(pieces)) return false;
     }
     if (base != (VALUE)s->base) return false;
-    return whole || (words[PW_CFP_PC] == taken.frames[at + PW_CFP_PC] && words[PW_CFP_ISEQ] == taken.frames[at + PW_CFP_ISEQ]);
+    return whole ||
+           (words[PW_CFP_PC] == taken.frames[at + PW_CFP_PC] && words[PW_CFP_ISEQ] == taken.frames[at + PW_CFP_ISEQ]);
 }
 
 pw_outcome
@@ -164,7 +175,9 @@ pw_walk_find_root(pw_walk *w)
     size_t size;
     if (!w->thread || w->root || pthread_getattr_np(pthread_self(), &attributes) != 0) return;
     uintptr_t here = (uintptr_t)__builtin_frame_address(0);
-    if (pthread_attr_getstack(&attributes, &lowest, &size) == 0 && here - (uintptr_t)lowest < size) w->root = pw_context_of(w->thread);
+    if (pthread_attr_getstack(&attributes, &lowest, &size) == 0 && here - (uintptr_t)lowest < size) {
+        w->root = pw_context_of(w->thread);
+    }
     pthread_attr_destroy(&attributes);
 }
 

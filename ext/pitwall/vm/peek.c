@@ -57,7 +57,9 @@ look_at(VALUE word, pw_object_seen *o)
     }
     else if (o->imemo == PW_IMEMO_MENT) {
         uint32_t definition;
-        if (pw_peek((const void *)words[PW_ME_DEF], &definition, sizeof definition)) o->method = (int8_t)pw_method_type_of(definition);
+        if (pw_peek((const void *)words[PW_ME_DEF], &definition, sizeof definition)) {
+            o->method = (int8_t)pw_method_type_of(definition);
+        }
     }
 }
 

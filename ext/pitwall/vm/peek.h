@@ -1,5 +1,5 @@
-/* Reading from outside what may be gone meanwhile: the kernel copies, and says when nothing is there. A fault would end the
- * program, and on some Rubies pages of the heap are closed for a while during compaction.
+/* Reading from outside what may be gone meanwhile: the kernel copies, and says when nothing is there. A fault would
+ * end the program, and on some Rubies pages of the heap are closed for a while during compaction.
  *
  * What is needed of objects again and again is kept. One thread at a time, which holds the reader lock. */
 #ifndef PITWALL_PEEK_H

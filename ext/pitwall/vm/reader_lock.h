@@ -1,5 +1,5 @@
-/* The lock for reading stacks from outside, and for what must not change meanwhile. Held for microseconds, and never around a
- * call into Ruby. A thread that takes the session's lock as well takes the session's lock first. */
+/* The lock for reading stacks from outside, and for what must not change meanwhile. Held for microseconds, and
+ * never around a call into Ruby. A thread that takes the session's lock as well takes the session's lock first. */
 #ifndef PITWALL_READER_LOCK_H
 #define PITWALL_READER_LOCK_H
 

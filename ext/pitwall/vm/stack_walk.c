@@ -29,11 +29,11 @@ static bool sites_known; /* the self-test of call sites has passed */
 /* Looked up once, at load: a handler must not resolve a lazy binding. */
 static unsigned int (*line_no)(const void *iseq, size_t position);
 
-/* A handler may find the top-most frame half pushed: a new frame's words may be written in any order. The frames below are
- * complete, because the thread has been running on top of them. So a word of the top-most frame is followed out of the VM
- * stack only where pw_readable says that something is there. */
-/* Where ep[-2] to ep[0] may be read, as a pointer like ep, or NULL. Environments lie in the VM stack or, escaped, in the heap.
- * `room` is for those that have to be copied. */
+/* A handler may find the top-most frame half pushed: a new frame's words may be written in any order. The frames
+ * below are complete, because the thread has been running on top of them. So a word of the top-most frame is
+ * followed out of the VM stack only where pw_readable says that something is there. */
+/* Where ep[-2] to ep[0] may be read, as a pointer like ep, or NULL. Environments lie in the VM stack or, escaped,
+ * in the heap. `room` is for those that have to be copied. */
 static const VALUE *
 env_at(const pw_vm_stack *s, const VALUE *ep, bool top, VALUE room[3])
 {
@@ -72,8 +72,8 @@ imemo_type(const pw_vm_stack *s, VALUE word, bool top)
     return pw_imemo_of_flags(*(const VALUE *)word);
 }
 
-/* As rb_vm_frame_method_entry, and PW_DOUBTFUL where words make no sense. (While an environment escapes, the place it leaves
- * holds an object where the flags were.) */
+/* As rb_vm_frame_method_entry, and PW_DOUBTFUL where words make no sense. (While an environment escapes, the place
+ * it leaves holds an object where the flags were.) */
 static VALUE
 method_entry(const pw_vm_stack *s, const VALUE *cfp, const VALUE *ep, bool top)
 {
@@ -112,12 +112,15 @@ leaf_stayed(const pw_vm_stack *s, const VALUE *cfp)
     return !s->copy || cfp != s->cfp || (s->copy->sure[0] && (s->copy->env_of[0] || !s->copy->in_place));
 }
 
-/* Is it the code of that method itself, by the method's definition? A word that is wrong for whatever reason is no iseq of this address. */
+/* Is it the code of that method itself, by the method's definition? A word that is wrong for whatever reason is no
+ * iseq of this address. */
 static bool
 is_code_of(VALUE entry, VALUE iseq)
 {
     VALUE definition, code;
-    if (entry == PW_DOUBTFUL || !pw_peek((const VALUE *)entry + PW_ME_DEF, &definition, sizeof definition)) return false;
+    if (entry == PW_DOUBTFUL || !pw_peek((const VALUE *)entry + PW_ME_DEF, &definition, sizeof definition)) {
+        return false;
+    }
     return pw_peek((const VALUE *)definition + PW_DEF_CODE, &code, sizeof code) && code == iseq;
 }
 
@@ -147,14 +150,15 @@ line_of(const pw_vm_stack *s, VALUE iseq, VALUE pc)
         encoded = body[PW_BODY_ENCODED], size = ((const uint32_t *)body)[PW_BODY_SIZE];
     }
     if (!pw_pointer_like(encoded)) return 0;
-    /* Compiled code saves its pc before calls only: in the top-most frame an older one may stand, even another iseq's, or none.
-     * Then the line is the first one with code. */
+    /* Compiled code saves its pc before calls only: in the top-most frame an older one may stand, even another
+     * iseq's, or none. Then the line is the first one with code. */
     bool within = pc >= encoded && pc <= encoded + size * sizeof(VALUE);
     size_t position = within ? (pc - encoded) / sizeof(VALUE) : 0;
     return (int)line_no((const void *)iseq, position ? position - 1 : 0);
 }
 
-/* The C function that was called last from the site at that address, by the site's cache; 0: that is no site of this code, or no C function. */
+/* The C function that was called last from the site at that address, by the site's cache; 0: that is no site of
+ * this code, or no C function. */
 static VALUE
 c_function_of_site(VALUE site, VALUE sites, uint32_t count)
 {
@@ -162,12 +166,15 @@ c_function_of_site(VALUE site, VALUE sites, uint32_t count)
     size_t bytes = PW_CALL_DATA_WORDS * sizeof(VALUE);
     if (site < sites || site - sites >= count * bytes || (site - sites) % bytes != 0) return 0;
     if (!pw_peek((const VALUE *)site + PW_CALL_DATA_CACHE, &cache, sizeof cache) || !pw_pointer_like(cache)) return 0;
-    if (!pw_peek((const void *)cache, words, sizeof words) || pw_imemo_of_flags(words[0]) != PW_IMEMO_CALLCACHE) return 0;
+    if (!pw_peek((const void *)cache, words, sizeof words) || pw_imemo_of_flags(words[0]) != PW_IMEMO_CALLCACHE) {
+        return 0;
+    }
     VALUE entry = words[PW_CACHE_METHOD];
     return pw_pointer_like(entry) && pw_object_look(entry)->method == PW_METHOD_CFUNC ? entry : 0;
 }
 
-/* The C function that code at `pc` calls, or called shortly before; 0: not known. An operand of the instruction before pc is the site. */
+/* The C function that code at `pc` calls, or called shortly before; 0: not known. An operand of the instruction
+ * before pc is the site. */
 VALUE
 pw_c_function_called(VALUE iseq, VALUE pc)
 {
@@ -182,8 +189,8 @@ pw_c_function_called(VALUE iseq, VALUE pc)
     return found;
 }
 
-/* Of a C function on top, of which what says so had gone, its caller still knows which it was: the caller's pc stands right next
- * to that frame, and the place that names the function elsewhere. */
+/* Of a C function on top, of which what says so had gone, its caller still knows which it was: the caller's pc
+ * stands right next to that frame, and the place that names the function elsewhere. */
 static VALUE
 c_function_by_caller(const pw_vm_stack *s, const VALUE *cfp)
 {
@@ -202,9 +209,9 @@ look_at_c_function(const pw_vm_stack *s, const VALUE *cfp, const VALUE *ep, bool
     if (type == PW_METHOD_CFUNC) seen->frame = entry;
 }
 
-/* A frame without a pc. Compiled code (YJIT, ZJIT) writes none into the frame of a method or block that it calls: the word is 0 if
- * a C function's frame was there before. (rb_profile_frames leaves such a frame out.) The interpreter has others without a pc, in
- * which no Ruby code runs: an extension's Init function's. */
+/* A frame without a pc. Compiled code (YJIT, ZJIT) writes none into the frame of a method or block that it calls:
+ * the word is 0 if a C function's frame was there before. (rb_profile_frames leaves such a frame out.) The
+ * interpreter has others without a pc, in which no Ruby code runs: an extension's Init function's. */
 static bool
 is_of_compiled_code(const pw_vm_stack *s, const VALUE *cfp, const VALUE *ep, bool top)
 {
@@ -234,7 +241,10 @@ look(const pw_vm_stack *s, const VALUE *cfp, bool top, bool want_owner, pw_frame
             return;
         }
     }
-    if ((!pc && PW_RUBY_FRAME_HAS_PC && !is_of_compiled_code(s, cfp, ep, top)) || imemo_type(s, iseq, top) != PW_IMEMO_ISEQ) return;
+    if ((!pc && PW_RUBY_FRAME_HAS_PC && !is_of_compiled_code(s, cfp, ep, top)) ||
+        imemo_type(s, iseq, top) != PW_IMEMO_ISEQ) {
+        return;
+    }
     seen->frame = iseq;
     seen->line = line_of(s, iseq, pc);
     if (known && !want_owner) return;
@@ -270,7 +280,8 @@ pw_walk_owner(const void *ec, const VALUE *cfp)
 }
 
 void
-pw_walk_frames(const void *ec, const VALUE *leaf, void (*each)(const VALUE *cfp, const pw_frame_seen *seen, void *data), void *data)
+pw_walk_frames(const void *ec, const VALUE *leaf,
+               void (*each)(const VALUE *cfp, const pw_frame_seen *seen, void *data), void *data)
 {
     pw_vm_stack s;
     if (!find_stack(ec, &s)) return;
@@ -396,13 +407,15 @@ void pw_walk_trust_sites(void) { sites_known = true; }
 
 void pw_walk_aim(pw_walk *w, VALUE thread) { w->thread = NULL; }
 VALUE pw_walk_owner(const void *ec, const VALUE *cfp) { return 0; }
-void pw_walk_frames(const void *ec, const VALUE *leaf, void (*each)(const VALUE *cfp, const pw_frame_seen *seen, void *data), void *data) {}
+void pw_walk_frames(const void *ec, const VALUE *leaf,
+                    void (*each)(const VALUE *cfp, const pw_frame_seen *seen, void *data), void *data) {}
 uint32_t pw_walk_stack(pw_walk *w) { return w->depth = 0; }
 bool pw_walk_own(void) { return false; }
 const void *pw_walk_context_of(VALUE thread) { return NULL; }
 uint32_t pw_walk_context(pw_walk *w, const void *context) { return w->depth = 0; }
 const VALUE *pw_walk_innermost(const void *context, const VALUE *from) { return NULL; }
-bool pw_walk_find(bool (*wanted)(VALUE iseq, void *data), void *data, uint32_t most, pw_frame_seen *found) { return false; }
+bool pw_walk_find(bool (*wanted)(VALUE iseq, void *data), void *data, uint32_t most,
+                  pw_frame_seen *found) { return false; }
 bool pw_walk_look(const void *context, const VALUE *control_frame, pw_frame_seen *seen) { return false; }
 bool pw_method_is_ruby(VALUE entry) { return false; }
 bool pw_frame_is_iseq(VALUE frame) { return false; }

@@ -28,7 +28,8 @@ typedef struct {
 typedef struct {
     const void *thread; /* rb_thread_t; NULL: not to be walked */
     const void *root;   /* the execution context whose stack lasts as long as the thread; NULL: not known */
-    const VALUE *base, *end, *top; /* that stack, and where its leaf was at the last look from outside; top NULL: none yet */
+    /* that stack, and where its leaf was at the last look from outside; top NULL: none yet */
+    const VALUE *base, *end, *top;
     pw_frame_key *keys;
     pw_frame_seen *seen;
     uint32_t room, depth;
@@ -47,8 +48,8 @@ void pw_walk_aim(pw_walk *w, VALUE thread);
 /* Walks the calling thread's stack. How many control frames next to the root are as they were. async-signal-safe */
 uint32_t pw_walk_stack(pw_walk *w);
 
-/* Walks the stack of another thread, which goes on meanwhile. Only where that is proven (pw_outside_refusal), and while no
- * garbage is collected. holds reader lock */
+/* Walks the stack of another thread, which goes on meanwhile. Only where that is proven (pw_outside_refusal), and
+ * while no garbage is collected. holds reader lock */
 typedef enum {
     PW_SEEN,
     PW_TORN,    /* it went too far to say what it was: try again. *same is right, and what was seen is no stack */
@@ -64,8 +65,8 @@ const void *pw_walk_context_of(VALUE thread);
 uint32_t pw_walk_context(pw_walk *w, const void *context); /* as pw_walk_stack */
 /* The control frame, from `from` on, of the innermost code written in Ruby; NULL: there is none. */
 const VALUE *pw_walk_innermost(const void *context, const VALUE *from);
-/* The innermost frame of Ruby code in the calling thread, among the first `most` control frames, whose iseq is wanted. needs GVL, and no
- * hook may be running. */
+/* The innermost frame of Ruby code in the calling thread, among the first `most` control frames, whose iseq is
+ * wanted. needs GVL, and no hook may be running. */
 bool pw_walk_find(bool (*wanted)(VALUE iseq, void *data), void *data, uint32_t most, pw_frame_seen *found);
 bool pw_walk_look(const void *context, const VALUE *control_frame, pw_frame_seen *seen);
 
@@ -81,14 +82,15 @@ bool pw_method_is_ruby(VALUE method_entry);
 /* Is it an iseq, rather than a method entry? It must be valid. */
 bool pw_frame_is_iseq(VALUE frame);
 
-/* Are own walks in use? Only then may what follows be called: for an execution context (rb_execution_context_t) of a thread
- * that has the GVL, between two instructions. */
+/* Are own walks in use? Only then may what follows be called: for an execution context (rb_execution_context_t) of
+ * a thread that has the GVL, between two instructions. */
 bool pw_walk_in_use(void);
 const char *pw_walk_refusal(void); /* NULL, or why not */
 /* The method entry that a Ruby frame runs for, or 0. */
 VALUE pw_walk_owner(const void *ec, const VALUE *cfp);
 /* Its frames from the root to the one at `leaf`: Ruby frames as iseqs, C functions as method entries. */
-void pw_walk_frames(const void *ec, const VALUE *leaf, void (*each)(const VALUE *cfp, const pw_frame_seen *seen, void *data), void *data);
+void pw_walk_frames(const void *ec, const VALUE *leaf,
+                    void (*each)(const VALUE *cfp, const pw_frame_seen *seen, void *data), void *data);
 
 /* ---- for the files of vm/ ---- */
 

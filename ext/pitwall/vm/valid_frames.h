@@ -1,8 +1,8 @@
 /* Which captured words are frames at all.
  *
- * A captured word is what stood in a control frame at the moment of the signal. A half-pushed frame can hold a block's C
- * function, a stale pointer, anything. To name such a word aborts Ruby. So a word counts as a frame only if the word reads as
- * an internal object (T_IMEMO) whose sub-type was seen in good frames of this Ruby at load. */
+ * A captured word is what stood in a control frame at the moment of the signal. A half-pushed frame can hold a
+ * block's C function, a stale pointer, anything. To name such a word aborts Ruby. So a word counts as a frame only
+ * if the word reads as an internal object (T_IMEMO) whose sub-type was seen in good frames of this Ruby at load. */
 #ifndef PITWALL_VALID_FRAMES_H
 #define PITWALL_VALID_FRAMES_H
 

@@ -39,8 +39,8 @@ typedef struct { VALUE thread; } rb_internal_thread_event_data_t;
 # define PW_THREAD_IN_EVENT 0
 #endif
 
-/* A postponed job runs a function with the GVL at the next safepoint. pw_job_trigger: async-signal-safe. Up to 3.2 only the
- * thread with the GVL may trigger one: Ruby could read an entry that another thread has half written. */
+/* A postponed job runs a function with the GVL at the next safepoint. pw_job_trigger: async-signal-safe. Up to 3.2
+ * only the thread with the GVL may trigger one: Ruby could read an entry that another thread has half written. */
 typedef struct {
     void (*func)(void *);
 #ifdef HAVE_RB_POSTPONED_JOB_PREREGISTER
@@ -79,9 +79,9 @@ pw_job_trigger(pw_job *job)
 #endif
 }
 
-/* True when the calling thread has a Ruby stack. On 3.1 a new thread has no execution context yet, and an ending thread has no
- * stack any more; rb_profile_frames would crash then. A context begins with the address of the stack. Newer Rubies check this
- * themselves. */
+/* True when the calling thread has a Ruby stack. On 3.1 a new thread has no execution context yet, and an ending
+ * thread has no stack any more; rb_profile_frames would crash then. A context begins with the address of the stack.
+ * Newer Rubies check this themselves. */
 #ifdef HAVE_RUBY_CURRENT_EC
 extern __thread void *ruby_current_ec;
 static inline bool pw_has_stack(void) { return ruby_current_ec && *(void *volatile *)ruby_current_ec; }
@@ -89,7 +89,8 @@ static inline bool pw_has_stack(void) { return ruby_current_ec && *(void *volati
 static inline bool pw_has_stack(void) { return true; }
 #endif
 
-/* Slots of Ruby's heap begin at multiples of this many bytes. Slot sizes are multiples of 40 up to 4.0, and of 8 from 4.1 on. */
+/* Slots of Ruby's heap begin at multiples of this many bytes. Slot sizes are multiples of 40 up to 4.0, and of 8
+ * from 4.1 on. */
 enum { PW_SLOT_UNIT = PW_RUBY <= 40 ? 40 : 8 };
 /* Pages of the heap begin at multiples of 2 to the power of this, with a head that rb_gc_location reads. */
 enum { PW_HEAP_PAGE_BITS = PW_RUBY <= 31 ? 14 : 16 };
@@ -117,7 +118,8 @@ static inline const rb_data_type_t *pw_set_type(void) { return RTYPEDDATA_TYPE(r
 static inline const rb_data_type_t *pw_set_type(void) { return NULL; }
 #endif
 
-/* Calls `visit` with the first slot, the end and the size of a slot of each page of the heap. False: this Ruby can't. */
+/* Calls `visit` with the first slot, the end and the size of a slot of each page of the heap. False: this Ruby
+ * can't. */
 typedef int (*pw_page_visitor)(void *from, void *to, size_t stride, void *data);
 #ifdef HAVE_RB_OBJSPACE_EACH_OBJECTS
 extern void rb_objspace_each_objects(pw_page_visitor visit, void *data);

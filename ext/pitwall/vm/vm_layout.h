@@ -40,7 +40,8 @@ enum {
     PW_THREAD_EC = PW_COLUMN(40, 48, 48, 48, 48),
     /* rb_execution_context_t, in words */
     PW_EC_STACK = 0, PW_EC_STACK_WORDS = 1, PW_EC_CFP = 2, PW_EC_WORDS = 3,
-    /* 3.1's GVL (gvl_watch.c), in bytes: where a context has its thread, a thread its Ractor, a Ractor the GVL's owner and its lock */
+    /* 3.1's GVL (gvl_watch.c), in bytes: where a context has its thread, a thread its Ractor, a Ractor the GVL's
+     * owner and its lock */
     PW_EC_THREAD_31 = 48, PW_THREAD_RACTOR_31 = 24, PW_RACTOR_OWNER_31 = 336, PW_RACTOR_LOCK_31 = 344,
     /* rb_control_frame_t, in words; the stack's end is the root, each call pushes one at a lower address */
     PW_CFP_PC = 0, PW_CFP_SP = 1, PW_CFP_ISEQ = 2, PW_CFP_EP = 4,
@@ -65,7 +66,11 @@ enum {
 enum { PW_ENV_LOCAL = 0x2, PW_FRAME_C = 0x80, PW_MAGIC_OF_C_METHOD = 0x5555 };
 
 /* Of the frames of C code, is this a method's? */
-static inline bool pw_frame_is_call_of_c(const VALUE *ep) { return (ep[PW_EP_FLAGS] >> 16 & 0x7fff) == PW_MAGIC_OF_C_METHOD; }
+static inline bool
+pw_frame_is_call_of_c(const VALUE *ep)
+{
+    return (ep[PW_EP_FLAGS] >> 16 & 0x7fff) == PW_MAGIC_OF_C_METHOD;
+}
 
 /* Of the frames of Ruby code, is this a method's or a block's? */
 static inline bool
@@ -79,7 +84,8 @@ static inline bool
 pw_env_flags_plausible(VALUE flags)
 {
     unsigned magic = (unsigned)(flags >> 16);
-    bool repeated = magic == 0x7888 || magic == 0x7999 || (magic % 0x1111 == 0 && magic / 0x1111 >= 1 && magic / 0x1111 <= 7);
+    bool repeated = magic == 0x7888 || magic == 0x7999 ||
+                    (magic % 0x1111 == 0 && magic / 0x1111 >= 1 && magic / 0x1111 <= 7);
     return (flags & 1) && flags >> 31 == 0 && repeated;
 }
 

@@ -134,8 +134,8 @@ native_outside_self_test(VALUE self)
     return difference ? rb_str_new_cstr(difference) : Qnil;
 }
 
-/* walk_self_test -> nil when both walks list the same for the calling stack, or a String: what differs, or why there is no
- * own walk */
+/* walk_self_test -> nil when both walks list the same for the calling stack, or a String: what differs, or why
+ * there is no own walk */
 static VALUE
 native_walk_self_test(VALUE self)
 {

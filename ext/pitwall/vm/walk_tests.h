@@ -1,4 +1,5 @@
-/* The proof that own walks see what Ruby's rb_profile_frames sees: at load for a thread's own stack, on demand from outside. */
+/* The proof that own walks see what Ruby's rb_profile_frames sees: at load for a thread's own stack, on demand from
+ * outside. */
 #ifndef PITWALL_WALK_TESTS_H
 #define PITWALL_WALK_TESTS_H
 

@@ -1,8 +1,9 @@
-/* Every object: where it was allocated, how old it grew, how large it was; and which places made the garbage collector run.
+/* Every object: where it was allocated, how old it grew, how large it was; and which places made the garbage
+ * collector run.
  *
- * Ruby reports each object's beginning and end in hooks, one at a time, which may not allocate: until 3.4 of the main Ractor's
- * objects, with its GVL, from 4.0 on of all Ractors' objects, with the VM's lock. What the VM makes for itself is counted in one
- * row, and what Pitwall makes in another, so that all rows add up to what Ruby counts. */
+ * Ruby reports each object's beginning and end in hooks, one at a time, which may not allocate: until 3.4 of the
+ * main Ractor's objects, with its GVL, from 4.0 on of all Ractors' objects, with the VM's lock. What the VM makes
+ * for itself is counted in one row, and what Pitwall makes in another, so that all rows add up to what Ruby counts. */
 #include "collectors/allocations/allocations.h"
 #include "collectors/allocations/bursts.h"
 #include "collectors/allocations/charges.h"
@@ -39,7 +40,8 @@ site_of(const pw_trace_arg *arg, VALUE klass, uint8_t type)
     if (!state.own_layout) {
         VALUE place = (pw_place_by_ruby(&frame) & ~((VALUE)0xff << 56)) | typed;
         pw_site *site = pw_site_find(place, klass);
-        return site ? site : pw_place_new_site(place, klass, type, frame.frame ? pw_place_node(&frame) : 0, frame.frame);
+        return site ? site : pw_place_new_site(place, klass, type, frame.frame ? pw_place_node(&frame) : 0,
+                                               frame.frame);
     }
     const VALUE *ec = arg->ec;
     if (state.whole_stacks) {
@@ -163,7 +165,9 @@ prove(void)
         object = rb_obj_alloc(rb_cObject);
         pw_remove_raw_hook(on_proof);
     }
-    if (!state.proof.seen || state.proof.object != object) return "this Ruby tells of new objects, or places them, in a way that Pitwall does not know";
+    if (!state.proof.seen || state.proof.object != object) {
+        return "this Ruby tells of new objects, or places them, in a way that Pitwall does not know";
+    }
     state.own_layout = pw_walk_own() && state.proof.ec == pw_walk_context_of(rb_thread_current());
     return NULL;
 }
@@ -173,14 +177,17 @@ no_stacks(void)
 {
     static char text[200];
     const char *why = pw_walk_refusal();
-    snprintf(text, sizeof text, "cannot take stacks of allocations: %s", why ? why : "this Ruby tells of objects in another way than expected");
+    snprintf(text, sizeof text, "cannot take stacks of allocations: %s",
+             why ? why : "this Ruby tells of objects in another way than expected");
     return text;
 }
 
 static const char *
 start(VALUE settings)
 {
-    if (pw_other_gc()) return "objects are counted with Ruby's own garbage collector only, not with what RUBY_GC_LIBRARY names";
+    if (pw_other_gc()) {
+        return "objects are counted with Ruby's own garbage collector only, not with what RUBY_GC_LIBRARY names";
+    }
     const char *refusal = prove();
     if (refusal) return refusal;
     VALUE n = pw_setting(settings, "one_in");
@@ -304,10 +311,12 @@ write_chunks(bool last)
     uint32_t n = 0, sites = pw_sites_count();
     for (uint32_t id = 1; id <= sites; id++) {
         pw_site *s = pw_site_at(id);
-        uint64_t values[VALUES] = {id, pw_site_get(&s->count), pw_site_get(&s->old), pw_site_get(&s->freed), pw_site_get(&s->total_age),
+        uint64_t values[VALUES] = {id, pw_site_get(&s->count), pw_site_get(&s->old), pw_site_get(&s->freed),
+                                   pw_site_get(&s->total_age),
                                     s->min_age, s->max_age, pw_site_get(&s->slot_bytes), pw_site_get(&s->memsize),
                                    pw_site_get(&s->retained), pw_site_get(&s->gc_ns), pw_site_get(&s->retained_bytes),
-                                   pw_site_get(&s->started_ns), pw_site_get(&s->minor_marks), pw_site_get(&s->major_marks), pw_site_get(&s->lived), pw_site_get(&s->mallocs)};
+                                   pw_site_get(&s->started_ns), pw_site_get(&s->minor_marks),
+                                       pw_site_get(&s->major_marks), pw_site_get(&s->lived), pw_site_get(&s->mallocs)};
         uint64_t print = pw_fingerprint(values, VALUES);
         if (print == s->written && !last) continue;
         s->written = print;
@@ -355,5 +364,6 @@ init(VALUE native)
 }
 
 const pw_module pw_allocations = {
-    .name = "allocations", .init = init, .start = start, .stop = stop, .forget = forget, .write = write_chunks, .mark = mark,
+    .name = "allocations", .init = init, .start = start, .stop = stop, .forget = forget, .write = write_chunks,
+            .mark = mark,
     .before_ractor = before_ractor, .own_begin = own_begin, .own_end = own_end};

@@ -6,12 +6,13 @@
 #include "session/session.h"
 #include "tools/quiet_thread.h"
 
-/* A hook costs most of what counting costs. In bursts it is there for a small part of the time: a helper thread keeps the
- * time, and a job adds and removes it at Ruby's safepoints. A burst begins a fixed time after the helper asked for it, which is
- * chosen by chance, and is over by the clock, also where the job comes late (a collection, a core lent to others) or too late: one
- * that began at the next safepoint would count what comes after those too often. So what a C function allocates later than the delay
- * after its beginning is seen too seldom. What is seen of a program's phases depends on the time in bursts, not on how many there are.
- * Our own work is jobs as well, and would be met too often: its objects are counted, not sampled. */
+/* A hook costs most of what counting costs. In bursts it is there for a small part of the time: a helper thread
+ * keeps the time, and a job adds and removes it at Ruby's safepoints. A burst begins a fixed time after the helper
+ * asked for it, which is chosen by chance, and is over by the clock, also where the job comes late (a collection, a
+ * core lent to others) or too late: one that began at the next safepoint would count what comes after those too
+ * often. So what a C function allocates later than the delay after its beginning is seen too seldom. What is seen
+ * of a program's phases depends on the time in bursts, not on how many there are. Our own work is jobs as well, and
+ * would be met too often: its objects are counted, not sampled. */
 enum { BURST_NS = 100000, BURST_DELAY_NS = 100000, MOST_OF_TIME = 50 };
 
 pw_burst_state pw_burst;
@@ -30,7 +31,8 @@ static struct {
 static void
 run_burst_job(void *unused)
 {
-    if (!pw_alloc.active || !pw_alloc.bursting || !pw_in_main_ractor()) return; /* until 3.4 hooks are each Ractor's own; jobs are run in any */
+    /* until 3.4 hooks are each Ractor's own; jobs are run in any */
+    if (!pw_alloc.active || !pw_alloc.bursting || !pw_in_main_ractor()) return;
     int64_t asked = atomic_exchange(&state.asked, 0), now = pw_now_ns();
     if (asked && now < asked + BURST_DELAY_NS + BURST_NS && (!state.hooked || now > pw_burst.until)) {
         pw_places_forget_walks();

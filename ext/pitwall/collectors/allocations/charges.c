@@ -68,8 +68,9 @@ list(pw_site *s)
     s->listed = true;
 }
 
-/* The next collection is about to begin: who lives now has survived this one, and was marked by it. But for those born since: of them, some may be
- * freed already, as what is born while a major one marks step by step can be swept by it. They are counted in their place among the young. */
+/* The next collection is about to begin: who lives now has survived this one, and was marked by it. But for those
+ * born since: of them, some may be freed already, as what is born while a major one marks step by step can be swept
+ * by it. They are counted in their place among the young. */
 void
 pw_charges_count_marks(void)
 {
@@ -104,12 +105,14 @@ weigh_starters(void)
     double total = 0;
     for (uint32_t i = 0; i < state.share_count; i++) {
         const pw_site *s = pw_site_at(state.shares[i].site);
-        total += state.shares[i].weight = pw_charges.trigger_slot && s->slot && s->slot != pw_charges.trigger_slot ? 0 : (double)state.shares[i].objects;
+        total += state.shares[i].weight = pw_charges.trigger_slot && s->slot &&
+                                          s->slot != pw_charges.trigger_slot ? 0 : (double)state.shares[i].objects;
     }
     return total;
 }
 
-/* Charges marking time to the sites that triggered the collection. Where the program asked for a collection, no site did. */
+/* Charges marking time to the sites that triggered the collection. Where the program asked for a collection, no
+ * site did. */
 static void
 charge_starters(int64_t ns)
 {
@@ -118,7 +121,8 @@ charge_starters(int64_t ns)
     if (total == 0) total = weigh(false);
     if (total == 0 || ns <= 0) return;
     for (uint32_t i = 0; i < state.share_count; i++) {
-        pw_site_add_to(&pw_site_at(state.shares[i].site)->started_ns, (uint64_t)((double)ns * (state.shares[i].weight / total)));
+        pw_site_add_to(&pw_site_at(state.shares[i].site)->started_ns,
+                       (uint64_t)((double)ns * (state.shares[i].weight / total)));
     }
 }
 
@@ -151,7 +155,10 @@ static void
 divide_next(VALUE cause)
 {
     /* Nobody was looked at since; or it freed too little, and a major one follows for the same reason: as before. */
-    if (!state.touched_count && !pw_charges.ours && (pw_alloc.bursting || cause == state.newobj || cause == state.malloc)) return;
+    if (!state.touched_count && !pw_charges.ours &&
+        (pw_alloc.bursting || cause == state.newobj || cause == state.malloc)) {
+        return;
+    }
     if (state.touched_count >= state.share_room) {
         struct share *larger = realloc(state.shares, (state.touched_count + 1) * sizeof(*state.shares));
         if (larger) state.shares = larger, state.share_room = state.touched_count + 1;
@@ -161,7 +168,9 @@ divide_next(VALUE cause)
     state.share_count = 0;
     for (uint32_t i = 0; i < state.touched_count; i++) {
         pw_site *s = pw_site_at(state.touched[i]);
-        if (state.share_count < state.share_room) state.shares[state.share_count++] = (struct share){s->id, s->since, 0};
+        if (state.share_count < state.share_room) {
+            state.shares[state.share_count++] = (struct share){s->id, s->since, 0};
+        }
         s->since = 0;
     }
     state.touched_count = 0;

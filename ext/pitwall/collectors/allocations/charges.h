@@ -1,12 +1,12 @@
 /* Which sites a garbage collection's time is charged to.
  *
- * The time goes to the sites that allocated since the collection before: by objects, or, when malloc'ed memory started the
- * collection, by the bytes that the objects will have had, estimated by the sites' objects freed so far. The time is divided when
- * the next collection begins, because until then the collection goes on sweeping.
+ * The time goes to the sites that allocated since the collection before: by objects, or, when malloc'ed memory
+ * started the collection, by the bytes that the objects will have had, estimated by the sites' objects freed so
+ * far. The time is divided when the next collection begins, because until then the collection goes on sweeping.
  *
- * Predictions need more. Marking costs time for what lives: in a minor collection for young objects, in a major one for all. A
- * collection begins because the slots of one size are used up (or malloc'ed memory is): only objects of that size triggered the
- * collection. And an object that has malloc'ed memory takes longer to sweep. */
+ * Predictions need more. Marking costs time for what lives: in a minor collection for young objects, in a major one
+ * for all. A collection begins because the slots of one size are used up (or malloc'ed memory is): only objects of
+ * that size triggered the collection. And an object that has malloc'ed memory takes longer to sweep. */
 #ifndef PITWALL_CHARGES_H
 #define PITWALL_CHARGES_H
 

@@ -14,7 +14,8 @@ static struct {
     uint64_t key[2], left_out;
 } state;
 
-/* SipHash-1-3 (Aumasson, Bernstein, "SipHash: a fast short-input PRF", 2012), as Ruby's and others' hash tables use it. */
+/* SipHash-1-3 (Aumasson, Bernstein, "SipHash: a fast short-input PRF", 2012), as Ruby's and others' hash tables use
+ * it. */
 static inline uint64_t rotated(uint64_t x, int bits) { return x << bits | x >> (64 - bits); }
 
 static inline void
@@ -29,7 +30,8 @@ sip_round(uint64_t v[4])
 static uint64_t
 digest_of(const uint8_t *bytes, size_t n)
 {
-    uint64_t v[4] = {state.key[0] ^ 0x736f6d6570736575u, state.key[1] ^ 0x646f72616e646f6du, state.key[0] ^ 0x6c7967656e657261u, state.key[1] ^ 0x7465646279746573u};
+    uint64_t v[4] = {state.key[0] ^ 0x736f6d6570736575u, state.key[1] ^ 0x646f72616e646f6du,
+                     state.key[0] ^ 0x6c7967656e657261u, state.key[1] ^ 0x7465646279746573u};
     size_t whole = n / 8;
     for (size_t i = 0; i <= whole; i++) {
         uint64_t word = 0;
@@ -108,7 +110,10 @@ keep_groups(void)
     qsort(state.table, n, sizeof(content), by_content);
     for (uint32_t from = 0, to; from < n; from = to) {
         uint64_t count = 0;
-        for (to = from; to < n && state.table[to].digest == state.table[from].digest && state.table[to].length == state.table[from].length; to++) count += state.table[to].count;
+        for (to = from; to < n && state.table[to].digest == state.table[from].digest &&
+             state.table[to].length == state.table[from].length; to++) {
+            count += state.table[to].count;
+        }
         if (count < 2) continue;
         groups++;
         for (uint32_t i = from; i < to; i++) {
@@ -132,7 +137,8 @@ pw_duplicates_write(void)
     }
     pw_buffer columns[COLUMNS] = {{0}};
     for (uint32_t i = 0; i < n; i++) {
-        uint64_t values[COLUMNS] = {state.table[i].group, state.table[i].site, state.table[i].length, state.table[i].count, state.table[i].bytes};
+        uint64_t values[COLUMNS] = {state.table[i].group, state.table[i].site, state.table[i].length,
+                                    state.table[i].count, state.table[i].bytes};
         pw_buffer_row(columns, values, COLUMNS);
     }
     pw_writer_table(&pw_out.writer, "DUPS", 2, (uint64_t[]){state.left_out, n}, COLUMNS, columns);

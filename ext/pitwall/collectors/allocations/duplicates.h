@@ -1,4 +1,5 @@
-/* Strings of equal content, told by a keyed digest: which content it was cannot be found out, not even with the recording. */
+/* Strings of equal content, told by a keyed digest: which content it was cannot be found out, not even with the
+ * recording. */
 #ifndef PITWALL_DUPLICATES_H
 #define PITWALL_DUPLICATES_H
 

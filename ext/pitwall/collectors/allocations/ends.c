@@ -16,12 +16,19 @@ static struct {
 void
 pw_settle_age(VALUE object, uint32_t *word)
 {
-    if (pw_age_of(*word) > PW_SETTLED) *word = (*word & ~(uint32_t)PW_BIRTH_MASK) | ((pw_alloc.collections - PW_SETTLED) & PW_BIRTH_MASK);
+    if (pw_age_of(*word) > PW_SETTLED) {
+        *word = (*word & ~(uint32_t)PW_BIRTH_MASK) | ((pw_alloc.collections - PW_SETTLED) & PW_BIRTH_MASK);
+    }
 }
 
-static inline bool is_set(VALUE object) { return state.set_type && RTYPEDDATA_P(object) && RTYPEDDATA_TYPE(object) == state.set_type; }
+static inline bool
+is_set(VALUE object)
+{
+    return state.set_type && RTYPEDDATA_P(object) && RTYPEDDATA_TYPE(object) == state.set_type;
+}
 
-/* While garbage is swept, what an object refers to may be gone: only what Ruby's own types hold themselves is asked for. */
+/* While garbage is swept, what an object refers to may be gone: only what Ruby's own types hold themselves is asked
+ * for. */
 static size_t
 bytes_beyond_slot(VALUE object, size_t slot, bool swept)
 {
@@ -41,10 +48,15 @@ bytes_beyond_slot(VALUE object, size_t slot, bool swept)
 }
 
 /* Until 3.4 other Ractors' collections are not told, nor what they free. `telling`: one begins just now. */
-bool pw_all_collections_seen(bool telling) { return rb_gc_count() - pw_alloc.gc_count_before == pw_alloc.collections + (telling ? 1 : 0); }
+bool
+pw_all_collections_seen(bool telling)
+{
+    return rb_gc_count() - pw_alloc.gc_count_before == pw_alloc.collections + (telling ? 1 : 0);
+}
 
-/* The garbage of the last collection is swept, and the next has not begun to mark: what has a word lives, unless ends of objects are not
- * told. The program may be in the middle of changing an object: only of the simplest types more than the slot is asked for. */
+/* The garbage of the last collection is swept, and the next has not begun to mark: what has a word lives, unless
+ * ends of objects are not told. The program may be in the middle of changing an object: only of the simplest types
+ * more than the slot is asked for. */
 void
 pw_count_birth(VALUE object, uint32_t *word)
 {
@@ -53,7 +65,8 @@ pw_count_birth(VALUE object, uint32_t *word)
     pw_site *s = pw_site_at(site);
     bool simple = s->type == T_STRING || s->type == T_ARRAY || s->type == T_HASH || s->type == T_OBJECT;
     size_t slot = s->slot;
-    if (simple && !pw_alloc.ends_missed && pw_all_collections_seen(true) && (RBASIC(object)->flags & RUBY_T_MASK) == s->type) {
+    if (simple && !pw_alloc.ends_missed && pw_all_collections_seen(true) &&
+        (RBASIC(object)->flags & RUBY_T_MASK) == s->type) {
         slot = pw_slot_bytes(object);
         pw_growth_bytes(site, slot + bytes_beyond_slot(object, slot, true));
     }
@@ -75,7 +88,9 @@ pw_end_unseen(uint32_t word)
 {
     pw_site *s = pw_site_at(word >> PW_BIRTH_BITS);
     uint32_t age = pw_age_of(word);
-    if (!(pw_site_get(&s->freed) + pw_site_get(&s->retained)) || age < s->min_age) atomic_store_explicit(&s->min_age, age, memory_order_relaxed);
+    if (!(pw_site_get(&s->freed) + pw_site_get(&s->retained)) || age < s->min_age) {
+        atomic_store_explicit(&s->min_age, age, memory_order_relaxed);
+    }
     if (age > s->max_age) atomic_store_explicit(&s->max_age, age, memory_order_relaxed);
     pw_site_add_to(&s->freed, 1);
     pw_site_add_to(&s->total_age, age);
@@ -90,12 +105,15 @@ pw_end_left_over(VALUE object, uint32_t *word)
     *word = 0;
 }
 
-/* Many an array or string is made out of the program's sight and shown to it later. A class that is no constant of Ruby's
- * own may be gone when its objects are swept. */
+/* Many an array or string is made out of the program's sight and shown to it later. A class that is no constant of
+ * Ruby's own may be gone when its objects are swept. */
 static pw_site *
 site_when_shown(pw_site *s, VALUE klass, bool swept)
 {
-    if (!s->place || !klass || (swept && klass != rb_cString && klass != rb_cArray && klass != rb_cHash && klass != rb_cObject)) return s;
+    if (!s->place || !klass ||
+        (swept && klass != rb_cString && klass != rb_cArray && klass != rb_cHash && klass != rb_cObject)) {
+        return s;
+    }
     pw_site *shown = pw_site_beside(s, klass);
     atomic_store_explicit(&s->count, pw_site_get(&s->count) - 1, memory_order_relaxed);
     pw_site_add_to(&shown->count, 1);

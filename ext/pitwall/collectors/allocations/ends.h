@@ -6,13 +6,17 @@
 #include "collectors/allocations/state.h"
 #include "vm/raw_hook.h"
 
-/* A living object's word: its site and the collections there had been at its birth. Ages are right up to PW_SETTLED collections;
- * older ones are kept at that or above. */
+/* A living object's word: its site and the collections there had been at its birth. Ages are right up to PW_SETTLED
+ * collections; older ones are kept at that or above. */
 enum { PW_BIRTH_BITS = 14, PW_BIRTH_MASK = (1 << PW_BIRTH_BITS) - 1, PW_SETTLED = 1 << (PW_BIRTH_BITS - 1) };
 _Static_assert(PW_MAX_SITES <= 1u << (32 - PW_BIRTH_BITS), "a site's id fits a word");
 
 static inline uint32_t pw_age_of(uint32_t word) { return (pw_alloc.collections - word) & PW_BIRTH_MASK; }
-static inline uint32_t pw_word_of(const pw_site *s) { return s->id << PW_BIRTH_BITS | (pw_alloc.collections & PW_BIRTH_MASK); }
+static inline uint32_t
+pw_word_of(const pw_site *s)
+{
+    return s->id << PW_BIRTH_BITS | (pw_alloc.collections & PW_BIRTH_MASK);
+}
 
 /* The hook of freed objects. */
 void pw_object_freed(VALUE unused, const pw_trace_arg *arg);

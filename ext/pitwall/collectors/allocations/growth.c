@@ -12,7 +12,8 @@ enum {
     LEAST_GAP_NS = 2000000,  /* between two points, at first */
     WALKS_APART = 20,        /* births are told in at most a twentieth of the time, but for the end */
     MEASURED = 64,           /* objects of a site whose bytes are asked for; the others count with their mean */
-    LEAST_BINS = 3           /* births of sites whose objects come from fewer stretches of time are not written: these do not keep growing */
+    /* births of sites whose objects come from fewer stretches of time are not written: these do not keep growing */
+    LEAST_BINS = 3
 };
 enum { FULL_MARK = 1, AT_END = 2 }; /* flags of LIVE */
 enum { POINT_HEADS = 5, POINT_COLUMNS = 2, BIRTH_HEADS = 2, BIRTH_COLUMNS = 4 };
@@ -64,7 +65,8 @@ pw_growth_start(void)
     state.on = true;
 }
 
-/* Resident memory in bytes plus 1; 0: the system does not tell. /proc/self is opened each time, as a forked child has its own. */
+/* Resident memory in bytes plus 1; 0: the system does not tell. /proc/self is opened each time, as a forked child
+ * has its own. */
 static uint64_t
 resident(void)
 {
@@ -202,8 +204,8 @@ pw_growth_bytes(uint32_t site, uint64_t bytes)
     state.born[site]->bytes += bytes;
 }
 
-/* How many of a site's objects there are that were born after the first quarter of the points; 0 unless they come from most of
- * these. The analysis knows better (lib/pitwall/analyse/object_growth.rb), but not in time. */
+/* How many of a site's objects there are that were born after the first quarter of the points; 0 unless they come
+ * from most of these. The analysis knows better (lib/pitwall/analyse/object_growth.rb), but not in time. */
 static uint64_t
 looks_growing(const births *b)
 {

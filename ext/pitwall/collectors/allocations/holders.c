@@ -177,12 +177,14 @@ shown(VALUE object)
       case T_ICLASS: return rb_ary_new_from_args(2, Qfalse, INT2FIX(-1));
       default: break;
     }
-    if ((int)RB_BUILTIN_TYPE(object) == PW_T_NODE || !RBASIC(object)->klass) return rb_ary_new_from_args(2, Qfalse, INT2FIX(-1));
+    if ((int)RB_BUILTIN_TYPE(object) == PW_T_NODE || !RBASIC(object)->klass) {
+        return rb_ary_new_from_args(2, Qfalse, INT2FIX(-1));
+    }
     return rb_ary_new_from_args(2, Qtrue, object);
 }
 
-/* The objects of all paths, before the first is named: else some might be freed. Collections are off meanwhile, as what has been
- * searched is not marked. */
+/* The objects of all paths, before the first is named: else some might be freed. Collections are off meanwhile, as
+ * what has been searched is not marked. */
 static VALUE
 all_paths(VALUE unused)
 {
@@ -216,7 +218,10 @@ guarded(VALUE (*call)(VALUE), VALUE argument)
     VALUE raised = rb_errinfo();
     rb_set_errinfo(saved);
     /* Ctrl-C is the program's: it came while we were at it. */
-    if (!RB_SPECIAL_CONST_P(raised) && RTEST(rb_obj_is_kind_of(raised, rb_eException)) && !RTEST(rb_obj_is_kind_of(raised, rb_eStandardError))) pw_raise_after(raised);
+    if (!RB_SPECIAL_CONST_P(raised) && RTEST(rb_obj_is_kind_of(raised, rb_eException)) &&
+        !RTEST(rb_obj_is_kind_of(raised, rb_eStandardError))) {
+        pw_raise_after(raised);
+    }
     return Qnil;
 }
 
@@ -231,7 +236,8 @@ keep_names(VALUE names)
             VALUE text = RARRAY_AREF(steps, step);
             if (!RB_TYPE_P(text, T_STRING)) continue;
             uint32_t string = pw_intern_string(&pw_out.tables, RSTRING_PTR(text), (size_t)RSTRING_LEN(text));
-            pw_buffer_row(state.columns, (uint64_t[]){state.held[i].site, (uint64_t)i, (uint64_t)step, string}, COLUMNS);
+            pw_buffer_row(state.columns, (uint64_t[]){state.held[i].site, (uint64_t)i, (uint64_t)step, string},
+                          COLUMNS);
             state.rows++;
         }
     }
@@ -268,7 +274,8 @@ pw_holders_write(void)
 {
     if (!state.found) return;
     state.found = false;
-    pw_writer_table(&pw_out.writer, "HOLD", HEADS, (uint64_t[]){state.flags, state.looked_at, state.took_ns, state.rows}, COLUMNS, state.columns);
+    pw_writer_table(&pw_out.writer, "HOLD", HEADS,
+                    (uint64_t[]){state.flags, state.looked_at, state.took_ns, state.rows}, COLUMNS, state.columns);
 }
 
 void

@@ -1,8 +1,9 @@
 /* Who keeps objects alive: a shortest path of references from a root to each of some chosen objects.
  *
- * At the recording's end, on request, with the GVL and no other Ractor; nothing is followed any more then. The search itself makes no
- * Ruby object and calls no method: it asks Ruby, as ObjectSpace.reachable_objects_from does, what each object refers to, breadth
- * first. Only the objects of the paths found are named, by Ruby code of Pitwall's (lib/pitwall/collect/holders.rb). */
+ * At the recording's end, on request, with the GVL and no other Ractor; nothing is followed any more then. The
+ * search itself makes no Ruby object and calls no method: it asks Ruby, as ObjectSpace.reachable_objects_from does,
+ * what each object refers to, breadth first. Only the objects of the paths found are named, by Ruby code of
+ * Pitwall's (lib/pitwall/collect/holders.rb). */
 #ifndef PITWALL_HOLDERS_H
 #define PITWALL_HOLDERS_H
 

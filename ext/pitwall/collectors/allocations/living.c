@@ -46,9 +46,9 @@ static struct {
     bool page_is_there;
 } move_state;
 
-/* Is the slot's memory still there, and the head of its heap page, which rb_gc_location reads? The heap may have given the page
- * back, and something else may lie in a part of it now. A page of memory is asked about once: neighbours are visited one
- * after another. */
+/* Is the slot's memory still there, and the head of its heap page, which rb_gc_location reads? The heap may have
+ * given the page back, and something else may lie in a part of it now. A page of memory is asked about once:
+ * neighbours are visited one after another. */
 static bool
 is_there(VALUE object)
 {
@@ -82,7 +82,9 @@ note_move(VALUE object, uint32_t *word)
         struct move *larger = realloc(move_state.moves, room * sizeof(*move_state.moves));
         if (larger) move_state.moves = larger, move_state.move_room = room;
     }
-    if (move_state.move_count < move_state.move_room) move_state.moves[move_state.move_count++] = (struct move){to, *word};
+    if (move_state.move_count < move_state.move_room) {
+        move_state.moves[move_state.move_count++] = (struct move){to, *word};
+    }
     *word = 0;
 }
 

@@ -1,9 +1,9 @@
 /* One word for each living object that is followed, found by the object's address.
  *
- * Slots of Ruby's heap begin at multiples of PW_SLOT_UNIT bytes (40, mostly), so an address divided by it is a dense number and back
- * again an address; two levels of pointers lead from its high bits to arrays of 2048 words (as many as the slots of some 80 KiB).
- * Setting and taking away is a handful of instructions, and nothing is hashed or moved.
- * All functions: needs GVL */
+ * Slots of Ruby's heap begin at multiples of PW_SLOT_UNIT bytes (40, mostly), so an address divided by it is a
+ * dense number and back again an address; two levels of pointers lead from its high bits to arrays of 2048 words
+ * (as many as the slots of some 80 KiB). Setting and taking away is a handful of instructions, and nothing is
+ * hashed or moved. All functions: needs GVL */
 #ifndef PITWALL_LIVING_H
 #define PITWALL_LIVING_H
 
@@ -52,8 +52,8 @@ pw_living_take(VALUE object)
 }
 
 void pw_living_each(void (*visit)(VALUE object, uint32_t *word));
-/* While Ruby updates references after a compaction. `gone` takes those whose memory is no longer there: not all ends of objects are
- * told (a Ractor that ends silences the collection under way: gc.c). */
+/* While Ruby updates references after a compaction. `gone` takes those whose memory is no longer there: not all
+ * ends of objects are told (a Ractor that ends silences the collection under way: gc.c). */
 void pw_living_follow_moves(void (*gone)(VALUE object, uint32_t *word));
 void pw_living_free(void);
 size_t pw_living_bytes(void);

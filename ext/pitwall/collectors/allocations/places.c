@@ -43,7 +43,8 @@ pw_places_name(void)
 static uint32_t
 intern_locked(uint32_t parent, const pw_frame_seen *frame)
 {
-    return pw_intern_node(&pw_out.tables, parent, frame->frame, frame->owner, frame->line > 0 ? (uint32_t)frame->line : 0);
+    return pw_intern_node(&pw_out.tables, parent, frame->frame, frame->owner,
+                          frame->line > 0 ? (uint32_t)frame->line : 0);
 }
 
 uint32_t
@@ -127,5 +128,7 @@ pw_places_free(void)
 void
 pw_places_init(void)
 {
-    if (!pw_job_init(&state.name_job, run_name_job)) rb_raise(rb_eRuntimeError, "Ruby has no room for another postponed job");
+    if (!pw_job_init(&state.name_job, run_name_job)) {
+        rb_raise(rb_eRuntimeError, "Ruby has no room for another postponed job");
+    }
 }

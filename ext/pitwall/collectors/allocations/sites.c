@@ -71,7 +71,11 @@ hash_of_site(uint32_t id)
     return s->place ? pw_site_hash(s->place, s->klass) : 0;
 }
 
-static uint64_t hash_of_watched(uint32_t number) { return state.watch[number - 1].object ? hash_of_object(state.watch[number - 1].object) : 0; }
+static uint64_t
+hash_of_watched(uint32_t number)
+{
+    return state.watch[number - 1].object ? hash_of_object(state.watch[number - 1].object) : 0;
+}
 
 pw_site *
 pw_site_search(VALUE place, VALUE klass)
@@ -181,7 +185,8 @@ pw_site *
 pw_site_beside(const pw_site *site, VALUE klass)
 {
     pw_site *s = pw_site_find(site->place, klass);
-    return s ? s : pw_site_enter(site->place, klass, site->type, site->node, site->frame ? state.watch[site->frame - 1].object : 0);
+    return s ? s : pw_site_enter(site->place, klass, site->type, site->node,
+                                 site->frame ? state.watch[site->frame - 1].object : 0);
 }
 
 static void
@@ -212,16 +217,23 @@ pw_sites_follow_moves(void)
 {
     for (uint32_t i = 0; i < state.watch_count; i++) {
         watched *w = &state.watch[i];
-        if (w->object && !pw_readable(w->object)) forget(w); /* freed untold, as by a collection during which a Ractor ended (gc.c) */
+        /* freed untold, as by a collection during which a Ractor ended (gc.c) */
+        if (w->object && !pw_readable(w->object)) forget(w);
         VALUE to = w->object ? rb_gc_location(w->object) : 0;
         if (to == w->object) continue;
         w->object = to;
-        for (uint32_t id = w->is_class ? w->first_site : 0; id; id = pw_site_at(id)->next_of_class) pw_site_at(id)->klass = to;
+        for (uint32_t id = w->is_class ? w->first_site : 0; id; id = pw_site_at(id)->next_of_class) {
+            pw_site_at(id)->klass = to;
+        }
     }
     memset(pw_site_cache, 0, sizeof pw_site_cache);
     /* Nothing grows here, so there is room; without memory for new ones, places are entered anew. */
-    if (!grow(&state.by_key, hash_of_site, pw_sites_count())) memset(state.by_key.slots, 0, state.by_key.size * sizeof(uint32_t));
-    if (!grow(&state.by_object, hash_of_watched, state.watch_count)) memset(state.by_object.slots, 0, state.by_object.size * sizeof(uint32_t));
+    if (!grow(&state.by_key, hash_of_site, pw_sites_count())) {
+        memset(state.by_key.slots, 0, state.by_key.size * sizeof(uint32_t));
+    }
+    if (!grow(&state.by_object, hash_of_watched, state.watch_count)) {
+        memset(state.by_object.slots, 0, state.by_object.size * sizeof(uint32_t));
+    }
 }
 
 bool
@@ -258,7 +270,8 @@ name_class(uint32_t at, VALUE klass)
     pthread_mutex_lock(&pw_current.lock);
     watched *w = &state.watch[at];
     w->anonymous = !named;
-    w->name = pw_intern_string(&pw_out.tables, named ? RSTRING_PTR(name) : none, named ? (size_t)RSTRING_LEN(name) : sizeof none - 1);
+    w->name = pw_intern_string(&pw_out.tables, named ? RSTRING_PTR(name) : none,
+                               named ? (size_t)RSTRING_LEN(name) : sizeof none - 1);
     for (uint32_t id = w->first_site; id; id = pw_site_at(id)->next_of_class) pw_site_at(id)->name = w->name;
     pthread_mutex_unlock(&pw_current.lock);
     RB_GC_GUARD(name);

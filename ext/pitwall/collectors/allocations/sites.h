@@ -1,9 +1,10 @@
-/* Where objects were allocated: a place in the code, a class and a type; and what became of the objects, in counters.
+/* Where objects were allocated: a place in the code, a class and a type; and what became of the objects, in
+ * counters.
  *
- * Counters change in hooks only, one at a time: with the GVL of the only Ractor that is told (until 3.4), or with the VM's lock
- * (from 4.0 on, when all are). The drain reads counters meanwhile, so rows never move. Sites are entered and named with the
- * session's lock as well, as naming goes on beside other Ractors' hooks. Neither class nor code is kept alive: of what is freed, the
- * key is forgotten and the row stays. */
+ * Counters change in hooks only, one at a time: with the GVL of the only Ractor that is told (until 3.4), or with
+ * the VM's lock (from 4.0 on, when all are). The drain reads counters meanwhile, so rows never move. Sites are
+ * entered and named with the session's lock as well, as naming goes on beside other Ractors' hooks. Neither class
+ * nor code is kept alive: of what is freed, the key is forgotten and the row stays. */
 #ifndef PITWALL_SITES_H
 #define PITWALL_SITES_H
 
@@ -28,7 +29,8 @@ typedef struct {
     uint64_t written; /* fingerprint of its row, when that was last written */
 
     uint32_t since; /* objects since the last collection began */
-    uint32_t young[4]; /* of those born before it, what lives, by the collections there had been at their birth; see count_marks */
+    /* of those born before it, what lives, by the collections there had been at their birth; see count_marks */
+    uint32_t young[4];
     uint32_t slot; /* bytes of the first object's slot, 0: unknown */
     bool listed; /* among those that may have living objects */
     _Atomic uint64_t started_ns, minor_marks, major_marks, lived, mallocs;
@@ -43,7 +45,11 @@ pw_site_add_to(_Atomic uint64_t *counter, uint64_t n)
     atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + n, memory_order_relaxed);
 }
 
-static inline uint64_t pw_site_get(const _Atomic uint64_t *counter) { return atomic_load_explicit(counter, memory_order_relaxed); }
+static inline uint64_t
+pw_site_get(const _Atomic uint64_t *counter)
+{
+    return atomic_load_explicit(counter, memory_order_relaxed);
+}
 
 enum { PW_SITE_CACHE = 1 << 13 };
 typedef struct { VALUE place, klass; pw_site *site; } pw_site_cached;
@@ -74,7 +80,8 @@ void pw_sites_forget_object(VALUE class_or_frame); /* it is being freed. Takes t
 void pw_sites_follow_moves(void);
 void pw_sites_mark(bool all); /* classes that have no name yet, or all, and then the code as well. holds session lock */
 bool pw_sites_unnamed(void);
-/* Names classes; with `again` also those that had no name the first time. May run Ruby, takes the session's lock. needs GVL */
+/* Names classes; with `again` also those that had no name the first time. May run Ruby, takes the session's lock.
+ * needs GVL */
 void pw_sites_name(bool again);
 void pw_sites_write(void); /* SITE. holds session lock */
 void pw_sites_free(void);

@@ -7,8 +7,8 @@
 #include <pthread.h>
 #include <signal.h>
 
-/* The kernel reads an armed thread's byte at each call, until the thread ends: never unmapped, and a place is given up only when its
- * thread is disarmed. */
+/* The kernel reads an armed thread's byte at each call, until the thread ends: never unmapped, and a place is given
+ * up only when its thread is disarmed. */
 volatile uint8_t pw_selectors[PW_ARMED_THREADS];
 static _Atomic bool taken[PW_ARMED_THREADS];
 
@@ -29,7 +29,8 @@ long
 pw_dispatch_set(int how, volatile uint8_t *selector)
 {
     if (how == PW_DISPATCH_OFF) return pw_raw_syscall(PW_NR_PRCTL, PW_SET_DISPATCH, PW_DISPATCH_OFF, 0, 0, 0, 0);
-    return pw_raw_syscall(PW_NR_PRCTL, PW_SET_DISPATCH, PW_DISPATCH_ON, (long)__start_pw_unseen, __stop_pw_unseen - __start_pw_unseen, (long)selector, 0);
+    return pw_raw_syscall(PW_NR_PRCTL, PW_SET_DISPATCH, PW_DISPATCH_ON, (long)__start_pw_unseen,
+                          __stop_pw_unseen - __start_pw_unseen, (long)selector, 0);
 }
 
 void
@@ -85,7 +86,9 @@ pw_dispatch_own(bool own)
 {
     bool before = pw_armed.own;
     pw_armed.own = own;
-    if (pw_armed.place) pw_selectors[pw_armed.place - 1] = !own && atomic_load(&pw_armed_threads.active) ? PW_BLOCK : PW_ALLOW;
+    if (pw_armed.place) {
+        pw_selectors[pw_armed.place - 1] = !own && atomic_load(&pw_armed_threads.active) ? PW_BLOCK : PW_ALLOW;
+    }
     return before;
 }
 

@@ -31,7 +31,8 @@ extern PW_HIDDEN volatile uint8_t pw_selectors[PW_ARMED_THREADS];
 
 typedef struct {
     _Atomic bool active;   /* calls are recorded */
-    _Atomic bool filtered; /* by the program's own seccomp filter: nothing must be asked of the kernel again, in children neither */
+    /* by the program's own seccomp filter: nothing must be asked of the kernel again, in children neither */
+    _Atomic bool filtered;
     _Atomic uint64_t refused; /* threads that could not be armed */
 } pw_armed_state;
 extern PW_HIDDEN pw_armed_state pw_armed_threads;

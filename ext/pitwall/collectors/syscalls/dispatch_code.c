@@ -9,8 +9,10 @@ __attribute__((used)) _Atomic uint64_t pw_twin_returns[PW_TWINS], pw_maker_retur
 
 __attribute__((used)) __thread uint32_t pw_dispatch_making;
 
-_Static_assert(offsetof(pw_call_frame, number) == 48 && offsetof(pw_call_frame, start) == 56 && offsetof(pw_call_frame, end) == 64 &&
-               offsetof(pw_call_frame, result) == 72 && offsetof(pw_call_frame, rbx) == 80 && offsetof(pw_call_frame, return_address) == 136 &&
+_Static_assert(offsetof(pw_call_frame, number) == 48 && offsetof(pw_call_frame, start) == 56 &&
+               offsetof(pw_call_frame, end) == 64 &&
+               offsetof(pw_call_frame, result) == 72 && offsetof(pw_call_frame, rbx) == 80 &&
+                   offsetof(pw_call_frame, return_address) == 136 &&
                sizeof(pw_call_frame) == 144, "the assembler code below knows these");
 
 __attribute__((used)) void (*pw_dispatch_ending)(pw_call_frame *call);

@@ -35,7 +35,9 @@ pw_syscall_pause(void)
 {
     if (atomic_load(&pw_syscall_generation) == 0) return false;
     uint64_t now = pw_syscall_clock(), since = 0;
-    if (!atomic_compare_exchange_strong(&pw_syscall_no_room_since, &since, now) && now > since + patience_ns) return false;
+    if (!atomic_compare_exchange_strong(&pw_syscall_no_room_since, &since, now) && now > since + patience_ns) {
+        return false;
+    }
     struct timespec pause = {0, PAUSE_NS};
     pw_raw_syscall(PW_NR_NANOSLEEP, (long)&pause, 0, 0, 0, 0, 0);
     return true;
@@ -87,7 +89,8 @@ path_of(const pw_call_frame *call, int argument)
     if (!address) return (text){0};
     bool trusted = was_read(call->result);
     if (call->number == PW_NR_GETCWD) {
-        return call->result > 0 && call->result <= LONGEST ? (text){address, (size_t)call->result - 1, true} : (text){0};
+        return call->result > 0 &&
+               call->result <= LONGEST ? (text){address, (size_t)call->result - 1, true} : (text){0};
     }
     size_t n = length(address, trusted);
     return n || trusted ? (text){address, n, true} : (text){0};
@@ -98,9 +101,12 @@ room(size_t bytes)
 {
     bool waited = false;
     do {
-        pw_syscall_row *row = (pw_syscall_row *)pw_ring_reserve(pw_syscall_ring, (uint32_t)(sizeof(pw_syscall_row) + bytes));
+        pw_syscall_row *row = (pw_syscall_row *)pw_ring_reserve(pw_syscall_ring,
+                                                                (uint32_t)(sizeof(pw_syscall_row) + bytes));
         if (row) {
-            if (atomic_load_explicit(&pw_syscall_no_room_since, memory_order_relaxed)) atomic_store(&pw_syscall_no_room_since, 0);
+            if (atomic_load_explicit(&pw_syscall_no_room_since, memory_order_relaxed)) {
+                atomic_store(&pw_syscall_no_room_since, 0);
+            }
             return row;
         }
         if (!waited) atomic_fetch_add_explicit(&pw_syscall_waits, 1, memory_order_relaxed);
@@ -196,7 +202,9 @@ pw_syscall_after(pw_call_frame *call)
         }
         pw_syscall_count *count = &pw_syscall_counts[call->number];
         atomic_fetch_add_explicit(&count->calls, 1, memory_order_relaxed);
-        if (call->result < 0 && call->result >= -4095) atomic_fetch_add_explicit(&count->errors, 1, memory_order_relaxed);
+        if (call->result < 0 && call->result >= -4095) {
+            atomic_fetch_add_explicit(&count->errors, 1, memory_order_relaxed);
+        }
         atomic_fetch_add_explicit(&count->ticks, call->end - call->start, memory_order_relaxed);
         if (pw_syscall_ring) tell(call);
     }

@@ -19,7 +19,8 @@ typedef struct {
     int32_t fd;           /* the descriptor it is about; -1: none */
     uint32_t flags;
     uint16_t number;
-    uint16_t sizes[4];    /* of path, path2 (PW_NO_PATH: none), and of the folders that they start from (0: the working directory).
+    uint16_t sizes[4];    /* of path, path2 (PW_NO_PATH: none),
+        and of the folders that they start from (0: the working directory).
                            * After a change of working directory the first folder is the new one. */
     char bytes[];         /* in that order */
 } pw_syscall_row;
@@ -35,8 +36,9 @@ extern _Atomic uint64_t pw_syscall_waits;      /* for room */
 extern pw_ring *pw_syscall_ring;               /* NULL: calls are counted only */
 extern bool pw_syscall_steady;                 /* the processor's counter is a clock */
 
-/* Has a stack that ends soon end now: Ruby leaves from there with an exception, and nobody is to wait for what never ends. More than is used
- * of the stack below, and less than a page, or Ruby would not know the end. It only reads: on a signal's own stack somebody else's may lie there. */
+/* Has a stack that ends soon end now: Ruby leaves from there with an exception, and nobody is to wait for what
+ * never ends. More than is used of the stack below, and less than a page, or Ruby would not know the end. It only
+ * reads: on a signal's own stack somebody else's may lie there. */
 #define PW_SYSCALL_MEET_STACK_END() __asm__ volatile("testb $0, -3072(%%rsp)" : : : "memory", "cc")
 
 /* General registers only. async-signal-safe */

@@ -70,7 +70,9 @@ twin_for(_Atomic uint64_t *returns, uint32_t count, uint64_t address)
         uint32_t at = (hash + i) % count;
         uint64_t there = atomic_load_explicit(&returns[at], memory_order_acquire);
         if (there == address) return (int)at;
-        if (there == 0 && (atomic_compare_exchange_strong(&returns[at], &there, address) || there == address)) return (int)at;
+        if (there == 0 && (atomic_compare_exchange_strong(&returns[at], &there, address) || there == address)) {
+            return (int)at;
+        }
     }
     return -1;
 }
@@ -81,13 +83,15 @@ makes_a_process(reg number)
     return (number >= 56 && number <= 58) || number == 435;
 }
 
-/* Makes the call itself, with nothing of ours on the stack: the child of a clone may go on with another one, that of a vfork on the
- * same. Where there is no room for a further twin, the thread makes the call where it stands and is armed again later. */
+/* Makes the call itself, with nothing of ours on the stack: the child of a clone may go on with another one, that
+ * of a vfork on the same. Where there is no room for a further twin, the thread makes the call where it stands and
+ * is armed again later. */
 static void
 pass(ucontext_t *c, reg number)
 {
     bool makes = makes_a_process(number);
-    int twin = makes ? twin_for(pw_maker_returns, PW_MAKERS, *get(c, REG_RIP)) : twin_for(pw_twin_returns, PW_TWINS, *get(c, REG_RIP));
+    int twin = makes ? twin_for(pw_maker_returns, PW_MAKERS, *get(c, REG_RIP)) : twin_for(pw_twin_returns, PW_TWINS,
+                                                                                          *get(c, REG_RIP));
     if (twin >= 0) {
         *get(c, REG_RIP) = (reg)(makes ? pw_makers + twin * PW_MAKER_SIZE : pw_twins + twin * 8);
         if (makes) pw_dispatch_making++;
@@ -173,10 +177,12 @@ static void
 somebody_elses(int signo, siginfo_t *info, ucontext_t *context)
 {
     if (theirs.handler == SIG_IGN && info->si_code <= 0) return;
-    if (theirs.handler == SIG_DFL || theirs.handler == SIG_IGN) { /* it comes once more when we return, and ends the process */
+    /* it comes once more when we return, and ends the process */
+    if (theirs.handler == SIG_DFL || theirs.handler == SIG_IGN) {
         action end = {.handler = SIG_DFL};
         kernel_action(SIGSYS, &end, NULL);
-        pw_raw_syscall(PW_NR_TGKILL, pw_raw_syscall(PW_NR_GETPID, 0, 0, 0, 0, 0, 0), pw_raw_syscall(PW_NR_GETTID, 0, 0, 0, 0, 0, 0), SIGSYS, 0, 0, 0);
+        pw_raw_syscall(PW_NR_TGKILL, pw_raw_syscall(PW_NR_GETPID, 0, 0, 0, 0, 0, 0),
+                       pw_raw_syscall(PW_NR_GETTID, 0, 0, 0, 0, 0, 0), SIGSYS, 0, 0, 0);
         return;
     }
     void (*handler)(int, siginfo_t *, void *) = theirs.handler;
@@ -312,7 +318,8 @@ pw_dispatch_call(uint64_t number, const uint64_t given[4], bool cancels)
     int type = PTHREAD_CANCEL_DEFERRED;
     if (cancels) pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &type);
     if (records) pw_call_recorded(&call);
-    else call.result = pw_raw_syscall((long)number, (long)given[0], (long)given[1], (long)given[2], (long)given[3], 0, 0);
+    else call.result = pw_raw_syscall((long)number, (long)given[0], (long)given[1], (long)given[2], (long)given[3], 0,
+                                      0);
     if (cancels) pthread_setcanceltype(type, NULL);
     if (records) pw_syscall_after(&call);
     return call.result;
@@ -383,7 +390,8 @@ pw_dispatch_start(const pw_dispatch_settings *wanted, uint32_t number)
     state.generation = number;
     atomic_store(&state.flags, 0);
     atomic_store(&pw_armed_threads.refused, 0);
-    action ours = {.handler = on_sigsys, .flags = SA_SIGINFO | SA_ONSTACK | RESTORER, .restorer = pw_return_from_signal, .mask = ~(uint64_t)0}, before;
+    action ours = {.handler = on_sigsys, .flags = SA_SIGINFO | SA_ONSTACK | RESTORER,
+                   .restorer = pw_return_from_signal, .mask = ~(uint64_t)0}, before;
     if (kernel_action(SIGSYS, &ours, &before) != 0) return "SIGSYS cannot be handled";
     if (before.handler != on_sigsys) theirs = before;
     open_masks();
@@ -406,7 +414,8 @@ pw_dispatch_stop(bool child)
         pw_dispatch_disarm();
         if (!atomic_load(&pw_armed_threads.filtered)) state.settings.disarmed();
     }
-    /* Of other threads, for microseconds. A handler of the program's that jumps out of what follows a call leaves it at work for ever. */
+    /* Of other threads, for microseconds. A handler of the program's that jumps out of what follows a call leaves
+     * it at work for ever. */
     for (int i = 0; atomic_load(&pw_syscall_at_work) > 0 && i < MOST_PAUSES; i++) {
         struct timespec pause = {0, 20000};
         pw_raw_syscall(PW_NR_NANOSLEEP, (long)&pause, 0, 0, 0, 0, 0);
@@ -414,7 +423,9 @@ pw_dispatch_stop(bool child)
     atomic_store(&pw_syscall_at_work, 0);
     /* A SIGSYS may be on its way to another thread; ours fulfils the program's wish as well. */
     action now;
-    if (!pw_dispatch_others_armed() && kernel_action(SIGSYS, NULL, &now) == 0 && now.handler == on_sigsys) kernel_action(SIGSYS, &theirs, NULL);
+    if (!pw_dispatch_others_armed() && kernel_action(SIGSYS, NULL, &now) == 0 && now.handler == on_sigsys) {
+        kernel_action(SIGSYS, &theirs, NULL);
+    }
 }
 
 #else
@@ -423,7 +434,8 @@ const char pw_dispatch_filter[] = "";
 static const char elsewhere[] = "system calls are seen from inside on Linux, x86-64, only, where GCC compiled the extension";
 
 const char *pw_dispatch_refusal(void) { return elsewhere; }
-const char *pw_dispatch_start(const pw_dispatch_settings *state.settings, uint32_t state.generation) { return elsewhere; }
+const char *pw_dispatch_start(const pw_dispatch_settings *state.settings,
+                              uint32_t state.generation) { return elsewhere; }
 void pw_dispatch_stop(bool child) {}
 unsigned pw_dispatch_flags(void) { return 0; }
 uint64_t pw_dispatch_signals(void) { return 0; }

@@ -1,12 +1,15 @@
-/* Seeing a thread's own system calls: Linux's syscall user dispatch (x86-64, kernel 5.11), without privileges or a second process.
+/* Seeing a thread's own system calls: Linux's syscall user dispatch (x86-64, kernel 5.11), without privileges or a
+ * second process.
  *
- * Of an armed thread the kernel turns every call made outside a range of addresses into a SIGSYS instead. Its handler performs
- * nothing: it only changes where the thread goes on. A call of no interest goes on at a twin of its `syscall` instruction inside the range, which
- * jumps back behind the original; so the thread itself makes every call, with its own signal mask, stack and registers, may be interrupted or fork in it
- * as ever, and never leaves the program's sight. A call to be recorded goes on at a piece of code that makes it between two
- * readings of the clock and has pw_syscall_after look at the result.
+ * Of an armed thread the kernel turns every call made outside a range of addresses into a SIGSYS instead. Its
+ * handler performs nothing: it only changes where the thread goes on. A call of no interest goes on at a twin of
+ * its `syscall` instruction inside the range, which jumps back behind the original; so the thread itself makes
+ * every call, with its own signal mask, stack and registers, may be interrupted or fork in it as ever, and never
+ * leaves the program's sight. A call to be recorded goes on at a piece of code that makes it between two readings
+ * of the clock and has pw_syscall_after look at the result.
  *
- * SIGSYS must never be blocked in an armed thread, or the kernel ends the process: sets of signals to be blocked lose it on their way. */
+ * SIGSYS must never be blocked in an armed thread, or the kernel ends the process: sets of signals to be blocked
+ * lose it on their way. */
 #ifndef PITWALL_SYSCALL_DISPATCH_H
 #define PITWALL_SYSCALL_DISPATCH_H
 
@@ -20,7 +23,8 @@
 typedef struct {
     uint8_t of;            /* which calls to record: PW_OF_… */
     bool looks;            /* does `before` take a stack? */
-    /* In the handler, all signals blocked: nothing may allocate, lock, raise or make a call other than by pw_raw_syscall. */
+    /* In the handler, all signals blocked: nothing may allocate, lock, raise or make a call other than by
+     * pw_raw_syscall. */
     void (*before)(pw_call_frame *call);
     /* Before a call that leaves nothing behind if it succeeds: exit_group, execve. In the thread's own context. */
     void (*ending)(void);
@@ -45,7 +49,8 @@ unsigned pw_dispatch_flags(void);
 #if PW_DISPATCH
 /* Would a call that the calling thread makes now be dispatched? */
 bool pw_dispatch_sees(void);
-/* Makes that call as the handler would have it made, without a signal. `cancels`: the thread may be cancelled while it waits. */
+/* Makes that call as the handler would have it made, without a signal. `cancels`: the thread may be cancelled while
+ * it waits. */
 long pw_dispatch_call(uint64_t number, const uint64_t arguments[4], bool cancels);
 
 /* Has a function run, and notes what it asks of the kernel. In a thread that is not armed. False: could not. */

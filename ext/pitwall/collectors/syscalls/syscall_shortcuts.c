@@ -20,8 +20,8 @@ enum { NONE, A, B, C, D, FOLDER, EMPTY, EMPTY_PATH, NO_FOLLOW, MODE_C, MODE_D, G
 
 typedef struct { uint16_t number; uint8_t count, from[4]; } route;
 
-/* CANCELS: the thread may be cancelled in it. CHECKS_FD, PLAIN_COMMANDS, PLAIN_FLAGS: it does more for some arguments (`plain`).
- * STATUS: the kernel's answer is 0 or an error. TRUTH: it returns whether that was 0. */
+/* CANCELS: the thread may be cancelled in it. CHECKS_FD, PLAIN_COMMANDS, PLAIN_FLAGS: it does more for some
+ * arguments (`plain`). STATUS: the kernel's answer is 0 or an error. TRUTH: it returns whether that was 0. */
 enum { CANCELS = 1, CHECKS_FD = 2, PLAIN_COMMANDS = 4, PLAIN_FLAGS = 8, STATUS = 16, TRUTH = 32 };
 
 typedef long function(long, long, long, long);
@@ -36,16 +36,24 @@ typedef struct {
     int probe[4];
 } known;
 
-enum { OPEN, OPENAT, CLOSE, STAT, LSTAT, FSTAT, FSTATAT, LSEEK, FCNTL, IOCTL, ISATTY, ACCESS, READLINK, READ, PREAD, WRITE, FUNCTIONS };
+enum { OPEN, OPENAT, CLOSE, STAT, LSTAT, FSTAT, FSTATAT, LSEEK, FCNTL, IOCTL, ISATTY, ACCESS, READLINK, READ, PREAD,
+      WRITE, FUNCTIONS };
 
 static const known functions[FUNCTIONS] = {
-    [OPEN] = {{"open", "open64"}, CANCELS, {{PW_NR_OPENAT, 4, {FOLDER, A, B, MODE_C}}, {PW_NR_OPEN, 3, {A, B, MODE_C}}}, .probe = {PATH, O_RDWR | O_CREAT, 0640}},
-    [OPENAT] = {{"openat", "openat64"}, CANCELS, {{PW_NR_OPENAT, 4, {A, B, C, MODE_D}}}, .probe = {FD, PATH, O_RDWR | O_CREAT, 0640}},
+    [OPEN] = {{"open", "open64"}, CANCELS,
+              {{PW_NR_OPENAT, 4, {FOLDER, A, B, MODE_C}}, {PW_NR_OPEN, 3, {A, B, MODE_C}}},
+                  .probe = {PATH, O_RDWR | O_CREAT, 0640}},
+    [OPENAT] = {{"openat", "openat64"}, CANCELS, {{PW_NR_OPENAT, 4, {A, B, C, MODE_D}}},
+                .probe = {FD, PATH, O_RDWR | O_CREAT, 0640}},
     [CLOSE] = {{"close"}, CANCELS, {{PW_NR_CLOSE, 1, {A}}}, .probe = {FD}},
-    [STAT] = {{"stat", "stat64"}, STATUS, {{PW_NR_NEWFSTATAT, 4, {FOLDER, A, B, NONE}}, {PW_NR_STAT, 2, {A, B}}}, .probe = {PATH, BUFFER}},
-    [LSTAT] = {{"lstat", "lstat64"}, STATUS, {{PW_NR_NEWFSTATAT, 4, {FOLDER, A, B, NO_FOLLOW}}, {PW_NR_LSTAT, 2, {A, B}}}, .probe = {PATH, BUFFER}},
-    [FSTAT] = {{"fstat", "fstat64"}, STATUS | CHECKS_FD, {{PW_NR_NEWFSTATAT, 4, {A, EMPTY, B, EMPTY_PATH}}, {PW_NR_FSTAT, 2, {A, B}}}, .probe = {FD, BUFFER}},
-    [FSTATAT] = {{"fstatat", "fstatat64"}, STATUS | PLAIN_FLAGS, {{PW_NR_NEWFSTATAT, 4, {A, B, C, D}}}, .probe = {FD, PATH, BUFFER, AT_SYMLINK_NOFOLLOW}},
+    [STAT] = {{"stat", "stat64"}, STATUS, {{PW_NR_NEWFSTATAT, 4, {FOLDER, A, B, NONE}}, {PW_NR_STAT, 2, {A, B}}},
+              .probe = {PATH, BUFFER}},
+    [LSTAT] = {{"lstat", "lstat64"}, STATUS,
+               {{PW_NR_NEWFSTATAT, 4, {FOLDER, A, B, NO_FOLLOW}}, {PW_NR_LSTAT, 2, {A, B}}}, .probe = {PATH, BUFFER}},
+    [FSTAT] = {{"fstat", "fstat64"}, STATUS | CHECKS_FD,
+               {{PW_NR_NEWFSTATAT, 4, {A, EMPTY, B, EMPTY_PATH}}, {PW_NR_FSTAT, 2, {A, B}}}, .probe = {FD, BUFFER}},
+    [FSTATAT] = {{"fstatat", "fstatat64"}, STATUS | PLAIN_FLAGS, {{PW_NR_NEWFSTATAT, 4, {A, B, C, D}}},
+                 .probe = {FD, PATH, BUFFER, AT_SYMLINK_NOFOLLOW}},
     [LSEEK] = {{"lseek", "lseek64"}, 0, {{PW_NR_LSEEK, 3, {A, B, C}}}, .probe = {FD, NUMBER, SEEK_CUR}},
     [FCNTL] = {{"fcntl", "fcntl64"}, PLAIN_COMMANDS, {{PW_NR_FCNTL, 3, {A, B, C}}}, .probe = {FD, F_SETFD, NUMBER}},
     [IOCTL] = {{"ioctl"}, 0, {{PW_NR_IOCTL, 3, {A, B, C}}}, .probe = {FD, TCGETS, BUFFER}},
@@ -160,7 +168,9 @@ takes(function *f, const route *r, unsigned is, const long given[4])
     for (size_t i = 0; i < sizeof answers / sizeof *answers; i++) {
         trial t = {f, given, 0, 0};
         pw_heard heard;
-        if (!pw_dispatch_overhear(try_it, &t, answers[i], &heard) || heard.calls != 1 || heard.number != r->number) return false;
+        if (!pw_dispatch_overhear(try_it, &t, answers[i], &heard) || heard.calls != 1 || heard.number != r->number) {
+            return false;
+        }
         for (int j = 0; j < r->count; j++) {
             if (!same_argument(r->from[j], heard.arguments[j], given)) return false;
         }
@@ -223,7 +233,8 @@ pw_shortcuts_install(void)
         for (int i = 0; i < NAMES; i++) {
             const char *name = functions[n].names[i];
             void *original = routes[n] && name ? (void *)originals[n] : NULL;
-            entries[n * NAMES + i] = (pw_stand_in){name, (void *)ours[n], original, .unbound = reached, .of_ruby = true};
+            entries[n * NAMES + i] = (pw_stand_in){name, (void *)ours[n], original, .unbound = reached,
+                                                   .of_ruby = true};
         }
     }
     pw_stand_ins_install(&stand_ins);

@@ -1,7 +1,8 @@
 /* File-system calls of every Ruby thread: which, on what path, with what result, how long, and from which stack.
  *
- * syscall_dispatch.c has each call noticed, and this file takes the thread's stack before it; syscall_after.c puts a row into the ring behind it.
- * The drain makes paths absolute, by the working directory and the descriptors that earlier rows tell of, and rows columns. */
+ * syscall_dispatch.c has each call noticed, and this file takes the thread's stack before it; syscall_after.c puts
+ * a row into the ring behind it. The drain makes paths absolute, by the working directory and the descriptors that
+ * earlier rows tell of, and rows columns. */
 #include "collectors/syscalls/syscalls.h"
 #include "collectors/syscalls/syscall_after.h"
 #include "collectors/syscalls/syscall_dispatch.h"
@@ -79,7 +80,9 @@ static uint32_t intern(const char *bytes, size_t size) { return pw_intern_string
 static uint32_t
 name_id(int number)
 {
-    if (!state.name_ids[number]) state.name_ids[number] = intern(pw_syscalls_known[number].name, strlen(pw_syscalls_known[number].name));
+    if (!state.name_ids[number]) {
+        state.name_ids[number] = intern(pw_syscalls_known[number].name, strlen(pw_syscalls_known[number].name));
+    }
     return state.name_ids[number];
 }
 
@@ -128,8 +131,8 @@ opened(int64_t fd, uint32_t path, uint64_t when)
     if (d && when >= d->since) *d = (struct descriptor){path, when};
 }
 
-/* Rows of several threads may come in another order than their calls: one that began before the descriptor was opened closed
- * the one before. */
+/* Rows of several threads may come in another order than their calls: one that began before the descriptor was
+ * opened closed the one before. */
 static void
 closed(int64_t fd, uint64_t began)
 {
@@ -150,7 +153,9 @@ follow(const pw_syscall_row *row, uint32_t path, const char *folder)
         if (row->result >= 0) opened(row->result, path_of_descriptor(row->fd), row->end);
         break;
       case PW_NR_FCNTL:
-        if (row->result >= 0 && (row->flags == DUPLICATE || row->flags == DUPLICATE_CLOEXEC)) opened(row->result, path_of_descriptor(row->fd), row->end);
+        if (row->result >= 0 && (row->flags == DUPLICATE || row->flags == DUPLICATE_CLOEXEC)) {
+            opened(row->result, path_of_descriptor(row->fd), row->end);
+        }
         break;
       case PW_NR_SOCKET: case PW_NR_ACCEPT: case PW_NR_ACCEPT4:
         if (row->result >= 0) opened(row->result, 0, row->end);
@@ -203,7 +208,8 @@ take(const pw_record_header *record)
         if (i < 3) texts[i + 1] = texts[i] + sizes[i];
     }
     bool moves = row->number == PW_NR_CHDIR || row->number == PW_NR_FCHDIR;
-    bool link = row->number == PW_NR_SYMLINK || row->number == PW_NR_SYMLINKAT; /* the first is a text, relative to nothing */
+    /* the first is a text, relative to nothing */
+    bool link = row->number == PW_NR_SYMLINK || row->number == PW_NR_SYMLINKAT;
     uint32_t paths[2] = {0, 0};
     for (int i = 0; i < 2; i++) {
         if (row->sizes[i] == PW_NO_PATH) continue;
@@ -214,7 +220,8 @@ take(const pw_record_header *record)
     if (!paths[0] && row->fd >= 0) paths[0] = path_of_descriptor(row->fd);
 
     uint64_t at = ns_at(row->start, tick_ns);
-    if (state.rows == 0) state.base_ns = at > 1000000000 ? at - 1000000000 : 0; /* a call may have begun before those that ended before it */
+    /* a call may have begun before those that ended before it */
+    if (state.rows == 0) state.base_ns = at > 1000000000 ? at - 1000000000 : 0;
     bool failed = row->result < 0 && row->result >= -4095;
     put(THREAD, row->thread ? ((const pw_thread *)row->thread)->id : 0);
     put(NAME, name_id(row->number));
@@ -257,13 +264,17 @@ write_totals(bool last)
         pw_syscall_count *count = &pw_syscall_counts[i];
         uint64_t calls = atomic_load(&count->calls);
         if (!calls) continue;
-        uint64_t values[TOTALS] = {name_id(i), calls, atomic_load(&count->errors), (uint64_t)((double)atomic_load(&count->ticks) * tick_ns)};
+        uint64_t values[TOTALS] = {name_id(i), calls, atomic_load(&count->errors),
+                                   (uint64_t)((double)atomic_load(&count->ticks) * tick_ns)};
         pw_buffer_row(totals, values, TOTALS);
         sum += calls;
         n++;
     }
-    /* At the end: with those whose thread left by a jump before their row was written, and what the ring has behind such a row. */
-    if (last && pw_syscall_ring && sum > state.rows_taken && sum - state.rows_taken > lost) lost = sum - state.rows_taken;
+    /* At the end: with those whose thread left by a jump before their row was written, and what the ring has behind
+     * such a row. */
+    if (last && pw_syscall_ring && sum > state.rows_taken && sum - state.rows_taken > lost) {
+        lost = sum - state.rows_taken;
+    }
     uint64_t head[] = {pw_dispatch_flags(), lost, pw_dispatch_refused(), n};
     pw_writer_table(&pw_out.writer, "SYST", 4, head, TOTALS, totals);
     pw_buffers_free(totals, TOTALS);
@@ -281,7 +292,8 @@ seed_descriptors(void)
     for (struct dirent *entry; (entry = readdir(folder));) {
         char path[PATH_MAX];
         int fd = atoi(entry->d_name);
-        ssize_t size = entry->d_name[0] == '.' || fd == dirfd(folder) ? 0 : readlinkat(dirfd(folder), entry->d_name, path, sizeof path);
+        ssize_t size = entry->d_name[0] == '.' ||
+                       fd == dirfd(folder) ? 0 : readlinkat(dirfd(folder), entry->d_name, path, sizeof path);
         if (size > 0) opened(fd, intern(path, (size_t)size), 0);
     }
     closedir(folder);
@@ -307,7 +319,8 @@ start(VALUE settings)
 #if PW_DISPATCH
     if (filtered(settings)) return pw_dispatch_filter;
     bool counting = pw_setting_is_on(settings, "count", false);
-    pw_dispatch_settings wanted = {.of = PW_OF_PATH | PW_OF_DESCRIPTOR, .before = before, .ending = ending, .handled = pw_shortcuts_install, .disarmed = pw_shortcuts_remove};
+    pw_dispatch_settings wanted = {.of = PW_OF_PATH | PW_OF_DESCRIPTOR, .before = before, .ending = ending,
+                                   .handled = pw_shortcuts_install, .disarmed = pw_shortcuts_remove};
     if (pw_setting_is_on(settings, "io", false)) wanted.of |= PW_OF_IO | PW_OF_NETWORK;
     state.stacks = pw_setting_is_on(settings, "stacks", false);
     wanted.looks = state.stacks && !counting;
@@ -412,5 +425,6 @@ init(VALUE native)
 }
 
 const pw_module pw_syscalls = {
-    .name = "syscalls", .init = init, .start = start, .stop = stop, .forget = forget, .write = write_chunks, .write_rows = write_rows,
+    .name = "syscalls", .init = init, .start = start, .stop = stop, .forget = forget, .write = write_chunks,
+            .write_rows = write_rows,
     .own_begin = own_begin, .own_end = own_end, .here = here, .sees_endings = true, .fills_ring = true};

@@ -5,7 +5,8 @@
 
 enum { KEYS_A_BLOCK = 1024, KEY_BLOCKS = 128, FIRST_NODES = 16, MOST_NODES = 256 };
 
-/* The first of a tree is small, each next one twice as large: most threads of a program that starts thousands call little. */
+/* The first of a tree is small, each next one twice as large: most threads of a program that starts thousands call
+ * little. */
 struct pw_call_block {
     struct pw_call_block *next;
     _Atomic uint32_t used;
@@ -78,7 +79,8 @@ key_of(VALUE a, VALUE b, uint8_t kind, const void *context)
     *key = (pw_call_key){.a = a, .b = b, .frame = a, .kind = kind};
     if (kind == PW_CALL_C && b != PW_CALL_MET) key->frame = LONG2FIX(PW_FRAME_CALLED + (long)count);
     state.key_slots[at] = count + 1;
-    atomic_store_explicit(&state.key_count, count + 1, memory_order_release); /* it is marked from here on; deciding may collect garbage */
+    /* it is marked from here on; deciding may collect garbage */
+    atomic_store_explicit(&state.key_count, count + 1, memory_order_release);
     if (pw_call_rules_now.decide) pw_call_rules_now.decide(key, context);
     return key;
 }
@@ -94,7 +96,8 @@ const pw_call_key *
 pw_call_key_of_frame(VALUE frame)
 {
     long number = FIX2LONG(frame) - PW_FRAME_CALLED;
-    return number >= 0 && number < (long)atomic_load_explicit(&state.key_count, memory_order_acquire) ? key_at((uint32_t)number) : NULL;
+    return number >= 0 &&
+        number < (long)atomic_load_explicit(&state.key_count, memory_order_acquire) ? key_at((uint32_t)number) : NULL;
 }
 
 /* ---- nodes ---- */
@@ -128,7 +131,8 @@ static pw_call_node *
 new_node(pw_call_tree *tree)
 {
     struct pw_call_block *block = tree->last;
-    uint32_t room = block ? block->room : 0, used = block ? atomic_load_explicit(&block->used, memory_order_relaxed) : 0;
+    uint32_t room = block ? block->room : 0,
+                    used = block ? atomic_load_explicit(&block->used, memory_order_relaxed) : 0;
     if (used == room) {
         room = !room ? FIRST_NODES : room < MOST_NODES ? room * 2 : MOST_NODES;
         block = calloc(1, sizeof *block + room * sizeof *block->nodes);
@@ -220,7 +224,8 @@ free_tree(pw_call_tree *tree)
 static void
 free_buried(void)
 {
-    for (pw_call_tree *tree = atomic_exchange_explicit(&state.buried, NULL, memory_order_acquire), *next; tree; tree = next) {
+    for (pw_call_tree *tree = atomic_exchange_explicit(&state.buried, NULL, memory_order_acquire),
+         *next; tree; tree = next) {
         next = tree->next_buried;
         free_tree(tree);
     }
@@ -234,14 +239,18 @@ pw_call_tree_new(uint32_t thread_id)
     if (!tree) return NULL;
     tree->thread_id = thread_id;
     tree->next = atomic_load_explicit(&state.trees, memory_order_relaxed);
-    while (!atomic_compare_exchange_weak_explicit(&state.trees, &tree->next, tree, memory_order_release, memory_order_relaxed)) {}
+    while (!atomic_compare_exchange_weak_explicit(&state.trees, &tree->next, tree, memory_order_release,
+                                                  memory_order_relaxed)) {}
     return tree;
 }
 
 void
 pw_call_trees_each(void (*each)(pw_call_tree *tree, void *data), void *data)
 {
-    for (pw_call_tree *tree = atomic_load_explicit(&state.trees, memory_order_acquire); tree; tree = __atomic_load_n(&tree->next, __ATOMIC_ACQUIRE)) each(tree, data);
+    for (pw_call_tree *tree = atomic_load_explicit(&state.trees,
+        memory_order_acquire); tree; tree = __atomic_load_n(&tree->next, __ATOMIC_ACQUIRE)) {
+        each(tree, data);
+    }
 }
 
 /* The newest stays: its place is where others are put before it. */
@@ -258,7 +267,8 @@ pw_call_trees_sweep(void)
         __atomic_store_n(&tree->next, next->next, __ATOMIC_RELEASE);
         __atomic_fetch_sub(&state.node_count, next->count, __ATOMIC_RELAXED);
         next->next_buried = atomic_load_explicit(&state.buried, memory_order_relaxed);
-        while (!atomic_compare_exchange_weak_explicit(&state.buried, &next->next_buried, next, memory_order_release, memory_order_relaxed)) {}
+        while (!atomic_compare_exchange_weak_explicit(&state.buried, &next->next_buried, next, memory_order_release,
+                                                      memory_order_relaxed)) {}
     }
 }
 

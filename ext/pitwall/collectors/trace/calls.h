@@ -1,7 +1,8 @@
 /* The tracer's tables: who is called (keys), by which way (nodes of one tree a thread), and what that took.
  *
- * Changed only by threads that have the GVL. The drain reads beside them: nodes and keys lie in blocks that never move, and
- * become visible when they are whole. Memory is the process's own malloc: Ruby's would count, and collect. */
+ * Changed only by threads that have the GVL. The drain reads beside them: nodes and keys lie in blocks that never
+ * move, and become visible when they are whole. Memory is the process's own malloc: Ruby's would count, and
+ * collect. */
 #ifndef PITWALL_CALLS_H
 #define PITWALL_CALLS_H
 
@@ -60,8 +61,8 @@ typedef struct pw_call_tree {
     pw_call_node **slots; /* all nodes by parent and key, for those not among the eight */
     uint32_t slot_count, count;
     struct pw_call_tree *next, *next_buried;
-    /* tracer.c's: its fibers' stacks, and which of them runs; its CPU clock when it was last read, in ns; the tick of that
-     * moment; and while another thread runs, the ticks since that were taken for CPU time. */
+    /* tracer.c's: its fibers' stacks, and which of them runs; its CPU clock when it was last read, in ns; the tick
+     * of that moment; and while another thread runs, the ticks since that were taken for CPU time. */
     struct pw_shadow *stacks, *active;
     int64_t cpu_read;
     uint64_t cpu_tick, ran;
@@ -96,7 +97,8 @@ pw_call_child(const pw_call_node *node, VALUE a, VALUE b)
 }
 
 /* The same among all, made if need be. NULL: there is no room. `context` is for `decide`. */
-pw_call_node *pw_call_child_slow(pw_call_tree *tree, pw_call_node *node, VALUE a, VALUE b, uint8_t kind, const void *context);
+pw_call_node *pw_call_child_slow(pw_call_tree *tree, pw_call_node *node, VALUE a, VALUE b, uint8_t kind,
+                                 const void *context);
 
 /* For marking: all keys. */
 void pw_call_keys_each(void (*each)(const pw_call_key *key));
@@ -104,7 +106,8 @@ void pw_call_keys_each(void (*each)(const pw_call_key *key));
 const pw_call_key *pw_call_key_of_frame(VALUE frame);
 
 /* Node by node, parents first. */
-void pw_call_nodes_each(pw_call_tree *tree, void (*each)(pw_call_tree *tree, pw_call_node *node, void *data), void *data);
+void pw_call_nodes_each(pw_call_tree *tree, void (*each)(pw_call_tree *tree, pw_call_node *node, void *data),
+                        void *data);
 
 /* Takes settled trees out of the list; the next new tree frees them. Called by the drain alone. */
 void pw_call_trees_sweep(void);

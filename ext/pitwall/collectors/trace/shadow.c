@@ -112,7 +112,8 @@ met(const VALUE *cfp, const pw_frame_seen *seen, void *data)
 {
     pw_shadow *s = data;
     bool ruby = cfp[PW_CFP_ISEQ] && seen->frame == cfp[PW_CFP_ISEQ];
-    if (!ruby && !pw_frame_is_call_of_c((const VALUE *)cfp[PW_CFP_EP])) return; /* a block in C goes by its method's name */
+    /* a block in C goes by its method's name */
+    if (!ruby && !pw_frame_is_call_of_c((const VALUE *)cfp[PW_CFP_EP])) return;
     VALUE b = ruby ? 0 : PW_CALL_MET;
     pw_call_site site = {s->ec, cfp, seen->owner};
     pw_call_node *from = pw_shadow_top(s), *node = pw_call_child(from, seen->frame, b);
@@ -162,7 +163,9 @@ pw_trace_settle(uint64_t now)
 pw_shadow *
 pw_shadow_switch(const pw_trace_arg *arg, uint64_t now)
 {
-    if (pw_trace.paused || !pw_trace.running || (pw_trace.own_thread && pw_trace.own_thread == rb_thread_current())) return NULL;
+    if (pw_trace.paused || !pw_trace.running || (pw_trace.own_thread && pw_trace.own_thread == rb_thread_current())) {
+        return NULL;
+    }
     if (!pw_trace.armed) {
         /* What starts the recording is not what is recorded. */
         if (arg->event != RUBY_EVENT_C_RETURN || arg->id != pw_trace.start || arg->self != pw_trace.native) return NULL;
@@ -186,7 +189,8 @@ pw_shadow_switch(const pw_trace_arg *arg, uint64_t now)
     if (s && s->tree != tree) { /* its memory serves another thread now */
         leave_tree(s);
         join_tree(s, tree);
-        pw_walk_frames(s->ec, arg->event & (RUBY_EVENT_CALL | RUBY_EVENT_B_CALL | RUBY_EVENT_CLASS) ? arg->cfp + PW_CFP_WORDS : arg->cfp, met, s);
+        pw_walk_frames(s->ec,
+                       arg->event & (RUBY_EVENT_CALL | RUBY_EVENT_B_CALL | RUBY_EVENT_CLASS) ? arg->cfp + PW_CFP_WORDS : arg->cfp, met, s);
     }
     if (!s) {
         if (!(s = pw_noted(calloc(1, sizeof *s)))) return NULL;
@@ -199,7 +203,8 @@ pw_shadow_switch(const pw_trace_arg *arg, uint64_t now)
         s->next = *slot_of(s->ec);
         *slot_of(s->ec) = s;
         join_tree(s, tree);
-        pw_walk_frames(s->ec, arg->event & (RUBY_EVENT_CALL | RUBY_EVENT_B_CALL | RUBY_EVENT_CLASS) ? arg->cfp + PW_CFP_WORDS : arg->cfp, met, s);
+        pw_walk_frames(s->ec,
+                       arg->event & (RUBY_EVENT_CALL | RUBY_EVENT_B_CALL | RUBY_EVENT_CLASS) ? arg->cfp + PW_CFP_WORDS : arg->cfp, met, s);
     }
     /* Of an abandoned fiber whose memory serves another, nothing is waited for. */
     if (arg->event & (PW_TRACE_CALLS & ~RUBY_EVENT_C_CALL)) pw_shadow_trim(s, arg->cfp + 1);

@@ -1,7 +1,7 @@
 /* Shadow stacks: what is called in each execution context (a fiber's or a thread's), and whose time passes.
  *
- * Time goes to the node on top of the running shadow stack, from one event to the next. Totals are sums over subtrees, so no
- * entry needs the time of its call. */
+ * Time goes to the node on top of the running shadow stack, from one event to the next. Totals are sums over
+ * subtrees, so no entry needs the time of its call. */
 #ifndef PITWALL_SHADOW_H
 #define PITWALL_SHADOW_H
 
@@ -106,7 +106,8 @@ pw_shadow_trim(pw_shadow *s, const VALUE *own)
 pw_shadow *pw_shadow_find(const VALUE *ec);
 void pw_shadow_free(pw_shadow *s);
 /* A call's node, where it is not among those seen last. The clock stands still meanwhile. */
-pw_call_node *pw_shadow_find_node(pw_shadow *s, pw_call_node *from, VALUE a, VALUE b, uint8_t kind, const pw_call_site *site);
+pw_call_node *pw_shadow_find_node(pw_shadow *s, pw_call_node *from, VALUE a, VALUE b, uint8_t kind,
+                                  const pw_call_site *site);
 /* For those who come at any time: the last stack that ran gets its time, and is left if that was another thread's. */
 void pw_trace_settle(uint64_t now);
 /* The calling thread's or fiber's stack was not the last one that ran. NULL: nothing is traced here. */

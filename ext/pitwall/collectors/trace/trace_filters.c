@@ -55,11 +55,14 @@ decide(pw_call_key *key, const void *context)
         if (!RB_TYPE_P(file, T_STRING)) file = rb_profile_frame_path(key->a);
         if (RB_TYPE_P(file, T_STRING)) path = RSTRING_PTR(file); /* must not raise here */
         size_t n = strlen(state.home);
-        if (n && strncmp(path, state.home, n) == 0 && (path[n] == '/' || strcmp(path + n, ".rb") == 0)) key->hidden = true;
+        if (n && strncmp(path, state.home, n) == 0 && (path[n] == '/' || strcmp(path + n, ".rb") == 0)) {
+            key->hidden = true;
+        }
     }
     else if (key->b != PW_CALL_MET && key->a == rb_singleton_class(state.native_module)) key->hidden = true;
     if (NIL_P(state.filters) || key->hidden) return;
-    VALUE paths = rb_ary_entry(state.filters, 0), classes = rb_ary_entry(state.filters, 1), methods = rb_ary_entry(state.filters, 2);
+    VALUE paths = rb_ary_entry(state.filters, 0), classes = rb_ary_entry(state.filters, 1),
+                  methods = rb_ary_entry(state.filters, 2);
     if (ruby && RARRAY_LEN(paths) && !among(paths, glob_fits, path)) key->hidden = true;
     if (!RARRAY_LEN(classes) && !RARRAY_LEN(methods)) return;
     VALUE name = pw_frame_name(key->frame, key->owner);
@@ -86,7 +89,8 @@ pw_trace_filters_read(VALUE settings)
     bool any = RARRAY_LEN(paths) || RARRAY_LEN(classes) || RARRAY_LEN(methods);
     state.filters = any ? rb_ary_new_from_args(3, paths, classes, methods) : Qnil;
     return (pw_call_rules){
-        .max_nodes = (uint32_t)pw_setting_number(settings, "nodes", 1000000), .max_depth = (uint32_t)pw_setting_number(settings, "depth", 0),
+        .max_nodes = (uint32_t)pw_setting_number(settings, "nodes", 1000000),
+                     .max_depth = (uint32_t)pw_setting_number(settings, "depth", 0),
         .only_under = RARRAY_LEN(methods) > 0, .decide = decide};
 }
 

@@ -1,4 +1,5 @@
-/* What is traced: which calls have nodes of their own, and which count as their caller's. Decided once for each callee. */
+/* What is traced: which calls have nodes of their own, and which count as their caller's. Decided once for each
+ * callee. */
 #ifndef PITWALL_TRACE_FILTERS_H
 #define PITWALL_TRACE_FILTERS_H
 

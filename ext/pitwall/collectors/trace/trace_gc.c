@@ -26,7 +26,8 @@ static void
 on_object(const pw_trace_arg *arg)
 {
     if (pw_trace.busy || !pw_trace.armed) return;
-    if (arg->ec != pw_trace.ec && !pw_in_main_ractor()) return; /* from 4.0 on other Ractors' objects are told as well, and they don't wait */
+    /* from 4.0 on other Ractors' objects are told as well, and they don't wait */
+    if (arg->ec != pw_trace.ec && !pw_in_main_ractor()) return;
     pw_shadow *s = arg->ec == pw_trace.ec ? pw_trace.stack : pw_shadow_find(arg->ec);
     if (s) {
         pw_call_node *node = pw_shadow_top(s);
@@ -100,7 +101,9 @@ collect_garbage(void *unused)
     atomic_store(&pw_trace.gc_due, false);
     pw_trace.last = pw_ticks(&pw_trace.clock);
     /* The thread's clock went on, and so does what is taken for computed. */
-    if (pw_trace.stack) pw_trace.stack->tree->cpu_read = pw_trace_thread_cpu(), pw_trace.stack->tree->cpu_tick = pw_trace.last;
+    if (pw_trace.stack) {
+        pw_trace.stack->tree->cpu_read = pw_trace_thread_cpu(), pw_trace.stack->tree->cpu_tick = pw_trace.last;
+    }
 }
 
 #else

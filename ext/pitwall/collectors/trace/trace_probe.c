@@ -26,7 +26,8 @@ prove_event(VALUE unused, const pw_trace_arg *arg)
     bool right = rb_tracearg_event_flag(public) == arg->event && rb_tracearg_self(public) == arg->self &&
                  arg->ec && arg->ec[PW_EC_CFP] == (VALUE)arg->cfp;
     if (right && arg->event & (RUBY_EVENT_CALL | RUBY_EVENT_RETURN | RUBY_EVENT_C_CALL | RUBY_EVENT_C_RETURN)) {
-        right = rb_tracearg_method_id(public) == ID2SYM(arg->id) && rb_tracearg_callee_id(public) == ID2SYM(arg->called_id) &&
+        right = rb_tracearg_method_id(public) == ID2SYM(arg->id) &&
+                rb_tracearg_callee_id(public) == ID2SYM(arg->called_id) &&
                 rb_tracearg_defined_class(public) == arg->klass;
     }
     if (right && !c) {

@@ -22,8 +22,9 @@ bool pw_trace_is_proven(VALUE lesson);
 /* How to trace for a while. */
 typedef struct { void (*begin)(void), (*end)(void); } pw_traced;
 
-/* What a pair of call and return costs: the least of several turns, each measured as the tracer itself measures. The call's own
- * cost without a tracer stays with the one called. By kind of call; false: it could not be found out. */
+/* What a pair of call and return costs: the least of several turns, each measured as the tracer itself measures.
+ * The call's own cost without a tracer stays with the one called. By kind of call; false: it could not be found
+ * out. */
 bool pw_trace_calibrate(VALUE lesson, const pw_tick_clock *clock, const pw_traced *traced, pw_probe *probes);
 
 #endif

@@ -14,7 +14,8 @@ number_node(pw_call_tree *tree, pw_call_node *node, void *data)
     VALUE frame = node->parent ? node->key->frame : PW_FRAME_NOT_TRACED, owner = node->parent ? node->key->owner : 0;
     uint32_t parent = node->parent && node->parent->parent ? node->parent->id : 0;
     if (node->parent && node->parent->parent && !parent) return;
-    if (!all && pw_intern_full(&pw_out.tables)) return; /* once they were emptied: what is in them must be named before */
+    /* once they were emptied: what is in them must be named before */
+    if (!all && pw_intern_full(&pw_out.tables)) return;
     node->id = pw_intern_new_node(&pw_out.tables, parent, frame, owner, 0);
 }
 
@@ -60,7 +61,8 @@ static void
 write_node(pw_call_tree *tree, pw_call_node *node, void *data)
 {
     sheet *s = data;
-    uint64_t calls = seen(&node->calls), hidden = seen(&node->hidden), wall = seen(&node->wall), wait = seen(&node->wait);
+    uint64_t calls = seen(&node->calls), hidden = seen(&node->hidden), wall = seen(&node->wall),
+                     wait = seen(&node->wait);
     uint64_t objects = seen(&node->objects), bytes = seen(&node->bytes);
     int64_t off = (int64_t)seen((uint64_t *)&node->off);
     number_node(tree, node, NULL);
@@ -72,9 +74,13 @@ write_node(pw_call_tree *tree, pw_call_node *node, void *data)
     if (print == node->written) return;
     node->written = print;
     double probes = (double)node->outside, cpu = (double)wall - (double)off;
-    if (node->parent && node->key->kind < PW_CALL_KINDS) probes += (double)calls * s->facts->probes[node->key->kind].inside;
+    if (node->parent && node->key->kind < PW_CALL_KINDS) {
+        probes += (double)calls * s->facts->probes[node->key->kind].inside;
+    }
     /* What is filtered out was mostly C functions or small methods: their probes' mean. */
-    for (int i = 0; i < PW_CALL_KINDS; i++) probes += (double)hidden * (s->facts->probes[i].inside + s->facts->probes[i].outside) / PW_CALL_KINDS;
+    for (int i = 0; i < PW_CALL_KINDS; i++) {
+        probes += (double)hidden * (s->facts->probes[i].inside + s->facts->probes[i].outside) / PW_CALL_KINDS;
+    }
     if (cpu < 0 || !s->facts->cpu) cpu = 0;
     uint64_t values[COLUMNS] = {
         tree->thread_id, node->id, calls, (uint64_t)((double)wall * s->tick_ns), (uint64_t)((double)wait * s->tick_ns),
@@ -109,10 +115,12 @@ write_summary(const sheet *s)
         "{\"clock\":\"%s\",\"tick_fs\":%lld,\"cpu\":%s,\"objects\":%s,\"bytes\":%s,\"nodes\":%u,\"max_nodes\":%u,\"lost_calls\":%llu,"
         "\"gc\":\"%s\",\"gc_over_memory\":%llu,"
         "\"probe_ns\":{\"ruby\":" TRIPLE ",\"block\":" TRIPLE ",\"c\":" TRIPLE "}}",
-        s->facts->clock->counter ? "tsc" : "monotonic", (long long)(s->tick_ns * 1e6), s->facts->cpu ? "true" : "false", s->facts->objects ? "true" : "false", s->facts->bytes ? "true" : "false",
+        s->facts->clock->counter ? "tsc" : "monotonic", (long long)(s->tick_ns * 1e6),
+            s->facts->cpu ? "true" : "false", s->facts->objects ? "true" : "false", s->facts->bytes ? "true" : "false",
         pw_call_nodes(), pw_call_rules_now.max_nodes, (unsigned long long)pw_call_lost(),
         s->facts->gc, (unsigned long long)s->facts->gc_over,
-        TENTHS(0, 0), TENTHS(0, 1), TENTHS(0, 2), TENTHS(1, 0), TENTHS(1, 1), TENTHS(1, 2), TENTHS(2, 0), TENTHS(2, 1), TENTHS(2, 2));
+        TENTHS(0, 0), TENTHS(0, 1), TENTHS(0, 2), TENTHS(1, 0), TENTHS(1, 1), TENTHS(1, 2), TENTHS(2, 0), TENTHS(2, 1),
+            TENTHS(2, 2));
 #undef TENTHS
 #undef TRIPLE
     if (n > 0 && (size_t)n < sizeof json) pw_writer_chunk(&pw_out.writer, "TRAC", json, (size_t)n);

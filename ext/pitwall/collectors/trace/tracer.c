@@ -1,9 +1,10 @@
 /* The hook of calls and returns.
  *
- * Each entry of a shadow stack knows where its control frame lies. Calls push frames at lower addresses, so an event tells by its
- * own frame which entries are gone: also those that left without an event (tail calls, contexts that were abandoned). A C
- * function's frame is not there yet when its call is reported; it will lie below its caller's. Filtered calls have entries as
- * well, with their caller's node: else a return could be taken for another's. */
+ * Each entry of a shadow stack knows where its control frame lies. Calls push frames at lower addresses, so an
+ * event tells by its own frame which entries are gone: also those that left without an event (tail calls, contexts
+ * that were abandoned). A C function's frame is not there yet when its call is reported; it will lie below its
+ * caller's. Filtered calls have entries as well, with their caller's node: else a return could be taken for
+ * another's. */
 #include "collectors/trace/tracer.h"
 #include "collectors/trace/shadow.h"
 #include "collectors/trace/trace_gc.h"
@@ -203,7 +204,8 @@ read_settings(VALUE settings)
     pw_trace.cpu = pw_setting_is_on(settings, "cpu", true);
     pw_trace.objects = pw_setting_is_on(settings, "objects", true);
     pw_trace.bytes = pw_setting_is_on(settings, "bytes", false);
-    pw_trace.gc = NIL_P(gc) ? PW_GC_AS_IS : strcmp(StringValueCStr(gc), "off") == 0 ? PW_GC_OFF : strcmp(StringValueCStr(gc), "defer") == 0 ? PW_GC_DEFER : PW_GC_AS_IS;
+    pw_trace.gc = NIL_P(gc) ? PW_GC_AS_IS : strcmp(StringValueCStr(gc),
+        "off") == 0 ? PW_GC_OFF : strcmp(StringValueCStr(gc), "defer") == 0 ? PW_GC_DEFER : PW_GC_AS_IS;
     pw_trace.gc_memory = pw_setting_number(settings, "gc_memory", (uint64_t)1 << 30);
     pw_call_rules_now = pw_trace_filters_read(settings);
     return Qnil;
@@ -312,7 +314,8 @@ write_calls(bool last)
 {
     (void)last;
     static const char *const gc[] = {"as-is", "off", "defer"};
-    pw_trace_facts facts = {&pw_trace.clock, pw_trace.probes, pw_trace.cpu, pw_trace.objects, pw_trace.bytes, gc[pw_trace.gc], pw_trace.gc_over};
+    pw_trace_facts facts = {&pw_trace.clock, pw_trace.probes, pw_trace.cpu, pw_trace.objects, pw_trace.bytes,
+                            gc[pw_trace.gc], pw_trace.gc_over};
     pw_trace_write(&facts);
 }
 
