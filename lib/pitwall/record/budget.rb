@@ -13,6 +13,9 @@ module Pitwall
         @left = limits.dup
       end
 
+      #: (Symbol, Integer) -> bool
+      def room?(name, count) = @left[name] >= count
+
       # Takes room for `count` entries, before they are kept.
       # @raise [Malformed] when there is no room
       #: (Symbol, Integer) -> void

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "pitwall/record/columns"
+require "pitwall/record/limits"
 require "pitwall/record/malformed"
 require "pitwall/record/segment"
 
@@ -21,7 +22,8 @@ module Pitwall
     #
     #     def read_columns(columns) # called once for each MARK chunk
     #
-    # A chunk is checked whole before anything of it is kept, so that salvage can drop it whole.
+    # A chunk is checked whole before anything of it is kept, so that salvage can drop it whole. Files of chunk types do
+    # not require each other: record/chunks.rb loads them all before anything is read.
     # @api private
     class Chunk
       class << self
@@ -118,12 +120,18 @@ module Pitwall
       def build_all(struct, values) = Array.new(values.first.size) { |at| build(struct, values, at) }
 
       # Keeps the last row of each key, for tables whose rows replace earlier ones. New keys count towards a limit.
+      # Counting them beforehand takes time, so this is done near the limit only.
       # @param keys [Array] the key of each row
       # @yield [at] makes the row at that position
       # @raise [Malformed]
       def keep_last(kept, keys, limit)
-        take(limit, keys.reject { |key| kept.key?(key) }.uniq.size)
+        unless @budget.room?(limit, keys.size)
+          added = keys.reject { |key| kept.key?(key) }.uniq.size
+          take(limit, added) unless @budget.room?(limit, added)
+        end
+        before = kept.size
         keys.each_with_index { |key, at| kept[key] = yield at }
+        take(limit, kept.size - before)
       end
 
       # Ids count up without gaps, except where salvage skipped a chunk.

@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "pitwall/record/chunk"
-require "pitwall/record/chunks/sites"
 
 module Pitwall
   module Record

@@ -1,10 +1,6 @@
 # frozen_string_literal: true
 
 require "pitwall/record/chunk"
-require "pitwall/record/chunks/labels"
-require "pitwall/record/chunks/nodes"
-require "pitwall/record/chunks/samples"
-require "pitwall/record/chunks/threads"
 
 module Pitwall
   module Record

@@ -1,9 +1,6 @@
 # frozen_string_literal: true
 
 require "pitwall/record/chunk"
-require "pitwall/record/chunks/nodes"
-require "pitwall/record/chunks/strings"
-require "pitwall/record/columns"
 require "pitwall/record/syscall"
 
 module Pitwall

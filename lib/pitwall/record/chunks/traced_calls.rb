@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "pitwall/record/chunk"
-require "pitwall/record/chunks/nodes"
 
 module Pitwall
   module Record
@@ -52,7 +51,7 @@ module Pitwall
         def read_columns(columns)
           values = columns_of(columns, Calls::Row)
           threads, nodes = values
-          keys = threads.each_with_index.map { |thread, at| thread << 32 | nodes[at] }
+          keys = Array.new(threads.size) { |at| threads[at] << 32 | nodes[at] }
           keep_last(@rows, keys, :weights) { |at| build(Calls::Row, values, at) }
         end
 

@@ -1,8 +1,6 @@
 # frozen_string_literal: true
 
 require "pitwall/record/chunk"
-require "pitwall/record/chunks/labels"
-require "pitwall/record/chunks/marks"
 
 module Pitwall
   module Record
