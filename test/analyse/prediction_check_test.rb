@@ -64,8 +64,7 @@ class PredictionCheckTest < Minitest::Test
   end
 
   # Welch's interval of synthetic runs, by hand: means 1010 and 510 ms, standard errors 5.774 each, 4 degrees of
-  # freedom,
-  # t = 2.776.
+  # freedom, t = 2.776.
   def test_several_runs_tell_the_noise
     before, after = [[300, 310, 320], [0, 10, 20]].map do |side|
       side.map { |copy| recording(copy: copy, gc: copy > 100 ? 200 : 0, runs: copy > 100 ? 20 : 0) }

@@ -13,8 +13,7 @@ module Pitwall
     #
     # effects:  Array of Effect, of every case, side and metric; the headline's metric is settings["metric"], or "wall"
     # samples:  Array of Record::Sample, from which effects were computed
-    # sides:    Array of Pitwall::Bench::Subject, the base first; others with `name` and `facts` (Hash of String →
-    #           String) will do
+    # sides:    Array of Pitwall::Bench::Subject, the base first; any objects with `name` and `facts` will do
     # settings: Hash of String → settings of the measurement: "metric", "alpha", "margin", "looks", "budget_s"…
     # host:     Hash of String → facts of the host: "kernel", "cpu", "cores", "memory_bytes"
     # warnings: Array of Warning

@@ -8,20 +8,20 @@ module Pitwall
   module Analyse
     # Reasons to doubt measurements of `bench` and `compare`, with what to try next, which depends on the options used.
     #
-    # Kinds for the whole measurement: :host_busy. Kinds for a case: :few_samples, :not_steady, :slow_first_run,
-    # :outlier,
-    # :gc_dominated, :clock_too_coarse, :threads_left, :forked, :prints, :results_differ.
+    # Kinds for the whole measurement: :host_busy.
+    # Kinds for a case: :few_samples, :not_steady, :slow_first_run, :outlier, :gc_dominated, :clock_too_coarse,
+    # :threads_left, :forked, :prints, :results_differ.
     module MeasurementWarnings
       FEWEST_PROCESSES = 5
       # Batches of warm-up to try next. Automatic detection gives up after 60.
       WARMUP = 200
       # Largest share of processes that report themselves as unsteady.
       UNSTEADY = 0.1
-      # A slow first run is reported from this ratio to a later run on.
+      # Smallest ratio of a slow first run to a later run.
       SLOW_FIRST = 10
-      # And only if it is slower by this much.
+      # Smallest difference of a slow first run to a later run.
       SLOW_FIRST_NS = 1_000_000
-      # The ratio for whole commands.
+      # Smallest ratio of a slow first process to the others, for whole commands.
       SLOW_FIRST_COMMAND = 1.5
       # An outlier is a process beyond the far-out fences, and slower or faster than the median by at least this factor.
       FAR = 1.1

@@ -8,9 +8,8 @@ module Pitwall
     # Compares profiles of sides A and B: which methods' weight changed beyond noise.
     #
     # With three recordings or more on each side, the noise is the difference between recordings.
-    # Weights are then ns per iteration if the number of iterations is known, so that growth of one method does not
-    # make the others shrink.
-    # Without it, weights are shares of the whole.
+    # If the number of iterations is known, weights are then ns per iteration, so that growth of one method does not
+    # make the others shrink. Otherwise weights are shares of the whole.
     # With fewer recordings, the noise is that of sampling within a recording (WithinRun), and weights are shares.
     # A share also changes if only the rest of the program changes. So each share also says whether the method's time
     # per recording changed beyond noise.

@@ -37,8 +37,8 @@ module Pitwall
         # A wait. name: the waiting method, usually a C function. path: "" if no code of the application called it.
         # wall: ns. thread: the waiting thread.
         Wait = Struct.new(:name, :path, :line, :method, :wall, :thread)
-        # Code that runs under a lock. path, line, method: where the lock is taken. wall: ns. lines:
-        # [path, line, method] → ns.
+        # Code that runs under a lock. path, line, method: where the lock is taken. wall: ns.
+        # lines: [path, line, method] → ns.
         Held = Struct.new(:path, :line, :method, :wall, :lines)
 
         LOADS = ["Kernel#require", "Kernel.require", "Kernel#require_relative", "Kernel#load", "Kernel.load",

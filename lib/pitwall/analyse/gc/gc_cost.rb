@@ -66,7 +66,9 @@ module Pitwall
 
       # Whether sites have whole stacks. Without them, the allocations of a line's callees do not count for the line.
       #: () -> bool
-      def stacks? = @sited.any? { |segment| allocating_sites(segment).any? { |site| !segment.parents[site.node].zero? } }
+      def stacks?
+        @sited.any? { |segment| allocating_sites(segment).any? { |site| !segment.parents[site.node].zero? } }
+      end
 
       # GC runs of the recordings that times come from.
       #: () -> GCTimeline
@@ -100,7 +102,11 @@ module Pitwall
       # The whole time in the clock of the weight, in ns: wall time, or CPU time of the processes.
       # The CPU time is at least the sum of all samples.
       #: () -> Integer
-      def whole_ns = @weight == :cpu ? [@timed.sum { |segment| segment.stat("process_cpu_ns") }, sampled_ns + gc_ns].max : wall_ns
+      def whole_ns
+        return wall_ns unless @weight == :cpu
+
+        [@timed.sum { |segment| segment.stat("process_cpu_ns") }, sampled_ns + gc_ns].max
+      end
 
       # Number of recordings that times come from.
       #: () -> Integer
@@ -115,8 +121,7 @@ module Pitwall
         PredictionCheck::Spent.new(own, gc_ns, timeline.count, place ? [place_ns(place), own].min : 0)
       end
 
-      # What removing a place would save: its own time, the time of its callees, and the collection time that they
-      # cause.
+      # Predicted saving of removing a place: its own time, its callees' time, and the collection time that they cause.
       # @param place [String] "PATH:LINE" (the end of a path is enough) or a method's name
       # @raise [UsageError] when the recording has no such place, or no allocation sites
       #: (String, ?level: Float) -> GCPrediction
@@ -125,11 +130,17 @@ module Pitwall
 
         test = place_test(place)
         times = @timed.map { |segment| times(segment, inside(segment, test)) }
-        chosen = @sited.map { |segment| inside(segment, test).then { |inside| [segment, allocating_sites(segment).select { |site| inside[site.node] }] } }
-        sites = chosen.map { |segment, mine| followed(segment, mine) }
-        raise UsageError, "#{place} neither ran in a sample nor allocates in this recording#{near(place)}" if sites.sum(&:objects).zero? && times.sum(&:captures).zero?
+        chosen = @sited.map do |segment|
+          inside = inside(segment, test)
+          [segment, allocating_sites(segment).select { |site| inside[site.node] }]
+        end
+        sites = chosen.map { |segment, place_sites| followed(segment, place_sites) }
+        if sites.sum(&:objects).zero? && times.sum(&:captures).zero?
+          raise UsageError, "#{place} neither ran in a sample nor allocates in this recording#{near(place)}"
+        end
 
-        GCPrediction.of(place, times, sites, timeline, whole_ns: whole_ns, work: GCWork.shares(chosen), factor: clock_factor, weight: @weight, level: level)
+        GCPrediction.of(place, times, sites, timeline, whole_ns: whole_ns, work: GCWork.shares(chosen),
+                                                       factor: clock_factor, weight: @weight, level: level)
       end
 
       NO_SITES = "the recording has no places of allocation: record it with `pitwall profile --allocations -- CMD`, " \
@@ -168,7 +179,9 @@ module Pitwall
       # If objects were followed in bursts, such garbage is mostly that of GC runs between two bursts, so its share is
       # divided among the other sites.
       def charged(site)
-        @all_charged ||= @sited.sum { |segment| segment.sites.sum { |other| shares?(segment, other) ? other.gc_ns : 0 } }
+        @all_charged ||= @sited.sum do |segment|
+          segment.sites.sum { |other| shares?(segment, other) ? other.gc_ns : 0 }
+        end
         @all_charged.zero? ? 0.0 : site.gc_ns.fdiv(@all_charged) * gc_ns
       end
 
@@ -187,7 +200,14 @@ module Pitwall
         @clock_factor ||= begin
           sums = [0, 0]
           @timed.each do |segment|
-            segment.tallies.each { |tally| tally.each { |node, wall, cpu, _| gc?(segment, node) && (sums[0] += wall * segment.unit_ns) && (sums[1] += cpu * segment.unit_ns) } }
+            segment.tallies.each do |tally|
+              tally.each do |node, wall, cpu, _|
+                next unless gc?(segment, node)
+
+                sums[0] += wall * segment.unit_ns
+                sums[1] += cpu * segment.unit_ns
+              end
+            end
           end
           sums[0].zero? ? 1.0 : [sums[1].fdiv(sums[0]), 1.0].min
         end
@@ -197,7 +217,9 @@ module Pitwall
 
       def add_times(segment, found)
         places = places(segment)
-        weights(segment) { |node, ns, _| row(found, segment, places[node]).own_ns += ns if places[node] && !gc?(segment, node) }
+        weights(segment) do |node, ns, _|
+          row(found, segment, places[node]).own_ns += ns if places[node] && !gc?(segment, node)
+        end
       end
 
       def add_sites(segment, found)
@@ -234,7 +256,10 @@ module Pitwall
       def row(found, segment, node)
         frame = node && segment.frame(node)
         path, line = node ? [frame.path, segment.lines[node]] : ["", 0]
-        found[[path, line]] ||= Row.new(path, line, frame && MethodInfo.new(frame.name, frame.path, frame.first_line, frame.kind), 0, 0, 0, 0, Hash.new(0))
+        found[[path, line]] ||= begin
+          method = frame && MethodInfo.new(frame.name, frame.path, frame.first_line, frame.kind)
+          Row.new(path, line, method, 0, 0, 0, 0, Hash.new(0))
+        end
       end
 
       # @yield [node, ns, captures]
@@ -260,14 +285,19 @@ module Pitwall
 
       def line_test(path, line)
         lambda do |segment, node|
-          segment.lines[node] == line && line?(segment, node) && ((found = segment.frame(node).path) == path || found.end_with?("/#{path}"))
+          next unless segment.lines[node] == line && line?(segment, node)
+
+          found = segment.frame(node).path
+          found == path || found.end_with?("/#{path}")
         end
       end
 
       # By node: whether it is in the place or below it.
       def inside(segment, test)
         inside = Array.new(segment.parents.size, false)
-        (1...inside.size).each { |node| inside[node] = inside[segment.parents[node]] || (test.call(segment, node) ? true : false) }
+        (1...inside.size).each do |node|
+          inside[node] = inside[segment.parents[node]] || (test.call(segment, node) ? true : false)
+        end
         inside
       end
 
@@ -283,10 +313,11 @@ module Pitwall
         times
       end
 
-      def followed(segment, mine)
+      def followed(segment, sites)
         factor = scale(segment)
-        GCPrediction::Followed.new(mine.sum { |site| charged(site) }, (mine.sum(&:count) * factor).round, (mine.sum(&:bytes) * factor).round,
-                                   mine.sum(&:count), segment.sites.sum(&:count), factor > SAMPLED, segment.stat("elapsed_ns"))
+        GCPrediction::Followed.new(sites.sum { |site| charged(site) }, (sites.sum(&:count) * factor).round,
+                                   (sites.sum(&:bytes) * factor).round, sites.sum(&:count),
+                                   segment.sites.sum(&:count), factor > SAMPLED, segment.stat("elapsed_ns"))
       end
 
       # Self time of all samples outside garbage collection, in ns.

@@ -6,8 +6,7 @@ require "pitwall/analyse/statistics/statistics"
 module Pitwall
   module Analyse
     # Predicted saving of removing a place: its own time with its callees, and the garbage collection that it causes.
-    # This is a model. Without the place, other code may allocate instead, and a smaller heap is collected at other
-    # times.
+    # This is a model: without the place, other code may allocate instead, and a smaller heap is collected differently.
     #
     # place:          as the user typed it
     # weight:         :wall or :cpu

@@ -20,8 +20,8 @@ module Pitwall
       # allocated: objects.
       Cause = Struct.new(:cause, :major_cause, :runs, :total_ns, :longest_ns, :allocated)
       # Statistics of pauses. count; per_second of wall time; longest_ns.
-      # median_ns and p99_ns are quantiles of each run's
-      # longest pause, because the other pauses (short steps of sweeping) are only counted. Both are nil with few runs.
+      # median_ns and p99_ns are quantiles of each run's longest pause, because the other pauses (short steps of
+      # sweeping) are only counted. Both are nil with few runs.
       Pauses = Struct.new(:count, :per_second, :longest_ns, :median_ns, :p99_ns)
       # A part of the time line. wall_ns: sum over the processes; marking_ns and sweeping_ns: parts of wall_ns; runs and
       # majors: number of runs and of major runs that began in it.

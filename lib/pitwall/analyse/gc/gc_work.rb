@@ -10,8 +10,7 @@ module Pitwall
     # because the size of the heap without the place is unknown.
     #
     # A place triggers the share `started` of the GC runs, by using up slots of a size or by allocating malloc'ed
-    # memory.
-    # Without the place, these runs are not needed.
+    # memory. Without the place, these runs are not needed.
     #
     # Marking. The remaining runs do not mark the place's objects, which are the share `living` of the work.
     # But without these objects the heap becomes smaller in the long run: `heap_ratio` times as small.

@@ -12,24 +12,29 @@ module Pitwall
       private_constant :KINDS
 
       # One warning for each filter that matches nothing in any process.
-      # @param base [String, nil] folder of relative paths: the program's own file is recorded as it was typed. nil where
-      #   the folder is not known; a filter then matches where it would for some folder
+      # @param base [String, nil] folder of relative paths. The path of the program's own file is as typed, so it may be
+      #   relative. nil: unknown; a filter then matches if it would match for any folder
       #: (Array[Record::Segment], ?base: String?) -> Array[Record::Warning]
       def self.warnings(segments, base: nil)
         traced = segments.select(&:traced?)
         settings = traced.map { |segment| settings(segment) }
-        limited = settings.any? { |given| given.key?("depth") || KINDS.keys.count { |kind| words(given, kind).any? } > 1 }
+        limited = settings.any? do |given|
+          given.key?("depth") || KINDS.keys.count { |kind| words(given, kind).any? } > 1
+        end
         frames = traced.flat_map { |segment| segment.frames.values }
         KINDS.keys.flat_map do |kind|
-          settings.flat_map { |given| words(given, kind) }.uniq.reject { |word| frames.any? { |frame| fits?(kind, word, frame, base) } }
-                  .map { |word| Record::Warning.new(code: :unmatched, message: message(kind, word, frames, limited)) }
+          words = settings.flat_map { |given| words(given, kind) }.uniq
+          words.reject! { |word| frames.any? { |frame| fits?(kind, word, frame, base) } }
+          words.map { |word| Record::Warning.new(code: :unmatched, message: message(kind, word, frames, limited)) }
         end
       end
 
       # Whether any process had a filter.
       #: (Array[Record::Segment]) -> bool
       def self.any?(segments)
-        segments.any? { |segment| (given = settings(segment)).key?("depth") || KINDS.keys.any? { |kind| words(given, kind).any? } }
+        segments.map { |segment| settings(segment) }.any? do |given|
+          given.key?("depth") || KINDS.keys.any? { |kind| words(given, kind).any? }
+        end
       end
 
       # The same rules as in trace_filters.c.
@@ -54,7 +59,7 @@ module Pitwall
       def self.fnmatch?(word, path) = File.fnmatch(word, path, File::FNM_DOTMATCH)
       private_class_method :fnmatch?
 
-      # "../lib/./a.rb" in "/srv/app" → "/srv/lib/a.rb"
+      # The absolute path of a relative one: "../lib/./a.rb" in "/srv/app" → "/srv/lib/a.rb"
       def self.absolute(path, base)
         steps = "#{base}/#{path}".split("/").each_with_object([]) do |step, found|
           step == ".." ? found.pop : found << step unless step.empty? || step == "."
@@ -66,7 +71,8 @@ module Pitwall
       # With several filters, or with a depth, another filter may have excluded the method.
       def self.message(kind, word, frames, limited)
         near = kind == "path" ? "" : MethodMatch.hint(frames, word)
-        "no #{KINDS.fetch(kind)} #{word} #{limited ? "was traced, as all filters together have it" : "ran"} (--#{kind.tr("_", "-")})#{near}"
+        why = limited ? "was traced, as all filters together have it" : "ran"
+        "no #{KINDS.fetch(kind)} #{word} #{why} (--#{kind.tr("_", "-")})#{near}"
       end
       private_class_method :message
 

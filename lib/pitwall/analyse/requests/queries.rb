@@ -156,8 +156,8 @@ module Pitwall
         Total.new(works.sum(&:count), counts[ASKED], ns, counts[CACHED], counts[SCHEMA], of_ns)
       end
 
-      # Time in methods of database drivers, for programs whose queries were not counted. With requests, only their time
-      # counts.
+      # Time in methods of database drivers, for programs whose queries were not counted.
+      # With requests, only the time of requests counts.
       # @return [Array(Integer, Integer)] wall ns in drivers, and wall ns of the samples looked at
       #: (?Selection, ?origin: Origin) -> [Integer, Integer]
       def drivers(selection = Selection.all, origin: Origin.new)

@@ -154,8 +154,7 @@ module Pitwall
       end
 
       # Sums of queries and the largest number in one request, by line and text.
-      # If the sum is this number times the number
-      # of requests, every request makes the query equally often.
+      # If the sum is this number times the number of requests, every request makes the query equally often.
       def read_queries(segment, name, found)
         segment.query_sums.each do |sum|
           route = labels(segment, sum.label_id)[name] or next
@@ -255,8 +254,7 @@ module Pitwall
       end
 
       # Share of values to trim at each end; at least one value if values are seconds.
-      # Seconds are few, and the first one
-      # contains the program's warm-up.
+      # Seconds are few, and the first one contains the program's warm-up.
       def trimmed(side, size, trim)
         by_second = !@between_runs && !side.whole && side.complete?
         trim.positive? && by_second && size >= LEAST ? [trim, 1.fdiv(size) + Float::EPSILON].max : trim

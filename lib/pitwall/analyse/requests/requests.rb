@@ -5,8 +5,8 @@ require "pitwall/analyse/recording/selection"
 module Pitwall
   module Analyse
     # Requests and jobs that the program marked, and the samples taken while one of them ran.
-    # A recording holds the slowest requests of each second one by one (marks), and the numbers and times of all
-    # (works).
+    # A recording holds the slowest requests of each second one by one (marks).
+    # Of all requests it holds the numbers and sums of times by label set (works).
     class Requests
       # Value of a label that Pitwall::Rack sets until the request's route is known.
       UNKNOWN = "(unknown)"

@@ -8,9 +8,8 @@ module Pitwall
     # one disturbed batch does not move a median.
     #
     # Garbage collection is excluded from this median, and its mean is added. It comes in lumps:
-    # some batches contain one
-    # GC run and others two. The median is then on the edge between both kinds. A change of 2% can move it by a whole
-    # run.
+    # some batches contain one GC run and others two. The median is then on the edge between both kinds. A change of
+    # 2% can move it by a whole run.
     module ProcessStatistic
       # Times that include garbage collection.
       WITH_GC = %w[wall cpu].freeze

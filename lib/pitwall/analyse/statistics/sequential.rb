@@ -63,8 +63,8 @@ module Pitwall
       end
 
       # One look at the data.
-      # fractions: Array of Floats, information fractions of all looks so far, with this one. last:
-      # whether it is the last.
+      # fractions: Array of Floats, information fractions of all looks so far, with this one.
+      # last:      whether it is the last look.
       Look = Struct.new(:fractions, :last) do
         # Number of standard errors by which an effect must differ from 0, with so many degrees of freedom.
         #: (Float, Integer) -> Float
@@ -123,12 +123,12 @@ module Pitwall
       end
 
       # The whole procedure. It gets one block of samples after the other: live, from a recording or from a simulation.
-      # Once the headline metric of a case is decided for a side, the effects of this case and side do not change any
-      # more.
+      # Once the headline metric of a case is decided for a side, the effects of this case and side stay as they are.
       # Later blocks are measured for other cases only.
       #
-      #   procedure = Sequential::Procedure.new(comparison: Comparison.new, plan: Sequential::Plan.new(60), base:
-      #   "A", sides: ["B"]) until (decision = procedure.add(measure_a_block)) && decision.stop?
+      #   procedure = Sequential::Procedure.new(comparison: Comparison.new, plan: Sequential::Plan.new(60),
+      #                                         base: "A", sides: ["B"])
+      #   until (decision = procedure.add(measure_a_block)) && decision.stop?
       #     decision = procedure.finish and break if time_is_up
       #   end
       class Procedure
@@ -174,8 +174,7 @@ module Pitwall
       end
 
       # A Brownian motion on the paths that no boundary has stopped. Holds the density at the last look at the nodes of
-      # a
-      # Gauss-Legendre quadrature.
+      # a Gauss-Legendre quadrature.
       class Motion
         # Probabilities beyond this many standard deviations (1e-23) are neglected.
         FAR = 10.0

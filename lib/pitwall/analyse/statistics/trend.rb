@@ -11,8 +11,7 @@ module Pitwall
     # the bounds of its values do not overlap. So inaccurate values can hide a trend, but not cause one.
     # Slope: Theil (1950) and Sen (1968). It is the median of the slopes of all pairs, with Sen's interval.
     module Trend
-      # Up to so many points the distribution of the test is computed exactly. Above, it is approximated by a normal
-      # one.
+      # Up to so many points, the distribution of the test is exact. Above, it is approximated by a normal distribution.
       EXACT = 40
       private_constant :EXACT
 

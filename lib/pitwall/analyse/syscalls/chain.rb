@@ -14,8 +14,7 @@ module Pitwall
       # nodes: { node of their stack => [calls, ns] }, or nil
       Marker = Struct.new(:at, :path, :count, :ns, :nodes)
 
-      # All passes over the calls of one thread. A pass is a stage, which reads the calls that earlier stages let
-      # through.
+      # All passes over the calls of one thread. A pass is a stage. It reads the calls that earlier stages let through.
       # A call goes directly to the first stage that could start with it or that holds calls. Most stages see few calls.
       # Calls that no stage absorbs go to the sink, in order.
       class Chain

@@ -90,8 +90,12 @@ module Pitwall
       # A step has the name of its path (`:b`). Calls of steps with the same name have the same path.
       # The pattern may have an expression for this path.
       class Sequence < Stage
-        # A step. words: of accepted calls. least, most: how often. variable: name of its path. fails:
-        # whether the call must have failed.
+        # A step of a sequence.
+        #
+        # words:       words of accepted calls
+        # least, most: number of repetitions
+        # variable:    name of its path
+        # fails:       whether the call must have failed
         Step = Struct.new(:words, :least, :most, :variable, :fails)
         # Most calls that are held.
         MOST = 512

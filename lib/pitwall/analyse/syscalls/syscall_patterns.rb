@@ -14,7 +14,7 @@ module Pitwall
       MOST = 30
       private_constant :MOST
 
-      # @param user [Array<Hash>, nil] entries with the keys of Syscalls::TABLE; they are last, unless they have `before`
+      # @param user [Array<Hash>, nil] entries with the keys of Syscalls::TABLE; the last ones unless they have `before`
       # @param source [String] file of the user's entries, for messages
       # @param study [Boolean] true: only the study's patterns and the user's
       # @param only [Array<String>, nil] names of the patterns to use; nil: all

@@ -155,8 +155,8 @@ module Pitwall
                     parameter: parameter, evidence: total(fits.map(&:first)))
         end
 
-        # Fits overhead and factor by weighted least squares: [evidence, overhead, factor]. The pair is the best allowed
-        # one.
+        # Fits overhead and factor by weighted least squares: [evidence, overhead, factor].
+        # A negative overhead is replaced by 0.
         def plane(first, second, limit, weights, base)
           a = b = c = x = y = all = 0.0 # sums of products of the columns, and of their products with the target, 1
           weights.each_with_index do |weight, at|
