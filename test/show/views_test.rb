@@ -89,10 +89,10 @@ class ViewsTest < Minitest::Test
     text = DrawnView.drawn(report, file: "a.pit", width: 120)
     refute_includes text, "--callers Kernel#sleep", "who waits says nothing of where time goes"
     assert_match(/^waiting: 1\.97 s of 2\.97 s/, text)
-    report.work.flat.first.method.name = "Cart#sum"
+    report.running.flat.first.method.name = "Cart#sum"
     assert_includes DrawnView.drawn(report, file: "a.pit", width: 120), "--callers Cart#sum"
     [["a" * 60, "Kernel#sleep"], ["a.pit", "block in x"]].each do |file, name|
-      report.work.flat.each { |row| row.method.name = name }
+      report.running.flat.each { |row| row.method.name = name }
       text = DrawnView.drawn(report, file: file, width: 80)
       refute_match(/NAME|--callers/, text)
       assert_match(/^Next: pitwall report \S+ --tree$/, text)

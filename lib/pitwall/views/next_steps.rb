@@ -39,7 +39,7 @@ module Pitwall
 
       # Left out where it would not run as it stands, or would have to be cut.
       def callers
-        hottest = @report.work.flat.find { |row| row.method.kind < 2 && !@report.waits?(row.method) }&.method
+        hottest = @report.running.flat.find { |row| row.method.kind < 2 && !@report.waits?(row.method) }&.method
         plain = hottest&.name&.match?(/\A[\w:#.?!]+\z/) && room?(hottest.name)
         plain ? ["--callers #{quote(hottest.name)}#{same_part}"] : []
       end

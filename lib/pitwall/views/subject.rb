@@ -92,7 +92,7 @@ module Pitwall
       #: () -> Array[Drawing]
       def drawings
         whole = { warnings: warnings.map(&:message), difference: difference, findings: findings }
-        reports = asked.apart? ? report.apart : [report]
+        reports = asked.apart? ? report.by_process : [report]
         source = application.source.call(report.summary.headers)
         # What is of the whole stands in the first part.
         reports.each_with_index.map do |part, at|

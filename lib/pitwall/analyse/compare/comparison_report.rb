@@ -76,7 +76,7 @@ module Pitwall
 
       # @return [Array<Effect>] of all other metrics
       #: () -> Array[Effect]
-      def beside = effects.reject { |effect| effect.metric == metric }
+      def other_effects = effects.reject { |effect| effect.metric == metric }
 
       # @return [Array<String>] names of the cases
       #: () -> Array[String]

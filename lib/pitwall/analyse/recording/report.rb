@@ -48,7 +48,7 @@ module Pitwall
 
       # A second weight to show next to the weight; nil if none is useful.
       #: () -> Symbol?
-      def beside
+      def second_weight
         unless summary.traced?
           return { wall: :cpu, cpu: :wall, objects: :bytes, bytes: :objects, gc: :objects }[weight]
         end
@@ -75,7 +75,7 @@ module Pitwall
       def tree
         @tree ||= begin
           @query.selection.check(@all_segments)
-          weights = [weight, beside, *counted, *(:wait if summary.traced?)].compact.uniq
+          weights = [weight, second_weight, *counted, *(:wait if summary.traced?)].compact.uniq
           @unfolded = CallTreeBuilder.build(*code, weights: weights)
           fold(@unfolded)
         end
@@ -87,7 +87,7 @@ module Pitwall
 
       # Methods by self weight.
       #: () -> Array[Flat::Row]
-      def flat = @flat ||= Flat.rows(tree, weight, also: [beside, *counted].compact.uniq)
+      def flat = @flat ||= Flat.rows(tree, weight, also: [second_weight, *counted].compact.uniq)
 
       # Runs of the garbage collector.
       #: () -> GCTimeline
@@ -103,26 +103,26 @@ module Pitwall
 
       # A report of running time only, if waiting would hide the rest (WaitingTime#apart?); else the report itself.
       #: () -> Report
-      def work
-        @work ||= if waiting_apart?
-                    part(selection: @query.selection.dup.tap { |selection| selection.state = States::RUNNING })
-                  else
-                    self
-                  end
+      def running
+        @running ||= if waiting_apart?
+                       part(selection: @query.selection.dup.tap { |selection| selection.state = States::RUNNING })
+                     else
+                       self
+                     end
       end
 
       # The same report of the application's frames only; nil if all Ruby frames are the application's, or none is.
       #: () -> Report?
-      def mine
+      def application_part
         return if @query.only_mine
 
         origins = tree.methods.select(&:ruby?).map { |method| @query.origin.mine?(method) }
-        @mine ||= part(only_mine: true) if origins.uniq.size == 2
+        @application_part ||= part(only_mine: true) if origins.uniq.size == 2
       end
 
       # Whether the recording looks like a server's: requests or jobs are marked, or threads wait most of the time.
       #: () -> bool
-      def server? = request_count.to_i.positive? || !work.equal?(self)
+      def server? = request_count.to_i.positive? || !running.equal?(self)
 
       # Whether threads mostly waited in a method. The method's callers then show who waits, not where time goes.
       #: (MethodInfo) -> bool
@@ -136,7 +136,7 @@ module Pitwall
       # Path of the application's file with most self weight; nil if no file of the application has any.
       #: () -> String?
       def heaviest_file
-        rows = Flat.rows((mine || self).tree, weight).select { |row| @query.origin.mine?(row.method) }
+        rows = Flat.rows((application_part || self).tree, weight).select { |row| @query.origin.mine?(row.method) }
         files = rows.group_by { |row| row.method.path }
         files.max_by { |path, group| [group.sum(&:own), path] }&.first
       end
@@ -238,7 +238,7 @@ module Pitwall
 
       # One report for each process, with the same query.
       #: () -> Array[Report]
-      def apart
+      def by_process
         groups = @segments.group_by { |segment| segment.header.pid }
         groups.values.map { |segments| Report.new(segments, @query) }
       end

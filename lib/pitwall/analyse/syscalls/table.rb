@@ -5,10 +5,10 @@ module Pitwall
     module Syscalls
       # Pitwall's own patterns, in the order of its passes.
       # A pass sees only the calls that earlier passes did not absorb.
-      # The seven patterns of the study keep the order of the study's passes. The other patterns are placed so that they
+      # The seven patterns of the study (doc/syscalls.md) keep its order. The other patterns are placed so that they
       # do not take calls from each other: first files that are read, then lookups of files, then repeated lookups.
       #
-      # doc/syscalls.md lists the keys. `study: true` marks the study's patterns.
+      # doc/syscalls.md also lists the keys. `study: true` marks the study's patterns.
       # Logs in the study's format are read with these only, because such logs have no results and flags of calls.
       TABLE = [
         { "name" => "%TINY", "match" => "run",

@@ -132,7 +132,9 @@ module Pitwall
       # and "same" effects. With a single case and side, an undecided effect that has an interval gets a row too.
       #: () -> [Array[Analyse::Effect], Array[Analyse::Effect], Array[Analyse::Effect]]
       def beside
-        same, other = @report.beside.partition { |effect| EffectWords.verdict(effect) == :same && !effect.below_margin }
+        same, other = @report.other_effects.partition do |effect|
+          EffectWords.verdict(effect) == :same && !effect.below_margin
+        end
         undecided, shown = other.partition do |effect|
           EffectWords.verdict(effect) == :undecided &&
             !(alone? && Figures.sized?(effect.ratio) && !effect.ratio.exact?)
@@ -153,7 +155,7 @@ module Pitwall
       #: (Array[Analyse::Effect]) ?{ (Array[Analyse::Effect]) -> String } -> String
       def partly(effects)
         effects.group_by(&:metric).map do |metric, group|
-          all = @report.beside.count { |effect| effect.metric == metric }
+          all = @report.other_effects.count { |effect| effect.metric == metric }
           more = [*(yield group if block_given?), *("#{group.size} of #{all}" if group.size < all)]
           "#{EffectWords.title(metric)}#{" (#{more.join(", ")})" if more.any?}"
         end.join("; ")

@@ -27,7 +27,7 @@ module Pitwall
       #: (?apart: bool) -> String
       def to_s(apart: false)
         object = { "schema" => SCHEMA, "findings" => @findings }.merge(body)
-        object["processes"] = @report.apart.map { |report| part(report).body } if apart
+        object["processes"] = @report.by_process.map { |report| part(report).body } if apart
         JSON.generate(object)
       end
 
@@ -36,7 +36,7 @@ module Pitwall
         object = { "weight" => @report.weight.to_s, "unit" => Units.unit(@report.weight), "total" => @report.total,
                    "methods" => @rows.methods, "threads" => @rows.threads }
         object["waiting"] = waiting if @report.segments.any?(&:sampled?)
-        object["work"] = work unless @report.work.equal?(@report)
+        object["work"] = work unless @report.running.equal?(@report)
         object.update(@fields.call(@rows))
         object["request"] = @rows.request(@report.query.request, lines: true) if @report.query.request
         object.merge(context)
@@ -75,7 +75,7 @@ module Pitwall
 
       # What ran, where waiting stands apart, as the text has it.
       def work
-        report = @report.work
+        report = @report.running
         { "total" => report.total, "methods" => JsonRows.new(report, limit: @limit).methods }
       end
 

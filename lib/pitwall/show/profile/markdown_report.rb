@@ -25,7 +25,7 @@ module Pitwall
 
       private
 
-      def weighty = @report.work.flat.reject { |row| row.total.zero? }
+      def weighty = @report.running.flat.reject { |row| row.total.zero? }
 
       def headline
         summary = @report.summary
@@ -45,18 +45,18 @@ module Pitwall
         idle = @report.left_out
         idle = idle.empty? ? [] : ["idle threads left out: #{idle.join(", ")}"]
         waiting = @report.waiting
-        idle << "waiting: #{Units.duration(waiting.total)} of #{Units.duration(waiting.all)}; the table is of the time in which threads ran" unless @report.work.equal?(@report)
+        idle << "waiting: #{Units.duration(waiting.total)} of #{Units.duration(waiting.all)}; the table is of the time in which threads ran" unless @report.running.equal?(@report)
         notes = (@warnings + @report.summary.notes + idle).map { |note| "> #{text(note)}" }
         notes.empty? ? [] : notes.flat_map { |note| [note, ">"] }[0..-2] + [""]
       end
 
       def table
         weight = @report.weight
-        also = @report.beside
+        also = @report.second_weight
         heads = ["self", weight.to_s, "total", "total #{weight}", *(also && ["self #{also}"]), *("calls" if calls?)]
         lines = ["| #{(heads + %w[method where]).join(" | ")} |", "|#{"---:|" * heads.size}---|---|"]
         lines + weighty.first(@limit).map do |row|
-          numbers = [Units.percent(row.own, @report.work.total), Units.value(row.own, weight), Units.percent(row.total, @report.work.total),
+          numbers = [Units.percent(row.own, @report.running.total), Units.value(row.own, weight), Units.percent(row.total, @report.running.total),
                      Units.value(row.total, weight)]
           numbers << Units.value(row.also.fetch(also), also) if also
           numbers << Units.count(row.also.fetch(:calls)) if calls?
@@ -71,7 +71,7 @@ module Pitwall
         rows = weighty.drop(@limit)
         return [] if rows.empty?
 
-        ["", "#{Units.percent(rows.sum(&:own), @report.work.total)} in #{Units.things(rows.size, "more method")}."]
+        ["", "#{Units.percent(rows.sum(&:own), @report.running.total)} in #{Units.things(rows.size, "more method")}."]
       end
 
       # A code span with as many backticks as its content needs; a bar would end the cell.

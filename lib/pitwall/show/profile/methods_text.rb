@@ -32,8 +32,8 @@ module Pitwall
       # Waiting stands apart: the table is of what ran. The application's own methods come first in a server's report.
       #: () -> Array[String]
       def flat
-        work = @report.work
-        mine = work.mine if @report.server?
+        work = @report.running
+        mine = work.application_part if @report.server?
         [*waiting, *(of_application(mine) if mine), *methods(work, TOP)]
       end
 
@@ -71,12 +71,13 @@ module Pitwall
       end
 
       def methods(report, most)
-        view = FlatView.new(**look, weight: @report.weight, total: report.total, also: report.beside, hints: @hints)
+        view = FlatView.new(**look, weight: @report.weight, total: report.total, also: report.second_weight,
+                                    hints: @hints)
         view.lines(report.flat, limit: @limit || most)
       end
 
       def waiting
-        return [] if @report.work.equal?(@report)
+        return [] if @report.running.equal?(@report)
 
         waiting = @report.waiting
         longest = waiting.rows.first(3).map { |name, ns| "#{name} #{Units.duration(ns)}" }
