@@ -13,8 +13,9 @@ require_relative "support/documents/checks"
 require_relative "support/documents/commands"
 require_relative "support/documents/sandbox"
 
-# Every command in the documents is one that this version takes. The verb's own parser reads all of them. Those whose input a test
-# can provide are run: views, exports and comparisons of recordings, logs of system calls, and one program under each recording verb.
+# Every command in the documents is one that this version takes. The verb's own parser reads all of them. Those whose
+# input a test can provide are run: views, exports and comparisons of recordings, logs of system calls, and one program
+# under each recording verb.
 class DocsCommandsTest < Minitest::Test
   include CommandLine
 
@@ -22,7 +23,8 @@ class DocsCommandsTest < Minitest::Test
   # Generated tables of figures with the commands that made them.
   DOCUMENTS = (Document.names(ROOT) - %w[benchmarks/RESULTS.md]).freeze
 
-  # What no test can run here, by the beginning of its text, and why. Such a command's program, options and files are checked all the same.
+  # What no test can run here, by the beginning of its text, and why. Such a command's program, options and files are
+  # checked all the same.
   NOT_RUN = {
     /\Apitwall view\b/ => "answers a browser until Ctrl-C; test/cli/view_test.rb starts it",
     /\Apitwall bench\b/ => "measures for seconds to minutes; test/cli/bench_test.rb runs it",
@@ -46,16 +48,22 @@ class DocsCommandsTest < Minitest::Test
   RUBY_BLOCKS = {
     ["doc/commands.md", "Pitwall.profile(record:"] => "Order = Module.new { def self.checkout(cart) = cart }\ncart = 1",
     ["doc/servers.md", "Pitwall.label(route:"] => "def … = 1",
-    ["doc/servers.md", "require \"pitwall/rack\""] => "def use(middleware) = middleware\nmodule Sidekiq; def self.configure_server; end; end",
+    ["doc/servers.md", "require \"pitwall/rack\""] => <<~RUBY,
+      def use(middleware) = middleware
+      module Sidekiq; def self.configure_server; end; end
+    RUBY
     ["doc/servers.md", "# config/puma.rb"] => "",
     ["doc/guides/production.md", "Pitwall.continuous"] => "",
-    ["doc/budgets.md", "class InvoiceTest"] => "ARGV.push(\"--no-plugins\")\nrequire \"minitest/autorun\"\nmodule Invoiced; def setup = @invoice = Struct.new(:n) { def line(item) = item.to_s }.new; end\n" \
-                                               "Minitest::Test.include(Invoiced)"
+    ["doc/budgets.md", "class InvoiceTest"] => <<~RUBY
+      ARGV.push("--no-plugins")
+      require "minitest/autorun"
+      Invoice = Struct.new(:number) { def line(item) = item.to_s }
+      Minitest::Test.include(Module.new { def setup = @invoice = Invoice.new })
+    RUBY
   }.freeze
 
   def test_every_command_is_one
-    problems = in_sandbox { |commands| DOCUMENTS.flat_map { |name| commands.of(Document.read(ROOT, name)).filter_map { |command| commands.problem(command) } } }
-    assert_empty problems
+    assert_empty(in_sandbox { |commands| documented(commands).filter_map { |command| commands.problem(command) } })
   end
 
   def test_commands_that_read_files_work
@@ -80,18 +88,22 @@ class DocsCommandsTest < Minitest::Test
       next if words.first == "syscalls" && !syscalls_seen?
 
       result = pitwall(*shortened(words), "--record", "r.pit", "--", "ruby", "x.rb")
-      "#{command.document}:#{command.line}: `#{command.text}` has status #{result.status}: #{result.err}" unless result.status.success?
+      next if result.status.success?
+
+      "#{command.document}:#{command.line}: `#{command.text}` has status #{result.status}: #{result.err}"
     end
     assert_empty problems
   end
 
   def test_ruby_that_can_be_run_works
     problems = RUBY_BLOCKS.filter_map do |(name, text), before|
-      block = Document.read(ROOT, name).blocks.find { |candidate| candidate.language == "ruby" && candidate.text.include?(text) }
+      blocks = Document.read(ROOT, name).blocks.select { |candidate| candidate.language == "ruby" }
+      block = blocks.find { |candidate| candidate.text.include?(text) }
       next "#{name} has no Ruby with #{text}: adapt RUBY_BLOCKS in this test" if block.nil?
 
       File.write(file("block.rb"), "require \"pitwall\"\n#{before}\n#{block.text}")
-      result = capture({}, RUBY, "-I#{ROOT}/lib", "-r#{ROOT}/script/checkout", "-e", "Checkout.use_test_gems; load 'block.rb'")
+      result = capture({}, RUBY, "-I#{ROOT}/lib", "-r#{ROOT}/script/checkout", "-e",
+                       "Checkout.use_test_gems; load 'block.rb'")
       "#{name}:#{block.line}: status #{result.status}: #{result.err}" unless result.status.success?
     end
     assert_empty problems
@@ -125,12 +137,19 @@ class DocsCommandsTest < Minitest::Test
       ```
       `pitwall trace --bytes` and `--stacks` are right, `--stakcs` and `report x.pit --tre` are not.
     MARKDOWN
-    found = in_sandbox { |commands| commands.of(Document.new("a.md", text)).filter_map { |command| commands.problem(command) } }
-    expected = ["a.md:2: `pitwall report x.pit --tree --nonsense`: unknown option --nonsense", "a.md:3: `pitwall reprot x.pit`: unknown verb reprot",
-                "a.md:4: `pitwall report x.pit --view nowhere`: --view nowhere: it takes", "a.md:6: `pitwall profile --interval 5 -- ruby examples/none.rb`: ",
-                "a.md:7: `script/test --besides 2`: script/test knows no --besides", "a.md:8: `script/nothing`: there is no such program",
-                "a.md:9: `script/rake test:nothing`: script/rake knows no test:nothing", "a.md:10: `benchmarks/run sampler/nothing`: benchmarks/run knows no sampler/nothing",
-                "a.md:14: `pitwall compare --dirti -- CMD`: unknown option --dirti", "a.md:16: `--stakcs`: no verb has this option",
+    found = in_sandbox do |commands|
+      commands.of(Document.new("a.md", text)).filter_map { |command| commands.problem(command) }
+    end
+    expected = ["a.md:2: `pitwall report x.pit --tree --nonsense`: unknown option --nonsense",
+                "a.md:3: `pitwall reprot x.pit`: unknown verb reprot",
+                "a.md:4: `pitwall report x.pit --view nowhere`: --view nowhere: it takes",
+                "a.md:6: `pitwall profile --interval 5 -- ruby examples/none.rb`: ",
+                "a.md:7: `script/test --besides 2`: script/test knows no --besides",
+                "a.md:8: `script/nothing`: there is no such program",
+                "a.md:9: `script/rake test:nothing`: script/rake knows no test:nothing",
+                "a.md:10: `benchmarks/run sampler/nothing`: benchmarks/run knows no sampler/nothing",
+                "a.md:14: `pitwall compare --dirti -- CMD`: unknown option --dirti",
+                "a.md:16: `--stakcs`: no verb has this option",
                 "a.md:16: `pitwall report x.pit --tre`: unknown option --tre"]
     assert_equal expected, found.each_with_index.map { |problem, at| problem[0, expected[at].to_s.size] }
   end
@@ -140,7 +159,8 @@ class DocsCommandsTest < Minitest::Test
     in_sandbox do |commands|
       command = commands.of(Document.new("a.md", "```sh\npitwall report x.pit --callers No#method\n```\n")).first
       assert_nil commands.problem(command)
-      assert_match(/\Aa\.md:2: `pitwall report x\.pit --callers No#method` has status 2: pitwall: no method "No#method"/, failure_of(command, command.words.drop(1)))
+      assert_match(/\Aa\.md:2: `pitwall report .*` has status 2: pitwall: no method "No#method"/,
+                   failure_of(command, command.words.drop(1)))
     end
   end
 
@@ -151,14 +171,19 @@ class DocsCommandsTest < Minitest::Test
     DocumentedSandbox.open(yaml) { yield DocumentedCommands.new(ROOT) }
   end
 
-  def in_blocks(commands) = DOCUMENTS.flat_map { |name| commands.of(Document.read(ROOT, name)) }.select(&:in_block)
+  def documented(commands) = DOCUMENTS.flat_map { |name| commands.of(Document.read(ROOT, name)) }
+
+  def in_blocks(commands) = documented(commands).select(&:in_block)
 
   # [command, its words without placeholders] of whole commands, and of code spans that name their files.
   def to_run(commands)
-    all = DOCUMENTS.flat_map { |name| commands.of(Document.read(ROOT, name)) }
-    all.select { |command| command.in_block || (command.words & %w[-- NAME PLACE]).empty? && command.words.drop(2).any? { |word| word.match?(/\.pit\b|\ALOG/) } }
+    documented(commands).select { |command| command.in_block || names_its_files?(command.words) }
       .reject { |command| NOT_RUN.keys.any? { |pattern| command.text.match?(pattern) } }
       .map { |command| [command, commands.concrete(command.words.drop(1))] }.uniq(&:last)
+  end
+
+  def names_its_files?(words)
+    (words & %w[-- NAME PLACE]).empty? && words.drop(2).any? { |word| word.match?(/\.pit\b|\ALOG/) }
   end
 
   def recording?(words) = words.include?("--")
@@ -174,7 +199,9 @@ class DocsCommandsTest < Minitest::Test
   def failure_of(command, words)
     err = StringIO.new
     status = Pitwall::CLI.run(words, out: StringIO.new, err: err)
-    "#{command.document}:#{command.line}: `#{command.text}` has status #{status}: #{err.string}" unless status.zero? || (words.first == "compare" && [1, 3].include?(status))
+    return if status.zero? || (words.first == "compare" && [1, 3].include?(status))
+
+    "#{command.document}:#{command.line}: `#{command.text}` has status #{status}: #{err.string}"
   end
 
   def syscalls_seen?

@@ -14,7 +14,8 @@ class DocsTest < Minitest::Test
   # benchmarks/RESULTS.md is written by the benchmarks.
   DOCUMENTS = (Document.names(ROOT) - %w[benchmarks/RESULTS.md]).map { |name| Document.read(ROOT, name) }.freeze
 
-  # At most 100 columns and six lines a paragraph; tables are whole; links, headings and files exist; Ruby compiles; JSON and YAML parse.
+  # At most 100 columns and six lines a paragraph; tables are whole; links, headings and files exist; Ruby compiles;
+  # JSON and YAML parse.
   def test_documents_are_in_order
     checks = DocumentChecks.new(ROOT)
     assert_empty(DOCUMENTS.flat_map { |document| checks.all(document) })
@@ -29,7 +30,7 @@ class DocsTest < Minitest::Test
     long = "One line of a paragraph.\n" * 7
     text = <<~MARKDOWN
       # A title: with `code`
-      [here](#a-title-with-code), [there](#nowhere), [file](none.md), [heading](doc/page.md#nothing), [right](doc/page.md#keys), <https://example.org>
+      [here](#a-title-with-code), [there](#nowhere), [file](none.md), [heading](doc/page.md#nothing), [right](README.md)
       `lib/pitwall/none.rb`, `lib/pitwall/*.rb`, `Foo#bar`
 
       #{long}
@@ -54,17 +55,24 @@ class DocsTest < Minitest::Test
       #{"wide " * 21}
     MARKDOWN
     found = DocumentChecks.new(ROOT).all(Document.new("a.md", text))
-    expected = ["a.md:2: 144 columns", "a.md:40: 105 columns", "a.md:5: a paragraph of 7 lines", "a.md:26: a row of 1 cells in a table of 2", "a.md:2: links to #nowhere: no such heading",
-                "a.md:2: links to none.md, which does not exist", "a.md:2: links to doc/page.md#nothing: no such heading", "a.md:2: names lib/pitwall/none.rb, which does not exist",
-                "a.md:29: Ruby that does not compile", "a.md:32: JSON that does not parse", "a.md:35: JSON that does not parse", "a.md:38: YAML that does not parse"]
+    expected = ["a.md:2: 114 columns", "a.md:40: 105 columns", "a.md:5: a paragraph of 7 lines",
+                "a.md:26: a row of 1 cells in a table of 2", "a.md:2: links to #nowhere: no such heading",
+                "a.md:2: links to none.md, which does not exist",
+                "a.md:2: links to doc/page.md#nothing: no such heading",
+                "a.md:2: names lib/pitwall/none.rb, which does not exist", "a.md:29: Ruby that does not compile",
+                "a.md:32: JSON that does not parse", "a.md:35: JSON that does not parse",
+                "a.md:38: YAML that does not parse"]
     assert_equal expected, found.each_with_index.map { |problem, at| problem[0, expected[at].to_s.size] }
   end
 
   # In comments, errors and help.
   def test_documents_that_the_code_names_exist
-    files = Dir.chdir(ROOT) { Dir["{lib,ext,exe,script,test,page/src,examples,benchmarks}/**/*.{rb,c,h,js,bash,md}"] + Dir["script/*"] + Dir["exe/*"] + Dir["*.gemspec"] }
-    missing = files.select { |file| File.file?(File.join(ROOT, file)) }.flat_map do |file|
-      read(file).scrub.scan(%r{(?<![\w/.-])doc/[\w/-]+\.md}).uniq.reject { |name| File.file?(File.join(ROOT, name)) }.map { |name| "#{file} names #{name}" }
+    patterns = %w[{lib,ext,exe,script,test,page/src,examples,benchmarks}/**/*.{rb,c,h,js,bash,md} {script,exe}/*
+                  *.gemspec]
+    files = Dir.glob(patterns, base: ROOT).select { |file| File.file?(File.join(ROOT, file)) }
+    missing = files.flat_map do |file|
+      named = read(file).scrub.scan(%r{(?<![\w/.-])doc/[\w/-]+\.md}).uniq
+      named.reject { |name| File.file?(File.join(ROOT, name)) }.map { |name| "#{file} names #{name}" }
     end
     assert_empty missing
   end
@@ -86,21 +94,24 @@ class DocsTest < Minitest::Test
     assert_operator rows.size, :>, 40
     missing = rows.flat_map do |change, files, tests|
       places = files.scan(/`([\w.]+\/[\w.\/]*|\w+\.(?:rb|h|c))`/).flatten
-      unknown = places.reject { |path| place?(path, places.first[%r{.*(?=/)}]) } + tests.scan(/`([^`]+)`/).flatten.reject { |path| test?(path) }
+      unknown = places.reject { |path| place?(path, places.first[%r{.*(?=/)}]) }
+      unknown += tests.scan(/`([^`]+)`/).flatten.reject { |path| test?(path) }
       unknown.map { |path| "#{change}: #{path}" }
     end
     assert_empty missing
-    named = tables.scan(%r{`((?:ext|page|test|doc|script|lib)/[\w./]+)`}).flatten.reject { |path| File.exist?(File.join(ROOT, path)) }
-    assert_empty named
+    named = tables.scan(%r{`((?:ext|page|test|doc|script|lib)/[\w./]+)`}).flatten
+    assert_empty(named.reject { |path| File.exist?(File.join(ROOT, path)) })
     similar = coming.scan(/^\| (?!capability|-).* \| `(.*?)` \|$/).flatten
     assert_operator similar.size, :>=, 12
     assert_empty(similar.reject { |path| place?(path, ".") })
-    DocumentChecks::PLANNED.each { |path| refute_path_exists File.join(ROOT, path), "take it out of PLANNED, and write its rows in doc/changing.md" }
+    DocumentChecks::PLANNED.each do |path|
+      refute_path_exists File.join(ROOT, path), "take it out of PLANNED, and write its rows in doc/changing.md"
+    end
   end
 
   def test_the_table_of_exit_statuses_is_the_commands
-    table = read("README.md").scan(/^\| (\d) \| (.+?) \|$/).to_h { |status, meaning| [status.to_i, meaning.delete("`")] }
-    assert_equal Pitwall::CLI::STATUSES, table
+    table = read("README.md").scan(/^\| (\d) \| (.+?) \|$/)
+    assert_equal Pitwall::CLI::STATUSES, table.to_h { |status, meaning| [status.to_i, meaning.delete("`")] }
   end
 
   def test_every_export_format_is_documented
@@ -112,7 +123,8 @@ class DocsTest < Minitest::Test
 
   # In the table of all types and in a section of its own.
   def test_every_chunk_type_is_documented
-    types = Dir[File.join(ROOT, "lib/pitwall/record/chunks/*.rb")].flat_map { |file| File.read(file).scan(/^ +type "([A-Z]{4})"$/).flatten }.sort
+    files = Dir[File.join(ROOT, "lib/pitwall/record/chunks/*.rb")]
+    types = files.flat_map { |file| File.read(file).scan(/^ +type "([A-Z]{4})"$/).flatten }.sort
     assert_operator types.size, :>=, 29
     format = read("doc/record-format.md")
     assert_equal types, format.scan(/^### ([A-Z]{4})$/).flatten.sort
@@ -120,9 +132,10 @@ class DocsTest < Minitest::Test
   end
 
   def test_every_counter_of_stat_is_documented
-    code = read("ext/pitwall/session/counters.h").scan(/COUNTER\(\w+, "(\w+)"/).flatten + read("ext/pitwall/output/chunks.c").scan(/\\"(\w+)\\":%/).flatten
+    code = read("ext/pitwall/session/counters.h").scan(/COUNTER\(\w+, "(\w+)"/).flatten
+    code += read("ext/pitwall/output/chunks.c").scan(/\\"(\w+)\\":%/).flatten
     assert_operator code.size, :>, 15
-    code.each { |name| assert_includes read("doc/record-format.md"), "`#{name}`" unless %w[marking sweeping].include?(name) }
+    (code - %w[marking sweeping]).each { |name| assert_includes read("doc/record-format.md"), "`#{name}`" }
   end
 
   # A comment right above: what it does, or at least its type line.
@@ -138,18 +151,23 @@ class DocsTest < Minitest::Test
   def read(name) = File.read(File.join(ROOT, name), encoding: "UTF-8")
 
   # "compat.rb" may stand beside the first file of its row.
-  def place?(path, beside) = ["lib/pitwall", ".", beside, "lib/pitwall/#{beside}"].any? { |folder| File.exist?(File.join(ROOT, folder, path)) }
+  def place?(path, beside)
+    folders = ["lib/pitwall", ".", beside.to_s, "lib/pitwall/#{beside}"]
+    folders.any? { |folder| File.exist?(File.join(ROOT, folder, path)) }
+  end
 
-  def test?(path) = path.end_with?("/") ? File.directory?(File.join(ROOT, "test", path)) : File.file?(File.join(ROOT, "test/#{path}_test.rb"))
+  def test?(path) = File.exist?(File.join(ROOT, "test", path.end_with?("/") ? path : "#{path}_test.rb"))
 
   def public_methods_of(mod, seen = [])
     return [] if seen.include?(mod)
 
     seen << mod
     mod.constants.each { |name| mod.const_get(name) if mod.autoload?(name) }
-    own = mod.public_instance_methods(false).map { |name| mod.instance_method(name) } + mod.singleton_methods(false).map { |name| mod.method(name) }
+    own = mod.public_instance_methods(false).map { |name| mod.instance_method(name) }
+    own += mod.singleton_methods(false).map { |name| mod.method(name) }
     places = own.filter_map(&:source_location).select { |file, _| file.start_with?("#{ROOT}/lib/") && !hidden?(file) }
-    inner = mod.constants(false).map { |name| mod.const_get(name) }.grep(Module).select { |constant| name_of(constant).start_with?("Pitwall") }
+    inner = mod.constants(false).map { |name| mod.const_get(name) }.grep(Module)
+    inner.select! { |constant| name_of(constant).start_with?("Pitwall") }
     places + inner.flat_map { |constant| public_methods_of(constant, seen) }
   end
 
@@ -158,7 +176,10 @@ class DocsTest < Minitest::Test
 
   # Files whose module or class says `@api private` as a whole.
   def hidden?(file)
-    @hidden ||= Hash.new { |known, path| known[path] = File.readlines(path).each_cons(2).any? { |a, b| a.match?(/# @api private/) && b.match?(/^\s*(class|module)\b/) } }
+    @hidden ||= Hash.new do |known, path|
+      pairs = File.readlines(path).each_cons(2)
+      known[path] = pairs.any? { |a, b| a.match?(/# @api private/) && b.match?(/^\s*(class|module)\b/) }
+    end
     @hidden[file]
   end
 
@@ -166,7 +187,8 @@ class DocsTest < Minitest::Test
     @lines ||= Hash.new { |known, path| known[path] = File.readlines(path) }
     lines = @lines[file]
     text = lines[line - 1]
-    return true unless text.match?(/^\s*(?:(?:public|private|module_function)\s+)?(?:def|attr_)/) # made by Struct.new and the like
+    # Made by Struct.new and the like.
+    return true unless text.match?(/^\s*(?:(?:public|private|module_function)\s+)?(?:def|attr_)/)
     return true if text.match?(/def (?:initialize|to_s|inspect|==|hash|eql\?|each|size|method_missing|status)\b/)
 
     lines[line - 2].match?(/^\s*#/)

@@ -9,8 +9,8 @@ require "zlib"
 require "pitwall/record"
 require "pitwall/record/lz4"
 
-# doc/record-format.md is enough to read a recording: a reader that knows nothing but its tables reads what the extension writes, to
-# the last byte of each chunk.
+# doc/record-format.md is enough to read a recording: a reader that knows nothing but its tables reads what the
+# extension writes, to the last byte of each chunk.
 class FormatDocumentTest < Minitest::Test
   include CommandLine
   include SyscallDispatch
@@ -18,17 +18,21 @@ class FormatDocumentTest < Minitest::Test
   DOCUMENT = File.read(File.join(Checkout::ROOT, "doc/record-format.md"), encoding: "UTF-8")
   # Of each section: [name, type, text of the row] of its first table.
   SECTIONS = DOCUMENT.scan(/^### ([A-Z]{4})$(.*?)(?=^##|\z)/m).to_h do |type, text|
-    [type, text[/^\|.*?(?=^\n)/m].lines.drop(2).map { |row| row.split("|").map(&:strip).drop(1) }.map { |name, kind, *rest| [name, kind, rest.join(" ")] }]
+    rows = text[/^\|.*?(?=^\n)/m].lines.drop(2).map { |row| row.split("|").map(&:strip).drop(1) }
+    [type, rows.map { |name, kind, *rest| [name, kind, rest.join(" ")] }]
   end
   JSON_TYPES = %w[HEAD STAT TRAC TAIL].freeze
 
   PROGRAM = <<~'RUBY'
     require "pitwall"
     KEPT = []
-    work = ->(seconds) { finish = Process.clock_gettime(1) + seconds; KEPT << "text #{KEPT.size % 7}" * 9 << [1] while Process.clock_gettime(1) < finish }
-    Pitwall.request(route: "a") { Pitwall.label(tenant: "b") { work.call(0.03) } }
+    def work(seconds)
+      finish = Process.clock_gettime(1) + seconds
+      KEPT << "text #{KEPT.size % 7}" * 9 << [1] while Process.clock_gettime(1) < finish
+    end
+    Pitwall.request(route: "a") { Pitwall.label(tenant: "b") { work(0.03) } }
     Thread.new { Thread.current.name = "worker"; sleep 0.02 }.join
-    12.times { GC.start; work.call(0.01) }
+    12.times { GC.start; work(0.01) }
     File.read(__FILE__)
   RUBY
 
@@ -70,8 +74,10 @@ class FormatDocumentTest < Minitest::Test
   # Queries need a database library; the tests' own writer follows the same document.
   def test_recordings_of_the_tests_own_writer
     require_relative "../support/documents/sandbox"
-    DocumentedSandbox.open("") { assert_empty SECTIONS.keys - JSON_TYPES - %w[ROOM OPEN DUPS HOLD TAIL] - read(File.binread("x.pit"), json: false) }
-    assert_includes read(File.binread(File.join(Checkout::ROOT, "test/fixtures/recordings/v1.pit")), json: false), "SAMP"
+    found = DocumentedSandbox.open("") { read(File.binread("x.pit"), json: false) }
+    assert_empty SECTIONS.keys - JSON_TYPES - %w[ROOM OPEN DUPS HOLD TAIL] - found
+    oldest = File.binread(File.join(Checkout::ROOT, "test/fixtures/recordings/v1.pit"))
+    assert_includes read(oldest, json: false), "SAMP"
   end
 
   def test_a_payload_that_is_not_as_documented_is_found
@@ -84,8 +90,9 @@ class FormatDocumentTest < Minitest::Test
 
   def record(verb, *options, program: "x.rb")
     File.write(file("x.rb"), PROGRAM)
-    result = pitwall(verb, *options, "--record", "r.pit", "--", RUBY, "-I#{Checkout::ROOT}/lib", "-r#{Checkout::ROOT}/script/checkout", "-e",
-                     "Checkout.use_test_gems; load '#{program}'")
+    command = [RUBY, "-I#{Checkout::ROOT}/lib", "-r#{Checkout::ROOT}/script/checkout", "-e",
+               "Checkout.use_test_gems; load '#{program}'"]
+    result = pitwall(verb, *options, "--record", "r.pit", "--", *command)
     assert result.status.success?, result.err
     File.binread(file("r.pit"))
   end

@@ -30,12 +30,14 @@ class DocumentChecks
   # Lines and paragraphs that are too long.
   def layout(document)
     wide = document.lines.each.with_index(1).filter_map do |line, number|
-      next if line.size <= COLUMNS || !line.strip.include?(" ") || (line.start_with?("|") && WRITTEN_TABLES.include?(document.name))
+      next if line.size <= COLUMNS || !line.strip.include?(" ")
+      next if line.start_with?("|") && WRITTEN_TABLES.include?(document.name)
 
       problem(document, number, "#{line.size} columns, at most #{COLUMNS}")
     end
     long = document.paragraphs.filter_map do |paragraph|
-      problem(document, paragraph.line, "a paragraph of #{paragraph.lines.size} lines, at most #{PARAGRAPH}") if paragraph.lines.size > PARAGRAPH
+      size = paragraph.lines.size
+      problem(document, paragraph.line, "a paragraph of #{size} lines, at most #{PARAGRAPH}") if size > PARAGRAPH
     end
     wide + long + tables(document)
   end
@@ -47,8 +49,10 @@ class DocumentChecks
       file, anchor = target.split("#", 2)
       path = file.empty? ? document.name : File.join(File.dirname(document.name), file).delete_prefix("./")
       full = File.expand_path(path, @root)
-      if !file.empty? && !File.exist?(full) then problem(document, line, "links to #{target}, which does not exist")
-      elsif anchor && !anchors(document, file.empty? ? nil : full).include?(anchor) then problem(document, line, "links to #{target}: no such heading")
+      if !file.empty? && !File.exist?(full)
+        problem(document, line, "links to #{target}, which does not exist")
+      elsif anchor && !anchors(document, file.empty? ? nil : full).include?(anchor)
+        problem(document, line, "links to #{target}: no such heading")
       end
     end
   end
@@ -65,7 +69,8 @@ class DocumentChecks
 
   # In the repository, or beside the document. NAME is any name.
   def there?(path, document)
-    [@root, File.join(@root, File.dirname(document))].any? { |folder| !Dir.glob(path.gsub("NAME", "*"), base: folder).empty? }
+    pattern = path.gsub("NAME", "*")
+    [@root, File.join(@root, File.dirname(document))].any? { |folder| !Dir.glob(pattern, base: folder).empty? }
   end
 
   # Ruby that does not compile. "…" stands for code that is left out, and compiles as a name.
@@ -84,30 +89,41 @@ class DocumentChecks
       case block.language
       when "json" then [json(document, block.line, block.text)]
       when "yaml" then [yaml(document, block.line, block.text)]
-      when "sh" then block.text.gsub("\\\n", "").scan(/'([\[{][^']*":[^']*)'/).map { |word,| json(document, block.line, word.gsub(/(?<!")%s/, "null")) }
+      when "sh" then json_words(block.text).map { |word| json(document, block.line, word) }
       else []
       end
     end
-    spans = document.spans.select { |span| span.text.match?(/\A[{\[]\s*"/) }.map { |span| json(document, span.line, span.text.gsub(/: (\w+)/, ": null")) }
-    (blocks + spans).compact
+    spans = document.spans.select { |span| span.text.match?(/\A[{\[]\s*"/) }
+    (blocks + spans.map { |span| json(document, span.line, span.text.gsub(/: (\w+)/, ": null")) }).compact
   end
 
   private
 
+  # JSON that a shell command has in quotes; "%s" is for printf.
+  def json_words(text)
+    text.gsub("\\\n", "").scan(/'([\[{][^']*":[^']*)'/).map { |word,| word.gsub(/(?<!")%s/, "null") }
+  end
+
   # Every row of a table has as many cells as its head.
   def tables(document)
     document.paragraphs.select(&:table?).slice_when { |a, b| b.line != a.line + 1 }.flat_map do |rows|
-      cells = rows.map { |row| row.text.gsub(/\\\||`[^`]*`/, "").count("|") }
-      next [problem(document, rows.first.line, "a table without a line of dashes below its head")] unless rows[1]&.text&.match?(TABLE_RULE)
+      unless rows[1]&.text&.match?(TABLE_RULE)
+        next [problem(document, rows.first.line, "a table without a line of dashes below its head")]
+      end
 
-      rows.zip(cells).filter_map { |row, count| problem(document, row.line, "a row of #{count - 1} cells in a table of #{cells.first - 1}") if count != cells.first }
+      cells = rows.map { |row| row.text.gsub(/\\\||`[^`]*`/, "").count("|") - 1 }
+      rows.zip(cells).reject { |_, count| count == cells.first }
+        .map { |row, count| problem(document, row.line, "a row of #{count} cells in a table of #{cells.first}") }
     end
   end
 
   def anchors(document, full)
     return document.anchors if full.nil?
 
-    (@anchors ||= {})[full] ||= full.end_with?(".md") ? Document.new(full, File.read(full, encoding: "UTF-8")).anchors : []
+    @anchors ||= Hash.new do |known, path|
+      known[path] = path.end_with?(".md") ? Document.new(path, File.read(path, encoding: "UTF-8")).anchors : []
+    end
+    @anchors[full]
   end
 
   def json(document, line, text)

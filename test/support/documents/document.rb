@@ -20,7 +20,10 @@ class Document
 
   # Every document that people read.
   #: (String) -> Array[String]
-  def self.names(root) = Dir.chdir(root) { %w[README.md CHANGELOG.md CONTRIBUTING.md] + Dir["doc/**/*.md"].sort + Dir["benchmarks/*.md"].sort + Dir["examples/**/*.md"].sort }
+  def self.names(root)
+    found = %w[doc/**/*.md benchmarks/*.md examples/**/*.md].flat_map { |pattern| Dir.glob(pattern, base: root).sort }
+    %w[README.md CHANGELOG.md CONTRIBUTING.md] + found
+  end
 
   attr_reader :name, :text
 
@@ -39,17 +42,24 @@ class Document
   def paragraphs = parts.last
 
   def spans
-    paragraphs.flat_map { |paragraph| paragraph.text.scan(/(?<!`)`([^`]+)`(?!`)/).map { |span,| Span.new(paragraph.line, span) } }
+    paragraphs.flat_map do |paragraph|
+      paragraph.text.scan(/(?<!`)`([^`]+)`(?!`)/).map { |span,| Span.new(paragraph.line, span) }
+    end
   end
 
   # [line, target] of each link.
   def links
-    paragraphs.flat_map { |paragraph| paragraph.text.gsub(/`[^`]*`/, "").scan(/\]\(([^)\s]+)\)/).map { |target,| [paragraph.line, target] } }
+    paragraphs.flat_map do |paragraph|
+      paragraph.text.gsub(/`[^`]*`/, "").scan(/\]\(([^)\s]+)\)/).map { |target,| [paragraph.line, target] }
+    end
   end
 
   # Names by which links find headings, as GitHub makes them: "M:N threads" → "mn-threads".
   def anchors
-    headings.map { |heading| heading.sub(HEADING, "").gsub(/\[([^\]]*)\]\([^)]*\)/, '\1').downcase.gsub(/[^\p{Alnum}\s_-]/, "").tr(" ", "-") }
+    headings.map do |heading|
+      text = heading.sub(HEADING, "").gsub(/\[([^\]]*)\]\([^)]*\)/, '\1')
+      text.downcase.gsub(/[^\p{Alnum}\s_-]/, "").tr(" ", "-")
+    end
   end
 
   private
@@ -58,7 +68,10 @@ class Document
 
   def outside = numbered.reject { |number, _| covered.include?(number) }
 
-  def covered = @covered ||= blocks.flat_map { |block| (block.line - 1..block.line + block.text.lines.size).to_a }.to_h { |number| [number, true] }
+  # Numbers of the lines of code blocks, fences included.
+  def covered
+    @covered ||= blocks.flat_map { |block| (block.line - 1..block.line + block.text.lines.size).to_a }
+  end
 
   def numbered = lines.each.with_index(1).map { |line, number| [number, line] }
 

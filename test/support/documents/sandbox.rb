@@ -4,13 +4,16 @@ require "fileutils"
 require "tmpdir"
 require_relative "../recording_builder"
 
-# A folder with the files that the documents' commands name, so that the commands can be run: recordings in which all that
-# documents ask for can be found, logs, programs.
+# A folder with the files that the documents' commands name, so that the commands can be run: logs, programs, and
+# recordings that have all methods, routes and files that documents ask for.
 class DocumentedSandbox
-  RECORDINGS = %w[x orders books tests shop lock words boot leak growth fixed sites time before before2 puma tmp/pitwall/1].freeze
+  RECORDINGS = %w[x orders books tests shop lock words boot leak growth fixed sites time before before2 puma
+                  tmp/pitwall/1].freeze
   AFTER = %w[after after2 NEW tmp/pitwall/2].freeze
-  FILES = %w[shop.rb orders.rb server.rb lock.rb settings.rb cart_test.rb app/models/order.rb lib/upstream.rb lib/exports.rb].freeze
-  METHODS = %w[Monitor#synchronize Order#checkout Order#total Record#attributes String#each_byte ActiveRecord::Relation#load Foo#bar].freeze
+  FILES = %w[shop.rb orders.rb server.rb lock.rb settings.rb cart_test.rb app/models/order.rb lib/upstream.rb
+             lib/exports.rb].freeze
+  METHODS = %w[Monitor#synchronize Order#checkout Order#total Record#attributes String#each_byte
+               ActiveRecord::Relation#load Foo#bar].freeze
   ROUTES = ["orders#show", "GET /orders/:id", "GET /books", "GET /report", "GET /export.csv"].freeze
   # Allocates a fixed number of objects, however fast the machine is.
   PROGRAM = <<~RUBY
@@ -25,7 +28,9 @@ class DocumentedSandbox
     cart.sum while Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond) < finish
     File.read(__FILE__)
   RUBY
-  LOG = %w[/app/lib/a.rb /app/lib/b.rb].flat_map { |path| %W[open\t#{path} fstat\t#{path} fgetxattr\t#{path} fgetxattr\t#{path} close\t#{path}] }.join("\n") << "\n"
+  CALLS = %w[open fstat fgetxattr fgetxattr close].freeze
+  LOG = %w[/app/lib/a.rb /app/lib/b.rb].flat_map { |path| CALLS.map { |call| "#{call}\t#{path}\n" } }.join
+  MAIN = ["<main>", "shop.rb", 1, 3].freeze
 
   # Yields with the folder as working directory.
   def self.open(yaml)
@@ -59,7 +64,8 @@ class DocumentedSandbox
 
   # @param part requests and objects take that part of what they did
   def recording(part = 1)
-    RecordingBuilder.build(pid: 4000 + part, collectors: %w[allocations trace syscalls], mode_reason: "asked for") do |segment|
+    collectors = %w[allocations trace syscalls]
+    RecordingBuilder.build(pid: 4000 + part, collectors: collectors, mode_reason: "asked for") do |segment|
       segment.thread 1, "main"
       segment.thread 2, "puma srv tp 001"
       samples(segment, part)
@@ -70,42 +76,58 @@ class DocumentedSandbox
   end
 
   def samples(segment, part)
-    main = ["<main>", "shop.rb", 1, 3]
     FILES.each_with_index do |file, at|
-      stack = [main, ["Shop.step#{at}", File.join(Dir.pwd, file), 1, 8], *METHODS.map { |name| [name, File.join(Dir.pwd, file), 9, 11] }]
-      ROUTES.each { |route| segment.row stack: stack, wall: 20_000 / part, cpu: 18_000 / part, captures: 20, labels: { "route" => route } }
+      methods = METHODS.map { |name| [name, File.join(Dir.pwd, file), 9, 11] }
+      stack = [MAIN, ["Shop.step#{at}", File.join(Dir.pwd, file), 1, 8], *methods]
+      ROUTES.each do |route|
+        labels = { "route" => route }
+        segment.row stack: stack, wall: 20_000 / part, cpu: 18_000 / part, captures: 20, labels: labels
+      end
       segment.row stack: stack, wall: 5_000, cpu: 5_000, captures: 5, labels: { "test" => "CartTest#test_total" }
       segment.row thread: 2, stack: [*stack, ["Thread::Mutex#lock", "", 0, 0, 1]], state: 2, wall: 9_000, cpu: 0
       segment.row thread: 2, stack: stack, state: 1, wall: 9_000, cpu: 0
     end
-    segment.row stack: [main, ["(marking)", "", 0, 0, 2]], wall: 20_000, cpu: 20_000, captures: 20
-    9.times { |at| segment.collection start: at * 100_000_000, marking: 2_000_000, sweeping: 1_000_000, allocated: 5_000, living: 20_000, majors: at % 3 / 2 }
+    segment.row stack: [MAIN, ["(marking)", "", 0, 0, 2]], wall: 20_000, cpu: 20_000, captures: 20
+    9.times do |at|
+      segment.collection start: at * 100_000_000, marking: 2_000_000, sweeping: 1_000_000, allocated: 5_000,
+                         living: 20_000, majors: at % 3 / 2
+    end
   end
 
   def requests(segment, part)
-    ROUTES.each do |route|
-      segment.mark({ "route" => route }, end_ns: 950_000_000, ns: 949_000_000)
-      9.times { |at| segment.mark({ "route" => route }, end_ns: (at + 1) * 50_000_000, ns: (20_000_000 + at * 100_000) / part) }
-      segment.work({ "route" => route }, count: 10, ns: 949_000_000 + 180_000_000 / part)
-      segment.queries({ "route" => route }, digest: 7, place: ["Shop.step0", File.join(Dir.pwd, "shop.rb"), 1, 8], works: 9, count: 90, ns: 900_000, most: 10)
+    place = ["Shop.step0", File.join(Dir.pwd, "shop.rb"), 1, 8]
+    ROUTES.map { |route| { "route" => route } }.each do |labels|
+      segment.mark(labels, end_ns: 950_000_000, ns: 949_000_000)
+      9.times { |at| segment.mark(labels, end_ns: (at + 1) * 50_000_000, ns: (20_000_000 + at * 100_000) / part) }
+      segment.work(labels, count: 10, ns: 949_000_000 + 180_000_000 / part)
+      segment.queries(labels, digest: 7, place: place, works: 9, count: 90, ns: 900_000, most: 10)
     end
-    segment.queries_of(50_000_000, digest: 7, place: ["Shop.step0", File.join(Dir.pwd, "shop.rb"), 1, 8], count: 10, ns: 100_000)
+    segment.queries_of(50_000_000, digest: 7, place: place, count: 10, ns: 100_000)
     segment.mark({ "test" => "CartTest#test_total" }, end_ns: 700_000_000, ns: 45_000_000)
     segment.test({ "test" => "CartTest#test_total" }, count: 1, ns: 45_000_000, cpu: 40_000_000, objects: 90, gc: 1_000)
   end
 
   def objects(segment, part)
     METHODS.each.with_index(5) do |name, id|
-      counters = [9_000 / part, 0, 1_000, 9_000, 1, 3, 40 * 9_000, 99 * 9_000, 8_000 / part, 1_000_000, 99 * 8_000 / part]
-      segment.site id, stack: [["<main>", "shop.rb", 1, 3], [name, File.join(Dir.pwd, "shop.rb"), 9, 11]], counters: counters, work: [900_000, 10, 20, 30, 4]
+      kept = 8_000 / part
+      counters = [9_000 / part, 0, 1_000, 9_000, 1, 3, 40 * 9_000, 99 * 9_000, kept, 1_000_000, 99 * kept]
+      stack = [MAIN, [name, File.join(Dir.pwd, "shop.rb"), 9, 11]]
+      segment.site id, stack: stack, counters: counters, work: [900_000, 10, 20, 30, 4]
     end
-    20.times { |at| segment.living(at + 1, at_ns: at * 90_000_000, sites: { 5 => 100 + at * 400 }, rss: 40_000_000 + at * 99_000, flags: 1, births: [[5, at + 1, 100 + at * 400, 4_000]]) }
+    20.times do |at|
+      living = 100 + at * 400
+      segment.living at + 1, at_ns: at * 90_000_000, sites: { 5 => living }, rss: 40_000_000 + at * 99_000, flags: 1,
+                             births: [[5, at + 1, living, 4_000]]
+    end
   end
 
   def others(segment)
-    METHODS.each { |name| segment.calls stack: [["<main>", "shop.rb", 1, 3], [name, "shop.rb", 9, 11]], calls: 9, wall: 9_000, cpu: 8_000, probe: 100, objects: 3, bytes: 120 }
+    METHODS.each do |name|
+      segment.calls stack: [MAIN, [name, "shop.rb", 9, 11]], calls: 9, wall: 9_000, cpu: 8_000, probe: 100,
+                    objects: 3, bytes: 120
+    end
     segment.traced
-    segment.syscall "openat", path: "/app/shop.rb", at: 2000, ns: 7, result: 5, flags: 0, stack: [["<main>", "shop.rb", 1, 3]], cwd: "/app"
+    segment.syscall "openat", path: "/app/shop.rb", at: 2000, ns: 7, result: 5, flags: 0, stack: [MAIN], cwd: "/app"
     segment.syscall_totals({ "openat" => [1, 0, 7] })
   end
 end

@@ -1,8 +1,9 @@
 # frozen_string_literal: true
 
-# The commands of a shell block, each as a list of words: without comments, variables before the command and redirections.
+# The commands of a shell block, each as a list of words, without comments and variables before the command.
 #
-#   ShellWords.commands("A=1 pitwall report x.pit | head # the report")     # => [["pitwall", "report", "x.pit"], ["head"]]
+#   ShellWords.commands("A=1 pitwall report x.pit | head # the report")
+#   # => [["pitwall", "report", "x.pit"], ["head"]]
 module ShellWords
   TOKEN = /
     (?<comment>\#.*)                              # to the end of the line
