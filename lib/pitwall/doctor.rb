@@ -9,7 +9,7 @@ require "pitwall/doctor/tools"
 require "pitwall/doctor/trial"
 
 module Pitwall
-  # Checks what can be measured with this machine, container, kernel and Ruby. The checks try a feature where possible.
+  # Checks what can be measured with this machine, container, kernel and Ruby. Where possible a check tries the feature.
   class Doctor
     #: (?trials: Array[Trial], ?streams: Hash[String, IO]) -> void
     # @param trials [Array<Trial>] profiles of a small program, one for each Ruby
@@ -35,7 +35,7 @@ module Pitwall
       states.include?(:limited) ? "limited" : "works"
     end
 
-    # The verbs that a verdict is given for.
+    # The verbs that doctor judges.
     #: () -> Array[String]
     def commands = %w[profile syscalls]
 

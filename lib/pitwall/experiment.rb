@@ -48,7 +48,7 @@ module Pitwall
     # The sides of a case return different results (`--check`). Their times can't be compared then.
     class ResultsDiffer < Pitwall::Bench::Failed; end
 
-    # Receives the progress of an experiment and shows nothing. CLI::Progress shows it on a terminal.
+    # Receives the progress of an experiment and shows nothing. CLI::Progress shows progress on a terminal.
     class NullProgress
       # Called once, before the first case.
       # seconds: budget of each case
@@ -61,7 +61,8 @@ module Pitwall
       #: (String) -> void
       def step(text); end
 
-      # A case begins. It will run at most this many blocks.
+      # A case begins.
+      # blocks: upper limit of the case's blocks
       #: (String, Integer) -> void
       def begin(title, blocks); end
 

@@ -109,7 +109,7 @@ module Pitwall
         end
       end
 
-      # The garbage collector. A Ruby built --with-modular-gc loads the one that RUBY_GC_LIBRARY names.
+      # The garbage collector. A Ruby built --with-modular-gc loads the collector that RUBY_GC_LIBRARY names.
       def collector
         return Check.of("collector", :ok, "Ruby's own") if @trial.collector == "default"
 

@@ -9,7 +9,7 @@ require "pitwall/launch/target_environment"
 
 module Pitwall
   class Doctor
-    # Profiles a program of 0.1 s with a Ruby. Whether the profiler works with that Ruby is thus tested.
+    # Profiles a program of 0.1 s with a Ruby. So the profiler is tested with that Ruby.
     class Trial
       PROGRAM = <<~'RUBY'
         finish = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 0.1

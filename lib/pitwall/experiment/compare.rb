@@ -16,8 +16,8 @@ module Pitwall
     # A case ends when its verdict is clear or its budget is spent.
     class Compare < Base
       CONTROL = Analyse::ComparisonReport::CONTROL
-      # The number of blocks that fit is planned after this many blocks. Calibration can't tell a block's time:
-      # it runs with cold caches and is slower.
+      # The number of blocks that fit is planned after this many blocks. Calibration can't tell a block's time,
+      # because calibration runs with cold caches and is slower.
       PLANNING_BLOCKS = 4
       MAX_BLOCKS = 2_000
       # Upper limit of a slower side's batch time, relative to the base's batch time.
@@ -247,7 +247,7 @@ module Pitwall
                              "#{short_digest(one)} and #{short_digest(other)}"
       end
 
-      # Digest of the base's result in one more process. It differs from the first digest when results are random.
+      # Digest of the base's result in one more process. The digest differs from the first one when results are random.
       def fresh_base_digest(kase)
         entry = entries[kase.name].first
         entry.measurer.sample(entry.case, entry.calibration, block: 0, order: 0).digest

@@ -7,8 +7,9 @@ require "pitwall/workspace/inner_path"
 
 module Pitwall
   class Workspace
-    # Ignored files that a revision needs to run, e.g. a key, a local configuration or a compiled asset. They are copied
-    # from the user's working tree. A file that the revision has is not overwritten. Links are copied as links.
+    # Ignored files that a revision needs to run, e.g. a key, a local configuration or a compiled asset.
+    # The files are copied from the user's working tree. A file that the revision has is not overwritten.
+    # Links are copied as links.
     # @api private
     class CarriedFiles
       MAX_HASHED_BYTES = 1 << 20 # larger files are compared by size and modification time, not by content

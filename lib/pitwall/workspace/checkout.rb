@@ -7,7 +7,7 @@ require "pitwall/workspace/git"
 module Pitwall
   class Workspace
     # Checks a tree out into a folder, as a clone of its own. The clone reads the objects of the user's repository.
-    # It has an index and a commit, because gemspecs call `git ls-files`, and the tags.
+    # The clone has the tags, and an index and a commit, because gemspecs call `git ls-files`.
     # Nothing that is done in the clone changes the user's repository.
     # @api private
     class Checkout

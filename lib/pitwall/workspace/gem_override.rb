@@ -5,7 +5,7 @@ require "pitwall/workspace/store"
 module Pitwall
   class Workspace
     # A Gemfile that evaluates the project's Gemfile with other versions of some gems. Its lock file starts as a copy of
-    # the project's. It lies beside the project's Gemfile, so that relative paths in the lock file stay valid.
+    # the project's. Both files lie beside the project's Gemfile, so that relative paths in the lock file stay valid.
     # @api private
     module GemOverride
       # Bundler evaluates this text; `self` is Bundler's DSL object.

@@ -11,7 +11,7 @@ module Pitwall
       # A git command failed. The message is git's error line.
       class Failed < StandardError; end
 
-      # Variables that git sets for hooks and aliases. They would redirect every call to the hook's repository.
+      # Variables that git sets for hooks and aliases. The variables would redirect every call to the hook's repository.
       LOCAL = %w[GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE GIT_OBJECT_DIRECTORY GIT_ALTERNATE_OBJECT_DIRECTORIES
                  GIT_COMMON_DIR GIT_PREFIX GIT_NAMESPACE GIT_SHALLOW_FILE GIT_GRAFT_FILE GIT_INTERNAL_SUPER_PREFIX
                  GIT_CEILING_DIRECTORIES GIT_QUARANTINE_PATH].freeze

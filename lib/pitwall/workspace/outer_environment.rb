@@ -37,7 +37,7 @@ module Pitwall
         needed(changes.merge("RUBYOPT" => (options unless options.empty?)))
       end
 
-      # The changes for processes in a clone. They also unset git's variables: a hook's GIT_DIR would make gemspecs
+      # The changes for processes in a clone. These also unset git's variables: a hook's GIT_DIR would make gemspecs
       # in the clone read the user's repository.
       #: () -> Hash[String, String?]
       def for_clones = unbundled.merge(needed(Git::LOCAL.to_h { |name| [name, nil] }))

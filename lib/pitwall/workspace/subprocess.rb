@@ -27,7 +27,7 @@ module Pitwall
       #: (Array[String], dir: String, ?env: Hash[String, String?], ?input: String, **untyped) -> Process::Status
       def run(command, dir:, env: {}, input: File::NULL, **streams)
         program, *arguments = command
-        # With a pair [path, name] Ruby starts the program itself. It would pass a single String to a shell.
+        # With a pair [path, name] Ruby starts the program itself. Ruby would pass a single String to a shell.
         pid = Process.spawn(env, [program, program], *arguments, in: input, chdir: dir, pgroup: true, **streams)
         _, status = Process.wait2(pid)
         status

@@ -112,8 +112,8 @@ module Pitwall
         raise UsageError, "--record #{error.message}"
       end
 
-      # Runs an experiment and returns its report. An error that ended the experiment early is stored in @failure;
-      # it is raised after the report has been shown.
+      # Runs an experiment and returns its report. An error that ended the experiment early is stored in @failure,
+      # and raised after the report has been shown.
       # @raise [Interrupt] before anything was measured
       def run_experiment(experiment, writer)
         report = experiment.call(command: command_line)

@@ -10,7 +10,7 @@ module Pitwall
   module CLI
     # The part of `compare` that reads recordings: compares two recordings, and checks a prediction against them.
     module RecordedSides
-      # Options of measuring. They are refused when two recordings are compared.
+      # Options of measuring, which are refused when two recordings are compared.
       MEASURING = %i[fail_if record max_blocks control check in_turns why
                      instructions syscalls retained budget warmup].freeze
       private_constant :MEASURING

@@ -7,8 +7,8 @@ module Pitwall
   module CLI
     # The superclass of all verbs: options, help, the two streams, the terminal.
     #
-    # A verb defines its name and texts in {verb}, {summary} and {usage}. It declares its options in {#define_options};
-    # their values are stored in `@options`. {#run} does the work.
+    # A verb defines its name and texts in {verb}, {summary} and {usage}. {#define_options} declares its options, whose
+    # values are stored in `@options`. {#run} does the work.
     class Command
       PIPE_WIDTH = 100 # columns where the output is not a terminal: fits mails and pull requests
       TERMINAL_WIDTH = 80 # columns of a terminal whose width is unknown

@@ -41,7 +41,7 @@ module Pitwall
 
       private
 
-      # Replaces this process by a shell that kills itself with the signal. Ruby can't do so itself: it prints a crash
+      # Replaces this process by a shell that kills itself with the signal. Ruby can't do so itself: Ruby prints a crash
       # report for SEGV, BUS, ILL and some more. Core files are switched off: the shell's would overwrite the command's.
       def die
         Process.setrlimit(Process::RLIMIT_CORE, 0)

@@ -73,6 +73,7 @@ module Pitwall
 
       # Whether two paths are the same file. A file that does not exist yet is compared by its real path.
       # @api private
+      #: (String, String) -> bool
       def same?(file, other)
         return File.file?(file) && File.identical?(file, other) if File.exist?(file) || File.exist?(other)
 

@@ -9,7 +9,7 @@ require "pitwall/show/terminal/units"
 module Pitwall
   module Show
     # The difference of two recordings of allocations: a sentence, and the sites that changed.
-    # It is shown as text, Markdown, JSON and parts of a page.
+    # The difference is shown as text, Markdown, JSON and parts of a page.
     class AllocationChangeView
       SITES = 20 # rows of a table, by default
       NAME = 12 # columns of a side's name in a table
@@ -24,7 +24,8 @@ module Pitwall
       # @param limit [Integer] rows of a table
       # @param growth [Array<Array<Analyse::ObjectGrowth>>, nil] for each side, the growth in each of its recordings;
       #   nil unless all recordings have data about growth
-      #: (Analyse::AllocationChange, base: String, side: String, **untyped) -> void
+      #: (Analyse::AllocationChange, base: String, side: String, ?warnings: Array[String], ?location: Location,
+      #:  ?limit: Integer, ?growth: Array[Array[Analyse::ObjectGrowth]]?) -> void
       def initialize(change, base:, side:, warnings: [], location: Location.new, limit: SITES, growth: nil)
         @growth = growth
         @change = change
@@ -78,7 +79,7 @@ module Pitwall
         { "above" => @warnings.map { |text| "! #{text}" } + [headline, *growing], "tables" => tables, "below" => notes }
       end
 
-      # The `objects` object of the JSON report. It has all sites, changed or not.
+      # The `objects` object of the JSON report, with all sites, changed or not.
       #: () -> Hash[String, untyped]
       def json
         sites = @change.rows.map do |row|
@@ -108,7 +109,7 @@ module Pitwall
          *[row.retained.a, row.retained.b].map { |count| Units.count(count.round) }]
       end
 
-      # "Growing: a.pit 2 places, 3,520,000 objects a minute; b.pit none"
+      # The line about growth: "Growing: a.pit 2 places, 3,520,000 objects a minute; b.pit none"
       def growing
         return [] if @growth.nil?
 
@@ -128,7 +129,7 @@ module Pitwall
       # Whether no shown site has an interval.
       def exact? = shown.all? { |row| row.objects.exact? }
 
-      # "Objects: a.pit 2,547, b.pit 3,100 (+553, +21.7%) · bytes: …"
+      # The headline: "Objects: a.pit 2,547, b.pit 3,100 (+553, +21.7%) · bytes: …"
       def headline
         WORDS.slice(*@change.totals.keys).map do |name, word|
           delta = @change.totals.fetch(name)

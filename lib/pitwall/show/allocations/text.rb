@@ -67,7 +67,7 @@ module Pitwall
          "#{Units.duration(@allocations.gc_ns)} in GC#{own_gc_time}"].compact
       end
 
-      # "42 retained, 197 KiB"
+      # The retained objects and their bytes: "42 retained, 197 KiB".
       def retained_words
         least = "at least " unless @allocations.segments.all?(&:tail)
         bytes = ", #{Units.bytes(@allocations.total(:retained_bytes))}" if @allocations.retained_bytes?

@@ -30,7 +30,7 @@ module Pitwall
       #: () -> Array[Analyse::BenchSummary::Case]
       def commands = @report.summaries.select(&:command)
 
-      # "words.rb · 3 cases · 8 processes each · 12.3 s"
+      # The headline: "words.rb · 3 cases · 8 processes each · 12.3 s"
       #: () -> String
       def title
         what, one, more = commands.any? && cases.empty? ? %w[command run runs] : %w[case process processes]

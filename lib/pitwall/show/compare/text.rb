@@ -13,7 +13,7 @@ require "pitwall/show/compare/why_text"
 module Pitwall
   module Show
     # The report of `pitwall compare` as text: verdict, figures, distributions, counters, and the command that repeats
-    # the comparison. Without details it shows only changes and warnings, so that a few cases fit a screen.
+    # the comparison. Without details the text shows only changes and warnings, so that a few cases fit a screen.
     class CompareText
       # Smallest width: fewer columns don't hold the numbers.
       NARROWEST = 40

@@ -3,7 +3,7 @@
 module Pitwall
   module Show
     # The change between two profiles as a JSON object (`why`).
-    # With `unit` "ns" weights are times of one iteration; with "share" they are parts of the whole, from 0 to 1.
+    # With `unit` "ns" weights are times of one iteration; with "share" weights are parts of the whole, 0 to 1.
     # With "share", `time` is the time in one recording. `time_changed` tells whether that time changed too, or only
     # the share.
     module WhyJson

@@ -16,7 +16,7 @@ module Pitwall
       KINDS = { wall: "time", cpu: "CPU time" }.freeze
       # Below this width the table has no column for the time's interval.
       NARROW = 84
-      # Below this width the table has no column for the share's change. The two sides' shares tell it.
+      # Below this width the table has no column for the share's change: it has the shares of both sides.
       MODEST = 120
       ALIKE = "alike" # shown for a method whose time is unchanged while its share changed
       private_constant :METHODS, :STEPS, :KINDS, :NARROW, :MODEST, :ALIKE
@@ -110,7 +110,7 @@ module Pitwall
         timed(delta).point.positive? ? :red : :green
       end
 
-      # "−1.20 ms … +3.40 ms"
+      # A change's interval: "−1.20 ms … +3.40 ms".
       def interval(found) = [found.low, found.high].map { |ns| signed(ns) }.join(" … ")
 
       def kind = KINDS.fetch(@result.weight, @result.weight.to_s)
@@ -154,7 +154,7 @@ module Pitwall
         "#{signed(delta.time.point)} of #{kind} in #{shares(row, which, "#{times}, ")}"
       end
 
-      # "Cart#sum (self 107 ms → 572 ms, 12.8% → 22.6%)"
+      # A method with its times and shares on both sides: "Cart#sum (self 107 ms → 572 ms, 12.8% → 22.6%)"
       def shares(row, which, times = "")
         delta = row[which]
         "#{row.name} (#{which == :own ? "self" : "with what it calls"} #{times}" \
@@ -171,8 +171,8 @@ module Pitwall
 
       def through(row) = callers_fit?(row) ? ", mostly through #{callers(row)}" : ""
 
-      # Whether the callers explain the change. They are the callers of the share's change, so they don't explain a time
-      # that changed in the opposite direction.
+      # Whether the callers explain the change. The callers are those of the share's change. When the time changed in
+      # the opposite direction, other callers caused that.
       def callers_fit?(row)
         return false if row.callers.empty?
         return true if row.own.time.nil? || !row.own.lasting
@@ -262,7 +262,7 @@ module Pitwall
 
       def percent(part) = part.zero? ? "0%" : format(part < 0.00995 ? "%.2f%%" : "%.1f%%", part * 100)
 
-      # "+1.20 ms", "−3.1 points".
+      # A signed difference of times or shares: "+1.20 ms", "−3.1 points".
       def difference(value)
         return Figures::NOTHING unless value
 

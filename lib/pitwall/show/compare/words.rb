@@ -75,7 +75,7 @@ module Pitwall
         parts.compact.join(" · ")
       end
 
-      # The result of the control, which compares the base with itself. It should show no difference.
+      # The result of the control, which compares the base with itself. A control should show no difference.
       # @return [Array<[String, Symbol]>] sentences with their styles
       #: () -> Array[[String, Symbol]]
       def control
@@ -165,7 +165,7 @@ module Pitwall
 
       def pairs = @report.headline.map(&:pairs).compact.minmax.uniq
 
-      # "8 … 24 pairs of fresh processes"
+      # The number of pairs: "8 … 24 pairs of fresh processes".
       def pairs_in_words
         numbers = pairs.map { |number| Units.count(number) }.join(" … ")
         pairs.empty? ? nil : "#{numbers} #{pairs == [1] ? "pair" : "pairs"} of fresh processes"
@@ -179,7 +179,7 @@ module Pitwall
         " (#{[known.first, known.last].map { |effect| Figures.change(effect.ratio) }.uniq.join(" … ")})"
       end
 
-      # "a, b, c and 4 more"
+      # The cases of several effects: "a, b, c and 4 more".
       def subjects(effects)
         names = effects.map { |effect| subject(effect) }
         names.size > 4 ? "#{names.first(3).join(", ")} and #{names.size - 3} more" : names.join(", ")
@@ -244,7 +244,7 @@ module Pitwall
         effect.below_margin && verdict != :undecided ? :small : verdict
       end
 
-      # "both cases", "all 4 cases" or "3 of 4 cases"
+      # A number of cases: "both cases", "all 4 cases" or "3 of 4 cases"
       def share(count, all)
         return "#{count} of #{all} cases" unless count == all
 

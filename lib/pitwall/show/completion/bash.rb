@@ -35,7 +35,7 @@ module Pitwall
                 ((${#COMPREPLY[@]})) || COMPREPLY=($(compgen -f -- "$cur"))
             }
 
-            # The user's own command, which begins at word $1. It is completed by bash.
+            # Completes the user's own command, which begins at word $1, as bash does.
             _pitwall_command() {
                 if declare -F _command_offset >/dev/null; then _command_offset "$1"
                 elif ((COMP_CWORD == $1)); then

@@ -7,7 +7,7 @@ module Pitwall
   module Show
     module Export
       # Callgrind's profile format (version 1), for KCachegrind and callgrind_annotate.
-      # It has each function's own cost, and for each called function the number of calls and the inclusive cost.
+      # The profile has each function's own cost, and for each called function the number of calls and their cost.
       # The format needs a number of calls. Samples don't count calls, so the number of call paths is written instead.
       # Lines are lines of definitions, because calls are counted by method.
       # Format: https://valgrind.org/docs/manual/cl-format.html

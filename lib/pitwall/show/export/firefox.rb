@@ -8,8 +8,8 @@ module Pitwall
   module Show
     module Export
       # The Firefox profiler's processed profile, version 56 (newer profilers upgrade it).
-      # It has threads with their samples ordered by time. Thread states, labels, requests and garbage collection are
-      # markers.
+      # The profile has threads with their samples ordered by time. Thread states, labels, requests and garbage
+      # collection are markers.
       # Format: https://github.com/firefox-devtools/profiler/blob/main/docs-developer/processed-profile-format.md
       #
       # A sample's time is the *beginning* of the time that the sample weighs: the profiler draws a sample until the
@@ -233,7 +233,8 @@ module Pitwall
           found
         end
 
-        # Markers of garbage collections, on the thread that collected; on the first thread if that one has no samples.
+        # Markers of garbage collections, on the thread that collected.
+        # If that thread has no samples, the markers are on the first thread.
         def collections(segment, track, tracks)
           known = tracks.map { |one| one.info.id }
           runs = segment.collections.select do |run|

@@ -10,8 +10,8 @@ require "pitwall/version"
 module Pitwall
   module Show
     module Export
-      # pprof's profile: one protobuf message, compressed with gzip. It has a sample for each process, thread, state and
-      # stack, with labels and with all weights of the recording.
+      # pprof's profile: one protobuf message, compressed with gzip. The message has a sample for each process, thread,
+      # state and stack, with labels and with all weights of the recording.
       # Written piece by piece: by protobuf's rule several messages in a row are one message, with their lists joined.
       class Pprof < Format
         # Weight → name and unit in pprof. The names of heap profiles are those that pprof's readers know.
@@ -176,8 +176,8 @@ module Pitwall
           end
         end
 
-        # A site's objects. The VM's and Pitwall's objects don't count as objects of the program, as in every view. They
-        # are charged GC time like others.
+        # A site's objects. The VM's and Pitwall's objects don't count as objects of the program, as in every view.
+        # GC time is charged to all sites.
         def site_values(site)
           return {} unless site.program?
 

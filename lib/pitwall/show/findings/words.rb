@@ -35,8 +35,8 @@ module Pitwall
         Text.line("pitwall report #{@file} #{words.map { |word| quote(word) }.join(" ")}")
       end
 
-      # The command that proves a fix. It compares the last revision with the changed files, or this recording with a
-      # recording of the changed program. nil for a folder or several files: these can't be compared.
+      # The command that proves a fix: a comparison of the last revision with the changed files, or of this recording
+      # with a recording of the changed program. nil for a folder or several files: these can't be compared.
       #: (Analyse::Findings::Finding) -> String?
       def proof(finding)
         option = " --retained" if %i[growth retained].include?(finding.kind)
@@ -148,7 +148,7 @@ module Pitwall
       end
 
       # Further places of a leak. A leak's objects are often allocated at several lines, and the line that keeps them
-      # need not be the one with most objects.
+      # need not allocate most of them.
       def others(words, places)
         return if places.empty?
 

@@ -106,7 +106,7 @@ module Pitwall
         low && low != high ? "#{point} (#{low} … #{high})" : point
       end
 
-      # A duration, also a negative one: a saving is negative when the run got longer.
+      # A duration, which may be negative: a saving is negative when the run got longer.
       def duration(ns) = Figures.value(ns, "ns", figures: 3).sub(/\A-/, "−")
 
       def range(estimate)

@@ -2,7 +2,7 @@
 
 module Pitwall
   module Show
-    # A palette without colours, for files and tests. It has the methods of Pastel that the views use.
+    # A palette without colours, for files and tests. Its methods are those of Pastel that the views use.
     module Plain
       %i[bold dim red yellow green cyan].each { |style| define_singleton_method(style) { |text| text } }
     end
