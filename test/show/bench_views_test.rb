@@ -93,7 +93,8 @@ class BenchViewsTest < Minitest::Test
     assert_equal all.map { |kase, _| kase.name }, report.summaries.map(&:name)
     assert_equal ["", *sizes.map { |n| "uniq n=#{n}" }], report.rankings.map(&:first)
     assert_equal [%w[sum join], [:faster, nil]],
-                 report.rankings.first.last.map { |row| [row.case.name, row.effect&.verdict] }.transpose # the first is the baseline
+                 # The first row is the baseline.
+                 report.rankings.first.last.map { |row| [row.case.name, row.effect&.verdict] }.transpose
     sweep, = report.growths
     assert_equal [1, "uniq", "n", "array", "set"], [report.growths.size, sweep.name, sweep.parameter, sweep.base_name,
                                                     sweep.fit_name]
@@ -137,7 +138,8 @@ class BenchViewsTest < Minitest::Test
     wall = object["results"].find { |row| row["name"] == "join" && row["metric"] == "wall" }
     assert_nil wall["b"]
     assert_in_delta 12_000, wall["a"], 100
-    assert_equal [true, 12, "count"], object["results"].find { |row| row["name"] == "join" && row["metric"] == "objects" }.values_at("exact", "a", "unit")
+    joined = object["results"].find { |each| each["name"] == "join" && each["metric"] == "objects" }
+    assert_equal [true, 12, "count"], joined.values_at("exact", "a", "unit")
     one = object["cases"].find { |row| row["name"] == "join" }
     assert_equal %w[point low high level], one["wall"].keys
     assert_in_delta 1e9 / one["wall"]["point"], one["ips"]["point"], 0.01
@@ -149,7 +151,8 @@ class BenchViewsTest < Minitest::Test
   end
 
   def test_markdown_tables_have_whole_rows
-    view = Show::BenchMarkdown.new(report(summaries: Analyse::BenchSummary.of(samples("a|b `c`", 5.0)) + [command("sh -c 'a | b'")], effects: nil)).to_s
+    summaries = Analyse::BenchSummary.of(samples("a|b `c`", 5.0)) + [command("sh -c 'a | b'")]
+    view = Show::BenchMarkdown.new(report(summaries: summaries, effects: nil)).to_s
     view.split("\n\n").select { |part| part.start_with?("|") }.each do |table|
       assert_equal 1, table.lines.map { |row| row.gsub("\\|", "").count("|") }.uniq.size, table
     end
@@ -181,7 +184,10 @@ class BenchViewsTest < Minitest::Test
     )
   end
 
-  def summaries = @summaries ||= Analyse::BenchSummary.of(samples("join", 12_000.0) + samples("interpolate", 9_000.0) + samples("number", 23_000.0))
+  def summaries
+    @summaries ||= Analyse::BenchSummary.of(samples("join", 12_000.0) + samples("interpolate", 9_000.0) +
+                                            samples("number", 23_000.0))
+  end
 
   def samples(name, middle, processes: 10)
     random = Random.new(3)

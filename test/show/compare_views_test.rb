@@ -36,7 +36,8 @@ class CompareViewsTest < Minitest::Test
                                                             "main: 0.9% more wall time (99% interval: " \
                                                             "1.2% less … 3.1% more)",
       Measured.effect(:undecided, [nil, nil, nil],
-                      reason: "no steady state") => "Undecided whether dirty is faster or slower than main: wall time 12.35 ms → 3.000 ns"
+                      reason: "no steady state") => "Undecided whether dirty is faster or slower than main: " \
+                                                    "wall time 12.35 ms → 3.000 ns"
     }.each { |effect, line| assert_equal line, text([effect], width: 200).lines.first.chomp }
   end
 
@@ -81,7 +82,8 @@ class CompareViewsTest < Minitest::Test
 
   def test_many_cases_are_counted_first
     lines = text(many, width: 200).lines(chomp: true)
-    assert_equal "dirty is slower than main in 1 of 6 cases, faster in 1, really different by less than 1% in 1, the same in 1, undecided in 2 (wall time)", lines.first
+    assert_equal "dirty is slower than main in 1 of 6 cases, faster in 1, really different by less than 1% in 1, " \
+                 "the same in 1, undecided in 2 (wall time)", lines.first
     assert_includes lines, "gone: undecided; no steady state: the last two windows differ by 7%"
     all_numbers.each { |part| assert_includes lines.join("\n"), part }
   end
@@ -116,8 +118,9 @@ class CompareViewsTest < Minitest::Test
              Measured.effect(:undecided, [1.009, 0.988, 1.031], smallest_detectable: 0.022),
              Measured.effect(:undecided, [1.009, 0.958, 1.061], smallest_detectable: 0.04)]
     beside = names.flat_map do |name|
-      [Measured.exact(:more, 1204, 1210, name: name), Measured.effect(:faster, [0.3, 0.28, 0.33], metric: "cpu",
-                                                                      name: name), Measured.exact(:same, 5, 5, metric: "gc_runs", name: name),
+      [Measured.exact(:more, 1204, 1210, name: name),
+       Measured.effect(:faster, [0.3, 0.28, 0.33], metric: "cpu", name: name),
+       Measured.exact(:same, 5, 5, metric: "gc_runs", name: name),
        Measured.effect(:undecided, [1.02, 0.97, 1.08], metric: "minor_faults", a: 12.3, name: name)]
     end
     effects = walls.zip(names).each { |effect, name| effect.name = name }.map(&:first) + beside
@@ -164,7 +167,8 @@ class CompareViewsTest < Minitest::Test
     same = text([Measured.slower], control: [Measured.effect(:same, [1.001, 0.996, 1.006], side: "main")], width: 200)
     assert_includes same, "A/A control (main against itself): no false alarm; 0.1% more wall time (99% interval: " \
                           "0.4% less … 0.6% more), same within 1%"
-    alarm = Measured.comparison([Measured.slower], control: [Measured.effect(:slower, [1.03, 1.02, 1.04], side: "main")])
+    control = [Measured.effect(:slower, [1.03, 1.02, 1.04], side: "main")]
+    alarm = Measured.comparison([Measured.slower], control: control)
     assert_includes Show::CompareText.new(alarm, width: 200).to_s, "FALSE ALARM"
     assert_match(/^> A\/A control .*FALSE ALARM/, Show::CompareMarkdown.new(alarm).to_s)
   end
@@ -182,8 +186,8 @@ class CompareViewsTest < Minitest::Test
     samples = Measured.samples("join", { "main" => 12e6, "dirty" => 12.3e6 }, pairs: 7)
     report = Pitwall::Analyse::ComparisonReport.of(samples, cases: [], plans: { "join" => 9 },
                                                    sides: %w[main dirty].map { |name| Measured::Side.new(name, {}) },
-                                                            settings: { "budget_s" => 40, "alpha" => 0.01,
-                                                                        "margin" => 0.01 }, readings: { "others" => 0.5 }, duration_ns: 77_500_000_000)
+                                                   settings: { "budget_s" => 40, "alpha" => 0.01, "margin" => 0.01 },
+                                                   readings: { "others" => 0.5 }, duration_ns: 77_500_000_000)
     view = Show::CompareText.new(report, width: 200).to_s
     assert_includes view, "7 pairs: 8 are needed; --budget 90 would hold them"
     assert_includes view, "the host was busy: others used 50% of its CPU time\n  close what else runs\n"
@@ -254,8 +258,9 @@ class CompareViewsTest < Minitest::Test
   end
 
   def test_json_has_the_figures_whole
-    object = JSON.parse(Show::CompareJson.new(Measured.comparison(many, warnings: [Measured.warning],
-                                                                  control: [Measured.effect(:same, [1.0, 0.99, 1.01])])).to_s)
+    control = [Measured.effect(:same, [1.0, 0.99, 1.01])]
+    comparison = Measured.comparison(many, warnings: [Measured.warning], control: control)
+    object = JSON.parse(Show::CompareJson.new(comparison).to_s)
     assert_equal "pitwall/compare-1", object["schema"]
     first = object["results"].first
     assert_equal({ "name" => "join n=100", "metric" => "wall", "unit" => "ns", "side" => "dirty", "base" => "main",
@@ -316,7 +321,8 @@ class CompareViewsTest < Minitest::Test
     report = Measured.comparison([Measured.slower], why: { "dirty" => result })
     [80, 120].each { |width| assert_includes Show::CompareText.new(report, width: width).to_s, "Why: " }
     assert_match(/<details>.*Why: .*<\/details>/m, Show::CompareMarkdown.new(report).to_s)
-    assert_equal ["main", "dirty", 0.01], JSON.parse(Show::CompareJson.new(report).to_s)["why"][0].values_at("base", "side", "smallest_detectable")
+    why = JSON.parse(Show::CompareJson.new(report).to_s)["why"][0]
+    assert_equal ["main", "dirty", 0.01], why.values_at("base", "side", "smallest_detectable")
   end
 
   private
@@ -329,8 +335,9 @@ class CompareViewsTest < Minitest::Test
      Measured.effect(:faster, [0.312, 0.3, 0.33], name: "sum", a: 31.25),
      Measured.effect(:slower, [1.004, 1.002, 1.006], name: "tiny", below_margin: true),
      Measured.exact(:more, 1204, 1210),
-     Measured.exact(:same, 10, 10, name: "scan"), Measured.effect(:undecided, [nil, nil, nil], name: "gone",
-                                                                  reason: "no steady state: the last two windows differ by 7%")]
+     Measured.exact(:same, 10, 10, name: "scan"),
+     Measured.effect(:undecided, [nil, nil, nil], name: "gone",
+                     reason: "no steady state: the last two windows differ by 7%")]
   end
 
   def all_numbers

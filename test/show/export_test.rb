@@ -47,7 +47,8 @@ class ShowExportTest < Minitest::Test
           assert_equal profile["endValue"], profile["weights"].sum
           assert(profile["samples"].flatten.all? { |frame| frame.between?(0, frames.size - 1) })
           assert_equal expected_line(recording, profile["name"], weight),
-                       profile["samples"].map { |stack| stack.map { |frame| frames[frame]["name"] } }.chunk_while { |a, b| a == b }.map(&:first)
+                       profile["samples"].map { |stack| stack.map { |frame| frames[frame]["name"] } }
+                                         .chunk_while { |a, b| a == b }.map(&:first)
         end
       end
     end
@@ -67,7 +68,8 @@ class ShowExportTest < Minitest::Test
 
   def test_speedscope_of_a_selection
     with_segments(ShopRecording.bytes) do |segments|
-      assert_equal [60_000_000], speedscope(segments, :wall, Analyse::Selection.new(state: 1)).fetch("profiles").flat_map { |profile| profile["weights"] }
+      profiles = speedscope(segments, :wall, Analyse::Selection.new(state: 1)).fetch("profiles")
+      assert_equal [60_000_000], profiles.flat_map { |profile| profile["weights"] }
     end
   end
 

@@ -45,7 +45,9 @@ class FiguresTest < Minitest::Test
   def test_rates_and_doubt
     assert_equal ["81.30 /s", "999.8 /s", "1.214 M/s", "–"],
                  [81.3, 999.8, 1_214_000.0, nil].map { |number| Figures.rate(number) }
-    assert_equal ["±0.44%", "±12%", "–"], [[100, 99.56, 100.44], [100, 88, 112],
-                                           [100, 90, nil]].map { |parts| Figures.doubt(Pitwall::Analyse::Estimate.new(*parts, 0.99, 9)) }
+    estimates = [[100, 99.56, 100.44], [100, 88, 112], [100, 90, nil]].map do |parts|
+      Pitwall::Analyse::Estimate.new(*parts, 0.99, 9)
+    end
+    assert_equal ["±0.44%", "±12%", "–"], estimates.map { |estimate| Figures.doubt(estimate) }
   end
 end

@@ -89,7 +89,8 @@ class FirefoxExportTest < Minitest::Test
     markers = worker["markers"]
     assert_equal %w[blocked gvl blocked], markers["name"].map { |name| profile["shared"]["stringArray"][name] }
     assert_equal [[0.0, 1400.0], [1400.0, 1460.0], [1460.0, 1473.0]], markers["startTime"].zip(markers["endTime"])
-    assert(markers["data"].all? { |data| profile["meta"]["markerSchema"].any? { |schema| schema["name"] == data["type"] } })
+    types = profile["meta"]["markerSchema"].map { |schema| schema["name"] }
+    assert(markers["data"].all? { |data| types.include?(data["type"]) })
     assert_includes profile["meta"]["extra"].first["entries"].map { |entry| entry["value"] }.join("\n"), "dropped 1"
   end
 
@@ -103,7 +104,8 @@ class FirefoxExportTest < Minitest::Test
     end
     profile = profile(bytes)
     markers = profile["threads"].first["markers"]
-    rows = markers["name"].map { |name| profile["shared"]["stringArray"][name] }.zip(markers["startTime"], markers["endTime"], markers["data"].map { |data| data["labels"] })
+    names = markers["name"].map { |name| profile["shared"]["stringArray"][name] }
+    rows = names.zip(markers["startTime"], markers["endTime"], markers["data"].map { |data| data["labels"] })
     assert_equal [["running", 0.0, 18.0, nil], ["labels", 0.0, 11.0, "route=x"], ["request", 0.5, 11.0, "route=x"]],
                  rows
     selected = profile(bytes, selection: Analyse::Selection.new(labels: { "route" => "x" }))

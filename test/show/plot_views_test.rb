@@ -101,12 +101,16 @@ class PlotViewsTest < Minitest::Test
 
   def fit(&time)
     random = Random.new(5)
-    Pitwall::Analyse::Growth.fit(SIZES.map { |n| { n: n, values: Array.new(10) { time.(n) * (1 + 0.01 * (random.rand - 0.5)) } } })
+    points = SIZES.map { |n| { n: n, values: Array.new(10) { time.(n) * (1 + 0.01 * (random.rand - 0.5)) } } }
+    Pitwall::Analyse::Growth.fit(points)
   end
 
   def lines(series, width: 80, unicode: true) = Plot.new(width: width, palette: Pitwall::Show::Plain,
                                                          unicode: unicode).lines(series, x: "files", y: "time")
 
   # [row, column] of all signs, from left to right.
-  def places(lines, sign) = lines.each_with_index.filter_map { |line, row| [row, line.index(sign)] if line.include?(sign) }.sort_by(&:last)
+  def places(lines, sign)
+    found = lines.each_with_index.filter_map { |line, row| [row, line.index(sign)] if line.include?(sign) }
+    found.sort_by(&:last)
+  end
 end

@@ -16,9 +16,8 @@ class PprofExportTest < Minitest::Test
   include PprofReader
 
   def sums(samples, type)
-    samples.each_with_object(Hash.new(0)) { |sample, sums| sums[yield(sample)] += sample[:values][type] }.reject do |_, sum|
-      sum.zero?
-    end
+    sums = samples.each_with_object(Hash.new(0)) { |sample, all| all[yield(sample)] += sample[:values][type] }
+    sums.reject { |_, sum| sum.zero? }
   end
 
   def test_every_sample_with_its_weights_and_labels
@@ -48,7 +47,9 @@ class PprofExportTest < Minitest::Test
     tree = Analyse::CallTreeBuilder.build(segments, weights: %i[objects bytes gc])
     { "alloc_objects" => :objects, "alloc_space" => :bytes, "gc" => :gc }.each do |type, weight|
       assert_equal tree.total(weight), profile[:samples].sum { |sample| sample[:values][type] }
-      assert_equal tree.methods.zip(tree.self_by_method(weight)).to_h { |method, own| [[method.name, method.path, method.line], own] }.reject { |_, own| own.zero? },
+      sums = tree.methods.zip(tree.self_by_method(weight))
+      sums = sums.to_h { |method, own| [[method.name, method.path, method.line], own] }
+      assert_equal sums.reject { |_, own| own.zero? },
                    sums(profile[:samples], type) { |sample| sample[:stack].last.first(3) }
     end
     classes = segments.flat_map(&:sites).reject(&:special).map(&:class_name).uniq
@@ -90,9 +91,13 @@ class PprofExportTest < Minitest::Test
       segment.row stack: [["a", "/a.rb", 1, 2]], wall: 7
     end
     segments = RandomRecording.read(bytes).segments
+    rows = profile(segments)[:samples].map do |sample|
+      [sample[:values]["wall"], *sample[:labels].values_at("route", "state_label", "state")]
+    end
     assert_equal [[5000, "orders#show", "mine", "running"], [7000, nil, nil, "running"]],
-                 profile(segments)[:samples].map { |sample| [sample[:values]["wall"], *sample[:labels].values_at("route", "state_label", "state")] }.sort_by(&:first)
-    assert_equal [5000], profile(segments, selection: Analyse::Selection.new(labels: { "route" => "orders#show" }))[:samples].map { |sample| sample[:values]["wall"] }
+                 rows.sort_by(&:first)
+    selection = Analyse::Selection.new(labels: { "route" => "orders#show" })
+    assert_equal [5000], profile(segments, selection: selection)[:samples].map { |sample| sample[:values]["wall"] }
   end
 
   def test_a_selection

@@ -35,14 +35,19 @@ class SyscallsPageTest < Minitest::Test
       expected = Hash.new { |sums, path| sums[path] = [0, 0, 0] }
       rows.each { |path, *sums| sums.each_with_index { |sum, at| expected[clean(path)][at] += sum } }
       nodes = Tree.new(rows).nodes
-      found = nodes.each_with_index.reject { |node, _| node.paths.zero? }.to_h { |node, at| [clean(whole(nodes, at + 1)), [node.calls, node.ns, node.explained]] }
+      found = nodes.each_with_index.reject { |node, _| node.paths.zero? }.to_h do |node, at|
+        [clean(whole(nodes, at + 1)), [node.calls, node.ns, node.explained]]
+      end
       assert_equal expected, found, "seed #{seed}"
       assert_equal expected.size, nodes.sum(&:paths)
       nodes.each_with_index { |node, at| assert_operator node.parent, :<=, at }
     end
   end
 
-  def clean(path) = "#{"/" if path.start_with?("/")}#{path.b.split("/").reject { |name| name.empty? || name == "." }.join("/")}"
+  def clean(path)
+    names = path.b.split("/").reject { |name| name.empty? || name == "." }
+    "#{"/" if path.start_with?("/")}#{names.join("/")}"
+  end
 
   def test_large_trees_are_bounded_and_lose_no_call
     random = Random.new(7)
@@ -51,7 +56,9 @@ class SyscallsPageTest < Minitest::Test
     rows << ["/slow", 1, 10_000_000_000, 0] << ["/1/1/often", 1_000_000, 1, 1_000_000]
     [Tree.new(rows), Tree.new(rows, most: 5), Tree.new(rows, most: 1),
      Tree.new(rows, bytes: 0)].zip([6001, 10, 2, 1]) do |tree, most|
-      %i[calls ns explained].each_with_index { |name, at| assert_equal rows.sum { |row| row[at + 1] }, tree.nodes.sum(&name) }
+      %i[calls ns explained].each_with_index do |name, at|
+        assert_equal rows.sum { |row| row[at + 1] }, tree.nodes.sum(&name)
+      end
       assert_operator tree.nodes.size, :<=, most
       assert_equal rows.size, tree.nodes.sum(&:paths)
       assert_operator tree.merged, :>, 0
@@ -64,8 +71,8 @@ class SyscallsPageTest < Minitest::Test
   end
 
   def test_very_deep_paths_and_none
-    assert_equal [["/#{"a/" * 2000}b", 1]], Tree.new([["/#{"a/" * 2000}b", 3, 0,
-                                                       0]]).nodes.then { |nodes| [[nodes.each_index.map { |at| nodes[at].name }.join, nodes.last.paths]] }
+    nodes = Tree.new([["/#{"a/" * 2000}b", 3, 0, 0]]).nodes
+    assert_equal ["/#{"a/" * 2000}b", 1], [nodes.map(&:name).join, nodes.last.paths]
     assert_empty Tree.new([]).nodes
     assert_equal [[:none, 4, 5]], Tree.new([], without: [4, 5, 0]).nodes.map { |node| [node.kind, node.calls, node.ns] }
   end
@@ -82,7 +89,9 @@ class SyscallsPageTest < Minitest::Test
       sums = %w[calls ns].to_h { |name| [name, column.call(calls.dig("paths", name)).sum] }
       assert_equal({ "calls" => report.calls, "ns" => report.ns }, sums)
       assert_equal calls["calls"], calls["by_call"].sum { |row| row["calls"] }
-      assert_equal calls["by_call"].sum { |row| row["explained"] } - report.passes.reject { |pass| pass.pattern.explains? }.sum(&:calls), column.call(calls.dig("paths", "explained")).sum
+      explained = calls["by_call"].sum { |row| row["explained"] } -
+                  report.passes.reject { |pass| pass.pattern.explains? }.sum(&:calls)
+      assert_equal explained, column.call(calls.dig("paths", "explained")).sum
       assert_equal report.explained, calls["passes"].sum { |pass| pass["explained"] }
     end
   end
@@ -91,14 +100,17 @@ class SyscallsPageTest < Minitest::Test
   def test_sums_of_a_recordings_page
     with_segments(SyscallsRecording.bytes + SyscallsRecording.bytes(pid: 4243)) do |segments|
       report = Analyse::SyscallReport.of(*segments)
-      object, column = unpack(Show::RecordingPage.new(segments, tabs: [], hints: Pitwall::Views::Hints, syscalls: Show::SyscallsPart.new(report: report, name: "shop", format: "recording")).to_s)
+      part = Show::SyscallsPart.new(report: report, name: "shop", format: "recording")
+      page = Show::RecordingPage.new(segments, tabs: [], hints: Pitwall::Views::Hints, syscalls: part)
+      object, column = unpack(page.to_s)
       calls = object["syscalls"]
       %w[paths stacks].each do |tree|
         assert_equal [report.calls, report.ns], %w[calls ns].map { |name| column.call(calls.dig(tree, name)).sum }, tree
       end
       names = column.call(object.dig("methods", "name")).map { |id| object["strings"][id] }
       methods = column.call(object.dig("nodes", "method"))
-      by_method = column.call(calls.dig("stacks", "node")).zip(column.call(calls.dig("stacks", "calls"))).map { |node, count| [node.zero? ? nil : names[methods[node - 1]], count] }
+      nodes, counts = %w[node calls].map { |name| column.call(calls.dig("stacks", name)) }
+      by_method = nodes.zip(counts).map { |node, count| [node.zero? ? nil : names[methods[node - 1]], count] }
       assert_equal [[nil, 2], ["<main>", 2], ["<main>", 2], ["Shop.load", 8], ["Shop.load", 8]],
                    by_method.sort_by { |name, count| [name.to_s, count] }
       assert_includes calls.dig("paths", "name"), "shop.rb"
@@ -113,7 +125,8 @@ class SyscallsPageTest < Minitest::Test
     end
     with_segments(bytes) do |segments|
       part = Show::SyscallsPart.new(report: Analyse::SyscallReport.of(*segments), name: "shop", format: "recording")
-      object, column = unpack(Show::RecordingPage.new(segments, tabs: [], hints: Pitwall::Views::Hints, syscalls: part).to_s)
+      page = Show::RecordingPage.new(segments, tabs: [], hints: Pitwall::Views::Hints, syscalls: part)
+      object, column = unpack(page.to_s)
       calls = object["syscalls"]
       assert_nil calls["stacks"]
       assert_equal [[], true], [calls["passes"].flat_map { |pass| pass["lines"] },
@@ -126,7 +139,9 @@ class SyscallsPageTest < Minitest::Test
     with_segments(SyscallsRecording.bytes) do |segments|
       redacted = Analyse::Redaction.new(base: "/app/lib1").call(segments)
       assert_equal segments.map(&:syscall_totals), redacted.map(&:syscall_totals)
-      found = redacted.flat_map { |segment| segment.enum_for(:each_syscall).map { |call| [call.name, call.path, call.path2, call.cwd] } }
+      found = redacted.flat_map do |segment|
+        segment.enum_for(:each_syscall).map { |call| [call.name, call.path, call.path2, call.cwd] }
+      end
       assert_equal %w[close newfstatat openat rename], found.map(&:first).uniq.sort
       assert_includes found.map { |row| row[1] }, "shop.rb"
       refute_match(%r{/app|lib\d}, found.flatten.compact.join("\n").b)

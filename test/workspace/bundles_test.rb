@@ -30,7 +30,8 @@ class WorkspaceBundlesTest < Minitest::Test
   def toy_gemspec(name, version, dependencies = {})
     <<~RUBY
       Gem::Specification.new do |spec|
-        spec.name, spec.version, spec.summary, spec.authors, spec.files, spec.require_paths = "#{name}", "#{version}", "x", ["a"], ["#{name}.rb"], ["."]
+        spec.name, spec.version, spec.summary, spec.authors = "#{name}", "#{version}", "x", ["a"]
+        spec.files, spec.require_paths = ["#{name}.rb"], ["."]
         #{dependencies.map { |other, wanted| "spec.add_dependency #{other.inspect}, #{wanted.inspect}" }.join("\n")}
       end
     RUBY
@@ -134,7 +135,8 @@ class WorkspaceBundlesTest < Minitest::Test
   def test_a_bundle_that_cant_be_had
     commit("Gemfile" => "gem 'no-such-gem-anywhere'\n", "bench.rb" => "puts 1")
     text = failure(Pitwall::Workspace::BuildFailed, side(rev: "HEAD", name: "main"))
-    assert_match(/\Amain \(\h{10}\): bundle install failed: .*no-such-gem-anywhere.* \(log: #{@cache}\/logs\/\h+\.log\)\z/, text)
+    log = %r{\(log: #{@cache}/logs/\h+\.log\)}
+    assert_match(/\Amain \(\h{10}\): bundle install failed: .*no-such-gem-anywhere.* #{log}\z/, text)
     assert_equal 4, Pitwall::Workspace::BuildFailed.new.status
     assert_path_exists text[/log: (.*)\)/, 1]
     # Without the bundle, with --no-bundle.
@@ -178,7 +180,8 @@ class WorkspaceBundlesTest < Minitest::Test
                     "it has no gemfiles/small.gemfile"
   end
 
-  # A Gemfile that the user names outside of the repository is used by all sides. `bundle exec` in the command uses it too.
+  # A Gemfile that the user names outside of the repository is used by all sides.
+  # `bundle exec` in the command uses that Gemfile too.
   def test_a_gemfile_outside_of_the_repository
     commit("one.rb" => "puts ENV['BUNDLE_GEMFILE']")
     gemfile = File.join(@cache, "Gemfile.own")
@@ -289,7 +292,8 @@ class WorkspaceBundlesTest < Minitest::Test
       # A gem that isn't installed. `gem install` takes the package from the working directory.
       package_gem("toy", "4.0", @root)
       subjects(side(gems: { "toy" => "4.0" }), **bench) { |list| assert_equal "4.0\n", run_subject(list.first) }
-      assert_equal %w[1.0 2.0], Dir.children(File.join(@root, "gems/gems")).map { |name| name.delete_prefix("toy-") }.sort
+      versions = Dir.children(File.join(@root, "gems/gems")).map { |name| name.delete_prefix("toy-") }
+      assert_equal %w[1.0 2.0], versions.sort
       subjects(side(gems: { "toy" => "1.0" }), dir: @root, environment: with_gems,
                command: [RUBY, "-e", "require 'toy'; puts TOY"]) do |list|
         assert_equal "1.0\n", run_command(list.first)

@@ -77,7 +77,8 @@ class WorkspaceInterpretersTest < Minitest::Test
     # Flags that RUBYOPT doesn't take: all sides then start by a script.
     subjects(side, side(ruby: [other, "-W0", "-e", "p 7"]), **tool) do |list|
       assert_equal %W[nil\nfalse\n 7\n], list.map { |each| run_command(each) }
-      assert_equal [false, false], (list.map { |each| File.symlink?(File.join(each.env["PATH"].split(":").first, "ruby")) })
+      commands = list.map { |each| File.join(each.env["PATH"].split(":").first, "ruby") }
+      assert_equal [false, false], (commands.map { |path| File.symlink?(path) })
     end
     write({ "patch.rb" => "$VERBOSE = true" }, dir: @root)
     subjects(side(patches: [File.join(@root, "patch.rb")]), **tool) do |list|

@@ -41,7 +41,8 @@ class RubiesScriptTest < Minitest::Test
     [file("sources"), file("absent")].each do |folder|
       FileUtils.mkdir_p(file("sources"))
       %w[make source].product(%w[4.0 4.1-dev]).each do |command, name|
-        assert_one_line(5, /\Arubies: #{name}: no ruby-#{name}\S*\.tar\.\* in #{folder}; put Ruby's source archive there or set PITWALL_RUBY_SOURCES/,
+        mend = "put Ruby's source archive there or set PITWALL_RUBY_SOURCES"
+        assert_one_line(5, /\Arubies: #{name}: no ruby-#{name}\S*\.tar\.\* in #{folder}; #{mend}/,
                         rubies(command, name, env: { "PITWALL_RUBY_SOURCES" => folder }))
       end
     end
@@ -50,7 +51,8 @@ class RubiesScriptTest < Minitest::Test
   end
 
   def test_the_newest_archive
-    %w[ruby-4.0.9.tar.xz ruby-4.0.10.tar.gz ruby-4.0.11.tar.gz.asc ruby-4.1.0.tar.xz ruby-4.1-dev-20260728.tar.xz ruby-4.1-dev-20261101.tar.bz2]
+    %w[ruby-4.0.9.tar.xz ruby-4.0.10.tar.gz ruby-4.0.11.tar.gz.asc ruby-4.1.0.tar.xz ruby-4.1-dev-20260728.tar.xz
+       ruby-4.1-dev-20261101.tar.bz2]
       .each { |name| write("sources/#{name}") }
     Dir.mkdir(file("sources/ruby-4.0.12.tar.xz"))
     assert_equal [file("sources/ruby-4.0.10.tar.gz"), file("sources/ruby-4.1-dev-20261101.tar.bz2")],

@@ -68,7 +68,11 @@ class WorkspaceStoreTest < Minitest::Test
     readers = Array.new(2) do
       IO.popen([RUBY, "-I#{Checkout::ROOT}/lib", "-rpitwall/workspace", "-e", <<~RUBY, @cache])
         store = Pitwall::Workspace::Store.new(ARGV[0])
-        store.fetch("trees", "k") { |folder| sleep 0.3; File.write(File.join(folder, "by"), Process.pid.to_s); puts "built" }
+        store.fetch("trees", "k") do |folder|
+          sleep 0.3
+          File.write(File.join(folder, "by"), Process.pid.to_s)
+          puts "built"
+        end
         puts File.read(File.join(ARGV[0], "trees/k/by"))
       RUBY
     end
@@ -80,7 +84,12 @@ class WorkspaceStoreTest < Minitest::Test
 
   def test_what_a_killed_process_left_is_swept
     reader = IO.popen([RUBY, "-I#{Checkout::ROOT}/lib", "-rpitwall/workspace", "-e", <<~RUBY, @cache])
-      Pitwall::Workspace::Store.new(ARGV[0]).fetch("trees", "k") { |folder| File.write(File.join(folder, "half"), ""); puts "half"; $stdout.flush; sleep }
+      Pitwall::Workspace::Store.new(ARGV[0]).fetch("trees", "k") do |folder|
+        File.write(File.join(folder, "half"), "")
+        puts "half"
+        $stdout.flush
+        sleep
+      end
     RUBY
     reader.gets
     store.fetch("trees", "other") { nil } # while it lives, its half is left alone
@@ -131,7 +140,9 @@ class WorkspaceStoreTest < Minitest::Test
       ruby = [RUBY, "-I#{Checkout::ROOT}/lib", "-rpitwall/workspace"]
       pid = Process.spawn(CommandLine::CLEAN, *ruby, "-e", <<~RUBY, @repo, @cache, **options)
         trap("INT", "DEFAULT")
-        Pitwall::Workspace.open(dir: ARGV[0], place: ARGV[1]) { |workspace| workspace.subjects([Pitwall::Workspace::Side.new(rev: "HEAD")]) }
+        Pitwall::Workspace.open(dir: ARGV[0], place: ARGV[1]) do |workspace|
+          workspace.subjects([Pitwall::Workspace::Side.new(rev: "HEAD")])
+        end
       RUBY
       deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 120
       sleep 0.02 until File.size?(File.join(@root, "pid")) || Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline

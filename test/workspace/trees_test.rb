@@ -153,7 +153,8 @@ class WorkspaceTreesTest < Minitest::Test
     write("assets/keep" => "changed since")
     subject(side(rev: "HEAD"), carry: ["../assets"], dir: File.join(@repo, "sub")) do |one|
       top = File.dirname(one.dir)
-      assert_equal %w[k x mine], %w[config/master.key assets/css/x.css assets/keep].map { |name| File.read(File.join(top, name)) }
+      names = %w[config/master.key assets/css/x.css assets/keep]
+      assert_equal %w[k x mine], names.map { |name| File.read(File.join(top, name)) }
       assert_equal ["../a", "/etc"], %w[link out].map { |name| File.readlink(File.join(top, "assets", name)) }
       refute_path_exists File.join(top, "config/other")
       @first = one.dir
