@@ -30,10 +30,11 @@ class LayersTest < Minitest::Test
     "doctor" => [%w[lib/pitwall/doctor.rb lib/pitwall/doctor/], %w[foundation collect record launch]],
     # The command.
     "typed times" => [%w[lib/pitwall/duration.rb], %w[foundation]],
-    "views" => [%w[lib/pitwall/views.rb lib/pitwall/views/], ["foundation", "record", "analyse", "show", "typed times"]],
+    "views" => [%w[lib/pitwall/views.rb lib/pitwall/views/],
+                ["foundation", "record", "analyse", "show", "typed times"]],
     "cli" => [%w[lib/pitwall/cli.rb lib/pitwall/cli/],
-              ["foundation", "collect", "record", "analyse", "show", "launch", "bench", "workspace", "experiment", "doctor",
-               "typed times", "views"]]
+              ["foundation", "collect", "record", "analyse", "show", "launch", "bench", "workspace", "experiment",
+               "doctor", "typed times", "views"]]
   }.freeze
 
   # Uses that the table does not allow, with the reason.
@@ -65,6 +66,13 @@ class LayersTest < Minitest::Test
   IMPURE = /\A(?:`|\$(?:stdout|stderr|stdin|PROGRAM_NAME|0|\$|<|>|LOAD_PATH|LOADED_FEATURES)|s?rand|puts|print|pp?|warn|
              sleep|system|exec|fork|spawn|gets|open|exit!?|abort|at_exit|trap|load|binding|eval)\z/x.freeze
 
+  # Folders of a layer that use each other. The list may only become shorter: the folders of show/ share values of JSON
+  # and words of effects that stand in profile/ and compare/, those of cli/ share the reading of recordings and gates.
+  CIRCLES = {
+    "cli" => [%w[measuring page recording verbs]],
+    "show" => [%w[compare findings gc growth profile], %w[page syscalls]]
+  }.freeze
+
   # Layers that may name the command's options.
   COMMAND = %w[views cli].freeze
   # Options that files of other layers name, with the reason. An error carries its advice as a key instead
@@ -90,9 +98,9 @@ class LayersTest < Minitest::Test
       "show/findings/words.rb" => %w[--dirty --retained]
     },
     "a warning names the option that mends it; the checks of doctor are such warnings" => {
-      "analyse/allocations/allocations.rb" => %w[--stacks], "analyse/recording/summary.rb" => %w[--mode],
+      "analyse/allocations/allocations.rb" => %w[--stacks], "analyse/report/summary.rb" => %w[--mode],
       "analyse/compare/measurement_warnings.rb" => %w[--budget --gc --no-pin --pairs --runs --warmup],
-      "analyse/recording/trace_filters.rb" => %w[--], "analyse/syscalls/syscall_patterns.rb" => %w[--patterns],
+      "analyse/report/trace_filters.rb" => %w[--], "analyse/syscalls/syscall_patterns.rb" => %w[--patterns],
       "bench/profiles.rb" => %w[--timeout], "collect/session.rb" => %w[--mode --signal],
       "collect/window.rb" => %w[--delay --duration], "doctor/host.rb" => %w[--mode --signal],
       "doctor/output.rb" => %w[--record], "doctor/ruby.rb" => %w[--mode --stacks]
@@ -163,6 +171,19 @@ class LayersTest < Minitest::Test
     forbidden = @lib.forbidden(LAYERS) { |use, _, used| allowed?(use, used) && seen << [use.from, used] }
     assert_empty forbidden
     assert_empty ALLOWED.keys - seen, "exceptions that nothing needs any more"
+  end
+
+  # @return [Array<Array<String>>] groups of folders of the layer that use each other
+  def circles_within(layers, layer)
+    groups = layers.circles { |path| path[%r{\Alib/pitwall/#{layer}/\w+(?=/)}] }
+    groups.map { |folders| folders.map { |path| File.basename(path) } }
+  end
+
+  def test_folders_of_a_layer_do_not_use_each_other
+    folders = Dir.chdir(Checkout::ROOT) { Dir["lib/pitwall/*/"] }
+    layers = folders.map { |path| File.basename(path) } - %w[native]
+    found = layers.to_h { |layer| [layer, circles_within(@lib, layer)] }.reject { |_, circles| circles.empty? }
+    assert_equal CIRCLES, found
   end
 
   def test_core_requires_core_ruby_only

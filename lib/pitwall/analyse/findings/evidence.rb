@@ -1,12 +1,12 @@
 # frozen_string_literal: true
 
-require "pitwall/analyse/tree/method_info"
+require "pitwall/analyse/recording/method_info"
 require "pitwall/analyse/recording/only_mine"
 require "pitwall/analyse/recording/origin"
 require "pitwall/analyse/requests/queries"
 require "pitwall/analyse/recording/selection"
 require "pitwall/analyse/requests/server"
-require "pitwall/analyse/threads/states"
+require "pitwall/analyse/recording/states"
 require "pitwall/analyse/requests/tests"
 require "pitwall/analyse/findings/finding"
 require "pitwall/analyse/findings/waiting_calls"

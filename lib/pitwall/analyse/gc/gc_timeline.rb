@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "pitwall/analyse/tree/method_info"
+require "pitwall/analyse/recording/method_info"
 require "pitwall/analyse/statistics/statistics"
 require "pitwall/record/chunks/collections"
 require "pitwall/record/frame"

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "pitwall/analyse/threads/states"
+require "pitwall/analyse/recording/states"
 require "pitwall/errors"
 
 module Pitwall

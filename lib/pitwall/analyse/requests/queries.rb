@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "pitwall/analyse/tree/method_info"
+require "pitwall/analyse/recording/method_info"
 require "pitwall/analyse/recording/origin"
 require "pitwall/analyse/recording/selection"
 require "pitwall/record/frame"

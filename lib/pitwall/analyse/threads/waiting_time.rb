@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "pitwall/analyse/recording/selection"
-require "pitwall/analyse/threads/states"
+require "pitwall/analyse/recording/states"
 
 module Pitwall
   module Analyse

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "shellwords"
-require "pitwall/analyse/tree/method_info"
+require "pitwall/analyse/recording/method_info"
 require "pitwall/show/terminal/location"
 require "pitwall/show/growth/words"
 require "pitwall/show/terminal/text"

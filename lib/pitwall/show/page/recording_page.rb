@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "pitwall/analyse/threads/states"
+require "pitwall/analyse/recording/states"
 require "pitwall/show/gc/view"
 require "pitwall/show/profile/header_view"
 require "pitwall/show/page/page"

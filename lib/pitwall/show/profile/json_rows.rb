@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "pitwall/analyse/requests/queries"
-require "pitwall/analyse/threads/states"
+require "pitwall/analyse/recording/states"
 require "pitwall/show"
 require "pitwall/show/gc/cost_json"
 require "pitwall/show/gc/json"

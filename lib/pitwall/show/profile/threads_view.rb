@@ -2,7 +2,7 @@
 
 require "pitwall/show/terminal/table"
 require "pitwall/show/terminal/units"
-require "pitwall/analyse/threads/states"
+require "pitwall/analyse/recording/states"
 
 module Pitwall
   module Show

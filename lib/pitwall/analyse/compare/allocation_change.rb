@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "pitwall/analyse/allocations/allocations"
-require "pitwall/analyse/tree/method_info"
+require "pitwall/analyse/recording/method_info"
 require "pitwall/analyse/compare/profile_change"
 require "pitwall/analyse/statistics/statistics"
 
