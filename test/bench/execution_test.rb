@@ -34,8 +34,8 @@ class ExecutionTest < Minitest::Test
   def test_ends
     assert_equal [3, nil, nil], ruby("exit 3").then { |finished| [finished.exit, finished.signal, finished.error] }
     assert_equal [nil, 9], ruby("Process.kill(:KILL, $$); sleep").then { |finished| [finished.exit, finished.signal] }
-    finished = execute("/no/such/command")
-    assert_equal [127, Errno::ENOENT::Errno], [finished.exit, finished.error]
+    missing = execute("/no/such/command")
+    assert_equal [127, Errno::ENOENT::Errno], [missing.exit, missing.error]
     assert_equal [126, Errno::EACCES::Errno], execute(__FILE__).then { |finished| [finished.exit, finished.error] }
     assert_match(/oh no/, ruby("abort 'oh no'").errors)
   end
