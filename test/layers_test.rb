@@ -115,11 +115,9 @@ class LayersTest < Minitest::Test
     },
     "a view names the option that shows more of it" => {
       "show/allocations/change_view.rb" => %w[--after --before --format], "show/compare/why_text.rb" => %w[--format],
-      "show/allocations/text.rb" => %w[--by --limit --retained --sort --stacks --view],
       "show/compare/words.rb" => %w[--budget --details --pairs],
       "show/gc/cost_view.rb" => %w[--allocations --limit --stacks],
       "show/gc/prediction_check_view.rb" => %w[--after --before],
-      "show/growth/text.rb" => %w[--growth --holders --limit --retained --view],
       "show/requests/change_view.rb" => %w[--after --before --format],
       "show/requests/labels_view.rb" => %w[--label-key], "show/requests/queries_view.rb" => %w[--limit --view],
       "show/requests/requests_view.rb" => %w[--request --tree], "show/requests/tests_view.rb" => %w[--request --tree],

@@ -109,7 +109,7 @@ class FuzzTest < Minitest::Test
 
     summary = Pitwall::Analyse::Summary.new(found.segments)
     view = { by: %i[path line class type method stack], sort: :bytes }
-    Pitwall::Show::AllocationsText.new(found, summary, **view, file: "x.pit").to_s
+    Pitwall::Show::AllocationsText.new(found, summary, **view, hints: Pitwall::Views::Hints).to_s
     Pitwall::Show::AllocationsJson.new(found, summary, **view).to_s
     Pitwall::Show::AllocationsMarkdown.new(found, summary, **view).to_s
   end

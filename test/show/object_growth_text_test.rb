@@ -5,6 +5,7 @@ require_relative "../support/fits"
 require_relative "../support/random_recording"
 require "pitwall/analyse"
 require "pitwall/show"
+require "pitwall/views"
 
 class ObjectGrowthTextTest < Minitest::Test
   include Fits
@@ -29,8 +30,9 @@ class ObjectGrowthTextTest < Minitest::Test
 
   def text(width: 100, **options)
     growth = Pitwall::Analyse::ObjectGrowth.new(segments)
-    Pitwall::Show::ObjectGrowthText.new(growth, Pitwall::Analyse::Summary.new(segments), file: "x.pit", base: "/app",
-                                        width: width, **options).to_s
+    commands = Pitwall::Views.named("growth").commands("x.pit", growth.rows)
+    Pitwall::Show::ObjectGrowthText.new(growth, Pitwall::Analyse::Summary.new(segments), commands: commands,
+                                        hints: Pitwall::Views::Hints, base: "/app", width: width, **options).to_s
   end
 
   def test_every_width

@@ -57,10 +57,7 @@ module Pitwall
       end
 
       #: (Subject) -> String
-      def text(subject)
-        drawn(Show::AllocationsText, subject, file: subject.file, **subject.screen.to_h.slice(:width, :palette),
-                                              base: subject.application.base, warnings: messages(subject))
-      end
+      def text(subject) = drawn(Show::AllocationsText, subject, commands: commands(subject), **text_options(subject))
 
       #: (Subject) -> String
       def json(subject) = drawn(Show::AllocationsJson, subject, warnings: subject.warnings.map(&:to_h))
@@ -92,6 +89,13 @@ module Pitwall
         drawer.new(allocations, summary, by: asked[:by] || PLACES, sort: sort(allocations, asked),
                                          retained: asked[:retained] || false, limit: asked.limit,
                                          findings: subject.findings_of_process, **options).to_s
+      end
+
+      # To type next.
+      def commands(subject)
+        view = "pitwall report #{subject.file} #{option}"
+        retained = Analyse::Allocations.new(subject.chosen).retained? && !subject.asked[:retained]
+        ["#{view} --sort bytes", "#{view} --by class", *("#{view} --retained" if retained)]
       end
 
       # Recordings of older versions don't tell the bytes of what was retained.

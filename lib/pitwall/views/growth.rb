@@ -28,7 +28,7 @@ module Pitwall
       # @raise [UsageError] it was not recorded what lives over time
       #: (Subject) -> void
       def check(subject)
-        return if Analyse::ObjectGrowth.new(subject.chosen, warm_up_ns: subject.asked[:warmup]).any?
+        return if growth(subject).any?
 
         raise UsageError, "#{subject.files.join(" ")}: does not hold what lived over time: record it with " \
                           "pitwall allocations --growth -- CMD (of a program that collects garbage)"
@@ -36,16 +36,32 @@ module Pitwall
 
       #: (Subject) -> String
       def text(subject)
-        drawn(Show::ObjectGrowthText, subject, file: subject.file, **subject.screen.to_h.slice(:width, :palette),
-                                               base: subject.application.base, warnings: messages(subject))
+        growth = growth(subject)
+        drawn(Show::ObjectGrowthText, subject, growth, commands: commands(subject.file, growth.rows),
+                                                       **text_options(subject))
       end
 
       #: (Subject) -> String
-      def json(subject) = drawn(Show::ObjectGrowthJson, subject, warnings: subject.warnings.map(&:to_h))
+      def json(subject)
+        drawn(Show::ObjectGrowthJson, subject, growth(subject), warnings: subject.warnings.map(&:to_h))
+      end
 
       #: (Subject) -> String
       def markdown(subject)
-        drawn(Show::ObjectGrowthMarkdown, subject, base: subject.application.base, warnings: messages(subject))
+        drawn(Show::ObjectGrowthMarkdown, subject, growth(subject), base: subject.application.base,
+                                                                    warnings: messages(subject))
+      end
+
+      # Commands to type next.
+      # @param rows [Array] what grows
+      #: (String, Array[untyped]) -> Array[String]
+      def commands(file, rows)
+        found = ["pitwall report #{file} #{Views.named("allocations").option} --retained"]
+        return found if rows.empty?
+
+        found << "pitwall allocations --growth --holders -- CMD" if rows.none?(&:paths)
+        found << "pitwall compare #{file} NEW.pit" if file.end_with?(".pit")
+        found
       end
 
       #: (Array[Record::Segment]) -> Array[Tab]
@@ -53,8 +69,9 @@ module Pitwall
 
       private
 
-      def drawn(drawer, subject, **options)
-        growth = Analyse::ObjectGrowth.new(subject.chosen, warm_up_ns: subject.asked[:warmup])
+      def growth(subject) = Analyse::ObjectGrowth.new(subject.chosen, warm_up_ns: subject.asked[:warmup])
+
+      def drawn(drawer, subject, growth, **options)
         drawer.new(growth, Analyse::Summary.new(growth.segments), limit: subject.asked.limit,
                                                                   findings: subject.findings_of_process, **options).to_s
       end

@@ -22,6 +22,10 @@ module Pitwall
       #: () -> String
       def threshold = "--threshold 0 shows all"
 
+      # Of a table by stack without stacks.
+      #: () -> String
+      def stacks = "record with --stacks"
+
       #: () -> String
       def threads = "--view threads shows all"
 

@@ -32,6 +32,12 @@ module Pitwall
       end
 
       def messages(subject) = subject.warnings.map(&:message)
+
+      # What all texts of such views take.
+      def text_options(subject)
+        { **subject.screen.to_h.slice(:width, :palette), base: subject.application.base, warnings: messages(subject),
+          hints: Hints }
+      end
     end
   end
 end

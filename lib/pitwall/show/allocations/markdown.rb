@@ -1,29 +1,21 @@
 # frozen_string_literal: true
 
+require "pitwall/show/allocations/objects_markdown"
 require "pitwall/show/terminal/markdown"
 require "pitwall/show/terminal/units"
 
 module Pitwall
   module Show
     # Allocations as Markdown, for pull requests and issues.
-    class AllocationsMarkdown
-      TOP = 20 # rows of the table, by default
-      private_constant :TOP
-
-      # @param base [String, nil] folder; paths below it are shown relative to it
-      #: (Analyse::Allocations, Analyse::Summary, by: Array[Symbol], sort: Symbol, ?retained: bool, ?limit: Integer?,
-      #:  ?base: String?, ?warnings: Array[String], ?findings: Array[untyped]) -> void
-      def initialize(allocations, summary, by:, sort:, retained: false, limit: nil, base: nil, warnings: [],
-                     findings: [])
+    class AllocationsMarkdown < ObjectsMarkdown
+      # @param options [Hash] of ObjectsMarkdown
+      #: (Analyse::Allocations, Analyse::Summary, by: Array[Symbol], sort: Symbol, ?retained: bool, **untyped) -> void
+      def initialize(allocations, summary, by:, sort:, retained: false, **options)
+        super(summary, **options)
         @allocations = allocations
-        @summary = summary
         @by = by - [:stack]
         @sort = sort
         @retained = retained
-        @limit = limit || TOP
-        @location = Location.new(base)
-        @warnings = warnings
-        @findings = findings
       end
 
       # The report as Markdown.
@@ -32,20 +24,17 @@ module Pitwall
         rows = @allocations.rows(by: @by, sort: @sort, retained: @retained)
         heads = ["objects", "old", "retained", *("retained bytes" if @allocations.retained_bytes?),
                  "mean age", "bytes", "GC charged (model)"]
-        lines = [headline, ""] + Markdown.findings(@findings) + notes +
+        lines = [headline(*totals), ""] + Markdown.findings(@findings) + notes +
                 ["| #{heads.join(" | ")} | what |", "|#{"---:|" * heads.size}---|"]
         lines.concat(rows.first(@limit).map { |row| line(row) })
-        lines.push("", "#{Units.things(rows.size - @limit, "more row")}.") if rows.size > @limit
-        lines.join("\n")
+        [*lines, *more(rows)].join("\n")
       end
 
       private
 
-      def headline
-        ["**#{Markdown.text(@summary.programs.join(", "))}**", Markdown.text(@summary.rubies.join(", ")),
-         "#{objects(@allocations.objects)} object#{"s" unless @allocations.objects == 1}",
-         "#{"~" unless @allocations.ends?}#{Units.bytes(@allocations.total(:bytes))}",
-         retained].join(" · ")
+      def totals
+        ["#{objects(@allocations.objects)} object#{"s" unless @allocations.objects == 1}",
+         "#{"~" unless @allocations.ends?}#{Units.bytes(@allocations.total(:bytes))}", retained]
       end
 
       def retained

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "pitwall/show/allocations/objects_text"
 require "pitwall/show/profile/header_view"
 require "pitwall/show/terminal/table"
 require "pitwall/show/terminal/units"
@@ -7,8 +8,7 @@ require "pitwall/show/terminal/units"
 module Pitwall
   module Show
     # Allocations as text: the totals, the table, and the next commands to try.
-    class AllocationsText
-      TOP = 20 # rows of the table, by default
+    class AllocationsText < ObjectsText
       FRAMES = 12 # frames of a stack below its row, at most
       MODEL = "GC charged is a model: each collection's time is divided among the places that allocated " \
               "since the one before, by objects or, where malloc'ed memory caused it, by estimated bytes"
@@ -21,38 +21,25 @@ module Pitwall
       GIVING_WAY = %i[age old retained gc].freeze
       RETAINED_GIVING_WAY = %i[age old gc objects].freeze
       SORTED = { old: :old, retained: :retained, total_age: :age, max_age: :age, min_age: :age, gc_ns: :gc }.freeze
-      private_constant :TOP, :FRAMES, :HEADS, :RETAINED_HEADS, :GIVING_WAY, :RETAINED_GIVING_WAY, :SORTED
+      private_constant :FRAMES, :HEADS, :RETAINED_HEADS, :GIVING_WAY, :RETAINED_GIVING_WAY, :SORTED
 
-      # @param file [String] the recording, for the hints
       # @param by [Array<Symbol>] keys of Analyse::Allocations::KEYS that rows are grouped by
       # @param sort [Symbol] the counter of Analyse::Allocations::COUNTERS that rows are sorted by
       # @param retained [Boolean] whether only retained objects are shown
-      #: (Analyse::Allocations, Analyse::Summary, file: String, by: Array[Symbol], sort: Symbol, **untyped) -> void
-      def initialize(allocations, summary, file:, by:, sort:, retained: false, limit: nil, width: 100, palette: Plain,
-                     base: nil, warnings: [], findings: [])
+      # @param options [Hash] of ObjectsText
+      #: (Analyse::Allocations, Analyse::Summary, by: Array[Symbol], sort: Symbol, ?retained: bool, **untyped) -> void
+      def initialize(allocations, summary, by:, sort:, retained: false, **options)
+        super(summary, **options)
         @allocations = allocations
-        @summary = summary
-        @file = file
         @by = by
         @sort = sort
         @retained = retained
-        @limit = limit || TOP
-        @width = [width, TextReport::NARROWEST].max
-        @palette = palette
-        @location = Location.new(base)
-        @warnings = warnings
-        @findings = findings
       end
-
-      # The report's text, without a newline at its end.
-      #: () -> String
-      def to_s = [*header, *FindingsView.new(width: @width, palette: @palette).lines(@findings), "", *body].join("\n")
 
       private
 
       def header
-        wrap(HeaderView.of_objects(@summary)).map { |line| @palette.bold(line) } + wrap(counted.join(" · ")) +
-          (@warnings + @allocations.losses).flat_map { |text| note("!", text, :yellow) } +
+        wrap(counted.join(" · ")) + losses(@allocations.losses) +
           [*(estimate if @allocations.one_in > 1), MODEL, *@summary.notes].flat_map { |text| note("i", text, :dim) }
       end
 
@@ -104,13 +91,13 @@ module Pitwall
         shown = rows.first(@limit)
         lines = table.lines(shown.map { |row| table_row(row) })
         lines = with_stacks(lines, shown) if @by.include?(:stack)
-        lines + rest(rows.drop(@limit), rows.size) + stackless + strings + hint
+        lines + rest(rows.drop(@limit), rows.size) + stackless + strings + next_steps
       end
 
       def stackless
         return [] unless @by.include?(:stack) && !@allocations.stacks?
 
-        note("!", "#{GCCostView::STACKLESS}: record with --stacks", :yellow)
+        note("!", "#{GCCostView::STACKLESS}: #{@hints.stacks}", :yellow)
       end
 
       def strings
@@ -233,19 +220,8 @@ module Pitwall
         return [] if rows.empty?
 
         part = share(rows.reject(&:special))
-        [@palette.dim("#{part} in #{Units.things(rows.size, "more row")} (--limit #{all} shows all)")]
+        [@palette.dim("#{part} in #{Units.things(rows.size, "more row")} (#{@hints.rows(all)})")]
       end
-
-      def hint
-        view = "pitwall report #{@file} --view allocations"
-        lines = ["#{view} --sort bytes", "#{view} --by class",
-                 *("#{view} --retained" if @allocations.retained? && !@retained)]
-        ["", @palette.dim("Next: #{lines.first}"), *lines.drop(1).map { |line| @palette.dim("      #{line}") }]
-      end
-
-      def wrap(text) = Text.wrap(text, @width)
-
-      def note(mark, text, style) = wrap("#{mark} #{text}").map { |line| @palette.public_send(style, line) }
     end
   end
 end

@@ -1,39 +1,32 @@
 # frozen_string_literal: true
 
+require "pitwall/show/allocations/objects_markdown"
 require "pitwall/show/terminal/markdown"
 require "pitwall/show/growth/words"
 
 module Pitwall
   module Show
     # Growing objects as Markdown, for pull requests and issues.
-    class ObjectGrowthMarkdown
-      TOP = 20 # rows of the table, by default
+    class ObjectGrowthMarkdown < ObjectsMarkdown
       HEADS = ["objects/min", "99% interval", "bytes/min", "grew by", "bytes", "living", "of RSS", "over time",
                "what"].freeze
-      private_constant :TOP, :HEADS
+      private_constant :HEADS
 
-      # @param base [String, nil] folder; paths below it are shown relative to it
-      #: (Analyse::ObjectGrowth, Analyse::Summary, ?limit: Integer?, ?base: String?, ?warnings: Array[String],
-      #:  ?findings: Array[untyped]) -> void
-      def initialize(growth, summary, limit: nil, base: nil, warnings: [], findings: [])
+      # @param options [Hash] of ObjectsMarkdown
+      #: (Analyse::ObjectGrowth, Analyse::Summary, **untyped) -> void
+      def initialize(growth, summary, **options)
+        super(summary, **options)
         @growth = growth
         @words = ObjectGrowthWords.new(growth)
-        @summary = summary
-        @limit = limit || TOP
-        @location = Location.new(base)
-        @warnings = warnings
-        @findings = findings
       end
 
       # The report as Markdown.
       #: () -> String
       def to_s
-        head = ["**#{Markdown.text(@summary.programs.join(", "))}**", Markdown.text(@summary.rubies.join(", ")),
-                @words.collections].join(" · ")
         rss = @words.rss(spark: Sparkline.method(:text)).flat_map { |line| [line, ""] }
         notes = (@warnings + @growth.losses).flat_map { |note| ["> #{Markdown.text(note)}", ""] }
         rule = "#{ObjectGrowthWords::RULE.sub(/\A\w/, &:upcase)}."
-        [head, "", *rss, *Markdown.findings(@findings), *notes, *body, "", rule].join("\n")
+        [headline(@words.collections), "", *rss, *Markdown.findings(@findings), *notes, *body, "", rule].join("\n")
       end
 
       private
@@ -43,7 +36,7 @@ module Pitwall
         return [@growth.judged? ? ObjectGrowthWords::NOTHING : ObjectGrowthWords::UNKNOWN] if rows.empty?
 
         lines = Markdown.table(HEADS, rows.first(@limit).map { |row| cells(row) }, left: [7, 8])
-        lines.push("", "#{Units.things(rows.size - @limit, "more row")}.") if rows.size > @limit
+        lines.concat(more(rows))
         held = rows.first(@limit).flat_map do |row|
           ObjectGrowthWords.holders(row).map do |text|
             "- #{Markdown.code(@location.text(row.path, row.line))} #{Markdown.text(text)}"

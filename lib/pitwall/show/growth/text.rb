@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "pitwall/show/findings/view"
+require "pitwall/show/allocations/objects_text"
 require "pitwall/show/growth/words"
 require "pitwall/show/profile/header_view"
 require "pitwall/show/terminal/table"
@@ -10,47 +10,33 @@ require "pitwall/show/terminal/units"
 module Pitwall
   module Show
     # Places whose objects keep growing in number, as text.
-    class ObjectGrowthText
-      TOP = 20 # rows of the table, by default
+    class ObjectGrowthText < ObjectsText
       HEADS = ["objects/min", "bytes/min", "grew by", "", "living", "of RSS", "over time"].freeze
       # Columns left out on a narrow terminal, in this order.
       GIVING_WAY = [5, 4, 3, 6].freeze
-      private_constant :TOP, :HEADS, :GIVING_WAY
+      private_constant :HEADS, :GIVING_WAY
 
-      # @param file [String] the recording, for the hints
-      #: (Analyse::ObjectGrowth, Analyse::Summary, file: String, **untyped) -> void
-      def initialize(growth, summary, file:, limit: nil, width: 100, palette: Plain, base: nil, warnings: [],
-                     findings: [], unicode: true)
+      # @param unicode [Boolean] whether lines over time are drawn
+      # @param options [Hash] of ObjectsText
+      #: (Analyse::ObjectGrowth, Analyse::Summary, ?unicode: bool, **untyped) -> void
+      def initialize(growth, summary, unicode: true, **options)
+        super(summary, **options)
         @growth = growth
         @words = ObjectGrowthWords.new(growth)
-        @summary = summary
-        @file = file
-        @limit = limit || TOP
-        @width = [width, TextReport::NARROWEST].max
-        @palette = palette
-        @location = Location.new(base)
-        @warnings = warnings
-        @findings = findings
         @unicode = unicode
       end
-
-      # The report's text, without a newline at its end.
-      #: () -> String
-      def to_s = [*header, *FindingsView.new(width: @width, palette: @palette).lines(@findings), "", *body].join("\n")
 
       private
 
       def header
-        title = wrap(HeaderView.of_objects(@summary)).map { |line| @palette.bold(line) }
-        [*title, *wrap(@words.collections), *@words.rss(spark: method(:spark)).flat_map { |line| wrap(line) },
-         *(@warnings + @growth.losses).flat_map { |text| note("!", text, :yellow) },
-         *note("i", ObjectGrowthWords::RULE, :dim)]
+        [*wrap(@words.collections), *@words.rss(spark: method(:spark)).flat_map { |line| wrap(line) },
+         *losses(@growth.losses), *note("i", ObjectGrowthWords::RULE, :dim)]
       end
 
       def body
         rows = @growth.rows
         if rows.empty?
-          return [*wrap(@growth.judged? ? ObjectGrowthWords::NOTHING : ObjectGrowthWords::UNKNOWN), *hint(false)]
+          return [*wrap(@growth.judged? ? ObjectGrowthWords::NOTHING : ObjectGrowthWords::UNKNOWN), *next_steps]
         end
 
         shown = rows.first(@limit)
@@ -62,10 +48,10 @@ module Pitwall
         head, *lines = table.lines(table_rows)
         lines = [head] + lines.zip(shown).flat_map { |line, row| [line, *holders(row)] }
         if rows.size > shown.size
-          lines << @palette.dim("#{Units.things(rows.size - shown.size, "more row")} (--limit #{rows.size} shows all)")
+          lines << @palette.dim("#{Units.things(rows.size - shown.size, "more row")} (#{@hints.rows(rows.size)})")
         end
 
-        lines + @words.released(shown).flat_map { |text| note("i", text, :dim) } + hint(true)
+        lines + @words.released(shown).flat_map { |text| note("i", text, :dim) } + next_steps
       end
 
       def numbers(row)
@@ -83,17 +69,6 @@ module Pitwall
       end
 
       def spark(points) = Sparkline.text(points, unicode: @unicode)
-
-      def hint(growing)
-        lines = ["pitwall report #{@file} --view allocations --retained"]
-        lines << "pitwall allocations --growth --holders -- CMD" if growing && @growth.rows.none?(&:paths)
-        lines << "pitwall compare #{@file} NEW.pit" if growing && @file.end_with?(".pit")
-        ["", @palette.dim("Next: #{lines.first}"), *lines.drop(1).map { |line| @palette.dim("      #{line}") }]
-      end
-
-      def wrap(text) = Text.wrap(text, @width)
-
-      def note(mark, text, style) = wrap("#{mark} #{text}").map { |line| @palette.public_send(style, line) }
     end
   end
 end
