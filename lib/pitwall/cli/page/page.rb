@@ -35,7 +35,7 @@ module Pitwall
       # @param redacted [Boolean] whether paths are hidden: then neither source nor the working directory is shown
       # @param start [Hash{String => String}] what the page shows first
       # @param syscalls [Views::SyscallReport, nil] of these segments, where it was made already
-      #: (Array[Record::Segment], Array[Record::Warning], patterns: untyped, ?source: bool, ?redacted: bool, **untyped) -> String
+      #: (Array[Record::Segment], Array[Record::Warning], patterns: untyped, **untyped) -> String
       def render(segments, warnings, patterns:, source: true, redacted: false, start: {}, difference: nil,
                  syscalls: nil, findings: [], origin: nil)
         reader = SourceLines.new(segments.map(&:header), repository: Project.repository)
@@ -50,7 +50,7 @@ module Pitwall
       end
 
       # The page of a recording of system calls, which shows these first.
-      #: (Array[Record::Segment], Array[Record::Warning], patterns: untyped, ?difference: untyped, ?syscalls: Views::SyscallReport?) -> String
+      #: (Array[Record::Segment], Array[Record::Warning], patterns: untyped, **untyped) -> String
       def of_syscalls(segments, warnings, patterns:, difference: nil, syscalls: nil)
         render(segments, warnings, patterns: patterns, start: { "view" => "syscalls" }, difference: difference,
                                    syscalls: syscalls)
@@ -97,8 +97,10 @@ module Pitwall
                  end
         return {} unless weight
 
-        rows = Analyse::Lines.rows(Analyse::CallTreeBuilder.build(segments, weights: [weight]), weight).reject { |row| row.path.empty? }
-        rows.group_by(&:path).sort_by { |path, lines| [-lines.sum(&:own), path] }.to_h { |path, lines| [path, lines.map(&:line)] }
+        tree = Analyse::CallTreeBuilder.build(segments, weights: [weight])
+        files = Analyse::Lines.rows(tree, weight).reject { |row| row.path.empty? }.group_by(&:path)
+        heaviest = files.sort_by { |path, lines| [-lines.sum(&:own), path] }
+        heaviest.to_h { |path, lines| [path, lines.map(&:line)] }
       end
       private_class_method :weighed
     end

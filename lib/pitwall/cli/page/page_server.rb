@@ -9,16 +9,21 @@ module Pitwall
   module CLI
     # Serves one page on the loopback device to whoever knows its address, whose path is a random token.
     #
-    # Another user of the machine can connect, and a foreign web page can make the browser ask: neither knows the token, and a request under
-    # another host name (DNS rebinding) is refused.
+    # Another user of the machine can connect, and a foreign web page can make the browser ask: neither knows the token,
+    # and a request under another host name (DNS rebinding) is refused.
     class PageServer
       HOST = "127.0.0.1"
       # Of a request's head: bytes, and seconds it may take; connections at once.
       LONGEST = 16 * 1024
       PATIENCE = 5
       AT_ONCE = 16
-      REASONS = { 200 => "OK", 400 => "Bad Request", 404 => "Not Found", 405 => "Method Not Allowed", 421 => "Misdirected Request" }.freeze
-      private_constant :LONGEST, :PATIENCE, :AT_ONCE, :REASONS
+      REASONS = { 200 => "OK", 400 => "Bad Request", 404 => "Not Found", 405 => "Method Not Allowed",
+                  421 => "Misdirected Request" }.freeze
+      # Of every answer. Each is the only one on its connection.
+      PROTECTION = { "Cache-Control" => "no-store", "Referrer-Policy" => "no-referrer",
+                     "X-Content-Type-Options" => "nosniff", "Cross-Origin-Opener-Policy" => "same-origin",
+                     "Cross-Origin-Resource-Policy" => "same-origin", "Connection" => "close" }.freeze
+      private_constant :LONGEST, :PATIENCE, :AT_ONCE, :REASONS, :PROTECTION
 
       # @param port [Integer] 0: any that is free
       # @raise [UsageError] when the port is taken
@@ -28,7 +33,8 @@ module Pitwall
         @token = SecureRandom.urlsafe_base64(24)
         @server = TCPServer.new(HOST, port)
       rescue SystemCallError => error
-        raise UsageError, "--port #{port}: #{error.is_a?(Errno::EADDRINUSE) ? "is taken: name another, or none" : SystemCallError.new(error.errno).message}"
+        taken = "is taken: name another, or none" if error.is_a?(Errno::EADDRINUSE)
+        raise UsageError, "--port #{port}: #{taken || SystemCallError.new(error.errno).message}"
       end
 
       #: () -> Integer
@@ -77,7 +83,8 @@ module Pitwall
           text << client.readpartial(4096)
         end
         first, *rest = text[/\A.*?(?=\r\n\r\n)/m].split("\r\n")
-        [*first.to_s.split(" ", 3).first(2), rest.to_h { |line| line.split(":", 2).then { |name, value| [name.downcase, value.to_s.strip] } }]
+        headers = rest.to_h { |line| line.split(":", 2).then { |name, value| [name.downcase, value.to_s.strip] } }
+        [*first.to_s.split(" ", 3).first(2), headers]
       end
 
       def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
@@ -85,7 +92,9 @@ module Pitwall
       def answer(request)
         method, path, headers = request
         return [400, "not a request"] unless headers
-        return [421, "this is not the host you are looking for"] unless ["#{HOST}:#{port}", "localhost:#{port}"].include?(headers["host"])
+        unless ["#{HOST}:#{port}", "localhost:#{port}"].include?(headers["host"])
+          return [421, "this is not the host you are looking for"]
+        end
         return [405, "GET only"] unless %w[GET HEAD].include?(method)
 
         known?(path) ? [200, @page] : [404, "nothing here: the address that pitwall printed ends in a token"]
@@ -99,9 +108,10 @@ module Pitwall
 
       def write(client, status, body, only_head:)
         type = status == 200 ? "text/html" : "text/plain"
-        head = "HTTP/1.1 #{status} #{REASONS.fetch(status)}\r\nContent-Type: #{type}; charset=utf-8\r\nContent-Length: #{body.bytesize}\r\n" \
-               "Content-Security-Policy: #{Show::Page.policy}; frame-ancestors 'none'\r\nCache-Control: no-store\r\nReferrer-Policy: no-referrer\r\n" \
-               "X-Content-Type-Options: nosniff\r\nCross-Origin-Opener-Policy: same-origin\r\nCross-Origin-Resource-Policy: same-origin\r\nConnection: close\r\n\r\n"
+        headers = { "Content-Type" => "#{type}; charset=utf-8", "Content-Length" => body.bytesize, **PROTECTION,
+                    "Content-Security-Policy" => "#{Show::Page.policy}; frame-ancestors 'none'" }
+        lines = ["HTTP/1.1 #{status} #{REASONS.fetch(status)}", *headers.map { |name, value| "#{name}: #{value}" }]
+        head = "#{lines.join("\r\n")}\r\n\r\n"
         send_all(client, only_head ? head : head.b << body)
       end
 

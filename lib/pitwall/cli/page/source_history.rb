@@ -6,8 +6,9 @@ module Pitwall
   module CLI
     # Text of a project's files as it was committed when a recording began.
     #
-    # The recording names the commit. Where it does not, or the repository lacks it, the commit is what HEAD was at that time, as the
-    # repository's log of HEAD says; where that does not reach back, the last commit before. What was not committed then is not in it.
+    # The recording names the commit. Where it does not, or the repository lacks it, the commit is what HEAD was at that
+    # time, as the repository's log of HEAD says; where that does not reach back, the last commit before. What was not
+    # committed then is not in it.
     class SourceHistory
       # @param root [String, nil] the project's repository; no other is asked
       # @param at [Time, nil] when the recording began
@@ -27,7 +28,9 @@ module Pitwall
         return unless name && commit
 
         blob = "#{commit}:#{name}"
-        ask("cat-file", "blob", blob).force_encoding(Encoding::UTF_8) if ask("cat-file", "-s", blob)&.to_i&.between?(0, largest)
+        return unless ask("cat-file", "-s", blob)&.to_i&.between?(0, largest)
+
+        ask("cat-file", "blob", blob).force_encoding(Encoding::UTF_8)
       end
 
       # @return [String, nil] its whole name
@@ -35,7 +38,7 @@ module Pitwall
       def commit
         return @commit if defined?(@commit)
 
-        @commit = @git && @at && (recorded || then_head || ask("rev-list", "-1", "--before=#{moment}", "HEAD")).to_s[/\A\h+/]
+        @commit = (recorded || then_head || last_before).to_s[/\A\h+/] if @git && @at
       end
 
       private
@@ -49,6 +52,8 @@ module Pitwall
       end
 
       def recorded = @recorded && ask("rev-parse", "--verify", "--quiet", "#{@recorded}^{commit}")
+
+      def last_before = ask("rev-list", "-1", "--before=#{moment}", "HEAD")
 
       # A log that begins later answers with its oldest entry.
       def then_head

@@ -4,7 +4,8 @@ require "pitwall/cli/page/source_history"
 
 module Pitwall
   module CLI
-    # Text of source lines, from files that are readable and not newer than the recording; from the project's history, where that is given, of others.
+    # Text of source lines, from files that are readable and not newer than the recording; from the project's history,
+    # where that is given, of others.
     class SourceLines
       LARGEST = 4 * 1024 * 1024
       private_constant :LARGEST
@@ -24,8 +25,8 @@ module Pitwall
       #: (String) -> String?
       def commit(path) = @commits[path]
 
-      # nil where the file is missing, has changed since, or has no such line. Paths come from the recording: nothing but
-      # regular Ruby source is opened, so that a recording from elsewhere can't have other files shown.
+      # nil where the file is missing, has changed since, or has no such line. Paths come from the recording: nothing
+      # but regular Ruby source is opened, so that a recording from elsewhere can't have other files shown.
       #: (String, Integer) -> String?
       def call(path, line)
         (@files[path] ||= lines(path))[line - 1] if line.positive?

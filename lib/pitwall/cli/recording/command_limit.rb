@@ -6,8 +6,8 @@ require "pitwall/cli/measuring/gate"
 
 module Pitwall
   module CLI
-    # `--fail-if` of verbs that count exactly what one command did: judged while it is reported, and turned into a status where the
-    # command itself gave 0.
+    # `--fail-if` of verbs that count exactly what one command did: judged while it is reported, and turned into a
+    # status where the command itself gave 0.
     module CommandLimit
       private
 
@@ -26,7 +26,12 @@ module Pitwall
         return if gate.nil? || @judged
 
         @judged = true
-        failed = gate.failed { |condition| (value = yield(condition.metric)) && condition.exceeded?(Analyse::Estimate.new(value, value, value)) } or return
+        failed = gate.failed do |condition|
+          value = yield(condition.metric)
+          value && condition.exceeded?(Analyse::Estimate.new(value, value, value))
+        end
+        return unless failed
+
         @exceeded = true
         @err.puts("pitwall: --fail-if #{@limits}: #{failed.verdict(yield(failed.metric))}")
       end

@@ -27,7 +27,9 @@ module Pitwall
       end
 
       def check_report_options
-        raise UsageError, "--format markdown holds the flat table of all processes: leave out --apart" if @options[:apart] && @options[:format] == "markdown"
+        if @options[:apart] && @options[:format] == "markdown"
+          raise UsageError, "--format markdown holds the flat table of all processes: leave out --apart"
+        end
 
         super
       end

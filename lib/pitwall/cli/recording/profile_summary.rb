@@ -11,7 +11,8 @@ module Pitwall
       # @param export [Array(String, String)] a format to look at it elsewhere, and a file's name
       # @param delay, duration [Integer, nil] ns: which part of the command's time was to be recorded
       #: (destination: Destination, finished: Finished, merged: Merged, messages: Array[String], **untyped) -> void
-      def initialize(destination:, finished:, merged:, messages:, export: %w[speedscope profile.json], delay: nil, duration: nil)
+      def initialize(destination:, finished:, merged:, messages:, export: %w[speedscope profile.json], delay: nil,
+                     duration: nil)
         @delay = delay
         @duration = duration
         @export = export
@@ -25,7 +26,9 @@ module Pitwall
       #: () -> Array[String]
       def problems
         lines = @destination.notes + @messages
-        lines += @merged.living.map { |pid| "process #{pid} still records to #{parts}/; when it has ended: pitwall report #{shell(parts)}/*.pit" }
+        lines += @merged.living.map do |pid|
+          "process #{pid} still records to #{parts}/; when it has ended: pitwall report #{shell(parts)}/*.pit"
+        end
         lines << missing if @merged.problem
         lines << nothing_recorded if !@merged.any? && @merged.living.empty? && !@merged.problem
         lines.map { |line| "pitwall: #{line}" }
@@ -38,7 +41,8 @@ module Pitwall
       def closing(difference, elsewhere: true)
         lines = [""]
         lines << "With and without Pitwall: one run each is an indication, not a measurement." if difference
-        lines << "Recorded in #{near(@destination.recording)}#{" (#{@merged.count} parts)" if @merged.count > 1}#{times}"
+        count = " (#{@merged.count} parts)" if @merged.count > 1
+        lines << "Recorded in #{near(@destination.recording)}#{count}#{times}"
         # A command stands on a line of its own, to be copied whole.
         file = shell(near(@destination.recording))
         lines << "To look at it in the browser#{", or elsewhere" if elsewhere}:" << "  pitwall view #{file}"
@@ -50,7 +54,8 @@ module Pitwall
 
       def missing
         if @merged.older
-          return "#{near(@destination.recording)} is left as it was (#{@merged.problem}): what was recorded, #{@merged.missing_bytes} bytes, is in #{parts}/; " \
+          return "#{near(@destination.recording)} is left as it was (#{@merged.problem}): " \
+                 "what was recorded, #{@merged.missing_bytes} bytes, is in #{parts}/; " \
                  "make room, or look at it there: pitwall report #{shell(parts)}"
         end
 
@@ -61,14 +66,22 @@ module Pitwall
       # It can't be seen from outside which of these it was.
       def nothing_recorded
         return "nothing was recorded" if @messages.any?
-        return "nothing was recorded: the command ended after #{Show::Units.duration(@finished.wall_ns)}, before --delay #{Duration.format(@delay)} was over" if @delay && @finished.wall_ns < @delay
+        if @delay && @finished.wall_ns < @delay
+          return "nothing was recorded: the command ended after #{Show::Units.duration(@finished.wall_ns)}, before " \
+                 "--delay #{Duration.format(@delay)} was over"
+        end
 
-        return "nothing was recorded: the command was killed (SIG#{Signal.signame(@finished.status.termsig)}) before Ruby had started, or is no Ruby program" if @finished.status.signaled?
+        if @finished.status.signaled?
+          return "nothing was recorded: the command was killed (SIG#{Signal.signame(@finished.status.termsig)}) " \
+                 "before Ruby had started, or is no Ruby program"
+        end
 
-        return "nothing was recorded: no Ruby that Pitwall can enter ran within the times of --delay and --duration" if @duration
+        if @duration
+          return "nothing was recorded: no Ruby that Pitwall can enter ran within the times of --delay and --duration"
+        end
 
-        "nothing was recorded: no Ruby that Pitwall can enter was started (not a Ruby program, or one started by sudo, " \
-          "env -i or with --disable=rubyopt, or it ended while starting)"
+        "nothing was recorded: no Ruby that Pitwall can enter was started (not a Ruby program, " \
+          "or one started by sudo, env -i or with --disable=rubyopt, or it ended while starting)"
       end
 
       # ", from 5s after the command's start on, for 30s"

@@ -14,11 +14,12 @@ require "pitwall/show/terminal/text"
 
 module Pitwall
   module CLI
-    # A verb that takes `-- CMD`: runs it with collectors in each of its Ruby processes, joins what they recorded, and reports.
+    # A verb that takes `-- CMD`: runs it with collectors in each of its Ruby processes, joins what they recorded, and
+    # reports.
     #
-    # The command is the user's: its streams, signals and exit status pass through, and Pitwall speaks only after it has ended.
-    # A verb declares its options around {#define_collecting_options}, says in {#target_options} what to collect, and in
-    # {#report_options} how {Report} is to show it.
+    # The command is the user's: its streams, signals and exit status pass through, and Pitwall speaks only after it has
+    # ended. A verb declares its options around {#define_collecting_options}, says in {#target_options} what to collect,
+    # and in {#report_options} how {Report} is to show it.
     class RecordedCommand < Command
       FLUSH_NS = 1_000_000_000 # what a killed process can lose
       TIMES_NS = (1_000_000..1_000_000_000_000_000).freeze # of --delay and --duration
@@ -50,7 +51,8 @@ module Pitwall
 
       private
 
-      # What a verb has to do before the command runs under its collectors, once it is known that the recording can be written.
+      # What a verb has to do before the command runs under its collectors, once it is known that the recording can be
+      # written.
       # @return [Ending, nil] how to end at once instead
       def prepare(_command) = nil
 
@@ -66,18 +68,27 @@ module Pitwall
       # What can be said of any recording, and where to.
       def define_collecting_options(parser)
         parser.on("--keep-argv", "record the values of the command's arguments as well") { @options[:keep_argv] = true }
-        parser.on("--control", "run it again without Pitwall (output discarded) and show the difference") { @options[:control] = true }
+        parser.on("--control", "run it again without Pitwall (output discarded) and show the difference") do
+          @options[:control] = true
+        end
         parser.separator("")
         parser.separator("Where to")
-        parser.on("--record FILE.pit", "the recording (default: a dated file in .pitwall/)") { |file| @options[:record] = file }
-        parser.on("--out FILE", "the report; - is standard output, once the command has ended (default: standard error)") { |file| @options[:out] = file }
+        parser.on("--record FILE.pit", "the recording (default: a dated file in .pitwall/)") do |file|
+          @options[:record] = file
+        end
+        parser.on("--out FILE", "the report; - is standard output, once the command has ended (default: standard " \
+                                "error)") do |file|
+          @options[:out] = file
+        end
         parser.on("--quiet", "no report, unless --out asks for one; only problems are told") { @options[:quiet] = true }
         parser.separator("")
       end
 
       # Which part of the command's time is recorded.
       def define_times(parser)
-        parser.on("--delay TIME", "record from so long after the command's start on (5s)") { |text| @options[:delay] = Duration.parse(text, name: "--delay", range: TIMES_NS) }
+        parser.on("--delay TIME", "record from so long after the command's start on (5s)") do |text|
+          @options[:delay] = Duration.parse(text, name: "--delay", range: TIMES_NS)
+        end
         parser.on("--duration TIME", "record for so long (30s); the command runs on to its own end") do |text|
           @options[:duration] = Duration.parse(text, name: "--duration", range: TIMES_NS)
         end
@@ -92,7 +103,8 @@ module Pitwall
       def export_hint = %w[speedscope profile.json]
 
       def launch(command, destination)
-        environment = Pitwall::Launch::TargetEnvironment.new(parts: destination.parts, options: { **target_options, **times })
+        options = { **target_options, **times }
+        environment = Pitwall::Launch::TargetEnvironment.new(parts: destination.parts, options: options)
         telling_of_the_end { Pitwall::Launch.new(command, env: environment.to_h).call }
       rescue Pitwall::Error
         destination.discard
@@ -108,12 +120,15 @@ module Pitwall
 
       # The command may run on for long: one line says that it is recorded no more.
       def telling_of_the_end
-        return yield if @options[:duration].nil? || @options[:quiet] || (@options[:out].nil? && @options[:format] == "json")
+        if @options[:duration].nil? || @options[:quiet] || (@options[:out].nil? && @options[:format] == "json")
+          return yield
+        end
 
         begin
           teller = Thread.new do
             sleep (@options[:delay].to_i + @options[:duration]) / 1e9
-            @err.puts("pitwall: recorded for #{Duration.format(@options[:duration])}; the report comes when the command has ended")
+            @err.puts("pitwall: recorded for #{Duration.format(@options[:duration])}; the report comes when the " \
+                      "command has ended")
           rescue SystemCallError, IOError
             nil # nobody listens on standard error any more
           end
@@ -128,8 +143,8 @@ module Pitwall
         parts = Pitwall::Launch::Parts.new(destination.parts)
         messages = parts.messages
         merged = parts.merge_into(destination.recording, first: finished.pid)
-        summary = ProfileSummary.new(destination: destination, finished: finished, merged: merged, messages: messages, export: export_hint,
-                                    delay: @options[:delay], duration: @options[:duration])
+        summary = ProfileSummary.new(destination: destination, finished: finished, merged: merged, messages: messages,
+                                     export: export_hint, delay: @options[:delay], duration: @options[:duration])
         destination.tidy
         @err.puts((summary.problems + unwritten(destination.recording, merged)).map { |line| Show::Text.line(line) })
         @unrecorded = !merged.any? && merged.living.empty?
@@ -152,7 +167,8 @@ module Pitwall
       def tell_of_device(recording)
         return if @options[:quiet] && !@options[:out]
 
-        @err.puts("pitwall: no report: #{recording} is no file, and what was recorded can't be read back from it; name one with --record FILE.pit")
+        @err.puts("pitwall: no report: #{recording} is no file, and what was recorded can't be read back from it; " \
+                  "name one with --record FILE.pit")
       end
 
       def show(recording, summary, difference)
@@ -165,7 +181,9 @@ module Pitwall
         else OutputFile.write(@options[:out]) { |out| out.write(text) }
         end
         # A program that reads the report from standard error gets the report only.
-        @err.puts(after_report(closing(summary, difference)).flat_map { |line| wrapped(line) }) unless @options[:quiet] || (@options[:out].nil? && @options[:format] == "json")
+        unless @options[:quiet] || (@options[:out].nil? && @options[:format] == "json")
+          @err.puts(after_report(closing(summary, difference)).flat_map { |line| wrapped(line) })
+        end
       rescue Errno::EPIPE
         nil # the reader has gone; the command's status still counts
       rescue UsageError => error
@@ -186,7 +204,8 @@ module Pitwall
       def unwritten(recording, merged)
         return [] unless (@options[:quiet] || @options[:out]) && merged.any? && File.file?(recording)
 
-        Record.read(recording).warnings.select { |warning| warning.code == :unwritten }.map { |warning| "pitwall: #{warning.message}" }
+        warnings = Record.read(recording).warnings.select { |warning| warning.code == :unwritten }
+        warnings.map { |warning| "pitwall: #{warning.message}" }
       rescue BadRecording
         [] # the report says so
       end
@@ -194,7 +213,9 @@ module Pitwall
       # Of a report that went to a file nothing else tells.
       def after_report(lines)
         file = @options[:out]
-        file.nil? || file == "-" ? lines : ["The #{@options[:format] == "html" ? "page" : "report"} is #{file}", *lines.drop_while(&:empty?)]
+        return lines if file.nil? || file == "-"
+
+        ["The #{@options[:format] == "html" ? "page" : "report"} is #{file}", *lines.drop_while(&:empty?)]
       end
 
       # Commands are to be copied, and stay on one line.
@@ -212,7 +233,8 @@ module Pitwall
       # The report as a string.
       def render(recording, difference, width:, palette:)
         require "pitwall/cli/verbs/report"
-        Report.render(recording, **report_options, command: @command, difference: difference, width: width, palette: palette)
+        Report.render(recording, **report_options, command: @command, difference: difference, width: width,
+                                                   palette: palette)
       end
 
       def check_page

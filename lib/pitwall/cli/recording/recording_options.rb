@@ -19,7 +19,9 @@ module Pitwall
       #: (Hash[Symbol, untyped], String) -> void
       def self.label(options, text)
         name, value = text.split("=", 2)
-        raise UsageError, "--label #{text}: write it as NAME=VALUE; pitwall report FILE --view labels lists them" if value.nil? || name.empty?
+        if value.nil? || name.empty?
+          raise UsageError, "--label #{text}: write it as NAME=VALUE; pitwall report FILE --view labels lists them"
+        end
 
         (options[:labels] ||= {})[name] = value
       end
@@ -29,7 +31,8 @@ module Pitwall
       def define_recording_options(parser)
         parser.separator("Which part of the recording")
         define_parts(parser)
-        parser.on("--blackbox NAME", "fold everything below a method (or a path, if it has a slash) into it; repeatable") do |name|
+        parser.on("--blackbox NAME", "fold everything below a method (or a path, if it has a slash) into it; " \
+                                     "repeatable") do |name|
           (@options[:blackbox] ||= []) << name
         end
         parser.on("--only-mine", "only the application's frames; what gems, Ruby and C functions cost counts for the " \
@@ -51,7 +54,8 @@ module Pitwall
         parser.on("--label NAME=VALUE", "what ran under a label, e.g. route=orders#show; repeatable") do |text|
           RecordingOptions.label(@options, text)
         end
-        parser.on("--request N", Integer, "what was sampled in the Nth slowest request (report --view requests lists them)") do |number|
+        parser.on("--request N", Integer, "what was sampled in the Nth slowest request " \
+                                          "(report --view requests lists them)") do |number|
           @options[:request] = number
         end
       end
@@ -70,9 +74,13 @@ module Pitwall
       def read(paths)
         refuse_repeated(paths)
         skipped = []
-        recordings = paths.flat_map { |path| folder?(path) ? all_in(path, skipped) : [Record.read(one(path), salvage: salvage?)] }
+        recordings = paths.flat_map do |path|
+          folder?(path) ? all_in(path, skipped) : [Record.read(one(path), salvage: salvage?)]
+        end
         refuse_mixture(recordings)
-        segments = recordings.each_with_index.flat_map { |recording, number| recording.segments.map { |segment| segment.with(recording: number) } }
+        segments = recordings.each_with_index.flat_map do |recording, number|
+          recording.segments.map { |segment| segment.with(recording: number) }
+        end
         segments = Analyse::Redaction.new(base: Dir.pwd).call(segments) if @options[:redact]
         [segments, recordings.flat_map(&:warnings) + skipped]
       end
@@ -93,7 +101,8 @@ module Pitwall
         end
       end
 
-      # The recordings of a folder. One that can't be read at all does not cost the others where what is left of them is asked for.
+      # The recordings of a folder. One that can't be read at all does not cost the others where what is left of them is
+      # asked for.
       # @raise [BadRecording]
       def all_in(path, skipped)
         read = in_folder(path).filter_map do |file|
@@ -112,14 +121,20 @@ module Pitwall
       # @raise [UsageError]
       def one(path)
         folder = left_behind(path) unless path == "-" || File.exist?(path)
-        raise UsageError, "#{path}: no such file, but its parts are there: pitwall report #{Shellwords.escape(folder)}" if folder
+        if folder
+          raise UsageError, "#{path}: no such file, but its parts are there: pitwall report " \
+                            "#{Shellwords.escape(folder)}"
+        end
 
         path
       end
 
       def in_folder(path)
-        found = Dir.children(path).select { |name| name.end_with?(".pit") }.map { |name| File.join(path, name) }.reject { |file| File.zero?(file) }
-        found.empty? ? raise(UsageError, "#{path}: holds no recordings") : found.sort_by { |file| [File.mtime(file), file] }
+        names = Dir.children(path).select { |name| name.end_with?(".pit") }
+        found = names.map { |name| File.join(path, name) }.reject { |file| File.zero?(file) }
+        raise UsageError, "#{path}: holds no recordings" if found.empty?
+
+        found.sort_by { |file| [File.mtime(file), file] }
       end
 
       # "x-2.pit" may have been meant to come from x-2.parts or x.parts-2.
@@ -130,10 +145,13 @@ module Pitwall
 
       # Traced times are of a program several times as slow: added to sampled ones they mean nothing.
       def refuse_mixture(recordings)
-        traced, sampled = [:traced?, :sampled?].map { |kind| recordings.index { |recording| recording.segments.any?(&kind) } }
+        traced, sampled = [:traced?, :sampled?].map do |kind|
+          recordings.index { |recording| recording.segments.any?(&kind) }
+        end
         return if traced.nil? || sampled.nil? || traced == sampled
 
-        raise UsageError, "#{recordings[traced].path} is traced and #{recordings[sampled].path} sampled: their times can't be added up; look at each by itself"
+        raise UsageError, "#{recordings[traced].path} is traced and #{recordings[sampled].path} sampled: their times " \
+                          "can't be added up; look at each by itself"
       end
     end
   end

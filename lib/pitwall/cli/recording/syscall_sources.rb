@@ -20,7 +20,9 @@ module Pitwall
       #: (OptionParser, Hash[Symbol, untyped]) -> void
       def define_options(parser, options)
         parser.on("--patterns NAMES", Array, "study (the seven of 2017), all, or names such as scan,rrpi " \
-                                             "(all; of logs without results study)") { |names| options[:patterns] = names }
+                                             "(all; of logs without results study)") do |names|
+          options[:patterns] = names
+        end
         parser.on("--limit N", Integer, "rows in each table") { |limit| options[:limit] = limit }
       end
 
@@ -72,7 +74,8 @@ module Pitwall
       def of_log(file, names, &collapsed)
         log = Record::SyscallLog.open(file)
         table = patterns(names, study: log.bare?)
-        report = collapsed ? Analyse::SyscallReport.of(log, patterns: table, &collapsed) : SyscallWorkers.report(log, table)
+        report = Analyse::SyscallReport.of(log, patterns: table, &collapsed) if collapsed
+        report ||= SyscallWorkers.report(log, table)
         raise BadRecording, "#{log.name}: holds no system calls that could be read" if report.calls.zero?
 
         name = log.name.delete_prefix("#{Dir.pwd}/")

@@ -5,7 +5,8 @@ require "pitwall/analyse"
 
 module Pitwall
   module CLI
-    # Long logs are read by several processes, each a part of the file that no pattern reaches out of; their reports are added up.
+    # Long logs are read by several processes, each a part of the file that no pattern reaches out of; their reports are
+    # added up.
     module SyscallWorkers
       MOST = 4
       # Objects that a long log is read with room for: the collector then runs a fifth as often.
@@ -19,7 +20,10 @@ module Pitwall
       def report(log, patterns)
         prepare if log.long?
         processors = [Etc.nprocessors, MOST].min
-        parts = processors > 1 && Process.respond_to?(:fork) ? log.parts(processors) { |name| patterns.separator?(name) } : [log]
+        parts = [log]
+        if processors > 1 && Process.respond_to?(:fork)
+          parts = log.parts(processors) { |name| patterns.separator?(name) }
+        end
         return Analyse::SyscallReport.of(log, patterns: patterns) if parts.size < 2
 
         together(log, parts, patterns)
@@ -68,7 +72,9 @@ module Pitwall
         data = reader.binmode.read
         reader.close
         Process.wait(pid)
-        raise CannotMeasure, "a process that read a part of the log ended early#{" (out of memory?)" if $?.signaled?}" if data.empty? || !$?.success?
+        if data.empty? || !$?.success?
+          raise CannotMeasure, "a process that read a part of the log ended early#{" (out of memory?)" if $?.signaled?}"
+        end
 
         Marshal.load(data) # rubocop:disable Security/MarshalLoad
       end

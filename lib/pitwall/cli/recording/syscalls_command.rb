@@ -38,8 +38,13 @@ module Pitwall
         parser.on("--io", "also reads and writes, and network calls") { @options[:io] = true }
         parser.on("--count", "totals only: no paths, no lines") { @options[:count] = true }
         parser.on("--no-stacks", "without Ruby lines") { @options[:stacks] = false }
-        parser.on("--strace", "through strace: slow and without Ruby lines, but of every program that the command starts") { @options[:strace] = true }
-        parser.on("--start", "also Ruby's own start, before Pitwall is loaded: counted through strace") { @options[:start] = true }
+        parser.on("--strace", "through strace: slow and without Ruby lines, but of every program that the command " \
+                              "starts") do
+          @options[:strace] = true
+        end
+        parser.on("--start", "also Ruby's own start, before Pitwall is loaded: counted through strace") do
+          @options[:start] = true
+        end
         define_collecting_options(parser)
         parser.separator("What to show")
         SyscallSources.define_options(parser, @options)
@@ -58,7 +63,8 @@ module Pitwall
 
       def target_options
         { mode: "none", "syscalls.stacks": @options.fetch(:stacks, true) ? 1 : 0, "syscalls.io": @options[:io] ? 1 : 0,
-          "syscalls.count": @options[:count] ? 1 : 0, "syscalls.start": @options[:start] ? 1 : 0, "syscalls.filters": Pitwall::Doctor::ProcFile.status("Seccomp_filters").to_i, **super }
+          "syscalls.count": @options[:count] ? 1 : 0, "syscalls.start": @options[:start] ? 1 : 0,
+          "syscalls.filters": Pitwall::Doctor::ProcFile.status("Seccomp_filters").to_i, **super }
       end
 
       def check_report_options
@@ -73,7 +79,8 @@ module Pitwall
         refusal = refusal_from_inside
         return unless @options[:strace] || @options[:start] || refusal
         unless Pitwall::Launch::Strace.path
-          what = refusal ? "system calls can't be seen from inside: #{refusal}; from outside strace could" : "--#{@options[:strace] ? "strace" : "start"}: strace is needed"
+          what = "--#{@options[:strace] ? "strace" : "start"}: strace is needed"
+          what = "system calls can't be seen from inside: #{refusal}; from outside strace could" if refusal
           raise CannotMeasure, "#{what}, but it is not installed (Debian: apt install strace)"
         end
 
@@ -88,14 +95,19 @@ module Pitwall
       end
 
       def run_under_strace(command, why)
-        idle = { "--count" => @options[:count], "--no-stacks" => @options[:stacks] == false, "--control" => @options[:control], "--start" => @options[:start] }.find { |_, given| given }
+        given = { "--count" => @options[:count], "--no-stacks" => @options[:stacks] == false,
+                  "--control" => @options[:control], "--start" => @options[:start] }
+        idle = given.find { |_, value| value }
         raise UsageError, "#{idle[0]} is not for strace (#{why}): leave it out" if idle
 
         check_report_options
         destination = Pitwall::Launch::Destination.new(command, file: @options[:record])
         log = destination.recording.sub(/(\.pit)?\z/, ".strace")
         destination.discard
-        @err.puts("pitwall: #{why}: watching from outside, by strace; expect it to be many times slower, and without Ruby lines") unless @options[:strace] || @options[:quiet]
+        unless @options[:strace] || @options[:quiet]
+          @err.puts("pitwall: #{why}: watching from outside, by strace; expect it to be many times slower, and " \
+                    "without Ruby lines")
+        end
         finished = Pitwall::Launch::Strace.new(command, log: log, io: @options.fetch(:io, false)).call
         conclude_log(log)
         Ending.of(finished.status)
@@ -112,7 +124,9 @@ module Pitwall
           Views::SyscallReport.draw([found], @options[:format], limit: @options[:limit], base: Dir.pwd, width: width,
                                                                 palette: palette)
         end
-        @err.puts("", "The log is #{log}") unless @options[:quiet] || (@options[:out].nil? && @options[:format] == "json")
+        unless @options[:quiet] || (@options[:out].nil? && @options[:format] == "json")
+          @err.puts("", "The log is #{log}")
+        end
       rescue Pitwall::Error => error
         @err.puts("pitwall: #{CLI.message(error)}")
       rescue Errno::EPIPE
@@ -135,13 +149,16 @@ module Pitwall
         judge_segments(found.segments)
         application = Project.application([recording], patterns: @options[:patterns])
         if @options[:format] == "html" && found.segments.any?(&:syscalls?)
-          return Page.of_syscalls(found.segments, found.warnings, patterns: application.patterns, difference: difference)
+          return Page.of_syscalls(found.segments, found.warnings, patterns: application.patterns,
+                                                                  difference: difference)
         end
 
         asked = Views::Asked.new(@options.slice(:format, :limit))
         screen = Views::Screen.new(width: width, palette: palette)
-        VIEW.draw(Views::Subject.new(asked, found.segments, found.warnings, files: [recording], typed: Project.typed([recording]),
-                                     application: application, screen: screen))
+        VIEW.draw(Views::Subject.new(
+                    asked, found.segments, found.warnings, files: [recording], typed: Project.typed([recording]),
+                    application: application, screen: screen
+                  ))
       end
 
       # A gate is judged even where no report is wanted.
@@ -152,7 +169,8 @@ module Pitwall
 
       # Text and Markdown say themselves what is not seen.
       def closing(summary, difference)
-        [*summary.closing(difference, elsewhere: false), *start_seen, *(Show::SyscallsWords.unseen("recording") if %w[json html].include?(@options[:format]))]
+        unseen = Show::SyscallsWords.unseen("recording") if %w[json html].include?(@options[:format])
+        [*summary.closing(difference, elsewhere: false), *start_seen, *unseen]
       end
 
       def launch(command, destination)
@@ -177,7 +195,9 @@ module Pitwall
           calls += 1
           failed += 1 if call.errno&.positive?
         end
-        ["Ruby's own start, by strace: #{Show::Units.count(calls)} calls (#{Show::Units.count(failed)} failed); in patterns: pitwall syscalls #{@start_log.delete_prefix("#{Dir.pwd}/")}"]
+        counted = "#{Show::Units.count(calls)} calls (#{Show::Units.count(failed)} failed)"
+        command = "pitwall syscalls #{@start_log.delete_prefix("#{Dir.pwd}/")}"
+        ["Ruby's own start, by strace: #{counted}; in patterns: #{command}"]
       rescue Pitwall::Error => error
         ["Ruby's own start: #{CLI.message(error)}"]
       end

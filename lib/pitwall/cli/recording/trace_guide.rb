@@ -36,7 +36,8 @@ module Pitwall
         Dir.mktmpdir("pitwall-") do |folder|
           destination = Pitwall::Launch::Destination.new(@command, file: File.join(folder, "guide.pit"))
           environment = Pitwall::Launch::TargetEnvironment.new(parts: destination.parts, options: SAMPLER)
-          @finished = Pitwall::Launch.new(@command, env: environment.to_h, in: File::NULL, out: File::NULL, err: File::NULL).call
+          discarded = { in: File::NULL, out: File::NULL, err: File::NULL }
+          @finished = Pitwall::Launch.new(@command, env: environment.to_h, **discarded).call
           @methods = heaviest_of(destination) if finished.status.success? && finished.stopped_by.nil?
         end
         self

@@ -15,9 +15,11 @@ module Pitwall
 
       FORMATS = %w[text json markdown html].freeze
       # Of --fail-if, with their units.
-      METRICS = { "objects" => "count", "bytes" => "bytes", "retained" => "count", "old" => "count", "gc_time" => "ns" }.freeze
+      METRICS = { "objects" => "count", "bytes" => "bytes", "retained" => "count", "old" => "count",
+                  "gc_time" => "ns" }.freeze
       # Which counter of Analyse::Allocations a metric of --fail-if is.
-      COUNTERS = { "objects" => :count, "bytes" => :bytes, "retained" => :retained, "old" => :old, "gc_time" => :gc_ns }.freeze
+      COUNTERS = { "objects" => :count, "bytes" => :bytes, "retained" => :retained, "old" => :old,
+                   "gc_time" => :gc_ns }.freeze
       # Views of what it records: the table, and what grows.
       VIEWS = [Views.named("allocations"), Views.named("growth")].freeze
       # Keys of the table where stacks are recorded.
@@ -32,7 +34,8 @@ module Pitwall
         def examples
           [
             ["pitwall allocations -- bin/rails runner Report.new.build", "every object, by line and class"],
-            ['pitwall allocations --stacks --fail-if "objects > 120000" -- ruby report.rb', "with callers; status 1 above"]
+            ['pitwall allocations --stacks --fail-if "objects > 120000" -- ruby report.rb',
+             "with callers; status 1 above"]
           ]
         end
 
@@ -43,16 +46,28 @@ module Pitwall
       #: (OptionParser) -> void
       def define_options(parser)
         parser.separator("How to record")
-        parser.on("--stacks", "the whole stack of each place, for --by stack and report --tree --weight objects") { @options[:stacks] = true }
-        parser.on("--sample 1/N", "follow one object in so many (all)") { |text| @options[:one_in] = OneIn.parse(text, name: "--sample") }
-        parser.on("--strings", "also strings of equal content, told by a digest; contents are not kept") { @options[:strings] = true }
-        parser.on("--growth", "what stays and keeps growing, by line and class: leaks (doc/allocations.md)") { @options[:growth] = true }
-        parser.on("--holders", "with --growth: who holds what grows, looked for in the program, at its end") { @options[:holders] = true }
+        parser.on("--stacks", "the whole stack of each place, for --by stack and report --tree --weight objects") do
+          @options[:stacks] = true
+        end
+        parser.on("--sample 1/N", "follow one object in so many (all)") do |text|
+          @options[:one_in] = OneIn.parse(text, name: "--sample")
+        end
+        parser.on("--strings", "also strings of equal content, told by a digest; contents are not kept") do
+          @options[:strings] = true
+        end
+        parser.on("--growth", "what stays and keeps growing, by line and class: leaks (doc/allocations.md)") do
+          @options[:growth] = true
+        end
+        parser.on("--holders", "with --growth: who holds what grows, looked for in the program, at its end") do
+          @options[:holders] = true
+        end
         define_times(parser)
         define_collecting_options(parser)
         parser.separator("What to show")
         VIEWS.each { |view| view.define_options(parser, @options) }
-        parser.on("--only-mine", "only the application's lines, with what they call (with --stacks)") { @options[:only_mine] = true }
+        parser.on("--only-mine", "only the application's lines, with what they call (with --stacks)") do
+          @options[:only_mine] = true
+        end
         parser.on("--limit N", Integer, "rows in the table") { |limit| @options[:limit] = limit }
         parser.on("--format FORMAT", FORMATS, "#{FORMATS.join(", ")} (text)") { |format| @options[:format] = format }
         parser.separator("")
@@ -71,7 +86,10 @@ module Pitwall
         return refuse_without_growth unless @options[:growth]
 
         odd = %i[by sort retained strings].find { |name| @options[name] }
-        raise UsageError, "--#{odd}: is of the table of allocations: leave it out, and ask for it afterwards with pitwall report FILE.pit --view allocations" if odd
+        if odd
+          raise UsageError, "--#{odd}: is of the table of allocations: leave it out, and ask for it afterwards with " \
+                            "pitwall report FILE.pit --view allocations"
+        end
       end
 
       def refuse_without_growth
@@ -80,18 +98,19 @@ module Pitwall
       end
 
       def target_options
-        { mode: "none", "allocations.one_in": @options.fetch(:one_in, 1), "allocations.stacks": @options[:stacks] ? 1 : 0,
-          "allocations.strings": @options[:strings] ? 1 : 0, "allocations.growth": @options[:growth] ? 1 : 0,
-          "allocations.holders": @options[:holders] ? 1 : 0, **super }
+        flags = %i[stacks strings growth holders].to_h { |name| [:"allocations.#{name}", @options[name] ? 1 : 0] }
+        { mode: "none", "allocations.one_in": @options.fetch(:one_in, 1), **flags, **super }
       end
 
       def render(recording, _difference, width:, palette:)
         found = Record.read(recording)
         judge_segments(found.segments)
         view = view_of(found.segments)
-        subject = Views::Subject.new(asked(view), found.segments, found.warnings, files: [recording], typed: Project.typed([recording]),
-                                     application: Project.application([recording], command: @command),
-                                     screen: Views::Screen.new(width: width, palette: palette))
+        subject = Views::Subject.new(
+          asked(view), found.segments, found.warnings, files: [recording], typed: Project.typed([recording]),
+          application: Project.application([recording], command: @command),
+          screen: Views::Screen.new(width: width, palette: palette)
+        )
         @options[:format] == "html" ? page(view, subject) : view.draw(subject)
       end
 

@@ -5,7 +5,8 @@ require "pitwall/show"
 
 module Pitwall
   module CLI
-    # `pitwall completion SHELL`: a script that completes verbs, options and their values, made from the verbs' own parsers.
+    # `pitwall completion SHELL`: a script that completes verbs, options and their values, made from the verbs' own
+    # parsers.
     class Completion < Command
       # What an option's value is a file's name by.
       FILES = /\A(FILE|OUT|DIR|GLOB)/.freeze
@@ -38,9 +39,10 @@ module Pitwall
         private
 
         def describe(command)
-          Show::Completion::Verb.new(name: command.verb, summary: command.summary, words: command.argument_words, files: files(command.usage),
-                                     command: command.runs_command? ? :operand : (:dashes if command.usage.include?("-- CMD")),
-                                     options: options_of(command))
+          dashes = :dashes if command.usage.include?("-- CMD")
+          Show::Completion::Verb.new(name: command.verb, summary: command.summary, words: command.argument_words,
+                                     files: files(command.usage), options: options_of(command),
+                                     command: command.runs_command? ? :operand : dashes)
         end
 
         # Those of all its forms; what an option of several takes in one of them is offered.
@@ -81,7 +83,9 @@ module Pitwall
         shells = self.class.argument_words
         raise UsageError, "no shell: pitwall completion #{shells.join("|")}" if args.empty?
         raise UsageError, "one shell at a time: leave out #{args[1]}" if args.size > 1
-        raise UsageError, "no completion for #{args.first}; it is there for #{shells.join(", ")}" unless shells.include?(args.first)
+        unless shells.include?(args.first)
+          raise UsageError, "no completion for #{args.first}; it is there for #{shells.join(", ")}"
+        end
 
         @out.puts(Show::Completion.script(args.first, self.class.verbs))
         Status::OK

@@ -34,14 +34,19 @@ module Pitwall
       def define_options(parser)
         parser.on("--to FORMAT", Show::Export.names, Show::Export.names.join(", ")) { |format| @options[:to] = format }
         parser.on("--out OUT", "the file to write; - is standard output") { |file| @options[:out] = file }
-        parser.on("--idle", "count threads that waited for work all the time (formats with a track a thread always show them)") { @options[:idle] = true }
+        parser.on("--idle", "count threads that waited for work all the time (formats with a track a thread always " \
+                            "show them)") do
+          @options[:idle] = true
+        end
         parser.separator("")
         define_recording_options(parser)
       end
 
       #: (Array[String]) -> Integer
       def run(files)
-        raise UsageError, "no recording: pitwall export FILE.pit --to #{Show::Export.names.join("|")} --out OUT" if files.empty?
+        if files.empty?
+          raise UsageError, "no recording: pitwall export FILE.pit --to #{Show::Export.names.join("|")} --out OUT"
+        end
         raise UsageError, "no format: add --to #{Show::Export.names.join(" or --to ")}" unless @options[:to]
         raise UsageError, "nowhere to write: add --out FILE (- is standard output)" unless @options[:out]
 
@@ -69,9 +74,11 @@ module Pitwall
       def check
         to, weight = @options.values_at(:to, :weight)
         if weight && format_class.timeline? && !Analyse::Weights::SAMPLED.include?(weight.to_sym)
-          raise UsageError, "--weight #{weight} has no time line for --to #{to}: use --to collapsed, which speedscope opens as well, or pprof"
+          raise UsageError, "--weight #{weight} has no time line for --to #{to}: use --to collapsed, which " \
+                            "speedscope opens as well, or pprof"
         elsif !format_class.folds? && (@options[:blackbox] || @options[:gc])
-          raise UsageError, "--blackbox and --gc don't go with --to #{to}: use --to collapsed, which speedscope opens as well"
+          raise UsageError, "--blackbox and --gc don't go with --to #{to}: use --to collapsed, which speedscope " \
+                            "opens as well"
         end
       end
 
@@ -97,9 +104,15 @@ module Pitwall
         to = @options[:to]
         return unless segments.all? { |segment| segment.row_count.zero? && segment.open_rows.empty? }
         raise UsageError, "--to #{to}: nothing was sampled in request #{@request.number}" if @request
-        raise UsageError, "--to #{to} draws samples over time, and a trace has none: use --to collapsed, callgrind or pprof" if segments.any?(&:traced?)
+        if segments.any?(&:traced?)
+          raise UsageError, "--to #{to} draws samples over time, and a trace has none: use --to collapsed, callgrind " \
+                            "or pprof"
+        end
 
-        other = segments.any?(&:allocation_totals) ? "use --to pprof, or --to collapsed --weight objects, which speedscope opens as well" : "none were taken"
+        other = "none were taken"
+        if segments.any?(&:allocation_totals)
+          other = "use --to pprof, or --to collapsed --weight objects, which speedscope opens as well"
+        end
         raise UsageError, "--to #{to} draws samples over time, and the recording has none: #{other}"
       end
 
@@ -107,24 +120,34 @@ module Pitwall
       def refuse_weightless(segments)
         to, weight = @options.values_at(:to, :weight)
         weights = Analyse::Weights.of(segments, selection)
-        raise UsageError, "--to #{to}: the recording has nothing to weigh: no samples, calls or objects" if weights.empty?
-        raise UsageError, "--weight #{weight}: not in this recording; it has #{weights.join(", ")}, and --to #{to} holds them all" unless weight.nil? || weights.include?(weight.to_sym)
+        if weights.empty?
+          raise UsageError, "--to #{to}: the recording has nothing to weigh: no samples, calls or objects"
+        end
+        unless weight.nil? || weights.include?(weight.to_sym)
+          raise UsageError, "--weight #{weight}: not in this recording; it has #{weights.join(", ")}, and --to #{to} " \
+                            "holds them all"
+        end
       end
 
       # Of the weight that `pitwall report` takes.
       # @raise [UsageError] nothing has any of it
       def report(segments)
         weight = @options.fetch(:weight) { Views::Recorded.new(segments).only_objects? ? "objects" : "wall" }.to_sym
-        query = Analyse::Report::Query.new(weight: weight, selection: selection(segments), gc: @options.fetch(:gc, :happened),
-                                                 only_mine: @options.fetch(:only_mine, false), origin: Project.origin, blackbox: @options.fetch(:blackbox, []))
+        query = Analyse::Report::Query.new(
+          weight: weight, selection: selection(segments), gc: @options.fetch(:gc, :happened), origin: Project.origin,
+          only_mine: @options.fetch(:only_mine, false), blackbox: @options.fetch(:blackbox, [])
+        )
         Analyse::Report.new(segments, query).tap { |report| refuse_empty(segments, weight) if report.total.zero? }
       end
 
       def refuse_empty(segments, weight)
-        narrowed = %i[labels thread state process request].select { |name| @options[name] }.map { |name| Views.option_name(name) }
+        narrowed = %i[labels thread state process request].select { |name| @options[name] }
+        narrowed = narrowed.map { |name| Views.option_name(name) }
         others = Analyse::Weights.of(segments, selection) - [weight, :retained, :retained_bytes]
-        mends = [*("leave out #{narrowed.join(", ")}" if narrowed.any?), *("try --weight #{others.join(", ")}" if others.any?)]
-        raise UsageError, "--to #{@options[:to]}: nothing #{"of that part " if narrowed.any?}of the recording has any weight #{weight}: #{mends.empty? ? "it has none to export" : mends.join(", or ")}"
+        mends = [*("leave out #{narrowed.join(", ")}" if narrowed.any?),
+                 *("try --weight #{others.join(", ")}" if others.any?)]
+        raise UsageError, "--to #{@options[:to]}: nothing #{"of that part " if narrowed.any?}of the recording has " \
+                          "any weight #{weight}: #{mends.empty? ? "it has none to export" : mends.join(", or ")}"
       end
     end
   end

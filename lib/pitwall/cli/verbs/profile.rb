@@ -36,13 +36,20 @@ module Pitwall
       #: (OptionParser) -> void
       def define_options(parser)
         parser.separator("How to record")
-        parser.on("--interval TIME", "between two samples of a running thread: 100us to 1s (1ms)") { |text| @options[:interval_ns] = interval(text) }
-        parser.on("--mode MODE", MODES, "auto (default): outside with Ruby 3.2 and newer where a core is spare, else signal; outside: a thread on another core " \
-                                        "reads stacks; signal: each thread is interrupted; safepoint: sees only where Ruby pauses") do |mode|
+        parser.on("--interval TIME", "between two samples of a running thread: 100us to 1s (1ms)") do |text|
+          @options[:interval_ns] = interval(text)
+        end
+        parser.on("--mode MODE", MODES, "auto (default): outside with Ruby 3.2 and newer where a core is spare, " \
+                                        "else signal; outside: a thread on another core reads stacks; " \
+                                        "signal: each thread is interrupted; " \
+                                        "safepoint: sees only where Ruby pauses") do |mode|
           @options[:mode] = mode
         end
-        parser.on("--signal NAME", "the signal to sample with: #{SIGNALS.join(", ")} (URG)") { |name| @options[:signal] = signal(name) }
-        parser.on("--allocations [1/N]", "also count objects by stack (by line, where stacks are not walked), in bursts: one in so many (1/50); see --view allocations") do |text|
+        parser.on("--signal NAME", "the signal to sample with: #{SIGNALS.join(", ")} (URG)") do |name|
+          @options[:signal] = signal(name)
+        end
+        parser.on("--allocations [1/N]", "also count objects by stack (by line, where stacks are not walked), " \
+                                         "in bursts: one in so many (1/50); see --view allocations") do |text|
           @options[:one_in] = OneIn.parse(text || "1/50", name: "--allocations")
         end
         define_times(parser)
@@ -54,20 +61,25 @@ module Pitwall
       private
 
       def target_options
-        { interval_ns: @options.fetch(:interval_ns, 1_000_000), mode: @options.fetch(:mode, @options[:signal] ? "signal" : "auto"),
+        usual_mode = @options[:signal] ? "signal" : "auto"
+        { interval_ns: @options.fetch(:interval_ns, 1_000_000), mode: @options.fetch(:mode, usual_mode),
           signal: @options.fetch(:signal, "URG"), **allocations, **super }
       end
 
       def report_options = super.merge(idle: @options.fetch(:idle, false))
 
       def allocations
-        @options[:one_in] ? { "allocations.bursts": 1, "allocations.stacks": 1, "allocations.one_in": @options[:one_in] } : {}
+        return {} unless @options[:one_in]
+
+        { "allocations.bursts": 1, "allocations.stacks": 1, "allocations.one_in": @options[:one_in] }
       end
 
       # --signal is asked for with the mode that uses one.
       def check_report_options
         mode = @options[:mode]
-        raise UsageError, "--mode #{mode} uses no signal: leave out --signal" if @options[:signal] && %w[outside safepoint].include?(mode)
+        if @options[:signal] && %w[outside safepoint].include?(mode)
+          raise UsageError, "--mode #{mode} uses no signal: leave out --signal"
+        end
 
         super
       end
@@ -78,7 +90,8 @@ module Pitwall
         name = text.upcase.delete_prefix("SIG")
         return name if SIGNALS.include?(name)
 
-        raise UsageError, "--signal #{text}: not a signal to sample with; it takes #{SIGNALS.join(" or ")}, or do without: --mode safepoint"
+        raise UsageError, "--signal #{text}: not a signal to sample with; it takes #{SIGNALS.join(" or ")}, or do " \
+                          "without: --mode safepoint"
       end
     end
   end

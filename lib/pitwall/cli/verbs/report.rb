@@ -39,10 +39,11 @@ module Pitwall
         # @param command [Array<String>, nil] that was recorded
         # @param options [Hash] as this verb's parser gives them: {limit: 3, apart: true}
         # @raise [BadRecording]
-        #: (String, ?width: Integer, ?palette: untyped, ?difference: untyped, ?command: Array[String]?, **untyped) -> String
+        #: (String, ?width: Integer, ?palette: untyped, ?difference: untyped, **untyped) -> String
         def render(path, width: Command::PIPE_WIDTH, palette: Show::Plain, difference: nil, command: nil, **options)
           report = new(out: nil, err: nil, options: { format: "text", weight: "wall", **options })
-          report.render([path], Views::Screen.new(width: width, palette: palette), difference: difference, command: command)
+          screen = Views::Screen.new(width: width, palette: palette)
+          report.render([path], screen, difference: difference, command: command)
         end
       end
 
@@ -89,8 +90,10 @@ module Pitwall
         return audit(segments, asked, screen) if asked.audit?
 
         warnings += Analyse::TraceFilters.warnings(segments, base: Project.folder_of(segments))
-        subject = Views::Subject.new(asked, segments, warnings, files: files, typed: Project.typed(files), screen: screen,
-                                     application: Project.application(files, command: command), difference: difference)
+        subject = Views::Subject.new(
+          asked, segments, warnings, files: files, typed: Project.typed(files), screen: screen,
+          application: Project.application(files, command: command), difference: difference
+        )
         asked.html? ? Page.of(subject) : subject.view.draw(subject)
       end
 

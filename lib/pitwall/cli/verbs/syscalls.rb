@@ -10,12 +10,13 @@ require "pitwall/views"
 
 module Pitwall
   module CLI
-    # `pitwall syscalls LOG`: a log of file-system calls, explained; `LOG LOG2`: what changed from one to the other. A command (`-- CMD`) is traced by
-    # SyscallsCommand.
+    # `pitwall syscalls LOG`: a log of file-system calls, explained; `LOG LOG2`: what changed from one to the other. A
+    # command (`-- CMD`) is traced by SyscallsCommand.
     class Syscalls < Command
       FORMATS = %w[text json markdown html].freeze
       # Of --fail-if, with their units; beside them each pattern by its name (scan > 100).
-      METRICS = { "calls" => "count", "unexplained" => "count", "explained" => "count", "failed" => "count", "saved" => "count", "time" => "ns" }.freeze
+      METRICS = { "calls" => "count", "unexplained" => "count", "explained" => "count", "failed" => "count",
+                  "saved" => "count", "time" => "ns" }.freeze
       RECORDING = "PITWALL ".b
       private_constant :FORMATS, :METRICS, :RECORDING
 
@@ -48,14 +49,21 @@ module Pitwall
         parser.separator("dtruss, bpftrace scripts; plain or gzip; - is standard input. Two: what changed.")
         parser.separator("")
         SyscallSources.define_options(parser, @options)
-        parser.on("--diff", "two logs: what changed from the first to the second (as without it)") { @options[:diff] = true }
-        parser.on("--collapsed", "the log itself, each pattern's calls replaced by its marker") { @options[:collapsed] = true }
+        parser.on("--diff", "two logs: what changed from the first to the second (as without it)") do
+          @options[:diff] = true
+        end
+        parser.on("--collapsed", "the log itself, each pattern's calls replaced by its marker") do
+          @options[:collapsed] = true
+        end
         parser.on("--list-patterns", "the pattern table, with yours of .pitwall.yml") { @options[:list] = true }
         parser.on("--salvage", "read what is left of a damaged recording") { @options[:salvage] = true }
         parser.on("--format FORMAT", FORMATS, "#{FORMATS.join(", ")} (text)") { |format| @options[:format] = format }
         parser.on("--out FILE", "instead of standard output") { |file| @options[:out] = file }
         parser.separator("")
-        parser.on("--fail-if EXPR", "end with status 1 when it holds: calls > 120000, scan > 100; of two logs also calls > 2%") { |text| @options[:fail_if] = text }
+        parser.on("--fail-if EXPR", "end with status 1 when it holds: calls > 120000, scan > 100; of two logs also " \
+                                    "calls > 2%") do |text|
+          @options[:fail_if] = text
+        end
       end
 
       # A command is traced, not read.
@@ -88,9 +96,14 @@ module Pitwall
       end
 
       def check(files)
-        raise UsageError, "nothing to look at: pitwall syscalls -- CMD… traces a command, pitwall syscalls LOG reads a log (- is standard input)" if files.empty?
+        if files.empty?
+          raise UsageError, "nothing to look at: pitwall syscalls -- CMD… traces a command, pitwall syscalls LOG " \
+                            "reads a log (- is standard input)"
+        end
         raise UsageError, "#{files.size} logs: name one, or two to compare" if files.size > 2
-        raise UsageError, "--diff takes two logs: pitwall syscalls --diff BEFORE AFTER" if @options[:diff] && files.size < 2
+        if @options[:diff] && files.size < 2
+          raise UsageError, "--diff takes two logs: pitwall syscalls --diff BEFORE AFTER"
+        end
         raise UsageError, "- - : standard input is one log; name a file for the other" if files == %w[- -]
 
         check_options(files)
@@ -109,7 +122,9 @@ module Pitwall
 
       def check_page
         raise UsageError, "--format html: the page has all rows: leave out --limit" if @options[:limit]
-        raise UsageError, "--format html: a terminal shows no page: add --out FILE.html" if terminal?(@out) && @options[:out].nil?
+        if terminal?(@out) && @options[:out].nil?
+          raise UsageError, "--format html: a terminal shows no page: add --out FILE.html"
+        end
       end
 
       # The report of a log or a recording, and what is to be said of it.
@@ -121,13 +136,17 @@ module Pitwall
 
       def recorded(file, &collapsed)
         @recording = recording = Record.read(file, salvage: @options.fetch(:salvage, false))
-        Views::SyscallReport.of_segments(recording.segments, patterns: table, file: file, warnings: recording.warnings, &collapsed)
+        Views::SyscallReport.of_segments(recording.segments, patterns: table, file: file,
+                                                             warnings: recording.warnings, &collapsed)
       end
 
       def table = -> { SyscallSources.patterns(@options[:patterns]) }
 
       # What can't be read is no recording; whoever opens it as a log says why.
-      def recording?(file) = file != "-" && File.file?(file) && File.readable?(file) && File.binread(file, RECORDING.bytesize) == RECORDING
+      def recording?(file)
+        file != "-" && File.file?(file) && File.readable?(file) &&
+          File.binread(file, RECORDING.bytesize) == RECORDING
+      end
 
       def collapse(file)
         report = nil
@@ -159,14 +178,19 @@ module Pitwall
                                                               width: look[0], palette: look[1])
       end
 
-      def to_out(&block) = @options[:out] && @options[:out] != "-" ? OutputFile.write(@options[:out], &block) : yield(@out)
+      def to_out(&block)
+        @options[:out] && @options[:out] != "-" ? OutputFile.write(@options[:out], &block) : yield(@out)
+      end
 
       def gate(files)
         text = @options[:fail_if] or return nil
-        named = SyscallSources.patterns(@options[:patterns]).names.map { |name| name.delete_prefix("%").downcase }.grep(/\A[a-z_]+\z/)
+        named = table.call.names.map { |name| name.delete_prefix("%").downcase }.grep(/\A[a-z_]+\z/)
         gate = Gate.parse(text, metrics: named.to_h { |name| [name, "count"] }.merge(METRICS), alone: files.size == 1)
-        word = gate.conditions.find { |condition| condition.operator.nil? && !%w[more worse].include?(condition.metric) }
-        raise UsageError, "--fail-if #{text}: logs tell how many calls there were, not #{word.metric}; write calls > 0%" if word
+        word = gate.conditions.find { |one| one.operator.nil? && !%w[more worse].include?(one.metric) }
+        if word
+          raise UsageError, "--fail-if #{text}: logs tell how many calls there were, not #{word.metric}; write calls " \
+                            "> 0%"
+        end
 
         gate
       end
@@ -178,14 +202,18 @@ module Pitwall
         return Status::OK unless failed
 
         value = value(reports.last, failed.metric) if failed.operator && !failed.relative
-        @err.puts("pitwall: --fail-if #{@options[:fail_if]}: #{value ? failed.verdict(value) : change(failed, reports)}")
+        @err.puts("pitwall: --fail-if #{@options[:fail_if]}: " \
+                  "#{value ? failed.verdict(value) : change(failed, reports)}")
         Status::WORSE
       end
 
       def exceeded?(condition, reports)
-        before, after = [reports.first, reports.last].map { |report| value(report, condition.operator ? condition.metric : "calls") }
+        metric = condition.operator ? condition.metric : "calls"
+        before, after = [reports.first, reports.last].map { |report| value(report, metric) }
         return after > before unless condition.operator
-        raise CannotMeasure, "--fail-if #{@options[:fail_if]}: the log has no times (strace -T)" if condition.metric == "time" && !reports.all?(&:timed?)
+        if condition.metric == "time" && !reports.all?(&:timed?)
+          raise CannotMeasure, "--fail-if #{@options[:fail_if]}: the log has no times (strace -T)"
+        end
         return after.public_send(condition.operator, condition.limit) unless condition.relative
         return after.positive? && condition.operator.start_with?(">") if before.zero?
 

@@ -32,15 +32,26 @@ module Pitwall
         parser.on("--no-cpu", "leave out CPU time") { @options[:cpu] = false }
         parser.on("--no-objects", "leave out the number of objects") { @options[:objects] = false }
         parser.on("--bytes", "the bytes of the objects' slots as well") { @options[:bytes] = true }
-        parser.on("--gc HOW", GC, "as-is (default); off while tracing; or defer: with the clock stopped") { |how| @options[:gc] = how }
-        parser.on("--gc-memory SIZE", "with --gc off or defer: collect above so much memory (1G)") { |text| @options[:gc_memory] = size(text) }
+        parser.on("--gc HOW", GC, "as-is (default); off while tracing; or defer: with the clock stopped") do |how|
+          @options[:gc] = how
+        end
+        parser.on("--gc-memory SIZE", "with --gc off or defer: collect above so much memory (1G)") do |text|
+          @options[:gc_memory] = size(text)
+        end
         parser.separator("")
         parser.separator("What to trace (what is left out counts as its caller's own)")
         parser.on("--path GLOB", "only methods and blocks in such files; repeatable") { |glob| add(:path, glob) }
-        parser.on("--class NAME", "only methods of a class or module, and below it; repeatable") { |name| add(:class, name) }
-        parser.on("--only-under METHOD", "only while such a method runs (Shop::Cart#sum); repeatable") { |name| add(:only_under, name) }
+        parser.on("--class NAME", "only methods of a class or module, and below it; repeatable") do |name|
+          add(:class, name)
+        end
+        parser.on("--only-under METHOD", "only while such a method runs (Shop::Cart#sum); repeatable") do |name|
+          add(:only_under, name)
+        end
         parser.on("--depth N", Integer, "only so many calls deep") { |depth| @options[:depth] = depth }
-        parser.on("--guided", "sample the command first (output discarded), then trace only under its heaviest methods") { @options[:guided] = true }
+        parser.on("--guided", "sample the command first (output discarded), then trace only under its heaviest " \
+                              "methods") do
+          @options[:guided] = true
+        end
         parser.separator("")
         parser.separator("How to record")
         define_times(parser)
@@ -51,7 +62,9 @@ module Pitwall
       private
 
       def add(name, value)
-        raise UsageError, "--#{name.to_s.tr("_", "-")} #{value.inspect}: must not be empty or hold ; or a line's end" if value.empty? || value.match?(/[;\n]/)
+        if value.empty? || value.match?(/[;\n]/)
+          raise UsageError, "--#{name.to_s.tr("_", "-")} #{value.inspect}: must not be empty or hold ; or a line's end"
+        end
 
         (@options[name] ||= []) << value
       end
@@ -66,17 +79,24 @@ module Pitwall
       def target_options
         given = @options.slice(:gc, :gc_memory, :depth).compact
         lists = @options.slice(:path, :class, :only_under).transform_values { |words| words.join("\n") }
-        flags = { cpu: true, objects: true, bytes: false }.to_h { |name, usual| [name, @options.fetch(name, usual) ? 1 : 0] }
+        usual = { cpu: true, objects: true, bytes: false }
+        flags = usual.to_h { |name, on| [name, @options.fetch(name, on) ? 1 : 0] }
         { mode: "none", **super, **{ **flags, **given, **lists }.transform_keys { |name| :"trace.#{name}" } }
       end
 
       def check_report_options
         raise UsageError, "--depth #{@options[:depth]}: must be 1 or more" if @options[:depth]&.<(1)
-        raise UsageError, "--gc-memory is for --gc off or --gc defer" if @options[:gc_memory] && @options.fetch(:gc, "as-is") == "as-is"
-        raise UsageError, "--guided finds the methods itself: leave out --only-under" if @options[:guided] && @options[:only_under]
+        if @options[:gc_memory] && @options.fetch(:gc, "as-is") == "as-is"
+          raise UsageError, "--gc-memory is for --gc off or --gc defer"
+        end
+        if @options[:guided] && @options[:only_under]
+          raise UsageError, "--guided finds the methods itself: leave out --only-under"
+        end
 
         weight = @options[:weight]
-        raise UsageError, "--weight #{weight}: leave out --no-#{weight}" if %w[cpu objects].include?(weight) && @options[weight.to_sym] == false
+        if %w[cpu objects].include?(weight) && @options[weight.to_sym] == false
+          raise UsageError, "--weight #{weight}: leave out --no-#{weight}"
+        end
         raise UsageError, "--weight bytes: add --bytes" if weight == "bytes" && !@options[:bytes]
 
         super
@@ -84,15 +104,17 @@ module Pitwall
 
       def export_hint = %w[callgrind callgrind.out]
 
-      # Where the time goes, found by sampling: these methods are worth a closer look. A command that was stopped or failed is not
-      # started once more.
+      # Where the time goes, found by sampling: these methods are worth a closer look. A command that was stopped or
+      # failed is not started once more.
       def prepare(command)
         return unless @options.delete(:guided)
 
         require "pitwall/cli/recording/trace_guide"
         guide = TraceGuide.new(command).run
         return early_ending(guide.finished) if guide.finished.stopped_by || !guide.finished.status.success?
-        raise CannotMeasure, "--guided: sampling saw no Ruby method; trace without it, or with --only-under METHOD" if guide.methods.empty?
+        if guide.methods.empty?
+          raise CannotMeasure, "--guided: sampling saw no Ruby method; trace without it, or with --only-under METHOD"
+        end
 
         @options[:only_under] = guide.methods
         @err.puts("pitwall: tracing under #{guide.methods.join(", ")}")
@@ -101,9 +123,11 @@ module Pitwall
 
       def early_ending(finished)
         status = finished.status
-        how = status.signaled? ? "was ended by SIG#{Signal.signame(status.termsig)}" : "ended with status #{status.exitstatus}"
+        how = "ended with status #{status.exitstatus}"
+        how = "was ended by SIG#{Signal.signame(status.termsig)}" if status.signaled?
         how = "was stopped by SIG#{finished.stopped_by}" if finished.stopped_by
-        @err.puts("pitwall: --guided: the sampling run (its output is discarded) #{how}: nothing was traced#{"; see it without --guided" unless finished.stopped_by}")
+        @err.puts("pitwall: --guided: the sampling run (its output is discarded) #{how}: nothing was " \
+                  "traced#{"; see it without --guided" unless finished.stopped_by}")
         status.success? ? Ending.killed_by(finished.stopped_by) : Ending.of(status)
       end
     end

@@ -31,13 +31,22 @@ module Pitwall
 
       #: (OptionParser) -> void
       def define_options(parser)
-        parser.on("--weight WEIGHT", WEIGHTS, "what is weighed first: #{WEIGHTS.join(", ")} (wall)") { |weight| @options[:weight] = weight }
+        parser.on("--weight WEIGHT", WEIGHTS, "what is weighed first: #{WEIGHTS.join(", ")} (wall)") do |weight|
+          @options[:weight] = weight
+        end
         parser.on("--process PID", Integer, "one process") { |pid| @options[:process] = pid }
-        parser.on("--only-mine", "begin with the application's frames only; the page has a button for it") { @options[:only_mine] = true }
+        parser.on("--only-mine", "begin with the application's frames only; the page has a button for it") do
+          @options[:only_mine] = true
+        end
         parser.on("--no-source", "leave out the lines of source") { @options[:source] = false }
         parser.on("--salvage", "read what is left of a damaged recording") { @options[:salvage] = true }
-        parser.on("--redact", "hash the paths outside the working directory and the values of labels; paths inside become relative") { @options[:redact] = true }
-        parser.on("--port N", Integer, "on 127.0.0.1 (default: one that is free)") { |port| @options[:port] = port(port) }
+        parser.on("--redact", "hash the paths outside the working directory and the values of labels; paths inside " \
+                              "become relative") do
+          @options[:redact] = true
+        end
+        parser.on("--port N", Integer, "on 127.0.0.1 (default: one that is free)") do |port|
+          @options[:port] = port(port)
+        end
         parser.on("--no-open", "print the address and open nothing") { @options[:open] = false }
       end
 
@@ -64,7 +73,8 @@ module Pitwall
 
       private
 
-      # A script's shell starts what runs in the background with Ctrl-C ignored, as it is meant for what stands in front.
+      # A script's shell starts what runs in the background with Ctrl-C ignored, as it is meant for what stands in
+      # front.
       def how_to_end
         ignored = trap("INT", "DEFAULT") == "IGNORE"
         trap("INT", "IGNORE") if ignored
@@ -93,12 +103,18 @@ module Pitwall
       def check_weight(files, segments)
         weight = @options[:weight] or return
         known = Page.weights(segments)
-        raise UsageError, "--weight #{weight}: was not recorded; #{files.join(" ")} has #{known.empty? ? "none" : known.join(", ")}" unless known.include?(weight)
+        unless known.include?(weight)
+          raise UsageError, "--weight #{weight}: was not recorded; #{files.join(" ")} has " \
+                            "#{known.empty? ? "none" : known.join(", ")}"
+        end
       end
 
       def measured(files)
         odd = %i[weight process only_mine source salvage redact].find { |name| @options.key?(name) }
-        raise UsageError, "#{Views.option_name(odd)}: is for recordings; #{files.first} holds what bench or compare measured" if odd
+        if odd
+          raise UsageError, "#{Views.option_name(odd)}: is for recordings; #{files.first} holds what bench or " \
+                            "compare measured"
+        end
 
         require "pitwall/cli/measuring/saved_measurement"
         SavedMeasurement.new(files).render("html", PIPE_WIDTH, Show::Plain)
