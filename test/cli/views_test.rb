@@ -67,9 +67,10 @@ class ViewsListTest < Minitest::Test
     ToyView.added do
       { [bare, "--view", "toy"] => "--view toy: the recording names no file: record one with pitwall profile -- CMD",
         [@file, "--toy-least", "3"] => "--toy-least is for the view of toy: add --view toy, or leave it out",
-        [@file, "--view", "tox"] => "it takes flat, calls", [@file, "--tree", "--format", "markdown"] => "queries, tests or toy: leave out --tree",
-        [@file, "--view", "toy", "--view", "gc"] => "ask for one of --view toy, --view gc" }.each do |arguments, message|
-        status, out, err = run_command("report", *arguments)
+        [@file, "--view", "tox"] => "it takes flat, calls",
+        [@file, "--tree", "--format", "markdown"] => "queries, tests or toy: leave out --tree",
+        [@file, "--view", "toy", "--view", "gc"] => "ask for one of --view toy, --view gc" }.each do |words, message|
+        status, out, err = run_command("report", *words)
         assert_equal [2, "", 1], [status, out, err.lines.size], err
         assert_includes err, message
       end
@@ -83,8 +84,8 @@ class ViewsListTest < Minitest::Test
       assert_includes tabs[-2]["rows"], ROW.reverse
     end
     tabs = JSON.parse(page_json(run_command("report", @file, "--format", "html")[1]))["tabs"]
-    assert_equal ["Flame graph", "Call tree", "Methods", "Source", "Threads", "Requests", "Queries", "Tests", "Labels", "GC", "Objects", "Growth", "System calls", "About"],
-                 tabs.map { |tab| tab["title"] }
+    assert_equal ["Flame graph", "Call tree", "Methods", "Source", "Threads", "Requests", "Queries", "Tests", "Labels",
+                  "GC", "Objects", "Growth", "System calls", "About"], tabs.map { |tab| tab["title"] }
   end
 
   def test_two_views_have_two_names
@@ -94,7 +95,9 @@ class ViewsListTest < Minitest::Test
 
   # In the order of the help, and each with the files that rules name.
   def test_the_list
-    assert_equal %w[flat calls tree bottom-up callers callees lines threads labels requests queries tests gc gc-cost allocations growth syscalls], Views.all.map(&:name)
+    names = %w[flat calls tree bottom-up callers callees lines threads labels requests queries tests gc gc-cost
+               allocations growth syscalls]
+    assert_equal names, Views.all.map(&:name)
     files = Dir[File.expand_path("../../lib/pitwall/views/*.rb", __dir__)].map { |path| File.basename(path, ".rb") }
     assert_empty Views.all.map { |view| view.name.tr("-", "_") } - files
     Views.all.each do |view|

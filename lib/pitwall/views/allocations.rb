@@ -37,7 +37,9 @@ module Pitwall
         parser.on("--by KEYS", Array, "a row for each #{KEYS.join(", ")} (path,line,class; with --stacks also stack; " \
                                       "a line comes with its path)") { |words| options[:by] = keys(words) }
         parser.on("--sort COUNTER", SORTS, "objects, bytes, old, retained, retained_bytes, freed, age, max_age, gc " \
-                                           "(objects; with --retained: retained_bytes)") { |sort| options[:sort] = sort }
+                                           "(objects; with --retained: retained_bytes)") do |counter|
+          options[:sort] = counter
+        end
         parser.on("--retained", "only what still lived at the end, by its bytes") { options[:retained] = true }
       end
 

@@ -10,7 +10,7 @@ module Pitwall
       private_constant :TOP
 
       # @param findings [Array<Hash>] as FindingWords#to_h gives them
-      #: (Analyse::Summary, ?limit: Integer?, ?base: String?, ?warnings: Array[String], ?findings: Array[untyped]) -> void
+      #: (Analyse::Summary, ?limit: Integer?, ?base: String?, ?warnings: Array[String], **untyped) -> void
       def initialize(summary, limit: nil, base: nil, warnings: [], findings: [])
         @summary = summary
         @limit = limit || TOP

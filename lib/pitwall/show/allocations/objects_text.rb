@@ -13,7 +13,7 @@ module Pitwall
       # @param commands [Array<String>] to type next, the likeliest first
       # @param hints [Views::Hints] options that notes suggest
       # @param findings [Array<Hash>] as FindingWords#to_h gives them
-      #: (Analyse::Summary, hints: untyped, ?commands: Array[String], ?limit: Integer?, ?width: Integer, **untyped) -> void
+      #: (Analyse::Summary, hints: untyped, ?commands: Array[String], ?limit: Integer?, **untyped) -> void
       def initialize(summary, hints:, commands: [], limit: nil, width: 100, palette: Plain, base: nil, warnings: [],
                      findings: [])
         @summary = summary

@@ -11,33 +11,41 @@ require "pitwall/show/compare/why_text"
 
 module Pitwall
   module Show
-    # The page of what `bench` or `compare` measured: verdicts with their intervals, where each process lay, how time grows with N. Numbers for
-    # drawing are those of the JSON views; words and cells are those of the text, so that page and terminal say the same.
+    # The page of what `bench` or `compare` measured: verdicts with their intervals, where each process lay, how time
+    # grows with N. Numbers for drawing are those of the JSON views; words and cells are those of the text, so that page
+    # and terminal say the same.
     class MeasuredPage
       # Two recordings, method by method.
       # @param requests what became of requests, as RequestChangeView#parts has it
       #: (Analyse::ProfileChange::Result, base: String, side: String, ?requests: Hash[String, untyped]) -> String
-      def self.of_change(change, base:, side:, requests: {}) = of_parts([why(change, base, side)], base: base, side: side, **requests)
+      def self.of_change(change, base:, side:, requests: {})
+        of_parts([why(change, base, side)], base: base, side: side, **requests)
+      end
 
       # Two recordings of allocations, place by place.
       #: (Analyse::AllocationChange, base: String, side: String, **untyped) -> String
       def self.of_objects(change, base:, side:, **options)
-        of_parts([AllocationChangeView.new(change, base: base, side: side, **options).parts], base: base, side: side, title: "Objects")
+        parts = AllocationChangeView.new(change, base: base, side: side, **options).parts
+        of_parts([parts], base: base, side: side, title: "Objects")
       end
 
       # @api private
-      #: (Array[Hash[String, untyped]], base: String, side: String, ?title: String?, ?verdicts: Array[untyped], ?tables: Array[untyped]) -> String
+      #: (Array[Hash[String, untyped]], base: String, side: String, ?title: String?, **untyped) -> String
       def self.of_parts(why, base:, side:, title: nil, verdicts: [], tables: [])
         data = PageData.new(title: "#{side} against #{base} · Pitwall")
-        data.object = { "schema" => "pitwall/page-1", "kind" => "measured", "title" => "#{side} against #{base}", "facts" => [], "verdicts" => verdicts,
-                        "undecided" => [], "tables" => tables, "headline" => [], "beside" => [], "samples" => [], "growth" => [], "warnings" => [], "made" => [],
+        data.object = { "schema" => "pitwall/page-1", "kind" => "measured", "title" => "#{side} against #{base}",
+                        "facts" => [], "verdicts" => verdicts,
+                        "undecided" => [], "tables" => tables, "headline" => [], "beside" => [], "samples" => [],
+                        "growth" => [], "warnings" => [], "made" => [],
                         "why" => why, "why_title" => title, "version" => VERSION }
         Page.new(data).to_s
       end
 
       # @api private
       #: (Analyse::ProfileChange::Result, String, String) -> Hash[String, untyped]
-      def self.why(change, base, side) = WhyText.new(width: 1 << 16, palette: Plain).parts(change, base: base, side: side)
+      def self.why(change, base, side)
+        WhyText.new(width: 1 << 16, palette: Plain).parts(change, base: base, side: side)
+      end
 
       #: (Analyse::BenchReport | Analyse::ComparisonReport) -> void
       def initialize(report)
@@ -52,8 +60,10 @@ module Pitwall
       #: () -> PageData
       def data
         data = PageData.new(title: "#{title} · Pitwall")
-        data.object = { "schema" => "pitwall/page-1", "kind" => "measured", "title" => title, "facts" => facts, **(@compare ? compared : benched),
-                        "growth" => growths, "warnings" => warnings, "made" => made, "command" => @report.command, "version" => VERSION }
+        data.object = { "schema" => "pitwall/page-1", "kind" => "measured", "title" => title, "facts" => facts,
+                        **(@compare ? compared : benched),
+                        "growth" => growths, "warnings" => warnings, "made" => made, "command" => @report.command,
+                        "version" => VERSION }
         data
       end
 
@@ -69,20 +79,26 @@ module Pitwall
       end
 
       def facts
-        [Units.things(@report.respond_to?(:cases) ? @report.cases.size : @report.summaries.size, "case"), @report.duration_ns && Units.duration(@report.duration_ns)].compact
+        cases = @report.respond_to?(:cases) ? @report.cases : @report.summaries
+        [Units.things(cases.size, "case"), @report.duration_ns && Units.duration(@report.duration_ns)].compact
       end
 
       def compared
         told, undecided, same = words.beside
-        { "verdicts" => words.verdicts.map { |claim, figures, style| { "claim" => claim, "figures" => figures, "style" => style } }, "undecided" => words.undecided,
+        verdicts = words.verdicts.map do |claim, figures, style|
+          { "claim" => claim, "figures" => figures, "style" => style }
+        end
+        { "verdicts" => verdicts, "undecided" => words.undecided,
           "control" => words.control.map { |text, style| { "text" => text, "style" => style } },
-          "metric" => EffectWords.title(@report.metric), "headline" => effects(@report.headline), "beside" => effects(told + undecided), "same" => words.list(same), "several" => words.several?,
+          "metric" => EffectWords.title(@report.metric), "headline" => effects(@report.headline),
+          "beside" => effects(told + undecided), "same" => words.list(same), "several" => words.several?,
           "samples" => CompareJson.new(@report).body.fetch("samples"), "why" => why }
       end
 
       def benched
         { "verdicts" => [], "undecided" => words.undecided, "metric" => "wall time", "tables" => tables,
-          "headline" => effects(@report.effects.to_a), "beside" => [], "same" => "", "several" => true, "samples" => BenchJson.new(@report).body.fetch("samples") }
+          "headline" => effects(@report.effects.to_a), "beside" => [], "same" => "", "several" => true,
+          "samples" => BenchJson.new(@report).body.fetch("samples") }
       end
 
       def tables
@@ -90,16 +106,21 @@ module Pitwall
           heads, rows = words.command(one)
           [[one.name, *heads.drop(1)], rows]
         end
-        [words.speed, words.memory, *commands].reject { |heads, rows| heads.empty? || rows.empty? }.map { |heads, rows| { "heads" => heads, "rows" => rows } }
+        tables = [words.speed, words.memory, *commands].reject { |heads, rows| heads.empty? || rows.empty? }
+        tables.map { |heads, rows| { "heads" => heads, "rows" => rows } }
       end
 
       def effects(list)
         list.map do |effect|
           sized = Figures.sized?(effect.ratio)
-          JsonValues.effect(effect).merge("title" => EffectWords.title(effect.metric), "subject" => @compare ? words.subject(effect) : effect.name,
-                                          "a_text" => Figures.value(effect.a, effect.unit), "b_text" => Figures.value(effect.b, effect.unit),
-                                          "change" => sized && !(effect.exact && effect.a == effect.b) ? Figures.change(effect.ratio) : "",
-                                          "range" => sized && !effect.exact ? Figures.range(effect.ratio) : "", "level" => EffectWords.level(effect.ratio),
+          changed = sized && !(effect.exact && effect.a == effect.b)
+          JsonValues.effect(effect).merge("title" => EffectWords.title(effect.metric),
+                                          "subject" => @compare ? words.subject(effect) : effect.name,
+                                          "a_text" => Figures.value(effect.a, effect.unit),
+                                          "b_text" => Figures.value(effect.b, effect.unit),
+                                          "change" => changed ? Figures.change(effect.ratio) : "",
+                                          "range" => sized && !effect.exact ? Figures.range(effect.ratio) : "",
+                                          "level" => EffectWords.level(effect.ratio),
                                           "words" => EffectWords.short(effect), "style" => EffectWords.style(effect))
         end
       end
@@ -112,7 +133,9 @@ module Pitwall
       end
 
       def warnings
-        texts = @report.warnings.to_a.map { |warning| { "text" => Provenance.about(warning), "hint" => warning.hint.to_s } }
+        texts = @report.warnings.to_a.map do |warning|
+          { "text" => Provenance.about(warning), "hint" => warning.hint.to_s }
+        end
         [*Provenance.interrupted(@report)].map { |text| { "text" => text, "hint" => "" } } + texts
       end
 
@@ -122,7 +145,8 @@ module Pitwall
       end
 
       def made
-        facts = { "made of" => words.made, **(@compare ? words.sides : words.facts), "host" => Provenance.host(@report.host) }
+        facts = { "made of" => words.made, **(@compare ? words.sides : words.facts),
+                  "host" => Provenance.host(@report.host) }
         facts.map { |name, value| [name, value.to_s] }.reject { |_, value| value.empty? }
       end
     end

@@ -6,21 +6,25 @@ require "pitwall/show/page/data"
 
 module Pitwall
   module Show
-    # A report as one HTML file that needs nothing else: style, program and data stand in it. Its source is the folder page/
-    # of the repository; what stands beside this file in page/ is built of it (doc/page.md).
+    # A report as one HTML file that needs nothing else: style, program and data stand in it. Its source is the folder
+    # page/ of the repository; what stands beside this file in page/ is built of it (doc/page.md).
     #
-    # Nothing of a recording becomes markup: the title is escaped, all else is in the data, whose Base64 has no character that
-    # HTML knows, and the program writes text nodes only. Should that fail, the policy lets no other script run.
+    # Nothing of a recording becomes markup: the title is escaped, all else is in the data, whose Base64 has no
+    # character that HTML knows, and the program writes text nodes only. Should that fail, the policy lets no other
+    # script run.
     class Page
       # Parts of the program, as `require` would find them.
-      PARTS = { script: "page.js", style: "page.css" }.transform_values { |name| File.expand_path(name, __dir__) }.freeze
-      private_constant :PARTS
+      PARTS = { script: "page.js", style: "page.css" }.transform_values { |name| File.expand_path(name, __dir__) }
+                                                      .freeze
+      NO_SCRIPT = "This report draws itself: allow scripts for this file. It loads nothing and sends nothing."
+      private_constant :PARTS, :NO_SCRIPT
 
       # The policy of a page, as a header says it.
       # @param parts [Hash{Symbol => String}] script and style
       #: (?Hash[Symbol, String]) -> String
       def self.policy(parts = self.parts)
-        "default-src 'none'; script-src '#{digest(parts[:script])}'; style-src '#{digest(parts[:style])}'; img-src data:; base-uri 'none'; form-action 'none'"
+        "default-src 'none'; script-src '#{digest(parts[:script])}'; style-src '#{digest(parts[:style])}'; " \
+          "img-src data:; base-uri 'none'; form-action 'none'"
       end
 
       # @api private
@@ -53,7 +57,7 @@ module Pitwall
           <style>#{parts[:style]}</style>
           </head>
           <body>
-          <noscript>This report draws itself: allow scripts for this file. It loads nothing and sends nothing.</noscript>
+          <noscript>#{NO_SCRIPT}</noscript>
           <div id="app"></div>
           <script type="application/octet-stream" id="data">#{@data}</script>
           <script>#{parts[:script]}</script>

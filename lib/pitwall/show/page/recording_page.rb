@@ -11,8 +11,8 @@ module Pitwall
   module Show
     # The page of a recording: samples over time, traced calls, objects by place, the garbage collector's runs.
     #
-    # Stacks of all processes are one tree (Analyse::CallTree); samples go into the page as they were recorded, so that it can
-    # weigh any stretch of time, thread or state itself.
+    # Stacks of all processes are one tree (Analyse::CallTree); samples go into the page as they were recorded, so that
+    # it can weigh any stretch of time, thread or state itself.
     class RecordingPage
       # Of a site, after path, line, class, type and method.
       SITE_COLUMNS = %i[count old freed total_age min_age max_age slot_bytes bytes retained retained_bytes gc_ns].freeze
@@ -60,20 +60,26 @@ module Pitwall
         title = @summary.programs.first(3).join(", ")
         @data = PageData.new(title: "#{title.empty? ? "recording" : title} · Pitwall")
         processes = build_tree
-        @data.object = { "schema" => "pitwall/page-1", "kind" => "recording", **facts, "tabs" => @tabs, "start" => @start, "base" => @base,
+        @data.object = { "schema" => "pitwall/page-1", "kind" => "recording", **facts, "tabs" => @tabs,
+                         "start" => @start, "base" => @base,
                          "findings" => @findings,
-                         "methods" => methods, "nodes" => nodes, "processes" => processes, "states" => states, "objects" => objects, "gc" => collections,
-                         "tests" => tests, "queries" => queries, "growth" => growth, "syscalls" => syscalls, "source" => source, "strings" => @strings.keys }
+                         "methods" => methods, "nodes" => nodes, "processes" => processes, "states" => states,
+                         "objects" => objects, "gc" => collections,
+                         "tests" => tests, "queries" => queries, "growth" => growth, "syscalls" => syscalls,
+                         "source" => source, "strings" => @strings.keys }
         @data
       end
 
       private
 
       def facts
-        { "programs" => @summary.programs, "rubies" => @summary.rubies, "elapsed_ns" => @summary.elapsed_ns, "cpu_ns" => @summary.stat("process_cpu_ns"),
-          "interval_ns" => @summary.intervals_ns.first, "started_at_ns" => origin, "losses" => @summary.losses, "own_ns" => @summary.own_ns,
+        { "programs" => @summary.programs, "rubies" => @summary.rubies, "elapsed_ns" => @summary.elapsed_ns,
+          "cpu_ns" => @summary.stat("process_cpu_ns"),
+          "interval_ns" => @summary.intervals_ns.first, "started_at_ns" => origin, "losses" => @summary.losses,
+          "own_ns" => @summary.own_ns,
           "head" => head, "warnings" => @warnings, "notes" => @summary.notes,
-          "host" => @summary.headers.first&.host || {}, "settings" => @summary.headers.first&.settings || {}, "version" => VERSION }
+          "host" => @summary.headers.first&.host || {}, "settings" => @summary.headers.first&.settings || {},
+          "version" => VERSION }
       end
 
       # Not wrapped: the page does that.
@@ -89,11 +95,15 @@ module Pitwall
         builder = Analyse::CallTreeBuilder.new(weights)
         idle = Analyse::IdleThreads.find(@segments)
         lanes = Analyse::Threads.lanes(@segments)
-        numbers = Analyse::Processes.of(@segments).each_with_index.with_object({}.compare_by_identity) { |(parts, number), all| parts.each { |part| all[part] = number } }
+        numbers = {}.compare_by_identity
+        Analyse::Processes.of(@segments).each_with_index do |parts, number|
+          parts.each { |part| numbers[part] = number }
+        end
         processes = @segments.map do |segment|
           @shifts[segment] = shift = builder.tree.size - 1
           builder.add(segment, Analyse::Selection.all)
-          process(segment, shift, threads(segment, lanes.fetch(segment), idle.fetch(segment, []))).merge("number" => numbers.fetch(segment))
+          told = threads(segment, lanes.fetch(segment), idle.fetch(segment, []))
+          process(segment, shift, told).merge("number" => numbers.fetch(segment))
         end
         @tree = builder.tree
         processes
@@ -102,15 +112,19 @@ module Pitwall
       def process(segment, shift, threads)
         start = origin && segment.header.started_at_ns ? segment.header.started_at_ns - origin : 0
         rows = rows(segment)
-        { "pid" => segment.header.pid, "program" => segment.header.program, "unit_ns" => segment.unit_ns, "start_ns" => start,
-          "elapsed_ns" => segment.stat("elapsed_ns"), "shift" => shift, "threads" => threads, "states" => segment.header.thread_states?,
+        { "pid" => segment.header.pid, "program" => segment.header.program, "unit_ns" => segment.unit_ns,
+          "start_ns" => start,
+          "elapsed_ns" => segment.stat("elapsed_ns"), "shift" => shift, "threads" => threads,
+          "states" => segment.header.thread_states?,
           "rows" => rows, "calls" => calls(segment), "labels" => labels(segment) }
       end
 
-      # Number, title and what a thread waits for ("gvl", "idle" or nil) of those that Pitwall knows, and of others that were recorded.
+      # Number, title and what a thread waits for ("gvl", "idle" or nil) of those that Pitwall knows, and of others that
+      # were recorded.
       def states
         known = Analyse::States::ALL.each_index.to_a
-        (known | @segments.flat_map { |segment| segment.tallies.map(&:state) }.uniq.sort).map { |state| [state, Analyse::States[state].title, Analyse::States[state].wait] }
+        recorded = @segments.flat_map { |segment| segment.tallies.map(&:state) }.uniq.sort
+        (known | recorded).map { |state| [state, Analyse::States[state].title, Analyse::States[state].wait] }
       end
 
       # Sets of labels by number, and the work that was done under them.
@@ -118,7 +132,9 @@ module Pitwall
         return unless segment.labelled? || segment.marks.any? || segment.query_sums.any?
 
         sets = segment.label_sets.map { |set| set.to_h.map { |name, value| [string(name), string(value)] } }
-        marks = %i[thread_id label_id end_ns duration_ns].to_h { |name| [name.to_s, @data.column(segment.marks.map { |mark| mark[name] })] }
+        marks = %i[thread_id label_id end_ns duration_ns].to_h do |name|
+          [name.to_s, @data.column(segment.marks.map { |mark| mark[name] })]
+        end
         { "sets" => sets, "marks" => marks, "works" => segment.works.map(&:to_a), "queries" => queries_of(segment) }
       end
 
@@ -127,14 +143,20 @@ module Pitwall
         return if segment.query_sums.empty?
 
         numbers = Hash.new { |known, id| known[id] = query_number(segment, id) }
-        sums = segment.query_sums.map { |sum| [sum.label_id, numbers[sum.query_id], sum.works, sum.count, sum.ns, sum.most] }
-        parts = segment.marks.each_with_index.flat_map do |mark, at|
-          (segment.query_parts[[mark.thread_id, mark.end_ns]] || []).map { |part| [at, numbers[part.query_id], part.count, part.ns] }
+        sums = segment.query_sums.map do |sum|
+          [sum.label_id, numbers[sum.query_id], sum.works, sum.count, sum.ns, sum.most]
         end
-        { "sums" => columns(%w[set query works count ns most], sums), "parts" => columns(%w[mark query count ns], parts) }
+        parts = segment.marks.each_with_index.flat_map do |mark, at|
+          parts = segment.query_parts[[mark.thread_id, mark.end_ns]] || []
+          parts.map { |part| [at, numbers[part.query_id], part.count, part.ns] }
+        end
+        { "sums" => columns(%w[set query works count ns most], sums),
+          "parts" => columns(%w[mark query count ns], parts) }
       end
 
-      def columns(names, rows) = names.each_with_index.to_h { |name, at| [name, @data.column(rows.map { |row| row[at] })] }
+      def columns(names, rows)
+        names.each_with_index.to_h { |name, at| [name, @data.column(rows.map { |row| row[at] })] }
+      end
 
       # Queries of all processes are one list.
       def query_number(segment, id)
@@ -148,8 +170,10 @@ module Pitwall
         found = @queries.each_value.map(&:last)
         return if found.empty?
 
-        { "path" => strings(found.map(&:path)), "line" => @data.column(found.map(&:line)), "method" => strings(found.map { |query| QueriesView.name(query) }),
-          "digest" => strings(found.map(&:digest)), "kind" => @data.column(found.map(&:kind)), "meaning" => QueriesView::MEANING }
+        { "path" => strings(found.map(&:path)), "line" => @data.column(found.map(&:line)),
+          "method" => strings(found.map { |query| QueriesView.name(query) }),
+          "digest" => strings(found.map(&:digest)), "kind" => @data.column(found.map(&:kind)),
+          "meaning" => QueriesView::MEANING }
       end
 
       # As ObjectGrowthJson has it, with strings by number; nil where it was not recorded.
@@ -161,7 +185,8 @@ module Pitwall
           names = %w[path class method].to_h { |name| [name, string(site[name])] }
           site.merge(names, "holders" => site["holders"]&.map { |path| path.map { |step| string(step) } })
         end
-        { "judged" => found.judged?, "sites" => sites, "processes" => ObjectGrowthJson.processes(found), "losses" => found.losses, "rule" => ObjectGrowthWords::RULE }
+        { "judged" => found.judged?, "sites" => sites, "processes" => ObjectGrowthJson.processes(found),
+          "losses" => found.losses, "rule" => ObjectGrowthWords::RULE }
       end
 
       # Members of Analyse::Tests::Row, the name first; nil where no test ran.
@@ -175,7 +200,8 @@ module Pitwall
         seen = [*segment.tallies, *segment.calls].map(&:thread_id).uniq
         lanes.keys.map do |id|
           info = segment.thread(id)
-          { "id" => id, "lane" => lanes[id], "native_id" => info.native_id, "name" => string(info.name), "start_ns" => info.start_ns,
+          { "id" => id, "lane" => lanes[id], "native_id" => info.native_id, "name" => string(info.name),
+            "start_ns" => info.start_ns,
             "idle" => idle.include?(id), "unseen" => !seen.include?(id), "own" => Analyse::Threads.own?(info.name) }
         end
       end
@@ -186,29 +212,34 @@ module Pitwall
 
         columns = Array.new(7) { "".b }
         segment.each_rows do |rows|
-          [rows.thread_runs, rows.state_runs, rows.nodes, rows.wall, rows.cpu, rows.capture_runs, rows.label_runs].each_with_index { |values, at| columns[at] << values.pack("w*") }
+          add_packed(columns, [rows.thread_runs, rows.state_runs, rows.nodes, rows.wall, rows.cpu, rows.capture_runs,
+                               rows.label_runs])
         end
         segment.open_rows.each do |thread, state, node, wall, cpu, label|
-          [[thread, 1], [state, 1], [node], [wall], [cpu], [0, 1], [label.to_i, 1]].each_with_index { |values, at| columns[at] << values.pack("w*") }
+          add_packed(columns, [[thread, 1], [state, 1], [node], [wall], [cpu], [0, 1], [label.to_i, 1]])
         end
         %w[threads states nodes wall cpu captures labels].zip(columns.map { |packed| @data.packed(packed) }).to_h
       end
+
+      def add_packed(columns, rows) = rows.each_with_index { |values, at| columns[at] << values.pack("w*") }
 
       # Times without the probes' own cost.
       def calls(segment)
         return if segment.calls.empty?
 
         table = segment.calls.map do |row|
-          [row.thread_id, row.node_id, row.calls, [row.wall - row.probe, 0].max, row.wait, [row.cpu - row.probe, 0].max, row.objects, row.bytes]
+          wall, cpu = [row.wall, row.cpu].map { |ns| [ns - row.probe, 0].max }
+          [row.thread_id, row.node_id, row.calls, wall, row.wait, cpu, row.objects, row.bytes]
         end
-        found = { "count" => table.size, "has" => %w[cpu objects bytes].select { |name| segment.tracing[name] == true } }
-        found.merge(%w[threads nodes].concat(CALL_COLUMNS.map(&:to_s)).zip(table.transpose.map { |values| @data.column(values) }).to_h)
+        has = %w[cpu objects bytes].select { |name| segment.tracing[name] == true }
+        { "count" => table.size, "has" => has, **columns(["threads", "nodes", *CALL_COLUMNS.map(&:to_s)], table) }
       end
 
       def methods
         found = @tree.methods
-        { "name" => @data.column(found.map { |method| string(method.name) }), "path" => @data.column(found.map { |method| string(method.path) }),
-          "line" => @data.column(found.map(&:line)), "kind" => @data.column(found.map(&:kind)), "mine" => @data.column(found.map { |method| @mine.mine?(method) ? 1 : 0 }) }
+        { "name" => strings(found.map(&:name)), "path" => strings(found.map(&:path)),
+          "line" => @data.column(found.map(&:line)), "kind" => @data.column(found.map(&:kind)),
+          "mine" => @data.column(found.map { |method| @mine.mine?(method) ? 1 : 0 }) }
       end
 
       # Without the root, which is node 0.
@@ -222,14 +253,18 @@ module Pitwall
         return unless allocations.any?
 
         rows = allocations.rows(by: %i[path line class type method])
-        columns = { "path" => strings(rows.map(&:path)), "line" => @data.column(rows.map(&:line)), "class" => strings(rows.map { |row| row[:class] }),
+        columns = { "path" => strings(rows.map(&:path)), "line" => @data.column(rows.map(&:line)),
+                    "class" => strings(rows.map { |row| row[:class] }),
                     "type" => strings(rows.map(&:type)), "method" => strings(rows.map { |row| row[:method] }),
                     "special" => @data.column(rows.map { |row| row.special ? 1 : 0 }) }
         SITE_COLUMNS.each { |name| columns[name.to_s] = @data.column(rows.map { |row| row[name] }) }
-        { "sites" => columns, "weights" => node_weights, "ends" => allocations.ends?, "retained" => allocations.retained?,
+        { "sites" => columns, "weights" => node_weights, "ends" => allocations.ends?,
+          "retained" => allocations.retained?,
           "retained_bytes" => allocations.retained_bytes?, "stacks" => allocations.stacks?,
-          "one_in" => allocations.one_in, "looked_at" => allocations.looked_at, "losses" => allocations.losses, "gc_ns" => allocations.gc_ns,
-          "total" => { "objects" => allocations.objects, "bytes" => allocations.total(:bytes) }, "model" => AllocationsText::MODEL }
+          "one_in" => allocations.one_in, "looked_at" => allocations.looked_at, "losses" => allocations.losses,
+          "gc_ns" => allocations.gc_ns,
+          "total" => { "objects" => allocations.objects, "bytes" => allocations.total(:bytes) },
+          "model" => AllocationsText::MODEL }
       end
 
       # Most nodes allocate nothing: the nodes that do, and what.
@@ -247,8 +282,10 @@ module Pitwall
 
         found = runs.map(&:collection)
         processes = @segments.each_with_index.to_h
-        columns = { "at_ns" => @data.column(runs.map(&:at_ns)), "process" => @data.column(runs.map { |run| processes.fetch(run.segment) }),
-                    "thread" => @data.column(found.map(&:thread_id)), "reason" => strings(found.map { |run| GCView.reason(run) }),
+        columns = { "at_ns" => @data.column(runs.map(&:at_ns)),
+                    "process" => @data.column(runs.map { |run| processes.fetch(run.segment) }),
+                    "thread" => @data.column(found.map(&:thread_id)),
+                    "reason" => strings(found.map { |run| GCView.reason(run) }),
                     "living" => @data.column(found.map { |run| run.living.to_i }) }
         RUN_COLUMNS.each { |name| columns[name.to_s] = @data.column(found.map { |run| run[name] }) }
         { "runs" => columns, "merged" => timeline.merged?, "wall_ns" => timeline.wall_ns }
@@ -257,7 +294,9 @@ module Pitwall
       def syscalls = @syscalls.is_a?(SyscallsPart) ? @syscalls.object(@data, shifts: @shifts) : @syscalls
 
       def source
-        @source.map { |path, lines| { "path" => string(path), "lines" => lines.keys, "text" => lines.values, "commit" => @commits[path] } }
+        @source.map do |path, lines|
+          { "path" => string(path), "lines" => lines.keys, "text" => lines.values, "commit" => @commits[path] }
+        end
       end
 
       def strings(texts) = @data.column(texts.map { |text| string(text.to_s) })

@@ -16,8 +16,7 @@ module Pitwall
 
       # @param also [Symbol, nil] a further weight whose self value stands beside
       # @param hints [Views::Hints] options that notes suggest
-      #: (weight: Symbol, total: Integer, width: Integer, palette: untyped, location: Location, hints: untyped, **untyped)
-      #:   -> void
+      #: (weight: Symbol, total: Integer, width: Integer, palette: untyped, location: Location, **untyped) -> void
       def initialize(weight:, total:, width:, palette:, location:, hints:, also: nil)
         @hints = hints
         @weight = weight

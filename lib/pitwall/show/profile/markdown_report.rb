@@ -29,7 +29,8 @@ module Pitwall
 
       def headline
         summary = @report.summary
-        parts = ["**#{text(summary.programs.join(", "))}**", text(summary.rubies.join(", ")), "#{Units.duration(summary.elapsed_ns)} wall",
+        parts = ["**#{text(summary.programs.join(", "))}**", text(summary.rubies.join(", ")),
+                 "#{Units.duration(summary.elapsed_ns)} wall",
                  "#{Units.duration(summary.stat("process_cpu_ns"))} CPU", *counted(summary)]
         parts.reject { |part| part.empty? || part == "****" }.join(" · ")
       end
@@ -38,29 +39,35 @@ module Pitwall
       def counted(summary)
         sampled = !summary.traced? || summary.segments.any?(&:sampled?)
         [*(Units.things(summary.calls, "call") if summary.traced?),
-         *([Units.things(summary.stat("captures"), "sample"), "#{Units.count(summary.stat("dropped"))} dropped"] if sampled)]
+         *([Units.things(summary.stat("captures"), "sample"),
+            "#{Units.count(summary.stat("dropped"))} dropped"] if sampled)]
       end
 
       def notes
         idle = @report.left_out
         idle = idle.empty? ? [] : ["idle threads left out: #{idle.join(", ")}"]
         waiting = @report.waiting
-        idle << "waiting: #{Units.duration(waiting.total)} of #{Units.duration(waiting.all)}; the table is of the time in which threads ran" unless @report.running.equal?(@report)
+        unless @report.running.equal?(@report)
+          idle << "waiting: #{Units.duration(waiting.total)} of #{Units.duration(waiting.all)}; " \
+                  "the table is of the time in which threads ran"
+        end
         notes = (@warnings + @report.summary.notes + idle).map { |note| "> #{text(note)}" }
         notes.empty? ? [] : notes.flat_map { |note| [note, ">"] }[0..-2] + [""]
       end
 
       def table
         weight = @report.weight
-        also = @report.second_weight
+        also = @report.beside
         heads = ["self", weight.to_s, "total", "total #{weight}", *(also && ["self #{also}"]), *("calls" if calls?)]
         lines = ["| #{(heads + %w[method where]).join(" | ")} |", "|#{"---:|" * heads.size}---|---|"]
         lines + weighty.first(@limit).map do |row|
-          numbers = [Units.percent(row.own, @report.running.total), Units.value(row.own, weight), Units.percent(row.total, @report.running.total),
+          numbers = [Units.percent(row.own, @report.running.total), Units.value(row.own, weight),
+                     Units.percent(row.total, @report.running.total),
                      Units.value(row.total, weight)]
           numbers << Units.value(row.also.fetch(also), also) if also
           numbers << Units.count(row.also.fetch(:calls)) if calls?
-          "| #{numbers.join(" | ")} | #{code(row.method.name)} | #{code(@location.text(row.method.path, row.method.line))} |"
+          where = @location.text(row.method.path, row.method.line)
+          "| #{numbers.join(" | ")} | #{code(row.method.name)} | #{code(where)} |"
         end
       end
 

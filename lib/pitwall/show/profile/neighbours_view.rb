@@ -49,7 +49,8 @@ module Pitwall
       def totals(result)
         called = "called #{Units.things(result.calls, "time")}; " if result.calls
         share = Units.percent(result.total, @total)
-        return "#{called}#{Units.things(result.total, "call")} with those below it, #{share} of all" if @weight == :calls
+        calls = Units.things(result.total, "call")
+        return "#{called}#{calls} with those below it, #{share} of all" if @weight == :calls
 
         "#{called}total #{share} (#{Units.value(result.total, @weight)}), " \
           "self #{Units.percent(result.own, @total)} (#{Units.value(result.own, @weight)}); " \

@@ -24,7 +24,8 @@ module Pitwall
         shown = limit ? rows.first(limit) : rows
         states = shown.flat_map { |row| row.states.select { |_, wall| wall.positive? }.keys }.uniq.sort
         several = rows.map(&:pid).uniq.size > 1
-        heads = [@waits ? "wall" : "wall without wait", "cpu", *states.map { |state| Analyse::States[state].head }, "thread"]
+        names = states.map { |state| Analyse::States[state].head }
+        heads = [@waits ? "wall" : "wall without wait", "cpu", *names, "thread"]
         table = Table.new(heads: heads, width: @width, palette: @palette, location: @location)
         lines = table.lines(shown.map { |row| table_row(row, states, several) })
         return lines if shown.size == rows.size
