@@ -2,7 +2,7 @@
 
 require_relative "../test_helper"
 require "pitwall/analyse/statistics/estimate"
-require "pitwall/cli/measuring/gate"
+require "pitwall/cli/support/gate"
 require "pitwall/record/sample"
 
 # What `--fail-if` understands.

@@ -4,7 +4,7 @@ require_relative "../test_helper"
 require "pitwall/analyse/allocations/growth"
 require "pitwall/analyse/compare/sweep"
 require "pitwall/show"
-require "pitwall/show/growth/view"
+require "pitwall/show/measured/growth_view"
 require "pitwall/show/terminal/plain"
 require "pitwall/show/terminal/plot"
 

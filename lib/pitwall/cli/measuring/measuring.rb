@@ -3,7 +3,7 @@
 require "fileutils"
 require "shellwords"
 require "pitwall/cli/support/command"
-require "pitwall/cli/measuring/gate"
+require "pitwall/cli/support/gate"
 require "pitwall/cli/measuring/measured_view"
 require "pitwall/cli/support/output_file"
 require "pitwall/cli/measuring/progress"

@@ -2,7 +2,7 @@
 
 require "pitwall/analyse/statistics/estimate"
 require "pitwall/cli/support/ending"
-require "pitwall/cli/measuring/gate"
+require "pitwall/cli/support/gate"
 
 module Pitwall
   module CLI

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "pitwall/analyse"
-require "pitwall/cli/page/source_lines"
+require "pitwall/cli/recording/source_lines"
 require "pitwall/cli/recording/syscall_sources"
 require "pitwall/show"
 require "pitwall/views"

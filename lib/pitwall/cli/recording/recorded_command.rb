@@ -19,7 +19,7 @@ module Pitwall
     #
     # The command is the user's: its streams, signals and exit status pass through, and Pitwall speaks only after it has
     # ended. A verb declares its options around {#define_collecting_options}, says in {#target_options} what to collect,
-    # and in {#report_options} how {Report} is to show it.
+    # and in {#report_options} how `pitwall report` is to show it.
     class RecordedCommand < Command
       FLUSH_NS = 1_000_000_000 # what a killed process can lose
       TIMES_NS = (1_000_000..1_000_000_000_000_000).freeze # of --delay and --duration
@@ -232,9 +232,8 @@ module Pitwall
 
       # The report as a string.
       def render(recording, difference, width:, palette:)
-        require "pitwall/cli/verbs/report"
-        Report.render(recording, **report_options, command: @command, difference: difference, width: width,
-                                                   palette: palette)
+        CLI.command("report").render(recording, **report_options, command: @command, difference: difference,
+                                                                  width: width, palette: palette)
       end
 
       def check_page

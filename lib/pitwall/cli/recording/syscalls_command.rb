@@ -2,7 +2,7 @@
 
 require "pitwall/cli/recording/command_limit"
 require "pitwall/cli/recording/recorded_command"
-require "pitwall/cli/page/page"
+require "pitwall/cli/recording/page"
 require "pitwall/cli/recording/project"
 require "pitwall/cli/recording/syscall_sources"
 require "pitwall/launch/strace"

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "pitwall/cli/page/page"
+require "pitwall/cli/recording/page"
 require "pitwall/cli/recording/command_limit"
 require "pitwall/cli/recording/one_in"
 require "pitwall/cli/recording/project"

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "pitwall/cli/page/page"
+require "pitwall/cli/recording/page"
 require "pitwall/cli/recording/project"
 require "pitwall/cli/recording/recording_options"
 require "pitwall/cli/support/command"

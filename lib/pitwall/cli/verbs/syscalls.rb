@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
 require "pitwall/cli/support/command"
-require "pitwall/cli/measuring/gate"
+require "pitwall/cli/support/gate"
 require "pitwall/cli/support/output_file"
-require "pitwall/cli/page/page"
+require "pitwall/cli/recording/page"
 require "pitwall/cli/recording/syscall_sources"
 require "pitwall/record/syscall_log"
 require "pitwall/views"

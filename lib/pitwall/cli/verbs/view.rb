@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 require "pitwall/cli/support/command"
-require "pitwall/cli/page/page"
-require "pitwall/cli/page/page_server"
+require "pitwall/cli/recording/page"
+require "pitwall/cli/support/page_server"
 require "pitwall/cli/recording/project"
 require "pitwall/cli/recording/recording_options"
 require "pitwall/record/measurements"

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "json"
-require "pitwall/show/profile/json_values"
+require "pitwall/show/measured/json_values"
 
 module Pitwall
   module Show

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "pitwall/show/bench/words"
-require "pitwall/show/growth/view"
+require "pitwall/show/measured/growth_view"
 require "pitwall/show/compare/provenance"
 require "pitwall/show/terminal/markdown"
 require "pitwall/show/terminal/plain"

@@ -4,7 +4,7 @@ require "pitwall/show/terminal/ascii"
 require "pitwall/show/bench/words"
 require "pitwall/show/terminal/columns"
 require "pitwall/show/terminal/distribution"
-require "pitwall/show/growth/view"
+require "pitwall/show/measured/growth_view"
 require "pitwall/show/compare/provenance"
 require "pitwall/show/terminal/plain"
 

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 require "json"
-require "pitwall/show/compare/effect_words"
-require "pitwall/show/profile/json_values"
+require "pitwall/show/measured/effect_words"
+require "pitwall/show/measured/json_values"
 require "pitwall/show/gc/prediction_check_view"
 require "pitwall/show/compare/why_json"
 

@@ -2,7 +2,7 @@
 
 require "pitwall/show/compare/words"
 require "pitwall/show/terminal/distribution"
-require "pitwall/show/growth/view"
+require "pitwall/show/measured/growth_view"
 require "pitwall/show/compare/provenance"
 require "pitwall/show/terminal/markdown"
 require "pitwall/show/terminal/plain"

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "pitwall/analyse/statistics/sequential"
-require "pitwall/show/compare/effect_words"
+require "pitwall/show/measured/effect_words"
 require "pitwall/show/compare/provenance"
 require "pitwall/show/terminal/units"
 

@@ -3,7 +3,7 @@
 require "shellwords"
 require "pitwall/analyse/recording/method_info"
 require "pitwall/show/terminal/location"
-require "pitwall/show/growth/words"
+require "pitwall/show/findings/growth_words"
 require "pitwall/show/terminal/text"
 require "pitwall/show/terminal/units"
 

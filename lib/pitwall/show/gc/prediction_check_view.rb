@@ -2,7 +2,7 @@
 
 require "pitwall/show/terminal/figures"
 require "pitwall/show/gc/cost_json"
-require "pitwall/show/profile/json_values"
+require "pitwall/show/measured/json_values"
 require "pitwall/show/terminal/text"
 require "pitwall/show/terminal/units"
 

@@ -2,7 +2,7 @@
 
 require "json"
 require "zlib"
-require "pitwall/show/profile/json_values"
+require "pitwall/show/measured/json_values"
 
 module Pitwall
   module Show

@@ -57,7 +57,7 @@ module Pitwall
 
       def table
         weight = @report.weight
-        also = @report.beside
+        also = @report.second_weight
         heads = ["self", weight.to_s, "total", "total #{weight}", *(also && ["self #{also}"]), *("calls" if calls?)]
         lines = ["| #{(heads + %w[method where]).join(" | ")} |", "|#{"---:|" * heads.size}---|---|"]
         lines + weighty.first(@limit).map do |row|

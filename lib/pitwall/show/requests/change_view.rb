@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
 require "pitwall/show/terminal/columns"
-require "pitwall/show/compare/effect_words"
+require "pitwall/show/measured/effect_words"
 require "pitwall/show/terminal/figures"
-require "pitwall/show/profile/json_values"
+require "pitwall/show/measured/json_values"
 require "pitwall/show/terminal/text"
 require "pitwall/show/terminal/units"
 

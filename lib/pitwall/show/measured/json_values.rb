@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-require "pitwall/show/compare/effect_words"
-require "pitwall/show/growth/view"
+require "pitwall/show/measured/effect_words"
+require "pitwall/show/measured/growth_view"
 
 module Pitwall
   module Show

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "pitwall/cli/page/source_history"
+require "pitwall/cli/recording/source_history"
 
 module Pitwall
   module CLI

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "pitwall/show/allocations/objects_text"
-require "pitwall/show/growth/words"
+require "pitwall/show/findings/growth_words"
 require "pitwall/show/profile/header_view"
 require "pitwall/show/terminal/table"
 require "pitwall/show/profile/text_report"

@@ -2,7 +2,7 @@
 
 require "pitwall/show/allocations/objects_markdown"
 require "pitwall/show/terminal/markdown"
-require "pitwall/show/growth/words"
+require "pitwall/show/findings/growth_words"
 
 module Pitwall
   module Show

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "pitwall/show/terminal/columns"
-require "pitwall/show/compare/effect_words"
+require "pitwall/show/measured/effect_words"
 require "pitwall/show/terminal/figures"
 require "pitwall/show/terminal/plot"
 require "pitwall/show/terminal/text"

@@ -2,7 +2,7 @@
 
 require "pitwall/analyse"
 require "pitwall/cli/recording/project"
-require "pitwall/cli/page/source_lines"
+require "pitwall/cli/recording/source_lines"
 require "pitwall/show"
 require "pitwall/views"
 
