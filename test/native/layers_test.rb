@@ -34,7 +34,8 @@ class LayersTest < Minitest::Test
   end
 
   def test_no_file_is_long
-    long = Dir["#{EXT}/**/*.{c,h,rb}"].map { |file| [file.delete_prefix("#{EXT}/"), File.foreach(file).count] }.select { |_, lines| lines > LONGEST }
+    lines = Dir["#{EXT}/**/*.{c,h,rb}"].to_h { |file| [file.delete_prefix("#{EXT}/"), File.foreach(file).count] }
+    long = lines.select { |_, count| count > LONGEST }
     assert_empty long
   end
 
@@ -44,12 +45,27 @@ class LayersTest < Minitest::Test
     assert_equal names.uniq, names
   end
 
+  # A function that may run in a handler, needs the GVL or a lock says so by a tag. pitwall.c explains the tags.
+  def test_tags_are_spelled_as_pitwall_c_has_them
+    tags = File.read("#{EXT}/pitwall.c").scan(/^ \*   ((?:async|needs|holds)[\w -]*?)   /).flatten
+    assert_equal ["async-signal-safe", "needs GVL", "holds session lock", "holds reader lock", "holds list lock"], tags
+    used = Dir["#{EXT}/**/*.{c,h}"].flat_map do |file|
+      found = File.read(file).scan(/async.signal.safe|needs (?:the )?GVL|holds (?:the )?\w+(?:'s)? lock/i)
+      found.map { |tag| [tag, file.delete_prefix("#{EXT}/")] }
+    end
+    prose = [["needs the GVL", "session/threads.h"]]
+    assert_empty used.reject { |tag, _| tags.include?(tag) } - prose
+    assert_operator used.size, :>, 100
+  end
+
   # ---- the test itself ----
 
-  SOUND = { "tools/clock.h" => "", "vm/walk.c" => "#include \"tools/clock.h\"\n#include <errno.h>\n", "collectors/trace/tracer.c" => "", "pitwall.c" => "" }.freeze
+  SOUND = { "tools/clock.h" => "", "vm/walk.c" => "#include \"tools/clock.h\"\n#include <errno.h>\n",
+            "collectors/trace/tracer.c" => "", "pitwall.c" => "" }.freeze
 
   def test_a_sound_tree_is_sound
-    assert_empty CLayers.new(SOUND, "vm/walk" => [%w[pw_tick malloc], %w[pw_walk]], "tools/clock" => [[], %w[pw_tick]]).problems
+    symbols = { "vm/walk" => [%w[pw_tick malloc], %w[pw_walk]], "tools/clock" => [[], %w[pw_tick]] }
+    assert_empty CLayers.new(SOUND, symbols).problems
   end
 
   def test_an_include_that_goes_up_is_found
@@ -63,8 +79,10 @@ class LayersTest < Minitest::Test
   end
 
   def test_a_collector_that_knows_another_is_found
-    sources = SOUND.merge("collectors/syscalls/rows.c" => "#include \"collectors/trace/tracer.h\"\n", "collectors/trace/tracer.h" => "")
-    assert_equal ["collectors/syscalls/rows -> collectors/trace/tracer (includes collectors/trace/tracer.h)"], CLayers.new(sources, {}).problems
+    tracer = "collectors/trace/tracer.h"
+    sources = SOUND.merge("collectors/syscalls/rows.c" => "#include \"#{tracer}\"\n", tracer => "")
+    problem = "collectors/syscalls/rows -> collectors/trace/tracer (includes #{tracer})"
+    assert_equal [problem], CLayers.new(sources, {}).problems
   end
 
   def test_a_circle_within_a_layer_is_found
@@ -75,6 +93,7 @@ class LayersTest < Minitest::Test
 
   def test_a_file_in_no_layer_and_an_include_without_a_folder_are_found
     sources = SOUND.merge("native/unwind.c" => "", "vm/walk.c" => "#include \"clock.h\"\n")
-    assert_equal ["vm/walk.c includes clock.h, which is no path below ext/pitwall", "native/unwind is in no layer"], CLayers.new(sources, {}).problems
+    problems = ["vm/walk.c includes clock.h, which is no path below ext/pitwall", "native/unwind is in no layer"]
+    assert_equal problems, CLayers.new(sources, {}).problems
   end
 end

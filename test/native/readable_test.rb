@@ -14,8 +14,9 @@ class ReadableTest < Minitest::Test
     define_method("test_by_#{name.tr(" '", "__")}") do
       Dir.mktmpdir("pitwall-readable") do |dir|
         program = File.join(dir, "readable_test")
-        output, status = Open3.capture2e(ENV.fetch("CC", "cc"), "-std=gnu11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", *flags, "-I#{EXT}",
-                                         "#{__dir__}/readable_test.c", "#{EXT}/tools/raw_syscall.c", "-o", program)
+        output, status = Open3.capture2e(ENV.fetch("CC", "cc"), *%w[-std=gnu11 -D_GNU_SOURCE -Wall -Wextra -Werror], *flags,
+                                         "-I#{EXT}", "#{__dir__}/readable_test.c", "#{EXT}/tools/raw_syscall.c",
+                                         "-o", program)
         assert_predicate status, :success?, output
         output, status = Open3.capture2e(program)
         assert_predicate status, :success?, output

@@ -3,7 +3,8 @@
 require "open3"
 require "tsort"
 
-# Who knows whom among the extension's C files: by #include, and by the symbols that one object file needs and another defines.
+# Who knows whom among the extension's C files: by #include, and by the symbols that one object file needs and
+# another defines.
 class CLayers
   # From bottom to top. A file knows files of its own layer and of the layers below. "" is ext/pitwall itself.
   LAYERS = ["tools", "vm", "session", "output", "sampling", "collectors", ""].freeze
@@ -77,8 +78,9 @@ class CLayers
   #: () -> Array[Array[String]]
   def circles
     known = arrows.group_by(&:from).transform_values { |list| list.map(&:to).uniq }
-    TSort.strongly_connected_components(->(&block) { units.each(&block) }, ->(unit, &block) { known.fetch(unit, []).each(&block) })
-         .select { |component| component.size > 1 }.map(&:sort)
+    each_unit = ->(&block) { units.each(&block) }
+    each_known = ->(unit, &block) { known.fetch(unit, []).each(&block) }
+    TSort.strongly_connected_components(each_unit, each_known).select { |component| component.size > 1 }.map(&:sort)
   end
 
   private

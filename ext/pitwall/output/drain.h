@@ -16,7 +16,7 @@ void pw_stop_drain(void);
 void pw_final_flush(const char *reason);
 int64_t pw_drain_cpu(void); /* CPU ns of the thread that has ended */
 
-/* Records of this kind go to `take`, which holds the session lock. True: what was taken is to be written now. */
+/* Records of this kind go to `take`, with the session lock held. True: what was taken is to be written now. */
 void pw_drain_take(uint8_t kind, bool (*take)(const pw_record_header *record));
 
 /* A thread has put its END record into the ring: many of these wake the drain. */

@@ -1,7 +1,7 @@
 /* Reading from outside what may be gone meanwhile: the kernel copies, and says when nothing is there. A fault would
  * end the program, and on some Rubies pages of the heap are closed for a while during compaction.
  *
- * What is needed of objects again and again is kept. One thread at a time, which holds the reader lock. */
+ * What is needed of objects again and again is kept. One thread at a time, with the reader lock held. */
 #ifndef PITWALL_PEEK_H
 #define PITWALL_PEEK_H
 
