@@ -6,23 +6,30 @@ module Benchmarks
   LIST = {
     "sampler/overhead" => "what a sample costs, beside the bare timer and the peers",
     "sampler/accuracy" => "how far shares are from the truth, wall and CPU, one thread and four",
-    "sampler/outside" => "reading from outside: the leaves it sees beside those that signals see, and what a look costs",
+    "sampler/outside" => "reading from outside: the leaves it sees beside those that signals see, " \
+                         "and what a look costs",
     "sampler/stop_and_size" => "how long stopping takes and how large the file is",
     "allocations/overhead" => "what counting every object costs, exactly, with stacks and in bursts, beside the peers",
     "allocations/accuracy" => "how far counts in bursts are from those of every object",
     "allocations/memory" => "what counting 10,000,000 objects of 5,000 lines takes of memory",
     "tracer/overhead" => "what tracing every call costs, beside ruby-prof",
     "tracer/self_time" => "how far self times of calls are from what they cost without the tracer",
-    "syscalls/overhead" => "what recording file-system calls costs a call and the start of a Rails application, beside strace",
+    "syscalls/overhead" => "what recording file-system calls costs a call and the start of a Rails application, " \
+                           "beside strace",
     "queries/cost" => "what counting queries costs a query, with ActiveRecord and Sequel",
     "servers/puma" => "what continuous recording costs Puma at full load",
     "report/speed" => "time and memory of `pitwall report` on 1,000,000 samples",
-    "page/speed" => "how large the HTML page of 1,000,000 samples is, how long it takes to open, how smoothly it zooms",
-    "compare/error_rates" => "how often `pitwall compare` is wrong, and how soon it is right, beside benchmark-ips and hyperfine",
+    "page/speed" => "how large the HTML page of 1,000,000 samples is, how long it takes to open, " \
+                    "how smoothly it zooms",
+    "compare/error_rates" => "how often `pitwall compare` is wrong, and how soon it is right, " \
+                             "beside benchmark-ips and hyperfine",
     "compare/harness_cost" => "what the loop of `pitwall bench` costs an iteration, beside benchmark-ips",
-    "compare/cached_start" => "how long `pitwall compare` of two revisions takes until it measures, the bundle being there",
-    "allocations/prediction" => "what removing an allocating line saves, predicted and measured, on eight programs and four held out",
+    "compare/cached_start" => "how long `pitwall compare` of two revisions takes until it measures, " \
+                              "the bundle being there",
+    "allocations/prediction" => "what removing an allocating line saves, predicted and measured, " \
+                                "on eight programs and four held out",
     "syscalls/log" => "how long `pitwall syscalls` takes for a log of 10,000,000 lines, beside the study's passes",
-    "versions/cost" => "whether this version costs more than another one (--beside FOLDER): sampling, tracing, objects, system calls, reports"
+    "versions/cost" => "whether this version costs more than another one (--beside FOLDER): " \
+                       "sampling, tracing, objects, system calls, reports"
   }.freeze
 end

@@ -6,9 +6,10 @@ require_relative "../support/statistics"
 
 module Benchmarks
   module Allocations
-    # How far counts are from the truth where objects are looked at in bursts. The truth is each place's part (path, line and
-    # class) of all objects when every one of them is counted, which repeats to the last object as the programs do. The error of
-    # a place with at least 1% of the objects is how far its part lies from that, in percent of it.
+    # How far counts are from the truth when objects are counted in bursts. The truth is each place's part (path, line
+    # and class) of all objects when every object is counted. The programs repeat exactly, and so does the truth. The
+    # error of a place with at least 1% of the objects is how far its part lies from its true part, in percent of the
+    # true part.
     class Accuracy
       PROGRAMS = { "objects" => 10_000, "web_like" => 84 }.freeze
       TRUTH = "pitwall_objects"
@@ -30,7 +31,8 @@ module Benchmarks
         return Result.new(tables: [], goals: [], notes: @context.notes, data: []) unless cases.size == 2
 
         found = PROGRAMS.to_h { |program, amount| [program, measure(program, amount, cases)] }
-        Result.new(tables: found.map { |program, rounds| table(program, rounds) }, goals: found.flat_map { |program, rounds| goals(program, rounds) },
+        Result.new(tables: found.map { |program, rounds| table(program, rounds) },
+                   goals: found.flat_map { |program, rounds| goals(program, rounds) },
                    notes: @context.notes, data: found.map { |program, rounds| { program: program, rounds: rounds } })
       end
 
@@ -44,7 +46,8 @@ module Benchmarks
         rounds = Rounds.take(@context, cases, @context.rounds(ROUNDS)) do |name|
           @context.scratch(name) { |out| @context.child(profiler: name, out: out, **job) }
         end
-        truth = shares(rounds.filter_map { |round| round[TRUTH] }.map { |run| run[:sites] }.reduce { |one, other| one.merge(other) { |_, a, b| a + b } })
+        counts = rounds.filter_map { |round| round[TRUTH] }.map { |run| run[:sites] }
+        truth = shares(counts.reduce { |one, other| one.merge(other) { |_, a, b| a + b } })
         rounds.filter_map { |round| round[CASE] }.map { |run| errors(shares(run[:sites]), truth) }
       end
 
@@ -65,13 +68,16 @@ module Benchmarks
           [{ median: "the median place", ninth: "better in nine of ten places" }.fetch(which),
            *[Statistics.median(values), values.min, values.max].map { |value| format("%.1f", value) }]
         end
-        Table.new("#{program}, #{rounds.size} rounds of #{seconds} s, #{rounds.first&.fetch(:places)} places with 1% or more (error in % of the place's part)",
+        title = "#{program}, #{rounds.size} rounds of #{seconds} s, " \
+                "#{rounds.first&.fetch(:places)} places with 1% or more (error in % of the place's part)"
+        Table.new(title,
                   ["error of", "median round", "best", "worst"], rows)
       end
 
       def goals(program, rounds)
         GOALS.map do |which, limit|
-          text = "error of #{{ median: "the median place", ninth: "nine places in ten" }.fetch(which)} at most #{limit}% (#{program})"
+          subject = { median: "the median place", ninth: "nine places in ten" }.fetch(which)
+          text = "error of #{subject} at most #{limit}% (#{program})"
           next Goal.not_measured(text) if @context.quick? || rounds.empty?
 
           figure = Statistics.median(rounds.map { |round| round[which] })

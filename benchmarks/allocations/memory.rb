@@ -7,9 +7,10 @@ require_relative "../support/statistics"
 
 module Benchmarks
   module Allocations
-    # What following every object takes of memory: the peak of a process that makes 10,000,000 objects in 5,000 lines, less that of one that
-    # does the same without. Both end with a full collection: Pitwall's own finds out what is retained, and what Ruby needs for marking
-    # so many objects is Ruby's.
+    # How much memory following every object takes. The figure is the peak of a process that makes 10,000,000 objects
+    # in 5,000 lines, minus the peak of a process that does the same without Pitwall. Both processes end with a full
+    # collection. Pitwall needs one to find out what is retained, and Ruby's own memory for marking so many objects
+    # must not count as Pitwall's.
     class Memory
       KINDS = %w[keep drop].freeze
       CASES = %w[none pitwall_objects pitwall_objects_stacks].freeze
@@ -26,26 +27,32 @@ module Benchmarks
       def call
         @cases = @context.available(CASES)
         series = KINDS.to_h { |kind| [kind, measure(kind)] }
-        Result.new(tables: [table(series)], goals: (@cases - ["none"]).product(KINDS).map { |name, kind| goal(name, kind, series) }, notes: @context.notes, data: series)
+        goals = (@cases - ["none"]).product(KINDS).map { |name, kind| goal(name, kind, series) }
+        Result.new(tables: [table(series)], goals: goals, notes: @context.notes, data: series)
       end
 
       private
 
       def measure(kind)
-        job = { measure: "memory", program: "many_sites", kind: kind, objects: @context.quick? ? Programs::ManySites::SITES : OBJECTS }
+        objects = @context.quick? ? Programs::ManySites::SITES : OBJECTS
+        job = { measure: "memory", program: "many_sites", kind: kind, objects: objects }
         Rounds.take(@context, @cases, @context.rounds(ROUNDS)) do |name|
-          @context.scratch(name) { |out| @context.child(profiler: name, out: (out unless name == "none"), collect: name == "none", **job) }
+          @context.scratch(name) do |out|
+            @context.child(profiler: name, out: (out unless name == "none"), collect: name == "none", **job)
+          end
         end
       end
 
       def table(series)
         rows = series.flat_map do |kind, rounds|
           @cases.map do |name|
-            bytes = [*%i[running stopped].map { |at| peaks(rounds, name, at) }.map { |found| Statistics.median(found) if found.any? }, own(rounds, name)]
+            found = %i[running stopped].map { |at| peaks(rounds, name, at) }
+            bytes = [*found.map { |values| Statistics.median(values) if values.any? }, own(rounds, name)]
             [kind, name, *bytes.map { |number| number ? mb(number) : "–" }]
           end
         end
-        Table.new("Peak resident memory, MB (medians)", ["objects are", "case", "before the end", "after a last collection", "above none"], rows)
+        headings = ["objects are", "case", "before the end", "after a last collection", "above none"]
+        Table.new("Peak resident memory, MB (medians)", headings, rows)
       end
 
       def peaks(rounds, name, at = :stopped) = rounds.filter_map { |round| round[name]&.fetch(at) }

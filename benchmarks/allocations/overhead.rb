@@ -6,11 +6,16 @@ require_relative "../support/statistics"
 
 module Benchmarks
   module Allocations
-    # What counting objects costs the program: CPU time with it divided by CPU time without, for a fixed amount of work. A
-    # round runs every case once, each in a fresh process, in random order; each process does the work with and without in turns.
+    # What counting objects costs the program: CPU time with counting divided by CPU time without, for a fixed amount
+    # of work. A round runs every case once, each in a fresh process, in random order. Each process does the work with
+    # and without counting in turns.
     class Overhead
       PROGRAMS = %w[objects web_like].freeze
-      CASES = %w[none pitwall_objects pitwall_objects_stacks pitwall_objects_growth pitwall_objects_growth_100 pitwall_objects_bursts stackprof_objects vernier_objects object_space].freeze
+      CASES = %w[none pitwall_objects pitwall_objects_stacks pitwall_objects_growth pitwall_objects_growth_100
+                 pitwall_objects_bursts stackprof_objects vernier_objects object_space].freeze
+      CASES_NOTE = "pitwall_objects: exact, with ages and bytes; _stacks: whole stacks as well; " \
+                   "_growth: allocations --growth, _100 with --sample 1/100; " \
+                   "_bursts: profile --allocations without samples"
       ROUNDS = 12
       PAIRS = 2
       WORK_NS = 1_000_000_000
@@ -27,9 +32,9 @@ module Benchmarks
       def call
         @cases = @context.available(CASES)
         series = PROGRAMS.to_h { |program| [program, measure(program)] }
-        Result.new(tables: series.map { |program, rounds| table(program, rounds) }, goals: GOALS.map { |key, limit| goal(*key, limit, series) },
-                   notes: @context.notes + ["pitwall_objects: exact, with ages and bytes; _stacks: whole stacks as well; " \
-                                             "_growth: allocations --growth, _100 with --sample 1/100; _bursts: profile --allocations without samples"],
+        Result.new(tables: series.map { |program, rounds| table(program, rounds) },
+                   goals: GOALS.map { |key, limit| goal(*key, limit, series) },
+                   notes: [*@context.notes, CASES_NOTE],
                    data: series.map { |program, rounds| { program: program, rounds: rounds } })
       end
 
@@ -38,7 +43,9 @@ module Benchmarks
       def measure(program)
         job = { measure: "interleaved", program: program, amount: amount(program), pairs: @context.quick? ? 1 : PAIRS }
         Rounds.take(@context, @cases, @context.rounds(ROUNDS)) do |name|
-          @context.scratch(name) { |out| @context.child(profiler: name, out: (out if name.start_with?("pitwall")), **job) }
+          @context.scratch(name) do |out|
+            @context.child(profiler: name, out: (out if name.start_with?("pitwall")), **job)
+          end
         end
       end
 
@@ -53,17 +60,23 @@ module Benchmarks
 
       def table(program, rounds)
         names = rounds.flat_map(&:keys).uniq.sort_by { |name| CASES.index(name) }
-        Table.new("#{program} (#{rounds.size} rounds; 95% intervals)", ["case", "CPU ratio, whole process", "CPU ratio, program's thread"],
-                  names.map { |name| [name, show(ratio(name, rounds, :cpu_ns)), show(ratio(name, rounds, :thread_cpu_ns))] })
+        rows = names.map do |name|
+          [name, *%i[cpu_ns thread_cpu_ns].map { |clock| show(ratio(name, rounds, clock)) }]
+        end
+        Table.new("#{program} (#{rounds.size} rounds; 95% intervals)",
+                  ["case", "CPU ratio, whole process", "CPU ratio, program's thread"], rows)
       end
 
       def ratio(name, rounds, clock)
         runs = rounds.filter_map { |round| round[name] }
-        Statistics.estimate(runs.map { |run| Math.log(run[:on][clock].fdiv(run[:off][clock])) }).map { |log| Math.exp(log) }
+        logs = runs.map { |run| Math.log(run[:on][clock].fdiv(run[:off][clock])) }
+        Statistics.estimate(logs).map { |log| Math.exp(log) }
       end
 
       def show(estimate)
-        estimate.high.finite? ? format("%.3f (%.3f … %.3f)", estimate.point, estimate.low, estimate.high) : format("%.3f", estimate.point)
+        return format("%.3f", estimate.point) unless estimate.high.finite?
+
+        format("%.3f (%.3f … %.3f)", estimate.point, estimate.low, estimate.high)
       end
 
       def goal(name, program, limit, series)

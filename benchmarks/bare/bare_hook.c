@@ -1,6 +1,6 @@
 /*
- * The limit of what a tracer can cost: Ruby tells a function that does nothing of every call and return. What Pitwall or a
- * peer costs above this is its own doing.
+ * The lower limit of a tracer's cost: Ruby calls a function that does nothing at every call and return. The cost of
+ * Pitwall or a peer above this limit is its own.
  */
 #include <ruby.h>
 #include <ruby/debug.h>

@@ -1,6 +1,6 @@
 /*
- * The limit of what a sampler in the thread can cost: a timer of the calling thread on the monotonic clock, whose signal
- * handler counts and does nothing else. What Pitwall or a peer costs above this is its own doing.
+ * The lower limit of the cost of a sampler in the thread: a timer of the calling thread on the monotonic clock, whose
+ * signal handler only counts. The cost of Pitwall or a peer above this limit is its own.
  */
 #include <ruby.h>
 #include <errno.h>

@@ -8,15 +8,15 @@ require_relative "../support/statistics"
 
 module Benchmarks
   module Compare
-    # How long a user waits until `pitwall compare --rev A --rev B` measures, where both revisions have been built before: from the
-    # start of the command to the start of the first process whose times count. The gem compared is made here: two
-    # commits, a Gemfile with a gem that every Ruby has, a benchmark that notes when it is loaded.
+    # How long a user waits until `pitwall compare --rev A --rev B` measures, where both revisions have been built
+    # before: from the start of the command to the start of the first process whose times count. The gem compared is
+    # made here: two commits, a Gemfile with a gem that every Ruby has, a benchmark that notes when it is loaded.
     class CachedStart
       ROUNDS = 7
       GOAL_S = 3.0
       COMMAND = ["-I", File.join(ROOT, "lib"), "-r", File.join(ROOT, "script/checkout"),
                  "-e", "Checkout.use_vendored_gems; load File.join(Checkout::ROOT, 'exe/pitwall')", "--"].freeze
-      # One pair: the last two processes are those whose times count; before them each side has been listed and calibrated.
+      # One pair. The times of the last two processes count. Before them each side has been listed and calibrated.
       COMPARE = %w[compare --rev HEAD~1 --rev HEAD --pairs 1 --quiet bench.rb].freeze
       UNDECIDED = 3 # of one pair nothing else is to be expected
       FILES = {
@@ -50,7 +50,8 @@ module Benchmarks
           make_gem
           first = compare
           runs = Array.new(@context.rounds(ROUNDS)) { compare.tap { @context.progress } }
-          Result.new(tables: [table([first], "first time: everything is built"), table(runs, "again")], goals: [goal(runs)], notes: [],
+          tables = [table([first], "first time: everything is built"), table(runs, "again")]
+          Result.new(tables: tables, goals: [goal(runs)], notes: [],
                      data: { first: first, runs: runs })
         ensure
           FileUtils.rm_rf(folder)
@@ -85,7 +86,8 @@ module Benchmarks
       # From the gems there are; without a lock file Bundler would ask the network.
       def lock
         environment = { "BUNDLE_GEMFILE" => File.join(gem_folder, "Gemfile"), "RUBYOPT" => nil }
-        output, status = Open3.capture2e(environment, RbConfig.ruby, "-S", "bundle", "lock", "--local", chdir: gem_folder)
+        output, status = Open3.capture2e(environment, RbConfig.ruby, "-S", "bundle", "lock", "--local",
+                                         chdir: gem_folder)
         raise Context::Failure, "bundle lock failed: #{output}" unless status.success?
       end
 
@@ -99,14 +101,17 @@ module Benchmarks
         raise Context::Failure, "git #{words.first} failed: #{output}" unless status.success?
       end
 
-      # Seconds from the start of the command until the benchmark was first loaded, and until the first process that counts loaded it.
+      # Seconds from the start of the command until the benchmark was first loaded, and until the first process whose
+      # times count loaded it.
       def compare
         starts = File.join(@folder, "starts")
         FileUtils.rm_f(starts)
         environment = { "STARTS" => starts, "PITWALL_CACHE" => File.join(@folder, "cache") }
         started = Process.clock_gettime(Process::CLOCK_MONOTONIC)
         output, status = Open3.capture2e(environment, RbConfig.ruby, *COMMAND, *COMPARE, chdir: gem_folder)
-        raise Context::Failure, "pitwall compare failed: #{output.lines.first(3).join}" unless status.success? || status.exitstatus == UNDECIDED
+        unless status.success? || status.exitstatus == UNDECIDED
+          raise Context::Failure, "pitwall compare failed: #{output.lines.first(3).join}"
+        end
 
         times = File.readlines(starts).map { |line| Float(line) - started }
         { loaded: times.first, measured: times[-2], whole: Process.clock_gettime(Process::CLOCK_MONOTONIC) - started }
@@ -116,7 +121,10 @@ module Benchmarks
         rows = { "until the benchmark is first loaded" => :loaded, "until the first process that counts" => :measured,
                  "whole command, one pair" => :whole }
         Table.new("pitwall compare of two revisions of a small gem, #{title}", ["", "s (median)", "slowest"],
-                  rows.map { |text, key| [text, *[Statistics.median(runs.map { |run| run[key] }), runs.map { |run| run[key] }.max].map { |s| format("%.2f", s) }] })
+                  rows.map do |text, key|
+                    seconds = runs.map { |run| run[key] }
+                    [text, *[Statistics.median(seconds), seconds.max].map { |s| format("%.2f", s) }]
+                  end)
       end
 
       def goal(runs)

@@ -8,8 +8,9 @@ require_relative "../support/statistics"
 
 module Benchmarks
   module Compare
-    # What the loop around a case costs an iteration: nothing is measured, as a block and as code, by Pitwall's child and by
-    # benchmark-ips, each in fresh processes in turns. Both take the time of many iterations at once; what is left of an empty one is the loop.
+    # What the loop around a case costs an iteration. An empty case runs as a block and as code, by Pitwall's child and
+    # by benchmark-ips, each in fresh processes in turns. Both take the time of many iterations at once. The time of an
+    # empty iteration is the time of the loop.
     class HarnessCost
       ROUNDS = 15
       TOOLS = %w[pitwall benchmark-ips].freeze
@@ -25,7 +26,9 @@ module Benchmarks
       #: () -> Result
       def call
         names = @missing ? TOOLS.first(1) : TOOLS
-        rounds = Rounds.take(@context, names, @context.rounds(ROUNDS)) { |name| name == "pitwall" ? pitwall : benchmark_ips }
+        rounds = Rounds.take(@context, names, @context.rounds(ROUNDS)) do |name|
+          name == "pitwall" ? pitwall : benchmark_ips
+        end
         Result.new(tables: [table(rounds, names)], goals: CASES.map { |name| goal(name, rounds) },
                    notes: @missing ? ["benchmark-ips: #{@missing}"] : [], data: { rounds: rounds })
       end
@@ -45,14 +48,16 @@ module Benchmarks
       # Not held to one core, as benchmark-ips isn't.
       def measurer
         @measurer ||= begin
-          subject = ::Pitwall::Bench::Subject.new(name: "", ruby: [RbConfig.ruby], env: {}, dir: ROOT, script: FILE, requires: [], facts: {})
+          subject = ::Pitwall::Bench::Subject.new(name: "", ruby: [RbConfig.ruby], env: {}, dir: ROOT, script: FILE,
+                                                  requires: [], facts: {})
           ::Pitwall::Experiment::Measurers.for(subject, Planted.settings(budget: 0, seed: 1, pin: false))
         end
       end
 
       def benchmark_ips
         paths = @context.peers.paths("benchmark-ips").flat_map { |path| ["-I", path] }
-        output, status = Open3.capture2({ "EMPTY_SECONDS" => (@context.quick? ? "0.1" : "1") }, RbConfig.ruby, *paths, "-r", "benchmark/ips", FILE)
+        environment = { "EMPTY_SECONDS" => (@context.quick? ? "0.1" : "1") }
+        output, status = Open3.capture2(environment, RbConfig.ruby, *paths, "-r", "benchmark/ips", FILE)
         raise Context::Failure, "benchmark-ips failed" unless status.success?
 
         output.lines.to_h { |line| line.split.then { |name, ns| [name, Float(ns)] } }
@@ -63,11 +68,13 @@ module Benchmarks
           times = names.map { |tool| format("%.1f", Statistics.median(rounds.map { |round| round[tool][name] })) }
           [name, *times, *(show(ratio(name, rounds)) unless @missing)]
         end
-        Table.new("an empty iteration, ns (#{rounds.size} rounds; 95% interval)", ["case", *names, *("pitwall / benchmark-ips" unless @missing)], rows)
+        Table.new("an empty iteration, ns (#{rounds.size} rounds; 95% interval)",
+                  ["case", *names, *("pitwall / benchmark-ips" unless @missing)], rows)
       end
 
       def ratio(name, rounds)
-        Statistics.estimate(rounds.map { |round| Math.log(round["pitwall"][name] / round["benchmark-ips"][name]) }).map { |log| Math.exp(log) }
+        logs = rounds.map { |round| Math.log(round["pitwall"][name] / round["benchmark-ips"][name]) }
+        Statistics.estimate(logs).map { |log| Math.exp(log) }
       end
 
       def show(estimate) = format("%.3f (%.3f … %.3f)", estimate.point, estimate.low, estimate.high)

@@ -9,8 +9,9 @@ require_relative "../support/statistics"
 
 module Benchmarks
   module Page
-    # How a user meets the page of a million samples: its size, how long it takes from the address to the first picture, and the frames a second
-    # of the flame graph while it zooms. In a real Chromium without a graphics card; once for a real recording and once for stacks 500 deep.
+    # How a user meets the page of a million samples: its size, the time from the address to the first picture, and the
+    # frames a second of the flame graph while it zooms. The browser is a real Chromium without a graphics card. One
+    # recording is real, one has stacks 500 deep.
     class Speed
       ROUNDS = 5
       DEEPEST = 500
@@ -35,7 +36,8 @@ module Benchmarks
         LongRecording.new(@context).with do |recording, samples|
           cases = [measure("web-like loop", recording)]
           cases << deep unless @context.quick?
-          Result.new(tables: [table(cases, samples)], goals: goals(cases, samples), notes: @context.notes, data: { samples: samples, cases: cases })
+          Result.new(tables: [table(cases, samples)], goals: goals(cases, samples), notes: @context.notes,
+                     data: { samples: samples, cases: cases })
         end
       end
 
@@ -44,7 +46,8 @@ module Benchmarks
       # Three threads, 20,000 different stacks.
       def deep
         @context.scratch("deep") do |path|
-          run!(RbConfig.ruby, File.join(ROOT, "test/support/big_recording.rb"), path, LongRecording::SAMPLES.to_s, "20000", DEEPEST.to_s)
+          program = File.join(ROOT, "test/support/big_recording.rb")
+          run!(RbConfig.ruby, program, path, LongRecording::SAMPLES.to_s, "20000", DEEPEST.to_s)
           measure("stacks up to #{DEEPEST} deep", path)
         end
       end
@@ -57,7 +60,8 @@ module Benchmarks
             seen = Browser.run("page.mjs", "speed", html)
             raise Context::Failure, seen["complaints"].first if seen["complaints"].any?
 
-            { open_ms: seen["ready_ms"], frames: { heavy: seen["heavy"]["spans"], time: seen["time"]["spans"], brush: seen["brush"] }.transform_values { |spans| slowest(spans).round(1) } }
+            spans = { heavy: seen["heavy"]["spans"], time: seen["time"]["spans"], brush: seen["brush"] }
+            { open_ms: seen["ready_ms"], frames: spans.transform_values { |found| slowest(found).round(1) } }
           end
           { name: name, recording_bytes: File.size(recording), page_bytes: File.size(html), rounds: rounds }
         ensure
@@ -81,22 +85,27 @@ module Benchmarks
 
       def table(cases, samples)
         Table.new("#{samples} samples; frames a second in the slowest half second",
-                  ["recording", "kB", "page, kB", "opens in, ms (median)", "slowest", "zooming, heaviest first", "zooming, time order", "brushing a range"],
+                  ["recording", "kB", "page, kB", "opens in, ms (median)", "slowest", "zooming, heaviest first",
+                   "zooming, time order", "brushing a range"],
                   cases.map do |one|
                     opened = one[:rounds].map { |round| round[:open_ms] }
-                    [one[:name], one[:recording_bytes] / 1000, one[:page_bytes] / 1000, Statistics.median(opened).round, opened.max,
+                    [one[:name], one[:recording_bytes] / 1000, one[:page_bytes] / 1000,
+                     Statistics.median(opened).round, opened.max,
                      *%i[heavy time brush].map { |kind| one[:rounds].map { |round| round[:frames][kind] }.min.round }]
                   end)
       end
 
       def goals(cases, samples)
-        texts = ["the page of 1,000,000 samples opens in at most #{GOAL_MS} ms", "and zooms at more than #{GOAL_FRAMES} frames/s", "it is at most 1.5 times the recording and 400 kB"]
+        texts = ["the page of 1,000,000 samples opens in at most #{GOAL_MS} ms",
+                 "and zooms at more than #{GOAL_FRAMES} frames/s",
+                 "it is at most 1.5 times the recording and 400 kB"]
         return texts.map { |text| Goal.not_measured(text) } if cases.empty? || samples < LongRecording::SAMPLES
 
         opened = cases.map { |one| Statistics.median(one[:rounds].map { |round| round[:open_ms] }) }.max
         frames = cases.flat_map { |one| one[:rounds].flat_map { |round| round[:frames].values_at(:heavy, :time) } }.min
         size = cases.map { |one| (one[:page_bytes] - 400_000).fdiv(one[:recording_bytes]) }.max
-        [Goal.new(texts[0], "#{opened.round} ms", opened <= GOAL_MS), Goal.new(texts[1], "#{frames.round} frames/s", frames > GOAL_FRAMES),
+        [Goal.new(texts[0], "#{opened.round} ms", opened <= GOAL_MS),
+         Goal.new(texts[1], "#{frames.round} frames/s", frames > GOAL_FRAMES),
          Goal.new(texts[2], format("%.2f times and 400 kB", size), size <= 1.5)]
       end
     end

@@ -9,7 +9,8 @@ module Programs
       kept = "kept[from + i] = Object.new\n"
       dropped = "Object.new\n"
       [["keep", kept], ["drop", dropped]].each do |name, line|
-        class_eval "def #{name}_#{site}(kept, from, count)\ni = 0\nwhile i < count\n#{line}i += 1\nend\nend\n", "site_#{site}.rb", 1
+        body = "i = 0\nwhile i < count\n#{line}i += 1\nend\n"
+        class_eval "def #{name}_#{site}(kept, from, count)\n#{body}end\n", "site_#{site}.rb", 1
       end
     end
 

@@ -49,7 +49,10 @@ module Programs
     private
 
     def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
-    def rows = Array.new(30) { |i| { id: i, name: "#{WORDS[i % WORDS.size]} <#{i}>", tags: WORDS.first(i % 5), ratio: i / 7.0 } }
+  def rows
+    Array.new(30) { |i| { id: i, name: "#{WORDS[i % WORDS.size]} <#{i}>", tags: WORDS.first(i % 5), ratio: i / 7.0 } }
+  end
+
     def json = JSON.parse(JSON.generate(rows), symbolize_names: true).sum { |row| row[:id] + row[:tags].size }
     def erb = ERB.new(PAGE).result_with_hash(title: "mixed", rows: rows).size
 
@@ -88,7 +91,9 @@ module Programs
       points.reduce(:+).x + points.map(&:to_a).flatten.size + points.group_by { |p| p.x % 3 }.size
     end
 
-    def formats = Array.new(50) { |i| format("%05.2f|%-8s|%x", i / 3.0, WORDS[i % 5], i) }.join.size + (7**300).to_s.size
+  def formats
+    Array.new(50) { |i| format("%05.2f|%-8s|%x", i / 3.0, WORDS[i % 5], i) }.join.size + (7**300).to_s.size
+  end
 
     def enumerators
       fiber = Fiber.new { 10.times { |i| Fiber.yield(i) } && 0 }
@@ -97,7 +102,9 @@ module Programs
     end
 
     def hashes
-      merged = rows.each_with_object({}) { |row, all| all.merge!(row.slice(:id, :name)) { |_key, old, new| old.to_s + new.to_s } }
+      merged = rows.each_with_object({}) do |row, all|
+        all.merge!(row.slice(:id, :name)) { |_key, old, new| old.to_s + new.to_s }
+      end
       merged[:name].size + rows.to_h { |row| [row[:name], row] }.transform_values { |row| row[:id] }.values.sum
     end
   end

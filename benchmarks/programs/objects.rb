@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# Small objects and little else: what it asks of a counter of objects is how much it costs to look at each.
-# Each turn makes eight (a point, an array, strings, a hash, a float beside integers), and a thousandth of them stay a while.
+# Small objects and little else, so it shows what a counter of objects costs an object. Each turn makes eight (a point,
+# an array, strings, a hash, a float beside integers). A thousandth of them stay a while.
 #
 #   ruby benchmarks/programs/objects.rb [AMOUNT]     # AMOUNT: turns (default 250000: 2 million objects)
 module Programs

@@ -7,10 +7,10 @@ require "json"
 #
 #   ruby benchmarks/programs/truth.rb [SECONDS]     # default 2; prints the ground truth as JSON
 #
-# Each section is visited several times in a random order (another each time; the truth names its seed) and runs until its
-# part of the clock is used up. The clocks are read around each visit: CLOCK_MONOTONIC for wall and the thread's own CPU
-# clock, which does not depend on the kernel's tick. Inside a visit the clock is asked rarely, so that asking does not
-# become part of the profile.
+# Each section is visited several times in a random order (another each time; the truth names its seed). It runs until
+# its part of the clock is used up. The clocks are read around each visit: CLOCK_MONOTONIC for wall time and the
+# thread's own CPU clock, which does not depend on the kernel's tick. Inside a visit the clock is read rarely, so that
+# reading the clock does not become part of the profile.
 module Programs
   class Truth
     # Method => share of the time, in percent. The shares that count are those measured, not these.
@@ -51,8 +51,9 @@ module Programs
       all_sections
       wall = wall_ns - wall
       cpu = cpu_ns - cpu
-      { program: "truth", root: ROOT, seed: @seed, wall_ns: wall, cpu_ns: cpu,
-        threads: [{ name: "main", native_thread_id: Thread.current.native_thread_id, wall_ns: wall, cpu_ns: cpu, sections: @spent }] }
+      main = { name: "main", native_thread_id: Thread.current.native_thread_id, wall_ns: wall, cpu_ns: cpu,
+               sections: @spent }
+      { program: "truth", root: ROOT, seed: @seed, wall_ns: wall, cpu_ns: cpu, threads: [main] }
     end
 
     private

@@ -7,8 +7,9 @@ require "json"
 #   ruby benchmarks/programs/truth_threads.rb [SECONDS]     # default 2; prints the ground truth as JSON
 #
 # Each thread turns between a method that computes until it has used its part of *CPU* time, measured by the
-# thread's own clock, and one that sleeps to the end of the turn. Together they want four fifths of one core, so they wait
-# for one another: the wall time of a computing method is its CPU time and its waiting for the GVL, and is known as well.
+# thread's own clock, and a method that sleeps to the end of the turn. Together they want four fifths of one core, so
+# they wait for one another. The wall time of a computing method is its CPU time plus its wait for the GVL. Both are
+# known.
 module Programs
   class TruthThreads
     # Method that computes => [method that sleeps, the part of the run's time to compute, in percent]
@@ -49,7 +50,8 @@ module Programs
         visit(busy, spent, cpu_ns + (@turn_ns * share / 100))
         visit(idle, spent, start_ns + ((turn + 1) * @turn_ns))
       end
-      { name: busy, native_thread_id: Thread.current.native_thread_id, wall_ns: wall_ns - begun[0], cpu_ns: cpu_ns - begun[1],
+      { name: busy, native_thread_id: Thread.current.native_thread_id,
+        wall_ns: wall_ns - begun[0], cpu_ns: cpu_ns - begun[1],
         sections: spent }
     end
 

@@ -4,9 +4,9 @@ require "erb"
 require "json"
 
 # What a web application's process does all day, without the web: requests pass through a stack of middleware, a router
-# with patterns, filters, an action that merges hashes and sorts records, and come out as a page (ERB, partials, escaping)
-# or as JSON. Stacks are 40–60 frames deep, and as each kind of record has a controller and templates of its own, there are
-# thousands of distinct ones; garbage piles up and is collected.
+# with patterns, filters, an action that merges hashes and sorts records. They come out as a page (ERB, partials,
+# escaping) or as JSON. Stacks are 40–60 frames deep. Each kind of record has its own controller and templates, so there
+# are thousands of distinct stacks. Garbage piles up and is collected.
 #
 #   ruby benchmarks/programs/web_like.rb [AMOUNT]     # AMOUNT: requests (default 1000)
 module Programs
@@ -72,7 +72,8 @@ module Programs
           <main><%= yield %></main>
         HTML
         "list(records)" => <<~'HTML',
-          <ul><% each_with_class(records) do |record, css| %><li class="<%= css %>"><%= card(record) %></li><% end %></ul>
+          <ul><% each_with_class(records) do |record, css|
+          %><li class="<%= css %>"><%= card(record) %></li><% end %></ul>
         HTML
         "card(record)" => <<~'HTML'
           <h2><%= link(record.title, "/articles/#{record.id}") %></h2>
@@ -160,9 +161,14 @@ module Programs
         response.merge(headers: response[:headers].merge("Content-Length" => response[:body].bytesize.to_s))
       end
 
-      def find = @store.select { |record| record.tags.include?(@kind) }.sort_by { |record| [-record.price, record.title] }
+      def find
+        @store.select { |record| record.tags.include?(@kind) }.sort_by { |record| [-record.price, record.title] }
+      end
+
       def one(params) = @store[params[:id].to_i % @store.size]
-      def html(title, &content) = { status: 200, headers: { "Content-Type" => "text/html" }, body: @view.page(title, &content) }
+      def html(title, &content)
+        { status: 200, headers: { "Content-Type" => "text/html" }, body: @view.page(title, &content) }
+      end
 
       def json(value)
         { status: 200, headers: { "Content-Type" => "application/json" }, body: JSON.generate(Serializer.dump(value)) }
@@ -180,7 +186,9 @@ module Programs
 
           def search(params)
             pattern = Regexp.union(params[:query].split("+"))
-            html("search #{kind}") { @view.list(@store.select { |record| record.body.match?(pattern) }.max_by(6, &:price)) }
+            html("search #{kind}") do
+              @view.list(@store.select { |record| record.body.match?(pattern) }.max_by(6, &:price))
+            end
           end
         end
       RUBY
@@ -228,7 +236,8 @@ module Programs
     def build_store(random)
       Array.new(120) do |id|
         words = Array.new(40) { WORDS.sample(random: random) }
-        Record.new(id, words.first(4).join(" ").capitalize, words.join(" "), WORDS.sample(3, random: random) + [KINDS[id % KINDS.size]],
+        tags = WORDS.sample(3, random: random) + [KINDS[id % KINDS.size]]
+        Record.new(id, words.first(4).join(" ").capitalize, words.join(" "), tags,
                    random.rand(100..9_999_999), nil)
       end
     end

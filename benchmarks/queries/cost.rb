@@ -6,8 +6,9 @@ require_relative "../support/statistics"
 
 module Benchmarks
   module Queries
-    # What counting queries costs: small queries by primary key to SQLite in memory, in requests of twenty, with ActiveRecord and Sequel. In turns
-    # in one process: recorded (without samples, and without telling collections apart) and not; with ActiveRecord also each without the subscriber.
+    # What counting queries costs: small queries by primary key to SQLite in memory, in requests of twenty, with
+    # ActiveRecord and with Sequel. One process alternates recorded and unrecorded turns. The recording takes no samples
+    # and does not tell collections apart. With ActiveRecord both also run without the subscriber.
     class Cost
       LIBRARIES = %w[active_record sequel].freeze
       TURNS = 40
@@ -70,29 +71,40 @@ module Benchmarks
 
       #: () -> Result
       def call
-        return Result.new(tables: [table({})], goals: [Goal.not_measured(goal_text)], notes: ["examples/shop has no gems installed (script/demo does that)"], data: {}) unless prepared?
+        unless prepared?
+          notes = ["examples/shop has no gems installed (script/demo does that)"]
+          return Result.new(tables: [table({})], goals: [Goal.not_measured(goal_text)], notes: notes, data: {})
+        end
 
         found = LIBRARIES.to_h { |library| [library, time(library)] }
-        Result.new(tables: [table(found)], goals: found.map { |library, turns| goal(library, turns) }, notes: [], data: found)
+        goals = found.map { |library, turns| goal(library, turns) }
+        Result.new(tables: [table(found)], goals: goals, notes: [], data: found)
       end
 
       private
 
       def environment
-        { "BUNDLE_PATH" => File.join(ROOT, "vendor/shop"), "BUNDLE_APP_CONFIG" => File.join(ROOT, "tmp/shop-bundle"), "RUBYOPT" => nil, "RUBYLIB" => nil,
-          "BUNDLE_SILENCE_ROOT_WARNING" => "1", "BUNDLE_GEMFILE" => File.join(SHOP, "gemfiles", "#{OLD ? "rails_7_2" : "rails_8_1"}.gemfile") }
+        gemfile = File.join(SHOP, "gemfiles", "#{OLD ? "rails_7_2" : "rails_8_1"}.gemfile")
+        { "BUNDLE_PATH" => File.join(ROOT, "vendor/shop"), "BUNDLE_APP_CONFIG" => File.join(ROOT, "tmp/shop-bundle"),
+          "RUBYOPT" => nil, "RUBYLIB" => nil, "BUNDLE_SILENCE_ROOT_WARNING" => "1", "BUNDLE_GEMFILE" => gemfile }
       end
 
-      def prepared? = system(environment, RbConfig.ruby, File.join(SHOP, "bin/bundle"), "check", out: File::NULL, err: File::NULL)
+      def prepared?
+        system(environment, RbConfig.ruby, File.join(SHOP, "bin/bundle"), "check", out: File::NULL, err: File::NULL)
+      end
 
       # @return [Array<Hash>] ns a query by state, one a turn
       def time(library)
         @context.scratch("queries-#{library}") do |file|
           requests, turns = @context.quick? ? [5, 1] : [100, @context.rounds(TURNS)]
-          output = IO.popen([environment, RbConfig.ruby, "-W0", "-e", CHILD, File.join(ROOT, "lib"), library, requests.to_s, turns.to_s, file], &:read)
+          words = [RbConfig.ruby, "-W0", "-e", CHILD, File.join(ROOT, "lib"), library, requests.to_s, turns.to_s, file]
+          output = IO.popen([environment, *words], &:read)
           raise Context::Failure, "the process that asks with #{library} failed" unless $?.success?
 
-          output.lines.map { |line| %w[never off bare on].zip(line.chomp.split(%r{ }, -1)).to_h { |state, ns| [state, ns.to_s.empty? ? nil : Float(ns)] } }
+          output.lines.map do |line|
+            times = line.chomp.split(%r{ }, -1)
+            %w[never off bare on].zip(times).to_h { |state, ns| [state, ns.to_s.empty? ? nil : Float(ns)] }
+          end
         end
       end
 
@@ -104,14 +116,18 @@ module Benchmarks
       # As if Pitwall were not there, as far as that can be had.
       def first(turn) = turn["never"] || turn["off"]
 
-      def ratio(turns) = Statistics.estimate(turns.map { |turn| Math.log(turn["on"] / first(turn)) }).map { |log| Math.exp(log) }
+      def ratio(turns)
+        Statistics.estimate(turns.map { |turn| Math.log(turn["on"] / first(turn)) }).map { |log| Math.exp(log) }
+      end
 
       def table(found)
         rows = found.map do |library, turns|
           off = turns.first["never"] ? show(idle(turns), "%d") : ""
-          [library, show(Statistics.estimate(turns.map { |turn| first(turn) }), "%d"), off, show(added(turns), "%d"), show(ratio(turns), "%.3f")]
+          without = Statistics.estimate(turns.map { |turn| first(turn) })
+          [library, show(without, "%d"), off, show(added(turns), "%d"), show(ratio(turns), "%.3f")]
         end
-        Table.new("a query by primary key, ns of CPU time (95% intervals)", ["library", "without", "added, not recorded", "added by counting", "ratio, recorded to not"], rows)
+        headings = ["library", "without", "added, not recorded", "added by counting", "ratio, recorded to not"]
+        Table.new("a query by primary key, ns of CPU time (95% intervals)", headings, rows)
       end
 
       def goal_text = "a counted query costs at most #{MOST_NS / 1000} µs"

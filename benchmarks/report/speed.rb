@@ -7,11 +7,12 @@ require_relative "../support/statistics"
 
 module Benchmarks
   module Report
-    # How long a user waits for `pitwall report` of a long recording, and how much memory it takes: the whole command, from the
-    # start of Ruby to the last line. The recording is a real one.
+    # How long `pitwall report` of a long recording takes, and how much memory. The time is of the whole command, from
+    # the start of Ruby to the last line. The recording is a real one.
     class Speed
       ROUNDS = 7
-      VIEWS = { "report" => [], "report --weight cpu" => %w[--weight cpu], "report --format json" => %w[--format json] }.freeze
+      VIEWS = { "report" => [], "report --weight cpu" => %w[--weight cpu],
+                "report --format json" => %w[--format json] }.freeze
       GOAL_MS = 1500
       GOAL_MB = 300
       # As script/pitwall does, without looking whether anything has to be built first.
@@ -30,7 +31,8 @@ module Benchmarks
 
         LongRecording.new(@context).with do |recording, samples|
           runs = VIEWS.transform_values { |options| Array.new(@context.rounds(ROUNDS)) { report(recording, options) } }
-          Result.new(tables: [table(runs, samples, File.size(recording))], goals: goals(runs.fetch("report"), samples), notes: @context.notes,
+          Result.new(tables: [table(runs, samples, File.size(recording))],
+                     goals: goals(runs.fetch("report"), samples), notes: @context.notes,
                      data: { samples: samples, bytes: File.size(recording), runs: runs })
         end
       end
@@ -44,7 +46,8 @@ module Benchmarks
       def report(recording, options)
         reader, writer = IO.pipe
         spent = Clocks.spent do
-          pid = spawn({ "BENCHMARKS_RSS_FD" => writer.fileno.to_s }, RbConfig.ruby, "-r", PEAK_RSS, *COMMAND, "report", recording, *options,
+          environment = { "BENCHMARKS_RSS_FD" => writer.fileno.to_s }
+          pid = spawn(environment, RbConfig.ruby, "-r", PEAK_RSS, *COMMAND, "report", recording, *options,
                       writer => writer, out: File::NULL)
           writer.close
           Process.wait(pid)
@@ -57,10 +60,12 @@ module Benchmarks
       end
 
       def table(runs, samples, bytes)
-        Table.new("#{samples} samples, #{bytes / 1000} kB, web-like loop", ["command", "wall, ms (median)", "slowest", "peak RSS, MB"],
+        Table.new("#{samples} samples, #{bytes / 1000} kB, web-like loop",
+                  ["command", "wall, ms (median)", "slowest", "peak RSS, MB"],
                   runs.map do |name, found|
                     walls = found.map { |run| run[:wall_ns] / 1e6 }
-                    [name, Statistics.median(walls).round, walls.max.round, found.map { |run| run[:peak_kb] }.max / 1000]
+                    peak_kb = found.map { |run| run[:peak_kb] }.max
+                    [name, Statistics.median(walls).round, walls.max.round, peak_kb / 1000]
                   end)
       end
 
@@ -70,7 +75,8 @@ module Benchmarks
 
         wall = Statistics.median(runs.map { |run| run[:wall_ns] / 1e6 })
         peak = runs.map { |run| run[:peak_kb] / 1000.0 }.max
-        [Goal.new(texts[0], "#{wall.round} ms", wall <= GOAL_MS), Goal.new(texts[1], "#{peak.round} MB", peak <= GOAL_MB)]
+        [Goal.new(texts[0], "#{wall.round} ms", wall <= GOAL_MS),
+         Goal.new(texts[1], "#{peak.round} MB", peak <= GOAL_MB)]
       end
     end
   end

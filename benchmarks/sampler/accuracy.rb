@@ -7,16 +7,17 @@ require_relative "../support/statistics"
 
 module Benchmarks
   module Sampler
-    # How far a profile is from the truth. The truth programs measure what each of their sections really took; a profile's
-    # share of a section is the weight of all samples below its method, of the weight of everything.
+    # How far a profile is from the truth. The truth programs measure what each of their sections really took. A
+    # section's share in a profile is the weight of all samples below its method divided by the weight of everything.
     #
-    # The error of a section is the mean over the rounds of (its share in the profile − its true share), in percentage points;
-    # a profiler's largest error is that of its worst section. The worst section of a single round is printed too: it holds
-    # the chance of sampling, which a mean over rounds does not.
+    # The error of a section is the mean over the rounds of (its share in the profile − its true share), in percentage
+    # points. A profiler's largest error is the error of its worst section. The worst section of a single round is
+    # printed too: it includes the chance of sampling, which a mean over rounds does not.
     class Accuracy
       # program => the method that holds all that counts, nil for the whole profile
       PROGRAMS = { "truth" => nil, "truth_threads" => "worker" }.freeze
-      CASES = %w[pitwall_signal pitwall_outside pitwall_safepoint stackprof_wall stackprof_cpu vernier pf2_wall pf2_cpu].freeze
+      CASES = %w[pitwall_signal pitwall_outside pitwall_safepoint stackprof_wall stackprof_cpu vernier pf2_wall
+                 pf2_cpu].freeze
       # Those that are used unasked.
       JUDGED = %w[pitwall_signal pitwall_outside].freeze
       INTERVAL_NS = 1_000_000
@@ -34,7 +35,8 @@ module Benchmarks
       def call
         @cases = @context.available(CASES)
         errors = PROGRAMS.to_h { |program, whole| [program, errors_of(measure(program), whole)] }
-        Result.new(tables: errors.map { |program, found| table(program, found) }, goals: goals(errors), notes: @context.notes,
+        Result.new(tables: errors.map { |program, found| table(program, found) }, goals: goals(errors),
+                   notes: @context.notes,
                    data: errors.map { |program, found| { program: program, cases: found.transform_values(&:to_h) } })
       end
 
@@ -59,12 +61,16 @@ module Benchmarks
           found.weights.map do |weight|
             section, largest = found.largest(weight)
             worst = found.worst_of_rounds(weight)
-            [name, weight, format("%.2f", largest.abs), format("%s %+.2f", section, largest), format("%.2f", Statistics.median(worst)),
-             format("%.2f", worst.max), found.thread_cpu_percent ? format("%.2f", found.thread_cpu_percent) : "–"]
+            cpu = found.thread_cpu_percent
+            [name, weight, format("%.2f", largest.abs), format("%s %+.2f", section, largest),
+             format("%.2f", Statistics.median(worst)), format("%.2f", worst.max), cpu ? format("%.2f", cpu) : "–"]
           end
         end
-        Table.new("#{program}, #{INTERVAL_NS / 1000} µs, #{@context.rounds(ROUNDS)} rounds of #{seconds} s (percentage points)",
-                  ["profiler", "weight", "largest error of the mean", "where", "worst section of a round: median", "maximum",
+        title = "#{program}, #{INTERVAL_NS / 1000} µs, #{@context.rounds(ROUNDS)} rounds of #{seconds} s " \
+                "(percentage points)"
+        Table.new(title,
+                  ["profiler", "weight", "largest error of the mean", "where", "worst section of a round: median",
+                   "maximum",
                    "CPU of a thread against its clock: worst, %"], rows)
       end
 
@@ -73,10 +79,11 @@ module Benchmarks
           found = cases[name]
           shares = %w[wall cpu].map do |weight|
             error = found.largest(weight).last.abs if found&.weights&.include?(weight)
-            goal("#{name}: largest error at most #{GOAL_POINTS} points, #{weight} (#{program})", error, GOAL_POINTS, "points")
+            text = "#{name}: largest error at most #{GOAL_POINTS} points, #{weight} (#{program})"
+            goal(text, error, GOAL_POINTS, "points")
           end
-          shares << goal("#{name}: CPU weights of each thread within #{GOAL_CPU_PERCENT}% of its clock (#{program})", found&.thread_cpu_percent,
-                         GOAL_CPU_PERCENT, "%")
+          text = "#{name}: CPU weights of each thread within #{GOAL_CPU_PERCENT}% of its clock (#{program})"
+          shares << goal(text, found&.thread_cpu_percent, GOAL_CPU_PERCENT, "%")
         end
       end
 

@@ -10,18 +10,18 @@ require "pitwall"
 
 module Benchmarks
   module Servers
-    # What continuous recording at 100 Hz costs a server at full load. Two Pumas, the middleware in place in both; one records, and short
-    # windows of as many requests are sent to the one and the other in turns, so that what drifts cancels. Then they change parts, so that what
-    # differs between the two processes cancels, too; then come two fresh ones.
+    # What continuous recording at 100 Hz costs a server at full load. Two Pumas run with the middleware in place, and
+    # one of them records. Short windows of as many requests go to one and to the other in turns, so that drift cancels.
+    # Then the two change parts, so that differences between the processes cancel, too. Then two fresh ones follow.
     #
-    # "Full load": a few connections ask one server at a time without a pause (closed loop), so its threads want the GVL all the time. They fill
-    # one core; the load's own process takes some of the other. What Pitwall's threads use there shows as CPU time, not as throughput: a
-    # server whose workers fill all cores loses it as throughput as well, so it is in the table.
+    # "Full load": a few connections ask one server at a time without a pause (closed loop), so its threads want the GVL
+    # all the time. They fill one core; the load's own process takes some of the other. CPU time that Pitwall's threads
+    # use there does not reduce the throughput. On a server whose workers fill all cores it does, so the table has it.
     class Puma
       ROUNDS = 40    # pairs of windows in each part
       PROCESSES = 2  # pairs of servers
       REQUESTS = 60  # in a window
-      SETTLE = 500   # requests of the server that has begun to record, before the windows: the first of them are told apart
+      SETTLE = 500   # requests to the server that has begun to record, before the windows; the first have their own row
       FIRST = 200
       THREADS = 2
       CONNECTIONS = 4
@@ -32,7 +32,8 @@ module Benchmarks
       GEMS = %w[nio4r rack puma].freeze
       GOALS = { wall: "Puma at full load loses at most 1% of its throughput to continuous recording at #{RATE} Hz",
                 p99: "and its p99 grows by at most 1%" }.freeze
-      ROWS = { wall: "requests a second", cpu: "CPU time a request, all threads, ms", p50: "median, ms", p99: "p99, ms" }.freeze
+      ROWS = { wall: "requests a second", cpu: "CPU time a request, all threads, ms", p50: "median, ms",
+               p99: "p99, ms" }.freeze
       RESAMPLES = 1000
       private_constant(*constants(false))
 
@@ -46,14 +47,20 @@ module Benchmarks
 
       #: () -> Result
       def call
-        return Result.new(tables: [], goals: GOALS.values.map { |text| Goal.not_measured(text) }, notes: [@missing], data: {}) if @missing
+        if @missing
+          goals = GOALS.values.map { |text| Goal.not_measured(text) }
+          return Result.new(tables: [], goals: goals, notes: [@missing], data: {})
+        end
 
         modes = @context.chosen(MODES)
         modes = [usual] if @context.quick?
         measured = modes.to_h { |mode| [mode, measure(mode)] }
         estimates = measured.transform_values { |parts| estimate(parts) }
-        data = measured.transform_values { |parts| parts.map { |part| part.transform_values { |windows| windows.map { |window| brief(window) } } } }
-        Result.new(tables: measured.map { |mode, parts| table(mode, parts, estimates[mode]) }, goals: GOALS.map { |name, text| goal(text, estimates[usual], name) },
+        data = measured.transform_values do |parts|
+          parts.map { |part| part.transform_values { |windows| windows.map { |window| brief(window) } } }
+        end
+        Result.new(tables: measured.map { |mode, parts| table(mode, parts, estimates[mode]) },
+                   goals: GOALS.map { |name, text| goal(text, estimates[usual], name) },
                    notes: ["the mode of Pitwall.continuous is #{usual}; the goals are of it"], data: data)
       end
 
@@ -63,7 +70,8 @@ module Benchmarks
         Pitwall::Collect::Continuous.unasked_mode
       end
 
-      # [{ off: [window], on: [window], first: [window, window] }]: one for each part of each pair of processes; parts come in pairs, too.
+      # [{ off: [window], on: [window], first: [window, window] }]: one for each part of each pair of processes. Parts
+      # come in pairs, too.
       def measure(mode)
         Array.new(@context.quick? ? 1 : PROCESSES) do
           Dir.mktmpdir("pitwall-puma-") do |dir|
@@ -84,7 +92,9 @@ module Benchmarks
         first = [off, on].map { |server| window(load, server, @context.quick? ? 10 : FIRST) }
         window(load, on, SETTLE - FIRST) unless @context.quick?
         rounds = Array.new(@context.rounds(ROUNDS)) do
-          [[:on, on], [:off, off]].shuffle.to_h { |name, server| [name, window(load, server, @context.quick? ? 10 : REQUESTS)] }
+          [[:on, on], [:off, off]].shuffle.to_h do |name, server|
+            [name, window(load, server, @context.quick? ? 10 : REQUESTS)]
+          end
         end
         { off: rounds.map { |round| round[:off] }, on: rounds.map { |round| round[:on] }, first: first }
       end
@@ -95,7 +105,8 @@ module Benchmarks
         pair.each { |server| greet(server) }
         yield pair
       rescue Context::Failure => error
-        raise Context::Failure, "#{error.message}: #{Dir[File.join(dir, "*/log")].flat_map { |log| File.readlines(log).last(3) }.join(" ")}"
+        last_lines = Dir[File.join(dir, "*/log")].flat_map { |log| File.readlines(log).last(3) }
+        raise Context::Failure, "#{error.message}: #{last_lines.join(" ")}"
       ensure
         pair.each do |server|
           Process.kill(:TERM, server.pid)
@@ -122,7 +133,8 @@ module Benchmarks
           run ->(_env) { APPS[Thread.current].run(3); [200, { "content-type" => "text/plain" }, ["ok"]] }
         RUBY
         paths = GEMS.flat_map { |name| @context.peers.paths(name) }.flat_map { |path| ["-I", path] }
-        pid = spawn(RbConfig.ruby, *paths, "-I", File.join(ROOT, "lib"), "-r", "puma", "-r", "puma/cli", "-e", "Puma::CLI.new(%w[-C puma.rb config.ru]).run",
+        pid = spawn(RbConfig.ruby, *paths, "-I", File.join(ROOT, "lib"), "-r", "puma", "-r", "puma/cli",
+                    "-e", "Puma::CLI.new(%w[-C puma.rb config.ru]).run",
                     chdir: dir, out: File.join(dir, "log"), err: %i[child out])
         Server.new(dir: dir, port: port, pid: pid)
       end
@@ -150,7 +162,9 @@ module Benchmarks
           rescue SystemCallError, EOFError
             false
           end
-          raise Context::Failure, "the server does not answer as it should" if Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
+          if Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
+            raise Context::Failure, "the server does not answer as it should"
+          end
 
           sleep 0.05
         end
@@ -164,17 +178,21 @@ module Benchmarks
         took = load.gets.to_s.split.map { |time| Integer(time) }
         raise Context::Failure, "the load did not run" unless took.size == requests
 
-        { wall: Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond) - began, cpu: cpu_of(server) - cpu, took: took }
+        wall = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond) - began
+        { wall: wall, cpu: cpu_of(server) - cpu, took: took }
       end
 
       # What its threads ran, in ns: far finer than the clock ticks of /proc/PID/stat.
       def cpu_of(server) = Dir["/proc/#{server.pid}/task/*/schedstat"].sum { |file| File.read(file).to_i }
 
-      # Of both parts that a pair of processes played the mean is one value: what differs between the processes is in the one as in
-      # the other, with the opposite sign.
+      # One value is the mean of both parts that a pair of processes played. A difference between the processes is in
+      # both parts with opposite signs.
       def estimate(parts)
         means = %i[wall cpu].to_h do |name|
-          logs = parts.each_slice(2).flat_map { |pair| pair.map { |part| part[:on].zip(part[:off]).map { |on, off| Math.log(on[name].to_f / off[name]) } }.transpose.map { |both| both.sum / 2 } }
+          logs = parts.each_slice(2).flat_map do |pair|
+            ratios = pair.map { |part| part[:on].zip(part[:off]).map { |on, off| Math.log(on[name].to_f / off[name]) } }
+            ratios.transpose.map { |both| both.sum / 2 }
+          end
           [name, Statistics.estimate(logs).map { |log| Math.exp(log) }]
         end
         means.merge(p50: quantile_ratio(parts, 0.5), p99: quantile_ratio(parts, 0.99))
@@ -182,9 +200,12 @@ module Benchmarks
 
       # Quantiles of all requests of all windows; the interval by drawing windows anew (seeded).
       def quantile_ratio(parts, share)
-        pairs = parts.flat_map { |part| part[:on].zip(part[:off]) }.map { |windows| windows.map { |window| window[:took] } }
+        windows = parts.flat_map { |part| part[:on].zip(part[:off]) }
+        pairs = windows.map { |pair| pair.map { |window| window[:took] } }
         ratio = ->(drawn) { quantile(drawn.flat_map(&:first), share) / quantile(drawn.flat_map(&:last), share).to_f }
-        return Statistics::Estimate.new(ratio.call(pairs), -Float::INFINITY, Float::INFINITY, pairs.size) if pairs.size < 3
+        if pairs.size < 3
+          return Statistics::Estimate.new(ratio.call(pairs), -Float::INFINITY, Float::INFINITY, pairs.size)
+        end
 
         random = Random.new(1)
         drawn = Array.new(RESAMPLES) { ratio.call(Array.new(pairs.size) { pairs.sample(random: random) }) }
@@ -194,11 +215,16 @@ module Benchmarks
       def quantile(values, share) = values.sort[(values.size * share).floor]
 
       def table(mode, parts, estimates)
-        rows = ROWS.map { |name, label| [label, *%i[off on].map { |turn| format("%.2f", figure(name, parts.flat_map { |part| part[turn] })) }, show(estimates[name])] }
+        rows = ROWS.map do |name, label|
+          figures = %i[off on].map { |turn| format("%.2f", figure(name, parts.flat_map { |part| part[turn] })) }
+          [label, *figures, show(estimates[name])]
+        end
         first = 2.times.map { |turn| format("%.2f", figure(:p99, parts.map { |part| part[:first][turn] })) }
         rows << ["p99 of the first #{FIRST} requests after the start, ms", *first, ""]
-        Table.new("Mode #{mode}: Puma, #{THREADS} threads, #{CONNECTIONS} connections at full load (#{parts.sum { |part| part[:on].size }} pairs of windows in " \
-                  "#{parts.size / 2} pairs of processes that change parts; 95% intervals)", ["", "not recording", "#{RATE} Hz", "cost (ratio)"], rows)
+        windows = parts.sum { |part| part[:on].size }
+        title = "Mode #{mode}: Puma, #{THREADS} threads, #{CONNECTIONS} connections at full load " \
+                "(#{windows} pairs of windows in #{parts.size / 2} pairs of processes that change parts; 95% intervals)"
+        Table.new(title, ["", "not recording", "#{RATE} Hz", "cost (ratio)"], rows)
       end
 
       def figure(name, windows)
@@ -210,9 +236,15 @@ module Benchmarks
         end
       end
 
-      def brief(window) = window.slice(:wall, :cpu).merge(p50: quantile(window[:took], 0.5), p99: quantile(window[:took], 0.99))
+      def brief(window)
+        window.slice(:wall, :cpu).merge(p50: quantile(window[:took], 0.5), p99: quantile(window[:took], 0.99))
+      end
 
-      def show(estimate) = estimate.high.finite? ? format("%.4f (%.4f … %.4f)", estimate.point, estimate.low, estimate.high) : format("%.4f", estimate.point)
+      def show(estimate)
+        return format("%.4f", estimate.point) unless estimate.high.finite?
+
+        format("%.4f (%.4f … %.4f)", estimate.point, estimate.low, estimate.high)
+      end
 
       def goal(text, estimates, name)
         return Goal.not_measured(text) if @context.quick? || estimates.nil?

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# The measured process: one program under one profiler. Reads the job as JSON from standard input and prints what it measured
-# as JSON. What is not to be measured runs before or after.
+# The measured process: one program under one profiler. Reads the job as JSON from standard input and prints what it
+# measured as JSON. Work that is not to be measured runs before or after.
 #
 # job: profiler, interval_ns, program ("deep"), out (where the profiler writes its file, if it shall), and
 #   measure "interleaved" with amount and pairs: the same work with and without the profiler in turns

@@ -20,8 +20,8 @@ module Benchmarks
 
       Options:
     TEXT
-    # Profilers, and the programs of compare/.
-    CASES = [*Profilers::CASES.keys, *Planted::CASES.keys, "signal", "outside", "safepoint"].freeze # the last: modes of servers/puma
+    # Profilers, the programs of compare/, and the modes of servers/puma.
+    CASES = [*Profilers::CASES.keys, *Planted::CASES.keys, "signal", "outside", "safepoint"].freeze
     private_constant :USAGE, :CASES
 
     def initialize(out:, err:)
@@ -34,7 +34,8 @@ module Benchmarks
     def run(argv)
       options = parse(argv) or return 0
       names = names(options[:names])
-      context = Context.new(**options.slice(:quick, :rounds, :cases, :peers, :runs, :minutes, :beside), out: @out, err: @err)
+      settings = options.slice(:quick, :rounds, :cases, :peers, :runs, :minutes, :beside)
+      context = Context.new(**settings, out: @out, err: @err)
       names.each { |name| run_one(name, context, write: options[:write]) }
       0
     rescue OptionParser::ParseError, UsageError => e
@@ -48,15 +49,19 @@ module Benchmarks
     private
 
     def parse(argv)
-      options = { quick: false, rounds: nil, cases: nil, peers: true, write: false, runs: nil, minutes: nil, beside: nil }
+      options = { quick: false, rounds: nil, cases: nil, peers: true, write: false, runs: nil, minutes: nil,
+                  beside: nil }
       parser = OptionParser.new(USAGE) do |opts|
         opts.on("--quick", "one short pass of each: shows that they work, measures nothing") { options[:quick] = true }
         opts.on("--write", "put the figures into benchmarks/RESULTS.md and benchmarks/runs/") { options[:write] = true }
         opts.on("--rounds N", Integer, "rounds instead of a benchmark's own number") { |n| options[:rounds] = n }
         opts.on("--cases A,B", Array, "only these of #{CASES.join(", ")}") { |list| options[:cases] = list }
-        opts.on("--runs N", Integer, "compare/error_rates: N more runs (0: only add up; default: one of each)") { |n| options[:runs] = n }
+        opts.on("--runs N", Integer,
+                "compare/error_rates: N more runs (0: only add up; default: one of each)") { |n| options[:runs] = n }
         opts.on("--minutes N", Float, "compare/error_rates: no new run after so long") { |n| options[:minutes] = n }
-        opts.on("--beside FOLDER", "versions/cost: a checkout of the other version, set up for this Ruby") { |folder| options[:beside] = File.expand_path(folder) }
+        opts.on("--beside FOLDER", "versions/cost: a checkout of the other version, set up for this Ruby") do |folder|
+          options[:beside] = File.expand_path(folder)
+        end
         opts.on("--[no-]peers", "without the peers: nothing is installed") { |on| options[:peers] = on }
         opts.on("--list", "print the names") { return @out.puts(LIST.keys) }
         opts.on("--help", "print this") { return @out.puts(opts) }
@@ -74,7 +79,9 @@ module Benchmarks
       raise UsageError, "--minutes must be more than 0" if options[:minutes] && !options[:minutes].positive?
 
       beside = options[:beside]
-      raise UsageError, "--beside #{beside}: no checkout of Pitwall: it has no lib/pitwall.rb" if beside && !File.exist?(File.join(beside, "lib/pitwall.rb"))
+      if beside && !File.exist?(File.join(beside, "lib/pitwall.rb"))
+        raise UsageError, "--beside #{beside}: no checkout of Pitwall: it has no lib/pitwall.rb"
+      end
 
       unknown = (options[:cases] || []) - CASES
       raise UsageError, "no case #{unknown.first}: there are #{CASES.join(", ")}" if unknown.any?
@@ -89,9 +96,10 @@ module Benchmarks
       end.uniq
     end
 
-    # Figures of a quick pass would be read as figures; what was left out is worth knowing all the same.
+    # A quick pass prints no figures, because a reader would take them for measurements. It prints what was left out.
     def quick(result)
-      ["#{result.tables.sum { |table| table.rows.size }} rows made, nothing measured (--quick)", *result.notes.map { |note| "note: #{note}" }]
+      rows = result.tables.sum { |table| table.rows.size }
+      ["#{rows} rows made, nothing measured (--quick)", *result.notes.map { |note| "note: #{note}" }]
     end
 
     def run_one(name, context, write:)

@@ -12,7 +12,8 @@ require_relative "result"
 module Benchmarks
   ROOT = File.expand_path("../..", __dir__)
 
-  # What a benchmark is given: the settings of this run, the profilers there are, fresh processes to measure in, and a folder.
+  # What a benchmark is given: the settings of this run, the profilers that can run, fresh processes to measure in, and
+  # a folder.
   class Context
     class Failure < StandardError; end
 
@@ -53,7 +54,8 @@ module Benchmarks
       @absences = {} # else the next benchmark's notes would tell of this one's
       @deaths = Hash.new(0)
       result = Benchmarks.const_get(constant).new(self).call
-      result.with(name: name, cases: @cases, started_at: started, seconds: (Time.now - started).round, command: command(name), machine: Machine.describe)
+      result.with(name: name, cases: @cases, started_at: started, seconds: (Time.now - started).round,
+                  command: command(name), machine: Machine.describe)
     end
 
     # Those of the named profilers that can run here and were asked for; says why for each of the others.
@@ -81,7 +83,9 @@ module Benchmarks
     # What the reader of a table has to know of the cases that are not in it.
     def notes
       absences.map { |name, reason| "#{name}: #{reason}" } +
-        deaths.map { |key, count| "#{key}: #{count} #{count == 1 ? "process" : "processes"} died and #{count == 1 ? "is" : "are"} left out" }
+        deaths.map do |key, count|
+          "#{key}: #{count} #{count == 1 ? "process" : "processes"} died and #{count == 1 ? "is" : "are"} left out"
+        end
     end
 
     def peers = @peers ||= Peers.new(install: @use_peers, err: @err)
@@ -91,7 +95,8 @@ module Benchmarks
     # @param root [String] the checkout of Pitwall that it loads
     #: (profiler: String, ?root: String, **untyped) -> Hash?
     def child(profiler:, root: ROOT, **job)
-      command = [RbConfig.ruby, *Profilers.load_paths(profiler, peers, root: root).flat_map { |path| ["-I", path] }, CHILD]
+      paths = Profilers.load_paths(profiler, peers, root: root)
+      command = [RbConfig.ruby, *paths.flat_map { |path| ["-I", path] }, CHILD]
       output, errors, status = capture(command, JSON.generate(job.merge(profiler: profiler)))
       return JSON.parse(output.lines.last, symbolize_names: true) if status&.success? && !output.empty?
 
@@ -116,7 +121,9 @@ module Benchmarks
     private
 
     def command(name)
-      ["benchmarks/run", name, *("--beside FOLDER" if @beside), *("--rounds #{@rounds}" if @rounds), *("--cases #{@cases.join(",")}" if @cases), *("--runs #{@runs}" if @runs), "--write"].join(" ")
+      words = ["benchmarks/run", name, *("--beside FOLDER" if @beside), *("--rounds #{@rounds}" if @rounds),
+               *("--cases #{@cases.join(",")}" if @cases), *("--runs #{@runs}" if @runs), "--write"]
+      words.join(" ")
     end
 
     def capture(command, input)

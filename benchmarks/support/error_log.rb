@@ -4,7 +4,8 @@ require "json"
 require_relative "planted"
 
 module Benchmarks
-  # All live runs so far: one line of JSON each in benchmarks/runs/, only ever appended to, so that runs of many days add up.
+  # All live runs so far: one line of JSON each in benchmarks/runs/. Lines are only appended, so that runs of many days
+  # add up.
   class ErrorLog
     PATH = File.expand_path("../runs/compare-error-rates.jsonl", __dir__)
     LEVEL = 0.95
@@ -18,7 +19,8 @@ module Benchmarks
       #: () -> [Float, Float]
       def interval
         tail = (1 - LEVEL) / 2
-        [hits.zero? ? 0.0 : ErrorLog.solve(hits, runs - hits + 1, tail), hits == runs ? 1.0 : ErrorLog.solve(hits + 1, runs - hits, 1 - tail)]
+        [hits.zero? ? 0.0 : ErrorLog.solve(hits, runs - hits + 1, tail),
+         hits == runs ? 1.0 : ErrorLog.solve(hits + 1, runs - hits, 1 - tail)]
       end
 
       #: () -> String
@@ -35,7 +37,8 @@ module Benchmarks
       low, high = 0.0, 1.0
       60.times do
         middle = (low + high) / 2
-        Pitwall::Analyse::Statistics.incomplete_beta(a.to_f, b.to_f, middle, 1 - middle) < chance ? low = middle : high = middle
+        below = Pitwall::Analyse::Statistics.incomplete_beta(a.to_f, b.to_f, middle, 1 - middle) < chance
+        below ? low = middle : high = middle
       end
       (low + high) / 2
     end
@@ -58,7 +61,8 @@ module Benchmarks
       # Of printed intervals that hold the truth; those without an interval cover anything.
       def covered
         with = @lines.select { |line| line.dig("ratio", "low") }
-        Rate.new(with.count { |line| (line["ratio"]["low"]..line["ratio"]["high"]).cover?(1 + line["truth"]) }, with.size)
+        held = with.count { |line| (line["ratio"]["low"]..line["ratio"]["high"]).cover?(1 + line["truth"]) }
+        Rate.new(held, with.size)
       end
 
       # Of runs during which something else had more than a tenth of the machine.
@@ -95,6 +99,8 @@ module Benchmarks
     end
 
     #: (String, String, Float) -> Tally
-    def tally(tool, name, planted) = Tally.new(lines.select { |line| line.values_at("tool", "case", "planted") == [tool, name, planted] })
+    def tally(tool, name, planted)
+      Tally.new(lines.select { |line| line.values_at("tool", "case", "planted") == [tool, name, planted] })
+    end
   end
 end

@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-# Asks servers without a pause: of each line "PORT REQUESTS" on standard input it sends so many requests to that port, over connections
-# that stay open, one request at a time each, and prints what each took, in ns, in one line.
+# Sends requests to servers without a pause. Each line "PORT REQUESTS" of standard input sends so many requests to that
+# port, over connections that stay open, one request at a time each. Prints the times of all requests, in ns, in one
+# line.
 #
 #   ruby http_load.rb CONNECTIONS
 require "socket"
@@ -9,7 +10,11 @@ require "socket"
 $stdout.sync = true
 now = -> { Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond) }
 sockets = Hash.new do |all, port|
-  all[port] = Array.new(Integer(ARGV[0])) { TCPSocket.new("127.0.0.1", port).tap { |socket| socket.setsockopt(Socket::IPPROTO_TCP, Socket::TCP_NODELAY, 1) } }
+  all[port] = Array.new(Integer(ARGV[0])) do
+    TCPSocket.new("127.0.0.1", port).tap do |socket|
+      socket.setsockopt(Socket::IPPROTO_TCP, Socket::TCP_NODELAY, 1)
+    end
+  end
 end
 
 while (line = $stdin.gets)

@@ -3,7 +3,8 @@
 require "fileutils"
 
 module Benchmarks
-  # A million samples of the web-like loop at 10 kHz, kept in tmp/ for the next time; in a quick pass a few, which are not kept.
+  # A million samples of the web-like loop at 10 kHz, kept in tmp/ for later runs. A quick pass takes a few and does not
+  # keep them.
   class LongRecording
     SAMPLES = 1_000_000
     INTERVAL_NS = 100_000
@@ -47,8 +48,8 @@ module Benchmarks
     def kept?(path) = File.exist?(path) && File.exist?("#{path}.samples") && File.mtime(path) > File.mtime(PROGRAM)
 
     def sample(path, seconds)
-      run = @context.child(profiler: "pitwall_signal", measure: "once", program: "web_like", amount: 10, seconds: seconds,
-                           interval_ns: INTERVAL_NS, out: path)
+      run = @context.child(profiler: "pitwall_signal", measure: "once", program: "web_like", amount: 10,
+                           seconds: seconds, interval_ns: INTERVAL_NS, out: path)
       run ? run[:ticks] : raise(Context::Failure, "no recording to report on")
     end
   end

@@ -7,11 +7,13 @@ module Benchmarks
   module Machine
     #: () -> Hash
     def self.describe
-      { ruby: RUBY_DESCRIPTION, cpu: cpu, cores: Etc.nprocessors, kernel: Etc.uname.values_at(:sysname, :release).join(" ") }
+      { ruby: RUBY_DESCRIPTION, cpu: cpu, cores: Etc.nprocessors,
+        kernel: Etc.uname.values_at(:sysname, :release).join(" ") }
     end
 
     def self.cpu
-      line = File.foreach("/proc/cpuinfo").find { |text| text.start_with?("model name") } if File.readable?("/proc/cpuinfo")
+      file = "/proc/cpuinfo"
+      line = File.foreach(file).find { |text| text.start_with?("model name") } if File.readable?(file)
       line ? line.split(":", 2).last.strip : RbConfig::CONFIG["host_cpu"]
     end
     private_class_method :cpu

@@ -3,8 +3,9 @@
 require_relative "measure_interleaved"
 
 module Benchmarks
-  # The work without the profiler, then with it: a tracer leaves Ruby slower behind, so turns are out of the question. Of as many runs
-  # of either the fastest counts, as the fastest of several beside a single one would be a ratio of its own.
+  # Does the work without the profiler, then with it. Turns are not possible: Ruby stays slower after a tracer stops.
+  # Both kinds have the same number of runs, and the fastest run of each counts. The fastest of several divided by a
+  # single run would be biased.
   class MeasureBefore < MeasureInterleaved
     #: () -> Hash  {off: clocks, on: clocks}
     def call

@@ -2,7 +2,8 @@
 
 module Benchmarks
   # The same work with and without the profiler, in turns and in random order within each pair: what differs between
-  # processes (layout, hash seeds) and what drifts (another tenant of the machine) cancels. Starting and stopping are not part of it.
+  # processes (layout, hash seeds) and what drifts (another tenant of the machine) cancels. The times exclude starting
+  # and stopping.
   class MeasureInterleaved
     def initialize(job, program, profiler)
       @amount = job.fetch(:amount)

@@ -1,8 +1,9 @@
 # frozen_string_literal: true
 
 module Benchmarks
-  # What a call of each known method costs, by the CPU clock, without the tracer; then all of them under it, in turns. A shared machine's speed
-  # changes from one second to the next by more than a tracer is wrong: what hardly depends on the tracer says by how much.
+  # What a call of each known method costs, by the CPU clock, without the tracer; then all of them under it, in turns.
+  # A shared machine's speed changes from one second to the next by more than a tracer's error. A method that hardly
+  # depends on the tracer says by how much.
   class MeasureKnown
     TURNS = 15
     private_constant :TURNS
@@ -16,7 +17,9 @@ module Benchmarks
       @ns = job.fetch(:ns) # a method's work in one turn
     end
 
-    #: () -> Hash  {plain: {name: ns a call}, calls: {name: count}, slower: how many times as slow the machine was under the tracer}
+    # Returns {plain: {name: ns a call}, calls: {name: count}, slower: ratio}. The ratio says how many times as slow the
+    # machine was under the tracer.
+    #: () -> Hash
     def call
       @repeats = @names.to_h { |name| [name, repeats(name)] }
       plain = take_turns
@@ -24,7 +27,8 @@ module Benchmarks
       traced = take_turns
       @profiler.stop
       calls = @repeats.transform_values { |count| count * @unrolled * TURNS }
-      { plain: plain.to_h { |name, ns| [name, ns.fdiv(calls[name])] }, calls: calls, slower: traced[@reference].fdiv(plain[@reference]) }
+      { plain: plain.to_h { |name, ns| [name, ns.fdiv(calls[name])] }, calls: calls,
+        slower: traced[@reference].fdiv(plain[@reference]) }
     end
 
     private

@@ -17,7 +17,8 @@ module Benchmarks
       start = Clocks.spent { @profiler.start }
       run = Clocks.spent { answer = work }
       stop = Clocks.spent { @profiler.stop }
-      { run: run, start: start, stop: stop, ticks: @profiler.ticks, bytes: bytes, **(@job[:truth] ? truth(answer) : {}), **(@job[:sites] ? { sites: @profiler.sites } : {}),
+      { run: run, start: start, stop: stop, ticks: @profiler.ticks, bytes: bytes,
+        **(@job[:truth] ? truth(answer) : {}), **(@job[:sites] ? { sites: @profiler.sites } : {}),
         **(@job[:leaves] ? { leaves: @profiler.leaves } : {}) }
     end
 

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 module Benchmarks
-  # The weight of all samples in which a method occurs, by the method's own name: every profiler writes class and block in
-  # its own way, and the truth programs' method names are unique.
+  # The weight of all samples in which a method occurs, by the method's own name. Each profiler writes class and block
+  # in its own way, and the truth programs' method names are unique.
   module MethodTotals
     ALL = "(all)"
 

@@ -5,8 +5,8 @@ require "open3"
 require "rbconfig"
 
 module Benchmarks
-  # The peers' gems: installed below tmp/ when first needed, one bundle for each Ruby, and put on a measured process's load
-  # path one at a time, so that no measured process loads Bundler or another peer.
+  # The peers' gems: installed below tmp/ when first needed, one bundle for each Ruby. They go on a measured process's
+  # load path one at a time, so that no measured process loads Bundler or another peer.
   class Peers
     GEMFILE = File.expand_path("../Gemfile", __dir__)
     BUNDLES = File.expand_path("../../tmp/benchmarks-bundle", __dir__)

@@ -2,7 +2,8 @@
 
 require "rbconfig"
 
-$LOAD_PATH.unshift(File.expand_path("../../lib", __dir__)) unless $LOAD_PATH.include?(File.expand_path("../../lib", __dir__))
+lib = File.expand_path("../../lib", __dir__)
+$LOAD_PATH.unshift(lib) unless $LOAD_PATH.include?(lib)
 require "pitwall/version"
 require "pitwall/native"
 require "pitwall/analyse"
@@ -12,10 +13,11 @@ require "pitwall/bench/host"
 require "pitwall/bench/subject"
 
 module Benchmarks
-  # Programs in which a difference of known size is planted (programs/planted): both sides run the same file with the same
-  # length of environment, B with more units of work.
+  # Programs in which a difference of known size is planted (programs/planted). Both sides run the same file with the
+  # same length of environment, B with more units of work.
   class Planted
-    # Work of 0 shows what of a command can't be planted in; so many pairs tell its share to a percent, and the difference to 0.02%.
+    # A run with work of 0 shows the part of a command in which nothing can be planted. So many pairs tell that share to
+    # a percent, and the difference to 0.02%.
     SHARE_PAIRS = 12
     FOLDER = File.expand_path("../programs/planted", __dir__)
     private_constant :SHARE_PAIRS, :FOLDER
@@ -49,8 +51,8 @@ module Benchmarks
     # What `pitwall compare` does where nobody says otherwise.
     #: (budget: Float, seed: Integer, **untyped) -> Pitwall::Experiment::Settings
     def self.settings(budget:, seed:, **more)
-      Pitwall::Experiment::Settings.new(alpha: 0.01, margin: 0.01, budget: budget, seed: seed, timeout: 60, pin: true, control: false, check: false,
-                                        allow_failure: false, in_turns: true, **more)
+      Pitwall::Experiment::Settings.new(alpha: 0.01, margin: 0.01, budget: budget, seed: seed, timeout: 60, pin: true,
+                                        control: false, check: false, allow_failure: false, in_turns: true, **more)
     end
 
     private
@@ -62,7 +64,9 @@ module Benchmarks
       settings = Planted.settings(budget: 0, seed: 1)
       full, empty = [units, 0].map { |work| Pitwall::Experiment::Measurers.for(subject_of("share", work), settings) }
       pairs = Array.new(SHARE_PAIRS) do |block|
-        [empty, full].map { |measurer| measurer.sample(measurer.cases.first, nil, block: block, order: 0)["wall"].first }
+        [empty, full].map do |measurer|
+          measurer.sample(measurer.cases.first, nil, block: block, order: 0)["wall"].first
+        end
       end
       1 - Pitwall::Analyse::Statistics.median(pairs.map { |none, all| none.fdiv(all) })
     end
@@ -74,7 +78,8 @@ module Benchmarks
       )
     end
 
-    CASES = [new("method_1ms", :Method1ms), new("command_150ms", :Command150ms, command: true), new("gc_5ms", :Gc5ms), new("objects_1ms", :Objects1ms)]
+    CASES = [new("method_1ms", :Method1ms), new("command_150ms", :Command150ms, command: true),
+             new("gc_5ms", :Gc5ms), new("objects_1ms", :Objects1ms)]
             .to_h { |planted| [planted.name, planted] }.freeze
   end
 end

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Required by a process whose memory is measured (`ruby -r`): at its end, writes the most that was ever resident, in kB, to
+# Required by a process whose memory is measured (`ruby -r`). At its end, writes the largest resident size, in kB, to
 # the descriptor named in BENCHMARKS_RSS_FD.
 fd = Integer(ENV.delete("BENCHMARKS_RSS_FD"))
 at_exit do

@@ -3,7 +3,7 @@
 require_relative "bare_build"
 
 module Benchmarks
-  # The profilers that can stand in a table. Each has a file in profilers/ that starts and stops it in the measured process.
+  # The profilers that a table may have. Each has a file in profilers/ that starts and stops it in the measured process.
   module Profilers
     # name => [file and class in profilers/, options for it, the gem it needs]
     CASES = {
@@ -14,10 +14,14 @@ module Benchmarks
       "pitwall_outside" => ["pitwall", { mode: "outside" }, nil],
       "pitwall_safepoint" => ["pitwall", { mode: "safepoint" }, nil],
       "pitwall_objects" => ["pitwall", { mode: "none", collectors: { "allocations" => {} } }, nil],
-      "pitwall_objects_stacks" => ["pitwall", { mode: "none", collectors: { "allocations" => { "stacks" => "1" } } }, nil],
-      "pitwall_objects_growth" => ["pitwall", { mode: "none", collectors: { "allocations" => { "growth" => "1" } } }, nil],
-      "pitwall_objects_growth_100" => ["pitwall", { mode: "none", collectors: { "allocations" => { "growth" => "1", "one_in" => "100" } } }, nil],
-      "pitwall_objects_bursts" => ["pitwall", { mode: "none", collectors: { "allocations" => { "bursts" => "1", "one_in" => "50" } } }, nil],
+      "pitwall_objects_stacks" =>
+        ["pitwall", { mode: "none", collectors: { "allocations" => { "stacks" => "1" } } }, nil],
+      "pitwall_objects_growth" =>
+        ["pitwall", { mode: "none", collectors: { "allocations" => { "growth" => "1" } } }, nil],
+      "pitwall_objects_growth_100" =>
+        ["pitwall", { mode: "none", collectors: { "allocations" => { "growth" => "1", "one_in" => "100" } } }, nil],
+      "pitwall_objects_bursts" =>
+        ["pitwall", { mode: "none", collectors: { "allocations" => { "bursts" => "1", "one_in" => "50" } } }, nil],
       "pitwall_syscalls" => ["pitwall", { mode: "none", collectors: { "syscalls" => { "stacks" => "1" } } }, nil],
       "object_space" => ["object_space", {}, nil],
       "stackprof_objects" => ["stackprof", { mode: "object", every: 1 }, "stackprof"],
@@ -75,7 +79,8 @@ module Benchmarks
     def load(name, interval_ns:, out:)
       file, options, = CASES.fetch(name)
       require_relative "profilers/#{file}"
-      Profilers.const_get("#{file.split("_").map(&:capitalize).join}Case").new(interval_ns: interval_ns, out: out, **options)
+      class_name = "#{file.split("_").map(&:capitalize).join}Case"
+      Profilers.const_get(class_name).new(interval_ns: interval_ns, out: out, **options)
     end
   end
 end

@@ -4,8 +4,8 @@
 #
 #   ruby benchmarks/support/record_traces.rb LOAD [PAIRS] [CASE…]
 #
-# LOAD: idle (nothing else may run on the machine), same_core or other_core (a busy process beside, started here: on the core
-# where the processes are measured or on another one), or any other word that describes what else ran.
+# LOAD: idle (nothing else may run on the machine), same_core or other_core (starts a busy process: on the core where
+# the processes are measured or on another one), or any other word that describes what else ran.
 # PAIRS: 300. CASE: all that are timed.
 
 require "time"
@@ -35,7 +35,8 @@ module Benchmarks
     # With a busy process where the load asks for one.
     def beside
       core = { "same_core" => BENCH::Host.measuring_core, "other_core" => 0 }[@load]
-      busy = spawn(Pitwall.launcher, "1", core.to_s, RbConfig.ruby, "-e", "loop {}", out: File::NULL, pgroup: true) if core
+      command = [Pitwall.launcher, "1", core.to_s, RbConfig.ruby, "-e", "loop {}"]
+      busy = spawn(*command, out: File::NULL, pgroup: true) if core
       yield
     ensure
       Process.kill(:KILL, -busy) && Process.wait(busy) if busy
@@ -55,7 +56,8 @@ module Benchmarks
     def entries(planted)
       entries = %w[A B].map do |side|
         measurer = Pitwall::Experiment::Measurers.for(planted.subject(side), @settings)
-        BENCH::Blocks::Entry.new(measurer: measurer, case: measurer.cases.first, calibration: measurer.calibrate(measurer.cases.first))
+        measured = measurer.cases.first
+        BENCH::Blocks::Entry.new(measurer: measurer, case: measured, calibration: measurer.calibrate(measured))
       end
       entries.last.calibration = entries.first.calibration
       BENCH::Turns.extend([entries.first.calibration]) unless planted.command?
@@ -63,13 +65,16 @@ module Benchmarks
     end
 
     def write(planted, pairs, block_ns, host)
-      head = { "case" => planted.name, "load" => @load, "block_ns" => block_ns, "batches" => pairs.first.first["wall"].size,
-               "date" => Time.now.utc.iso8601, "ruby" => RUBY_DESCRIPTION, "host" => BENCH::Host.facts.slice("cpu", "cores", "kernel"),
+      head = { "case" => planted.name, "load" => @load, "block_ns" => block_ns,
+               "batches" => pairs.first.first["wall"].size, "date" => Time.now.utc.iso8601,
+               "ruby" => RUBY_DESCRIPTION, "host" => BENCH::Host.facts.slice("cpu", "cores", "kernel"),
                "readings" => host.readings.transform_values { |value| value.round(3) } }
       trace = Trace.new(head, pairs.map { |samples| Trace.pair(samples) })
       trace.write
-      puts "#{planted.name}, #{@load}: #{pairs.size} pairs of #{block_ns / 1_000_000} ms; others used #{(head["readings"]["others"].to_f * 100).round}% of the CPU; " \
-           "spread #{trace.spreads.map { |name, spread| format("%.2f%% by %s", spread * 100, name) }.join(", ")}"
+      others = (head["readings"]["others"].to_f * 100).round
+      spreads = trace.spreads.map { |name, spread| format("%.2f%% by %s", spread * 100, name) }
+      puts "#{planted.name}, #{@load}: #{pairs.size} pairs of #{block_ns / 1_000_000} ms; " \
+           "others used #{others}% of the CPU; spread #{spreads.join(", ")}"
     end
   end
 end
@@ -77,5 +82,7 @@ end
 load, *rest = ARGV
 count = rest.first.to_s.match?(/\A\d+\z/) ? Integer(rest.shift) : 300
 unknown = rest - Benchmarks::TraceRecorder::CASES
-abort "usage: record_traces.rb idle|same_core|other_core [PAIRS] [#{Benchmarks::TraceRecorder::CASES.join("|")}…]" if load.nil? || unknown.any?
+if load.nil? || unknown.any?
+  abort "usage: record_traces.rb idle|same_core|other_core [PAIRS] [#{Benchmarks::TraceRecorder::CASES.join("|")}…]"
+end
 Benchmarks::TraceRecorder.new(load, count, rest.empty? ? Benchmarks::TraceRecorder::CASES : rest).call

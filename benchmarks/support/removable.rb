@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# A program with one line that can be left out: `PREDICT_REMOVED=1` runs it without. `PREDICT_WORK=0.1` does a tenth of the work.
+# A program with one line that can be left out: `PREDICT_REMOVED=1` leaves it out. `PREDICT_WORK=0.1` does a tenth of
+# the work.
 module Removable
   KEPT = ENV["PREDICT_REMOVED"] != "1"
   MARK = "# removable"
@@ -16,7 +17,8 @@ module Removable
   end
 
   def self.figures
-    [Process::CLOCK_MONOTONIC, Process::CLOCK_PROCESS_CPUTIME_ID].map { |clock| Process.clock_gettime(clock, :nanosecond) } +
+    clocks = [Process::CLOCK_MONOTONIC, Process::CLOCK_PROCESS_CPUTIME_ID]
+    clocks.map { |clock| Process.clock_gettime(clock, :nanosecond) } +
       [GC.total_time, GC.count, GC.stat(:total_allocated_objects)]
   end
   private_class_method :figures

@@ -3,11 +3,12 @@
 require_relative "traces"
 
 module Benchmarks
-  # Comparisons out of a trace, as many as anyone wants: the procedure that runs live, fed with pairs that really were measured.
+  # Makes any number of comparisons out of a trace. The procedure is the live one, fed with pairs that were really
+  # measured.
   #
-  # Blocks of neighbouring pairs are drawn (moving-block bootstrap: Künsch 1989), so that bad minutes stay bad minutes, and within each
-  # pair chance says anew which process was A's and which was B's. As both ran the same, that is what chance did when they were
-  # measured; it makes the truth known: nothing, until B's times are multiplied.
+  # Blocks of neighbouring pairs are drawn (moving-block bootstrap: Künsch 1989), so that bad minutes stay together.
+  # Within each pair a random draw says which process was A's and which was B's. Both ran the same, so chance made their
+  # difference when they were measured. So the true difference is known: none, until B's times are multiplied.
   class Resampling
     BLOCK = 12 # pairs
     private_constant :BLOCK
@@ -21,8 +22,8 @@ module Benchmarks
 
     #: (Trace, seconds: Float, ?planted: Float, ?alpha: Float, ?margin: Float, ?seed: Integer, ?whole: bool) -> void
     # @param seconds the budget: how many pairs it holds is the trace's to say
-    # @param whole false: a process is its median alone, which is all that the verdict on wall time needs but for the check for a steady state;
-    #   three times as fast
+    # @param whole false: a process is its median alone, which is three times as fast. The verdict on wall time needs no
+    #   more, except for the check for a steady state.
     def initialize(trace, seconds:, planted: 0.0, alpha: 0.01, margin: 0.01, seed: 1, whole: true)
       @trace = trace
       @whole = whole
@@ -38,7 +39,8 @@ module Benchmarks
     private
 
     def compare
-      procedure = Pitwall::Analyse::Sequential::Procedure.new(comparison: @comparison, plan: @plan, base: "A", sides: ["B"])
+      procedure = Pitwall::Analyse::Sequential::Procedure.new(comparison: @comparison, plan: @plan,
+                                                              base: "A", sides: ["B"])
       decision = nil
       block = -1
       until decision&.stop?
@@ -54,7 +56,8 @@ module Benchmarks
     def pair(processes, block)
       base = @random.rand(2)
       processes.each_with_index.map do |process, order|
-        order == base ? @trace.sample(process, "A", block, order, 1.0, whole: @whole) : @trace.sample(process, "B", block, order, @truth, whole: @whole)
+        side, factor = order == base ? ["A", 1.0] : ["B", @truth]
+        @trace.sample(process, side, block, order, factor, whole: @whole)
       end
     end
   end

@@ -5,7 +5,9 @@ module Benchmarks
   Table = Struct.new(:title, :headings, :rows) do
     def to_text
       widths = [headings, *rows].transpose.map { |column| column.map { |cell| cell.to_s.size }.max }
-      lines = [headings, *rows].map { |row| row.zip(widths).map { |cell, width| cell.to_s.ljust(width) }.join("  ").rstrip }
+      lines = [headings, *rows].map do |row|
+        row.zip(widths).map { |cell, width| cell.to_s.ljust(width) }.join("  ").rstrip
+      end
       [title, *lines.map { |line| "  #{line}" }].join("\n")
     end
 
@@ -39,7 +41,8 @@ module Benchmarks
 
   # What one benchmark found: tables and goals for people, `data` for programs.
   # cases: those asked for by --cases, or nil where all were
-  Result = Struct.new(:tables, :goals, :notes, :data, :name, :cases, :started_at, :seconds, :command, :machine, keyword_init: true) do
+  Result = Struct.new(:tables, :goals, :notes, :data, :name, :cases, :started_at, :seconds, :command, :machine,
+                      keyword_init: true) do
     def with(**fields) = self.class.new(**to_h, **fields)
 
     def to_text
@@ -57,9 +60,10 @@ module Benchmarks
     def heading = "#{name} (Ruby #{Result.ruby}#{"; only #{cases.join(", ")}" if cases})"
 
     def to_markdown
-      facts = "`#{command}` · #{started_at.strftime("%Y-%m-%d")} · #{machine[:ruby]} · #{machine[:cores]} cores, #{machine[:cpu]}, " \
-              "#{machine[:kernel]} · #{seconds} s"
-      ["## #{heading}", facts, *tables.map(&:to_markdown), *(list("Goals", goals) if goals.any?), *(list("Notes", notes) if notes.any?)]
+      facts = "`#{command}` · #{started_at.strftime("%Y-%m-%d")} · #{machine[:ruby]} · " \
+              "#{machine[:cores]} cores, #{machine[:cpu]}, #{machine[:kernel]} · #{seconds} s"
+      ["## #{heading}", facts, *tables.map(&:to_markdown), *(list("Goals", goals) if goals.any?),
+       *(list("Notes", notes) if notes.any?)]
         .join("\n\n")
     end
 

@@ -4,16 +4,15 @@ require "fileutils"
 require "json"
 
 module Benchmarks
-  # Keeps the figures: one section a benchmark and Ruby in RESULTS.md, replaced by the next run, and the raw values of each
-  # run in a file of its own, so that any figure can be computed again.
+  # Keeps the figures. RESULTS.md has one section for each benchmark and Ruby, replaced by the next run. The raw values
+  # of each run in a file of its own, so that any figure can be computed again.
   module Results
     FOLDER = File.expand_path("..", __dir__)
-    INTRODUCTION = <<~MARKDOWN
-      # Results
-
-      Written by `benchmarks/run --write`; each section names the command that makes it again. Profilers run interleaved in one
-      run, each in a fresh process. Ratios travel between machines, absolute times do not. Raw values: `runs/`.
-    MARKDOWN
+    INTRODUCTION =
+      "# Results\n\n" \
+      "Written by `benchmarks/run --write`; each section names the command that makes it again. " \
+      "Profilers run interleaved in one\n" \
+      "run, each in a fresh process. Ratios travel between machines, absolute times do not. Raw values: `runs/`.\n"
     private_constant :FOLDER, :INTRODUCTION
 
     module_function
@@ -35,12 +34,14 @@ module Benchmarks
     end
 
     def run_name(result)
-      [result.started_at.strftime("%Y-%m-%d"), result.name.tr("/", "-"), Result.ruby.sub(" --", "-"), *result.cases].join("-").concat(".json")
+      date = result.started_at.strftime("%Y-%m-%d")
+      words = [date, result.name.tr("/", "-"), Result.ruby.sub(" --", "-"), *result.cases]
+      words.join("-").concat(".json")
     end
 
     def raw(result)
-      { name: result.name, command: result.command, started_at: result.started_at.utc.strftime("%FT%TZ"), machine: result.machine,
-        goals: result.goals.map(&:to_h), data: result.data }
+      { name: result.name, command: result.command, started_at: result.started_at.utc.strftime("%FT%TZ"),
+        machine: result.machine, goals: result.goals.map(&:to_h), data: result.data }
     end
   end
 end

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 module Benchmarks
-  # Rounds of cases: each round runs every case once, in an order drawn anew, so that what drifts on the machine falls on
-  # all of them alike.
+  # Rounds of cases. Each round runs every case once, in a newly drawn order, so that drift of the machine affects all
+  # cases alike.
   module Rounds
     # The block measures one case; where it answers nil the case is missing from that round.
     #: (Context, Array[String], Integer) { (String) -> Hash? } -> Array[Hash[String, Hash]]

@@ -5,10 +5,11 @@ require_relative "planted"
 require "pitwall/record/sample"
 
 module Benchmarks
-  # Real measurements of two identical sides, kept so that the test suite can measure again from them: benchmarks/traces/CASE-LOAD.jsonl.
-  # The first line says how they were made, each of the others is a pair: of the process that ran first and of the second
-  # [median of the first half of its batches, of all, of the second half, each without garbage collection; mean with it; ns an iteration; 1 where
-  # it was not steady; and where the collector ran its mean time].
+  # Real measurements of two identical sides, kept so that the test suite can measure again from them:
+  # benchmarks/traces/CASE-LOAD.jsonl. The first line says how they were made. Each other line is a pair: of the process
+  # that ran first and of the second [median of the first half of its batches, of all, of the second half, each without
+  # garbage collection; mean with it; ns an iteration; 1 where the process was not steady; and where the collector ran
+  # its mean time].
   class Trace
     FOLDER = File.expand_path("../traces", __dir__)
     private_constant :FOLDER
@@ -35,11 +36,13 @@ module Benchmarks
         values = Pitwall::Analyse::ProcessStatistic.outside_gc(sample, "wall")
         half = [values.size / 2, 1].max
         gc = sample["gc_time"].to_a
-        [*[values.first(half), values, values.last(half)].map { |part| median(part) }, mean(sample["wall"]), sample.notes.include?(:unsteady) ? 1 : 0,
+        medians = [values.first(half), values, values.last(half)].map { |part| median(part) }
+        [*medians, mean(sample["wall"]), sample.notes.include?(:unsteady) ? 1 : 0,
          *(mean(gc) if gc.any?(&:positive?))].map(&:round)
       end
 
-      # A pair as it is kept. Of processes that ran in turns the second is what batch beside batch says it is to the first.
+      # A pair as it is kept. If the processes ran in turns, the second's values are the first's multiplied by the ratio
+      # of batch to batch.
       #: (Array[Pitwall::Record::Sample]) -> Array[Array[Integer]]
       def pair(samples)
         rows = samples.map { |sample| process(sample) }
@@ -48,7 +51,8 @@ module Benchmarks
         batches = samples.map { |sample| Pitwall::Analyse::ProcessStatistic.outside_gc(sample, "wall") }
         logarithms = batches.inject(:zip).map { |one, other| Math.log(other.fdiv(one)) }
         half = [logarithms.size / 2, 1].max
-        [logarithms.first(half), logarithms, logarithms.last(half)].each_with_index { |part, at| rows[1][at] = (rows[0][at] * Math.exp(median(part))).round }
+        parts = [logarithms.first(half), logarithms, logarithms.last(half)]
+        parts.each_with_index { |part, at| rows[1][at] = (rows[0][at] * Math.exp(median(part))).round }
         rows
       end
 
@@ -58,7 +62,8 @@ module Benchmarks
       def mean(values) = Pitwall::Analyse::Statistics.mean(values)
     end
 
-    # head: case, load, block_ns (what a pair took, with everything), batches, and for readers the date, Ruby, machine and host readings
+    # head: case, load, block_ns (what a pair took, with everything), batches. For readers also the date, Ruby, machine
+    # and host readings.
     #: (Hash[String, untyped], Array[[Array[Integer], Array[Integer]]]) -> void
     def initialize(head, pairs)
       @head = head
@@ -73,11 +78,13 @@ module Benchmarks
     #: (Float) -> Integer
     def pairs_in(seconds) = (seconds * 1e9 / head.fetch("block_ns")).floor
 
-    # How the logarithm of the ratio of both processes varies from pair to pair, by the procedure's statistic and by the mean: interquartile
-    # distances, as standard deviations.
+    # How the logarithm of the ratio of both processes varies from pair to pair, by the procedure's statistic and by the
+    # mean: interquartile distances, as standard deviations.
     #: () -> Hash[String, Float]
     def spreads
-      { "median and mean GC" => ->(process) { process[1] + process[5].to_i }, "mean" => ->(process) { process[3] } }.transform_values do |statistic|
+      statistics = { "median and mean GC" => ->(process) { process[1] + process[5].to_i },
+                     "mean" => ->(process) { process[3] } }
+      statistics.transform_values do |statistic|
         logarithms = pairs.map { |pair| Math.log(statistic[pair[1]].fdiv(statistic[pair[0]])) }
         [0.75, 0.25].map { |share| Pitwall::Analyse::Statistics.quantile(logarithms, share) }.inject(:-) / 1.349
       end
@@ -88,7 +95,8 @@ module Benchmarks
       File.write(self.class.path(planted, load), [head, *pairs].map { |line| "#{JSON.generate(line)}\n" }.join)
     end
 
-    # A process as the procedure gets it, its times multiplied. Median and trend are the real ones, of however many batches.
+    # A process as the procedure gets it, its times multiplied. Median and trend are the real ones, however many batches
+    # there were.
     #: (Array[Integer], String, Integer, Integer, ?Float, ?whole: bool) -> Pitwall::Record::Sample
     def sample(process, side, block, order, factor = 1.0, whole: true)
       first, middle, last, _mean, unsteady, gc = process

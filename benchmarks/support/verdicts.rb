@@ -6,7 +6,8 @@ require "tempfile"
 require_relative "planted"
 
 module Benchmarks
-  # What each tool says of a planted pair: { verdict: "slower" (B is) | "faster" | "same" | "undecided", and whatever it told with it }.
+  # What each tool says of a planted pair: { verdict:, and whatever else it said }. The verdict is "slower" (B is),
+  # "faster", "same" or "undecided".
   module Verdicts
     # `pitwall compare`, through the API that the command uses.
     class Pitwall
@@ -23,9 +24,11 @@ module Benchmarks
         report = experiment.call(command: "benchmarks/run")
         wall = report.headline.first
         objects = report.effects.find { |effect| effect.metric == "objects" }
-        { verdict: wall.verdict, ratio: wall.ratio.to_h.transform_values { |value| value&.round(6) }, pairs: wall.pairs, reason: wall.reason,
+        host = experiment.readings.to_h.slice("load_before", "load_after", "others", "steal")
+        { verdict: wall.verdict, ratio: wall.ratio.to_h.transform_values { |value| value&.round(6) },
+          pairs: wall.pairs, reason: wall.reason,
           smallest_detectable: wall.smallest_detectable&.round(6), objects: objects&.exact ? objects.verdict : nil,
-          host: experiment.readings.to_h.slice("load_before", "load_after", "others", "steal").transform_values { |value| value.round(3) } }.compact
+          host: host.transform_values { |value| value.round(3) } }.compact
       end
     end
 
@@ -46,7 +49,8 @@ module Benchmarks
 
       def call(planted, share, **)
         units = [0.0, share].map { |part| planted.units_with(part).to_s }
-        command = [RbConfig.ruby, *@peers.paths("benchmark-ips").flat_map { |path| ["-I", path] }, SCRIPT, planted.file, planted.class_name.to_s,
+        paths = @peers.paths("benchmark-ips").flat_map { |path| ["-I", path] }
+        command = [RbConfig.ruby, *paths, SCRIPT, planted.file, planted.class_name.to_s,
                    *units, @quick ? "0.1" : SECONDS.to_s]
         output, status = Open3.capture2(*command)
         raise Context::Failure, "benchmark-ips failed on #{planted.name}" unless status.success?
@@ -54,7 +58,8 @@ module Benchmarks
         self.class.read(output)
       end
 
-      # After "Comparison:" the fastest, and then the other: "1.02x  (± 0.00) slower" or "same-ish: difference falls within error".
+      # After "Comparison:" follow the fastest and then the other: "1.02x  (± 0.00) slower" or "same-ish: difference
+      # falls within error".
       #: (String) -> Hash
       def self.read(output)
         _fastest, other = output.split("Comparison:\n").last.lines.grep(/i\/s/)
@@ -63,8 +68,8 @@ module Benchmarks
       end
     end
 
-    # hyperfine on whole commands: all runs of A, then all of B. It has no verdict: "ran 1.02 ± 0.03 times faster" is taken for one
-    # where 1 is not within its ±.
+    # hyperfine on whole commands: all runs of A, then all of B. It has no verdict. "ran 1.02 ± 0.03 times faster"
+    # counts as a verdict if 1 is not within its ±.
     class Hyperfine
       NAME = "hyperfine"
 
@@ -78,13 +83,18 @@ module Benchmarks
       def missing
         return "left out by --no-peers" if @left_out
 
-        "not installed (a package of that name)" unless ENV.fetch("PATH", "").split(":").any? { |folder| File.executable?(File.join(folder, NAME)) }
+        folders = ENV.fetch("PATH", "").split(":")
+        found = folders.any? { |folder| File.executable?(File.join(folder, NAME)) }
+        "not installed (a package of that name)" unless found
       end
 
       def call(planted, share, **)
         Tempfile.create("hyperfine") do |file|
-          commands = [0.0, share].map { |part| "env PLANTED_WORK=#{planted.units_with(part)} #{planted.words.join(" ")}" }
-          options = ["--shell=none", "--style", "basic", "--warmup", "1", *(%w[--runs 2] if @quick), "--export-json", file.path]
+          commands = [0.0, share].map do |part|
+            "env PLANTED_WORK=#{planted.units_with(part)} #{planted.words.join(" ")}"
+          end
+          options = ["--shell=none", "--style", "basic", "--warmup", "1", *(%w[--runs 2] if @quick),
+                     "--export-json", file.path]
           _output, errors, status = Open3.capture3(NAME, *options, *commands)
           raise Context::Failure, "hyperfine failed on #{planted.name}: #{errors}" unless status.success?
 
@@ -101,7 +111,8 @@ module Benchmarks
         verdict = if (ratio - 1).abs <= spread then "same"
                   else ratio > 1 ? "slower" : "faster"
                   end
-        { verdict: verdict, said: format("B takes %.3f ± %.3f times as long", ratio, spread), named: ratio > 1 ? "slower" : "faster" }
+        { verdict: verdict, said: format("B takes %.3f ± %.3f times as long", ratio, spread),
+          named: ratio > 1 ? "slower" : "faster" }
       end
     end
   end

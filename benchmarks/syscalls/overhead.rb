@@ -9,12 +9,14 @@ require_relative "../support/statistics"
 
 module Benchmarks
   module Syscalls
-    # What recording file-system calls costs: a call that does next to nothing with a stack of 50 Ruby frames below it, with and without in turns in
-    # one process; and the start of the Rails application in examples/shop, a fresh process each time, beside strace.
+    # What recording file-system calls costs. One figure is of a call that does next to nothing with a stack of 50 Ruby
+    # frames below it, with and without recording in turns in one process. The other is of the start of the Rails
+    # application in examples/shop, a fresh process each time, beside strace.
     class Overhead
       MOST_NS = 3000
       MOST_BOOT = 1.5
-      BOOTS = { "plain" => nil, "count" => { "syscalls.count" => 1 }, "stacks" => { "syscalls.stacks" => 1 }, "strace" => :strace }.freeze
+      BOOTS = { "plain" => nil, "count" => { "syscalls.count" => 1 }, "stacks" => { "syscalls.stacks" => 1 },
+                "strace" => :strace }.freeze
       CALLS = { "count" => { "count" => "1" }, "stacks" => { "stacks" => "1" } }.freeze
       ROUNDS = 10
       TURNS = 9
@@ -61,7 +63,8 @@ module Benchmarks
       def time_calls(name, options)
         @context.scratch("syscalls-#{name}") do |file|
           times, turns = @context.quick? ? [2000, 1] : [40_000, @context.rounds(TURNS)]
-          words = [RbConfig.ruby, "-I", File.join(ROOT, "lib"), "-e", CHILD, File.join(ROOT, "benchmarks/programs/stats_deep.rb"), times.to_s, turns.to_s, options.inspect, file]
+          words = [RbConfig.ruby, "-I", File.join(ROOT, "lib"), "-e", CHILD,
+                   File.join(ROOT, "benchmarks/programs/stats_deep.rb"), times.to_s, turns.to_s, options.inspect, file]
           output = IO.popen(words, &:read)
           raise Context::Failure, "the process that makes calls failed" unless $?.success?
 
@@ -86,11 +89,14 @@ module Benchmarks
       end
 
       def environment
-        { "BUNDLE_PATH" => File.join(ROOT, "vendor/shop"), "BUNDLE_APP_CONFIG" => File.join(ROOT, "tmp/shop-bundle"), "BUNDLE_GEMFILE" => nil, "RUBYOPT" => nil, "RUBYLIB" => nil,
+        { "BUNDLE_PATH" => File.join(ROOT, "vendor/shop"), "BUNDLE_APP_CONFIG" => File.join(ROOT, "tmp/shop-bundle"),
+          "BUNDLE_GEMFILE" => nil, "RUBYOPT" => nil, "RUBYLIB" => nil,
           "BUNDLE_SILENCE_ROOT_WARNING" => "1", "SHOP_TMP" => File.join(ROOT, "tmp/shop") }
       end
 
-      def prepared? = system(environment, RbConfig.ruby, File.join(SHOP, "bin/bundle"), "check", out: File::NULL, err: File::NULL)
+      def prepared?
+        system(environment, RbConfig.ruby, File.join(SHOP, "bin/bundle"), "check", out: File::NULL, err: File::NULL)
+      end
 
       # ns
       def boot(way)
@@ -102,10 +108,15 @@ module Benchmarks
 
             words = ["strace", "-f", "-qq", "-e", "trace=%file,%desc", "-o", File.join(folder, "log"), *words]
           elsif way
-            recorded = Pitwall::Launch::TargetEnvironment.new(parts: folder, options: { mode: "none", **way }, bootstrap: File.join(ROOT, "lib/pitwall/collect/bootstrap.rb")).to_h({})
+            bootstrap = File.join(ROOT, "lib/pitwall/collect/bootstrap.rb")
+            target = Pitwall::Launch::TargetEnvironment.new(parts: folder, options: { mode: "none", **way },
+                                                            bootstrap: bootstrap)
+            recorded = target.to_h({})
           end
           began = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
-          system(environment.merge(recorded), *words, out: File::NULL) or raise Context::Failure, "#{words.join(" ")} failed"
+          unless system(environment.merge(recorded), *words, out: File::NULL)
+            raise Context::Failure, "#{words.join(" ")} failed"
+          end
           Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond) - began
         end
       end
@@ -116,7 +127,9 @@ module Benchmarks
       def added(pairs) = Statistics.estimate(pairs.map { |off, on| on - off })
 
       def calls_table(calls)
-        rows = calls.map { |name, pairs| [name, Statistics.estimate(pairs.map(&:first)), added(pairs)].map { |cell| cell.is_a?(String) ? cell : show(cell, "%d") } }
+        rows = calls.map do |name, pairs|
+          [name, show(Statistics.estimate(pairs.map(&:first)), "%d"), show(added(pairs), "%d")]
+        end
         Table.new("File.exist? below 50 Ruby frames (ns a call; 95% intervals)", ["way", "without", "added"], rows)
       end
 

@@ -6,9 +6,9 @@ require_relative "../support/statistics"
 
 module Benchmarks
   module Tracer
-    # What tracing every call costs the program: CPU time with a tracer divided by CPU time before it was ever started, for a
-    # fixed amount of work. A round runs every case once, each in a fresh process, in random order. The case without any
-    # tracer is the control; bare_hook is a hook that does nothing: what Ruby takes to tell of calls.
+    # What tracing every call costs the program: CPU time with a tracer divided by CPU time before its first start, for
+    # a fixed amount of work. A round runs every case once, each in a fresh process, in random order. The case without
+    # any tracer is the control. bare_hook is a hook that does nothing: its cost is Ruby's own cost of calling hooks.
     class Overhead
       # program => [work of one run, goals by case: at most so many times]
       PROGRAMS = {
@@ -28,7 +28,9 @@ module Benchmarks
         @cases = @context.available(CASES)
         series = PROGRAMS.to_h { |program, (amount, _)| [program, measure(program, @context.quick? ? 5 : amount)] }
         Result.new(tables: series.map { |program, rounds| table(program, rounds) },
-                   goals: PROGRAMS.flat_map { |program, (_, goals)| goals.map { |name, most| goal(program, name, most, series.fetch(program)) } },
+                   goals: PROGRAMS.flat_map do |program, (_, goals)|
+                     goals.map { |name, most| goal(program, name, most, series.fetch(program)) }
+                   end,
                    notes: @context.notes, data: series.map { |program, rounds| { program: program, rounds: rounds } })
       end
 
@@ -37,7 +39,9 @@ module Benchmarks
       def measure(program, amount)
         job = { measure: "before", program: program, amount: amount, pairs: @context.quick? ? 1 : 3 }
         Rounds.take(@context, @cases, @context.rounds(ROUNDS)) do |name|
-          @context.scratch(name) { |out| @context.child(profiler: name, out: (out if name.start_with?("trace")), **job) }
+          @context.scratch(name) do |out|
+            @context.child(profiler: name, out: (out if name.start_with?("trace")), **job)
+          end
         end
       end
 
@@ -48,7 +52,8 @@ module Benchmarks
       end
 
       def estimate(rounds, name)
-        logs = rounds.filter_map { |round| round[name] }.map { |run| Math.log(run[:on][:cpu_ns].fdiv(run[:off][:cpu_ns])) }
+        runs = rounds.filter_map { |round| round[name] }
+        logs = runs.map { |run| Math.log(run[:on][:cpu_ns].fdiv(run[:off][:cpu_ns])) }
         Statistics.estimate(logs).map { |log| Math.exp(log) } if logs.any?
       end
 

@@ -7,8 +7,9 @@ require_relative "../support/statistics"
 
 module Benchmarks
   module Tracer
-    # How right self times are: what the tracer says of a call of methods, blocks and C functions whose cost is known, as it was measured
-    # in the same process before, by the CPU clock, and as fast as the machine was meanwhile. A round is a fresh process.
+    # The error of self times: what the tracer says of a call of methods, blocks and C functions whose cost is known.
+    # The cost was measured in the same process before, by the CPU clock, and is scaled to the machine's speed under the
+    # tracer. A round is a fresh process.
     class SelfTime
       ROUNDS = 7
       # Up to so many ns a call the error may be so many ns; above, such a part.
@@ -35,7 +36,8 @@ module Benchmarks
         available = @context.available([CASE])
         return Result.new(tables: [], goals: goals([]), notes: @context.notes, data: {}) if available.empty?
 
-        rounds = Rounds.take(@context, available, @context.rounds(ROUNDS)) { |name| once(name) }.filter_map { |round| round[CASE] }
+        found = Rounds.take(@context, available, @context.rounds(ROUNDS)) { |name| once(name) }
+        rounds = found.filter_map { |round| round[CASE] }
         rows = Programs::KnownMethods::NAMES.map { |name| row(name.to_sym, rounds) }
         Result.new(tables: [table(rows)], goals: goals(rows), notes: @context.notes, data: { rounds: rounds })
       end
@@ -44,8 +46,12 @@ module Benchmarks
 
       def once(name)
         @context.scratch(name) do |out|
-          run = @context.child(profiler: name, measure: "known", program: "known_methods", out: out, ns: @context.quick? ? 20_000 : TURN_NS)
-          run && { plain: run[:plain].transform_values { |ns| ns * run[:slower] }, slower: run[:slower], traced: traced(out, run[:calls]) }
+          run = @context.child(profiler: name, measure: "known", program: "known_methods", out: out,
+                               ns: @context.quick? ? 20_000 : TURN_NS)
+          next unless run
+
+          { plain: run[:plain].transform_values { |ns| ns * run[:slower] }, slower: run[:slower],
+            traced: traced(out, run[:calls]) }
         end
       end
 
@@ -87,17 +93,22 @@ module Benchmarks
 
       def table(rows)
         shown = rows.map do |row|
-          [row.name, format("%.1f", row.plain), format("%.1f", row.traced), format("%+.1f (%+.1f … %+.1f)", *row.ns.to_a.first(3)), format("%+.1f%%", (row.traced / row.plain - 1) * 100)]
+          [row.name, format("%.1f", row.plain), format("%.1f", row.traced),
+           format("%+.1f (%+.1f … %+.1f)", *row.ns.to_a.first(3)),
+           format("%+.1f%%", (row.traced / row.plain - 1) * 100)]
         end
-        Table.new("Self time of a call, ns (medians of rounds; 95% intervals of the error)", ["called", "plain", "traced", "error, ns", "error, %"], shown)
+        Table.new("Self time of a call, ns (medians of rounds; 95% intervals of the error)",
+                  ["called", "plain", "traced", "error, ns", "error, %"], shown)
       end
 
       def goals(rows)
-        texts = ["self times of calls under #{SMALL_NS / 1000} µs are within #{NS} ns", "those above within #{(PART * 100).round}%"]
+        texts = ["self times of calls under #{SMALL_NS / 1000} µs are within #{NS} ns",
+                 "those above within #{(PART * 100).round}%"]
         return texts.map { |text| Goal.not_measured(text) } if rows.empty? || @context.quick?
 
         small, large = rows.partition(&:small?)
-        [goal(texts[0], small, NS) { |row| format("%+.1f ns", row.error.point) }, goal(texts[1], large, PART) { |row| format("%+.1f%%", row.error.point * 100) }]
+        [goal(texts[0], small, NS) { |row| format("%+.1f ns", row.error.point) },
+         goal(texts[1], large, PART) { |row| format("%+.1f%%", row.error.point * 100) }]
       end
 
       # Of the worst: met where all intervals lie inside, missed where one lies outside.

@@ -8,17 +8,18 @@ require_relative "../support/statistics"
 
 module Benchmarks
   module Versions
-    # Is this checkout slower than another version of Pitwall? `--beside FOLDER` names a checkout of the other version, set
-    # up for the same Ruby. Without it the checkout stands beside itself: a control, whose ratios are 1.
+    # Is this checkout slower than another version of Pitwall? `--beside FOLDER` names a checkout of the other version,
+    # set up for the same Ruby. Without it the checkout stands beside itself: a control, whose ratios are 1.
     #
-    # A round runs every case with both versions, each in a fresh process, in random order. The cost of a collector is its
-    # CPU time with recording divided by the CPU time without. The figure is the cost with this version divided by the cost
+    # A round runs every case with both versions, each in a fresh process, in random order. The cost of a collector is
+    # its CPU time with recording divided by the CPU time without. The figure is this version's cost divided by the cost
     # with the other one, round by round.
     class Cost
       # case => [profiler, program, way to measure, clock, work of one turn, settings of the job]
       CASES = {
         "sample by signal" => ["pitwall_signal", "deep", "interleaved", :cpu_ns, 600_000, { interval_ns: 100_000 }],
-        "sample from outside" => ["pitwall_outside", "deep", "interleaved", :thread_cpu_ns, 600_000, { interval_ns: 100_000 }],
+        "sample from outside" =>
+          ["pitwall_outside", "deep", "interleaved", :thread_cpu_ns, 600_000, { interval_ns: 100_000 }],
         "count every object" => ["pitwall_objects", "objects", "interleaved", :cpu_ns, 500_000, {}],
         "count every object, with stacks" => ["pitwall_objects_stacks", "web_like", "interleaved", :cpu_ns, 800, {}],
         "trace calls, wall time" => ["trace_wall", "call_heavy", "before", :cpu_ns, 120, {}],
@@ -43,35 +44,47 @@ module Benchmarks
       def call
         return nothing if @context.available(%w[pitwall_signal]).empty?
 
-        rounds = Rounds.take(@context, CASES.keys.product(VERSIONS), @context.rounds(ROUNDS)) { |name, version| collect(name, version) }
+        rounds = Rounds.take(@context, CASES.keys.product(VERSIONS), @context.rounds(ROUNDS)) do |name, version|
+          collect(name, version)
+        end
         reports = LongRecording.new(@context).with { |path, _samples| report_rounds(path) }
-        figures = { **CASES.to_h { |name, _| [name, compared(rounds, name)] }, **REPORTS.to_h { |name, _| [name, compared(reports, name)] } }
+        figures = { **CASES.to_h { |name, _| [name, compared(rounds, name)] },
+                    **REPORTS.to_h { |name, _| [name, compared(reports, name)] } }
         Result.new(tables: [table(figures, rounds.size)], goals: figures.map { |name, estimate| goal(name, estimate) },
-                   notes: @context.notes + (@context.beside ? [] : ["beside itself: a control"]), data: { rounds: rounds.map { |round| named(round) }, reports: reports.map { |round| named(round) } })
+                   notes: @context.notes + (@context.beside ? [] : ["beside itself: a control"]),
+                   data: { rounds: rounds.map { |round| named(round) },
+                           reports: reports.map { |round| named(round) } })
       end
 
       private
 
-      def nothing = Result.new(tables: [], goals: CASES.map { |name, _| Goal.not_measured(text(name)) }, notes: @context.notes, data: {})
+      def nothing
+        goals = CASES.map { |name, _| Goal.not_measured(text(name)) }
+        Result.new(tables: [], goals: goals, notes: @context.notes, data: {})
+      end
 
       # @return [Float, nil] the cost, as a ratio
       def collect(name, version)
         profiler, program, way, clock, amount, settings = CASES.fetch(name)
         amount = [amount / 200, 1].max if @context.quick?
         run = @context.scratch("versions-#{version}") do |out|
-          @context.child(profiler: profiler, root: @roots.fetch(version), measure: way, program: program, amount: amount,
+          @context.child(profiler: profiler, root: @roots.fetch(version), measure: way, program: program,
+                         amount: amount,
                          pairs: @context.quick? ? 1 : PAIRS, out: out, **settings)
         end
         run && run[:on][clock].fdiv(run[:off][clock])
       end
 
       def report_rounds(path)
-        Rounds.take(@context, REPORTS.keys.product(VERSIONS), @context.rounds(ROUNDS)) { |name, version| report(path, REPORTS.fetch(name), @roots.fetch(version)) }
+        Rounds.take(@context, REPORTS.keys.product(VERSIONS), @context.rounds(ROUNDS)) do |name, version|
+          report(path, REPORTS.fetch(name), @roots.fetch(version))
+        end
       end
 
       # @return [Integer] CPU time of the whole command, ns
       def report(path, options, root)
-        words = [RbConfig.ruby, "-I", File.join(root, "lib"), "-r", File.join(root, "script/checkout"), "-e", REPORT, "--", "report", path, *options]
+        words = [RbConfig.ruby, "-I", File.join(root, "lib"), "-r", File.join(root, "script/checkout"),
+                 "-e", REPORT, "--", "report", path, *options]
         before = children_cpu
         system(*words, out: File::NULL) or raise Context::Failure, "pitwall report failed: #{$?}"
         children_cpu - before
@@ -85,13 +98,16 @@ module Benchmarks
       # This version's figure divided by the other's.
       def compared(rounds, name)
         pairs = rounds.map { |round| VERSIONS.map { |version| round[[name, version]] } }.select(&:all?)
-        Statistics.estimate(pairs.map { |this, other| Math.log(this.fdiv(other)) }).map { |log| Math.exp(log) } if pairs.any?
+        return if pairs.empty?
+
+        Statistics.estimate(pairs.map { |this, other| Math.log(this.fdiv(other)) }).map { |log| Math.exp(log) }
       end
 
       def named(round) = round.transform_keys { |name, version| "#{name}: #{version}" }
 
       def table(figures, rounds)
-        Table.new("this version beside the other (#{rounds} rounds; 95% intervals)", ["case", "cost, this divided by other"],
+        Table.new("this version beside the other (#{rounds} rounds; 95% intervals)",
+                  ["case", "cost, this divided by other"],
                   figures.map { |name, estimate| [name, estimate ? show(estimate) : "–"] })
       end
 

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# A whole command of about 150 ms: the start of Ruby and of some of its standard library, then equal units of work on text. The
-# start cannot be made longer by a percent, so who plants a difference has to know which part of the time it is.
+# A whole command of about 150 ms: it starts Ruby and some of its standard library, then does equal units of work on
+# text. The start cannot be made longer by a percent. So a planted difference has to allow for the start's share.
 #
 #   ruby benchmarks/programs/planted/command_150ms.rb    # PLANTED_WORK units, by default UNITS
 require "json"
@@ -35,4 +35,7 @@ module Planted
   end
 end
 
-puts Planted::Command150ms.new(Integer(ENV.fetch("PLANTED_WORK", Planted::Command150ms::UNITS))).run if $PROGRAM_NAME == __FILE__
+if $PROGRAM_NAME == __FILE__
+  units = Integer(ENV.fetch("PLANTED_WORK", Planted::Command150ms::UNITS))
+  puts Planted::Command150ms.new(units).run
+end

@@ -2,7 +2,9 @@
 
 # Nothing, as a block and as code: what is measured is the loop around it.
 #
-#   ruby benchmarks/programs/planted/empty.rb    # under pitwall bench, or after ruby -I … -r benchmark/ips: prints ns an iteration
+#   ruby benchmarks/programs/planted/empty.rb
+#
+# Runs under pitwall bench, or after ruby -I … -r benchmark/ips. Prints ns an iteration.
 report = Benchmark.ips(quiet: true) do |x|
   x.config(time: Float(ENV.fetch("EMPTY_SECONDS", "1")), warmup: 0.3)
   x.report("block") {}

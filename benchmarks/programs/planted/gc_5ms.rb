@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# A method of about five milliseconds that makes records, of which the latest live on: each unit makes one record of five
-# objects and drops the one made LIVING units before. Some are collected young, some old, and a good part of the time is GC's.
+# A method of about five milliseconds that makes records, of which the latest live on. Each unit makes one record of
+# five objects and drops the one made LIVING units before. Some die young, some old, and much of the time is GC's.
 # One unit in a hundred more is one percent more of everything: of the work, of the objects and, in the long run, of GC.
 #
 #   ruby benchmarks/programs/planted/gc_5ms.rb    # under pitwall bench or compare: PLANTED_WORK units, by default UNITS
@@ -30,7 +30,9 @@ module Planted
 
     private
 
-    def keep(id) = @records[id % LIVING] = Record.new(id, "record #{id}", [id, id + 1, id + 2, id + 3], { id: id, kind: :record })
+    def keep(id)
+      @records[id % LIVING] = Record.new(id, "record #{id}", [id, id + 1, id + 2, id + 3], { id: id, kind: :record })
+    end
   end
 end
 

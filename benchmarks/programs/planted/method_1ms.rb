@@ -3,7 +3,9 @@
 # A pure-Ruby method of about a millisecond, made of equal units: one unit in a hundred more is exactly one percent more
 # work. What it allocates is nothing, what it returns depends on every unit.
 #
-#   ruby benchmarks/programs/planted/method_1ms.rb    # under pitwall bench or compare: PLANTED_WORK units, by default UNITS
+#   ruby benchmarks/programs/planted/method_1ms.rb
+#
+# Runs under pitwall bench or compare. PLANTED_WORK sets the units; the default is UNITS.
 module Planted
   class Method1ms
     UNITS = 10_000

@@ -1,9 +1,11 @@
 # frozen_string_literal: true
 
-# A method that allocates one object a unit, and the work around it: five units in a thousand more are half a percent more
+# A method that allocates one object a unit and works around it. Five units in a thousand more are half a percent more
 # objects.
 #
-#   ruby benchmarks/programs/planted/objects_1ms.rb    # under pitwall bench or compare: PLANTED_WORK units, by default UNITS
+#   ruby benchmarks/programs/planted/objects_1ms.rb
+#
+# Runs under pitwall bench or compare. PLANTED_WORK sets the units; the default is UNITS.
 module Planted
   class Objects1ms
     UNITS = 12_000

@@ -3,7 +3,9 @@
 require_relative "../../support/removable"
 
 # A method that merges its options with the defaults at every call, and then needs only what it was given.
-DEFAULTS = { width: 80, height: 24, colour: true, wrap: false, indent: 2, align: :left, locale: :en, time: nil, zone: 0 }.freeze
+DEFAULTS = {
+  width: 80, height: 24, colour: true, wrap: false, indent: 2, align: :left, locale: :en, time: nil, zone: 0
+}.freeze
 
 def render(n, options)
   DEFAULTS.merge(options) if Removable::KEPT # removable

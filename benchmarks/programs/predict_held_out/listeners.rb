@@ -2,7 +2,8 @@
 
 require_relative "../../support/removable"
 
-# Each request hangs up a closure that is called when the queue has come round: procs with their bindings, which live a little.
+# Each request adds a closure, which is called when the queue has come round. Procs keep their bindings and live for a
+# short time.
 class Queue_
   def initialize(size)
     @waiting = Array.new(size) { [] }

@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-# One of the study's seven passes as one would write it down: reads a log, replaces one pattern by its marker, prints the rest. Seven of them in
-# a pipe are what `benchmarks/syscalls/log` is compared with: ruby pass.rb load < LOG | ruby pass.rb yaml | …
+# One of the study's seven passes as one would write it down: it reads a log, replaces one pattern by its marker, and
+# prints the rest. `benchmarks/syscalls/log` is compared with seven of them in a pipe:
+# ruby pass.rb load < LOG | ruby pass.rb yaml | …
 SEQUENCES = {
   "load" => ["%LOAD", %w[open fstat64 close open fstat64 fgetxattr fgetxattr close]],
   "yaml" => ["%YAML", %w[open fstat64 fgetxattr fgetxattr close]],
@@ -46,7 +47,11 @@ end
 def scans(call, marker, counted)
   run = []
   flush = lambda do
-    run.size > 1 ? put([marker, File.basename(run.last), *(run.size if counted)]) : run.each { |path| put([call, path]) }
+    if run.size > 1
+      put([marker, File.basename(run.last), *(run.size if counted)])
+    else
+      run.each { |path| put([call, path]) }
+    end
     run = []
   end
   lines.each do |line|
@@ -87,7 +92,9 @@ end
 case (name = ARGV.fetch(0))
 when *SEQUENCES.keys then sequence(*SEQUENCES.fetch(name))
 when "rrpi" then walks
-when "scan" then scans("open", "%SCAN", false) { |before, path| path.end_with?(File.basename(before)) && path != before }
+when "scan"
+  scans("open", "%SCAN", false) { |before, path| path.end_with?(File.basename(before)) && path != before }
 when "sgem" then gems
-when "asds" then scans("stat64", "%ASDS", true) { |before, path| File.basename(path) == File.basename(before) && path != before }
+when "asds"
+  scans("stat64", "%ASDS", true) { |before, path| File.basename(path) == File.basename(before) && path != before }
 end

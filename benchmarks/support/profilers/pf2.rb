@@ -21,7 +21,9 @@ module Benchmarks
       end
 
       def ticks = @result[:collected_sample_count] + @result[:dropped_sample_count]
-      def totals = { @mode => MethodTotals.of(@result[:samples].map { |sample| [sample[:stack].map { |id| label(id) }, 1] }) }
+      def totals
+        { @mode => MethodTotals.of(@result[:samples].map { |sample| [sample[:stack].map { |id| label(id) }, 1] }) }
+      end
 
       private
 

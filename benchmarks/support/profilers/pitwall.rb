@@ -30,7 +30,9 @@ module Benchmarks
           "cpu" => MethodTotals.of(stacks.map { |row| row.values_at(:labels, :cpu) }) }
       end
 
-      def thread_cpu_ns = rows.group_by { |row| row[:native_id] }.transform_values { |mine| mine.sum { |row| row[:cpu] } }
+      def thread_cpu_ns
+        rows.group_by { |row| row[:native_id] }.transform_values { |mine| mine.sum { |row| row[:cpu] } }
+      end
 
       # { "path:line class" => objects allocated } of the program's places
       def sites
@@ -44,7 +46,9 @@ module Benchmarks
       # Every stack of every thread with its weights in ns.
       def rows
         @rows ||= recording.segments.flat_map do |segment|
-          labels = Hash.new { |known, node| known[node] = node.zero? ? [] : known[segment.parents[node]] + [segment.frame(node).name] }
+          labels = Hash.new do |known, node|
+            known[node] = node.zero? ? [] : known[segment.parents[node]] + [segment.frame(node).name]
+          end
           segment.tallies.flat_map do |tally|
             native_id = segment.thread(tally.thread_id).native_id
             tally.enum_for(:each).map do |node, wall, cpu, _captures|

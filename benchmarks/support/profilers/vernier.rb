@@ -31,9 +31,12 @@ module Benchmarks
       def stacks
         table = @result.stack_table
         labels = Hash.new do |known, stack|
-          known[stack] = table.full_stack(stack).map { |id| table.func_name(table.frame_func_idx(table.stack_frame_idx(id))) }
+          frames = table.full_stack(stack)
+          known[stack] = frames.map { |id| table.func_name(table.frame_func_idx(table.stack_frame_idx(id))) }
         end
-        @result.threads.values.flat_map { |thread| thread[:samples].zip(thread[:weights]).map { |stack, weight| [labels[stack], weight] } }
+        @result.threads.values.flat_map do |thread|
+          thread[:samples].zip(thread[:weights]).map { |stack, weight| [labels[stack], weight] }
+        end
       end
     end
   end
