@@ -6,8 +6,9 @@
 #
 #   script/check long --list      names the stages
 #
-# PITWALL_SOAK_SECONDS is the length of the soak (3600). PITWALL_FAULTS is how many faults are planted in each way of recording
-# (at every place, which takes hours), PITWALL_REPEATS how often the busy machine's tests run (20). Needs root for the other Rubies (script/rubies).
+# PITWALL_SOAK_SECONDS is the length of the soak (3600). PITWALL_FAULTS is how many faults are planted in each way of
+# recording (at every place, which takes hours). PITWALL_REPEATS is how often the busy machine's tests run (20). Needs
+# root for the other Rubies (script/rubies).
 # Exit status: 0 all passed, 1 a stage failed, 2 usage.
 
 require "fileutils"
@@ -21,7 +22,9 @@ LongChecks = Module.new do
   # Roots but that of 4.0 lack the browser and other shells: a skip is no failure there.
   ALL = ["ruby", "script/test"].freeze
 
-  def on(ruby, *words, **env) = ["script/rubies", "run", ruby, "--", "env", "PITWALL_CI=1", *env.map { |name, value| "#{name}=#{value}" }, *words]
+  def on(ruby, *words, **env)
+    ["script/rubies", "run", ruby, "--", "env", "PITWALL_CI=1", *env.map { |name, value| "#{name}=#{value}" }, *words]
+  end
 
   def stages
     soak = ENV.fetch("PITWALL_SOAK_SECONDS", "3600")
@@ -32,19 +35,33 @@ LongChecks = Module.new do
       Stage.new("tests-3.3", "3.3", [%w[script/rubies make 3.3], on("3.3", *ALL)]),
       Stage.new("tests-3.4", "3.4", [%w[script/rubies make 3.4], on("3.4", *ALL)]),
       Stage.new("tests-4.0", "4.0", [%w[script/rubies make 4.0], on("4.0", *ALL)]),
-      Stage.new("tests-4.0-yjit", "4.0 --yjit", [%w[script/rubies make 4.0], on("4.0", *ALL, RUBYOPT: "--yjit", TEST_RUBYOPT: "--yjit", TEST_RUBY_OPTIONS: "--yjit --yjit-call-threshold=2")]),
-      Stage.new("tests-4.0-zjit", "4.0 --zjit", [%w[script/rubies make 4.0], on("4.0", *ALL, RUBYOPT: "--zjit", TEST_RUBYOPT: "--zjit")]),
-      Stage.new("busy", here, [[*ALL, "--beside", "2", "--except", "test/timing"]] * Integer(ENV.fetch("PITWALL_REPEATS", "20"))),
-      Stage.new("unknown-layout-3.4", "3.4", [%w[script/rubies make 3.4], on("3.4", "ruby", "script/rake", "test:unknown")]),
-      Stage.new("contract-4.1-dev", "4.1-dev", [%w[script/rubies make 4.1-dev], on("4.1-dev", "ruby", "script/setup", "--force"), on("4.1-dev", *ALL, "test/collect/contract_test.rb")]),
+      Stage.new("tests-4.0-yjit", "4.0 --yjit",
+                [%w[script/rubies make 4.0],
+                 on("4.0", *ALL, RUBYOPT: "--yjit", TEST_RUBYOPT: "--yjit",
+                                 TEST_RUBY_OPTIONS: "--yjit --yjit-call-threshold=2")]),
+      Stage.new("tests-4.0-zjit", "4.0 --zjit",
+                [%w[script/rubies make 4.0], on("4.0", *ALL, RUBYOPT: "--zjit", TEST_RUBYOPT: "--zjit")]),
+      Stage.new("busy", here,
+                [[*ALL, "--beside", "2", "--except", "test/timing"]] * Integer(ENV.fetch("PITWALL_REPEATS", "20"))),
+      Stage.new("unknown-layout-3.4", "3.4",
+                [%w[script/rubies make 3.4], on("3.4", "ruby", "script/rake", "test:unknown")]),
+      Stage.new("contract-4.1-dev", "4.1-dev",
+                [%w[script/rubies make 4.1-dev], on("4.1-dev", "ruby", "script/setup", "--force"),
+                 on("4.1-dev", *ALL, "test/collect/contract_test.rb")]),
       Stage.new("asan", here, [%w[ruby script/rake test:asan_all]]),
       Stage.new("valgrind", here, [%w[ruby script/rake test:valgrind]]),
-      Stage.new("faults", here, [["env", *faults.map { |name, value| "#{name}=#{value}" }, "ruby", "script/rake", "test:faults"]]),
-      Stage.new("faults-4.0", "4.0", [%w[script/rubies make 4.0], on("4.0", "ruby", "script/rake", "test:faults", **faults)]),
+      Stage.new("faults", here,
+                [["env", *faults.map { |name, value| "#{name}=#{value}" }, "ruby", "script/rake", "test:faults"]]),
+      Stage.new("faults-4.0", "4.0",
+                [%w[script/rubies make 4.0], on("4.0", "ruby", "script/rake", "test:faults", **faults)]),
       Stage.new("stress", here, [%w[env PITWALL_STRESS_SECONDS=20 ruby script/rake test:stress]]),
-      Stage.new("stress-4.0", "4.0", [%w[script/rubies make 4.0], on("4.0", "ruby", "script/rake", "test:stress", PITWALL_STRESS_SECONDS: 20)]),
+      Stage.new("stress-4.0", "4.0",
+                [%w[script/rubies make 4.0],
+                 on("4.0", "ruby", "script/rake", "test:stress", PITWALL_STRESS_SECONDS: 20)]),
       Stage.new("soak", here, [["env", "PITWALL_SOAK_SECONDS=#{soak}", "ruby", "script/rake", "test:soak"]]),
-      Stage.new("soak-4.0", "4.0", [%w[script/rubies make 4.0], on("4.0", "ruby", "script/rake", "test:soak", PITWALL_SOAK_SECONDS: soak)]),
+      Stage.new("soak-4.0", "4.0",
+                [%w[script/rubies make 4.0],
+                 on("4.0", "ruby", "script/rake", "test:soak", PITWALL_SOAK_SECONDS: soak)]),
       Stage.new("rubys-own-tests", "4.0", [%w[script/rubies make 4.0], on("4.0", "test/peers/ruby_tests", "--all")])
     ]
   end
@@ -59,7 +76,8 @@ LongChecks = Module.new do
       warn "check long: no stage #{unknown} (script/check long --list)"
       return 2
     end
-    wanted = arguments.empty? ? stages : stages.select { |stage| arguments.any? { |word| stage.name.start_with?(word) } }
+    named = stages.select { |stage| arguments.any? { |word| stage.name.start_with?(word) } }
+    wanted = arguments.empty? ? stages : named
     wanted.map { |stage| run(stage) }.all? ? 0 : 1
   end
 
@@ -70,9 +88,11 @@ LongChecks = Module.new do
     puts "== #{stage.name} (#{log})"
     $stdout.flush
     commit = `git rev-parse --short=12 HEAD`.strip
-    commit += " and changes" unless `git status --porcelain`.lines.reject { |line| line.end_with?("doc/long-checks.md\n") }.empty?
+    changes = `git status --porcelain`.lines.reject { |line| line.end_with?("doc/long-checks.md\n") }
+    commit += " and changes" unless changes.empty?
     began = Process.clock_gettime(Process::CLOCK_MONOTONIC)
-    passed = stage.commands.all? { |command| system(*command, out: [log, "a"], err: [:child, :out]) } && !warned?(stage, log)
+    passed = stage.commands.all? { |command| system(*command, out: [log, "a"], err: [:child, :out]) }
+    passed &&= !warned?(stage, log)
     seconds = (Process.clock_gettime(Process::CLOCK_MONOTONIC) - began).round
     result = passed ? "passed" : "FAILED"
     said = File.read(log, encoding: "UTF-8").scrub
@@ -81,12 +101,15 @@ LongChecks = Module.new do
     times = "#{runs.size} times" if runs.size > 1
     counts = [("#{planted} faults planted" if planted.positive?), times, runs.last].compact.join(", ")
     puts "== #{stage.name} #{result} in #{seconds} s#{": #{counts}" unless counts.empty?}"
-    enter(stage, commit, Time.now.utc.strftime("%Y-%m-%d"), [result, counts].reject(&:empty?).join(": "), "#{seconds / 60} min #{seconds % 60} s")
+    enter(stage, commit, Time.now.utc.strftime("%Y-%m-%d"), [result, counts].reject(&:empty?).join(": "),
+          "#{seconds / 60} min #{seconds % 60} s")
     passed
   end
 
   # A Ruby that is not out yet must be compiled for without a warning.
-  def warned?(stage, log) = stage.name.start_with?("contract") && File.read(log, encoding: "UTF-8").scrub.match?(/\bwarning:/)
+  def warned?(stage, log)
+    stage.name.start_with?("contract") && File.read(log, encoding: "UTF-8").scrub.match?(/\bwarning:/)
+  end
 
   # Replaces the stage's row in the table, or adds one.
   def enter(stage, *cells)

@@ -1,8 +1,9 @@
-/* Only in a test build (PITWALL_FAULTS=1): the extension's own calls of the C library fail on demand. Linked with --wrap, so that the
- * calls of the program and of Ruby are left alone.
+/* Only in a test build (PITWALL_FAULTS=1): the extension's own calls of the C library fail on demand. The calls of the
+ * program and of Ruby do not fail, because only the extension is linked with --wrap.
  *
  *   PITWALL_FAULT=ENOSPC:17    of the calls that can fail with ENOSPC the 17th does; "17+": it and all after it
- *   PITWALL_FAULT_COUNT=FILE   at the end of each process a line "EMFILE=3 ENFILE=3 …": so many calls can fail with each
+ *   PITWALL_FAULT_COUNT=FILE   appends a line "EMFILE=3 ENFILE=3 …" at the end of each process: how many calls can fail
+ *                              with each error
  *
  * Only in recorded processes (PITWALL_PARTS is set). Forked children go on counting. */
 #include <dirent.h>
@@ -24,8 +25,8 @@
 #include <unistd.h>
 
 static const struct { const char *name; int error; } known[] = {
-    {"EMFILE", EMFILE}, {"ENFILE", ENFILE}, {"ENOSPC", ENOSPC}, {"ENOMEM", ENOMEM}, {"EINTR", EINTR}, {"EFBIG", EFBIG}, {"EAGAIN", EAGAIN},
-    {"EPERM", EPERM}, {"EIO", EIO}};
+    {"EMFILE", EMFILE}, {"ENFILE", ENFILE}, {"ENOSPC", ENOSPC}, {"ENOMEM", ENOMEM}, {"EINTR", EINTR},
+    {"EFBIG", EFBIG},   {"EAGAIN", EAGAIN}, {"EPERM", EPERM},   {"EIO", EIO}};
 enum { KNOWN = sizeof known / sizeof *known };
 static atomic_long of_error[KNOWN];
 static int error_number;
@@ -44,7 +45,8 @@ read_wish(void)
     const char *colon = strchr(wish, ':');
     for (int i = 0; colon && i < KNOWN; i++) {
         size_t length = strlen(known[i].name);
-        if (length == (size_t)(colon - wish) && strncmp(wish, known[i].name, length) == 0) error_number = known[i].error;
+        if (length != (size_t)(colon - wish)) continue;
+        if (strncmp(wish, known[i].name, length) == 0) error_number = known[i].error;
     }
     if (!error_number) abort();
     at = strtol(colon + 1, NULL, 10);
@@ -56,7 +58,10 @@ tell_count(void)
 {
     FILE *file = count_file ? fopen(count_file, "a") : NULL;
     if (!file) return;
-    for (int i = 0; i < KNOWN; i++) fprintf(file, "%s=%ld%c", known[i].name, atomic_load(&of_error[i]), i == KNOWN - 1 ? '\n' : ' ');
+    for (int i = 0; i < KNOWN; i++) {
+        char separator = i == KNOWN - 1 ? '\n' : ' ';
+        fprintf(file, "%s=%ld%c", known[i].name, atomic_load(&of_error[i]), separator);
+    }
     fclose(file);
 }
 
@@ -113,10 +118,11 @@ WRAP(int, sem_wait, (sem_t *s), (s), -1, EINTR)
 WRAP(int, nanosleep, (const struct timespec *a, struct timespec *b), (a, b), -1, EINTR)
 WRAP(int, sigtimedwait, (const sigset_t *s, siginfo_t *i, const struct timespec *t), (s, i, t), -1, EINTR)
 WRAP(ssize_t, process_vm_readv,
-     (pid_t pid, const struct iovec *l, unsigned long n, const struct iovec *r, unsigned long m, unsigned long f), (pid, l, n, r, m, f), -1,
-     EPERM, ENOMEM)
+     (pid_t pid, const struct iovec *l, unsigned long n, const struct iovec *r, unsigned long m, unsigned long f),
+     (pid, l, n, r, m, f), -1, EPERM, ENOMEM)
 WRAP_RETURNING(clock_nanosleep, (clockid_t c, int f, const struct timespec *a, struct timespec *b), (c, f, a, b), EINTR)
-WRAP_RETURNING(pthread_create, (pthread_t *t, const pthread_attr_t *a, void *(*f)(void *), void *d), (t, a, f, d), EAGAIN, EPERM)
+WRAP_RETURNING(pthread_create, (pthread_t *t, const pthread_attr_t *a, void *(*f)(void *), void *d), (t, a, f, d),
+               EAGAIN, EPERM)
 WRAP_RETURNING(pthread_getattr_np, (pthread_t t, pthread_attr_t *a), (t, a), ENOMEM, EMFILE)
 
 int __real_open(const char *path, int flags, ...);

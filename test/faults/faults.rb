@@ -5,11 +5,11 @@ require_relative "../support/command_line"
 require_relative "../support/syscall_dispatch"
 require "pitwall/record"
 
-# Planted faults: of the extension's own calls one fails, or all from one on (test/faults/faults.c). The program ends as it does
-# alone, and what there is of the recording can be read. `rake test:faults` builds the extension that fails.
+# Planted faults: one of the extension's own calls fails, or all from one on (test/faults/faults.c). The program ends as
+# it does alone, and what there is of the recording can be read. `rake test:faults` builds the extension that fails.
 #
-# PITWALL_FAULTS_EACH=1 plants them at every place, else PITWALL_FAULTS=10 of them in each way of recording, by a seed that is printed
-# (PITWALL_FAULTS_SEED takes it again).
+# PITWALL_FAULTS_EACH=1 plants faults at every place. Otherwise PITWALL_FAULTS=10 of them are planted in each way of
+# recording, by a seed that is printed (PITWALL_FAULTS_SEED takes it again).
 class FaultsTest < Minitest::Test
   include CommandLine
   include SyscallDispatch
@@ -17,7 +17,9 @@ class FaultsTest < Minitest::Test
   PROGRAM = <<~'RUBY'
     def work = 2_000.times.map { |i| "item #{i}".upcase }
     def deep(n) = n.zero? ? work.size : deep(n - 1)
-    threads = Array.new(3) { |i| Thread.new { Thread.current.name = "thread #{i}"; 5.times { deep(i * 3); sleep 0.001 } } }
+    threads = Array.new(3) do |i|
+      Thread.new { Thread.current.name = "thread #{i}"; 5.times { deep(i * 3); sleep 0.001 } }
+    end
     50.times { |i| Object.class_eval("def fresh_#{i} = 20.times { |n| n.to_s }"); send("fresh_#{i}") }
     threads.each(&:join)
     Process.wait(fork { work; $stdout.syswrite("child\n"); exit!(4) })
@@ -35,7 +37,8 @@ class FaultsTest < Minitest::Test
 
   WAYS = {
     "signal" => %w[profile --mode signal --interval 1ms], "outside" => %w[profile --mode outside --interval 1ms],
-    "safepoint" => %w[profile --mode safepoint --interval 1ms], "trace" => %w[trace], "allocations" => %w[allocations --stacks],
+    "safepoint" => %w[profile --mode safepoint --interval 1ms],
+    "trace" => %w[trace], "allocations" => %w[allocations --stacks],
     "bursts" => %w[profile --allocations --interval 1ms], "syscalls" => %w[syscalls]
   }.freeze
   ERRORS = %w[ENOMEM EMFILE ENFILE ENOSPC EFBIG EIO EINTR EAGAIN EPERM].freeze
@@ -50,7 +53,8 @@ class FaultsTest < Minitest::Test
   def run_with(way, fault, count: nil)
     env = { "PITWALL_FAULT" => fault, "PITWALL_FAULT_COUNT" => count, "PITWALL_DEBUG" => nil }
     FileUtils.rm_f(file("x.pit"))
-    pitwall(*WAYS.fetch(way), "--quiet", "--record", "x.pit", "--", RUBY, "--disable-gems", "-W0", "program.rb", env: env)
+    program = [RUBY, "--disable-gems", "-W0", "program.rb"]
+    pitwall(*WAYS.fetch(way), "--quiet", "--record", "x.pit", "--", *program, env: env)
   end
 
   # How many calls there are that can fail with each error: {"EMFILE" => 3, …}.
@@ -58,7 +62,8 @@ class FaultsTest < Minitest::Test
     result = run_with(way, nil, count: file("count"))
     assert_equal EXPECTED, [result.out, result.err, result.status.exitstatus], "#{way} without a fault"
     assert_path_exists file("count"), "the extension was built without faults: script/rake test:faults"
-    File.readlines(file("count")).map { |line| line.scan(/(\w+)=(\d+)/).to_h.transform_values(&:to_i) }.reduce { |a, b| a.merge(b) { |_, m, n| [m, n].max } }
+    counts = File.readlines(file("count")).map { |line| line.scan(/(\w+)=(\d+)/).to_h.transform_values(&:to_i) }
+    counts.reduce { |a, b| a.merge(b) { |_, m, n| [m, n].max } }
   end
 
   def faults(places, random)
@@ -112,7 +117,9 @@ class FaultsTest < Minitest::Test
     File.write(file("program.rb"), PROGRAM)
     # The program's start makes most of the calls; a recording that never began is no recording.
     count = places("signal").fetch("ENOMEM")
-    late = [90, 95, 98, 99].map { |percent| count * percent / 100 }.find { |at| verdict("signal", "ENOMEM:#{at}+").empty? && File.exist?(file("x.pit")) }
+    late = [90, 95, 98, 99].map { |percent| count * percent / 100 }.find do |at|
+      verdict("signal", "ENOMEM:#{at}+").empty? && File.exist?(file("x.pit"))
+    end
     refute_nil late, "no recording at #{count}"
     { "ENOMEM:#{late}+" => /memory/i, "ENOSPC:3+" => /space/i }.each do |fault, reason|
       assert_empty verdict("signal", fault), fault

@@ -5,8 +5,8 @@
 #   PITWALL_RUBY_FAULT=ENOSPC:17    17+: it and all after it
 #   PITWALL_RUBY_CALLS=FILE         at the end: how many such calls there were
 module RubyFaults
-  CALLS = %i[open read binread write binwrite readlines foreach new rename unlink chmod stat lstat truncate mkdir rmdir children realpath
-             symlink mktmpdir sysopen copy_stream].freeze
+  CALLS = %i[open read binread write binwrite readlines foreach new rename unlink chmod stat lstat truncate mkdir rmdir
+             children realpath symlink mktmpdir sysopen copy_stream].freeze
   OURS = %r{/lib/pitwall/}
   @calls = 0
   name, at = ENV["PITWALL_RUBY_FAULT"].to_s.split(":")
