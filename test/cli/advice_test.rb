@@ -21,8 +21,9 @@ class AdviceTest < Minitest::Test
   def test_words_follow_the_message
     assert_equal "x.pit: damaged; try --salvage to read the rest",
                  Pitwall::CLI.message(Pitwall::BadRecording.new("x.pit: damaged", advice: { salvage: nil }))
+    error = Pitwall::UsageError.new("it failed", advice: { without_bundle: "Gemfile", failure: nil })
     assert_equal "it failed; --no-bundle runs it without Gemfile; --ignore-failure measures it all the same",
-                 Pitwall::CLI.message(Pitwall::UsageError.new("it failed", advice: { without_bundle: "Gemfile", failure: nil }))
+                 Pitwall::CLI.message(error)
     assert_equal "it takes 9 s; --budget 60 holds them, --pairs N takes fewer (for counts)",
                  Pitwall::CLI.message(Pitwall::CannotMeasure.new("it takes 9 s", advice: { budget: 60 }))
     assert_equal "it failed", Pitwall::CLI.message(Pitwall::UsageError.new("it failed"))

@@ -35,7 +35,10 @@ class BenchTest < Minitest::Test
 
   # The fewest processes that can tell cases apart, whatever the budget.
   def test_compare_in_a_script_has_a_verdict
-    write("ips.rb", "require 'benchmark/ips'\nBenchmark.ips { |x| x.report('short') { sleep 0.001 }; x.report('long') { sleep 0.003 }; x.compare! }")
+    write("ips.rb", <<~RUBY)
+      require 'benchmark/ips'
+      Benchmark.ips { |x| x.report('short') { sleep 0.001 }; x.report('long') { sleep 0.003 }; x.compare! }
+    RUBY
     result = bench("--budget", "0.1", "ips.rb", options: %w[--warmup 1])
     assert_match(/^fastest first/, result.out)
     assert_match(/^short .* reference$/, result.out)
@@ -82,7 +85,8 @@ class BenchTest < Minitest::Test
   def test_a_command_is_measured_from_outside
     result = bench("--", RUBY, "--disable=gems", "-e", "$stderr.puts 'E'; puts 'O'")
     assert_equal 0, result.status.exitstatus, result.err
-    ["best", "median", "wall time", "user CPU time", "peak memory (RSS)", "page faults without IO"].each { |part| assert_includes result.out, part }
+    parts = ["best", "median", "wall time", "user CPU time", "peak memory (RSS)", "page faults without IO"]
+    parts.each { |part| assert_includes result.out, part }
     refute_match(/^[EO]$/, result.out + result.err)
   end
 
@@ -109,17 +113,26 @@ class BenchTest < Minitest::Test
 
   def test_a_recording_is_no_benchmark
     write("a.pit", "PITWALL 1\n")
-    %w[bench compare].each { |verb| assert_match(/a\.pit: (is a recording, not a benchmark: pitwall report|one recording)/, pitwall(verb, "a.pit").err) }
+    %w[bench compare].each do |verb|
+      expected = /a\.pit: (is a recording, not a benchmark: pitwall report|one recording)/
+      assert_match(expected, pitwall(verb, "a.pit").err)
+    end
     assert_one_line 2, /a\.pit: is a recording/, bench("a.pit")
   end
 
   def test_bad_usage_starts_nothing
     write("x.rb", "File.write('started', '')")
     write("keep.txt", "mine")
-    { [] => /nothing to measure/, %w[nofile.rb] => /nofile.rb: no such file/, %w[.] => /a folder/, %w[x.rb -e 1] => /measure one or the other/, %w[--runs 0 x.rb] => /--runs 0/, %w[--budget x x.rb] => /--budget x/,
-      %w[--budget -1 x.rb] => /--budget -1/, %w[--only ( x.rb] => /--only \(/, %w[--out no/such/file x.rb] => /no\/such\/file/, %w[--format yaml x.rb] => /--format yaml/, %w[--fail-if huge x.rb] => /cannot read `huge`/,
-      ["--fail-if", "", "x.rb"] => /cannot read ``/, %w[--ruby ' x.rb] => /a quote/, %w[--nonsense x.rb] => /--nonsense/, ["-e", " "] => /-e needs code/, %w[--] => /no command after --/, %w[--record no/such/y x.rb] => /no\/such\/y/,
-      %w[--record keep.txt x.rb] => /keep.txt: exists and holds no measurements/ }.each { |arguments, expected| assert_one_line 2, expected, pitwall("bench", *arguments), arguments.inspect }
+    {
+      [] => /nothing to measure/, %w[nofile.rb] => /nofile.rb: no such file/, %w[.] => /a folder/,
+      %w[x.rb -e 1] => /measure one or the other/, %w[--runs 0 x.rb] => /--runs 0/,
+      %w[--budget x x.rb] => /--budget x/, %w[--budget -1 x.rb] => /--budget -1/, %w[--only ( x.rb] => /--only \(/,
+      %w[--out no/such/file x.rb] => /no\/such\/file/, %w[--format yaml x.rb] => /--format yaml/,
+      %w[--fail-if huge x.rb] => /cannot read `huge`/, ["--fail-if", "", "x.rb"] => /cannot read ``/,
+      %w[--ruby ' x.rb] => /a quote/, %w[--nonsense x.rb] => /--nonsense/, ["-e", " "] => /-e needs code/,
+      %w[--] => /no command after --/, %w[--record no/such/y x.rb] => /no\/such\/y/,
+      %w[--record keep.txt x.rb] => /keep.txt: exists and holds no measurements/
+    }.each { |arguments, expected| assert_one_line 2, expected, pitwall("bench", *arguments), arguments.inspect }
     refute File.exist?(file("started"))
     assert_equal "mine", File.read(file("keep.txt"))
   end
@@ -127,10 +140,18 @@ class BenchTest < Minitest::Test
   # --- benchmarks that don't behave ---
 
   def test_what_cannot_be_measured_is_one_line
-    { "raise ArgumentError, \"no\\nsuch luck\"" => /x\.rb, case bad: it raised ArgumentError: no \(.*x\.rb:1\)$/, "exit" => /it raised SystemExit/, "Process.kill(:KILL, $$); sleep" => /its process was killed by SIGKILL/,
-      "exit!(3)" => /its process ended with status 3/ }.each { |body, expected| assert_one_line 4, expected, bad_case(body) }
-    { "def (" => /cannot load it: SyntaxError/, "require 'no_such_gem'" => /cannot load it: LoadError: cannot load such file -- no_such_gem/, "puts 1" => /x\.rb: no benchmark in it/, "" => /no benchmark in it/,
-      "require 'benchmark/ips'; Benchmark.ips { |x| 2.times { x.report('a') { 1 } } }" => /\Apitwall: x\.rb: Benchmark\.ips: two cases are called "a"/ }.each do |source, expected|
+    {
+      "raise ArgumentError, \"no\\nsuch luck\"" => /x\.rb, case bad: it raised ArgumentError: no \(.*x\.rb:1\)$/,
+      "exit" => /it raised SystemExit/, "Process.kill(:KILL, $$); sleep" => /its process was killed by SIGKILL/,
+      "exit!(3)" => /its process ended with status 3/
+    }.each { |body, expected| assert_one_line 4, expected, bad_case(body) }
+    {
+      "def (" => /cannot load it: SyntaxError/,
+      "require 'no_such_gem'" => /cannot load it: LoadError: cannot load such file -- no_such_gem/,
+      "puts 1" => /x\.rb: no benchmark in it/, "" => /no benchmark in it/,
+      "require 'benchmark/ips'; Benchmark.ips { |x| 2.times { x.report('a') { 1 } } }" =>
+        /\Apitwall: x\.rb: Benchmark\.ips: two cases are called "a"/
+    }.each do |source, expected|
       write("x.rb", source)
       assert_one_line 4, expected, bench("x.rb")
     end
@@ -148,7 +169,11 @@ class BenchTest < Minitest::Test
   end
 
   def test_what_prints_forks_or_leaves_threads_is_measured_and_told
-    { "puts 'OUT'; warn 'ERR'" => /bad/, "Process.wait(fork { exit! })" => /forked/, "fork { sleep 600 } if (@n = @n.to_i + 1) == 1; 1" => /forked/, "Thread.new { sleep } if Thread.list.size < 4" => /threads were left running/ }.each do |body, expected|
+    {
+      "puts 'OUT'; warn 'ERR'" => /bad/, "Process.wait(fork { exit! })" => /forked/,
+      "fork { sleep 600 } if (@n = @n.to_i + 1) == 1; 1" => /forked/,
+      "Thread.new { sleep } if Thread.list.size < 4" => /threads were left running/
+    }.each do |body, expected|
       result = bad_case(body)
       assert_equal 0, result.status.exitstatus, result.err
       assert_match expected, result.out
@@ -185,7 +210,8 @@ class BenchTest < Minitest::Test
   def test_a_terminal_sees_progress_that_goes_away
     write("x.rb", "Pitwall.bench { |x| x.report('nap') { sleep 0.001 } }")
     shown = +""
-    PTY.spawn(CLEAN.merge("TERM" => "xterm", "LANG" => "C.UTF-8"), RUBY, *START, "bench", "--runs", "3", "--warmup", "1", "x.rb", chdir: @dir) do |io, _, pid|
+    command = [RUBY, *START, "bench", "--runs", "3", "--warmup", "1", "x.rb"]
+    PTY.spawn(CLEAN.merge("TERM" => "xterm", "LANG" => "C.UTF-8"), *command, chdir: @dir) do |io, _, pid|
       io.winsize = [40, 80]
       begin
         loop { shown << io.readpartial(4096) }
@@ -209,7 +235,9 @@ class BenchTest < Minitest::Test
 
   # Without what the developer's setting adds.
   def pitwall(*arguments, **options)
-    super(*arguments, env: { "PITWALL_DEBUG" => nil }, **options).tap { |result| result.out.force_encoding(Encoding::UTF_8) }
+    result = super(*arguments, env: { "PITWALL_DEBUG" => nil }, **options)
+    result.out.force_encoding(Encoding::UTF_8)
+    result
   end
 
   def bad_case(body, *options)

@@ -38,14 +38,16 @@ class CLITest < Minitest::Test
   def test_a_full_disk_under_standard_output_is_one_line
     assert_path_exists "/dev/full"
     %w[--help --version completion\ bash].each do |words|
-      result = capture({ "PITWALL_DEBUG" => nil }, "sh", "-c", "exec \"$@\" >/dev/full", "sh", RUBY, *START, *words.split)
+      full = ["sh", "-c", "exec \"$@\" >/dev/full", "sh"]
+      result = capture({ "PITWALL_DEBUG" => nil }, *full, RUBY, *START, *words.split)
       assert_one_line 2, /\Apitwall: cannot write standard output: No space left on device$/, result, words
     end
   end
 
   def test_words_of_any_bytes_are_told_in_one_line
-    [["report", "\xFF.pit"], ["report", "no\nfile\e[31m"], ["profile", "--mode", "x\ny", "--", "true"], ["profile", "--", "no\ncmd"], ["no\nverb"],
-     ["report", "--view\xFF"], ["report", "x.pit", "--view", "\xFF"], ["report", "x.pit", "--limit", "\xFF"], ["view", "\xFF"], ["report", "x", "--label", "a\nb"]].each do |words|
+    [["report", "\xFF.pit"], ["report", "no\nfile\e[31m"], ["profile", "--mode", "x\ny", "--", "true"],
+     ["profile", "--", "no\ncmd"], ["no\nverb"], ["report", "--view\xFF"], ["report", "x.pit", "--view", "\xFF"],
+     ["report", "x.pit", "--limit", "\xFF"], ["view", "\xFF"], ["report", "x", "--label", "a\nb"]].each do |words|
       run_cli(*words)
       assert_equal 1, @err.string.lines.size, @err.string
       refute_match(/this is a bug|[\e]/, @err.string)
@@ -59,14 +61,17 @@ class CLITest < Minitest::Test
       assert_match(/^  #{verb} +\S/, @out.string)
       assert_includes @out.string, Pitwall::CLI.command(verb).summary
     end
-    Pitwall::CLI::STATUSES.each { |status, meaning| assert_match(/^  #{status}  #{Regexp.escape(meaning)}$/, @out.string) }
+    Pitwall::CLI::STATUSES.each do |status, meaning|
+      assert_match(/^  #{status}  #{Regexp.escape(meaning)}$/, @out.string)
+    end
     assert_match(/127 not found/, @out.string)
     assert_operator @out.string.lines(chomp: true).map(&:size).max, :<=, 80
     assert_empty @err.string
   end
 
   def test_every_status_is_explained
-    assert_equal Pitwall::Status.constants.map { |name| Pitwall::Status.const_get(name) }.sort, Pitwall::CLI::STATUSES.keys.sort
+    statuses = Pitwall::Status.constants.map { |name| Pitwall::Status.const_get(name) }
+    assert_equal statuses.sort, Pitwall::CLI::STATUSES.keys.sort
   end
 
   def test_every_verb_has_help
@@ -102,9 +107,11 @@ class CLITest < Minitest::Test
       assert_equal 4, lines.size, verb
       run_cli(verb, "--help")
       assert_equal lines, @out.string.lines(chomp: true).last(4)
-      known = [command, *command.other_forms].flat_map { |form| form.new(out: nil, err: nil).switches.flat_map { |switch| switch.short + switch.long } }
+      switches = [command, *command.other_forms].flat_map { |form| form.new(out: nil, err: nil).switches }
+      known = switches.flat_map { |switch| switch.short + switch.long }
       command.examples.each do |example, _|
-        words = Shellwords.split(example.sub(/<\((.*)\)/, '\1').sub(/ > \S+\z/, "")).drop_while { |word| word != "pitwall" }
+        line = example.sub(/<\((.*)\)/, '\1').sub(/ > \S+\z/, "")
+        words = Shellwords.split(line).drop_while { |word| word != "pitwall" }
         assert_equal ["pitwall", verb], words.first(2)
         assert_empty words.drop(2).take_while { |word| word != "--" }.grep(/\A-/) - known, example
       end
@@ -126,7 +133,8 @@ class CLITest < Minitest::Test
 
   def test_an_unknown_option_is_one_line_with_a_guess
     assert_equal 2, run_cli("doctor", "--fromat", "json")
-    assert_equal "pitwall: unknown option --fromat (did you mean --format?); `pitwall doctor --help` lists the options\n", @err.string
+    assert_equal "pitwall: unknown option --fromat (did you mean --format?); " \
+                 "`pitwall doctor --help` lists the options\n", @err.string
     assert_equal 2, run_cli("--verbose")
     assert_match(/\Apitwall: unknown option --verbose/, @err.string)
   end
@@ -155,7 +163,8 @@ class CLITest < Minitest::Test
     assert_equal 2, run_cli("report", "--form=json", "x.pit")
     assert_match(/unknown option --form /, @err.string)
     command = Pitwall::CLI.command("profile").new(out: @out, err: @err)
-    assert_equal ["ruby", "--mode=x", "-v"], command.send(:parse, %w[--mode=safepoint --out=- --limit 3 --quiet ruby --mode=x -v])
+    words = %w[--mode=safepoint --out=- --limit 3 --quiet ruby --mode=x -v]
+    assert_equal ["ruby", "--mode=x", "-v"], command.send(:parse, words)
     assert_equal({ mode: "safepoint", out: "-", limit: 3, quiet: true }, command.instance_variable_get(:@options))
   end
 
@@ -187,7 +196,9 @@ class CLITest < Minitest::Test
 
   def test_an_ending_tells_the_signal
     Probe.body = ->(_out) { Pitwall::CLI::Ending.killed_by("TERM") }
-    ending = Pitwall::CLI.stub(:command, ->(_verb) { Probe }) { Pitwall::CLI.ending(["probe"], out: StringIO.new, err: StringIO.new) }
+    ending = Pitwall::CLI.stub(:command, ->(_verb) { Probe }) do
+      Pitwall::CLI.ending(["probe"], out: StringIO.new, err: StringIO.new)
+    end
     assert_equal [143, 15], [ending.status, ending.signal]
   end
 
@@ -203,13 +214,19 @@ class CLITest < Minitest::Test
 
   def test_durations
     range = 100_000..1_000_000_000
-    { "100us" => 100_000, "100µs" => 100_000, "1ms" => 1_000_000, "0.25 ms" => 250_000, "1s" => 1_000_000_000, "500000ns" => 500_000 }.each do |text, ns|
+    {
+      "100us" => 100_000, "100µs" => 100_000, "1ms" => 1_000_000, "0.25 ms" => 250_000, "1s" => 1_000_000_000,
+      "500000ns" => 500_000
+    }.each do |text, ns|
       assert_equal ns, Pitwall::Duration.parse(text, name: "--interval", range: range), text
     end
     ["", "1", "ms", "-1ms", "1e3us", "1m", "99us", "1.1s", "1ms\n2"].each do |text|
-      error = assert_raises(Pitwall::UsageError, text) { Pitwall::Duration.parse(text, name: "--interval", range: range) }
+      error = assert_raises(Pitwall::UsageError, text) do
+        Pitwall::Duration.parse(text, name: "--interval", range: range)
+      end
       assert_match(/\A--interval /, error.message)
     end
-    assert_equal %w[100us 1s 1.5ms 0ns], [100_000, 1_000_000_000, 1_500_000, 0].map { |ns| Pitwall::Duration.format(ns) }
+    formatted = [100_000, 1_000_000_000, 1_500_000, 0].map { |ns| Pitwall::Duration.format(ns) }
+    assert_equal %w[100us 1s 1.5ms 0ns], formatted
   end
 end

@@ -3,7 +3,8 @@
 require_relative "../test_helper"
 require_relative "../support/command_line"
 
-# `pitwall compare`: its verdicts as exit statuses, and what becomes of sides that can't be measured. How sides are built is tested with Workspace.
+# `pitwall compare`: its verdicts as exit statuses, and what becomes of sides that can't be measured. Building sides is
+# tested with Workspace.
 class CompareTest < Minitest::Test
   include CommandLine
 
@@ -39,19 +40,25 @@ class CompareTest < Minitest::Test
   end
 
   def test_several_cases
-    write("x.rb", "Pitwall.bench { |x| x.report('one') { 1 }; x.report('two') { ENV.fetch('N').to_i.times.map(&:to_s) } }")
-    result = compare("--pairs", "1", "--format", "markdown", "--out", "report.md", "--env", "N=1", "--as", "base", "--env", "N=100", "x.rb")
+    write("x.rb", "Pitwall.bench { |x| x.report('one') { 1 }; " \
+                  "x.report('two') { ENV.fetch('N').to_i.times.map(&:to_s) } }")
+    result = compare("--pairs", "1", "--format", "markdown", "--out", "report.md",
+                     "--env", "N=1", "--as", "base", "--env", "N=100", "x.rb")
     assert_equal ["", 3], [result.out, result.status.exitstatus]
     report = File.read(file("report.md"))
-    ["N=100 is undecided against base in both cases", "| `two` | objects allocated", "<details>", "pitwall compare --warmup 1"].each { |part| assert_includes report, part }
+    ["N=100 is undecided against base in both cases", "| `two` | objects allocated", "<details>",
+     "pitwall compare --warmup 1"].each { |part| assert_includes report, part }
   end
 
   def test_an_emptied_method
-    write("x.rb", "class Order; def total = (1..5000).sum { |i| i.to_s.size }; end\nPitwall.bench { |x| x.report('total') { Order.new.total } }")
+    write("x.rb", "class Order; def total = (1..5000).sum { |i| i.to_s.size }; end\n" \
+                  "Pitwall.bench { |x| x.report('total') { Order.new.total } }")
     result = compare("--pairs", "1", "--fail-if", "slower", "--stub", "Order#total", "x.rb")
     assert_equal 0, result.status.exitstatus, result.err
-    assert_match(/\AUndecided whether without Order#total is faster .*^objects allocated +\S+ +1 .* fewer, exact$/m, result.out)
-    assert_one_line 4, /x\.rb \(without Order#nope\), case total: Order#nope doesn't exist/, compare("--stub", "Order#nope", "x.rb")
+    assert_match(/\AUndecided whether without Order#total is faster .*^objects allocated +\S+ +1 .* fewer, exact$/m,
+                 result.out)
+    assert_one_line 4, /x\.rb \(without Order#nope\), case total: Order#nope doesn't exist/,
+                    compare("--stub", "Order#nope", "x.rb")
   end
 
   # --- results ---
@@ -70,7 +77,8 @@ class CompareTest < Minitest::Test
     write("data", "")
     assert_one_line 127, /no-such-command: command not found/, compare("--env", "A=1", "--", "no-such-command")
     assert_one_line 126, /\.\/data: not executable/, compare("--env", "A=1", "--", "./data")
-    assert_one_line 4, /\(A=1\): ended with status 1; --ignore-failure/, compare("--env", "A=1", "--", "sh", "-c", "test -z \"$A\"")
+    assert_one_line 4, /\(A=1\): ended with status 1; --ignore-failure/,
+                    compare("--env", "A=1", "--", "sh", "-c", "test -z \"$A\"")
     result = compare("--pairs", "1", "--ignore-failure", "--env", "A=1", "--", "sh", "-c", "test -z \"$A\"")
     assert_equal 3, result.status.exitstatus, result.err
     assert_match(/^Undecided whether A=1 is faster/, result.out)
@@ -78,7 +86,8 @@ class CompareTest < Minitest::Test
 
   # What the command prints is discarded, so standard output is the report's.
   def test_a_report_in_markdown_can_be_redirected
-    result = compare("--pairs", "1", "--env", "A=1", "--format", "markdown", "--", RUBY, "--disable=gems", "-e", "puts 'O'; warn 'E'")
+    command = [RUBY, "--disable=gems", "-e", "puts 'O'; warn 'E'"]
+    result = compare("--pairs", "1", "--env", "A=1", "--format", "markdown", "--", *command)
     assert_match(/\A\*\*Undecided whether A=1 is faster or slower than as is\*\*/, result.out)
     assert_match(/\AMeasured values in \S+\n\z/, result.err)
     assert_match(/```\n\z/, result.out)
@@ -88,20 +97,30 @@ class CompareTest < Minitest::Test
 
   def test_bad_usage_is_one_line
     write("x.rb", "File.write('started', '')")
-    { %w[x.rb] => /nothing to compare: name a side/, %w[--env A=1] => /nothing to run/, %w[--env A x.rb] => /--env A: write NAME=VALUE/, %w[--env A=1 y.rb] => /y\.rb: no such file/, %w[--env A=1 x.rb x.rb] => /one benchmark file at a time/,
-      %w[--ruby no-such-ruby x.rb] => /cannot run no-such-ruby/, %w[--rev HEAD x.rb] => /not a git repository/, %w[--patch no.diff x.rb] => /--patch no\.diff: no such file/, %w[--stub total x.rb] => /--stub total/,
-      %w[-e 1] => /nothing to compare it with/, %w[--env A=1 -e 1 x.rb] => /measure one or the other/, %w[--pairs 0 --env A=1 x.rb] => /--pairs 0/, %w[--level 100 --env A=1 x.rb] => /between 0% and 100%/,
-      %w[--margin x --env A=1 x.rb] => /takes a percentage/, %w[--fail-if huge --env A=1 x.rb] => /cannot read `huge`/, %w[a.pit b.pit] => /a\.pit: no such file/, %w[--weight calls a.pit b.pit] => /--weight calls/ }.each do |arguments, expected|
+    {
+      %w[x.rb] => /nothing to compare: name a side/, %w[--env A=1] => /nothing to run/,
+      %w[--env A x.rb] => /--env A: write NAME=VALUE/, %w[--env A=1 y.rb] => /y\.rb: no such file/,
+      %w[--env A=1 x.rb x.rb] => /one benchmark file at a time/,
+      %w[--ruby no-such-ruby x.rb] => /cannot run no-such-ruby/, %w[--rev HEAD x.rb] => /not a git repository/,
+      %w[--patch no.diff x.rb] => /--patch no\.diff: no such file/, %w[--stub total x.rb] => /--stub total/,
+      %w[-e 1] => /nothing to compare it with/, %w[--env A=1 -e 1 x.rb] => /measure one or the other/,
+      %w[--pairs 0 --env A=1 x.rb] => /--pairs 0/, %w[--level 100 --env A=1 x.rb] => /between 0% and 100%/,
+      %w[--margin x --env A=1 x.rb] => /takes a percentage/, %w[--fail-if huge --env A=1 x.rb] => /cannot read `huge`/,
+      %w[a.pit b.pit] => /a\.pit: no such file/, %w[--weight calls a.pit b.pit] => /--weight calls/
+    }.each do |arguments, expected|
       assert_one_line 2, expected, pitwall("compare", *arguments), arguments.inspect
     end
     refute File.exist?(file("started"))
   end
 
   def test_sides_that_cannot_be_measured
-    write("x.rb", "raise 'no A' unless ENV['A']; Pitwall.bench { |x| x.report(ENV['A']) { raise 'B is set' if ENV['B'] } }")
+    write("x.rb", "raise 'no A' unless ENV['A']; " \
+                  "Pitwall.bench { |x| x.report(ENV['A']) { raise 'B is set' if ENV['B'] } }")
     assert_one_line 4, /x\.rb \(as is\): cannot load it: RuntimeError: no A/, compare("--env", "A=1", "x.rb")
-    assert_one_line 4, /A=2: has no case 1; both sides need the same cases/, compare("--env", "A=1", "--env", "A=2", "x.rb")
-    assert_one_line 4, /x\.rb \(A=1 \+ B=1\), case 1: it raised RuntimeError: B is set/, compare("--env", "A=1", "--env", "A=1", "--and", "--env", "B=1", "x.rb")
+    assert_one_line 4, /A=2: has no case 1; both sides need the same cases/,
+                    compare("--env", "A=1", "--env", "A=2", "x.rb")
+    assert_one_line 4, /x\.rb \(A=1 \+ B=1\), case 1: it raised RuntimeError: B is set/,
+                    compare("--env", "A=1", "--env", "A=1", "--and", "--env", "B=1", "x.rb")
     assert_one_line 4, /stuck\.rb.*: did not end within 2.5 s/, stuck
     assert_empty Dir[file(".pitwall/*.jsonl")]
     assert_nothing_left
@@ -114,7 +133,8 @@ class CompareTest < Minitest::Test
     revisions
     settings = { dir: file("repository"), env: { "PITWALL_CACHE" => file("cache") } }
     before = tree
-    result = compare("--pairs", "1", "--record", file("kept.jsonl"), "--rev", "HEAD~1", "--rev", "main", "--format", "json", "x.rb", **settings)
+    result = compare("--pairs", "1", "--record", file("kept.jsonl"), "--rev", "HEAD~1", "--rev", "main",
+                     "--format", "json", "x.rb", **settings)
     assert_equal 3, result.status.exitstatus, result.err
     objects = JSON.parse(result.out)["results"].find { |row| row["metric"] == "objects" }
     assert_equal ["more", true, "HEAD~1", "main"], objects.values_at("verdict", "exact", "base", "side")
@@ -128,7 +148,9 @@ class CompareTest < Minitest::Test
   # The first line of a backtrace has the message; the last one is where the program began.
   def test_a_command_that_fails_says_why
     write("x.rb", "def deep(n) = n.zero? ? raise(KeyError, 'no such key') : deep(n - 1)\ndeep(5)")
-    assert_one_line 4, /x\.rb \(as is\): ended with status 1 \(x\.rb:1:in .*deep.*: no such key \(KeyError\)\); --ignore-failure/, pitwall("compare", "--env", "A=1", "--", RUBY, "x.rb")
+    reason = /\(x\.rb:1:in .*deep.*: no such key \(KeyError\)\)/
+    assert_one_line 4, /x\.rb \(as is\): ended with status 1 #{reason}; --ignore-failure/,
+                    pitwall("compare", "--env", "A=1", "--", RUBY, "x.rb")
   end
 
   # What git ignores is in no clone.
@@ -139,13 +161,17 @@ class CompareTest < Minitest::Test
     File.write(file("repository/.gitignore"), "config/*.yml\n")
     File.write(file("repository/config/secret.yml"), "key: 1\n")
     File.write(file("repository/run.rb"), "def key = File.read('config/secret.yml')\nkey\n")
-    File.write(file("repository/bench.rb"), "KEY = File.read(File.join(__dir__, 'config/secret.yml'))\nPitwall.bench { |x| x.report('one') { 1 } }\n")
+    File.write(file("repository/bench.rb"), <<~RUBY)
+      KEY = File.read(File.join(__dir__, 'config/secret.yml'))
+      Pitwall.bench { |x| x.report('one') { 1 } }
+    RUBY
     git("add", "run.rb", "bench.rb", ".gitignore")
     git("-c", "user.name=a", "-c", "user.email=a@example.org", "commit", "-qm", "reads a key")
     settings = { dir: file("repository"), env: { "PITWALL_CACHE" => file("cache") } }
     mend = /; git ignores config\/secret\.yml, so clones don't have it: --carry config\/secret\.yml takes it along/
     failed = pitwall("compare", "--dirty", "--", RUBY, "run.rb", **settings)
-    assert_one_line 4, /\(run\.rb:1:in .*: No such file or directory @ rb_sysopen - config\/secret\.yml \(Errno::ENOENT\)\).*#{mend}/, failed
+    reason = /No such file or directory @ rb_sysopen - config\/secret\.yml \(Errno::ENOENT\)/
+    assert_one_line 4, /\(run\.rb:1:in .*: #{reason}\).*#{mend}/, failed
     failed = compare("--dirty", "bench.rb", **settings)
     assert_one_line 4, /cannot load it: Errno::ENOENT: .*config\/secret\.yml.*#{mend}/, failed
     refute_includes failed.err.lines.first, file("cache")
@@ -170,13 +196,20 @@ class CompareTest < Minitest::Test
   # --- two recordings ---
 
   def test_two_recordings
-    %w[a b].each { |name| assert_equal 0, pitwall("profile", "--quiet", "--record", "#{name}.pit", "--", RUBY, "-e", CommandLine.busy(0.2)).status.exitstatus }
+    %w[a b].each do |name|
+      words = ["--quiet", "--record", "#{name}.pit", "--", RUBY, "-e", CommandLine.busy(0.2)]
+      assert_equal 0, pitwall("profile", *words).status.exitstatus
+    end
     result = pitwall("compare", "a.pit", "b.pit")
     assert_equal 0, result.status.exitstatus, result.err
     assert_match(/a\.pit/, result.out)
     assert_equal "pitwall/compare-1", JSON.parse(pitwall("compare", "--format", "json", "a.pit", "b.pit").out)["schema"]
-    { %w[a.pit] => /\Apitwall: a\.pit: one recording .*: pitwall compare a\.pit OTHER\.pit$/, %w[a.pit b.pit c.pit] => /c\.pit: two recordings are compared; .*--before FILE/,
-      %w[a.pit x.rb] => /a\.pit: a recording is compared with another/, %w[--env A=1 a.pit] => /a\.pit: a recording is compared/ }.each { |files, message| assert_one_line 2, message, compare(*files) }
+    {
+      %w[a.pit] => /\Apitwall: a\.pit: one recording .*: pitwall compare a\.pit OTHER\.pit$/,
+      %w[a.pit b.pit c.pit] => /c\.pit: two recordings are compared; .*--before FILE/,
+      %w[a.pit x.rb] => /a\.pit: a recording is compared with another/,
+      %w[--env A=1 a.pit] => /a\.pit: a recording is compared/
+    }.each { |files, message| assert_one_line 2, message, compare(*files) }
     bytes = File.binread(file("b.pit"))
     File.binwrite(file("b.pit"), bytes.tap { bytes.setbyte(bytes.size / 2, bytes.getbyte(bytes.size / 2) ^ 0xff) })
     assert_one_line 5, /b\.pit: damaged .*--salvage/, pitwall("compare", "a.pit", "b.pit")
@@ -204,11 +237,15 @@ class CompareTest < Minitest::Test
 
   def compare(*arguments, **options) = pitwall("compare", *QUICK, *arguments, **options)
 
-  def naps(*options, from: 0.01, to: 0.05) = compare(*options, "--env", "NAP=#{from}", "--env", "NAP=#{to}", "--", "sh", "-c", "exec sleep $NAP")
+  def naps(*options, from: 0.01, to: 0.05)
+    compare(*options, "--env", "NAP=#{from}", "--env", "NAP=#{to}", "--", "sh", "-c", "exec sleep $NAP")
+  end
 
   # Without what the developer's setting adds.
   def pitwall(*arguments, env: {}, **options)
-    super(*arguments, env: { "PITWALL_DEBUG" => nil }.merge(env), **options).tap { |result| result.out.force_encoding(Encoding::UTF_8) }
+    result = super(*arguments, env: { "PITWALL_DEBUG" => nil }.merge(env), **options)
+    result.out.force_encoding(Encoding::UTF_8)
+    result
   end
 
   def stuck

@@ -23,7 +23,9 @@ class CompletionTest < Minitest::Test
   end
 
   def here(shell)
-    skip "peer absent: #{shell} (apt-get install #{shell})" unless ENV["PATH"].split(":").any? { |dir| File.executable?(File.join(dir, shell)) }
+    folders = ENV["PATH"].split(":")
+    found = folders.any? { |dir| File.executable?(File.join(dir, shell)) }
+    skip "peer absent: #{shell} (apt-get install #{shell})" unless found
     %w[a.pit b.jsonl c.txt].each { |name| File.write(file(name), "") }
     Dir.mkdir(file("some folder"))
   end
@@ -35,14 +37,16 @@ class CompletionTest < Minitest::Test
       help = StringIO.new
       Pitwall::CLI.run([verb, "--help"], out: help, err: help)
       Pitwall::CLI.command(verb).other_forms.each { Pitwall::CLI.run([verb, "--help", "--"], out: help, err: help) }
-      names = help.string.scan(/^ {4}(?: {4})?((?:-\w, )?--[\w\[\]-]+|-\w)/).flatten.flat_map { |name| name.split(", ") }.uniq
+      options = help.string.scan(/^ {4}(?: {4})?((?:-\w, )?--[\w\[\]-]+|-\w)/).flatten
+      names = options.flat_map { |name| name.split(", ") }.uniq
       assert_includes names, "--help"
       known = Pitwall::CLI::Completion.verbs.find { |one| one.name == verb }.names
       assert_equal names.sort, known.sort, verb
       names.each do |name|
         assert_includes scripts["bash"], name
         assert_includes scripts["zsh"], name
-        assert_includes scripts["fish"], name.start_with?("--") ? "-l #{name.delete_prefix("--")}" : "-s #{name.delete_prefix("-")}"
+        in_fish = name.start_with?("--") ? "-l #{name.delete_prefix("--")}" : "-s #{name.delete_prefix("-")}"
+        assert_includes scripts["fish"], in_fish
       end
     end
   end
@@ -50,7 +54,8 @@ class CompletionTest < Minitest::Test
   # What stands in the sources, each verb's own file and what it includes: read with no help of the parser.
   def test_no_option_of_the_sources_is_missing
     declared = Dir[File.expand_path("../../lib/pitwall/{cli,views}/**/*.rb", __dir__)].flat_map do |path|
-      File.read(path).scan(/\.on\((.*?)\)\s*(?:\{|do\b)/m).flatten.flat_map { |arguments| arguments.scan(/(?<=")-(?:-(?:\[no-\])?)?[a-z][a-z-]*/) }
+      calls = File.read(path).scan(/\.on\((.*?)\)\s*(?:\{|do\b)/m).flatten
+      calls.flat_map { |arguments| arguments.scan(/(?<=")-(?:-(?:\[no-\])?)?[a-z][a-z-]*/) }
     end
     names = declared.uniq
     assert_empty names.grep(/\[/)
@@ -62,7 +67,8 @@ class CompletionTest < Minitest::Test
 
   def bash(*words)
     @bash ||= script("bash")
-    code = 'source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); [[ $(complete -p pitwall) == *"-F _pitwall pitwall" ]] && _pitwall; printf "%s\n" "${COMPREPLY[@]}"'
+    code = 'source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); ' \
+           '[[ $(complete -p pitwall) == *"-F _pitwall pitwall" ]] && _pitwall; printf "%s\n" "${COMPREPLY[@]}"'
     result = capture({}, "bash", "--norc", "--noprofile", "-c", code, "bash", @bash, "pitwall", *words)
     assert_equal "", result.err
     result.out.lines(chomp: true).reject(&:empty?).sort - [".tmp"]
@@ -106,7 +112,9 @@ class CompletionTest < Minitest::Test
 
   def fish(line)
     @fish ||= script("fish")
-    result = capture({ "HOME" => @dir, "XDG_CONFIG_HOME" => nil }, "fish", "--no-config", "-c", "source $argv[1]; complete -C $argv[2]", @fish, line)
+    environment = { "HOME" => @dir, "XDG_CONFIG_HOME" => nil }
+    code = "source $argv[1]; complete -C $argv[2]"
+    result = capture(environment, "fish", "--no-config", "-c", code, @fish, line)
     assert_equal "", result.err
     result.out.lines(chomp: true).map { |words| words.split("\t").first }.sort
   end
@@ -135,7 +143,8 @@ class CompletionTest < Minitest::Test
 
   # What it lists when asked (control-D) for each line.
   def zsh(*lines)
-    setup = "PS1= PS2= RPS1= LISTMAX=10000; unset zle_bracketed_paste; unsetopt beep prompt_cr prompt_sp; autoload -Uz compinit; compinit -u -d #{file("dump")}; source #{script("zsh")}; " \
+    setup = "PS1= PS2= RPS1= LISTMAX=10000; unset zle_bracketed_paste; unsetopt beep prompt_cr prompt_sp; " \
+            "autoload -Uz compinit; compinit -u -d #{file("dump")}; source #{script("zsh")}; " \
             "zstyle ':completion:*' verbose no; zstyle ':completion:*' list-colors ''; cd #{@dir}\n"
     listed = []
     environment = CLEAN.merge("HOME" => @dir, "ZDOTDIR" => @dir, "TERM" => "dumb", "LINES" => "100", "COLUMNS" => "200")
@@ -145,7 +154,8 @@ class CompletionTest < Minitest::Test
       read_until(out, /^READY\s*$/)
       listed = lines.map do |line|
         input.write("#{line}\x04")
-        # It ends with the line once more. A control-D that came before the line editor was there is the terminal's: once more.
+        # The output ends with the line once more. A control-D that came before the line editor was ready went to the
+        # terminal, so it is sent again.
         list = read_until(out, /\n.*#{Regexp.escape(line)}\z/) { input.write("\x04") }
         input.write("\x15echo DO''NE\n")
         read_until(out, /^DONE\s*$/)
@@ -172,7 +182,8 @@ class CompletionTest < Minitest::Test
 
   def test_zsh
     here("zsh")
-    lines = ["pitwall ", "pitwall export a.pit --to ", "pitwall report a", "pitwall report --view ", "pitwall profile --mode signal -- bas", "pitwall trace cat a", "pitwall completion ",
+    lines = ["pitwall ", "pitwall export a.pit --to ", "pitwall report a", "pitwall report --view ",
+             "pitwall profile --mode signal -- bas", "pitwall trace cat a", "pitwall completion ",
              "pitwall export ", "pitwall export c"]
     verbs, formats, files, views, commands, operands, shells, exports, others = zsh(*lines)
     VERBS.each { |verb| assert_match(/\b#{verb}\b/, verbs) }
@@ -188,9 +199,12 @@ class CompletionTest < Minitest::Test
   end
 
   def test_mistakes
-    { [] => "bash|zsh|fish", ["tcsh"] => "it is there for bash, zsh, fish", %w[bash zsh] => "leave out zsh" }.each do |arguments, message|
+    {
+      [] => "bash|zsh|fish", ["tcsh"] => "it is there for bash, zsh, fish", %w[bash zsh] => "leave out zsh"
+    }.each do |arguments, message|
       err = StringIO.new
-      assert_equal [2, ""], [Pitwall::CLI.run(["completion", *arguments], out: out = StringIO.new, err: err), out.string]
+      out = StringIO.new
+      assert_equal [2, ""], [Pitwall::CLI.run(["completion", *arguments], out: out, err: err), out.string]
       assert_includes err.string, message
     end
   end

@@ -16,10 +16,12 @@ class DoctorTest < Minitest::Test
   Doctor = Pitwall::Doctor
 
   # A trial that went as a test wants.
-  FakeTrial = Struct.new(:ruby, :description, :engine, :yjit, :zjit, :collector, :outside, :walk, :problem, :segment, keyword_init: true)
+  FakeTrial = Struct.new(:ruby, :description, :engine, :yjit, :zjit, :collector, :outside, :walk, :problem, :segment,
+                         keyword_init: true)
 
   def doctor(**trial)
-    trial = { ruby: "/x/ruby", description: "ruby 3.4.1", engine: "ruby", yjit: "off", zjit: "not built in", collector: "default",
+    trial = { ruby: "/x/ruby", description: "ruby 3.4.1", engine: "ruby", yjit: "off", zjit: "not built in",
+              collector: "default",
               outside: "works", walk: "works" }.merge(trial)
     Doctor.new(trials: [FakeTrial.new(**trial)], streams: { "standard output" => StringIO.new })
   end
@@ -45,7 +47,9 @@ class DoctorTest < Minitest::Test
     result = pitwall("doctor", "--all")
     assert_equal ["", 0], [result.err, result.status.exitstatus]
     assert_match(/\Apitwall profile: works here/, result.out)
-    %w[ruby sampler clock cores recordings strace].each { |name| assert_match(/^(ok|note|limited|no) +#{name} /, result.out) }
+    %w[ruby sampler clock cores recordings strace].each do |name|
+      assert_match(/^(ok|note|limited|no) +#{name} /, result.out)
+    end
     assert_operator result.out.lines.map { |line| line.chomp.size }.reject { |size| size > 100 }.size, :>, 10
   end
 
@@ -112,9 +116,11 @@ class DoctorTest < Minitest::Test
     File.binwrite(file("trial.pit"), RecordingBuilder.build { |segment| segment.thread(1, "main") })
     segment = Pitwall::Record.read(file("trial.pit")).segments.first
     found = states.keys.map { |name| check(doctor(**states.transform_keys(&:to_sym), segment: segment), name) }
-    assert_equal [[:ok, "off", nil], [:note, "on", "C functions"]], found.map { |one| [one.state, one.value, one.meaning&.slice("C functions")] }
+    summaries = found.map { |one| [one.state, one.value, one.meaning&.slice("C functions")] }
+    assert_equal [[:ok, "off", nil], [:note, "on", "C functions"]], summaries
     trial = Doctor::Trial.new(RUBY)
-    assert_equal %w[YJIT ZJIT].map { |name| RubyVM.const_defined?(name) ? "off" : "not built in" }, [trial.yjit, trial.zjit]
+    expected = %w[YJIT ZJIT].map { |name| RubyVM.const_defined?(name) ? "off" : "not built in" }
+    assert_equal expected, [trial.yjit, trial.zjit]
   end
 
   def test_another_garbage_collector
@@ -129,8 +135,13 @@ class DoctorTest < Minitest::Test
 
   # Which mode is used unasked, as the trial's recording has it, and why.
   def test_the_mode_that_is_used
-    { "outside" => ["a core is spare", :ok], "signal" => ["its CPU quota is 1.5 cores", :note] }.each do |mode, (reason, state)|
-      File.binwrite(file("trial.pit"), RecordingBuilder.build(mode: mode, mode_reason: reason, walk: "own") { |segment| segment.thread(1, "main") })
+    {
+      "outside" => ["a core is spare", :ok], "signal" => ["its CPU quota is 1.5 cores", :note]
+    }.each do |mode, (reason, state)|
+      built = RecordingBuilder.build(mode: mode, mode_reason: reason, walk: "own") do |segment|
+        segment.thread(1, "main")
+      end
+      File.binwrite(file("trial.pit"), built)
       found = check(doctor(segment: Pitwall::Record.read(file("trial.pit")).segments.first), "mode")
       assert_equal [state, "#{mode}: #{reason}"], [found.state, found.value]
       assert_equal mode == "signal", !found.mend.nil?
@@ -142,10 +153,15 @@ class DoctorTest < Minitest::Test
 
   # Where signals are used unasked a reader from outside may work all the same: the trial asks.
   def test_the_mode_that_may_be_asked_for
-    File.binwrite(file("trial.pit"), RecordingBuilder.build(mode: "signal", mode_reason: "this Ruby does not tell when threads wait") { |segment| segment.thread(1, "main") })
+    reason = "this Ruby does not tell when threads wait"
+    built = RecordingBuilder.build(mode: "signal", mode_reason: reason) { |segment| segment.thread(1, "main") }
+    File.binwrite(file("trial.pit"), built)
     segment = Pitwall::Record.read(file("trial.pit")).segments.first
     assert_match(/\A--mode outside, which doesn't, works here/, check(doctor(segment: segment), "mode").mend)
-    ["process_vm_readv: not allowed", "unknown"].each { |outside| assert_match(/\Aoutside, which doesn't, needs a Ruby whose stacks/, check(doctor(segment: segment, outside: outside), "mode").mend) }
+    ["process_vm_readv: not allowed", "unknown"].each do |outside|
+      mend = check(doctor(segment: segment, outside: outside), "mode").mend
+      assert_match(/\Aoutside, which doesn't, needs a Ruby whose stacks/, mend)
+    end
     result = pitwall("profile", "--quiet", "--mode", "outside", "--record", "asked.pit", "--", RUBY, "-e", "sleep 0.01")
     assert_equal 0, result.status.exitstatus, result.err
     mode = Pitwall::Record.read(file("asked.pit")).segments.first.header.mode
@@ -154,16 +170,22 @@ class DoctorTest < Minitest::Test
 
   # On a Ruby whose layout is not known one check says what is missing, and which Rubies are known.
   def test_a_ruby_whose_layout_is_not_known
-    File.binwrite(file("trial.pit"), RecordingBuilder.build(mode: "signal", mode_reason: "x", walk: "rb_profile_frames") { |segment| segment.thread(1, "main") })
+    built = RecordingBuilder.build(mode: "signal", mode_reason: "x", walk: "rb_profile_frames") do |segment|
+      segment.thread(1, "main")
+    end
+    File.binwrite(file("trial.pit"), built)
     refusal = "the layout of Ruby 9.9 is not known to this Pitwall (it knows 3.1 to 4.0 on 64-bit Linux)"
-    limits = doctor(segment: Pitwall::Record.read(file("trial.pit")).segments.first, walk: refusal).checks.select { |check| check.affects.include?("trace") }
+    segment = Pitwall::Record.read(file("trial.pit")).segments.first
+    limits = doctor(segment: segment, walk: refusal).checks.select { |check| check.affects.include?("trace") }
     assert_equal [["stack walk", "rb_profile_frames: #{refusal}"]], limits.map { |check| [check.name, check.value] }
     assert_match(/no outside mode, no trace, no allocations --stacks/, limits.first.meaning)
   end
 
   def test_this_ruby_is_walked_or_says_why_not
-    found = Doctor.new(trials: [Doctor::Trial.new(RUBY)], streams: {}).checks.find { |check| check.name == "stack walk" }
-    assert_equal OwnWalk.used? ? [:ok, "own, proven by a self-test; blocks are told from their methods"] : [:limited, "rb_profile_frames: #{OwnWalk.refusal}"],
+    doctor = Doctor.new(trials: [Doctor::Trial.new(RUBY)], streams: {})
+    found = doctor.checks.find { |check| check.name == "stack walk" }
+    own = [:ok, "own, proven by a self-test; blocks are told from their methods"]
+    assert_equal OwnWalk.used? ? own : [:limited, "rb_profile_frames: #{OwnWalk.refusal}"],
                  [found.state, found.value]
   end
 

@@ -13,7 +13,8 @@ class FindingsTest < Minitest::Test
   # Program → kind of the finding, file and line. String#+ is a frame of its own in compiled code only.
   PROFILED = {
     "quadratic_loop" => ["repeated_scan", "quadratic_loop.rb", 9], "garbage" => ["garbage", "garbage.rb", 8],
-    "quadratic_string" => [%w[heavy_line repeated_scan], "quadratic_string.rb", 10], "slow_boot" => ["boot", "slow_boot.rb", 5],
+    "quadratic_string" => [%w[heavy_line repeated_scan], "quadratic_string.rb", 10],
+    "slow_boot" => ["boot", "slow_boot.rb", 5],
     "lock" => ["lock", "lock.rb", 13], "child" => ["waiting", "child.rb", 5],
     "requests" => ["heavy_line", "requests.rb", 9]
   }.freeze
@@ -74,14 +75,17 @@ class FindingsTest < Minitest::Test
     program = [RUBY, "--disable-gems", *gem_options("minitest"), "slow_test.rb", "--no-plugins"]
     result = pitwall("profile", "--quiet", "--record", file("x.pit"), "--", *program, dir: PLANTED)
     assert_equal 0, result.status.exitstatus, result.err
-    finding = JSON.parse(pitwall("report", file("x.pit"), "--format", "json", dir: PLANTED).out)["findings"].find { |one| one["kind"] == "slow_test" }
+    findings = JSON.parse(pitwall("report", file("x.pit"), "--format", "json", dir: PLANTED).out)["findings"]
+    finding = findings.find { |one| one["kind"] == "slow_test" }
     assert_equal ["CartTest#test_import", "tests", 6, { "test" => "CartTest#test_import" }],
                  [finding["subject"], finding["of"], finding["figures"]["tests"], finding["label"]]
     assert_match(/\A\d+% of the time of 6 tests \([\d.]+ m?s\) is in CartTest#test_import\.\z/, finding["text"])
     shown = pitwall(*Shellwords.split(finding["more"]).drop(1), dir: PLANTED)
     assert_equal 0, shown.status.exitstatus, shown.err
     assert_match(/^only request 1 \(test=CartTest#test_import/, shown.out)
-    [finding["proof"], shown.out[/proof: (.*)/, 1]].each { |proof| assert_match(/\Apitwall compare --dirty -- /, proof) }
+    [finding["proof"], shown.out[/proof: (.*)/, 1]].each do |proof|
+      assert_match(/\Apitwall compare --dirty -- /, proof)
+    end
   end
 
   # Calls have no lines: what is heavy is named by its method, not by the one whose code the file begins with.

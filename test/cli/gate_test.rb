@@ -11,9 +11,14 @@ class GateTest < Minitest::Test
   METRICS = Pitwall::Record::METRICS.keys
 
   def test_limits_are_read_with_their_units
-    { "objects > 1200" => [">", 1200.0, false], "objects>=1_200" => [">=", 1200.0, false], "wall > 1.5ms" => [">", 1.5e6, false], "wall < 2us" => ["<", 2000.0, false],
-      "wall <= 3 s" => ["<=", 3e9, false], "bytes > 1MB" => [">", 1e6, false], "max_rss > 2MiB" => [">", 2 * 1024.0**2, false], "max_rss > 1GiB" => [">", 1024.0**3, false], "objects > 2k" => [">", 2000.0, false],
-      "wall > 2%" => [">", 1.02, true], "objects > 0%" => [">", 1.0, true], "wall < -5%" => ["<", 0.95, true], "wall > 1.5x" => [">", 1.5, true] }.each do |text, expected|
+    {
+      "objects > 1200" => [">", 1200.0, false], "objects>=1_200" => [">=", 1200.0, false],
+      "wall > 1.5ms" => [">", 1.5e6, false], "wall < 2us" => ["<", 2000.0, false],
+      "wall <= 3 s" => ["<=", 3e9, false], "bytes > 1MB" => [">", 1e6, false],
+      "max_rss > 2MiB" => [">", 2 * 1024.0**2, false], "max_rss > 1GiB" => [">", 1024.0**3, false],
+      "objects > 2k" => [">", 2000.0, false], "wall > 2%" => [">", 1.02, true],
+      "objects > 0%" => [">", 1.0, true], "wall < -5%" => ["<", 0.95, true], "wall > 1.5x" => [">", 1.5, true]
+    }.each do |text, expected|
       condition = parse(text).conditions.first
       assert_equal expected.first, condition.operator, text
       assert_in_delta expected[1], condition.limit, 1e-9, text
@@ -32,8 +37,13 @@ class GateTest < Minitest::Test
   end
 
   def test_what_cannot_be_read_is_refused_with_what_can
-    { "" => /cannot read ``/, "fast" => /cannot read `fast`; write METRIC/, "wall >" => /cannot read/, "wall > x" => /cannot read/, "wall = 2" => /cannot read/, "colour > 2" => /no metric colour; there are wall, cpu/,
-      "wall > 2 parsec" => /wall takes ns us µs ms s % x, not parsec/, "wall > 2%, nonsense" => /cannot read `nonsense`/ }.each do |text, expected|
+    {
+      "" => /cannot read ``/, "fast" => /cannot read `fast`; write METRIC/, "wall >" => /cannot read/,
+      "wall > x" => /cannot read/, "wall = 2" => /cannot read/,
+      "colour > 2" => /no metric colour; there are wall, cpu/,
+      "wall > 2 parsec" => /wall takes ns us µs ms s % x, not parsec/,
+      "wall > 2%, nonsense" => /cannot read `nonsense`/
+    }.each do |text, expected|
       error = assert_raises(Pitwall::UsageError, text) { parse(text) }
       assert_match expected, error.message
       assert_equal 1, error.message.lines.size
@@ -58,9 +68,14 @@ class GateTest < Minitest::Test
     units = { "retained" => "count", "gc_time" => "ns" }
     gate = Gate.parse("retained > 2k or gc_time > 1ms", metrics: units, alone: true)
     assert_equal [2000.0, 1e6], gate.conditions.map(&:limit)
-    assert_equal ["retained is 2,001, limit 2k", "gc_time is 1.50 ms, limit 1ms"], gate.conditions.zip([2001, 1_500_000]).map { |condition, value| condition.verdict(value) }
-    { "slower" => /nothing to compare/, "retained > 5 %" => /nothing to compare/, "retained > 1ms" => /takes k M, not ms$/, "wall > 1" => /there are retained, gc_time$/ }.each do |text, expected|
-      assert_match expected, assert_raises(Pitwall::UsageError) { Gate.parse(text, metrics: units, alone: true) }.message
+    verdicts = gate.conditions.zip([2001, 1_500_000]).map { |condition, value| condition.verdict(value) }
+    assert_equal ["retained is 2,001, limit 2k", "gc_time is 1.50 ms, limit 1ms"], verdicts
+    {
+      "slower" => /nothing to compare/, "retained > 5 %" => /nothing to compare/,
+      "retained > 1ms" => /takes k M, not ms$/, "wall > 1" => /there are retained, gc_time$/
+    }.each do |text, expected|
+      error = assert_raises(Pitwall::UsageError) { Gate.parse(text, metrics: units, alone: true) }
+      assert_match expected, error.message
     end
   end
 

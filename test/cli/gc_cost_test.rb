@@ -83,7 +83,8 @@ class GCCostCommandTest < Minitest::Test
     result = pitwall(*arguments, "--format", "json")
     object = JSON.parse(result.out)
     check = object["predictions"].first
-    assert_equal ["wasteful", "before.pit", "after.pit", "cpu", "one_run", [1, 1]], check.values_at("place", "base", "side", "weight", "noise", "runs")
+    assert_equal ["wasteful", "before.pit", "after.pit", "cpu", "one_run", [1, 1]],
+                 check.values_at("place", "base", "side", "weight", "noise", "runs")
     assert_equal check["verdict"] == "undecided" ? 3 : 0, result.status.exitstatus
     saving = check["actual"]["saving_ns"]
     assert_operator saving["point"], :>, 0
@@ -96,11 +97,13 @@ class GCCostCommandTest < Minitest::Test
     assert_match(/removing wasteful was to save .* and saved/m, text)
     assert_match(/^  GC runs avoided +\S/, text)
     assert_match(/\A```\n.*removing wasteful/m, pitwall(*arguments, "--format", "markdown").out)
-    several = JSON.parse(pitwall(*arguments, "--before", "before.pit", "--after", "after.pit", "--format", "json").out)["predictions"].first
+    repeated = [*arguments, "--before", "before.pit", "--after", "after.pit", "--format", "json"]
+    several = JSON.parse(pitwall(*repeated).out)["predictions"].first
     assert_equal ["between_runs", [2, 2]], several.values_at("noise", "runs")
     assert_in_delta saving["point"], several["actual"]["saving_ns"]["point"], 2
 
-    command = %w[compare --env FRUGAL=1 --predicted wasteful --recording before.pit --recording sites.pit --pairs 2 --quiet --format json --out -]
+    command = %w[compare --env FRUGAL=1 --predicted wasteful --recording before.pit --recording sites.pit
+                 --pairs 2 --quiet --format json --out -]
     measured = JSON.parse(pitwall(*command, "--", RUBY, "--disable-gems", "a.rb").out)["predictions"].first
     assert_equal %w[measured wasteful wall], measured.values_at("noise", "place", "weight")
     assert_predictions_refuse
@@ -110,10 +113,12 @@ class GCCostCommandTest < Minitest::Test
     { %w[before.pit after.pit --recording sites.pit] => /--recording: is for --predicted, which predicts from it/,
       %w[before.pit after.pit --predicted wasteful] => /no places of allocation/,
       %w[before.pit after.pit --predicted nothing --recording sites.pit] => /no line \(PATH:LINE\) or method "nothing"/,
-      %w[before.pit sites.pit --predicted wasteful] => /--predicted: objects were followed otherwise in before\.pit than in sites\.pit/,
+      %w[before.pit sites.pit --predicted wasteful] =>
+        /--predicted: objects were followed otherwise in before\.pit than in sites\.pit/,
       %w[-e 1 -e 2 --before before.pit] => /--before: names another run beside two recordings/,
       %w[-e 1 -e 2 --predicted wasteful] => /--predicted: works with a whole command/,
-      %w[--env A=1 --predicted wasteful -- ruby a.rb] => /--predicted: name recordings of the base's command/ }.each do |arguments, expected|
+      %w[--env A=1 --predicted wasteful -- ruby a.rb] => /--predicted: name recordings of the base's command/
+    }.each do |arguments, expected|
       assert_one_line 2, expected, pitwall("compare", *arguments, env: { "PITWALL_DEBUG" => nil })
     end
   end
@@ -121,10 +126,12 @@ class GCCostCommandTest < Minitest::Test
   def test_mistakes_are_one_line
     recorded("profile", "time.pit")
     result = pitwall("report", "time.pit", "--predict", "a.rb:3", env: { "PITWALL_DEBUG" => nil })
-    assert_equal [2, "pitwall: the recording has no places of allocation: record it with `pitwall profile --allocations -- CMD`, " \
-                     "or name one of `pitwall allocations --stacks -- CMD` beside it (compare: --recording FILE)\n"], [result.status.exitstatus, result.err]
+    refusal = "pitwall: the recording has no places of allocation: " \
+              "record it with `pitwall profile --allocations -- CMD`, or name one of `pitwall allocations --stacks -- CMD` beside it (compare: --recording FILE)\n"
+    assert_equal [2, refusal], [result.status.exitstatus, result.err]
     result = pitwall("report", "time.pit", "--view", "gc-cost", env: { "PITWALL_DEBUG" => nil })
-    assert_one_line 2, /--view gc-cost: no objects were followed in this recording; pitwall profile --allocations -- CMD does that/, result
+    refusal = /--view gc-cost: no objects were followed in this recording; pitwall profile --allocations -- CMD does/
+    assert_one_line 2, /#{refusal} that/, result
     result = pitwall("report", "time.pit", "--view", "gc-cost", "--tree", env: { "PITWALL_DEBUG" => nil })
     assert_match(/\Apitwall: --format text shows one view: ask for one of --view gc-cost, --tree/, result.err)
   end
