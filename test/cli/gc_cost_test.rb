@@ -127,7 +127,8 @@ class GCCostCommandTest < Minitest::Test
     recorded("profile", "time.pit")
     result = pitwall("report", "time.pit", "--predict", "a.rb:3", env: { "PITWALL_DEBUG" => nil })
     refusal = "pitwall: the recording has no places of allocation: " \
-              "record it with `pitwall profile --allocations -- CMD`, or name one of `pitwall allocations --stacks -- CMD` beside it (compare: --recording FILE)\n"
+              "record it with `pitwall profile --allocations -- CMD`, " \
+              "or name one of `pitwall allocations --stacks -- CMD` beside it (compare: --recording FILE)\n"
     assert_equal [2, refusal], [result.status.exitstatus, result.err]
     result = pitwall("report", "time.pit", "--view", "gc-cost", env: { "PITWALL_DEBUG" => nil })
     refusal = /--view gc-cost: no objects were followed in this recording; pitwall profile --allocations -- CMD does/

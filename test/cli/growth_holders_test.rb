@@ -22,7 +22,8 @@ class GrowthHoldersTest < Minitest::Test
   # Line's text → paths.
   def paths(program, *options)
     File.write(file("program.rb"), ROUNDS + program)
-    result = pitwall("allocations", "--growth", "--holders", "--record", file("x.pit"), *options, "--", RUBY, "--disable-gems", "program.rb")
+    command = ["--", RUBY, "--disable-gems", "program.rb"]
+    result = pitwall("allocations", "--growth", "--holders", "--record", file("x.pit"), *options, *command)
     assert_equal 0, result.status.exitstatus, result.err
     object = JSON.parse(pitwall("report", file("x.pit"), "--view", "growth", "--format", "json").out)
     lines = File.read(file("program.rb")).lines
@@ -51,7 +52,13 @@ class GrowthHoldersTest < Minitest::Test
       def handler = [].then { |kept| -> { kept } }
       HANDLERS = [handler]
       thread_list = Queue.new
-      keeper = Thread.new { Thread.current.name = "keeper"; mine = []; Thread.current[:mine] = mine; thread_list << mine; sleep }
+      keeper = Thread.new do
+        Thread.current.name = "keeper"
+        mine = []
+        Thread.current[:mine] = mine
+        thread_list << mine
+        sleep
+      end
       theirs = thread_list.pop
       rounds do |round|
         12.times do |i|
@@ -73,7 +80,8 @@ class GrowthHoldersTest < Minitest::Test
     assert_equal [["$everything (Array of 720)", "String"]], found["leak global"]
     assert_equal [["WRAPPED (Holder)", "list (Array of 720)", "String"]], found["leak struct"]
     closure = found["leak closure"].fetch(0)
-    assert_equal ["HANDLERS (Array of 1)", "Array of 720", "String"], closure.grep(/HANDLERS|720|String/), closure.inspect
+    assert_equal ["HANDLERS (Array of 1)", "Array of 720", "String"], closure.grep(/HANDLERS|720|String/),
+                 closure.inspect
     assert(closure.any? { |step| step.match?(/\AProc at .*program\.rb:\d+\z/) }, closure.inspect)
     assert_includes found["leak thread"].fetch(0), "Thread keeper"
     assert_empty @losses
@@ -87,10 +95,14 @@ class GrowthHoldersTest < Minitest::Test
         def __keep(object) = @held << object
       end
       class Liar < Array
-        %i[class size is_a? instance_variables object_id inspect == equal? hash nil?].each { |name| define_method(name) { |*| abort "called" } }
+        %i[class size is_a? instance_variables object_id inspect == equal? hash nil?].each do |name|
+          define_method(name) { |*| abort "called" }
+        end
         def self.name = abort("called")
         def self.===(_) = abort("called")
-        class << self; %i[constants const_get instance_variables].each { |name| define_method(name) { |*| abort "called" } }; end
+        class << self
+          %i[constants const_get instance_variables].each { |name| define_method(name) { |*| abort "called" } }
+        end
       end
       BLANK, LIST = Blank.new, Liar.new
       anonymous = Class.new
@@ -131,14 +143,17 @@ class GrowthHoldersTest < Minitest::Test
     assert_equal [["KEEP (Array of 720)", "String"]], found["leak child"]
     shown = pitwall("report", file("x.pit"), "--view", "growth").out.force_encoding(Encoding::UTF_8)
     assert_match(/^    held by KEEP \(Array of 720\) → String$/, shown)
-    markdown = pitwall("report", file("x.pit"), "--view", "growth", "--format", "markdown").out.force_encoding(Encoding::UTF_8)
+    markdown = pitwall("report", file("x.pit"), "--view", "growth", "--format", "markdown").out
+    markdown = markdown.force_encoding(Encoding::UTF_8)
     assert_match(/^- `program\.rb:\d+` held by KEEP \(Array of 720\) → String$/, markdown)
     redacted = JSON.parse(pitwall("report", file("x.pit"), "--view", "growth", "--format", "json", "--redact").out)
     assert_equal [[["KEEP (Array of 720)", "String"]]], redacted["sites"].map { |site| site["holders"] }
-    assert_match(/^steps of reference paths.*\n +KEEP \(Array of 720\)/, pitwall("report", file("x.pit"), "--audit").out)
+    audit = pitwall("report", file("x.pit"), "--audit").out
+    assert_match(/^steps of reference paths.*\n +KEEP \(Array of 720\)/, audit)
   end
 
   def test_only_with_growth
-    assert_one_line(2, /--holders: is of --growth/, pitwall("allocations", "--holders", "--", RUBY, "-e", "1", env: { "PITWALL_DEBUG" => nil }))
+    result = pitwall("allocations", "--holders", "--", RUBY, "-e", "1", env: { "PITWALL_DEBUG" => nil })
+    assert_one_line(2, /--holders: is of --growth/, result)
   end
 end

@@ -6,8 +6,8 @@ require_relative "../support/command_line"
 require_relative "../support/fits"
 require_relative "../support/recording_builder"
 
-# Programs of which it is known what stays and keeps growing. They go on until so many collections have begun, as these are what
-# is looked at: nothing is judged by time.
+# Programs of which it is known what stays and keeps growing. They run until a given number of collections have begun,
+# because collections are when objects are counted. Nothing is judged by time.
 class GrowthCommandTest < Minitest::Test
   include CommandLine
 
@@ -29,7 +29,8 @@ class GrowthCommandTest < Minitest::Test
 
   def record(program, *options, name: "x.pit", ruby: [])
     File.write(file("program.rb"), ROUNDS + program)
-    result = pitwall("allocations", "--growth", "--record", file(name), *options, "--", RUBY, "--disable-gems", *ruby, "program.rb")
+    command = ["--", RUBY, "--disable-gems", *ruby, "program.rb"]
+    result = pitwall("allocations", "--growth", "--record", file(name), *options, *command)
     assert_equal 0, result.status.exitstatus, result.err
     result
   end
@@ -69,7 +70,8 @@ class GrowthCommandTest < Minitest::Test
     assert_equal site["living"].map(&:last).sort, site["living"].map(&:last), "nothing of it is freed"
     assert_operator object["processes"][0]["rss"].size, :>, 20
     assert_equal "growth", object["findings"][0]["kind"]
-    assert_match(/objects from .*program\.rb:#{line_of("leak")} stay and keep growing: [\d,]+ a minute/, object["findings"][0]["text"])
+    assert_match(/objects from .*program\.rb:#{line_of("leak")} stay and keep growing: [\d,]+ a minute/,
+                 object["findings"][0]["text"])
     assert_match(/--view growth\z/, object["findings"][0]["more"])
   end
 
@@ -93,7 +95,8 @@ class GrowthCommandTest < Minitest::Test
   def test_forked_children_and_threads
     record(<<~RUBY)
       KEEP = []
-      Process.wait(fork { rounds { |round| 10.times { KEEP << "child \#{round}" } } }) # first: who waits at the end does not grow then
+      # First, because a process that waits at the end does not grow then.
+      Process.wait(fork { rounds { |round| 10.times { KEEP << "child \#{round}" } } })
       threads = Array.new(3) { |n| Thread.new { rounds(130) { |round| 10.times { KEEP << "thread \#{round}" } } } }
       threads.each(&:join)
     RUBY
@@ -128,7 +131,14 @@ class GrowthCommandTest < Minitest::Test
 
   # A killed process leaves what was flushed.
   def test_a_killed_process
-    File.write(file("program.rb"), "#{ROUNDS}KEEP = []\nrounds { |round| 10.times { KEEP << \"leak \#{round}\" } }\nputs :done\n$stdout.flush\nsleep 3\nProcess.kill(:KILL, $$)\n")
+    File.write(file("program.rb"), ROUNDS + <<~'RUBY')
+      KEEP = []
+      rounds { |round| 10.times { KEEP << "leak #{round}" } }
+      puts :done
+      $stdout.flush
+      sleep 3
+      Process.kill(:KILL, $$)
+    RUBY
     pitwall("allocations", "--growth", "--record", file("x.pit"), "--", RUBY, "--disable-gems", "program.rb")
     object = growth
     assert_equal [["program.rb", line_of("leak"), "String"]], lines(object)
@@ -144,7 +154,8 @@ class GrowthCommandTest < Minitest::Test
     result = record(LEAK)
     assert_match(/^objects\/min +bytes\/min +grew by/, result.err)
     assert_match(/ String  +program\.rb:#{line_of("leak")}$/, result.err)
-    markdown = pitwall("report", file("x.pit"), "--view", "growth", "--format", "markdown").out.force_encoding(Encoding::UTF_8)
+    markdown = pitwall("report", file("x.pit"), "--view", "growth", "--format", "markdown").out
+    markdown = markdown.force_encoding(Encoding::UTF_8)
     assert_match(/^\| \+[\d,]+ \| [\d,]+ … [\d,]+ \|.*`String` `program\.rb:#{line_of("leak")}` \|$/, markdown)
     audit = pitwall("report", file("x.pit"), "--audit").out
     refute_match(/leak \d/, audit)
@@ -153,12 +164,19 @@ class GrowthCommandTest < Minitest::Test
   def test_what_can_not_be_asked
     File.write(file("program.rb"), "1\n")
     calm = { "PITWALL_DEBUG" => nil }
-    { %w[--growth --by class] => /--by: is of the table/, %w[--warmup 3s] => /--warmup: is of --growth/, %w[--growth --warmup 3] => /--warmup 3: not a time/ }.each do |options, message|
+    {
+      %w[--growth --by class] => /--by: is of the table/, %w[--warmup 3s] => /--warmup: is of --growth/,
+      %w[--growth --warmup 3] => /--warmup 3: not a time/
+    }.each do |options, message|
       assert_one_line(2, message, pitwall("allocations", *options, "--", RUBY, "program.rb", env: calm))
     end
     pitwall("allocations", "--record", file("plain.pit"), "--", RUBY, "program.rb")
-    assert_one_line(2, /does not hold what lived over time/, pitwall("report", file("plain.pit"), "--view", "growth", env: calm))
-    assert_one_line(2, /--warmup is for the view of growth/, pitwall("report", file("plain.pit"), "--warmup", "1s", env: calm))
-    assert_one_line(2, /--thread: the view of growth/, pitwall("report", file("plain.pit"), "--view", "growth", "--thread", "x", env: calm))
+    {
+      %w[--view growth] => /does not hold what lived over time/,
+      %w[--warmup 1s] => /--warmup is for the view of growth/,
+      %w[--view growth --thread x] => /--thread: the view of growth/
+    }.each do |options, message|
+      assert_one_line(2, message, pitwall("report", file("plain.pit"), *options, env: calm))
+    end
   end
 end

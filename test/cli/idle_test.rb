@@ -46,12 +46,14 @@ class IdleCommandTest < Minitest::Test
 
   def test_who_waits_for_work_is_left_out_and_who_waits_within_work_is_not
     File.write(File.join(@dir, "waits.rb"), WAITS)
-    pitwall("profile", "--quiet", "--record", "x.pit", "--", RUBY, "waits.rb").then { |finished| assert_equal 0, finished.status.exitstatus, finished.err }
+    finished = pitwall("profile", "--quiet", "--record", "x.pit", "--", RUBY, "waits.rb")
+    assert_equal 0, finished.status.exitstatus, finished.err
     left_out = JSON.parse(pitwall("report", "x.pit", "--format", "json").out).fetch("idle_threads")
     assert_equal IDLE, left_out.sort & IDLE
     assert_empty left_out & COUNTED
     assert_empty JSON.parse(pitwall("report", "x.pit", "--format", "json", "--idle").out).fetch("idle_threads")
-    waits = JSON.parse(pitwall("report", "x.pit", "--format", "json").out).fetch("waiting").fetch("by").map { |row| row["name"] }
+    waiting = JSON.parse(pitwall("report", "x.pit", "--format", "json").out).fetch("waiting")
+    waits = waiting.fetch("by").map { |row| row["name"] }
     text = pitwall("report", "x.pit", "--limit", "1000", "--idle", "--state", "blocked").out
     ["Thread::Mutex#synchronize", "Monitor#synchronize", "Thread::SizedQueue#push", "IO#gets"].each do |name|
       assert_includes waits, name
@@ -88,14 +90,17 @@ class IdleCommandTest < Minitest::Test
       end
     end
     File.binwrite(file("x.pit"), bytes.bytes)
-    listed = pitwall("report", "x.pit", "--view", "threads").out.lines.map(&:strip).grep(/thread 11$/).map { |line| line[/\d+ thread 11$/] }
+    lines = pitwall("report", "x.pit", "--view", "threads").out.lines.map(&:strip)
+    listed = lines.grep(/thread 11$/).map { |line| line[/\d+ thread 11$/] }
     assert_equal ["4242 thread 11", "5151 thread 11"], listed.sort
     { "thread 11" => 9_393, "11" => 9_393, "4242 thread 11" => 4_242, "5151 main" => 7_000 }.each do |name, wall|
-      assert_equal wall * 1000, JSON.parse(pitwall("report", "x.pit", "--thread", name, "--format", "json").out)["total"], name
+      total = JSON.parse(pitwall("report", "x.pit", "--thread", name, "--format", "json").out)["total"]
+      assert_equal wall * 1000, total, name
       exported = pitwall("export", "x.pit", "--thread", name, "--to", "speedscope", "--out", "-")
       assert_equal wall * 1000, JSON.parse(exported.out)["profiles"].sum { |profile| profile["weights"].sum }, name
     end
-    assert_match(/no thread "12" in the recording; it has main, thread 11$/, pitwall("report", "x.pit", "--thread", "12").err)
+    assert_match(/no thread "12" in the recording; it has main, thread 11$/,
+                 pitwall("report", "x.pit", "--thread", "12").err)
     ["running", "GVL wait", "waiting for the GVL", "off CPU"].each do |state|
       refute_match(/--state/, pitwall("report", "x.pit", "--state", state).err, state)
     end

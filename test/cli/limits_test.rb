@@ -10,7 +10,8 @@ class LimitsTest < Minitest::Test
   include CommandLine
   include SyscallDispatch
 
-  WAYS = [%w[profile --mode signal], %w[profile --mode outside], %w[profile --mode safepoint], %w[trace], %w[allocations], %w[syscalls]].freeze
+  WAYS = [%w[profile --mode signal], %w[profile --mode outside], %w[profile --mode safepoint], %w[trace],
+          %w[allocations], %w[syscalls]].freeze
   WORK = "def work = 20_000.times { |i| i.to_s }\n"
   PROGRAMS = {
     "no descriptor is left" => <<~'RUBY',
@@ -68,7 +69,10 @@ class LimitsTest < Minitest::Test
   def test_few_descriptors_from_the_start
     File.write(file("x.rb"), "#{WORK}work; Process.wait(fork { exit!(3) }); puts $?.exitstatus; exit 5")
     command = ->(limit) { ["sh", "-c", "ulimit -n #{limit}; exec \"$@\"", "sh", RUBY, "--disable-gems", "x.rb"] }
-    least = (3..40).find { |limit| capture({}, *command.call(limit)).then { |result| result.status.exitstatus == 5 && result.err.empty? } }
+    least = (3..40).find do |limit|
+      result = capture({}, *command.call(limit))
+      result.status.exitstatus == 5 && result.err.empty?
+    end
     (1..4).each do |more|
       result = pitwall("profile", "--quiet", "--record", "x.pit", "--", *command.call(least + more))
       assert_equal ["3\n", 5], [result.out, result.status.exitstatus], result.err

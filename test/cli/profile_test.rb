@@ -25,7 +25,8 @@ class ProfileTest < Minitest::Test
 
   def test_not_found_and_not_executable
     result = profile("no-such-command")
-    assert_equal [127, "pitwall: no-such-command: command not found\n"], [result.status.exitstatus, result.err.lines.first]
+    assert_equal [127, "pitwall: no-such-command: command not found\n"],
+                 [result.status.exitstatus, result.err.lines.first]
     File.write(file("x.rb"), "")
     assert_equal 126, profile("./x.rb").status.exitstatus
     assert_empty Dir.children(file(".pitwall")) - [".gitignore"]
@@ -47,8 +48,8 @@ class ProfileTest < Minitest::Test
 
   def test_usage_errors_start_nothing
     touch = [RUBY, "-e", "File.write('started', '')"]
-    [%w[--interval 1], %w[--interval 50us], %w[--interval 2s], %w[--mode wild], %w[--signal TERM], %w[--format yaml], %w[--record no/such/x.pit],
-     %w[--out no/such/file], %w[--limit 0], %w[--nonsense]].each do |options|
+    [%w[--interval 1], %w[--interval 50us], %w[--interval 2s], %w[--mode wild], %w[--signal TERM], %w[--format yaml],
+     %w[--record no/such/x.pit], %w[--out no/such/file], %w[--limit 0], %w[--nonsense]].each do |options|
       result = pitwall("profile", *options, "--", *touch)
       assert_equal 2, result.status.exitstatus, options.inspect
       assert_match(/\Apitwall: .*\n/, result.err)
@@ -61,7 +62,8 @@ class ProfileTest < Minitest::Test
 
   def test_standard_streams_pass_through_untouched
     bytes = (0..255).map(&:chr).join.b * 300
-    result = profile(RUBY, "-e", "$stdin.binmode; $stdout.binmode; $stdout.write($stdin.read); $stderr.write('err')", stdin: bytes)
+    copy = "$stdin.binmode; $stdout.binmode; $stdout.write($stdin.read); $stderr.write('err')"
+    result = profile(RUBY, "-e", copy, stdin: bytes)
     assert_equal bytes, result.out
     assert_equal "err", result.err
     assert_equal 1, recordings.size
@@ -69,7 +71,8 @@ class ProfileTest < Minitest::Test
 
   def test_arguments_pass_through_untouched
     arguments = ["", " ", "a b", "--help", "--", "*", "$HOME", "é\n"]
-    assert_equal arguments.inspect, profile(RUBY, "-e", "print ARGV.inspect", "--", *arguments).out.force_encoding("UTF-8")
+    result = profile(RUBY, "-e", "print ARGV.inspect", "--", *arguments)
+    assert_equal arguments.inspect, result.out.force_encoding("UTF-8")
   end
 
   # --- the environment as the program sees it ---
@@ -84,7 +87,9 @@ class ProfileTest < Minitest::Test
   end
 
   def test_gems_are_the_users
-    assert_equal "nil\n", profile(RUBY, "-e", "p $LOADED_FEATURES.grep(/pastel|optparse|json|digest/).reject { |path| path.start_with?(#{Checkout::ROOT.dump}) }.first").out
+    program = "p $LOADED_FEATURES.grep(/pastel|optparse|json|digest/)" \
+              ".reject { |path| path.start_with?(#{Checkout::ROOT.dump}) }.first"
+    assert_equal "nil\n", profile(RUBY, "-e", program).out
   end
 
   def test_script_pitwall_sets_nothing_either
@@ -99,7 +104,8 @@ class ProfileTest < Minitest::Test
     skip "peer absent: bundler" unless system("bundle", "--version", out: File::NULL, err: File::NULL)
     File.write(file("Gemfile"), "")
     bundle = { "BUNDLE_GEMFILE" => file("Gemfile") }
-    command = ["bundle", "exec", RUBY, "-e", "#{busy} p defined?(Bundler), Gem.loaded_specs.keys, $LOADED_FEATURES.map { |path| File.basename(path) }"]
+    loaded = "p defined?(Bundler), Gem.loaded_specs.keys, $LOADED_FEATURES.map { |path| File.basename(path) }"
+    command = ["bundle", "exec", RUBY, "-e", "#{busy} #{loaded}"]
     capture(bundle, *command) # Bundler looks around once (etc)
     plain = capture(bundle, *command)
     result = profile(*command, env: bundle)
@@ -118,12 +124,14 @@ class ProfileTest < Minitest::Test
     File.write(File.join(work, "a program.rb"), "#{busy} puts $0")
     result = profile(RUBY, "a program.rb", dir: work, env: { "TEST_LIB" => lib })
     assert_equal ["a program.rb\n", ""], [result.out, result.err]
-    assert_equal ["a program.rb"], segments(Dir["#{work}/.pitwall/*.pit"].first).map { |segment| segment.header.program }
+    found = segments(Dir["#{work}/.pitwall/*.pit"].first)
+    assert_equal ["a program.rb"], found.map { |segment| segment.header.program }
   end
 
   # Each of Resque's children has a title of its own, with the time and the job in it.
   def test_titles_of_workers
-    titles = ["resque-3.2.0: Processing low since 1795437445 [Report]", "puma: cluster worker 0: 4711 [shop]", "unicorn worker[0] -c /etc/shop.rb", "sidekiq 7 shop [1 of 5 busy]"]
+    titles = ["resque-3.2.0: Processing low since 1795437445 [Report]", "puma: cluster worker 0: 4711 [shop]",
+              "unicorn worker[0] -c /etc/shop.rb", "sidekiq 7 shop [1 of 5 busy]"]
     File.write(file("work.rb"), "#{titles.inspect}.each { |title| $0 = title; Process.wait(fork { Integer.sqrt(9) }) }")
     profile(RUBY, file("work.rb"))
     programs = segments(Dir[file(".pitwall/*.pit")].first).map { |segment| segment.header.program }
@@ -144,7 +152,8 @@ class ProfileTest < Minitest::Test
   end
 
   def test_forks_and_spawned_children
-    program = "#{busy} Process.wait(fork { #{busy} }); system(#{RUBY.dump}, '-e', #{busy.dump}); puts `#{RUBY} -e 'puts 1'`; system('true')"
+    program = "#{busy} Process.wait(fork { #{busy} }); system(#{RUBY.dump}, '-e', #{busy.dump}); " \
+              "puts `#{RUBY} -e 'puts 1'`; system('true')"
     assert_equal "1\n", profile(RUBY, "-e", program).out
     assert_equal 4, processes.size
     first = segments.first
@@ -152,7 +161,8 @@ class ProfileTest < Minitest::Test
   end
 
   def test_a_shell_between
-    profile("sh", "-c", "#{RUBY} -e 'exit 0'; #{RUBY} -e 'exit 5'").then { |result| assert_equal 5, result.status.exitstatus }
+    result = profile("sh", "-c", "#{RUBY} -e 'exit 0'; #{RUBY} -e 'exit 5'")
+    assert_equal 5, result.status.exitstatus
     assert_equal 2, processes.size
   end
 
@@ -165,13 +175,18 @@ class ProfileTest < Minitest::Test
 
   def test_a_daemon_outlives_its_command
     program = <<~RUBY
-      Process.wait(fork { Process.daemon(true, true); File.write("pid", Process.pid); [0, 1, 2].each { |fd| IO.for_fd(fd, autoclose: false).reopen(File::NULL) }
+      Process.wait(fork {
+        Process.daemon(true, true)
+        File.write("pid", Process.pid)
+        [0, 1, 2].each { |fd| IO.for_fd(fd, autoclose: false).reopen(File::NULL) }
         sleep 0.05 until File.exist?("end") || !File.exist?("pid"); File.exist?("pid") && File.write("ended", "") })
       sleep 0.01 until File.size?("pid")
     RUBY
     result = profile(RUBY, "-e", program)
     pid = File.read(file("pid"))
-    assert_match(%r{\Apitwall: process #{pid} still records to \.pitwall/[\w-]+-program\.parts/; when it has ended: pitwall report}, result.err.sub(/\d+-\S+?\.parts/, "x-program.parts"))
+    expected = %r{\Apitwall: process #{pid} still records to \.pitwall/[\w-]+-program\.parts/; }
+    message = result.err.sub(/\d+-\S+?\.parts/, "x-program.parts")
+    assert_match(/#{expected}when it has ended: pitwall report/, message)
     File.write(file("end"), "")
     eventually { File.exist?(file("ended")) }
     part = eventually { Dir[file(".pitwall/*.parts/#{pid}-*.pit")].last }
@@ -195,8 +210,13 @@ class ProfileTest < Minitest::Test
     result = run.call("profile", "--record", "ä.pit", "--", RUBY, "é.rb")
     assert_equal 0, result.status.exitstatus
     assert_match(/<main> +é\.rb/, result.err)
-    [%w[--tree], %w[--format markdown], %w[--audit], %w[--redact]].each { |options| assert_equal [0, ""], run.call("report", "ä.pit", *options).then { |shown| [shown.status.exitstatus, shown.err] } }
-    assert_one_line 2, /nö\.pit: no such file/, run.call("report", "nö.pit").tap { |refused| refused.err = refused.err.lines.first }
+    [%w[--tree], %w[--format markdown], %w[--audit], %w[--redact]].each do |options|
+      shown = run.call("report", "ä.pit", *options)
+      assert_equal [0, ""], [shown.status.exitstatus, shown.err]
+    end
+    refused = run.call("report", "nö.pit")
+    refused.err = refused.err.lines.first
+    assert_one_line 2, /nö\.pit: no such file/, refused
   end
 
   def test_a_ruby_that_can_not_be_entered
@@ -228,34 +248,44 @@ class ProfileTest < Minitest::Test
   def test_a_disk_that_fills_up_is_told
     result = profile(RUBY, "-e", "exit 3", options: %w[--record /dev/full])
     assert_equal 3, result.status.exitstatus
-    folder = result.err[%r{\Apitwall: \d+ bytes are missing from /dev/full \(No space left on device\): they are in (.*)/, make room}, 1]
+    missing = %r{\Apitwall: \d+ bytes are missing from /dev/full \(No space left on device\): }
+    folder = result.err[%r{#{missing}they are in (.*)/, make room}, 1]
     assert_equal 1, Dir[File.expand_path("#{folder}/*.pit", @dir)].size
   end
 
   def test_a_recording_that_could_not_be_written_to_the_end_is_told_from_one_of_a_killed_process
-    program = "n = 0; until n > 60; n += 1; eval(\"def m\#{n}_\#{rand(10**9)}_with_a_long_name = (#{busy(0.03)})\"); send(private_methods.grep(/\\Am\#{n}_/).first); end; puts :alive"
+    method = "def m\#{n}_\#{rand(10**9)}_with_a_long_name = (#{busy(0.03)})"
+    program = "n = 0; until n > 60; n += 1; eval(\"#{method}\"); " \
+              "send(private_methods.grep(/\\Am\#{n}_/).first); end; puts :alive"
     limited = ["sh", "-c", "ulimit -f 5; exec \"$@\" | cat", "sh", RUBY, "-e", program]
     result = pitwall("profile", "--record", "x.pit", "--quiet", "--", *limited)
     assert_equal ["alive\n", 0], [result.out, result.status.exitstatus], result.err
-    said = /process \d+ could not write its recording to the end \(File too large: ulimit -f, or max_bytes\): it holds \S+ s of \S+ s, complete to the last flush/
+    said = /process \d+ could not write its recording to the end \(File too large: ulimit -f, or max_bytes\): /
+    said = /#{said}it holds \S+ s of \S+ s, complete to the last flush/
     assert_match(/\Apitwall: #{said}\n\z/, result.err)
     assert_match said, pitwall("report", "x.pit").out.gsub(/\s+/, " ")
-    assert_equal Errno::EFBIG::Errno, JSON.parse(pitwall("report", "x.pit", "--format", "json").out).dig("losses", "write_error")
+    object = JSON.parse(pitwall("report", "x.pit", "--format", "json").out)
+    assert_equal Errno::EFBIG::Errno, object.dig("losses", "write_error")
   end
 
   def test_a_report_that_standard_output_has_no_room_for_is_told_and_the_status_stays
-    result = capture({ "PITWALL_DEBUG" => nil }, "sh", "-c", "exec \"$@\" >/dev/full", "sh", RUBY, *START, "profile", "--out", "-", "--record", "x.pit", "--", RUBY, "-e", "exit 3")
+    full = ["sh", "-c", "exec \"$@\" >/dev/full", "sh"]
+    command = [RUBY, *START, "profile", "--out", "-", "--record", "x.pit", "--", RUBY, "-e", "exit 3"]
+    result = capture({ "PITWALL_DEBUG" => nil }, *full, *command)
     assert_equal 3, result.status.exitstatus
-    assert_equal "pitwall: cannot write standard output: No space left on device; the recording is #{file("x.pit")}\n", result.err
+    assert_equal "pitwall: cannot write standard output: No space left on device; " \
+                 "the recording is #{file("x.pit")}\n", result.err
   end
 
   def test_words_that_are_no_text_or_nothing
     result = profile(RUBY, "-e", "p ARGV[0].bytes", "--", "--\xFF")
     assert_equal ["[45, 45, 255]\n", 1], [result.out, segments.size], result.err
     { %w[--record] => "--record needs a name", %w[--out] => "--out needs a name" }.each do |option, said|
-      assert_one_line 2, /\Apitwall: #{said}/, pitwall("profile", *option, "", "--", "true", env: { "PITWALL_DEBUG" => nil })
+      refused = pitwall("profile", *option, "", "--", "true", env: { "PITWALL_DEBUG" => nil })
+      assert_one_line 2, /\Apitwall: #{said}/, refused
     end
-    assert_one_line 2, /uses no signal: leave out --signal/, pitwall("profile", "--mode", "outside", "--signal", "URG", "--", "true", env: { "PITWALL_DEBUG" => nil })
+    refused = pitwall("profile", "--mode", "outside", "--signal", "URG", "--", "true", env: { "PITWALL_DEBUG" => nil })
+    assert_one_line 2, /uses no signal: leave out --signal/, refused
   end
 
   def test_where_the_report_went_is_said
@@ -268,7 +298,8 @@ class ProfileTest < Minitest::Test
   def test_a_file_that_may_not_grow_is_said_before_the_command_runs
     File.write(file("x.pit"), "PITWALL 1\nolder")
     limited = ["sh", "-c", "ulimit -f 3; exec \"$@\"", "sh"] # 1.5 or 3 KB
-    result = capture({ "PITWALL_DEBUG" => nil }, *limited, RUBY, *START, "profile", "--record", "x.pit", "--", RUBY, "-e", "puts 1")
+    command = [RUBY, *START, "profile", "--record", "x.pit", "--", RUBY, "-e", "puts 1"]
+    result = capture({ "PITWALL_DEBUG" => nil }, *limited, *command)
     assert_one_line 2, /\Apitwall: cannot write x\.pit: File too large; name another with --record FILE\.pit$/, result
     assert_equal "PITWALL 1\nolder", File.read(file("x.pit"))
   end
@@ -290,7 +321,9 @@ class ProfileTest < Minitest::Test
     result = reported
     assert_equal "out\n", result.out
     assert_match(/\bObject#work\b/, result.err)
-    assert_match(%r{^Recorded in \.pitwall/[\w.-]+\.pit\nTo look at it in the browser, or elsewhere:\n  pitwall view \S+\n  pitwall export \S+ --to speedscope --out profile\.json$}, result.err)
+    commands = %r{  pitwall view \S+\n  pitwall export \S+ --to speedscope --out profile\.json$}
+    assert_match(%r{^Recorded in \.pitwall/[\w.-]+\.pit\nTo look at it in the browser, or elsewhere:\n#{commands}},
+                 result.err)
     refute_includes result.err, "\e["
   end
 
@@ -333,7 +366,8 @@ class ProfileTest < Minitest::Test
   def test_colour_is_for_terminals_that_want_it
     [[{}, true], [{ "NO_COLOR" => "1" }, false], [{ "TERM" => "dumb" }, false]].each do |env, coloured|
       text = +""
-      PTY.spawn(CLEAN.merge({ "TERM" => "xterm" }, env), RUBY, *START, "profile", "--", RUBY, "-e", busy, chdir: @dir) do |output, _, pid|
+      command = [RUBY, *START, "profile", "--", RUBY, "-e", busy]
+      PTY.spawn(CLEAN.merge({ "TERM" => "xterm" }, env), *command, chdir: @dir) do |output, _, pid|
         drain(output, text)
         Process.wait(pid)
       end
@@ -378,7 +412,8 @@ class ProfileTest < Minitest::Test
   end
 
   def test_ctrl_c_reaches_the_program_once
-    program = "n = 0; trap('INT') { n += 1 }; puts 'ready'; sleep 0.1 while n.zero?; sleep 0.3; puts 'interrupts:' + n.to_s; exit 6"
+    program = "n = 0; trap('INT') { n += 1 }; puts 'ready'; sleep 0.1 while n.zero?; sleep 0.3; " \
+              "puts 'interrupts:' + n.to_s; exit 6"
     text, status = on_terminal(program) { |input, _| input.write("\x03") }
     assert_match(/interrupts:1\b/, text)
     assert_equal 6, status.exitstatus
@@ -392,7 +427,8 @@ class ProfileTest < Minitest::Test
   end
 
   def test_a_killed_pitwall_leaves_readable_parts
-    pid = pitwall_start("profile", "--quiet", "--", RUBY, "-e", "File.write('child', $$); #{busy(1.3)} File.write('ready', ''); sleep 30")
+    program = "File.write('child', $$); #{busy(1.3)} File.write('ready', ''); sleep 30"
+    pid = pitwall_start("profile", "--quiet", "--", RUBY, "-e", program)
     eventually { File.exist?(file("ready")) }
     Process.kill("KILL", pid)
     Process.wait(pid)

@@ -27,7 +27,8 @@ class ProgressTest < Minitest::Test
   def test_how_long_it_takes_at_most_is_said_beforehand
     assert_equal "1 case: at most 30 s, 90 s if pairs are slow\n", expected(cases: 1, seconds: 30.0, longest: 89.5)
     assert_equal "4 cases: at most 2 min, 6 min if pairs are slow\n", expected(cases: 4, seconds: 30.0, longest: 90.0)
-    assert_equal "2 cases: 1 pair, at most 10 s, 30 s if pairs are slow\n", expected(cases: 2, seconds: 5.0, longest: 15.0, pairs: 1)
+    assert_equal "2 cases: 1 pair, at most 10 s, 30 s if pairs are slow\n",
+                 expected(cases: 2, seconds: 5.0, longest: 15.0, pairs: 1)
     assert_equal "4 cases: at most 2 min\n", expected(40, cases: 4, seconds: 30.0, longest: 90.0)
   end
 
@@ -39,7 +40,8 @@ class ProgressTest < Minitest::Test
     progress.end
     refute_includes io.string, "git"
     refute_includes io.string, "\n"
-    assert_equal ["your changes (3f2a1bc): preparing a clone…", "your changes (3f2a1bc): preparing a clone…", "your changes (3f2a1bc): bundle install…"], io.string.split("\r\e[K")
+    clone = "your changes (3f2a1bc): preparing a clone…"
+    assert_equal [clone, clone, "your changes (3f2a1bc): bundle install…"], io.string.split("\r\e[K")
   end
 
   def test_elsewhere_there_is_none

@@ -68,7 +68,8 @@ class RequestsReportTest < Minitest::Test
           segment.mark(SHOW, end_ns: (at + 1) * ms * 1_000_000, ns: (ms * 1_000_000) + (at * 1000))
         end
         segment.work(SHOW, count: 20, ns: 20 * ms * 1_000_000)
-        segment.queries(SHOW, digest: 9, place: ["Order#load", "/app/a.rb", 1, 2], works: 20, count: 20 * queries, most: queries)
+        place = ["Order#load", "/app/a.rb", 1, 2]
+        segment.queries(SHOW, digest: 9, place: place, works: 20, count: 20 * queries, most: queries)
       end)
       path
     end
@@ -78,11 +79,14 @@ class RequestsReportTest < Minitest::Test
     end
     status, text, = compare.(*files)
     assert_equal 0, status
-    assert_match(/orders#show: \S*quick\.pit is (?:2\.99|3\.00) times faster than \S*slow\.pit: request time 30\.01 ms → 10\.01 ms \(99\.5% interval: /, text.gsub(/\s+/, " "))
+    assert_match(/orders#show: \S*quick\.pit is (?:2\.99|3\.00) times faster than \S*slow\.pit: request time 30\.01 /,
+                 text.gsub(/\s+/, " "))
+    assert_match(/: request time 30\.01 ms → 10\.01 ms \(99\.5% interval: /, text.gsub(/\s+/, " "))
     assert_match(/^orders#show +queries per request +200 +2 +×0\.0100 +fewer, exact$/, text)
     assert_equal 1, compare.(*files.reverse).first, "slower"
     results = JSON.parse(compare.(*files, "--format", "json")[1])["results"]
-    assert_equal [["request_time", "faster"], ["queries_per_request", "fewer"]], results.map { |one| one.values_at("metric", "verdict") }
+    assert_equal [["request_time", "faster"], ["queries_per_request", "fewer"]],
+                 results.map { |one| one.values_at("metric", "verdict") }
     assert_includes compare.(*files, "--format", "markdown")[1], "times faster"
     page = File.join(@dir, "x.html")
     assert_equal 0, compare.(*files, "--format", "html", "--out", page).first
@@ -93,7 +97,8 @@ class RequestsReportTest < Minitest::Test
 
   # Requests are not counted by thread.
   def test_one_thread_in_every_view
-    [[], ["--tree"], ["--view", "requests"], ["--view", "labels"], ["--view", "lines"], ["--view", "threads"], ["--only-mine"]].each do |view|
+    [[], ["--tree"], ["--view", "requests"], ["--view", "labels"], ["--view", "lines"], ["--view", "threads"],
+     ["--only-mine"]].each do |view|
       %w[text json markdown].each do |format|
         next if format == "markdown" && view != []
 
@@ -112,8 +117,10 @@ class RequestsReportTest < Minitest::Test
     assert_match(/of 10 requests that ended.*--request 1 --tree/m, text)
     rows = json("--view", "requests")["requests"]
     assert_equal [1, 2, 3], rows.map { |row| row["number"] }
-    assert_equal({ "number" => 1, "labels" => SHOW, "duration_ns" => 42_000_000, "start_ns" => 8_000_000, "pid" => 7, "thread_id" => 1, "thread" => "puma 1" }, rows.first)
-    assert_equal [2], json("--view", "requests", "--label", "route=orders#index")["requests"].map { |row| row["number"] }
+    assert_equal({ "number" => 1, "labels" => SHOW, "duration_ns" => 42_000_000, "start_ns" => 8_000_000, "pid" => 7,
+                   "thread_id" => 1, "thread" => "puma 1" }, rows.first)
+    labelled = json("--view", "requests", "--label", "route=orders#index")["requests"]
+    assert_equal [2], labelled.map { |row| row["number"] }
     assert_equal [3], json("--view", "requests", "--thread", "puma 2")["requests"].map { |row| row["number"] }
   end
 
@@ -128,7 +135,8 @@ class RequestsReportTest < Minitest::Test
 
   # Labels give way in their middle, and only on a terminal.
   def test_long_labels
-    route = { "route" => "api/v1/customers/addresses/validations/international/geocoding#index", "tenant" => "acme-international" }
+    route = { "route" => "api/v1/customers/addresses/validations/international/geocoding#index",
+              "tenant" => "acme-international" }
     File.binwrite(@file, RecordingBuilder.build do |segment|
       segment.thread(1, "sidekiq.default/processor number 1")
       segment.row(stack: stack("a"), labels: route)
@@ -162,8 +170,10 @@ class RequestsReportTest < Minitest::Test
     one = json("--request", "1", "--tree")
     # From 8 to 50 ms: the wait has other labels, what was not known yet counts.
     assert_equal 35_000_000, one["total"]
-    assert_equal({ "route" => 10_000_000, "Order#load" => 25_000_000, "call" => 0 }, one["methods"].to_h { |row| [row["name"], row["self"]] })
-    assert_equal [15_000_000, { "Order#list" => 15_000_000, "call" => 0 }], json("--request", "2").then { |two| [two["total"], two["methods"].to_h { |row| [row["name"], row["self"]] }] }
+    own = ->(report) { report["methods"].to_h { |row| [row["name"], row["self"]] } }
+    assert_equal({ "route" => 10_000_000, "Order#load" => 25_000_000, "call" => 0 }, own.call(one))
+    two = json("--request", "2")
+    assert_equal [15_000_000, { "Order#list" => 15_000_000, "call" => 0 }], [two["total"], own.call(two)]
     # A row that began before counts from there on.
     assert_equal 5_000_000, json("--request", "3")["total"]
     assert_equal 5_000_000, json("--request", "3", "--weight", "cpu")["total"]
@@ -179,9 +189,11 @@ class RequestsReportTest < Minitest::Test
     [status, out.string, err.string]
   end
 
-  # Request 1 in each format: 10 ms in route, 25 in load, nothing of the wait between, of the thread beside or of other requests.
+  # Request 1 in each format: 10 ms in route and 25 ms in load. Excludes the wait between them, the other thread and
+  # other requests.
   def test_one_request_exported
-    assert_equal ["call;Order#load 25000000", "call;route 10000000"], export("--to", "collapsed", "--request", "1")[1].lines(chomp: true).sort
+    collapsed = export("--to", "collapsed", "--request", "1")[1]
+    assert_equal ["call;Order#load 25000000", "call;route 10000000"], collapsed.lines(chomp: true).sort
     callgrind = export("--to", "callgrind", "--request", "1")[1]
     assert_match(/Order#load.*route|route.*Order#load/m, callgrind)
     refute_match(/Order#list|Other#work/, callgrind)
@@ -190,13 +202,16 @@ class RequestsReportTest < Minitest::Test
     firefox = JSON.parse(export("--to", "firefox", "--request", "1")[1])
     assert_equal ["puma 1"], firefox["threads"].map { |thread| thread["name"] }
     assert_equal [[10, 25, 0], [10.0, 10.0, 25.0]], firefox["threads"][0]["samples"].values_at("weight", "timeDeltas")
-    assert_equal 1, firefox["threads"][0]["markers"]["name"].count { |name| firefox["shared"]["stringArray"][name] == "request" }
+    names = firefox["threads"][0]["markers"]["name"].map { |name| firefox["shared"]["stringArray"][name] }
+    assert_equal 1, names.count("request")
     _, bytes, = export("--to", "pprof", "--request", "1")
     profile = Zlib.gunzip(bytes)
     assert_includes profile, "Order#load"
     refute_match(/Order#list|Other#work/, profile)
-    assert_equal [2, "", "pitwall: --request 1 is one request in one thread: leave out --label\n"], export("--to", "pprof", "--request", "1", "--label", "a=b")
-    assert_equal [2, "", "pitwall: no request 9: the recording has 1 to 3, see --view requests\n"], export("--to", "firefox", "--request", "9")
+    assert_equal [2, "", "pitwall: --request 1 is one request in one thread: leave out --label\n"],
+                 export("--to", "pprof", "--request", "1", "--label", "a=b")
+    assert_equal [2, "", "pitwall: no request 9: the recording has 1 to 3, see --view requests\n"],
+                 export("--to", "firefox", "--request", "9")
   end
 
   # A thread whose fibers take turns: the other request's rows are a gap, and the clock goes on over them.
@@ -210,7 +225,8 @@ class RequestsReportTest < Minitest::Test
       segment.mark(SHOW, end_ns: 45_000_000, ns: 45_000_000)
     end)
     thread = JSON.parse(export("--to", "firefox", "--request", "1")[1])["threads"][0]
-    assert_equal [[0.0, 10.0, 5.0, 10.0, 5.0, 10.0], [10, 0, 10, 0, 10, 0]], thread["samples"].values_at("timeDeltas", "weight")
+    assert_equal [[0.0, 10.0, 5.0, 10.0, 5.0, 10.0], [10, 0, 10, 0, 10, 0]],
+                 thread["samples"].values_at("timeDeltas", "weight")
     assert_equal 30_000_000, json("--request", "1")["total"]
     assert_equal "a 30000000\n", export("--to", "collapsed", "--request", "1")[1]
   end
@@ -230,9 +246,12 @@ class RequestsReportTest < Minitest::Test
   end
 
   def test_bad_input
-    { %w[--request 4] => "no request 4: the recording has 1 to 3, see --view requests", %w[--request 0] => "no request 0",
+    {
+      %w[--request 4] => "no request 4: the recording has 1 to 3, see --view requests",
+      %w[--request 0] => "no request 0",
       %w[--request 1 --thread x] => "leave out --thread", %w[--request 1 --label a=b] => "leave out --label",
-      %w[--request 1 --view gc] => "leave out --view gc", %w[--request 1 --apart] => "leave out --apart" }.each do |arguments, message|
+      %w[--request 1 --view gc] => "leave out --view gc", %w[--request 1 --apart] => "leave out --apart"
+    }.each do |arguments, message|
       status, out, err = report(*arguments)
       assert_equal [2, ""], [status, out], arguments.inspect
       assert_match(/\Apitwall: [^\n]*#{Regexp.escape(message)}[^\n]*\n\z/, err)

@@ -4,7 +4,8 @@ require_relative "../test_helper"
 require_relative "../support/command_line"
 require "pitwall/record"
 
-# Calls of Pitwall's own Ruby code that fail (test/faults/ruby_calls.rb): of the command, and in a process that records itself.
+# Calls of Pitwall's own Ruby code that fail (test/faults/ruby_calls.rb), in the command and in a process that records
+# itself.
 # PITWALL_FAULTS_EACH=1: at every place.
 class RubyFaultsTest < Minitest::Test
   include CommandLine
@@ -19,7 +20,8 @@ class RubyFaultsTest < Minitest::Test
   end
 
   def faulty(fault, *command, calls: nil)
-    capture({ "PITWALL_RUBY_FAULT" => fault, "PITWALL_RUBY_CALLS" => calls, "PITWALL_DEBUG" => nil }, RUBY, "-r#{INJECTOR}", *command)
+    environment = { "PITWALL_RUBY_FAULT" => fault, "PITWALL_RUBY_CALLS" => calls, "PITWALL_DEBUG" => nil }
+    capture(environment, RUBY, "-r#{INJECTOR}", *command)
   end
 
   # Before the program starts a failure is one line and a status, after it the program's own output and status stand.
@@ -69,7 +71,8 @@ class RubyFaultsTest < Minitest::Test
       FileUtils.rm_rf(Dir[file("x*.pit")])
       result = faulty(fault, *command)
       fine = ["true\n", "refused\n"].include?(result.out) && result.status.success?
-      said = result.err.lines.all? { |line| line.start_with?("pitwall: ") } && (result.out == "true\n") == result.err.empty?
+      marked = result.err.lines.all? { |line| line.start_with?("pitwall: ") }
+      said = marked && (result.out == "true\n") == result.err.empty?
       "#{fault}: #{result.status} #{result.out.inspect} #{result.err}" unless fine && said
     end
     assert failures.empty?, "seed #{seed}\n#{failures.join("\n")}"

@@ -7,7 +7,8 @@ require_relative "../support/command_line"
 require_relative "../support/page_contents"
 require_relative "../support/recording_builder"
 
-# Which text of a file a page shows once the file has changed: the one of the commit that was checked out when the recording began.
+# Which text of a file a page shows after the file has changed: the text of the commit that was checked out when the
+# recording began.
 class SourceHistoryTest < Minitest::Test
   include CommandLine
   include PageContents
@@ -16,7 +17,9 @@ class SourceHistoryTest < Minitest::Test
 
   def git(*words, at: RECORDED, dir: file("app"))
     date = at.strftime("%Y-%m-%d %H:%M:%S +0000")
-    env = { "GIT_AUTHOR_DATE" => date, "GIT_COMMITTER_DATE" => date, "GIT_AUTHOR_NAME" => "a", "GIT_AUTHOR_EMAIL" => "a@b", "GIT_COMMITTER_NAME" => "a", "GIT_COMMITTER_EMAIL" => "a@b", "GIT_CONFIG_GLOBAL" => File::NULL }
+    env = { "GIT_AUTHOR_DATE" => date, "GIT_COMMITTER_DATE" => date, "GIT_AUTHOR_NAME" => "a",
+            "GIT_AUTHOR_EMAIL" => "a@b", "GIT_COMMITTER_NAME" => "a", "GIT_COMMITTER_EMAIL" => "a@b",
+            "GIT_CONFIG_GLOBAL" => File::NULL }
     out, status = Open3.capture2e(env, "git", *words, chdir: dir)
     assert status.success?, out
     out.strip
@@ -91,7 +94,9 @@ class SourceHistoryTest < Minitest::Test
     assert_equal({ path => [["first"], first] }, sources(path, commit: first))
     lines = pitwall("report", "x.pit", "--view", "lines", dir: file("app")).out
     assert_includes lines.split.join(" "), "Changed since the recording, shown as of commit #{first[0, 10]}: shop.rb"
-    ["0" * 40, "HEAD", "--all", ""].each { |name| assert_equal ["second"], sources(path, commit: name).dig(path, 0), name }
+    ["0" * 40, "HEAD", "--all", ""].each do |name|
+      assert_equal ["second"], sources(path, commit: name).dig(path, 0), name
+    end
   end
 
   def test_a_file_that_has_not_changed_is_shown_as_it_stands
@@ -104,9 +109,12 @@ class SourceHistoryTest < Minitest::Test
   def test_other_repositories_are_not_asked
     commit("shop.rb", "here\n", at: RECORDED - 60)
     commit("theirs.rb", "theirs\n", at: RECORDED - 60, dir: "other")
-    commit("inner.rb", "inner\n", at: RECORDED - 60, dir: "app/nested".tap { |dir| FileUtils.mkdir_p(file(dir)) && git("init", "-q", dir: file(dir)) })
+    FileUtils.mkdir_p(file("app/nested"))
+    git("init", "-q", dir: file("app/nested"))
+    commit("inner.rb", "inner\n", at: RECORDED - 60, dir: "app/nested")
     untracked = write("app/untracked.rb", "untracked\n")
-    assert_empty sources(file("other/theirs.rb"), "#{file("app")}/../other/theirs.rb", "#{file("app")}/./shop.rb", file("app/nested/inner.rb"), untracked, "HEAD:shop.rb", "#{file("app")}/.git/config.rb")
+    assert_empty sources(file("other/theirs.rb"), "#{file("app")}/../other/theirs.rb", "#{file("app")}/./shop.rb",
+                         file("app/nested/inner.rb"), untracked, "HEAD:shop.rb", "#{file("app")}/.git/config.rb")
   end
 
   def test_without_a_repository_or_an_earlier_commit

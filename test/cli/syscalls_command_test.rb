@@ -26,7 +26,10 @@ class SyscallsCommandTest < Minitest::Test
     File.write(file("look.rb"), PROGRAM)
   end
 
-  def syscalls(*options, program: [RUBY, "--disable-gems", "look.rb"], **more) = pitwall("syscalls", *options, "--", *program, **more)
+  def syscalls(*options, program: [RUBY, "--disable-gems", "look.rb"], **more)
+    pitwall("syscalls", *options, "--", *program, **more)
+  end
+
   # As a user has it, without backtraces.
   def plain(*arguments, **more) = pitwall(*arguments, env: { "PITWALL_DEBUG" => nil }.merge(more))
   def strace? = system("command -v strace > /dev/null")
@@ -47,7 +50,8 @@ class SyscallsCommandTest < Minitest::Test
     assert_equal [0, "done\n"], [result.status.exitstatus, result.out], result.err
     assert_match(/"kind":"recording".*"view":"syscalls".*"by_call":/, unpacked("x.html"))
     assert_equal unpacked("x.html"), pitwall("syscalls", "x.pit", "--format", "html").out.then { |html| unpacked(html) }
-    assert_match(/"syscalls":\{.*"paths":\{"up"/, pitwall("report", "x.pit", "--format", "html").out.then { |html| unpacked(html) })
+    page = unpacked(pitwall("report", "x.pit", "--format", "html").out)
+    assert_match(/"syscalls":\{.*"paths":\{"up"/, page)
     assert_equal 2, syscalls("--format", "html").status.exitstatus, "a page is a file"
 
     assert_equal 0, syscalls("--count", "--format", "html", "--out", "y.html").status.exitstatus
@@ -78,12 +82,15 @@ class SyscallsCommandTest < Minitest::Test
     line = report.fetch("lines").find { |row| row.fetch("path").end_with?("look.rb") && row.fetch("line") == 1 }
     assert_equal 20, line.fetch("calls")
     assert_includes result.err.gsub(/\s+/, " "), "Not seen: #{report.fetch("not_seen")}."
-    assert_equal report.fetch("not_seen"), JSON.parse(pitwall("report", recordings.first, "--view", "syscalls", "--format", "json").out).fetch("not_seen")
+    shown = pitwall("report", recordings.first, "--view", "syscalls", "--format", "json").out
+    assert_equal report.fetch("not_seen"), JSON.parse(shown).fetch("not_seen")
     assert_equal report.fetch("calls"), segments.first.syscall_totals.values.sum(&:first)
   end
 
   def test_count
-    text, json, markdown = %w[text json markdown].map { |format| syscalls("--count", "--format", format, "--out", "-").out }
+    text, json, markdown = %w[text json markdown].map do |format|
+      syscalls("--count", "--format", format, "--out", "-").out
+    end
     assert_match(/^ *2\d +20 +.* (newfstatat|stat)$/, text)
     calls = JSON.parse(json.delete_prefix("done\n"))
     assert_match(/own start/, calls.fetch("not_seen"))
@@ -94,13 +101,16 @@ class SyscallsCommandTest < Minitest::Test
 
   # Nothing seen is not the same as only counted.
   def test_a_program_without_calls
-    text, json, markdown = %w[text json markdown].map { |format| syscalls("--format", format, "--out", "-", program: [RUBY, "--disable-gems", "-e", "1"]).out }
+    program = [RUBY, "--disable-gems", "-e", "1"]
+    text, json, markdown = %w[text json markdown].map do |format|
+      syscalls("--format", format, "--out", "-", program: program).out
+    end
     [text, markdown].each do |shown|
       assert_match(/no file-system calls after Ruby's own start \(--start counts those\)/, shown)
       refute_match(/counted only|%/, shown)
     end
     assert_equal [0, []], JSON.parse(json).values_at("calls", "lines")
-    assert_match(/^0 system calls, counted only/, syscalls("--count", "--out", "-", program: [RUBY, "--disable-gems", "-e", "1"]).out)
+    assert_match(/^0 system calls, counted only/, syscalls("--count", "--out", "-", program: program).out)
   end
 
   def test_a_gate
@@ -111,8 +121,12 @@ class SyscallsCommandTest < Minitest::Test
         assert_equal status.positive?, result.err.include?("--fail-if #{gate}: ")
       end
     end
-    assert_equal 3, syscalls("--fail-if", "calls > 1", program: [RUBY, "-e", "File.exist?('x'); exit 3"]).status.exitstatus
-    [[], ["--fail-if", "calls > 1"]].each { |gate| assert_one_line 4, /\Apitwall: nothing was recorded: no Ruby /, plain("syscalls", "--quiet", *gate, "--", "true") }
+    program = [RUBY, "-e", "File.exist?('x'); exit 3"]
+    assert_equal 3, syscalls("--fail-if", "calls > 1", program: program).status.exitstatus
+    [[], ["--fail-if", "calls > 1"]].each do |gate|
+      result = plain("syscalls", "--quiet", *gate, "--", "true")
+      assert_one_line 4, /\Apitwall: nothing was recorded: no Ruby /, result
+    end
   end
 
   def test_the_commands_own_ending_wins
@@ -120,11 +134,15 @@ class SyscallsCommandTest < Minitest::Test
       assert_equal status, syscalls("--quiet", program: [RUBY, "-e", code]).status.exitstatus
     end
     assert_equal 15, syscalls("--quiet", program: [RUBY, "-e", "Process.kill(:TERM, $$); sleep"]).status.termsig
-    assert_equal [127, 126], [["no-such-command"], ["/"]].map { |program| syscalls("--quiet", program: program).status.exitstatus }
+    statuses = [["no-such-command"], ["/"]].map do |program|
+      syscalls("--quiet", program: program).status.exitstatus
+    end
+    assert_equal [127, 126], statuses
   end
 
   def test_children_are_in_it
-    File.write(file("look.rb"), "system(#{RUBY.dump}, '--disable-gems', '-e', 'File.exist?(%q(/of-the-child))'); Process.wait(fork { File.exist?('/of-the-fork') })")
+    File.write(file("look.rb"), "system(#{RUBY.dump}, '--disable-gems', '-e', 'File.exist?(%q(/of-the-child))'); " \
+                                "Process.wait(fork { File.exist?('/of-the-fork') })")
     syscalls
     paths = segments.flat_map { |part| [].tap { |found| part.each_syscall { |call| found << call.path } } }
     assert_equal [1, 1], [paths.count("/of-the-child"), paths.count("/of-the-fork")]
@@ -139,8 +157,12 @@ class SyscallsCommandTest < Minitest::Test
     assert_match(/^The log is .*\.strace$/, result.err)
     assert_empty recordings
     assert_equal 1, syscalls("--strace", "--quiet", "--fail-if", "calls > 19").status.exitstatus
-    assert_equal 15, syscalls("--strace", "--quiet", program: [RUBY, "-e", "Process.kill(:TERM, $$); sleep"]).status.termsig
-    assert_equal [127, 126], [["no-such-command"], ["./look.rb"]].map { |program| syscalls("--strace", "--quiet", program: program).status.exitstatus }
+    program = [RUBY, "-e", "Process.kill(:TERM, $$); sleep"]
+    assert_equal 15, syscalls("--strace", "--quiet", program: program).status.termsig
+    statuses = [["no-such-command"], ["./look.rb"]].map do |words|
+      syscalls("--strace", "--quiet", program: words).status.exitstatus
+    end
+    assert_equal [127, 126], statuses
   end
 
   def test_rubys_own_start_through_strace
@@ -160,24 +182,28 @@ class SyscallsCommandTest < Minitest::Test
 
   def test_bad_input_starts_nothing
     File.write(file("look.rb"), "File.write('started', '')")
-    [%w[--limit 0], %w[--nonsense], %w[--format yaml], ["--fail-if", "objects > 1"], %w[--count --patterns study], %w[--strace --count], %w[--strace --no-stacks]].each do |options|
+    [%w[--limit 0], %w[--nonsense], %w[--format yaml], ["--fail-if", "objects > 1"], %w[--count --patterns study],
+     %w[--strace --count], %w[--strace --no-stacks]].each do |options|
       assert_one_line 2, /\Apitwall: /, plain("syscalls", *options, "--", RUBY, "look.rb"), options.inspect
     end
     assert_one_line 2, /no command/, plain("syscalls", "--")
-    assert_one_line 4, /strace is needed, but it is not installed \(Debian: apt install strace\)/, plain("syscalls", "--strace", "--", RUBY, "look.rb", "PATH" => "/nowhere")
+    result = plain("syscalls", "--strace", "--", RUBY, "look.rb", "PATH" => "/nowhere")
+    assert_one_line 4, /strace is needed, but it is not installed \(Debian: apt install strace\)/, result
     refute File.exist?(file("started"))
   end
 
   # Recordings of something else have no such view.
   def test_only_of_system_calls
     pitwall("profile", "--quiet", "--record", "p.pit", "--", RUBY, "-e", CommandLine.busy)
-    assert_one_line 2, /holds no system calls: record them with pitwall syscalls -- CMD/, plain("report", "p.pit", "--view", "syscalls")
+    assert_one_line 2, /holds no system calls: record them with pitwall syscalls -- CMD/,
+                    plain("report", "p.pit", "--view", "syscalls")
     syscalls("--quiet", "--record", "s.pit")
     assert_one_line 2, /view of syscalls/, plain("report", "s.pit", "--thread", "main")
   end
 
   def test_compare_counts_them
-    result = pitwall("compare", "--syscalls", "--pairs", "2", "--format", "json", "--out", "c.json", "--env", "N=1", "--env", "N=2", "--",
+    result = pitwall("compare", "--syscalls", "--pairs", "2", "--format", "json", "--out", "c.json",
+                     "--env", "N=1", "--env", "N=2", "--",
                      RUBY, "--disable-gems", "-e", "(ENV['N'].to_i * 10).times { File.exist?('/none') }")
     results = JSON.parse(File.read(file("c.json"))).fetch("results")
     calls = results.find { |row| row.fetch("metric") == "fs_calls" }

@@ -22,32 +22,44 @@ class SyscallsCommandLineTest < Minitest::Test
     write("boot.log", "#{LOAD}read\t/srv/b\n")
     result = pitwall("syscalls", "boot.log")
     assert_equal 0, result.status.exitstatus, result.err
-    assert_match(/\Aboot\.log · call<TAB>path log · 9 calls\n88\.9% explained: 8 calls in 1 marker; 1 not\n/, result.out)
+    assert_match(/\Aboot\.log · call<TAB>path log · 9 calls\n88\.9% explained: 8 calls in 1 marker; 1 not\n/,
+                 result.out)
     json = JSON.parse(pitwall("syscalls", "boot.log", "--format", "json").out)
-    assert_equal ["pitwall/syscalls-1", 9, 8, 1, 0], [json["schema"], json["calls"], json["explained"], json["markers"]["%LOAD"], json["markers"]["%ASDS"]]
+    markers = json["markers"]
+    assert_equal ["pitwall/syscalls-1", 9, 8], json.values_at("schema", "calls", "explained")
+    assert_equal [1, 0], markers.values_at("%LOAD", "%ASDS")
     assert_equal %w[%LOAD %YAML %RRPI %SCAN %SGEM %ASDS %STLS], json["markers"].keys
     assert_equal [[], nil], [json["lines"], json["ns"]]
-    assert_match(/\A\*\*boot\.log\*\* .*\| `%LOAD` \| 1 \| 8 \|/m, pitwall("syscalls", "boot.log", "--format", "markdown").out)
+    assert_match(/\A\*\*boot\.log\*\* .*\| `%LOAD` \| 1 \| 8 \|/m,
+                 pitwall("syscalls", "boot.log", "--format", "markdown").out)
     assert_equal "%LOAD\t/srv/a.rb\nread\t/srv/b\n", pitwall("syscalls", "boot.log", "--collapsed").out
-    assert_equal "%LOAD\t/srv/a.rb\nread\t/srv/b\n", pitwall("syscalls", "-", "--collapsed", stdin: Zlib.gzip("#{LOAD}read\t/srv/b\n")).out
+    zipped = Zlib.gzip("#{LOAD}read\t/srv/b\n")
+    assert_equal "%LOAD\t/srv/a.rb\nread\t/srv/b\n", pitwall("syscalls", "-", "--collapsed", stdin: zipped).out
   end
 
   def test_a_log_of_strace_has_times_and_todays_patterns
     write("s.log", STRACE)
     json = JSON.parse(pitwall("syscalls", "s.log", "--format", "json").out)
-    assert_equal ["strace", 4, 1, 70_000, 1], [json.dig("log", "format"), json["calls"], json["failed"], json["ns"], json["markers"]["%SCAN"]]
+    assert_equal [4, 1, 70_000], json.values_at("calls", "failed", "ns")
+    assert_equal ["strace", 1], [json.dig("log", "format"), json["markers"]["%SCAN"]]
     assert_includes json["markers"].keys, "%REAL"
-    assert_equal %w[%SCAN], JSON.parse(pitwall("syscalls", "s.log", "--patterns", "scan", "--format", "json").out)["markers"].keys
+    scans = JSON.parse(pitwall("syscalls", "s.log", "--patterns", "scan", "--format", "json").out)
+    assert_equal %w[%SCAN], scans["markers"].keys
   end
 
   def test_a_log_as_a_page
     write("s.log", STRACE)
     html = pitwall("syscalls", "s.log", "--format", "html").out
     assert_match(/\A<!doctype html>.*<title>s\.log · Pitwall<\/title>/m, html)
-    assert_equal ["", 0], pitwall("syscalls", "s.log", "--format", "html", "--out", "s.html").then { |result| [result.out, result.status.exitstatus] }
+    result = pitwall("syscalls", "s.log", "--format", "html", "--out", "s.html")
+    assert_equal ["", 0], [result.out, result.status.exitstatus]
     assert_equal html, File.read(file("s.html"))
-    assert_equal 1, pitwall("syscalls", "s.log", "--format", "html", "--out", "s.html", "--fail-if", "calls > 3").status.exitstatus
-    { %w[s.log --format html --limit 3] => /leave out --limit/, %w[s.log --format html --collapsed] => /leave out --format/ }.each do |arguments, expected|
+    failed = pitwall("syscalls", "s.log", "--format", "html", "--out", "s.html", "--fail-if", "calls > 3")
+    assert_equal 1, failed.status.exitstatus
+    {
+      %w[s.log --format html --limit 3] => /leave out --limit/,
+      %w[s.log --format html --collapsed] => /leave out --format/
+    }.each do |arguments, expected|
       result = pitwall("syscalls", *arguments)
       assert_equal 2, result.status.exitstatus
       assert_match expected, result.err
@@ -60,24 +72,34 @@ class SyscallsCommandLineTest < Minitest::Test
     html = pitwall("syscalls", "a.log", "b.log", "--format", "html").out
     assert_includes html, "<title>b.log against a.log · Pitwall</title>"
     object = JSON.parse(page_json(html))
-    assert_equal ["fewer file-system calls: 30 → 15 (−50.0%)", "green"], object["verdicts"][0].values_at("claim", "style")
-    assert_equal ["stat64", "30", "12", { "text" => "−18", "style" => "green" }, "−60.0%"], object["tables"].find { |table| table["title"] == "By call" }["rows"].first
+    assert_equal ["fewer file-system calls: 30 → 15 (−50.0%)", "green"],
+                 object["verdicts"][0].values_at("claim", "style")
+    by_call = object["tables"].find { |table| table["title"] == "By call" }
+    assert_equal ["stat64", "30", "12", { "text" => "−18", "style" => "green" }, "−60.0%"], by_call["rows"].first
     assert_equal 2, pitwall("syscalls", "a.log", "b.log", "--format", "html", "--limit", "3").status.exitstatus
   end
 
   def test_what_a_fix_saves_at_most
     write("s.log", Array.new(20) { |n| %(7 stat("/srv/#{n}.rb", {st_mode=S_IFREG|0644}) = 0\n) }.join)
-    assert_match(/^what a fix would save \(at most: .*\)\n%CHEK  saves at most 14 calls/, pitwall("syscalls", "s.log").out)
+    assert_match(/^what a fix would save \(at most: .*\)\n%CHEK  saves at most 14 calls/,
+                 pitwall("syscalls", "s.log").out)
     assert_match(/`%CHEK` saves at most 14 calls/, pitwall("syscalls", "s.log", "--format", "markdown").out)
     json = JSON.parse(pitwall("syscalls", "s.log", "--format", "json").out)
-    assert_equal [14, true], json["passes"].find { |pass| pass["name"] == "%CHEK" }.values_at("saved_calls", "saves_at_most")
+    pass = json["passes"].find { |one| one["name"] == "%CHEK" }
+    assert_equal [14, true], pass.values_at("saved_calls", "saves_at_most")
   end
 
   # Nobody's $LOAD_PATH holds those.
   def test_libcs_own_files_are_not_told_to_change_the_load_path
-    write("s.log", %w[C.UTF-8 C.utf8].map { |name| %(7 openat(AT_FDCWD, "/usr/lib/locale/#{name}/LC_CTYPE", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)\n) }.join)
+    lines = %w[C.UTF-8 C.utf8].map do |name|
+      path = "/usr/lib/locale/#{name}/LC_CTYPE"
+      %(7 openat(AT_FDCWD, "#{path}", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)\n)
+    end
+    write("s.log", lines.join)
     shown = pitwall("syscalls", "s.log").out.gsub(/\s+/, " ")
-    assert_match(/%SCAN saves at most 1 call .*for libc's own files \(LC_CTYPE, locale\) those of the system → for Ruby's files, .*; for libc's, nothing/, shown)
+    assert_match(/%SCAN saves at most 1 call .*for libc's own files \(LC_CTYPE, locale\) those of the system → for /,
+                 shown)
+    assert_match(/ those of the system → for Ruby's files, .*; for libc's, nothing/, shown)
   end
 
   def test_two_logs_say_what_changed
@@ -86,17 +108,26 @@ class SyscallsCommandLineTest < Minitest::Test
     result = pitwall("syscalls", "--diff", "a.log", "b.log")
     assert_match(/\Afewer file-system calls: 24 → 8 \(−66\.7%\)$/, result.out)
     json = JSON.parse(pitwall("syscalls", "a.log", "b.log", "--format", "json").out)
-    assert_equal ["pitwall/syscalls-diff-1", { "name" => "calls", "before" => 24, "after" => 8, "change" => -16 }, 3, 1],
-                 [json["schema"], json["totals"].first, json["before"]["markers"]["%LOAD"], json["after"]["markers"]["%LOAD"]]
-    assert_match(/\A\*\*24 → 8 file-system calls\*\*/, pitwall("syscalls", "a.log", "b.log", "--format", "markdown").out)
+    totals = { "name" => "calls", "before" => 24, "after" => 8, "change" => -16 }
+    assert_equal ["pitwall/syscalls-diff-1", totals], [json["schema"], json["totals"].first]
+    assert_equal [3, 1], %w[before after].map { |side| json[side]["markers"]["%LOAD"] }
+    assert_match(/\A\*\*24 → 8 file-system calls\*\*/,
+                 pitwall("syscalls", "a.log", "b.log", "--format", "markdown").out)
   end
 
   def test_limits
     write("a.log", LOAD)
     write("b.log", LOAD * 2)
-    { %w[a.log --fail-if calls>7] => [1, /calls is 8, limit 7$/], ["a.log", "--fail-if", "calls > 8"] => [0, /\A\z/], ["a.log", "--fail-if", "load > 0"] => [1, /load is 1/],
-      ["a.log", "b.log", "--fail-if", "calls > 0%"] => [1, /calls went from 8 to 16$/], ["b.log", "a.log", "--fail-if", "more"] => [0, /\A\z/], ["a.log", "--fail-if", "time > 1ms"] => [4, /no times/],
-      ["a.log", "--fail-if", "more"] => [2, /nothing to compare/], ["a.log", "b.log", "--fail-if", "slower"] => [2, /not slower/], ["a.log", "--fail-if", "magic > 1"] => [2, /no metric magic/] }.each do |arguments, (status, expected)|
+    {
+      %w[a.log --fail-if calls>7] => [1, /calls is 8, limit 7$/], ["a.log", "--fail-if", "calls > 8"] => [0, /\A\z/],
+      ["a.log", "--fail-if", "load > 0"] => [1, /load is 1/],
+      ["a.log", "b.log", "--fail-if", "calls > 0%"] => [1, /calls went from 8 to 16$/],
+      ["b.log", "a.log", "--fail-if", "more"] => [0, /\A\z/],
+      ["a.log", "--fail-if", "time > 1ms"] => [4, /no times/],
+      ["a.log", "--fail-if", "more"] => [2, /nothing to compare/],
+      ["a.log", "b.log", "--fail-if", "slower"] => [2, /not slower/],
+      ["a.log", "--fail-if", "magic > 1"] => [2, /no metric magic/]
+    }.each do |arguments, (status, expected)|
       result = pitwall("syscalls", *arguments)
       assert_equal status, result.status.exitstatus, "#{arguments} #{result.err}"
       assert_match expected, result.err, arguments.inspect
@@ -107,9 +138,17 @@ class SyscallsCommandLineTest < Minitest::Test
     write("empty.log", "")
     write("garbage.log", Random.new(3).bytes(5000))
     write("a.log", LOAD)
-    { %w[none.log] => [2, /none\.log: no such file/], %w[empty.log] => [5, /empty\.log: is empty/], %w[garbage.log] => [5, /garbage\.log: holds no system calls/], [] => [2, /nothing to look at: pitwall syscalls -- CMD/], %w[a.log a.log a.log] => [2, /3 logs/],
-      %w[a.log --diff] => [2, /--diff takes two logs/], %w[a.log --collapsed --format json] => [2, /leave out --format/], %w[a.log --patterns magic] => [2, /no pattern %MAGIC/], %w[a.log --limit 0] => [2, /--limit 0/],
-      %w[a.log --out a.log] => [2, /--out a\.log/], %w[.] => [2, /is a directory/] }.each { |arguments, (status, expected)| assert_one_line(status, expected, pitwall("syscalls", *arguments), arguments.inspect) }
+    {
+      %w[none.log] => [2, /none\.log: no such file/], %w[empty.log] => [5, /empty\.log: is empty/],
+      %w[garbage.log] => [5, /garbage\.log: holds no system calls/],
+      [] => [2, /nothing to look at: pitwall syscalls -- CMD/], %w[a.log a.log a.log] => [2, /3 logs/],
+      %w[a.log --diff] => [2, /--diff takes two logs/],
+      %w[a.log --collapsed --format json] => [2, /leave out --format/],
+      %w[a.log --patterns magic] => [2, /no pattern %MAGIC/], %w[a.log --limit 0] => [2, /--limit 0/],
+      %w[a.log --out a.log] => [2, /--out a\.log/], %w[.] => [2, /is a directory/]
+    }.each do |arguments, (status, expected)|
+      assert_one_line(status, expected, pitwall("syscalls", *arguments), arguments.inspect)
+    end
   end
 
   def test_what_could_be_read_counts_and_the_rest_is_said
@@ -126,13 +165,18 @@ class SyscallsCommandLineTest < Minitest::Test
     write(".pitwall.yml", <<~YAML)
       syscalls:
         patterns:
-          - { name: "%ERB", match: run, calls: read, path: '\\.erb\\z', least: 3, explanation: templates read in pieces, advice: read them whole }
+          - { name: "%ERB", match: run, calls: read, path: '\\.erb\\z', least: 3,
+              explanation: templates read in pieces, advice: read them whole }
     YAML
     json = JSON.parse(pitwall("syscalls", "a.log", "--format", "json").out)
     assert_equal [1, 5], [json["markers"]["%ERB"], json["explained"]]
     assert_match(/%ERB/, pitwall("syscalls", "--list-patterns").out)
-    { "- 1" => /a table is wanted/, "syscalls: [1" => /\.pitwall\.yml/, "syscalls: { colours: 1 }" => /unknown key colours/, "syscalls: { patterns: [{ name: x }] }" => /a name is %/,
-      "syscalls: !ruby/object:Object {}" => /\.pitwall\.yml/ }.each do |text, expected|
+    {
+      "- 1" => /a table is wanted/, "syscalls: [1" => /\.pitwall\.yml/,
+      "syscalls: { colours: 1 }" => /unknown key colours/,
+      "syscalls: { patterns: [{ name: x }] }" => /a name is %/,
+      "syscalls: !ruby/object:Object {}" => /\.pitwall\.yml/
+    }.each do |text, expected|
       write(".pitwall.yml", text)
       assert_one_line(2, expected, pitwall("syscalls", "a.log"), text)
     end
@@ -141,7 +185,9 @@ class SyscallsCommandLineTest < Minitest::Test
   private
 
   def pitwall(*arguments, **options)
-    super(*arguments, env: { "PITWALL_DEBUG" => nil }, **options).tap { |result| result.out.force_encoding(Encoding::UTF_8) }
+    result = super(*arguments, env: { "PITWALL_DEBUG" => nil }, **options)
+    result.out.force_encoding(Encoding::UTF_8)
+    result
   end
 
   def write(name, text) = File.binwrite(file(name), text)

@@ -38,19 +38,26 @@ class ViewTest < Minitest::Test
     assert_equal "127.0.0.1", uri.host
     assert_operator uri.path.size, :>, 30
     page = ask(uri)
-    assert_equal ["200", "text/html; charset=utf-8", "no-store", "no-referrer"], [page.code, *%w[content-type cache-control referrer-policy].map { |name| page[name] }]
+    headers = %w[content-type cache-control referrer-policy].map { |name| page[name] }
+    assert_equal ["200", "text/html; charset=utf-8", "no-store", "no-referrer"], [page.code, *headers]
     assert_includes page["content-security-policy"], "default-src 'none'"
     assert_includes page.body, "<title>shop.rb · Pitwall</title>".b
     assert_equal "200", ask(uri, host: "localhost:#{uri.port}").code
-    ["/", "/x", uri.path.chop, "#{uri.path.chop.chop}#{uri.path.end_with?("x/") ? "y" : "x"}/", "#{uri.path}../", "/favicon.ico"].each { |path| assert_equal "404", ask(uri, path: path).code, path }
-    ["evil.example", "evil.example:#{uri.port}", "127.0.0.1", "127.0.0.1.evil.example:#{uri.port}"].each { |host| assert_equal "421", ask(uri, host: host).code, host }
+    other_path = "#{uri.path.chop.chop}#{uri.path.end_with?("x/") ? "y" : "x"}/"
+    ["/", "/x", uri.path.chop, other_path, "#{uri.path}../", "/favicon.ico"].each do |path|
+      assert_equal "404", ask(uri, path: path).code, path
+    end
+    ["evil.example", "evil.example:#{uri.port}", "127.0.0.1", "127.0.0.1.evil.example:#{uri.port}"].each do |host|
+      assert_equal "421", ask(uri, host: host).code, host
+    end
     assert_equal "405", ask(uri, verb: Net::HTTP::Delete).code
     assert_empty ask(uri, verb: Net::HTTP::Head).body.to_s
   end
 
   def test_what_is_no_request_harms_nobody
     uri = serve
-    ["\r\n\r\n", "GET\r\n\r\n", "\xff\x00 / HTTP/1.1\r\n\r\n", "GET / HTTP/1.1\r\nnonsense\r\n\r\n", "G" * 40_000].each do |text|
+    ["\r\n\r\n", "GET\r\n\r\n", "\xff\x00 / HTTP/1.1\r\n\r\n", "GET / HTTP/1.1\r\nnonsense\r\n\r\n",
+     "G" * 40_000].each do |text|
       socket = TCPSocket.new(uri.host, uri.port)
       socket.write(text)
       socket.close_write
@@ -91,8 +98,11 @@ class ViewTest < Minitest::Test
 
   def test_bad_input_is_told_in_one_line
     taken = TCPServer.new("127.0.0.1", 0)
-    { [] => /no recording/, ["none.pit"] => /none\.pit/, ["x.pit", "--port", "0"] => /1 and 65535/, ["x.pit", "--port", taken.addr[1].to_s] => /is taken/,
-      ["x.pit", "--process", "1"] => /no process 1/, ["x.pit", "--weight", "objects"] => /--weight objects: was not recorded; x\.pit has wall, cpu, captures/ }.each do |arguments, expected|
+    {
+      [] => /no recording/, ["none.pit"] => /none\.pit/, ["x.pit", "--port", "0"] => /1 and 65535/,
+      ["x.pit", "--port", taken.addr[1].to_s] => /is taken/, ["x.pit", "--process", "1"] => /no process 1/,
+      ["x.pit", "--weight", "objects"] => /--weight objects: was not recorded; x\.pit has wall, cpu, captures/
+    }.each do |arguments, expected|
       assert_one_line 2, expected, refused("view", "--no-open", *arguments), arguments.inspect
     end
     File.binwrite(file("bad.pit"), "PITWALL 1\nnonsense, nonsense")
@@ -105,13 +115,18 @@ class ViewTest < Minitest::Test
     result = pitwall("report", "x.pit", "--format", "html", "--out", "x.html")
     assert_equal [0, "", ""], [result.status.exitstatus, result.out, result.err]
     assert File.read(file("x.html")).start_with?("<!doctype html>")
-    [%w[--limit 3], %w[--view threads], %w[--tree], %w[--thread main], %w[--gc apart], %w[--audit], %w[--label r=b], %w[--by class]].each do |options|
-      assert_one_line 2, /--format html: the page has .*leave out #{options[0]}/, refused("report", "x.pit", "--format", "html", "--out", "y.html", *options), options.inspect
+    page = ["report", "x.pit", "--format", "html", "--out", "y.html"]
+    [%w[--limit 3], %w[--view threads], %w[--tree], %w[--thread main], %w[--gc apart], %w[--audit], %w[--label r=b],
+     %w[--by class]].each do |options|
+      refusal = /--format html: the page has .*leave out #{options[0]}/
+      assert_one_line 2, refusal, refused(*page, *options), options.inspect
     end
-    assert_one_line 2, /--weight objects: no objects/, refused("report", "x.pit", "--format", "html", "--out", "y.html", "--weight", "objects")
+    assert_one_line 2, /--weight objects: no objects/, refused(*page, "--weight", "objects")
     assert_one_line 2, /--no-source is for --format html/, refused("report", "x.pit", "--no-source")
     refute_path_exists file("y.html")
-    %w[profile trace allocations].each { |verb| assert_one_line 2, /add --out FILE\.html/, refused(verb, "--format", "html", "--", "true"), verb }
+    %w[profile trace allocations].each do |verb|
+      assert_one_line 2, /add --out FILE\.html/, refused(verb, "--format", "html", "--", "true"), verb
+    end
     assert_one_line 2, /add --out FILE\.html/, refused("bench", "--format", "html", "-e", "1")
   end
 end

@@ -29,7 +29,8 @@ class WindowTest < Minitest::Test
 
   def recorded(verb, *options, source)
     result = pitwall(verb, *options, "--record", "x.pit", "--", *program(source))
-    assert_equal [0, ""], [result.status.exitstatus, result.err.lines.grep(/\Apitwall:(?! recorded for)/).join], result.err
+    messages = result.err.lines.grep(/\Apitwall:(?! recorded for)/).join
+    assert_equal [0, ""], [result.status.exitstatus, messages], result.err
     result
   end
 
@@ -38,7 +39,8 @@ class WindowTest < Minitest::Test
   def pids = segments(file("x.pit")).map { |segment| segment.header.pid }.uniq
 
   def test_a_recording_begins_and_ends_within_the_program
-    result = recorded("profile", "--delay", "2s", "--duration", "1s", "early; puts session.recording?; begun; within; ended; late; sleep 1; puts :end")
+    program = "early; puts session.recording?; begun; within; ended; late; sleep 1; puts :end"
+    result = recorded("profile", "--delay", "2s", "--duration", "1s", program)
     assert_equal "end", result.out.lines.last.chomp
     refute_includes names, "Object#early" if result.out.start_with?("false")
     assert_includes names, "Object#within"
@@ -94,9 +96,12 @@ class WindowTest < Minitest::Test
     recorded("trace", "--delay", "300ms", "--duration", "1s", "begun; within; ended; late")
     assert_includes names, "Object#within"
     refute_includes names, "Object#late"
-    refute_match(/UnboundMethod#bind_call|pitwall window/, pitwall("report", "x.pit").out) # what waits for the times is ours
+    # Pitwall's own thread waits for the times.
+    refute_match(/UnboundMethod#bind_call|pitwall window/, pitwall("report", "x.pit").out)
 
-    recorded("allocations", "--delay", "300ms", "--duration", "1s", "def make(number) = Array.new(number) { Object.new }\nbegun; kept = make(700); ended; late = make(5_000)")
+    program = "def make(number) = Array.new(number) { Object.new }\n" \
+              "begun; kept = make(700); ended; late = make(5_000)"
+    recorded("allocations", "--delay", "300ms", "--duration", "1s", program)
     objects = Pitwall::Analyse::Allocations.new(segments(file("x.pit"))).total(:count)
     assert_includes 700..4_000, objects
   end
@@ -104,13 +109,15 @@ class WindowTest < Minitest::Test
   def test_a_command_that_ends_before_its_delay
     result = pitwall("profile", "--delay", "100s", "--", RUBY, "-e", "puts 1")
     assert_equal [4, "1\n"], [result.status.exitstatus, result.out]
-    assert_match(/\Apitwall: nothing was recorded: the command ended after [\d.]+ m?s, before --delay 100s was over\n\z/, result.err)
+    ended = /the command ended after [\d.]+ m?s, before --delay 100s was over/
+    assert_match(/\Apitwall: nothing was recorded: #{ended}\n\z/, result.err)
     assert_empty recordings
   end
 
   def test_times_that_are_over_before_ruby_has_started
     result = pitwall("profile", "--quiet", "--duration", "1ms", "--", "sh", "-c", "sleep 0.01; exec #{RUBY} -e 1")
-    assert_equal [4, "pitwall: nothing was recorded: no Ruby that Pitwall can enter ran within the times of --delay and --duration\n"],
+    assert_equal [4, "pitwall: nothing was recorded: no Ruby that Pitwall can enter ran within the times of --delay " \
+                     "and --duration\n"],
                  [result.status.exitstatus, result.err]
   end
 
@@ -123,9 +130,11 @@ class WindowTest < Minitest::Test
   end
 
   def test_bad_times
-    { %w[--delay 5] => "--delay 5: not a time; write a number and a unit: 100us, 1ms, 0.5s",
+    {
+      %w[--delay 5] => "--delay 5: not a time; write a number and a unit: 100us, 1ms, 0.5s",
       %w[--duration 0s] => "--duration 0s: out of range; it takes 1ms to 1000000s",
-      %w[--duration soon] => "--duration soon: not a time; write a number and a unit: 100us, 1ms, 0.5s" }.each do |options, message|
+      %w[--duration soon] => "--duration soon: not a time; write a number and a unit: 100us, 1ms, 0.5s"
+    }.each do |options, message|
       result = pitwall("profile", *options, "--", RUBY, "-e", "File.write('started', '')")
       assert_equal [2, "pitwall: #{message}\n"], [result.status.exitstatus, result.err.lines.first]
     end
