@@ -3,8 +3,8 @@
 module Benchmarks
   # Writes logs of a big application's starts in the study's form, of any length. They have files loaded through a
   # compile cache and without it, realpath walks, searches of the load path and of the autoload paths, gems listed file
-  # by file, and calls that belong to no pattern. Each start loads its own version of half the files, so the paths differ
-  # as in a log of many applications.
+  # by file, and calls that belong to no pattern. Each start loads its own version of half the files, so the paths
+  # differ as in a log of many applications.
   module SyscallLogs
     GEMS = 300
     FILES = 40
