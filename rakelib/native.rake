@@ -9,28 +9,28 @@ require_relative "../script/checkout"
 
 module NativeTasks
   # What a sanitizer run is for: everything that starts the extension, without what measures time or memory.
-    TESTS = %w[test/collect/allocations_test.rb test/collect/allocations_hazards_test.rb
-               test/collect/contract_test.rb test/collect/hazards_test.rb
-               test/collect/names_test.rb test/collect/query_hazards_test.rb test/collect/mn_threads_test.rb
-               test/collect/gc_test.rb test/collect/gc_log_test.rb test/collect/syscalls_test.rb
-               test/collect/syscalls_hazards_test.rb test/collect/syscall_shortcuts_test.rb
-             test/collect/threads_test.rb test/collect/trace_test.rb test/collect/c_waits_test.rb
-             test/ruby_assumptions_test.rb test/stress/loads_test.rb test/stress/sessions_test.rb].freeze
-    # Left out where minutes count. The third way of sampling shares its code with the others, and slow loads find the
-    # same faults as fast ones.
+  TESTS = %w[test/collect/allocations_test.rb test/collect/allocations_hazards_test.rb
+             test/collect/contract_test.rb test/collect/hazards_test.rb test/collect/names_test.rb
+             test/collect/query_hazards_test.rb test/collect/mn_threads_test.rb test/collect/gc_test.rb
+             test/collect/gc_log_test.rb test/collect/syscalls_test.rb test/collect/syscalls_hazards_test.rb
+             test/collect/syscall_shortcuts_test.rb test/collect/threads_test.rb test/collect/trace_test.rb
+             test/collect/c_waits_test.rb test/ruby_assumptions_test.rb test/stress/loads_test.rb
+             test/stress/sessions_test.rb].freeze
+  # Left out where minutes count. The third way of sampling shares its code with the others, and slow loads find the
+  # same faults as fast ones.
   LONG = "Safepoint|_safepoint|at_1000_Hz|test_memory|random_stacks"
-    MEASURING = "memory|full_disk|may_not_grow|share_the_gvl|looked_at_once|end_of_the_machine_stack|deep_stacks|" \
-                "cpu_of_each|segmentation_fault"
+  MEASURING = "memory|full_disk|may_not_grow|share_the_gvl|looked_at_once|end_of_the_machine_stack|deep_stacks|" \
+              "cpu_of_each|segmentation_fault"
   # AddressSanitizer's allocator is not made for forks of processes with threads: a child may find its lock taken.
-    FORKING = "fork|child|daemon|without_at_exit|no_library|processes_of_all_kinds|becomes_another|seccomp|" \
-              "exactly_what_strace"
+  FORKING = "fork|child|daemon|without_at_exit|no_library|processes_of_all_kinds|becomes_another|seccomp|" \
+            "exactly_what_strace"
 
   # It takes a vfork on a signal's stack, and the frames that a cancelled thread has left, for faults, in any program.
   UNKNOWN = "processes_in_the_middle|cancelled_where_it_waits"
 
   # What must work on a Ruby whose layout is not known.
-    WITHOUT_LAYOUT = %w[test/collect/contract_test.rb test/native/unknown_layout_test.rb
-                        test/native/layout_test.rb].freeze
+  WITHOUT_LAYOUT = %w[test/collect/contract_test.rb test/native/unknown_layout_test.rb
+                      test/native/layout_test.rb].freeze
 
   module_function
 
@@ -72,11 +72,11 @@ module NativeTasks
     return missing("AddressSanitizer: the compiler has no libasan.so") unless File.exist?(library)
 
     lib = build("asan", "PITWALL_ASAN" => "1")
-      # Ruby frees nothing at its end, scans its stack, and has signal stacks of its own. A link named libasan.so may be
-      # a linker's script; only the real file can be preloaded.
-      env = { "TEST_LIB" => lib, "TEST_PRELOAD" => File.realpath(library), "PITWALL_ASAN" => "1",
-              "ASAN_OPTIONS" => "detect_leaks=0:use_sigaltstack=0:detect_stack_use_after_return=0:handle_segv=0:" \
-                                "handle_abort=0:exitcode=66" }
+    # Ruby frees nothing at its end, scans its stack, and has signal stacks of its own. A link named libasan.so may be
+    # a linker's script; only the real file can be preloaded.
+    env = { "TEST_LIB" => lib, "TEST_PRELOAD" => File.realpath(library), "PITWALL_ASAN" => "1",
+            "ASAN_OPTIONS" => "detect_leaks=0:use_sigaltstack=0:detect_stack_use_after_return=0:handle_segv=0:" \
+                              "handle_abort=0:exitcode=66" }
     test_files(env, TESTS, ENV["TESTS_NAMED"], "#{MEASURING}|#{FORKING}|#{UNKNOWN}#{left_out}")
   end
 

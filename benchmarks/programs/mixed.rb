@@ -49,9 +49,10 @@ module Programs
     private
 
     def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
-  def rows
-    Array.new(30) { |i| { id: i, name: "#{WORDS[i % WORDS.size]} <#{i}>", tags: WORDS.first(i % 5), ratio: i / 7.0 } }
-  end
+
+    def rows
+      Array.new(30) { |i| { id: i, name: "#{WORDS[i % WORDS.size]} <#{i}>", tags: WORDS.first(i % 5), ratio: i / 7.0 } }
+    end
 
     def json = JSON.parse(JSON.generate(rows), symbolize_names: true).sum { |row| row[:id] + row[:tags].size }
     def erb = ERB.new(PAGE).result_with_hash(title: "mixed", rows: rows).size
@@ -91,9 +92,9 @@ module Programs
       points.reduce(:+).x + points.map(&:to_a).flatten.size + points.group_by { |p| p.x % 3 }.size
     end
 
-  def formats
-    Array.new(50) { |i| format("%05.2f|%-8s|%x", i / 3.0, WORDS[i % 5], i) }.join.size + (7**300).to_s.size
-  end
+    def formats
+      Array.new(50) { |i| format("%05.2f|%-8s|%x", i / 3.0, WORDS[i % 5], i) }.join.size + (7**300).to_s.size
+    end
 
     def enumerators
       fiber = Fiber.new { 10.times { |i| Fiber.yield(i) } && 0 }

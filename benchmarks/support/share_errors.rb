@@ -24,16 +24,16 @@ module Benchmarks
     # { section => mean error over the rounds }
     def means(weight)
       rounds = by_round(weight)
-        rounds.first.keys.to_h do |section|
-          [section.to_s, Statistics.mean(rounds.map { |errors| errors.fetch(section) })]
-        end
+      rounds.first.keys.to_h do |section|
+        [section.to_s, Statistics.mean(rounds.map { |errors| errors.fetch(section) })]
+      end
     end
 
     # By round: the largest error of any section.
     #: (String) -> Array[Float]
     def worst_of_rounds(weight) = by_round(weight).map { |errors| errors.values.map(&:abs).max }
 
-      # How far the worst thread's CPU weight is from its own clock, in percent; nil where the profiler has none.
+    # How far the worst thread's CPU weight is from its own clock, in percent; nil where the profiler has none.
     #: () -> Float?
     def thread_cpu_percent
       @runs.flat_map do |run|
@@ -54,10 +54,10 @@ module Benchmarks
 
     # [{ section => error in points }, …]
     def by_round(weight)
-        @by_round ||= {}
-        @by_round[weight] ||= @runs.map do |run|
-          errors(run[:totals].fetch(weight.to_sym), run[:truth], :"#{weight}_ns")
-        end
+      @by_round ||= {}
+      @by_round[weight] ||= @runs.map do |run|
+        errors(run[:totals].fetch(weight.to_sym), run[:truth], :"#{weight}_ns")
+      end
     end
 
     def errors(totals, truth, clock)
