@@ -10,8 +10,8 @@ require_relative "../support/traced_recording"
 require "pitwall/cli"
 require "pitwall/show"
 
-# One recording, one figure: text, JSON and page tell the same of every fixture and of planted programs. The page's figures are
-# worked out by its own modules, in Node.js.
+# One recording, one figure: text, JSON and page show the same figures of every fixture and of planted programs. The
+# page's figures come from its own modules, run in Node.js.
 class FiguresTest < Minitest::Test
   include CommandLine
   include PageContents
@@ -21,7 +21,8 @@ class FiguresTest < Minitest::Test
 
   def setup
     super
-    skip "peer absent: Node.js (apt-get install nodejs)" unless system("node --version", out: File::NULL, err: File::NULL)
+    node = system("node --version", out: File::NULL, err: File::NULL)
+    skip "peer absent: Node.js (apt-get install nodejs)" unless node
   end
 
   def test_fixtures
@@ -54,13 +55,15 @@ class FiguresTest < Minitest::Test
     end)
     json, page = compare(file)
     assert_equal ["worker 1", "worker 2"], json["idle_threads"]
-    assert_equal({ "orders#show" => 100_000_000, "orders#index" => 25_000_000, nil => 910_000_000 }, page["labels"]["route"]["rows"].to_h { |value, wall,| [value, wall] })
+    walls = page["labels"]["route"]["rows"].to_h { |value, wall,| [value, wall] }
+    assert_equal({ "orders#show" => 100_000_000, "orders#index" => 25_000_000, nil => 910_000_000 }, walls)
     text = report(file, "--view", "labels")
     assert_match(/80\.0% +100 ms .* 1 +50\.0 ms +orders#show$/, text)
     assert_match(/^ +910 ms .*\(without\)$/, text)
     # Requests are not counted by thread: none is not what is said of them.
     refute_match(/requests|mean/, report(file, "--view", "labels", "--thread", "worker 2"))
-    assert_equal [nil], JSON.parse(report(file, "--view", "labels", "--thread", "worker 2", "--format", "json"))["labels"]["values"].map { |row| row["requests"] }.uniq
+    labels = JSON.parse(report(file, "--view", "labels", "--thread", "worker 2", "--format", "json"))["labels"]
+    assert_equal [nil], labels["values"].map { |row| row["requests"] }.uniq
     refute_match(/of \d+ requests/, report(file, "--view", "requests", "--thread", "worker 1"))
     assert_match(/of 1 request that/, report(file, "--view", "requests", "--label", "tenant=acme"))
   end
@@ -72,8 +75,10 @@ class FiguresTest < Minitest::Test
       segment.site(1, type: 0, class_name: "", counters: [5000, 0, 5000, 0, 0, 0, 200_000, 200_000, 0, 70, 0])
       segment.site(2, type: 0, class_name: "", counters: [700, 0, 700, 0, 0, 0, 28_000, 28_000, 0, 30, 0])
       segment.site(3, type: 0, class_name: "", counters: [11, 0, 11, 0, 0, 0, 440, 440, 0, 4, 0])
-      segment.site(5, stack: [["Order#load", "/app/order.rb", 1, 3]], counters: [100, 0, 90, 0, 0, 0, 4000, 9000, 10, 900, 800])
-      segment.site(6, stack: [["Order#load", "/app/order.rb", 1, 3], ["Array#map", "", 0, 0, 1]], type: 7, class_name: "Array", counters: [40, 0, 0, 0, 0, 0, 1600, 1600, 40, 10, 1600])
+      segment.site(5, stack: [["Order#load", "/app/order.rb", 1, 3]],
+                      counters: [100, 0, 90, 0, 0, 0, 4000, 9000, 10, 900, 800])
+      segment.site(6, stack: [["Order#load", "/app/order.rb", 1, 3], ["Array#map", "", 0, 0, 1]],
+                      type: 7, class_name: "Array", counters: [40, 0, 0, 0, 0, 0, 1600, 1600, 40, 10, 1600])
     end)
     _, page = compare(file)
     assert_equal [151, 11_040], page["objects"]["total"].values_at("objects", "bytes")
@@ -89,7 +94,10 @@ class FiguresTest < Minitest::Test
     pool = Array.new(3) { |n| Thread.new { Thread.current.name = "pool #{n}"; while (job = jobs.pop) do job.call end } }
     done = Queue.new
     12.times do |n|
-      jobs << -> { Pitwall.request(route: n.even? ? "show" : "index") { Shop.new.price(20_000); Shop.new.wait }; done << n }
+      jobs << lambda do
+        Pitwall.request(route: n.even? ? "show" : "index") { Shop.new.price(20_000); Shop.new.wait }
+        done << n
+      end
     end
     12.times { done.pop }
     Shop.new.price(400_000)
@@ -99,7 +107,9 @@ class FiguresTest < Minitest::Test
 
   def test_planted_programs
     File.write(file("program.rb"), "require 'pitwall'\n#{PROGRAM}")
-    { "profile" => %w[profile --allocations 1/5], "allocations" => %w[allocations --stacks], "trace" => %w[trace] }.each do |name, verb|
+    {
+      "profile" => %w[profile --allocations 1/5], "allocations" => %w[allocations --stacks], "trace" => %w[trace]
+    }.each do |name, verb|
       ran = pitwall(*verb, "--quiet", "--record", "#{name}.pit", "--", RUBY, "-I#{Checkout::ROOT}/lib", "program.rb")
       assert_equal 0, ran.status.exitstatus, ran.err
       compare(file("#{name}.pit"))
@@ -112,7 +122,8 @@ class FiguresTest < Minitest::Test
 
   def report(path, *options)
     out, err = StringIO.new, StringIO.new
-    assert_equal 0, Pitwall::CLI.run(["report", path, *options], out: out, err: err), "#{options.join(" ")}: #{err.string}"
+    status = Pitwall::CLI.run(["report", path, *options], out: out, err: err)
+    assert_equal 0, status, "#{options.join(" ")}: #{err.string}"
     out.string
   end
 
@@ -120,7 +131,9 @@ class FiguresTest < Minitest::Test
   def compare(path)
     page = page_figures(path)
     name = File.basename(path)
-    json = page["weights"].map { |weight, figures| same_methods(name, path, weight, figures, page["idle"].fetch(weight)) }
+    json = page["weights"].map do |weight, figures|
+      same_methods(name, path, weight, figures, page["idle"].fetch(weight))
+    end
     same_labels(name, path, page)
     same_requests(name, path, page)
     same_objects(name, path, page)
@@ -137,16 +150,20 @@ class FiguresTest < Minitest::Test
   # By method, JSON against the page and text against JSON; with idle threads too.
   def same_methods(name, path, weight, figures, with_idle)
     { [] => figures, ["--idle"] => with_idle }.each do |options, shown|
-      json = JSON.parse(report(path, "--weight", weight, "--view", "flat", "--view", "threads", "--format", "json", *options))
+      views = ["--view", "flat", "--view", "threads"]
+      json = JSON.parse(report(path, "--weight", weight, *views, "--format", "json", *options))
       about = "#{name} #{weight} #{options.join}"
       assert_equal shown["total"], json["total"], about
       rows = json["methods"].reject { |row| row["total"].zero? }
-      assert_equal order(shown["methods"]), order(rows.map { |row| [escaped(row["name"]), *row.values_at("file", "line", "self", "total")] }), about
+      methods = rows.map { |row| [escaped(row["name"]), *row.values_at("file", "line", "self", "total")] }
+      assert_equal order(shown["methods"]), order(methods), about
       text = report(path, "--weight", weight, "--view", "flat", "--limit", "100000", *options)
       # Where waiting stands apart, the text's table is of the time in which threads ran.
       table = json["work"] && options.empty? ? json["work"] : json
       refute_empty table["methods"], about unless json["methods"].empty?
-      table["methods"].reject { |row| row["total"].zero? }.each { |row| assert_text(text, method_cells(row, table["total"], weight), row["name"], about) }
+      table["methods"].reject { |row| row["total"].zero? }.each do |row|
+        assert_text(text, method_cells(row, table["total"], weight), row["name"], about)
+      end
     end
     JSON.parse(report(path, "--weight", weight, "--view", "flat", "--format", "json"))
   end
@@ -164,7 +181,8 @@ class FiguresTest < Minitest::Test
       labels = JSON.parse(report(path, "--label-key", key, "--format", "json"))["labels"]
       about = "#{name} label #{key}"
       rows = labels["values"].reject { |row| row["wall"].zero? && row["requests"].zero? }
-      assert_equal order(page["labels"][key]["rows"]), order(rows.map { |row| row.values_at("value", "wall", "cpu", "captures", "requests", "request_ns") }), about
+      fields = %w[value wall cpu captures requests request_ns]
+      assert_equal order(page["labels"][key]["rows"]), order(rows.map { |row| row.values_at(*fields) }), about
       assert_equal page["labels"][key]["labelled"], labels["labelled"], about
       text = report(path, "--label-key", key, "--limit", "100000")
       rows.each { |row| assert_text(text, label_cells(row, labels["labelled"]), row["value"] || "(without)", about) }
@@ -180,23 +198,28 @@ class FiguresTest < Minitest::Test
   end
 
   def label_cells(row, whole)
-    requests = row["requests"].positive? ? [Units.count(row["requests"]), Units.duration(row["request_ns"] / row["requests"])] : []
-    [*(Units.percent(row["wall"], whole) if row["value"]), Units.duration(row["wall"]), Units.duration(row["cpu"]), *requests]
+    count, ns = row.values_at("requests", "request_ns")
+    requests = count.positive? ? [Units.count(count), Units.duration(ns / count)] : []
+    share = Units.percent(row["wall"], whole) if row["value"]
+    [*share, Units.duration(row["wall"]), Units.duration(row["cpu"]), *requests]
   end
 
   def same_requests(name, path, page)
     return if page["weights"].empty?
 
     json = JSON.parse(report(path, "--view", "requests", "--format", "json"))["requests"]
-    assert_equal json.map { |row| row.values_at("number", "labels", "duration_ns", "start_ns") }, page["requests"].map { |row| row.values_at("number", "labels", "ns", "start") }, name
+    assert_equal json.map { |row| row.values_at("number", "labels", "duration_ns", "start_ns") },
+                 page["requests"].map { |row| row.values_at("number", "labels", "ns", "start") }, name
     return if json.empty?
 
     text = report(path, "--view", "requests", "--limit", "100000")
     assert_includes text, "of #{Units.things(page["count"], "request")} that ended", name
-    return unless JSON.parse(report(path, "--format", "json", "--view", "flat"))["weight"] == "wall" && page["threads"].any? { |thread| thread[4].positive? }
+    weight = JSON.parse(report(path, "--format", "json", "--view", "flat"))["weight"]
+    return unless weight == "wall" && page["threads"].any? { |thread| thread[4].positive? }
 
     page["requests"].first(5).each do |row|
-      assert_equal row["wall"], JSON.parse(report(path, "--request", row["number"].to_s, "--format", "json"))["total"], "#{name} request #{row["number"]}"
+      one = JSON.parse(report(path, "--request", row["number"].to_s, "--format", "json"))
+      assert_equal row["wall"], one["total"], "#{name} request #{row["number"]}"
     end
   end
 
@@ -206,11 +229,16 @@ class FiguresTest < Minitest::Test
     json = JSON.parse(report(path, "--view", "allocations", "--format", "json"))
     total = page["objects"]["total"]
     assert_equal json.values_at("objects", "bytes"), total.values_at("objects", "bytes"), name
-    assert_equal total.values_at("objects", "bytes"), %w[objects bytes].map { |weight| page["weights"].fetch(weight)["total"] }, "#{name}: the flame graph's “all”"
+    drawn = %w[objects bytes].map { |weight| page["weights"].fetch(weight)["total"] }
+    assert_equal total.values_at("objects", "bytes"), drawn, "#{name}: the flame graph's “all”"
     fields = %w[path line class count bytes retained retained_bytes gc_ns]
     assert_equal order(page["objects"]["sites"]), order(json["sites"].map { |row| row.values_at(*fields) }), name
     text = report(path, "--view", "allocations", "--limit", "100000")
-    json["sites"].each { |row| assert_text(text, object_cells(row, json), row["class"], name) unless row["special"] || json["looked_at"] }
+    json["sites"].each do |row|
+      next if row["special"] || json["looked_at"]
+
+      assert_text(text, object_cells(row, json), row["class"], name)
+    end
   end
 
   def object_cells(row, json) = [Units.count(row["count"]), Units.percent(row["count"], json["objects"])]

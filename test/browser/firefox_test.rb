@@ -4,8 +4,8 @@ require "digest"
 require_relative "../test_helper"
 require_relative "../support/browser"
 
-# Our export in the real Firefox profiler (as the gem profile-viewer bundles it) in a real browser: what the profiler works
-# out must be what `pitwall report` says.
+# Pitwall's export in the real Firefox profiler (as the gem profile-viewer bundles it) in a real browser. The profiler's
+# figures must be the figures of `pitwall report`.
 class FirefoxTest < Minitest::Test
   include Browser
 
@@ -27,7 +27,8 @@ class FirefoxTest < Minitest::Test
     super
     @pages = install_viewer
     File.write(file("x.rb"), PROGRAM)
-    result = pitwall("profile", "--quiet", "--record", file("x.pit"), "--", RUBY, "-I#{Checkout::ROOT}/lib", file("x.rb"))
+    command = [RUBY, "-I#{Checkout::ROOT}/lib", file("x.rb")]
+    result = pitwall("profile", "--quiet", "--record", file("x.pit"), "--", *command)
     assert result.status.success?, result.err
     @report = JSON.parse(pitwall("report", file("x.pit"), "--format", "json").out)
   end
@@ -36,7 +37,8 @@ class FirefoxTest < Minitest::Test
     seen = open_in_profiler("wall")
     assert_empty seen.fetch("complaints")
     assert_operator seen.fetch("version"), :>=, 56
-    assert_equal @report["threads"].map { |thread| thread["name"] }.sort, seen["threads"].map { |thread| thread["name"] }.sort
+    names = [@report, seen].map { |found| found["threads"].map { |thread| thread["name"] }.sort }
+    assert_equal(*names)
     @report["threads"].each do |expected|
       thread = seen["threads"].find { |one| one["name"] == expected["name"] }
       assert_in_delta expected["wall"] / 1e6, thread["roots"].sum(&:last), 0.01, expected["name"]
@@ -46,7 +48,8 @@ class FirefoxTest < Minitest::Test
     assert_selfs seen
     gc = JSON.parse(pitwall("report", file("x.pit"), "--view", "gc", "--format", "json").out).fetch("gc")
     shown = seen["threads"].flat_map { |thread| thread["markers"] }.select { |name,| name == "GC" }.map(&:last)
-    assert_equal gc.values_at("count", "marking_ns", "sweeping_ns"), %w[runs marking sweeping].map { |name| shown.sum { |data| data[name] } }
+    assert_equal gc.values_at("count", "marking_ns", "sweeping_ns"),
+                 %w[runs marking sweeping].map { |name| shown.sum { |data| data[name] } }
     assert_operator gc["count"], :>=, 1
     assert_request seen["threads"].find { |thread| thread["name"] == "main" }["markers"]
   end
@@ -54,7 +57,8 @@ class FirefoxTest < Minitest::Test
   def test_cpu_as_the_weight
     seen = open_in_profiler("cpu")
     assert_empty seen.fetch("complaints")
-    assert_in_delta @report["threads"].sum { |thread| thread["cpu"] } / 1e6, seen["threads"].sum { |thread| thread["roots"].sum(&:last) }, 0.01
+    assert_in_delta @report["threads"].sum { |thread| thread["cpu"] } / 1e6,
+                    seen["threads"].sum { |thread| thread["roots"].sum(&:last) }, 0.01
   end
 
   private
@@ -62,7 +66,8 @@ class FirefoxTest < Minitest::Test
   # From its beginning to its end, with what it was for.
   def assert_request(markers)
     requests, labels = %w[request labels].map { |name| markers.select { |found,| found == name } }
-    assert_equal [["route=orders#show"], ["route=orders#show"]], [requests, labels].map { |rows| rows.map { |row| row.last["labels"] } }
+    shown = [requests, labels].map { |rows| rows.map { |row| row.last["labels"] } }
+    assert_equal [["route=orders#show"], ["route=orders#show"]], shown
     assert_operator requests.sum { |_, from, to,| to - from }, :>=, 400
     assert_operator labels.sum { |_, from, to,| to - from }, :>=, 200
   end
@@ -79,7 +84,9 @@ class FirefoxTest < Minitest::Test
   def assert_states(expected, thread)
     spent = thread["markers"].select { |*, data| data && data["type"] == "state" }.group_by(&:first)
                              .transform_values { |markers| markers.sum { |_, from, to,| to - from } }
-    expected["states"].reject { |state, _| state == "unknown" }.each { |state, wall| assert_in_delta wall / 1e6, spent.fetch(state, 0), 0.01, "#{expected["name"]} #{state}" }
+    expected["states"].reject { |state, _| state == "unknown" }.each do |state, wall|
+      assert_in_delta wall / 1e6, spent.fetch(state, 0), 0.01, "#{expected["name"]} #{state}"
+    end
   end
 
   def open_in_profiler(weight)
@@ -95,7 +102,9 @@ class FirefoxTest < Minitest::Test
 
     gem = File.join(MODULES, "#{VIEWER}.gem")
     name, version = VIEWER.match(/\A(.+)-([\d.]+)\z/).captures
-    out, status = Open3.capture2e(CLEAN, RUBY, "-S", "gem", "fetch", name, "-v", version, chdir: MODULES) unless File.exist?(gem)
+    unless File.exist?(gem)
+      out, status = Open3.capture2e(CLEAN, RUBY, "-S", "gem", "fetch", name, "-v", version, chdir: MODULES)
+    end
     skip "peer absent: the gem #{VIEWER} (#{out.lines.last&.chomp})" if status && !status.success?
     assert_equal SHA256, Digest::SHA256.file(gem).hexdigest
     out, status = Open3.capture2e(CLEAN, RUBY, "-S", "gem", "unpack", gem, chdir: MODULES)

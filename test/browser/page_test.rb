@@ -41,9 +41,15 @@ class PageTest < Minitest::Test
       25.times { segment.row stack: [MAIN, CART, MARKING], wall: 10_000, cpu: 10_000 }
       50.times do |at|
         segment.row thread: 2, stack: [["Worker#run", SHOP, 50, 52], SLEEP], wall: 10_000, cpu: 0, state: 2, captures: 0
-        segment.row thread: 2, stack: [["Worker#run", SHOP, 50, 53], TAX], wall: 10_000, cpu: at.even? ? 10_000 : 0, state: at.even? ? 0 : 1
+        cpu, state = at.even? ? [10_000, 0] : [0, 1]
+        segment.row thread: 2, stack: [["Worker#run", SHOP, 50, 53], TAX], wall: 10_000, cpu: cpu, state: state
       end
-      20.times { |at| segment.collection start: at * 50_000_000, marking: 400_000 + at * 10_000, sweeping: 200_000, majors: at % 5 == 4 ? 1 : 0, major_cause: at % 5 == 4 ? 2 : 0, allocated: 40_000 + at * 500, living: 90_000 + at * 100 }
+      20.times do |at|
+        major = at % 5 == 4
+        segment.collection start: at * 50_000_000, marking: 400_000 + at * 10_000, sweeping: 200_000,
+                           majors: major ? 1 : 0, major_cause: major ? 2 : 0,
+                           allocated: 40_000 + at * 500, living: 90_000 + at * 100
+      end
       segment.stats["elapsed_ns"] = 1_000_000_000
     end
   end
@@ -95,7 +101,8 @@ class PageTest < Minitest::Test
 
   # In quarters: cart, cart with tax, fib up to five deep, marking under cart.
   def assert_order_of_time(time)
-    boxes = time["boxes"].map { |name, depth, left, right| [name, depth, left.fdiv(time["width"]), right.fdiv(time["width"])] }
+    width = time["width"]
+    boxes = time["boxes"].map { |name, depth, left, right| [name, depth, left.fdiv(width), right.fdiv(width)] }
     tax = boxes.find { |name, *| name == "Shop::Tax.of" }
     assert_in_delta 0.25, tax[2], 0.01
     assert_in_delta 0.5, tax[3], 0.01
@@ -112,7 +119,8 @@ class PageTest < Minitest::Test
     cpu = JSON.parse(pitwall("report", "x.pit", "--format", "json", "--weight", "cpu").out)
     assert_equal figures(cpu), shown(seen.dig("cpu", "methods"))
     %w[apart caller].each do |how|
-      assert_equal figures(JSON.parse(pitwall("report", "x.pit", "--format", "json", "--gc", how).out)), shown(seen.dig("gc", how)), how
+      report = JSON.parse(pitwall("report", "x.pit", "--format", "json", "--gc", how).out)
+      assert_equal figures(report), shown(seen.dig("gc", how)), how
     end
     assert_brushed(seen["brushed"])
     assert_operator seen.dig("moved", "to"), :>, seen.dig("brushed", "filter", "to")
@@ -125,7 +133,9 @@ class PageTest < Minitest::Test
   def test_states_that_pitwall_does_not_know_are_told_as_such
     html = page(RecordingBuilder.build do |segment|
       segment.thread 1, "main"
-      [[0, CART], [2, SLEEP], [7, TAX], [200, FIB], [4, CART]].each { |state, leaf| segment.row stack: [MAIN, leaf], wall: 200_000, cpu: 0, state: state }
+      [[0, CART], [2, SLEEP], [7, TAX], [200, FIB], [4, CART]].each do |state, leaf|
+        segment.row stack: [MAIN, leaf], wall: 200_000, cpu: 0, state: state
+      end
       segment.stats["elapsed_ns"] = 1_000_000_000
     end)
     seen = in_browser("page.mjs", "states", html, *pictures, env: { "STATE" => "state 200" })
@@ -141,7 +151,8 @@ class PageTest < Minitest::Test
     assert_empty colours.uniq - seen["painted"].first
     assert_equal "all", seen["odd"]
     assert_match(/state=\d/, seen.dig("chosen", "hash"))
-    assert_equal ["Object#main", "Shop::Fib.fib"].sort, by_name(seen.dig("chosen", "methods")).keys.map { |name| name.sub("<main>", "Object#main") }.sort
+    names = by_name(seen.dig("chosen", "methods")).keys.map { |name| name.sub("<main>", "Object#main") }
+    assert_equal ["Object#main", "Shop::Fib.fib"].sort, names.sort
   end
 
   # Half of it is gone by brushing the second quarter, in which main was in tax.
@@ -163,14 +174,16 @@ class PageTest < Minitest::Test
     method = chosen["name"]
     report = JSON.parse(pitwall("report", "x.pit", "--format", "json", "--callers", method, "--callees", method).out)
     %w[callers callees].each do |kind|
-      wanted = report.dig(kind, "methods").select { |row| row["total"].positive? }.map { |row| [row["name"] || "(start of the thread)", row["method_percent"].round(1)] }
+      rows = report.dig(kind, "methods").select { |row| row["total"].positive? }
+      wanted = rows.map { |row| [row["name"] || "(start of the thread)", row["method_percent"].round(1)] }
       assert_equal wanted.sort, chosen[kind].map { |row| [row[-1], row[0].to_f] }.sort, kind
     end
   end
 
   # Name → self and total in percent.
   def figures(report)
-    report["methods"].reject { |row| row["total"].zero? }.to_h { |row| [row["name"], row.values_at("self_percent", "total_percent").map { |share| share.round(1) }] }
+    rows = report["methods"].reject { |row| row["total"].zero? }
+    rows.to_h { |row| [row["name"], row.values_at("self_percent", "total_percent").map { |share| share.round(1) }] }
   end
 
   def shown(rows) = rows.to_h { |row| [row[-2], [row[0], row[2]].map(&:to_f)] }
@@ -198,14 +211,20 @@ class PageTest < Minitest::Test
     assert_match(/75\.0%|37\.5%\s+1\.50 s/, seen.dig("views", "Methods", "text"))
   end
 
-  # A second of one process: what main and the worker did, [stack's leaf, ms, state]…; Pitwall's own thread sleeps. Each ran a request, known by
-  # the worker's id.
+  # A second of one process. main and worker are lists of [the stack's leaf, ms, state]; Pitwall's own thread sleeps.
+  # Each process ran a request, known by the worker's id.
   def follows(at, main:, worker:, route:, work:)
     ids = [1, 2].rotate(at)
-    RecordingBuilder.build(pid: 7, started_at_ns: RecordingBuilder::HEAD["started_at_ns"] + at * 1_000_000_000) do |segment|
-      ["main", "", "pitwall continuous"].zip([*ids, 3]) { |name, id| segment.thread(id, name, native_id: 100 + name.size) }
+    started = RecordingBuilder::HEAD["started_at_ns"] + at * 1_000_000_000
+    RecordingBuilder.build(pid: 7, started_at_ns: started) do |segment|
+      ["main", "", "pitwall continuous"].zip([*ids, 3]) do |name, id|
+        segment.thread(id, name, native_id: 100 + name.size)
+      end
       [*ids, 3].zip([main, worker, [[SLEEP, 1000, 2]]]) do |id, parts|
-        parts.each { |leaf, ms, state| segment.row(thread: id, stack: [leaf], wall: ms * 1000, cpu: state.zero? ? ms * 1000 : 0, state: state) }
+        parts.each do |leaf, ms, state|
+          cpu = state.zero? ? ms * 1000 : 0
+          segment.row(thread: id, stack: [leaf], wall: ms * 1000, cpu: cpu, state: state)
+        end
       end
       segment.mark({ "route" => route }, thread: ids[1], end_ns: 900_000_000, ns: work * 1_000_000)
       segment.work({ "route" => route }, count: 1, ns: work * 1_000_000)
@@ -216,26 +235,32 @@ class PageTest < Minitest::Test
   # A folder as continuous recording leaves it.
   def test_a_thread_of_several_files_is_one
     FileUtils.mkdir_p(file("d"))
-    File.binwrite(file("d/1.pit"), follows(0, main: [[CART, 1000, 0]], worker: [[SLEEP, 500, 2], [TAX, 500, 0]], route: "a", work: 400))
-    File.binwrite(file("d/2.pit"), follows(1, main: [[FIB, 1000, 0]], worker: [[TAX, 250, 0], [FIB, 750, 0]], route: "b", work: 300))
+    first = follows(0, main: [[CART, 1000, 0]], worker: [[SLEEP, 500, 2], [TAX, 500, 0]], route: "a", work: 400)
+    second = follows(1, main: [[FIB, 1000, 0]], worker: [[TAX, 250, 0], [FIB, 750, 0]], route: "b", work: 300)
+    File.binwrite(file("d/1.pit"), first)
+    File.binwrite(file("d/2.pit"), second)
     result = pitwall("report", "d", "--format", "html", "--out", "x.html")
     assert result.status.success?, result.err
-    seen = in_browser("page.mjs", "files", file("x.html"), *pictures("files"), env: { "THREAD" => "thread 2", "OLD" => JSON.generate(%w[0.2 1.1 1.2 0.3 7.7 odd]) })
+    env = { "THREAD" => "thread 2", "OLD" => JSON.generate(%w[0.2 1.1 1.2 0.3 7.7 odd]) }
+    seen = in_browser("page.mjs", "files", file("x.html"), *pictures("files"), env: env)
     assert_empty seen["complaints"] + seen["nameless"]
     assert_includes seen["facts"], "2 threads"
     refute_includes seen["facts"], "process"
-    assert_equal ["main: 2.00 s wall, 2.00 s CPU; running 100%", "thread 2: 2.00 s wall, 1.50 s CPU; running 75.0%, blocked 25.0%"], seen["lanes"].values_at(0, 1)
+    assert_equal ["main: 2.00 s wall, 2.00 s CPU; running 100%",
+                  "thread 2: 2.00 s wall, 1.50 s CPU; running 75.0%, blocked 25.0%"], seen["lanes"].values_at(0, 1)
     assert_match(/\ARequests of thread 2: 2;/, seen["lanes"][2])
     assert_equal 3, seen["lanes"].size
     assert_equal ["all but idle", "all", "main", "thread 2"], seen["offered"]
-    assert_equal [["2.00 s", "2.00 s", "main"], ["2.00 s", "1.50 s", "thread 2"]], seen["threads"].map { |row| row.values_at(0, 1, -1) }.sort_by(&:last)
+    threads = seen["threads"].map { |row| row.values_at(0, 1, -1) }.sort_by(&:last)
+    assert_equal [["2.00 s", "2.00 s", "main"], ["2.00 s", "1.50 s", "thread 2"]], threads
     assert_includes seen["hash"], "thread=0.2"
     weights = by_name(seen["methods"]).transform_values { |row| row[1] }
     assert_equal({ "Shop::Tax.of" => "750 ms", "Shop::Fib.fib" => "750 ms", "Kernel#sleep" => "500 ms" }, weights)
     assert_equal ["route: a", "route: b"], seen["requests"].map { |row| row[-2] }
     assert_equal ["thread 2"], seen["requests"].map(&:last).uniq
     assert_equal [["thread 2"]], seen["request"].map { |row| [row.last] }
-    order = [["Kernel#sleep", 0, 0.25], ["Shop::Tax.of", 0.25, 0.5], ["Shop::Tax.of", 0.5, 0.625], ["Shop::Fib.fib", 0.625, 1]]
+    order = [["Kernel#sleep", 0, 0.25], ["Shop::Tax.of", 0.25, 0.5], ["Shop::Tax.of", 0.5, 0.625],
+             ["Shop::Fib.fib", 0.625, 1]]
     joined = order[0, 1] + [["Shop::Tax.of", 0.25, 0.625], order[3]]
     assert_equal joined, (seen["time"].map { |name, *ends| [name, *ends.map { |at| (at * 200).round / 200.0 }] })
     assert_equal %w[0.2 0.2 0.1 busy busy busy], seen["old"].values_at("0.2", "1.1", "1.2", "0.3", "7.7", "odd")
@@ -247,7 +272,8 @@ class PageTest < Minitest::Test
       segment.thread 1, "puma 1"
       30.times do |at|
         route = at % 3 == 0 ? "orders#show" : "carts#index"
-        segment.row stack: [MAIN, at % 3 == 0 ? TAX : CART], wall: 10_000, cpu: 10_000, labels: { "route" => route, "job" => "web" }
+        labels = { "route" => route, "job" => "web" }
+        segment.row stack: [MAIN, at % 3 == 0 ? TAX : CART], wall: 10_000, cpu: 10_000, labels: labels
         segment.mark({ "route" => route, "job" => "web" }, end_ns: (at + 1) * 10_000_000, ns: 8_000_000 + at * 1000)
       end
       segment.row stack: [MAIN], wall: 10_000, cpu: 0
@@ -258,7 +284,8 @@ class PageTest < Minitest::Test
     seen = in_browser("page.mjs", "labels", page(bytes), *pictures("labels"))
     assert_empty seen["complaints"] + seen["nameless"]
     assert_includes seen["tabs"], "Labels"
-    assert_equal [["66.7%", "200 ms", "200 ms", "20", "8.00 ms", "carts#index"], ["33.3%", "100 ms", "100 ms", "10", "8.00 ms", "orders#show"]], seen["rows"].first(2)
+    assert_equal [["66.7%", "200 ms", "200 ms", "20", "8.00 ms", "carts#index"],
+                  ["33.3%", "100 ms", "100 ms", "10", "8.00 ms", "orders#show"]], seen["rows"].first(2)
     assert_includes seen["hash"], "label=route%3Dorders%23show"
     assert_equal ["<main>", "Shop::Tax.of"], by_name(seen["methods"]).keys.sort
     assert_equal ["100%", "100 ms"], by_name(seen["methods"]).fetch("Shop::Tax.of").first(2)
@@ -309,10 +336,15 @@ class PageTest < Minitest::Test
     seen = in_browser("page.mjs", "queries", page(bytes), *pictures("queries"))
     assert_empty seen["complaints"] + seen["nameless"]
     assert_equal [%w[1 40.0\ ms 200 203 25.0%], %w[2 5.00\ ms 2 2 10.0%]], (seen["requests"].map { |row| row.first(5) })
-    assert_match(/queries: 200, the same from one line up to 203 times, 10\.0 ms \(25\.0% of its time\), 3 answered by a cache/, seen["detail"])
+    assert_match(/queries: 200, the same from one line up to 203 times, 10\.0 ms \(25\.0% of its time\), 3 answered by/,
+                 seen["detail"])
+    assert_match(/ \(25\.0% of its time\), 3 answered by a cache/, seen["detail"])
     assert_equal [%w[200 10.0\ ms 25.0%], ["3", "0 s", ""]], (seen["asked"].map { |row| row.first(3) })
-    assert_match(/\A202 queries in 2 requests \(101 a request\), 10\.5 ms: 23\.3% of the requests’ time; 3 answered by a cache\. A query is told/, seen["note"])
-    assert_equal [["200", "200", "200", "10.0 ms", "22.2%", "3f2a90c1"], ["2", "2", "2", "500 µs", "1.1%", "00000000"]], (seen["queries"].map { |row| row.first(6) }.first(2))
+    assert_match(/\A202 queries in 2 requests \(101 a request\), 10\.5 ms: 23\.3% of the requests’ time; 3 answered /,
+                 seen["note"])
+    assert_match(/; 3 answered by a cache\. A query is told/, seen["note"])
+    assert_equal [["200", "200", "200", "10.0 ms", "22.2%", "3f2a90c1"], ["2", "2", "2", "500 µs", "1.1%", "00000000"]],
+                 (seen["queries"].map { |row| row.first(6) }.first(2))
     assert_equal ["2"], seen["fine"].map(&:first)
   end
 
@@ -320,16 +352,21 @@ class PageTest < Minitest::Test
   def test_growth
     bytes = RecordingBuilder.build(mode: "none") do |segment|
       { 5 => "Line<b>", 6 => "String", 7 => "Hash" }.each do |id, name|
-        segment.site(id, stack: [["Shop#keep", "/srv/a.rb", 1, id]], class_name: name, counters: [9000, 0, 0, 0, 0, 0, 0, 900_000, 3000, 0, 300_000])
+        segment.site(id, stack: [["Shop#keep", "/srv/a.rb", 1, id]], class_name: name,
+                         counters: [9000, 0, 0, 0, 0, 0, 0, 900_000, 3000, 0, 300_000])
       end
-      (1..30).each { |at| segment.living(at, at_ns: at * 2_000_000_000, sites: { 5 => at * 100, 6 => at * 40, 7 => 500 }, rss: 50_000_000 + (at * 900_000), flags: 1) }
+      (1..30).each do |at|
+        segment.living(at, at_ns: at * 2_000_000_000, sites: { 5 => at * 100, 6 => at * 40, 7 => 500 },
+                           rss: 50_000_000 + (at * 900_000), flags: 1)
+      end
       segment.holders([[5, 0, "Shop::LINES (Array of 3,000)"], [5, 0, "Line<b>"]])
       segment.stats["elapsed_ns"] = 60_000_000_000
     end
     seen = in_browser("page.mjs", "growth", page(bytes), *pictures("growth"))
     assert_empty seen["complaints"] + seen["nameless"]
     assert_match(/23 collections looked at, 23 of them full, after 15\.0 s of warm-up/, seen["notes"])
-    assert_equal [["+3,000", "3,000 … 3,000", "+293 KiB", "+2,200", "+215 KiB", "3,000", "1%", "Line<b>", "/srv/a.rb:5"], ["+1,200", "String"]],
+    lines = ["+3,000", "3,000 … 3,000", "+293 KiB", "+2,200", "+215 KiB", "3,000", "1%", "Line<b>", "/srv/a.rb:5"]
+    assert_equal [lines, ["+1,200", "String"]],
                  [seen["rows"][0], seen["rows"][1].values_at(0, 7)]
     assert_equal ["Living objects of these places over time", "Resident memory over time"], seen["charts"]
     assert_includes seen["holders"], "is held by Shop::LINES (Array of 3,000) → Line<b>"
@@ -338,15 +375,18 @@ class PageTest < Minitest::Test
 
   def stack(*names) = names.map { |name| [name, "/srv/a.rb", 1, 2] }
 
-  # Two threads; on the first: 0–10 waiting, 10–50 show (its first 10 ms before it was known), 45–55 waiting, 55–70 index.
+  # Two threads. The first waits from 0 to 10 ms, runs show from 10 to 50 ms (unknown for its first 10 ms), waits from
+  # 45 to 55 ms, and runs index from 55 to 70 ms.
   def requests(pid: 7)
     show, index = [{ "route" => "orders#show" }, { "route" => "orders#index" }]
     RecordingBuilder.build(pid: pid) do |segment|
       segment.thread(1, "puma 1")
       segment.thread(2, "puma 2")
-      [[1, 10, 2, {}, "wait"], [1, 10, 0, { "route" => "(unknown)" }, "call", "route"], [1, 25, 0, show, "call", "Order#load"], [2, 60, 0, show, "call", "Other#work"],
+      [[1, 10, 2, {}, "wait"], [1, 10, 0, { "route" => "(unknown)" }, "call", "route"],
+       [1, 25, 0, show, "call", "Order#load"], [2, 60, 0, show, "call", "Other#work"],
        [1, 10, 2, {}, "wait"], [1, 15, 0, index, "call", "Order#list"]].each do |thread, ms, state, labels, *names|
-        segment.row thread: thread, stack: stack(*names), wall: ms * 1000, cpu: state.zero? ? ms * 500 : 0, state: state, labels: labels
+        cpu = state.zero? ? ms * 500 : 0
+        segment.row thread: thread, stack: stack(*names), wall: ms * 1000, cpu: cpu, state: state, labels: labels
       end
       segment.mark show, end_ns: 50_000_000, ns: 42_000_000
       segment.mark index, end_ns: 70_000_000, ns: 15_000_000
@@ -364,7 +404,10 @@ class PageTest < Minitest::Test
     assert_empty seen["complaints"] + seen["nameless"]
     report = ->(*options) { JSON.parse(pitwall("report", "x.pit", "--format", "json", *options).out) }
     requests = report.call("--view", "requests")["requests"]
-    listed = requests.map { |row| [row["number"].to_s, row["labels"].map { |pair| pair.join(": ") }.join(", "), row["thread"].empty? ? "thread #{row["thread_id"]}" : row["thread"]] }
+    listed = requests.map do |row|
+      thread = row["thread"].empty? ? "thread #{row["thread_id"]}" : row["thread"]
+      [row["number"].to_s, row["labels"].map { |pair| pair.join(": ") }.join(", "), thread]
+    end
     assert_equal listed, seen["rows"].map { |row| row.values_at(0, -2, -1) }
     assert_equal ["42.0 ms", "8.00 ms"], seen["rows"].first[1, 2]
     assert_equal [false, true, false, true], seen["lanes"], "each thread, and its requests below it"
@@ -374,7 +417,8 @@ class PageTest < Minitest::Test
     assert_match(/request 1: route: orders#show, 42\.0 ms/, seen.dig("chosen", "chips").join)
     assert_match(/sampled 35\.0 ms, CPU 17\.5 ms, 2 samples · running 100%/, seen.dig("chosen", "text"))
     assert_equal %w[Order#load call route], seen["boxes"].uniq.sort
-    assert_equal [["call", "35.0 ms"], ["Order#load", "25.0 ms"], ["route", "10.0 ms"]], seen["tree"].map { |row| [row[-1][/[\w#]+\z/], row[1]] }
+    assert_equal [["call", "35.0 ms"], ["Order#load", "25.0 ms"], ["route", "10.0 ms"]],
+                 seen["tree"].map { |row| [row[-1][/[\w#]+\z/], row[1]] }
     assert_equal figures(one), shown(seen["methods"])
     assert_equal [["35.0 ms", "17.5 ms", "puma 1"]], seen["threads"].map { |row| row.values_at(0, 1, -1) }
     assert_equal ["", []], [seen.dig("away", "hash")[/request=\d+/].to_s, seen.dig("away", "chips")]
@@ -404,7 +448,8 @@ class PageTest < Minitest::Test
     assert_empty (seen["heavy"] | seen["time"]) - mine.keys
     assert_equal [shown(seen["all"]), nil], [shown(seen.dig("again", "methods")), seen.dig("again", "hash")[/mine/]]
     findings = json.call["findings"]
-    assert_equal findings.map { |finding| finding["text"] }, seen["findings"].map { |text| text[/\A[^\n]*?\.(?=\s|\z)/] }
+    assert_equal findings.map { |finding| finding["text"] },
+                 seen["findings"].map { |text| text[/\A[^\n]*?\.(?=\s|\z)/] }
     assert_includes seen["findings"].first, findings.first["more"]
     assert_includes seen["findings"].first, findings.first["proof"]
   end
@@ -413,30 +458,38 @@ class PageTest < Minitest::Test
   def test_the_toolbar
     seen = in_browser("page.mjs", "toolbar", page(shop), *pictures("toolbar"))
     assert_empty seen["complaints"]
-    assert_equal [true, true, true, false], seen["rows"].values_at("1400", "1280", "1024", "400").map { |row| row["one"] }
+    one_row = seen["rows"].values_at("1400", "1280", "1024", "400").map { |row| row["one"] }
+    assert_equal [true, true, true, false], one_row
     assert_equal [0, 0], seen["rows"].values_at("1400", "1280").map { |row| row["hidden"] }
     assert_equal [[false, true]], seen["rows"].values.map { |row| row.values_at("beyond", "panel") }.uniq
     assert_equal [false, "SUMMARY"], seen["escaped"]
     assert_equal ["thread worker", "blocked", "collection apart"], seen["chips"].map { |text| text.delete("×").strip }
     refute seen["open"], "a click beside the menu closes it"
-    assert_equal [0, "busy", "all", ""], [seen.dig("away", "chips"), *seen.dig("away", "filter").values_at("thread", "state", "gc")]
+    filter = seen.dig("away", "filter").values_at("thread", "state", "gc")
+    assert_equal [0, "busy", "all", ""], [seen.dig("away", "chips"), *filter]
   end
 
   # Of the cart's 750 ms: 250 its own block's, 250 in tax, 250 of marking; the worker's tax is not below it.
-  CART_ALONE = { "Shop::Cart#total" => [0.0, 100.0], "Array#each" => [0.0, 66.7], "block in Shop::Cart#total" => [33.3, 66.7], "Shop::Tax.of" => [33.3, 33.3], "(marking)" => [33.3, 33.3] }.freeze
+  CART_ALONE = { "Shop::Cart#total" => [0.0, 100.0], "Array#each" => [0.0, 66.7],
+                 "block in Shop::Cart#total" => [33.3, 66.7], "Shop::Tax.of" => [33.3, 33.3],
+                 "(marking)" => [33.3, 33.3] }.freeze
 
   def test_focus_on_one_method
     seen = in_browser("page.mjs", "focus", page(shop), *pictures("focus"), env: { "METHOD" => "Shop::Tax.of" })
     assert_empty seen["complaints"] + seen["nameless"]
     assert_match(/focus=\d+/, seen.dig("key", "hash"))
-    assert_equal ["focus on Shop::Cart#total", 750e6], [seen.dig("key", "chips").join.delete("×").strip, seen.dig("key", "total")]
+    chips = seen.dig("key", "chips").join.delete("×").strip
+    assert_equal ["focus on Shop::Cart#total", 750e6], [chips, seen.dig("key", "total")]
     assert_equal CART_ALONE.keys.sort, seen.dig("key", "drawn").sort
     assert_equal CART_ALONE.keys.sort, seen["time"].sort
     assert_equal [CART_ALONE, CART_ALONE], [shown(seen["methods"]), shown(seen["reloaded"])]
     refute_includes seen.dig("away", "hash"), "focus"
-    assert_equal figures(JSON.parse(pitwall("report", "x.pit", "--format", "json").out)), shown(seen.dig("away", "methods"))
-    assert_equal ["Focus on this", "Blackbox", "Callers and callees", "Bottom up", "Source"], (seen["menu"].map { |text| text[/[^\n]+/].strip })
-    assert_equal [{ "Shop::Tax.of" => [100.0, 100.0] }, 0], [shown(seen.dig("row", "methods")), seen.dig("row", "menus")]
+    report = JSON.parse(pitwall("report", "x.pit", "--format", "json").out)
+    assert_equal figures(report), shown(seen.dig("away", "methods"))
+    assert_equal ["Focus on this", "Blackbox", "Callers and callees", "Bottom up", "Source"],
+                 (seen["menu"].map { |text| text[/[^\n]+/].strip })
+    assert_equal [{ "Shop::Tax.of" => [100.0, 100.0] }, 0],
+                 [shown(seen.dig("row", "methods")), seen.dig("row", "menus")]
     assert_equal [{ "Shop::Tax.of" => [100.0, 100.0] }, 0], [shown(seen["mine"]), seen["escaped"]]
   end
 
@@ -450,7 +503,8 @@ class PageTest < Minitest::Test
     assert_includes seen["hash"], "inverted=1"
     assert_equal %w[total wall method where], seen["heads"]
     assert_equal ["true", true], [seen["pressed"], seen.dig("zoomed", "hash").match?(/zoom=[\d.]+%7E/)]
-    assert_match(/\A#{Regexp.escape(rows.select { |depth, *| depth.zero? }.max_by(&:last)[1])} .*own /, seen.dig("zoomed", "status"))
+    root = rows.select { |depth, *| depth.zero? }.max_by(&:last)[1]
+    assert_match(/\A#{Regexp.escape(root)} .*own /, seen.dig("zoomed", "status"))
     assert_operator seen["reloaded"].then { |from, to| to - from }, :<, 1
     refute_match(/inverted|zoom/, seen["again"])
   end
@@ -485,7 +539,8 @@ class PageTest < Minitest::Test
       assert_operator cell.dig("head", "wide"), :>, cell.dig("head", "room"), "the beginning is cut"
       assert_operator cell.dig("tail", "wide"), :<=, cell.dig("tail", "room") + 1, "the end is whole"
     end
-    assert_equal ["#orders_of_the_week_after", "forecasting_controller.rb:10"], (seen["cells"].map { |cell| cell.dig("tail", "text").delete_prefix("/") })
+    tails = seen["cells"].map { |cell| cell.dig("tail", "text").delete_prefix("/") }
+    assert_equal ["#orders_of_the_week_after", "forecasting_controller.rb:10"], tails
     assert_equal name, seen["drawn"].first if seen["drawn"].first.length == name.length
     assert_match(/\AWare.*….*after\z/, seen["drawn"][1])
     seen["drawn"].each_cons(2) { |longer, shorter| assert_operator longer.size, :>, shorter.size }
@@ -504,7 +559,8 @@ class PageTest < Minitest::Test
     assert_match(/\AWaiting #{Regexp.escape(told)}\. The figures below count it/, seen.dig("all", "line"))
     assert_includes seen.dig("all", "hash"), "waiting=all"
     assert seen.dig("cpu", "hidden")
-    assert_equal figures(JSON.parse(pitwall("report", "x.pit", "--format", "json", "--weight", "cpu").out)), shown(seen.dig("cpu", "methods"))
+    cpu = JSON.parse(pitwall("report", "x.pit", "--format", "json", "--weight", "cpu").out)
+    assert_equal figures(cpu), shown(seen.dig("cpu", "methods"))
     assert_equal [report.dig("work", "total"), true], seen.values_at("total", "time")
     assert_match(/1\.00 s\s+250 ms/, seen["threads"])
     refute seen["beyond"]
@@ -518,9 +574,11 @@ class PageTest < Minitest::Test
     count = report["findings"].size
     assert_operator count, :>, 0
     beside = { "overview" => true, "beside" => count, "above" => count, "beyond" => false }
-    assert_equal [beside, beside, beside.merge("overview" => false, "beside" => 0)], seen["look"].values_at("1400", "1900", "1399")
+    narrow = beside.merge("overview" => false, "beside" => 0)
+    assert_equal [beside, beside, narrow], seen["look"].values_at("1400", "1900", "1399")
     assert_equal({ "above" => count, "beside" => 0 }, seen["methods"])
-    work = figures("methods" => report.dig("work", "methods")).transform_values(&:first).reject { |_, share| share.zero? }
+    shares = figures("methods" => report.dig("work", "methods")).transform_values(&:first)
+    work = shares.reject { |_, share| share.zero? }
     assert_equal work, seen["all"].to_h { |row| [row.last, row.first.to_f] }
     mine = JSON.parse(pitwall("report", "x.pit", "--format", "json", "--only-mine", "--state", "running").out)
     own = figures(mine).transform_values(&:first).reject { |name, share| share.zero? || name.start_with?("(") }
@@ -534,9 +592,12 @@ class PageTest < Minitest::Test
   # More of it: test/cli/source_history_test.rb.
   def test_the_text_of_a_file_that_has_changed_is_from_git
     File.write(file("shop.rb"), "def total\n  1 + 1\nend\n")
-    date = (Time.at(RecordingBuilder::HEAD["started_at_ns"] / 1_000_000_000) - 60).utc.strftime("%Y-%m-%d %H:%M:%S +0000")
+    started = Time.at(RecordingBuilder::HEAD["started_at_ns"] / 1_000_000_000)
+    date = (started - 60).utc.strftime("%Y-%m-%d %H:%M:%S +0000")
     env = { "GIT_AUTHOR_DATE" => date, "GIT_COMMITTER_DATE" => date, "GIT_CONFIG_GLOBAL" => File::NULL }
-    [%w[init -q], %w[add shop.rb], %w[-c user.name=a -c user.email=a@b commit -qm x]].each { |words| assert system(env, "git", *words, chdir: file(".")) }
+    [%w[init -q], %w[add shop.rb], %w[-c user.name=a -c user.email=a@b commit -qm x]].each do |words|
+      assert system(env, "git", *words, chdir: file("."))
+    end
     File.write(file("shop.rb"), "changed\n")
     seen = in_browser("page.mjs", "source", page(RecordingBuilder.build do |segment|
       segment.thread 1, "main"
@@ -591,15 +652,22 @@ class PageTest < Minitest::Test
     assert_equal 2, seen.dig("frame", "hash").scan("blackbox=").size
   end
 
-  NASTY = ["</script><script>globalThis.ran = 1</script>", "<img src=x onerror='globalThis.ran = 2'>", "\"><svg onload=globalThis.ran=3>", "javascript:globalThis.ran=4//",
+  NASTY = ["</script><script>globalThis.ran = 1</script>", "<img src=x onerror='globalThis.ran = 2'>",
+           "\"><svg onload=globalThis.ran=3>", "javascript:globalThis.ran=4//",
            "]]><!--", "${globalThis.ran = 5}", "\u202eevil\u0000\u001b[2J"].freeze
 
   def test_hostile_names_run_nothing
-    bytes = RecordingBuilder.build(program: NASTY[0], mode: "<b>signal</b>", ruby: { "description" => NASTY[1] }, host: { "cpu" => NASTY[2] }, settings: { NASTY[3] => NASTY[0] }, notes: NASTY) do |segment|
+    head = { program: NASTY[0], mode: "<b>signal</b>", ruby: { "description" => NASTY[1] },
+             host: { "cpu" => NASTY[2] }, settings: { NASTY[3] => NASTY[0] }, notes: NASTY }
+    bytes = RecordingBuilder.build(**head) do |segment|
       segment.thread 1, NASTY[1]
       segment.thread 2, NASTY[0]
-      NASTY.each_with_index { |name, at| segment.row thread: at % 2 + 1, stack: [["<main>", "/a.rb", 1, 1], [name, "/srv/#{name.delete("\0")}.rb", 1, at + 1]], wall: 1000 * (at + 1) }
-      segment.site 5, stack: [[NASTY[0], "/srv/a.rb", 1, 2]], class_name: NASTY[1], counters: [5, 0, 5, 5, 1, 1, 200, 200, 0, 7]
+      NASTY.each_with_index do |name, at|
+        stack = [["<main>", "/a.rb", 1, 1], [name, "/srv/#{name.delete("\0")}.rb", 1, at + 1]]
+        segment.row thread: at % 2 + 1, stack: stack, wall: 1000 * (at + 1)
+      end
+      segment.site 5, stack: [[NASTY[0], "/srv/a.rb", 1, 2]], class_name: NASTY[1],
+                      counters: [5, 0, 5, 5, 1, 1, 200, 200, 0, 7]
       segment.collection marking: 1000
       labels = NASTY.each_cons(2).to_h { |name, value| [name.delete("\0"), value.delete("\0")] }
       segment.row thread: 1, stack: [[NASTY[1], "/srv/a.rb", 1, 2]], wall: 9000, labels: labels
@@ -624,22 +692,28 @@ class PageTest < Minitest::Test
   def test_objects_and_traces_have_their_views
     bytes = RecordingBuilder.build(mode: "none") do |segment|
       segment.thread 1, "main"
-      segment.site 5, stack: [MAIN, CART], class_name: "String", counters: [3000, 50, 2900, 6000, 0, 9, 120_000, 150_000, 100, 700_000]
-      segment.site 6, stack: [MAIN, TAX], type: 7, class_name: "Array", counters: [1000, 0, 1000, 1000, 0, 2, 40_000, 40_000, 0, 200_000]
-      5.times { |at| segment.collection start: at * 100_000_000, marking: 100_000, sweeping: 80_000, allocated: 800, living: 5000 }
+      segment.site 5, stack: [MAIN, CART], class_name: "String",
+                      counters: [3000, 50, 2900, 6000, 0, 9, 120_000, 150_000, 100, 700_000]
+      segment.site 6, stack: [MAIN, TAX], type: 7, class_name: "Array",
+                      counters: [1000, 0, 1000, 1000, 0, 2, 40_000, 40_000, 0, 200_000]
+      5.times do |at|
+        segment.collection start: at * 100_000_000, marking: 100_000, sweeping: 80_000, allocated: 800, living: 5000
+      end
       segment.stats["gc_ns"] = { "marking" => 500_000, "sweeping" => 400_000 }
     end
     seen = in_browser("page.mjs", "recording", page(bytes), *pictures("objects"))
     assert_empty seen["complaints"] + seen["nameless"]
     assert_includes seen["tabs"], "Objects"
-    assert_match(/75\.0%\s+3,000\s+146 KiB\s+50\s+100\s+2\.0\s+9\s+700 µs\s+String\s+\S*shop\.rb:12/, seen.dig("views", "Objects", "text"))
+    assert_match(/75\.0%\s+3,000\s+146 KiB\s+50\s+100\s+2\.0\s+9\s+700 µs\s+String\s+\S*shop\.rb:12/,
+                 seen.dig("views", "Objects", "text"))
     assert_includes seen.dig("views", "Objects", "text"), "a model"
 
     traced = RecordingBuilder.build(mode: "none") do |segment|
       segment.thread 1, "main"
       segment.traced
       segment.calls stack: [MAIN], calls: 1, wall: 1_000_000, cpu: 900_000
-      segment.calls stack: [MAIN, CART], calls: 40, wall: 5_000_000, wait: 2_000_000, cpu: 4_000_000, probe: 1_000_000, objects: 80
+      segment.calls stack: [MAIN, CART], calls: 40, wall: 5_000_000, wait: 2_000_000, cpu: 4_000_000,
+                    probe: 1_000_000, objects: 80
       segment.calls stack: [MAIN, CART, TAX], calls: 400, wall: 8_000_000, cpu: 8_000_000, objects: 10
     end
     seen = in_browser("page.mjs", "recording", page(traced), *pictures("trace"))
@@ -656,27 +730,33 @@ class PageTest < Minitest::Test
     bytes = SyscallsRecording.bytes + SyscallsRecording.bytes(pid: 4243)
     seen = in_browser("page.mjs", "syscalls", page(bytes), *pictures("syscalls"))
     assert_empty seen["complaints"] + seen["nameless"]
-    assert_equal [["System calls", "About"], ["Patterns", "By path", "By Ruby stack", "By call"]], seen.values_at("tabs", "parts")
+    assert_equal [["System calls", "About"], ["Patterns", "By path", "By Ruby stack", "By call"]],
+                 seen.values_at("tabs", "parts")
     report = JSON.parse(pitwall("syscalls", "x.pit", "--format", "json").out)
     assert_includes seen["text"], "#{report["explained"]} calls in"
     found = report["passes"].select { |pass| pass["markers"].positive? }
-    assert_equal found.map { |pass| pass.values_at("name", "calls", "markers").map(&:to_s) }.sort, seen["patterns"].map { |row| row.values_at(6, 3, 5) }.sort
+    assert_equal found.map { |pass| pass.values_at("name", "calls", "markers").map(&:to_s) }.sort,
+                 seen["patterns"].map { |row| row.values_at(6, 3, 5) }.sort
     assert_includes seen["text"], found.find { |pass| pass["name"] == report["findings"].first }["advice"]
     paths, stacks = seen.values_at("By path", "By Ruby stack").map { |tree| tree["rows"] }
     [paths, stacks].each { |rows| assert_equal report.values_at("calls", "ns"), [tops(rows), tops(rows, "ns")] }
-    assert_includes paths, { "depth" => 1, "label" => "shop.rb", "calls" => 4, "ns" => 18, "explained" => 0, "paths" => 1 }
-    assert_equal [["<main>", 20], ["Shop.load", 16], ["(no Ruby code)", 2]], stacks.map { |row| row.values_at("label", "calls") }
+    node = { "depth" => 1, "label" => "shop.rb", "calls" => 4, "ns" => 18, "explained" => 0, "paths" => 1 }
+    assert_includes paths, node
+    assert_equal [["<main>", 20], ["Shop.load", 16], ["(no Ruby code)", 2]],
+                 stacks.map { |row| row.values_at("label", "calls") }
     seen.values_at("By path", "By Ruby stack").each do |tree|
       assert_equal tree["closed"], tree["shut"]
       assert_operator tree["opened"].size, :>, tree["closed"].size
       assert_match(/↑ (path|method)/, tree["sorted"].first)
     end
-    assert_equal report["by_call"].map { |row| [row["call"], row["calls"].to_s] }.sort, seen["calls"].map { |row| [row[-1], row[1]] }.sort
+    assert_equal report["by_call"].map { |row| [row["call"], row["calls"].to_s] }.sort,
+                 seen["calls"].map { |row| [row[-1], row[1]] }.sort
   end
 
   def test_system_calls_of_a_log_whose_paths_are_hostile
     paths = NASTY.map { |name| "/srv/#{name.delete("\0\t\n")}/a.rb" }
-    File.binwrite(file("x.log"), [*paths, "/srv/" + "d/" * 900 + "deep.rb", "\xFF\xFE".b].map { |path| "stat64\t#{path}\nlstat64\t#{path}\n".b }.join)
+    paths += ["/srv/" + "d/" * 900 + "deep.rb", "\xFF\xFE".b]
+    File.binwrite(file("x.log"), paths.map { |path| "stat64\t#{path}\nlstat64\t#{path}\n".b }.join)
     result = pitwall("syscalls", "x.log", "--format", "html", "--out", "x.html")
     assert result.status.success?, result.err
     seen = in_browser("page.mjs", "syscalls", file("x.html"), *pictures("syscalls-log"), env: { "SEARCH" => "onerror" })
@@ -702,7 +782,9 @@ class PageTest < Minitest::Test
   end
 
   def test_what_compare_and_bench_measured
-    result = pitwall("compare", "-e", "Array.new(300) { 1.to_s }", "-e", "Array.new(900) { 1.to_s }", "--budget", "1.5", "--pairs", "10", "--record", "c.jsonl", "--format", "html", "--out", "c.html", "--quiet")
+    sides = ["-e", "Array.new(300) { 1.to_s }", "-e", "Array.new(900) { 1.to_s }"]
+    result = pitwall("compare", *sides, "--budget", "1.5", "--pairs", "10", "--record", "c.jsonl",
+                     "--format", "html", "--out", "c.html", "--quiet")
     assert_includes [0, 1, 3], result.status.exitstatus, result.err
     seen = in_browser("page.mjs", "measured", file("c.html"), *pictures)
     assert_empty seen["complaints"] + seen["nameless"]
@@ -722,7 +804,8 @@ class PageTest < Minitest::Test
         x.growth :n
       end
     RUBY
-    result = pitwall("bench", "sweep.rb", "--budget", "0.2", "--runs", "3", "--record", "b.jsonl", "--format", "html", "--out", "b.html", "--quiet")
+    result = pitwall("bench", "sweep.rb", "--budget", "0.2", "--runs", "3", "--record", "b.jsonl",
+                     "--format", "html", "--out", "b.html", "--quiet")
     assert result.status.success?, result.err
     seen = in_browser("page.mjs", "measured", file("b.html"), *pictures("bench"))
     assert_empty seen["complaints"] + seen["nameless"]
@@ -733,8 +816,11 @@ class PageTest < Minitest::Test
   # What each case did beside its time stands below its own name, and nothing is cut where names are long.
   def test_a_comparison_of_several_cases
     names = ["sort_by with a block and a name that is long", "map"]
-    File.write(file("x.rb"), "Pitwall.bench { |x| #{names.inspect}.each { |name| x.report(name) { ENV['N'].to_i.times { Object.new } } } }")
-    result = pitwall("compare", "--warmup", "1", "--pairs", "1", "--env", "N=1", "--as", "a branch with a rather long name", "--env", "N=900", "x.rb", "--format", "html", "--out", "c.html", "--quiet")
+    cases = "#{names.inspect}.each { |name| x.report(name) { ENV['N'].to_i.times { Object.new } } }"
+    File.write(file("x.rb"), "Pitwall.bench { |x| #{cases} }")
+    sides = ["--env", "N=1", "--as", "a branch with a rather long name", "--env", "N=900"]
+    result = pitwall("compare", "--warmup", "1", "--pairs", "1", *sides, "x.rb",
+                     "--format", "html", "--out", "c.html", "--quiet")
     assert_equal 3, result.status.exitstatus, result.err
     seen = in_browser("page.mjs", "measured", file("c.html"), *pictures("cases"))
     assert_empty seen["complaints"] + seen["nameless"]
