@@ -9,17 +9,19 @@ require "pitwall/analyse"
 require "pitwall/show"
 require "stringio"
 
-# Whatever a file holds: it is read, or refused in one line. Seeded, so that a failure repeats.
+# Pitwall reads a damaged file, or refuses it with an error of one line. The damage has a seed, so a failure repeats.
 class FuzzTest < Minitest::Test
   VARIANTS = 2200
-  # Looking at what was read takes longer than reading it.
+  # The views draw one recording in 8: drawing takes longer than reading.
   USED = 8
 
   def test_a_damaged_file_is_read_or_refused
     random = Random.new(20_261_121)
-    originals = [RandomRecording.new(1, rows: 25).bytes, RandomRecording.new(2, rows: 25, compress: true).bytes, TracedRecording.bytes, SyscallsRecording.bytes]
+    plain = RandomRecording.new(1, rows: 25).bytes
+    compressed = RandomRecording.new(2, rows: 25, compress: true).bytes
+    originals = [plain, compressed, TracedRecording.bytes, SyscallsRecording.bytes]
     outcomes = Hash.new(0)
-    before = resident_kib # of all tests that ran earlier in this process
+    before = resident_kib # includes the memory of tests that ran earlier in this process
     Dir.mktmpdir do |dir|
       path = File.join(dir, "fuzz.pit")
       VARIANTS.times do |number|
@@ -33,7 +35,8 @@ class FuzzTest < Minitest::Test
     assert_operator resident_kib - before, :<, 400 * 1024
   end
 
-  # False starts everywhere: looking for the next chunk must not cost a checksum of the rest each time.
+  # The file consists of chunk heads whose checksums are wrong. The search for the next valid chunk must not compute a
+  # checksum of the rest of the file at each head.
   def test_a_file_of_false_starts_ends_soon
     start = ["SAMP", 0, "\0\0\0", 1 << 20, 1 << 20, 7].pack("a4Ca3V3")
     bytes = RecordingBuilder::MAGIC + start * 200_000
@@ -63,10 +66,11 @@ class FuzzTest < Minitest::Test
     bytes
   end
 
-  # Changes a payload and makes its checksum right again: damage that only the bounds can find.
+  # Changes a payload and corrects its checksum. Only the checks of bounds can find such damage.
   def reseal(bytes, random, fill: false)
-    at = bytes.enum_for(:scan, /[A-Z]{4}[\x00\x01]\x00\x00\x00/n).map { Regexp.last_match.begin(0) }.sample(random: random) or return
-    return if at + 20 > bytes.bytesize
+    heads = bytes.enum_for(:scan, /[A-Z]{4}[\x00\x01]\x00\x00\x00/n).map { Regexp.last_match.begin(0) }
+    at = heads.sample(random: random)
+    return if at.nil? || at + 20 > bytes.bytesize
 
     stored = bytes.byteslice(at + 8, 4).unpack1("V")
     payload = bytes.byteslice(at + 20, stored)
@@ -89,7 +93,7 @@ class FuzzTest < Minitest::Test
     flunk "variant #{number} #{options}: #{e.full_message(highlight: false)}"
   end
 
-  # What was read can be looked at, too.
+  # Draws the views of a recording that was read.
   def use(recording)
     report = Pitwall::Analyse::Report.new(recording.segments)
     assert_equal report.total, report.flat.sum(&:own)
@@ -99,7 +103,9 @@ class FuzzTest < Minitest::Test
     DrawnView.json(report, :gc, :gc_cost)
     %i[gc gc_cost].each { |view| DrawnView.body(report, view) }
     use_allocations(recording)
-    recording.segments.each { |segment| segment.each_syscall { |call| assert_kind_of String, call.name } && segment.syscall_totals }
+    recording.segments.each do |segment|
+      segment.each_syscall { |call| assert_kind_of String, call.name } && segment.syscall_totals
+    end
     Pitwall::Show::Export::Speedscope.new(recording.segments, :wall, selection: report.query.selection).write(+"")
   end
 

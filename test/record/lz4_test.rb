@@ -10,14 +10,15 @@ class LZ4Test < Minitest::Test
 
   def samples
     random = Random.new(4)
-    ["", "a", "abc", "a" * 5000, "abcd" * 3000, random.bytes(3000), Array.new(4000) { random.rand(4).chr }.join, "x" * 17 + random.bytes(300) * 3]
+    ["", "a", "abc", "a" * 5000, "abcd" * 3000, random.bytes(3000),
+     Array.new(4000) { random.rand(4).chr }.join, "x" * 17 + random.bytes(300) * 3]
   end
 
   def test_decodes_what_was_encoded
     samples.each { |raw| assert_equal raw.b, LZ4.decode(LZ4Encoder.encode(raw.b), raw.bytesize) }
   end
 
-  # An example worked out by hand: literal "ab", then 10 bytes from 2 back, then literal "c".
+  # A block encoded by hand: literal "ab", then a copy of 10 bytes from 2 bytes back, then literal "c".
   def test_an_example_by_hand
     assert_equal "ababababababc", LZ4.decode([0x26, 97, 98, 2, 0, 0x10, 99].pack("C*"), 13)
   end
@@ -30,7 +31,7 @@ class LZ4Test < Minitest::Test
     assert_raises(ArgumentError) { LZ4.decode(LZ4Encoder.encode("a" * 100), 101) }
   end
 
-  # The extension and the Ruby decoder agree, on good blocks and on broken ones.
+  # The decoders of the extension and of the library give the same answer for valid and for damaged blocks.
   def test_both_decoders_agree
     skip "no extension for this Ruby" unless LZ4.native?
 
@@ -38,7 +39,9 @@ class LZ4Test < Minitest::Test
     samples.each do |raw|
       block = LZ4Encoder.encode(raw.b)
       60.times do
-        assert_equal answer { LZ4.decode(block, raw.bytesize) }, answer { Pitwall::Native.lz4_decompress(block, raw.bytesize) }, block.inspect
+        ruby = answer { LZ4.decode(block, raw.bytesize) }
+        native = answer { Pitwall::Native.lz4_decompress(block, raw.bytesize) }
+        assert_equal ruby, native, block.inspect
         block = block.dup
         block.setbyte(random.rand(block.bytesize), random.rand(256))
       end

@@ -4,11 +4,12 @@ require_relative "../test_helper"
 require "pitwall/record"
 require "pitwall/analyse"
 
-# One recording of each version of the format, as the extension of its time wrote it, is read for ever.
+# Pitwall reads every version of the format. For each version there is one recording, written by the extension of that
+# version.
 class VersionsTest < Minitest::Test
   FOLDER = File.expand_path("../fixtures/recordings", __dir__)
 
-  # Ruby 3.4, two processes (a fork), a sleeping thread, garbage collection.
+  # The recording is of Ruby 3.4. It has two processes (a fork), a sleeping thread and garbage collections.
   def test_version_1
     recording = Pitwall::Record.read(File.join(FOLDER, "v1.pit"))
     assert_empty recording.warnings
@@ -21,7 +22,9 @@ class VersionsTest < Minitest::Test
 
     tree = Pitwall::Analyse::CallTreeBuilder.build(recording.segments)
     names = tree.methods.map(&:name)
-    ["Cart.price", "Cart#total", "block in Cart.price", "Kernel#sleep", "Process.wait", "(marking)", "(sweeping)"].each { |name| assert_includes names, name }
+    expected = ["Cart.price", "Cart#total", "block in Cart.price", "Kernel#sleep", "Process.wait",
+                "(marking)", "(sweeping)"]
+    expected.each { |name| assert_includes names, name }
     assert_equal 113, recording.segments.sum { |segment| segment.stat("captures") }
     assert_in_delta 83.0, tree.total(:cpu) / 1e6, 10
   end
