@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# Writes a recording as a long production run would give it: web-like stacks 30–120 deep, several threads.
+# Writes a recording like one of a long production run. Its stacks are like a web application's, and it has three
+# threads. DEEPEST limits the frames of a stack (default: 60).
 #
 #   ruby test/support/big_recording.rb tmp/big.pit [ROWS] [STACKS] [DEEPEST]
 require_relative "recording_builder"
@@ -12,7 +13,9 @@ deepest = (deepest || 60).to_i
 random = Random.new(1)
 
 methods = Array.new(4000) do |i|
-  ["App::Module#{i % 97}::Service#{i % 411}#perform_step_#{i}", "/srv/app/vendor/gems/library-#{i % 60}-1.2.3/lib/library/part_#{i % 300}.rb", 1 + i * 7 % 900]
+  name = "App::Module#{i % 97}::Service#{i % 411}#perform_step_#{i}"
+  source = "/srv/app/vendor/gems/library-#{i % 60}-1.2.3/lib/library/part_#{i % 300}.rb"
+  [name, source, 1 + i * 7 % 900]
 end
 common = Array.new(25) { |i| [*methods[i], methods[i][2] + 3] }
 
@@ -34,7 +37,9 @@ bytes = RecordingBuilder.build do |segment|
     cpu = wall.map { |w| random.rand(4).zero? ? 0 : w - random.rand(90) }
     thread = Array.new(n) { |i| 1 + i / 3 % 3 }
     state = cpu.map { |c| c.zero? ? 2 : 0 }
-    segment.chunk("SAMP", [n].pack("w") + table.runs(thread) + table.runs(state) + table.column(column) + table.column(wall) + table.column(cpu) + table.runs([1] * n))
+    columns = [table.runs(thread), table.runs(state), table.column(column), table.column(wall), table.column(cpu)]
+    captures = table.runs([1] * n)
+    segment.chunk("SAMP", [n].pack("w") + columns.join + captures)
     done += n
   end
   warn "#{nodes.max} nodes"

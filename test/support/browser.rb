@@ -5,8 +5,8 @@ require "json"
 require "open3"
 require_relative "command_line"
 
-# Tests in a real browser: Chromium, driven by a script of Node.js with the packages of test/browser/package.json. Benchmarks ask the
-# module itself.
+# Tests in a real browser: Chromium. A Node.js script with the packages of test/browser/package.json drives the browser.
+# Benchmarks call the module itself.
 module Browser
   include CommandLine
 
@@ -15,15 +15,16 @@ module Browser
   HERE = File.join(Checkout::ROOT, "test/browser")
 
   class << self
-    # What is absent, with its mend; nil where all is there.
+    # The missing program and how to install it, or nil if nothing is missing.
     def missing(install: true)
       return "Chromium (apt-get install chromium)" unless File.executable?(CHROMIUM)
-      return "Node.js with npm (apt-get install nodejs npm)" unless system("npm --version", out: File::NULL, err: File::NULL)
+      npm = system("npm --version", out: File::NULL, err: File::NULL)
+      return "Node.js with npm (apt-get install nodejs npm)" unless npm
 
       installed? || install ? install_packages : "the packages of test/browser (script/test test/browser installs them)"
     end
 
-    # What the script prints: one JSON object.
+    # Returns the JSON object that the script prints.
     def run(script, *arguments, env: {})
       out, err, status = Open3.capture3(env, "node", File.join(HERE, script), MODULES, CHROMIUM, *arguments)
       raise "#{script} #{arguments.first}: #{err}" unless status.success?
@@ -39,12 +40,12 @@ module Browser
 
     def installed? = File.exist?(stamp) && File.read(stamp) == lock
 
-    # Once for a set of packages.
+    # Installs once for each content of the lock file.
     def install_packages
       return if installed?
 
       FileUtils.mkdir_p(MODULES)
-      # Two processes of tests may want them at once.
+      # Two test processes may install the packages at the same time.
       File.open("#{MODULES}.lock", File::RDWR | File::CREAT) do |lock|
         lock.flock(File::LOCK_EX)
         install_now unless installed?
@@ -55,7 +56,8 @@ module Browser
     def install_now
       FileUtils.cp(Dir[File.join(HERE, "package*.json")], MODULES)
       log = File.join(MODULES, "npm.log")
-      raise "npm ci failed: #{File.read(log)}" unless system("npm", "ci", "--no-audit", "--no-fund", chdir: MODULES, out: log, err: [:child, :out])
+      command = %w[npm ci --no-audit --no-fund]
+      raise "npm ci failed: #{File.read(log)}" unless system(*command, chdir: MODULES, out: log, err: [:child, :out])
 
       File.write(stamp, lock)
     end

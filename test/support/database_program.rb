@@ -4,17 +4,21 @@ require "fileutils"
 require "open3"
 require_relative "command_line"
 
-# Programs with ActiveRecord, Sequel and SQLite: the gems of examples/shop, which are installed once.
+# Programs with ActiveRecord, Sequel and SQLite. They use the gems of examples/shop, which are installed once.
 module DatabaseProgram
   include CommandLine
 
   SHOP = File.join(Checkout::ROOT, "examples/shop")
   OLD = Gem::Version.new(RUBY_VERSION) < Gem::Version.new("3.2")
-  # As script/demo has them.
-  GEMS = { "BUNDLE_PATH" => File.join(Checkout::ROOT, "vendor/shop"), "BUNDLE_APP_CONFIG" => File.join(Checkout::ROOT, "tmp/shop-bundle"),
-           "BUNDLE_SILENCE_ROOT_WARNING" => "1", "BUNDLE_GEMFILE" => File.join(SHOP, "gemfiles", "#{OLD ? "rails_7_2" : "rails_8_1"}.gemfile") }.freeze
+  # Bundler's settings. script/demo has the same.
+  GEMS = {
+    "BUNDLE_PATH" => File.join(Checkout::ROOT, "vendor/shop"),
+    "BUNDLE_APP_CONFIG" => File.join(Checkout::ROOT, "tmp/shop-bundle"),
+    "BUNDLE_SILENCE_ROOT_WARNING" => "1",
+    "BUNDLE_GEMFILE" => File.join(SHOP, "gemfiles", "#{OLD ? "rails_7_2" : "rails_8_1"}.gemfile")
+  }.freeze
 
-  # Authors with two books each, in ActiveRecord or Sequel; `per_author` is how many authors a page asks for one by one.
+  # Authors with two books each, in ActiveRecord or Sequel. A page queries `per_author` authors one by one.
   PRELUDES = {
     "active_record" => <<~'RUBY',
       require "active_record"
@@ -43,7 +47,7 @@ module DatabaseProgram
     RUBY
   }.freeze
 
-  # Once a run of the tests.
+  # Runs once in a run of the tests.
   def self.install
     @install ||= begin
       FileUtils.mkdir_p(GEMS["BUNDLE_APP_CONFIG"])
@@ -65,9 +69,16 @@ module DatabaseProgram
 
   # Runs the program under `pitwall profile`. @return [Result]
   def record_database(library, source, *options, env: {})
-    File.write(file("app.rb"), "require 'bundler/setup'\n$LOAD_PATH.unshift(ENV.fetch('TEST_PITWALL'))\nrequire 'pitwall'\n#{PRELUDES.fetch(library)}\nload './page.rb'\n")
+    File.write(file("app.rb"), <<~RUBY_PROGRAM)
+      require 'bundler/setup'
+      $LOAD_PATH.unshift(ENV.fetch('TEST_PITWALL'))
+      require 'pitwall'
+      #{PRELUDES.fetch(library)}
+      load './page.rb'
+    RUBY_PROGRAM
     File.write(file("page.rb"), source)
     library_path = ENV["TEST_LIB"] || File.join(Checkout::ROOT, "lib")
-    pitwall("profile", "--mode", "signal", "--record", "a.pit", *options, "--", RUBY, "-W0", "app.rb", env: GEMS.merge("TEST_PITWALL" => library_path).merge(env))
+    settings = GEMS.merge("TEST_PITWALL" => library_path).merge(env)
+    pitwall("profile", "--mode", "signal", "--record", "a.pit", *options, "--", RUBY, "-W0", "app.rb", env: settings)
   end
 end

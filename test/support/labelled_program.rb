@@ -3,14 +3,18 @@
 require_relative "recorded_program"
 require "pitwall/analyse"
 
-# Programs that label what they do.
+# Programs that set labels.
 module LabelledProgram
   include RecordedProgram
 
-  # Sums of ns by labels, of rows that have any. Wall time is also the time of whoever else had the core.
+  # Sums of ns by labels, for rows that have labels. Wall time includes time in which other programs had the core.
   def times(segments = segment, weight: :wall)
     Array(segments).each_with_object(Hash.new(0)) do |segment, sums|
-      segment.tallies.each { |tally| tally.each { |_, wall, cpu,| sums[segment.labels(tally.label_id)] += (weight == :cpu ? cpu : wall) * segment.unit_ns } }
+      segment.tallies.each do |tally|
+        tally.each do |_, wall, cpu,|
+          sums[segment.labels(tally.label_id)] += (weight == :cpu ? cpu : wall) * segment.unit_ns
+        end
+      end
     end
   end
 
@@ -18,7 +22,11 @@ module LabelledProgram
     record do
       Pitwall.label(route: "a") { burn(0.2) }
       burn(0.1)
-      Pitwall.label(route: "b", tenant: 7) { burn(0.1); Pitwall.label(route: "c", tenant: nil) { sleep 0.1 }; burn(0.1) }
+      Pitwall.label(route: "b", tenant: 7) do
+        burn(0.1)
+        Pitwall.label(route: "c", tenant: nil) { sleep 0.1 }
+        burn(0.1)
+      end
     end
   RUBY
 end

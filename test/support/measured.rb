@@ -6,10 +6,12 @@ require "pitwall/analyse/statistics/estimate"
 require "pitwall/analyse/warning"
 require "pitwall/record/sample"
 
-# Made-up measurements for the views.
+# Invented measurements for tests of the views.
 module Measured
   Side = Struct.new(:name, :facts)
-  UNITS = { "objects" => "count", "bytes" => "bytes", "gc_runs" => "count", "minor_faults" => "count", "max_rss" => "bytes" }.freeze
+  UNITS = {
+    "objects" => "count", "bytes" => "bytes", "gc_runs" => "count", "minor_faults" => "count", "max_rss" => "bytes"
+  }.freeze
 
   module_function
 
@@ -18,9 +20,11 @@ module Measured
   # @param ratio [Array] point, low, high
   def effect(verdict, ratio, a: 12_345_678.0, name: "join n=100", metric: "wall", side: "dirty", base: "main", **more)
     point = ratio[0]
-    Pitwall::Analyse::Effect.new(name: name, side: side, base: base, metric: metric, unit: UNITS.fetch(metric, "ns"), a: a, b: point ? a * point : 3.0,
-                                 ratio: estimate(*ratio), verdict: verdict, exact: false, pairs: 24, smallest_detectable: 0.0123, margin: 0.01,
-                                 below_margin: false, reason: nil, **more)
+    Pitwall::Analyse::Effect.new(
+      name: name, side: side, base: base, metric: metric, unit: UNITS.fetch(metric, "ns"),
+      a: a, b: point ? a * point : 3.0, ratio: estimate(*ratio), verdict: verdict, exact: false, pairs: 24,
+      smallest_detectable: 0.0123, margin: 0.01, below_margin: false, reason: nil, **more
+    )
   end
 
   def exact(verdict, a, b, metric: "objects", **more)
@@ -28,14 +32,17 @@ module Measured
     effect(verdict, [ratio] * 3, a: a, metric: metric, **more, b: b, exact: true, smallest_detectable: nil)
   end
 
-  # Processes of both sides in pairs; each has a median around the middle of its side.
+  # Samples of processes, in pairs of both sides. The median of a process is near the middle of its side.
   def samples(name, middles, pairs: 24, seed: 1, spread: 0.01)
     random = Random.new(seed)
     pairs.times.flat_map do |block|
       middles.each_with_index.map do |(side, middle), order|
         wall = Array.new(5) { middle * (1 + spread * Array.new(6) { random.rand - 0.5 }.sum) }
         wall.map! { |value| value * 1.4 } if block == 7 && order.zero?
-        Pitwall::Record::Sample.new(side: side, name: name, block: block, order: order, values: { "wall" => wall }, iterations: 500, first_ns: 20_000_000, warmup: 100, notes: [])
+        Pitwall::Record::Sample.new(
+          side: side, name: name, block: block, order: order, values: { "wall" => wall },
+          iterations: 500, first_ns: 20_000_000, warmup: 100, notes: []
+        )
       end
     end
   end
@@ -57,8 +64,9 @@ module Measured
   end
 
   def facts
-    { "main" => { "revision" => "3f2a1b9c0d11", "ruby" => "ruby 3.4.11 (2026-10-02) [x86_64-linux-gnu]" },
-      "dirty" => { "revision" => "3f2a1b9c0d11 and 3 changed files", "ruby" => "ruby 3.4.11 (2026-10-02) [x86_64-linux-gnu]" } }
+    ruby = "ruby 3.4.11 (2026-10-02) [x86_64-linux-gnu]"
+    { "main" => { "revision" => "3f2a1b9c0d11", "ruby" => ruby },
+      "dirty" => { "revision" => "3f2a1b9c0d11 and 3 changed files", "ruby" => ruby } }
   end
 
   def warning(text = "the host was busy: load 3.1 on 2 cores", hint = "--budget 120 measures longer", subject: nil)

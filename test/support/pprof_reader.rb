@@ -3,7 +3,8 @@
 require "stringio"
 require "zlib"
 
-# Reads pprof's format by itself: a decoder of protobuf's wire format that knows nothing of ours, and what every reader demands.
+# Reads pprof's format without Pitwall's code: a decoder of protobuf's wire format, with the checks that every reader of
+# pprof makes.
 module PprofReader
   # [[field number, Integer or bytes], …]
   def fields(bytes)
@@ -47,13 +48,16 @@ module PprofReader
     take_apart(out.string)
   end
 
-  # Of a file's content.
+  # Reads the content of a file.
   def take_apart(file)
     top = fields(Zlib.gunzip(file))
     strings = all(top, 6).map { |text| text.dup.force_encoding("UTF-8") }
     assert_equal "", strings.first
     assert(strings.all?(&:valid_encoding?))
-    functions = all(top, 5).to_h { |bytes| fields(bytes).then { |f| [one(f, 1), [strings[one(f, 2)], strings[one(f, 4)], one(f, 5)]] } }
+    functions = all(top, 5).to_h do |bytes|
+      function = fields(bytes)
+      [one(function, 1), [strings[one(function, 2)], strings[one(function, 4)], one(function, 5)]]
+    end
     mappings = all(top, 3).map { |bytes| one(fields(bytes), 1) }
     locations = all(top, 4).to_h do |bytes|
       location = fields(bytes)
@@ -66,17 +70,22 @@ module PprofReader
     types = all(top, 1).map { |bytes| fields(bytes).then { |f| [strings[one(f, 1)], strings[one(f, 2)]] } }
     samples = all(top, 2).map { |bytes| sample(fields(bytes), types, locations, strings) }
     period = fields(one(top, 11)).then { |f| [strings[one(f, 1)], strings[one(f, 2)]] }
-    { types: types, samples: samples, time: one(top, 9), duration: one(top, 10), period_type: period, period: one(top, 12), default: strings[one(top, 14)],
+    { types: types, samples: samples, time: one(top, 9), duration: one(top, 10),
+      period_type: period, period: one(top, 12), default: strings[one(top, 14)],
       strings: strings, comments: all(top, 13).flat_map { |bytes| packed(bytes) }.map { |at| strings[at] } }
   end
 
-  # Parca takes a table's ids for places in it, from 1 on.
+  # Parca uses the ids of a table as positions in the table, counted from 1.
   def assert_sequential(*tables) = tables.each { |ids| assert_equal (1..ids.size).to_a, ids }
 
   def sample(fields, types, locations, strings)
     values = all(fields, 2).flat_map { |bytes| packed(bytes) }
     assert_equal types.size, values.size
-    labels = all(fields, 3).to_h { |bytes| fields(bytes).then { |f| [strings[one(f, 1)], one(f, 2).zero? ? one(f, 3) : strings[one(f, 2)]] } }
-    { stack: all(fields, 1).flat_map { |bytes| packed(bytes) }.map { |id| locations.fetch(id) }.reverse, labels: labels, values: types.map(&:first).zip(values).to_h }
+    labels = all(fields, 3).to_h do |bytes|
+      label = fields(bytes)
+      [strings[one(label, 1)], one(label, 2).zero? ? one(label, 3) : strings[one(label, 2)]]
+    end
+    stack = all(fields, 1).flat_map { |bytes| packed(bytes) }.map { |id| locations.fetch(id) }.reverse
+    { stack: stack, labels: labels, values: types.map(&:first).zip(values).to_h }
   end
 end

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# A program that calls in every way Ruby has, as its seed will have it. Each definition and block stands on a line of its own,
-# by which an oracle can name it.
+# A program that makes calls of every kind that Ruby has, in an order that depends on its seed. Each definition and each
+# block is on a line of its own, so an oracle can name it by the line.
 module RandomCalls
   SOURCE = <<~'RUBY'
     class Away < StandardError
@@ -47,8 +47,9 @@ module RandomCalls
         play(depth)
       end
 
-      WAYS = %i[deeper twice mapped rescued ensured thrown fibre enumerated threaded defined any_thing lambda_return proc_return
-                broken retried sorted symbolic evaluated refined struct compared killed abandoned in_class hashed nested_raise].freeze
+      WAYS = %i[deeper twice mapped rescued ensured thrown fibre enumerated threaded defined any_thing lambda_return
+                proc_return broken retried sorted symbolic evaluated refined struct compared killed abandoned in_class
+                hashed nested_raise].freeze
 
       def play(depth)
         @score += 1

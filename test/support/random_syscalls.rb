@@ -1,9 +1,11 @@
 # frozen_string_literal: true
 
-# Logs in the study's form, full of patterns, of their beginnings, and of what nearly is one.
+# Random logs of system calls in the form of bare lines (`open\tpath`). They are full of patterns, of the first calls of
+# patterns, and of sequences that differ little from a pattern.
 class RandomSyscalls
   CALLS = %w[open close read stat64 lstat64 fstat64 fgetxattr pread write].freeze
-  NAMES = ["a.rb", "b.rb", "xa.rb", "lib", "lib/a.rb", "lib/b", "config", "javascripts", "javascsripts", "README.md", "MIT-LICENSE", "c.yml", "é.rb".b, ".", "a\\b", "a b"].freeze
+  NAMES = ["a.rb", "b.rb", "xa.rb", "lib", "lib/a.rb", "lib/b", "config", "javascripts", "javascsripts",
+           "README.md", "MIT-LICENSE", "c.yml", "é.rb".b, ".", "a\\b", "a b"].freeze
   FOLDERS = ["/opt", "/opt/ruby", "/opt/ruby/lib", "/usr", "/usr/lib/x86", "", "/opt/ruby/", "rel/"].freeze
 
   def initialize(seed) = @random = Random.new(seed)
@@ -35,7 +37,7 @@ class RandomSyscalls
     end
   end
 
-  # Whole mostly, else without some of its calls or with a stranger among them.
+  # Most patterns are whole. Others lack some of their calls, or have an unrelated call among them.
   def cut(calls, path)
     lines = calls.map { |call| "#{call}\t#{path}" }
     case @random.rand(6)
@@ -56,10 +58,16 @@ class RandomSyscalls
 
   def scan(call)
     name = any(NAMES)
-    Array.new(@random.rand(1..6)) { "#{call}\t#{any(FOLDERS).delete_suffix("/")}/#{@random.rand(8).zero? ? "x#{name}" : name}" }
+    Array.new(@random.rand(1..6)) do
+      folder = any(FOLDERS).delete_suffix("/")
+      "#{call}\t#{folder}/#{@random.rand(8).zero? ? "x#{name}" : name}"
+    end
   end
 
   def gem
-    Array.new(@random.rand(5..14)) { "#{any(%w[stat64 stat64 lstat64])}\t#{@random.rand(3).zero? ? "lib/#{any(%w[a b c d])}" : any(NAMES)}" }
+    Array.new(@random.rand(5..14)) do
+      call = any(%w[stat64 stat64 lstat64])
+      "#{call}\t#{@random.rand(3).zero? ? "lib/#{any(%w[a b c d])}" : any(NAMES)}"
+    end
   end
 end
