@@ -87,8 +87,7 @@ class LayersTest < Minitest::Test
       "analyse/findings/heavy_code.rb" => %w[--callees --lines --only-mine --tree --weight],
       "analyse/findings/objects.rb" => %w[--retained --view], "analyse/findings/queries.rb" => %w[--label --view],
       "analyse/findings/served.rb" => %w[--label --only-mine --request --tree --view],
-      "analyse/findings/waiting.rb" => %w[--bottom-up --lines --state],
-      "show/findings/words.rb" => %w[--dirty --retained]
+      "analyse/findings/waiting.rb" => %w[--bottom-up --lines --state]
     },
     "a warning names the option that mends it; the checks of doctor are such warnings" => {
       "analyse/allocations/allocations.rb" => %w[--stacks], "analyse/report/summary.rb" => %w[--mode],

@@ -6,6 +6,7 @@ require_relative "../support/shop_recording"
 require "pitwall/analyse"
 require "pitwall/record"
 require "pitwall/show"
+require "pitwall/views/hints"
 
 # The rules, on synthetic recordings.
 class FindingRulesTest < Minitest::Test
@@ -226,7 +227,9 @@ class FindingRulesTest < Minitest::Test
     beside = [MAIN, ["Shop#wait", "/srv/app/shop.rb", 1, 2], c("Thread#join")]
     assert_equal [:command], served(serving: 200, marked: false, main: beside).map(&:proof).uniq
     finding = served(serving: 200, marked: false).first
-    words = ->(file) { Pitwall::Show::FindingWords.new(file: file, repository: true).proof(finding) }
+    words = lambda do |file|
+      Pitwall::Show::FindingWords.new(file: file, repository: true, hints: Pitwall::Views::Hints).proof(finding)
+    end
     assert_equal ["pitwall compare a.pit NEW.pit", "pitwall compare NEW.pit NEWER.pit"],
                  [words.("a.pit"), words.("NEW.pit")]
   end
@@ -287,7 +290,7 @@ class FindingRulesTest < Minitest::Test
   end
 
   def test_random_recordings_are_told_in_at_most_three_findings_that_become_words
-    words = Pitwall::Show::FindingWords.new(file: "a.pit", base: "/srv/app")
+    words = Pitwall::Show::FindingWords.new(file: "a.pit", base: "/srv/app", hints: Pitwall::Views::Hints)
     40.times do |seed|
       findings = Findings.of(RandomRecording.read(RandomRecording.new(seed).bytes).segments)
       assert_operator findings.size, :<=, Findings::MOST

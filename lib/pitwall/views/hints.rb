@@ -32,6 +32,10 @@ module Pitwall
       #: () -> String
       def queries = "--view queries"
 
+      # Of a finding's fix. retained: whether the fix is proven by the objects that stay.
+      #: (String, retained: bool) -> String
+      def proof(command, retained:) = "pitwall compare --dirty#{" --retained" if retained} -- #{command}"
+
       # Of dropped samples.
       #: () -> String
       def interval = "take a longer --interval"

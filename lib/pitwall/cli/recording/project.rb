@@ -51,7 +51,8 @@ module Pitwall
         found = Analyse::Findings.of(segments, selection: selection, origin: origin)
         return [] if found.empty?
 
-        words = Show::FindingWords.new(file: file, command: command, repository: !repository.nil?, base: Dir.pwd)
+        words = Show::FindingWords.new(file: file, command: command, repository: !repository.nil?, base: Dir.pwd,
+                                       hints: Views::Hints)
         found.map { |finding| words.to_h(finding) }
       end
 

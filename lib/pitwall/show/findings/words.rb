@@ -16,9 +16,11 @@ module Pitwall
       # @param command [Array<String>, nil] the program's command line; nil where unknown
       # @param repository [Boolean] whether the program lies in a git repository, so that a revision can be compared
       # @param base [String, nil] folder; paths below it are shown relative to it
-      #: (file: String, ?command: Array[String]?, ?repository: bool, ?base: String?) -> void
-      def initialize(file:, command: nil, repository: false, base: nil)
+      # @param hints [Views::Hints] commands that prove a fix
+      #: (file: String, hints: untyped, ?command: Array[String]?, ?repository: bool, ?base: String?) -> void
+      def initialize(file:, hints:, command: nil, repository: false, base: nil)
         @file = file
+        @hints = hints
         @command = command && Shellwords.join(command)
         @repository = repository
         @location = Location.new(base)
@@ -39,9 +41,9 @@ module Pitwall
       # with a recording of the changed program. nil for a folder or several files: these can't be compared.
       #: (Analyse::Findings::Finding) -> String?
       def proof(finding)
-        option = " --retained" if %i[growth retained].include?(finding.kind)
+        retained = %i[growth retained].include?(finding.kind)
         if finding.proof == :command && @repository
-          return Text.line("pitwall compare --dirty#{option} -- #{@command || "CMD"}")
+          return Text.line(@hints.proof(@command || "CMD", retained: retained))
         end
 
         other = File.basename(@file) == "NEW.pit" ? "NEWER.pit" : "NEW.pit"
