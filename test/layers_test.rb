@@ -112,9 +112,7 @@ class LayersTest < Minitest::Test
       "show/gc/prediction_check_view.rb" => %w[--after --before],
       "show/requests/change_view.rb" => %w[--after --before --format],
       "show/requests/labels_view.rb" => %w[--label-key], "show/requests/queries_view.rb" => %w[--limit --view],
-      "show/requests/requests_view.rb" => %w[--request --tree], "show/requests/tests_view.rb" => %w[--request --tree],
-      "show/syscalls/page_part.rb" => %w[--count], "show/syscalls/text.rb" => %w[--collapsed --limit],
-      "show/syscalls/words.rb" => %w[--patterns --start]
+      "show/requests/requests_view.rb" => %w[--request --tree], "show/requests/tests_view.rb" => %w[--request --tree]
     }
   }.freeze
 

@@ -83,8 +83,8 @@ class SyscallsPageTest < Minitest::Test
       lines = RandomSyscalls.new(seed).lines(300)
       log = Record::SyscallLog.new(StringIO.new("#{lines.join("\n")}\n".b), "x.log")
       report = Analyse::SyscallReport.of(log, patterns: Analyse::SyscallPatterns.new(study: seed.even?))
-      object, column = unpack(Show::SyscallsPage.new(Show::SyscallsPart.new(report: report, name: "x.log",
-                                                                            format: "plain")).to_s)
+      part = Show::SyscallsPart.new(report: report, name: "x.log", format: "plain", hints: Views::Hints)
+      object, column = unpack(Show::SyscallsPage.new(part).to_s)
       calls = object["syscalls"]
       sums = %w[calls ns].to_h { |name| [name, column.call(calls.dig("paths", name)).sum] }
       assert_equal({ "calls" => report.calls, "ns" => report.ns }, sums)
@@ -100,7 +100,8 @@ class SyscallsPageTest < Minitest::Test
   def test_sums_of_a_recordings_page
     with_segments(SyscallsRecording.bytes + SyscallsRecording.bytes(pid: 4243)) do |segments|
       report = Analyse::SyscallReport.of(*segments)
-      part = Show::SyscallsPart.new(report: report, name: "shop", format: "recording")
+      part = Show::SyscallsPart.new(report: report, name: "shop", format: "recording",
+                                    hints: Views::Hints)
       page = Show::RecordingPage.new(segments, tabs: [], hints: Pitwall::Views::Hints, syscalls: part)
       object, column = unpack(page.to_s)
       calls = object["syscalls"]
@@ -124,7 +125,8 @@ class SyscallsPageTest < Minitest::Test
       segment.syscall_totals({ "newfstatat" => [4, 4, 20] })
     end
     with_segments(bytes) do |segments|
-      part = Show::SyscallsPart.new(report: Analyse::SyscallReport.of(*segments), name: "shop", format: "recording")
+      part = Show::SyscallsPart.new(report: Analyse::SyscallReport.of(*segments), name: "shop", format: "recording",
+                                    hints: Views::Hints)
       page = Show::RecordingPage.new(segments, tabs: [], hints: Pitwall::Views::Hints, syscalls: part)
       object, column = unpack(page.to_s)
       calls = object["syscalls"]

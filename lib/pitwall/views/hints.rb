@@ -36,6 +36,21 @@ module Pitwall
       #: (String, retained: bool) -> String
       def proof(command, retained:) = "pitwall compare --dirty#{" --retained" if retained} -- #{command}"
 
+      # Of a log's calls with their stacks.
+      #: () -> String
+      def collapsed = "--collapsed"
+
+      # Of calls that were only counted.
+      #: () -> String
+      def uncounted = "pitwall syscalls without --count has paths and Ruby lines"
+
+      # Of calls before Pitwall is loaded.
+      #: () -> String
+      def start = "--start counts those"
+
+      #: () -> String
+      def patterns = "--patterns all looks for the others too"
+
       # Of dropped samples.
       #: () -> String
       def interval = "take a longer --interval"

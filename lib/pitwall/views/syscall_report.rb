@@ -2,6 +2,7 @@
 
 require "pitwall/analyse"
 require "pitwall/show"
+require "pitwall/views/hints"
 
 module Pitwall
   module Views
@@ -36,17 +37,17 @@ module Pitwall
         def page_part(segments, patterns:, found: nil)
           traced = segments.select(&:syscalls?)
           return if traced.empty?
-          return Show::SyscallsPart.of_totals(totals(traced)) if traced.none?(&:syscall_rows?)
+          return Show::SyscallsPart.of_totals(totals(traced), hints: Hints) if traced.none?(&:syscall_rows?)
 
           found ||= of_segments(segments, patterns: patterns, file: "")
-          Show::SyscallsPart.new(report: found.report, name: found.name, format: found.format)
+          Show::SyscallsPart.new(report: found.report, name: found.name, format: found.format, hints: Hints)
         end
 
         # @param reports [Array<SyscallReport>] one, or two that are compared
         #: (Array[SyscallReport], String?, ?limit: Integer?, ?base: String?, **untyped) -> String
         def draw(reports, format, limit: nil, base: nil, width: 100, palette: Show::Plain)
           one = reports.size == 1
-          shown = reports.map(&:to_h)
+          shown = reports.map { |report| { **report.to_h, hints: Hints } }
           case format
           when "json"
             return Show::SyscallsJson.change(*shown, limit: limit) unless one
@@ -68,7 +69,7 @@ module Pitwall
         def page(reports, base)
           return Show::SyscallsChangePage.new(*reports.map(&:to_h), base: base).to_s if reports.size == 2
 
-          part = Show::SyscallsPart.new(**reports[0].to_h.slice(:report, :name, :format, :warnings))
+          part = Show::SyscallsPart.new(**reports[0].to_h.slice(:report, :name, :format, :warnings), hints: Hints)
           Show::SyscallsPage.new(part, base: base).to_s
         end
       end

@@ -52,7 +52,7 @@ module Pitwall
           "findings" => @report.findings.map(&:name), "by_call" => @report.by_call.map { |row| by(row, "call") },
           "rest" => rest, "lines" => lines(@report.lines), "gems" => gems.map { |row| by(row, "gem") },
           "features" => places(:feature), "phases" => places(:phase), "log" => log,
-          "notes" => SyscallsWords.notes(@report),
+          "notes" => SyscallsWords.notes(@report, @hints),
           "not_seen" => (SyscallsWords::UNSEEN if @format == "recording"), "warnings" => @warnings.map(&:to_h) }
       end
 

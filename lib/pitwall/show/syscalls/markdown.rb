@@ -52,7 +52,7 @@ module Pitwall
       end
 
       def notes
-        texts = @warnings.map { |warning| SyscallsWords.path(warning.message) } + SyscallsWords.notes(@report)
+        texts = @warnings.map { |warning| SyscallsWords.path(warning.message) } + SyscallsWords.notes(@report, @hints)
         texts.map { |text| "> #{Markdown.text(text)}" }
       end
 

@@ -16,14 +16,14 @@ module Pitwall
 
       # The object for recordings that only counted calls (--count).
       # @param totals name of a call → number of calls, number of failed calls, ns
-      #: (Hash[String, [Integer, Integer, Integer]]) -> Hash[String, untyped]
-      def self.of_totals(totals)
+      # @param hints [Views::Hints] options that notes suggest
+      #: (Hash[String, [Integer, Integer, Integer]], hints: untyped) -> Hash[String, untyped]
+      def self.of_totals(totals, hints:)
         rows = totals.map do |name, (calls, failed, ns)|
           { "call" => SyscallsWords.path(name), "calls" => calls, "failed" => failed, "ns" => ns }
         end
         calls, failed, ns = %w[calls failed ns].map { |key| rows.sum { |row| row[key] } }
-        words = "#{Units.things(calls, "call")}, counted only: " \
-                "pitwall syscalls without --count has paths and Ruby lines"
+        words = "#{Units.things(calls, "call")}, counted only: #{hints.uncounted}"
         { "calls" => calls, "failed" => failed, "ns" => ns, "words" => words, "by_call" => rows, "passes" => [],
           "notes" => [], "warnings" => [], "unseen" => SyscallsWords.unseen("recording") }
       end
@@ -37,7 +37,7 @@ module Pitwall
       #   in the segment
       #: (PageData, ?shifts: Hash[Record::Segment, Integer]) -> Hash[String, untyped]
       def object(data, shifts: {})
-        value = SyscallsJson.new(report: @report, name: @name, format: @format, file: "", limit: PLACES).value
+        value = SyscallsJson.new(report: @report, name: @name, format: @format, hints: @hints, limit: PLACES).value
         whole = value.slice("calls", "explained", "unexplained", "failed", "ns", "by_call", "findings", "notes")
         whole["unseen"] = SyscallsWords.unseen(@format)
         whole["by_call"] = value["by_call"].map { |row| row.merge("call" => SyscallsWords.path(row["call"])) }

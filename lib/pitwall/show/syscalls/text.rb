@@ -36,7 +36,7 @@ module Pitwall
       # The report's text, without a newline at its end.
       #: () -> String
       def to_s
-        parts = @report.calls.zero? ? [header, unseen] : [header, passes, findings, sizes, rest, ruby, unseen, hints]
+        parts = @report.calls.zero? ? [header, unseen] : [header, passes, findings, sizes, rest, ruby, unseen, steps]
         parts.reject(&:empty?).map { |part| part.join("\n") }.join("\n\n")
       end
 
@@ -47,7 +47,7 @@ module Pitwall
         explained = @report.calls.zero? ? [] : wrap(SyscallsWords.explained(@report))
         title + explained +
           @warnings.flat_map { |warning| note("!", SyscallsWords.path(warning.message), :yellow) } +
-          SyscallsWords.notes(@report).flat_map { |text| note("i", text, :dim) }
+          SyscallsWords.notes(@report, @hints).flat_map { |text| note("i", text, :dim) }
       end
 
       # The table of patterns. Patterns that were not found share one line.
@@ -70,7 +70,7 @@ module Pitwall
         return [] if found.empty?
 
         shown = found.first(@limit)
-        more = "#{found.size - shown.size} more (--limit #{found.size} shows all)" if found.size > shown.size
+        more = "#{found.size - shown.size} more (#{@hints.rows(found.size)})" if found.size > shown.size
         [*wrap(SyscallsWords.saving(found)).map { |line| @palette.dim(line) },
          *shown.flat_map { |pass| finding(pass) }, *(@palette.dim(more) if more)]
       end
@@ -154,7 +154,7 @@ module Pitwall
                          place: ([line.path, line.line] unless line.path.empty?))
         end
         rest = lines.size - shown.size
-        more = "#{Units.things(rest, "more line")} (--limit #{lines.size} shows all)" if rest.positive?
+        more = "#{Units.things(rest, "more line")} (#{@hints.rows(lines.size)})" if rest.positive?
         [*table.lines(rows), *(@palette.dim(more) if more),
          *%i[gem phase feature].flat_map { |key| ["", *by(@report.by(key), key.to_s)] }]
       end
@@ -183,9 +183,9 @@ module Pitwall
         Text.shorten_left(text, columns)
       end
 
-      def hints
+      def steps
         file = @file == "-" ? "LOG" : @file.delete_prefix("#{@base}/")
-        lines = ["Next: pitwall syscalls #{file} --collapsed | less",
+        lines = ["Next: pitwall syscalls #{file} #{@hints.collapsed} | less",
                  "      pitwall syscalls #{file} LOG-AFTER-THE-FIX"]
         lines.map { |line| @palette.dim(Text.shorten_right(line, @width)) }
       end

@@ -13,7 +13,6 @@ module Pitwall
       # System calls that a recording never contains.
       UNSEEN = "Ruby's own start before Pitwall is loaded (some 2,000 calls), children between fork and exec, " \
                "programs that are not Ruby"
-      NONE = "no file-system calls after Ruby's own start (--start counts those)"
       # Sizes up to this one have a row each in a histogram. Larger sizes share rows, each twice as wide as the last.
       SINGLE = 4
       private_constant :FORMATS, :SINGLE
@@ -84,14 +83,15 @@ module Pitwall
       def of_many_sizes(report) = report.passes.select { |pass| pass.sizes.size > 1 && pass.markers > 1 }
 
       # Notes about how the log was read.
-      #: (Analyse::SyscallReport) -> Array[String]
-      def notes(report)
+      # @param hints [Views::Hints] options that notes suggest
+      #: (Analyse::SyscallReport, untyped) -> Array[String]
+      def notes(report, hints)
         notes = []
-        notes << NONE if report.calls.zero?
+        notes << "no file-system calls after Ruby's own start (#{hints.start})" if report.calls.zero?
         notes << "there were too many paths to tell all apart: the rarer ones stand for their folders" if report.folded?
         if report.patterns.study_only?
           notes << "read with the study's patterns, as the log has neither results nor flags; " \
-                   "--patterns all looks for the others too"
+                   "#{hints.patterns}"
         end
 
         notes
