@@ -109,10 +109,7 @@ class LayersTest < Minitest::Test
       "show/allocations/change_view.rb" => %w[--after --before --format], "show/compare/why_text.rb" => %w[--format],
       "show/compare/words.rb" => %w[--budget --details --pairs],
       "show/gc/cost_view.rb" => %w[--allocations --limit --stacks],
-      "show/gc/prediction_check_view.rb" => %w[--after --before],
-      "show/requests/change_view.rb" => %w[--after --before --format],
-      "show/requests/labels_view.rb" => %w[--label-key], "show/requests/queries_view.rb" => %w[--limit --view],
-      "show/requests/requests_view.rb" => %w[--request --tree], "show/requests/tests_view.rb" => %w[--request --tree]
+      "show/gc/prediction_check_view.rb" => %w[--after --before]
     }
   }.freeze
 

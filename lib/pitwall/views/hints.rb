@@ -10,6 +10,10 @@ module Pitwall
       #: (Integer, ?String) -> String
       def rows(count, what = "all") = "--limit #{count} shows #{what}"
 
+      # Of rows that only JSON has.
+      #: () -> String
+      def json = "--format json has all"
+
       # Of threads that are left out.
       #: () -> String
       def idle = "--idle counts them"
@@ -31,6 +35,18 @@ module Pitwall
 
       #: () -> String
       def queries = "--view queries"
+
+      # Of a request by its number.
+      #: (Integer) -> String
+      def request(number) = "--request #{number} --tree"
+
+      # Of a label by its name.
+      #: (String) -> String
+      def label(name) = "--label-key #{name}"
+
+      # Of further recordings of each side.
+      #: (?String) -> String
+      def sides(join = " and ") = "--before FILE#{join}--after FILE"
 
       # Of a finding's fix. retained: whether the fix is proven by the objects that stay.
       #: (String, retained: bool) -> String

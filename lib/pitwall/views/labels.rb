@@ -18,7 +18,9 @@ module Pitwall
       def without_weight? = true
 
       #: (Drawing) -> Array[String]
-      def lines(drawing) = Show::LabelsView.new(**drawing.look).lines(drawing.report.labels, limit: drawing.limit)
+      def lines(drawing)
+        Show::LabelsView.new(**drawing.look, hints: Hints).lines(drawing.report.labels, limit: drawing.limit)
+      end
 
       #: (Show::JsonRows) -> Hash[String, untyped]
       def fields(rows) = { "labels" => rows.labels }

@@ -24,7 +24,7 @@ module Pitwall
       #: (Drawing) -> Array[String]
       def lines(drawing)
         report = drawing.report
-        Show::QueriesView.new(**drawing.uncut)
+        Show::QueriesView.new(**drawing.uncut, hints: Hints)
                          .lines(report.queries, report.query_total, drivers: report.driver_time,
                                                                     limit: drawing.limit || ROWS)
       end

@@ -94,7 +94,7 @@ module Pitwall
       def beside_request(drawing)
         request = drawing.report.query.request or return []
 
-        Show::QueriesView.new(**drawing.uncut)
+        Show::QueriesView.new(**drawing.uncut, hints: Hints)
                          .of_request(drawing.report.queries_of(request), request.duration_ns)
       end
 

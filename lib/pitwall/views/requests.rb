@@ -24,7 +24,7 @@ module Pitwall
         asked = ->(row) { report.queries_of(row) } if report.queries?
         Show::RequestsView.new(**drawing.unbounded, file: drawing.file)
                           .lines(report.requests, count: report.request_count, limit: drawing.limit || ROWS,
-                                                  asked: asked, notes: notes(report))
+                                                  asked: asked, notes: notes(report), hints: Hints)
       end
 
       #: (Show::JsonRows) -> Hash[String, untyped]

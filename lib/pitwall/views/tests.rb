@@ -27,7 +27,7 @@ module Pitwall
       #: (Drawing) -> Array[String]
       def lines(drawing)
         report = drawing.report
-        Show::TestsView.new(**drawing.unbounded, file: drawing.file)
+        Show::TestsView.new(**drawing.unbounded, file: drawing.file, hints: Hints)
                        .lines(report.tests, sampled: report.segments.any?(&:sampled?), limit: drawing.limit || ROWS)
       end
 

@@ -5,6 +5,7 @@ require "pitwall/cli/recording/recording_options"
 require "pitwall/errors"
 require "pitwall/record"
 require "pitwall/show"
+require "pitwall/views/hints"
 
 module Pitwall
   module CLI
@@ -286,7 +287,7 @@ module Pitwall
         options[:palette] = Show::Plain if @options[:format] == "markdown"
         sides = { base: files[0], side: files[1] }
         lines = check ? [*Show::PredictionCheckView.new(check, **sides).lines(**options), ""] : []
-        lines += requests.lines(**options)
+        lines += requests.lines(**options, hints: Views::Hints)
         why = Show::WhyText.new(**options, location: Show::Location.new(Dir.pwd), warnings: @warnings)
         lines += why.lines(change, **sides)
         (@options[:format] == "markdown" ? ["```", *lines, "```"] : lines).join("\n")

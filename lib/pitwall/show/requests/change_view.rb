@@ -21,14 +21,15 @@ module Pitwall
       end
 
       # Lines of text; none without requests.
-      #: (width: Integer, palette: untyped) -> Array[String]
-      def lines(width:, palette:)
+      # @param hints [Views::Hints] options that notes suggest
+      #: (width: Integer, palette: untyped, hints: untyped) -> Array[String]
+      def lines(width:, palette:, hints:)
         return [] unless @change.any?
 
         sentences = verdicts.first(SENTENCES).flat_map do |claim, figures, style|
           Text.wrap("#{claim}: #{figures}", width).map { |line| palette.bold(palette.public_send(style, line)) }
         end
-        notes = self.notes.flat_map { |text| Text.wrap(text, width) }
+        notes = notes(hints).flat_map { |text| Text.wrap(text, width) }
         [*sentences, *("" if sentences.any?), *table(width, palette), *notes.map { |line| palette.dim(line) }, ""]
       end
 
@@ -63,16 +64,16 @@ module Pitwall
       end
 
       # Notes below the table.
-      #: () -> Array[String]
-      def notes
+      #: (untyped) -> Array[String]
+      def notes(hints)
         rest = @change.effects.size - ROWS
         reasons = shown.select(&:reason).group_by { |effect| "#{"undecided; " unless effect.decided?}#{effect.reason}" }
         reasons = reasons.map { |reason, effects| "#{effects.map(&:name).uniq.join(", ")}: #{reason}" }
         whole = if @change.between_runs then "the intervals include how recordings of one side differ"
                 else "the intervals leave out that another run may differ as a whole " \
-                     "(--before FILE, --after FILE include it)"
+                     "(#{hints.sides(", ")} include it)"
                 end
-        [*("#{Units.things(rest, "more row")} (--format json has all)" if rest.positive?), *reasons,
+        [*("#{Units.things(rest, "more row")} (#{hints.json})" if rest.positive?), *reasons,
          "the intervals hold together: the chance that any verdict is a false alarm is below " \
          "#{Figures.share(Analyse::RequestChange::ALPHA)}; #{whole}"]
       end

@@ -7,8 +7,10 @@ module Pitwall
   module Show
     # The program's time by the values of one label, e.g. by route.
     class LabelsView
-      #: (width: Integer, palette: untyped, location: Location) -> void
-      def initialize(width:, palette:, location:)
+      # @param hints [Views::Hints] options that notes suggest
+      #: (width: Integer, palette: untyped, location: Location, hints: untyped) -> void
+      def initialize(width:, palette:, location:, hints:)
+        @hints = hints
         @width = width
         @palette = palette
         @location = location
@@ -31,7 +33,7 @@ module Pitwall
         lines << @palette.dim(Units.things(rows.size - shown.size, "more value")) if shown.size < rows.size
         others = labels.names - [labels.name]
         if others.any?
-          lines.push("", @palette.dim("other labels: #{others.map { |name| "--label-key #{name}" }.join(", ")}"))
+          lines.push("", @palette.dim("other labels: #{others.map { |name| @hints.label(name) }.join(", ")}"))
         end
 
         lines

@@ -18,8 +18,10 @@ module Pitwall
       private_constant :UNKNOWN, :KINDS, :FEW, :GIVING_WAY
 
       # @param width [Numeric] Float::INFINITY: nothing is cut
-      #: (width: Numeric, palette: untyped, location: Location, ?file: String?) -> void
-      def initialize(width:, palette:, location:, file: nil)
+      # @param hints [Views::Hints] options that notes suggest
+      #: (width: Numeric, palette: untyped, location: Location, hints: untyped, ?file: String?) -> void
+      def initialize(width:, palette:, location:, hints:, file: nil)
+        @hints = hints
         @width = width
         @palette = palette
         @location = location
@@ -38,7 +40,7 @@ module Pitwall
 
         shown = limit ? rows.first(limit) : rows
         if shown.size < rows.size
-          more = "#{Units.things(rows.size - shown.size, "more row")} (--limit #{rows.size} shows all)"
+          more = "#{Units.things(rows.size - shown.size, "more row")} (#{@hints.rows(rows.size)})"
         end
 
         notes = [more, QueriesView.total(total), QueriesView::MEANING].compact
@@ -56,8 +58,9 @@ module Pitwall
         total = Analyse::Queries::Total.new(1, sum.count, sum.ns, sum.cached, sum.schema, duration_ns)
         heading = "Its queries: #{QueriesView.counted(sum)}, " \
                   "#{Units.duration(sum.ns)} (#{Units.percent(sum.ns, duration_ns)} of its time)"
-        more = rows.size > FEW ? [@palette.dim("#{Units.things(rows.size - FEW, "more row")}: --view queries")] : []
-        [*Text.wrap(heading, @width).map { |line| @palette.bold(line) }, *table(rows.first(FEW), total), *more, ""]
+        more = "#{Units.things(rows.size - FEW, "more row")}: #{@hints.queries}" if rows.size > FEW
+        [*Text.wrap(heading, @width).map { |line| @palette.bold(line) }, *table(rows.first(FEW), total),
+         *(@palette.dim(more) if more), ""]
       end
 
       # Explanation shown below the table.

@@ -31,9 +31,10 @@ module Pitwall
       # @param count [Integer, nil] number of all requests that ended; nil: unknown
       # @param asked [#call, nil] request → its rows of queries (Analyse::Queries::Row); nil: queries were not counted
       # @param notes [Array<String>] notes about the queries of all requests
-      #: (Array[Analyse::Requests::Row], count: Integer?, ?limit: Integer?, ?asked: untyped, ?notes: Array[String])
-      #:   -> Array[String]
-      def lines(rows, count:, limit: nil, asked: nil, notes: [])
+      # @param hints [Views::Hints] options that notes suggest
+      #: (Array[Analyse::Requests::Row], count: Integer?, hints: untyped, ?limit: Integer?, ?asked: untyped,
+      #:  ?notes: Array[String]) -> Array[String]
+      def lines(rows, count:, hints:, limit: nil, asked: nil, notes: [])
         return [NONE] if rows.empty?
 
         shown = limit ? rows.first(limit) : rows
@@ -50,7 +51,7 @@ module Pitwall
         known = "of each second the slowest are known one by one"
         known = "of #{Units.things(count, "request")} that ended; #{known}" if count
         lines.concat([known, *notes].flat_map { |text| Text.wrap(text, @width) }.map { |line| @palette.dim(line) })
-        lines.push("", @palette.dim("Next: pitwall report #{@file} --request #{shown.first.number} --tree"))
+        lines.push("", @palette.dim("Next: pitwall report #{@file} #{hints.request(shown.first.number)}"))
       end
 
       # Heads of the columns of numbers.

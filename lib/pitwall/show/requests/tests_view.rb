@@ -13,8 +13,10 @@ module Pitwall
 
       # @param width [Numeric] Float::INFINITY: nothing is cut
       # @param file [String] the recording, for the hint
-      #: (width: Numeric, palette: untyped, location: Location, file: String) -> void
-      def initialize(width:, palette:, location:, file:)
+      # @param hints [Views::Hints] options that notes suggest
+      #: (width: Numeric, palette: untyped, location: Location, file: String, hints: untyped) -> void
+      def initialize(width:, palette:, location:, file:, hints:)
+        @hints = hints
         @width = width
         @palette = palette
         @location = location
@@ -36,7 +38,7 @@ module Pitwall
         notes = TestsView.notes(rows, shown).flat_map { |note| Text.wrap(note, @width) }
         lines.concat(notes.map { |line| @palette.dim(line) })
         number = shown.filter_map(&:request).first if sampled
-        lines.push("", @palette.dim("Next: pitwall report #{@file} --request #{number} --tree")) if number
+        lines.push("", @palette.dim("Next: pitwall report #{@file} #{@hints.request(number)}")) if number
         lines
       end
 
