@@ -106,10 +106,7 @@ class LayersTest < Minitest::Test
       "launch/control.rb" => %w[--control], "launch/destination.rb" => %w[--record]
     },
     "a view names the option that shows more of it" => {
-      "show/allocations/change_view.rb" => %w[--after --before --format], "show/compare/why_text.rb" => %w[--format],
-      "show/compare/words.rb" => %w[--budget --details --pairs],
-      "show/gc/cost_view.rb" => %w[--allocations --limit --stacks],
-      "show/gc/prediction_check_view.rb" => %w[--after --before]
+      "show/allocations/change_view.rb" => %w[--after --before --format]
     }
   }.freeze
 

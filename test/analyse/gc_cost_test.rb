@@ -4,6 +4,7 @@ require_relative "../test_helper"
 require_relative "../support/random_recording"
 require "pitwall/analyse"
 require "pitwall/show"
+require "pitwall/views/hints"
 
 class GCCostTest < Minitest::Test
   Totals = Struct.new(:allocated)
@@ -176,7 +177,8 @@ class GCCostTest < Minitest::Test
     assert_equal [nil, nil], json["lines"].first.values_at("own_ns", "together_ns")
     assert_nil json["prediction"]["own_ns"]
     location = Pitwall::Show::Location.new(nil)
-    view = Pitwall::Show::GCCostView.new(width: 100, palette: Pitwall::Show::Plain, location: location)
+    view = Pitwall::Show::GCCostView.new(width: 100, palette: Pitwall::Show::Plain, location: location,
+                                         hints: Pitwall::Views::Hints)
     text = view.lines(untimed, prediction: prediction).join("\n")
     assert_match(/own time: not known, no samples were taken/, text)
   end
@@ -223,7 +225,8 @@ class GCCostTest < Minitest::Test
 
   def view(cost, width, **options)
     location = Pitwall::Show::Location.new
-    view = Pitwall::Show::GCCostView.new(width: width, palette: Pitwall::Show::Plain, location: location)
+    view = Pitwall::Show::GCCostView.new(width: width, palette: Pitwall::Show::Plain, location: location,
+                                         hints: Pitwall::Views::Hints)
     view.lines(cost, **options)
   end
 

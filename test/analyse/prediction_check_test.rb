@@ -4,6 +4,7 @@ require_relative "../test_helper"
 require_relative "../support/random_recording"
 require "pitwall/analyse"
 require "pitwall/show"
+require "pitwall/views/hints"
 
 # Predicted and actual savings, of recordings with known times.
 class PredictionCheckTest < Minitest::Test
@@ -114,7 +115,7 @@ class PredictionCheckTest < Minitest::Test
   def test_views
     found = check([recording(copy: 300)], [recording(copy: 0, gc: 20, runs: 2)])
     view = Pitwall::Show::PredictionCheckView.new(found, base: "a.pit", side: "b.pit")
-    text = view.lines(width: 78, palette: Pitwall::Show::Plain)
+    text = view.lines(width: 78, palette: Pitwall::Show::Plain, hints: Pitwall::Views::Hints)
     assert_match(/\AAs predicted: removing copy was to save 480 ms/, text.first)
     assert_match(/saving\s+480 ms \(.*\)\s+480 ms \(450 ms … 510 ms\)/, text.join("\n"))
     assert_match(/GC runs avoided\s+18\S*.*\s18/, text.join("\n"))

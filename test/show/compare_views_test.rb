@@ -9,6 +9,7 @@ require "pitwall/show"
 require "pitwall/show/compare/json"
 require "pitwall/show/compare/markdown"
 require "pitwall/show/compare/text"
+require "pitwall/views/hints"
 
 class CompareViewsTest < Minitest::Test
   include Fits
@@ -44,7 +45,7 @@ class CompareViewsTest < Minitest::Test
   def test_nothing_is_claimed_that_the_interval_does_not_carry
     [[1.05, 0.99, 1.2], [1.05, 1.0, 1.2], [1.05, nil, nil]].each do |ratio|
       report = Measured.comparison([Measured.effect(:slower, ratio)])
-      [Show::CompareText.new(report).to_s, Show::CompareMarkdown.new(report).to_s].each do |view|
+      [compare_text(report), compare_markdown(report)].each do |view|
         refute_match(/is (really )?slower|^join.*slower/, view)
         assert_match(/undecided/i, view)
       end
@@ -107,8 +108,9 @@ class CompareViewsTest < Minitest::Test
     assert_includes view, "same: bytes in heap slots (exact)"
   end
 
-  def brief(effects, width:, **more) = Show::CompareText.new(Measured.comparison(effects, **more), width: width,
-                                                             details: false).to_s
+  def brief(effects, width:, **more)
+    compare_text(Measured.comparison(effects, **more), width: width, details: false)
+  end
 
   # Without --details the text has changes and doubts with their reasons. Unchanged counters, distributions and
   # settings are only shown with --details.
@@ -169,8 +171,8 @@ class CompareViewsTest < Minitest::Test
                           "0.4% less … 0.6% more), same within 1%"
     control = [Measured.effect(:slower, [1.03, 1.02, 1.04], side: "main")]
     alarm = Measured.comparison([Measured.slower], control: control)
-    assert_includes Show::CompareText.new(alarm, width: 200).to_s, "FALSE ALARM"
-    assert_match(/^> A\/A control .*FALSE ALARM/, Show::CompareMarkdown.new(alarm).to_s)
+    assert_includes compare_text(alarm, width: 200), "FALSE ALARM"
+    assert_match(/^> A\/A control .*FALSE ALARM/, compare_markdown(alarm))
   end
 
   def test_warnings_and_how_it_was_made_stand_below
@@ -188,7 +190,7 @@ class CompareViewsTest < Minitest::Test
                                                    sides: %w[main dirty].map { |name| Measured::Side.new(name, {}) },
                                                    settings: { "budget_s" => 40, "alpha" => 0.01, "margin" => 0.01 },
                                                    readings: { "others" => 0.5 }, duration_ns: 77_500_000_000)
-    view = Show::CompareText.new(report, width: 200).to_s
+    view = compare_text(report, width: 200)
     assert_includes view, "7 pairs: 8 are needed; --budget 90 would hold them"
     assert_includes view, "the host was busy: others used 50% of its CPU time\n  close what else runs\n"
     assert_equal ["--budget 90"], view.scan(/--budget \d+/)
@@ -206,8 +208,8 @@ class CompareViewsTest < Minitest::Test
     hostile = many + [Measured.effect(:slower, [1.5, 1.4, 1.6], name: "x" * 300, side: "dirty", base: "main"),
                       Measured.exact(:more, 1, 2, name: "日本語" * 40)]
     WIDTHS.product([true, false]).each do |width, unicode|
-      view = Show::CompareText.new(Measured.comparison(hostile, warnings: [Measured.warning("w" * 500)]), width: width,
-                                   unicode: unicode).to_s
+      report = Measured.comparison(hostile, warnings: [Measured.warning("w" * 500)])
+      view = compare_text(report, width: width, unicode: unicode)
       assert_fits(view, width, unicode: unicode)
     end
   end
@@ -221,7 +223,7 @@ class CompareViewsTest < Minitest::Test
                              base: "ma\u202ein")
     report = Measured.comparison([effect], command: "pitwall compare -e 'a\nb' \e[2J",
                                  warnings: [Measured.warning("\e]0;x\a", "\e[1m")])
-    [Show::CompareText.new(report, width: 100).to_s, Show::CompareMarkdown.new(report).to_s].each do |view|
+    [compare_text(report, width: 100), compare_markdown(report)].each do |view|
       refute_match(/[\e\a\u202e]/, view)
     end
     assert_equal effect.name, JSON.parse(Show::CompareJson.new(report).to_s)["results"][0]["name"]
@@ -233,15 +235,15 @@ class CompareViewsTest < Minitest::Test
       marked.define_singleton_method(style) { |text| "\e[1m#{text}\e[0m" }
     end
     [60, 100].each do |width|
-      assert_equal text(many, width: width), Show::CompareText.new(Measured.comparison(many), width: width,
-                                                                   palette: marked).to_s.gsub(/\e\[\d+m/, "")
+      assert_equal text(many, width: width),
+                   compare_text(Measured.comparison(many), width: width, palette: marked).gsub(/\e\[\d+m/, "")
     end
     seen = []
     spy = Object.new
     %i[bold dim red yellow green cyan].each do |style|
       spy.define_singleton_method(style) { |text| text.tap { seen << [style, text] } }
     end
-    Show::CompareText.new(Measured.comparison(many), width: 100, palette: spy).to_s
+    compare_text(Measured.comparison(many), width: 100, palette: spy)
     [[:red, "slower"], [:green, "faster"], [:dim, "same within 1%"], [:dim, "slower, below 1%"],
      [:yellow, "undecided"]].each do |pair|
       assert_includes seen, pair
@@ -286,8 +288,8 @@ class CompareViewsTest < Minitest::Test
   end
 
   def test_markdown_is_a_verdict_a_table_and_details
-    view = Show::CompareMarkdown.new(Measured.comparison([Measured.slower, Measured.exact(:more, 1204, 1210)],
-                                                         warnings: [Measured.warning])).to_s
+    view = compare_markdown(Measured.comparison([Measured.slower, Measured.exact(:more, 1204, 1210)],
+                                                warnings: [Measured.warning]))
     assert_equal "**dirty is slower than main**: 2.1% more wall time (99% interval: 1.4% … 2.8% more)",
                  view.lines.first.chomp
     assert_includes view, "| `join n=100` | 12.35 ms | 12.61 ms | +2.1% | +1.4% … +2.8% (99%) | slower |"
@@ -298,7 +300,7 @@ class CompareViewsTest < Minitest::Test
 
   def test_markdown_escapes
     effect = Measured.effect(:slower, [1.5, 1.4, 1.6], name: "a|b `c` <x>", side: "*s|ide*", base: "@you <b>")
-    view = Show::CompareMarkdown.new(Measured.comparison([effect], command: "x ```` y")).to_s
+    view = compare_markdown(Measured.comparison([effect], command: "x ```` y"))
     rows = view.lines.grep(/\A\|/)
     assert_equal [7], rows.map { |row| row.gsub(/\\\|/, "").count("|") }.uniq
     refute_match(/<x>[^`]*\||<b>|(?<!&#64;)@you/, view.lines.first)
@@ -308,8 +310,8 @@ class CompareViewsTest < Minitest::Test
   def test_a_comparison_of_nothing_is_told
     report = Measured.comparison([], samples: [], sides: [], host: nil, settings: nil, warnings: nil, losses: nil,
                                  duration_ns: nil, command: nil)
-    assert_includes Show::CompareText.new(report).to_s, "Nothing was compared"
-    assert_includes Show::CompareMarkdown.new(report).to_s, "Nothing was compared"
+    assert_includes compare_text(report), "Nothing was compared"
+    assert_includes compare_markdown(report), "Nothing was compared"
     assert_equal [], JSON.parse(Show::CompareJson.new(report).to_s)["results"]
   end
 
@@ -319,15 +321,19 @@ class CompareViewsTest < Minitest::Test
                                 wholes: [[1], [1]], means: [1e7, 1.2e7], rows: [], tests: 3, detectable: 0.01,
                                 notes: ["a note"], reason: nil)
     report = Measured.comparison([Measured.slower], why: { "dirty" => result })
-    [80, 120].each { |width| assert_includes Show::CompareText.new(report, width: width).to_s, "Why: " }
-    assert_match(/<details>.*Why: .*<\/details>/m, Show::CompareMarkdown.new(report).to_s)
+    [80, 120].each { |width| assert_includes compare_text(report, width: width), "Why: " }
+    assert_match(/<details>.*Why: .*<\/details>/m, compare_markdown(report))
     why = JSON.parse(Show::CompareJson.new(report).to_s)["why"][0]
     assert_equal ["main", "dirty", 0.01], why.values_at("base", "side", "smallest_detectable")
   end
 
   private
 
-  def text(effects, width:, **more) = Show::CompareText.new(Measured.comparison(effects, **more), width: width).to_s
+  def text(effects, width:, **more) = compare_text(Measured.comparison(effects, **more), width: width)
+
+  def compare_text(report, **look) = Show::CompareText.new(report, hints: Pitwall::Views::Hints, **look).to_s
+
+  def compare_markdown(report) = Show::CompareMarkdown.new(report, hints: Pitwall::Views::Hints).to_s
 
   def many
     [Measured.slower, Measured.effect(:same, [1.0005, 0.9962, 1.0041], name: "scan", a: 1234.5),

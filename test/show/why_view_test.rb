@@ -8,6 +8,7 @@ require "pitwall/analyse/compare/profile_change"
 require "pitwall/show"
 require "pitwall/show/compare/why_json"
 require "pitwall/show/compare/why_text"
+require "pitwall/views/hints"
 
 class WhyViewTest < Minitest::Test
   ProfileChange = Pitwall::Analyse::ProfileChange
@@ -96,11 +97,12 @@ class WhyViewTest < Minitest::Test
   def test_a_share_that_moved_alone_has_no_colour
     result = compare([visits({ "Cart#sum" => 700, "Cart#tax" => 200 })],
                      [visits({ "Cart#sum" => 100, "Cart#tax" => 200 })])
-    lines = Pitwall::Show::WhyText.new(width: 110, palette: PAINT).lines(result, base: "main", side: "topic")
+    lines = Pitwall::Show::WhyText.new(width: 110, palette: PAINT, hints: Pitwall::Views::Hints)
+                                  .lines(result, base: "main", side: "topic")
     rows = lines.grep(/Cart#\w+ +.*app\.rb/)
     assert_equal [true, false, false], [rows[0].include?("<green>"), rows[1].include?("<red>"),
                                         rows[1].include?("<green>")]
-    view = Pitwall::Show::WhyText.new(width: 1000, palette: Pitwall::Show::Plain)
+    view = Pitwall::Show::WhyText.new(width: 1000, palette: Pitwall::Show::Plain, hints: Pitwall::Views::Hints)
     table = view.parts(result, base: "main", side: "topic")["tables"].fetch(0)
     assert_equal ["method", "time", "interval", "main", "topic", "share, main", "share, topic"], table["heads"].first(7)
     sum, tax = table["rows"]
@@ -205,7 +207,7 @@ class WhyViewTest < Minitest::Test
   private
 
   def text(result, width: 110, **options)
-    Pitwall::Show::WhyText.new(width: width, palette: Pitwall::Show::Plain,
+    Pitwall::Show::WhyText.new(width: width, palette: Pitwall::Show::Plain, hints: Pitwall::Views::Hints,
                                location: Pitwall::Show::Location.new("/app"), **options)
                           .lines(result, base: "main", side: "topic").join("\n")
   end

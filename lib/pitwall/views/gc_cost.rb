@@ -21,7 +21,7 @@ module Pitwall
       #: (Drawing) -> Array[String]
       def lines(drawing)
         report = drawing.report
-        Show::GCCostView.new(**drawing.look)
+        Show::GCCostView.new(**drawing.look, hints: Hints)
                         .lines(report.gc_cost, prediction: report.prediction, limit: drawing.limit)
       end
 

@@ -48,6 +48,13 @@ module Pitwall
       #: (?String) -> String
       def sides(join = " and ") = "--before FILE#{join}--after FILE"
 
+      # Of places of allocation, which were not recorded.
+      #: () -> String
+      def places
+        "pitwall profile --allocations -- CMD, " \
+          "or name a recording of pitwall allocations --stacks -- CMD beside it"
+      end
+
       # Of a finding's fix. retained: whether the fix is proven by the objects that stay.
       #: (String, retained: bool) -> String
       def proof(command, retained:) = "pitwall compare --dirty#{" --retained" if retained} -- #{command}"
@@ -66,6 +73,16 @@ module Pitwall
 
       #: () -> String
       def patterns = "--patterns all looks for the others too"
+
+      # Of a comparison's brief text.
+      #: () -> String
+      def details = "--details shows the rest"
+
+      #: (Integer) -> String
+      def budget(seconds) = "--budget #{seconds}"
+
+      #: (Integer) -> String
+      def pairs(count) = "--pairs #{count}"
 
       # Of dropped samples.
       #: () -> String

@@ -2,6 +2,7 @@
 
 require "pitwall/analyse"
 require "pitwall/show"
+require "pitwall/views/hints"
 
 module Pitwall
   module CLI
@@ -18,12 +19,13 @@ module Pitwall
       #: ((Analyse::BenchReport | Analyse::ComparisonReport), String?, ?details: bool, **untyped) -> String
       def render(report, format, details: true, **text_options)
         kind = report.is_a?(Analyse::ComparisonReport) ? "Compare" : "Bench"
+        hints = kind == "Compare" ? { hints: Views::Hints } : {}
         text_options[:details] = details if kind == "Compare"
         case format
         when "json" then Show.const_get("#{kind}Json").new(report).to_s
-        when "html" then Show::MeasuredPage.new(report).to_s
-        when "markdown" then Show.const_get("#{kind}Markdown").new(report).to_s
-        else Show.const_get("#{kind}Text").new(report, **text_options).to_s
+        when "html" then Show::MeasuredPage.new(report, hints: Views::Hints).to_s
+        when "markdown" then Show.const_get("#{kind}Markdown").new(report, **hints).to_s
+        else Show.const_get("#{kind}Text").new(report, **hints, **text_options).to_s
         end
       end
     end

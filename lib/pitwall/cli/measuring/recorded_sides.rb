@@ -277,7 +277,9 @@ module Pitwall
         requests = Show::RequestChangeView.new(requests)
         case @options[:format]
         when "json" then recordings_json(files, change, check, requests)
-        when "html" then Show::MeasuredPage.of_change(change, base: files[0], side: files[1], requests: requests.parts)
+        when "html"
+          Show::MeasuredPage.of_change(change, base: files[0], side: files[1], requests: requests.parts,
+                                               hints: Views::Hints)
         else recordings_text(files, change, check, requests)
         end
       end
@@ -286,9 +288,10 @@ module Pitwall
         options = rendering.slice(:width, :palette)
         options[:palette] = Show::Plain if @options[:format] == "markdown"
         sides = { base: files[0], side: files[1] }
-        lines = check ? [*Show::PredictionCheckView.new(check, **sides).lines(**options), ""] : []
+        lines = check ? [*Show::PredictionCheckView.new(check, **sides).lines(**options, hints: Views::Hints), ""] : []
         lines += requests.lines(**options, hints: Views::Hints)
-        why = Show::WhyText.new(**options, location: Show::Location.new(Dir.pwd), warnings: @warnings)
+        why = Show::WhyText.new(**options, location: Show::Location.new(Dir.pwd), warnings: @warnings,
+                                           hints: Views::Hints)
         lines += why.lines(change, **sides)
         (@options[:format] == "markdown" ? ["```", *lines, "```"] : lines).join("\n")
       end

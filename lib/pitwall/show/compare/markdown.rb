@@ -20,10 +20,12 @@ module Pitwall
       CASES = 12
       private_constant :DRAWN, :CASES
 
-      #: (Analyse::ComparisonReport) -> void
-      def initialize(report)
+      # @param hints [Views::Hints] options that notes suggest
+      #: (Analyse::ComparisonReport, hints: untyped) -> void
+      def initialize(report, hints:)
         @report = report
-        @words = CompareWords.new(report)
+        @hints = hints
+        @words = CompareWords.new(report, hints: hints)
       end
 
       # The report, without a newline at its end.
@@ -99,14 +101,15 @@ module Pitwall
       def predictions
         base = @report.sides.first&.name.to_s
         @report.predictions.to_h.map do |side, check|
-          Markdown.block(PredictionCheckView.new(check, base: base, side: side).lines(width: DRAWN, palette: Plain))
+          view = PredictionCheckView.new(check, base: base, side: side)
+          Markdown.block(view.lines(width: DRAWN, palette: Plain, hints: @hints))
         end
       end
 
       def why
         base = @report.sides.first&.name.to_s
         lines = @report.why.to_h.flat_map do |side, result|
-          WhyText.new(width: DRAWN, palette: Plain).lines(result, base: base, side: side)
+          WhyText.new(width: DRAWN, palette: Plain, hints: @hints).lines(result, base: base, side: side)
         end
         lines.empty? ? [] : Markdown.block(lines)
       end

@@ -26,12 +26,15 @@ module Pitwall
       private_constant :DRAWN, :NAME, :METRIC
 
       # @param unicode [Boolean] whether the terminal shows more than ASCII
-      # @param details [Boolean] whether all details are shown (--details)
-      #: (Analyse::ComparisonReport, ?width: Integer, ?palette: untyped, ?unicode: bool, ?details: bool) -> void
-      def initialize(report, width: 100, palette: Plain, unicode: true, details: true)
+      # @param details [Boolean] whether all details are shown
+      # @param hints [Views::Hints] options that notes suggest
+      #: (Analyse::ComparisonReport, hints: untyped, ?width: Integer, ?palette: untyped, ?unicode: bool,
+      #:  ?details: bool) -> void
+      def initialize(report, hints:, width: 100, palette: Plain, unicode: true, details: true)
         @report = report
         @details = details
-        @words = CompareWords.new(report)
+        @hints = hints
+        @words = CompareWords.new(report, hints: hints)
         @ascii = unicode ? nil : Ascii
         @width = [width, NARROWEST].max - (unicode ? 0 : Ascii::GROWTH)
         @palette = palette
@@ -144,14 +147,15 @@ module Pitwall
       def why
         base = @report.sides.first&.name.to_s
         @report.why.to_h.flat_map do |side, result|
-          WhyText.new(width: @width, palette: @palette).lines(result, base: base, side: side)
+          WhyText.new(width: @width, palette: @palette, hints: @hints).lines(result, base: base, side: side)
         end
       end
 
       def predictions
         base = @report.sides.first&.name.to_s
         @report.predictions.to_h.map do |side, check|
-          PredictionCheckView.new(check, base: base, side: side).lines(width: @width, palette: @palette)
+          PredictionCheckView.new(check, base: base, side: side)
+                             .lines(width: @width, palette: @palette, hints: @hints)
         end
       end
 

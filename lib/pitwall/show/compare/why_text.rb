@@ -24,9 +24,11 @@ module Pitwall
       # @param per [String] the unit that weights are divided by: "iteration", or "run" for a whole command
       # @param limit [Integer] rows of the table
       # @param warnings [Array<String>] warnings shown first
-      #: (width: Integer, palette: untyped, ?location: Location, ?per: String, ?limit: Integer,
+      # @param hints [Views::Hints] options that notes suggest
+      #: (width: Integer, palette: untyped, hints: untyped, ?location: Location, ?per: String, ?limit: Integer,
       #:  ?warnings: Array[String]) -> void
-      def initialize(width:, palette:, location: Location.new, per: "iteration", limit: METHODS, warnings: [])
+      def initialize(width:, palette:, hints:, location: Location.new, per: "iteration", limit: METHODS, warnings: [])
+        @hints = hints
         @warnings = warnings
         @width = width
         @palette = palette
@@ -47,7 +49,7 @@ module Pitwall
         lines = opening(changed, below)
         lines += ["", *table(changed.first(@limit), :own)] if changed.any?
         if changed.size > @limit
-          lines += note("#{Units.things(changed.size - @limit, "more method")} changed (--format json has all)")
+          lines += note("#{Units.things(changed.size - @limit, "more method")} changed (#{@hints.json})")
         end
 
         lines += ["", *table(below.first(@limit / 2), :total, "changed by what it calls")] if below.any?

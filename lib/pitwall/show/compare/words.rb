@@ -12,9 +12,11 @@ module Pitwall
       MIN_PAIRS = Analyse::Sequential::MIN_PAIRS
       private_constant :MIN_PAIRS
 
-      #: (Analyse::ComparisonReport) -> void
-      def initialize(report)
+      # @param hints [Views::Hints] options that notes suggest
+      #: (Analyse::ComparisonReport, hints: untyped) -> void
+      def initialize(report, hints:)
         @report = report
+        @hints = hints
       end
 
       # A sentence for each side: the verdict, or for several cases the number of cases with each verdict.
@@ -71,7 +73,7 @@ module Pitwall
       #: () -> String
       def made_briefly
         duration = @report.duration_ns && Units.duration(@report.duration_ns)
-        parts = [pairs_in_words, duration, power, *Provenance.losses(@report.losses), "--details shows the rest"]
+        parts = [pairs_in_words, duration, power, *Provenance.losses(@report.losses), @hints.details]
         parts.compact.join(" · ")
       end
 
@@ -196,7 +198,7 @@ module Pitwall
         return noise(effects) if more.any?(&:nil?)
 
         times = effects.zip(more).filter_map { |effect, pairs| @report.settling_ns(effect, pairs) }
-        option = " (--budget #{budget(times.max)})" if times.any?
+        option = " (#{budget(times.max)})" if times.any?
         "#{noise(effects)}; up to #{Units.things(more.max, "more pair")}#{option} would settle them"
       end
 
@@ -271,7 +273,7 @@ module Pitwall
         return seen unless more
 
         time = @report.settling_ns(effect, more)
-        option = " (#{Units.duration(time)}: --budget #{budget(time)})" if time
+        option = " (#{Units.duration(time)}: #{budget(time)})" if time
         "#{seen}; about #{Units.things(more, "more pair")}#{option} would settle it"
       end
 
@@ -280,14 +282,14 @@ module Pitwall
         return unless effect.pairs.to_i.between?(1, MIN_PAIRS - 1) && effect.reason.include?("needed") &&
                       @report.case_ns
         if @report.settings.to_h["max_blocks"].to_i.between?(1, MIN_PAIRS - 1)
-          return "; --pairs #{MIN_PAIRS} would do"
+          return "; #{@hints.pairs(MIN_PAIRS)} would do"
         end
 
-        "; --budget #{budget(@report.settling_ns(effect, MIN_PAIRS - effect.pairs))} would hold them"
+        "; #{budget(@report.settling_ns(effect, MIN_PAIRS - effect.pairs))} would hold them"
       end
 
-      # Budget in seconds for a new run of the case with the further time, rounded up to 5 s.
-      def budget(more_ns) = ((@report.case_ns + more_ns) / 5e9).ceil * 5
+      # The option that sets the budget, in seconds, for a new run of the case with the further time, rounded up to 5 s.
+      def budget(more_ns) = @hints.budget(((@report.case_ns + more_ns) / 5e9).ceil * 5)
     end
   end
 end

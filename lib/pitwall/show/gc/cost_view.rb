@@ -13,8 +13,6 @@ module Pitwall
       MODEL = "own: measured by samples, collection left out · GC: a model: " \
               "each run's time divided among those that allocated since the run before"
       STACKLESS = "without stacks, what a line's callees allocate is charged to the callees only"
-      NO_SITES = "no places of allocation were recorded: pitwall profile --allocations -- CMD, " \
-                 "or name a recording of pitwall allocations --stacks -- CMD beside it"
       DISTURBED = "every object was followed in the run that was timed, which slows lines that allocate: " \
                   "own times are too long; name a recording without allocations as well"
       NO_SAMPLES = "no samples were taken, so own times are missing: " \
@@ -23,10 +21,12 @@ module Pitwall
       CLASSES = 2 # classes named in a row, at most
       # Columns left out on a narrow terminal: bytes, then objects.
       GIVING_WAY = [4, 3].freeze
-      private_constant :LIMIT, :CLASSES, :GIVING_WAY, :MODEL, :DISTURBED, :NO_SITES, :NO_SAMPLES
+      private_constant :LIMIT, :CLASSES, :GIVING_WAY, :MODEL, :DISTURBED, :NO_SAMPLES
 
-      #: (width: Integer, palette: untyped, location: Location) -> void
-      def initialize(width:, palette:, location:)
+      # @param hints [Views::Hints] options that notes suggest
+      #: (width: Integer, palette: untyped, location: Location, hints: untyped) -> void
+      def initialize(width:, palette:, location:, hints:)
+        @hints = hints
         @width = width
         @palette = palette
         @location = location
@@ -36,7 +36,7 @@ module Pitwall
       # @param prediction [Analyse::GCPrediction, nil] shown first
       #: (Analyse::GCCost, ?prediction: Analyse::GCPrediction?, ?limit: Integer?) -> Array[String]
       def lines(cost, prediction: nil, limit: nil)
-        return Text.wrap(NO_SITES, @width) unless cost.sites?
+        return Text.wrap("no places of allocation were recorded: #{@hints.places}", @width) unless cost.sites?
 
         rows = cost.rows
         shown = rows.first(limit || LIMIT)
@@ -76,7 +76,7 @@ module Pitwall
         return [] if rows.size == shown.size
 
         [@palette.dim("#{Units.duration(rows.drop(shown.size).sum(&:together_ns))} in " \
-                      "#{Units.things(rows.size - shown.size, "more line")} (--limit #{rows.size} shows all)")]
+                      "#{Units.things(rows.size - shown.size, "more line")} (#{@hints.rows(rows.size)})")]
       end
 
       def prediction(prediction)

@@ -25,10 +25,11 @@ module Pitwall
       end
 
       # Lines of text: the verdict, a table, and notes.
-      #: (width: Integer, palette: untyped) -> Array[String]
-      def lines(width:, palette:)
+      # @param hints [Views::Hints] options that notes suggest
+      #: (width: Integer, palette: untyped, hints: untyped) -> Array[String]
+      def lines(width:, palette:, hints:)
         style = STYLES.fetch(@check.verdict)
-        head, *rest = sentences
+        head, *rest = sentences(hints)
         Text.wrap(head, width).map { |line| palette.bold(palette.public_send(style, line)) } + table +
           rest.flat_map { |text| Text.wrap(text, width).map { |line| palette.dim(line) } }
       end
@@ -47,12 +48,12 @@ module Pitwall
 
       private
 
-      def sentences
+      def sentences(hints)
         saving, predicted = @check.saving, @check.prediction.saving
         head = "#{VERDICTS.fetch(@check.verdict).sub(/\A./, &:upcase)}: " \
                "removing #{@check.prediction.place} was to save #{duration(predicted.point)} " \
                "(#{range(predicted)}) and saved #{duration(saving.point)} (#{range(saving)})"
-        [head, *@check.reason&.then { |reason| "undecided: #{reason}" }, doubt, what]
+        [head, *@check.reason&.then { |reason| "undecided: #{reason}" }, doubt(hints), what]
       end
 
       # Lines of the table: quantity, predicted value, measured value.
@@ -67,10 +68,10 @@ module Pitwall
         cells.map { |row| "  #{row.zip(widths).map { |cell, width| cell.ljust(width) }.join("  ")}".rstrip }
       end
 
-      def doubt
+      def doubt(hints)
         case @check.noise
         when :one_run
-          "one run a side is not enough: #{doubt_of_one_run} (--before FILE and --after FILE name more)"
+          "one run a side is not enough: #{doubt_of_one_run} (#{hints.sides} name more)"
         when :between_runs
           runs = @check.sides.uniq.join(" and ")
           "doubt of what happened: what lies between #{runs} runs of each side (Welch)"

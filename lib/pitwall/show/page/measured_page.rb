@@ -17,9 +17,11 @@ module Pitwall
     class MeasuredPage
       # Two recordings, method by method.
       # @param requests what became of requests, as RequestChangeView#parts has it
-      #: (Analyse::ProfileChange::Result, base: String, side: String, ?requests: Hash[String, untyped]) -> String
-      def self.of_change(change, base:, side:, requests: {})
-        of_parts([why(change, base, side)], base: base, side: side, **requests)
+      # @param hints [Views::Hints] options that notes suggest
+      #: (Analyse::ProfileChange::Result, base: String, side: String, hints: untyped,
+      #:  ?requests: Hash[String, untyped]) -> String
+      def self.of_change(change, base:, side:, hints:, requests: {})
+        of_parts([why(change, base, side, hints)], base: base, side: side, **requests)
       end
 
       # Two recordings of allocations, place by place.
@@ -42,14 +44,16 @@ module Pitwall
       end
 
       # @api private
-      #: (Analyse::ProfileChange::Result, String, String) -> Hash[String, untyped]
-      def self.why(change, base, side)
-        WhyText.new(width: 1 << 16, palette: Plain).parts(change, base: base, side: side)
+      #: (Analyse::ProfileChange::Result, String, String, untyped) -> Hash[String, untyped]
+      def self.why(change, base, side, hints)
+        WhyText.new(width: 1 << 16, palette: Plain, hints: hints).parts(change, base: base, side: side)
       end
 
-      #: (Analyse::BenchReport | Analyse::ComparisonReport) -> void
-      def initialize(report)
+      # @param hints [Views::Hints] options that notes suggest
+      #: ((Analyse::BenchReport | Analyse::ComparisonReport), hints: untyped) -> void
+      def initialize(report, hints:)
         @report = report
+        @hints = hints
         @compare = report.is_a?(Analyse::ComparisonReport)
       end
 
@@ -69,7 +73,7 @@ module Pitwall
 
       private
 
-      def words = @words ||= @compare ? CompareWords.new(@report) : BenchWords.new(@report)
+      def words = @words ||= @compare ? CompareWords.new(@report, hints: @hints) : BenchWords.new(@report)
 
       def title
         return @report.name.to_s.empty? ? "Benchmark" : @report.name.to_s unless @compare
@@ -141,7 +145,7 @@ module Pitwall
 
       def why
         base = @report.sides.first&.name
-        @report.why.to_h.map { |side, result| MeasuredPage.why(result, base, side) }
+        @report.why.to_h.map { |side, result| MeasuredPage.why(result, base, side, @hints) }
       end
 
       def made
