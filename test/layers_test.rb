@@ -104,9 +104,6 @@ class LayersTest < Minitest::Test
       "analyse/requests/request_change.rb" => %w[--after --before],
       "experiment.rb" => %w[--only], "experiment/compare.rb" => %w[--check --instructions --retained --syscalls],
       "launch/control.rb" => %w[--control], "launch/destination.rb" => %w[--record]
-    },
-    "a view names the option that shows more of it" => {
-      "show/allocations/change_view.rb" => %w[--after --before --format]
     }
   }.freeze
 

@@ -7,6 +7,7 @@ require_relative "../support/recording_builder"
 require "json"
 require "pitwall/analyse"
 require "pitwall/show"
+require "pitwall/views/hints"
 
 # `pitwall compare A.pit B.pit` of recordings of allocations.
 class CompareObjectsTest < Minitest::Test
@@ -147,8 +148,10 @@ class CompareObjectsTest < Minitest::Test
     sides = %w[a.pit b.pit].map { |name| [Pitwall::Record.read(file(name)).segments] }
     change = Pitwall::Analyse::AllocationChange.new(sides)
     [60, 100, 160].each do |width|
-      view = Pitwall::Show::AllocationChangeView.new(change, base: "a/#{"long" * 9}.pit", side: "b.pit",
-                                                             warnings: ["different programs: #{"x y " * 40}"])
+      view = Pitwall::Show::AllocationChangeView.new(
+        change, base: "a/#{"long" * 9}.pit", side: "b.pit", hints: Pitwall::Views::Hints,
+                warnings: ["different programs: #{"x y " * 40}"]
+      )
       lines = view.lines(width: width, palette: Pitwall::Show::Plain)
       assert_empty(lines.select { |line| Pitwall::Show::Text.width(line) > width })
     end

@@ -198,7 +198,8 @@ module Pitwall
       end
 
       def objects_report(change, base:, side:, warnings:, growth:)
-        facts = { base: base, side: side, warnings: warnings, growth: growth, location: Show::Location.new(Dir.pwd) }
+        facts = { base: base, side: side, hints: Views::Hints, warnings: warnings, growth: growth,
+                  location: Show::Location.new(Dir.pwd) }
         return Show::MeasuredPage.of_objects(change, **facts) if @options[:format] == "html"
 
         view = Show::AllocationChangeView.new(change, **facts)

@@ -20,13 +20,15 @@ module Pitwall
 
       # @param base [String] name of A
       # @param side [String] name of B
+      # @param hints [Views::Hints] options that notes suggest
       # @param warnings [Array<String>] warnings shown first
       # @param limit [Integer] rows of a table
       # @param growth [Array<Array<Analyse::ObjectGrowth>>, nil] for each side, the growth in each of its recordings;
       #   nil unless all recordings have data about growth
-      #: (Analyse::AllocationChange, base: String, side: String, ?warnings: Array[String], ?location: Location,
-      #:  ?limit: Integer, ?growth: Array[Array[Analyse::ObjectGrowth]]?) -> void
-      def initialize(change, base:, side:, warnings: [], location: Location.new, limit: SITES, growth: nil)
+      #: (Analyse::AllocationChange, base: String, side: String, hints: untyped, ?warnings: Array[String],
+      #:  ?location: Location, ?limit: Integer, ?growth: Array[Array[Analyse::ObjectGrowth]]?) -> void
+      def initialize(change, base:, side:, hints:, warnings: [], location: Location.new, limit: SITES, growth: nil)
+        @hints = hints
         @growth = growth
         @change = change
         @base = base
@@ -190,14 +192,14 @@ module Pitwall
       def notes
         rest = @change.changed.size - shown.size
         same = @change.rows.size - @change.changed.size
-        hidden = ", #{Units.count(rest)} of them not shown (--format json has all)" if rest.positive?
+        hidden = ", #{Units.count(rest)} of them not shown (#{@hints.json})" if rest.positive?
         ["#{Units.things(@change.changed.size, "site")} changed#{hidden}; #{Units.count(same)} did not", doubt]
       end
 
       def doubt
         if @change.counts == [1, 1]
           runs = "what differs from run to run is not in them: " \
-                 "--before FILE and --after FILE name further runs of a side"
+                 "#{@hints.sides} name further runs of a side"
         end
         if @change.exact?
           return "all objects were counted; #{runs || "a change counts beyond the range of each side's runs"}"
