@@ -116,8 +116,9 @@ module Pitwall
       # @return [Struct] of one row
       def build(struct, values, at) = struct.new(*values.map { |column| column[at] })
 
+      # Transposes once: faster than {build} for each row.
       # @return [Array<Struct>] of all rows
-      def build_all(struct, values) = Array.new(values.first.size) { |at| build(struct, values, at) }
+      def build_all(struct, values) = values.transpose.map { |row| struct.new(*row) }
 
       # Keeps the last row of each key, for tables whose rows replace earlier ones. New keys count towards a limit.
       # Counting them beforehand takes time, so this is done near the limit only.
