@@ -2,8 +2,8 @@
 
 static struct {
     bool changing;
-    VALUE by;        /* the thread, while changing */
-    VALUE exception; /* to be raised afterwards; nil, or Qfalse at first: none */
+    VALUE by;        /* the thread that runs the change; nil between changes */
+    VALUE exception; /* raised after the change; nil (at first Qfalse): none */
 } state;
 
 bool pw_changing(void) { return state.changing; }

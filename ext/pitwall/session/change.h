@@ -1,22 +1,22 @@
-/* Beginning and ending a recording run Ruby code here and there, and so let other threads run. Those threads must
- * not begin or end what is half begun or half ended. All functions need the GVL. */
+/* A change begins or ends the recording. A change runs Ruby code at some points, so other threads may run during it.
+ * Other threads must not begin or end the recording during a change. All functions need the GVL. */
 #ifndef PITWALL_CHANGE_H
 #define PITWALL_CHANGE_H
 
 #include <ruby/ruby.h>
 #include <stdbool.h>
 
-/* Is the recording being begun or ended? */
+/* Is a change under way? */
 bool pw_changing(void);
-/* Runs `what` while no other thread changes the recording. Not to be called during a change. Raises what
- * pw_raise_after was given. */
+/* Runs `what` as a change. Must not be called during a change. Afterwards raises the exception that pw_raise_after
+ * got, if any. */
 VALUE pw_change(VALUE (*what)(VALUE), VALUE argument);
-/* The same, but waits for another thread's change. Within a change of its own thread (a trap's code) it just runs
- * `what`. */
+/* Runs `what` as a change, after waiting for another thread's change to end. If the calling thread itself is in a
+ * change (a trap's code), runs `what` as a part of that change. */
 void pw_change_alone(VALUE (*what)(VALUE));
-/* An exception of the program's, to be raised once the recording has ended. */
+/* Keeps an exception of the program. pw_change raises the exception after the change. */
 void pw_raise_after(VALUE exception);
-/* In a forked child: the changing thread did not come along. */
+/* In a forked child: forgets the change, because the changing thread does not exist in the child. */
 void pw_forget_change(void);
 
 void pw_change_init(void);

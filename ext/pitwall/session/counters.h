@@ -1,4 +1,4 @@
-/* What a recording counts. Cumulative since the recording began. */
+/* The counters of a recording. Each is cumulative since the recording began. */
 #ifndef PITWALL_COUNTERS_H
 #define PITWALL_COUNTERS_H
 
@@ -7,8 +7,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* One line a counter: its constant, its name in the STAT chunk (doc/record-format.md), whether Native.stop returns
- * it. */
+/* One line for each counter: its constant, its name in the STAT chunk (doc/record-format.md), and whether Native.stop
+ * returns the counter. */
 #define PW_COUNTER_TABLE(COUNTER) \
     COUNTER(PW_TICKS, "ticks", true) \
     COUNTER(PW_CAPTURES, "captures", true) \
@@ -29,7 +29,7 @@
     COUNTER(PW_BURSTS, "bursts", false) \
     COUNTER(PW_GC_COUNT, "gc_count", true) \
     COUNTER(PW_GC_UNREPORTED, "gc_untold", false) \
-    /* The last ones are members of the object "gc_ns". */ \
+    /* The following counters are members of the object "gc_ns". */ \
     COUNTER(PW_GC_MARKING_NS, "marking", false) \
     COUNTER(PW_GC_SWEEPING_NS, "sweeping", false)
 

@@ -6,8 +6,8 @@ enum { MOST = 32 };
 static struct {
     const pw_module *const *list;
     int count;
-    uint32_t collecting; /* bit i: collector list[i] was asked for and has started */
-    /* `here` of those that take part: called whenever a thread gets the GVL. */
+    uint32_t collecting; /* bit i: collector list[i] has started */
+    /* `here` of the active modules: called whenever a thread gets the GVL */
     void (*here[MOST])(void);
     _Atomic int here_count;
 } state;
@@ -34,7 +34,7 @@ takes_part(int i)
         } \
     } while (0)
 
-/* Whether they take part or not. */
+/* Includes modules that are not active. */
 #define EACH_OF_ALL(function, ...) \
     do { \
         for (int i = 0; i < state.count; i++) { \
@@ -69,7 +69,8 @@ remember_here(int i)
 const char *
 pw_modules_start(VALUE wanted)
 {
-    VALUE settings[MOST]; /* all looked up before any starts: a String made later would be counted as the program's */
+    /* All settings are looked up before any collector starts: later new Strings would count as the program's. */
+    VALUE settings[MOST];
     for (int i = 0; i < state.count; i++) {
         settings[i] = state.list[i]->name ? rb_hash_lookup(wanted, rb_str_new_cstr(state.list[i]->name)) : Qnil;
     }

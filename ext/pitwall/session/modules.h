@@ -1,12 +1,13 @@
-/* The parts that take part in a recording. recording.c has the list of them, and each part says here what is to be
- * called when.
+/* The modules of a recording. recording.c has the list of modules. Each module fills a pw_module with the functions
+ * to call at each stage.
  *
- * A part with a name is a collector: it records beside samples or instead of them, a noun of its own with tables of
- * its own (allocations, exact calls, system calls), and takes part only where it was asked for. The others always
- * take part.
+ * A module with a name is a collector. A collector records its own kind of data in its own tables (allocations, exact
+ * calls, system calls), beside samples or instead of samples. A collector is active only in recordings that ask for
+ * it. Modules without a name are active in every recording.
  *
- * So files below (drain.c, naming.c, gc.c, thread_events.c) reach parts above them without knowing one. A function
- * that a part does not need is NULL. Functions are called in the list's order. */
+ * Lower files (drain.c, naming.c, gc.c, thread_events.c) call modules in higher folders through this list, without
+ * including their headers. A function that a module does not need is NULL. Functions are called in the list's
+ * order. */
 #ifndef PITWALL_MODULES_H
 #define PITWALL_MODULES_H
 
@@ -15,66 +16,69 @@
 #include <stdbool.h>
 
 typedef struct {
-    const char *name; /* a collector's, as in the settings and in the header's `collectors`; NULL: takes part always */
+    /* the collector's name, as in the settings and in the header's `collectors`; NULL: no collector, always active */
+    const char *name;
 
-    /* When the extension is loaded. needs GVL */
+    /* Called when the extension is loaded. needs GVL */
     void (*init)(VALUE native);
 
-    /* Of parts that always take part: before the first sample can be taken. needs GVL */
+    /* Only modules without a name: called before the first sample can be taken. needs GVL */
     void (*prepare)(void);
-    /* Of collectors. `settings` is a Hash of Strings. NULL, or why not: then the recording does not begin. Raises
-     * nothing. needs GVL */
+    /* Only collectors. `settings` is a Hash of Strings. Returns NULL, or an error message: then the recording does not
+     * begin. Must not raise. needs GVL */
     const char *(*start)(VALUE settings);
-    /* Of parts that always take part: ticker and collectors run. needs GVL */
+    /* Only modules without a name: called after the ticker and the collectors have started. needs GVL */
     void (*begin)(void);
-    /* Of collectors: nothing is collected after it returns. needs GVL */
+    /* Only collectors: collects nothing after it returns. needs GVL */
     void (*stop)(void);
-    /* Of parts that always take part: ticker, collectors and handlers have stopped. needs GVL */
+    /* Only modules without a name: called after the ticker, the collectors and the handlers have stopped. needs GVL */
     void (*end)(void);
-    /* Frees all. In a forked child (`frees` false) forgets all instead: a table may have been growing when the
-     * process was copied. */
+    /* Frees the module's memory. In a forked child (`frees` false) only drops the pointers: a table may have been
+     * growing at the fork. */
     void (*forget)(bool frees);
-    /* In a forked child that runs Ruby, before `end` and `stop`. needs GVL */
+    /* Called in a forked child that runs Ruby, before `end` and `stop`. needs GVL */
     void (*in_child)(void);
 
-    /* Writes chunks: what changed since the last call, so that the last row of an id counts. Called by the drain
-     * beside the running program: counters may be read while they change, tables must not move. `last`: after stop,
-     * with the GVL. holds session lock */
+    /* Writes chunks with the rows that changed since the last call. A reader uses the last row of an id. The drain
+     * calls it while the program runs: counters may change while they are read, but tables must not move. `last`:
+     * called after stop, by a thread that has the GVL. holds session lock */
     void (*write)(bool last);
-    /* As `write`, but after the tables' new strings and nodes were written: for rows that name them. holds session
-     * lock */
+    /* Like `write`, but called after the new strings and nodes of the tables were written: for rows that refer to
+     * strings or nodes. holds session lock */
     void (*write_rows)(bool last);
-    /* As `write`, but after the samples. holds session lock */
+    /* Like `write`, but called after the samples were written. holds session lock */
     void (*write_end)(bool last);
-    /* By the drain, between two pauses. holds session lock */
+    /* Called by the drain between two pauses. holds session lock */
     void (*check)(void);
 
-    /* Garbage is being marked, in any Ractor. Before the session's lock is taken. */
+    /* Called when garbage is marked, in any Ractor, before the session's lock is taken. */
     void (*marking)(void);
-    /* Marks what the part keeps alive. holds session lock */
+    /* Marks the objects that the module keeps alive. holds session lock */
     void (*mark)(void);
-    /* Ruby reports collections to nobody of us any more. needs GVL */
+    /* Stops Ruby from reporting collections to the module. needs GVL */
     void (*leave_gc)(void);
-    /* A Ractor is about to begin on a Ruby that crashes if it then reports objects or collections (3.1). needs GVL */
+    /* Called before a Ractor begins, on a Ruby that crashes if it reports objects or collections from then on (3.1).
+     * needs GVL */
     void (*before_ractor)(void);
 
-    /* Around Ruby code that Pitwall itself runs in the calling thread. needs GVL */
+    /* Called before and after Ruby code that Pitwall itself runs in the calling thread. needs GVL */
     void (*own_begin)(void);
     void (*own_end)(void);
-    /* The calling thread begins to run Ruby, or got the GVL back. */
+    /* Called when the calling thread begins to run Ruby, or gets the GVL back. */
     void (*here)(void);
 
-    bool sees_endings; /* it records execve and exit_group: not to be stopped before them */
-    bool fills_ring;   /* it writes far more records than samples do */
+    bool sees_endings; /* records execve and exit_group, so it must not be stopped before them */
+    bool fills_ring;   /* writes far more records than sampling does */
 } pw_module;
 
-/* The list. At load, before any other call here. */
+/* Sets the list of modules. Called at load, before any other function here. */
 void pw_modules_use(const pw_module *const *list, int count);
 
-/* Calls one function of all, or of those that take part in the recording. */
+/* Each calls the function of the same name of every module, or of every module active in the recording. */
 void pw_modules_init(VALUE native);
 void pw_modules_prepare(void);
-/* `wanted`: {"name" => {"option" => "value"}}. NULL, or why one did not start; those before it have started. */
+/* `wanted`: {"name" => {"option" => "value"}}. Returns NULL, or the error message of the first collector that did not
+ * start. Collectors earlier in the list have started then. */
 const char *pw_modules_start(VALUE wanted);
 void pw_modules_begin(void);
 void pw_modules_stop(void);
@@ -91,12 +95,12 @@ void pw_modules_leave_gc(void);
 void pw_modules_before_ractor(void);
 void pw_modules_here(void);
 
-/* Does a collector that takes part see endings? Is one asked for that fills the ring? */
+/* Does an active collector have `sees_endings`? Does a collector in `wanted` have `fills_ring`? */
 bool pw_modules_see_endings(void);
 bool pw_modules_fill_ring(VALUE wanted);
 
-/* Above 0 while the calling thread does Pitwall's own work with Ruby's objects and methods: they are not the
- * program's. */
+/* Above 0 while the calling thread does Pitwall's own work. Objects and calls of that work do not belong to the
+ * program. */
 extern PW_HIDDEN __thread int pw_own_work __attribute__((tls_model("initial-exec")));
 void pw_own_begin(void);
 void pw_own_end(void);

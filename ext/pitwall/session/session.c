@@ -6,8 +6,9 @@ _Atomic uint32_t pw_live_generation;
 
 static struct {
     uint32_t generations;
-    _Atomic int handlers; /* running right now */
-    VALUE main_thread;    /* the main Ractor's; a child that goes on recording begins a recording of its own */
+    _Atomic int handlers; /* the number of handlers that run now */
+    /* the main Ractor's main thread; set again in a forked child, which begins its own recording */
+    VALUE main_thread;
 } state;
 
 uint32_t
@@ -48,7 +49,7 @@ pw_leave_handler(void)
 void
 pw_wait_for_handlers(void)
 {
-    while (atomic_load(&state.handlers) > 0) { /* for microseconds */
+    while (atomic_load(&state.handlers) > 0) { /* handlers run for microseconds */
         struct timespec pause = {0, 20000};
         nanosleep(&pause, NULL);
     }

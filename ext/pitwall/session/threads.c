@@ -12,7 +12,7 @@ static struct {
     uint32_t last_slot; /* holds session lock */
 } state;
 
-/* One mapping a thread; pages that its stacks never reach stay untouched and cost nothing. */
+/* One mapping per thread. Pages that its stacks never reach stay untouched and cost nothing. */
 enum { ROOM = PW_MAX_DEPTH + 2 };
 static const size_t THREAD_BYTES =
     sizeof(pw_thread) + 2 * ROOM * (sizeof(VALUE) + sizeof(int)) + ROOM * sizeof(pw_path_entry) +
@@ -158,7 +158,7 @@ pw_thread_leave(pw_thread *t, pid_t tid)
         int64_t cpu = tid == pw_gettid() ? pw_own_cpu_ns() : pw_clock_ns(pw_cpu_clock_of(tid));
         if (cpu > t->carrier.cpu_base) t->carrier.cpu_before += cpu - t->carrier.cpu_base;
         atomic_store(&t->carrier.tid, 0);
-        /* still locked: who carries it next gives it a new timer, which this must not stop */
+        /* Still locked: the next native thread creates a new timer, which thread_left must not stop. */
         pw_current.ticker->thread_left(t);
     }
     pw_reader_unlock();

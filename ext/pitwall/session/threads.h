@@ -1,4 +1,4 @@
-/* The threads being profiled: who they are, what state they are in, what was last seen of them. */
+/* The profiled threads: their identity, their state, and the last sample of each. */
 #ifndef PITWALL_THREADS_H
 #define PITWALL_THREADS_H
 
@@ -10,16 +10,16 @@
 #include <signal.h>
 #include <stdatomic.h>
 
-#define PW_SLOTS (1u << 14) /* threads alive at once */
-#define PW_MAX_DEPTH 4096 /* deeper stacks are cut at the root and counted */
+#define PW_SLOTS (1u << 14) /* most threads alive at once */
+#define PW_MAX_DEPTH 4096 /* frames of a stack; deeper stacks lose frames at the root, and are counted */
 
-/* A wait that outlasts the interval is followed by such waits: taking their stack when they begin and switching the
- * timer off costs some 4 us a wait, and spares the program the signal (an interrupted select needs the GVL to go on
- * waiting). */
+/* After a wait longer than the interval, the next PW_QUIET_WAITS waits are expected to be long too. For such waits the
+ * stack is taken when the wait begins, and the timer is switched off. That costs about 4 us a wait and avoids the
+ * signal: an interrupted select needs the GVL to go on waiting. */
 #define PW_QUIET_WAITS 4
 
-/* The drain remembers so many of a thread's last stacks, for calls during which others were made (by a signal's
- * handler). */
+/* How many of a thread's last stacks the drain remembers. A call needs an older stack when other calls were made
+ * during it (by a signal handler). */
 #define PW_KEPT_STACKS 8
 
 /* Avoids false sharing: the field begins a cache line of its own. */
@@ -28,88 +28,91 @@
 /* The states of doc/record-format.md. */
 enum { PW_RUNNING, PW_WAITING, PW_BLOCKED, PW_UNKNOWN, PW_OFF_CPU };
 
-/* Whether a thread in that state, which thread events told, has no GVL. */
+/* Is a thread in this state without the GVL? For states reported by thread events. */
 static inline bool pw_off_gvl(int state) { return state == PW_WAITING || state == PW_BLOCKED; }
 
 typedef struct { VALUE frame; uint32_t line, node; } pw_path_entry;
 
-/* Divided by who writes. Readers are anybody, by atomics, unless a field says otherwise. */
+/* Grouped by writer. Any thread may read, through atomics, unless a field says otherwise. */
 typedef struct pw_thread {
-    /* Set when the thread is registered, and not changed. */
+    /* Set when the thread is registered. Constant afterwards. */
     uint32_t id;         /* in the recording */
-    uint32_t generation; /* of the session it belongs to */
+    uint32_t generation; /* of the session that the thread belongs to */
     uint32_t slot;
     VALUE thread;        /* Ruby's Thread, marked while registered */
     int64_t started;     /* monotonic ns */
 
-    /* Written by the native thread that carries it or begins to: an M:N thread changes native threads. */
+    /* Written by the native thread that carries the thread or begins to. An M:N thread changes native threads. */
     struct {
-        /* the native thread that it is on, by whose CPU clock it is charged; 0: none (M:N, between two) */
+        /* the current native thread, whose CPU clock is charged; 0: none (M:N, between two) */
         _Atomic pid_t tid;
-        _Atomic pid_t native; /* the one it was on last, for the recording; 0: none so far */
+        _Atomic pid_t native; /* the last native thread, for the recording; 0: none so far */
         _Atomic bool migrates;
-        /* native threads whose pw_tls leads here: it is freed when they have left, or the session ends */
+        /* how many native threads have a pw_tls that points here; freed at 0, or at the end of the session */
         _Atomic uint32_t entered;
-        /* CPU ns on the native threads before, and the CPU clock of `tid` when it began there. They change with
-         * `tid`: holds reader lock */
+        /* CPU ns on earlier native threads; the CPU clock of `tid` when the thread began there. Both change together
+         * with `tid`: holds reader lock */
         int64_t cpu_before, cpu_base;
     } carrier;
 
-    /* Written by the thread itself: by its handler, and by its thread-event hooks with `busy` set against the
-     * handler. Where samples come from outside it writes only the first six. */
+    /* Written by the thread itself: by its handler, and by its thread-event hooks, which set `busy` to keep the handler
+     * out. Where samples come from outside, the thread writes only the first six fields. */
     struct {
         PW_OWN_LINE _Atomic int state;
-        _Atomic uint32_t changes; /* how often it released the GVL or got it */
-        _Atomic int64_t suspended_at, resumed_at; /* when it last did */
-        _Atomic int64_t ready_at; /* when it last began to wait for the GVL */
-        _Atomic uint32_t label;   /* of the running fiber's work (labels.h), 0: nothing */
+        _Atomic uint32_t changes; /* how often the thread released or got the GVL */
+        _Atomic int64_t suspended_at, resumed_at; /* when the thread last released or got the GVL */
+        _Atomic int64_t ready_at; /* when the thread last began to wait for the GVL */
+        _Atomic uint32_t label;   /* the running fiber's label (labels.h); 0: none */
         volatile sig_atomic_t busy;
-        /* ticks passed unseen while it was off the GVL: its stack is due (see attribute_wait) */
+        /* ticks were skipped while the thread was off the GVL: its stack is due (see attribute_wait) */
         volatile bool wait_due;
-        _Atomic bool held;        /* its stack was taken since it released the GVL, and cannot have changed */
-        _Atomic bool waits;       /* it has the GVL, and waits in C code that must not get a signal (c_waits.c) */
-        _Atomic bool parked;      /* its timer is off because of `held` */
-        bool stays;               /* on its native thread, whose mask of signals is then its own (held_signal.c) */
-        /* for so many more waits the stack is taken beforehand, so that no signal disturbs them */
+        _Atomic bool held;        /* the stack was taken since the GVL was released; it cannot have changed */
+        _Atomic bool waits;       /* waits, with the GVL, in C code that no signal may interrupt (c_waits.c) */
+        _Atomic bool parked;      /* the timer is off because of `held` */
+        /* stays on one native thread, so that native thread's signal mask is the thread's own (held_signal.c) */
+        bool stays;
+        /* how many more waits take the stack at their beginning, so that no signal interrupts them */
         uint8_t quiet;
     } own;
 
-    /* Written by whoever takes its stack or charges it: one at a time (`being_taken`), the thread itself, a helper
-     * or the drain. */
+    /* Written by the taker of the stack or of the charge: the thread itself, a helper or the drain. `being_taken`
+     * admits one at a time. */
     struct {
-        PW_OWN_LINE _Atomic int64_t last_wall, last_cpu; /* clocks at its last record */
-        int64_t read_wall, read_cpu; /* the last reading of its CPU clock */
-        /* samples without a reading since; how far the clock may be trusted (see read_cpu) */
+        PW_OWN_LINE _Atomic int64_t last_wall, last_cpu; /* clocks at the last record */
+        int64_t read_wall, read_cpu; /* the last reading of the CPU clock */
+        /* samples since that reading; how far the CPU clock may be estimated from wall time (see read_cpu) */
         uint8_t unread, trust;
-        bool cpu_stale;              /* it left the CPU since */
-        _Atomic int64_t cpu_due;     /* CPU ns of code that was not sampled since: the next running sample's */
-        uint32_t empty;              /* looks in a row that found no Ruby frame */
-        uint32_t sent;               /* frames of the stack that the drain got last */
-        uint32_t serial;             /* how many stacks the drain got */
-        uint32_t label;              /* of its last sample */
-        bool unchanged;              /* its last sample found the stack of the one before */
-        bool any;                    /* it was sampled at all */
-        bool finished;               /* END is in the ring */
+        bool cpu_stale;              /* the thread left the CPU since that reading */
+        _Atomic int64_t cpu_due;     /* CPU ns not charged yet; the next running sample gets them */
+        uint32_t empty;              /* consecutive looks that found no Ruby frame */
+        uint32_t sent;               /* number of frames of the last stack sent to the drain */
+        uint32_t serial;             /* how many stacks were sent to the drain */
+        uint32_t label;              /* of the last sample */
+        bool unchanged;              /* the last sample had the same stack as the sample before */
+        bool any;                    /* the thread was sampled at least once */
+        bool finished;               /* the END record is in the ring */
         _Atomic bool being_taken;
     } sample;
 
-    /* Written by the thread while it collects garbage, or by its handler then: [0] marking, [1] sweeping. */
+    /* Written during garbage collection, by the collecting thread or its handler: [0] marking, [1] sweeping. */
     struct { uint32_t ticks[2]; int64_t wall[2], cpu[2]; } gc;
 
-    /* Written by the ticker: the outside reader, or the safepoint ticker's look at others. holds reader lock The
-     * signal ticker has other uses for three of them while the thread rests, in handlers of whichever thread
-     * watches: `place` is that in its list of resting threads, `cpu` the CPU clock at the last glance (-1: none
-     * yet), `unchanged_until` when that was. */
+    /* Written by the ticker: by the outside reader, or by the safepoint ticker when it reads other threads.
+     * holds reader lock
+     *
+     * The signal ticker uses three of the fields differently while the thread rests, in the handler of the thread
+     * that watches: `place` is the place in its list of resting threads, `cpu` is the CPU clock at the last check
+     * (-1: none yet), `unchanged_until` is the time of that check. */
     struct {
-        bool in_sight;           /* the drain has the stack that was seen */
-        bool unchanged;          /* it was seen again unchanged */
+        bool in_sight;           /* the drain has the stack that was read */
+        bool unchanged;          /* a later reading found the same stack */
         uint8_t state;
-        uint32_t changes;        /* its `own.changes` when it was seen */
+        uint32_t changes;        /* `own.changes` at the reading */
         uint32_t place;          /* in the ticker's list, from 1 */
-        uint32_t spared;         /* ticks, since it rests */
-        int64_t cpu;             /* its CPU ns when it was seen */
+        uint32_t spared;         /* ticks skipped since the thread rests */
+        int64_t cpu;             /* CPU ns of the thread at the reading */
         int64_t unchanged_until; /* until when the stack is known to be the same */
-        /* by the drain: took its stack at so many `own.changes`, while it waited (waiting.c) */
+        /* written by the drain: `own.changes` when the drain last took the stack of the waiting thread (waiting.c) */
         _Atomic uint32_t looked_at_change;
     } seen;
 
@@ -118,9 +121,9 @@ typedef struct pw_thread {
 
     /* Written with `sample.being_taken`. */
     struct {
-        pw_walk walk; /* its last own walk; `agreed` is 0 while the drain's last stack is by rb_profile_frames */
-        /* Without own walks: the last stack and room for the next, leaf first; one frame of room on either side for
-         * frames of ours. */
+        pw_walk walk; /* the last own walk; `agreed` is 0 while the drain's last stack is by rb_profile_frames */
+        /* Used without own walks: the last stack and room for the next, leaf first. Room for one frame of Pitwall's
+         * own on either side. */
         int previous_count;
         VALUE *frames, *previous_frames;
         int *lines, *previous_lines;
@@ -130,11 +133,11 @@ typedef struct pw_thread {
     struct {
         pw_path_entry *path;
         uint32_t depth;
-        uint32_t stack_serial, stack_nodes[PW_KEPT_STACKS]; /* the last stacks, by `sample.serial` */
-        int64_t row_wall, row_cpu; /* in units: clocks at the last row written */
-        uint64_t cpu_due_units;    /* without thread events the drain finds out what `cpu_due` is */
-        uint32_t row_label;        /* at its last record */
-        uint32_t last_row;         /* index + 1 of its last row not yet written, 0 when written */
+        uint32_t stack_serial, stack_nodes[PW_KEPT_STACKS]; /* nodes of the last stacks, by `sample.serial` */
+        int64_t row_wall, row_cpu; /* clocks at the last row, in units */
+        uint64_t cpu_due_units;    /* like `cpu_due`, computed by the drain where there are no thread events */
+        uint32_t row_label;        /* at the last record */
+        uint32_t last_row;         /* index + 1 of the last row not yet written; 0: all written */
         bool named, announced;
         pid_t announced_native;
         uint32_t name_id;
@@ -142,59 +145,59 @@ typedef struct pw_thread {
     struct pw_thread *next; /* in the session's list. holds session lock */
 } pw_thread;
 
-/* Native thread → thread being profiled. `ended` keeps late events of a finished thread from registering it anew.
- * Another native thread may carry `thread` meanwhile (M:N), and it may have ended there, or the outside reader may
- * have seen it vanish: so it counts only while `slot` has it. Until another takes its place it is `entered`, and
- * not freed. */
+/* From a native thread to the profiled thread. `ended` keeps late events of a finished thread from registering that
+ * thread again. `thread` is valid only while `slot` still has it: another native thread may carry `thread` now (M:N),
+ * `thread` may have ended there, or the outside reader may have seen `thread` vanish. `thread` counts as `entered`, and
+ * so is not freed, until another thread replaces it here. */
 typedef struct {
     pw_thread *thread;
     uint32_t generation, slot, id, ended;
     VALUE ended_thread;
-    volatile sig_atomic_t changing; /* which thread it leads to: a handler keeps away */
-    /* the signal that the native thread has blocked while it waits; 0: none (signal_ticker.c) */
+    volatile sig_atomic_t changing; /* `thread` is being replaced: a handler must not use it */
+    /* the signal that is blocked while the native thread waits; 0: none (signal_ticker.c) */
     volatile sig_atomic_t held_back;
-    volatile sig_atomic_t returning; /* one that was held back comes now */
-    volatile sig_atomic_t waited; /* one that C code was spared while it waited comes now */
-    /* a look that finds no Ruby frame must not end `thread`: somebody down the stack uses it */
+    volatile sig_atomic_t returning; /* a signal that was held back arrives now */
+    volatile sig_atomic_t waited; /* a signal that was blocked during a wait of C code arrives now */
+    /* a look that finds no Ruby frame must not end `thread`: a caller on this stack uses it */
     volatile sig_atomic_t pinned;
 } pw_self_slot;
 
-/* initial-exec: reading it in a handler must never allocate. */
+/* initial-exec: reading pw_tls in a handler must never allocate. */
 extern PW_HIDDEN __thread pw_self_slot pw_tls __attribute__((tls_model("initial-exec")));
 
-/* The calling native thread runs `t` from here on; NULL: nobody that is known. The one before may be freed then.
+/* The calling native thread runs `t` from now on; NULL: no known thread. The thread before may be freed afterwards.
  * async-signal-safe */
 void pw_now_running(pw_thread *t);
 /* NULL when the calling thread is not recorded in the running session. async-signal-safe */
 pw_thread *pw_self(void);
 
-/* By the word that a timer carries; NULL: it is gone. async-signal-safe */
+/* Finds a thread by the two halves of pw_thread_word. NULL: the thread is gone. async-signal-safe */
 pw_thread *pw_thread_at(uint32_t slot, uint32_t id);
-/* The living thread of the session. holds session lock */
+/* Finds a living thread of the session by Ruby's Thread. holds session lock */
 pw_thread *pw_thread_find(VALUE thread);
-/* A new one in the session's list. NULL: there is no room, which is counted. `tid`: 0 where nothing ticks for it
- * yet. holds session lock */
+/* Adds a thread to the session's list. NULL: there is no room, which is counted. `tid`: 0 where nothing ticks for the
+ * thread yet. holds session lock */
 pw_thread *pw_thread_add(VALUE thread, pid_t tid);
-/* pw_thread_at finds it no longer, or again. async-signal-safe */
+/* After pw_thread_hide, pw_thread_at does not find the thread; after pw_thread_show it does. async-signal-safe */
 void pw_thread_hide(pw_thread *t);
 void pw_thread_show(pw_thread *t);
 void pw_thread_free(pw_thread *t);
-/* Forgets all of the session. `frees`: false in a forked child. */
+/* Removes all threads of the session. `frees`: false in a forked child. */
 void pw_threads_forget(bool frees);
-/* What timers and thread-specific storage carry: a slot and the id that must be found there. */
+/* The word in timers and thread-specific storage: a slot, and the id that must be found in that slot. */
 static inline uint64_t pw_thread_word(const pw_thread *t) { return (uint64_t)t->slot << 32 | t->id; }
 /* CPU ns of the calling thread. async-signal-safe */
 int64_t pw_thread_cpu(pw_thread *t);
-/* It is no longer on that native thread (M:N), and keeps the CPU time it had there. Once, whoever says so first. */
+/* The thread leaves native thread `tid` (M:N). The CPU time spent there is kept. Only the first call for a `tid` has an
+ * effect. */
 void pw_thread_leave(pw_thread *t, pid_t tid);
-/* It is on the calling native thread, `here`, and on none before. */
+/* The thread arrives on the calling native thread, `here`. It was on no native thread before. */
 void pw_thread_arrive(pw_thread *t, pid_t here);
-/* Its CPU ns so far, for another thread; -1: its native thread has ended. holds reader lock */
+/* A thread's CPU ns so far, callable from any thread. -1: its native thread has ended. holds reader lock */
 int64_t pw_thread_cpu_now(const pw_thread *t);
 pid_t pw_gettid(void);
 
-/* Is it known in the running session who has the GVL? On 3.1 only where the session has the GVL's watch
- * (gvl_watch.h). */
+/* Does the running session know which thread has the GVL? On 3.1 only where the session uses gvl_watch.h. */
 extern PW_HIDDEN bool pw_gvl_watched;
 static inline bool pw_thread_states(void) { return PW_THREAD_EVENTS || pw_gvl_watched; }
 /* All threads, not only those of other Ractors, may change native threads (RUBY_MN_THREADS). */
