@@ -3,7 +3,7 @@
 #include "session/session.h"
 #include <stdarg.h>
 #include <stdio.h>
-#undef vsnprintf /* Ruby's own may allocate objects, and the drain has no GVL */
+#undef vsnprintf /* Ruby's replacement may allocate objects, and the drain has no GVL */
 
 void
 pw_chunks_put(const char *type, pw_buffer *payload)
@@ -48,7 +48,7 @@ pw_chunks_write_nodes(void)
 
 struct text { char bytes[1536]; size_t size; bool cut; };
 
-/* Appends to a text that is cut where it has no more room. */
+/* Appends to a text. Text beyond the buffer is cut off. */
 static void __attribute__((format(printf, 2, 3)))
 append(struct text *t, const char *format, ...)
 {

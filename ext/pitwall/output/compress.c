@@ -4,14 +4,15 @@
 #include <string.h>
 
 /*
- * A block is a row of sequences: token, literal length, literals, offset (u16 LE), match length. The token's high half
- * is the literal length, its low half the match length - 4; 15 means that bytes follow, to be added until one is not
- * 255. The last sequence ends after its literals. Decoders copy in wide steps near the end, hence two rules for
- * encoders: the last 5 bytes are literals, and the last match starts at least 12 bytes before the end.
+ * A block is a list of sequences: token, literal length, literals, offset (u16 LE), match length. The token's high half
+ * is the literal length. Its low half is the match length - 4. 15 means that more length bytes follow: each is added,
+ * up to and including the first that is not 255. The last sequence ends after its literals. Decoders copy in wide steps
+ * near the end, so encoders follow two rules: the last 5 bytes are literals, and the last match starts at least 12
+ * bytes before the end.
  */
 enum { MIN_MATCH = 4, LAST_LITERALS = 5, MATCH_MARGIN = 12, MAX_OFFSET = 65535, NIBBLE = 15 };
 
-/* Misses in a row before the search skips one byte more each time: data that does not compress is given up quickly. */
+/* The search step grows by 1 byte for every 2^SKIP_SHIFT consecutive misses, so incompressible data is skipped fast. */
 enum { SKIP_SHIFT = 6 };
 
 size_t pw_lz4_bound(size_t raw)
@@ -19,7 +20,7 @@ size_t pw_lz4_bound(size_t raw)
     return raw > PW_LZ4_MAX_RAW ? 0 : raw + raw / 255 + 16;
 }
 
-/* In native byte order: the words are only compared and hashed. */
+/* Native byte order is enough: the words are only compared and hashed. */
 static inline uint32_t load32(const uint8_t *p)
 {
     uint32_t word;
@@ -27,13 +28,13 @@ static inline uint32_t load32(const uint8_t *p)
     return word;
 }
 
-/* Multiplicative hashing by a prime near 2^32 / golden ratio; the product's top bits depend on all four bytes. */
+/* Multiplicative hashing by a prime near 2^32 / golden ratio. The product's top bits depend on all four bytes. */
 static inline uint32_t slot_of(uint32_t word)
 {
     return (word * 2654435761u) >> (32 - PW_LZ4_HASH_BITS);
 }
 
-/* How many bytes from a and b on are equal, looking at no more than `limit`. */
+/* The number of equal bytes at the start of a and b, at most `limit`. */
 static size_t common_length(const uint8_t *a, const uint8_t *b, size_t limit)
 {
     size_t len = 0;
@@ -47,7 +48,7 @@ typedef struct {
     size_t used, cap;
 } pw_output;
 
-/* Bytes that a length takes beyond its half of the token. */
+/* The number of extra bytes for a length, beyond its half of the token. */
 static size_t extra_bytes(size_t length)
 {
     return length < NIBBLE ? 0 : (length - NIBBLE) / 255 + 1;
@@ -60,7 +61,7 @@ static void put_extra(pw_output *out, size_t length)
     out->bytes[out->used++] = (uint8_t)length;
 }
 
-/* Writes one sequence; match_len 0 makes it the last, without a match. False when it does not fit. */
+/* Writes one sequence. match_len 0: the last sequence, without a match. False: no room. */
 static bool put_sequence(pw_output *out, const uint8_t *literals, size_t lit_len, size_t offset, size_t match_len)
 {
     size_t match_code = match_len ? match_len - MIN_MATCH : 0;
@@ -85,8 +86,8 @@ size_t pw_lz4_compress(const uint8_t *src, size_t n, uint8_t *dst, size_t cap, u
     if (n == 0 || n > PW_LZ4_MAX_RAW) return 0;
     pw_output out = { dst, 0, cap < n ? cap : n - 1 };
 
-    /* Zero says "seen at position 0", true or not: a candidate counts only after its bytes were compared. For the same
-       reason the search starts at 1, so that every candidate lies before the position that looks it up. */
+    /* An empty entry also means position 0. That is harmless: the bytes of every candidate are compared. The search
+       starts at 1, so that every candidate lies before the current position. */
     memset(hash_table, 0, PW_LZ4_HASH_SIZE * sizeof *hash_table);
     size_t pos = 1, anchor = 0, misses = 0; /* anchor: the first byte not yet written */
 
@@ -99,7 +100,7 @@ size_t pw_lz4_compress(const uint8_t *src, size_t n, uint8_t *dst, size_t cap, u
             pos += 1 + (misses++ >> SKIP_SHIFT);
             continue;
         }
-        /* The search may have skipped the match's real beginning. */
+        /* The search may have skipped the first bytes of the match. */
         while (pos > anchor && match > 0 && src[pos - 1] == src[match - 1]) pos--, match--;
 
         size_t rest = n - LAST_LITERALS - pos - MIN_MATCH;
@@ -107,13 +108,14 @@ size_t pw_lz4_compress(const uint8_t *src, size_t n, uint8_t *dst, size_t cap, u
         if (!put_sequence(&out, src + anchor, pos - anchor, pos - match, len)) return 0;
         anchor = pos += len;
         misses = 0;
-        /* One position inside the match, so that a repetition of its tail is found. */
+        /* Enters one position inside the match, so that a repetition of the match's end is found. */
         hash_table[slot_of(load32(src + pos - 2))] = (uint32_t)(pos - 2);
     }
     return put_sequence(&out, src + anchor, n - anchor, 0, 0) ? out.used : 0;
 }
 
-/* Adds the bytes that follow a token's 15. False when they end early or pass `max`, which also rules out overflow. */
+/* Adds the extra length bytes after a token's 15. False: the input ends, or the length exceeds `max` (so the length
+ * cannot overflow). */
 static bool get_extra(const uint8_t *src, size_t n, size_t *in, size_t *length, size_t max)
 {
     if (*length < NIBBLE) return *length <= max;
@@ -136,7 +138,7 @@ ssize_t pw_lz4_decompress(const uint8_t *src, size_t n, uint8_t *dst, size_t raw
         uint8_t token = src[in++];
         size_t len = token >> 4;
         if (!get_extra(src, n, &in, &len, raw - out) || len > n - in) return -1;
-        if (len > 0) memcpy(dst + out, src + in, len); /* an empty dst may be NULL, which memcpy may not get */
+        if (len > 0) memcpy(dst + out, src + in, len); /* an empty dst may be NULL, which is invalid for memcpy */
         in += len;
         out += len;
         if (in == n) return out == raw ? (ssize_t)raw : -1;
@@ -148,8 +150,8 @@ ssize_t pw_lz4_decompress(const uint8_t *src, size_t n, uint8_t *dst, size_t raw
         len = token & NIBBLE;
         if (!get_extra(src, n, &in, &len, raw - out) || len + MIN_MATCH > raw - out) return -1;
         len += MIN_MATCH;
-        /* A match longer than its offset repeats what it is just writing. Each step copies a whole period, after which
-           the same bytes also stand twice as far back: the source never overlaps the target, and the steps double. */
+        /* A match longer than its offset overlaps its own output. Each step copies one whole period. Then the same
+           bytes also lie at twice the offset. So source and target never overlap, and the step doubles each time. */
         for (; len > offset; offset *= 2) {
             memcpy(dst + out, dst + out - offset, offset);
             out += offset;
@@ -158,13 +160,13 @@ ssize_t pw_lz4_decompress(const uint8_t *src, size_t n, uint8_t *dst, size_t raw
         memcpy(dst + out, dst + out - offset, len);
         out += len;
     }
-    return -1; /* empty, or ended after a match: the last sequence is missing */
+    return -1; /* the input is empty, or ends after a match: the last sequence is missing */
 }
 
-/* crc_table[k][b]: what byte b contributes when k more bytes follow it within the same step. */
+/* crc_table[k][b]: the contribution of byte b when k more bytes follow in the same step. */
 static uint32_t crc_table[8][256];
 
-/* Every entry is stored once, with its final value: a second call never shows a reader a table in the making. */
+/* A second call stores the same final values, so a concurrent reader never sees an incomplete table. */
 void pw_crc32_init(void)
 {
     for (uint32_t b = 0; b < 256; b++) {

@@ -13,29 +13,29 @@
 
 enum { FIRST_FLUSH_NS = 50000000, HURRIED_NS = 20000000 };
 #define FLUSH_BYTES (4u << 20) /* tables are written early when they grow this large */
-#define ENDED_THREADS 256u     /* so many ended threads wait for the drain: it is woken, and flushes */
+#define ENDED_THREADS 256u     /* so many ended threads wake the drain, and make it flush */
 
 static struct {
     pthread_t thread;
     pthread_cond_t wake;
     bool draining, stopping; /* holds session lock */
-    int64_t pause_ns;        /* between two visits, where a collector fills the ring fast; 0: by the interval */
+    int64_t pause_ns;        /* fixed pause, where a collector fills the ring fast; 0: see pause_ns */
     int64_t last_flush, flush_after;
-    int64_t cpu;             /* CPU ns of the thread, when it has ended */
+    int64_t cpu;             /* CPU ns of the drain's thread; 0 until it has ended */
     _Atomic uint32_t flushes_wanted, flushes_done;
-    /* why the process is about to end: the next flush writes it as the recording's end */
+    /* the reason why the process is about to end; the next flush writes it to TAIL; NULL: none */
     _Atomic(const char *) ends_by;
-    _Atomic uint32_t ended;        /* threads that did */
-    bool (*takers[PW_REC_KINDS])(const pw_record_header *record); /* of the kinds that parts above have */
+    _Atomic uint32_t ended;        /* number of ended threads */
+    bool (*takers[PW_REC_KINDS])(const pw_record_header *record); /* see pw_drain_take */
 } state;
 
-/* Beyond this the tables are emptied though not all in them has a name: they would double once more. */
+/* At this bound the tables are emptied even if names are missing: otherwise the tables would double once more. */
 #define MOST_NODES (2 * PW_MAX_NODES - PW_MAX_DEPTH)
 
 static void flush_locked(const char *reason);
 static void bound_memory(void);
 
-/* Whether so many threads have ended that they are to be written. */
+/* Takes an END record. True: the rows are to be written now. */
 static bool
 take_end(pw_thread *t, const pw_sample *s)
 {
@@ -47,8 +47,8 @@ take_end(pw_thread *t, const pw_sample *s)
     return pw_thread_rows_end(t) >= ENDED_THREADS || full;
 }
 
-/* Whether there may be more: who fills the ring as fast as it is emptied must not keep the lock from others, and
- * what was taken has to be written. */
+/* Takes at most MOST records. True: there may be more. The bound matters when the ring fills as fast as it is emptied:
+ * the lock must become free for others, and the rows have to be written. */
 static bool
 consume(void)
 {
@@ -59,7 +59,7 @@ consume(void)
         pw_sample *s = (pw_sample *)record;
         pw_thread *t = s->thread;
         bool full = false;
-        if (record->kind <= PW_REC_END) t->drain.row_label = s->label; /* those that become rows */
+        if (record->kind <= PW_REC_END) t->drain.row_label = s->label; /* only records that become rows */
         switch (record->kind) {
           case PW_REC_SAMPLE:
             pw_take_stack(t, s);
@@ -104,7 +104,8 @@ flush_locked(const char *reason)
     state.last_flush = pw_now_ns();
 }
 
-/* Empties the tables when they have reached their bounds and everything in them is named (or can't be for long). */
+/* Empties the tables when they are full and all frames have names. At MOST_NODES empties them without all names, except
+ * while stopping. */
 static void
 bound_memory(void)
 {
@@ -115,7 +116,7 @@ bound_memory(void)
     flush_locked(NULL);
     pw_intern before;
     pw_reader_lock();
-    pw_known_clear(); /* first: what leaves the tables is no longer kept alive */
+    pw_known_clear(); /* before the reset: objects that leave the tables are no longer kept alive */
     pw_reader_unlock();
     if (!pw_intern_reset(t, &before)) return;
     for (pw_thread *thread = pw_current.threads; thread; thread = thread->next) pw_rows_reintern(thread, &before);
@@ -123,8 +124,8 @@ bound_memory(void)
     pw_count(PW_RESETS, 1);
 }
 
-/* A wake-up costs as much as a tick: some 200 ticks share one; the first tenths of a second have more, and while
- * names are missing, which come a few at a time. */
+/* The pause between two visits of the ring. A wake-up costs as much as a tick, so about 200 ticks share one wake-up.
+ * The pause is shorter in the first 0.2 s, and while names are missing, because a job gives only a few names. */
 static int64_t
 pause_ns(int64_t now, bool nameless)
 {
@@ -152,18 +153,19 @@ drain(void *unused)
         more = consume();
         s->ticker->check();
         pw_modules_check();
-        /* Soon at first, then ever later up to the setting: a process that soon execs or is killed leaves something
-         * too. */
+        /* The first flush comes early, and the time between flushes doubles up to the setting. So a process that soon
+         * calls exec or is killed still leaves a recording. */
         bool due = pw_now_ns() - state.last_flush >= state.flush_after;
         if (due) state.flush_after = state.flush_after * 2 < s->flush_ns ? state.flush_after * 2 : s->flush_ns;
-        size_t tables = pw_out.tables.new_string_bytes.size + pw_out.tables.new_parents.size + pw_out.tables.new_frames.size;
+        size_t tables = pw_out.tables.new_string_bytes.size + pw_out.tables.new_parents.size +
+                        pw_out.tables.new_frames.size;
         uint32_t wanted = atomic_load(&state.flushes_wanted);
         if (due || tables > FLUSH_BYTES || (!more && wanted != atomic_load(&state.flushes_done))) flush_locked(NULL);
         bound_memory();
         bool names = nameless = pw_out.tables.unresolved_from < pw_out.tables.frame_count;
         for (pw_thread *t = s->threads; t && !names; t = t->next) names = !t->drain.named;
         if (names && !state.stopping) pw_naming_trigger();
-        /* Writing waits for the disk: not under the lock that garbage collection needs. */
+        /* Writing may wait for the disk, so the lock is released: garbage collection needs the lock. */
         pthread_mutex_unlock(&s->lock);
         pw_writer_flush(&pw_out.writer);
         pthread_mutex_lock(&s->lock);
@@ -250,7 +252,7 @@ pw_final_flush(const char *reason)
     pw_writer_ended(&pw_out.writer, (uint64_t)(pw_now_ns() - pw_current.origin));
 }
 
-/* Bounded: whoever has the lock may be waiting for us. */
+/* The wait is bounded: the thread that has the lock may itself wait for the calling thread. */
 void
 pw_flush_before_end(void)
 {

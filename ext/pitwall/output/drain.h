@@ -1,33 +1,35 @@
-/* The drain: a thread that takes records from the ring, turns stacks into nodes, collects rows and writes them. It
- * never calls into Ruby. */
+/* The drain: a thread that takes records from the ring, turns stacks into nodes, collects rows and writes the rows. The
+ * drain never calls into Ruby. */
 #ifndef PITWALL_DRAIN_H
 #define PITWALL_DRAIN_H
 
 #include "output/ring.h"
 #include <stdbool.h>
 
-/* `hurried`: the ring fills fast, and is visited more often. */
+/* `hurried`: the ring fills fast, so the drain empties the ring more often. */
 void pw_drain_init(bool hurried);
 void pw_drain_free(bool frees);
 int pw_start_drain(void); /* 0 or an errno */
-/* Joins the thread; the ring is empty afterwards. */
+/* Joins the drain's thread. The ring is empty afterwards. */
 void pw_stop_drain(void);
-/* After pw_stop_drain, with everything named. */
+/* Writes the last chunks. Called after pw_stop_drain and pw_naming_finish. */
 void pw_final_flush(const char *reason);
-int64_t pw_drain_cpu(void); /* CPU ns of the thread that has ended */
+int64_t pw_drain_cpu(void); /* CPU ns of the drain's thread; 0 until the thread has ended */
 
-/* Records of this kind go to `take`, with the session lock held. True: what was taken is to be written now. */
+/* Passes records of this kind to `take`, which is called under the session lock. `take` returns true to have the rows
+ * written now. */
 void pw_drain_take(uint8_t kind, bool (*take)(const pw_record_header *record));
 
-/* A thread has put its END record into the ring: many of these wake the drain. */
+/* A thread has put its END record into the ring. Every 256th call wakes the drain. */
 void pw_drain_thread_ended(void);
-/* The tables are not emptied any more: what is entered now is the last. holds session lock */
+/* From now on frames without a name keep the tables from being emptied. Called before the last entries are made.
+ * holds session lock */
 void pw_drain_keep_tables(void);
 
-/* Has the drain write all there is, and waits for it: the process is about to end without another word. For any
- * thread. */
+/* Makes the drain write all records, and waits for the drain. For a process that is about to end without a stop. Any
+ * thread may call it. */
 void pw_flush_before_end(void);
-/* The same, and the recording says that it ended by `reason`; NULL: it may go on. */
+/* Like pw_flush_before_end, and writes `reason` as the recording's end. NULL: the recording may go on. */
 void pw_flush_as_end(const char *reason);
 
 #endif

@@ -28,7 +28,7 @@ starts_with(const char *s, const char *prefix)
     return strncmp(s, prefix, strlen(prefix)) == 0;
 }
 
-/* "block (2 levels) in " and the like: all of the label before the method's or body's own name. */
+/* The length of the label's part before the name of the method or body, e.g. "block (2 levels) in ". */
 static long
 prefix_length(const char *label)
 {
@@ -40,14 +40,15 @@ prefix_length(const char *label)
     return end - label;
 }
 
-/* The address of what has no name, e.g. #<Class:0x000...>, says nothing, and differs in every run. */
+/* The path of an anonymous class, module or object, e.g. #<Class:0x000...>, without the address. The address differs
+ * in every run. */
 static VALUE
 without_address(const char *path, const char *address, bool singleton)
 {
     bool module = starts_with(path, "#<Module:"), nameless = module || starts_with(path, "#<Class:") ||
                   starts_with(path, "#<#<");
     if (!singleton || nameless) return rb_str_new_cstr(module ? "(anonymous module)" : "(anonymous class)");
-    return rb_sprintf("%.*s>", (int)(address - path), path); /* one object's own method: #<Object> */
+    return rb_sprintf("%.*s>", (int)(address - path), path); /* a singleton method of an object: #<Object> */
 }
 
 static bool
@@ -56,8 +57,8 @@ same_text(VALUE a, VALUE b)
     return RB_TYPE_P(a, T_STRING) && RB_TYPE_P(b, T_STRING) && rb_str_equal(a, b) == Qtrue;
 }
 
-/* A C function's class as Ruby names it, without an address. ENV is an object with methods of its own: all its
- * methods are C functions. */
+/* The class path of a C function, without an address. ENV is an object with singleton methods. All methods of ENV are C
+ * functions. */
 static VALUE
 c_function_owner(VALUE path, bool singleton)
 {
@@ -67,7 +68,7 @@ c_function_owner(VALUE path, bool singleton)
     return without_address(text, address, singleton);
 }
 
-/* As Ruby's rb_profile_frame_qualified_method_name, but for the class. nil: what it is is not known. */
+/* Like rb_profile_frame_qualified_method_name, except for the class path. nil: unknown. */
 static VALUE
 describe_c_function(VALUE frame)
 {
@@ -85,8 +86,8 @@ first_line_of(VALUE frame)
     return RB_FIXNUM_P(line) ? FIX2LONG(line) : 0;
 }
 
-/* Is the owner a method that this iseq belongs to? A frame caught half pushed can have another's. The base label of all
- * that is written in a method is the method's. */
+/* Does the iseq belong to the method `owner`? A frame that was read half pushed can have another frame's owner. All
+ * iseqs in a method's body have the method's base label. */
 static bool
 owner_fits(VALUE owner, VALUE frame)
 {
@@ -96,9 +97,9 @@ owner_fits(VALUE owner, VALUE frame)
     return same_text(rb_profile_frame_base_label(frame), rb_profile_frame_base_label(owner));
 }
 
-/* Is it a method's code whose owner was not told, or another's was, as the frame came or went at that moment? Where
- * there is none (a Ractor's block), or it is no method written in Ruby (define_method), it is named by where it is
- * written. */
+/* Is the frame a method's code whose owner is missing or wrong? That happens when the frame was pushed or popped
+ * during the reading. A frame without an owner (a Ractor's block) and a method not written with `def` (define_method)
+ * are named by their place in the source instead. */
 static bool
 lacks_owner(VALUE owner, VALUE frame)
 {
@@ -107,8 +108,8 @@ lacks_owner(VALUE owner, VALUE frame)
     return RB_TYPE_P(rb_profile_frame_method_name(frame), T_STRING);
 }
 
-/* The same method's other frames may have told whose it is: of the methods of its name in its file the one that
- * begins last before it. */
+/* Finds the owner through other frames of the same method. Of the owners with the frame's name and file, takes the one
+ * that begins last at or before the frame's first line. */
 static VALUE
 owner_of_others(VALUE frame)
 {
@@ -131,9 +132,9 @@ owner_of_others(VALUE frame)
     return best;
 }
 
-/* Methods are named Class#method or Class.method with the class path; bodies (<main>, <class:Foo>) as Ruby labels
- * them; what has no name of its own says where it was defined. Labels changed in 3.4 (they carry the class), base
- * labels didn't. */
+/* The name of a Ruby frame. A method is Class#method or Class.method, with the class path. A body (<main>,
+ * <class:Foo>) has Ruby's label. A method of an anonymous class gets its place in the source. Since 3.4 labels contain
+ * the class; base labels do not. */
 static VALUE
 describe_ruby(VALUE frame, VALUE owner, const char *file, uint32_t line)
 {
@@ -143,7 +144,7 @@ describe_ruby(VALUE frame, VALUE owner, const char *file, uint32_t line)
     if (!RB_TYPE_P(label, T_STRING)) label = rb_str_new_cstr("?");
     if (!RB_TYPE_P(base, T_STRING)) base = label;
     VALUE name = rb_str_new(RSTRING_PTR(label), prefix_length(StringValueCStr(label)));
-    /* no operator */
+    /* a body such as <main>, but no operator such as <= */
     bool body = RSTRING_LEN(base) > 1 && RSTRING_PTR(base)[0] == '<' && isalpha((unsigned char)RSTRING_PTR(base)[1]);
     bool anonymous = false;
     if (RB_TYPE_P(method, T_STRING) && RB_TYPE_P(classpath, T_STRING) && RSTRING_LEN(classpath) > 0 && !body) {
@@ -164,8 +165,8 @@ describe_ruby(VALUE frame, VALUE owner, const char *file, uint32_t line)
     return name;
 }
 
-/* As Ruby names a C function whose method entry it has. No method of the program is called: a class's own `inspect`
- * or `name` may do anything. */
+/* The name of a C function, built as Ruby builds the name from a method entry. Calls no method of the program: a
+ * class's own `inspect` or `name` may do anything. */
 static VALUE
 describe_called(VALUE frame)
 {
@@ -177,7 +178,7 @@ describe_called(VALUE frame)
     VALUE attached = is_module ? pw_attached_object(klass) : Qundef;
     bool singleton = attached != Qundef;
     if (singleton && !RB_TYPE_P(attached, T_CLASS) && !RB_TYPE_P(attached, T_MODULE)) {
-        path = c_function_owner(rb_any_to_s(attached), true); /* one object's own method */
+        path = c_function_owner(rb_any_to_s(attached), true); /* a singleton method of an object */
     }
     else if (is_module) {
         path = rb_class_path(singleton ? attached : klass);

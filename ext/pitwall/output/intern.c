@@ -33,7 +33,7 @@ allocate(pw_intern *t)
     t->arena = NULL;
     t->frame_count = t->node_count = t->string_count = t->unresolved_from = 0;
     if (!t->frame_index || !t->frames || !t->nodes || !t->strings) return false;
-    /* named with the others, as it may be needed when no name is given any more */
+    /* This frame is named early, because it may be needed after naming has finished. */
     pw_intern_frame(t, PW_FRAME_NOT_SAMPLED, 0);
     return true;
 }
@@ -122,7 +122,7 @@ pw_intern_owner(const pw_intern *t, VALUE frame)
     return !entry ? 0 : entry->waiting ? PW_DOUBTFUL : entry->owner;
 }
 
-/* `at`: its place in the index. */
+/* `at`: the entry's place in the index. */
 static void
 append_frame(pw_intern *t, pw_frame_entry entry, uint32_t at)
 {
@@ -137,11 +137,11 @@ append_frame(pw_intern *t, pw_frame_entry entry, uint32_t at)
     if (t->frame_count * 2 > t->frame_slots) grow_frame_index(t);
 }
 
-/* The frame goes to the end of the list, where it will be named; nothing is left in its place. */
+/* Moves the frame to the end of the list, to be named there. Leaves an empty, resolved entry in the old place. */
 static void
 end_waiting(pw_intern *t, pw_frame_entry *entry, uint32_t at, VALUE owner)
 {
-    if (pw_lacks_memory()) return; /* it stays where it is */
+    if (pw_lacks_memory()) return; /* the frame stays where it is */
     pw_frame_entry again = {.frame = entry->frame, .owner = owner, .id = entry->id, .waited = owner == PW_DOUBTFUL};
     *entry = (pw_frame_entry){.resolved = true};
     append_frame(t, again, at);
@@ -165,7 +165,7 @@ pw_intern_frame(pw_intern *t, VALUE frame, VALUE owner)
         tell_owner(t, entry, at, owner);
         return id;
     }
-    if (pw_lacks_memory()) return 0; /* tables that can't grow must not get full */
+    if (pw_lacks_memory()) return 0; /* a table that cannot grow must not get full */
     append_frame(t, (pw_frame_entry){.frame = frame, .owner = owner, .id = t->next_frame_id++}, at);
     return t->next_frame_id - 1;
 }

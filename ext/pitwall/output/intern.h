@@ -1,8 +1,8 @@
 /* The tables that turn raw stacks into small numbers: frames (method or iseq), stack-tree nodes, strings.
  *
- * Owned by the drain thread; the lock of the session is held around every call, because GC marks the frames and the
- * resolver names them. Ids count up and are never reused, so the tables can be emptied to bound memory
- * (pw_intern_reset) and the recording stays readable: later chunks simply define new ids. */
+ * The drain owns the tables. Every call is made under the session's lock, because GC marks the frames and naming jobs
+ * read them. Ids count up and are never reused. So the tables can be emptied to bound memory (pw_intern_reset), and
+ * the recording stays readable: later chunks define new ids. */
 #ifndef PITWALL_INTERN_H
 #define PITWALL_INTERN_H
 
@@ -12,32 +12,32 @@
 
 enum { PW_KIND_RUBY, PW_KIND_C, PW_KIND_GC, PW_KIND_NATIVE, PW_KIND_OURS };
 
-/* Frames that no Ruby object stands for; fixnums, which no captured pointer can be. */
+/* Frames without a Ruby object. They are fixnums, so they differ from every captured pointer. */
 #define PW_FRAME_MARKING     INT2FIX(1)
 #define PW_FRAME_SWEEPING    INT2FIX(2)
 #define PW_FRAME_TRUNCATED   INT2FIX(3)
 #define PW_FRAME_NOT_SAMPLED INT2FIX(4)
 #define PW_FRAME_NOT_TRACED  INT2FIX(5)
-/* From this number on: C functions that the tracer knows by class and name. */
+/* Frame numbers from here on are C functions that the tracer knows by class and name. */
 #define PW_FRAME_CALLED 1000
 
-/* Bounds of memory in the measured process: 6 MB of nodes (twice that while names are awaited), a few MB of frames
- * and strings. */
+/* Bounds of memory in the measured process: 6 MB of nodes (12 MB while names are missing), a few MB of frames and
+ * strings. */
 #define PW_MAX_NODES (1u << 17)
 #define PW_MAX_FRAMES (1u << 17)
 #define PW_MAX_STRINGS (1u << 17)
 
 typedef struct {
     VALUE frame;
-    VALUE owner; /* the method entry that an iseq was seen to run for; 0: none; PW_DOUBTFUL */
+    VALUE owner; /* the method entry of the frame that ran this iseq; 0: none; or PW_DOUBTFUL */
     uint32_t id;
     bool resolved;
-    bool waiting; /* for an owner to be told: not named before */
-    bool waited;  /* in vain */
+    bool waiting; /* waits for an owner; not named before that */
+    bool waited;  /* waited, but no owner came */
 } pw_frame_entry;
 
 typedef struct {
-    VALUE frame; /* the captured word itself: known stacks need no look at the frames */
+    VALUE frame; /* the captured word itself, so that known stacks need no lookup of frames */
     uint32_t parent, line, id; /* id 0: empty slot */
 } pw_node_slot;
 
@@ -47,7 +47,7 @@ typedef struct {
     uint32_t frame_count, frame_capacity;
     uint32_t *frame_index;
     uint32_t frame_slots; /* a power of two */
-    uint32_t unresolved_from; /* frames before this one are resolved, or wait */
+    uint32_t unresolved_from; /* frames before this index are resolved or waiting */
     uint32_t next_frame_id;
     /* nodes */
     pw_node_slot *nodes;
@@ -66,22 +66,21 @@ typedef struct {
 
 bool pw_intern_init(pw_intern *t);
 void pw_intern_free(pw_intern *t);
-/* Empties frames and nodes and strings, keeps counting ids. `before` gets the old tables, to ask for owners and
- * forget. */
-/* False: there is no memory, and all is as it was. */
+/* Empties frames, nodes and strings. Ids go on counting. `before` gets the old tables: the caller reads owners from
+ * `before`, then calls pw_intern_forget. False: out of memory, and nothing has changed. */
 bool pw_intern_reset(pw_intern *t, pw_intern *before);
 void pw_intern_forget(pw_intern *before);
 VALUE pw_intern_owner(const pw_intern *t, VALUE frame);
-bool pw_intern_full(const pw_intern *t); /* time for a reset */
+bool pw_intern_full(const pw_intern *t); /* the tables need a reset */
 
-/* The first `owner` that is one counts. */
+/* Returns the frame's id. A frame keeps the first `owner` that is an object. */
 uint32_t pw_intern_frame(pw_intern *t, VALUE frame, VALUE owner);
-/* The same for a frame that is known already, if it has no name yet. */
+/* Sets the owner of a frame that is in the table, if the frame has no name yet. */
 void pw_intern_tell_owner(pw_intern *t, VALUE frame, VALUE owner);
-/* All frames that wait for an owner are to be named without. Whether there were any. */
+/* Makes all waiting frames ready for naming without an owner. True: there were such frames. */
 bool pw_intern_end_waiting(pw_intern *t);
 uint32_t pw_intern_node(pw_intern *t, uint32_t parent, VALUE frame, VALUE owner, uint32_t line);
-/* The same for those who keep a tree of their own and so know that the node is new: it takes no memory here. */
+/* Like pw_intern_node, for a caller whose own tree shows that the node is new. Takes no memory in the node table. */
 uint32_t pw_intern_new_node(pw_intern *t, uint32_t parent, VALUE frame, VALUE owner, uint32_t line);
 uint32_t pw_intern_string(pw_intern *t, const char *bytes, size_t length);
 

@@ -8,16 +8,16 @@
 #include "vm/reader_lock.h"
 #include <string.h>
 
-/* The program waits for a job. The job ends after JOB_NS, and what has no name yet gets it at the next. One name
- * can take longer: under GC.stress each object that naming allocates costs a collection. So the next job comes no
- * sooner than after REST times what the last one took. */
+/* The program waits while a job runs. So a job ends after JOB_NS, and the next job names the rest. A single name can
+ * take longer: under GC.stress each object that naming allocates costs a collection. So the pause before the next job
+ * is at least REST times the CPU time of the last job, but at most LONGEST_REST_NS. */
 enum { BATCH = 64, JOB_NS = 500000, REST = 20, LONGEST_REST_NS = 1000000000 };
 
 static struct {
     pw_job job;
-    _Atomic bool wanted;         /* the drain wants a job, and may not trigger one itself */
-    _Atomic int64_t rests_until; /* no job before */
-    VALUE pending, kept;         /* objects that mark frames: not yet named, and named */
+    _Atomic bool wanted;         /* the drain needs a job, but may not trigger one itself */
+    _Atomic int64_t rests_until; /* the drain asks for no job before this time */
+    VALUE pending, kept;         /* objects that mark frames: unnamed frames, named frames */
     struct {                     /* FRAM rows not yet written. holds session lock */
         uint32_t count;
         pw_buffer ids, kinds, names, paths, lines;
@@ -30,13 +30,13 @@ static void
 mark_pending(void *unused)
 {
     if (!pw_current.generation) return;
-    /* A look from outside that is under way puts what it found into the ring first; one that begins now sees that
-     * garbage is collected and does nothing. (gc.c sees to it already, except for collections that it is not told
-     * of: other Ractors'.) */
+    /* Waits until a running outside reading has put its stack into the ring. A reading that begins later sees the
+     * collection and does nothing. (gc.c does the same, except for collections that Ruby does not report to gc.c:
+     * those of other Ractors.) */
     if (pw_current.ticker && pw_current.ticker->samples) pw_reader_pass();
     pw_modules_marking();
     pthread_mutex_lock(&pw_current.lock);
-    /* Captured words may be anything, so they are marked as the machine stack is: only if they are objects. */
+    /* A captured word may be anything. So it is marked like a word of the machine stack: only if it is an object. */
     pw_intern *t = &pw_out.tables;
     for (uint32_t i = t->unresolved_from; i < t->frame_count; i++) {
         rb_gc_mark_maybe(t->frames[i].frame);
@@ -67,12 +67,12 @@ mark_kept(void *unused)
 }
 
 static const rb_data_type_t pending_type = {"Pitwall/pending frames", {mark_pending, NULL, NULL}, .flags = 0};
-/* Write-barrier protected: minor collections leave it alone. */
+/* Write-barrier protected, so that minor collections do not mark it again. */
 static const rb_data_type_t kept_type = {"Pitwall/named frames", {mark_kept, NULL, NULL},
                                          .flags = RUBY_TYPED_WB_PROTECTED};
 
-/* One batch, or what of it can be named until then; false when nothing is left. The lock is not held while Ruby
- * runs: naming allocates, which may collect, which marks. */
+/* Names one batch of frames, as far as the time `until` allows. False: no frame is left. The lock is not held while
+ * Ruby runs: naming allocates, an allocation may start a collection, and marking takes the lock. */
 static bool
 name_batch(int64_t until)
 {
@@ -167,7 +167,7 @@ pw_name_thread(VALUE thread)
     }
     pthread_mutex_lock(&pw_current.lock);
     pw_thread *t = pw_current.threads;
-    /* it may have ended while Ruby looked for its name */
+    /* the thread may have ended while Ruby looked up its name */
     while (t && (t->thread != thread || t->sample.finished)) t = t->next;
     if (t) {
         uint32_t name_id = RB_TYPE_P(name, T_STRING) ? pw_intern_string(&pw_out.tables, RSTRING_PTR(name),
@@ -201,7 +201,7 @@ static void
 run_job(void *unused)
 {
     if (!pw_session_generation()) return;
-    /* CPU time: a stopped process must not rest for time that naming did not use */
+    /* CPU time, because wall time would count time in which the process was stopped */
     int64_t began = pw_now_ns(), cpu_began = pw_own_cpu_ns();
     pw_own_begin();
     name_threads(false);
@@ -235,7 +235,7 @@ pw_naming_finish(void)
     int64_t began = pw_now_ns();
     name_threads(true);
     atomic_store(&state.rests_until, 0);
-    while (name_batch(INT64_MAX)) {} /* first: these may tell the owners of the waiting ones */
+    while (name_batch(INT64_MAX)) {} /* first, because these frames may have the owners of the waiting frames */
     pthread_mutex_lock(&pw_current.lock);
     pw_intern_end_waiting(&pw_out.tables);
     pthread_mutex_unlock(&pw_current.lock);

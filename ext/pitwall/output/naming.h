@@ -1,4 +1,4 @@
-/* Names for frames and threads, given by a postponed job or at stop. A frame is named once. */
+/* Names of frames and threads. A postponed job finds the names, or stop does. A frame is named once. */
 #ifndef PITWALL_NAMING_H
 #define PITWALL_NAMING_H
 
@@ -6,18 +6,18 @@
 #include <stdbool.h>
 
 void pw_naming_init(VALUE native);
-/* By the drain: wants a naming job, and triggers one where the drain's thread may (see pw_may_trigger). */
+/* Called by the drain: asks for a naming job, and triggers the job where the drain may (see pw_may_trigger). */
 void pw_naming_trigger(void);
-/* Does the drain want one that another thread must trigger? */
+/* Did the drain ask for a job that another thread must trigger? */
 bool pw_naming_wanted(void);
-/* At a tick: triggers the job that the drain could not. async-signal-safe */
+/* At a tick: triggers the job if the drain asked and could not trigger it. async-signal-safe */
 void pw_naming_trigger_if_wanted(void);
-/* At stop: names everything that has no name yet. needs GVL */
+/* At stop: names all frames and threads. needs GVL */
 void pw_naming_finish(void);
 /* Names one thread. Lets other threads run. needs GVL */
 void pw_name_thread(VALUE thread);
 
-void pw_naming_write(void); /* FRAM: what was named since. holds session lock */
+void pw_naming_write(void); /* FRAM: frames named since the last write. holds session lock */
 void pw_naming_free(bool frees);
 
 #endif

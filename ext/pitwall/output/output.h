@@ -1,4 +1,4 @@
-/* The state of a recording's output: from the ring by way of the tables to the file. */
+/* The state of a recording's output: the ring, the tables and the file writer, in the order of the data flow. */
 #ifndef PITWALL_OUTPUT_H
 #define PITWALL_OUTPUT_H
 

@@ -1,4 +1,4 @@
-/* The kinds of records in the ring. */
+/* The kinds of records in the ring, and the type of each. */
 #ifndef PITWALL_RECORD_KINDS_H
 #define PITWALL_RECORD_KINDS_H
 
@@ -9,7 +9,7 @@
 enum { PW_REC_SAMPLE = 1, PW_REC_CHARGE, PW_REC_END, PW_REC_SYSCALL, PW_REC_STACK, PW_REC_MARK, PW_REC_QUERY,
       PW_REC_KINDS };
 
-/* Does a record of this kind hold frames, which are marked? */
+/* Does a record of this kind hold frames? GC marks such frames. */
 static inline bool pw_record_has_frames(uint8_t kind) { return kind != PW_REC_SYSCALL; }
 
 #endif

@@ -1,4 +1,4 @@
-/* What producers put into the ring and the drain takes out of it. */
+/* The records that producers put into the ring and the drain takes out. */
 #ifndef PITWALL_RECORDS_H
 #define PITWALL_RECORDS_H
 
@@ -6,26 +6,29 @@
 #include "output/ring.h"
 #include "session/threads.h"
 
-/* What one query took of a piece of work. */
+/* The sum of one query within a piece of work. */
 typedef struct {
-    uint32_t query, count; /* query: by its number in the recording; 0: those that no number was left for */
+    uint32_t query, count; /* query: its number in the recording; 0: all queries without a number */
     uint64_t ns;
 } pw_query_part;
 
-/* Different queries that are counted apart in one piece of work. */
+/* The most different queries that one piece of work counts separately. */
 #define PW_QUERY_PARTS 256
 
-/* SAMPLE: a stack, leaf first, of which the `common` frames next to the root are as in the thread's previous
- * record. STACK: the same without any time, for what other records name. CHARGE: no new stack, the previous one is
- * charged up to `wall` and `cpu`. END: the thread is gone. MARK: a piece of work, from `cpu` to `wall`, with
- * `captures` queries (pw_query_part) behind it. QUERY: one of no work, likewise. */
+/* SAMPLE: a stack, leaf first. The `common` frames next to the root are as in the thread's previous record.
+ * STACK: like SAMPLE, but without time. Other records refer to the stack.
+ * CHARGE: no new stack. The previous stack is charged up to `wall` and `cpu`.
+ * END: the thread has ended.
+ * MARK: a piece of work, from time `cpu` to time `wall`. `captures` is the number of queries (pw_query_part) that
+ * follow the record.
+ * QUERY: like MARK, for one query outside any piece of work. */
 typedef struct {
     pw_record_header header;
     pw_thread *thread;
     int64_t wall, cpu; /* the thread's clocks in ns: a row is the difference to the thread's previous row */
     uint32_t common, fresh;
-    uint32_t owned;    /* as `fresh`, or 0: none has an owner to tell */
-    uint32_t label;    /* of the labels it was under (labels.h) */
+    uint32_t owned;    /* equal to `fresh`, or 0: no frame has an owner */
+    uint32_t label;    /* number of the label set (labels.h) */
     VALUE frames[];    /* `fresh` frames, then `owned` owners (0: none), then `fresh` ints of lines */
 } pw_sample;
 

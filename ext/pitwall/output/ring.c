@@ -36,7 +36,7 @@ pw_ring_reserve(pw_ring *ring, uint32_t bytes)
         if (head + pad + need - tail > ring->size) return NULL;
         if (!atomic_compare_exchange_weak_explicit(&ring->head, &head, head + pad + need,
                                                    memory_order_acq_rel, memory_order_relaxed)) continue;
-        if (pad) { /* records are contiguous: fill up to the end and start over */
+        if (pad) { /* a record must be contiguous: pad to the end, and begin at 0 */
             pw_record_header *filler = (pw_record_header *)(ring->data + offset);
             filler->kind = 0;
             pw_ring_commit(filler, (uint32_t)pad);
@@ -70,7 +70,7 @@ void
 pw_ring_consume(pw_ring *ring, pw_record_header *record)
 {
     uint32_t size = atomic_load_explicit(&record->size, memory_order_relaxed);
-    /* Zeroed whole: the next lap's headers may fall anywhere in here and must read as not committed. */
+    /* The whole record is zeroed. The next headers may lie anywhere in it, and must read as not committed. */
     memset(record, 0, size);
     atomic_fetch_add_explicit(&ring->tail, size, memory_order_release);
 }

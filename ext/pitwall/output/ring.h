@@ -1,8 +1,9 @@
 /* A lock-free ring from many threads' signal handlers to one drain thread.
  *
- * Producers reserve with one compare-and-swap, write, and commit by storing the size; the consumer stops at the first
- * record that is not committed. Nothing here allocates, locks or waits, so it may be used in a signal handler.
- * When the ring is full the producer is told and counts a loss; nothing is overwritten. */
+ * A producer reserves a record with one compare-and-swap, writes the record, and commits it by storing its size. The
+ * consumer stops at the first record that is not committed. No function of a producer allocates, locks or waits, so a
+ * signal handler may call it. When the ring is full, the producer gets NULL and counts a loss. Nothing is
+ * overwritten. */
 #ifndef PITWALL_RING_H
 #define PITWALL_RING_H
 
@@ -13,7 +14,7 @@
 
 typedef struct {
     _Atomic uint32_t size; /* bytes including this header; 0 until committed */
-    uint8_t kind;          /* 0 is padding, the rest is the user's */
+    uint8_t kind;          /* 0: padding; others: the ring's user defines them (record_kinds.h) */
     uint8_t state;
     uint16_t captures;
 } pw_record_header;
@@ -24,11 +25,11 @@ typedef struct {
     _Atomic uint64_t head; /* next byte to reserve */
     uint64_t size;         /* a power of two */
     uint8_t *data;
-    uint8_t apart[64];     /* the consumer's counter lies in another cache line than what producers read */
+    uint8_t apart[64];     /* avoids false sharing: producers read the fields above, the consumer writes `tail` */
     _Atomic uint64_t tail; /* next byte to consume */
 } pw_ring;
 
-/* Soon a record will be written: has its place fetched, as the consumer's core was the last to touch it. */
+/* Prefetches the place of the next record, which the consumer's core touched last. Called shortly before a write. */
 static inline void
 pw_ring_expect(pw_ring *ring, uint32_t bytes)
 {
@@ -44,11 +45,12 @@ pw_record_header *pw_ring_reserve(pw_ring *ring, uint32_t bytes);
 /* async-signal-safe */
 void pw_ring_commit(pw_record_header *record, uint32_t bytes);
 
-/* The oldest committed record, or NULL; and giving it back. One consumer only. */
+/* pw_ring_peek returns the oldest committed record, or NULL. pw_ring_consume gives the record back. One consumer
+ * only. */
 pw_record_header *pw_ring_peek(pw_ring *ring);
 void pw_ring_consume(pw_ring *ring, pw_record_header *record);
 
-/* The committed record after `offset` bytes from the tail, for looking without consuming; advances the offset. */
+/* The committed record at `offset` bytes after the tail, without consuming it. Advances the offset. */
 pw_record_header *pw_ring_scan(pw_ring *ring, uint64_t *offset);
 
 #endif

@@ -32,7 +32,6 @@ pw_rows_free(void)
 
 void pw_rows_with_labels(void) { table.labels = true; }
 
-/* Re-enters a thread's whole path into emptied tables. */
 void
 pw_rows_reintern(pw_thread *t, const pw_intern *before)
 {
@@ -56,7 +55,7 @@ pw_take_stack(pw_thread *t, const pw_sample *s)
         e->line = lines[i] > 0 ? (uint32_t)lines[i] : 0;
         VALUE owner = s->owned ? owners[i] : 0;
         parent = e->node = pw_intern_node(&pw_out.tables, parent, e->frame, owner, e->line);
-        if (owner) pw_intern_tell_owner(&pw_out.tables, e->frame, owner); /* the node may be an old one */
+        if (owner) pw_intern_tell_owner(&pw_out.tables, e->frame, owner); /* the node may have existed already */
     }
     t->drain.depth = depth;
     t->drain.stack_nodes[++t->drain.stack_serial % PW_KEPT_STACKS] = depth ? t->drain.path[depth - 1].node : 0;
@@ -68,10 +67,10 @@ pw_node_of(const pw_thread *t)
     return t->drain.depth ? t->drain.path[t->drain.depth - 1].node : 0;
 }
 
-/* Without thread events nobody says that a stack waits; the next row does: the same stack again with hardly any
- * CPU. What the first was charged is then due to the next row at another stack (see pw_cpu_to_charge). From outside
- * a stack that stands gives no row until it is over: `extend` in outside_ticker.c charges it once at once, for this
- * to see. */
+/* Without thread events only the next row shows that a stack waits: the same stack again, with hardly any CPU. Then the
+ * CPU of the first row is moved to the next row at another stack (see pw_cpu_to_charge). With the outside ticker an
+ * unchanged stack gives no row until it changes. So `extend` in outside_ticker.c charges the stack once at once, to
+ * give the second row. */
 static uint64_t
 settle_cpu(pw_thread *t, struct row *before, uint32_t node, uint64_t wall, uint64_t cpu)
 {
@@ -89,7 +88,7 @@ settle_cpu(pw_thread *t, struct row *before, uint32_t node, uint64_t wall, uint6
 bool
 pw_add_row(pw_thread *t, uint32_t node, uint8_t state, uint32_t captures, int64_t wall, int64_t cpu)
 {
-    /* Clocks are rounded, not their differences, so that nothing drifts. */
+    /* The clocks are rounded, not their differences, so that rounding errors do not add up. */
     if (!pw_samples()) return false;
     int64_t wall_units = wall / pw_current.unit_ns, cpu_units = cpu / pw_current.unit_ns;
     uint64_t dw = wall_units > t->drain.row_wall ? (uint64_t)(wall_units - t->drain.row_wall) : 0;
@@ -101,7 +100,8 @@ pw_add_row(pw_thread *t, uint32_t node, uint8_t state, uint32_t captures, int64_
     if (state == PW_UNKNOWN) dc = settle_cpu(t, before, node, dw, dc);
     if (before && state != PW_RUNNING && before->node == node && before->state == state &&
         before->label == t->drain.row_label && dc * 4 < dw) {
-        before->wall += dw, before->cpu += dc, before->captures += captures; /* the same wait again: one row */
+        /* the same wait continues: extend its row */
+        before->wall += dw, before->cpu += dc, before->captures += captures;
         return false;
     }
     table.rows[table.count] = (struct row){dw, dc, t->id, node, captures, t->drain.row_label, state};
@@ -159,7 +159,6 @@ pw_rows_write(void)
     pw_chunks_put("SAMP", &payload);
 }
 
-/* What threads have spent since their last row: superseded by the next flush. */
 void
 pw_rows_write_open(void)
 {

@@ -2,8 +2,8 @@
 #include "output/output.h"
 
 static struct {
-    pw_thread *ended; /* they wait here until their THRD row is written */
-    uint32_t count;   /* of them, since the last flush */
+    pw_thread *ended; /* ended threads whose THRD row is not yet written, or that are still entered */
+    uint32_t count;   /* threads ended since the last flush */
 } state;
 
 void
@@ -46,7 +46,7 @@ announce(pw_buffer *columns, pw_thread *list)
     return n;
 }
 
-/* Ended threads to which native threads still lead stay until these have left them, or to the end. */
+/* Frees ended threads. A thread that a native thread's pw_tls still points to stays, unless `all`. */
 static void
 free_ended(bool all)
 {

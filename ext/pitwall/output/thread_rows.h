@@ -5,9 +5,10 @@
 #include "session/threads.h"
 
 void pw_thread_rows_init(void);
-/* The thread's END record was taken: it leaves the session's list. How many have since the last flush. */
+/* Removes a thread whose END record was taken from the session's list. Returns the number of threads removed since the
+ * last flush. */
 uint32_t pw_thread_rows_end(pw_thread *t);
-/* `last`: frees all that have ended. */
+/* `last`: frees all ended threads. */
 void pw_thread_rows_write(bool last);
 
 #endif

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #define MAGIC "PITWALL 1\n"
-#define COMPRESS_FROM 64 /* smaller payloads are not worth a look-up table reset */
+#define COMPRESS_FROM 64 /* bytes; smaller payloads are not worth resetting the hash table */
 enum { HEADER = 20, WORDS = 12 };
 
 static void
@@ -18,9 +18,9 @@ put_u32(uint8_t *to, uint32_t n)
     for (int i = 0; i < 4; i++) to[i] = (uint8_t)(n >> (8 * i));
 }
 
-/* A file that may not grow (RLIMIT_FSIZE) kills the writing thread's process by SIGXFSZ, and stop writes in the
- * program's own thread: the signal is held back, and taken away when the write has caused it. at: where; < 0: where
- * the file stands. */
+/* Writes without SIGXFSZ. A write beyond RLIMIT_FSIZE raises SIGXFSZ, which kills the process, and stop writes in a
+ * thread of the program. So the signal is blocked during the write, and removed if the write caused it. `at`: the
+ * offset; < 0: the current position. */
 static ssize_t
 write_quietly(int fd, const uint8_t *bytes, size_t n, int64_t at)
 {
@@ -41,7 +41,7 @@ write_quietly(int fd, const uint8_t *bytes, size_t n, int64_t at)
     return k;
 }
 
-/* Is the descriptor still the file that we opened? */
+/* Is the descriptor still the file that was opened? */
 static bool
 is_ours(const pw_writer *w)
 {
@@ -68,7 +68,8 @@ put_words(uint8_t to[WORDS], int error, uint64_t elapsed_ns)
     put_u32(to + 8, (uint32_t)(elapsed_ns >> 32));
 }
 
-/* Into the room kept for it: a full disk has none for a chunk more. This alone is written over what was there. */
+/* Overwrites the ROOM chunk with an error. The chunk was reserved at the start, because a full disk has no room for
+ * another chunk. No other part of the file is overwritten. */
 static void
 say(pw_writer *w, int error, uint64_t elapsed_ns)
 {
@@ -77,13 +78,13 @@ say(pw_writer *w, int error, uint64_t elapsed_ns)
     put_words(chunk + HEADER, error, elapsed_ns);
     put_header(chunk, "ROOM", 0, chunk + HEADER, WORDS, WORDS);
     int flags = fcntl(w->fd, F_GETFL);
-    /* with it Linux writes at the end, wherever it is told to */
+    /* with O_APPEND, Linux appends whatever the offset is */
     if (flags >= 0) fcntl(w->fd, F_SETFL, flags & ~O_APPEND);
     while (write_quietly(w->fd, chunk, sizeof chunk, w->room) < 0 && errno == EINTR) {}
     if (flags >= 0) fcntl(w->fd, F_SETFL, flags);
 }
 
-/* A write that fails half-way must not leave half a flush behind what can be read: cut it off again. */
+/* Writes one flush. If a write fails half-way, cuts the partial flush off, so that the file ends with a whole chunk. */
 static void
 write_all(pw_writer *w, const uint8_t *bytes, size_t n)
 {
@@ -107,8 +108,7 @@ write_all(pw_writer *w, const uint8_t *bytes, size_t n)
         if (k < 0 && errno == EINTR) continue;
         if (k <= 0) {
             w->error = k < 0 ? errno : ENOSPC;
-            if (ftruncate(w->fd,
-                          w->written) != 0) { /* a pipe or a full disk that refuses even that: nothing left to do */ }
+            if (ftruncate(w->fd, w->written) != 0) { /* a pipe or a full disk may refuse; nothing else can be done */ }
             say(w, w->error, 0);
             return;
         }
@@ -122,11 +122,11 @@ pw_writer_open(pw_writer *w, const char *path, int append, const char *head, siz
 {
     *w = (pw_writer){.fd = -1};
     atomic_store(&pw_memory_refused, false);
-    /* NONBLOCK: a named pipe that nobody reads is refused instead of waited for. */
+    /* NONBLOCK: open fails on a named pipe without a reader, instead of waiting. */
     int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK | (append ? O_APPEND : O_TRUNC), 0600);
     if (fd < 0) return errno;
     fcntl(fd, F_SETFL, append ? O_APPEND : 0);
-    if (fd < 3) { /* never take the place of a closed standard stream */
+    if (fd < 3) { /* never use the number of a closed standard stream */
         int high = fcntl(fd, F_DUPFD_CLOEXEC, 3);
         int error = errno;
         close(fd);
@@ -143,7 +143,7 @@ pw_writer_open(pw_writer *w, const char *path, int append, const char *head, siz
     w->device = st.st_dev;
     w->inode = st.st_ino;
     if (regular && append) w->written = st.st_size;
-    flock(fd, LOCK_EX | LOCK_NB); /* tells the command that this part is still being written; failing is harmless */
+    flock(fd, LOCK_EX | LOCK_NB); /* shows the command that this part is still being written; may fail */
     w->fd = fd;
     w->hash_table = pw_noted(malloc(PW_LZ4_HASH_SIZE * sizeof(uint32_t)));
     pw_buffer_put(&w->outbox, MAGIC, sizeof(MAGIC) - 1);
@@ -155,7 +155,7 @@ pw_writer_open(pw_writer *w, const char *path, int append, const char *head, siz
     if (w->error) {
         int error = w->error;
         pw_writer_close(w);
-        if (regular && !append) unlink(path); /* an empty file says nothing to anybody */
+        if (regular && !append) unlink(path); /* an empty file is useless */
         return error;
     }
     return 0;
