@@ -10,21 +10,20 @@
 #include <errno.h>
 #include <string.h>
 
-/* A tick's signal ends these functions with EINTR although its handler asks for SA_RESTART (signal(7)). Code
- * without the GVL gets no signal (signal_ticker.c), code with the GVL does. So here the signal stays blocked until
- * the function has returned. The tick that came meanwhile is taken then, by the same timer: the stack is the one
- * that waited.
+/* A tick's signal ends these functions with EINTR, even with SA_RESTART (signal(7)). Code without the GVL gets no
+ * signal (signal_ticker.c), but code with the GVL does. So the signal is blocked until the function has returned. A
+ * tick that was due during the wait is taken then, by the same timer. The stack is still the one that waited.
  *
- * Blocking is the only way that needs no guess. To leave out threads whose CPU clock stands leaves the first signal
- * of each wait. To repeat a call after EINTR needs to know whose signal it was, and how much of the time is left.
+ * Only blocking is exact. Skipping threads whose CPU clock stands still would send the first signal of each wait.
+ * Repeating a call after EINTR would need to know whose signal it was, and how much time is left.
  *
- * Left out: calls on sockets with a timeout (SO_RCVTIMEO, SO_SNDTIMEO), which would cost every call on a socket two
- * system calls. */
+ * Not covered: calls on sockets with a timeout (SO_RCVTIMEO, SO_SNDTIMEO). Covering them would add two system calls to
+ * every call on a socket. */
 
 enum { NONE = -1 };
 
-/* F(name, n): of which argument the kernel takes the mask of signals meanwhile. W(name, n): which argument holds
- * the signals waited for. */
+/* F(name, n): argument n is the signal mask during the call. W(name, n): argument n is the set of signals to wait
+ * for. */
 #define FUNCTIONS(F, W) \
     F(poll, NONE) F(__poll_chk, NONE) F(ppoll, 3) F(__ppoll_chk, 3) F(select, NONE) F(pselect, 5) \
     F(epoll_wait, NONE) F(epoll_pwait, 4) F(epoll_pwait2, 4) \
@@ -57,7 +56,7 @@ stand_in(int n, long a, long b, long c, long d, long e, long f)
     int at = functions[n].set;
     if (at != NONE && given[at]) {
         set = *(const sigset_t *)given[at];
-        if (functions[n].waits_for_it) sigdelset(&set, signo); /* else it would be told of our tick */
+        if (functions[n].waits_for_it) sigdelset(&set, signo); /* otherwise the call would return the tick's signal */
         else sigaddset(&set, signo);
         given[at] = (long)&set;
     }
@@ -69,7 +68,10 @@ stand_in(int n, long a, long b, long c, long d, long e, long f)
 }
 
 #define STANDS_IN(name, n) \
-    static long in_place_of_##name(long a, long b, long c, long d, long e, long f) { return stand_in(AT_##name, a, b, c, d, e, f); }
+    static long in_place_of_##name(long a, long b, long c, long d, long e, long f) \
+    { \
+        return stand_in(AT_##name, a, b, c, d, e, f); \
+    }
 FUNCTIONS(STANDS_IN, STANDS_IN)
 #undef STANDS_IN
 
@@ -82,13 +84,13 @@ static pw_stand_in entries[ALL] = {
 #undef ENTRY
 static pw_stand_ins stand_ins = {.entries = entries, .count = ALL};
 
-/* ---- what is loaded or looked up later ---- */
+/* ---- objects loaded later, functions looked up by name ---- */
 
 static void *(*original_look_up)(void *, const char *);
 
-/* What was loaded is looked at before anything in it is called: Ruby looks up an extension's Init function. Who
- * looks up one of the functions by name (FFI, Fiddle) gets ours, if the name means the same from here. NULL: the C
- * library is to answer. */
+/* Covers newly loaded objects before any function in them is called: Ruby looks up an extension's Init function with
+ * dlsym. A caller that looks up a replaced function by name (FFI, Fiddle) gets the replacement, if the name resolves to
+ * the same function here. NULL: the C library must answer. */
 static void * __attribute__((noinline))
 ours_for(void *handle, const char *name)
 {
@@ -116,8 +118,8 @@ ours_for(void *handle, const char *name)
 # define TAILS_CALLS
 #endif
 
-/* The C library finds out by the return address who asks: what RTLD_NEXT means depends on it. So its function is
- * jumped to, not called. */
+/* dlsym finds its caller by the return address, and RTLD_NEXT depends on the caller. So this function jumps to dlsym (a
+ * tail call) and does not call it. */
 static void * TAILS_CALLS
 look_up(void *handle, const char *name)
 {
@@ -126,7 +128,7 @@ look_up(void *handle, const char *name)
     TAIL return original_look_up(handle, name);
 }
 
-/* ---- in and out ---- */
+/* ---- install and remove ---- */
 
 void
 pw_c_waits_install(void)

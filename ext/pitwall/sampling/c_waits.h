@@ -1,10 +1,10 @@
-/* C code that waits while it has the GVL: no tick interrupts it. */
+/* Keeps ticks from interrupting C code that waits while it has the GVL. */
 #ifndef PITWALL_C_WAITS_H
 #define PITWALL_C_WAITS_H
 
-/* Has loaded objects call our functions instead of the C library's that end with EINTR at a signal. needs GVL */
+/* Replaces C library functions that end with EINTR at a signal, in all loaded objects. needs GVL */
 void pw_c_waits_install(void);
-/* The C library's again. */
+/* Restores the C library's functions. */
 void pw_c_waits_remove(void);
 
 #endif

@@ -3,10 +3,10 @@
 #include <ruby/debug.h>
 #include <string.h>
 
-/* A handler must not look up a function. */
+/* Resolved at load: a handler must not run the dynamic linker's lazy lookup. */
 static int (*const frames_by_ruby)(int, int, VALUE *, int *) = rb_profile_frames;
 
-/* How many frames next to the root two stacks (leaf first) share. */
+/* The number of common frames next to the root of two stacks (leaf first). */
 static int
 common_with_previous(const pw_thread *t, const VALUE *frames, const int *lines, int n)
 {
@@ -26,8 +26,8 @@ sample_bytes(uint32_t fresh, uint32_t owned)
 
 static uint32_t label_of(pw_thread *t) { return atomic_load_explicit(&t->own.label, memory_order_relaxed); }
 
-/* Room for a sample of `fresh` frames, `owned` of them with owners; NULL when the ring is full. Nothing is lost
- * then but this look: the time goes to the next row, the previous stack stays the drain's. */
+/* Room for a sample of `fresh` frames and `owned` owners. NULL: the ring is full. Then only this look is lost: the time
+ * goes to the next row, and the drain keeps the previous stack. */
 static pw_sample *
 reserve(pw_thread *t, uint8_t kind, uint32_t common, uint32_t fresh, uint32_t owned, uint8_t state, uint16_t captures,
         int64_t wall, int64_t cpu)
@@ -65,7 +65,7 @@ commit(pw_thread *t, pw_sample *s)
     atomic_store_explicit(&t->sample.last_cpu, cpu, memory_order_relaxed);
 }
 
-/* Writes a stack that stands in t->stack.frames; on success it becomes the thread's previous one. */
+/* Writes the stack in t->stack.frames. On success it becomes the thread's previous stack. */
 static bool
 put(pw_thread *t, uint8_t kind, int n, uint8_t state, uint16_t captures, int64_t wall, int64_t cpu)
 {
@@ -86,8 +86,8 @@ put(pw_thread *t, uint8_t kind, int n, uint8_t state, uint16_t captures, int64_t
     return true;
 }
 
-/* The same for a stack that an own walk has left in t->stack.walk, whose first `same` control frames are as they
- * were. */
+/* Writes the stack that an own walk left in t->stack.walk. The first `same` control frames are unchanged since the walk
+ * before. */
 static bool
 put_walk(pw_thread *t, uint8_t kind, uint32_t same, VALUE leaf, uint8_t state, uint16_t captures, int64_t wall,
          int64_t cpu)
@@ -96,7 +96,7 @@ put_walk(pw_thread *t, uint8_t kind, uint32_t same, VALUE leaf, uint8_t state, u
     uint32_t agreed = same < w->agreed ? same : w->agreed, total = pw_walk_listed(w, w->depth);
     uint32_t fresh = total - pw_walk_listed(w, agreed) + (leaf != 0), common = pw_walk_listed(w, agreed);
     bool owners = false, mark_cut = false;
-    if (w->cut) { /* a frame of our own next to the root */
+    if (w->cut) { /* Pitwall's frame PW_FRAME_TRUNCATED next to the root */
         if (agreed) common++;
         else mark_cut = true, fresh++;
     }
@@ -119,11 +119,11 @@ put_walk(pw_thread *t, uint8_t kind, uint32_t same, VALUE leaf, uint8_t state, u
     if (mark_cut) *frame = PW_FRAME_TRUNCATED, *line = 0;
     commit(t, s);
     w->agreed = w->depth;
-    t->stack.previous_count = 0; /* should rb_profile_frames take the next one: nothing in common */
+    t->stack.previous_count = 0; /* if rb_profile_frames takes the next stack, nothing is in common */
     return true;
 }
 
-/* Records what the walk has found. */
+/* Records the stack that the walk found. */
 static bool
 capture_walk(pw_thread *t, uint32_t same, VALUE leaf, uint8_t state, uint16_t captures, int64_t wall, int64_t cpu)
 {
@@ -137,14 +137,14 @@ capture_walk(pw_thread *t, uint32_t same, VALUE leaf, uint8_t state, uint16_t ca
     return put_walk(t, PW_REC_SAMPLE, same, leaf, state, captures, wall, cpu);
 }
 
-/* An M:N thread may have gone on to another native thread a moment ago: its stack is not ours to walk. */
+/* May the stack be walked here? An M:N thread may have just moved to another native thread. */
 static bool
 walks(const pw_thread *t)
 {
     return t->stack.walk.thread && !atomic_load_explicit(&t->carrier.migrates, memory_order_relaxed);
 }
 
-/* Takes the stack by Ruby's own means, behind what stands in t->stack.frames already. */
+/* Takes the stack with rb_profile_frames, after the first `n` frames of t->stack.frames. Returns the new count. */
 static int
 take_by_ruby(pw_thread *t, int n)
 {
@@ -156,8 +156,8 @@ take_by_ruby(pw_thread *t, int n)
     return n + 1;
 }
 
-/* A signal may reach the native thread that an M:N thread has just left, while it runs elsewhere; a helper may read
- * the stack while the thread itself, at a system call, takes it: one native thread at a time. */
+/* Lets one native thread at a time take the stack. A signal may reach a native thread that an M:N thread has just left
+ * and that thread runs elsewhere. A helper may read the stack while the thread itself takes it at a system call. */
 static bool
 begin_look(pw_thread *t)
 {
@@ -188,15 +188,16 @@ capture(pw_thread *t, VALUE leaf, uint8_t state, uint16_t captures, int64_t wall
     if (leaf) t->stack.frames[0] = leaf, t->stack.lines[0] = 0;
     int n = take_by_ruby(t, leaf ? 1 : 0);
     t->sample.empty = n ? 0 : t->sample.empty + 1;
-    if (n == 0 && state == PW_UNKNOWN) return true; /* starting or ended: nothing to see */
+    if (n == 0 && state == PW_UNKNOWN) return true; /* the thread is starting or has ended */
     return put(t, PW_REC_SAMPLE, n, state, captures, wall, cpu);
 }
 
-/* Why a word that was read here is an object, alive and in place, until it is marked: it was in a frame of a living
- * stack when the look began, no collection was under way, and none can begin its work before the look is over
- * (pw_reader_pass in gc.c and naming.c), when it stands in the ring, which is marked. What a torn look found may be
- * anything, as in a handler: words are only followed through the kernel (peek.c) or if they are known, and the
- * resolver doubts them once more. */
+/* Every word read here is a living object that has not moved, until marking reaches it. The word was in a frame of a
+ * living stack when the look began. No collection ran then, and none can begin its work before the look is over
+ * (pw_reader_pass in gc.c and naming.c). After the look the word is in the ring, which is marked.
+ *
+ * A torn look may find any words, as in a handler. So a word is dereferenced only through the kernel (peek.c) or if it
+ * is a known frame, and naming checks the word again. */
 static bool
 capture_outside(pw_thread *t, uint8_t state, int64_t wall, int64_t cpu)
 {
@@ -248,7 +249,7 @@ pw_cpu_to_charge(pw_thread *t, bool waiting, int64_t wall)
     int64_t charged = atomic_load_explicit(&t->sample.last_cpu, memory_order_relaxed);
     if (!waiting) {
         bool running = atomic_load_explicit(&t->own.state, memory_order_relaxed) == PW_RUNNING;
-        /* Ticks that were missed: it may have been kept off the CPU. */
+        /* Ticks were missed, so the thread may have been off the CPU. */
         bool late = wall - atomic_load_explicit(&t->sample.last_wall,
                                                 memory_order_relaxed) > 2 * pw_current.interval_ns;
         bool read = !running || late || t->sample.cpu_stale || t->sample.cpu_due || t->sample.trust < 8 ||
@@ -271,7 +272,7 @@ pw_capture_nothing(pw_thread *t, uint8_t state, int64_t wall, int64_t cpu)
     return put(t, PW_REC_SAMPLE, 0, state, 0, wall, cpu);
 }
 
-/* behind: bytes that follow it */
+/* behind: the number of bytes that follow the record */
 static pw_sample *
 reserve_bare(pw_thread *t, uint8_t kind, uint8_t state, int64_t wall, int64_t cpu, uint32_t behind)
 {

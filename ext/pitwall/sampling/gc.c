@@ -1,6 +1,6 @@
-/* Garbage collection as frames. The Ruby stack cannot change while it runs, but cannot be read safely either
- * (compaction moves what it names), so a tick inside a collection is noted, and the stack is taken when the
- * collection step ends. */
+/* Garbage collection as frames. During a collection the Ruby stack cannot change. But the stack cannot be read safely
+ * either, because compaction moves the objects on it. So a tick inside a collection is noted, and the stack is taken
+ * when the collection step ends. */
 #include "sampling/gc.h"
 #include "sampling/capture.h"
 #include "sampling/gc_log.h"
@@ -14,17 +14,17 @@ static struct {
     pw_thread *_Atomic collector;
     int phase; /* 0 marking, 1 sweeping */
     int64_t phase_began, pause_began;
-    /* the sample that the collection keeps from being taken; wall 0: none. cpu: unless from outside */
+    /* the sample that was overdue when the collection began; wall 0: none. cpu: not set by the outside ticker */
     struct { int64_t wall, cpu; } overdue;
-    _Atomic bool kept_away; /* the reader from outside would have taken it */
-    _Atomic size_t known_runs; /* Ruby's count of collections when it last told of one */
+    _Atomic bool kept_away; /* the outside reader wanted to look during the step */
+    _Atomic size_t known_runs; /* rb_gc_count at the last reported collection */
     pw_job listening;
     _Atomic bool asked;
 } state = {.tracepoint = Qfalse};
 
-/* When a Ractor is freed, Ruby (3.3 and 3.4) takes its wishes, which are none, for the whole process's, until
- * somebody listens anew: collections go on unreported, and one under way ends so. Runs of other Ractors are never
- * told of. Ruby's own count gives both away. */
+/* Were collections not reported? When a Ractor is freed, Ruby 3.3 and 3.4 replace the process's set of wanted events
+ * by the Ractor's set, which is empty. Then Ruby reports no collection, not even the end of a running one, until a hook
+ * is added or removed. Collections of other Ractors are never reported. rb_gc_count shows both. */
 static bool
 unreported(void)
 {
@@ -43,7 +43,7 @@ pw_gc_ask_again(void)
 static void check(void) { if (unreported() && !rb_during_gc()) pw_gc_ask_again(); }
 static void marking(void) { if (unreported()) pw_gc_ask_again(); }
 
-/* Are we in a step of a collection, as we were told? */
+/* Does a reported step of a collection run? */
 static bool
 in_step(void)
 {
@@ -56,7 +56,7 @@ pw_gc_takes_tick(pw_thread *t, int64_t wall)
     check();
     if (!in_step()) {
         if (!rb_during_gc()) return false;
-        pw_count(PW_DEFERRED, 1); /* nobody told */
+        pw_count(PW_DEFERRED, 1); /* Ruby did not report this collection */
         return true;
     }
     if (atomic_load_explicit(&state.collector, memory_order_relaxed) == t) {
@@ -64,7 +64,7 @@ pw_gc_takes_tick(pw_thread *t, int64_t wall)
         t->gc.wall[state.phase] = wall;
         t->gc.cpu[state.phase] = pw_cpu_to_charge(t, false, wall);
     }
-    else pw_count(PW_DEFERRED, 1); /* another thread's: its time goes to its next row */
+    else pw_count(PW_DEFERRED, 1); /* another thread's tick: the time goes to that thread's next row */
     return true;
 }
 
@@ -77,8 +77,8 @@ pw_gc_rests(void)
     return false;
 }
 
-/* The thread's CPU time at `wall`, which is `now` or a tick just past, in a collection that has not let go of the
- * CPU since. From outside nobody notes when a thread leaves the CPU: the wall clock can't stand for its own. */
+/* The thread's CPU time at `wall`, which is `now` or a tick just past. The collection has kept the CPU since `wall`.
+ * With the outside ticker nothing notes when a thread leaves the CPU, so the CPU clock must be read. */
 static int64_t
 cpu_at(pw_thread *t, int64_t wall, int64_t now)
 {
@@ -93,7 +93,7 @@ static void
 end_phase(int64_t now)
 {
     pw_thread *t = atomic_load_explicit(&state.collector, memory_order_relaxed);
-    if (t && !pw_interrupts(pw_current.ticker)) { /* nobody ticks in here: count the grid's ticks that passed */
+    if (t && !pw_interrupts(pw_current.ticker)) { /* no tick arrives here: count the passed ticks of the grid */
         int64_t last = pw_last_tick(now), ticks = (last - pw_last_tick(state.phase_began)) / pw_current.interval_ns;
         if (ticks > 0) {
             t->gc.ticks[state.phase] += (uint32_t)ticks;
@@ -110,13 +110,14 @@ static void
 begin(pw_thread *t, int64_t now)
 {
     state.overdue.wall = 0;
-    if (t) t->gc.ticks[0] = t->gc.ticks[1] = 0; /* of one whose end was not told: that time is in its next row */
+    /* ticks of a collection whose end was not reported: that time is in the next row */
+    if (t) t->gc.ticks[0] = t->gc.ticks[1] = 0;
     if (!t || pw_interrupts(pw_current.ticker) || !pw_current.ticker->overdue(t, now)) return;
     state.overdue.wall = now;
     if (!pw_current.ticker->from_outside) state.overdue.cpu = pw_cpu_to_charge(t, false, now);
 }
 
-/* Most steps are over before the reader from outside has come: it then finds for itself what they interrupted. */
+/* Most steps end before the outside reader looks. Then the reader takes the interrupted stack itself. */
 static void
 take_overdue(pw_thread *t, int64_t now)
 {
@@ -142,7 +143,7 @@ emit(pw_thread *t, int64_t now)
             pw_count(PW_CAPTURES, 1);
         }
         t->gc.ticks[i] = 0;
-        t->seen.in_sight = false; /* the drain's last stack ends in a collection that is over */
+        t->seen.in_sight = false; /* the drain's last stack has a frame of this collection, which is over */
     }
     t->own.busy = 0;
 }
@@ -160,8 +161,8 @@ on_event(VALUE self, void *data)
         atomic_store(&state.collector, pw_self());
         atomic_store(&state.kept_away, false);
         atomic_store(&state.collecting, true);
-        /* No look from outside begins from here to the end of this step, and none is under way: what was read of stacks
-         * is in the ring when marking comes to it, and nothing is moved or freed while it is read. */
+        /* From here to the end of this step no outside look runs or begins. So all stacks that were read are in the
+         * ring before marking, and no object is moved or freed during a look. */
         if (pw_current.ticker->samples) pw_reader_pass();
         begin(pw_self(), state.phase_began);
         break;
@@ -194,11 +195,11 @@ on_event(VALUE self, void *data)
 
 static void nothing(VALUE unused, const void *arg) {}
 
-/* The main Ractor's job. Whoever is added or taken away makes Ruby sum up anew what is listened to. */
+/* A job for the main Ractor. Adding or removing any hook makes Ruby compute the set of wanted events again. */
 static void
 listen_again(void *unused)
 {
-    if (!pw_in_main_ractor()) return; /* Ruby runs jobs anywhere; the next look at the count sends another */
+    if (!pw_in_main_ractor()) return; /* Ruby runs jobs in any Ractor; the next check triggers another job */
     atomic_store(&state.asked, false);
     size_t runs = rb_gc_count();
     if (atomic_load(&state.hooked)) {
@@ -209,8 +210,8 @@ listen_again(void *unused)
                        RUBY_EVENT_HOOK_FLAG_SAFE | RUBY_EVENT_HOOK_FLAG_RAW_ARG);
     rb_remove_event_hook(hook);
     if (!atomic_load(&state.collecting) || rb_during_gc()) return;
-    /* The end was not told. What it kept back is taken now where this thread collected; another may have ended
-     * since. */
+    /* The end of the collection was not reported. The noted ticks are taken now if this thread collected. Another
+     * collecting thread may have ended since. */
     pw_thread *t = atomic_exchange(&state.collector, NULL);
     if (t && t == pw_self() && (state.overdue.wall || t->gc.ticks[0] || t->gc.ticks[1])) emit(t, state.phase_began);
     state.overdue.wall = 0;

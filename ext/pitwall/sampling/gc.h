@@ -7,11 +7,12 @@
 
 extern const pw_module pw_gc;
 
-/* Is a collection running? Then the tick is noted (for the collecting thread) or deferred. async-signal-safe */
+/* Is a collection running? If so, notes the tick (in the collecting thread) or defers it. async-signal-safe */
 bool pw_gc_takes_tick(pw_thread *t, int64_t wall);
-/* From outside: none runs, and none will begin its work before the reader's lock is let go. holds reader lock */
+/* For outside readers. True: no collection runs, and none begins before the reader lock is released.
+ * holds reader lock */
 bool pw_gc_rests(void);
-/* Ruby may have forgotten that we listen: at the next safepoint asks Ruby to go on reporting. */
+/* Registers the events again at the next safepoint, because Ruby may have stopped reporting collections. */
 void pw_gc_ask_again(void);
 
 #endif

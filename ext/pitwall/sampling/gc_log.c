@@ -1,6 +1,6 @@
-/* One row a collection run. Rows stand in blocks that never move and are published when they are complete, so that
- * the drain reads them while the program collects. When there are too many, each two neighbours become one: under
- * the lock, as rows change then that the drain has seen. */
+/* One row per collection run. Rows are in blocks that never move, and are published when complete. So the drain can
+ * read rows while the program collects. When the table is full, each two neighbouring rows are merged.
+ * Merging takes the lock, because it changes published rows. */
 #include "sampling/gc_log.h"
 #include "output/output.h"
 #include "session/session.h"
@@ -29,9 +29,9 @@ static struct {
     _Atomic uint32_t count; /* rows published */
     uint32_t written;
     uint32_t level;         /* a row holds 2**level runs */
-    row pending;            /* not yet so many */
-    row run;                /* going on */
-    uint64_t allocated;     /* objects, ever, when the run began */
+    row pending;            /* fewer runs than a row holds */
+    row run;                /* the current run */
+    uint64_t allocated;     /* objects ever allocated, when the run began */
 } table;
 
 static struct {
@@ -53,7 +53,7 @@ pw_gc_log_init(void)
     symbols.immediate_sweep = symbol("immediate_sweep");
     symbols.total_allocated = symbol("total_allocated_objects");
     symbols.total_freed = symbol("total_freed_objects");
-    /* Ruby makes its own symbols at the first question: not while it collects. */
+    /* Ruby creates its symbols at the first call, which must not happen during a collection. */
     rb_gc_latest_gc_info(symbols.gc_by);
     rb_gc_stat(symbols.total_allocated);
 }
@@ -172,8 +172,8 @@ pw_gc_log_time(bool sweeping, int64_t ns)
     *(sweeping ? &table.run.sweeping : &table.run.marking) += ns;
 }
 
-/* What was allocated since the run began cannot be freed by it. (Ractors tell late of what they allocated: then
- * more may seem to be freed than there was, and what lives is unknown.) */
+/* Living objects: allocated when the run began, minus freed. A run cannot free objects allocated after its begin.
+ * (Ractors report allocations late. Then more objects may seem freed than allocated, and the result is 0: unknown.) */
 void
 pw_gc_log_swept(void)
 {
@@ -221,7 +221,7 @@ write_end(bool last)
 {
     if (last) {
         if (table.run.pauses) add(&table.pending, &table.run);
-        if (table.pending.pauses) publish(&table.pending); /* halved it is when full, so there is room */
+        if (table.pending.pauses) publish(&table.pending); /* a full table is halved at once, so there is room */
         table.run = table.pending = (row){0};
     }
     uint32_t count = atomic_load_explicit(&table.count, memory_order_acquire);

@@ -14,8 +14,8 @@ static struct {
 void pw_signal_is_handled(bool handled) { atomic_store(&state.handled, handled); }
 bool pw_signal_held_back(void) { return atomic_load(&state.count) > 0; }
 
-/* Whether it was blocked before. By the kernel's own call, which no dispatch of system calls sees
- * (syscall_dispatch.h). */
+/* Changes the mask. Returns whether the signal was blocked before. Uses a raw system call, which the dispatch of system
+ * calls does not see (syscall_dispatch.h). */
 static bool
 mask(int how, int signo)
 {
@@ -37,12 +37,12 @@ pw_signal_hold_back(void)
 {
     if (!atomic_load_explicit(&state.handled, memory_order_relaxed) || pw_tls.held_back) return;
     int signo = pw_current.signo;
-    if (mask(SIG_BLOCK, signo)) return; /* the program's own wish */
+    if (mask(SIG_BLOCK, signo)) return; /* the program itself has blocked it */
     pw_tls.held_back = signo;
     atomic_fetch_add(&state.count, 1);
 }
 
-/* A tick that came meanwhile comes now, and its handler finds `after` set. */
+/* Unblocks the signal. A pending tick arrives now, and its handler finds `after` set. */
 static void
 let_through(int signo, volatile sig_atomic_t *after)
 {
@@ -62,7 +62,7 @@ pw_signal_let_through(void)
     if (signo) let_through(signo, &pw_tls.returning);
 }
 
-/* By the thread itself. */
+/* Called by the thread itself. */
 static void
 set_waits(pw_thread *t, bool waits)
 {
@@ -71,7 +71,7 @@ set_waits(pw_thread *t, bool waits)
     atomic_store(&t->own.waits, waits);
 }
 
-/* Not for a thread without the GVL: its signal is held back. */
+/* Does nothing for a thread without the GVL: its signal is blocked already. */
 int
 pw_signal_wait_begins(void)
 {
@@ -105,7 +105,7 @@ pw_signal_wait_ends(void)
     let_through(signo, &pw_tls.waited);
 }
 
-/* A process may be forked by a library that does so without the GVL. */
+/* Unblocks first: a library may fork without the GVL, while the signal is blocked. */
 void
 pw_signal_in_child(void)
 {

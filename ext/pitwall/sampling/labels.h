@@ -1,9 +1,9 @@
-/* Labels: what the program says its work is for (a route, a job), as small numbers on samples; and marks: when such
- * a piece of work began and ended.
+/* Labels: the program labels its work (a route, a job). Samples carry the labels as small numbers. Marks: the begin and
+ * end of such a piece of work.
  *
- * A label set is defined once a recording, under a number. The running fiber's number stands in its thread's
- * `label`, where a signal handler reads it. A fiber remembers its own as a fiber-local variable, so that switching
- * to it puts it back. */
+ * A label set is defined once per recording and gets a number. The number of the running fiber is in its thread's
+ * `label`, where a signal handler reads it. Each fiber keeps its number in a fiber-local variable. A switch to a fiber
+ * restores the fiber's number. */
 #ifndef PITWALL_LABELS_H
 #define PITWALL_LABELS_H
 

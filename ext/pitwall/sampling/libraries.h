@@ -1,4 +1,4 @@
-/* Tells when the recorded program has loaded a library that Pitwall knows: a test framework, what asks databases. */
+/* Detects that the program has loaded a library that Pitwall knows: a test framework or a database library. */
 #ifndef PITWALL_LIBRARIES_H
 #define PITWALL_LIBRARIES_H
 

@@ -1,4 +1,4 @@
-/* Ticks of a helper thread, which reads the stacks of the others while they run on. */
+/* The outside ticker: a helper thread reads the stacks of other threads while those threads run. */
 #ifndef PITWALL_OUTSIDE_TICKER_H
 #define PITWALL_OUTSIDE_TICKER_H
 
@@ -6,7 +6,7 @@
 
 extern const pw_ticker pw_outside_ticker;
 
-/* By a thread that has got the GVL: the helper may have had nothing to do until then. async-signal-safe */
+/* Ends the helper's rest. Called by a thread that has got the GVL. async-signal-safe */
 void pw_reader_awake(void);
 
 #endif

@@ -1,11 +1,11 @@
-/* Queries added up by the labels of the work that asked: QSUM of doc/record-format.md. holds session lock */
+/* Sums of queries by the labels of the work that made them: QSUM of doc/record-format.md. holds session lock */
 #ifndef PITWALL_QUERY_SUMS_H
 #define PITWALL_QUERY_SUMS_H
 
 #include "output/records.h"
 
 void pw_query_sums_add(uint32_t label, const pw_query_part *parts, uint32_t count, bool of_work);
-void pw_query_sums_write(void); /* what is new */
+void pw_query_sums_write(void); /* writes new rows */
 void pw_query_sums_forget(bool frees);
 
 static inline uint64_t

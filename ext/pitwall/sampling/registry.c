@@ -6,14 +6,14 @@
 #include <time.h>
 
 static struct {
-    pthread_key_t exit_key; /* its destructor reports that a native thread exits */
+    pthread_key_t exit_key; /* its destructor runs when a native thread exits */
 } state;
 
 #if PW_THREAD_IN_EVENT
 static rb_internal_thread_specific_key_t specific_key;
 #endif
 
-/* So that events about it are recognised. needs GVL */
+/* Lets pw_thread_of_event find the thread. needs GVL */
 static void
 remember(pw_thread *t)
 {
@@ -38,7 +38,8 @@ pw_enter_thread(pw_thread *t)
 {
     pw_now_running(t);
     pw_tls.ended = 0;
-    pthread_setspecific(state.exit_key, t); /* Ruby may end a thread without telling: its native thread tells */
+    /* Ruby may end a thread without an event: then the exit of its native thread shows the end */
+    pthread_setspecific(state.exit_key, t);
     pw_modules_here();
 }
 
@@ -52,7 +53,7 @@ pw_register_thread(VALUE thread, pid_t tid, bool caller)
     if (!t) return NULL;
     if (is_new) remember(t);
     if (caller) pw_enter_thread(t);
-    else if (pw_thread_states()) atomic_store(&t->own.state, PW_BLOCKED); /* the caller has the GVL, so this one has not */
+    else if (pw_thread_states()) atomic_store(&t->own.state, PW_BLOCKED); /* the calling thread has the GVL */
     if (is_new && tid) pw_current.ticker->thread_begin(t);
     return t;
 }
@@ -66,7 +67,8 @@ pw_enter_known_thread(VALUE thread)
     if (t) pw_enter_thread(t);
 }
 
-/* The last moment of a thread that ended untold: what it burnt after its last sample it ran for, whenever that was. */
+/* The estimated end of a thread whose end was not reported. The thread ran for the CPU time since its last sample, so
+ * the end is that much time after the sample. */
 static void
 last_moment(pw_thread *t, int64_t cpu_now, int64_t *wall, int64_t *cpu)
 {
@@ -78,17 +80,17 @@ last_moment(pw_thread *t, int64_t cpu_now, int64_t *wall, int64_t *cpu)
     *cpu = charged + unseen;
 }
 
-/* `untold`: nobody told when. */
+/* `unreported`: the time of the end is unknown. */
 static void
-end_thread(pw_thread *t, bool untold)
+end_thread(pw_thread *t, bool unreported)
 {
     t->own.busy = 1;
-    pw_current.ticker->thread_end(t); /* from here on no reader can see it vanish */
+    pw_current.ticker->thread_end(t); /* from here on no outside reader can end the thread */
     pw_tls.ended = t->generation;
     pw_tls.ended_thread = t->thread;
     if (!t->sample.finished) {
         int64_t wall = pw_now_ns(), cpu = pw_thread_cpu(t);
-        if (untold) last_moment(t, cpu, &wall, &cpu);
+        if (unreported) last_moment(t, cpu, &wall, &cpu);
         uint8_t now = pw_thread_states() ? PW_RUNNING : PW_UNKNOWN;
         t->sample.finished = true;
         pw_thread_hide(t);
@@ -104,13 +106,14 @@ end_thread(pw_thread *t, bool untold)
         pw_drain_thread_ended();
     }
     pthread_setspecific(state.exit_key, NULL);
-    pw_now_running(NULL); /* the last touch: after END, the drain frees it when nobody leads to it */
+    pw_now_running(NULL); /* the last use of `t`: after END, the drain frees `t` when no pw_tls points to it */
 }
 
 void pw_thread_ended(pw_thread *t) { end_thread(t, false); }
 void pw_thread_replaced(pw_thread *t) { end_thread(t, true); }
 
-/* A thread that had a stack and has none has ended. One that never had may still be waiting for its first turn. */
+/* A thread that had a stack and has none now has ended. A thread that never had a stack may still wait for its first
+ * turn, so it gets one more second. */
 uint32_t
 pw_looks_at_nothing(const pw_thread *t)
 {
@@ -124,16 +127,16 @@ pw_thread_vanished(pw_thread *t)
     int64_t wall, cpu;
     last_moment(t, pw_thread_cpu_now(t), &wall, &cpu);
     pw_thread_hide(t);
-    /* the drain takes its timer away, and frees it when nobody leads to it */
+    /* the drain deletes the timer, and frees the thread when no pw_tls points to it */
     if (pw_charge(t, PW_REC_END, PW_UNKNOWN, wall, cpu)) {
         if (pw_tls.thread == t) pw_now_running(NULL);
         return true;
     }
-    pw_thread_show(t); /* the ring is full: at the next tick */
+    pw_thread_show(t); /* the ring is full: try again at the next tick */
     return t->sample.finished = false;
 }
 
-/* Where events tell of every end, a native thread that exits is not the end of what it carried (M:N). */
+/* Where events report every end, the exit of a native thread does not end the thread that it carried (M:N). */
 static void
 native_thread_exits(void *thread)
 {
@@ -148,8 +151,8 @@ native_thread_exits(void *thread)
     pw_leave_handler();
 }
 
-/* A thread that still waits for its first turn has no execution context, and looking for its frames crashes Ruby
- * before 3.3. It will tell itself that it begins. */
+/* Has the thread had its first turn? Before that it has no execution context, and reading its frames crashes Ruby
+ * before 3.3. Such a thread is registered by its own begin event. */
 static bool
 has_begun(VALUE thread)
 {
@@ -163,14 +166,15 @@ is_alive(VALUE thread)
     return rb_funcall(thread, rb_intern("alive?"), 0);
 }
 
-/* Ruby 3.1 does not tell of a thread that ends by an exception, and one that was killed before its first turn never
- * had a stack that could vanish: its time would go on to the end of the recording. needs GVL */
+/* Ruby 3.1 does not report the end of a thread that ends by an exception. A thread killed before its first turn never
+ * had a stack, so pw_thread_vanished does not find its end. Its time would run to the end of the recording.
+ * needs GVL */
 void
 pw_end_dead_threads(void)
 {
     if (PW_THREAD_EVENTS) return;
     pw_own_begin();
-    /* has room: under the lock nothing may be allocated */
+    /* with room for all threads, because nothing may be allocated under the lock */
     VALUE threads = rb_ary_new_capa((long)pw_current.next_thread_id);
     pthread_mutex_lock(&pw_current.lock);
     for (pw_thread *t = pw_current.threads; t; t = t->next) {
@@ -185,7 +189,7 @@ pw_end_dead_threads(void)
         pw_thread *t = error || RTEST(alive) ? NULL : pw_thread_find(thread);
         pthread_mutex_unlock(&pw_current.lock);
         if (!t || t == pw_self()) continue;
-        pw_name_thread(thread); /* it may have begun, and ended, since the last names were looked up */
+        pw_name_thread(thread); /* the thread may have begun and ended since the last naming job */
         pw_current.ticker->thread_end(t);
         pw_thread_vanished(t);
     }
@@ -195,23 +199,22 @@ pw_end_dead_threads(void)
 void
 pw_register_others(VALUE native_thread_ids)
 {
-    /* [[thread, native id], ...] of the threads that lived before start */
     for (long i = 0; i < RARRAY_LEN(native_thread_ids); i++) {
         VALUE pair = rb_ary_entry(native_thread_ids, i);
         VALUE thread = rb_ary_entry(pair, 0), tid = rb_ary_entry(pair, 1);
         if (thread == rb_thread_current() || !has_begun(thread)) continue;
-        /* it had its first turn just now */
+        /* the thread had its first turn just now, so its native id was missing */
         if (!RB_FIXNUM_P(tid)) tid = rb_funcall(thread, rb_intern("native_thread_id"), 0);
         if (!RB_FIXNUM_P(tid)) continue;
         pw_thread *t = pw_register_thread(thread, (pid_t)FIX2LONG(tid), false);
         if (!t) continue;
         t->own.stays = !pw_threads_move;
-        if (!PW_THREAD_EVENTS) pw_name_thread(thread); /* nobody tells of its end where it is killed */
+        if (!PW_THREAD_EVENTS) pw_name_thread(thread); /* named now, because a kill is not reported */
     }
 }
 
-/* Without thread events a thread that was there before the recording is known from its first tick on. The thread's
- * work may come before. */
+/* Without thread events a thread older than the recording is registered at its first tick. The caller may need the
+ * thread before that tick. */
 pw_thread *
 pw_registered_self(void)
 {

@@ -9,22 +9,23 @@
 #include "vm/walk_tests.h"
 #include <errno.h>
 
-/* No signals: a helper thread keeps the time and asks Ruby for a call at its next safepoint. The sample then stands
- * at that safepoint, not where the time went: it is weighted by the time since the thread's last sample, and
+/* No signals: a helper thread asks Ruby at each tick for a call at the next safepoint. So the sample's stack is the
+ * stack at that safepoint, not at the tick. The sample is weighted by the time since the thread's last sample, and
  * labelled.
  *
- * A thread that waits reaches no safepoint. Its stack is read from outside: by the drain, as in signal mode, where
- * thread events tell who waits. Elsewhere by the thread that has the GVL, at its own safepoint: the stacks of the
- * others stand then. One whose CPU clock has not moved since has the stack that it had. */
+ * A waiting thread reaches no safepoint, so its stack is read from outside. Where thread events show which threads
+ * wait, the drain reads the stack, as in signal mode. Elsewhere the thread that has the GVL reads the stack at its own
+ * safepoint: the stacks of other threads cannot change then. A thread whose CPU clock has not moved still has the same
+ * stack. */
 
 static struct {
     pw_job job;
     pthread_t helper;
     _Atomic bool running;
-    _Atomic int64_t asked;  /* when Ruby was last asked */
-    pw_thread *last_thread; /* who was sampled last, and when */
+    _Atomic int64_t asked_at; /* the last tick at which Ruby was asked for a call */
+    pw_thread *last_thread; /* the thread sampled last; `last_at`: the time of that sample */
     int64_t last_at;
-    bool sees;              /* stacks of other threads may be read */
+    bool reads_others;      /* stacks of other threads may be read from outside */
 } ticker;
 
 static void *
@@ -37,8 +38,8 @@ keep_time(void *unused)
         if (!atomic_load_explicit(&ticker.running, memory_order_relaxed)) break;
         pw_count(PW_TICKS, 1);
         pw_job_trigger(&ticker.job);
-        /* after it: who runs has its call before it sees this */
-        atomic_store(&ticker.asked, pw_last_tick(pw_now_ns()));
+        /* set after the trigger, so that a running thread gets its call before it sees this value */
+        atomic_store(&ticker.asked_at, pw_last_tick(pw_now_ns()));
     }
     return NULL;
 }
@@ -50,7 +51,7 @@ due(pw_thread *t, int64_t wall)
            !t->own.wait_due;
 }
 
-/* Charges the stack last seen for the time it is known to have stood since. */
+/* Charges the stack last read for the time in which it is known to be unchanged. */
 static void
 settle(pw_thread *t)
 {
@@ -88,7 +89,7 @@ look(pw_thread *t, int64_t wall)
 static void
 look_at_others(const pw_thread *self, int64_t wall)
 {
-    if (!ticker.sees || pw_thread_states()) return;
+    if (!ticker.reads_others || pw_thread_states()) return;
     pthread_mutex_lock(&pw_current.lock);
     for (pw_thread *t = pw_current.threads; t; t = t->next) {
         if (t != self && !t->sample.finished && due(t, wall)) look(t, pw_last_tick(wall));
@@ -104,11 +105,11 @@ take(pw_thread *t, int64_t wall, int64_t cpu)
     t->seen.in_sight = false;
     int64_t before = atomic_load(&t->sample.last_wall), burnt = cpu - atomic_load(&t->sample.last_cpu);
     bool waited = !pw_thread_states() && wall - before > 2 * pw_current.interval_ns && burnt < (wall - before) / 2;
-    /* Without thread events nobody saw where it waited while others ran, unless one of them looked. Since the last
-     * of them ran it has waited here. */
+    /* Without thread events the place of a wait is unknown while other threads ran, unless one of them read the stack.
+     * After the last of them ran, the thread waited here. */
     int64_t unseen_until = ticker.last_at > wall - burnt ? wall - burnt : ticker.last_at;
     if (waited && ticker.last_thread != t && unseen_until > before) off_cpu(t, seen, unseen_until);
-    else if (waited && burnt < pw_current.interval_ns) cpu -= burnt; /* it ran before or after: the next sample's */
+    else if (waited && burnt < pw_current.interval_ns) cpu -= burnt; /* CPU time outside the wait: the next sample's */
     int64_t missed = (pw_last_tick(wall) - pw_last_tick(before)) / pw_current.interval_ns - 1;
     pw_capture(t, 0, pw_thread_states() ? PW_RUNNING : PW_UNKNOWN, 1, wall, cpu);
     ticker.last_thread = t;
@@ -131,14 +132,14 @@ at_safepoint(void *unused)
     pw_count(PW_HANDLER_NS, pw_now_ns() - wall);
 }
 
-/* A tick that passed since the thread's last sample, and that it had no call for: another thread had, which ran.
- * Where no thread events tell of that, this time would go to the sample that comes next, under the next label. Up
- * to the tick only, as if each had been seen: to the very moment would favour waits over short work. What it burnt
- * before is the next sample's. */
+/* Handles a tick since the thread's last sample for which the thread got no call, because another thread ran. Without
+ * thread events that time would go to the next sample, under the next label. So the time up to the tick is charged now.
+ * Charging up to the present moment would favour waits over short work. The thread's CPU time goes to the next
+ * sample. */
 static void
 label_ends(pw_thread *t)
 {
-    int64_t until = atomic_load(&ticker.asked);
+    int64_t until = atomic_load(&ticker.asked_at);
     if (pw_thread_states() || t->sample.finished) return;
     settle(t);
     bool seen = t->seen.in_sight;
@@ -153,9 +154,9 @@ start(void)
     if (!ticker.job.func && !pw_job_init(&ticker.job, at_safepoint)) return ENOMEM;
     ticker.last_thread = NULL;
     ticker.last_at = 0;
-    ticker.sees = !pw_outside_refusal();
-    atomic_store(&ticker.asked, 0);
-    /* from here first: up to 3.2 the table's place is then never seen empty (see vm_compat.h) */
+    ticker.reads_others = !pw_outside_refusal();
+    atomic_store(&ticker.asked_at, 0);
+    /* the first trigger is made here, so that up to 3.2 no thread sees the job's table entry empty (see vm_compat.h) */
     pw_job_trigger(&ticker.job);
     atomic_store(&ticker.running, true);
     int error = pw_start_quiet_thread(&ticker.helper, keep_time);
@@ -167,7 +168,7 @@ static void
 stop(void)
 {
     if (!atomic_exchange(&ticker.running, false)) return;
-    pthread_join(ticker.helper, NULL); /* at most one interval */
+    pthread_join(ticker.helper, NULL); /* takes at most one interval */
     look_at_others(pw_self(), pw_now_ns());
     pthread_mutex_lock(&pw_current.lock);
     pw_look_at_waiting(0);
@@ -177,7 +178,7 @@ stop(void)
     pthread_mutex_unlock(&pw_current.lock);
 }
 
-/* It waits since before the recording. */
+/* Handles a thread that has been waiting since before the recording. */
 static void
 thread_begin(pw_thread *t)
 {
@@ -189,7 +190,7 @@ thread_begin(pw_thread *t)
 static void
 thread_end(pw_thread *t)
 {
-    pw_reader_lock(); /* no look at it is under way */
+    pw_reader_lock(); /* no other thread reads the stack now */
     if (!t->sample.finished) settle(t);
     pw_reader_unlock();
 }

@@ -1,4 +1,4 @@
-/* Ticks at Ruby's safepoints. */
+/* The safepoint ticker: samples at Ruby's safepoints. */
 #ifndef PITWALL_SAFEPOINT_TICKER_H
 #define PITWALL_SAFEPOINT_TICKER_H
 

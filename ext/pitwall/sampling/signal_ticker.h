@@ -1,4 +1,4 @@
-/* Ticks by signal: a timer for each thread. */
+/* The signal ticker: a timer for each thread, which sends a signal. */
 #ifndef PITWALL_SIGNAL_TICKER_H
 #define PITWALL_SIGNAL_TICKER_H
 
@@ -7,7 +7,7 @@
 
 extern const pw_ticker pw_signal_ticker;
 
-bool pw_signal_taken(int signo); /* by a handler of the program */
+bool pw_signal_taken(int signo); /* does the program have a handler for it? */
 
 void pw_signal_ticker_init(VALUE native);
 

@@ -3,17 +3,17 @@
 #include <string.h>
 #include <strings.h>
 
-enum { LOOKED_AT = 1 << 16, REMEMBERED = 8 };
+enum { DIGESTED = 1 << 16, REMEMBERED = 8 };
 
-/* Kinds of tokens. Others are told by their character. */
+/* Kinds of tokens. The kind of any other token is its character. */
 enum { NONE = 0, WORD = 'w', LITERAL = '?', QUOTED = '"' };
 
-/* What was told so far: the hash, and the last tokens with the hash before each of them, so that they can be taken back. */
+/* The hash of the tokens so far. Also the last tokens and the hash before each, so that tokens can be removed again. */
 typedef struct {
     uint64_t hash;
     struct { uint64_t before; int kind; } last[REMEMBERED];
-    unsigned told;
-} teller;
+    unsigned count;
+} token_hash;
 
 static inline uint64_t
 mixed(uint64_t hash, uint8_t byte)
@@ -21,28 +21,30 @@ mixed(uint64_t hash, uint8_t byte)
     return (hash ^ byte) * 0x100000001b3u;
 }
 
-/* Of the token told `back` tokens ago, 0 the last one. */
+/* The kind of the token `back` tokens ago; 0: the last token. */
 static inline int
-kind(const teller *t, unsigned back)
+kind(const token_hash *t, unsigned back)
 {
-    return back < REMEMBERED && back < t->told ? t->last[(t->told - 1 - back) % REMEMBERED].kind : NONE;
+    return back < REMEMBERED && back < t->count ? t->last[(t->count - 1 - back) % REMEMBERED].kind : NONE;
 }
 
 static void
-take_back(teller *t, unsigned tokens)
+remove_tokens(token_hash *t, unsigned tokens)
 {
-    t->hash = t->last[(t->told - tokens) % REMEMBERED].before;
-    t->told -= tokens;
-    /* What was told before these may have been overwritten. */
-    for (unsigned i = REMEMBERED - tokens; i < REMEMBERED && i < t->told; i++) t->last[(t->told - 1 - i) % REMEMBERED].kind = NONE;
+    t->hash = t->last[(t->count - tokens) % REMEMBERED].before;
+    t->count -= tokens;
+    /* Older tokens may have been overwritten by the removed tokens. */
+    for (unsigned i = REMEMBERED - tokens; i < REMEMBERED && i < t->count; i++) {
+        t->last[(t->count - 1 - i) % REMEMBERED].kind = NONE;
+    }
 }
 
 static void
-tell(teller *t, int what, const char *text, size_t length)
+add_token(token_hash *t, int what, const char *text, size_t length)
 {
-    t->last[t->told % REMEMBERED].before = t->hash;
-    t->last[t->told % REMEMBERED].kind = what;
-    t->told++;
+    t->last[t->count % REMEMBERED].before = t->hash;
+    t->last[t->count % REMEMBERED].kind = what;
+    t->count++;
     t->hash = mixed(t->hash, ' ');
     for (size_t i = 0; i < length; i++) {
         uint8_t c = (uint8_t)text[i];
@@ -50,35 +52,39 @@ tell(teller *t, int what, const char *text, size_t length)
     }
 }
 
-/* "?, ?" is one "?"; a sign before a number belongs to it. */
+/* Adds a literal. "?, ?" becomes one "?". A sign before a number is a part of the number. */
 static void
-tell_literal(teller *t)
+add_literal(token_hash *t)
 {
     int before = kind(t, 0), further = kind(t, 1);
     bool sign = before == '-' || before == '+';
-    if (sign && further != WORD && further != LITERAL && further != QUOTED && further != ')' && further != NONE) take_back(t, 1);
-    if (kind(t, 0) == ',' && kind(t, 1) == LITERAL) take_back(t, 1);
-    else tell(t, LITERAL, "?", 1);
+    if (sign && further != WORD && further != LITERAL && further != QUOTED && further != ')' && further != NONE) {
+        remove_tokens(t, 1);
+    }
+    if (kind(t, 0) == ',' && kind(t, 1) == LITERAL) remove_tokens(t, 1);
+    else add_token(t, LITERAL, "?", 1);
 }
 
-/* "(?), (?)" is one "(?)". */
+/* Adds a punctuation mark. "(?), (?)" becomes one "(?)". */
 static void
-tell_mark(teller *t, char c)
+add_mark(token_hash *t, char c)
 {
-    if (c == ')' && kind(t, 0) == LITERAL && kind(t, 1) == '(' && kind(t, 2) == ',' && kind(t, 3) == ')' && kind(t, 4) == LITERAL && kind(t, 5) == '(') {
-        take_back(t, 3);
+    if (c == ')' && kind(t, 0) == LITERAL && kind(t, 1) == '(' && kind(t, 2) == ',' && kind(t, 3) == ')' &&
+        kind(t, 4) == LITERAL && kind(t, 5) == '(') {
+        remove_tokens(t, 3);
         return;
     }
-    tell(t, c, &c, 1);
+    add_token(t, c, &c, 1);
 }
 
-/* NULL and truth values stand for literals where a value is expected. */
+/* NULL, TRUE and FALSE count as literals where a value is expected. */
 static bool
-is_value(const teller *t, const char *text, size_t length)
+is_value(const token_hash *t, const char *text, size_t length)
 {
     int before = kind(t, 0);
     if (before != '(' && before != ',' && before != '=') return false;
-    return (length == 4 && (strncasecmp(text, "null", 4) == 0 || strncasecmp(text, "true", 4) == 0)) || (length == 5 && strncasecmp(text, "false", 5) == 0);
+    return (length == 4 && (strncasecmp(text, "null", 4) == 0 || strncasecmp(text, "true", 4) == 0)) ||
+           (length == 5 && strncasecmp(text, "false", 5) == 0);
 }
 
 static inline bool is_digit(char c) { return c >= '0' && c <= '9'; }
@@ -89,7 +95,8 @@ is_word(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || is_digit(c) || c == '_' || (uint8_t)c >= 0x80;
 }
 
-/* Behind the quote that ends what begins at `at`. A doubled quote, and one behind a backslash, belongs to the text. */
+/* The position after the closing quote of the text at `at`. A doubled quote is a part of the text. So is a quote after
+ * a backslash, if `escapes`. */
 static const char *
 after_quoted(const char *at, const char *end, bool escapes)
 {
@@ -103,7 +110,7 @@ after_quoted(const char *at, const char *end, bool escapes)
     return end;
 }
 
-/* Behind "$tag$ ... $tag$"; NULL: none begins here. */
+/* The position after "$tag$ ... $tag$". NULL: no such text begins here. */
 static const char *
 after_dollars(const char *at, const char *end)
 {
@@ -127,20 +134,21 @@ after_comment(const char *at, const char *end)
     return end;
 }
 
-/* Behind 12, 1.5e-3, 0x1f. */
+/* The position after a number, e.g. 12, 1.5e-3, 0x1f. */
 static const char *
 after_number(const char *at, const char *end)
 {
-    while (at < end && (is_word(*at) || *at == '.' || ((*at == '-' || *at == '+') && (at[-1] == 'e' || at[-1] == 'E')))) at++;
+    while (at < end && (is_word(*at) || *at == '.' ||
+                        ((*at == '-' || *at == '+') && (at[-1] == 'e' || at[-1] == 'E')))) at++;
     return at;
 }
 
 uint64_t
 pw_sql_digest(const char *sql, size_t length)
 {
-    const char *at = sql, *end = sql + (length < LOOKED_AT ? length : LOOKED_AT);
+    const char *at = sql, *end = sql + (length < DIGESTED ? length : DIGESTED);
     bool backticks = memchr(sql, '`', (size_t)(end - sql)) != NULL; /* MySQL, where "x" is a text */
-    teller t = {.hash = 0xcbf29ce484222325u};
+    token_hash t = {.hash = 0xcbf29ce484222325u};
     while (at < end) {
         char c = *at, next = at + 1 < end ? at[1] : 0;
         const char *from = at;
@@ -148,33 +156,33 @@ pw_sql_digest(const char *sql, size_t length)
         else if ((c == '-' && next == '-') || (c == '/' && next == '*')) at = after_comment(at, end);
         else if (c == '\'' || (c == '"' && backticks)) {
             at = after_quoted(at, end, true);
-            tell_literal(&t);
+            add_literal(&t);
         }
         else if (c == '"' || c == '`') {
             at = after_quoted(at, end, false);
-            tell(&t, QUOTED, from, (size_t)((at < end ? at : end) - from));
+            add_token(&t, QUOTED, from, (size_t)((at < end ? at : end) - from));
         }
         else if (is_digit(c) || (c == '.' && is_digit(next))) {
             at = after_number(at, end);
-            tell_literal(&t);
+            add_literal(&t);
         }
         else if (c == '$' && is_digit(next)) { /* PostgreSQL's placeholders */
             at = after_number(at + 1, end);
-            tell_literal(&t);
+            add_literal(&t);
         }
-        else if (c == '$' && (at = after_dollars(from, end))) tell_literal(&t);
+        else if (c == '$' && (at = after_dollars(from, end))) add_literal(&t);
         else if (c == '?') {
             at = from + 1;
-            tell_literal(&t);
+            add_literal(&t);
         }
         else if (is_word(c)) {
             while (at < end && (is_word(*at) || *at == '$')) at++;
-            if (is_value(&t, from, (size_t)(at - from))) tell_literal(&t);
-            else tell(&t, WORD, from, (size_t)(at - from));
+            if (is_value(&t, from, (size_t)(at - from))) add_literal(&t);
+            else add_token(&t, WORD, from, (size_t)(at - from));
         }
         else {
             at = from + 1;
-            tell_mark(&t, c);
+            add_mark(&t, c);
         }
         if (at > end) at = end;
     }

@@ -1,8 +1,9 @@
-/* Threads coming, going, releasing and getting the GVL.
+/* Events of threads: begin, end, GVL released, GVL got.
  *
- * Ruby's thread begin and end events exist everywhere but only fire in the Ractor that asked. 3.2's internal events
- * tell GVL states in every Ractor; 3.3's also carry the thread, which M:N scheduling (a thread moving between
- * native threads) needs. On 3.1 gvl_watch.c calls the hook of those events. */
+ * Ruby's thread begin and end events exist in every version, but fire only in the Ractor that added the hook. The
+ * internal events of 3.2 report GVL states in every Ractor. The events of 3.3 also carry the thread. M:N
+ * scheduling, where a thread moves between native threads, needs that. On 3.1 gvl_watch.c calls the hook of the
+ * internal events. */
 #include "sampling/thread_events.h"
 #include "output/naming.h"
 #include "sampling/capture.h"
@@ -18,34 +19,36 @@ static void
 on_begin_or_end(rb_event_flag_t event, VALUE data, VALUE self, ID id, VALUE klass)
 {
     if (!pw_session_generation()) return;
-    pw_tls.pinned = 1; /* what follows takes some ticks' time, and there is no Ruby frame yet, or any more */
+    /* ticks may arrive below while there is no Ruby frame yet, or no frame any more */
+    pw_tls.pinned = 1;
     atomic_signal_fence(memory_order_seq_cst);
     VALUE thread = rb_thread_current();
     pw_thread *t = pw_self();
     if (event == RUBY_EVENT_THREAD_END) {
-        if (!t) pw_enter_known_thread(thread); /* it was there before, and no signal has told it yet */
+        if (!t) pw_enter_known_thread(thread); /* older than the recording, and no signal has come yet */
         if (pw_self()) pw_name_thread(thread);
         t = pw_self(); /* another thread may have stopped the recording meanwhile */
         if (t) pw_thread_ended(t);
     }
-    else if (!t || t->thread != thread || t->sample.finished) { /* else it got the GVL, and so was registered, before it began */
+    else if (!t || t->thread != thread || t->sample.finished) { /* else registered when it got the GVL */
         if (t && !PW_THREAD_IN_EVENT) pw_thread_replaced(t); /* a cached native thread with a new Ruby thread */
         pw_tls.ended = 0;
         pw_register_thread(thread, pw_gettid(), true);
     }
-    /* This event comes in the main Ractor only, whose threads keep their native threads. */
+    /* This event comes only in the main Ractor. Threads of the main Ractor keep their native threads. */
     if (event == RUBY_EVENT_THREAD_BEGIN && pw_self()) pw_self()->own.stays = !pw_threads_move;
     pw_tls.pinned = 0;
 }
 
 #if PW_THREAD_EVENTS || PW_GVL_WATCH
-static void *hook; /* NULL: no events come */
-/* A forked child has Ruby's lock of such hooks as it was: read by threads that did not come along, it can never be
- * had for taking one away. There the hook stays, for good, and does nothing while nothing is recorded. */
+static void *hook; /* NULL: not installed */
+/* A forked child inherits Ruby's lock of these hooks. Threads that do not exist in the child may hold the lock for
+ * reading, so removing a hook could wait for ever. So in a child the hook stays, and does nothing without a
+ * recording. */
 static bool inherited;
 
-/* A thread released from its wait: what stood still is charged up to the last tick of the grid that passed meanwhile,
- * as if it had been sampled at each. (Charging to the very moment would favour waits over short bursts of work.) */
+/* The thread's wait is over: charges the unchanged stack up to the last tick of the grid in the wait, as if each tick
+ * had taken a sample. (Charging up to the present moment would favour waits over short bursts of work.) */
 static void
 charge_wait(pw_thread *t)
 {
@@ -63,8 +66,8 @@ charge_wait(pw_thread *t)
     if (until > blocked_until) pw_charge(t, PW_REC_CHARGE, PW_WAITING, until, cpu);
 }
 
-/* Ticks may have passed without reaching the running thread (jobs do not during most new threads' first time slice
- * on 3.3 and 3.4): that time is the code's that ran, not the wait's that begins here. */
+/* Ticks may have passed without a sample of the running thread: on 3.3 and 3.4 most new threads run no jobs during
+ * their first time slice. Charges that time to the code that ran, not to the wait that begins here. */
 static void
 settle_run(pw_thread *t)
 {
@@ -78,21 +81,22 @@ settle_run(pw_thread *t)
     }
 }
 
-/* Takes the stack of a thread that is about to wait, for no time yet: charge_wait will know how long it was. False:
- * it could not be. */
+/* Takes the stack of a thread that is about to wait, with no time. charge_wait charges the time after the wait. False:
+ * the stack could not be taken. */
 static bool
 hold(pw_thread *t)
 {
     int64_t wall = atomic_load_explicit(&t->sample.last_wall, memory_order_relaxed);
     int64_t cpu = atomic_load_explicit(&t->sample.last_cpu, memory_order_relaxed);
     if (pw_capture(t, 0, PW_BLOCKED, 0, wall, cpu)) atomic_store_explicit(&t->own.held, true, memory_order_relaxed);
-    else if (!atomic_load(&t->carrier.migrates)) return false; /* else others will run where its ticks come */
+    else if (!atomic_load(&t->carrier.migrates)) return false;
+    /* a migrating thread's ticks must stop in any case: they would reach other threads here */
     pw_current.ticker->thread_left(t);
     return true;
 }
 
-/* Where no tick reaches a waiting thread (safepoint mode, M:N threads) its stack is taken when it is back: the
- * interrupt check at the end of the call that waited runs this job. */
+/* Where no tick reaches a waiting thread (safepoint mode, M:N threads), the stack is taken after the wait. The
+ * interrupt check at the end of the waiting call runs this job. */
 static pw_job wait_job;
 
 /* Takes the stack of a thread that has the GVL again. The stack has not changed since the wait began. */
@@ -121,16 +125,16 @@ attribute_wait(void *unused)
 }
 
 # if PW_THREAD_IN_EVENT
-/* This native thread now carries `t`. Only M:N threads ever change places; their timers go with them. Each thread
- * is, by its `tid`, on the native thread whose CPU clock counts for it, until that carries another or it is carried
- * elsewhere. */
+/* The calling native thread now carries `t`. Only M:N threads change native threads. The timer changes with the thread.
+ * `carrier.tid` is the native thread whose CPU clock counts for `t`, until that native thread carries another thread or
+ * `t` is carried elsewhere. */
 static void
 carry(pw_thread *t)
 {
     pw_thread *before = pw_self();
     pid_t here = pw_gettid();
     if (before == t && t->carrier.tid == here) return;
-    if (!before && t->carrier.tid == here) { /* registered by another thread, and never elsewhere */
+    if (!before && t->carrier.tid == here) { /* registered by another thread, and never on another native thread */
         pw_enter_thread(t);
         pw_walk_find_root(&t->stack.walk);
         return;
@@ -149,7 +153,7 @@ carry(pw_thread *t)
 
 # endif
 
-/* The thread an event is about; on RESUMED it is also the one running here. */
+/* The thread of an event. On RESUMED this thread also runs here. */
 static pw_thread *
 subject(rb_event_flag_t event, const rb_internal_thread_event_data_t *data)
 {
@@ -157,7 +161,7 @@ subject(rb_event_flag_t event, const rb_internal_thread_event_data_t *data)
     pw_thread *t = pw_self();
 # if PW_THREAD_IN_EVENT
     if (t && t->thread == data->thread) {
-        /* it may have been elsewhere while nobody ran here */
+        /* the thread may have been on another native thread meanwhile */
         if (resumed && atomic_load(&t->carrier.migrates)) carry(t);
         return t;
     }
@@ -174,14 +178,14 @@ subject(rb_event_flag_t event, const rb_internal_thread_event_data_t *data)
     }
     return pw_register_thread(data->thread, pw_gettid(), true);
 # else
-    /* Of the ends of other Ractors' threads nobody tells where Ruby has no thread events. */
+    /* Without thread events, ends of threads of other Ractors are not reported, so such threads are not registered. */
     bool fresh = !t && resumed && pw_tls.ended != pw_session_generation() && (PW_THREAD_EVENTS || pw_in_main_ractor());
     if (fresh) t = pw_register_thread(rb_thread_current(), pw_gettid(), true);
     return t;
 # endif
 }
 
-/* By the thread alone: no locked instruction is needed to count. */
+/* Only the thread itself counts, so no locked instruction is needed. */
 static void
 count_change(pw_thread *t)
 {
@@ -189,14 +193,14 @@ count_change(pw_thread *t)
                           memory_order_release);
 }
 
-/* Only then may its native thread's mask be changed for it: it, and no other, will be there when it is back. */
+/* Does the thread stay on its native thread? Only then may the native thread's signal mask be changed during a wait. */
 static bool
 stays_here(const pw_thread *t)
 {
     return t->own.stays && !atomic_load_explicit(&t->carrier.migrates, memory_order_relaxed);
 }
 
-/* The drain took its stack during the wait that is over. */
+/* Did the drain take the stack during the wait that is over? */
 static bool
 was_looked_at(const pw_thread *t)
 {
@@ -204,7 +208,7 @@ was_looked_at(const pw_thread *t)
     return changes && atomic_load_explicit(&t->seen.looked_at_change, memory_order_acquire) == changes;
 }
 
-/* All that is left to do where samples are taken from outside. */
+/* With the outside ticker the thread only notes its state. */
 static void
 note(pw_thread *t, rb_event_flag_t event)
 {
@@ -232,13 +236,13 @@ on_thread_event(rb_event_flag_t event, const rb_internal_thread_event_data_t *da
     if (!pw_session_generation() || !pw_thread_states()) return;
     if (event == RUBY_INTERNAL_THREAD_EVENT_EXITED) {
         pw_thread *t = pw_self();
-        if (t) pw_thread_ended(t); /* of another Ractor: no end event came before */
+        if (t) pw_thread_ended(t); /* a thread of another Ractor, which got no end event */
         return;
     }
     pw_thread *t = subject(event, data);
     if (event == RUBY_INTERNAL_THREAD_EVENT_RESUMED) pw_modules_here();
     if (!t || !pw_samples()) return;
-    if (event == RUBY_INTERNAL_THREAD_EVENT_READY) { /* who wakes it may tell: nothing but these may be touched */
+    if (event == RUBY_INTERNAL_THREAD_EVENT_READY) { /* the waking thread may call: only these may be written */
         atomic_store_explicit(&t->own.ready_at, pw_now_ns(), memory_order_relaxed);
         atomic_store_explicit(&t->own.state, PW_WAITING, memory_order_relaxed);
         return;
@@ -272,7 +276,9 @@ on_thread_event(rb_event_flag_t event, const rb_internal_thread_event_data_t *da
             }
         }
         count_change(t);
-        if (t->own.suspended_at && pw_now_ns() - t->own.suspended_at >= pw_current.interval_ns) t->own.quiet = PW_QUIET_WAITS;
+        if (t->own.suspended_at && pw_now_ns() - t->own.suspended_at >= pw_current.interval_ns) {
+            t->own.quiet = PW_QUIET_WAITS;
+        }
         else if (t->own.quiet) t->own.quiet--;
         atomic_store_explicit(&t->own.state, PW_RUNNING, memory_order_relaxed);
         pw_current.ticker->thread_resumed(t);
@@ -319,7 +325,7 @@ end(void)
     started = false;
     rb_remove_event_hook((rb_event_hook_func_t)on_begin_or_end);
 #if PW_THREAD_EVENTS || PW_GVL_WATCH
-    /* those that wait with the signal blocked are told when they are back */
+    /* threads that wait with the signal blocked need the hook after their wait */
     if (inherited || pw_signal_held_back()) return;
     if (!hook) return;
 # if PW_THREAD_EVENTS

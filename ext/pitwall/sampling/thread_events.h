@@ -1,4 +1,4 @@
-/* Threads coming, going, releasing and getting the GVL. */
+/* Events of threads: begin, end, GVL released, GVL got. */
 #ifndef PITWALL_THREAD_EVENTS_H
 #define PITWALL_THREAD_EVENTS_H
 

@@ -7,7 +7,7 @@ static int start(void) { return 0; }
 static void stop(void) {}
 static void nothing(struct pw_thread *t) { (void)t; }
 
-/* For recordings without samples: threads are known by name, and collectors see what they do. */
+/* For recordings without samples. Threads still get names, and collectors record the threads' work. */
 static const pw_ticker no_ticker = {
     .name = "none", .start = start, .stop = stop, .stop_in_child = stop, .thread_begin = nothing, .thread_end = nothing,
     .thread_resumed = nothing, .thread_left = nothing, .check = stop};

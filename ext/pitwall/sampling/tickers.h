@@ -5,7 +5,7 @@
 #include "session/ticker.h"
 #include <ruby/ruby.h>
 
-/* The ticker of a mode, a String; NULL: there is no such mode. needs GVL */
+/* Finds the ticker of a mode, e.g. "signal". NULL: there is no such mode. needs GVL */
 const pw_ticker *pw_ticker_named(VALUE mode);
 
 #endif

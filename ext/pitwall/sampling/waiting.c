@@ -11,7 +11,7 @@ static struct {
 void pw_waiting_prepare(void) { state.looks = pw_thread_states() && !pw_outside_refusal(); }
 bool pw_waiting_looks(void) { return state.looks; }
 
-/* Takes the stack of a thread that has waited for so long, once a wait. holds session lock */
+/* See pw_look_at_waiting. holds session lock */
 static void
 look(pw_thread *t, int64_t for_ns)
 {
@@ -30,7 +30,7 @@ look(pw_thread *t, int64_t for_ns)
     if (cpu >= 0 && wall > atomic_load(&t->sample.last_wall) && pw_gc_rests()) {
         int64_t ran = atomic_load(&t->own.suspended_at) - atomic_load(&t->sample.last_wall), burnt = cpu - charged,
                       due = burnt < ran ? burnt : ran;
-        if (due < 0) due = 0; /* what it burnt before it began to wait: see pw_cpu_to_charge */
+        if (due < 0) due = 0; /* due: CPU time from before the wait, see pw_cpu_to_charge */
         if (pw_capture_outside(t, off_gvl ? PW_BLOCKED : PW_RUNNING, wall, cpu - due > charged ? cpu - due : charged)) {
             pw_count(PW_CAPTURES, 1);
             atomic_store(&t->sample.cpu_due, due);
