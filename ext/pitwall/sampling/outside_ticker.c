@@ -14,18 +14,19 @@
 # include <unistd.h>
 #endif
 
-/* A helper thread, on another core where there is one, reads the stacks of the others while they run on: no signal,
- * no interruption, and a look at code wherever it is. Threads only note when they release and get the GVL.
+/* A helper thread, on another core if there is one, reads the stacks of other threads while those threads run. There is
+ * no signal and no interruption, and the stack is read at any point of the code. Threads only note when they release
+ * and get the GVL.
  *
- * A thread that has used no CPU since it was last seen, or that waits for the GVL or without it, has the stack that
- * it had: it is not read again but charged for the time, in one record when that is over.
+ * The stack is unchanged if the thread has used no CPU since the last look, or if the thread waits for the GVL or
+ * without the GVL. Then the stack is not read again. It is charged for the time in one record, at the end of that time.
  *
- * Where other programs want its core, it comes late at times. What was to be seen at the ticks it missed is then
- * taken from what it knows: a thread that let go of the GVL ran until then, one that got it waited until then.
- * Without that all of the time would go to what it finds in the end.
+ * The helper may be late when other programs use its core. The time of missed ticks is then attributed by the noted
+ * changes: a thread that released the GVL ran until then, and a thread that got the GVL waited until then. Otherwise
+ * all of that time would go to the next stack read.
  *
- * While all threads wait without the GVL nothing can change: after a while the helper rests, too, until one of them
- * gets it. */
+ * While all threads wait without the GVL, no stack can change. So after a while the helper rests until a thread gets
+ * the GVL. */
 
 static struct {
     pw_thread *list[PW_SLOTS]; /* holds reader lock, as does `listed` */
@@ -136,7 +137,7 @@ to_charge(pw_thread *t, bool waits, int64_t cpu)
     return cpu - t->sample.cpu_due > charged ? cpu - t->sample.cpu_due : charged;
 }
 
-/* Whether there was nothing new to see, nor will be before the thread tells. */
+/* True: the stack is unchanged, and stays so until the thread notes a change. */
 static bool
 look(pw_thread *t)
 {
@@ -149,7 +150,7 @@ look(pw_thread *t)
         return true;
     }
     int64_t cpu = pw_thread_cpu_now(t);
-    if (cpu < 0) return false; /* it has ended, and will say so itself */
+    if (cpu < 0) return false; /* the native thread has ended; the thread ends itself */
     if (same && cpu == t->seen.cpu) {
         extend(t, state, wall);
         return false;
@@ -169,7 +170,7 @@ look(pw_thread *t)
     return false;
 }
 
-/* Whether all wait, and nothing was new. */
+/* True: all threads wait, and no stack was new. */
 static bool
 look_at_all(void)
 {
@@ -231,7 +232,7 @@ attribute_rest(void)
     }
 }
 
-/* Until a thread gets the GVL, or comes, or the recording ends. */
+/* Waits until a thread gets the GVL, a thread is added, or the recording ends. */
 static void
 rest(void)
 {
@@ -272,7 +273,7 @@ ask_for_short_slices(void)
     wish.size = sizeof wish;
     wish.flags = 0;
     wish.runtime = SLICE_NS;
-    syscall(SYS_sched_setattr, 0, &wish, 0U); /* refused: then not */
+    syscall(SYS_sched_setattr, 0, &wish, 0U); /* may be refused */
 #endif
 }
 
@@ -282,7 +283,7 @@ read_stacks(void *unused)
     pw_reserve_heap();
 #ifdef __linux__
     pthread_setname_np(pthread_self(), "pitwall reader");
-    prctl(PR_SET_TIMERSLACK, 1L); /* else it comes 50 us late */
+    prctl(PR_SET_TIMERSLACK, 1L); /* the default slack is 50 us */
 #endif
     ask_for_short_slices();
     enum { IDLE = 50000000, IDLE_LOOKS = 4 };

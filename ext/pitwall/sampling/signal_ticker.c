@@ -12,21 +12,23 @@
 #include <sched.h>
 #include <string.h>
 
-/* One timer a thread, on the monotonic clock, delivered to exactly that thread. A helper thread that signals would
- * cost a wake-up and an inter-processor interrupt more a tick (measured: 55 against 28 µs).
+/* One timer per thread, on the monotonic clock. The signal is delivered to exactly that thread. A helper thread that
+ * sends signals would add a wake-up and an inter-processor interrupt to each tick (measured: 55 instead of 28 µs).
  *
- * A thread without the GVL cannot change its Ruby stack, and a signal would interrupt the call that it waits in:
- * Ruby's own IO#sysread then fails with EAGAIN. So no tick reaches it (Ruby 3.2+). Its native thread has the signal
- * blocked until it has the GVL again, when the stack is taken and charged for the time between (thread_events.c).
- * The kernel does not go on with a timer whose signal is pending, so idle threads cost nothing. The drain takes the
- * stack of a long wait from outside: the wait may never end. Threads that change native threads (M:N), which have
- * one mask each, have their stack taken before and their timer off (`hold`).
+ * A thread without the GVL cannot change its Ruby stack. A signal would interrupt the call in which the thread waits:
+ * Ruby's own IO#sysread then fails with EAGAIN. So no tick reaches a waiting thread (Ruby 3.2+). Its native thread
+ * blocks the signal until the thread has the GVL again. Then the stack is taken and charged for the wait
+ * (thread_events.c). The kernel does not rearm a timer whose signal is pending, so idle threads cost nothing. The drain
+ * takes the stack of a long wait from outside, because the wait may never end. Each native thread has its own mask, so
+ * for threads that change native threads (M:N) the stack is taken before the wait and the timer is switched off
+ * (`hold`).
  *
- * Without thread events (3.1) nobody says who waits. A tick wakes an idle thread, which costs as much as one that
- * works, and many then queue for the GVL. So a thread that a tick finds where the one before did, with hardly any
- * CPU time used, rests: its timer is off, and a thread that works looks at each of its own ticks whether the
- * other's CPU clock has moved. While it hasn't, the stack stands; when it has, the thread gets its tick at that
- * moment. Somebody always watches, if he must idle at it. */
+ * Without thread events (3.1) it is unknown which threads wait. A tick wakes an idle thread, which costs as much as a
+ * tick of a busy thread, and many woken threads then queue for the GVL. So a thread rests when a tick finds the same
+ * stack as the tick before, with hardly any CPU time used. The timer of a resting thread is off. A busy thread, the
+ * watcher, checks at each of its own ticks whether the CPU clock of a resting thread has moved. Until then the stack is
+ * unchanged. When the clock has moved, the resting thread gets a tick at once. There is always a watcher, even if the
+ * watcher itself is idle. */
 
 enum { MOST_RESTING = 64, SPARED = 32 };
 
@@ -79,7 +81,7 @@ unlist(pw_thread *t)
 static void
 rest(pw_thread *t)
 {
-    if (!try_list()) return; /* at its next tick */
+    if (!try_list()) return; /* try again at the next tick */
     if (!t->seen.place && ticker.resting_count < MOST_RESTING && t->has_timer) {
         t->seen.cpu = -1;
         t->seen.unchanged_until = 0;
@@ -109,7 +111,7 @@ rests_on(pw_thread *t, int64_t now)
 {
     enum { GOING_BACK_NS = 200000 };
     int64_t cpu = pw_thread_cpu_now(t);
-    if (cpu < 0) return true; /* it has ended, and will say so itself */
+    if (cpu < 0) return true; /* the native thread has ended; the thread ends itself */
     bool same = t->seen.cpu < 0 ? cpu - atomic_load(&t->sample.last_cpu) < GOING_BACK_NS : cpu == t->seen.cpu;
     if (!same || ++t->seen.spared == SPARED) return false;
     t->seen.cpu = cpu;
@@ -338,11 +340,11 @@ thread_left(pw_thread *t)
     arm(t, false);
 }
 
-/* The program installed a handler of its own: get out of its way at once. */
+/* If the program has installed its own handler, stops all timers at once. */
 static void
 check(void)
 {
-    /* Who watched has ended, or is in one long collection. */
+    /* The watcher has ended, or is in a long collection. */
     if (ticker.resting_count && pw_now_ns() - atomic_load(&ticker.watched_at) > 3 * pw_current.interval_ns + 10000000) {
         wake_all();
     }
