@@ -1,7 +1,7 @@
-/* exec and exit!: a process ends by them without at_exit. The recording is completed before.
+/* Replaces exec and exit!. Both end the process without at_exit, so the recording is completed before them.
  *
- * The methods are defined anew on their owners, as C functions again: owner, arity, visibility, ancestors and
- * backtraces stay. */
+ * The methods are redefined as C functions on their owners. Owner, arity, visibility, ancestors and backtraces do not
+ * change. */
 #include "endings.h"
 #include "recording.h"
 #include <stdlib.h>
@@ -22,7 +22,7 @@ go_on(VALUE unused)
     return rb_funcall(m_native, rb_intern("go_on"), 0);
 }
 
-/* Where exec fails the process goes on, and so does the recording. */
+/* If exec fails, the process continues and the recording restarts. */
 static VALUE
 f_exec(int argc, VALUE *argv, VALUE self)
 {
@@ -36,7 +36,7 @@ f_exec(int argc, VALUE *argv, VALUE self)
     rb_jump_tag(error);
 }
 
-/* As in Ruby's process.c. */
+/* The same rules as exit! in Ruby's process.c. */
 static int
 exit_status(int argc, const VALUE *argv)
 {
@@ -47,13 +47,14 @@ exit_status(int argc, const VALUE *argv)
 static VALUE
 f_exit_now(int argc, VALUE *argv, VALUE self)
 {
-    int status = exit_status(argc, argv); /* first: it may raise */
+    int status = exit_status(argc, argv); /* before pw_complete: may raise */
     pw_complete("exit!");
     _exit(status);
 }
 
-/* What the program has put in its place stays. Asked of a class: asked of a module, Ruby 4.0 keeps the answer in a
- * table of the module that compaction does not update, and crashes. */
+/* Keeps a method that the program has redefined.
+ * For a private method the lookup uses Object, not Kernel: Ruby 4.0 caches a module's lookup in a table of the module,
+ * compaction does not update that table, and Ruby crashes. */
 static void
 replace(VALUE owner, const char *name, VALUE (*function)(int, VALUE *, VALUE), bool is_private)
 {
@@ -62,7 +63,7 @@ replace(VALUE owner, const char *name, VALUE (*function)(int, VALUE *, VALUE), b
     else rb_define_method(owner, name, function, -1);
 }
 
-/* watch_endings: once a process. */
+/* watch_endings: has an effect once a process. */
 static VALUE
 native_watch_endings(VALUE self)
 {
@@ -71,7 +72,7 @@ native_watch_endings(VALUE self)
     watching = true;
     m_native = self;
     VALUE *verbose = rb_ruby_verbose_ptr(), before = *verbose;
-    *verbose = Qnil; /* with -w Ruby warns of methods that are defined twice */
+    *verbose = Qnil; /* with -w Ruby warns about redefined methods */
     replace(rb_mKernel, "exec", f_exec, true);
     replace(rb_mKernel, "exit!", f_exit_now, true);
     VALUE modules[] = {rb_singleton_class(rb_mKernel), rb_singleton_class(rb_mProcess)};

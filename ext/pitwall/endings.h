@@ -1,4 +1,4 @@
-/* exec and exit!: the recording is completed before them. */
+/* Replaces exec and exit!: completes the recording before the process ends. */
 #ifndef PITWALL_ENDINGS_H
 #define PITWALL_ENDINGS_H
 

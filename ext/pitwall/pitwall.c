@@ -1,35 +1,35 @@
-/* Pitwall's extension. A file knows files of its own folder and of the folders below it, never of one above
- * (test/native/layers_test.rb). Reading order, from bottom to top:
+/* Pitwall's extension. A file includes files of its own folder and of the folders below, never of a folder above
+ * (test/native/layers_test.rb). Suggested reading order, from the lowest folder to the highest:
  *
  *   tools/        clock.h, tick_clock.h, buffer.h      the clocks; a growing buffer
- *                 quiet_thread.h                       threads of our own
- *                 raw_syscall.h, readable.h            system calls that nobody sees; whether an address may be read
- *                 stand_ins.h, elf_object.h            our functions in place of the C library's
+ *                 quiet_thread.h                       Pitwall's own threads
+ *                 raw_syscall.h, readable.h            unrecorded system calls; whether an address may be read
+ *                 stand_ins.h, elf_object.h            Pitwall's functions in place of the C library's
  *                 settings.h                           a collector's settings
- *   vm/           vm_compat.h, vm_known.h              what differs between Rubies; which of them are known
- *                 vm_layout.h, vm_stack.h              how the VM's stack lies in memory
- *                 stack_walk.h                         reading the own stack
+ *   vm/           vm_compat.h, vm_known.h              differences between Rubies; Rubies whose layout is known
+ *                 vm_layout.h, vm_stack.h              the memory layout of the VM's stack
+ *                 stack_walk.h                         reading the calling thread's stack
  *                 outside_walk.c, peek.h, reader_lock.h  reading another thread's stack
- *                 walk_tests.h                         the proof that both are right
- *                 known_frames.h, valid_frames.h       which captured words are frames
+ *                 walk_tests.h                         checks that both read correctly
+ *                 known_frames.h, valid_frames.h       which captured words are frame objects
  *                 gvl_watch.h                          thread events for 3.1
- *   session/      session.h, counters.h                the state of a recording; what it counts
- *                 threads.h                            who is sampled
+ *   session/      session.h, counters.h                the state and the counters of a recording
+ *                 threads.h                            the sampled threads
  *                 ticker.h                             when to sample
- *                 modules.h, change.h                  who takes part; beginning and ending one at a time
+ *                 modules.h, change.h                  the list of modules; one start or stop at a time
  *   output/       ring.h, records.h                    from handlers to the drain
  *                 drain.h, rows.h, thread_rows.h, chunks.h  ring -> rows -> chunks
  *                 intern.h                             stacks -> small numbers
  *                 naming.h, frame_names.h              numbers -> names
  *                 writer.h, compress.h                 chunks -> file
- *   sampling/     capture.h                            what a sample is
- *                 registry.h, thread_events.h          threads come, go, get and release the GVL
+ *   sampling/     capture.h                            taking a sample
+ *                 registry.h, thread_events.h          threads start, end, acquire and release the GVL
  *                 signal_ticker.h, safepoint_ticker.h, outside_ticker.h, tickers.h
  *                 held_signal.h, waiting.h, c_waits.h  threads that wait
- *                 gc.h, gc_log.h                       collections as frames; a row for each
- *                 labels.h, queries.h, libraries.h     what the program says its work is for
- *   collectors/   allocations/  objects, their sites, ages, ends, holders
- *                 trace/        exact calls, what they cost
+ *                 gc.h, gc_log.h                       collections as frames; one row a collection
+ *                 labels.h, queries.h, libraries.h     labels, queries and loaded libraries
+ *   collectors/   allocations/  objects: their sites, ages, ends and holders
+ *                 trace/        exact calls, with the cost of tracing them
  *                 syscalls/     file-system calls
  *   recording.h   start, stop, fork                    endings.h    exec, exit!
  *
@@ -37,7 +37,7 @@
  *
  *   async-signal-safe    may run in a signal handler: allocates nothing, takes no lock, raises nothing
  *   needs GVL            the calling thread has the GVL
- *   holds session lock   the caller holds pw_current.lock; with a field: it is read and written with the lock held
+ *   holds session lock   the caller holds pw_current.lock; on a field: read and written with the lock held
  *   holds reader lock    the same for pw_reader_lock
  *   holds list lock      the same for the signal ticker's list of resting threads
  */
@@ -51,7 +51,7 @@
 #include <errno.h>
 #include <sched.h>
 
-/* lz4_decompress(bytes, raw_size) -> String. For the reader. Raises ArgumentError on anything malformed. */
+/* lz4_decompress(bytes, raw_size) -> String. Used to read recordings. Raises ArgumentError on a malformed block. */
 static VALUE
 native_lz4_decompress(VALUE self, VALUE packed, VALUE raw_size)
 {
@@ -66,7 +66,7 @@ native_lz4_decompress(VALUE self, VALUE packed, VALUE raw_size)
     return out;
 }
 
-/* thread_states?(mode): is it known in recordings of that mode who has the GVL? */
+/* thread_states?(mode) -> whether a recording of that mode knows which thread has the GVL */
 static VALUE
 native_thread_states_p(VALUE self, VALUE mode)
 {
@@ -75,7 +75,7 @@ native_thread_states_p(VALUE self, VALUE mode)
     return ticker && ticker->looks_at_waiting && pw_gvl_watch_install() ? Qtrue : Qfalse;
 }
 
-/* allowed_cores -> how many the calling thread, and those it starts, may run on; nil: nobody says */
+/* allowed_cores -> number of cores that the calling thread, and threads it starts, may run on; nil: unknown */
 static VALUE
 native_allowed_cores(VALUE self)
 {
@@ -87,7 +87,7 @@ native_allowed_cores(VALUE self)
         int count = sched_getaffinity(0, size, set) == 0 ? CPU_COUNT_S(size, set) : -errno;
         CPU_FREE(set);
         if (count > 0) return INT2NUM(count);
-        if (count != -EINVAL) break; /* else there are more than there was room for */
+        if (count != -EINVAL) break; /* EINVAL: the machine has more cores than the set has bits */
     }
 #endif
     return Qnil;

@@ -1,4 +1,4 @@
-/* A recording from start to stop, and across exec, exit! and fork. Walks the list of modules. */
+/* Start and stop of a recording, and its handling of exec, exit! and fork. Calls the modules in order. */
 #include "recording.h"
 #include "collectors/allocations/allocations.h"
 #include "collectors/syscalls/syscalls.h"
@@ -36,21 +36,21 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Whoever takes part. Functions of the parts are called in this order. */
+/* All modules. Their functions are called in this order. */
 static const pw_module *const modules[] = {
     &pw_thread_events, &pw_labels, &pw_queries, &pw_gc, &pw_gc_log, &pw_libraries,
     &pw_allocations, &pw_tracer, &pw_syscalls,
 };
 
-/* Holds what the deepest stacks write between two visits of the drain, and fits a second-level cache. The larger
- * one holds what a hundred thousand system calls a second write. */
+/* RING_BYTES holds the samples of the deepest stacks between two passes of the drain, and fits a second-level cache.
+ * LARGE_RING_BYTES holds the rows of 100,000 system calls a second. */
 #define RING_BYTES (1u << 20)
 #define LARGE_RING_BYTES (1u << 23)
 
 static struct {
     VALUE native;
     pw_job fork_job;
-    _Atomic bool forked; /* this process is a fresh child of a recorded one */
+    _Atomic bool forked; /* forked from a recorded process; the fork job has not run yet */
 } state;
 
 /* ---- start and stop ---- */
@@ -86,8 +86,8 @@ typedef struct {
     int signo;
 } wish;
 
-/* start(path, append, head, interval_ns, unit_ns, flush_ns, mode, signo, others, collectors): raises on a wrong
- * argument. */
+/* start(path, append, head, interval_ns, unit_ns, flush_ns, mode, signo, others, collectors).
+ * Raises on a wrong argument. */
 static wish
 read_arguments(VALUE *given)
 {
@@ -107,7 +107,8 @@ read_arguments(VALUE *given)
     return w;
 }
 
-/* Before the file is opened: a refused start must not cost the recording that was there. NULL, or why not. */
+/* Runs before the file is opened, so that a refused start does not overwrite an existing recording.
+ * Returns NULL or the reason for the refusal. */
 static const char *
 refusal_of_ticker(const wish *w)
 {
@@ -117,7 +118,7 @@ refusal_of_ticker(const wish *w)
     return w->ticker->from_outside ? pw_outside_refusal() : NULL;
 }
 
-/* Everything that the first sample needs. False: no memory. */
+/* Prepares everything that the first sample needs. False: no memory. */
 static bool
 prepare(const wish *w)
 {
@@ -145,7 +146,7 @@ prepare(const wish *w)
     return room;
 }
 
-/* NULL, or why not: then everything that was begun has ended again. */
+/* Returns NULL or the reason for the failure. After a failure everything that was started is stopped again. */
 static const char *
 begin_collecting(const wish *w)
 {
@@ -197,7 +198,7 @@ start_session(VALUE arguments)
 }
 
 /* start(path, append, head, interval_ns, unit_ns, flush_ns, mode, signo, others, collectors) -> nil or a String
- * that says why not */
+ * with the reason for the failure */
 static VALUE
 native_start(int argc, VALUE *argv, VALUE self)
 {
@@ -246,20 +247,20 @@ stop_session(VALUE reason)
     return stats;
 }
 
-/* stop(reason) -> Hash of counters; nil while another thread is starting or stopping the recording; false in
- * another Ractor than the main one */
+/* stop(reason) -> Hash of counters; nil while another thread starts or stops the recording; false in a Ractor that
+ * is not the main one */
 static VALUE
 native_stop(VALUE self, VALUE reason)
 {
     if (!pw_in_main_ractor()) return Qfalse;
     if (pw_changing()) return Qnil;
     if (!pw_current.generation) rb_raise(rb_eRuntimeError, "not recording");
-    pw_wipe_stack(); /* collectors count what lives at the end */
+    pw_wipe_stack(); /* collectors count living objects at the end */
     return pw_change(stop_session, reason);
 }
 
-/* Names all that was seen so far and writes it, while the recording goes on. `ends_by`: the process certainly ends
- * now; NULL: it may not. */
+/* Names and writes all data so far. The recording continues.
+ * `ends_by`: the call that ends the process for certain, e.g. "exit!"; NULL: the process may survive. */
 static void
 complete_in_place(const char *ends_by)
 {
@@ -267,10 +268,10 @@ complete_in_place(const char *ends_by)
     pw_thread *t = pw_self();
     if (t) {
         t->own.busy = 1;
-        pw_capture_stack(t); /* with the call that is about to be made */
+        pw_capture_stack(t); /* records the stack of the coming exec or exit! */
         t->own.busy = 0;
     }
-    pw_flush_before_end(); /* what is in the ring has no names yet */
+    pw_flush_before_end(); /* the rows in the ring have no names yet */
     pw_naming_finish();
     pw_flush_as_end(ends_by);
     pw_own_end();
@@ -303,15 +304,15 @@ native_recording_p(VALUE self)
     return pw_current.generation ? Qtrue : Qfalse;
 }
 
-/* errno of the first write that failed, after which nothing more is written; 0: none did */
+/* errno of the first failed write; nothing is written after a failed write. 0: no write failed. */
 static VALUE
 native_write_error(VALUE self)
 {
     return INT2NUM(pw_out.writer.error);
 }
 
-/* limit(bytes): what the file being written may grow to (0: anything), looked at before each flush. -> whether it
- * has come to that, after which nothing more is written */
+/* limit(bytes): sets the largest size of the recording's file; 0: no limit. The size is checked before each flush.
+ * -> whether the limit has been reached; nothing is written after that */
 static VALUE
 native_limit(VALUE self, VALUE bytes)
 {
@@ -327,8 +328,8 @@ before_ractor(VALUE unused)
     return Qnil;
 }
 
-/* stop_gc_frames: 3.1 follows a null pointer when it reports a collection that begins in a Ractor's thread before
- * the thread's first frame. */
+/* stop_gc_frames: stops recording collections before a Ractor starts. Ruby 3.1 dereferences a null pointer when it
+ * reports a collection that begins in a Ractor's thread before the thread's first frame. */
 static VALUE
 native_stop_gc_frames(VALUE self)
 {
@@ -354,8 +355,8 @@ after_fork_in_parent(void)
     pthread_mutex_unlock(&pw_current.lock);
 }
 
-/* The child has one thread, no timers and no drain. What the parent recorded is the parent's. A new recording is opened
- * only when the child runs Ruby again: most children exec at once. */
+/* The child has one thread, no timers and no drain. The parent's recording stays with the parent.
+ * The child opens a new recording only when it runs Ruby again, because most children exec at once. */
 static void
 after_fork_in_child(void)
 {
@@ -368,7 +369,7 @@ after_fork_in_child(void)
     pw_tls = (pw_self_slot){0};
     pw_registry_in_child();
     pw_writer_abandon(&pw_out.writer);
-    pthread_mutex_init(&pw_current.lock, NULL); /* before_fork holds it; collections before the job will want it */
+    pthread_mutex_init(&pw_current.lock, NULL); /* before_fork locked it; a collection may lock it first */
     pw_reader_reset();
     atomic_store(&state.forked, true);
     pw_job_trigger(&state.fork_job);
@@ -391,15 +392,16 @@ run_fork_job(void *unused)
     pw_modules_end();
     pw_modules_stop();
     if (pw_current.ticker) pw_current.ticker->stop_in_child();
-    /* the memory is a copy of the parent's; forgotten, not freed: a buffer may have been growing when the process
-     * was copied */
+    /* The memory is a copy of the parent's. It is not freed, because a buffer may have been growing during the
+     * fork. */
     free_session(false);
     rb_protect(report_fork, Qnil, &error);
     if (error) rb_set_errinfo(saved);
 }
 
-/* A finalizer. When Ruby ends, and threads have been ended, at_exit's blocks are over, which should have stopped
- * the recording; but a thread may have begun one since. What collectors look at is taken apart next. */
+/* A finalizer, which runs while Ruby ends. An at_exit block should have stopped the recording, but a thread may have
+ * started another one since. All threads have ended by now. Ruby frees the objects that collectors read next, so the
+ * recording must stop here. */
 static VALUE
 end_with_ruby(VALUE self, VALUE id)
 {

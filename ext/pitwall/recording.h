@@ -5,9 +5,10 @@
 #include <ruby/ruby.h>
 #include <stdbool.h>
 
-/* Before exec or exit!: ends the recording, so that everything in it has a name. True: it ended, and is to begin
- * again should the process live on. Where a collector sees the ending itself, the recording goes on: all so far is
- * named and written, and at exit! the end as well. needs GVL */
+/* Completes the recording before exec or exit!, so that every id in the file has a name.
+ * True: the recording was stopped; the caller restarts it if the process survives. False: it was not stopped.
+ * If a collector records the ending call itself, the recording continues. All data so far is then named and written;
+ * for exit!, the END of the recording is written too. needs GVL */
 bool pw_complete(const char *reason);
 
 void pw_recording_init(VALUE native);
