@@ -1,4 +1,4 @@
-/* The collector of objects: where each was allocated, how old it grew, how large it was. */
+/* The allocations collector: for each object its site, its age at the end, and its size. */
 #ifndef PITWALL_ALLOCATIONS_H
 #define PITWALL_ALLOCATIONS_H
 

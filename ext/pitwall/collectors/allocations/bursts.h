@@ -1,4 +1,4 @@
-/* Counting new objects in bursts: the hook is there for a small part of the time. */
+/* Counts new objects in bursts: the hook is installed for a small part of the time. */
 #ifndef PITWALL_BURSTS_H
 #define PITWALL_BURSTS_H
 
@@ -6,9 +6,10 @@
 #include "tools/hidden.h"
 #include "vm/raw_hook.h"
 
-/* A burst is a stretch of the program's time: objects before `from` and after `until` are not in it, and what looking
- * takes puts off its end: else it would see the fewer objects of a place the faster that allocates. */
-typedef struct { int64_t from, until, looked; } pw_burst_state; /* until 0: there is none */
+/* A burst is an interval of the program's own time. Objects before `from` and after `until` are not in the burst.
+ * The hook's own time extends `until`. Otherwise a burst would see fewer objects of a place that allocates faster.
+ * All times in ns; until 0: no burst; looked: the time of the last check. */
+typedef struct { int64_t from, until, looked; } pw_burst_state;
 extern PW_HIDDEN pw_burst_state pw_burst;
 void pw_burst_end(void);
 
@@ -23,10 +24,10 @@ pw_in_burst(void)
     return false;
 }
 
-/* An object was looked at, as long as pw_in_burst said so. */
+/* Call after the hook has handled an object for which pw_in_burst returned true. */
 static inline void pw_burst_lengthen(void) { pw_burst.until += pw_now_ns() - pw_burst.looked; }
 
-/* False: there is no thread, or no room for a job. needs GVL */
+/* False: the thread could not be started, or Ruby has no room for a postponed job. needs GVL */
 bool pw_bursts_start(pw_raw_hook hook);
 void pw_bursts_stop(bool in_child);
 /* Pitwall's own objects are counted, not sampled. */

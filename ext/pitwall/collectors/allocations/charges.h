@@ -1,12 +1,14 @@
-/* Which sites a garbage collection's time is charged to.
+/* Charges a garbage collection's time to allocation sites.
  *
- * The time goes to the sites that allocated since the collection before: by objects, or, when malloc'ed memory
- * started the collection, by the bytes that the objects will have had, estimated by the sites' objects freed so
- * far. The time is divided when the next collection begins, because until then the collection goes on sweeping.
+ * The time is charged to the sites that allocated since the previous collection, in proportion to their objects.
+ * If malloc'ed memory started the collection, the time is charged in proportion to bytes instead. The bytes are
+ * estimated from the site's objects freed so far. A collection sweeps until the next one begins, so its time is
+ * charged when the next one begins.
  *
- * Predictions need more. Marking costs time for what lives: in a minor collection for young objects, in a major one
- * for all. A collection begins because the slots of one size are used up (or malloc'ed memory is): only objects of
- * that size triggered the collection. And an object that has malloc'ed memory takes longer to sweep. */
+ * Predictions need more counters. Marking takes time for living objects: for young ones in a minor collection, for
+ * all in a major one. A collection begins because all slots of one size are used, or because malloc'ed memory has
+ * reached its limit. Only objects of that slot size triggered the collection. An object with malloc'ed memory takes
+ * longer to sweep. */
 #ifndef PITWALL_CHARGES_H
 #define PITWALL_CHARGES_H
 
@@ -14,19 +16,19 @@
 #include "tools/hidden.h"
 #include "vm/vm_compat.h"
 
-enum { PW_YOUNG_COLLECTIONS = 3 }; /* after so many Ruby calls an object old */
+enum { PW_YOUNG_COLLECTIONS = 3 }; /* an object that has survived this many is old */
 
 typedef struct {
     bool by_malloc, by_slots; /* what started the collection */
-    bool ours;                /* the collection is one that we asked for */
+    bool ours;                /* Pitwall itself started the collection */
     bool is_major;
-    bool trigger_unseen;      /* it began to make room for the next object */
-    size_t trigger_slot;      /* bytes of that object's slot; 0: not known, or something else started it */
+    bool trigger_unseen;      /* the object that the collection makes room for has not been seen yet */
+    size_t trigger_slot;      /* slot size of that object, bytes; 0: unknown, or another cause */
 } pw_charges_state;
 
 extern PW_HIDDEN pw_charges_state pw_charges;
 
-/* The site has allocated since the last collection began. Slow: once a site and collection. */
+/* Notes that the site has allocated since the last collection began. Slow; called once a site and collection. */
 void pw_charges_touch(uint32_t site);
 
 static inline void
@@ -37,7 +39,7 @@ pw_charges_count(pw_site *s, uint64_t objects)
     s->since += objects;
 }
 
-/* The first object after a collection began: the collection made room for it. */
+/* Called for each new object. The first one after a collection begins is the one that the collection made room for. */
 static inline void
 pw_charges_see(VALUE object, bool known)
 {
@@ -46,11 +48,11 @@ pw_charges_see(VALUE object, bool known)
     pw_charges.trigger_unseen = false;
 }
 
-/* A collection begins: charges the one before, ... */
+/* Three steps when a collection begins. First: charges the previous collection's time. */
 void pw_charges_charge(void);
-/* ... counts what the one before has marked, by site, ... */
+/* Second: counts by site the objects that the previous collection marked. */
 void pw_charges_count_marks(void);
-/* ... and finds out whom this one is to be charged to. Whether it is a major one. */
+/* Third: finds the sites to charge this collection to. Returns whether this collection is a major one. */
 bool pw_charges_next_collection(void);
 
 void pw_charges_start(void);

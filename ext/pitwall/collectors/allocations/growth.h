@@ -1,13 +1,13 @@
-/* Living objects over time, by site, to tell what keeps growing.
+/* Counts living objects over time, by site, to find sites whose objects keep growing.
  *
- * A point is a garbage collection: its time, the process's resident memory, and how many of each site's objects
- * survived it. After a full mark (a major collection) that is what the program can still reach; after a minor one
- * it is an upper bound, as old objects are not looked at. So full marks also tell when what lives was born, by
- * points: that is a lower bound for the points before them. At most MOST_POINTS points are kept; then every second
- * one is dropped and the time between two doubles, so that the points written grow with the logarithm of the run's
- * time.
+ * A point is a garbage collection: its time, the process's resident memory, and the number of each site's objects
+ * that survived. After a full mark (a major collection) the number is the objects that the program can still reach.
+ * After a minor collection the number is an upper bound, because a minor collection does not check old objects.
+ * A full mark therefore also counts the births of living objects by point, which gives a lower bound for the earlier
+ * points. At most MOST_POINTS points are kept. Then every second point is dropped and the interval doubles, so the
+ * number of points written grows with the logarithm of the run's time.
  *
- * All but pw_growth_write runs in Ruby's hooks or with the GVL, as sites.h has it. */
+ * All functions but pw_growth_write run in Ruby's hooks or with the GVL (see sites.h). */
 #ifndef PITWALL_GROWTH_H
 #define PITWALL_GROWTH_H
 
@@ -17,31 +17,31 @@
 void pw_growth_start(void);
 bool pw_growth_on(void);
 
-/* A collection begins: `number` counts from 1. It may become a point. */
+/* A collection begins and may become a point. `number` counts from 1. */
 void pw_growth_collection(uint32_t number, bool major);
-/* Is the collection before the one that begins now a point? Then its survivors are to be told, and the point is to
- * be ended. */
+/* A collection begins: is the previous collection a point? Then call pw_growth_living for each site's survivors, and
+ * pw_growth_end_point. */
 bool pw_growth_due(void);
 void pw_growth_living(uint32_t site, uint64_t objects);
 void pw_growth_end_point(void);
-/* Was the point that has just ended a full mark? Then births are to be told. */
+/* Was the point that has just ended a full mark? Then the caller counts births, as below. */
 bool pw_growth_births_due(void);
 
-/* Births of what lives after a full mark: first begin, then each object, then end. `collections`: as many as there
- * have been. */
+/* Counts births of living objects after a full mark: call begin, then born for each object, then end.
+ * `collections`: number of collections so far. */
 bool pw_growth_begin_births(uint32_t collections); /* false: no memory */
-/* An object born `age` collections ago. True: its bytes are wanted. */
+/* An object born `age` collections ago. True: call pw_growth_bytes with its size. */
 bool pw_growth_born(uint32_t site, uint32_t age);
 void pw_growth_bytes(uint32_t site, uint64_t bytes);
 void pw_growth_end_births(void);
 
-/* Instead of ending them: the sites that look most as if they kept growing, the first first. */
+/* Call instead of pw_growth_end_births: passes the sites that most likely keep growing, likeliest first. */
 void pw_growth_choose(void (*choose)(uint32_t site));
 
-/* The point at the end of the recording, to be told in the same way. False: nothing is to be told. */
+/* Begins the point at the end of the recording, counted like the others. False: there is nothing to count. */
 bool pw_growth_begin_last_point(void);
 
-void pw_growth_write(void); /* LIVE and BORN: what is new. holds session lock */
+void pw_growth_write(void); /* writes the new part of LIVE and BORN. holds session lock */
 void pw_growth_forget(bool frees);
 
 #endif

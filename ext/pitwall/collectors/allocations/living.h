@@ -1,9 +1,9 @@
-/* One word for each living object that is followed, found by the object's address.
+/* A table with one word for each followed living object. The key is the object's address.
  *
- * Slots of Ruby's heap begin at multiples of PW_SLOT_UNIT bytes (40, mostly), so an address divided by it is a
- * dense number and back again an address; two levels of pointers lead from its high bits to arrays of 2048 words
- * (as many as the slots of some 80 KiB). Setting and taking away is a handful of instructions, and nothing is
- * hashed or moved. All functions: needs GVL */
+ * Slots of Ruby's heap begin at multiples of PW_SLOT_UNIT bytes (mostly 40). An address divided by PW_SLOT_UNIT is a
+ * dense index, and the index gives the address back. Two levels of pointers lead from the index's high bits to
+ * arrays of 2048 words; one array covers about 80 KiB of heap. Setting or removing a word takes a few instructions.
+ * Nothing is hashed or moved. All functions: needs GVL */
 #ifndef PITWALL_LIVING_H
 #define PITWALL_LIVING_H
 
@@ -16,7 +16,7 @@ enum { PW_LIVING_LEAF_BITS = 11, PW_LIVING_MIDDLE_BITS = 15 };
 
 extern PW_HIDDEN uint32_t **pw_living_top[PW_LIVING_TOP + 1];
 
-/* The word of an object's slot, or NULL when nothing nearby is followed. */
+/* The word of an object's slot. NULL: the slot's array does not exist, so no object in it is followed. */
 static inline uint32_t *
 pw_living_at(VALUE object)
 {
@@ -40,7 +40,7 @@ pw_living_set(VALUE object, uint32_t word)
     return true;
 }
 
-/* What was set, which is then forgotten; 0: nothing. */
+/* Returns the object's word and sets it to 0. 0: the object was not followed. */
 static inline uint32_t
 pw_living_take(VALUE object)
 {
@@ -52,8 +52,9 @@ pw_living_take(VALUE object)
 }
 
 void pw_living_each(void (*visit)(VALUE object, uint32_t *word));
-/* While Ruby updates references after a compaction. `gone` takes those whose memory is no longer there: not all
- * ends of objects are told (a Ractor that ends silences the collection under way: gc.c). */
+/* Call while Ruby updates references after a compaction. Moves the words of moved objects.
+ * `gone` is called for objects whose memory has been unmapped. Ruby does not report the end of every object: when a
+ * Ractor ends, Ruby stops reporting events of the collection in progress (see gc.c). */
 void pw_living_follow_moves(void (*gone)(VALUE object, uint32_t *word));
 void pw_living_free(void);
 size_t pw_living_bytes(void);

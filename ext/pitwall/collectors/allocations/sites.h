@@ -1,10 +1,10 @@
-/* Where objects were allocated: a place in the code, a class and a type; and what became of the objects, in
- * counters.
+/* Allocation sites: a place in the code, a class and a type. Counters say what happened to a site's objects.
  *
- * Counters change in hooks only, one at a time: with the GVL of the only Ractor that is told (until 3.4), or with
- * the VM's lock (from 4.0 on, when all are). The drain reads counters meanwhile, so rows never move. Sites are
- * entered and named with the session's lock as well, as naming goes on beside other Ractors' hooks. Neither class
- * nor code is kept alive: of what is freed, the key is forgotten and the row stays. */
+ * Counters change only in hooks, one hook at a time. Up to Ruby 3.4 hooks run for one Ractor only, with its GVL.
+ * From 4.0 on all Ractors' hooks are called, with the VM's lock. The drain reads counters at the same time, so rows
+ * never move. Adding and naming a site also takes the session lock, because naming runs beside other Ractors' hooks.
+ * A site keeps neither its class nor its code alive. When one of them is freed, the key is cleared and the row
+ * stays. */
 #ifndef PITWALL_SITES_H
 #define PITWALL_SITES_H
 
@@ -13,32 +13,32 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-#define PW_MAX_SITES ((1u << 18) - (1u << 10)) /* 54 MB, and ids fit 18 bits; what comes later goes to PW_SITE_OTHER */
+#define PW_MAX_SITES ((1u << 18) - (1u << 10)) /* 54 MB; ids fit 18 bits; later sites count as PW_SITE_OTHER */
 
-/* Rows that stand for no place. NOBODY takes the cost of collections before which nobody had allocated. */
+/* Rows without a place. NOBODY gets the time of a collection when no site has allocated since the previous one. */
 enum { PW_SITE_VM = 1, PW_SITE_PITWALL, PW_SITE_OTHER, PW_SITE_NOBODY, PW_SITE_FIRST };
 
 typedef struct {
-    VALUE place, klass; /* the key; place 0: forgotten, or none */
-    uint32_t id, node, name; /* name: string id of the class's, 0 as long as it has none */
-    uint32_t frame;         /* number of what is watched, 0: none */
+    VALUE place, klass; /* the key; place 0: cleared, or none */
+    uint32_t id, node, name; /* name: string id of the class's name; 0: not named yet */
+    uint32_t frame;         /* number of its watched frame, 0: none */
     uint32_t next_of_class, next_of_frame;
     uint8_t type;
     bool told;
     uint32_t told_name;
-    uint64_t written; /* fingerprint of its row, when that was last written */
+    uint64_t written; /* fingerprint of the row as last written */
 
     uint32_t since; /* objects since the last collection began */
-    /* of those born before it, what lives, by the collections there had been at their birth; see count_marks */
+    /* living objects born before that, by the count of collections at their birth; see count_marks */
     uint32_t young[4];
     uint32_t slot; /* bytes of the first object's slot, 0: unknown */
-    bool listed; /* among those that may have living objects */
+    bool listed; /* in the list of sites that may have living objects */
     _Atomic uint64_t started_ns, minor_marks, major_marks, lived, mallocs;
     _Atomic uint32_t min_age, max_age;
     _Atomic uint64_t count, old, freed, total_age, slot_bytes, memsize, retained, retained_bytes, gc_ns;
 } pw_site;
 
-/* The drain may be reading; nobody else writes. */
+/* Atomic for the drain, which reads at the same time. There is one writer at a time. */
 static inline void
 pw_site_add_to(_Atomic uint64_t *counter, uint64_t n)
 {
@@ -59,7 +59,7 @@ static inline uint64_t pw_site_hash(VALUE place, VALUE klass) { return (place ^ 
 
 pw_site *pw_site_search(VALUE place, VALUE klass);
 
-/* NULL: not there yet. */
+/* NULL: no such site yet. */
 static inline pw_site *
 pw_site_find(VALUE place, VALUE klass)
 {
@@ -71,19 +71,19 @@ pw_site_find(VALUE place, VALUE klass)
 }
 
 bool pw_sites_start(void);
-/* PW_SITE_OTHER's row when there is no room. `frame`: the code that `place` lies in, 0: none. */
+/* Adds a site. Returns PW_SITE_OTHER's row if the table is full. `frame`: the code that contains `place`; 0: none. */
 pw_site *pw_site_enter(VALUE place, VALUE klass, uint8_t type, uint32_t node, VALUE frame);
 pw_site *pw_site_at(uint32_t id);
-pw_site *pw_site_beside(const pw_site *site, VALUE klass); /* the same place, another class */
-uint32_t pw_sites_count(void); /* ids go from 1 to this */
-void pw_sites_forget_object(VALUE class_or_frame); /* it is being freed. Takes the session's lock */
+pw_site *pw_site_beside(const pw_site *site, VALUE klass); /* the site of the same place and another class */
+uint32_t pw_sites_count(void); /* ids go from 1 to this number */
+void pw_sites_forget_object(VALUE class_or_frame); /* called when it is freed. Takes the session lock */
 void pw_sites_follow_moves(void);
-void pw_sites_mark(bool all); /* classes that have no name yet, or all, and then the code as well. holds session lock */
+void pw_sites_mark(bool all); /* marks classes without a name; with `all`, all classes and code. holds session lock */
 bool pw_sites_unnamed(void);
-/* Names classes; with `again` also those that had no name the first time. May run Ruby, takes the session's lock.
- * needs GVL */
+/* Names classes. With `again`, also tries classes that had no name the first time. May run Ruby. Takes the session
+ * lock. needs GVL */
 void pw_sites_name(bool again);
-void pw_sites_write(void); /* SITE. holds session lock */
+void pw_sites_write(void); /* writes the SITE chunk. holds session lock */
 void pw_sites_free(void);
 
 #endif

@@ -1,4 +1,4 @@
-/* What the files of this collector share. */
+/* State that the files of this collector share. */
 #ifndef PITWALL_ALLOCATIONS_STATE_H
 #define PITWALL_ALLOCATIONS_STATE_H
 
@@ -9,28 +9,28 @@
 
 enum { PW_ENDED_AT_RACTOR = 1, PW_MISSED_COLLECTIONS = 2, PW_IN_BURSTS = 4 }; /* flags of ALLO */
 
-/* Changed in hooks, one at a time (sites.h), and by start and stop. */
+/* Written by hooks, one hook at a time (see sites.h), and by start and stop. */
 typedef struct {
-    bool active;    /* hooks count */
-    bool bursting;  /* the hook of new objects comes and goes; ends of objects are not seen */
-    bool digesting; /* strings, to find the equal ones */
-    bool counting_births; /* at the end: births of what lives are counted */
-    bool ends_missed;     /* Ruby did not report all ends: a word may be of an object that is gone, with its page */
+    bool active;    /* hooks count objects */
+    bool bursting;  /* the hook for new objects is installed in bursts only; ends of objects are not seen */
+    bool digesting; /* strings are digested to find equal ones */
+    bool counting_births; /* at the end: births of living objects are counted */
+    bool ends_missed;     /* Ruby did not report all ends: a word's object may be freed and its page unmapped */
     int caveats;
     uint32_t collections;   /* since start */
     size_t gc_count_before; /* Ruby's count of collections at start */
-    size_t counted_before, counted; /* Ruby's own count of objects, at start; and since, once it has ended */
-    uint32_t one_in, gap;   /* one object in so many is followed; objects to pass over before the next */
+    size_t counted_before, counted; /* Ruby's own count of objects: at start; and from start to stop, set at stop */
+    uint32_t one_in, gap;   /* one object in one_in is followed; objects to skip before the next one */
     uint64_t chance;
 } pw_allocations_state;
 
 extern PW_HIDDEN pw_allocations_state pw_alloc;
 
-/* Objects that Ruby has allocated, ever. needs GVL */
+/* Number of objects that Ruby has allocated since the process began. needs GVL */
 size_t pw_alloc_total(void);
 void pw_alloc_state_init(void);
 
-/* Objects between two that are followed: from 0 to 2n - 2, so that no rhythm of the program is met. */
+/* Random number of objects to skip: from 0 to 2 * one_in - 2. Random, so as not to follow a pattern of the program. */
 static inline uint32_t
 pw_alloc_next_gap(void)
 {
