@@ -1,8 +1,8 @@
-/* The tracer's tables: who is called (keys), by which way (nodes of one tree a thread), and what that took.
+/* The tracer's tables: callees (keys), call paths (nodes, one tree a thread), and the time of each node.
  *
- * Changed only by threads that have the GVL. The drain reads beside them: nodes and keys lie in blocks that never
- * move, and become visible when they are whole. Memory is the process's own malloc: Ruby's would count, and
- * collect. */
+ * Only threads with the GVL change the tables. The drain reads them at the same time. Nodes and keys lie in blocks
+ * that never move, and are published when complete. Memory comes from the C library's malloc: Ruby's allocator would
+ * count the memory and could start a collection. */
 #ifndef PITWALL_CALLS_H
 #define PITWALL_CALLS_H
 
@@ -11,37 +11,39 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What a call is by, for what its probe costs. */
+/* The kind of a call. Each kind has its own probe cost. */
 enum { PW_CALL_RUBY, PW_CALL_BLOCK, PW_CALL_C, PW_CALL_KINDS, PW_CALL_OTHER = PW_CALL_KINDS };
 
-/* One that can be called. A Ruby method or block: its iseq, 0. A C function: its class and name (it is announced before
- * its frame is there, so there is no method entry yet). A C function met on the stack: its method entry, PW_CALL_MET.
- * A frame of ours: a fixnum, 0. */
+/* A callee. The words a and b are:
+ *   Ruby method or block         its iseq, 0
+ *   C function                   its class, its name; the call event precedes the frame, so no method entry exists yet
+ *   C function found on a stack  its method entry, PW_CALL_MET
+ *   Pitwall's own frame          a fixnum, 0 */
 typedef struct {
     VALUE a, b;
-    VALUE owner;   /* the method entry an iseq was seen to run for */
-    VALUE frame;   /* what stands for it in the recording's frames */
+    VALUE owner;   /* the method entry that the iseq ran for when first seen */
+    VALUE frame;   /* the frame word that the recording uses for this callee */
     uint8_t kind;
-    bool hidden;   /* counts as its caller's own */
-    bool opens;    /* what is under it is traced (--only-under) */
+    bool hidden;   /* filtered out: its time counts as its caller's own */
+    bool opens;    /* calls below it are traced (--only-under) */
 } pw_call_key;
 
 #define PW_CALL_MET ((VALUE)1)
 
 typedef struct pw_call_node pw_call_node;
 struct pw_call_node {
-    VALUE a, b;             /* of its key */
-    struct pw_call_children *children; /* the eight seen last; NULL while there are none */
+    VALUE a, b;             /* words of its key */
+    struct pw_call_children *children; /* the eight children seen last; NULL: none yet */
     pw_call_node *parent;
-    uint64_t calls, hidden; /* hidden: calls of what is filtered out, whose probes it paid */
+    uint64_t calls, hidden; /* hidden: filtered calls, whose probe cost is in this node's time */
     uint64_t wall, wait;    /* ticks */
-    int64_t off;            /* ticks of its wall in which the thread did not compute: CPU time is wall - off */
+    int64_t off;            /* ticks of `wall` off the CPU: CPU time is wall - off */
     uint64_t objects, bytes;
     const pw_call_key *key; /* NULL: the root */
     uint32_t depth;
-    bool under;             /* it or one above opens */
-    /* The drain's. */
-    uint32_t id;            /* in the recording; 0: not yet */
+    bool under;             /* its key or an ancestor's key opens */
+    /* Used by the drain only. */
+    uint32_t id;            /* the node's number in the recording; 0: none yet */
     uint64_t written, outside;
 };
 
@@ -55,20 +57,21 @@ struct pw_call_children {
 typedef struct pw_call_tree {
     uint32_t thread_id;
     bool ended;          /* no more calls */
-    bool settled;        /* and all are written: it can be freed */
+    bool settled;        /* ended, and all nodes are written: the tree can be freed */
     pw_call_node root;
     struct pw_call_block *blocks, *last;
-    pw_call_node **slots; /* all nodes by parent and key, for those not among the eight */
+    pw_call_node **slots; /* hash table of all nodes by parent and key */
     uint32_t slot_count, count;
     struct pw_call_tree *next, *next_buried;
-    /* tracer.c's: its fibers' stacks, and which of them runs; its CPU clock when it was last read, in ns; the tick
-     * of that moment; and while another thread runs, the ticks since that were taken for CPU time. */
+    /* Used by tracer.c. `stacks`: the shadow stacks of the thread's fibers; `active`: the running one.
+     * `cpu_read`: the thread's CPU clock at its last reading, ns; `cpu_tick`: the tick of that reading.
+     * `ran`: while another thread runs, the ticks since that reading that were counted as CPU time. */
     struct pw_shadow *stacks, *active;
     int64_t cpu_read;
     uint64_t cpu_tick, ran;
 } pw_call_tree;
 
-/* What is traced, and limits. `decide` fills a new key's frame, owner, hidden and opens. */
+/* Filters and limits. `decide` sets the frame, owner, hidden and opens of a new key. */
 typedef struct {
     uint32_t max_nodes, max_depth; /* 0: any depth */
     bool only_under;
@@ -80,10 +83,10 @@ extern pw_call_rules pw_call_rules_now;
 pw_call_tree *pw_call_tree_new(uint32_t thread_id); /* NULL: no memory. needs GVL */
 void pw_call_trees_each(void (*each)(pw_call_tree *tree, void *data), void *data);
 uint32_t pw_call_nodes(void);    /* in all trees */
-uint64_t pw_call_lost(void);     /* calls that had no room */
+uint64_t pw_call_lost(void);     /* calls that were not counted because a table was full */
 void pw_calls_free(bool frees);  /* false: forgets */
 
-/* The node of a call from `node`: `node` itself where the call is filtered out. NULL: not among the eight seen last. */
+/* The child node of a call from `node`; `node` itself if the call is filtered out. NULL: not in the eight seen last. */
 static inline pw_call_node *
 pw_call_child(const pw_call_node *node, VALUE a, VALUE b)
 {
@@ -96,20 +99,20 @@ pw_call_child(const pw_call_node *node, VALUE a, VALUE b)
     return NULL;
 }
 
-/* The same among all, made if need be. NULL: there is no room. `context` is for `decide`. */
+/* Finds the child among all nodes, or creates it. NULL: the table is full. `context` is passed to `decide`. */
 pw_call_node *pw_call_child_slow(pw_call_tree *tree, pw_call_node *node, VALUE a, VALUE b, uint8_t kind,
                                  const void *context);
 
-/* For marking: all keys. */
+/* Visits all keys, for marking. */
 void pw_call_keys_each(void (*each)(const pw_call_key *key));
-/* Of a C function's frame, which is a fixnum from PW_FRAME_CALLED on. NULL: none. */
+/* The key of a C function's frame word, a fixnum from PW_FRAME_CALLED on. NULL: no such key. */
 const pw_call_key *pw_call_key_of_frame(VALUE frame);
 
-/* Node by node, parents first. */
+/* Visits all nodes, parents first. */
 void pw_call_nodes_each(pw_call_tree *tree, void (*each)(pw_call_tree *tree, pw_call_node *node, void *data),
                         void *data);
 
-/* Takes settled trees out of the list; the next new tree frees them. Called by the drain alone. */
+/* Removes settled trees from the list. The next pw_call_tree_new frees them. Called by the drain only. */
 void pw_call_trees_sweep(void);
 
 #endif

@@ -1,7 +1,7 @@
-/* Shadow stacks: what is called in each execution context (a fiber's or a thread's), and whose time passes.
+/* Shadow stacks: the open calls of each execution context (a fiber's or a thread's).
  *
- * Time goes to the node on top of the running shadow stack, from one event to the next. Totals are sums over
- * subtrees, so no entry needs the time of its call. */
+ * The time between two events is charged to the top node of the running shadow stack. Totals are sums over subtrees,
+ * so an entry does not store the time of its call. */
 #ifndef PITWALL_SHADOW_H
 #define PITWALL_SHADOW_H
 
@@ -15,46 +15,46 @@ enum { PW_SHADOW_SLOTS = 1 << 12 };
 enum { PW_GC_AS_IS, PW_GC_OFF, PW_GC_DEFER };
 
 typedef struct {
-    const VALUE *own; /* its control frame */
+    const VALUE *own; /* the call's control frame */
     pw_call_node *node;
-    VALUE a, b;       /* its key, also where that is filtered out */
+    VALUE a, b;       /* the call's key, also if the call is filtered out */
 } pw_shadow_entry;
 
 typedef struct pw_shadow {
     const VALUE *ec;
     VALUE thread;     /* only compared */
     pw_call_tree *tree;
-    pw_shadow_entry *entries;   /* the first is no call: the node is the root */
+    pw_shadow_entry *entries;   /* the first entry is no call: its node is the root */
     uint32_t count, room;
-    uint64_t paused;  /* when another began to run; 0: never ran */
+    uint64_t paused;  /* tick at which another stack began to run; 0: this one never ran */
     struct pw_shadow *next, *next_of_tree;
 } pw_shadow;
 
-/* Changed by threads that have the GVL, in hooks and by start and stop. */
+/* Written by threads with the GVL: in hooks, at start and at stop. */
 typedef struct {
     /* Read at every event. */
-    const VALUE *ec;  /* NULL: find out */
+    const VALUE *ec;  /* the running execution context; NULL: must be looked up */
     pw_shadow *stack; /* of `ec` */
-    uint64_t last;    /* up to which time has been given away */
-    uint64_t gap;     /* a longer pause makes the CPU clock be read */
+    uint64_t last;    /* tick up to which time has been charged */
+    uint64_t gap;     /* ticks; the CPU clock is read after a longer interval between events */
     const VALUE *just_called;
     pw_tick_clock clock;
 
     bool running, armed, calibrating, paused;
     bool busy;        /* in the hook, where Ruby may run */
     bool in_gc, sweeping;
-    VALUE own_thread; /* in it Pitwall itself calls methods; 0: none */
+    VALUE own_thread; /* thread in which Pitwall itself calls methods; 0: none */
     pw_shadow *own_stack;
-    bool internal;    /* collections and objects are told */
+    bool internal;    /* the hook for collections and objects is installed */
     bool cpu, objects, bytes;
     int gc;
     bool gc_was_off;
-    uint64_t gc_memory, gc_over; /* bytes; how often the bound was met */
+    uint64_t gc_memory, gc_over; /* memory limit, bytes; how often memory reached it */
     _Atomic bool gc_due;
     uint64_t since_look;
     int statm;
     double tick_ns;
-    double cpu_read_ns; /* what reading the CPU clock costs of CPU time */
+    double cpu_read_ns; /* CPU time of one reading of the CPU clock, ns */
     pw_probe probes[PW_CALL_KINDS];
     pw_shadow *slots[PW_SHADOW_SLOTS];
     ID start;
@@ -65,11 +65,11 @@ extern PW_HIDDEN pw_trace_state pw_trace;
 
 #if PW_LAYOUT_RUBY
 
-/* The CPU ns of the calling thread, whichever native threads carried it. */
+/* CPU time of the calling Ruby thread in ns, summed over the native threads that ran it. */
 int64_t pw_trace_thread_cpu(void);
-/* Is this tree the calling thread's? Jobs run in any. */
+/* Is this tree the calling thread's? Needed because a job may run in any thread. */
 bool pw_trace_is_callers(const pw_call_tree *tree);
-/* A long pause: finds out what of it was computed. The tick up to which time has been given away. */
+/* After a long interval: finds the CPU time in it. Returns the tick up to which time has been charged. */
 uint64_t pw_trace_read_cpu(pw_call_tree *tree, pw_call_node *node, uint64_t pause);
 
 static inline pw_call_node *pw_shadow_top(const pw_shadow *s) { return s->entries[s->count - 1].node; }
@@ -88,29 +88,29 @@ pw_shadow_push(pw_shadow *s, const VALUE *own, pw_call_node *node, VALUE a, VALU
 {
     if (s->count == s->room) {
         pw_shadow_entry *larger = pw_noted(realloc(s->entries, s->room * 2 * sizeof(pw_shadow_entry)));
-        if (!larger) return; /* entries are found by their frames: one that is missing is its caller's */
+        if (!larger) return; /* no memory: the call counts as its caller's; entries are found by frame */
         s->entries = larger;
         s->room *= 2;
     }
     s->entries[s->count++] = (pw_shadow_entry){own, node, a, b};
 }
 
-/* Entries that are gone when a frame lies at `own`. */
+/* Removes the entries of frames that have ended, given that a live frame lies at `own`. */
 static inline void
 pw_shadow_trim(pw_shadow *s, const VALUE *own)
 {
     while (s->entries[s->count - 1].own < own) s->count--;
 }
 
-/* The stack of an execution context; NULL: there is none. */
+/* The shadow stack of an execution context; NULL: none. */
 pw_shadow *pw_shadow_find(const VALUE *ec);
 void pw_shadow_free(pw_shadow *s);
-/* A call's node, where it is not among those seen last. The clock stands still meanwhile. */
+/* The node of a call that is not in the eight seen last. Time spent in this function is not charged. */
 pw_call_node *pw_shadow_find_node(pw_shadow *s, pw_call_node *from, VALUE a, VALUE b, uint8_t kind,
                                   const pw_call_site *site);
-/* For those who come at any time: the last stack that ran gets its time, and is left if that was another thread's. */
+/* Charges time up to `now` to the last stack that ran. Leaves that stack if it is another thread's. */
 void pw_trace_settle(uint64_t now);
-/* The calling thread's or fiber's stack was not the last one that ran. NULL: nothing is traced here. */
+/* Switches to the calling thread's or fiber's stack. NULL: nothing is traced in this context. */
 pw_shadow *pw_shadow_switch(const pw_trace_arg *arg, uint64_t now);
 
 #endif

@@ -1,11 +1,10 @@
-/* What is traced: which calls have nodes of their own, and which count as their caller's. Decided once for each
- * callee. */
+/* Trace filters: decide once for each callee whether its calls get nodes or count as their caller's. */
 #ifndef PITWALL_TRACE_FILTERS_H
 #define PITWALL_TRACE_FILTERS_H
 
 #include "collectors/trace/calls.h"
 
-/* Where a call was seen. `owner`: the method entry its iseq runs for, where that is known. */
+/* The frame of a call. `owner`: the method entry that its iseq runs for, if known. */
 typedef struct { const VALUE *ec, *cfp; VALUE owner; } pw_call_site;
 
 void pw_trace_filters_init(VALUE native);

@@ -1,4 +1,4 @@
-/* Traced calls as chunks: CALL and TRAC of doc/record-format.md. holds session lock */
+/* Writes traced calls as CALL and TRAC chunks (doc/record-format.md). holds session lock */
 #ifndef PITWALL_TRACE_WRITER_H
 #define PITWALL_TRACE_WRITER_H
 
@@ -12,9 +12,9 @@ typedef struct {
     uint64_t gc_over;
 } pw_trace_facts;
 
-/* Gives all nodes their numbers in the recording, at the end. */
+/* At the end: numbers all nodes in the recording. */
 void pw_trace_number(pw_call_tree *tree);
-/* What changed since it last did. */
+/* Writes the nodes that changed since the last call. */
 void pw_trace_write(const pw_trace_facts *facts);
 
 #endif

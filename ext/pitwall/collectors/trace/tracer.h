@@ -1,5 +1,5 @@
-/* Exact calls: a hook sees every call and return of methods, blocks and C functions, and a shadow stack an
- * execution context (a fiber's or a thread's) says whose time passes. */
+/* The trace collector. A hook sees every call and return of methods, blocks and C functions. Each execution context
+ * (a fiber's or a thread's) has a shadow stack, whose top node gets the time. */
 #ifndef PITWALL_TRACER_H
 #define PITWALL_TRACER_H
 
