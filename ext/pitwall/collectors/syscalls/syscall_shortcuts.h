@@ -1,15 +1,14 @@
-/* The C library's functions of the most frequent file-system calls, stood in for while calls are recorded: what
- * they would do by way of a SIGSYS, which takes the kernel some microseconds, is done without one. Only a shortcut:
- * what is not stood in for is seen all the same. */
+/* Replaces the C library's functions for the most frequent file-system calls while calls are recorded. A replacement
+ * records the call without a SIGSYS, which takes the kernel a few microseconds. Calls of functions that are not
+ * replaced are recorded through SIGSYS. */
 #ifndef PITWALL_SYSCALL_SHORTCUTS_H
 #define PITWALL_SYSCALL_SHORTCUTS_H
 
 #include <stdbool.h>
 
-/* Has loaded objects call our functions instead of the C library's. SIGSYS must be handled, the calling thread not
- * armed. */
+/* Makes loaded objects call Pitwall's functions. Call while SIGSYS is handled and the calling thread is not armed. */
 void pw_shortcuts_install(void);
-/* The C library's again. */
+/* Makes loaded objects call the C library's functions again. */
 void pw_shortcuts_remove(void);
 
 #endif

@@ -1,5 +1,4 @@
-/* The system calls that are recorded: their names, and where in their arguments paths and descriptors stand. Linux,
- * x86-64. */
+/* Table of recorded system calls: names, and the positions of path and descriptor arguments. Linux, x86-64. */
 #ifndef PITWALL_SYSCALL_TABLE_H
 #define PITWALL_SYSCALL_TABLE_H
 
@@ -7,11 +6,11 @@
 
 enum { PW_SYSCALLS = 512 };
 
-/* What a call is of. `pitwall syscalls` records the first two; --io the others as well. */
+/* Classes of calls. `pitwall syscalls` records the first two; with --io also the others. */
 enum { PW_OF_PATH = 1, PW_OF_DESCRIPTOR = 2, PW_OF_IO = 4, PW_OF_NETWORK = 8 };
 
-/* Arguments by number, from 1; 0: has none. `base` and `base2` are the descriptors of folders that relative paths
- * start from. */
+/* Argument positions, from 1; 0: no such argument. `base` and `base2`: descriptors of the folders that relative
+ * paths start from. */
 typedef struct {
     const char *name;
     uint8_t of, path, base, path2, base2, flags, fd;
@@ -19,7 +18,7 @@ typedef struct {
 
 extern const pw_syscall pw_syscalls_known[PW_SYSCALLS];
 
-/* Numbers that somebody asks for. */
+/* Call numbers that the code uses by name. */
 enum {
     PW_NR_READ = 0, PW_NR_WRITE = 1, PW_NR_OPEN = 2, PW_NR_CLOSE = 3, PW_NR_STAT = 4, PW_NR_FSTAT = 5, PW_NR_LSTAT = 6,
                  PW_NR_LSEEK = 8, PW_NR_RT_SIGACTION = 13, PW_NR_RT_SIGPROCMASK = 14, PW_NR_RT_SIGRETURN = 15,
