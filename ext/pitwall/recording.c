@@ -63,8 +63,9 @@ start_failure(const char *what, int error)
     return text;
 }
 
+/* `frees`: false in a forked child, where the tables are left as they are. */
 static void
-free_session(bool frees)
+forget_session(bool frees)
 {
     pw_modules_forget(frees);
     pw_threads_forget(frees);
@@ -84,11 +85,11 @@ typedef struct {
     int64_t interval_ns, unit_ns, flush_ns;
     const pw_ticker *ticker;
     int signo;
-} wish;
+} start_options;
 
 /* start(path, append, head, interval_ns, unit_ns, flush_ns, mode, signo, others, collectors).
  * Raises on a wrong argument. */
-static wish
+static start_options
 read_arguments(VALUE *given)
 {
     FilePathValue(given[0]);
@@ -96,8 +97,10 @@ read_arguments(VALUE *given)
     Check_Type(given[8], T_ARRAY);
     Check_Type(given[9], T_HASH);
     StringValueCStr(given[0]);
-    wish w = {.path = given[0], .append = given[1], .head = given[2], .others = given[8], .collectors = given[9],
-              .interval_ns = NUM2LL(given[3]), .unit_ns = NUM2LL(given[4]), .flush_ns = NUM2LL(given[5])};
+    start_options w = {
+        .path = given[0], .append = given[1], .head = given[2], .others = given[8], .collectors = given[9],
+        .interval_ns = NUM2LL(given[3]), .unit_ns = NUM2LL(given[4]), .flush_ns = NUM2LL(given[5]),
+    };
     w.ticker = pw_ticker_named(given[6]);
     if (!w.ticker) rb_raise(rb_eArgError, "no such mode");
     if (w.interval_ns < 1000 || w.unit_ns < 1 || w.flush_ns < 1) {
@@ -107,10 +110,10 @@ read_arguments(VALUE *given)
     return w;
 }
 
-/* Runs before the file is opened, so that a refused start does not overwrite an existing recording.
- * Returns NULL or the reason for the refusal. */
+/* Prepares the ticker: on 3.1 this installs the watch of the GVL. Runs before the file is opened, so that a refused
+ * start does not overwrite an existing recording. Returns NULL or the reason for the refusal. */
 static const char *
-refusal_of_ticker(const wish *w)
+prepare_ticker(const start_options *w)
 {
     if (w->ticker == &pw_signal_ticker && pw_signal_taken(w->signo)) return "signal taken";
     pw_gvl_watched = w->ticker->looks_at_waiting && !PW_THREAD_EVENTS && pw_gvl_watch_install();
@@ -120,7 +123,7 @@ refusal_of_ticker(const wish *w)
 
 /* Prepares everything that the first sample needs. False: no memory. */
 static bool
-prepare(const wish *w)
+prepare(const start_options *w)
 {
     pw_session *s = &pw_current;
     bool large = pw_modules_fill_ring(w->collectors);
@@ -148,7 +151,7 @@ prepare(const wish *w)
 
 /* Returns NULL or the reason for the failure. After a failure everything that was started is stopped again. */
 static const char *
-begin_collecting(const wish *w)
+begin_collecting(const start_options *w)
 {
     int error;
     const char *refusal;
@@ -170,8 +173,8 @@ begin_collecting(const wish *w)
 static VALUE
 start_session(VALUE arguments)
 {
-    wish w = read_arguments((VALUE *)arguments);
-    const char *file = RSTRING_PTR(w.path), *failure = refusal_of_ticker(&w);
+    start_options w = read_arguments((VALUE *)arguments);
+    const char *file = RSTRING_PTR(w.path), *failure = prepare_ticker(&w);
     if (failure) return rb_str_new_cstr(failure);
     int error = pw_writer_open(&pw_out.writer, file, RTEST(w.append), RSTRING_PTR(w.head), (size_t)RSTRING_LEN(w.head));
     if (error) return rb_str_new_cstr(start_failure("cannot write the recording", error));
@@ -183,7 +186,7 @@ start_session(VALUE arguments)
         pw_writer_close(&pw_out.writer);
         struct stat st;
         if (!RTEST(w.append) && stat(file, &st) == 0 && S_ISREG(st.st_mode)) unlink(file);
-        free_session(true);
+        forget_session(true);
         return text;
     }
     pw_own_begin();
@@ -242,7 +245,7 @@ stop_session(VALUE reason)
     pw_final_flush(why);
     VALUE stats = stop_stats();
     pw_writer_close(&pw_out.writer);
-    free_session(true);
+    forget_session(true);
     RB_GC_GUARD(reason);
     return stats;
 }
@@ -369,7 +372,9 @@ after_fork_in_child(void)
     pw_tls = (pw_self_slot){0};
     pw_registry_in_child();
     pw_writer_abandon(&pw_out.writer);
-    pthread_mutex_init(&pw_current.lock, NULL); /* before_fork locked it; a collection may lock it first */
+    /* before_fork locked the mutex. The child cannot unlock it, so it is made anew: a garbage collection may lock it
+     * before the fork job runs. */
+    pthread_mutex_init(&pw_current.lock, NULL);
     pw_reader_reset();
     atomic_store(&state.forked, true);
     pw_job_trigger(&state.fork_job);
@@ -394,7 +399,7 @@ run_fork_job(void *unused)
     if (pw_current.ticker) pw_current.ticker->stop_in_child();
     /* The memory is a copy of the parent's. It is not freed, because a buffer may have been growing during the
      * fork. */
-    free_session(false);
+    forget_session(false);
     rb_protect(report_fork, Qnil, &error);
     if (error) rb_set_errinfo(saved);
 }

@@ -19,7 +19,7 @@ static struct {
     pthread_t thread;
     pthread_cond_t wake;
     bool draining, stopping; /* holds session lock */
-    int64_t pause_ns;        /* fixed pause, where a collector fills the ring fast; 0: see pause_ns */
+    int64_t pause_ns;        /* fixed pause, where a collector fills the ring fast; 0: the function pause_ns decides */
     int64_t last_flush, flush_after;
     int64_t cpu;             /* CPU ns of the drain's thread; 0 until it has ended */
     _Atomic uint32_t flushes_wanted, flushes_done;
@@ -162,9 +162,10 @@ drain(void *unused)
         uint32_t wanted = atomic_load(&state.flushes_wanted);
         if (due || tables > FLUSH_BYTES || (!more && wanted != atomic_load(&state.flushes_done))) flush_locked(NULL);
         bound_memory();
-        bool names = nameless = pw_out.tables.unresolved_from < pw_out.tables.frame_count;
-        for (pw_thread *t = s->threads; t && !names; t = t->next) names = !t->drain.named;
-        if (names && !state.stopping) pw_naming_trigger();
+        nameless = pw_out.tables.unresolved_from < pw_out.tables.frame_count;
+        bool names_missing = nameless;
+        for (pw_thread *t = s->threads; t && !names_missing; t = t->next) names_missing = !t->drain.named;
+        if (names_missing && !state.stopping) pw_naming_trigger();
         /* Writing may wait for the disk, so the lock is released: garbage collection needs the lock. */
         pthread_mutex_unlock(&s->lock);
         pw_writer_flush(&pw_out.writer);

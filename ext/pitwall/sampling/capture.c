@@ -87,7 +87,11 @@ put(pw_thread *t, uint8_t kind, int n, uint8_t state, uint16_t captures, int64_t
 }
 
 /* Writes the stack that an own walk left in t->stack.walk. The first `same` control frames are unchanged since the walk
- * before. */
+ * before.
+ *
+ * Example: the walk before found main, a, b; this walk found main, a, c, d. Then `same` is 2. `agreed` is 2, or less if
+ * the drain has less of the walk before. `common` is the number of those frames that are listed, and `fresh` the number
+ * of new listed frames: 2 (c and d), and 1 more for a `leaf`. */
 static bool
 put_walk(pw_thread *t, uint8_t kind, uint32_t same, VALUE leaf, uint8_t state, uint16_t captures, int64_t wall,
          int64_t cpu)
@@ -192,12 +196,12 @@ capture(pw_thread *t, VALUE leaf, uint8_t state, uint16_t captures, int64_t wall
     return put(t, PW_REC_SAMPLE, n, state, captures, wall, cpu);
 }
 
-/* Every word read here is a living object that has not moved, until marking reaches it. The word was in a frame of a
- * living stack when the look began. No collection ran then, and none can begin its work before the look is over
- * (pw_reader_pass in gc.c and naming.c). After the look the word is in the ring, which is marked.
+/* After a successful look every word is a living object that has not moved. The word was in a frame of a living stack
+ * when the look began. No collection ran then, and none can begin its work before the look is over (pw_reader_pass in
+ * gc.c and naming.c). After the look the word is in the ring, which is marked.
  *
- * A torn look may find any words, as in a handler. So a word is dereferenced only through the kernel (peek.c) or if it
- * is a known frame, and naming checks the word again. */
+ * After a torn look a word may be anything, as in a handler. So a word is dereferenced only through the kernel (peek.c)
+ * or if it is a known frame, and naming checks the word again. */
 static bool
 capture_outside(pw_thread *t, uint8_t state, int64_t wall, int64_t cpu)
 {

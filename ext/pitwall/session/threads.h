@@ -64,7 +64,7 @@ typedef struct pw_thread {
         _Atomic int64_t ready_at; /* when the thread last began to wait for the GVL */
         _Atomic uint32_t label;   /* the running fiber's label (labels.h); 0: none */
         volatile sig_atomic_t busy;
-        /* ticks were skipped while the thread was off the GVL: its stack is due (see attribute_wait) */
+        /* ticks were skipped while the thread was off the GVL: its stack is due (attribute_wait in thread_events.c) */
         volatile bool wait_due;
         _Atomic bool held;        /* the stack was taken since the GVL was released; it cannot have changed */
         _Atomic bool waits;       /* waits, with the GVL, in C code that no signal may interrupt (c_waits.c) */
@@ -75,8 +75,8 @@ typedef struct pw_thread {
         uint8_t quiet;
     } own;
 
-    /* Written by the taker of the stack or of the charge: the thread itself, a helper or the drain. `being_taken`
-     * admits one at a time. */
+    /* Written by the native thread that takes the stack or charges time: the thread itself, a helper or the drain.
+     * `being_taken` admits one at a time. */
     struct {
         PW_OWN_LINE _Atomic int64_t last_wall, last_cpu; /* clocks at the last record */
         int64_t read_wall, read_cpu; /* the last reading of the CPU clock */

@@ -12,10 +12,10 @@ require "pitwall/record/segment_builder"
 
 module Pitwall
   module Record
-    # Opens a file, hands its chunks to one SegmentBuilder a segment, and says what is missing.
+    # Opens a file, hands its chunks to one SegmentBuilder a segment, and adds warnings about missing data.
     # @api private
     class Reader
-      # The mend of an error of writing, by error number.
+      # Advice for an error of writing, by error number.
       MENDS = { Errno::ENOSPC::Errno => ": make room", Errno::EDQUOT::Errno => ": make room",
                 Errno::EFBIG::Errno => ": ulimit -f, or max_bytes" }.freeze
       private_constant :MENDS
@@ -82,7 +82,7 @@ module Pitwall
       end
 
       def chunk(type, offset, payload)
-        @builder ||= SegmentBuilder.new(@budget, salvage: @salvage) # salvage found no magic
+        @builder ||= SegmentBuilder.new(@budget, salvage: @salvage) # salvage: no magic bytes before this chunk
         @builder.chunk(type, offset, payload)
       end
 
@@ -153,7 +153,7 @@ module Pitwall
         end
       end
 
-      # A later segment of the same process id, where this one has no end: the process replaced its program by exec.
+      # A later segment of the same process id, where this segment has no TAIL: the process replaced its program by exec.
       def replaced?(segment, at)
         pid = segment.header.pid
         pid && @segments.drop(at + 1).any? { |later| later.header.pid == pid }

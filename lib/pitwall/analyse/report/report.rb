@@ -286,7 +286,7 @@ module Pitwall
       def edges
         return unless summary.traced?
 
-        tree
+        tree # sets @unfolded
         @edges ||= CallEdges.new(@unfolded, folded: blackboxed(@unfolded))
       end
 

@@ -13,7 +13,7 @@ module Pitwall
       CELLS = { wall: 0, cpu: 1, captures: 2 }.freeze
       WEIGHTS = CELLS.keys.freeze
       # Weights of an allocation site → its fields. gc: ns of garbage collection charged to the site.
-      # Objects and bytes are the program's only, as in Allocations.
+      # Counts only objects of the program, not of Pitwall or the VM. Allocations does the same.
       # Garbage collection is charged to sites of the VM and of Pitwall as well.
       SITE_WEIGHTS = { objects: :count, bytes: :bytes, gc: :gc_ns }.freeze
       # Weights of traced calls.

@@ -37,7 +37,7 @@ module Pitwall
       #: () -> Array[Integer]
       def label_ids = @label_runs.each_slice(2).map(&:first)
 
-      # Puts rows at the root whose stack is not among the first `known` nodes.
+      # Sets the node of each row to 0, the root, if the node is not smaller than `known`.
       # @return [Integer] rows at the root, 0 if no row was put there
       # @api private
       #: (Integer) -> Integer
@@ -138,7 +138,7 @@ module Pitwall
 
         type "SAMP"
         limit :weights, LIMIT
-        # @return [Array<Tally>] every weight of the segment, with what was open at the last flush
+        # @return [Array<Tally>] every weight of the segment, including rows of OPEN
         offers :tallies
         # @return [Integer] rows of all SAMP chunks
         offers :row_count
@@ -152,7 +152,7 @@ module Pitwall
           @stacks = 0
         end
 
-        # Where rows go past a limit, rows of the chunk that were added before stay in the tallies.
+        # If a limit is exceeded, the chunk's rows that were already added stay in the tallies.
         #: (String, Integer) -> void
         def read(payload, offset)
           rows = Rows.new(payload)
@@ -219,7 +219,7 @@ module Pitwall
       #: () { (Rows) -> void } -> void
       def each_rows(&block) = @row_source.call(&block)
 
-      # Were samples to be taken?
+      # Whether the recording was asked to take samples, or has some.
       #: () -> bool
       def sampled? = header.mode != "none" || row_count.positive?
     end
