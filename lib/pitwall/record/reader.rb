@@ -153,7 +153,8 @@ module Pitwall
         end
       end
 
-      # A later segment of the same process id, where this segment has no TAIL: the process replaced its program by exec.
+      # A later segment of the same process id, where this segment has no TAIL: the process replaced its program by
+      # exec.
       def replaced?(segment, at)
         pid = segment.header.pid
         pid && @segments.drop(at + 1).any? { |later| later.header.pid == pid }
