@@ -7,8 +7,8 @@
 #include <pthread.h>
 #include <signal.h>
 
-/* The kernel reads an armed thread's byte at each call, until the thread ends: never unmapped, and a place is given
- * up only when its thread is disarmed. */
+/* The kernel reads an armed thread's byte at each call until the thread ends. So the array is never unmapped, and a
+ * place is freed only when its thread is disarmed. */
 volatile uint8_t pw_selectors[PW_ARMED_THREADS];
 static _Atomic bool taken[PW_ARMED_THREADS];
 
@@ -19,7 +19,7 @@ pw_armed_state pw_armed_threads;
 static struct {
     pthread_key_t exit_key;
     bool has_exit_key;
-    _Atomic uint32_t last; /* the place given out last */
+    _Atomic uint32_t last; /* where the next search for a free place starts */
 } state;
 
 uint64_t pw_dispatch_refused(void) { return atomic_load(&pw_armed_threads.refused); }
@@ -52,7 +52,7 @@ pw_dispatch_arm(void)
 {
     if (!atomic_load(&pw_armed_threads.active)) return true;
     if (pw_armed.place) {
-        if (!pw_armed.own) pw_selectors[pw_armed.place - 1] = PW_BLOCK; /* after a step back */
+        if (!pw_armed.own) pw_selectors[pw_armed.place - 1] = PW_BLOCK; /* after PW_DISPATCH_STEPPED_BACK */
         return true;
     }
     uint32_t at = 0;
@@ -75,7 +75,7 @@ pw_dispatch_arm(void)
         atomic_fetch_add(&pw_armed_threads.refused, 1);
         return false;
     }
-    pw_dispatch_making = 0; /* of the parent's thread */
+    pw_dispatch_making = 0; /* a forked child inherits the count of the parent's thread */
     pthread_setspecific(state.exit_key, &pw_armed);
     if (!pw_armed.own) pw_selectors[at] = PW_BLOCK;
     return true;

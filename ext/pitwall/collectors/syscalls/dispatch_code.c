@@ -17,13 +17,14 @@ _Static_assert(offsetof(pw_call_frame, number) == 48 && offsetof(pw_call_frame, 
 
 __attribute__((used)) void (*pw_dispatch_ending)(pw_call_frame *call);
 
-/* Registers beside those that a `syscall` changes anyway are put back, the frame and the red zone are left by `ret`. */
+/* RESTORE restores the argument registers. A `syscall` changes rax, rcx and r11 anyway, so RESTORE omits them.
+ * The `ret` of LEAVE pops the frame and the red zone. */
 #define RESTORE \
     "  mov 0(%rsp), %rdi\n  mov 8(%rsp), %rsi\n  mov 16(%rsp), %rdx\n" \
     "  mov 24(%rsp), %r10\n  mov 32(%rsp), %r8\n  mov 40(%rsp), %r9\n"
 #define LEAVE "  lea 136(%rsp), %rsp\n  .cfi_def_cfa_offset 136\n  ret $128\n"
 #define UNWIND "  .cfi_startproc\n  .cfi_def_cfa rsp, 272\n  .cfi_offset rip, -136\n"
-/* Calls a function with the frame, on an aligned stack. */
+/* Calls a function on an aligned stack, with the frame as its argument. */
 #define CALL_OUT(function) \
     "  mov %rbx, 80(%rsp)\n  .cfi_offset rbx, -192\n  mov %rsp, %rbx\n  .cfi_def_cfa_register rbx\n" \
     "  mov %rsp, %rdi\n  and $-16, %rsp\n  call " function "\n" \
@@ -80,7 +81,7 @@ __asm__(
     "  ret\n"
     "  .cfi_endproc\n"
 
-    /* The return from our own handler, and from others' whose return was dispatched. */
+    /* Returns from Pitwall's own handler, and from other handlers whose rt_sigreturn was dispatched. */
     ".balign 16\n"
     "pw_return_from_signal:\n"
     "  mov $15, %eax\n"

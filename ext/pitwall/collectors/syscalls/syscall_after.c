@@ -50,7 +50,7 @@ copy(char *to, const char *from, size_t n)
     return to;
 }
 
-/* The kernel read the path, so we can, unless the call failed before it came to that. */
+/* Did the kernel read the path? Then the path is readable. Some errors may occur before the kernel reads the path. */
 static bool
 was_read(int64_t result)
 {
@@ -116,7 +116,8 @@ room(size_t bytes)
     return NULL;
 }
 
-/* The path of a descriptor's folder, or of the working directory. `room` bytes: it may be longer. */
+/* Writes the path of the folder `fd`, or of the working directory (HERE). Returns its size in bytes. The result
+ * `room` means that the path may be longer than `room`. */
 static size_t
 path_of_folder(int fd, char *to, size_t room)
 {
@@ -134,7 +135,8 @@ path_of_folder(int fd, char *to, size_t room)
     return size > 0 ? (size_t)size : 0;
 }
 
-/* Of a text without bytes, a folder's, there is not more to say than how long it may be: it is read into its place. */
+/* A text with a size but without bytes is a folder's path. Its size is only an upper limit: the path is read straight
+ * into the row. */
 static void
 put(const pw_call_frame *call, const pw_syscall *known, int32_t fd, const text texts[4], const int folders[2])
 {
@@ -175,13 +177,13 @@ tell(const pw_call_frame *call)
     int32_t fd = known->fd ? (int32_t)call->arguments[known->fd - 1] : -1;
     text texts[4] = {path_of(call, known->path), path_of(call, known->path2), {0}, {0}};
     int folders[2] = {folder_of(call, known->base, &texts[0]), folder_of(call, known->base2, &texts[1])};
-    if (folders[0] >= 0 && texts[0].size == 0) { /* AT_EMPTY_PATH */
+    if (folders[0] >= 0 && texts[0].size == 0) { /* AT_EMPTY_PATH: the call is about the folder itself */
         fd = folders[0];
         folders[0] = NOWHERE;
         texts[0].any = false;
     }
     if ((call->number == PW_NR_CHDIR || call->number == PW_NR_FCHDIR) && call->result == 0) folders[0] = HERE;
-    char shorts[2][SHORT]; /* for most; there is no room on the stack for the longest */
+    char shorts[2][SHORT]; /* enough for most paths; the stack has no room for the longest */
     for (int i = 0; i < 2; i++) {
         if (folders[i] < 0 && folders[i] != HERE) continue;
         size_t size = path_of_folder(folders[i], shorts[i], SHORT);

@@ -28,12 +28,12 @@ uint64_t pw_dispatch_signals(void) { return atomic_load(&state.signals); }
 
 /* ---- SIGSYS ---- */
 
-/* The kernel's, not the C library's, whose return from a handler would be dispatched. */
+/* The kernel's own structure. With the C library's sigaction, the return from the handler would be dispatched. */
 typedef struct { void *handler; uint64_t flags; const void *restorer; uint64_t mask; } action;
 enum { RESTORER = 0x04000000 };
 _Static_assert(sizeof(action) == 32, "as the kernel has it");
 
-static action theirs; /* what the program has SIGSYS do */
+static action theirs; /* the program's own action for SIGSYS */
 
 static long
 kernel_action(int signo, const action *set, action *old)
@@ -48,7 +48,7 @@ static const int argument_names[6] = {REG_RDI, REG_RSI, REG_RDX, REG_R10, REG_R8
 
 static reg argument(ucontext_t *c, int n) { return *get(c, argument_names[n]); }
 
-/* A frame below the stack's red zone, from which the thread goes on at `code`. */
+/* Places a frame below the stack's red zone, and lets the thread continue at `code`. */
 static pw_call_frame *
 place(ucontext_t *c, reg number, const char *code)
 {
@@ -61,7 +61,7 @@ place(ucontext_t *c, reg number, const char *code)
     return call;
 }
 
-/* The number of the twin for calls that return to `address`, given out for good. */
+/* Number of the twin for calls that return to `address`. The twin is never freed. -1: no twin is free. */
 static int
 twin_for(_Atomic uint64_t *returns, uint32_t count, uint64_t address)
 {
@@ -83,9 +83,10 @@ makes_a_process(reg number)
     return (number >= 56 && number <= 58) || number == 435;
 }
 
-/* Makes the call itself, with nothing of ours on the stack: the child of a clone may go on with another one, that
- * of a vfork on the same. Where there is no room for a further twin, the thread makes the call where it stands and
- * is armed again later. */
+/* Lets the thread make the call at a twin, with nothing of Pitwall's on the stack. The child of a clone may continue
+ * on another stack, and the child of a vfork continues on the same stack. If no twin is free, an ordinary call uses
+ * pw_go_on_plain. A call that makes a process then runs at its original address with dispatch off, and the thread is
+ * armed again later. */
 static void
 pass(ucontext_t *c, reg number)
 {
@@ -104,7 +105,7 @@ pass(ucontext_t *c, reg number)
     }
 }
 
-/* A call whose argument `n` is the address of a set of signals that are to be blocked. */
+/* Passes a call whose argument `n` is the address of a set of signals to block. Removes SIGSYS from the set. */
 static void
 pass_with_set(ucontext_t *c, reg number, int n)
 {
@@ -115,7 +116,7 @@ pass_with_set(ucontext_t *c, reg number, int n)
     *get(c, argument_names[n]) = (reg)&call->scratch[0];
 }
 
-/* The same behind the address of { address of the set, its size }. */
+/* Same as pass_with_set, but argument `n` is the address of a pair { address of the set, size of the set }. */
 static void
 pass_with_set_of_pair(ucontext_t *c, reg number, int n)
 {
@@ -136,7 +137,8 @@ readable_action(uint64_t address)
     return pw_readable(address) && pw_readable(address + 24);
 }
 
-/* The program's own wish for SIGSYS is kept, told when it asks, and fulfilled for each that we did not cause. */
+/* Remembers the program's own SIGSYS action. `sigaction` reports that action, and somebody_elses applies it to every
+ * SIGSYS that Pitwall did not cause. */
 static long
 set_theirs(ucontext_t *c)
 {
@@ -148,7 +150,7 @@ set_theirs(ucontext_t *c)
         wish = *set;
     }
     if (old) {
-        long error = kernel_action(SIGSYS, NULL, old); /* it knows whether that may be written */
+        long error = kernel_action(SIGSYS, NULL, old); /* the kernel checks that `old` is writable */
         if (error) return error;
         *old = theirs;
     }
@@ -172,12 +174,12 @@ pass_sigaction(ucontext_t *c, reg number)
     *get(c, REG_RSI) = (reg)ours;
 }
 
-/* From somebody's kill, or a seccomp filter's. */
+/* Handles a SIGSYS that a kill or a seccomp filter sent. */
 static void
 somebody_elses(int signo, siginfo_t *info, ucontext_t *context)
 {
     if (theirs.handler == SIG_IGN && info->si_code <= 0) return;
-    /* it comes once more when we return, and ends the process */
+    /* The SIGSYS sent below arrives when this handler returns, and ends the process. */
     if (theirs.handler == SIG_DFL || theirs.handler == SIG_IGN) {
         action end = {.handler = SIG_DFL};
         kernel_action(SIGSYS, &end, NULL);
@@ -188,13 +190,13 @@ somebody_elses(int signo, siginfo_t *info, ucontext_t *context)
     void (*handler)(int, siginfo_t *, void *) = theirs.handler;
     uint64_t mask;
     memcpy(&mask, &context->uc_sigmask, sizeof mask);
-    mask = (mask | theirs.mask) & ~PW_SIGSYS_BIT; /* its own calls are dispatched too */
+    mask = (mask | theirs.mask) & ~PW_SIGSYS_BIT; /* the calls of the program's handler are dispatched too */
     if (theirs.flags & SA_RESETHAND) theirs.handler = SIG_DFL;
     pw_raw_syscall(PW_NR_RT_SIGPROCMASK, SIG_SETMASK, (long)&mask, 0, 8, 0, 0);
     handler(signo, info, context);
 }
 
-/* The one way in which a call to be recorded begins, all signals blocked. False: it is not recorded any more. */
+/* Begins every call to be recorded. Signals are blocked if `before` takes a stack. False: recording has stopped. */
 static bool
 begin(pw_call_frame *call)
 {
@@ -243,7 +245,7 @@ on_sigsys(int signo, siginfo_t *info, void *data)
     if (pw_armed.heard) return hear(c, number, pw_armed.heard);
     switch (number) {
       case PW_NR_RT_SIGRETURN:
-        /* Of another handler: on its own frame. */
+        /* The return of another handler. RSP points to that handler's own frame. */
         *(uint64_t *)&((ucontext_t *)*get(c, REG_RSP))->uc_sigmask &= ~PW_SIGSYS_BIT;
         *get(c, REG_RIP) = (reg)pw_return_from_signal;
         return;
@@ -258,7 +260,7 @@ on_sigsys(int signo, siginfo_t *info, void *data)
       case PW_NR_EXIT_GROUP: case PW_NR_EXECVE: case PW_NR_EXECVEAT:
         place(c, number, pw_go_on_ending);
         return;
-      /* A filter may forbid what we need of the kernel, and end the process for it: out of its way. */
+      /* A seccomp filter may forbid calls that Pitwall needs, and end the process for them. So dispatch stops first. */
       case PW_NR_SECCOMP: give_up(PW_DISPATCH_SECCOMP); return pass(c, number);
       case PW_NR_PRCTL:
         if (argument(c, 0) == SET_SECCOMP) give_up(PW_DISPATCH_SECCOMP);
@@ -281,7 +283,7 @@ ending(pw_call_frame *call)
 
 /* ---- without a signal ---- */
 
-/* All but what a fault raises, which cannot wait, and SIGSYS. */
+/* All signals except SIGSYS and the signals that a fault raises. Signals of faults cannot wait. */
 static const uint64_t interruptions = ~((uint64_t)1 << (SIGSEGV - 1) | (uint64_t)1 << (SIGBUS - 1) | (uint64_t)1 << (SIGILL - 1) | (uint64_t)1 << (SIGFPE - 1) |
                                         (uint64_t)1 << (SIGTRAP - 1) | PW_SIGSYS_BIT);
 
@@ -367,7 +369,7 @@ pw_dispatch_refusal(void)
     }
 }
 
-/* Handlers installed before, whose masks would block SIGSYS. */
+/* Removes SIGSYS from the masks of the handlers that are already installed. */
 static void
 open_masks(void)
 {
@@ -414,14 +416,15 @@ pw_dispatch_stop(bool child)
         pw_dispatch_disarm();
         if (!atomic_load(&pw_armed_threads.filtered)) state.settings.disarmed();
     }
-    /* Of other threads, for microseconds. A handler of the program's that jumps out of what follows a call leaves
-     * it at work for ever. */
+    /* Wait for the handlers of other threads, which take microseconds. The wait is limited: if a handler of the
+     * program jumps out of pw_syscall_after, the count never returns to 0. */
     for (int i = 0; atomic_load(&pw_syscall_at_work) > 0 && i < MOST_PAUSES; i++) {
         struct timespec pause = {0, 20000};
         pw_raw_syscall(PW_NR_NANOSLEEP, (long)&pause, 0, 0, 0, 0, 0);
     }
     atomic_store(&pw_syscall_at_work, 0);
-    /* A SIGSYS may be on its way to another thread; ours fulfils the program's wish as well. */
+    /* Keep Pitwall's handler while another thread is armed: a SIGSYS may be pending for that thread. Pitwall's handler
+     * also applies the program's own action. */
     action now;
     if (!pw_dispatch_others_armed() && kernel_action(SIGSYS, NULL, &now) == 0 && now.handler == on_sigsys) {
         kernel_action(SIGSYS, &theirs, NULL);

@@ -13,24 +13,27 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-/* ---- what a function asks of the kernel ---- */
+/* ---- the system call of each C function ---- */
 
-/* Where an argument of the system call comes from: the function's own, by number, or what the C library puts there. */
+/* Source of a system call's argument: an argument of the function (A is the first), or a value that the C library
+ * adds. */
 enum { NONE, A, B, C, D, FOLDER, EMPTY, EMPTY_PATH, NO_FOLLOW, MODE_C, MODE_D, GET_TERMINAL, SCRATCH };
 
 typedef struct { uint16_t number; uint8_t count, from[4]; } route;
 
-/* CANCELS: the thread may be cancelled in it. CHECKS_FD, PLAIN_COMMANDS, PLAIN_FLAGS: it does more for some
- * arguments (`plain`). STATUS: the kernel's answer is 0 or an error. TRUTH: it returns whether that was 0. */
+/* CANCELS: the thread may be cancelled in the function. CHECKS_FD, PLAIN_COMMANDS, PLAIN_FLAGS: for some arguments
+ * the function does more than make the call; `plain` tells. STATUS: the kernel's answer is 0 or an error. TRUTH: the
+ * function returns whether the kernel's answer was 0. */
 enum { CANCELS = 1, CHECKS_FD = 2, PLAIN_COMMANDS = 4, PLAIN_FLAGS = 8, STATUS = 16, TRUTH = 32 };
 
 typedef long function(long, long, long, long);
 
-enum { FD = 0x123, PATH = -1, BUFFER = -2, NUMBER = 0x1b, TERMINAL_BYTES = 64 /* the kernel's struct, and some */ };
+enum { FD = 0x123, PATH = -1, BUFFER = -2, NUMBER = 0x1b, TERMINAL_BYTES = 64 /* more than the kernel's struct */ };
 
-/* Of two routes the one that this C library takes is found out, by trying the function with the arguments `probe`. */
+/* A function and its possible routes. find_out calls the function with the arguments `probe` to learn which route
+ * this C library takes. */
 typedef struct {
-    const char *names[2]; /* the second is the same function by another name */
+    const char *names[2]; /* the second is another name of the same function */
     uint8_t is;
     route routes[2];
     int probe[4];
@@ -65,7 +68,8 @@ static const known functions[FUNCTIONS] = {
     [WRITE] = {{"write"}, CANCELS, {{PW_NR_WRITE, 3, {A, B, C}}}, .probe = {FD, BUFFER, NUMBER}},
 };
 
-/* The C library's function, and the route it takes; NULL: it does something else, and is left alone. */
+/* The C library's function, and the route that the function takes. NULL: the function takes no known route, so
+ * Pitwall does not replace the function. */
 static function *originals[FUNCTIONS];
 static const route *routes[FUNCTIONS];
 
@@ -92,7 +96,7 @@ argument(uint8_t from, const long given[4], const char *scratch)
     }
 }
 
-/* May the C library do more for these arguments than make the call? */
+/* Does the C library only make the call for these arguments? False: it may do more. */
 static bool
 plain(unsigned is, const long given[4])
 {
@@ -138,7 +142,7 @@ static function *const ours[FUNCTIONS] = {
 };
 #undef ENTRY
 
-/* ---- what this C library does ---- */
+/* ---- finding the routes of this C library ---- */
 
 typedef struct { function *call; const long *given; long returned; int error; } trial;
 
@@ -160,7 +164,7 @@ same_argument(uint8_t from, uint64_t heard, const long given[4])
     return heard == argument(from, given, NULL);
 }
 
-/* Does the C library's function make that one call, whatever it is answered, and return the answer? */
+/* Does the C library's function make only the call of route `r`, for every answer, and return the answer? */
 static bool
 takes(function *f, const route *r, unsigned is, const long given[4])
 {
@@ -191,7 +195,7 @@ find_out(int n, void *libc)
     long given[4], bare[4];
     for (int i = 0; i < 4; i++) {
         given[i] = k->probe[i] == PATH ? (long)path : k->probe[i] == BUFFER ? (long)buffer : k->probe[i];
-        bare[i] = given[i] == (O_RDWR | O_CREAT) ? O_RDWR : given[i]; /* without what the mode is for */
+        bare[i] = given[i] == (O_RDWR | O_CREAT) ? O_RDWR : given[i]; /* without O_CREAT, which alone needs the mode */
     }
     for (int i = 0; i < 2 && k->routes[i].count; i++) {
         if (!takes(f, &k->routes[i], k->is, given) || !takes(f, &k->routes[i], k->is, bare)) continue;
@@ -201,13 +205,13 @@ find_out(int n, void *libc)
     }
 }
 
-/* ---- in and out ---- */
+/* ---- installing and removing ---- */
 
 enum { NAMES = 2 };
 static pw_stand_in entries[FUNCTIONS * NAMES];
 static pw_stand_ins stand_ins = {.entries = entries, .count = FUNCTIONS * NAMES};
 
-/* Is a function looked up by either name the C library's? */
+/* Does a lookup of each of the function's names find the C library's function? */
 static bool
 is_reached(int n)
 {

@@ -5,7 +5,7 @@
 #define IO PW_OF_IO
 #define NET PW_OF_NETWORK
 
-/* of, path, base, path2, base2, flags, fd */
+/* name, of, path, base, path2, base2, flags, fd */
 const pw_syscall pw_syscalls_known[PW_SYSCALLS] = {
     [2] = {"open", P, 1, 0, 0, 0, 2, 0},
     [4] = {"stat", P, 1, 0, 0, 0, 0, 0},

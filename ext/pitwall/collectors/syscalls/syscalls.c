@@ -1,8 +1,8 @@
-/* File-system calls of every Ruby thread: which, on what path, with what result, how long, and from which stack.
+/* File-system calls of every Ruby thread: name, path, result, duration and stack of each call.
  *
- * syscall_dispatch.c has each call noticed, and this file takes the thread's stack before it; syscall_after.c puts
- * a row into the ring behind it. The drain makes paths absolute, by the working directory and the descriptors that
- * earlier rows tell of, and rows columns. */
+ * syscall_dispatch.c notices each call. This file takes the thread's stack before the call. syscall_after.c puts a
+ * row into the ring after the call. The drain makes paths absolute, using the working directory and the descriptors
+ * known from earlier rows. The drain then turns rows into columns. */
 #include "collectors/syscalls/syscalls.h"
 #include "collectors/syscalls/syscall_after.h"
 #include "collectors/syscalls/syscall_dispatch.h"
@@ -19,7 +19,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-#undef snprintf /* Ruby's own may allocate objects, and the drain has no GVL */
+#undef snprintf /* Ruby's snprintf may allocate objects, and the drain has no GVL */
 
 enum { ROWS_A_CHUNK = 1 << 14, MOST_FDS = 1 << 16, NO_STACK = UINT32_MAX, EXPECTED_BYTES = 256 };
 enum { THREAD, NAME, AT, NS, RESULT, ERRNO, FLAGS, NODE, PATH, PATH2, CWD, COLUMNS };
@@ -30,7 +30,7 @@ static struct {
     char cwd[PATH_MAX];
     size_t cwd_size;
     uint32_t cwd_id;
-    struct descriptor { uint32_t path; uint64_t since; } *descriptors; /* what opened it, and when the call ended */
+    struct descriptor { uint32_t path; uint64_t since; } *descriptors; /* path; end of the opening call */
     uint32_t descriptor_count;
     uint32_t name_ids[PW_SYSCALLS];
     pw_buffer columns[COLUMNS];
@@ -38,7 +38,7 @@ static struct {
     uint64_t base_ns, rows_taken;
 } state;
 
-static int (*const during_gc)(void) = rb_during_gc; /* not to be looked up in a handler */
+static int (*const during_gc)(void) = rb_during_gc; /* resolved here: a handler must not resolve symbols */
 
 /* ---- in the handler ---- */
 
@@ -53,7 +53,7 @@ before(pw_call_frame *call)
     if (pw_syscall_ring) pw_ring_expect(pw_syscall_ring, EXPECTED_BYTES);
     if (!t || t->sample.finished) return;
     call->thread = t;
-    /* While garbage is collected, what a stack names may be on the move. */
+    /* During GC, the objects that a stack refers to may be moving. */
     if (!state.stacks || !pw_syscall_ring || t->own.busy || during_gc()) return;
     do {
         if (pw_capture_stack(t)) {
@@ -66,14 +66,14 @@ before(pw_call_frame *call)
 static void before(pw_call_frame *call) {}
 #endif
 
-/* What the process leaves behind is written before it becomes another program, or ends without a word. */
+/* Writes the recorded data before the process becomes another program, or ends without running its exit code. */
 static void
 ending(void)
 {
     pw_flush_before_end();
 }
 
-/* ---- paths; the drain's ---- */
+/* ---- paths, in the drain ---- */
 
 static uint32_t intern(const char *bytes, size_t size) { return pw_intern_string(&pw_out.tables, bytes, size); }
 
@@ -92,7 +92,7 @@ absolute(const char *path, size_t size, const char *folder, size_t folder_size)
     static char joined[2 * PATH_MAX + 2];
     while (size >= 2 && path[0] == '.' && path[1] == '/') path += 2, size -= 2;
     if (size && path[0] == '/') return intern(path, size);
-    if (!folder_size) return intern(path, size); /* nobody knows where that is */
+    if (!folder_size) return intern(path, size); /* the folder is unknown: the path stays relative */
     if (size == 0 || (size == 1 && path[0] == '.')) return intern(folder, folder_size);
     if (folder_size > PATH_MAX || size > PATH_MAX) return intern(path, size);
     memcpy(joined, folder, folder_size);
@@ -131,8 +131,8 @@ opened(int64_t fd, uint32_t path, uint64_t when)
     if (d && when >= d->since) *d = (struct descriptor){path, when};
 }
 
-/* Rows of several threads may come in another order than their calls: one that began before the descriptor was
- * opened closed the one before. */
+/* Rows of several threads may arrive in another order than their calls. A close that began before the descriptor was
+ * opened closed the previous descriptor of that number, so ignore the close. */
 static void
 closed(int64_t fd, uint64_t began)
 {
@@ -141,7 +141,7 @@ closed(int64_t fd, uint64_t began)
 
 enum { DUPLICATE = 0, DUPLICATE_CLOEXEC = 1030 };
 
-/* What a call changes for those after it. */
+/* Updates the state that later rows depend on: descriptors and the working directory. */
 static void
 follow(const pw_syscall_row *row, uint32_t path, const char *folder)
 {
@@ -193,7 +193,7 @@ put(int column, uint64_t value)
     pw_buffer_int(&state.columns[column], value);
 }
 
-/* A record's row. True: as many rows as a chunk holds. holds session lock */
+/* Adds a row to the columns. True: the columns hold a full chunk of rows. holds session lock */
 static bool
 take(const pw_record_header *record)
 {
@@ -208,7 +208,7 @@ take(const pw_record_header *record)
         if (i < 3) texts[i + 1] = texts[i] + sizes[i];
     }
     bool moves = row->number == PW_NR_CHDIR || row->number == PW_NR_FCHDIR;
-    /* the first is a text, relative to nothing */
+    /* The first path of such a call is the link's text, which is not made absolute. */
     bool link = row->number == PW_NR_SYMLINK || row->number == PW_NR_SYMLINKAT;
     uint32_t paths[2] = {0, 0};
     for (int i = 0; i < 2; i++) {
@@ -220,7 +220,7 @@ take(const pw_record_header *record)
     if (!paths[0] && row->fd >= 0) paths[0] = path_of_descriptor(row->fd);
 
     uint64_t at = ns_at(row->start, tick_ns);
-    /* a call may have begun before those that ended before it */
+    /* A later row's call may have begun earlier, so the base is 1 s before this row's start. */
     if (state.rows == 0) state.base_ns = at > 1000000000 ? at - 1000000000 : 0;
     bool failed = row->result < 0 && row->result >= -4095;
     put(THREAD, row->thread ? ((const pw_thread *)row->thread)->id : 0);
@@ -250,7 +250,7 @@ write_rows(bool last)
     state.rows = 0;
 }
 
-/* Cumulative: the last counts. */
+/* Writes totals since the start of the recording. Readers use the last totals only. */
 static void
 write_totals(bool last)
 {
@@ -270,8 +270,8 @@ write_totals(bool last)
         sum += calls;
         n++;
     }
-    /* At the end: with those whose thread left by a jump before their row was written, and what the ring has behind
-     * such a row. */
+    /* At the end, count two more kinds of rows as lost. Some threads left by a jump before their row was written.
+     * The drain does not reach the rows that lie behind such a row in the ring. */
     if (last && pw_syscall_ring && sum > state.rows_taken && sum - state.rows_taken > lost) {
         lost = sum - state.rows_taken;
     }
@@ -283,7 +283,7 @@ write_totals(bool last)
 
 /* ---- start and stop ---- */
 
-/* What is open already. */
+/* Enters the descriptors that are open at the start. */
 static void
 seed_descriptors(void)
 {
@@ -299,7 +299,8 @@ seed_descriptors(void)
     closedir(folder);
 }
 
-/* A filter that was set since the command was started (which told how many there were) is the program's own. */
+/* Has the program set a seccomp filter of its own? `filters` is the number of filters when the command was started.
+ * A higher number now means a filter of the program's own. */
 static bool
 filtered(VALUE settings)
 {
@@ -379,7 +380,7 @@ forget(bool frees)
 static void own_begin(void) { pw_dispatch_own(true); }
 static void own_end(void) { pw_dispatch_own(false); }
 
-/* The calling thread runs Ruby. */
+/* Called in a thread that runs Ruby. Arms the thread if the thread is not armed. */
 static void
 here(void)
 {
@@ -388,7 +389,7 @@ here(void)
     pw_dispatch_arm();
 }
 
-/* syscall_dispatch -> nil, or a String that says why system calls can't be seen from inside here */
+/* syscall_dispatch -> nil, or a String: why system calls cannot be recorded inside this process */
 static VALUE
 native_syscall_dispatch(VALUE self)
 {
@@ -396,7 +397,7 @@ native_syscall_dispatch(VALUE self)
     return refusal ? rb_str_new_cstr(refusal) : Qnil;
 }
 
-/* syscall_names(io) -> [String, ...]: those that are recorded */
+/* syscall_names(io) -> [String, ...]: names of the recorded calls */
 static VALUE
 native_syscall_names(VALUE self, VALUE io)
 {
@@ -408,7 +409,7 @@ native_syscall_names(VALUE self, VALUE io)
     return names;
 }
 
-/* syscall_signals -> Integer: how many recorded calls came by way of a signal */
+/* syscall_signals -> Integer: number of recorded calls that a signal announced */
 static VALUE
 native_syscall_signals(VALUE self)
 {
