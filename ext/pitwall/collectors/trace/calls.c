@@ -5,8 +5,8 @@
 
 enum { KEYS_A_BLOCK = 1024, KEY_BLOCKS = 128, FIRST_NODES = 16, MOST_NODES = 256 };
 
-/* The first of a tree is small, each next one twice as large: most threads of a program that starts thousands call
- * little. */
+/* A block of a tree's nodes. The first block is small, and each next block has twice the room, up to MOST_NODES.
+ * A program may start thousands of threads, and most of those threads make few calls. */
 struct pw_call_block {
     struct pw_call_block *next;
     _Atomic uint32_t used;
@@ -19,9 +19,9 @@ pw_call_rules pw_call_rules_now;
 static struct {
     pw_call_key *key_blocks[KEY_BLOCKS];
     _Atomic uint32_t key_count;
-    uint32_t *key_slots, key_slot_count; /* number + 1 of a key */
+    uint32_t *key_slots, key_slot_count; /* number of a key, plus 1 */
     pw_call_tree *_Atomic trees;
-    pw_call_tree *_Atomic buried; /* out of the list, but somebody with the GVL may still stand on them */
+    pw_call_tree *_Atomic buried; /* out of the list, but a thread with the GVL may still be reading them */
     uint32_t node_count;
     uint64_t lost;
 } state;
@@ -79,7 +79,7 @@ key_of(VALUE a, VALUE b, uint8_t kind, const void *context)
     *key = (pw_call_key){.a = a, .b = b, .frame = a, .kind = kind};
     if (kind == PW_CALL_C && b != PW_CALL_MET) key->frame = LONG2FIX(PW_FRAME_CALLED + (long)count);
     state.key_slots[at] = count + 1;
-    /* it is marked from here on; deciding may collect garbage */
+    /* The key is marked from here on. `decide` may start a garbage collection. */
     atomic_store_explicit(&state.key_count, count + 1, memory_order_release);
     if (pw_call_rules_now.decide) pw_call_rules_now.decide(key, context);
     return key;
@@ -188,7 +188,7 @@ pw_call_child_slow(pw_call_tree *tree, pw_call_node *node, VALUE a, VALUE b, uin
     *made = (pw_call_node){.a = a, .b = b, .parent = node, .key = key, .depth = node->depth + 1, .under = under};
     __atomic_fetch_add(&state.node_count, 1, __ATOMIC_RELAXED);
     tree->count++;
-    tree->slots[node_slot(tree, node, a, b)] = made; /* deciding ran Ruby, but traced nothing: the table is as it was */
+    tree->slots[node_slot(tree, node, a, b)] = made; /* `decide` ran Ruby untraced: the slots are unchanged */
     atomic_fetch_add_explicit(&tree->last->used, 1, memory_order_release);
     remember_child(node, a, b, made);
     return made;
@@ -220,7 +220,8 @@ free_tree(pw_call_tree *tree)
     free(tree);
 }
 
-/* Whoever walks the list beside the drain has the GVL, as whoever calls this. */
+/* Frees the trees that were taken out of the list. Apart from the drain, only threads with the GVL walk the list, so
+ * no thread still reads these trees. needs GVL */
 static void
 free_buried(void)
 {
@@ -253,7 +254,7 @@ pw_call_trees_each(void (*each)(pw_call_tree *tree, void *data), void *data)
     }
 }
 
-/* The newest stays: its place is where others are put before it. */
+/* Keeps the newest tree: threads insert new trees at the head of the list, before the newest tree. */
 void
 pw_call_trees_sweep(void)
 {

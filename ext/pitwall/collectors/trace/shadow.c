@@ -1,4 +1,4 @@
-/* The slow part of shadow stacks: what does not happen at every event. */
+/* The slow part of shadow stacks: work that is not needed at every event. */
 #include "collectors/trace/shadow.h"
 #include "output/naming.h"
 #include "sampling/registry.h"
@@ -25,8 +25,8 @@ pw_trace_is_callers(const pw_call_tree *tree)
 uint64_t
 pw_trace_read_cpu(pw_call_tree *tree, pw_call_node *node, uint64_t pause)
 {
-    pw_naming_trigger_if_wanted(); /* where nothing ticks, names are asked for here */
-    if (!pw_trace.cpu || !pw_trace_is_callers(tree)) return pw_trace.last + pause; /* it has ended */
+    pw_naming_trigger_if_wanted(); /* without a ticker, names are requested here */
+    if (!pw_trace.cpu || !pw_trace_is_callers(tree)) return pw_trace.last + pause; /* charged to the end of the pause */
     int64_t cpu = pw_trace_thread_cpu();
     double ran = (double)(int64_t)(pw_trace.last - tree->cpu_tick) * pw_trace.tick_ns;
     double in_pause = (double)(cpu - tree->cpu_read) - pw_trace.cpu_read_ns - ran;
@@ -35,7 +35,7 @@ pw_trace_read_cpu(pw_call_tree *tree, pw_call_node *node, uint64_t pause)
     return tree->cpu_tick = pw_ticks(&pw_trace.clock);
 }
 
-/* Another thread runs: how much of the pause this one computed will be known when it comes back. */
+/* Leaves a stack because another thread runs. The CPU time of the pause is found when the stack's thread runs again. */
 static void
 leave(pw_shadow *s, pw_call_node *node, uint64_t now)
 {
@@ -101,7 +101,7 @@ pw_shadow_find_node(pw_shadow *s, pw_call_node *from, VALUE a, VALUE b, uint8_t 
     pw_trace.busy = true;
     pw_call_node *node = pw_call_child_slow(s->tree, from, a, b, kind, site);
     pw_trace.busy = was_busy;
-    pw_trace.stack = s; /* another thread may have run while Ruby looked for a name */
+    pw_trace.stack = s; /* another thread may have run during the name lookup */
     pw_trace.ec = s->ec;
     pw_trace.last = pw_ticks(&pw_trace.clock);
     return node;
@@ -112,7 +112,7 @@ met(const VALUE *cfp, const pw_frame_seen *seen, void *data)
 {
     pw_shadow *s = data;
     bool ruby = cfp[PW_CFP_ISEQ] && seen->frame == cfp[PW_CFP_ISEQ];
-    /* a block in C goes by its method's name */
+    /* A block in C has the name of its method, so skip its frame. */
     if (!ruby && !pw_frame_is_call_of_c((const VALUE *)cfp[PW_CFP_EP])) return;
     VALUE b = ruby ? 0 : PW_CALL_MET;
     pw_call_site site = {s->ec, cfp, seen->owner};
@@ -136,7 +136,7 @@ tree_of(uint32_t thread_id)
     return wanted.found ? wanted.found : pw_noted(pw_call_tree_new(thread_id));
 }
 
-/* The calling thread's number in the recording; 0: it has none any more, or there was no room. */
+/* The calling thread's number in the recording. 0: the thread has ended, or there was no room. */
 static uint32_t
 own_id(void)
 {
@@ -167,13 +167,13 @@ pw_shadow_switch(const pw_trace_arg *arg, uint64_t now)
         return NULL;
     }
     if (!pw_trace.armed) {
-        /* What starts the recording is not what is recorded. */
+        /* The calls that start the recording are not recorded. Recording begins when `start` returns. */
         if (arg->event != RUBY_EVENT_C_RETURN || arg->id != pw_trace.start || arg->self != pw_trace.native) return NULL;
         pw_trace.armed = true;
         pw_trace.last = now;
     }
     pw_shadow *s = pw_shadow_find(arg->ec), *before = pw_trace.stack;
-    /* One that ends without a call may have the context of one of whose end 3.1 did not tell. */
+    /* Ruby 3.1 may not report the end of a thread. A later thread that ends without a call may have its context. */
     if (arg->event == RUBY_EVENT_THREAD_END && (!s || s->thread != rb_thread_current())) return NULL;
     uint32_t id = arg->event == RUBY_EVENT_THREAD_END ? s->tree->thread_id : own_id();
     pw_trace.ec = NULL;
@@ -186,7 +186,7 @@ pw_shadow_switch(const pw_trace_arg *arg, uint64_t now)
     if (!id) return NULL;
     pw_call_tree *tree = !s || s->tree->thread_id != id ? tree_of(id) : s->tree;
     if (!tree) return NULL;
-    if (s && s->tree != tree) { /* its memory serves another thread now */
+    if (s && s->tree != tree) { /* the context's memory now belongs to another thread */
         leave_tree(s);
         join_tree(s, tree);
         pw_walk_frames(s->ec,
@@ -206,7 +206,7 @@ pw_shadow_switch(const pw_trace_arg *arg, uint64_t now)
         pw_walk_frames(s->ec,
                        arg->event & (RUBY_EVENT_CALL | RUBY_EVENT_B_CALL | RUBY_EVENT_CLASS) ? arg->cfp + PW_CFP_WORDS : arg->cfp, met, s);
     }
-    /* Of an abandoned fiber whose memory serves another, nothing is waited for. */
+    /* Drop the entries of an abandoned fiber whose memory another fiber now uses: nothing waits for them. */
     if (arg->event & (PW_TRACE_CALLS & ~RUBY_EVENT_C_CALL)) pw_shadow_trim(s, arg->cfp + 1);
     else pw_shadow_trim(s, arg->event & RUBY_EVENT_C_RETURN ? arg->cfp - PW_CFP_WORDS : arg->cfp);
     if (s->paused && now > s->paused && s->count > 1) pw_shadow_top(s)->wait += now - s->paused;

@@ -7,7 +7,7 @@
 #include <string.h>
 
 static struct {
-    char home[4096];     /* Pitwall's own files: their calls are nobody's business */
+    char home[4096];     /* folder of Pitwall's own files: their calls are hidden */
     VALUE filters; /* [paths, classes, methods] or nil */
     VALUE native_module;
 } state = {.filters = Qnil};
@@ -25,7 +25,7 @@ among(VALUE list, bool (*fits)(const char *pattern, const char *text), const cha
 static bool glob_fits(const char *pattern, const char *path) { return fnmatch(pattern, path, 0) == 0; }
 static bool same(const char *pattern, const char *text) { return strcmp(pattern, text) == 0; }
 
-/* `name` begins with the class: "Shop::Cart#sum" is of Shop::Cart and of Shop. */
+/* Does `name` begin with the class? "Shop::Cart#sum" fits Shop::Cart and Shop. */
 static bool
 class_fits(const char *pattern, const char *name)
 {
@@ -53,7 +53,7 @@ decide(pw_call_key *key, const void *context)
         key->owner = site->owner ? site->owner : pw_walk_owner(site->ec, site->cfp);
         VALUE file = rb_profile_frame_absolute_path(key->a);
         if (!RB_TYPE_P(file, T_STRING)) file = rb_profile_frame_path(key->a);
-        if (RB_TYPE_P(file, T_STRING)) path = RSTRING_PTR(file); /* must not raise here */
+        if (RB_TYPE_P(file, T_STRING)) path = RSTRING_PTR(file); /* no exception may be raised here */
         size_t n = strlen(state.home);
         if (n && strncmp(path, state.home, n) == 0 && (path[n] == '/' || strcmp(path + n, ".rb") == 0)) {
             key->hidden = true;

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-static pw_job job; /* collects garbage where the bound of memory is met */
+static pw_job job; /* collects garbage when memory reaches the limit */
 
 #if PW_LAYOUT_RUBY
 
@@ -26,7 +26,7 @@ static void
 on_object(const pw_trace_arg *arg)
 {
     if (pw_trace.busy || !pw_trace.armed) return;
-    /* from 4.0 on other Ractors' objects are told as well, and they don't wait */
+    /* From 4.0 on, Ruby also reports the objects of other Ractors, which run at the same time. */
     if (arg->ec != pw_trace.ec && !pw_in_main_ractor()) return;
     pw_shadow *s = arg->ec == pw_trace.ec ? pw_trace.stack : pw_shadow_find(arg->ec);
     if (s) {
@@ -73,7 +73,8 @@ on_collection(const pw_trace_arg *arg)
     if (arg->event == RUBY_INTERNAL_EVENT_GC_EXIT) pw_trace.in_gc = false;
 }
 
-/* One for both: Ruby passes every hook at every event. It allows no hook to be told of these and of calls. */
+/* One hook serves objects and collections, because Ruby visits every hook at every event. Ruby does not allow one hook
+ * for internal events and calls together. */
 void
 pw_trace_on_internal(VALUE unused, const pw_trace_arg *arg)
 {
@@ -81,14 +82,14 @@ pw_trace_on_internal(VALUE unused, const pw_trace_arg *arg)
     else on_collection(arg);
 }
 
-/* The bound of memory was met while collection was off. */
+/* Runs when memory reaches the limit while garbage collection is off. */
 static void
 collect_garbage(void *unused)
 {
     if (!pw_trace.armed || !atomic_load(&pw_trace.gc_due)) return;
     pw_trace.gc_over++;
     if (pw_trace.gc == PW_GC_OFF) {
-        rb_gc_enable(); /* from here on as it comes; gc_due stays */
+        rb_gc_enable(); /* Ruby collects when it wants from now on; gc_due stays set */
         return;
     }
     uint64_t began = pw_ticks(&pw_trace.clock);
@@ -100,7 +101,8 @@ collect_garbage(void *unused)
     pw_trace.paused = false;
     atomic_store(&pw_trace.gc_due, false);
     pw_trace.last = pw_ticks(&pw_trace.clock);
-    /* The thread's clock went on, and so does what is taken for computed. */
+    /* The thread's CPU clock advanced during the collection. Start from a new reading, so that the collection's CPU
+     * time is not charged. */
     if (pw_trace.stack) {
         pw_trace.stack->tree->cpu_read = pw_trace_thread_cpu(), pw_trace.stack->tree->cpu_tick = pw_trace.last;
     }

@@ -61,7 +61,8 @@ exercised(VALUE module, int which, long calls)
     return !error;
 }
 
-/* The last to appear of a lesson is what it calls, or itself; operators are C functions too. */
+/* The newest node that fits a lesson: the node of the lesson's callee, or of the lesson itself. Operators are C
+ * functions too, so a C callee is found by its name. */
 typedef struct { int which; pw_call_node *found; } newest;
 
 static void
@@ -153,7 +154,7 @@ pw_trace_calibrate(VALUE module, const pw_tick_clock *clock, const pw_traced *tr
         ascending(loop[which]);
     }
     traced->end();
-    time_plain(module, plain); /* a busy machine may have been slower before */
+    time_plain(module, plain); /* the first timing may have been slowed by other load */
     for (int which = 0; which < PW_CALL_KINDS; which++) {
         double pair = lesser(pairs[which], plain[which] - plain[LESSONS - 1]);
         pw_probe *p = &probes[which];
@@ -161,7 +162,7 @@ pw_trace_calibrate(VALUE module, const pw_tick_clock *clock, const pw_traced *tr
         p->outside = loop[which][0] - loop[LESSONS - 1][0];
         if (p->inside < 0) p->inside = 0;
         if (p->outside < 0) p->outside = 0;
-        /* How far the better turns lie apart says how well it is known; the worse ones were disturbed. */
+        /* The error is the distance from the best turn to the first quartile. Slower turns were disturbed. */
         p->error = inside[which][TURNS / 4] - inside[which][0] + loop[which][TURNS / 4] - loop[which][0];
     }
     return true;

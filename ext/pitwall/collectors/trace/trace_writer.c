@@ -1,7 +1,7 @@
 #include "collectors/trace/trace_writer.h"
 #include "output/output.h"
 #include <stdio.h>
-#undef snprintf /* Ruby's own may allocate objects, and the drain has no GVL */
+#undef snprintf /* Ruby's snprintf may allocate objects, and the drain has no GVL */
 
 enum { COLUMNS = 9, ROWS_A_CHUNK = 1 << 16 };
 
@@ -14,7 +14,7 @@ number_node(pw_call_tree *tree, pw_call_node *node, void *data)
     VALUE frame = node->parent ? node->key->frame : PW_FRAME_NOT_TRACED, owner = node->parent ? node->key->owner : 0;
     uint32_t parent = node->parent && node->parent->parent ? node->parent->id : 0;
     if (node->parent && node->parent->parent && !parent) return;
-    /* once they were emptied: what is in them must be named before */
+    /* Number no node while the tables are full. Their content must be named before they are emptied. */
     if (!all && pw_intern_full(&pw_out.tables)) return;
     node->id = pw_intern_new_node(&pw_out.tables, parent, frame, owner, 0);
 }
@@ -77,7 +77,7 @@ write_node(pw_call_tree *tree, pw_call_node *node, void *data)
     if (node->parent && node->key->kind < PW_CALL_KINDS) {
         probes += (double)calls * s->facts->probes[node->key->kind].inside;
     }
-    /* What is filtered out was mostly C functions or small methods: their probes' mean. */
+    /* Filtered calls are mostly C functions or small methods, so use the mean cost of the probes. */
     for (int i = 0; i < PW_CALL_KINDS; i++) {
         probes += (double)hidden * (s->facts->probes[i].inside + s->facts->probes[i].outside) / PW_CALL_KINDS;
     }
@@ -93,7 +93,7 @@ static void
 write_tree(pw_call_tree *tree, void *data)
 {
     sheet *s = data;
-    bool ended = __atomic_load_n(&tree->ended, __ATOMIC_ACQUIRE); /* before its nodes are read */
+    bool ended = __atomic_load_n(&tree->ended, __ATOMIC_ACQUIRE); /* read before the nodes are read */
     s->skipped = false;
     pw_call_nodes_each(tree, give_outside, data);
     pw_call_nodes_each(tree, write_node, data);
@@ -104,7 +104,7 @@ static void
 write_summary(const sheet *s)
 {
     char json[1024];
-    long long tenths[PW_CALL_KINDS][3]; /* of ns; no %f, whose point is the locale's */
+    long long tenths[PW_CALL_KINDS][3]; /* tenths of ns; not %f, because its decimal point depends on the locale */
     for (int i = 0; i < PW_CALL_KINDS; i++) {
         const double ticks[] = {s->facts->probes[i].inside, s->facts->probes[i].outside, s->facts->probes[i].error};
         for (int j = 0; j < 3; j++) tenths[i][j] = (long long)(ticks[j] * s->tick_ns * 10 + 0.5);
@@ -126,7 +126,7 @@ write_summary(const sheet *s)
     if (n > 0 && (size_t)n < sizeof json) pw_writer_chunk(&pw_out.writer, "TRAC", json, (size_t)n);
 }
 
-/* The nodes it names are written right after it, by the drain. */
+/* Writes the calls. The drain writes the stack nodes that the calls refer to right afterwards. */
 void
 pw_trace_write(const pw_trace_facts *facts)
 {

@@ -1,10 +1,10 @@
 /* The hook of calls and returns.
  *
- * Each entry of a shadow stack knows where its control frame lies. Calls push frames at lower addresses, so an
- * event tells by its own frame which entries are gone: also those that left without an event (tail calls, contexts
- * that were abandoned). A C function's frame is not there yet when its call is reported; it will lie below its
- * caller's. Filtered calls have entries as well, with their caller's node: else a return could be taken for
- * another's. */
+ * Each entry of a shadow stack holds the address of its control frame. Calls push frames at lower addresses. So the
+ * frame of an event shows which entries have ended, including entries that ended without an event (tail calls,
+ * abandoned contexts). A C function's frame does not exist yet when its call is reported. The frame will lie below
+ * its caller's frame. Filtered calls have entries as well, with their caller's node. Without these entries, a return
+ * could be matched to the wrong call. */
 #include "collectors/trace/tracer.h"
 #include "collectors/trace/shadow.h"
 #include "collectors/trace/trace_gc.h"
@@ -43,7 +43,7 @@ enter(pw_shadow *s, const pw_trace_arg *arg, const VALUE *own, VALUE a, VALUE b,
     if (__builtin_expect(!node, 0)) {
         pw_call_site site = {arg->ec, arg->cfp, 0};
         node = pw_shadow_find_node(s, from, a, b, kind, &site);
-        if (!node) node = from; /* no room: counted as lost */
+        if (!node) node = from; /* no room: the call is counted as lost */
         else if (node == from) from->hidden++;
         else node->calls++;
     }
@@ -59,7 +59,7 @@ enter_ruby(pw_shadow *s, const pw_trace_arg *arg, uint8_t kind)
     VALUE iseq = own[PW_CFP_ISEQ];
     pw_shadow_trim(s, own);
     if (s->entries[s->count - 1].own == own) {
-        /* A block that is a method is told twice; else the frame took another's place. */
+        /* Ruby reports a block that is a method twice. Otherwise the frame has replaced another frame. */
         if (kind == PW_CALL_BLOCK && pw_trace.just_called == own && s->entries[s->count - 1].a == iseq) {
             pw_trace.just_called = NULL;
             return;
@@ -85,7 +85,7 @@ is_of(const pw_shadow_entry *e, const pw_trace_arg *arg)
     return words[PW_ME_OWNER] == arg->klass && words[PW_ME_CALLED_ID] == arg->called_id;
 }
 
-/* Told when the frame was popped; while an exception unwinds, before that. */
+/* Ruby reports the return after it pops the frame. While an exception unwinds, Ruby reports it before. */
 static inline void
 leave_c(pw_shadow *s, const pw_trace_arg *arg)
 {
@@ -104,7 +104,8 @@ leave_c(pw_shadow *s, const pw_trace_arg *arg)
     if (e->own == arg->cfp && e->b && is_of(e, arg)) s->count--;
 }
 
-/* Array#each and its like are written in Ruby from 3.4 on, and told as C functions: from within their frame. */
+/* From 3.4 on, Array#each and similar methods are written in Ruby, but reported as C functions. Ruby reports such a
+ * call from within the method's own frame. */
 static bool
 tells_of_itself(const pw_trace_arg *arg)
 {
@@ -256,7 +257,7 @@ start(VALUE settings)
     pw_call_rules_now = (pw_call_rules){.max_nodes = 10000};
     pw_tick_clock_start(&pw_trace.clock);
     struct timespec pause = {0, 2000000};
-    nanosleep(&pause, NULL); /* long enough to know a tick to some millionths */
+    nanosleep(&pause, NULL); /* long enough to measure a tick to a few parts per million */
     pw_trace.tick_ns = pw_tick_clock_tick_ns(&pw_trace.clock);
     pw_trace.gap = UINT64_MAX;
     pw_trace.busy = pw_trace.paused = pw_trace.in_gc = pw_trace.sweeping = false;
@@ -283,7 +284,7 @@ start(VALUE settings)
 static void
 close_tree(pw_call_tree *tree, void *now)
 {
-    pw_trace_number(tree); /* while there is time for names */
+    pw_trace_number(tree); /* while names can still be looked up */
     pw_shadow *s = tree->active;
     if (s && s != pw_trace.stack && s->paused && s->count > 1) pw_shadow_top(s)->wait += *(uint64_t *)now - s->paused;
 }
@@ -355,7 +356,7 @@ end_own(void)
 {
     if (!pw_trace.own_thread) return;
     pw_trace.own_thread = 0;
-    if (!pw_trace.armed || pw_trace.stack) return; /* others ran meanwhile, or it was stopped */
+    if (!pw_trace.armed || pw_trace.stack) return; /* another stack has run meanwhile, or the recording has stopped */
     if ((pw_trace.stack = pw_trace.own_stack)) pw_trace.ec = pw_trace.stack->ec;
     pw_trace.last = pw_ticks(&pw_trace.clock);
 }
@@ -374,7 +375,7 @@ static void leave_gc(void) {}
 
 #endif
 
-/* For names of C functions that have no method entry. */
+/* Finds class and name of a C function that has no method entry. */
 static bool
 find_called(VALUE frame, VALUE *klass, ID *name)
 {
