@@ -1,9 +1,9 @@
-/* Every object: where it was allocated, how old it grew, how large it was; and which places made the garbage
- * collector run.
+/* Records each object's place of allocation, age and size, and which places made the garbage collector run.
  *
- * Ruby reports each object's beginning and end in hooks, one at a time, which may not allocate: until 3.4 of the
- * main Ractor's objects, with its GVL, from 4.0 on of all Ractors' objects, with the VM's lock. What the VM makes
- * for itself is counted in one row, and what Pitwall makes in another, so that all rows add up to what Ruby counts. */
+ * Ruby reports the beginning and end of each object to hooks, one hook at a time. The hooks must not allocate. Up to
+ * Ruby 3.4, Ruby reports the main Ractor's objects, with its GVL. From 4.0 on, Ruby reports all Ractors' objects,
+ * with the VM's lock. One row counts the objects that the VM makes for itself, and another row counts Pitwall's
+ * objects. So all rows add up to Ruby's own count. */
 #include "collectors/allocations/allocations.h"
 #include "collectors/allocations/bursts.h"
 #include "collectors/allocations/charges.h"
@@ -24,13 +24,13 @@
 
 static struct {
     bool own_layout, whole_stacks;
-    uint64_t untracked; /* objects that no memory was left to follow */
-    uint64_t seen;      /* objects that had a chance to be followed */
-    VALUE follower;     /* is told of compactions */
-    struct { const VALUE *ec; VALUE object; bool seen; } proof; /* what the raw hook was handed */
+    uint64_t untracked; /* objects not followed because memory ran out */
+    uint64_t seen;      /* objects that sampling could have chosen */
+    VALUE follower;     /* Ruby calls its type's functions at a compaction */
+    struct { const VALUE *ec; VALUE object; bool seen; } proof; /* what the raw hook received */
 } state;
 
-/* ---- begin of an object ---- */
+/* ---- new objects ---- */
 
 static pw_site *
 site_of(const pw_trace_arg *arg, VALUE klass, uint8_t type)
@@ -58,7 +58,7 @@ site_of(const pw_trace_arg *arg, VALUE klass, uint8_t type)
     return pw_place_new_site(place, klass, type, node, frame.frame);
 }
 
-/* Is this one of those that are not followed? In bursts the VM's objects are sampled like all others. */
+/* Does sampling skip this object? In bursts, the VM's objects are sampled like all others. */
 static inline bool
 passed_over(void)
 {
@@ -74,7 +74,8 @@ of_the_vm(uint32_t type)
     return type == T_IMEMO || type == T_NONE || (int)type == PW_T_NODE;
 }
 
-/* Is it Pitwall's own work that allocates? Other Ractors go on meanwhile. */
+/* Does Pitwall's own work allocate this object? Other Ractors run during Pitwall's work, and their objects are not
+ * Pitwall's. */
 static inline bool is_own_work(void) { return __builtin_expect(pw_own_work > 0, 0) && pw_in_main_ractor(); }
 
 static void
@@ -124,7 +125,7 @@ on_gc_start(VALUE unused, const pw_trace_arg *arg)
     if (!pw_alloc.bursting) pw_charges_count_marks();
     if (pw_growth_due()) pw_end_point();
     bool is_major = pw_charges_next_collection();
-    /* Before the counter comes round to any birth. */
+    /* Limit ages before the count of collections wraps around to a birth. */
     if (++pw_alloc.collections % PW_SETTLED == 0) pw_living_each(pw_settle_age);
     if (!pw_charges.ours) pw_growth_collection(pw_alloc.collections, is_major);
     pw_places_name();
@@ -143,7 +144,7 @@ follow_moves(void *unused)
 
 static const rb_data_type_t follower_type = {"Pitwall/allocations", {NULL, NULL, NULL, follow_moves}, .flags = 0};
 
-/* Is what a raw hook is handed as we read it, and are slots where we look for them? */
+/* Does a raw event agree with the layout that Pitwall reads, and do slots begin at multiples of PW_SLOT_UNIT? */
 static void
 on_proof(VALUE unused, const pw_trace_arg *arg)
 {
@@ -159,7 +160,7 @@ prove(void)
 {
     VALUE object = 0;
     state.proof.seen = false;
-    /* While a Ractor ends, Ruby 3.3 and 3.4 forget for a moment who listens. */
+    /* While a Ractor ends, Ruby 3.3 and 3.4 do not call the hooks for a moment, so try again. */
     for (int tries = 0; tries < 5 && !state.proof.seen; tries++) {
         pw_add_raw_hook(on_proof, RUBY_INTERNAL_EVENT_NEWOBJ);
         object = rb_obj_alloc(rb_cObject);
@@ -194,7 +195,7 @@ start(VALUE settings)
     long every = NIL_P(n) ? 1 : strtol(StringValueCStr(n), NULL, 10);
     pw_alloc.bursting = pw_setting_is_on(settings, "bursts", false);
     bool asked = pw_setting_is_on(settings, "stacks", false);
-    if (asked && !state.own_layout && !pw_alloc.bursting) return no_stacks(); /* beside samples, places will do */
+    if (asked && !state.own_layout && !pw_alloc.bursting) return no_stacks(); /* bursts need only places */
     state.whole_stacks = state.own_layout && (asked || pw_alloc.bursting);
     pw_alloc.one_in = every > 1 && every < 1 << 30 ? (uint32_t)every : 1;
     pw_alloc.chance = (uint64_t)pw_now_ns() | 1;
@@ -258,7 +259,8 @@ end_collecting(void)
     pw_remove_raw_hook(on_gc_start);
 }
 
-/* What is unreachable by now is not retained: one more collection, which nobody is charged for. */
+/* Runs one more collection first, so that unreachable objects do not count as retained. The program's sites are not
+ * charged for this collection. */
 static void
 stop(void)
 {
@@ -275,7 +277,7 @@ stop(void)
         pw_charges.ours = true;
         rb_gc();
         if (!pw_all_collections_seen(false)) pw_alloc.caveats |= PW_MISSED_COLLECTIONS;
-        pw_sites_name(!(pw_alloc.caveats & PW_MISSED_COLLECTIONS)); /* a class may be gone without our knowing */
+        pw_sites_name(!(pw_alloc.caveats & PW_MISSED_COLLECTIONS)); /* unseen collections may have freed classes */
         end_collecting();
         bool is_point = pw_growth_begin_last_point();
         if (is_point && pw_holders_wanted() && pw_growth_begin_births(pw_alloc.collections)) {
@@ -293,7 +295,8 @@ stop(void)
     pw_own_end();
 }
 
-/* Ruby 3.1 follows a null pointer when it tells of objects in a Ractor's thread before its first frame. */
+/* Stops counting. Ruby 3.1 dereferences a null pointer if it reports an object in a Ractor's thread before the
+ * thread's first frame. */
 static void
 before_ractor(void)
 {
@@ -336,7 +339,7 @@ write_chunks(bool last)
     pw_buffers_free(work, WORK);
 }
 
-/* All of it changes with the GVL only, so a forked child's copy is whole. */
+/* All of this state changes only with the GVL, so a forked child has a complete copy. */
 static void
 forget(bool frees)
 {
@@ -349,7 +352,7 @@ forget(bool frees)
     pw_places_free();
 }
 
-/* Without the ends of objects, nobody would tell that a class is gone. */
+/* In bursts, Ruby does not report the ends of objects, so a freed class would go unnoticed. Marks all classes then. */
 static void mark(void) { pw_sites_mark(pw_alloc.bursting); }
 
 static void

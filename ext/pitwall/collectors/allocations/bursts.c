@@ -6,13 +6,16 @@
 #include "session/session.h"
 #include "tools/quiet_thread.h"
 
-/* A hook costs most of what counting costs. In bursts it is there for a small part of the time: a helper thread
- * keeps the time, and a job adds and removes it at Ruby's safepoints. A burst begins a fixed time after the helper
- * asked for it, which is chosen by chance, and is over by the clock, also where the job comes late (a collection, a
- * core lent to others) or too late: one that began at the next safepoint would count what comes after those too
- * often. So what a C function allocates later than the delay after its beginning is seen too seldom. What is seen
- * of a program's phases depends on the time in bursts, not on how many there are. Our own work is jobs as well, and
- * would be met too often: its objects are counted, not sampled. */
+/* Most of the cost of counting is the cost of the hook. So in bursts the hook is installed for a small part of the
+ * time. A helper thread keeps the time. A postponed job adds and removes the hook at Ruby's safepoints.
+ *
+ * The helper thread requests a burst at a random time. The burst begins a fixed delay after the request, and ends by
+ * the clock. The job may run late (a collection, a core used by other processes), or after the burst's end. A burst
+ * that began at the next safepoint would count the allocations after safepoints too often. With the delay, the
+ * allocations that a C function makes later than the delay after its beginning are seen too seldom.
+ *
+ * How well a program's phases are seen depends on the total time in bursts, not on the number of bursts. Pitwall's
+ * own work runs in jobs as well, and sampling would see it too often. So Pitwall's objects are counted, not sampled. */
 enum { BURST_NS = 100000, BURST_DELAY_NS = 100000, MOST_OF_TIME = 50 };
 
 pw_burst_state pw_burst;
@@ -23,15 +26,15 @@ static struct {
     pw_raw_hook hook;
     bool hooked;
     _Atomic bool running;
-    _Atomic int64_t asked; /* when; 0: not, or hooked already */
+    _Atomic int64_t asked; /* time of the request, ns; 0: no request, or the job has taken it */
     int64_t pause_ns;
-    uint64_t own_before;   /* objects when work of our own began */
+    uint64_t own_before;   /* Ruby's count of objects when Pitwall's own work began */
 } state;
 
 static void
 run_burst_job(void *unused)
 {
-    /* until 3.4 hooks are each Ractor's own; jobs are run in any */
+    /* Up to 3.4 each Ractor has its own hooks, but a job may run in any Ractor. */
     if (!pw_alloc.active || !pw_alloc.bursting || !pw_in_main_ractor()) return;
     int64_t asked = atomic_exchange(&state.asked, 0), now = pw_now_ns();
     if (asked && now < asked + BURST_DELAY_NS + BURST_NS && (!state.hooked || now > pw_burst.until)) {
@@ -48,7 +51,7 @@ run_burst_job(void *unused)
     pw_alloc.counted = pw_alloc_total() - pw_alloc.counted_before;
 }
 
-/* Not here and now: hooks are being called. */
+/* Ends the burst. The job removes the hook later, because Ruby is calling hooks now. */
 void
 pw_burst_end(void)
 {
@@ -63,7 +66,7 @@ pause_until(int64_t at)
     clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
 }
 
-/* Pauses vary by half, so that no rhythm of the program is met. */
+/* Pauses vary by up to half of their mean, so that bursts do not follow a rhythm of the program. */
 static void *
 keep_bursts(void *unused)
 {
@@ -90,7 +93,7 @@ pw_bursts_start(pw_raw_hook hook)
     pw_burst.from = pw_burst.until = 0;
     atomic_store(&state.asked, 0);
     if (!state.job.func && !pw_job_init(&state.job, run_burst_job)) return false;
-    pw_job_trigger(&state.job); /* from here first: see safepoint_ticker.c */
+    pw_job_trigger(&state.job); /* the first trigger comes from this thread: see safepoint_ticker.c */
     atomic_store(&state.running, true);
     if (pw_start_quiet_thread(&state.thread, keep_bursts) == 0) return true;
     atomic_store(&state.running, false);

@@ -13,11 +13,11 @@ pw_charges_state pw_charges;
 
 static struct {
     uint32_t *touched, touched_count, touched_room; /* sites that allocated since the last collection began */
-    struct share *shares;                           /* of the collection going on */
+    struct share *shares;                           /* of the current collection */
     uint32_t share_count, share_room;
     uint32_t *listed, listed_count, listed_room;    /* sites that may have living objects */
-    int64_t charged_ns; /* collections' time so far that was charged */
-    int64_t marked_ns;  /* marking until the last collection */
+    int64_t charged_ns; /* time of collections charged so far */
+    int64_t marked_ns;  /* marking time up to the last collection */
     VALUE gc_by, major_by, malloc, newobj; /* Symbols */
 } state;
 
@@ -34,7 +34,7 @@ pw_charges_touch(uint32_t id)
     state.touched[state.touched_count++] = id;
 }
 
-/* Bytes that an object of this site has had malloc'ed, on average. */
+/* Mean number of malloc'ed bytes of this site's freed objects. */
 static double
 malloced(const pw_site *s)
 {
@@ -68,9 +68,10 @@ list(pw_site *s)
     s->listed = true;
 }
 
-/* The next collection is about to begin: who lives now has survived this one, and was marked by it. But for those
- * born since: of them, some may be freed already, as what is born while a major one marks step by step can be swept
- * by it. They are counted in their place among the young. */
+/* The next collection is about to begin. Objects that live now have survived the previous collection, which marked
+ * them. Objects born since then are an exception: the previous collection has not marked them, and some may be freed
+ * already. A major collection that marks step by step can sweep objects born while it marks. Objects born since then
+ * are entered in `young`. */
 void
 pw_charges_count_marks(void)
 {
@@ -82,7 +83,7 @@ pw_charges_count_marks(void)
         uint64_t older = pw_site_get(&s->freed) + since, living = pw_site_get(&s->count), young = 0;
         living = living > older ? living - older : 0;
         for (uint32_t age = 1; age <= YOUNG; age++) young += s->young[(pw_alloc.collections - age) & 3];
-        if (young > living) young = living; /* objects shown to the program late have moved to another site */
+        if (young > living) young = living; /* objects moved to another site by site_when_shown */
         *newest = since;
         s->young[(pw_alloc.collections + 1) & 3] = 0;
         pw_site_add_to(pw_charges.is_major ? &s->major_marks : &s->minor_marks, pw_charges.is_major ? living : young);
@@ -98,7 +99,8 @@ pw_charges_count_marks(void)
     }
 }
 
-/* Which of the sizes of slots was used up is not known of all sites: then all objects count. */
+/* Weighs the objects of the slot size that was used up. If that size or a site's slot size is unknown, all objects of
+ * the site count. */
 static double
 weigh_starters(void)
 {
@@ -111,8 +113,8 @@ weigh_starters(void)
     return total;
 }
 
-/* Charges marking time to the sites that triggered the collection. Where the program asked for a collection, no
- * site did. */
+/* Charges marking time to the sites that triggered the collection. If the program requested the collection, no site
+ * triggered it. */
 static void
 charge_starters(int64_t ns)
 {
@@ -128,7 +130,7 @@ charge_starters(int64_t ns)
 
 static int64_t gc_ns(void) { return pw_counter(PW_GC_MARKING_NS) + pw_counter(PW_GC_SWEEPING_NS); }
 
-/* To the nanosecond: rounding is carried from share to share. */
+/* Charges every nanosecond: the rounding error of a share is carried to the next share. */
 void
 pw_charges_charge(void)
 {
@@ -154,7 +156,8 @@ pw_charges_charge(void)
 static void
 divide_next(VALUE cause)
 {
-    /* Nobody was looked at since; or it freed too little, and a major one follows for the same reason: as before. */
+    /* Keep the previous shares if no site has allocated since the previous collection. Either no burst has run since,
+     * or the previous collection freed too little and a major collection follows for the same reason. */
     if (!state.touched_count && !pw_charges.ours &&
         (pw_alloc.bursting || cause == state.newobj || cause == state.malloc)) {
         return;
@@ -196,7 +199,8 @@ pw_charges_start(void)
     pw_charges = (pw_charges_state){0};
     state.charged_ns = gc_ns();
     state.marked_ns = pw_counter(PW_GC_MARKING_NS);
-    rb_gc_latest_gc_info(state.gc_by); /* Ruby makes its own symbols at the first question: not while it collects */
+    /* The first call creates Ruby's own symbols, which must not happen during a collection. */
+    rb_gc_latest_gc_info(state.gc_by);
 }
 
 void

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-enum { WRITTEN = 20000 }; /* rows of a recording: those that waste most */
+enum { WRITTEN = 20000 }; /* maximum rows of a recording; keeps the rows with most bytes */
 
 typedef struct { uint64_t digest, bytes; uint32_t length, site, count, group; } content;
 static struct {
@@ -14,8 +14,8 @@ static struct {
     uint64_t key[2], left_out;
 } state;
 
-/* SipHash-1-3 (Aumasson, Bernstein, "SipHash: a fast short-input PRF", 2012), as Ruby's and others' hash tables use
- * it. */
+/* SipHash-1-3 (Aumasson, Bernstein, "SipHash: a fast short-input PRF", 2012). The hash tables of Ruby and other
+ * languages use the same function. */
 static inline uint64_t rotated(uint64_t x, int bits) { return x << bits | x >> (64 - bits); }
 
 static inline void
@@ -60,7 +60,7 @@ pw_duplicates_add(VALUE string, uint32_t site, size_t bytes, bool swept)
 {
     if (!state.table) return;
     bool elsewhere = pw_string_is_shared(RBASIC(string)->flags);
-    if (swept && elsewhere) { /* its bytes are another string's, which may be gone */
+    if (swept && elsewhere) { /* the bytes belong to another string, which may have been freed */
         state.left_out++;
         return;
     }
@@ -99,7 +99,8 @@ by_bytes(const void *a, const void *b)
     return x->bytes > y->bytes ? -1 : x->bytes < y->bytes;
 }
 
-/* Numbers equal contents alike, in place, and forgets what there is one of. How many rows are left. */
+/* Gives equal contents the same group number, in place. Drops contents that occur once. Returns the number of rows
+ * left. */
 static uint32_t
 keep_groups(void)
 {

@@ -10,7 +10,7 @@
 enum { OLD_AGE = 3 };
 
 static struct {
-    const rb_data_type_t *set_type; /* of Ruby's own sets, or NULL */
+    const rb_data_type_t *set_type; /* type of Ruby's built-in sets; NULL: none */
 } state;
 
 void
@@ -27,8 +27,8 @@ is_set(VALUE object)
     return state.set_type && RTYPEDDATA_P(object) && RTYPEDDATA_TYPE(object) == state.set_type;
 }
 
-/* While garbage is swept, what an object refers to may be gone: only what Ruby's own types hold themselves is asked
- * for. */
+/* Bytes of an object outside its slot. During sweeping, the objects that an object refers to may have been freed. So
+ * only the memory that Ruby's own types own directly is asked for. */
 static size_t
 bytes_beyond_slot(VALUE object, size_t slot, bool swept)
 {
@@ -47,16 +47,17 @@ bytes_beyond_slot(VALUE object, size_t slot, bool swept)
     return all > slot ? all - slot : 0;
 }
 
-/* Until 3.4 other Ractors' collections are not told, nor what they free. `telling`: one begins just now. */
+/* Up to 3.4 Ruby reports neither other Ractors' collections nor the objects that these collections free. `telling`: a
+ * collection begins now. */
 bool
 pw_all_collections_seen(bool telling)
 {
     return rb_gc_count() - pw_alloc.gc_count_before == pw_alloc.collections + (telling ? 1 : 0);
 }
 
-/* The garbage of the last collection is swept, and the next has not begun to mark: what has a word lives, unless
- * ends of objects are not told. The program may be in the middle of changing an object: only of the simplest types
- * more than the slot is asked for. */
+/* The last collection has been swept, and the next collection has not begun to mark. So an object with a word lives,
+ * unless Ruby has not reported all ends. The program may be in the middle of changing an object. So only objects of
+ * the simplest types are asked for more than their slot. */
 void
 pw_count_birth(VALUE object, uint32_t *word)
 {
@@ -73,7 +74,7 @@ pw_count_birth(VALUE object, uint32_t *word)
     else pw_growth_bytes(site, slot);
 }
 
-/* Of the collection before the one that begins. */
+/* A collection begins: ends the point of the previous collection. */
 void
 pw_end_point(void)
 {
@@ -105,8 +106,9 @@ pw_end_left_over(VALUE object, uint32_t *word)
     *word = 0;
 }
 
-/* Many an array or string is made out of the program's sight and shown to it later. A class that is no constant of
- * Ruby's own may be gone when its objects are swept. */
+/* Many arrays and strings are created hidden, without a class, and shown to the program later. Moves such an object to
+ * the site of its class. When an object is swept, its class may have been freed. Only Ruby's constant classes below
+ * are safe then. */
 static pw_site *
 site_when_shown(pw_site *s, VALUE klass, bool swept)
 {
@@ -120,7 +122,7 @@ site_when_shown(pw_site *s, VALUE klass, bool swept)
     return shown;
 }
 
-/* age: without our own collection at the end. */
+/* `age` does not count Pitwall's own collection at the end. */
 static void
 add_object(pw_site *s, VALUE object, bool swept, uint32_t age)
 {
@@ -128,7 +130,7 @@ add_object(pw_site *s, VALUE object, bool swept, uint32_t age)
     size_t slot = pw_slot_bytes(object), beyond = bytes_beyond_slot(object, slot, swept);
     uint64_t ended = pw_site_get(&s->freed) + pw_site_get(&s->retained);
     pw_site_add_to(swept ? &s->freed : &s->retained, 1);
-    /* An object that a collection frees has survived those before it. */
+    /* The age of a swept object includes the collection that frees it, which the object has not survived. */
     if (age >= OLD_AGE + (swept ? 1 : 0)) pw_site_add_to(&s->old, 1);
     pw_site_add_to(&s->total_age, age);
     if (!ended || age < s->min_age) atomic_store_explicit(&s->min_age, age, memory_order_relaxed);
@@ -140,7 +142,8 @@ add_object(pw_site *s, VALUE object, bool swept, uint32_t age)
         if (pw_alloc.counting_births && pw_growth_born(s->id, age + 1)) pw_growth_bytes(s->id, slot + beyond);
         if (pw_alloc.counting_births && pw_holders_wanted()) pw_holders_see(s->id, object);
     }
-    if (swept && (beyond || s->type == T_DATA)) pw_site_add_to(&s->mallocs, 1); /* what swept data have is not known */
+    /* The malloc'ed memory of swept T_DATA is unknown, so count every such object. */
+    if (swept && (beyond || s->type == T_DATA)) pw_site_add_to(&s->mallocs, 1);
     if (pw_alloc.digesting && s->type == T_STRING && s->klass) pw_duplicates_add(object, s->id, slot + beyond, swept);
 }
 
@@ -173,7 +176,7 @@ pw_retained_page(void *from, void *to, size_t stride, void *unused)
         if (!at || !*at) continue;
         uint32_t type = (uint32_t)(RBASIC(object)->flags & RUBY_T_MASK);
         if (type == T_NONE || type == PW_T_MOVED || type == PW_T_ZOMBIE) continue;
-        uint32_t age = pw_age_of(*at); /* without our own collection at the end */
+        uint32_t age = pw_age_of(*at); /* includes Pitwall's own collection at the end */
         add_object(pw_site_at(*at >> PW_BIRTH_BITS), object, false, age ? age - 1 : 0);
         *at = 0;
     }

@@ -9,10 +9,10 @@
 
 enum {
     MOST_POINTS = 40,
-    LEAST_GAP_NS = 2000000,  /* between two points, at first */
-    WALKS_APART = 20,        /* births are told in at most a twentieth of the time, but for the end */
-    MEASURED = 64,           /* objects of a site whose bytes are asked for; the others count with their mean */
-    /* births of sites whose objects come from fewer stretches of time are not written: these do not keep growing */
+    LEAST_GAP_NS = 2000000,  /* initial time between two points */
+    WALKS_APART = 20,        /* counting births takes at most 1/20 of the time, except at the end */
+    MEASURED = 64,           /* objects of a site whose bytes are measured; the others count with the mean */
+    /* Births of a site are not written if its objects come from fewer intervals. Such a site does not keep growing. */
     LEAST_BINS = 3
 };
 enum { FULL_MARK = 1, AT_END = 2 }; /* flags of LIVE */
@@ -28,7 +28,7 @@ typedef struct chunk {
     pw_buffer columns[BIRTH_COLUMNS];
 } chunk;
 
-/* Of one site, while births are counted. */
+/* Births of one site's objects, while births are counted. */
 typedef struct {
     uint32_t objects[MOST_POINTS + 1], measured;
     uint64_t bytes;
@@ -41,14 +41,14 @@ static struct {
     int64_t gap_ns, last_at;
     chunk *ready, **ready_end;
     struct {
-        chunk *chunk; /* NULL: there is none */
+        chunk *chunk; /* NULL: no point is pending */
         point point;
-        bool full, births; /* births: they are still to be told */
+        bool full, births; /* births: still to be counted */
     } pending;
     births **born; /* by site, while births are counted */
     uint32_t collections_now;
     int64_t births_began, births_not_before;
-    uint32_t last_age, last_bin; /* of this look at births */
+    uint32_t last_age, last_bin; /* cache of pw_growth_born, while births are counted */
 } state = {.last_age = UINT32_MAX};
 
 bool pw_growth_on(void) { return state.on; }
@@ -65,8 +65,7 @@ pw_growth_start(void)
     state.on = true;
 }
 
-/* Resident memory in bytes plus 1; 0: the system does not tell. /proc/self is opened each time, as a forked child
- * has its own. */
+/* Resident memory in bytes, plus 1; 0: unknown. Opens /proc/self each time, because a forked child has its own. */
 static uint64_t
 resident(void)
 {
@@ -98,7 +97,7 @@ pw_growth_collection(uint32_t number, bool major)
 {
     if (!state.on || state.pending.chunk) return;
     int64_t now = pw_now_ns();
-    /* What a full mark tells is worth twice as many points. */
+    /* A full mark gives more information, so points with a full mark may come twice as often. */
     if (now - state.last_at < (major ? state.gap_ns / 2 : state.gap_ns)) return;
     if (!(state.pending.chunk = new_point(major ? FULL_MARK : 0))) return;
     state.pending.point = (point){state.next_number++, number};
@@ -166,11 +165,11 @@ pw_growth_begin_births(uint32_t collections)
     state.births_began = pw_now_ns();
     state.collections_now = collections;
     state.last_age = UINT32_MAX;
-    state.born = calloc(PW_MAX_SITES + 1, sizeof(*state.born)); /* sites are still entered at the end */
+    state.born = calloc(PW_MAX_SITES + 1, sizeof(*state.born)); /* room for all: sites are still added at the end */
     return state.born != NULL;
 }
 
-/* The first kept point whose collection began after the birth; kept_count: none has. */
+/* Index of the first kept point whose collection began after the birth; kept_count: no such point. */
 static uint32_t
 bin_of(uint32_t age)
 {
@@ -188,7 +187,7 @@ pw_growth_born(uint32_t site, uint32_t age)
 {
     births *b = state.born[site];
     if (!b && !(b = state.born[site] = calloc(1, sizeof(births)))) return false;
-    /* Neighbours are often of one age. */
+    /* Neighbouring objects often have the same age. */
     if (age != state.last_age) {
         state.last_bin = bin_of(age);
         state.last_age = age;
@@ -204,8 +203,9 @@ pw_growth_bytes(uint32_t site, uint64_t bytes)
     state.born[site]->bytes += bytes;
 }
 
-/* How many of a site's objects there are that were born after the first quarter of the points; 0 unless they come
- * from most of these. The analysis knows better (lib/pitwall/analyse/object_growth.rb), but not in time. */
+/* Number of a site's objects born after the first quarter of the points. 0 unless the objects come from at least half
+ * of the later points. The analysis (lib/pitwall/analyse/object_growth.rb) is more exact, but runs too late for this
+ * choice. */
 static uint64_t
 looks_growing(const births *b)
 {
@@ -297,7 +297,7 @@ pw_growth_write(void)
     state.ready_end = &state.ready;
 }
 
-/* A forked child's copies may have been growing. */
+/* A forked child passes false: its copies of the buffers may have been growing at the fork. */
 void
 pw_growth_forget(bool frees)
 {

@@ -8,7 +8,7 @@
 
 enum { MOST_OBJECTS = 4000000, MOST_ROOTS = 32, DEEPEST = 64, LOOKS_BETWEEN_CLOCKS = 1024 };
 #define MOST_NS 5000000000
-#define ROOT 0x80000000u /* in a parent: the number of a root's category */
+#define ROOT 0x80000000u /* flag in a parent: the other bits are the number of a root's category */
 enum { CUT_BY_TIME = 1, CUT_BY_OBJECTS = 2, OTHER_RACTORS = 4, NOT_HERE = 8 }; /* flags of HOLD */
 enum { HEADS = 4, COLUMNS = 4 };
 
@@ -19,7 +19,7 @@ static struct {
     uint32_t sites[PW_HELD / PW_HELD_OF_SITE], seen[PW_HELD / PW_HELD_OF_SITE], site_count;
     uint64_t flags, looked_at, took_ns, rows;
     pw_buffer columns[COLUMNS];
-    bool found; /* there is something to write */
+    bool found; /* there is a result to write */
 } state;
 
 bool pw_holders_wanted(void) { return state.wanted; }
@@ -41,7 +41,8 @@ pw_holders_choose(uint32_t site)
     state.sites[state.site_count++] = site;
 }
 
-/* The first, and then ever later ones take the places of others: they were not all made at once. */
+/* Keeps the first objects of a site. After that, each object whose index is a power of 2 replaces a kept object. So
+ * the kept objects were not all created at the same time. */
 void
 pw_holders_see(uint32_t site, VALUE object)
 {
@@ -61,7 +62,7 @@ static struct {
     uint32_t *parents, *index_of, index_size, object_count, object_room, looking_at, unfound;
     const char *roots[MOST_ROOTS];
     uint32_t root_count;
-    uint64_t filter[64]; /* of the objects looked for */
+    uint64_t filter[64]; /* hash bits of the objects to find */
 } graph;
 
 static uint32_t hash_of(VALUE object) { return (uint32_t)((object >> 3) * 0x9e3779b97f4a7c15u >> 32); }
@@ -118,7 +119,7 @@ enter(VALUE object, uint32_t parent)
 
 static void on_reference(VALUE object, void *unused) { enter(object, graph.looking_at); }
 
-/* What only a word on the machine's stack points to is not held by the program. */
+/* Skips the machine stack: an object that only a word on the machine stack refers to is not held by the program. */
 static void
 on_root(const char *category, VALUE object, void *unused)
 {
@@ -168,7 +169,7 @@ forget_search(void)
     graph.parents = graph.index_of = NULL;
 }
 
-/* What the program may never get to see is told by a word. */
+/* [true, object]. For an object that the program must not see: [false, number], with its imemo type or -1. */
 static VALUE
 shown(VALUE object)
 {
@@ -183,8 +184,8 @@ shown(VALUE object)
     return rb_ary_new_from_args(2, Qtrue, object);
 }
 
-/* The objects of all paths, before the first is named: else some might be freed. Collections are off meanwhile, as
- * what has been searched is not marked. */
+/* Collects the objects of all paths before the first object is named. Otherwise some objects might be freed.
+ * Collections are off meanwhile, because Ruby does not mark the table of the search. */
 static VALUE
 all_paths(VALUE unused)
 {
@@ -217,7 +218,7 @@ guarded(VALUE (*call)(VALUE), VALUE argument)
     if (!error) return value;
     VALUE raised = rb_errinfo();
     rb_set_errinfo(saved);
-    /* Ctrl-C is the program's: it came while we were at it. */
+    /* An exception such as Ctrl-C is meant for the program, so raise it in the program afterwards. */
     if (!RB_SPECIAL_CONST_P(raised) && RTEST(rb_obj_is_kind_of(raised, rb_eException)) &&
         !RTEST(rb_obj_is_kind_of(raised, rb_eStandardError))) {
         pw_raise_after(raised);
@@ -249,7 +250,7 @@ pw_holders_find(void)
 {
     state.found = true;
     if (guarded(ask_alone, Qnil) != Qtrue) {
-        state.flags |= OTHER_RACTORS; /* whose objects come and go meanwhile */
+        state.flags |= OTHER_RACTORS; /* other Ractors create and free objects meanwhile */
         return;
     }
     VALUE off = rb_gc_disable(), paths;

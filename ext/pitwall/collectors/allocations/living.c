@@ -46,9 +46,9 @@ static struct {
     bool page_is_there;
 } move_state;
 
-/* Is the slot's memory still there, and the head of its heap page, which rb_gc_location reads? The heap may have
- * given the page back, and something else may lie in a part of it now. A page of memory is asked about once:
- * neighbours are visited one after another. */
+/* Is the slot's memory still mapped, and also the header of its heap page? rb_gc_location reads the header. Ruby may
+ * have unmapped the heap page, and other data may now lie in a part of it. Each page of memory is checked once,
+ * because neighbouring slots are visited one after another. */
 static bool
 is_there(VALUE object)
 {
@@ -60,7 +60,7 @@ is_there(VALUE object)
     return move_state.page_is_there;
 }
 
-/* Only slots whose object has moved are looked up: the pages of others may be gone. */
+/* Has the object moved? Only moved objects are looked up: the heap pages of other objects may be unmapped. */
 static bool
 has_moved(VALUE object)
 {
@@ -88,7 +88,7 @@ note_move(VALUE object, uint32_t *word)
     *word = 0;
 }
 
-/* All are collected before the first is entered: where one went, another may have come from. */
+/* Collects all moves before the first word is set. An object may have moved to a slot that another object left. */
 void
 pw_living_follow_moves(void (*gone)(VALUE object, uint32_t *word))
 {

@@ -25,14 +25,14 @@ run_name_job(void *unused)
     pw_own_end();
 }
 
-/* At once, as a class is kept alive until it has a name. */
+/* Triggers the naming job at once, because a class is kept alive until the class has a name. */
 static void
 want_names(void)
 {
     if (pw_may_trigger() && !atomic_exchange(&state.asked, true)) pw_job_trigger(&state.name_job);
 }
 
-/* In a hook: here the GVL is ours. */
+/* Called in a hook, which has the GVL. */
 void
 pw_places_name(void)
 {
@@ -56,7 +56,8 @@ pw_place_node(const pw_frame_seen *frame)
     return node;
 }
 
-/* The whole stack's node. Neighbouring objects share most of their stacks: only frames that differ are looked up. */
+/* The node of the whole stack. Objects allocated one after another share most of their stacks. So only the frames
+ * that differ are looked up. */
 uint32_t
 pw_place_of_stack(const VALUE *ec)
 {
@@ -84,7 +85,7 @@ pw_place_of_stack(const VALUE *ec)
     return w->depth ? nodes[w->depth - 1] : 0;
 }
 
-/* The first frame of Ruby code from the top, without knowing layouts: C functions have no line. */
+/* Finds the innermost frame of Ruby code without knowledge of Ruby's layout. C functions have no line. */
 VALUE
 pw_place_by_ruby(pw_frame_seen *found)
 {

@@ -9,19 +9,20 @@ enum { BLOCK_BITS = 10, BLOCK = 1 << BLOCK_BITS, BATCH = 64 };
 
 pw_site_cached pw_site_cache[PW_SITE_CACHE];
 
-/* Classes and frames that keys are of. */
+/* A class or a frame that keys of sites refer to. */
 typedef struct {
     VALUE object; /* 0: freed */
     uint32_t first_site, name;
     bool is_class, anonymous;
 } watched;
 
-/* Open addressing; slots hold numbers, 0 is empty. A number whose key was forgotten stays until the next growth. */
+/* A hash table with open addressing. Slots hold numbers; 0: empty. The number of a forgotten key stays until the table
+ * grows. */
 typedef struct { uint32_t *slots, size, used; } number_index;
 
 static struct {
     pw_site *blocks[PW_MAX_SITES / BLOCK];
-    _Atomic uint32_t site_count; /* the drain goes up to here */
+    _Atomic uint32_t site_count; /* the drain reads sites up to this id */
     watched *watch;
     uint32_t watch_count, watch_room, unnamed_from;
     number_index by_key, by_object;
@@ -129,7 +130,7 @@ new_row(void)
     return s;
 }
 
-/* Only now may the drain look at it. */
+/* Lets the drain read the site from now on. */
 static void publish(const pw_site *s) { atomic_store_explicit(&state.site_count, s->id, memory_order_release); }
 
 bool
@@ -217,7 +218,7 @@ pw_sites_follow_moves(void)
 {
     for (uint32_t i = 0; i < state.watch_count; i++) {
         watched *w = &state.watch[i];
-        /* freed untold, as by a collection during which a Ractor ended (gc.c) */
+        /* freed but not reported, for example by a collection during which a Ractor ended (gc.c) */
         if (w->object && !pw_readable(w->object)) forget(w);
         VALUE to = w->object ? rb_gc_location(w->object) : 0;
         if (to == w->object) continue;
@@ -227,7 +228,8 @@ pw_sites_follow_moves(void)
         }
     }
     memset(pw_site_cache, 0, sizeof pw_site_cache);
-    /* Nothing grows here, so there is room; without memory for new ones, places are entered anew. */
+    /* Nothing is added, so the tables are large enough. Without memory for new tables, the old ones are cleared, and
+     * places are entered again. */
     if (!grow(&state.by_key, hash_of_site, pw_sites_count())) {
         memset(state.by_key.slots, 0, state.by_key.size * sizeof(uint32_t));
     }
@@ -242,7 +244,7 @@ pw_sites_unnamed(void)
     return state.unnamed_from < state.watch_count;
 }
 
-/* Only until it is named: then the program may let go of it. */
+/* Marks a class only until the class has a name. After that the program may let Ruby free the class. */
 void
 pw_sites_mark(bool all)
 {
@@ -282,7 +284,7 @@ pw_sites_name(bool again)
 {
     uint32_t i = again ? 0 : state.unnamed_from;
     for (;; i++) {
-        pthread_mutex_lock(&pw_current.lock); /* hooks of other Ractors enter sites meanwhile */
+        pthread_mutex_lock(&pw_current.lock); /* other Ractors' hooks may add sites meanwhile */
         bool more = i < state.watch_count, is_new = i >= state.unnamed_from;
         watched w = more ? state.watch[i] : (watched){0};
         pthread_mutex_unlock(&pw_current.lock);
