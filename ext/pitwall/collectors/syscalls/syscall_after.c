@@ -60,7 +60,8 @@ was_read(int64_t result)
     }
 }
 
-/* Reads whole aligned words: past the end perhaps, but never across a page. Not instrumented by AddressSanitizer. */
+/* Reads whole aligned words, so a read may go past the string's end, but never across a page. Not instrumented by
+ * AddressSanitizer. */
 static __attribute__((no_sanitize("address"))) size_t
 length(const char *s, bool trusted)
 {

@@ -37,11 +37,11 @@ extern _Atomic uint64_t pw_syscall_waits;      /* rows that had to wait for room
 extern pw_ring *pw_syscall_ring;               /* NULL: calls are counted only */
 extern bool pw_syscall_steady;                 /* the processor's counter is usable as a clock */
 
-/* Reads a byte 3,072 bytes below the stack pointer, so that a stack about to overflow overflows here. Ruby leaves
- * the overflow with an exception. Later the thread would already be counted in pw_syscall_at_work, and
- * pw_dispatch_stop would wait for a handler that never ends. 3,072 bytes is more than the code below uses of the
- * stack. It is less than a page, or Ruby would not recognize the overflow. The macro does not write: on a signal's
- * alternate stack, the byte may belong to other data. */
+/* Reads a byte 3,072 bytes below the stack pointer, so that a stack about to overflow overflows here. Ruby then
+ * raises an exception and leaves this function by a jump. Later the thread would already be counted in
+ * pw_syscall_at_work, and pw_dispatch_stop would wait for a handler that never ends. 3,072 bytes is more than
+ * the code below uses of the stack. 3,072 bytes is less than a page, or Ruby would not recognize the overflow. The
+ * macro does not write: on a signal's alternate stack, the byte may belong to other data. */
 #define PW_SYSCALL_MEET_STACK_END() __asm__ volatile("testb $0, -3072(%%rsp)" : : : "memory", "cc")
 
 /* The functions below use general registers only. async-signal-safe */
