@@ -1,12 +1,13 @@
 /*
- * pitwall-launch FD CPU CMD…: runs a command, waits for it, and writes what it used to descriptor FD as one line of
- * `key=value` pairs.
+ * pitwall-launch FD CPU CMD…: runs a command, waits for the command, and writes the resources that the command used to
+ * descriptor FD as one line of `key=value` pairs.
  *
- * A program of its own, because a process inherits the peak memory of whoever forked it (the kernel keeps the larger of
- * both at exec): started by a Ruby of 40 MB, no command would seem smaller than that. And nothing but two system calls
- * lies between the clock's readings and the command.
+ * The launcher is a program of its own because a process inherits the peak memory of the process that forked it (the
+ * kernel keeps the larger of both at exec). A command started by a Ruby of 40 MB would never show less than 40 MB. A
+ * second reason is precision: only two system calls lie between the readings of the clock and the command.
  *
- * CPU: the core to run on, or -1 for any. The command's group is this process's, so whoever started this can end both.
+ * CPU: the core to run on, or -1 for any core. The command stays in the launcher's process group. So the process that
+ * started the launcher can end both.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -56,13 +57,14 @@ run_on(int cpu)
     if (cpu < 0) return;
     CPU_ZERO(&set);
     CPU_SET(cpu, &set);
-    sched_setaffinity(0, sizeof(set), &set); /* refused: the command runs where it may */
+    sched_setaffinity(0, sizeof(set), &set); /* if this is refused, the command runs on any core that it may use */
 #else
     (void)cpu;
 #endif
 }
 
-/* Dies with its parent, so that nothing goes on measuring after whoever asked was killed. */
+/* Makes this process die with its parent. Otherwise the measurement would continue after the process that asked for
+ * it was killed. */
 static void
 die_with(pid_t parent)
 {
@@ -74,7 +76,8 @@ die_with(pid_t parent)
 #endif
 }
 
-/* A counter of the command's from its exec on, with all it forks; -1 where the machine has none or refuses. */
+/* Opens a counter of the command. The counter starts at the command's exec and includes all processes that the
+ * command forks. -1: the machine has no such counter, or refuses it. */
 static int
 open_counter(uint32_t type, uint64_t config, pid_t pid)
 {
@@ -107,7 +110,8 @@ write_counter(FILE *out, const char *name, int fd)
     }
 }
 
-/* The child: waits until it is counted, then becomes the command; what exec refuses goes up the pipe. */
+/* Runs in the child. Waits until the counters are open, then executes the command. If exec fails, writes the errno
+ * to the pipe. */
 static void
 become(char **command, int go, int failed)
 {
@@ -156,7 +160,8 @@ main(int argc, char **argv)
     }
     close(go[0]);
     close(failed[1]);
-    signal(SIGTERM, SIG_IGN); /* sent to the group: the command may need its time to end, and is waited for */
+    /* SIGTERM is sent to the whole group. The command may need time to end, and the launcher waits for the command. */
+    signal(SIGTERM, SIG_IGN);
 #ifdef __linux__
     instructions = open_counter(PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS, pid);
     task_clock = open_counter(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK, pid);

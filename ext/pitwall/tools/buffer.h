@@ -13,9 +13,8 @@ typedef struct {
     size_t size, capacity;
 } pw_buffer;
 
-/* Memory was refused since the recording began. What is in buffers and tables may lack parts from then on, so
- * nothing more is written and nothing more is entered: the program goes on, and the recording says ENOMEM
- * (writer.c). async-signal-safe */
+/* True: memory was refused since the recording began. Buffers and tables may lack parts from then on, so nothing
+ * more is written or entered. The program goes on, and the recording says ENOMEM (writer.c). async-signal-safe */
 extern _Atomic bool pw_memory_refused;
 static inline void pw_refuse_memory(void) { atomic_store_explicit(&pw_memory_refused, true, memory_order_relaxed); }
 static inline bool pw_lacks_memory(void) { return atomic_load_explicit(&pw_memory_refused, memory_order_relaxed); }
@@ -27,7 +26,7 @@ pw_noted(void *memory)
     return memory;
 }
 
-/* NULL where there is no memory. */
+/* NULL: there is no memory. */
 static inline uint8_t *
 pw_buffer_room(pw_buffer *b, size_t n)
 {
@@ -81,7 +80,8 @@ pw_buffer_row(pw_buffer *columns, const uint64_t *values, int n)
     for (int i = 0; i < n; i++) pw_buffer_int(&columns[i], values[i]);
 }
 
-/* Of a row of counters, to tell whether any of them has changed. A sum would not do: one may fall as another rises. */
+/* A hash of a row of counters, which shows whether any counter has changed. A sum would not show that: one counter
+ * may fall as another rises. */
 static inline uint64_t
 pw_fingerprint(const uint64_t *values, int n)
 {

@@ -1,4 +1,5 @@
-/* The one clock: CLOCK_MONOTONIC for wall time, the kernel's per-thread clock for CPU time, both in ns. */
+/* The clocks of all measurements: CLOCK_MONOTONIC for wall time, the kernel's per-thread clock for CPU time. Both
+ * are in ns. */
 #ifndef PITWALL_CLOCK_H
 #define PITWALL_CLOCK_H
 
@@ -17,9 +18,9 @@ pw_clock_ns(clockid_t id)
 static inline int64_t pw_now_ns(void) { return pw_clock_ns(CLOCK_MONOTONIC); }
 static inline int64_t pw_own_cpu_ns(void) { return pw_clock_ns(CLOCK_THREAD_CPUTIME_ID); }
 
-/* The CPU clock of any thread of this process by its kernel id. Unlike pthread_getcpuclockid it is defined for a
- * thread that has ended: reading it fails. The encoding is the kernel's (posix-timers: ~tid << 3 | PERTHREAD |
- * SCHED). */
+/* The CPU clock of any thread of this process, by the thread's kernel id. Unlike pthread_getcpuclockid, the clock is
+ * defined for a thread that has ended: reading the clock fails. The encoding is the kernel's (posix-timers: ~tid <<
+ * 3 | PERTHREAD | SCHED). */
 static inline clockid_t
 pw_cpu_clock_of(pid_t tid)
 {

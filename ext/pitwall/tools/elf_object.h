@@ -1,5 +1,5 @@
-/* A loaded object's tables, as the loader found them, for those that put functions of ours into its slots (gvl_watch.c,
- * stand_ins.c). */
+/* Finds the tables that the loader used for a loaded ELF object. gvl_watch.c and stand_ins.c put functions of ours
+ * into the slots that these tables list. */
 #ifndef PITWALL_ELF_OBJECT_H
 #define PITWALL_ELF_OBJECT_H
 
@@ -11,10 +11,10 @@
 #include <unistd.h>
 
 typedef struct {
-    uintptr_t base, from, to; /* of what is read-only once the object has been loaded */
+    uintptr_t base, from, to; /* from, to: the part that is read-only once the object has been loaded */
     const Elf64_Sym *symbols;
     const char *names;
-    const Elf64_Rela *tables[2]; /* of slots; NULL: has none */
+    const Elf64_Rela *tables[2]; /* relocations of slots; NULL: the object has none */
     size_t sizes[2];             /* in bytes */
 } pw_elf_object;
 
@@ -30,7 +30,7 @@ pw_elf_covers(const struct dl_phdr_info *info, const void *address)
     return false;
 }
 
-/* False where it has no symbols. */
+/* False: the object has no symbols. */
 static inline bool
 pw_elf_read(const struct dl_phdr_info *info, pw_elf_object *o)
 {

@@ -1,6 +1,6 @@
-/* First in a file whose code may run between any two instructions of the program: none of it touches a vector
- * register, which the program believes untouched by a system call. (What such a file calls elsewhere must keep to
- * that too.) */
+/* To be included first in a file whose code may run between any two instructions of the program. No code of that
+ * file then touches a vector register. The program expects a system call to leave vector registers unchanged.
+ * (Functions of other files that such a file calls must not touch vector registers, either.) */
 #ifndef PITWALL_GENERAL_REGISTERS_H
 #define PITWALL_GENERAL_REGISTERS_H
 

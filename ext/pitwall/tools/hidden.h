@@ -1,5 +1,5 @@
-/* Hot data that several files share: declared hidden, the compiler addresses it directly instead of by way of a
- * table. */
+/* Marks hot data that several files share. The compiler addresses hidden data directly, instead of through a table
+ * of addresses. */
 #ifndef PITWALL_HIDDEN_H
 #define PITWALL_HIDDEN_H
 

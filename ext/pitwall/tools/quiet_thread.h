@@ -1,14 +1,14 @@
-/* Pitwall's own native threads. No signal of the process can be delivered to one. */
+/* Pitwall's own native threads. No signal of the process can be delivered to them. */
 #ifndef PITWALL_QUIET_THREAD_H
 #define PITWALL_QUIET_THREAD_H
 
 #include <pthread.h>
 
-/* 0 or an errno. */
+/* Returns 0 or an errno. */
 int pw_start_quiet_thread(pthread_t *thread, void *(*body)(void *));
 
-/* To be called by such a thread first. The C library reserves 64 MB of addresses at a thread's first allocation. A
- * program that watches its own size must not see the size grow later on. */
+/* Each such thread calls this function first. The C library reserves 64 MB of addresses at a thread's first
+ * allocation. A program that watches its own size must not see the size grow later on. */
 void pw_reserve_heap(void);
 
 #endif

@@ -1,5 +1,5 @@
-/* System calls of Pitwall's own that nobody sees: neither a dispatch of the thread's system calls (Linux x86-64)
- * nor errno. */
+/* Pitwall's own system calls, hidden from the program. They are not dispatched where the thread's system calls are
+ * dispatched (Linux x86-64), and they do not change errno. */
 #ifndef PITWALL_RAW_SYSCALL_H
 #define PITWALL_RAW_SYSCALL_H
 
@@ -16,7 +16,7 @@
 extern const char __start_pw_unseen[] __attribute__((visibility("hidden"))),
     __stop_pw_unseen[] __attribute__((visibility("hidden")));
 
-/* The result, or a negative errno. Changes no vector register and no errno. async-signal-safe */
+/* Returns the result, or a negative errno. Changes no vector register and no errno. async-signal-safe */
 long pw_raw_syscall(long number, long a, long b, long c, long d, long e, long f) __attribute__((visibility("hidden")));
 #endif
 

@@ -1,4 +1,4 @@
-/* Whether a word may be read at an address, by asking the kernel. */
+/* Asks the kernel whether a word may be read at an address. */
 #ifndef PITWALL_READABLE_H
 #define PITWALL_READABLE_H
 
@@ -11,10 +11,10 @@
 # include <sys/syscall.h>
 #endif
 
-/* False for the first page, which the kernel takes for "no address". Keeps errno. Another thread may unmap the
- * address as soon as the answer is there. async-signal-safe
+/* False for the first page, which the kernel treats as "no address". Keeps errno. Another thread may unmap the
+ * address right after the answer. async-signal-safe
  *
- * Linux: rt_sigprocmask with an invalid `how` reads the set at that address and refuses. A pipe would be shared
+ * Linux: rt_sigprocmask with an invalid `how` reads the set at that address and then refuses. A pipe would be shared
  * with forked children, and each child would read what the others wrote. */
 static inline bool
 pw_readable(uintptr_t address)

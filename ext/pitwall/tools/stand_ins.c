@@ -23,12 +23,13 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 typedef struct { pw_elf_object elf; bool opened; } object;
 
-/* ---- what cannot be written ---- */
+/* ---- memory that is not writable ---- */
 
 static struct {
     struct { uintptr_t from, to; } *closed;
     size_t closed_count;
-    bool closed_listed, closed_known; /* known: false where /proc could not be read, for want of a descriptor for one */
+    /* closed_known: false if /proc could not be read, for example for lack of a descriptor */
+    bool closed_listed, closed_known;
 } closed_parts;
 
 static void
@@ -82,14 +83,15 @@ is_closed(uintptr_t address)
 typedef struct {
     pw_stand_ins *list;
     bool install;
-    size_t skip, seen;  /* objects, in the order in which they were loaded */
-    bool wants_closed;  /* a slot was found that must be made writable, and what is closed is not listed yet */
+    size_t skip, seen;  /* numbers of objects, in the order in which the objects were loaded */
+    bool wants_closed;  /* a slot must be made writable, and the closed parts are not listed yet */
     unsigned long long loaded, unloaded;
 } pass;
 
-/* Makes a slot writable. What is to be closed and is not may belong to an object that another thread is loading and
- * closes any moment: none of ours there. Without the list nothing is installed; a slot that holds one of ours was
- * closed when it got it. */
+/* Makes a slot writable. A slot that the loader closes, but that is still writable, may belong to an object that
+ * another thread is loading. That thread may close the slot at any moment, so nothing is installed there. Nothing is
+ * installed without the list of closed parts, either. A slot that holds a function of ours was closed when it got
+ * the function, so such a slot is opened without the list, too. */
 static bool
 open_slot(pass *r, object *o, uintptr_t slot)
 {
@@ -103,8 +105,8 @@ open_slot(pass *r, object *o, uintptr_t slot)
     return o->opened;
 }
 
-/* Which entry belongs into a slot that holds `value`; NULL: none. A slot that is to be filled at the first call
- * holds an address in its object. */
+/* The entry that belongs into a slot that holds `value`; NULL: none. A slot that the loader fills at the first call
+ * holds an address in its own object until then. */
 static const pw_stand_in *
 wanted(const struct dl_phdr_info *info, const pass *r, const pw_elf_object *o, const Elf64_Rela *slot,
        const void *value, bool of_ruby)
@@ -168,10 +170,11 @@ visit(struct dl_phdr_info *info, size_t size, void *data)
     r->loaded = info->dlpi_adds;
     if (r->seen == 0 || r->unloaded != info->dlpi_subs) {
         r->unloaded = info->dlpi_subs;
-        if (r->unloaded != r->list->unloaded) r->skip = 0; /* the order says nothing any more */
+        if (r->unloaded != r->list->unloaded) r->skip = 0; /* after an unload the order is not reliable */
     }
     if (r->seen++ < r->skip) return 0;
-    /* Our own calls are not the program's, and the C library knows what it does. */
+    /* Skips Pitwall's own object, because its calls are not the program's. Skips objects that contain an original:
+     * the C library's calls of its own functions are left alone. */
     if (pw_elf_covers(info, (const void *)pw_stand_ins_install) || has_an_original(info, r->list)) return 0;
     object o = {.opened = false};
     if (!pw_elf_read(info, &o.elf)) return 0;
@@ -181,7 +184,7 @@ visit(struct dl_phdr_info *info, size_t size, void *data)
     return 0;
 }
 
-/* ---- all of them ---- */
+/* ---- all objects ---- */
 
 static void
 make_pass(pw_stand_ins *list, bool install, size_t skip)
@@ -189,7 +192,7 @@ make_pass(pw_stand_ins *list, bool install, size_t skip)
     pass r = {.list = list, .install = install, .skip = skip};
     dl_iterate_phdr(visit, &r);
     if (r.wants_closed) {
-        list_closed(); /* not within: it allocates, and the loader's lock is held there */
+        list_closed(); /* not within dl_iterate_phdr, which holds the loader's lock: list_closed allocates */
         r.seen = 0;
         r.skip = skip;
         dl_iterate_phdr(visit, &r);
@@ -224,7 +227,8 @@ count_loaded(struct dl_phdr_info *info, size_t size, void *loaded)
     return 1;
 }
 
-/* An object that another thread is loading may be visited before its table is filled. Ruby loads one at a time. */
+/* An object that another thread is loading may be visited before the object's table is filled. Ruby loads one object
+ * at a time. */
 void
 pw_stand_ins_cover_new(pw_stand_ins *list)
 {

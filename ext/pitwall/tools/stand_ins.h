@@ -1,4 +1,4 @@
-/* Functions of ours that stand in for the C library's: loaded objects' tables of addresses (GOT) then hold ours. */
+/* Replaces functions of the C library by functions of ours, in the tables of addresses (GOT) of loaded objects. */
 #ifndef PITWALL_STAND_INS_H
 #define PITWALL_STAND_INS_H
 
@@ -14,28 +14,29 @@
 typedef struct {
     const char *name;
     void *ours;
-    void *original; /* NULL: this function is left alone */
-    bool unbound;   /* also where nobody has looked the name up yet: a lookup would find the original */
-    bool of_ruby;   /* also in Ruby's own library */
+    void *original; /* NULL: the function is left alone */
+    bool unbound;   /* also in slots that are not bound yet; the loader would bind them to the original */
+    bool of_ruby;   /* also in the slots of Ruby's own library */
 } pw_stand_in;
 
 typedef struct {
     pw_stand_in *entries;
     int count;
     bool installed;
-    /* What the last visit found: so many objects, and how many were ever loaded and unloaded. */
+    /* The last visit's counts: objects visited, objects ever loaded, objects ever unloaded. */
     size_t visited;
     unsigned long long loaded, unloaded;
 } pw_stand_ins;
 
-/* In all loaded objects but Pitwall's own and those that have an original. Any thread may call these; not for
- * signal handlers. */
+/* Installs our functions in all loaded objects, except Pitwall's own object and objects that contain an original.
+ * Any thread may call the functions below. A signal handler must not. */
 void pw_stand_ins_install(pw_stand_ins *list);
-/* In objects loaded since, while they are installed. Costs next to nothing when there is none. */
+/* Installs our functions in objects loaded since, if the list is installed. Costs almost nothing when there is no
+ * new object. */
 void pw_stand_ins_cover_new(pw_stand_ins *list);
-/* The originals again. Who is in one of ours, or kept its address, goes on there. */
+/* Puts the originals back. A thread that runs one of our functions, or that kept its address, continues there. */
 void pw_stand_ins_remove(pw_stand_ins *list);
-/* After a fork: another thread may have been in one of these. */
+/* For a forked child: another thread may have been in one of these functions during the fork. */
 void pw_stand_ins_in_child(void);
 
 #endif

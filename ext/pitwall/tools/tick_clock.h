@@ -13,8 +13,8 @@
 #include <string.h>
 
 typedef struct {
-    bool counter;       /* ticks are the processor's, else ns */
-    uint64_t tick_from; /* read together */
+    bool counter;       /* true: ticks are the processor's; false: ticks are ns */
+    uint64_t tick_from; /* tick_from and ns_from were read together */
     int64_t ns_from;
 } pw_tick_clock;
 
@@ -29,7 +29,7 @@ pw_ticks(const pw_tick_clock *c)
 static inline uint64_t pw_ticks(const pw_tick_clock *c) { return (uint64_t)pw_now_ns(); }
 #endif
 
-/* Does the kernel say that the counter neither changes its rate nor stops? On every core. */
+/* Whether the kernel says for every core that the counter neither changes its rate nor stops. */
 static inline bool
 pw_counter_is_steady(void)
 {
@@ -47,7 +47,8 @@ pw_counter_is_steady(void)
     return steady;
 }
 
-/* Both clocks at one moment: the closest of a few tries, as the thread may be interrupted between. */
+/* Reads both clocks at almost the same moment. Keeps the closest of five tries, because the thread may be
+ * interrupted between the readings. */
 static inline void
 pw_tick_clock_read(const pw_tick_clock *c, uint64_t *tick, int64_t *ns)
 {
@@ -72,7 +73,7 @@ pw_tick_clock_start(pw_tick_clock *c)
     pw_tick_clock_read(c, &c->tick_from, &c->ns_from);
 }
 
-/* How long a tick is in ns, by what both clocks say since start. */
+/* The length of a tick in ns, from the readings of both clocks at start and now. */
 static inline double
 pw_tick_clock_tick_ns(const pw_tick_clock *c)
 {
