@@ -1,13 +1,15 @@
 #include "vm/gvl_watch.h"
 
-/* Ruby 3.1 changes the GVL's owner under the GVL's lock, an ordinary mutex. So Ruby's own calls of four functions of the C library go
- * through this file, by the table of addresses that the loader filled for Ruby's library:
+/* Ruby 3.1 changes the GVL's owner under the GVL's lock, an ordinary mutex. The loader filled a table of addresses
+ * for Ruby's library. The watch puts its own functions into this table, so Ruby's own calls of four functions of the
+ * C library go through this file:
  *
- *   pthread_mutex_unlock    the owner is the caller: the thread has the GVL. None: the thread has released it.
- *   pthread_mutex_lock      by a thread that has released the GVL: it wants the GVL back.
- *   pthread_cond_wait, pthread_cond_timedwait   the thread waits for the GVL, perhaps without a release before (Thread.pass).
+ *   pthread_mutex_unlock    The owner is the caller: the thread has the GVL. No owner: the thread has released the GVL.
+ *   pthread_mutex_lock      Called by a thread that has released the GVL: the thread wants the GVL back.
+ *   pthread_cond_wait, pthread_cond_timedwait
+ *                           The thread waits for the GVL, perhaps without a release before (Thread.pass).
  *
- * Ruby's other mutexes cost a comparison. */
+ * A call with another mutex of Ruby costs one comparison more. */
 #if PW_GVL_WATCH
 
 #include "tools/elf_object.h"
@@ -18,19 +20,19 @@
 #include <sys/mman.h>
 #include <time.h>
 
-/* What a native thread was last seen to have. EARLIER: nothing since the watch was installed. ENDED: its thread has
- * ended, and Ruby keeps the native thread for another. */
+/* What the native thread was last seen to have. EARLIER: nothing seen since the watch was installed. ENDED: the
+ * native thread's Ruby thread has ended, and Ruby keeps the native thread for another Ruby thread. */
 enum { EARLIER, NOT_SEEN, HAS_GVL, RELEASED, WANTS_GVL, ENDED };
 static __thread uint8_t seen __attribute__((tls_model("initial-exec")));
 static pw_gvl_hook *_Atomic told;
 
-/* Of the main Ractor: known once the watch is installed. */
+/* The lock and the owner of the main Ractor's GVL. Known once the watch is installed. */
 static const pthread_mutex_t *gvl_lock;
 static const char *const *gvl_owner;
 
-/* Whether the owner (a rb_thread_t, running) is the calling thread. Ruby makes it the owner before it makes its
- * context the current one: until then the native thread has no context, or that of a thread that ended and may have
- * been freed. */
+/* Whether the owner (a rb_thread_t, running) is the calling thread. Ruby sets the owner before Ruby makes the
+ * owner's context the current context. Until then the native thread has no context, or the context of a thread that
+ * has ended and may have been freed. */
 static inline bool
 is_caller(const char *owner)
 {
@@ -64,12 +66,13 @@ static int
 unlock(pthread_mutex_t *mutex)
 {
     if (mutex != gvl_lock) return pthread_mutex_unlock(mutex);
-    const char *owner = *gvl_owner; /* read while nobody else may change it */
-    if (!ruby_current_ec || (owner && !(is_caller(owner) && pw_has_stack()))) { /* it begins, or never had the GVL */
+    const char *owner = *gvl_owner; /* read under the lock, so nobody else may change the owner */
+    /* the thread begins, or never had the GVL */
+    if (!ruby_current_ec || (owner && !(is_caller(owner) && pw_has_stack()))) {
         if (seen != RELEASED && seen != WANTS_GVL) seen = NOT_SEEN;
         return pthread_mutex_unlock(mutex);
     }
-    if (!owner && !pw_has_stack()) { /* it ends */
+    if (!owner && !pw_has_stack()) { /* the thread ends */
         seen = ENDED;
         int error = pthread_mutex_unlock(mutex);
         tell(RUBY_INTERNAL_THREAD_EVENT_EXITED);
@@ -91,7 +94,7 @@ lock(pthread_mutex_t *mutex)
     return pthread_mutex_lock(mutex);
 }
 
-/* A thread that begins waits as EARLIER or ENDED. */
+/* A thread that begins waits in the state EARLIER or ENDED. That wait is not reported. */
 static void
 about_to_wait(const pthread_mutex_t *mutex)
 {
@@ -148,7 +151,8 @@ replace(const pw_elf_object *o, bool write)
     return found;
 }
 
-/* Of the object that the running Ruby's code is in: whether all of them were found, and are ours now. */
+/* Visits the object that contains the running Ruby's code. Sets `installed` if all four functions were found there
+ * and are ours now. */
 static int
 visit(struct dl_phdr_info *info, size_t size, void *installed)
 {
@@ -179,7 +183,7 @@ pw_gvl_watch_install(void)
     const char *thread = *(const char *const *)((const char *)ruby_current_ec + PW_EC_THREAD_31);
     const char *ractor = *(const char *const *)(thread + PW_THREAD_RACTOR_31);
     gvl_owner = (const char *const *)(ractor + PW_RACTOR_OWNER_31);
-    if (*gvl_owner != thread) return false; /* not the layout that vm_layout.h has */
+    if (*gvl_owner != thread) return false; /* the layout is not the one in vm_layout.h */
     gvl_lock = (const pthread_mutex_t *)(ractor + PW_RACTOR_LOCK_31);
     seen = HAS_GVL;
     bool installed = false, without = false;

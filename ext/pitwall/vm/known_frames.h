@@ -1,6 +1,8 @@
-/* Which captured words are proven frames: named by naming.c, and marked since, so that they are alive and in place.
+/* The captured words that are proven frames. naming.c has named these frames, and they have been marked since then.
+ * So they are alive and in place.
  *
- * A lossy set for handlers: a word found is right, one not found may still be known. */
+ * The set is lossy and made for signal handlers. A word in the set is a proven frame. A word that is not in the set
+ * may be a proven frame, too. */
 #ifndef PITWALL_KNOWN_FRAMES_H
 #define PITWALL_KNOWN_FRAMES_H
 
@@ -31,7 +33,8 @@ pw_known_add(VALUE frame)
     atomic_store_explicit(pw_known_slot(frame), frame, memory_order_release);
 }
 
-/* Counts the clearings. They and whoever trusts it exclude each other by holding the reader lock. */
+/* Counts the clearings of the set. Code that clears the set, and code that relies on the count, holds the reader
+ * lock. So they exclude each other. */
 extern PW_HIDDEN uint32_t pw_known_generation;
 
 static inline void

@@ -13,7 +13,7 @@ static VALUE
 ask_implementation(VALUE unused)
 {
     ID config = rb_intern("config");
-    if (!rb_respond_to(rb_mGC, config)) return Qnil; /* until 3.3 there is one */
+    if (!rb_respond_to(rb_mGC, config)) return Qnil; /* up to 3.3 there is one collector */
     return rb_hash_lookup(rb_funcall(rb_mGC, config, 0), ID2SYM(rb_intern("implementation")));
 }
 

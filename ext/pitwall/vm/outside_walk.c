@@ -1,4 +1,4 @@
-/* Copies the stack of another thread, which runs on meanwhile, and walks the copy. */
+/* Copies the stack of another thread while that thread runs, and walks the copy. */
 #include "vm/stack_walk.h"
 
 #if PW_LAYOUT_RUBY
@@ -11,7 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_VALUES = 1 << 15 }; /* words of a fiber's values that are copied at once; others one by one */
+/* words of a fiber's values that are copied at once; other words are copied one by one */
+enum { MOST_VALUES = 1 << 15 };
 static pw_stack_copy taken;
 
 static bool
@@ -30,12 +31,13 @@ copies_have_room(uint32_t frames)
     return true;
 }
 
-/* How deep the stack is and what is on top stand in places that the thread's core writes all the time: read one
- * after the other, each from that core's cache, they are 0.2 us apart, in which short calls come and go. Addresses
- * known beforehand are read at once: so the frames around the top of the look before are read together with where
- * the top is now. (To look first where it is would not do: a core from which that line was taken stands still at
- * its next call or return, so that code that calls much would be seen too often.) */
-enum { NEAR = 6 }; /* frames to each side */
+/* The stack's depth and the top frame are in memory that the thread's core writes all the time. Each read takes a
+ * cache line from that core. Two reads, one after the other, are 0.2 us apart, and short calls begin and end within
+ * that time. Reads of addresses that are known beforehand happen at once. So the frames around the top of the
+ * previous look are read together with the address of the current top. (Reading the address of the top first would
+ * bias the samples. A core from which that cache line was taken stalls at its next call or return. Code that calls
+ * often would then be seen too often.) */
+enum { NEAR = 6 }; /* frames on each side of the previous top */
 typedef struct {
     const VALUE *from, *to;
     VALUE words[2 * NEAR * PW_CFP_WORDS];
@@ -45,7 +47,7 @@ static void
 read_together(const pw_walk *w, VALUE head[PW_EC_WORDS], frames_near *near)
 {
     const VALUE *context = taken.context, *from = NULL, *to = NULL;
-    /* gone when the thread has ended. The processor does not wait for the answer */
+    /* the stack is gone when the thread has ended; the processor does not wait for this word before the next reads */
     head[PW_EC_STACK] = PW_LOAD(context[PW_EC_STACK]);
     if (w->top && head[PW_EC_STACK] == (VALUE)w->base) {
         from = w->top - w->base > NEAR * PW_CFP_WORDS ? w->top - NEAR * PW_CFP_WORDS : w->base;
@@ -59,8 +61,8 @@ read_together(const pw_walk *w, VALUE head[PW_EC_WORDS], frames_near *near)
     atomic_thread_fence(memory_order_acquire);
 }
 
-/* The leaf and its caller, then what the leaf's environment says, and so on: of a C function that returns
- * meanwhile, its caller soon overwrites that. */
+/* Copies the leaf and its caller, then the leaf's environment, then the next frame, and so on. The order matters for
+ * a C function that returns meanwhile: its caller soon overwrites the function's environment. */
 static void
 copy_in_place(const pw_vm_stack *s, const frames_near *near, bool every_env)
 {
@@ -77,7 +79,7 @@ copy_in_place(const pw_vm_stack *s, const frames_near *near, bool every_env)
         size_t to = (n + 2) * PW_CFP_WORDS < early ? (n + 2) * PW_CFP_WORDS : early;
         for (; copied < to; copied++) taken.frames[copied] = PW_LOAD(s->cfp[copied]);
         VALUE iseq = copy[PW_CFP_ISEQ];
-        /* each line read here is one that the thread's core has to get back */
+        /* the thread's core has to get back each cache line that is read here */
         if (!every_env && iseq && pw_known(iseq)) continue;
         const VALUE *ep = (const VALUE *)copy[PW_CFP_EP];
         if (!pw_pointer_like((VALUE)ep) || ep < s->base + 2 || ep >= s->end) continue;
@@ -98,7 +100,7 @@ copy_by_kernel(const pw_vm_stack *s)
 {
     if (!pw_peek(s->cfp, taken.frames, taken.frame_words * sizeof(VALUE))) return false;
     const VALUE *to = (const VALUE *)taken.frames[PW_CFP_SP];
-    /* the root's, if not in the heap */
+    /* the environment of the root frame, if the environment is not in the heap */
     const VALUE *from = (const VALUE *)taken.frames[taken.frame_words - PW_CFP_WORDS + PW_CFP_EP] - 2;
     if (to < s->base || to > s->cfp) to = s->cfp;
     if (from < s->base || from > to) from = s->base;
@@ -113,10 +115,10 @@ copy_by_kernel(const pw_vm_stack *s)
     return true;
 }
 
-/* Is the thread still on that stack, and was the frame above the early ones left alone? Then it never returned that
- * far while we looked, so that all below was as it is; and the early ones were copied within some dozens of
- * nanoseconds. Looks at which the thread moves on above are good: to refuse them would be to prefer the code that
- * moves least. */
+/* Whether the thread is still on that stack, and whether the first frame below the early frames is unchanged. If so,
+ * the thread did not return to that frame during the look, so all frames from there to the root are as they were.
+ * The early frames were copied within some dozens of nanoseconds. A look is good even if the thread moved on above
+ * that frame. Refusing such looks would favour the code that moves least. */
 static bool
 holds_still(const void *thread, const pw_vm_stack *s)
 {
@@ -125,7 +127,7 @@ holds_still(const void *thread, const pw_vm_stack *s)
     size_t at = (size_t)PW_EARLY_FRAMES * PW_CFP_WORDS;
     VALUE base = (VALUE)s->base, words[N];
     bool whole = taken.frame_words <= at;
-    if (taken.in_place) { /* this context keeps its stack */
+    if (taken.in_place) { /* this context keeps its stack, so the stack may be read in place */
         for (size_t i = 0; i < N && !whole; i++) words[i] = PW_LOAD(s->cfp[at + i]);
     }
     else {

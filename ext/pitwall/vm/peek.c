@@ -66,7 +66,8 @@ look_at(VALUE word, pw_object_seen *o)
 const pw_object_seen *
 pw_object_look(VALUE word)
 {
-    /* A known frame is kept alive and in place until the known ones are cleared: what was read of it stays true. */
+    /* A known frame is kept alive and in place until the known frames are cleared. So the data read from the frame
+     * stays true. */
     static pw_object_seen kept[PW_KNOWN_SLOTS], other;
     if (!pw_known(word)) {
         look_at(word, &other);

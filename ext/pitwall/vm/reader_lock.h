@@ -1,11 +1,12 @@
-/* The lock for reading stacks from outside, and for what must not change meanwhile. Held for microseconds, and
- * never around a call into Ruby. A thread that takes the session's lock as well takes the session's lock first. */
+/* The lock for reading stacks from outside, and for data that must not change during such a read. The lock is held
+ * for microseconds, and never around a call into Ruby. A thread that takes both the session's lock and this lock
+ * takes the session's lock first. */
 #ifndef PITWALL_READER_LOCK_H
 #define PITWALL_READER_LOCK_H
 
 void pw_reader_lock(void);
 void pw_reader_unlock(void);
-/* In a forked child. The thread that held the lock did not come along. */
+/* For a forked child. The thread that held the lock does not exist in the child. */
 void pw_reader_reset(void);
 
 /* Waits until no stack is being read from outside. */

@@ -26,14 +26,14 @@ pw_walk_place(pw_walk *w, void *memory, uint32_t room)
 
 static bool sites_known; /* the self-test of call sites has passed */
 
-/* Looked up once, at load: a handler must not resolve a lazy binding. */
+/* Looked up once, at load, because a handler must not resolve a lazy binding. */
 static unsigned int (*line_no)(const void *iseq, size_t position);
 
 /* A handler may find the top-most frame half pushed: a new frame's words may be written in any order. The frames
  * below are complete, because the thread has been running on top of them. So a word of the top-most frame is
- * followed out of the VM stack only where pw_readable says that something is there. */
-/* Where ep[-2] to ep[0] may be read, as a pointer like ep, or NULL. Environments lie in the VM stack or, escaped,
- * in the heap. `room` is for those that have to be copied. */
+ * followed out of the VM stack only if pw_readable says that the address can be read. */
+/* Returns where ep[-2] to ep[0] may be read, as a pointer like ep, or NULL. An environment is in the VM stack or, if
+ * escaped, in the heap. `room` is for an environment that has to be copied. */
 static const VALUE *
 env_at(const pw_vm_stack *s, const VALUE *ep, bool top, VALUE room[3])
 {
@@ -46,7 +46,7 @@ env_at(const pw_vm_stack *s, const VALUE *ep, bool top, VALUE room[3])
     return pw_peek(ep - 2, room, 3 * sizeof(VALUE)) ? room + 2 : NULL;
 }
 
-/* The same for the environment of a control frame. */
+/* As env_at, for the environment of a control frame. */
 static const VALUE *
 env_of(const pw_vm_stack *s, const VALUE *cfp, const VALUE *ep, bool top, VALUE room[3])
 {
@@ -55,7 +55,7 @@ env_of(const pw_vm_stack *s, const VALUE *cfp, const VALUE *ep, bool top, VALUE 
     return env_at(s, ep, top, room);
 }
 
-/* Where a control frame's words may be read. */
+/* Returns where a control frame's words may be read. */
 static const VALUE *
 frame_at(const pw_vm_stack *s, const VALUE *cfp)
 {
@@ -72,8 +72,8 @@ imemo_type(const pw_vm_stack *s, VALUE word, bool top)
     return pw_imemo_of_flags(*(const VALUE *)word);
 }
 
-/* As rb_vm_frame_method_entry, and PW_DOUBTFUL where words make no sense. (While an environment escapes, the place
- * it leaves holds an object where the flags were.) */
+/* As rb_vm_frame_method_entry, but PW_DOUBTFUL if words make no sense. (While an environment escapes to the heap,
+ * its old place holds an object instead of the flags.) */
 static VALUE
 method_entry(const pw_vm_stack *s, const VALUE *cfp, const VALUE *ep, bool top)
 {
@@ -97,7 +97,7 @@ method_entry(const pw_vm_stack *s, const VALUE *cfp, const VALUE *ep, bool top)
     return PW_DOUBTFUL;
 }
 
-/* Was its environment, if that was copied, its own? */
+/* Whether the copied environment is the control frame's own. True if no environment was copied. */
 static bool
 sure_of(const pw_vm_stack *s, const VALUE *cfp)
 {
@@ -105,15 +105,15 @@ sure_of(const pw_vm_stack *s, const VALUE *cfp)
     return !s->copy || cfp < s->cfp || n >= PW_EARLY_FRAMES || !s->copy->env_of[n] || s->copy->sure[n];
 }
 
-/* Of a C function on top: did it stay until all that tells of it was copied? */
+/* Whether a C function on top stayed there until all words that identify the function were copied. */
 static bool
 leaf_stayed(const pw_vm_stack *s, const VALUE *cfp)
 {
     return !s->copy || cfp != s->cfp || (s->copy->sure[0] && (s->copy->env_of[0] || !s->copy->in_place));
 }
 
-/* Is it the code of that method itself, by the method's definition? A word that is wrong for whatever reason is no
- * iseq of this address. */
+/* Whether the iseq is the code of the method itself, by the method's definition. A word that is wrong for any reason
+ * does not equal this iseq's address. */
 static bool
 is_code_of(VALUE entry, VALUE iseq)
 {
@@ -137,7 +137,9 @@ line_of(const pw_vm_stack *s, VALUE iseq, VALUE pc)
 {
     VALUE encoded, shadow[8] = {0};
     uint32_t size;
-    if (s->copy) { /* its line table is not in the heap: an iseq of our own leads there without touching the object */
+    /* the line table is not in the heap: an iseq of our own (`shadow`) leads to the table without touching the
+     * object */
+    if (s->copy) {
         const pw_object_seen *seen = pw_object_look(iseq);
         if (seen->imemo != PW_IMEMO_ISEQ) return 0;
         encoded = seen->encoded, size = seen->size;
@@ -150,15 +152,15 @@ line_of(const pw_vm_stack *s, VALUE iseq, VALUE pc)
         encoded = body[PW_BODY_ENCODED], size = ((const uint32_t *)body)[PW_BODY_SIZE];
     }
     if (!pw_pointer_like(encoded)) return 0;
-    /* Compiled code saves its pc before calls only: in the top-most frame an older one may stand, even another
-     * iseq's, or none. Then the line is the first one with code. */
+    /* Compiled code saves its pc only before calls. So the top-most frame may hold an older pc, even another iseq's
+     * pc, or none. If the pc is outside the iseq, the line is the first line with code. */
     bool within = pc >= encoded && pc <= encoded + size * sizeof(VALUE);
     size_t position = within ? (pc - encoded) / sizeof(VALUE) : 0;
     return (int)line_no((const void *)iseq, position ? position - 1 : 0);
 }
 
-/* The C function that was called last from the site at that address, by the site's cache; 0: that is no site of
- * this code, or no C function. */
+/* Returns the C function that was called last from the call site at that address, as the site's cache says. 0: the
+ * address is no call site of this code, or the function called is no C function. */
 static VALUE
 c_function_of_site(VALUE site, VALUE sites, uint32_t count)
 {
@@ -173,8 +175,8 @@ c_function_of_site(VALUE site, VALUE sites, uint32_t count)
     return pw_pointer_like(entry) && pw_object_look(entry)->method == PW_METHOD_CFUNC ? entry : 0;
 }
 
-/* The C function that code at `pc` calls, or called shortly before; 0: not known. An operand of the instruction
- * before pc is the site. */
+/* Returns the C function that code at `pc` calls, or called shortly before; 0: not known. The call site is an
+ * operand of the instruction before pc. */
 VALUE
 pw_c_function_called(VALUE iseq, VALUE pc)
 {
@@ -189,8 +191,9 @@ pw_c_function_called(VALUE iseq, VALUE pc)
     return found;
 }
 
-/* Of a C function on top, of which what says so had gone, its caller still knows which it was: the caller's pc
- * stands right next to that frame, and the place that names the function elsewhere. */
+/* Finds a C function on top by its caller, if the words that identify the function were gone before they were
+ * copied. The caller's frame still tells which function was called: the caller's pc is right next to the function's
+ * frame. The word that names the function is in another place. */
 static VALUE
 c_function_by_caller(const pw_vm_stack *s, const VALUE *cfp)
 {
@@ -209,9 +212,10 @@ look_at_c_function(const pw_vm_stack *s, const VALUE *cfp, const VALUE *ep, bool
     if (type == PW_METHOD_CFUNC) seen->frame = entry;
 }
 
-/* A frame without a pc. Compiled code (YJIT, ZJIT) writes none into the frame of a method or block that it calls:
- * the word is 0 if a C function's frame was there before. (rb_profile_frames leaves such a frame out.) The
- * interpreter has others without a pc, in which no Ruby code runs: an extension's Init function's. */
+/* Whether a frame without a pc belongs to compiled code. Compiled code (YJIT, ZJIT) writes no pc into the frame of a
+ * method or block that it calls. The pc is 0 if a C function's frame was there before. (rb_profile_frames leaves
+ * such a frame out.) The interpreter has other frames without a pc, in which no Ruby code runs. One is the frame of
+ * an extension's Init function. */
 static bool
 is_of_compiled_code(const pw_vm_stack *s, const VALUE *cfp, const VALUE *ep, bool top)
 {
@@ -221,7 +225,7 @@ is_of_compiled_code(const pw_vm_stack *s, const VALUE *cfp, const VALUE *ep, boo
     return pw_env_flags_plausible(flags) && pw_frame_is_method_or_block(flags);
 }
 
-/* Finds out what a control frame is. */
+/* Finds the code, the owner and the line of a control frame. */
 static void
 look(const pw_vm_stack *s, const VALUE *cfp, bool top, bool want_owner, pw_frame_seen *seen)
 {
@@ -229,7 +233,7 @@ look(const pw_vm_stack *s, const VALUE *cfp, bool top, bool want_owner, pw_frame
     VALUE iseq = PW_LOAD(words[PW_CFP_ISEQ]), pc = PW_LOAD(words[PW_CFP_PC]);
     const VALUE *ep = (const VALUE *)PW_LOAD(words[PW_CFP_EP]);
     *seen = (pw_frame_seen){0};
-    bool known = iseq && pw_known(iseq); /* a block's C function is not: it is never listed */
+    bool known = iseq && pw_known(iseq); /* a block's C function is never known, because it is never listed */
     if (!iseq && (seen->frame = c_function_by_caller(s, cfp))) return;
     if (!known) {
         VALUE room[3];
@@ -258,7 +262,8 @@ key_of(const pw_vm_stack *s, const VALUE *cfp)
     const VALUE *words = frame_at(s, cfp);
     pw_frame_key key = {PW_LOAD(words[PW_CFP_ISEQ]), PW_LOAD(words[PW_CFP_EP]), PW_LOAD(words[PW_CFP_PC])};
     if (key.iseq) return key;
-    /* Every C function's frame would look alike: its method entry stands in its environment. */
+    /* Without this word the frames of all C functions would look alike. A C function's method entry is in its
+     * environment. */
     VALUE room[3];
     const VALUE *env = env_of(s, cfp, (const VALUE *)key.ep, cfp == s->cfp, room);
     key.place = env ? PW_LOAD(env[PW_EP_ME_CREF]) : 0;
@@ -325,7 +330,7 @@ pw_walk_frames_of(pw_walk *w, const pw_vm_stack *s)
         }
         seen->listed = listed += seen->frame != 0;
     }
-    if (cut != w->cut) same = 0; /* what stands for the part left out comes or goes */
+    if (cut != w->cut) same = 0; /* the entry for the part left out appears or disappears */
     w->cut = cut;
     w->depth = depth;
     return same;

@@ -35,7 +35,8 @@ learn(VALUE self)
 void
 pw_valid_frames_init(void)
 {
-    /* A C function called from an eval called from wherever we were required: method entries and an iseq. */
+    /* The stack in `learn`: a C function called from an eval, called from the code that requires Pitwall. It holds
+     * method entries and an iseq. */
     VALUE teacher = rb_obj_alloc(rb_cObject);
     rb_define_singleton_method(teacher, "learn", learn, 0);
     rb_funcall(teacher, rb_intern("instance_eval"), 1, rb_str_new_cstr("learn"));

@@ -1,11 +1,13 @@
-/* What differs between Ruby versions, but for layouts (vm_layout.h). The only #if RUBY_... of the extension stand here.
+/* Differences between Ruby versions, except layouts (vm_layout.h). The extension's only #if RUBY_... are in this
+ * file.
  *
- * 3.1  no thread events (gvl_watch.c tells who waits, but not in outside mode); postponed jobs are registered by function
+ * 3.1  no thread events (gvl_watch.c reports which thread waits, but not in outside mode);
+ *      postponed jobs are registered by function
  * 3.2  thread events without the thread in their data
  * 3.3  thread in the event's data, thread-specific storage, preregistered postponed jobs
- * 4.0  ROBJECT_EMBED is ROBJECT_HEAP, turned round; instance variables of other types are objects of their own
- * 4.1  slots of the heap of more sizes
- */
+ * 4.0  ROBJECT_EMBED is replaced by ROBJECT_HEAP with the opposite meaning;
+ *      instance variables of other types are objects of their own
+ * 4.1  more sizes of the heap's slots */
 #ifndef PITWALL_VM_COMPAT_H
 #define PITWALL_VM_COMPAT_H
 
@@ -21,7 +23,7 @@
 # define PW_THREAD_EVENTS 0
 #endif
 
-/* Where Ruby has none: gvl_watch.c tells of them. */
+/* If Ruby has no thread events, gvl_watch.c reports them. */
 #if !PW_THREAD_EVENTS && PW_LAYOUT_RUBY == 31 && defined(HAVE_RUBY_CURRENT_EC)
 # define PW_GVL_WATCH 1
 enum {
@@ -40,7 +42,8 @@ typedef struct { VALUE thread; } rb_internal_thread_event_data_t;
 #endif
 
 /* A postponed job runs a function with the GVL at the next safepoint. pw_job_trigger: async-signal-safe. Up to 3.2
- * only the thread with the GVL may trigger one: Ruby could read an entry that another thread has half written. */
+ * only the thread with the GVL may trigger a job. Otherwise Ruby could read an entry that another thread has half
+ * written. */
 typedef struct {
     void (*func)(void *);
 #ifdef HAVE_RB_POSTPONED_JOB_PREREGISTER
@@ -66,7 +69,8 @@ static inline bool pw_may_trigger(void) { return true; }
 #else
 static inline bool pw_may_trigger_anywhere(void) { return false; }
 extern int ruby_thread_has_gvl_p(void);
-static inline bool pw_may_trigger(void) { return ruby_thread_has_gvl_p(); } /* false on threads Ruby does not know */
+/* false on threads that Ruby does not know */
+static inline bool pw_may_trigger(void) { return ruby_thread_has_gvl_p(); }
 #endif
 
 static inline void
@@ -92,10 +96,11 @@ static inline bool pw_has_stack(void) { return true; }
 /* Slots of Ruby's heap begin at multiples of this many bytes. Slot sizes are multiples of 40 up to 4.0, and of 8
  * from 4.1 on. */
 enum { PW_SLOT_UNIT = PW_RUBY <= 40 ? 40 : 8 };
-/* Pages of the heap begin at multiples of 2 to the power of this, with a head that rb_gc_location reads. */
+/* Pages of the heap begin at multiples of 2 to the power of this constant. A page begins with a header that
+ * rb_gc_location reads. */
 enum { PW_HEAP_PAGE_BITS = PW_RUBY <= 31 ? 14 : 16 };
 
-/* Bytes of the slot that holds an object: 40 until slots got several sizes. Memory that it points to is not counted. */
+/* Bytes of the slot that holds an object: 40 until slots got several sizes. Memory outside the slot is not counted. */
 #ifdef HAVE_RB_GC_OBJ_SLOT_SIZE
 extern size_t rb_gc_obj_slot_size(VALUE object);
 static inline size_t pw_slot_bytes(VALUE object) { return rb_gc_obj_slot_size(object); }
@@ -103,7 +108,7 @@ static inline size_t pw_slot_bytes(VALUE object) { return rb_gc_obj_slot_size(ob
 static inline size_t pw_slot_bytes(VALUE object) { return 5 * sizeof(VALUE); }
 #endif
 
-/* Bytes of an object in its slot and in memory of its own; 0 where Ruby doesn't tell. */
+/* Bytes of an object in its slot and in memory of its own; 0: this Ruby doesn't tell. */
 #ifdef HAVE_RB_OBJ_MEMSIZE_OF
 extern size_t rb_obj_memsize_of(VALUE object);
 static inline size_t pw_object_bytes(VALUE object) { return rb_obj_memsize_of(object); }
@@ -118,8 +123,8 @@ static inline const rb_data_type_t *pw_set_type(void) { return RTYPEDDATA_TYPE(r
 static inline const rb_data_type_t *pw_set_type(void) { return NULL; }
 #endif
 
-/* Calls `visit` with the first slot, the end and the size of a slot of each page of the heap. False: this Ruby
- * can't. */
+/* Calls `visit` for each page of the heap, with the page's first slot, its end and the size of a slot. False: this
+ * Ruby can't. */
 typedef int (*pw_page_visitor)(void *from, void *to, size_t stride, void *data);
 #ifdef HAVE_RB_OBJSPACE_EACH_OBJECTS
 extern void rb_objspace_each_objects(pw_page_visitor visit, void *data);
@@ -128,13 +133,14 @@ static inline bool pw_each_page(pw_page_visitor visit) { return rb_objspace_each
 static inline bool pw_each_page(pw_page_visitor visit) { return false; }
 #endif
 
-/* What an object, and what the roots, refer to. */
+/* Visit the objects that an object refers to, and the objects that the roots refer to. */
 #ifdef HAVE_RB_OBJSPACE_REACHABLE_OBJECTS_FROM
 extern void rb_objspace_reachable_objects_from(VALUE object, void (*visit)(VALUE, void *), void *data);
 extern void rb_objspace_reachable_objects_from_root(void (*visit)(const char *category, VALUE, void *), void *data);
 #endif
 
-/* May an object with these flags have memory outside of its slot? Where a flag is gone, "it may" is right as well. */
+/* Whether an object with these flags may have memory outside of its slot. If a flag is gone from Ruby, true is right
+ * as well. */
 static inline bool
 pw_string_may_have_more(VALUE flags)
 {
@@ -160,14 +166,15 @@ pw_plain_object_may_have_more(VALUE flags)
 {
 #if defined(HAVE_CONST_ROBJECT_EMBED)
     return !(flags & ROBJECT_EMBED);
-#elif defined(HAVE_CONST_ROBJECT_HEAP) /* 4.0 turned the flag round */
+#elif defined(HAVE_CONST_ROBJECT_HEAP) /* 4.0 has the flag with the opposite meaning */
     return (flags & ROBJECT_HEAP) != 0;
 #else
     return true;
 #endif
 }
 
-/* Instance variables of objects that are no T_OBJECT: memory of theirs until 3.4, an object of its own from 4.0 on. */
+/* Instance variables of objects that are no T_OBJECT. Up to 3.4 they are in memory of the object. From 4.0 on they
+ * are in an object of their own. */
 static inline bool
 pw_other_ivars_may_have_more(VALUE flags)
 {
@@ -178,7 +185,7 @@ pw_other_ivars_may_have_more(VALUE flags)
 #endif
 }
 
-/* Are a string's bytes another string's? Where that can't be told: yes. */
+/* Whether a string's bytes are another string's. True if this Ruby cannot tell. */
 static inline bool
 pw_string_is_shared(VALUE flags)
 {
@@ -189,10 +196,11 @@ pw_string_is_shared(VALUE flags)
 #endif
 }
 
-/* The line of an instruction; weak, as a Ruby may hide it. It is in no header. */
+/* The line of an instruction. Weak, because a Ruby may hide the function. No header declares the function. */
 extern unsigned int rb_iseq_line_no(const void *iseq, size_t position) __attribute__((weak));
 
-/* Types of slots without an object of the program. A newer Ruby may lack one. No slot has the type PW_NO_TYPE. */
+/* Types of slots that hold no object of the program. A newer Ruby may lack such a type. No slot has the type
+ * PW_NO_TYPE. */
 enum { PW_NO_TYPE = RUBY_T_MASK + 1 };
 #ifdef HAVE_CONST_RUBY_T_NODE
 enum { PW_T_NODE = RUBY_T_NODE };
@@ -210,7 +218,7 @@ enum { PW_T_ZOMBIE = RUBY_T_ZOMBIE };
 enum { PW_T_ZOMBIE = PW_NO_TYPE };
 #endif
 
-/* Of a singleton class, whose it is; else undef. Runs nothing of the program. */
+/* The object that a singleton class belongs to; Qundef for other classes. Runs no code of the program. */
 #ifndef HAVE_CONST_RUBY_FL_SINGLETON
 static inline VALUE pw_attached_object(VALUE klass) { return Qundef; }
 #elif defined(HAVE_RB_CLASS_ATTACHED_OBJECT)

@@ -1,19 +1,21 @@
-/* All constants of the layout of Ruby's stack. The walk in the thread and the reader from outside both use them, and only after
- * the self-test of stack_walk.c has held for the running Ruby. test/native/layout_test.rb compiles each column with that Ruby's private headers.
+/* All constants of the layout of Ruby's stack. The walk in the thread and the reader from outside both use them, but
+ * only after the self-test (walk_tests.c) has passed for the running Ruby. test/native/layout_test.rb compiles each
+ * column with that Ruby's private headers.
  *
  *                  where Ruby's source says it
- * thread, frames   vm_core.h: rb_thread_t, rb_execution_context_t, rb_control_frame_t (frames up to 3.2 have a further field, __bp__)
+ * thread, frames   vm_core.h: rb_thread_t, rb_execution_context_t, rb_control_frame_t
+ *                  (frames up to 3.2 have a further field, __bp__)
  * 3.1's GVL        ractor_core.h: struct rb_ractor_struct; thread_pthread.h: rb_global_vm_lock_t
  * environments     vm_core.h: VM_FRAME_MAGIC_…, VM_FRAME_FLAG_…, VM_ENV_…
  * objects          internal/imemo.h: enum imemo_type, struct vm_svar
  * code             vm_core.h: struct rb_iseq_struct, struct rb_iseq_constant_body
  * methods          method.h: rb_callable_method_entry_t, rb_method_definition_t, rb_method_type_t
- * calls' sites     vm_callinfo.h: struct rb_call_data, struct rb_callcache. A site is an operand of its instruction.
- * what is listed   vm_backtrace.c: rb_profile_frames. No header tells: PW_ROOT_FRAMES and PW_RUBY_FRAME_HAS_PC. 3.2's
+ * call sites       vm_callinfo.h: struct rb_call_data, struct rb_callcache. A site is an operand of its instruction.
+ * listed frames    vm_backtrace.c: rb_profile_frames. No header has PW_ROOT_FRAMES and PW_RUBY_FRAME_HAS_PC. 3.2's
  *                  values come from its source of about the release; no 3.2 was run.
  *
- * A new Ruby: a column here, its number in PW_HAS_COLUMN and the text beside it (vm_known.h), its headers in layout_test.rb.
- */
+ * To support a new Ruby, add a column here, its number in PW_HAS_COLUMN and the text beside it (vm_known.h), and its
+ * headers in layout_test.rb. */
 #ifndef PITWALL_VM_LAYOUT_H
 #define PITWALL_VM_LAYOUT_H
 
@@ -40,15 +42,16 @@ enum {
     PW_THREAD_EC = PW_COLUMN(40, 48, 48, 48, 48),
     /* rb_execution_context_t, in words */
     PW_EC_STACK = 0, PW_EC_STACK_WORDS = 1, PW_EC_CFP = 2, PW_EC_WORDS = 3,
-    /* 3.1's GVL (gvl_watch.c), in bytes: where a context has its thread, a thread its Ractor, a Ractor the GVL's
-     * owner and its lock */
+    /* 3.1's GVL (gvl_watch.c), in bytes: offsets of a context's thread, of a thread's Ractor, and of a Ractor's GVL
+     * owner and GVL lock */
     PW_EC_THREAD_31 = 48, PW_THREAD_RACTOR_31 = 24, PW_RACTOR_OWNER_31 = 336, PW_RACTOR_LOCK_31 = 344,
-    /* rb_control_frame_t, in words; the stack's end is the root, each call pushes one at a lower address */
+    /* rb_control_frame_t, in words; the stack's end is the root, and each call pushes a frame at a lower address */
     PW_CFP_PC = 0, PW_CFP_SP = 1, PW_CFP_ISEQ = 2, PW_CFP_EP = 4,
     PW_CFP_WORDS = PW_COLUMN(8, 8, 7, 7, 7),
     /* dummy frames at the root, to skip; 3.1's rb_profile_frames lists the main thread's, so none is skipped there */
     PW_ROOT_FRAMES = PW_COLUMN(0, 1, 1, 1, 1),
-    /* 1: rb_profile_frames skips Ruby frames without a pc; an extension's Init function runs under one */
+    /* 1: rb_profile_frames skips Ruby frames without a pc, such as the frame under which an extension's Init
+     * function runs */
     PW_RUBY_FRAME_HAS_PC = PW_COLUMN(0, 1, 1, 1, 1),
     /* an environment, in words from ep */
     PW_EP_ME_CREF = -2, PW_EP_SPECVAL = -1, PW_EP_FLAGS = 0,
@@ -65,14 +68,14 @@ enum {
 /* ep[0]: a tag bit that no object pointer has, flags, and a magic number in bits 16 to 30. */
 enum { PW_ENV_LOCAL = 0x2, PW_FRAME_C = 0x80, PW_MAGIC_OF_C_METHOD = 0x5555 };
 
-/* Of the frames of C code, is this a method's? */
+/* Whether a frame of C code is a method's. */
 static inline bool
 pw_frame_is_call_of_c(const VALUE *ep)
 {
     return (ep[PW_EP_FLAGS] >> 16 & 0x7fff) == PW_MAGIC_OF_C_METHOD;
 }
 
-/* Of the frames of Ruby code, is this a method's or a block's? */
+/* Whether a frame of Ruby code is a method's or a block's. */
 static inline bool
 pw_frame_is_method_or_block(VALUE flags)
 {
@@ -104,11 +107,11 @@ pw_imemo_of_flags(VALUE flags)
 
 static inline int pw_method_type_of(VALUE definition_word) { return (int)(definition_word & 0xf); }
 
-/* Low bits of a parent environment's address say what else it is. */
+/* The low bits of a parent environment's address hold other information. */
 static inline const VALUE *pw_parent_ep(VALUE specval) { return (const VALUE *)(specval & ~(VALUE)3); }
 
-/* What a hook added with RUBY_EVENT_HOOK_FLAG_RAW_ARG is handed (rb_trace_arg_t, vm_core.h and vm_trace.c).
- * `cfp` is the frame on top: a C function's caller before its frame is pushed and after it was popped. */
+/* The argument of a hook added with RUBY_EVENT_HOOK_FLAG_RAW_ARG (rb_trace_arg_t, vm_core.h and vm_trace.c). `cfp`
+ * is the frame on top. Before a C function's frame is pushed, and after it was popped, `cfp` is the caller's frame. */
 typedef struct {
     uint32_t event;
     const VALUE *ec, *cfp;

@@ -13,12 +13,12 @@ enum { PW_EARLY_FRAMES = 8 };
 /* What a reader from outside has copied while the thread ran on. */
 typedef struct {
     const VALUE *context;
-    bool in_place;          /* the stack cannot go away: words that are not copied may be read in place */
+    bool in_place;          /* the stack cannot go away, so words that are not copied may be read in place */
     size_t frame_words;
     VALUE *frames;          /* control frames, leaf first */
     const VALUE *env_of[PW_EARLY_FRAMES];
     VALUE env[PW_EARLY_FRAMES][3];
-    bool sure[PW_EARLY_FRAMES]; /* env is the frame's: frame and caller were the same before and after the copy */
+    bool sure[PW_EARLY_FRAMES]; /* env is the frame's own: frame and caller were the same before and after the copy */
     const VALUE *from, *to; /* the values that were copied */
     VALUE *values;
 } pw_stack_copy;
@@ -41,7 +41,7 @@ pw_pointer_like(VALUE word)
     return word >= 4096 && word < (VALUE)1 << 56 && word % sizeof(VALUE) == 0;
 }
 
-/* From the first words of an execution context. False: these are no stack. */
+/* Reads the bounds of a stack from the first words of an execution context. False: the words describe no stack. */
 static inline bool
 pw_vm_stack_of(const VALUE *ec, pw_vm_stack *s)
 {

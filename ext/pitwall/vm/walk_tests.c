@@ -29,7 +29,8 @@ differ(const pw_walk *w, const VALUE *frames, const int *lines, int n)
     return NULL;
 }
 
-/* Sees only what has changed since the last test, as the handler does. Unused while another Ractor tests. */
+/* Looks only at frames that have changed since the last test, as the handler does. Not used while another Ractor
+ * tests. */
 static pw_walk continued = {.every_owner = true};
 static atomic_flag testing = ATOMIC_FLAG_INIT;
 
@@ -65,7 +66,7 @@ test_stack(VALUE thread)
     return difference;
 }
 
-/* One at a time: `testing`. */
+/* One test uses it at a time: `testing`. */
 static struct { pw_walk walk; pw_outcome outcome; } outside;
 
 static void *
@@ -78,7 +79,7 @@ read_from_outside(void *unused)
     return NULL;
 }
 
-/* Another thread reads the calling one's stack: where it stands, if it may, and through the kernel. */
+/* Another thread reads the calling thread's stack twice: in place, if that is allowed, and through the kernel. */
 static const char *
 test_outside(VALUE thread)
 {
@@ -106,7 +107,7 @@ test_outside(VALUE thread)
     return difference;
 }
 
-/* site_self_test -> true when the site of the call that is being made names this method */
+/* site_self_test -> true when the call site of the current call names this method */
 static VALUE
 native_site_self_test(VALUE self)
 {
@@ -123,7 +124,7 @@ native_site_self_test(VALUE self)
     return right ? Qtrue : Qfalse;
 }
 
-/* outside_self_test -> the same for reading from outside */
+/* outside_self_test -> as walk_self_test, for reading from outside */
 static VALUE
 native_outside_self_test(VALUE self)
 {
@@ -134,8 +135,8 @@ native_outside_self_test(VALUE self)
     return difference ? rb_str_new_cstr(difference) : Qnil;
 }
 
-/* walk_self_test -> nil when both walks list the same for the calling stack, or a String: what differs, or why
- * there is no own walk */
+/* walk_self_test -> nil when both walks list the same frames for the calling stack, or a String: the difference, or
+ * why there is no own walk */
 static VALUE
 native_walk_self_test(VALUE self)
 {
@@ -143,7 +144,8 @@ native_walk_self_test(VALUE self)
     return difference ? rb_str_new_cstr(difference) : Qnil;
 }
 
-/* Stacks of all kinds of frames, and how many tests they make. Nothing is raised: $DEBUG would tell. */
+/* Makes stacks of all kinds of frames. LESSON_TESTS is how many tests these stacks make. Nothing is raised, because
+ * $DEBUG would report the exception. */
 static const char lesson[] =
     "test = :%s\n"
     "results = []\n"
@@ -186,7 +188,7 @@ static const char lesson[] =
     "results.all?(&:nil?) && results.size\n";
 enum { LESSON_TESTS = 20 };
 
-/* Sites of calls without and with a block, alone and next to others. */
+/* Call sites without and with a block, alone and next to other sites. */
 static const char sites_lesson[] =
     "native = Pitwall::Native\n"
     "asker = Object.new\n"
