@@ -9,17 +9,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of all work that ends between two flushes, so much of the slowest is kept one by one; the rest is counted. */
+/* The slowest pieces of work that end between two flushes. These are kept one by one; all others are only counted. */
 enum { SLOWEST = 64 };
 
-/* parts: the queries of it, NULL where there are none. */
+/* A piece of work that has ended. parts: its queries; NULL: none. */
 typedef struct { uint32_t thread, label; int64_t end, ns; pw_query_part *parts; uint32_t queries; } mark;
 typedef struct { uint64_t count, ns; bool changed; } work;
-/* Tests that ended under one set of labels. counted: of how many of them objects and gc are known. */
+/* Tests that ended under one set of labels. counted: the number of tests whose objects and gc are known. */
 typedef struct { uint64_t count, ns, cpu, counted, objects, gc; bool changed; } test;
 
 static struct {
-    uint32_t last, pending;      /* sets defined; rows not yet written */
+    uint32_t last, pending;      /* last: sets defined; pending: rows not yet written */
     pw_buffer ids, names, values;
     mark slowest[SLOWEST];
     uint32_t marks;
@@ -30,8 +30,8 @@ static struct {
 } labels;
 
 static struct {
-    uint32_t generation; /* of the numbers; a fiber may come back with one of an earlier recording */
-    bool hooked, inherits; /* fibers have storage that those created in them inherit (Ruby 3.2) */
+    uint32_t generation; /* of the numbers: a fiber may still have a number of an earlier recording */
+    bool hooked, inherits; /* inherits: fibers have storage that fibers created in them inherit (Ruby 3.2) */
     ID variable;
     VALUE fiber_class, m_labels;
     VALUE m_tests;
@@ -45,7 +45,7 @@ again(VALUE set)
     return rb_funcall(state.m_labels, rb_intern("again"), 1, set);
 }
 
-/* Numbers as Ruby holds them carry the generation: one word, so that nobody sees half of it change. */
+/* A number in Ruby contains the generation and the id. It is one word, so that no thread sees half of a change. */
 enum { ID_BITS = 20 };
 static VALUE number_for(uint32_t id) { return ULL2NUM((uint64_t)state.generation << ID_BITS | id); }
 
@@ -55,8 +55,8 @@ is_current(VALUE number)
     return RB_FIXNUM_P(number) && (uint64_t)FIX2LONG(number) >> ID_BITS == state.generation;
 }
 
-/* The id of a Collect::Labels::Set in this recording, 0 for nil. Nothing else runs between its last look and the
- * return. */
+/* Returns the id of a Collect::Labels::Set in this recording, 0 for nil. Nothing else runs between the function's
+ * last read of the number and its return. */
 static uint32_t
 id_of(VALUE set)
 {
@@ -73,8 +73,8 @@ id_of(VALUE set)
     return 0;
 }
 
-/* A fiber that has none of its own yet has what it was created under, if that was in this thread: a thread may be a
- * pool's, and outlive the block it was started in. */
+/* A fiber without a set of its own inherits the set under which the fiber was created, if it was created in this
+ * thread. A thread may belong to a pool and outlive the block in which the thread was started. */
 static VALUE
 inherited(VALUE thread)
 {
@@ -93,7 +93,7 @@ set_of_fiber(VALUE thread)
     return NIL_P(set) ? inherited(thread) : set;
 }
 
-/* In the thread: from here on it works under `id`. */
+/* Called in the thread: the thread works under `id` from here on. */
 static void
 change_to(pw_thread *t, uint32_t id)
 {
@@ -115,10 +115,10 @@ on_switch(rb_event_flag_t event, VALUE data, VALUE self, ID id, VALUE klass)
     VALUE saved = rb_errinfo(), set = rb_protect(set_of_fiber, thread, &error);
     if (error) rb_set_errinfo(saved);
     uint32_t id_now = error ? 0 : id_of(set);
-    change_to(pw_self(), id_now); /* another thread may have stopped the recording meanwhile */
+    change_to(pw_self(), id_now); /* pw_self() again: another thread may have stopped the recording meanwhile */
 }
 
-/* label(set or nil): of the calling thread from now on. */
+/* label(set or nil): sets the calling thread's labels from now on. */
 static VALUE
 native_label(VALUE self, VALUE set)
 {
@@ -128,7 +128,7 @@ native_label(VALUE self, VALUE set)
     return Qnil;
 }
 
-/* label_thread(thread, set): of another one. */
+/* label_thread(thread, set): sets another thread's labels. */
 static VALUE
 native_label_thread(VALUE self, VALUE thread, VALUE set)
 {
@@ -142,7 +142,7 @@ native_label_thread(VALUE self, VALUE thread, VALUE set)
     return Qnil;
 }
 
-/* label_current?(number): is it of this recording? */
+/* label_current?(number): whether the number belongs to this recording. */
 static VALUE
 native_label_current_p(VALUE self, VALUE number)
 {
@@ -176,7 +176,7 @@ native_label_define(VALUE self, VALUE pairs)
     return number_for(id);
 }
 
-/* label_left_out: a block whose labels were too many. */
+/* label_left_out: counts a block that had too many labels. */
 static VALUE
 native_label_left_out(VALUE self)
 {
@@ -192,8 +192,9 @@ native_now(VALUE self)
     return LL2NUM(pw_now_ns());
 }
 
-/* mark(began, queries): work under the calling thread's labels that began then (see now) has ended; queries: a
- * Queries::Work or nil. Through the ring: a thread that serves must not wait for the drain. */
+/* mark(began, queries): work under the calling thread's labels has ended. began: when the work began (see now).
+ * queries: a Queries::Work or nil. The mark goes through the ring, because a thread that serves requests must not
+ * wait for the drain. */
 static VALUE
 native_mark(VALUE self, VALUE began, VALUE queries)
 {
@@ -208,7 +209,8 @@ native_mark(VALUE self, VALUE began, VALUE queries)
     return Qnil;
 }
 
-/* A table by label with room for this one, new rows zeroed; the table as it was where there is no memory. */
+/* Returns a table by label with room for this label, with new rows zeroed. If there is no memory, returns the table
+ * unchanged. */
 static void *
 grown(void *table, uint32_t *room, size_t size, uint32_t label)
 {
@@ -236,7 +238,7 @@ work_of(uint32_t label)
 static void
 add_mark(uint32_t thread, uint32_t label, int64_t end, int64_t ns, const pw_query_part *parts, uint32_t queries)
 {
-    if (label > labels.last) return; /* of an earlier recording */
+    if (label > labels.last) return; /* the label is of an earlier recording */
     pw_query_sums_add(label, parts, queries, true);
     work *w = work_of(label);
     if (!w) return;
@@ -244,7 +246,7 @@ add_mark(uint32_t thread, uint32_t label, int64_t end, int64_t ns, const pw_quer
     w->ns += (uint64_t)ns;
     w->changed = true;
     mark *at = &labels.slowest[labels.marks];
-    if (labels.marks == SLOWEST) { /* the fastest gives way */
+    if (labels.marks == SLOWEST) { /* the new mark replaces the fastest one, if the new mark is slower */
         at = labels.slowest;
         for (int i = 1; i < SLOWEST; i++) {
             if (labels.slowest[i].ns < at->ns) at = &labels.slowest[i];
@@ -258,7 +260,7 @@ add_mark(uint32_t thread, uint32_t label, int64_t end, int64_t ns, const pw_quer
     *at = (mark){thread, label, end, ns, copy, copy ? queries : 0};
 }
 
-/* Of a MARK record. */
+/* Takes a MARK record. */
 static bool
 take_mark(const pw_record_header *record)
 {
@@ -278,8 +280,8 @@ test_of(uint32_t label)
     return label < labels.test_room ? &labels.tests[label] : NULL;
 }
 
-/* test(ns, cpu, objects, gc): a test that ran under the calling thread's labels has ended. objects and gc are nil
- * where other tests ran at the same time. */
+/* test(ns, cpu, objects, gc): a test that ran under the calling thread's labels has ended. objects and gc are nil if
+ * other tests ran at the same time. */
 static VALUE
 native_test(VALUE self, VALUE ns, VALUE cpu, VALUE objects, VALUE gc)
 {
@@ -304,7 +306,8 @@ native_test(VALUE self, VALUE ns, VALUE cpu, VALUE objects, VALUE gc)
     return Qnil;
 }
 
-/* thread_cpu() -> ns that the calling thread has used. Not Process.clock_gettime, which tests replace. */
+/* thread_cpu() -> ns of CPU time that the calling thread has used. Does not use Process.clock_gettime, which tests
+ * replace. */
 static VALUE
 native_thread_cpu(VALUE self)
 {
@@ -318,8 +321,9 @@ typedef struct { int argc; const VALUE *argv; VALUE began; } run;
 static VALUE run_super(VALUE data) { return rb_call_super(((run *)data)->argc, ((run *)data)->argv); }
 static VALUE run_end(VALUE data) { return rb_funcall(state.m_tests, rb_intern("end_of"), 1, ((run *)data)->began); }
 
-/* `run` of a framework's test. In C, as its frame then has its caller's path, which the frameworks leave out of
- * what they say of failures; and nothing of ours in Ruby is on the stack while the test runs. */
+/* `run` of a framework's test. The method is written in C for two reasons. A C frame has its caller's path, and the
+ * frameworks leave that path out of failure messages. And no Ruby code of Pitwall is on the stack while the test
+ * runs. */
 static VALUE
 test_run(int argc, VALUE *argv, VALUE self)
 {
@@ -328,12 +332,12 @@ test_run(int argc, VALUE *argv, VALUE self)
     return NIL_P(r.began) ? rb_call_super(argc, argv) : rb_ensure(run_super, (VALUE)&r, run_end, (VALUE)&r);
 }
 
-/* run_tests(module): gives it that `run`. */
+/* run_tests(module): defines `run` (test_run) in the module. */
 static VALUE
 native_run_tests(VALUE self, VALUE module)
 {
     Check_Type(module, T_MODULE);
-    rb_ext_ractor_safe(true); /* within a require Ruby takes a new method for unsafe */
+    rb_ext_ractor_safe(true); /* within a require, Ruby treats a new method as unsafe */
     rb_define_method(module, "run", test_run, -1);
     return Qnil;
 }
@@ -350,7 +354,7 @@ write_sets(void)
     labels.pending = 0;
 }
 
-/* Of those that are told one by one, which then are forgotten. */
+/* Writes the queries of the marks that are kept one by one, and frees the queries. */
 static void
 write_queries_of_marks(void)
 {

@@ -4,7 +4,7 @@
 enum { MOST = 16 };
 
 static struct {
-    /* What is looked for when a file is about to run: top-level constants, and whom to tell of each. */
+    /* The top-level constants to look for when a file is about to run, and the module to tell of each. */
     struct { ID name; VALUE teller; } wanted[MOST];
     int count;
     bool hooked;
@@ -28,7 +28,7 @@ follow(void)
     else rb_remove_event_hook((rb_event_hook_func_t)on_script);
 }
 
-/* Allocates nothing until one of the constants exists. Who raises is not asked again. */
+/* Allocates nothing until one of the constants exists. A module that raises is not asked again for that constant. */
 static void
 on_script(rb_event_flag_t event, VALUE data, VALUE self, ID id, VALUE klass)
 {
@@ -44,8 +44,8 @@ on_script(rb_event_flag_t event, VALUE data, VALUE self, ID id, VALUE klass)
     follow();
 }
 
-/* watch(module, names): calls module.look(name) before each file that is run, once there is a constant of that
- * name, until look says true. The event changes no code of methods, so YJIT's stays. */
+/* watch(module, names): calls module.look(name) before each file is run, once a constant of that name exists, until
+ * look returns true. The event changes no code of methods, so YJIT's compiled code stays valid. */
 static VALUE
 native_watch(VALUE self, VALUE teller, VALUE names)
 {

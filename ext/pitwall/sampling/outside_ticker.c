@@ -33,9 +33,9 @@ static struct {
     uint32_t listed;
     pthread_t helper;
     _Atomic bool running;
-    _Atomic bool resting;          /* waits for `rested` */
+    _Atomic bool resting;          /* the helper waits for `rested` */
     _Atomic int64_t ended_rest_at;
-    bool rest_unattributed; /* holds reader lock: those that waited meanwhile don't have that time yet */
+    bool rest_unattributed; /* holds reader lock: threads that waited during the rest don't have that time yet */
     sem_t rested;
     pw_job naming_job; /* up to 3.2 only a thread of Ruby's may ask for names */
 } reader;
@@ -49,22 +49,22 @@ last_wall(const pw_thread *t)
 }
 
 static int64_t last_cpu(const pw_thread *t) { return atomic_load_explicit(&t->sample.last_cpu, memory_order_relaxed); }
-/* The tick before the one whose look it is. */
+/* The tick before the tick of a look at `wall`. */
 static int64_t tick_before(int64_t wall) { return pw_last_tick(wall) - pw_current.interval_ns; }
 
-/* Until when the wait that was seen is known to have lasted. holds reader lock */
+/* Returns until when the wait that was seen is known to have lasted. holds reader lock */
 static int64_t
 unchanged_until(const pw_thread *t, uint32_t since, int64_t wall)
 {
     int64_t until = t->seen.unchanged_until;
-    /* it got the GVL once since */
+    /* continue only if the thread got the GVL once since then */
     if (!t->seen.in_sight || !pw_off_gvl(t->seen.state) || since < 1 || since > 2) return until;
     int64_t missed = sooner(pw_last_tick(t->own.resumed_at), tick_before(wall));
     return missed > later(until, last_wall(t)) ? missed : until;
 }
 
-/* Charges the last stack seen for the time that the stack is known to be unchanged. Of what CPU time passed, that
- * which ran after the wait is not the wait's, nor what ran before it (cpu_due). */
+/* Charges the last stack seen for the time that the stack is known to be unchanged. CPU time used after the wait is
+ * not the wait's. CPU time used before the wait (cpu_due) is not the wait's, either. */
 static void
 settle(pw_thread *t, int64_t wall, int64_t cpu)
 {
@@ -84,8 +84,9 @@ settle(pw_thread *t, int64_t wall, int64_t cpu)
     pw_charge_under(t, PW_REC_CHARGE, t->seen.state, until, charged, t->sample.label);
 }
 
-/* Ticks were missed while the code last seen ran on: until it let go of the GVL, or, as it has not, who knows: half
- * of that time is charged to what ran before, the other half to what runs now. */
+/* Charges the last code seen for missed ticks during which it ran on. If the thread released the GVL, the code ran
+ * until then. If the thread did not release the GVL, it is unknown how long the code ran. Then half of the time is
+ * charged to the code that ran before, the other half to the code that runs now. */
 static void
 settle_run(pw_thread *t, bool waits, uint32_t since, int64_t wall, int64_t cpu)
 {
@@ -101,7 +102,7 @@ settle_run(pw_thread *t, bool waits, uint32_t since, int64_t wall, int64_t cpu)
         charged + (int64_t)((double)burnt * (double)(until - before) / (double)(ran_until - before)), t->sample.label);
 }
 
-/* Nothing has changed since the last look: extends the time of the stack. */
+/* Nothing has changed since the last look, so the time of the stack is extended. */
 static void
 extend(pw_thread *t, uint8_t state, int64_t wall)
 {
@@ -124,7 +125,7 @@ unlist(pw_thread *t)
     t->seen.place = 0;
 }
 
-/* What the CPU clock says that the sample at hand is to be charged up to (see pw_cpu_to_charge). */
+/* Returns the reading of the CPU clock up to which this sample is charged (see pw_cpu_to_charge). */
 static int64_t
 to_charge(pw_thread *t, bool waits, int64_t cpu)
 {
@@ -137,7 +138,7 @@ to_charge(pw_thread *t, bool waits, int64_t cpu)
     return cpu - t->sample.cpu_due > charged ? cpu - t->sample.cpu_due : charged;
 }
 
-/* True: the stack is unchanged, and stays so until the thread notes a change. */
+/* True: the stack is unchanged, and stays unchanged until the thread notes a change. */
 static bool
 look(pw_thread *t)
 {
@@ -161,7 +162,8 @@ look(pw_thread *t)
     t->seen.in_sight = t->seen.unchanged = false;
     if (pw_capture_outside(t, state, wall, to_charge(t, waits, cpu))) {
         pw_count(PW_CAPTURES, 1);
-        t->seen.in_sight = true; /* what changed meanwhile shows at the next look: clock and changes were read before */
+        /* clock and changes were read before the stack, so a change since then shows at the next look */
+        t->seen.in_sight = true;
         t->seen.changes = changes;
         t->seen.cpu = cpu;
         t->seen.state = state;
@@ -181,7 +183,8 @@ look_at_all(void)
         if (more && rests) all_wait = look(reader.list[i]) && all_wait;
         pw_reader_unlock();
         if (!more) return all_wait;
-        if (!rests) { /* the time goes to the next rows; the collecting thread's to what gc.c counts */
+        /* the time goes to the next rows; the collecting thread's time goes to the time that gc.c counts */
+        if (!rests) {
             pw_count(PW_DEFERRED, 1);
             return false;
         }
@@ -192,12 +195,12 @@ static void
 call(int64_t now)
 {
     if (!atomic_load(&reader.resting)) return;
-    atomic_store(&reader.ended_rest_at, now); /* before anyone can see that the rest is over */
+    atomic_store(&reader.ended_rest_at, now); /* set before any thread can see that the rest is over */
     if (atomic_exchange(&reader.resting, false)) sem_post(&reader.rested);
 }
 
-/* By one that has changed what there is to see. Ordered after that by a fence: the helper looks at it once more
- * when it has said that it rests. */
+/* Called by a thread that has changed what the helper looks at. A fence orders this call after that change. The
+ * helper checks for changes once more after it has said that it rests. */
 void
 pw_reader_awake(void)
 {
@@ -218,8 +221,8 @@ any_moved(void)
     return moved;
 }
 
-/* Gives all that waited the time of a rest that is over: the helper, or a thread that ends before the helper has
- * got a core. holds reader lock */
+/* Gives all threads that waited the time of a rest that is over. Called by the helper, or by a thread that ends
+ * before the helper has got a core. holds reader lock */
 static void
 attribute_rest(void)
 {
@@ -240,7 +243,8 @@ rest(void)
     reader.rest_unattributed = true;
     atomic_store(&reader.resting, true);
     pw_reader_unlock();
-    if (any_moved() || !atomic_load(&reader.running)) call(pw_now_ns()); /* before it could know */
+    /* the change came before its thread could see the rest */
+    if (any_moved() || !atomic_load(&reader.running)) call(pw_now_ns());
     while (sem_wait(&reader.rested) != 0) continue; /* EINTR */
     pw_reader_lock();
     attribute_rest();
@@ -250,7 +254,7 @@ rest(void)
 static void
 sleep_until(int64_t at)
 {
-    enum { NAP = 20000000 }; /* stop waits for it */
+    enum { NAP = 20000000 }; /* short, because stop waits for the helper */
     for (int64_t now; (now = pw_now_ns()) < at && atomic_load_explicit(&reader.running, memory_order_relaxed);) {
         int64_t next = at - now > NAP ? now + NAP : at;
         struct timespec until = {next / 1000000000, next % 1000000000};
@@ -258,9 +262,9 @@ sleep_until(int64_t at)
     }
 }
 
-/* It runs for some microseconds at a time and asks for slices no longer than the least: where others want its core,
- * too, a scheduler that knows of such wishes (Linux 6.12) lets it run sooner. Its share of the core stays what it
- * was. */
+/* The helper runs for some microseconds at a time. So it asks for the shortest time slices. If other programs use
+ * the helper's core, a scheduler that supports such requests (Linux 6.12) lets the helper run sooner. The helper's
+ * share of the core stays the same. */
 static void
 ask_for_short_slices(void)
 {
@@ -273,7 +277,7 @@ ask_for_short_slices(void)
     wish.size = sizeof wish;
     wish.flags = 0;
     wish.runtime = SLICE_NS;
-    syscall(SYS_sched_setattr, 0, &wish, 0U); /* may be refused */
+    syscall(SYS_sched_setattr, 0, &wish, 0U); /* the kernel may refuse this */
 #endif
 }
 
@@ -315,7 +319,7 @@ start(void)
 {
     if (!pw_may_trigger_anywhere()) {
         if (!reader.naming_job.func && !pw_job_init(&reader.naming_job, run_naming_job)) return ENOMEM;
-        pw_job_trigger(&reader.naming_job); /* from here first, as in safepoint_ticker.c */
+        pw_job_trigger(&reader.naming_job); /* triggered from here first, as in safepoint_ticker.c */
     }
     reader.listed = 0;
     reader.rest_unattributed = false;
@@ -337,7 +341,7 @@ stop(void)
     while (reader.listed) {
         pw_thread *t = reader.list[--reader.listed];
         t->seen.place = 0;
-        if (t != pw_self() && pw_gc_rests()) look(t); /* the last one may be long ago */
+        if (t != pw_self() && pw_gc_rests()) look(t); /* the last look may be long ago */
         if (t->seen.unchanged_until) settle(t, pw_now_ns(), pw_thread_cpu_now(t));
     }
     pw_reader_unlock();
@@ -347,7 +351,7 @@ static void
 stop_in_child(void)
 {
     atomic_store(&reader.running, false);
-    reader.listed = 0; /* what is listed is forgotten */
+    reader.listed = 0; /* threads in the list are forgotten */
 }
 
 static void
@@ -375,7 +379,7 @@ thread_end(pw_thread *t)
     pw_reader_unlock();
 }
 
-/* In a collection's thread, when no look is under way and none can begin. */
+/* Called in the thread of a collection, when no look is under way and none can begin. */
 static bool
 overdue(pw_thread *t, int64_t wall)
 {

@@ -11,10 +11,10 @@
 #include <string.h>
 #include <strings.h>
 
-enum { ASKED, CACHED, SCHEMA };  /* kinds, as in the recording */
-enum { MOST = 16384 };           /* queries that are told apart */
+enum { ASKED, CACHED, SCHEMA };  /* kinds of queries, as in the recording */
+enum { MOST = 16384 };           /* most queries that are told apart */
 
-/* ---- numbers: known by who holds the GVL ---- */
+/* ---- numbers: read with the GVL held ---- */
 
 typedef struct { uint64_t place, digest; uint32_t id; } number;
 
@@ -25,19 +25,19 @@ static struct {
 } queries;
 
 static struct {
-    uint32_t generation; /* of the numbers; work may last from one recording to another */
+    uint32_t generation; /* of the numbers: work may last from one recording to another */
     ID work_variable;
     VALUE fiber_class, m_queries, c_work, paths;
     VALUE sym_sql, sym_name, sym_cached;
     bool inherits;
 } state;
 
-/* ---- which line asked ---- */
+/* ---- the line that made the query ---- */
 
 static VALUE ask_application(VALUE path) { return rb_funcall(state.m_queries, rb_intern("application?"), 1, path); }
 
-/* A number for a path, 0 where it is no code of the application. Paths are known by their object, which all code of
- * a file shares. */
+/* Returns a number for a path; 0: the path is not code of the application. A path is known by its String object,
+ * which all code of a file shares. */
 static uint64_t
 number_of_path(VALUE path)
 {
@@ -54,7 +54,7 @@ number_of_path(VALUE path)
     if (!error && RTEST(mine)) {
         hash = 0xcbf29ce484222325u;
         for (long i = 0; i < RSTRING_LEN(path); i++) hash = (hash ^ (uint8_t)RSTRING_PTR(path)[i]) * 0x100000001b3u;
-        hash = (hash >> 4) | 1; /* a Fixnum */
+        hash = (hash >> 4) | 1; /* so that the hash is a Fixnum */
     }
     if (RHASH_SIZE(state.paths) >= MOST_PATHS) rb_hash_clear(state.paths);
     rb_hash_aset(state.paths, path, LONG2FIX((long)hash));
@@ -73,7 +73,7 @@ number_of_frame(VALUE frame)
 
 static bool wanted(VALUE iseq, void *path) { return (*(uint64_t *)path = number_of_frame(iseq)) != 0; }
 
-/* The innermost line of the application among the frames next to the query; none has path 0. */
+/* Finds the innermost line of the application among the frames next to the query. Path 0: there is none. */
 static place
 find_place(void)
 {
@@ -125,12 +125,12 @@ make_room(void)
     return true;
 }
 
-/* The number of a query in this recording; 0: there are too many. */
+/* Returns the number of a query in this recording; 0: too many queries, no memory, or the recording has stopped. */
 static uint32_t
 number_of(VALUE sql, int kind)
 {
-    place where = find_place(); /* may run Ruby, which may change the text */
-    if (!pw_current.generation) return 0; /* stopped meanwhile; from here on nothing else runs */
+    place where = find_place(); /* may run Ruby code, which may change the text */
+    if (!pw_current.generation) return 0; /* the recording was stopped meanwhile; from here on nothing else runs */
     uint64_t digest = pw_sql_digest(RSTRING_PTR(sql), (size_t)RSTRING_LEN(sql)),
                       at = pw_query_hash(where.path, (uint64_t)where.line << 2 | (uint64_t)kind);
     if (!make_room()) return 0;
@@ -172,7 +172,7 @@ static size_t work_size(const void *w) { return sizeof(work) + ((const work *)w)
 static const rb_data_type_t work_type = {"Pitwall::Collect::Queries::Work", {NULL, work_free, work_size}, NULL, NULL,
                                          RUBY_TYPED_FREE_IMMEDIATELY};
 
-/* query_work() -> what a piece of work that begins adds its queries up in */
+/* query_work() -> an object in which a piece of work that begins adds up its queries */
 static VALUE
 native_query_work(VALUE self)
 {
@@ -187,7 +187,7 @@ part_of(work *w, uint32_t query)
         w->generation = state.generation;
         w->count = 0;
     }
-    for (uint32_t i = 0; i < w->count; i++) { /* queries mostly follow each other as before */
+    for (uint32_t i = 0; i < w->count; i++) { /* queries mostly follow each other in the same order as before */
         uint32_t at = (w->last + i) % w->count;
         if (w->parts[at].query != query) continue;
         w->last = at;
@@ -202,7 +202,7 @@ part_of(work *w, uint32_t query)
         w->room = room;
     }
     w->last = w->count++;
-    if (w->count == PW_QUERY_PARTS) query = 0; /* all others */
+    if (w->count == PW_QUERY_PARTS) query = 0; /* 0 stands for all other queries */
     w->parts[w->last] = (pw_query_part){.query = query};
     return &w->parts[w->last];
 }
@@ -215,7 +215,7 @@ work_in(VALUE object)
     return w->ended ? NULL : w;
 }
 
-/* The running fiber's: its own, or what it was created in, if that was in this thread. */
+/* Returns the running fiber's work: its own, or the work in which the fiber was created, if that was in this thread. */
 static work *
 current_work(void)
 {
@@ -241,7 +241,8 @@ pw_queries_of(VALUE object, uint32_t *count)
 
 /* ---- a query ---- */
 
-/* One of no work. Where the ring is full it waits for the drain: a program without requests may ask a great deal. */
+/* Records a query that belongs to no work. If the ring is full, the thread waits until the drain releases the
+ * session's lock. Then the thread adds the query itself. A program without requests may make a great many queries. */
 static void
 tell_alone(const pw_query_part *part)
 {
@@ -283,13 +284,13 @@ starts_with(VALUE string, const char *word)
            strncasecmp(RSTRING_PTR(string), word, n) == 0;
 }
 
-/* Tables here are the main Ractor's: its GVL guards them. */
+/* The tables of this file belong to the main Ractor. The main Ractor's GVL guards them. */
 static bool counts_here(void) { return pw_session_generation() && pw_in_main_ractor(); }
 
 static int64_t ns_between(double start, double finish) { return (int64_t)((finish - start) * 1e9); }
 
-/* call(name, start, finish, id, payload): a subscriber of ActiveSupport::Notifications. Calls nothing that raises:
- * the program's query would. */
+/* call(name, start, finish, id, payload): a subscriber of ActiveSupport::Notifications. Calls nothing that raises,
+ * because the program's query would then raise. */
 static VALUE
 event_call(VALUE self, VALUE name, VALUE start, VALUE finish, VALUE id, VALUE payload)
 {
@@ -317,8 +318,8 @@ call_end(VALUE data)
     return Qnil;
 }
 
-/* log_connection_yield of Sequel::Database: each query goes through it, with its text first. In C, so that nothing
- * of ours in Ruby is on the stack while it runs. */
+/* log_connection_yield of Sequel::Database. Each query goes through this method, with the query's text as first
+ * argument. The method is written in C, so that no Ruby code of Pitwall is on the stack while the query runs. */
 static VALUE
 log_connection_yield(int argc, VALUE *argv, VALUE self)
 {
@@ -327,7 +328,7 @@ log_connection_yield(int argc, VALUE *argv, VALUE self)
     return rb_ensure(call_super, (VALUE)&c, call_end, (VALUE)&c);
 }
 
-/* Of a QUERY record. */
+/* Takes a QUERY record. */
 static bool
 take_query(const pw_record_header *record)
 {
@@ -366,7 +367,7 @@ forget(bool frees)
     pw_query_sums_forget(frees);
 }
 
-/* queries_failed(): one of ours did; the program's went on. */
+/* queries_failed(): counts a failure of Pitwall's code. The program's query went on. */
 static VALUE
 native_queries_failed(VALUE self)
 {
@@ -374,16 +375,16 @@ native_queries_failed(VALUE self)
     return Qnil;
 }
 
-/* query_event(object): makes it a subscriber. */
+/* query_event(object): makes the object a subscriber. */
 static VALUE
 native_query_event(VALUE self, VALUE object)
 {
-    rb_ext_ractor_safe(true); /* within a require Ruby takes a new method for unsafe */
+    rb_ext_ractor_safe(true); /* within a require, Ruby treats a new method as unsafe */
     rb_define_singleton_method(object, "call", event_call, 5);
     return object;
 }
 
-/* query_log(module): gives it Sequel's log_connection_yield. */
+/* query_log(module): defines Sequel's log_connection_yield in the module. */
 static VALUE
 native_query_log(VALUE self, VALUE module)
 {

@@ -11,7 +11,7 @@ typedef struct { uint32_t label, query, most; uint64_t works, count, ns; bool ch
 static struct {
     sum *rows;
     uint32_t count, room;
-    uint32_t *index; /* row + 1 by hash; 0: empty */
+    uint32_t *index; /* row number + 1, by hash; 0: empty */
     uint32_t slots;
 } sums;
 

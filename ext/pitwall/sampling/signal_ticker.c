@@ -38,7 +38,7 @@ static struct {
     pw_thread *resting[MOST_RESTING]; /* holds list lock; handlers only try to take it */
     uint32_t resting_count;
     _Atomic bool list_taken;
-    _Atomic uint32_t watcher;     /* a thread's id */
+    _Atomic uint32_t watcher;     /* id of the watching thread */
     _Atomic int64_t watched_at;
 } ticker;
 
@@ -93,7 +93,8 @@ rest(pw_thread *t)
     leave_list();
 }
 
-/* What stood still until it was last looked at is the old stack's, with what being woken for the last sample cost. */
+/* Charges the old stack for the time until the last check, because the thread stood still until then. The CPU time
+ * of being woken for the last sample is charged to the old stack, too. */
 static void
 charge_rest(pw_thread *t)
 {
@@ -104,8 +105,8 @@ charge_rest(pw_thread *t)
                     t->sample.label);
 }
 
-/* Going back to its rest after the last tick took it some CPU time; more than that is work. Now and then it is
- * looked at all the same: it may have gone back to another place. */
+/* Whether the thread still rests. Going back to rest after the last tick took some CPU time. More CPU time than that
+ * is work. Now and then the thread is sampled all the same, because it may have gone back to another place. */
 static bool
 rests_on(pw_thread *t, int64_t now)
 {
@@ -146,7 +147,7 @@ wake_all(void)
     leave_list();
 }
 
-/* In the thread's handler, without thread events. */
+/* Called in the thread's handler, without thread events. */
 static void
 rest_or_watch(pw_thread *t, bool idle, int64_t wall)
 {
@@ -160,8 +161,8 @@ rest_or_watch(pw_thread *t, bool idle, int64_t wall)
 static void
 tick(pw_thread *t, int overrun)
 {
-    /* After a wait in C code, as a look at the last tick of the grid would have found it: the wait's beginning was
-     * charged to what ran before. */
+    /* After a wait in C code, the sample is dated to the last tick of the grid, as if it had been taken then. The
+     * beginning of the wait was charged to the code that ran before. */
     bool waited = pw_tls.waited;
     int64_t now = pw_now_ns(), wall = waited ? pw_last_tick(now) : now;
     pw_count(PW_TICKS, 1);
@@ -206,16 +207,16 @@ static void
 on_signal(int signo, siginfo_t *info, void *context)
 {
     int saved = errno;
-    /* si_code tells a timer's signal from one somebody sent. */
+    /* si_code distinguishes a timer's signal from a signal that somebody sent. */
     if (info->si_code == SI_TIMER && !pw_tls.changing && !pw_tls.returning && pw_enter_handler()) {
         pw_thread *t = pw_self();
-        if (!t) { /* registered by another thread: this is the first signal it gets */
+        if (!t) { /* another thread registered this thread, and this is its first signal */
             uint64_t word = (uint64_t)(uintptr_t)info->si_value.sival_ptr;
             t = pw_thread_at((uint32_t)(word >> 32), (uint32_t)word);
             if (t && t->carrier.tid == pw_gettid()) pw_now_running(t);
             else t = NULL;
         }
-        /* late: it is no longer here */
+        /* the signal is late: the thread is no longer on this native thread */
         if (t && atomic_load(&t->carrier.migrates) && t->carrier.tid != pw_gettid()) t = NULL;
         if (t) tick(t, info->si_overrun);
         pw_leave_handler();
@@ -227,7 +228,7 @@ bool
 pw_signal_taken(int signo)
 {
     struct sigaction now;
-    if (sigaction(signo, NULL, &now) != 0) return false; /* no such signal: start says why */
+    if (sigaction(signo, NULL, &now) != 0) return false; /* no such signal: start reports why */
     return (now.sa_flags & SA_SIGINFO) || (now.sa_handler != SIG_DFL && now.sa_handler != SIG_IGN);
 }
 
@@ -238,7 +239,7 @@ start(void)
     ticker.resting_count = 0;
     atomic_store(&ticker.watcher, 0);
     atomic_store(&ticker.watched_at, 0);
-    leave_list(); /* in a forked child somebody may have had it */
+    leave_list(); /* in a forked child: another thread may have held the list at the fork */
     struct sigaction action = {0};
     action.sa_sigaction = on_signal;
     /* ONSTACK: a sample may hit a thread at the very end of its machine stack. */
@@ -258,11 +259,11 @@ ours(void)
     return sigaction(pw_current.signo, NULL, &now) == 0 && (now.sa_flags & SA_SIGINFO) && now.sa_sigaction == on_signal;
 }
 
-/* From here on nothing of the thread is in the list: it may be freed. */
+/* After this function the list does not contain the thread, so the thread may be freed. */
 static void
 thread_end(pw_thread *t)
 {
-    pw_reader_lock(); /* no look at it is under way, and none begins */
+    pw_reader_lock(); /* no look at the thread is under way, and none begins */
     bool had = atomic_exchange(&t->has_timer, false);
     pw_reader_unlock();
     if (had) timer_delete(t->timer);
@@ -289,8 +290,8 @@ stop(void)
     for (pw_thread *t = pw_current.threads; t; t = t->next) thread_end(t);
     pthread_mutex_unlock(&pw_current.lock);
     pw_c_waits_remove();
-    /* Given back only if it is still ours; the signal is one that is ignored by default, so a last one on its way
-     * harms nobody. */
+    /* The signal is given back only if the handler is still ours. The signal is ignored by default, so a last signal
+     * on its way does no harm. */
     give_signal_back();
 }
 
@@ -312,18 +313,18 @@ thread_begin(pw_thread *t)
     event.sigev_notify = SIGEV_SIGNAL;
 #endif
     if (timer_create(CLOCK_MONOTONIC, &event, &t->timer) != 0) {
-        pw_count(PW_TIMERS_REFUSED, 1); /* RLIMIT_SIGPENDING, or the thread is just gone */
+        pw_count(PW_TIMERS_REFUSED, 1); /* RLIMIT_SIGPENDING is reached, or the thread has just ended */
         return;
     }
     atomic_store(&t->has_timer, true);
-    /* it waits since before the recording */
+    /* the thread has waited since before the recording */
     if (pw_waiting_looks() && !pw_threads_move && pw_off_gvl(atomic_load(&t->own.state))) {
         atomic_store(&t->own.suspended_at, pw_now_ns());
         atomic_store(&t->own.changes, 1);
         atomic_store(&t->own.parked, true);
     }
     else if (atomic_load(&ticker.handler_installed)) arm(t, true);
-    /* the signal was lost while we were here: its new owner must not get our ticks */
+    /* the signal was lost during this function: the signal's new owner must not get our ticks */
     if (!atomic_load(&ticker.handler_installed)) thread_end(t);
 }
 
@@ -366,7 +367,8 @@ const pw_ticker pw_signal_ticker = {
     .thread_resumed = thread_resumed, .thread_left = thread_left, .check = check, .samples = true,
                       .looks_at_waiting = true};
 
-/* signal_foreign?(number): has a library a handler for it that Ruby knows nothing of? SIGINT's is Ruby's. */
+/* signal_foreign?(number): whether a library has a handler for the signal that Ruby does not know. SIGINT's handler
+ * is Ruby's. */
 static VALUE
 native_signal_foreign_p(VALUE self, VALUE signo)
 {
