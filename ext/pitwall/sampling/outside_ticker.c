@@ -57,7 +57,7 @@ static int64_t
 unchanged_until(const pw_thread *t, uint32_t since, int64_t wall)
 {
     int64_t until = t->seen.unchanged_until;
-    /* continue only if the thread got the GVL once since then */
+    /* the rest is for a thread that got the GVL once since then */
     if (!t->seen.in_sight || !pw_off_gvl(t->seen.state) || since < 1 || since > 2) return until;
     int64_t missed = sooner(pw_last_tick(t->own.resumed_at), tick_before(wall));
     return missed > later(until, last_wall(t)) ? missed : until;
@@ -111,7 +111,7 @@ extend(pw_thread *t, uint8_t state, int64_t wall)
     t->seen.unchanged_until = wall;
     if (t->seen.unchanged) return;
     t->seen.unchanged = true;
-    /* the drain tells waits by the row that follows (settle_cpu) */
+    /* the drain recognises a wait by the row that follows (settle_cpu) */
     if (state == PW_UNKNOWN) settle(t, wall, t->seen.cpu);
 }
 
@@ -262,9 +262,9 @@ sleep_until(int64_t at)
     }
 }
 
-/* The helper runs for some microseconds at a time. So it asks for the shortest time slices. If other programs use
- * the helper's core, a scheduler that supports such requests (Linux 6.12) lets the helper run sooner. The helper's
- * share of the core stays the same. */
+/* The helper runs for some microseconds at a time. So the helper asks for the shortest time slices. If other
+ * programs use the helper's core, a scheduler that supports such requests (Linux 6.12) lets the helper run sooner.
+ * The helper's share of the core stays the same. */
 static void
 ask_for_short_slices(void)
 {

@@ -106,7 +106,8 @@ charge_rest(pw_thread *t)
 }
 
 /* Whether the thread still rests. Going back to rest after the last tick took some CPU time. More CPU time than that
- * is work. Now and then the thread is sampled all the same, because it may have gone back to another place. */
+ * is work. Every SPARED-th check has the thread sampled in any case, because the thread may have gone back to another
+ * place. */
 static bool
 rests_on(pw_thread *t, int64_t now)
 {

@@ -28,7 +28,7 @@ typedef struct { pw_elf_object elf; bool opened; } object;
 static struct {
     struct { uintptr_t from, to; } *closed;
     size_t closed_count;
-    /* closed_known: false if /proc could not be read, for example for lack of a descriptor */
+    /* closed_known: false if /proc could not be read (for lack of a descriptor), or if there was no memory */
     bool closed_listed, closed_known;
 } closed_parts;
 
@@ -83,7 +83,8 @@ is_closed(uintptr_t address)
 typedef struct {
     pw_stand_ins *list;
     bool install;
-    size_t skip, seen;  /* numbers of objects, in the order in which the objects were loaded */
+    /* skip: objects to skip; seen: objects visited; both in the order in which the objects were loaded */
+    size_t skip, seen;
     bool wants_closed;  /* a slot must be made writable, and the closed parts are not listed yet */
     unsigned long long loaded, unloaded;
 } pass;

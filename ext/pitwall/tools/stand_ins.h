@@ -34,7 +34,8 @@ void pw_stand_ins_install(pw_stand_ins *list);
 /* Installs our functions in objects loaded since, if the list is installed. Costs almost nothing when there is no
  * new object. */
 void pw_stand_ins_cover_new(pw_stand_ins *list);
-/* Puts the originals back. A thread that runs one of our functions, or that kept its address, continues there. */
+/* Puts the originals back. A thread that is in one of our functions stays there until the function returns. Code
+ * that kept the address of one of our functions goes on calling it. */
 void pw_stand_ins_remove(pw_stand_ins *list);
 /* For a forked child: another thread may have been in one of these functions during the fork. */
 void pw_stand_ins_in_child(void);

@@ -1,4 +1,4 @@
-/* Overwrites words that earlier calls have left on the machine stack below the caller. */
+/* Overwrites the words that earlier calls have left on the machine stack below the caller. */
 #ifndef PITWALL_WIPE_STACK_H
 #define PITWALL_WIPE_STACK_H
 

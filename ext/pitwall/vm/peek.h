@@ -1,6 +1,6 @@
-/* Reads, from outside, memory that may be gone meanwhile. The kernel copies the bytes, and reports if there is
- * nothing at the address. A fault would end the program. On some Rubies pages of the heap are closed for a while
- * during compaction.
+/* Reads memory from outside, while another thread may free or unmap the memory. The kernel copies the bytes, and
+ * reports if there is nothing at the address. A direct read could fault, and a fault would end the program. On some
+ * Rubies pages of the heap are closed for a while during compaction.
  *
  * Data of objects that is needed again and again is kept. One thread at a time uses these functions, with the reader
  * lock held. */

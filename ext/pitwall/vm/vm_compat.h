@@ -173,8 +173,8 @@ pw_plain_object_may_have_more(VALUE flags)
 #endif
 }
 
-/* Instance variables of objects that are no T_OBJECT. Up to 3.4 they are in memory of the object. From 4.0 on they
- * are in an object of their own. */
+/* Instance variables of objects that are no T_OBJECT. Up to 3.4 they are in memory that belongs to the object. From
+ * 4.0 on they are in an object of their own. */
 static inline bool
 pw_other_ivars_may_have_more(VALUE flags)
 {
