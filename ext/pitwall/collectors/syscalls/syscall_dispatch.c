@@ -437,8 +437,7 @@ const char pw_dispatch_filter[] = "";
 static const char elsewhere[] = "system calls are seen from inside on Linux, x86-64, only, where GCC compiled the extension";
 
 const char *pw_dispatch_refusal(void) { return elsewhere; }
-const char *pw_dispatch_start(const pw_dispatch_settings *state.settings,
-                              uint32_t state.generation) { return elsewhere; }
+const char *pw_dispatch_start(const pw_dispatch_settings *settings, uint32_t generation) { return elsewhere; }
 void pw_dispatch_stop(bool child) {}
 unsigned pw_dispatch_flags(void) { return 0; }
 uint64_t pw_dispatch_signals(void) { return 0; }
