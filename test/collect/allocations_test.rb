@@ -211,7 +211,8 @@ class ChargedGCTest < Minitest::Test
     RUBY
     assert_balanced(segment)
     assert_operator segment.stat("gc_count"), :>, 10
-    assert_in_delta 3.0, charged.fetch("block in Object#many").fdiv(charged.fetch("block in Object#few")), 0.3
+    # Each of some ten runs is divided by what was allocated since the run before, and a single run may be long.
+    assert_in_delta 3.0, charged.fetch("block in Object#many").fdiv(charged.fetch("block in Object#few")), 1.0
   end
 
   def test_by_bytes_where_malloc_was_the_cause
