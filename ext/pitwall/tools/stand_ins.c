@@ -193,7 +193,7 @@ make_pass(pw_stand_ins *list, bool install, size_t skip)
     pass r = {.list = list, .install = install, .skip = skip};
     dl_iterate_phdr(visit, &r);
     if (r.wants_closed) {
-        list_closed(); /* not within dl_iterate_phdr, which holds the loader's lock: list_closed allocates */
+        list_closed(); /* outside of dl_iterate_phdr, during which the loader is locked: list_closed allocates */
         r.seen = 0;
         r.skip = skip;
         dl_iterate_phdr(visit, &r);
