@@ -4,7 +4,7 @@
 require_relative "pitwall/version" unless defined?(Pitwall::VERSION)
 require_relative "pitwall/errors" unless defined?(Pitwall::Error)
 require_relative "pitwall/native" unless defined?(Pitwall) && Pitwall.respond_to?(:load_native!)
-# All files are loaded now: a program may start a recording in a signal handler, where `require` does not work.
+# Loads all files here. A program may start a recording in a signal handler, where `require` does not work.
 require_relative "pitwall/collect/session" unless defined?(Pitwall::Collect::Session)
 require_relative "pitwall/collect/by_signal" unless defined?(Pitwall::Collect::BySignal)
 require_relative "pitwall/collect/control" unless defined?(Pitwall::Collect::Control)

@@ -64,7 +64,7 @@ module Pitwall
       #: () -> Array[String]
       def formats = %w[text json]
 
-      # Does it weigh the call tree, and so may weigh objects?
+      # Whether the view weighs the call tree. Such a view can weigh objects, too.
       #: () -> bool
       def weighs? = false
 

@@ -58,7 +58,7 @@ module Pitwall
 
       # @return [String] path of the cache folder
       attr_reader :root
-      # @return [Boolean] whether {#close} removes the folder, because the wanted one can't be written
+      # @return [Boolean] whether {#close} removes the folder: true if the wanted folder can't be written
       attr_reader :temporary
       # @return [Boolean] whether an entry was added or has grown
       attr_reader :grown

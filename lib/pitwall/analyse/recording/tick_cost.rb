@@ -17,7 +17,7 @@ module Pitwall
     class TickCost
       # Fewest ticks at a stack for the stack to count.
       TICKS = 20
-      # Largest CPU time of such a stack, as a share of its wall time.
+      # Largest CPU time of a waiting stack, as a share of the stack's wall time.
       MOST_CPU = 0.1
       # Largest CPU time of such a stack per tick.
       MOST_TICK_NS = 30_000

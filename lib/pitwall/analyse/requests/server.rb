@@ -6,7 +6,8 @@ module Pitwall
   module Analyse
     # Tells whether a recorded program is a server, which runs until it is stopped.
     module Server
-      # Whether the main thread's stacks are a server's. A test suite that starts a server in another thread is none.
+      # Whether the main thread's stacks are a server's. A test suite that starts a server in another thread does not
+      # count.
       #: (Array[Record::Segment]) -> bool
       def self.runs?(segments)
         segments.any? do |segment|

@@ -79,7 +79,7 @@ module Pitwall
         end
 
         # At most `limit` paths and common folders, most frequent first. They are disjoint and add up to all.
-        # A folder counts paths below it that are in no other row. A row "elsewhere" has the rest.
+        # A folder counts paths below it that are in no other row. The row "elsewhere" counts the other paths.
         #: (Integer) -> Array[Row]
         def groups(limit)
           return [] if @rows.empty?
