@@ -7,7 +7,7 @@ require "tsort"
 # another defines.
 class CLayers
   # From bottom to top. A file knows files of its own layer and of the layers below. "" is ext/pitwall itself.
-  LAYERS = ["tools", "vm", "session", "output", "sampling", "collectors", ""].freeze
+  LAYERS = ["tools", "native", "vm", "session", "output", "sampling", "collectors", ""].freeze
   # Below this folder each folder is alone: no collector knows another.
   SEPARATE = "collectors"
 
