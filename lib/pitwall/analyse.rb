@@ -31,6 +31,7 @@ module Pitwall
     autoload :MeasurementWarnings, "pitwall/analyse/compare/measurement_warnings"
     autoload :MethodInfo, "pitwall/analyse/recording/method_info"
     autoload :MethodMatch, "pitwall/analyse/tree/method_match"
+    autoload :NativeFrames, "pitwall/analyse/recording/native_frames"
     autoload :Neighbours, "pitwall/analyse/tree/neighbours"
     autoload :ObjectGrowth, "pitwall/analyse/allocations/object_growth"
     autoload :OnlyMine, "pitwall/analyse/recording/only_mine"

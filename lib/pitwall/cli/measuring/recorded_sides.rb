@@ -215,7 +215,9 @@ module Pitwall
       def read_recording(file)
         raise UsageError, "#{file}: no such file" unless File.file?(file)
 
-        Pitwall::Record.read(file, salvage: @options.fetch(:salvage, false))
+        read = Pitwall::Record.read(file, salvage: @options.fetch(:salvage, false))
+        segments = Analyse::NativeFrames.fold(read.segments)
+        Pitwall::Record::Recording.new(read.path, read.bytes, segments, read.warnings)
       end
 
       # Tracing slows calls down, so a trace's shares of time can't be compared with a sampled recording's.

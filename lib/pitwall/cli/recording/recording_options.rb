@@ -37,6 +37,8 @@ module Pitwall
         end
         parser.on("--only-mine", "only the application's frames; what gems, Ruby and C functions cost counts for the " \
                                  "application's frame that called them") { @options[:only_mine] = true }
+        parser.on("--native", "show native frames too (profile --native records them); otherwise their weight counts " \
+                              "for the Ruby frame that called them") { @options[:native] = true }
         parser.on("--gc HOW", GC, "garbage collection as it happened (default), apart, or charged to the caller: " \
                                   "#{GC.keys.join(", ")}") { |how| @options[:gc] = how }
         define_reading(parser)
@@ -82,6 +84,7 @@ module Pitwall
           recording.segments.map { |segment| segment.with(recording: number) }
         end
         segments = Analyse::Redaction.new(base: Dir.pwd).call(segments) if @options[:redact]
+        segments = Analyse::NativeFrames.fold(segments) unless @options[:native]
         [segments, recordings.flat_map(&:warnings) + skipped]
       end
 
