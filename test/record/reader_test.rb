@@ -171,6 +171,20 @@ class ReaderTest < Minitest::Test
     end
   end
 
+  # A row without a stack is at the root before anything was lost.
+  def test_salvage_counts_only_rows_whose_stack_was_lost
+    bytes = RecordingBuilder.build do |segment|
+      segment.row(stack: [], wall: 1)
+      segment.row(stack: [["a"]], wall: 2)
+      segment.row(stack: [["b"]], wall: 3)
+    end
+    at = bytes.index("NODE") + 21
+    bytes.setbyte(at, bytes.getbyte(at) ^ 0x55)
+    read = RandomRecording.read(bytes, salvage: true)
+    assert_equal [0], read.segments.first.tallies.flat_map(&:node_ids)
+    assert_includes read.warnings.map(&:message), "process 4242: 2 names or stacks were lost with the damaged parts"
+  end
+
   def test_salvage_of_rubbish_in_between
     first = simple(pid: 1)
     joined = first + "rubbish" * 1000 + simple(pid: 2)

@@ -38,13 +38,15 @@ module Pitwall
       def label_ids = @label_runs.each_slice(2).map(&:first)
 
       # Sets the node of each row to 0, the root, if the node is not smaller than `known`.
-      # @return [Integer] rows at the root, 0 if no row was put there
+      # @return [Integer] rows whose node was set
       # @api private
       #: (Integer) -> Integer
       def root_unknown(known)
         return 0 if @size.zero? || @nodes.max < known
 
-        @nodes.map! { |node| node < known ? node : 0 }.count(0)
+        lost = @nodes.count { |node| node >= known }
+        @nodes.map! { |node| node < known ? node : 0 }
+        lost
       end
 
       # The same rows with other nodes.
