@@ -92,8 +92,8 @@ class LayersTest < Minitest::Test
   end
 
   def test_a_file_in_no_layer_and_an_include_without_a_folder_are_found
-    sources = SOUND.merge("native/unwind.c" => "", "vm/walk.c" => "#include \"clock.h\"\n")
-    problems = ["vm/walk.c includes clock.h, which is no path below ext/pitwall", "native/unwind is in no layer"]
+    sources = SOUND.merge("nowhere/unwind.c" => "", "vm/walk.c" => "#include \"clock.h\"\n")
+    problems = ["vm/walk.c includes clock.h, which is no path below ext/pitwall", "nowhere/unwind is in no layer"]
     assert_equal problems, CLayers.new(sources, {}).problems
   end
 end

@@ -17,7 +17,7 @@ typedef struct {
 void pw_symbol_of(uintptr_t function, pw_symbol *found);
 
 /* Where the names of an object came from. The numbers stand in OBJS chunks. */
-enum { PW_NAMES_NONE, PW_NAMES_SYMTAB, PW_NAMES_DYNSYM, PW_NAMES_DEBUG_FILE };
+enum { PW_NAMES_NONE, PW_NAMES_SYMTAB, PW_NAMES_DYNSYM, PW_NAMES_DEBUG_FILE, PW_NAMES_TOO_MANY };
 
 typedef struct {
     const char *path;
