@@ -20,6 +20,7 @@ module Pitwall
       "report" => :Report,
       "view" => :View,
       "export" => :Export,
+      "import" => :Import,
       "doctor" => :Doctor,
       "completion" => :Completion
     }.freeze

@@ -71,6 +71,8 @@ class RecordWriterTest < Minitest::Test
       theirs = RandomRecording.read(RecordingBuilder.build { |segment| rows.each { |row| segment.row(**row) } }).segments.first
       assert_equal sums(theirs), sums(ours), "seed #{seed}"
       assert_equal rows.size, ours.row_count
+      assert_equal rows.sum { |row| row[:captures] }, ours.stat("captures")
+      assert_equal rows.sum { |row| row[:cpu] } * 1000, ours.stat("process_cpu_ns")
     end
   end
 

@@ -75,7 +75,13 @@ module Pitwall
         end
         return 0 if @salvage
 
-        raise BadRecording, "#{@path}: is not a recording (it does not start with \"PITWALL\")"
+        raise BadRecording.new("#{@path}: is not a recording (it does not start with \"PITWALL\")", advice: mend)
+      end
+
+      # Another tool's profile is to be imported.
+      def mend
+        require "pitwall/record/import"
+        Import.format_of(@path) ? { import: @path } : {}
       end
 
       # The magic at an offset, nil where there is none.

@@ -55,6 +55,13 @@ module Pitwall
       # @return [Array<String>] collectors that recorded beside samples: "allocations"…
       #: () -> Array[String]
       def collectors = strings(fields["collectors"])
+      # @return [Hash{String => String}, nil] "format" and "file" of a recording that was imported; nil of others
+      #: () -> Hash[String, String]?
+      def imported
+        from = object(fields["imported"]).select { |_, value| value.is_a?(String) }
+        from unless from.empty?
+      end
+
       # @return [String, nil] "signal", "outside", "safepoint" or "none"
       #: () -> String?
       def mode = string(fields["mode"])

@@ -63,6 +63,13 @@ module Pitwall
         @spool&.close!
       end
 
+      # What all segments hold: rows, calls, sites, threads.
+      #: () -> Hash[Symbol, Integer]
+      def counts
+        none = { rows: 0, calls: 0, sites: 0, threads: 0 }
+        none.merge(*@segments.map { |segment,| segment.counts }) { |_, sum, count| sum + count }
+      end
+
       # The part of the temporary file that belongs to one segment.
       class Spooled
         #: (File) -> void

@@ -20,6 +20,16 @@ module Pitwall
       # Were objects followed, and neither samples nor calls recorded? Then objects are what trees weigh.
       #: () -> bool
       def only_objects? = followed? && !sampled? && !traced?
+
+      # What trees and tables weigh where no weight is asked for: wall time. An imported profile may have none.
+      #: () -> Symbol
+      def usual_weight
+        return :objects if only_objects?
+        return :wall if segments.none? { |segment| segment.header.imported }
+
+        found = Analyse::CallTreeBuilder.build(segments, weights: %i[wall cpu captures calls objects])
+        found.weights.find { |weight| found.total(weight).positive? } || :wall
+      end
     end
   end
 end

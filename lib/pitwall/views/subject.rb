@@ -117,9 +117,12 @@ module Pitwall
                                    origin: application.origin, **asked.query)
       end
 
-      # Wall time, but where only objects were followed.
+      # Wall time, but where there is none.
       def weight(parts)
-        (asked.weight || (Recorded.new(parts).only_objects? && view.weighs? ? "objects" : "wall")).to_sym
+        return asked.weight.to_sym if asked.weight
+
+        usual = Recorded.new(parts).usual_weight
+        usual == :objects && !view.weighs? ? :wall : usual
       end
     end
   end

@@ -12,6 +12,8 @@ class DocumentedSandbox
   AFTER = %w[after after2 NEW tmp/pitwall/2].freeze
   FILES = %w[shop.rb orders.rb server.rb lock.rb settings.rb cart_test.rb app/models/order.rb lib/upstream.rb
              lib/exports.rb].freeze
+  # Another tool's profile.
+  PROFILE = File.expand_path("../../fixtures/real/collapsed/stacks.txt", __dir__)
   METHODS = %w[Monitor#synchronize Order#checkout Order#total Record#attributes String#each_byte
                ActiveRecord::Relation#load Foo#bar].freeze
   ROUTES = ["orders#show", "GET /orders/:id", "GET /books", "GET /report", "GET /export.csv"].freeze
@@ -54,6 +56,7 @@ class DocumentedSandbox
     RECORDINGS.each { |name| File.binwrite("#{name}.pit", recording) }
     AFTER.each { |name| File.binwrite("#{name}.pit", recording(2)) }
     File.write("x.rb", PROGRAM)
+    %w[stackprof.json later.json].each { |name| FileUtils.cp(PROFILE, name) }
     File.write("lib/patches/faster.rb", "")
     File.write("boot.log", LOG)
     File.write("after.log", LOG.lines.first(5).join)

@@ -50,6 +50,10 @@ module Pitwall
       #: () -> Array[String]
       def modes = headers.map(&:mode).compact.uniq
 
+      # @return [Array<[String, String]>] format and file of each profile that was imported
+      #: () -> Array[[String, String]]
+      def imports = headers.filter_map(&:imported).map { |from| from.values_at("format", "file").map(&:to_s) }.uniq
+
       # @return [Array<String>] why Pitwall itself chose the mode "signal", each once
       #: () -> Array[String]
       def signal_reasons
@@ -67,7 +71,7 @@ module Pitwall
         if modes.include?("safepoint") && notes.none? { |note| note.include?("safepoint") }
           notes << "safepoint-biased: samples fall where Ruby checks for interrupts"
         end
-        unless headers.all? { |header| header.thread_states? || header.mode == "none" } || notes.any?(/gvl/i)
+        if headers.any? { |header| stateless?(header) } && notes.none?(/gvl/i)
           notes << "this Ruby gives no thread events: waiting for the GVL can't be told from running or sleeping"
         end
         ticks = TickCost.of(@segments)
@@ -171,6 +175,9 @@ module Pitwall
       end
 
       private
+
+      # Whether the Ruby that was sampled gave no thread events.
+      def stateless?(header) = !header.thread_states? && header.mode != "none" && header.imported.nil?
 
       # Notes on database queries that could not be counted.
       def query_notes

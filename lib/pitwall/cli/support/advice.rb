@@ -4,6 +4,8 @@ module Pitwall
   module CLI
     # Words for Error#advice. Layers below the command name no option.
     ADVICE = {
+      import: "import it first: pitwall import %s --out OUT.pit",
+      max_bytes: "--max-bytes N allows more than %d",
       salvage: "try --salvage to read the rest",
       another_recording: "name another with --record FILE.pit",
       place_of_recording: "name a place with --record FILE.pit",

@@ -132,7 +132,7 @@ module Pitwall
       # Of the weight that `pitwall report` takes.
       # @raise [UsageError] nothing has any of it
       def report(segments)
-        weight = @options.fetch(:weight) { Views::Recorded.new(segments).only_objects? ? "objects" : "wall" }.to_sym
+        weight = @options.fetch(:weight) { Views::Recorded.new(segments).usual_weight }.to_sym
         query = Analyse::Report::Query.new(
           weight: weight, selection: selection(segments), gc: @options.fetch(:gc, :happened), origin: Project.origin,
           only_mine: @options.fetch(:only_mine, false), blackbox: @options.fetch(:blackbox, [])

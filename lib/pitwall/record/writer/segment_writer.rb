@@ -30,14 +30,21 @@ module Pitwall
           @budget = budget
           @names = Names.new(budget)
           @new_threads, @sites, @collections, @calls = [], [], [], []
-          @site_count = @objects = @collection_count = 0
-          @row_count = 0
+          @site_count = @call_count = @row_count = @objects = @collection_count = 0
+          @thread_ids = {}
+          @unit_ns = head.fetch("unit_ns")
+          # Sums for STAT.
+          @captures = @cpu = 0
+          @walls = Hash.new(0)
           clear_rows
           @sink << Payload.json("HEAD", head)
         end
 
-        # @return [Integer] rows given so far
-        attr_reader :row_count
+        # What was given so far.
+        #: () -> Hash[Symbol, Integer]
+        def counts
+          { rows: @row_count, calls: @call_count, sites: @site_count, threads: (@thread_ids.keys | @walls.keys).size }
+        end
 
         #: () -> bool
         def closed? = @closed == true
@@ -47,6 +54,7 @@ module Pitwall
         #: (Integer, String, ?native_id: Integer, ?start_ns: Integer) -> void
         def thread(id, name, native_id: 0, start_ns: 0)
           @budget.take(:threads, 1)
+          @thread_ids[id] = true
           @new_threads << [id, native_id, start_ns, @names.string(name)]
         end
 
@@ -88,6 +96,9 @@ module Pitwall
           @row_captures << captures
           @row_labels << labels
           @row_count += 1
+          @walls[thread] += wall
+          @cpu += cpu
+          @captures += captures
           flush if @row_nodes.size >= ROWS
         end
 
@@ -108,6 +119,7 @@ module Pitwall
         #: (thread: Integer, node: Integer, ?calls: Integer, ?wall: Integer, ?wait: Integer, ?cpu: Integer,
         #:   ?objects: Integer, ?bytes: Integer) -> void
         def call(thread:, node:, calls: 0, wall: 0, wait: 0, cpu: 0, objects: 0, bytes: 0)
+          @call_count += 1
           @calls << [thread, node, calls, wall, wait, cpu, 0, objects, bytes]
           flush if @calls.size >= ROWS
         end
@@ -129,11 +141,11 @@ module Pitwall
         end
 
         # Ends the segment.
-        # @param stats [Hash{String => Object}] keys of STAT
+        # @param stats [Hash{String => Object}] keys of STAT; without them, the sums of the rows count
         #: (?Hash[String, untyped]) -> void
         def close(stats = {})
           flush
-          @sink << Payload.json("STAT", stats) << Payload.json("TAIL", { "reason" => "stop" })
+          @sink << Payload.json("STAT", sums.merge(stats)) << Payload.json("TAIL", { "reason" => "stop" })
           @closed = true
         end
 
@@ -153,6 +165,11 @@ module Pitwall
         end
 
         private
+
+        def sums
+          { "elapsed_ns" => (@walls.values.max || 0) * @unit_ns, "captures" => @captures,
+            "process_cpu_ns" => @cpu * @unit_ns, "threads" => counts[:threads] }
+        end
 
         # A wrong id would make a file that no reader takes.
         def check_nodes

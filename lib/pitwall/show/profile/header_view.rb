@@ -44,20 +44,32 @@ module Pitwall
 
       def title(summary)
         processes = summary.processes
+        return imported(summary) if summary.imports.any?
+
         [list(summary.programs), list(summary.rubies),
          "#{Units.duration(summary.elapsed_ns)} wall", "#{Units.duration(summary.stat("process_cpu_ns"))} CPU",
          (processes > 1 ? "#{processes} processes" : nil)].compact.reject(&:empty?)
       end
 
+      # Other tools' files may lack everything but weights.
+      def imported(summary)
+        files = summary.imports.group_by(&:first).map { |format, from| "#{format}, #{list(from.map(&:last))}" }
+        elapsed, cpu = summary.elapsed_ns, summary.stat("process_cpu_ns")
+        ["imported from #{files.join(" and ")}", list(summary.programs), list(summary.rubies),
+         ("#{Units.duration(elapsed)} wall" if elapsed.positive?), ("#{Units.duration(cpu)} CPU" if cpu.positive?),
+         ("#{summary.processes} processes" if summary.processes > 1)].compact.reject(&:empty?)
+      end
+
       def sampling(summary)
-        return [] if summary.modes == ["none"]
+        return [] if summary.modes == ["none"] || (summary.imports.any? && summary.stat("captures").zero?)
 
         interval = summary.intervals_ns.map { |ns| Units.interval(ns) }.join(", ")
         reasons = summary.signal_reasons
         mode = "#{summary.modes.join(", ")}#{" (#{reasons.join("; ")})" if reasons.any?}"
         how = [("every #{interval}" unless interval.empty?), ("mode #{mode}" unless mode.empty?)].compact.join(", ")
         ["#{Units.things(summary.stat("captures"), "sample")}#{" #{how}" unless how.empty?}",
-         "#{Units.count(summary.stat("dropped"))} dropped", *late(summary), *refused(summary)]
+         *("#{Units.count(summary.stat("dropped"))} dropped" if summary.imports.empty?), *late(summary),
+         *refused(summary)]
       end
 
       def tracing(summary)
