@@ -18,7 +18,7 @@ module Pitwall
   # text, JSON, Markdown and the page read this list. Nothing else lists views.
   module Views
     # In the order of `--help`.
-    FILES = %w[flat calls tree bottom_up callers callees lines threads labels requests queries tests gc gc_cost
+    FILES = %w[flat calls tree bottom_up callers callees graph lines threads labels requests queries tests gc gc_cost
                allocations growth syscalls].freeze
     # Says how it was recorded. It belongs to no view and is the last tab.
     ABOUT = View::Tab.new(key: "about", title: "About", weighs: false)

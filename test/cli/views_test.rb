@@ -95,7 +95,7 @@ class ViewsListTest < Minitest::Test
 
   # In the order of the help, and each with the files that rules name.
   def test_the_list
-    names = %w[flat calls tree bottom-up callers callees lines threads labels requests queries tests gc gc-cost
+    names = %w[flat calls tree bottom-up callers callees graph lines threads labels requests queries tests gc gc-cost
                allocations growth syscalls]
     assert_equal names, Views.all.map(&:name)
     files = Dir[File.expand_path("../../lib/pitwall/views/*.rb", __dir__)].map { |path| File.basename(path, ".rb") }

@@ -11,7 +11,7 @@ require "pitwall/show"
 # UPDATE_VIEWS=1 ruby test/show/views_test.rb
 class ViewsTest < Minitest::Test
   FOLDER = File.expand_path("../fixtures/views", __dir__)
-  VIEWS = %i[flat tree bottom_up lines threads callers callees].freeze
+  VIEWS = %i[flat tree bottom_up lines threads callers callees graph].freeze
 
   [80, 120].each do |width|
     VIEWS.each do |view|

@@ -8,9 +8,9 @@ module Pitwall
     class Asked
       # Keys of options that the page has itself, or has no use for.
       NOT_OF_PAGES = %i[thread state labels request gc blackbox threshold limit apart idle audit all_frames by sort
-                        retained warmup].freeze
+                        retained warmup symbol object].freeze
       # Keys of options that Analyse::Report::Query takes as they are.
-      OF_QUERY = %i[threshold gc blackbox callers callees within predict label_key].freeze
+      OF_QUERY = %i[threshold gc blackbox callers callees symbol object within predict label_key].freeze
       private_constant :OF_QUERY
 
       # @return [Array<View>] in the order of the command line, the last one is shown; empty: none was asked for
@@ -122,7 +122,8 @@ module Pitwall
         view = views.find { |one| !one.formats.include?("markdown") }
         return view.option if view
 
-        %i[apart threshold].find { |key| self[key] }&.then { |key| Views.option_name(key) }
+        odd = %i[apart threshold].find { |key| self[key] && !(key == :threshold && views.last&.thresholds?) }
+        odd && Views.option_name(odd)
       end
 
       def check_text

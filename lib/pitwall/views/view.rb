@@ -68,6 +68,10 @@ module Pitwall
       #: () -> bool
       def weighs? = false
 
+      # Does its Markdown leave out what is below --threshold?
+      #: () -> bool
+      def thresholds? = false
+
       # Can it show one request?
       #: () -> bool
       def of_request? = true

@@ -13,6 +13,15 @@ module Pitwall
       #: () -> bool
       def ruby? = kind.zero?
 
+      # Whether it is a function of machine code: of Ruby's interpreter, a library or the kernel. Its path is the shared
+      # object, e.g. "/usr/lib/libc.so.6", and it has no line.
+      #: () -> bool
+      def native? = kind == 3
+
+      # Path and line as people read it: of a native function the file name of its shared object.
+      #: () -> [String, Integer]
+      def where = native? ? [path[%r{[^/]*\z}], 0] : [path, line]
+
       # The method that contains a block, rescue or ensure: "block (2 levels) in Shop#total" → "Shop#total".
       #: (String) -> String
       def self.around(name) = name.sub(/\A(?:(?:block|rescue|ensure)(?: \(\d+ levels\))? in )+/, "")

@@ -14,6 +14,8 @@ module Pitwall
       # gc:               :happened, :apart or :caller: how garbage collection is shown (Folding)
       # blackbox:         names of methods whose callees are folded
       # callers, callees: name of the method whose callers or callees are wanted
+      # symbol:           name of the method or native function whose call graph is wanted
+      # object:           name of a shared object; the graph has its functions only
       # within:           method or file whose lines are wanted
       # predict:          "PATH:LINE" or name of the method whose removal is predicted
       # label_key:        name of the label whose values are wanted
@@ -21,11 +23,11 @@ module Pitwall
       # only_mine:        whether only the application's frames are shown
       # origin:           Origin, which tells the application's frames
       # waits:            true: waiting is shown with the rest, however long it is
-      Query = Struct.new(:weight, :selection, :threshold, :gc, :blackbox, :callers, :callees, :within, :predict,
-                         :label_key, :request, :only_mine, :origin, :waits, keyword_init: true) do
+      Query = Struct.new(:weight, :selection, :threshold, :gc, :blackbox, :callers, :callees, :symbol, :object,
+                         :within, :predict, :label_key, :request, :only_mine, :origin, :waits, keyword_init: true) do
         def initialize(weight: :wall, selection: Selection.all, threshold: 1.0, gc: :happened, blackbox: [],
-                       callers: nil, callees: nil, within: nil, predict: nil, label_key: nil, request: nil,
-                       only_mine: false, origin: Origin.new, waits: false)
+                       callers: nil, callees: nil, symbol: nil, object: nil, within: nil, predict: nil,
+                       label_key: nil, request: nil, only_mine: false, origin: Origin.new, waits: false)
           super
         end
       end
@@ -84,6 +86,10 @@ module Pitwall
       # The tree's total weight.
       #: () -> Integer
       def total = tree.total(weight)
+
+      # The threshold as a weight; at least 1, because rows without weight are not shown.
+      #: () -> Integer
+      def least = [(total * @query.threshold / 100r).ceil, 1].max
 
       # Methods by self weight.
       #: () -> Array[Flat::Row]
@@ -236,6 +242,24 @@ module Pitwall
       #: () -> [Array[MethodInfo], Neighbours::Result]
       def callees = neighbours(:callees, @query.callees)
 
+      # Symbols with their callers and callees, those below the threshold left out.
+      # @raise [UsageError] when the recording has no such shared object
+      #: () -> Graph
+      def graph
+        @graph ||= begin
+          object = @query.object && ObjectMatch.find(tree.methods, @query.object)
+          wanted = ->(method) { object.nil? || (method.native? && object.include?(method.path)) }
+          Graph.new(tree, weight, least: least, edges: edges, &wanted)
+        end
+      end
+
+      # The symbol that the query names.
+      # @raise [UsageError] when the recording has no such symbol
+      #: () -> SymbolGraph
+      def symbol_graph
+        @symbol_graph ||= SymbolGraph.new(tree, weight, @query.symbol, threshold: @query.threshold, edges: edges)
+      end
+
       # One report for each process, with the same query.
       #: () -> Array[Report]
       def by_process
@@ -289,9 +313,6 @@ module Pitwall
         tree # sets @unfolded
         @edges ||= CallEdges.new(@unfolded, folded: blackboxed(@unfolded))
       end
-
-      # The threshold as a weight; at least 1, because rows without weight are not shown.
-      def least = [(total * @query.threshold / 100r).ceil, 1].max
 
       def neighbours(kind, name)
         numbers = MethodMatch.find(tree.methods, name)

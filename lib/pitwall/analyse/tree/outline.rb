@@ -52,23 +52,47 @@ module Pitwall
       # A row's total is the part of the self weight at depth 0 that came through this row.
       #: (CallTree, Symbol, ?threshold: Integer) -> Result
       def self.bottom_up(tree, weight, threshold: 0)
-        parents = tree.parents
         leaves = []
         tree.selfs(weight).each_with_index { |own, node| leaves << [node, own] unless own.zero? }
-        by_method = lambda do |items|
+        upwards(tree, weight, threshold, leaves)
+      end
+
+      # The chains of callers of a symbol. Depth 0 has the symbol with its total weight, and callers are below.
+      # A row's total is the part of the symbol's total that came through this row. Recursion counts once: chains start
+      # at the symbol's outermost call.
+      # @param numbers [Array<Integer>] the symbol's methods in the tree; several count as one symbol
+      #: (CallTree, Symbol, Array[Integer], ?threshold: Integer) -> Result
+      def self.callers(tree, weight, numbers, threshold: 0)
+        parents = tree.parents
+        wanted = numbers.to_h { |number| [number, true] }
+        inside = Array.new(tree.size, false)
+        subtrees = tree.subtrees(weight)
+        calls = (1...tree.size).filter_map do |node|
+          next unless (inside[node] = inside[parents[node]] || wanted.key?(tree.node_methods[node]))
+
+          [node, subtrees[node]] unless inside[parents[node]] || subtrees[node].zero?
+        end
+        upwards(tree, weight, threshold, calls)
+      end
+
+      # @param items [Array<Array(Integer, Integer)>] node and weight of what the rows at depth 0 are made of
+      def self.upwards(tree, weight, threshold, items)
+        parents = tree.parents
+        by_method = lambda do |nodes|
           groups = {}
-          items.each do |node, own|
+          nodes.each do |node, sum|
             next if node.zero?
 
             group = (groups[tree.node_methods[node]] ||= Group.new([], 0, 0))
-            group.items << [node, own]
-            group.total += own
+            group.items << [node, sum]
+            group.total += sum
           end
           groups
         end
-        grow(tree, weight, threshold, by_method.call(leaves),
-             ->(items) { by_method.call(items.map { |node, own| [parents[node], own] }) })
+        grow(tree, weight, threshold, by_method.call(items),
+             ->(nodes) { by_method.call(nodes.map { |node, sum| [parents[node], sum] }) })
       end
+      private_class_method :upwards
 
       # Replaces each run of LONG_RUN or more rows of other code by one row, e.g.
       # "12 frames, Rack::Runtime#call to Puma::Server#process".

@@ -14,7 +14,8 @@ module Pitwall
       include RecordingOptions
 
       FORMATS = %w[text json markdown html].freeze
-      private_constant :FORMATS
+      PERCENT = /\A\d+(?:\.\d+)?%?\z/.freeze
+      private_constant :FORMATS, :PERCENT
 
       class << self
         #: () -> String
@@ -100,8 +101,9 @@ module Pitwall
       private
 
       def define_table_options(parser)
-        parser.on("--threshold PCT", Float, "leave out of trees what is below so many percent (1)") do |percent|
-          @options[:threshold] = percent
+        { "--threshold" => "leave out of trees and graphs what is below so many percent (1)",
+          "--min" => "the same as --threshold; 1 and 1% mean the same" }.each do |option, words|
+          parser.on("#{option} PCT", PERCENT, words) { |percent| @options[:threshold] = percent.to_f }
         end
         parser.on("--limit N", Integer, "rows in a table") { |limit| @options[:limit] = limit }
         parser.on("--apart", "each process by itself, instead of all added up") { @options[:apart] = true }

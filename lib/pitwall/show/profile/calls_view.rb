@@ -38,7 +38,7 @@ module Pitwall
       def table_row(row, total, waits)
         times = [row.total, row.own, *(row.wait if waits), row.child].map { |time| Units.value(time, @weight) }
         Table::Row.new(numbers: [Units.percent(row.own, total), *times, Units.count(row.calls)], name: row.method.name,
-                       place: [row.method.path, row.method.line])
+                       place: row.method.where)
       end
     end
   end

@@ -54,7 +54,7 @@ module Pitwall
         numbers = [Units.percent(row.own, @total), Units.value(row.own, @weight), Units.percent(row.total, @total),
                    Units.value(row.total, @weight)]
         numbers << Units.value(row.also.fetch(@also), @also) if @also
-        place = [row.method.path, row.method.line]
+        place = row.method.where
         Table::Row.new(numbers: numbers, name: row.method.name, place: place, style: style(row.own))
       end
 

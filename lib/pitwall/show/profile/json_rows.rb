@@ -12,7 +12,9 @@ module Pitwall
     # name their parent's place in it, because parsers refuse objects nested as deep as stacks are.
     class JsonRows
       QUERY_KINDS = %w[asked cached schema].freeze
-      private_constant :QUERY_KINDS
+      # The caller of what a thread starts with.
+      NOWHERE = { "name" => nil, "file" => nil, "line" => nil, "kind" => nil }.freeze
+      private_constant :QUERY_KINDS, :NOWHERE
 
       # @return [Analyse::Report]
       attr_reader :report
@@ -58,12 +60,21 @@ module Pitwall
       #: (Array[Analyse::MethodInfo], Analyse::Neighbours::Result) -> Hash[String, untyped]
       def neighbours(methods, result)
         rows = result.rows.map do |row|
-          named = row.method ? place(row.method) : { "name" => nil, "file" => nil, "line" => nil, "kind" => nil }
+          named = row.method ? place(row.method) : NOWHERE
           named.merge("total" => row.total, "total_percent" => percent(row.total),
                       "method_percent" => percent(row.total, result.total), **counted(row))
         end
         { "of" => methods.map { |method| place(method) }, **weights(result.own, result.total), **counted(result),
           "methods" => rows }
+      end
+
+      # The call graph: of the symbol asked for, else of all.
+      #: () -> Hash[String, untyped]
+      def graph
+        return symbol_graph(@report.symbol_graph) if @report.query.symbol
+
+        graph = @report.graph
+        { "symbols" => limited(graph.rows).map { |row| symbol(row, @report.least) }, "hidden" => graph.hidden }
       end
 
       #: () -> Array[Hash[String, untyped]]
@@ -124,6 +135,25 @@ module Pitwall
       def gc_cost = GCCostJson.new(@report.gc_cost, prediction: @report.prediction, limit: @limit).to_h
 
       private
+
+      def symbol_graph(graph)
+        { "of" => graph.methods.map { |method| place(method) }, "symbols" => [symbol(graph.row, graph.least)],
+          "hidden" => 0, "chains" => outline(graph.chains) }
+      end
+
+      # Callers and callees below `least` are left out.
+      def symbol(row, least)
+        { **place(row.method), **weights(row.own, row.total), "places" => row.places, **counted(row),
+          "callers" => edges(row.callers, least), "callees" => edges(row.callees, least) }
+      end
+
+      def edges(edges, least)
+        edges.select { |edge| edge.total >= least || (edge.total.zero? && edge.calls) }.map do |edge|
+          lines = edge.places.map { |one| { "line" => one.line, "total" => one.total } }
+          { **(edge.method ? place(edge.method) : NOWHERE), "total" => edge.total,
+            "total_percent" => percent(edge.total), "places" => lines, **counted(edge) }
+        end
+      end
 
       def limited(rows) = @limit ? rows.first(@limit) : rows
 

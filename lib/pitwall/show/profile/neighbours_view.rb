@@ -41,7 +41,7 @@ module Pitwall
         first = methods.first
         name = Text.shorten(first.name, @width)
         name += " and #{methods.size - 1} more of that name" if methods.size > 1
-        place = @location.fit(first.path, first.line, @width - Text.width(name) - 2)
+        place = @location.fit(*first.where, @width - Text.width(name) - 2)
         where = "  #{@palette.dim(place)}" unless place.empty?
         ["#{@palette.bold(Text.shorten_right(name, @width))}#{where}", *Text.wrap(totals(result), @width), ""]
       end
@@ -62,7 +62,7 @@ module Pitwall
         calls = Units.count(calls) if calls.is_a?(Integer)
         numbers = [Units.percent(total, @total), Units.percent(total, whole), Units.value(total, @weight), *calls]
         name ||= method ? method.name : "(nothing: it is where a thread starts)"
-        Table::Row.new(numbers: numbers, name: name, place: method && [method.path, method.line])
+        Table::Row.new(numbers: numbers, name: name, place: method&.where)
       end
     end
   end

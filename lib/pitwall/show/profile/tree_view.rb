@@ -44,7 +44,7 @@ module Pitwall
         numbers << (row.own.zero? ? "" : Units.percent(row.own, total)) unless @bottom_up
         numbers << Units.value(row.total, @weight)
         numbers << Units.count(row.also) if @calls
-        Table::Row.new(numbers: numbers, name: row.method.name, lead: lead, place: [row.method.path, row.method.line],
+        Table::Row.new(numbers: numbers, name: row.method.name, lead: lead, place: row.method.where,
                        style: (:bold if row.depth.zero? || row.children != 1))
       end
 

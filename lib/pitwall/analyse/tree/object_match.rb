@@ -1,0 +1,55 @@
+# frozen_string_literal: true
+
+require "pitwall/errors"
+require "pitwall/analyse/recording/method_info"
+
+module Pitwall
+  module Analyse
+    # Finds the shared objects (executables and libraries) of native functions by a name that the user types.
+    module ObjectMatch
+      # Paths of the objects that a name means. Tries four rules in order. The first that matches anything wins:
+      # 1. the whole path: `/usr/lib/libruby-3.1.so.3.1`, or `[kernel]`
+      # 2. the file's name: `libruby-3.1.so.3.1`
+      # 3. the file's name without what follows `.so`: `libruby-3.1.so` or `libruby-3.1`
+      # 4. that without the version at its end: `libruby.so` or `libruby`; `ruby` for `ruby3.1`
+      # @return [Array<String>]
+      # @raise [UsageError] when nothing matches; the message has the objects of the recording
+      #: (Array[MethodInfo], String) -> Array[String]
+      def self.find(methods, name)
+        paths = methods.select(&:native?).map(&:path).reject(&:empty?).uniq
+        raise UsageError, "object #{name.inspect}: the recording has no native functions" if paths.empty?
+
+        [:itself, :base, :stem, :plain].each do |part|
+          sought = send(part, name)
+          found = paths.select { |path| !sought.empty? && send(part, path) == sought }
+          return found unless found.empty?
+        end
+        raise UsageError, "no object #{name.inspect} in the recording: it has #{listed(paths)}"
+      end
+
+      # Objects that the message lists.
+      LISTED = 8
+      private_constant :LISTED
+
+      class << self
+        private
+
+        def itself(path) = path
+
+        def base(path) = File.basename(path)
+
+        # "libc.so.6" → "libc"; "[kernel]" → "kernel"
+        def stem(path) = base(path).delete("[]").sub(/\.(?:so|dylib|bundle)(?:\..*)?\z/, "")
+
+        # "libruby-3.1" → "libruby"; "ruby3.1" → "ruby"
+        def plain(path) = stem(path).sub(/-?\d[\d.]*\z/, "")
+
+        def listed(paths)
+          names = paths.map { |path| base(path) }.uniq
+          more = names.size > LISTED ? " and #{names.size - LISTED} more" : ""
+          "#{names.first(LISTED).join(", ")}#{more}"
+        end
+      end
+    end
+  end
+end
