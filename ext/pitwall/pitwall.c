@@ -6,6 +6,11 @@
  *                 raw_syscall.h, readable.h            unrecorded system calls; whether an address may be read
  *                 stand_ins.h, elf_object.h            Pitwall's functions in place of the C library's
  *                 settings.h                           a collector's settings
+ *   native/       unwind.h, objects.h                  the native stack; the loaded shared objects
+ *                 cfi_table.h, cfi_parse.h             the rules of .eh_frame, for handlers
+ *                 rule_walk.h, ruleless_code.h         from a frame to its caller, with and without a rule
+ *                 registers.h, stack_words.h           the machine's registers; reading the stack
+ *                 interpreter.h                        where Ruby's loop is
  *   vm/           vm_compat.h, vm_known.h              differences between Rubies; Rubies whose layout is known
  *                 vm_layout.h, vm_stack.h              the memory layout of the VM's stack
  *                 stack_walk.h                         reading the calling thread's stack

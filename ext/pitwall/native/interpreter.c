@@ -1,0 +1,76 @@
+#include "native/interpreter.h"
+
+#if PW_UNWINDS
+
+#include <stdatomic.h>
+
+enum { LEAST_BYTES = 12000, MOST_PARTS = 8 };
+
+/* Its start, then those of parts that the compiler has put elsewhere. */
+static _Atomic uintptr_t parts[MOST_PARTS];
+
+/* Any function of Ruby that is not in a header's macro. Weak: unit tests link no Ruby. */
+extern void rb_exec_recursive(void) __attribute__((weak));
+
+uintptr_t pw_interpreter_address(void) { return (uintptr_t)&rb_exec_recursive; }
+
+static void
+add_part(uintptr_t function)
+{
+    for (int i = 0; i < MOST_PARTS; i++) {
+        uintptr_t there = atomic_load(&parts[i]);
+        if (there == function) return;
+        if (there) continue;
+        atomic_store(&parts[i], function);
+        return;
+    }
+}
+
+/* A part is entered by a jump, in the middle of a function: its frame is there already. */
+static bool
+is_part(const pw_cfi_table *t, uint32_t function)
+{
+    const pw_cfi_rule *rule = pw_cfi_rule_at(t, function, t->base + t->starts[function]);
+    return rule->kind == PW_CFI_PLAIN && !(rule->cfa_register == PW_SP && rule->cfa_offset == PW_CFA_AT_ENTRY);
+}
+
+static void
+learn_parts(const pw_cfi_table *t, uint32_t function)
+{
+    const uint8_t *code = (const uint8_t *)(t->base + t->starts[function]);
+    for (uint32_t i = 0; i + 8 < t->lengths[function]; i++) {
+        uintptr_t target = pw_jump_target(code + i);
+        uint32_t to = target ? pw_cfi_function(t, target) : UINT32_MAX;
+        if (to != UINT32_MAX && to != function && is_part(t, to)) add_part(t->base + t->starts[to]);
+    }
+}
+
+void
+pw_interpreter_learn(const pw_cfi_table *ruby, const pw_native_frame *frames, uint32_t count)
+{
+    if (atomic_load(&parts[0])) return;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t function = pw_cfi_function(ruby, frames[i].function);
+        if (function == UINT32_MAX || ruby->lengths[function] <= LEAST_BYTES) continue;
+        add_part(frames[i].function);
+        learn_parts(ruby, function);
+        return;
+    }
+}
+
+bool
+pw_unwind_is_interpreter(uintptr_t function)
+{
+    for (int i = 0; i < MOST_PARTS; i++) {
+        uintptr_t part = atomic_load_explicit(&parts[i], memory_order_relaxed);
+        if (!part) return false;
+        if (part == function) return true;
+    }
+    return false;
+}
+
+#else
+void pw_interpreter_learn(const pw_cfi_table *ruby, const pw_native_frame *frames, uint32_t count) {}
+uintptr_t pw_interpreter_address(void) { return 0; }
+bool pw_unwind_is_interpreter(uintptr_t function) { return false; }
+#endif
