@@ -246,6 +246,10 @@ const scenarios = {
     await settled(page)
     seen.chosen = { hash: await hash(page), callers: await cells(page, "Callers"), callees: await cells(page, "Callees"), name: await page.locator(".detail h2").innerText() }
     await picture(page, "callers")
+    await page.getByRole("button", { name: "chains of callers" }).click()
+    await settled(page)
+    seen.chosen.chains = await cells(page, "Chains of callers")
+    await picture(page, "callers-chains")
     await page.getByRole("button", { name: "flame graphs" }).click()
     await rest(page)
     await picture(page, "callers-flames")

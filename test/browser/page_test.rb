@@ -175,9 +175,22 @@ class PageTest < Minitest::Test
     report = JSON.parse(pitwall("report", "x.pit", "--format", "json", "--callers", method, "--callees", method).out)
     %w[callers callees].each do |kind|
       rows = report.dig(kind, "methods").select { |row| row["total"].positive? }
-      wanted = rows.map { |row| [row["name"] || "(start of the thread)", row["method_percent"].round(1)] }
-      assert_equal wanted.sort, chosen[kind].map { |row| [row[-1], row[0].to_f] }.sort, kind
+      wanted = rows.map do |row|
+        shares = row.values_at("total_percent", "method_percent").map { |share| share.round(1) }
+        [row["name"] || "(start of the thread)", *shares]
+      end
+      assert_equal wanted.sort, chosen[kind].map { |row| [row[3], row[0].to_f, row[1].to_f] }.sort, kind
     end
+    assert_chains(chosen["chains"], method)
+  end
+
+  # What is open at first: the way from the method to where chains part.
+  def assert_chains(chains, method)
+    report = JSON.parse(pitwall("report", "x.pit", "--format", "json", "--view", "graph", "--symbol", method).out)
+    wanted = report.dig("graph", "chains").map { |row| [row["name"], row["total_percent"].round(1)] }
+    found = chains.map { |row| [row[2].sub(/\A[▾▸]/, ""), row[0].to_f] }
+    assert_equal method, found.first.first
+    assert_equal wanted.first(found.size), found
   end
 
   # Name → self and total in percent.

@@ -6,7 +6,15 @@ import { KIND_NAMES } from "../kinds.js"
 import { Flame } from "../flame.js"
 import { Table } from "../table.js"
 import { callersTree, calleesTree } from "../tree.js"
-import { name, nameColumn, share, amount } from "./columns.js"
+import { Chains } from "./chains.js"
+import { name, nameColumn, placeColumn, share, amount } from "./columns.js"
+
+// What the panel can show: its key, its button.
+const KINDS = [
+  ["tables", "tables"],
+  ["chains", "chains of callers"],
+  ["flames", "flame graphs"],
+]
 
 export class Detail {
   constructor(app) {
@@ -35,7 +43,8 @@ export class Detail {
     this.below = flame("Flame graph of the callees")
     this.head = h("div", { class: "detail-head" })
     this.body = h("div", { class: "detail-body" })
-    this.graphs = false
+    this.chains = new Chains(app)
+    this.kind = "tables"
     this.element = h("aside", { class: "detail", "aria-label": "Callers and callees" }, this.head, this.body)
   }
 
@@ -76,16 +85,13 @@ export class Detail {
         h(
           "div",
           { class: "segments", role: "group", "aria-label": "Show" },
-          [
-            [false, "tables"],
-            [true, "flame graphs"],
-          ].map(([graphs, text]) =>
+          KINDS.map(([kind, text]) =>
             h(
               "button",
               {
-                "aria-pressed": String(this.graphs === graphs),
+                "aria-pressed": String(this.kind === kind),
                 onclick: () => {
-                  this.graphs = graphs
+                  this.kind = kind
                   this.update()
                 },
               },
@@ -122,10 +128,18 @@ export class Detail {
           ),
       ),
     )
-    this.graphs ? this.showGraphs(method, weighed) : this.showTables(method, total)
+    if (this.kind === "flames") this.showGraphs(method, weighed)
+    else if (this.kind === "chains") this.showChains(method, weighed)
+    else this.showTables(method, weighed.total, total)
   }
 
-  showTables(method, whole) {
+  showChains(method, weighed) {
+    replace(this.body, h("h3", {}, "Chains of callers"), this.chains.element)
+    this.chains.showCallers(method, weighed)
+  }
+
+  // whole, total: what shares are of
+  showTables(method, whole, total) {
     const { recording, weight, worked: filter } = this.app
     const { callers, callees } = recording.neighbours(method.id, weight.name, filter)
     const rows = (sums) =>
@@ -137,9 +151,11 @@ export class Detail {
         .filter((row) => row.total > 0)
     for (const table of [this.callers, this.callees])
       table.setColumns([
-        share("total", "share", whole, (row) => row.total),
+        share("total", "of all", whole, (row) => row.total),
+        { ...share("share", "of it", total, (row) => row.total), least: 340 },
         amount("value", weight.short, weight.unit, (row) => row.total),
         nameColumn(this.app),
+        placeColumn(this.app),
       ])
     replace(this.body, h("h3", {}, "Called by"), this.callers.element, h("h3", {}, "Calls"), this.callees.element)
     this.callers.show(rows(callers))
