@@ -39,7 +39,7 @@ class DocsCommandsTest < Minitest::Test
     /\Agem install\b/ => "needs the network",
     /\A(?:curl|printf|profile-viewer)\b/ => "needs a server or a browser",
     /\Ago tool pprof\b/ => "needs Go; test/peers/pprof_test.rb runs it",
-    /\A(?:hyperfine|strace)\b/ => "another tool, beside ours",
+    /\A(?:hyperfine|strace|perf)\b/ => "another tool, beside ours",
     /\Asource\b/ => "a part of the shell; test/cli/completion_test.rb completes in one",
     /\A(?:ruby (?:examples|drive|prepare)|bin\/)/ => "an example alone, without Pitwall"
   }.freeze

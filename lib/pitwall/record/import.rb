@@ -17,7 +17,7 @@ module Pitwall
     module Import
       # Name → class. Each is asked in this order whether the file is in its format.
       FORMATS = {
-        "speedscope" => :Speedscope, "collapsed" => :Collapsed
+        "speedscope" => :Speedscope, "perf-script" => :PerfScript, "collapsed" => :Collapsed
       }.freeze
       FORMATS.each { |name, constant| autoload constant, "pitwall/record/import/#{name.tr("-", "_")}" }
       # Bytes of a file, after decompression, that are read into memory. Formats of lines are read line by line instead.
@@ -30,7 +30,8 @@ module Pitwall
         "\xFD7zXZ" => "is compressed by xz: decompress it first",
         "\x7FELF" => "is a program, not a profile",
         "PK\x03\x04" => "is a zip archive: unpack it first",
-        "PERFILE2" => "is perf's own file: save the output of `perf script` and import that"
+        "PERFILE2" => "is perf's own file, which only perf reads: run `perf script -i FILE >FILE.txt` where perf is " \
+                      "installed, and import FILE.txt"
       }.transform_keys(&:b).freeze
       private_constant :FORMATS, :MISTAKES
 
@@ -43,13 +44,14 @@ module Pitwall
         # @param from [String, nil] the format's name; nil: the content tells it
         # @param type [String, nil] which of the file's figures becomes the weight, where the format has a choice
         # @param max_bytes [Integer] the most that is read into memory
+        # @param io [IO, nil] what to read instead of the file
         # @raise [UsageError] there is no such file
         # @raise [BadRecording] the file is in none of the formats, or damaged
-        #: (String, ?from: String?, ?type: String?, ?max_bytes: Integer) -> Profile
-        def open(path, from: nil, type: nil, max_bytes: MAX_BYTES)
+        #: (String, ?from: String?, ?type: String?, ?max_bytes: Integer, ?io: IO?) -> Profile
+        def open(path, from: nil, type: nil, max_bytes: MAX_BYTES, io: nil)
           require "pitwall/record/import/source"
           require "pitwall/record/import/format"
-          source = Source.open(path, max_bytes: max_bytes)
+          source = io ? Source.new(io, path, max_bytes: max_bytes) : Source.open(path, max_bytes: max_bytes)
           guard(source) do
             format = from || recognised(source) or raise Malformed, unknown(source)
             Profile.new(format, source, const_get(FORMATS.fetch(format)).new(source, type: type))

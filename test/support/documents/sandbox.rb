@@ -12,6 +12,7 @@ class DocumentedSandbox
   AFTER = %w[after after2 NEW tmp/pitwall/2].freeze
   FILES = %w[shop.rb orders.rb server.rb lock.rb settings.rb cart_test.rb app/models/order.rb lib/upstream.rb
              lib/exports.rb].freeze
+  PERF = File.expand_path("../../fixtures/real/perf/pid.txt", __dir__)
   # Another tool's profile.
   PROFILE = File.expand_path("../../fixtures/real/collapsed/stacks.txt", __dir__)
   METHODS = %w[Monitor#synchronize Order#checkout Order#total Record#attributes String#each_byte
@@ -57,6 +58,7 @@ class DocumentedSandbox
     AFTER.each { |name| File.binwrite("#{name}.pit", recording(2)) }
     File.write("x.rb", PROGRAM)
     %w[stackprof.json later.json].each { |name| FileUtils.cp(PROFILE, name) }
+    %w[perf.data perf.txt].each { |name| FileUtils.cp(PERF, name) }
     File.write("lib/patches/faster.rb", "")
     File.write("boot.log", LOG)
     File.write("after.log", LOG.lines.first(5).join)

@@ -2,6 +2,7 @@
 
 require "pitwall/cli/support/command"
 require "pitwall/cli/support/output_file"
+require "pitwall/launch/perf"
 require "pitwall/record/import"
 require "pitwall/show"
 
@@ -45,14 +46,24 @@ module Pitwall
       #: (Array[String]) -> Integer
       def run(files)
         check(files)
-        profile = Record::Import.open(files.first, **@options.slice(:from, :type, :max_bytes))
-        OutputFile.write(@options[:out]) { |out| profile.write_to(out) }
+        profile = opened(files.first) do |opened|
+          OutputFile.write(@options[:out]) { |out| opened.write_to(out) }
+          opened
+        end
         profile.warnings.each { |warning| @err.puts("pitwall: #{Show::Text.line("#{files.first}: #{warning}")}") }
         @out.puts("#{Show::Text.line(@options[:out])}: imported from #{profile.title}, #{holds(profile)}")
         Status::OK
       end
 
       private
+
+      # perf's own file becomes text by perf itself, where perf is installed.
+      def opened(file)
+        options = @options.slice(:from, :type, :max_bytes)
+        return yield Record::Import.open(file, **options) unless Launch::Perf.path && Launch::Perf.file?(file)
+
+        Launch::Perf.script(file) { |text| yield Record::Import.open(file, **options, from: "perf-script", io: text) }
+      end
 
       # @raise [UsageError]
       def check(files)
