@@ -24,7 +24,7 @@ Gem::Specification.new do |spec|
 
   # Readers and collectors share the file format, so both gems are released together.
   spec.add_dependency "pitwall-core", Pitwall::VERSION
-  spec.add_dependency "protobug", "~> 0.2"
+  spec.add_dependency "google-protobuf", "~> 4.30"
   spec.add_dependency "pastel", "~> 0.8"
   spec.add_dependency "ruby-progressbar", "~> 1.13"
   spec.add_dependency "unicode-display_width", "~> 3.1"

@@ -17,7 +17,10 @@ module Pitwall
     module Import
       # Name → class. Each is asked in this order whether the file is in its format.
       FORMATS = {
-        "speedscope" => :Speedscope, "perf-script" => :PerfScript, "collapsed" => :Collapsed
+        "pprof" => :Pprof,
+        "speedscope" => :Speedscope,
+        "perf-script" => :PerfScript,
+        "collapsed" => :Collapsed
       }.freeze
       FORMATS.each { |name, constant| autoload constant, "pitwall/record/import/#{name.tr("-", "_")}" }
       # Bytes of a file, after decompression, that are read into memory. Formats of lines are read line by line instead.

@@ -4,7 +4,7 @@ require "zlib"
 require "pitwall/analyse/tree/stacks"
 require "pitwall/analyse/tree/weights"
 require "pitwall/show/export"
-require "pitwall/show/export/pprof_messages"
+require "pitwall/record/messages"
 require "pitwall/version"
 
 module Pitwall
@@ -26,7 +26,8 @@ module Pitwall
         OWN = %w[thread thread_id pid state class].freeze
         # Number of samples in a message.
         BATCH = 4096
-        private_constant :TYPES, :SPACE, :BATCH, :OWN
+        Messages = Record::Messages::Pprof
+        private_constant :TYPES, :SPACE, :BATCH, :OWN, :Messages
 
         # @param weight [Symbol, nil] the weight that readers show first
         # @param selection [Analyse::Selection] the exported threads, states and labels
@@ -74,7 +75,7 @@ module Pitwall
 
         private
 
-        def encode(fields) = PprofMessages::Profile.encode(PprofMessages::Profile.new(**fields))
+        def encode(fields) = Messages::Profile.encode(Messages::Profile.new(**fields))
 
         def allocations = @allocations ||= Analyse::Allocations.new(@segments)
 
@@ -107,12 +108,12 @@ module Pitwall
           one_in > 1 ? [TYPES[:objects], one_in] : [SPACE, 1]
         end
 
-        def value_type(name, unit) = PprofMessages::ValueType.new(type: string(name), unit: string(unit))
+        def value_type(name, unit) = Messages::ValueType.new(type: string(name), unit: string(unit))
 
         # The program's mapping. Its flags tell readers that functions, files and lines are known.
         def mapping
           program = @segments.filter_map { |segment| segment.header.program }.uniq.join(", ")
-          PprofMessages::Mapping.new(id: 1, filename: string(program),
+          Messages::Mapping.new(id: 1, filename: string(program),
                                      has_functions: true, has_filenames: true, has_line_numbers: true)
         end
 
@@ -133,7 +134,7 @@ module Pitwall
 
                 path = node.is_a?(String) ? [location(node, 0)] : stack(stacks.tree, stacks.node(segment, node))
                 values = @weights.map { |weight| values.fetch(weight, 0) }
-                samples << PprofMessages::Sample.new(location_id: path, label: labels, value: values)
+                samples << Messages::Sample.new(location_id: path, label: labels, value: values)
               end
             end
           end
@@ -199,10 +200,10 @@ module Pitwall
           end
         end
 
-        def label(key, text) = @labels[[key, text]] ||= PprofMessages::Label.new(key: string(key), str: string(text))
+        def label(key, text) = @labels[[key, text]] ||= Messages::Label.new(key: string(key), str: string(text))
 
         def number_label(key, number)
-          number && (@labels[[key, number]] ||= PprofMessages::Label.new(key: string(key), num: number))
+          number && (@labels[[key, number]] ||= Messages::Label.new(key: string(key), num: number))
         end
 
         def stack(tree, node)
@@ -226,8 +227,8 @@ module Pitwall
             info = tree.methods[method] unless method.is_a?(String)
             info ||= Analyse::MethodInfo.new(method, "", 0, Record::Frame::PITWALL)
             function = functions[method] ||= function(functions.size + 1, info)
-            line = PprofMessages::Line.new(function_id: function.id, line: line.zero? ? info.line : line)
-            PprofMessages::Location.new(id: id, mapping_id: 1, line: [line])
+            line = Messages::Line.new(function_id: function.id, line: line.zero? ? info.line : line)
+            Messages::Location.new(id: id, mapping_id: 1, line: [line])
           end
           { location: locations, function: functions.values }
         end
@@ -235,7 +236,7 @@ module Pitwall
         # A function without a system name. If the system name equaled the name, Go's pprof would take the name for C++
         # and remove all text in <>.
         def function(id, info)
-          PprofMessages::Function.new(id: id, name: string(info.name), filename: string(info.path),
+          Messages::Function.new(id: id, name: string(info.name), filename: string(info.path),
                                       start_line: info.line)
         end
       end

@@ -1,0 +1,32 @@
+# frozen_string_literal: true
+
+# Made by script/messages of pprof, commit b9395ee (Apache-2.0): change nothing here.
+module Pitwall
+  module Record
+    module Messages
+      # A FileDescriptorSet in base64.
+      PPROF_DESCRIPTOR = <<~BASE64
+        CskNCg1wcm9maWxlLnByb3RvEhJwZXJmdG9vbHMucHJvZmlsZXMijgUKB1Byb2ZpbGUSPgoLc2FtcGxlX3R5cGUYASADKAsyHS5wZXJmdG9vbHMucHJvZmls
+        ZXMuVmFsdWVUeXBlUgpzYW1wbGVUeXBlEjIKBnNhbXBsZRgCIAMoCzIaLnBlcmZ0b29scy5wcm9maWxlcy5TYW1wbGVSBnNhbXBsZRI1CgdtYXBwaW5nGAMg
+        AygLMhsucGVyZnRvb2xzLnByb2ZpbGVzLk1hcHBpbmdSB21hcHBpbmcSOAoIbG9jYXRpb24YBCADKAsyHC5wZXJmdG9vbHMucHJvZmlsZXMuTG9jYXRpb25S
+        CGxvY2F0aW9uEjgKCGZ1bmN0aW9uGAUgAygLMhwucGVyZnRvb2xzLnByb2ZpbGVzLkZ1bmN0aW9uUghmdW5jdGlvbhIhCgxzdHJpbmdfdGFibGUYBiADKAlS
+        C3N0cmluZ1RhYmxlEh8KC2Ryb3BfZnJhbWVzGAcgASgDUgpkcm9wRnJhbWVzEh8KC2tlZXBfZnJhbWVzGAggASgDUgprZWVwRnJhbWVzEh0KCnRpbWVfbmFu
+        b3MYCSABKANSCXRpbWVOYW5vcxIlCg5kdXJhdGlvbl9uYW5vcxgKIAEoA1INZHVyYXRpb25OYW5vcxI+CgtwZXJpb2RfdHlwZRgLIAEoCzIdLnBlcmZ0b29s
+        cy5wcm9maWxlcy5WYWx1ZVR5cGVSCnBlcmlvZFR5cGUSFgoGcGVyaW9kGAwgASgDUgZwZXJpb2QSGAoHY29tbWVudBgNIAMoA1IHY29tbWVudBIuChNkZWZh
+        dWx0X3NhbXBsZV90eXBlGA4gASgDUhFkZWZhdWx0U2FtcGxlVHlwZRIXCgdkb2NfdXJsGA8gASgDUgZkb2NVcmwiMwoJVmFsdWVUeXBlEhIKBHR5cGUYASAB
+        KANSBHR5cGUSEgoEdW5pdBgCIAEoA1IEdW5pdCJwCgZTYW1wbGUSHwoLbG9jYXRpb25faWQYASADKARSCmxvY2F0aW9uSWQSFAoFdmFsdWUYAiADKANSBXZh
+        bHVlEi8KBWxhYmVsGAMgAygLMhkucGVyZnRvb2xzLnByb2ZpbGVzLkxhYmVsUgVsYWJlbCJYCgVMYWJlbBIQCgNrZXkYASABKANSA2tleRIQCgNzdHIYAiAB
+        KANSA3N0chIQCgNudW0YAyABKANSA251bRIZCghudW1fdW5pdBgEIAEoA1IHbnVtVW5pdCLXAgoHTWFwcGluZxIOCgJpZBgBIAEoBFICaWQSIQoMbWVtb3J5
+        X3N0YXJ0GAIgASgEUgttZW1vcnlTdGFydBIhCgxtZW1vcnlfbGltaXQYAyABKARSC21lbW9yeUxpbWl0Eh8KC2ZpbGVfb2Zmc2V0GAQgASgEUgpmaWxlT2Zm
+        c2V0EhoKCGZpbGVuYW1lGAUgASgDUghmaWxlbmFtZRIZCghidWlsZF9pZBgGIAEoA1IHYnVpbGRJZBIjCg1oYXNfZnVuY3Rpb25zGAcgASgIUgxoYXNGdW5j
+        dGlvbnMSIwoNaGFzX2ZpbGVuYW1lcxgIIAEoCFIMaGFzRmlsZW5hbWVzEigKEGhhc19saW5lX251bWJlcnMYCSABKAhSDmhhc0xpbmVOdW1iZXJzEioKEWhh
+        c19pbmxpbmVfZnJhbWVzGAogASgIUg9oYXNJbmxpbmVGcmFtZXMingEKCExvY2F0aW9uEg4KAmlkGAEgASgEUgJpZBIdCgptYXBwaW5nX2lkGAIgASgEUglt
+        YXBwaW5nSWQSGAoHYWRkcmVzcxgDIAEoBFIHYWRkcmVzcxIsCgRsaW5lGAQgAygLMhgucGVyZnRvb2xzLnByb2ZpbGVzLkxpbmVSBGxpbmUSGwoJaXNfZm9s
+        ZGVkGAUgASgIUghpc0ZvbGRlZCJTCgRMaW5lEh8KC2Z1bmN0aW9uX2lkGAEgASgEUgpmdW5jdGlvbklkEhIKBGxpbmUYAiABKANSBGxpbmUSFgoGY29sdW1u
+        GAMgASgDUgZjb2x1bW4iigEKCEZ1bmN0aW9uEg4KAmlkGAEgASgEUgJpZBISCgRuYW1lGAIgASgDUgRuYW1lEh8KC3N5c3RlbV9uYW1lGAMgASgDUgpzeXN0
+        ZW1OYW1lEhoKCGZpbGVuYW1lGAQgASgDUghmaWxlbmFtZRIdCgpzdGFydF9saW5lGAUgASgDUglzdGFydExpbmVCLQodY29tLmdvb2dsZS5wZXJmdG9vbHMu
+        cHJvZmlsZXNCDFByb2ZpbGVQcm90b2IGcHJvdG8z
+      BASE64
+    end
+  end
+end
