@@ -9,6 +9,8 @@ module Pitwall
     RUBY = %r{/lib/(?:[^/]+/)?ruby/(?:\d|vendor_ruby/|site_ruby/)|/rubygems/|/rubygems-integration/}.freeze
     # "…/gems/rack-3.1.8/lib/rack.rb", "…/bundler/gems/rack-1f2e3d4c5b6a/lib/rack.rb"
     GEM = %r{/gems/[^/]+-(?:\d[^/]*|\h{7,})/}.freeze
+    # The same with the gem's name, also of its compiled files: "…/extensions/x86_64-linux/3.4.0/racc-1.8.1/".
+    NAMED_GEM = %r{/(?:gems|cache|extensions/[^/]+/[^/]+)/([^/]+?)-(?:\d+(?:\.[^/]*)?|\h{7,})/}.freeze
     VENDORED = %r{(?:\A|/)vendor/(?:bundle|cache|gems|ruby)/}.freeze
     # Executables that RubyGems or a distribution installed: "/usr/bin/puma", "~/.gem/ruby/3.1.0/bin/puma",
     # "~/.rbenv/versions/3.4.1/bin/puma", "/opt/rubies/ruby-3.4.1/bin/puma".
@@ -17,7 +19,7 @@ module Pitwall
     EVAL = /\A\(eval at (.*):\d+\)\z/m.freeze
     # "…/lib/pitwall" of this Pitwall.
     TOOL = __dir__
-    private_constant :RUBY, :GEM, :VENDORED, :INSTALLED, :EVAL, :TOOL
+    private_constant :RUBY, :GEM, :NAMED_GEM, :VENDORED, :INSTALLED, :EVAL, :TOOL
 
     class << self
       # @param base [String, nil] the application's folder with a slash at its end, whose own path may look like a gem's
@@ -29,6 +31,20 @@ module Pitwall
 
         path = path.delete_prefix(base) if base
         !path.match?(RUBY) && !path.match?(GEM) && !path.match?(VENDORED) && !path.match?(INSTALLED)
+      end
+
+      # The name of the gem that a file belongs to: "…/gems/rack-3.1.8/lib/rack.rb" → "rack"; nil: of none.
+      #: (String, ?base: String?) -> String?
+      def gem(path, base: nil)
+        path = path.delete_prefix(base) if base
+        path.scan(NAMED_GEM).last&.first
+      end
+
+      # Whether a file is of Ruby's own library: neither of a gem nor of the application.
+      #: (String, ?base: String?) -> bool
+      def ruby?(path, base: nil)
+        path = path.delete_prefix(base) if base
+        path.start_with?("<internal:") || (path.match?(RUBY) && !path.match?(GEM))
       end
     end
   end

@@ -90,7 +90,7 @@ class CompletionTest < Minitest::Test
     assert_equal ["a.pit"], bash("profile", "--record", "a")
     assert_equal ["--start", "--strace"], bash("syscalls", "--st")
     assert_equal ["c.txt"], bash("syscalls", "c")
-    assert_equal %w[--threshold --thread --tree].sort, bash("report", "--t") - ["--to"]
+    assert_equal %w[--threshold --thread --time --tree].sort, bash("report", "--t") - ["--to"]
     assert_includes bash("report", "--view", "")    , "gc-cost"
     assert_equal ["path,class"], bash("allocations", "--by", "path,cl")
     assert_equal ["--no-bundle"], bash("compare", "--no-b")

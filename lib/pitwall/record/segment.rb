@@ -25,6 +25,15 @@ module Pitwall
       # @return [Object, nil] the recording of the segment, where several recordings are read together
       attr_reader :recording
 
+      # @return [Array(Integer, Integer), nil] the part of its time that a filter kept, in ns since the start; nil: all
+      attr_reader :window
+      # @return [Integer, nil] the node of rows that a filter left out, which stay so that a thread's rows have no gaps
+      attr_reader :gap
+
+      # The segment before filters; itself where none was applied.
+      #: () -> Segment
+      def source = @unfiltered || self
+
       # A copy with some parts replaced. The other parts are shared.
       # @param parts the attributes by name
       #: (**untyped) -> Segment

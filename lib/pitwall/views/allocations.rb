@@ -22,6 +22,9 @@ module Pitwall
       #: () -> String
       def name = "allocations"
 
+      #: () -> Array[Symbol]
+      def refused_filters = %i[time]
+
       #: () -> String
       def usual_for = "objects"
 

@@ -7,7 +7,7 @@ module Pitwall
     # What a report is asked for: the options of a command line, parsed once. {#check} checks them together.
     class Asked
       # Keys of options that the page has itself, or has no use for.
-      NOT_OF_PAGES = %i[thread state labels request gc blackbox threshold limit apart idle audit all_frames by sort
+      NOT_OF_PAGES = %i[thread state labels request gc threshold limit apart idle audit all_frames by sort
                         retained warmup symbol object].freeze
       # Keys of options that Analyse::Report::Query takes as they are.
       OF_QUERY = %i[threshold gc blackbox callers callees symbol object within predict label_key].freeze
@@ -41,7 +41,28 @@ module Pitwall
 
       # Only the application's frames?
       #: () -> bool
-      def only_mine? = @options.fetch(:only_mine, false)
+      def only_mine? = Filters.only_mine?(@options)
+
+      # What is filtered. The page filters itself.
+      #: (Analyse::Origin) -> Analyse::Filters
+      def filters(origin) = Filters.of(html? ? {} : @options, origin)
+
+      # What the page filters first.
+      #: (Analyse::Origin) -> Analyse::Filters
+      def filters_of_page(origin) = Filters.of(@options, origin)
+
+      # The filters as one would type them again: " --focus Foo", or "".
+      #: () -> String
+      def typed_filters = Filters.typed(@options)
+
+      # @param what [String] a view's name
+      # @param refused [Array<Symbol>] filters that it does not take
+      # @raise [UsageError]
+      #: (String, Array[Symbol]) -> void
+      def check_filters(what, refused)
+        Filters.check(@options, what, refused)
+        Filters.check_weight(@options, weight)
+      end
 
       # Every class of string in the recording, instead of a view?
       #: () -> bool
@@ -59,7 +80,7 @@ module Pitwall
 
       # What the page shows first.
       #: () -> Hash[String, String]
-      def start = { "weight" => weight, "mine" => (only_mine? ? "only" : nil) }.compact
+      def start = { "weight" => weight, "mine" => (only_mine? ? "only" : nil), **Filters.start(@options) }.compact
 
       # @return [Narrowing] which part of the recording is meant
       #: () -> Narrowing

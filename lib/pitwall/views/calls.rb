@@ -13,6 +13,9 @@ module Pitwall
       #: () -> String
       def name = "calls"
 
+      #: () -> Array[Symbol]
+      def refused_filters = %i[time]
+
       #: () -> String
       def usual_for = "only traced calls"
 

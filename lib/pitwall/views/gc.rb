@@ -12,6 +12,9 @@ module Pitwall
       #: () -> String
       def name = "gc"
 
+      #: () -> Array[Symbol]
+      def refused_filters = %i[focus hide only]
+
       #: () -> bool
       def without_calls? = true
 

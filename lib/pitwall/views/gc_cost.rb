@@ -12,6 +12,9 @@ module Pitwall
       #: () -> String
       def name = "gc-cost"
 
+      #: () -> Array[Symbol]
+      def refused_filters = %i[time]
+
       #: (OptionParser, Hash[Symbol, untyped]) -> void
       def define_options(parser, options)
         parser.on("--predict PLACE", "what removing PATH:LINE or a method would save, " \

@@ -14,6 +14,9 @@ module Pitwall
       def name = "growth"
 
       #: () -> Array[Symbol]
+      def refused_filters = %i[time focus]
+
+      #: () -> Array[Symbol]
       def own_options = %i[warmup]
 
       # @param options [Hash] takes :warmup, in ns

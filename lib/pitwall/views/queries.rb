@@ -12,6 +12,9 @@ module Pitwall
       #: () -> String
       def name = "queries"
 
+      #: () -> Array[Symbol]
+      def refused_filters = %i[time focus hide only]
+
       #: () -> Array[String]
       def formats = %w[text json markdown]
 

@@ -24,6 +24,9 @@ module Pitwall
       #: () -> bool
       def without_weight? = false
 
+      #: () -> bool
+      def without_samples? = without_weight?
+
       # Is there something to show where no call was traced?
       #: () -> bool
       def without_calls? = false

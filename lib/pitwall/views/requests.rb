@@ -9,6 +9,9 @@ module Pitwall
       #: () -> String
       def name = "requests"
 
+      #: () -> Array[Symbol]
+      def refused_filters = %i[focus hide only]
+
       #: () -> Array[String]
       def formats = %w[text json markdown]
 

@@ -59,11 +59,23 @@ module Pitwall
       #: () -> Array[Record::Segment]
       def of_process = @of_process ||= asked.narrowing.of_process(segments)
 
-      # The same with the application's frames only, where these are asked for.
+      # The same with the samples that are asked for: of a time, with a frame.
+      # @raise [UsageError]
+      #: () -> Array[Record::Segment]
+      def kept = @kept ||= filters.samples(of_process)
+
+      # The same without the frames that are left out.
+      # @raise [UsageError]
       #: () -> Array[Record::Segment]
       def chosen
-        @chosen ||= asked.only_mine? ? Analyse::OnlyMine.new(application.origin).call(of_process) : of_process
+        @chosen ||= begin
+          filtered = filters.frame_filter(kept)&.call(kept) || kept
+          asked.only_mine? ? Analyse::OnlyMine.new(application.origin).call(filtered) : filtered
+        end
       end
+
+      #: () -> Analyse::Filters
+      def filters = @filters ||= asked.filters(application.origin)
 
       # The report of the part that is asked for.
       # @raise [UsageError] there is no such part, method, state or request
@@ -71,8 +83,12 @@ module Pitwall
       def report
         @report ||= begin
           asked.narrowing.check_state(segments)
-          parts, request = asked[:request] ? of_request : [segments, nil]
-          Analyse::Report.new(parts, query(parts, request)).tap(&:tree)
+          parts, request = part
+          focused = filters.in_focus(parts)
+          Analyse::Report.new(focused, query(focused, request)).tap do |report|
+            report.tree
+            check_left(report, parts)
+          end
         end
       end
 
@@ -82,11 +98,11 @@ module Pitwall
 
       # What stands out in the report.
       #: () -> Array[Hash[String, untyped]]
-      def findings = @findings ||= application.findings.call(report.segments, report.query.selection)
+      def findings = @findings ||= application.findings.call(report.shown_segments, report.shown_selection)
 
       # What stands out in the processes asked for.
       #: () -> Array[Hash[String, untyped]]
-      def findings_of_process = @findings_of_process ||= application.findings.call(of_process, nil)
+      def findings_of_process = @findings_of_process ||= application.findings.call(kept, nil)
 
       # One for each process where these are to stand apart, else one.
       #: () -> Array[Drawing]
@@ -96,8 +112,8 @@ module Pitwall
         source = application.source.call(report.summary.headers)
         # What is of the whole stands in the first part.
         reports.each_with_index.map do |part, at|
-          Drawing.new(report: part, file: @typed, base: application.base, source: source, limit: asked.limit,
-                      all_frames: asked[:all_frames], **screen.to_h, **(at.zero? ? whole : {}))
+          Drawing.new(report: part, file: "#{@typed}#{asked.typed_filters}", base: application.base, source: source,
+                      limit: asked.limit, all_frames: asked[:all_frames], **screen.to_h, **(at.zero? ? whole : {}))
         end
       end
 
@@ -107,14 +123,30 @@ module Pitwall
 
       private
 
-      def of_request
+      # The time that is asked for, or the request of it.
+      def part
+        timed = filters.in_time(segments)
+        asked[:request] ? of_request(timed) : [timed, nil]
+      end
+
+      # An empty report says which filter emptied it.
+      # @param timed [Array<Record::Segment>] before those in focus were chosen
+      # @raise [UsageError]
+      def check_left(report, timed)
+        return unless filters.samples? && report.total.zero? && report.whole.positive? && !view.without_samples?
+
+        left = filters.focus.any? && report.total_of(timed).positive?
+        raise UsageError, filters.emptied(segments, in_time: left || filters.time.nil?)
+      end
+
+      def of_request(segments)
         refused = [*("--apart" if asked.apart?), *views.reject(&:of_request?).map(&:option)]
         asked.narrowing.of_request(segments, refused)
       end
 
       def query(parts, request)
         Analyse::Report::Query.new(weight: weight(parts), selection: asked.narrowing.selection(parts), request: request,
-                                   origin: application.origin, **asked.query)
+                                   origin: application.origin, filters: filters, **asked.query)
       end
 
       # Wall time, but where there is none.

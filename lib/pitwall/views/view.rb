@@ -72,9 +72,17 @@ module Pitwall
       #: () -> bool
       def thresholds? = false
 
+      # Is there something to show where no sample is left?
+      #: () -> bool
+      def without_samples? = false
+
       # Can it show one request?
       #: () -> bool
       def of_request? = true
+
+      # Filters (of Filters::KEYS) that can't change what it shows. It refuses these.
+      #: () -> Array[Symbol]
+      def refused_filters = []
 
       # @raise [UsageError] the recording or the options lack what it needs
       #: (Subject) -> void
@@ -100,6 +108,7 @@ module Pitwall
       # An option that changes nothing would be believed to have changed something.
       # @raise [UsageError]
       def check_options(asked)
+        asked.check_filters(name, refused_filters)
         Views.all.reverse.each do |other|
           next if other.equal?(self)
 

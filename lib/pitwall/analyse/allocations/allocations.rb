@@ -42,9 +42,11 @@ module Pitwall
       #: (Record::Segment) -> ^(Record::Site) -> Rational
       def self.scale(segment)
         totals = segment.allocation_totals or return ->(_site) { 1r }
+        # A filter leaves sites out, and each of the others stands for as many objects as before.
+        sites = segment.source.sites
         # In bursts, all objects but Pitwall's own are sampled.
-        own = segment.sites.find { |site| site.id == Record::Site::PITWALL }&.count.to_i
-        followed = segment.sites.select { |site| scaled_site?(totals, site) }.sum(&:count)
+        own = sites.find { |site| site.id == Record::Site::PITWALL }&.count.to_i
+        followed = sites.select { |site| scaled_site?(totals, site) }.sum(&:count)
         all = totals.bursts? ? totals.allocated - own : totals.seen
         factor = followed.zero? ? 1r : Rational([all, followed].max, followed)
         ->(site) { site.sampled? || (totals.bursts? && site.id != Record::Site::PITWALL) ? factor : 1r }

@@ -78,7 +78,7 @@ module Pitwall
 
       # Wall time of all processes, in ns.
       #: () -> Integer
-      def wall_ns = @segments.sum { |segment| segment.stat("elapsed_ns") }
+      def wall_ns = @segments.sum { |segment| span(segment).then { |from, to| to - from } }
 
       # total_ns as a share of wall_ns, 0.0 to 1.0.
       #: () -> Float
@@ -118,12 +118,11 @@ module Pitwall
       # A run's longest pause counts where it happened. The rest of the run's time is spread evenly over its duration.
       #: (Integer) -> Array[Bucket]
       def buckets(parts)
-        ends = @segments.map { |segment| start_of(segment) + segment.stat("elapsed_ns") }
-        width = [ends.max.to_i.fdiv(parts).ceil, 1].max
-        buckets = Array.new(parts) { |at| Bucket.new(at * width, (at + 1) * width, 0, 0, 0, 0, 0) }
-        @segments.zip(ends) do |segment, to|
-          each_part(buckets, width, start_of(segment), to) { |bucket, ns| bucket.wall_ns += ns }
-        end
+        spans = @segments.map { |segment| span(segment).map { |ns| start_of(segment) + ns } }
+        first = spans.map(&:first).min.to_i
+        width = [(spans.map(&:last).max.to_i - first).fdiv(parts).ceil, 1].max
+        buckets = Array.new(parts) { |at| Bucket.new(first + at * width, first + (at + 1) * width, 0, 0, 0, 0, 0) }
+        spans.each { |from, to| each_part(buckets, width, from, to) { |bucket, ns| bucket.wall_ns += ns } }
         runs.each { |run| add_run(run, buckets, width) }
         buckets
       end
@@ -148,10 +147,14 @@ module Pitwall
 
       def start_of(segment) = (segment.header.started_at_ns || @origin || 0) - (@origin || 0)
 
+      # The part of a segment's own time that is looked at, in ns since its start.
+      def span(segment) = segment.window || [0, segment.stat("elapsed_ns")]
+
       def add_run(run, buckets, width)
         collection = run.collection
         total = collection.total_ns
-        bucket = buckets[run.at_ns / width]
+        at = (run.at_ns - buckets.first.from_ns) / width
+        bucket = buckets[at] unless at.negative?
         bucket.runs += collection.runs if bucket
         bucket.majors += collection.majors if bucket
         return if total.zero?
@@ -175,7 +178,8 @@ module Pitwall
       end
 
       def each_part(buckets, width, from, to)
-        (from / width..[to / width, buckets.size - 1].min).each do |at|
+        first = buckets.first.from_ns
+        ([(from - first) / width, 0].max..[(to - first) / width, buckets.size - 1].min).each do |at|
           bucket = buckets[at]
           ns = [to, bucket.to_ns].min - [from, bucket.from_ns].max
           yield bucket, ns if ns.positive?

@@ -1,11 +1,12 @@
 # frozen_string_literal: true
 
 require "pitwall/application"
+require "pitwall/record/frame"
 
 module Pitwall
   module Analyse
-    # Tells the application's code from other code. The application's code is every Ruby file that belongs to no gem, no
-    # Ruby installation and not to Pitwall (see Application).
+    # Tells whose code a frame is: the application's, a gem's, or Ruby's own. The application's code is every Ruby file
+    # that belongs to no gem, no Ruby installation and not to Pitwall (see Application).
     class Origin
       # Evaluated code counts as code of its file: "(eval at /srv/app/a.rb:3)" is in /srv/app/a.rb.
       EVAL = /\A\(eval at (.*):\d+\)\z/m.freeze
@@ -18,6 +19,7 @@ module Pitwall
       def initialize(base: nil)
         @base = base && "#{base.chomp("/")}/"
         @paths = {}
+        @gems = {}
       end
 
       # Whether a method is the application's code.
@@ -28,7 +30,35 @@ module Pitwall
       #: (String) -> bool
       def path?(path) = @paths.fetch(path) { @paths[path] = decide(path) }
 
+      # @return [Symbol, nil] :app; :gems; :stdlib: Ruby's own library, and C functions; :native: native code;
+      #   nil: not known, e.g. of a path that was redacted
+      #: (MethodInfo | Record::Frame) -> Symbol?
+      def of(method)
+        case method.kind
+        when Record::Frame::RUBY then path?(method.path) ? :app : of_other(method.path)
+        when Record::Frame::C then :stdlib
+        when Record::Frame::NATIVE then :native
+        end
+      end
+
+      # The gem that a frame is of, e.g. "rack"; nil: of none. Native code is of the gem whose shared object has it.
+      #: (MethodInfo | Record::Frame) -> String?
+      def gem(method)
+        return unless [Record::Frame::RUBY, Record::Frame::NATIVE].include?(method.kind)
+
+        path = method.path
+        @gems.fetch(path) { @gems[path] = Application.gem(path[EVAL, 1] || path, base: @base) }
+      end
+
       private
+
+      def of_other(path)
+        inner = path[EVAL, 1]
+        return of_other(inner) if inner
+        return if path.empty? || path.start_with?(REDACTED)
+
+        Application.ruby?(path, base: @base) ? :stdlib : :gems
+      end
 
       def decide(path)
         inner = path[EVAL, 1]

@@ -94,7 +94,7 @@ module Pitwall
         raise UsageError, "nothing in the recording has all of the labels #{wanted}"
       end
 
-      def known_threads(segment) = (segment.tallies.map(&:thread_id) + segment.calls.map(&:thread_id)).uniq
+      def known_threads(segment) = [*segment.source.tallies, *segment.source.calls].map(&:thread_id).uniq
 
       def labels_of(sets)
         names = sets.flat_map(&:keys).uniq

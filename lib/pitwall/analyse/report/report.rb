@@ -22,12 +22,15 @@ module Pitwall
       # request:          Requests::Row that the segments were narrowed to
       # only_mine:        whether only the application's frames are shown
       # origin:           Origin, which tells the application's frames
+      # filters:          Filters whose samples the segments have; those that change stacks are applied to the tree
       # waits:            true: waiting is shown with the rest, however long it is
       Query = Struct.new(:weight, :selection, :threshold, :gc, :blackbox, :callers, :callees, :symbol, :object,
-                         :within, :predict, :label_key, :request, :only_mine, :origin, :waits, keyword_init: true) do
+                         :within, :predict, :label_key, :request, :only_mine, :origin, :waits, :filters,
+                         keyword_init: true) do
         def initialize(weight: :wall, selection: Selection.all, threshold: 1.0, gc: :happened, blackbox: [],
                        callers: nil, callees: nil, symbol: nil, object: nil, within: nil, predict: nil,
-                       label_key: nil, request: nil, only_mine: false, origin: Origin.new, waits: false)
+                       label_key: nil, request: nil, only_mine: false, origin: Origin.new, waits: false,
+                       filters: Filters.new)
           super
         end
       end
@@ -91,6 +94,32 @@ module Pitwall
       #: () -> Integer
       def least = [(total * @query.threshold / 100r).ceil, 1].max
 
+      # The total of the same part of the recording before filters left samples out.
+      #: () -> Integer
+      def whole = @whole ||= @query.filters.samples? ? total_of(@segments.map(&:source)) : total
+
+      # The total of other segments, each in place of one that the report was given.
+      #: (Array[Record::Segment]) -> Integer
+      def total_of(others)
+        others = others.select { |other| @query.selection.segment?(other) }
+        without = @query.selection.without
+        selection = @query.selection.dup
+        if without
+          selection.without = @segments.zip(others).each_with_object({}.compare_by_identity) do |(segment, other), all|
+            all[other] = without[segment] if without[segment]
+          end
+        end
+        CallTreeBuilder.build(others, selection, weights: [weight]).total(weight)
+      end
+
+      # The segments with the stacks that the report shows. --only-mine alone leaves them as they are.
+      #: () -> Array[Record::Segment]
+      def shown_segments = filtered.first
+
+      # The selection of {#shown_segments}.
+      #: () -> Selection
+      def shown_selection = filtered.last
+
       # Methods by self weight.
       #: () -> Array[Flat::Row]
       def flat = @flat ||= Flat.rows(tree, weight, also: [second_weight, *counted].compact.uniq)
@@ -117,10 +146,11 @@ module Pitwall
                      end
       end
 
-      # The same report of the application's frames only; nil if all Ruby frames are the application's, or none is.
+      # The same report of the application's frames only; nil if all Ruby frames are the application's, or none is,
+      # or if a filter chose whose frames are shown.
       #: () -> Report?
       def application_part
-        return if @query.only_mine
+        return if @query.only_mine || @query.filters.only
 
         origins = tree.methods.select(&:ruby?).map { |method| @query.origin.mine?(method) }
         @application_part ||= part(only_mine: true) if origins.uniq.size == 2
@@ -284,12 +314,14 @@ module Pitwall
         Report.new(@all_segments, @query.dup.tap { |query| values.each { |name, value| query[name] = value } })
       end
 
-      # Segments and selection; with only_mine, narrowed to the application's frames.
-      def code
-        @code ||= if @query.only_mine then OnlyMine.new(@query.origin).narrow(@segments, @query.selection)
-                  else [@segments, @query.selection]
-                  end
+      # Segments and selection without the frames that filters leave out.
+      def filtered
+        @filtered ||= @query.filters.frame_filter(@segments)&.narrow(@segments, @query.selection) ||
+                      [@segments, @query.selection]
       end
+
+      # The same; with only_mine, narrowed to the application's frames.
+      def code = @code ||= @query.only_mine ? OnlyMine.new(@query.origin).narrow(*filtered) : filtered
 
       def all_queries = @all_queries ||= Queries.new(@all_segments)
 

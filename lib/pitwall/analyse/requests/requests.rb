@@ -79,7 +79,7 @@ module Pitwall
         rows = rows_of(segment, mark)
         tallies = {}
         rows.each do |_, state, node, wall, cpu, captures, label|
-          next unless label == mark.label_id
+          next if label != mark.label_id || node == segment.gap
 
           tally = tallies[state] ||= Record::Tally.new(mark.thread_id, state, segment.parents.size, label)
           tally.add(node, wall, cpu, captures)
@@ -87,7 +87,7 @@ module Pitwall
         info = segment.thread(mark.thread_id).dup.tap { |copy| copy.start_ns = [copy.start_ns, mark.start_ns].max }
         within = segment.collections.select { |run| run.end_ns > mark.start_ns && run.start_ns < mark.end_ns }
         segment.with(
-          tallies: tallies.values, calls: Record::Calls.new, sites: [], allocation_totals: nil,
+          unfiltered: nil, tallies: tallies.values, calls: Record::Calls.new, sites: [], allocation_totals: nil,
           marks: [mark], works: [], tests: [], **queries(segment, mark), collections: within,
           threads: segment.threads.merge(mark.thread_id => info), open_rows: [],
           row_source: ->(&block) { block.call(rows) }, row_count: rows.size

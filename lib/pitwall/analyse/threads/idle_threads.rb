@@ -37,13 +37,14 @@ module Pitwall
       end
       private_constant :Thread
 
-      # Idle threads and Pitwall's own threads, by segment.
+      # Idle threads and Pitwall's own threads, by segment. Whether a thread is idle depends on all of its samples, so
+      # that the reports of parts of a recording add up to the report of all of it.
       # @return segment → ids of the threads to leave out; empty when all of the program's threads are idle
       #: (Array[Record::Segment]) -> Hash[Record::Segment, Array[Integer]]
       def self.find(segments)
         threads = segments.flat_map do |segment|
-          waits = Waits.new(segment)
-          segment.tallies.group_by(&:thread_id).map { |id, tallies| thread(segment, id, tallies, waits) }
+          waits = Waits.new(segment.source)
+          segment.source.tallies.group_by(&:thread_id).map { |id, tallies| thread(segment, id, tallies, waits) }
         end
         own, others = threads.partition { |thread| Threads.own?(thread.segment.thread(thread.id).name) }
         idle, busy = others.partition(&:idle?)
@@ -96,7 +97,7 @@ module Pitwall
       def self.subtract_ticks(segment, threads)
         own = threads.to_h { |thread| [thread.id, 0] }
         unit = segment.unit_ns
-        segment.each_rows do |rows|
+        segment.source.each_rows do |rows|
           rows.each { |id, _, _, _, cpu, captures| own[id] += [cpu * unit - captures * MOST_TICK_NS, 0].max if own[id] }
         end
         threads.each { |thread| thread.own = own[thread.id] }

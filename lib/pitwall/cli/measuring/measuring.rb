@@ -50,7 +50,7 @@ module Pitwall
         parser.on("--timeout SECONDS", Float, "upper limit for a single process (#{TIMEOUT})") do |seconds|
           @options[:timeout] = positive("--timeout", seconds)
         end
-        parser.on("--only PATTERN", "only cases whose name matches") { |text| @options[:only] = pattern(text) }
+        parser.on("--only PATTERN", only_words) { |text| @options.update(only: pattern(text), only_as_typed: text) }
         parser.on("--no-pin", "let the system choose the core (default: one core, the same for all)") do
           @options[:pin] = false
         end
@@ -59,6 +59,8 @@ module Pitwall
         end
         parser.on("--seed N", Integer, "seed of the random order (default: random)") { |seed| @options[:seed] = seed }
       end
+
+      def only_words = "only cases whose name matches"
 
       def define_output_options(parser)
         parser.separator("")

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "pitwall/analyse"
+require "pitwall/cli/recording/project"
 require "pitwall/cli/recording/recording_options"
 require "pitwall/errors"
 require "pitwall/record"
@@ -24,6 +25,7 @@ module Pitwall
         parser.on("--label NAME=VALUE", "only what ran under a label, e.g. route=orders#show; repeatable") do |text|
           RecordingOptions.label(@options, text)
         end
+        RecordingOptions.define_sample_filters(parser, @options)
         parser.on("--before FILE", "another recording of A.pit's side, for noise between runs; repeatable") do |file|
           (@options[:before] ||= []) << file
         end
@@ -68,6 +70,11 @@ module Pitwall
 
         return if two_recordings
 
+        filter = %i[time focus hide].find { |name| @options[name] }
+        if filter
+          raise UsageError, "--#{filter}: is for two recordings: pitwall compare A.pit B.pit --#{filter} …"
+        end
+
         if @options[:labels]
           raise UsageError, "--label: selects samples of two recordings: pitwall compare A.pit B.pit --label NAME=VALUE"
         end
@@ -104,7 +111,7 @@ module Pitwall
         recordings = names.map { |side| side.map { |file| read_recording(file) } }
         refuse_traced_with_sampled(names.flatten, recordings.flatten)
         check_labels(names.flatten, recordings.flatten)
-        segments = recordings.map { |side| side.map(&:segments) }
+        segments = filtered(names, recordings)
         return compare_objects(files, names, segments) if objects?(names, segments)
 
         change = profile_change(segments)
@@ -125,10 +132,41 @@ module Pitwall
                             "is for sides that are measured; two recordings are compared as they are"
         end
 
-        return unless @options[:labels] && @options[:predicted]
+        return unless @options[:predicted]
 
-        raise UsageError, "--predicted: works with a whole program: leave out --label"
+        part = "--label" if @options[:labels]
+        part ||= %i[time focus hide only].find { |name| @options[name] }&.then { |name| "--#{name}" }
+        raise UsageError, "--predicted: works with a whole program: leave out #{part}" if part
       end
+
+      # By side and recording, the segments with what the filters leave.
+      # @raise [UsageError]
+      def filtered(names, recordings)
+        all = recordings.map { |side| side.map(&:segments) }
+        return all unless filters.any? || only_mine?
+
+        known = filters.known(all.flatten)
+        names.zip(all).map do |files, side|
+          files.zip(side).map { |file, segments| filtered_recording(file, segments, known) }
+        end
+      end
+
+      def filtered_recording(file, segments, known)
+        kept = known.call(segments)
+        only_mine? ? Analyse::OnlyMine.new(Project.origin).call(kept) : kept
+      rescue UsageError => error
+        raise UsageError, "#{file}: #{error.message}"
+      end
+
+      # --only names cases where sides are measured.
+      def filter_options = @options.merge(only: @options[:only_as_typed])
+
+      def filters = @filters ||= Views::Filters.of(filter_options, Project.origin)
+
+      def only_mine? = Views::Filters.only_mine?(filter_options)
+
+      # What is compared, where that is not everything.
+      def filter_words = [*filters.words.flatten, *("only app" if only_mine?)].join(", ")
 
       def profile_change(segments)
         a, b = segments.zip(Analyse::ProfileChange::Pair.bases(segments)).map do |side, base|
@@ -216,7 +254,8 @@ module Pitwall
         raise UsageError, "#{file}: no such file" unless File.file?(file)
 
         read = Pitwall::Record.read(file, salvage: @options.fetch(:salvage, false))
-        segments = Analyse::NativeFrames.fold(read.segments)
+        native = @options[:only_as_typed] == "native"
+        segments = native ? read.segments : Analyse::NativeFrames.fold(read.segments)
         Pitwall::Record::Recording.new(read.path, read.bytes, segments, read.warnings)
       end
 
@@ -291,7 +330,8 @@ module Pitwall
         options = rendering.slice(:width, :palette)
         options[:palette] = Show::Plain if @options[:format] == "markdown"
         sides = { base: files[0], side: files[1] }
-        lines = check ? [*Show::PredictionCheckView.new(check, **sides).lines(**options, hints: Views::Hints), ""] : []
+        lines = filter_words.empty? ? [] : Show::Text.wrap("compared: #{filter_words}", options[:width]) + [""]
+        lines += check ? [*Show::PredictionCheckView.new(check, **sides).lines(**options, hints: Views::Hints), ""] : []
         lines += requests.lines(**options, hints: Views::Hints)
         why = Show::WhyText.new(**options, location: Show::Location.new(Dir.pwd), warnings: @warnings,
                                            hints: Views::Hints)
@@ -303,6 +343,7 @@ module Pitwall
         sides = { base: files[0], side: files[1] }
         object = { "schema" => "pitwall/compare-1", "results" => Show::JsonValues.clean(requests.json),
                    "warnings" => @warnings, "why" => [Show::WhyJson.body(change, **sides)] }
+        object["filters"] = { **filters.to_h, **(only_mine? ? { "only" => "app" } : {}) } unless filter_words.empty?
         object["predictions"] = [Show::PredictionCheckView.new(check, **sides).json] if check
         JSON.generate(object)
       end

@@ -25,6 +25,7 @@ module Pitwall
       def of(subject)
         asked = subject.asked
         check_weight(asked.weight, subject.segments) if asked.weight && asked.weight != "wall"
+        asked.filters_of_page(subject.application.origin).check(subject.of_process)
         render(subject.of_process, subject.warnings, patterns: subject.application.patterns,
                findings: subject.findings_of_process, origin: subject.application.origin, source: asked.source?,
                redacted: asked.redacted?, start: asked.start, difference: subject.difference)

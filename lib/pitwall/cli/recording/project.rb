@@ -45,14 +45,15 @@ module Pitwall
       # @param file [String] the recordings, as one would type them again
       # @param command [Array<String>, nil] of the program
       # @param selection [Analyse::Selection, nil] nil: without idle threads
+      # @param filters [String] as one types them: " --focus Foo"
       #: (Array[Record::Segment], file: String, **untyped) -> Array[Hash[String, untyped]]
-      def findings(segments, file:, selection: nil, command: nil)
+      def findings(segments, file:, selection: nil, command: nil, filters: "")
         selection ||= Analyse::Selection.new(without: Analyse::IdleThreads.find(segments))
         found = Analyse::Findings.of(segments, selection: selection, origin: origin)
         return [] if found.empty?
 
         words = Show::FindingWords.new(file: file, command: command, repository: !repository.nil?, base: Dir.pwd,
-                                       hints: Views::Hints)
+                                       hints: Views::Hints, filters: filters)
         found.map { |finding| words.to_h(finding) }
       end
 
@@ -60,12 +61,15 @@ module Pitwall
       # @param files [Array<String>] the recordings
       # @param command [Array<String>, nil] of the program
       # @param patterns [Array<String>, nil] of system calls
-      #: (Array[String], ?command: Array[String]?, ?patterns: Array[String]?) -> Views::Application
-      def application(files, command: nil, patterns: nil)
+      # @param filters [String] as one types them: " --focus Foo"
+      #: (Array[String], ?command: Array[String]?, ?patterns: Array[String]?, ?filters: String) -> Views::Application
+      def application(files, command: nil, patterns: nil, filters: "")
         file = typed(files)
         Views::Application.new(
           base: Dir.pwd, origin: origin, source: ->(headers) { SourceLines.new(headers, repository: repository) },
-          findings: ->(segments, selection) { findings(segments, file: file, command: command, selection: selection) },
+          findings: lambda do |segments, selection|
+            findings(segments, file: file, command: command, selection: selection, filters: filters)
+          end,
           patterns: -> { SyscallSources.patterns(patterns) }
         )
       end

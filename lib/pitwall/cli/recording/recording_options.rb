@@ -2,6 +2,7 @@
 
 require "shellwords"
 require "pitwall/errors"
+require "pitwall/cli/recording/name_sets"
 require "pitwall/cli/support/output_file"
 require "pitwall/record"
 require "pitwall/analyse"
@@ -26,15 +27,40 @@ module Pitwall
         (options[:labels] ||= {})[name] = value
       end
 
+      # Declares the filters of samples and stacks.
+      # @param options [Hash] takes :time, :focus, :hide, :only
+      #: (OptionParser, Hash[Symbol, untyped]) -> void
+      def self.define_filters(parser, options)
+        define_sample_filters(parser, options)
+        parser.on("--only WHOSE", "only frames of #{Analyse::Filters::ORIGINS.join(", ")} or a gem; what others cost " \
+                                  "counts for the nearest such caller") { |whose| options[:only] = whose }
+      end
+
+      # The same without --only, which has another meaning where sides are measured.
+      #: (OptionParser, Hash[Symbol, untyped]) -> void
+      def self.define_sample_filters(parser, options)
+        parser.on("--time FROM..TO", "a part of the time since the start: 2s..5s, 500ms.., ..1m") do |text|
+          options[:time] = Views::Filters.time(text)
+        end
+        parser.on("--focus NAME", "only samples whose stack has a method (or a path, if it has a slash; a gem; or " \
+                                  "@SET of .pitwall.yml); repeatable") { |name| add(options, :focus, name) }
+        parser.on("--hide NAME", "leave frames out of the stacks; what they cost counts for their caller; " \
+                                 "repeatable") { |name| add(options, :hide, name) }
+      end
+
+      # Adds a name, or the set of names that @NAME means.
+      # @raise [UsageError] no such set
+      #: (Hash[Symbol, untyped], Symbol, String) -> void
+      def self.add(options, key, name) = (options[key] ||= []) << NameSets.expand("--#{key}", name)
+
       private
 
       def define_recording_options(parser)
         parser.separator("Which part of the recording")
         define_parts(parser)
-        parser.on("--blackbox NAME", "fold everything below a method (or a path, if it has a slash) into it; " \
-                                     "repeatable") do |name|
-          (@options[:blackbox] ||= []) << name
-        end
+        RecordingOptions.define_filters(parser, @options)
+        parser.on("--blackbox NAME", "fold everything below a method (or a path, if it has a slash; a gem; or @SET) " \
+                                     "into it; repeatable") { |name| RecordingOptions.add(@options, :blackbox, name) }
         parser.on("--only-mine", "only the application's frames; what gems, Ruby and C functions cost counts for the " \
                                  "application's frame that called them") { @options[:only_mine] = true }
         parser.on("--native", "show native frames too (profile --native records them); otherwise their weight counts " \
@@ -84,7 +110,7 @@ module Pitwall
           recording.segments.map { |segment| segment.with(recording: number) }
         end
         segments = Analyse::Redaction.new(base: Dir.pwd).call(segments) if @options[:redact]
-        segments = Analyse::NativeFrames.fold(segments) unless @options[:native]
+        segments = Analyse::NativeFrames.fold(segments) unless @options[:native] || @options[:only] == "native"
         [segments, recordings.flat_map(&:warnings) + skipped]
       end
 

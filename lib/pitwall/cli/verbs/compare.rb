@@ -107,6 +107,8 @@ module Pitwall
 
       def default_budget = BUDGET
 
+      def only_words = "#{super}; of two recordings: only frames of app, gems, stdlib, native or a gem"
+
       def brief? = !@options[:details] && @options.fetch(:format, "text") == "text"
 
       def gate_example = "slower; \"wall > 2%, objects > 0%\""

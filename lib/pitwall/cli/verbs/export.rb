@@ -53,7 +53,7 @@ module Pitwall
         check
         OutputFile.check(@options[:out], files) unless @options[:out] == "-"
         segments, warnings = read(files)
-        segments, @request = narrowing.of_request(segments) if @options[:request]
+        segments = filtered(segments)
         selection.check(segments)
         narrowing.check_state(segments)
         @options[:out] == "-" ? write(segments, @out) : OutputFile.write(@options[:out]) { |out| write(segments, out) }
@@ -62,6 +62,21 @@ module Pitwall
       end
 
       private
+
+      def filters = @filters ||= Views::Filters.of(@options, Project.origin)
+
+      # The segments with the samples that are asked for.
+      # @raise [UsageError]
+      def filtered(segments)
+        timed = filters.in_time(segments)
+        timed, @request = narrowing.of_request(timed) if @options[:request]
+        filters.in_focus(timed).tap do |kept|
+          next unless filters.samples? && Analyse::Weights.of(kept, selection).empty?
+          raise UsageError, filters.emptied(segments, in_time: Analyse::Weights.of(timed, selection).any?)
+        end
+      end
+
+      def only_mine? = Views::Filters.only_mine?(@options)
 
       # Of a request's time its own rows.
       def selection(segments = [])
@@ -73,6 +88,7 @@ module Pitwall
       # @raise [UsageError]
       def check
         to, weight = @options.values_at(:to, :weight)
+        Views::Filters.check_weight(@options, weight)
         if weight && format_class.timeline? && !Analyse::Weights::SAMPLED.include?(weight.to_sym)
           raise UsageError, "--weight #{weight} has no time line for --to #{to}: use --to collapsed, which " \
                             "speedscope opens as well, or pprof"
@@ -95,7 +111,8 @@ module Pitwall
 
         format_class.timeline? ? refuse_sampleless(segments) : refuse_weightless(segments)
         chosen = selection(format_class.timeline? ? [] : segments)
-        segments, chosen = Analyse::OnlyMine.new(Project.origin).narrow(segments, chosen) if @options[:only_mine]
+        segments, chosen = filters.frame_filter(segments)&.narrow(segments, chosen) || [segments, chosen]
+        segments, chosen = Analyse::OnlyMine.new(Project.origin).narrow(segments, chosen) if only_mine?
         format_class.new(segments, *@options[:weight]&.to_sym, selection: chosen)
       end
 
@@ -135,13 +152,13 @@ module Pitwall
         weight = @options.fetch(:weight) { Views::Recorded.new(segments).usual_weight }.to_sym
         query = Analyse::Report::Query.new(
           weight: weight, selection: selection(segments), gc: @options.fetch(:gc, :happened), origin: Project.origin,
-          only_mine: @options.fetch(:only_mine, false), blackbox: @options.fetch(:blackbox, [])
+          only_mine: only_mine?, blackbox: @options.fetch(:blackbox, []), filters: filters
         )
         Analyse::Report.new(segments, query).tap { |report| refuse_empty(segments, weight) if report.total.zero? }
       end
 
       def refuse_empty(segments, weight)
-        narrowed = %i[labels thread state process request].select { |name| @options[name] }
+        narrowed = %i[labels thread state process request time focus].select { |name| @options[name] }
         narrowed = narrowed.map { |name| Views.option_name(name) }
         others = Analyse::Weights.of(segments, selection) - [weight, :retained, :retained_bytes]
         mends = [*("leave out #{narrowed.join(", ")}" if narrowed.any?),

@@ -93,7 +93,8 @@ module Pitwall
         warnings += Analyse::TraceFilters.warnings(segments, base: Project.folder_of(segments))
         subject = Views::Subject.new(
           asked, segments, warnings, files: files, typed: Project.typed(files), screen: screen,
-          application: Project.application(files, command: command), difference: difference
+          difference: difference,
+          application: Project.application(files, command: command, filters: asked.typed_filters)
         )
         asked.html? ? Page.of(subject) : subject.view.draw(subject)
       end

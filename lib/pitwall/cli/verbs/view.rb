@@ -13,6 +13,10 @@ module Pitwall
     class View < Command
       include RecordingOptions
 
+      # Keys of options that what was measured has no use for.
+      OF_RECORDINGS = %i[weight process time focus hide only blackbox only_mine source salvage redact].freeze
+      private_constant :OF_RECORDINGS
+
       class << self
         #: () -> String
         def summary = "opens a recording as a page in the browser"
@@ -35,6 +39,10 @@ module Pitwall
           @options[:weight] = weight
         end
         parser.on("--process PID", Integer, "one process") { |pid| @options[:process] = pid }
+        RecordingOptions.define_filters(parser, @options)
+        parser.on("--blackbox NAME", "begin with a method folded (or a path, a gem, @SET); repeatable") do |name|
+          RecordingOptions.add(@options, :blackbox, name)
+        end
         parser.on("--only-mine", "begin with the application's frames only; the page has a button for it") do
           @options[:only_mine] = true
         end
@@ -92,8 +100,9 @@ module Pitwall
         chosen = narrowing.selection
         chosen.check(segments)
         check_weight(files, segments)
-        start = { "weight" => @options[:weight], "mine" => (@options[:only_mine] ? "only" : nil) }.compact
+        start = Views::Asked.new(@options).start
         shown = segments.select { |segment| chosen.segment?(segment) }
+        Views::Filters.of(@options, Project.origin).check(shown)
         application = Project.application(files)
         Page.render(shown, warnings, patterns: application.patterns, origin: application.origin, start: start,
                                      findings: application.findings.call(shown, nil),
@@ -110,7 +119,7 @@ module Pitwall
       end
 
       def measured(files)
-        odd = %i[weight process only_mine source salvage redact].find { |name| @options.key?(name) }
+        odd = OF_RECORDINGS.find { |name| @options.key?(name) }
         if odd
           raise UsageError, "#{Views.option_name(odd)}: is for recordings; #{files.first} holds what bench or " \
                             "compare measured"

@@ -25,6 +25,11 @@ module Pitwall
         @label_runs = columns.more? ? columns.runs(@size, "label") : [0, @size]
       end
 
+      # Rows that are not of a file.
+      # @param list [Array<[thread_id, state, node_id, wall, cpu, captures, label_id]>]
+      #: (Array[Array[Integer]]) -> Rows
+      def self.of(list) = allocate.tap { |rows| rows.fill(list) }
+
       #: () -> Integer
       attr_reader :size
 
@@ -65,6 +70,15 @@ module Pitwall
         captures = spread(@capture_runs)
         labels = spread(@label_runs)
         @size.times { |at| yield threads[at], states[at], @nodes[at], @wall[at], @cpu[at], captures[at], labels[at] }
+      end
+
+      # @api private
+      def fill(list)
+        @size = list.size
+        threads, states, @nodes, @wall, @cpu, captures, labels = list.empty? ? Array.new(7) { [] } : list.transpose
+        @thread_runs, @state_runs, @capture_runs, @label_runs = [threads, states, captures, labels].map do |values|
+          values.chunk_while { |one, other| one == other }.flat_map { |run| [run.first, run.size] }
+        end
       end
 
       # Adds all rows to tallies. Every report runs this loop, often for a million rows. Therefore it uses `while` and

@@ -106,7 +106,8 @@ module Pitwall
 
         def add(found, segment, stacks, (thread, state, node, label), wall, cpu, captures)
           track = found.fetch(thread) { found[thread] = track_of(segment, thread) } or return
-          if (@selection.state.nil? || state == @selection.state) && @selection.labels?(segment, label)
+          if node != segment.gap && (@selection.state.nil? || state == @selection.state) &&
+             @selection.labels?(segment, label)
             push(track, stacks.node(segment, node), state, label, wall, cpu, captures)
           elsif !track.gap
             add_gap(track)

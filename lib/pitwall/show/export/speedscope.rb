@@ -68,7 +68,7 @@ module Pitwall
         end
 
         def add(lines, segment, thread, state, node, weight, label)
-          return if weight.zero? || !selected?(segment, thread, state, label)
+          return if weight.zero? || node == segment.gap || !selected?(segment, thread, state, label)
 
           nodes, weights = (lines[thread] ||= [[], []])
           if nodes.last == node

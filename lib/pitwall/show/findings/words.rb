@@ -17,9 +17,11 @@ module Pitwall
       # @param repository [Boolean] whether the program lies in a git repository, so that a revision can be compared
       # @param base [String, nil] folder; paths below it are shown relative to it
       # @param hints [Views::Hints] commands that prove a fix
-      #: (file: String, hints: untyped, ?command: Array[String]?, ?repository: bool, ?base: String?) -> void
-      def initialize(file:, hints:, command: nil, repository: false, base: nil)
+      # @param filters [String] as one types them after the recording: " --focus Foo", or ""
+      #: (file: String, hints: untyped, ?command: Array[String]?, ?repository: bool, **untyped) -> void
+      def initialize(file:, hints:, command: nil, repository: false, base: nil, filters: "")
         @file = file
+        @filters = filters
         @hints = hints
         @command = command && Shellwords.join(command)
         @repository = repository
@@ -34,7 +36,7 @@ module Pitwall
       #: (Analyse::Findings::Finding) -> String
       def more(finding)
         words = finding.view.map { |word| word == finding.path ? @location.text(word, 0) : word }
-        Text.line("pitwall report #{@file} #{words.map { |word| quote(word) }.join(" ")}")
+        Text.line("pitwall report #{@file}#{@filters} #{words.map { |word| quote(word) }.join(" ")}")
       end
 
       # The command that proves a fix: a comparison of the last revision with the changed files, or of this recording

@@ -52,6 +52,7 @@ module Pitwall
                     "process_cpu_ns" => summary.stat("process_cpu_ns"), **recorded(summary.headers.first),
                     "pids" => summary.headers.map(&:pid), "losses" => summary.losses, "own_ns" => summary.own_ns,
                     "notes" => summary.notes, "warnings" => @warnings, "idle_threads" => @report.left_out }
+        context["filters"] = filters if @report.query.filters.any?
         context["trace"] = trace(summary) if summary.traced?
         context["control"] = control if @difference
         context
@@ -62,6 +63,9 @@ module Pitwall
         { "interval_ns" => header&.interval_ns, "mode" => header&.mode, "mode_reason" => header&.mode_reason,
           "ruby" => header&.ruby || {}, "host" => header&.host || {}, "settings" => header&.settings || {} }
       end
+
+      # What was asked for, and how much of the whole is left.
+      def filters = { **@report.query.filters.to_h, "kept" => @report.total, "of" => @report.whole }
 
       # A run without Pitwall.
       def control = { "wall_ratio" => @difference.wall_ratio, "cpu_ratio" => @difference.cpu_ratio }

@@ -51,7 +51,7 @@ module Pitwall
       # What the numbers below are of, where that is not everything.
       def part
         query = @report.query
-        words = [*only, *own, *left_out]
+        words = [*only, *filters, *own, *left_out]
         words << "folded below #{query.blackbox.join(", ")}" if query.blackbox.any?
         words << { apart: "garbage collection apart", caller: "garbage collection charged to its callers" }[query.gc]
         words.compact.flat_map { |text| Text.wrap(text, @width) }.map { |line| @palette.cyan(line) }
@@ -65,6 +65,13 @@ module Pitwall
                  chosen.state && "state #{Analyse::States.name(chosen.state)}",
                  *(chosen.labels || {}).map { |name, value| "#{name}=#{value}" }].compact
         parts.empty? ? [] : ["only #{parts.join(", ")}: #{Units.value(@report.total, @report.weight)}"]
+      end
+
+      # What filters keep, and how much of the whole it is.
+      def filters
+        samples, stacks = @report.query.filters.words
+        share = Units.percent(@report.total, @report.whole) if samples.any? && @report.whole.positive?
+        [*("#{samples.join(", ")}: #{share} of the whole" if share), *(stacks.join(", ") if stacks.any?)]
       end
 
       def request(request)

@@ -155,6 +155,8 @@ module Pitwall
             row = lambda do |thread, node, wall, cpu, label|
               at = [clocks[thread] * count / span, count - 1].min
               clocks[thread] += wall * segment.unit_ns
+              next if node == segment.gap
+
               node += 1 # as CallTreeBuilder numbers them
               next unless run.row?(segment, thread, label.to_i) && (part.inside.nil? || part.inside[node])
 
