@@ -22,9 +22,10 @@ typedef struct {
     size_t reserved;
     fde *fdes;
     uint32_t fde_count, fde_room;
-    uint32_t *starts, *lengths, *first_rows, functions;
-    uint32_t *row_starts, rows, row_room;
-    uint16_t *row_rules;
+    pw_cfi_function *function;
+    uint32_t functions;
+    pw_cfi_row *row;
+    uint32_t rows, row_room;
     pw_cfi_rule *rule;
     uint32_t rules;
     uint16_t *rule_slots;        /* a hash table: number of a rule; 0: free */
@@ -246,11 +247,10 @@ add_row(void *to, uint32_t at, const pw_cfi_state *state)
     uint16_t number = !b->signal && plain_rule(state, &rule) ? number_of_rule(b, &rule) : rare_rule(b, state);
     uint32_t start = b->now->start + at;
     if (b->rows > b->first_row) {
-        if (b->row_rules[b->rows - 1] == number) return true;
-        if (b->row_starts[b->rows - 1] == start) b->rows--;
+        if (b->row[b->rows - 1].rule == number) return true;
+        if (b->row[b->rows - 1].start == start) b->rows--;
     }
-    b->row_starts[b->rows] = start;
-    b->row_rules[b->rows++] = number;
+    b->row[b->rows++] = (pw_cfi_row){start, number};
     return true;
 }
 
@@ -277,11 +277,9 @@ run_fdes(builder *b)
             continue;
         }
         end = b->now->start + b->now->length;
-        b->starts[b->functions] = b->now->start;
-        b->lengths[b->functions] = b->now->length;
-        b->first_rows[b->functions++] = b->first_row;
+        b->function[b->functions++] = (pw_cfi_function){b->now->start, b->now->length, b->first_row};
     }
-    b->first_rows[b->functions] = b->rows;
+    b->function[b->functions].first_row = b->rows;
 }
 
 /* ---- memory ---- */
@@ -314,11 +312,8 @@ place_pieces(builder *b, pieces *p)
     b->rare_room = (uint32_t)(size / 32 + 16);
     b->expressions_room = (uint32_t)(4 * size + 1024);
     b->fdes = piece(p, 2 * (size_t)b->fde_room, sizeof *b->fdes);
-    b->starts = piece(p, b->fde_room + 1, sizeof *b->starts);
-    b->lengths = piece(p, b->fde_room + 1, sizeof *b->lengths);
-    b->first_rows = piece(p, b->fde_room + 1, sizeof *b->first_rows);
-    b->row_starts = piece(p, b->row_room, sizeof *b->row_starts);
-    b->row_rules = piece(p, b->row_room, sizeof *b->row_rules);
+    b->function = piece(p, b->fde_room + 1, sizeof *b->function);
+    b->row = piece(p, b->row_room, sizeof *b->row);
     b->rule = piece(p, MOST_RULES, sizeof *b->rule);
     b->rule_slots = piece(p, RULE_SLOTS, sizeof *b->rule_slots);
     b->rare = piece(p, b->rare_room, sizeof *b->rare);
@@ -330,7 +325,7 @@ fill_buckets(pw_cfi_table *t, uint32_t buckets)
 {
     uint32_t function = 0;
     for (uint32_t i = 0; i < buckets; i++) {
-        while (function + 1 < t->functions && t->starts[function + 1] <= (uint64_t)i << PW_CFI_BUCKET_BITS) function++;
+        while (function + 1 < t->functions && t->function[function + 1].start <= (uint64_t)i << PW_CFI_BUCKET_BITS) function++;
         t->buckets[i] = function;
     }
 }
@@ -339,11 +334,8 @@ static void
 place_table(const builder *b, pw_cfi_table *t, pieces *p)
 {
     uint32_t buckets = (t->size >> PW_CFI_BUCKET_BITS) + 1;
-    t->starts = piece(p, b->functions, sizeof *t->starts);
-    t->lengths = piece(p, b->functions, sizeof *t->lengths);
-    t->first_rows = piece(p, b->functions + 1, sizeof *t->first_rows);
-    t->row_starts = piece(p, b->rows, sizeof *t->row_starts);
-    t->row_rules = piece(p, b->rows, sizeof *t->row_rules);
+    t->function = piece(p, b->functions + 1, sizeof *t->function);
+    t->row = piece(p, b->rows, sizeof *t->row);
     t->buckets = piece(p, buckets, sizeof *t->buckets);
     t->rule = piece(p, b->rules, sizeof *t->rule);
     t->rare = piece(p, b->rares, sizeof *t->rare);
@@ -365,11 +357,8 @@ table_of(const builder *b)
     t->mapped = counted.used;
     pieces used = {(uint8_t *)t, sizeof *t};
     place_table(b, t, &used);
-    memcpy(t->starts, b->starts, t->functions * sizeof *t->starts);
-    memcpy(t->lengths, b->lengths, t->functions * sizeof *t->lengths);
-    memcpy(t->first_rows, b->first_rows, (t->functions + 1) * sizeof *t->first_rows);
-    memcpy(t->row_starts, b->row_starts, t->rows * sizeof *t->row_starts);
-    memcpy(t->row_rules, b->row_rules, t->rows * sizeof *t->row_rules);
+    memcpy(t->function, b->function, (t->functions + 1) * sizeof *t->function);
+    memcpy(t->row, b->row, t->rows * sizeof *t->row);
     memcpy(t->rule, b->rule, t->rules * sizeof *t->rule);
     memcpy(t->rare, b->rare, t->rares * sizeof *t->rare);
     memcpy(t->expressions, b->expressions, t->expressions_size);

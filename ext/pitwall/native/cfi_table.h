@@ -36,16 +36,18 @@ typedef struct {
     int32_t cfa_value;
 } pw_cfi_rare;
 
+/* What one frame needs lies together: a handler's tables are seldom in the processor's cache. */
+typedef struct { uint32_t start, length, first_row; } pw_cfi_function;
+typedef struct { uint32_t start; uint16_t rule; } pw_cfi_row;
+
 typedef struct {
-    uintptr_t base;              /* starts and rows count from here */
+    uintptr_t base;              /* starts count from here */
     uint32_t size;               /* of the code, in bytes */
     uint32_t functions, rows, rules, rares, expressions_size;
-    uint32_t *starts, *lengths;  /* by function, sorted */
-    uint32_t *first_rows;        /* functions + 1 */
-    uint32_t *row_starts;
-    uint16_t *row_rules;
-    uint32_t *buckets;           /* by PW_CFI_BUCKET bytes of code: the last function that starts at or before it */
-    pw_cfi_rule *rule;           /* 0: PW_CFI_NONE */
+    pw_cfi_function *function;   /* sorted; one more at the end has first_row alone */
+    pw_cfi_row *row;
+    uint32_t *buckets;           /* by 1 << PW_CFI_BUCKET_BITS bytes of code: the last function that starts before it */
+    pw_cfi_rule *rule;           /* the first: PW_CFI_NONE */
     pw_cfi_rare *rare;
     uint8_t *expressions;        /* each: its length in 2 bytes, then the operations */
     size_t mapped;               /* bytes of this whole block */
@@ -53,28 +55,28 @@ typedef struct {
 
 enum { PW_CFI_BUCKET_BITS = 8 };
 
-/* Index of the function that has the address, or UINT32_MAX. async-signal-safe */
-static inline uint32_t
-pw_cfi_function(const pw_cfi_table *t, uintptr_t address)
+/* NULL: no function has the address. async-signal-safe */
+static inline const pw_cfi_function *
+pw_cfi_function_at(const pw_cfi_table *t, uintptr_t address)
 {
     uintptr_t at = address - t->base;
-    if (at >= t->size) return UINT32_MAX;
+    if (at >= t->size) return NULL;
     uint32_t i = t->buckets[at >> PW_CFI_BUCKET_BITS];
-    while (i + 1 < t->functions && t->starts[i + 1] <= at) i++;
-    return at - t->starts[i] < t->lengths[i] ? i : UINT32_MAX;
+    while (i + 1 < t->functions && t->function[i + 1].start <= at) i++;
+    return at - t->function[i].start < t->function[i].length ? &t->function[i] : NULL;
 }
 
 /* async-signal-safe */
 static inline const pw_cfi_rule *
-pw_cfi_rule_at(const pw_cfi_table *t, uint32_t function, uintptr_t address)
+pw_cfi_rule_at(const pw_cfi_table *t, const pw_cfi_function *function, uintptr_t address)
 {
-    uint32_t at = (uint32_t)(address - t->base), low = t->first_rows[function], high = t->first_rows[function + 1];
+    uint32_t at = (uint32_t)(address - t->base), low = function->first_row, high = function[1].first_row;
     while (high - low > 1) {
         uint32_t middle = low + (high - low) / 2;
-        if (t->row_starts[middle] <= at) low = middle;
+        if (t->row[middle].start <= at) low = middle;
         else high = middle;
     }
-    return high == low ? &t->rule[0] : &t->rule[t->row_rules[low]];
+    return high == low ? &t->rule[0] : &t->rule[t->row[low].rule];
 }
 
 void pw_cfi_free(pw_cfi_table *table);

@@ -12,7 +12,8 @@ typedef struct {
 
 typedef struct {
     uint32_t count;
-    size_t mapped; /* bytes */
+    size_t mapped;       /* bytes */
+    uint64_t generation; /* no two maps of a process have the same; from 1 on */
     pw_code code[];
 } pw_code_map;
 

@@ -7,7 +7,7 @@
 enum { LEAST_BYTES = 12000, MOST_PARTS = 8 };
 
 /* Its start, then those of parts that the compiler has put elsewhere. */
-static _Atomic uintptr_t parts[MOST_PARTS];
+static _Atomic uintptr_t parts[MOST_PARTS], caller, ruby_from, ruby_size;
 
 /* Any function of Ruby that is not in a header's macro. Weak: unit tests link no Ruby. */
 extern void rb_exec_recursive(void) __attribute__((weak));
@@ -28,20 +28,20 @@ add_part(uintptr_t function)
 
 /* A part is entered by a jump, in the middle of a function: its frame is there already. */
 static bool
-is_part(const pw_cfi_table *t, uint32_t function)
+is_part(const pw_cfi_table *t, const pw_cfi_function *function)
 {
-    const pw_cfi_rule *rule = pw_cfi_rule_at(t, function, t->base + t->starts[function]);
+    const pw_cfi_rule *rule = pw_cfi_rule_at(t, function, t->base + function->start);
     return rule->kind == PW_CFI_PLAIN && !(rule->cfa_register == PW_SP && rule->cfa_offset == PW_CFA_AT_ENTRY);
 }
 
 static void
-learn_parts(const pw_cfi_table *t, uint32_t function)
+learn_parts(const pw_cfi_table *t, const pw_cfi_function *function)
 {
-    const uint8_t *code = (const uint8_t *)(t->base + t->starts[function]);
-    for (uint32_t i = 0; i + 8 < t->lengths[function]; i++) {
+    const uint8_t *code = (const uint8_t *)(t->base + function->start);
+    for (uint32_t i = 0; i + 8 < function->length; i++) {
         uintptr_t target = pw_jump_target(code + i);
-        uint32_t to = target ? pw_cfi_function(t, target) : UINT32_MAX;
-        if (to != UINT32_MAX && to != function && is_part(t, to)) add_part(t->base + t->starts[to]);
+        const pw_cfi_function *to = target ? pw_cfi_function_at(t, target) : NULL;
+        if (to && to != function && is_part(t, to)) add_part(t->base + to->start);
     }
 }
 
@@ -50,8 +50,11 @@ pw_interpreter_learn(const pw_cfi_table *ruby, const pw_native_frame *frames, ui
 {
     if (atomic_load(&parts[0])) return;
     for (uint32_t i = 0; i < count; i++) {
-        uint32_t function = pw_cfi_function(ruby, frames[i].function);
-        if (function == UINT32_MAX || ruby->lengths[function] <= LEAST_BYTES) continue;
+        const pw_cfi_function *function = pw_cfi_function_at(ruby, frames[i].function);
+        if (!function || function->length <= LEAST_BYTES) continue;
+        atomic_store(&ruby_from, ruby->base);
+        atomic_store(&ruby_size, ruby->size);
+        if (i + 1 < count) atomic_store(&caller, frames[i + 1].function);
         add_part(frames[i].function);
         learn_parts(ruby, function);
         return;
@@ -69,8 +72,17 @@ pw_unwind_is_interpreter(uintptr_t function)
     return false;
 }
 
+bool
+pw_interpreter_enters_code(uintptr_t function)
+{
+    uintptr_t from = atomic_load_explicit(&ruby_from, memory_order_relaxed);
+    return function - from >= atomic_load_explicit(&ruby_size, memory_order_relaxed) || pw_unwind_is_interpreter(function)
+           || function == atomic_load_explicit(&caller, memory_order_relaxed);
+}
+
 #else
 void pw_interpreter_learn(const pw_cfi_table *ruby, const pw_native_frame *frames, uint32_t count) {}
 uintptr_t pw_interpreter_address(void) { return 0; }
 bool pw_unwind_is_interpreter(uintptr_t function) { return false; }
+bool pw_interpreter_enters_code(uintptr_t function) { return false; }
 #endif

@@ -40,7 +40,6 @@ pw_return_address(uintptr_t word)
     return x30;
 }
 
-/* The CFA at a function's first instruction: the stack pointer plus this. */
 enum { PW_CFA_AT_ENTRY = 0 };
 
 /* Where the instruction goes, if it is a jump: b, b.cond, cbz, cbnz. Else 0. */
@@ -56,12 +55,13 @@ pw_jump_target(const uint8_t *code)
     return (uintptr_t)code + (uintptr_t)((intptr_t)distance * 4);
 }
 
-/* Whether a call instruction ends right before the code at `next`. async-signal-safe */
-static inline bool
-pw_follows_call(const uint8_t *next)
+/* The kind of call instruction that ends right before the code at `next`. async-signal-safe */
+static inline pw_call_kind
+pw_call_before(const uint8_t *next)
 {
     uint32_t word = (uint32_t)next[-4] | (uint32_t)next[-3] << 8 | (uint32_t)next[-2] << 16 | (uint32_t)next[-1] << 24;
-    return word >> 26 == 0x25 || (word & 0xfffffc1f) == 0xd63f0000; /* bl, blr */
+    if ((word & 0xfffffc1f) == 0xd63f0000) return PW_CALL_OF_ADDRESS;
+    return word >> 26 == 0x25 ? PW_CALL_OF_FUNCTION : PW_NO_CALL;
 }
 
 #endif

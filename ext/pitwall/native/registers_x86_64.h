@@ -34,7 +34,6 @@ pw_registers_of(const void *ucontext, uintptr_t *r)
 /* The address that a saved return address stands for. */
 static inline uintptr_t pw_return_address(uintptr_t word) { return word; }
 
-/* The CFA at a function's first instruction: the stack pointer plus this. */
 enum { PW_CFA_AT_ENTRY = 8 };
 
 /* Where the instruction goes, if it is a jump with a 32-bit distance: jmp, jcc. Else 0. */
@@ -48,18 +47,18 @@ pw_jump_target(const uint8_t *code)
     return (uintptr_t)code + size + (uintptr_t)(intptr_t)(int32_t)distance;
 }
 
-/* Whether a call instruction ends right before the code at `next`; 8 bytes before it can be read.
+/* The kind of call instruction that ends right before the code at `next`; 8 bytes before it can be read.
  * async-signal-safe */
-static inline bool
-pw_follows_call(const uint8_t *next)
+static inline pw_call_kind
+pw_call_before(const uint8_t *next)
 {
-    if (next[-5] == 0xe8) return true;                                    /* call rel32 */
-    if (next[-2] == 0xff && (next[-1] & 0xf8) == 0xd0) return true;       /* call *%reg */
-    if (next[-2] == 0xff && (next[-1] & 0x38) == 0x10 && (next[-1] & 7) != 4) return true; /* call *(%reg) */
-    if (next[-3] == 0xff && (next[-2] & 0x38) == 0x10) return true;       /* call *8(%reg), *(%reg,%reg) */
-    if (next[-4] == 0xff && (next[-3] & 0x38) == 0x10) return true;       /* call *8(%reg,%reg) */
-    if (next[-6] == 0xff && (next[-5] & 0x38) == 0x10) return true;       /* call *n(%reg), *n(%rip) */
-    return next[-7] == 0xff && (next[-6] & 0x38) == 0x10;                 /* call *n(%reg,%reg) */
+    if (next[-2] == 0xff && (next[-1] & 0xf8) == 0xd0) return PW_CALL_OF_ADDRESS;                      /* %reg */
+    if (next[-2] == 0xff && (next[-1] & 0xf8) == 0x10 && (next[-1] & 7) != 4) return PW_CALL_OF_ADDRESS; /* (%reg) */
+    if (next[-3] == 0xff && (next[-2] & 0xb8) == 0x10) return PW_CALL_OF_ADDRESS;        /* 8(%reg), (%reg,%reg) */
+    if (next[-4] == 0xff && next[-3] == 0x54) return PW_CALL_OF_ADDRESS;                 /* 8(%reg,%reg) */
+    if (next[-6] == 0xff && (next[-5] & 0x38) == 0x10) return PW_CALL_OF_ADDRESS;        /* n(%reg), n(%rip) */
+    if (next[-7] == 0xff && next[-6] == 0x94) return PW_CALL_OF_ADDRESS;                 /* n(%reg,%reg) */
+    return next[-5] == 0xe8 ? PW_CALL_OF_FUNCTION : PW_NO_CALL;
 }
 
 #endif

@@ -3,7 +3,10 @@
 #if PW_UNWINDS
 
 #include "native/cfi_expression.h"
+#include <stdatomic.h>
 #include <string.h>
+
+/* ---- by a rule ---- */
 
 static bool
 rare_register(pw_walk *w, const pw_cfi_table *t, const pw_cfi_rare *rare, int i, uintptr_t cfa, uintptr_t *value)
@@ -64,21 +67,68 @@ step_plainly(pw_walk *w, const pw_cfi_rule *rule, uintptr_t *result)
     return PW_WALK_ON;
 }
 
+/* ---- rules found before ---- */
+
+/* The same call sites are on many stacks. An entry is found in one place of memory, a rule in five. Handlers of several
+ * threads may write an entry at the same time: then its two words don't fit together, and it is not used. */
+enum { CACHE_BITS = 12 };
+typedef struct { _Atomic uint64_t check, value; } cached_rule;
+static cached_rule cache[1 << CACHE_BITS];
+
+static inline cached_rule *
+cache_entry(uintptr_t at)
+{
+    return &cache[(uint64_t)at * 0x9e3779b97f4a7c15u >> (64 - CACHE_BITS)];
+}
+
+/* Which object, how far from the function's start, which rule. */
+static inline uint64_t
+cache_value(const pw_walk *w, const pw_code *code, uint64_t distance, const pw_cfi_rule *rule)
+{
+    return (uint64_t)(code - w->map->code) << 48 | distance << 16 | (uint64_t)(rule - code->table->rule);
+}
+
+static inline uint64_t
+cache_check(const pw_walk *w, uintptr_t at, uint64_t value)
+{
+    return (at ^ value) + w->map->generation * 0xd1342543de82ef95u;
+}
+
+/* Finds the rule for the frame's pc, and describes the frame. NULL: none. */
+static inline const pw_cfi_rule *
+find_rule(pw_walk *w, pw_native_frame *frame)
+{
+    uintptr_t at = frame->pc;
+    cached_rule *entry = cache_entry(at);
+    uint64_t value = atomic_load_explicit(&entry->value, memory_order_relaxed);
+    if (atomic_load_explicit(&entry->check, memory_order_relaxed) == cache_check(w, at, value)) {
+        w->code = &w->map->code[value >> 48];
+        frame->function = at - (value >> 16 & UINT32_MAX);
+        return &w->code->table->rule[value & UINT16_MAX];
+    }
+    w->code = pw_code_at(w->map, at);
+    frame->kind = w->code ? PW_NATIVE_UNKNOWN : PW_NATIVE_COMPILED;
+    if (!w->code || !w->code->table) return NULL;
+    const pw_cfi_table *t = w->code->table;
+    const pw_cfi_function *function = pw_cfi_function_at(t, at);
+    if (!function) return NULL;
+    const pw_cfi_rule *rule = pw_cfi_rule_at(t, function, at);
+    if (rule->kind == PW_CFI_NONE) return NULL;
+    frame->kind = PW_NATIVE_FUNCTION;
+    frame->function = t->base + function->start;
+    value = cache_value(w, w->code, at - frame->function, rule);
+    atomic_store_explicit(&entry->value, value, memory_order_relaxed);
+    atomic_store_explicit(&entry->check, cache_check(w, at, value), memory_order_relaxed);
+    return rule;
+}
+
 bool
 pw_walk_by_rule(pw_walk *w, pw_native_frame *frame, pw_walk_result *result)
 {
-    uintptr_t at = w->r[PW_PC] - !w->interrupted;
-    const pw_code *code = w->code;
-    if (!code || at < code->from || at >= code->to) code = pw_code_at(w->map, at);
-    *frame = (pw_native_frame){.pc = at, .kind = code ? PW_NATIVE_UNKNOWN : PW_NATIVE_COMPILED};
-    w->code = code;
-    const pw_cfi_table *t = code ? code->table : NULL;
-    uint32_t function = t ? pw_cfi_function(t, at) : UINT32_MAX;
-    if (function == UINT32_MAX) return false;
-    const pw_cfi_rule *rule = pw_cfi_rule_at(t, function, at);
-    if (rule->kind == PW_CFI_NONE) return false;
-    frame->function = t->base + t->starts[function];
-    frame->kind = PW_NATIVE_FUNCTION;
+    *frame = (pw_native_frame){.pc = w->r[PW_PC] - !w->interrupted, .kind = PW_NATIVE_FUNCTION};
+    const pw_cfi_rule *rule = find_rule(w, frame);
+    if (!rule) return false;
+    const pw_cfi_table *t = w->code->table;
     if (rule->kind == PW_CFI_PLAIN) *result = step_plainly(w, rule, &frame->cfa);
     else if (rule->kind == PW_CFI_LAST) *result = PW_WALK_ENDED;
     else *result = step_rarely(w, t, &t->rare[rule->cfa_offset], &frame->cfa);
@@ -87,14 +137,16 @@ pw_walk_by_rule(pw_walk *w, pw_native_frame *frame, pw_walk_result *result)
     return true;
 }
 
-bool
-pw_is_call_site(const pw_code_map *map, uintptr_t address)
+pw_call_kind
+pw_call_returning_to(const pw_code_map *map, uintptr_t address, uintptr_t *start)
 {
     const pw_code *code = pw_code_at(map, address - 1);
-    if (!code || !code->table || address - 8 < code->from || address >= code->to) return false;
-    uint32_t function = pw_cfi_function(code->table, address - 1);
-    if (function == UINT32_MAX || address - 1 == code->table->base + code->table->starts[function]) return false;
-    return !code->stays || pw_follows_call((const uint8_t *)address);
+    *start = 0;
+    if (!code || !code->table || address - 8 < code->from || address >= code->to) return PW_NO_CALL;
+    const pw_cfi_function *function = pw_cfi_function_at(code->table, address - 1);
+    if (!function || address - 1 == code->table->base + function->start) return PW_NO_CALL;
+    *start = code->table->base + function->start;
+    return code->stays ? pw_call_before((const uint8_t *)address) : PW_CALL_OF_ADDRESS;
 }
 
 #else

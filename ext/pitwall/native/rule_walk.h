@@ -22,8 +22,9 @@ typedef enum { PW_WALK_ON, PW_WALK_ENDED, PW_WALK_LOST } pw_walk_result;
  * registers are as they were. async-signal-safe */
 bool pw_walk_by_rule(pw_walk *w, pw_native_frame *frame, pw_walk_result *result);
 
-/* Whether a call may return to that address. async-signal-safe */
-bool pw_is_call_site(const pw_code_map *map, uintptr_t address);
+/* What kind of call may return to that address. Of objects that could be unloaded, instructions are not read: any call
+ * of theirs may be of an address. `start`: of the function that has the call. async-signal-safe */
+pw_call_kind pw_call_returning_to(const pw_code_map *map, uintptr_t address, uintptr_t *start);
 #endif
 
 #endif

@@ -22,6 +22,7 @@ static struct {
     pw_code_map *retired[MOST_RETIRED];
     pw_cfi_table *retired_tables[MOST_RETIRED];
     uint32_t retired_count, retired_table_count;
+    uint64_t generation;
     uintptr_t page;
     const char *refusal;
 } unwinder;
@@ -73,6 +74,7 @@ publish_loaded(void)
     pw_code_map *map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (map == MAP_FAILED) return false;
     map->mapped = size;
+    map->generation = ++unwinder.generation;
     for (uint32_t i = 0; i < objects; i++) {
         pw_object *o = pw_object_numbered(i);
         if (o->unloaded || o->from == o->to) continue;
