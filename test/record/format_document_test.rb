@@ -75,9 +75,15 @@ class FormatDocumentTest < Minitest::Test
   def test_recordings_of_the_tests_own_writer
     require_relative "../support/documents/sandbox"
     found = DocumentedSandbox.open("") { read(File.binread("x.pit"), json: false) }
-    assert_empty SECTIONS.keys - JSON_TYPES - %w[ROOM OPEN DUPS HOLD TAIL] - found
+    assert_empty SECTIONS.keys - JSON_TYPES - %w[ROOM OPEN DUPS HOLD TAIL OBJS] - found
     oldest = File.binread(File.join(Checkout::ROOT, "test/fixtures/recordings/v1.pit"))
     assert_includes read(oldest, json: false), "SAMP"
+  end
+
+  def test_shared_objects
+    require_relative "../support/recording_builder"
+    bytes = RecordingBuilder.build { |segment| segment.shared_object("/lib/libx.so", "b2c1", names_from: 2) }
+    assert_includes read(bytes, json: false), "OBJS"
   end
 
   def test_a_payload_that_is_not_as_documented_is_found

@@ -95,6 +95,7 @@ class RecordingBuilder
       @new_queries = []
       @query_sums = []
       @query_parts = []
+      @objects = []
       @syscalls = []
       @totals = {}
       chunk("HEAD", JSON.generate(head))
@@ -208,6 +209,9 @@ class RecordingBuilder
       end
     end
 
+    # A shared object with native frames. names_from: a number of doc/record-format.md.
+    def shared_object(path, build_id, names_from: 0) = @objects << [string(path), string(build_id), names_from]
+
     def string(text)
       text = text.b
       @strings[text] ||= begin
@@ -236,6 +240,7 @@ class RecordingBuilder
         chunk("STRS", ints(@strings.size - @new_strings.size, @new_strings.size) + RecordingBuilder.column(@new_strings.map(&:bytesize)) + @new_strings.join)
       end
       table("FRAM", @new_frames, 5)
+      table("OBJS", @objects, 3)
       table("NODE", @new_nodes, 3, ints(@nodes.size + 1 - @new_nodes.size))
       table("THRD", @threads, 4)
       table("LABL", @labels, 3)
@@ -260,7 +265,7 @@ class RecordingBuilder
       table("ALLO", @allocated, @allocated.map(&:size).min || 0, ints(@totals.fetch(:allocated) { @allocated.sum { |row| row[1] } }, @totals.fetch(:seen, seen), 0, @totals.fetch(:flags, 0)))
       table("GCWK", @work, 6)
       table("DUPS", @equal, 5, ints(0))
-      [@collections, @calls, @new_strings, @new_frames, @new_nodes, @threads, @rows, @open, @sites, @allocated, @work, @equal, @labels, @marks, @works, @tests, @new_queries, @query_sums, @query_parts, @syscalls].each(&:clear)
+      [@collections, @calls, @new_strings, @new_frames, @new_nodes, @threads, @rows, @open, @sites, @allocated, @work, @equal, @labels, @marks, @works, @tests, @new_queries, @query_sums, @query_parts, @objects, @syscalls].each(&:clear)
     end
 
     def stat = chunk("STAT", JSON.generate(@stats))

@@ -31,4 +31,8 @@ const pw_named_object *pw_symbols_next_object(void);
 /* Frees everything. Questions after that read the files again. */
 void pw_symbols_release(void);
 
+/* In the child of a fork: forgets everything, as if it had been released. Nothing is freed, because the drain's thread
+ * may have been at work. */
+void pw_symbols_child(void);
+
 #endif

@@ -1,4 +1,5 @@
 #include "output/chunks.h"
+#include "native/symbols.h"
 #include "output/output.h"
 #include "session/session.h"
 #include <stdarg.h>
@@ -26,6 +27,20 @@ pw_chunks_write_strings(void)
     pw_buffer_clear(&t->new_string_lengths);
     pw_buffer_clear(&t->new_string_bytes);
     t->new_strings = 0;
+}
+
+void
+pw_chunks_write_objects(void)
+{
+    pw_buffer columns[3] = {{0}};
+    uint64_t rows = 0;
+    for (const pw_named_object *o; (o = pw_symbols_next_object()) != NULL; rows++) {
+        pw_buffer_int(&columns[0], pw_intern_string(&pw_out.tables, o->path, strlen(o->path)));
+        pw_buffer_int(&columns[1], pw_intern_string(&pw_out.tables, o->build_id, strlen(o->build_id)));
+        pw_buffer_int(&columns[2], o->names_from);
+    }
+    if (rows) pw_writer_table(&pw_out.writer, "OBJS", 1, &rows, 3, columns);
+    pw_buffers_free(columns, 3);
 }
 
 void

@@ -1,4 +1,5 @@
 #include "output/drain.h"
+#include "native/symbols.h"
 #include "output/chunks.h"
 #include "output/naming.h"
 #include "output/output.h"
@@ -89,6 +90,7 @@ flush_locked(const char *reason)
 {
     bool last = reason != NULL;
     pw_modules_write(last);
+    pw_chunks_write_objects();
     pw_chunks_write_strings();
     pw_naming_write();
     pw_thread_rows_write(last);
@@ -199,7 +201,11 @@ pw_drain_init(bool hurried)
 void
 pw_drain_free(bool frees)
 {
-    if (frees) pthread_cond_destroy(&state.wake);
+    if (frees) {
+        pthread_cond_destroy(&state.wake);
+        pw_symbols_release();
+    }
+    else pw_symbols_child();
     state.draining = state.stopping = false;
     state.cpu = 0;
 }

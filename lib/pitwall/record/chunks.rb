@@ -19,6 +19,7 @@ require "pitwall/record/chunks/query_parts"
 require "pitwall/record/chunks/query_sums"
 require "pitwall/record/chunks/room"
 require "pitwall/record/chunks/samples"
+require "pitwall/record/chunks/shared_objects"
 require "pitwall/record/chunks/sites"
 require "pitwall/record/chunks/stats"
 require "pitwall/record/chunks/strings"
@@ -62,7 +63,7 @@ module Pitwall
         # How the segment was recorded.
         Head, Room,
         # The stack tree and what it consists of.
-        Strings, Frames, Nodes, Threads, Labels,
+        Strings, Frames, Nodes, Threads, Labels, SharedObjects,
         # Time.
         Samples, Open,
         # Requests, jobs, tests and queries.

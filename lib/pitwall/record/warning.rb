@@ -5,7 +5,7 @@ module Pitwall
     # Something that users of the recording should know. Data, not text for a terminal.
     #
     # code:    :truncated, :unstopped, :recording, :unwritten, :replaced, :skipped, :headless, :lost,
-    #          :syscalls, :unmatched
+    #          :syscalls, :unmatched, :symbols
     # message: one line
     # offset:  in the file, or nil
     # bytes:   how many were skipped, or nil

@@ -66,6 +66,7 @@ module Pitwall
           syscall_ids: segment.syscall_totals.each_value.with_index.to_h { |sums, at| [at, sums] },
           syscall_source: syscall_source(segment),
           frames: segment.frames.transform_values { |frame| frame(frame) },
+          shared_objects: segment.shared_objects.map { |one| one.dup.tap { |copy| copy.path = path(one.path) } },
           threads: segment.threads.transform_values { |info| thread(info) },
           label_sets: segment.label_sets.map { |set| set&.transform_values { |value| Redaction.label(value) } },
           sites: segment.sites.map { |site| site.dup.tap { |copy| copy.class_name = text(site.class_name) } },

@@ -14,7 +14,8 @@ module Pitwall
       #: (Array[Record::Segment], base: String) -> Array[Kind]
       def self.kinds(segments, base:)
         frames = segments.flat_map { |segment| segment.frames.values }
-        redacted, paths = frames.map(&:path).uniq.partition { |path| path.start_with?(Redaction::OUTSIDE) }
+        paths = frames.map(&:path) | segments.flat_map { |segment| segment.shared_objects.map(&:path) }
+        redacted, paths = paths.partition { |path| path.start_with?(Redaction::OUTSIDE) }
         fileless, paths = paths.partition { |path| path.start_with?("<", "(") || path == "-e" }
         inside, outside = paths.partition do |path|
           path.start_with?("#{base.chomp("/")}/") || !path.start_with?("/", "../")
@@ -27,6 +28,7 @@ module Pitwall
           "names of allocated classes" => segments.flat_map { |segment| segment.sites.map(&:class_name) },
           "labels that the program set" => segments.flat_map(&:label_sets).compact.flat_map(&:to_a).flatten,
           "steps of reference paths" => segments.filter_map(&:holders).flat_map { |one| one.paths.values.flatten },
+          "build ids of shared objects" => segments.flat_map { |segment| segment.shared_objects.map(&:build_id) },
           "names of threads" => segments.flat_map { |segment| segment.threads.values.map(&:name) }
         }
         used = classes.values.flatten
