@@ -22,6 +22,7 @@ class LayersTest < Minitest::Test
     "record" => [%w[lib/pitwall/record.rb lib/pitwall/record/], %w[foundation]],
     "analyse" => [%w[lib/pitwall/analyse.rb lib/pitwall/analyse/], %w[foundation record]],
     "show" => [%w[lib/pitwall/show.rb lib/pitwall/show/], %w[foundation record analyse]],
+    "symbols" => [%w[lib/pitwall/symbols.rb lib/pitwall/symbols/], %w[foundation record]],
     # The gem pitwall: what runs commands and measures.
     "launch" => [%w[lib/pitwall/launch.rb lib/pitwall/launch/], %w[foundation]],
     "bench" => [%w[lib/pitwall/bench/], %w[foundation record launch]],
@@ -33,8 +34,8 @@ class LayersTest < Minitest::Test
     "views" => [%w[lib/pitwall/views.rb lib/pitwall/views/],
                 ["foundation", "record", "analyse", "show", "typed times"]],
     "cli" => [%w[lib/pitwall/cli.rb lib/pitwall/cli/],
-              ["foundation", "collect", "record", "analyse", "show", "launch", "bench", "workspace", "experiment",
-               "doctor", "typed times", "views"]]
+              ["foundation", "collect", "record", "analyse", "show", "symbols", "launch", "bench", "workspace",
+               "experiment", "doctor", "typed times", "views"]]
   }.freeze
 
   # Uses that the table does not allow, with the reason.
@@ -71,7 +72,8 @@ class LayersTest < Minitest::Test
   # Options that files of other layers name, with the reason. An error carries its advice as a key instead
   # (Error#advice); new code has no reason to be here.
   OPTIONS = {
-    "other programs' options that the command has as well (git, gem)" => {
+    "other programs' options that the command has as well (git, gem, perf)" => {
+      "launch/perf.rb" => %w[--no-demangle],
       "workspace/bundle.rb" => %w[--quiet], "workspace/checkout.rb" => %w[--depth --quiet],
       "workspace/gem_versions.rb" => %w[--version], "workspace/tree.rb" => %w[--quiet],
       "workspace/repository.rb" => %w[--format --quiet --verify]

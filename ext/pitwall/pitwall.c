@@ -7,6 +7,7 @@
  *                 stand_ins.h, elf_object.h            Pitwall's functions in place of the C library's
  *                 settings.h                           a collector's settings
  *   native/       unwind.h, objects.h                  the native stack; the loaded shared objects
+ *                 symbols.h, elf_file.h                names of functions
  *                 cfi_table.h, cfi_parse.h             the rules of .eh_frame, for handlers
  *                 rule_walk.h, ruleless_code.h         from a frame to its caller, with and without a rule
  *                 registers.h, stack_words.h           the machine's registers; reading the stack

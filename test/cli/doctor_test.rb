@@ -47,8 +47,8 @@ class DoctorTest < Minitest::Test
     result = pitwall("doctor", "--all")
     assert_equal ["", 0], [result.err, result.status.exitstatus]
     assert_match(/\Apitwall profile: works here/, result.out)
-    %w[ruby sampler clock cores recordings strace].each do |name|
-      assert_match(/^(ok|note|limited|no) +#{name} /, result.out)
+    %w[ruby sampler clock cores recordings strace c++filt].each do |name|
+      assert_match(/^(ok|note|limited|no) +#{Regexp.escape(name)} /, result.out)
     end
     assert_operator result.out.lines.map { |line| line.chomp.size }.reject { |size| size > 100 }.size, :>, 10
   end

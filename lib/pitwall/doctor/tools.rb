@@ -10,9 +10,12 @@ module Pitwall
       USES = {
         "strace" => "system calls of any program",
         "perf" => "kernel functions and hardware counters",
-        "valgrind" => "exact instruction counts (callgrind)"
+        "valgrind" => "exact instruction counts (callgrind)",
+        "c++filt" => "names of native functions of C++ and Rust as their source has them"
       }.freeze
-      private_constant :USES
+      # Packages that are not called as the program.
+      PACKAGES = { "perf" => "linux-perf", "c++filt" => "binutils" }.freeze
+      private_constant :USES, :PACKAGES
 
       module_function
 
@@ -25,9 +28,8 @@ module Pitwall
           path = candidates.find { |file| File.file?(file) && File.executable?(file) }
           next Check.of(name, :ok, path) if path
 
-          package = name == "perf" ? "linux-perf" : name
           Check.of(name, :note, "not installed",
-                   meaning: "it would show #{use}", mend: "install the package #{package}")
+                   meaning: "it would show #{use}", mend: "install the package #{PACKAGES.fetch(name, name)}")
         end
       end
     end

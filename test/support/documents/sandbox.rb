@@ -53,7 +53,7 @@ class DocumentedSandbox
 
   def write
     FileUtils.cp_r(File.expand_path("../../../examples/shop/patches", __dir__), ".")
-    %w[tmp/pitwall lib/patches app/models].each { |folder| FileUtils.mkdir_p(folder) }
+    %w[tmp/pitwall lib/patches app/models debug-files].each { |folder| FileUtils.mkdir_p(folder) }
     RECORDINGS.each { |name| File.binwrite("#{name}.pit", recording) }
     AFTER.each { |name| File.binwrite("#{name}.pit", recording(2)) }
     File.write("x.rb", PROGRAM)

@@ -33,6 +33,7 @@ module Pitwall
           (@options[:after] ||= []) << file
         end
         parser.on("--salvage", "read what is left of damaged recordings") { @options[:salvage] = true }
+        NativeNames.define_options(parser, @options)
         parser.on("--predicted PLACE", "did removing PATH:LINE or a method save what was predicted?") do |place|
           @options[:predicted] = place
         end
@@ -81,6 +82,10 @@ module Pitwall
 
         if @options[:salvage] && @options[:recording].nil?
           raise UsageError, "--salvage: is for recordings, and none is compared: leave it out"
+        end
+
+        if @options[:symbols] && @options[:recording].nil?
+          raise UsageError, "--symbols: is for recordings, and none is compared: leave it out"
         end
 
         option = %i[before after].find { |name| @options[name] }
@@ -255,8 +260,9 @@ module Pitwall
 
         read = Pitwall::Record.read(file, salvage: @options.fetch(:salvage, false))
         native = @options[:only_as_typed] == "native"
-        segments = native ? read.segments : Analyse::NativeFrames.fold(read.segments)
-        Pitwall::Record::Recording.new(read.path, read.bytes, segments, read.warnings)
+        segments, notes = NativeNames.call(read.segments, @options, shown: native)
+        segments = Analyse::NativeFrames.fold(segments) unless native
+        Pitwall::Record::Recording.new(read.path, read.bytes, segments, read.warnings + notes)
       end
 
       # Tracing slows calls down, so a trace's shares of time can't be compared with a sampled recording's.

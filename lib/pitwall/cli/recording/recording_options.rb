@@ -3,6 +3,7 @@
 require "shellwords"
 require "pitwall/errors"
 require "pitwall/cli/recording/name_sets"
+require "pitwall/cli/recording/native_names"
 require "pitwall/cli/support/output_file"
 require "pitwall/record"
 require "pitwall/analyse"
@@ -92,6 +93,7 @@ module Pitwall
         parser.on("--salvage", "read what is left of a damaged recording") { @options[:salvage] = true }
         parser.on("--redact", "hash the paths outside the working directory and the values of labels; " \
                               "paths inside become relative") { @options[:redact] = true }
+        NativeNames.define_options(parser, @options)
       end
 
       # Which part of the recording is meant.
@@ -109,9 +111,11 @@ module Pitwall
         segments = recordings.each_with_index.flat_map do |recording, number|
           recording.segments.map { |segment| segment.with(recording: number) }
         end
+        native = @options[:native] || @options[:only] == "native"
+        segments, notes = NativeNames.call(segments, @options, shown: native)
         segments = Analyse::Redaction.new(base: Dir.pwd).call(segments) if @options[:redact]
-        segments = Analyse::NativeFrames.fold(segments) unless @options[:native] || @options[:only] == "native"
-        [segments, recordings.flat_map(&:warnings) + skipped]
+        segments = Analyse::NativeFrames.fold(segments) unless native
+        [segments, recordings.flat_map(&:warnings) + skipped + notes]
       end
 
       def salvage? = @options.fetch(:salvage, false)

@@ -51,6 +51,7 @@ module Pitwall
         raise UsageError, "nowhere to write: add --out FILE (- is standard output)" unless @options[:out]
 
         check
+        @options = NativeNames.typed(@options)
         OutputFile.check(@options[:out], files) unless @options[:out] == "-"
         segments, warnings = read(files)
         segments = filtered(segments)

@@ -86,7 +86,7 @@ module Pitwall
       # @raise [UsageError, BadRecording]
       #: (Array[String], Views::Screen, ?difference: untyped, ?command: Array[String]?) -> String
       def render(files, screen, difference: nil, command: nil)
-        asked = Views::Asked.new(@options)
+        asked = Views::Asked.new(NativeNames.typed(@options))
         segments, warnings = read(files)
         return audit(segments, asked, screen) if asked.audit?
 

@@ -14,7 +14,8 @@ module Pitwall
       include RecordingOptions
 
       # Keys of options that what was measured has no use for.
-      OF_RECORDINGS = %i[weight process time focus hide only blackbox only_mine source salvage redact].freeze
+      OF_RECORDINGS = %i[weight process time focus hide only blackbox only_mine source salvage redact
+                         symbols].freeze
       private_constant :OF_RECORDINGS
 
       class << self
@@ -52,6 +53,7 @@ module Pitwall
                               "become relative") do
           @options[:redact] = true
         end
+        NativeNames.define_options(parser, @options)
         parser.on("--port N", Integer, "on 127.0.0.1 (default: one that is free)") do |port|
           @options[:port] = port(port)
         end
