@@ -3,6 +3,7 @@
 #include "collectors/allocations/allocations.h"
 #include "collectors/syscalls/syscalls.h"
 #include "collectors/trace/tracer.h"
+#include "native/unwind.h"
 #include "output/compress.h"
 #include "output/drain.h"
 #include "output/naming.h"
@@ -15,6 +16,7 @@
 #include "sampling/held_signal.h"
 #include "sampling/labels.h"
 #include "sampling/libraries.h"
+#include "sampling/native_stack.h"
 #include "sampling/queries.h"
 #include "sampling/registry.h"
 #include "sampling/signal_ticker.h"
@@ -43,7 +45,7 @@ static const pw_module *const modules[] = {
 };
 
 /* RING_BYTES holds the samples of the deepest stacks between two passes of the drain, and fits a second-level cache.
- * LARGE_RING_BYTES holds the rows of 100,000 system calls a second. */
+ * LARGE_RING_BYTES holds the rows of 100,000 system calls a second, or such samples with native frames. */
 #define RING_BYTES (1u << 20)
 #define LARGE_RING_BYTES (1u << 23)
 
@@ -73,6 +75,7 @@ forget_session(bool frees)
     if (frees) {
         pw_intern_free(&pw_out.tables);
         pw_rows_free();
+        if (pw_current.native) pw_unwind_release();
     }
     pw_naming_free(frees);
     pw_drain_free(frees);
@@ -85,9 +88,10 @@ typedef struct {
     int64_t interval_ns, unit_ns, flush_ns;
     const pw_ticker *ticker;
     int signo;
+    bool native;
 } start_options;
 
-/* start(path, append, head, interval_ns, unit_ns, flush_ns, mode, signo, others, collectors).
+/* start(path, append, head, interval_ns, unit_ns, flush_ns, mode, signo, others, collectors, native).
  * Raises on a wrong argument. */
 static start_options
 read_arguments(VALUE *given)
@@ -107,6 +111,7 @@ read_arguments(VALUE *given)
         rb_raise(rb_eArgError, "interval, unit and flush must be positive");
     }
     w.signo = NUM2INT(given[7]);
+    w.native = RTEST(given[10]);
     return w;
 }
 
@@ -118,6 +123,8 @@ prepare_ticker(const start_options *w)
     if (w->ticker == &pw_signal_ticker && pw_signal_taken(w->signo)) return "signal taken";
     pw_gvl_watched = w->ticker->looks_at_waiting && !PW_THREAD_EVENTS && pw_gvl_watch_install();
     if (w->ticker->looks_at_waiting) pw_waiting_prepare();
+    if (w->native && w->ticker != &pw_signal_ticker) return "native frames are taken in mode signal only";
+    if (w->native && pw_native_refusal()) return pw_native_refusal();
     return w->ticker->from_outside ? pw_outside_refusal() : NULL;
 }
 
@@ -139,10 +146,11 @@ prepare(const start_options *w)
     s->signo = w->signo;
     s->origin = pw_now_ns();
     s->started_process_cpu = pw_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+    s->native = w->native;
     s->ticker = w->ticker;
     s->helper_cpu = 0;
     pw_drain_init(large);
-    room = pw_ring_init(&pw_out.ring, large ? LARGE_RING_BYTES : RING_BYTES) && room;
+    room = pw_ring_init(&pw_out.ring, large || w->native ? LARGE_RING_BYTES : RING_BYTES) && room;
     pw_modules_prepare();
     s->generation = pw_next_generation();
     atomic_store(&pw_live_generation, s->generation);
@@ -200,12 +208,12 @@ start_session(VALUE arguments)
     return Qnil;
 }
 
-/* start(path, append, head, interval_ns, unit_ns, flush_ns, mode, signo, others, collectors) -> nil or a String
+/* start(path, append, head, interval_ns, unit_ns, flush_ns, mode, signo, others, collectors, native) -> nil or a String
  * with the reason for the failure */
 static VALUE
 native_start(int argc, VALUE *argv, VALUE self)
 {
-    rb_check_arity(argc, 10, 10);
+    rb_check_arity(argc, 11, 11);
     if (pw_current.generation || pw_changing()) rb_raise(rb_eRuntimeError, "already recording");
     pw_remember_main_ractor();
     return pw_change(start_session, (VALUE)argv);
@@ -366,6 +374,7 @@ after_fork_in_child(void)
     pw_signal_in_child();
     pw_stand_ins_in_child();
     if (!pw_current.generation) return;
+    if (pw_current.native) pw_unwind_child();
     atomic_store(&pw_live_generation, 0);
     pw_forget_handlers();
     pw_forget_change();
@@ -424,6 +433,7 @@ pw_recording_init(VALUE native)
     pw_naming_init(native);
     pw_change_init();
     pw_registry_init(native);
+    pw_native_stack_init(native);
     pw_modules_use(modules, (int)(sizeof modules / sizeof *modules));
     pw_modules_init(native);
     if (!pw_job_init(&state.fork_job, run_fork_job)) {

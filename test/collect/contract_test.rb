@@ -31,6 +31,19 @@ class SignalCollectorTest < Minitest::Test
   end
 end
 
+# Signals, with native frames.
+class NativeCollectorTest < Minitest::Test
+  include CollectorContract
+
+  def settings = { mode: "signal", native: true }
+
+  def test_says_whether_native_frames_were_recorded
+    run_program("record { burn(0.05) }")
+    assert_equal OwnWalk.used?, segment.header.notes.grep(/native frames are not recorded/).empty?
+    assert_equal OwnWalk.used?, segment.stat("native_stacks").positive?
+  end
+end
+
 # What modes without signals have in common.
 module SignalFree
   # No signal is used, no handler installed, no timer made.

@@ -1,7 +1,9 @@
 #include "output/drain.h"
 #include "native/symbols.h"
+#include "native/unwind.h"
 #include "output/chunks.h"
 #include "output/naming.h"
+#include "output/native_names.h"
 #include "output/output.h"
 #include "output/rows.h"
 #include "output/thread_rows.h"
@@ -153,6 +155,7 @@ drain(void *unused)
         struct timespec until = {at / 1000000000, at % 1000000000};
         if (!more) pthread_cond_timedwait(&state.wake, &s->lock, &until);
         more = consume();
+        if (s->native) pw_name_native_frames();
         s->ticker->check();
         pw_modules_check();
         /* The first flush comes early, and the time between flushes doubles up to the setting. So a process that soon
@@ -171,6 +174,7 @@ drain(void *unused)
         /* Writing may wait for the disk, so the lock is released: garbage collection needs the lock. */
         pthread_mutex_unlock(&s->lock);
         pw_writer_flush(&pw_out.writer);
+        if (s->native) pw_unwind_refresh(); /* objects may have been loaded */
         pthread_mutex_lock(&s->lock);
         if (!more) atomic_store(&state.flushes_done, wanted);
     }
@@ -246,6 +250,7 @@ pw_stop_drain(void)
     pthread_join(state.thread, NULL);
     pthread_mutex_lock(&pw_current.lock);
     while (consume()) {}
+    if (pw_current.native) pw_name_native_frames();
     pthread_mutex_unlock(&pw_current.lock);
 }
 

@@ -31,7 +31,7 @@ allocate(pw_intern *t)
     t->strings = zeroed(t->string_slots, sizeof(*t->strings));
     t->arena_size = t->arena_capacity = 0;
     t->arena = NULL;
-    t->frame_count = t->node_count = t->string_count = t->unresolved_from = 0;
+    t->frame_count = t->node_count = t->string_count = t->unresolved_from = t->nameless_native = 0;
     if (!t->frame_index || !t->frames || !t->nodes || !t->strings) return false;
     /* This frame is named early, because it may be needed after naming has finished. */
     pw_intern_frame(t, PW_FRAME_NOT_SAMPLED, 0);
@@ -134,6 +134,7 @@ append_frame(pw_intern *t, pw_frame_entry entry, uint32_t at)
     }
     t->frames[t->frame_count++] = entry;
     t->frame_index[at] = t->frame_count;
+    if (entry.resolved && t->unresolved_from == t->frame_count - 1) t->unresolved_from++;
     if (t->frame_count * 2 > t->frame_slots) grow_frame_index(t);
 }
 
@@ -166,7 +167,9 @@ pw_intern_frame(pw_intern *t, VALUE frame, VALUE owner)
         return id;
     }
     if (pw_lacks_memory()) return 0; /* a table that cannot grow must not get full */
-    append_frame(t, (pw_frame_entry){.frame = frame, .owner = owner, .id = t->next_frame_id++}, at);
+    pw_frame_entry fresh = {.frame = frame, .owner = owner, .id = t->next_frame_id++,
+                            .resolved = pw_frame_is_native(frame)};
+    append_frame(t, fresh, at);
     return t->next_frame_id - 1;
 }
 

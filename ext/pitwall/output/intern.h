@@ -18,8 +18,14 @@ enum { PW_KIND_RUBY, PW_KIND_C, PW_KIND_GC, PW_KIND_NATIVE, PW_KIND_OURS };
 #define PW_FRAME_TRUNCATED   INT2FIX(3)
 #define PW_FRAME_NOT_SAMPLED INT2FIX(4)
 #define PW_FRAME_NOT_TRACED  INT2FIX(5)
+#define PW_FRAME_COMPILED    INT2FIX(6) /* code that YJIT or ZJIT made */
 /* Frame numbers from here on are C functions that the tracer knows by class and name. */
 #define PW_FRAME_CALLED 1000
+/* A native frame is the address of its function, which no Ruby object has; 0: unknown code. */
+#define PW_NATIVE_BIT ((VALUE)1 << 63)
+#define PW_FRAME_NATIVE(function) (PW_NATIVE_BIT | (VALUE)(function) << 1 | RUBY_FIXNUM_FLAG)
+static inline bool pw_frame_is_native(VALUE f) { return f == PW_FRAME_COMPILED || (f & 1 && f & PW_NATIVE_BIT); }
+static inline uintptr_t pw_function_of_frame(VALUE f) { return (f & ~PW_NATIVE_BIT) >> 1; }
 
 /* Bounds of memory in the measured process: 6 MB of nodes (12 MB while names are missing), a few MB of frames and
  * strings. */
@@ -48,6 +54,7 @@ typedef struct {
     uint32_t *frame_index;
     uint32_t frame_slots; /* a power of two */
     uint32_t unresolved_from; /* frames before this index are resolved or waiting */
+    uint32_t nameless_native; /* native frames before this index are named (native_names.c) */
     uint32_t next_frame_id;
     /* nodes */
     pw_node_slot *nodes;

@@ -71,6 +71,17 @@ static const rb_data_type_t pending_type = {"Pitwall/pending frames", {mark_pend
 static const rb_data_type_t kept_type = {"Pitwall/named frames", {mark_kept, NULL, NULL},
                                          .flags = RUBY_TYPED_WB_PROTECTED};
 
+void
+pw_naming_add(uint32_t id, uint8_t kind, uint32_t name, uint32_t path, uint32_t line)
+{
+    pw_buffer_int(&state.rows.ids, id);
+    pw_buffer_int(&state.rows.kinds, kind);
+    pw_buffer_int(&state.rows.names, name);
+    pw_buffer_int(&state.rows.paths, path);
+    pw_buffer_int(&state.rows.lines, line);
+    state.rows.count++;
+}
+
 /* Names one batch of frames, as far as the time `until` allows. False: no frame is left. The lock is not held while
  * Ruby runs: naming allocates, an allocation may start a collection, and marking takes the lock. */
 static bool
@@ -92,6 +103,12 @@ name_batch(int64_t until)
 
     for (uint32_t i = 0; i < n; i++) {
         if (i > 0 && pw_now_ns() >= until) return true;
+        if (pw_frame_is_native(frames[i])) { /* named by the drain */
+            pthread_mutex_lock(&pw_current.lock);
+            if (resets == (uint32_t)pw_counter(PW_RESETS)) t->unresolved_from = from + i + 1;
+            pthread_mutex_unlock(&pw_current.lock);
+            continue;
+        }
         pw_frame_description d = {.frame = frames[i], .owner = owners[i]};
         int error = 0;
         VALUE saved = rb_errinfo();
@@ -116,13 +133,9 @@ name_batch(int64_t until)
             RB_OBJ_WRITTEN(state.kept, Qundef, d.frame);
             continue;
         }
-        pw_buffer_int(&state.rows.ids, ids[i]);
-        pw_buffer_int(&state.rows.kinds, d.kind);
-        pw_buffer_int(&state.rows.names, pw_intern_string(t, name, name_size));
-        pw_buffer_int(&state.rows.paths,
-                      has_path ? pw_intern_string(t, RSTRING_PTR(d.path), (size_t)RSTRING_LEN(d.path)) : 0);
-        pw_buffer_int(&state.rows.lines, d.first_line);
-        state.rows.count++;
+        pw_naming_add(ids[i], d.kind, pw_intern_string(t, name, name_size),
+                      has_path ? pw_intern_string(t, RSTRING_PTR(d.path), (size_t)RSTRING_LEN(d.path)) : 0,
+                      d.first_line);
         if (same_tables) {
             if (d.frame == 0) t->frames[from + i].frame = 0;
             t->frames[from + i].owner = d.owner;

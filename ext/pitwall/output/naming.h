@@ -19,5 +19,7 @@ void pw_name_thread(VALUE thread);
 
 void pw_naming_write(void); /* FRAM: frames named since the last write. holds session lock */
 void pw_naming_free(bool frees);
+/* Adds a row of FRAM. `name`, `path`: numbers of strings. holds session lock */
+void pw_naming_add(uint32_t id, uint8_t kind, uint32_t name, uint32_t path, uint32_t line);
 
 #endif

@@ -1,5 +1,6 @@
 #include "sampling/capture.h"
 #include "output/output.h"
+#include "sampling/native_stack.h"
 #include <ruby/debug.h>
 #include <string.h>
 
@@ -127,6 +128,54 @@ put_walk(pw_thread *t, uint8_t kind, uint32_t same, VALUE leaf, uint8_t state, u
     return true;
 }
 
+/* The number of frames next to the root that the joined stack and the one before have in common. */
+static uint32_t
+common_with_sent(const pw_thread *t)
+{
+    const pw_joined_stack *now = &t->native->stack, *before = &t->native->sent;
+    if (t->native->serial != t->sample.serial || now->left_out != before->left_out) return 0;
+    uint32_t limit = now->count < before->count ? now->count : before->count, k = 0;
+    while (k < limit && now->frames[k] == before->frames[k] && now->lines[k] == before->lines[k]) k++;
+    return k;
+}
+
+/* Writes the stack in t->native->stack. */
+static bool
+put_joined(pw_thread *t, uint8_t kind, uint8_t state, uint16_t captures, int64_t wall, int64_t cpu)
+{
+    pw_native_room *room = t->native;
+    pw_joined_stack *now = &room->stack, before = room->sent;
+    uint32_t common = common_with_sent(t), fresh = now->count - common;
+    if (kind == PW_REC_STACK && fresh == 0 && room->serial == t->sample.serial && common == t->sample.sent) return true;
+    pw_sample *s = reserve(t, kind, common, fresh, fresh, state, captures, wall, cpu);
+    if (!s) return false;
+    VALUE *frame = s->frames, *owner = frame + fresh;
+    int *line = (int *)(owner + fresh);
+    for (uint32_t i = now->count; i-- > common;) {
+        *frame++ = now->frames[i];
+        *owner++ = now->owners[i];
+        *line++ = now->lines[i];
+    }
+    commit(t, s);
+    room->sent = *now;
+    room->stack = before;
+    room->serial = t->sample.serial;
+    t->stack.previous_count = 0; /* if the next stack is taken in another way, nothing is in common */
+    t->stack.walk.agreed = 0;
+    return true;
+}
+
+/* Records the stack that the walk found, with native frames. */
+static bool
+capture_native(pw_thread *t, uint8_t kind, uint8_t state, uint16_t captures, int64_t wall, int64_t cpu)
+{
+    bool any = pw_walk_listed(&t->stack.walk, t->stack.walk.depth) != 0;
+    if (kind == PW_REC_SAMPLE) t->sample.empty = any ? 0 : t->sample.empty + 1;
+    if (!any && state == PW_UNKNOWN) return true;
+    pw_native_stack_take(t);
+    return put_joined(t, kind, state, captures, wall, cpu);
+}
+
 /* Records the stack that the walk found. */
 static bool
 capture_walk(pw_thread *t, uint32_t same, VALUE leaf, uint8_t state, uint16_t captures, int64_t wall, int64_t cpu)
@@ -180,6 +229,7 @@ capture_stack(pw_thread *t)
 {
     if (!walks(t)) return put(t, PW_REC_STACK, take_by_ruby(t, 0), PW_UNKNOWN, 0, 0, 0);
     uint32_t same = pw_walk_stack(&t->stack.walk);
+    if (t->native) return capture_native(t, PW_REC_STACK, PW_RUNNING, 0, 0, 0);
     return put_walk(t, PW_REC_STACK, same, 0, PW_UNKNOWN, 0, 0, 0);
 }
 
@@ -188,7 +238,11 @@ bool pw_capture_stack(pw_thread *t) { return begin_look(t) && end_look(t, captur
 static bool
 capture(pw_thread *t, VALUE leaf, uint8_t state, uint16_t captures, int64_t wall, int64_t cpu)
 {
-    if (walks(t)) return capture_walk(t, pw_walk_stack(&t->stack.walk), leaf, state, captures, wall, cpu);
+    if (walks(t)) {
+        uint32_t same = pw_walk_stack(&t->stack.walk);
+        if (t->native && !leaf) return capture_native(t, PW_REC_SAMPLE, state, captures, wall, cpu);
+        return capture_walk(t, same, leaf, state, captures, wall, cpu);
+    }
     if (leaf) t->stack.frames[0] = leaf, t->stack.lines[0] = 0;
     int n = take_by_ruby(t, leaf ? 1 : 0);
     t->sample.empty = n ? 0 : t->sample.empty + 1;
@@ -233,6 +287,27 @@ pw_capture(pw_thread *t, VALUE leaf, uint8_t state, uint16_t captures, int64_t w
 {
     return begin_look(t) && end_look(t, capture(t, leaf, state, captures, wall, cpu));
 }
+
+void
+pw_capture_collection_begins(pw_thread *t)
+{
+    if (!begin_look(t)) return;
+    if (walks(t) && (pw_walk_stack(&t->stack.walk), pw_walk_listed(&t->stack.walk, t->stack.walk.depth))) {
+        pw_native_collection_begins(t);
+        /* The drain gets the frames before the marking, so they are marked. Stacks within the step have no others. */
+        if (!put_joined(t, PW_REC_STACK, PW_RUNNING, 0, 0, 0)) pw_native_collection_ends(t);
+    }
+    end_look(t, true);
+}
+
+bool
+pw_capture_in_collection(pw_thread *t, VALUE leaf, uint8_t state, int64_t wall, int64_t cpu)
+{
+    return begin_look(t) && end_look(t, pw_native_collection_take(t, leaf) &&
+                                            put_joined(t, PW_REC_SAMPLE, state, 1, wall, cpu));
+}
+
+void pw_capture_collection_ends(pw_thread *t) { pw_native_collection_ends(t); }
 
 static int64_t
 read_cpu(pw_thread *t, int64_t wall)

@@ -17,6 +17,14 @@ bool pw_capture(pw_thread *t, VALUE leaf, uint8_t state, uint16_t captures, int6
  * is the stack's number. False: the ring is full. async-signal-safe */
 bool pw_capture_stack(pw_thread *t);
 
+/* Where native frames are recorded: a step of a garbage collection begins in the calling thread, a tick comes within
+ * it, and it ends. Other stacks are not taken meanwhile. If pw_capture_in_collection returns false, then the tick must
+ * be noted until the step ends. */
+void pw_capture_collection_begins(pw_thread *t);
+/* async-signal-safe */
+bool pw_capture_in_collection(pw_thread *t, VALUE leaf, uint8_t state, int64_t wall, int64_t cpu);
+void pw_capture_collection_ends(pw_thread *t);
+
 /* Takes the stack of another thread, which may be running. Must not be called during a garbage collection. False:
  * nothing was recorded, because the stack changed during every try (counted), because there is no stack (counted in
  * t->sample.empty), or because the ring is full. holds reader lock */

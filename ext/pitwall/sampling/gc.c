@@ -50,6 +50,19 @@ in_step(void)
     return atomic_load_explicit(&state.collecting, memory_order_acquire) && rb_during_gc();
 }
 
+static const VALUE leaves[2] = {PW_FRAME_MARKING, PW_FRAME_SWEEPING};
+
+/* Takes the native stack of a tick within a collection. False: the tick has to be noted. */
+static bool
+takes_native(pw_thread *t, int64_t wall)
+{
+    uint8_t now = (uint8_t)atomic_load_explicit(&t->own.state, memory_order_relaxed);
+    if (t->gc.ticks[0] || t->gc.ticks[1]) return false; /* in the order of their times */
+    if (!pw_capture_in_collection(t, leaves[state.phase], now, wall, pw_cpu_to_charge(t, false, wall))) return false;
+    pw_count(PW_CAPTURES, 1);
+    return true;
+}
+
 bool
 pw_gc_takes_tick(pw_thread *t, int64_t wall)
 {
@@ -60,6 +73,7 @@ pw_gc_takes_tick(pw_thread *t, int64_t wall)
         return true;
     }
     if (atomic_load_explicit(&state.collector, memory_order_relaxed) == t) {
+        if (t->native && takes_native(t, wall)) return true;
         t->gc.ticks[state.phase]++;
         t->gc.wall[state.phase] = wall;
         t->gc.cpu[state.phase] = pw_cpu_to_charge(t, false, wall);
@@ -112,6 +126,11 @@ begin(pw_thread *t, int64_t now)
     state.overdue.wall = 0;
     /* ticks of a collection whose end was not reported: that time is in the next row */
     if (t) t->gc.ticks[0] = t->gc.ticks[1] = 0;
+    if (t && t->native) {
+        t->own.busy = 1;
+        pw_capture_collection_begins(t);
+        t->own.busy = 0;
+    }
     if (!t || pw_interrupts(pw_current.ticker) || !pw_current.ticker->overdue(t, now)) return;
     state.overdue.wall = now;
     if (!pw_current.ticker->from_outside) state.overdue.cpu = pw_cpu_to_charge(t, false, now);
@@ -132,14 +151,13 @@ take_overdue(pw_thread *t, int64_t now)
 static void
 emit(pw_thread *t, int64_t now)
 {
-    static const VALUE leaf[2] = {PW_FRAME_MARKING, PW_FRAME_SWEEPING};
     t->own.busy = 1;
     if (state.overdue.wall) take_overdue(t, now);
     state.overdue.wall = 0;
     for (int i = 0; i < 2; i++) {
         if (!t->gc.ticks[i]) continue;
         uint16_t captures = t->gc.ticks[i] > UINT16_MAX ? UINT16_MAX : (uint16_t)t->gc.ticks[i];
-        if (pw_capture(t, leaf[i], (uint8_t)atomic_load(&t->own.state), captures, t->gc.wall[i], t->gc.cpu[i])) {
+        if (pw_capture(t, leaves[i], (uint8_t)atomic_load(&t->own.state), captures, t->gc.wall[i], t->gc.cpu[i])) {
             pw_count(PW_CAPTURES, 1);
         }
         t->gc.ticks[i] = 0;
@@ -186,6 +204,7 @@ on_event(VALUE self, void *data)
         end_phase(pw_now_ns());
         pw_thread *t = atomic_exchange(&state.collector, NULL);
         pw_gc_log_pause(state.pause_began, state.phase_began, id_of(t));
+        if (t && t->native) pw_capture_collection_ends(t);
         if (t && (state.overdue.wall || t->gc.ticks[0] || t->gc.ticks[1])) emit(t, state.phase_began);
         atomic_store_explicit(&state.collecting, false, memory_order_release);
         break;

@@ -1,4 +1,5 @@
 #include "sampling/held_signal.h"
+#include "sampling/capture.h"
 #include "session/threads.h"
 #include "tools/raw_syscall.h"
 #include <signal.h>
@@ -71,6 +72,15 @@ set_waits(pw_thread *t, bool waits)
     atomic_store(&t->own.waits, waits);
 }
 
+/* Takes the stack now, because the drain's look from outside would find no native frames. */
+static void
+take_before(pw_thread *t)
+{
+    t->own.busy = 1;
+    atomic_store(&t->own.held, pw_capture_stack(t));
+    t->own.busy = 0;
+}
+
 /* Does nothing for a thread without the GVL: its signal is blocked already. */
 int
 pw_signal_wait_begins(void)
@@ -85,6 +95,7 @@ pw_signal_wait_begins(void)
         pw_signal_hold_back();
         if (pw_tls.held_back) {
             atomic_store(&t->own.suspended_at, now);
+            if (t->native) take_before(t);
             set_waits(t, true);
         }
     }
@@ -99,7 +110,10 @@ pw_signal_wait_ends(void)
     if (!signo) return; /* in a forked child */
     if (pw_enter_handler()) {
         pw_thread *t = pw_self();
-        if (t) set_waits(t, false);
+        if (t) {
+            set_waits(t, false);
+            if (t->native) atomic_store(&t->own.held, false);
+        }
         pw_leave_handler();
     }
     let_through(signo, &pw_tls.waited);

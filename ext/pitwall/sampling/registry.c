@@ -1,4 +1,5 @@
 #include "sampling/registry.h"
+#include "native/stack_bounds.h"
 #include "output/drain.h"
 #include "output/naming.h"
 #include "sampling/capture.h"
@@ -37,6 +38,7 @@ void
 pw_enter_thread(pw_thread *t)
 {
     pw_now_running(t);
+    if (t->native) pw_unwind_know_stack();
     pw_tls.ended = 0;
     /* Ruby may end a thread without an event: then the exit of its native thread shows the end */
     pthread_setspecific(state.exit_key, t);

@@ -6,6 +6,7 @@
 #include "sampling/held_signal.h"
 #include "sampling/registry.h"
 #include "sampling/waiting.h"
+#include "session/native_room.h"
 #include "vm/reader_lock.h"
 #include <errno.h>
 #include <pthread.h>
@@ -219,7 +220,9 @@ on_signal(int signo, siginfo_t *info, void *context)
         }
         /* the signal is late: the thread is no longer on this native thread */
         if (t && atomic_load(&t->carrier.migrates) && t->carrier.tid != pw_gettid()) t = NULL;
+        if (t && t->native) t->native->context = context;
         if (t) tick(t, info->si_overrun);
+        if (t && pw_tls.thread == t && t->native) t->native->context = NULL; /* else the thread has ended */
         pw_leave_handler();
     }
     errno = saved;

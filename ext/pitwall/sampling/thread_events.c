@@ -84,11 +84,20 @@ settle_run(pw_thread *t)
 /* Takes the stack of a thread that is about to wait, with no time. charge_wait charges the time after the wait. False:
  * the stack could not be taken. */
 static bool
-hold(pw_thread *t)
+take_before_wait(pw_thread *t)
 {
     int64_t wall = atomic_load_explicit(&t->sample.last_wall, memory_order_relaxed);
     int64_t cpu = atomic_load_explicit(&t->sample.last_cpu, memory_order_relaxed);
-    if (pw_capture(t, 0, PW_BLOCKED, 0, wall, cpu)) atomic_store_explicit(&t->own.held, true, memory_order_relaxed);
+    bool taken = pw_capture(t, 0, PW_BLOCKED, 0, wall, cpu);
+    if (taken) atomic_store_explicit(&t->own.held, true, memory_order_relaxed);
+    return taken;
+}
+
+/* As take_before_wait, and switches the ticks off. */
+static bool
+hold(pw_thread *t)
+{
+    if (take_before_wait(t)) {}
     else if (!atomic_load(&t->carrier.migrates)) return false;
     /* a migrating thread's ticks must stop in any case: they would reach other threads here */
     pw_current.ticker->thread_left(t);
@@ -261,6 +270,7 @@ on_thread_event(rb_event_flag_t event, const rb_internal_thread_event_data_t *da
         count_change(t);
         atomic_store_explicit(&t->own.state, PW_BLOCKED, memory_order_relaxed);
         if ((t->own.quiet || !stays_here(t)) && hold(t)) break;
+        if (t->native) take_before_wait(t); /* a look from outside would find no native frames */
         if (pw_interrupts(pw_current.ticker) && stays_here(t) && pw_self() == t) pw_signal_hold_back();
         break;
       case RUBY_INTERNAL_THREAD_EVENT_RESUMED:

@@ -18,6 +18,9 @@
     COUNTER(PW_TORN_READS, "torn_reads", true) \
     COUNTER(PW_REFUSED, "refused_frames", true) \
     COUNTER(PW_TRUNCATED, "truncated", false) \
+    COUNTER(PW_NATIVE_STACKS, "native_stacks", true) \
+    COUNTER(PW_NATIVE_LOST, "native_lost", true) \
+    COUNTER(PW_NATIVE_GUESSED, "native_guessed", true) \
     COUNTER(PW_HANDLER_NS, "handler_ns", true) \
     COUNTER(PW_NAMING_NS, "naming_ns", true) \
     COUNTER(PW_RESETS, "resets", true) \

@@ -15,6 +15,7 @@ typedef struct {
     int64_t interval_ns, unit_ns, flush_ns;
     int64_t origin;      /* monotonic ns at the start */
     int signo;
+    bool native;         /* native frames are taken, too */
     const pw_ticker *ticker;
     int64_t started_process_cpu;
 

@@ -1,4 +1,5 @@
 #include "session/threads.h"
+#include "session/native_room.h"
 #include "vm/reader_lock.h"
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -50,6 +51,7 @@ new_thread(VALUE thread, pid_t tid)
     atomic_init(&t->own.state, PW_RUNNING);
     atomic_init(&t->sample.last_wall, t->started);
     t->own.quiet = PW_QUIET_WAITS;
+    if (pw_current.native && t->stack.walk.thread) t->native = pw_native_room_new(PW_MAX_DEPTH); /* or NULL */
     int64_t cpu = tid ? pw_clock_ns(pw_cpu_clock_of(tid)) : 0;
     atomic_init(&t->sample.last_cpu, cpu < 0 ? 0 : cpu);
     return t;
@@ -58,6 +60,7 @@ new_thread(VALUE thread, pid_t tid)
 void
 pw_thread_free(pw_thread *t)
 {
+    if (t->native) pw_native_room_free(t->native);
     munmap(t, THREAD_BYTES);
 }
 

@@ -128,6 +128,7 @@ typedef struct pw_thread {
         VALUE *frames, *previous_frames;
         int *lines, *previous_lines;
     } stack;
+    struct pw_native_room *native; /* NULL: no native frames (native_room.h). Constant while the thread is recorded */
 
     /* Written by the drain, and by naming (`named`, `announced`, `name_id`). holds session lock */
     struct {

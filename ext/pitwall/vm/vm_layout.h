@@ -58,6 +58,7 @@ enum {
     /* objects, in words */
     PW_ISEQ_BODY = 2, PW_BODY_ENCODED = 1, PW_SVAR_CREF_OR_ME = 1, PW_ME_DEF = 2,
     PW_DEF_CODE = 1, /* of a method written in Ruby; checked by what it says */
+    PW_DEF_FUNCTION = 1, /* of a C function */
     PW_BODY_CALL_DATA = PW_COLUMN(24, 23, 23, 23, 24), PW_BODY_WORDS = 33,
     PW_BODY_SIZE = 1, PW_BODY_CALL_DATA_COUNT = PW_COLUMN(62, 63, 63, 63, 65), /* in ints */
     PW_CALL_DATA_CACHE = 1, PW_CALL_DATA_WORDS = 2, PW_CACHE_METHOD = 2
@@ -66,7 +67,10 @@ enum {
 #define PW_CFP_BYTES (PW_CFP_WORDS * sizeof(VALUE))
 
 /* ep[0]: a tag bit that no object pointer has, flags, and a magic number in bits 16 to 30. */
-enum { PW_ENV_LOCAL = 0x2, PW_FRAME_C = 0x80, PW_MAGIC_OF_C_METHOD = 0x5555 };
+enum {
+    PW_ENV_LOCAL = 0x2, PW_FRAME_FINISH = 0x20, PW_FRAME_C = 0x80, PW_MAGIC_OF_C_METHOD = 0x5555,
+    PW_MAGIC_OF_DUMMY = 0x7999
+};
 
 /* Whether a frame of C code is a method's. */
 static inline bool

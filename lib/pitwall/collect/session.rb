@@ -17,7 +17,7 @@ module Pitwall
     # @api private
     module Session
       DEFAULTS = { interval_ns: 1_000_000, mode: "auto", signal: "URG", flush_ns: 1_000_000_000, keep_argv: false,
-                   gc: true, collectors: {}.freeze }.freeze
+                   gc: true, native: false, collectors: {}.freeze }.freeze
       INTERVALS = (100_000..1_000_000_000)
       # auto: mode outside if it works and a core is spare for it, otherwise signal.
       # none: no samples, other collectors only.
@@ -174,11 +174,18 @@ module Pitwall
           unless MODES.include?(settings[:mode])
             raise UsageError, "mode #{settings[:mode].inspect}: choose #{MODES.join(" or ")}"
           end
+          check_native(settings)
           unless SIGNALS.include?(settings[:signal])
             raise UsageError, "signal #{settings[:signal].inspect}: choose #{SIGNALS.join(" or ")} " \
                               "(signals that are ignored by default), or mode safepoint"
           end
           settings
+        end
+
+        def check_native(settings)
+          return if !settings[:native] || %w[auto signal].include?(settings[:mode])
+
+          raise UsageError, "native: true goes with mode signal only: leave out mode #{settings[:mode]}"
         end
 
         def check_numbers(settings)
@@ -194,10 +201,14 @@ module Pitwall
         def begin_native(path, append, settings)
           path = File.expand_path(path)
           refuse_foreign_file(path) unless append
-          mode, reason = possible_mode(settings[:mode])
+          native = settings[:native]
+          mode, reason = native ? mode_of_native(settings[:mode]) : possible_mode(settings[:mode])
+          refusal = native ? Native.native_refusal : nil
+          settings = settings.merge(native: false) if refusal
           # Mode outside needs to know of collections. The age of an object is a number of collections.
           gc = settings[:gc] || mode == "outside" || settings[:collectors].key?("allocations")
           notes = notes(settings[:mode], mode, gc)
+          notes << "native frames are not recorded here (#{refusal})" if refusal
           settings = settings.merge(unit_ns: unit_for(settings[:interval_ns]), mode: mode)
           head = Header.build(settings: settings, mode_reason: @mode_reason || reason,
                               thread_states: Native.thread_states?(settings[:mode]), walk: Native.walk, notes: notes)
@@ -224,7 +235,7 @@ module Pitwall
           collectors = settings[:collectors].transform_values { |options| options.merge("home" => HOME) }
           refusal = Native.start(path, append, head, settings[:interval_ns], settings[:unit_ns], settings[:flush_ns],
                                  settings[:mode], Signal.list.fetch(settings[:signal]), Compat.other_threads,
-                                 collectors)
+                                 collectors, settings[:native])
           raise explain(refusal, path, settings) if refusal
         end
 
@@ -247,6 +258,9 @@ module Pitwall
 
           ["signal", mode == "auto" ? refusal : "outside was asked for"]
         end
+
+        # Native frames are read by the thread itself, wherever it is.
+        def mode_of_native(mode) = ["signal", mode == "auto" ? "native frames were asked for" : "asked for"]
 
         # Why mode auto does not choose mode outside; nil if it does. Without thread events, a late look at a stack
         # finds little of use.
@@ -290,6 +304,7 @@ module Pitwall
           %w[interval_ns flush_ns].each { |key| settings[key.to_sym] = Integer(pairs[key]) if pairs[key] }
           %w[mode signal].each { |key| settings[key.to_sym] = pairs[key] if pairs[key] }
           settings[:keep_argv] = pairs["keep_argv"] == "1"
+          settings[:native] = pairs["native"] == "1"
           settings[:collectors] = collectors(pairs)
           settings
         end

@@ -96,9 +96,13 @@ module Pitwall
       #: () -> Weighing
       def weighing = Weighing.new(report.weight, report.summary)
 
-      # What stands out in the report.
+      # What stands out in the report. Native frames are folded for it: it names code that somebody can change.
       #: () -> Array[Hash[String, untyped]]
-      def findings = @findings ||= application.findings.call(report.shown_segments, report.shown_selection)
+      def findings
+        @findings ||= application.findings.call(
+          *Analyse::NativeFrames.narrow(report.shown_segments, report.shown_selection)
+        )
+      end
 
       # What stands out in the processes asked for.
       #: () -> Array[Hash[String, untyped]]

@@ -21,6 +21,18 @@ module Pitwall
       #: (Array[Record::Segment]) -> Array[Record::Segment]
       def fold(segments) = segments.map { |segment| folds?(segment) ? Fold.new(segment).segment : segment }
 
+      # Changed copies of the segments, and a copy of the selection that refers to these segments.
+      #: (Array[Record::Segment], Selection?) -> [Array[Record::Segment], Selection?]
+      def narrow(segments, selection)
+        changed = fold(segments)
+        return [changed, selection] unless selection&.without
+
+        without = segments.zip(changed).each_with_object({}.compare_by_identity) do |(old, new), all|
+          all[new] = selection.without[old] if selection.without[old]
+        end
+        [changed, selection.dup.tap { |copy| copy.without = without }]
+      end
+
       #: (Array[Record::Segment]) -> bool
       def any?(segments) = segments.any? { |segment| native?(segment) }
 

@@ -48,6 +48,8 @@ module Pitwall
         parser.on("--signal NAME", "the signal to sample with: #{SIGNALS.join(", ")} (URG)") do |name|
           @options[:signal] = signal(name)
         end
+        parser.on("--native", "also record native frames: MRI's own functions, C extensions, libraries " \
+                              "(with --mode signal)") { @options[:native] = true }
         parser.on("--allocations [1/N]", "also count objects by stack (by line, where stacks are not walked), " \
                                          "in bursts: one in so many (1/50); see --view allocations") do |text|
           @options[:one_in] = OneIn.parse(text || "1/50", name: "--allocations")
@@ -63,7 +65,7 @@ module Pitwall
       def target_options
         usual_mode = @options[:signal] ? "signal" : "auto"
         { interval_ns: @options.fetch(:interval_ns, 1_000_000), mode: @options.fetch(:mode, usual_mode),
-          signal: @options.fetch(:signal, "URG"), **allocations, **super }
+          signal: @options.fetch(:signal, "URG"), **(@options[:native] ? { native: 1 } : {}), **allocations, **super }
       end
 
       def report_options = super.merge(idle: @options.fetch(:idle, false))
@@ -79,6 +81,9 @@ module Pitwall
         mode = @options[:mode]
         if @options[:signal] && %w[outside safepoint].include?(mode)
           raise UsageError, "--mode #{mode} uses no signal: leave out --signal"
+        end
+        if @options[:native] && %w[outside safepoint].include?(mode)
+          raise UsageError, "--native needs --mode signal: each thread reads its own native stack"
         end
 
         super

@@ -34,6 +34,7 @@ module Pitwall
       def lines(summary, warnings: [], difference: nil)
         [*paragraph(title(summary)) { |line| @palette.bold(line) },
          *paragraph(summary.traced? ? tracing(summary) : sampling(summary)),
+         *paragraph(native(summary)),
          *paragraph(cost(summary, difference)),
          *warnings.flat_map { |text| note("!", text, :yellow) },
          *loss_notes(summary).flat_map { |text| note("!", text, :yellow) },
@@ -70,6 +71,18 @@ module Pitwall
         ["#{Units.things(summary.stat("captures"), "sample")}#{" #{how}" unless how.empty?}",
          *("#{Units.count(summary.stat("dropped"))} dropped" if summary.imports.empty?), *late(summary),
          *refused(summary)]
+      end
+
+      # Stacks whose callers are not known up to the thread's start, and stacks in which Ruby and native frames were put
+      # together without certainty.
+      def native(summary)
+        stacks = summary.stat("native_stacks")
+        return [] if stacks.zero?
+
+        lost, guessed = summary.stat("native_lost"), summary.stat("native_guessed")
+        ["native frames in #{Units.things(stacks, "stack")}: " \
+         "#{Units.percent(stacks - lost, stacks)} reach the thread's start",
+         *("#{Units.count(guessed)} joined with Ruby's frames by guess" if guessed.positive?)]
       end
 
       def tracing(summary)

@@ -1,0 +1,201 @@
+# frozen_string_literal: true
+
+require_relative "../test_helper"
+require_relative "../support/native_extension"
+require_relative "../support/own_walk"
+require_relative "../support/recorded_program"
+require "pitwall/analyse"
+
+# Native frames beside Ruby frames: a C extension with known functions says what every sample must be.
+class NativeTest < Minitest::Test
+  include RecordedProgram
+
+  def settings = { native: true, interval_ns: 500_000 }
+
+  def setup
+    skip "own walks are not in use: #{OwnWalk.refusal}" if OwnWalk.refusal
+    skip "peer absent: a C compiler (apt-get install gcc libc6-dev)" unless NativeExtension.compiler?
+    super
+    @known = NativeExtension.build
+  end
+
+  # Functions of libruby lie between those of the test. A name is written as it is in the recording.
+  OURS = /\A(?:c_|burn_in_)/.freeze
+
+  # Stacks of samples, root first, as [names of Ruby frames and of the extension's functions] → captures.
+  def stacks(segment)
+    segment.tallies.each_with_object(Hash.new(0)) do |tally, all|
+      tally.each do |node, _, _, captures|
+        next if captures.zero?
+
+        path = []
+        while node.positive?
+          path.unshift(segment.frame(node))
+          node = segment.parents[node]
+        end
+        all[path] += captures
+      end
+    end
+  end
+
+  def shown(path)
+    path.filter_map { |frame| frame.name if frame.kind != 3 || frame.name.match?(OURS) }
+  end
+
+  # Records the program's block, and gives the stacks below a function of the extension, from the block on.
+  def known_stacks(source, leaf:, definitions: "")
+    run_program("require #{@known.inspect}\n#{definitions}\nrecord { #{source} }")
+    found = stacks(@segment = segment).select { |path, _| path.last.kind == 3 && path.last.name == leaf }
+    assert_operator found.each_value.sum, :>, 0, "no sample in #{leaf}"
+    found.keys.map do |path|
+      names = shown(path).map { |name| name.sub(/ \(program.rb:\d+\)\z/, "") }
+      names.drop(names.index("block in <main>") + 1)
+    end.uniq
+  end
+
+  def test_a_block_called_from_c_is_below_the_c_functions_that_called_it
+    found = known_stacks("20.times { Known.outer { Known.leaf } }", leaf: "burn_in_leaf")
+    assert_equal [["Integer#times", "block (2 levels) in <main>", "Known.outer", "c_outer", "c_inner",
+                   "block (3 levels) in <main>", "Known.leaf", "c_leaf", "burn_in_leaf"]], found
+    assert_equal @segment.stat("native_stacks"), @segment.stat("captures")
+    assert_equal 0, @segment.stat("native_lost")
+  end
+
+  def test_before_and_after_the_block
+    source = "20.times { Known.before { Known.leaf } }"
+    above = ["Integer#times", "block (2 levels) in <main>", "Known.before", "c_before"]
+    %w[burn_in_before burn_in_after].each do |leaf|
+      assert_equal [[*above, leaf]], known_stacks(source, leaf: leaf)
+    end
+    assert_equal [[*above, "c_inner", "block (3 levels) in <main>", "Known.leaf", "c_leaf", "burn_in_leaf"]],
+                 known_stacks(source, leaf: "burn_in_leaf")
+  end
+
+  NESTED = <<~RUBY
+    class Called
+      def initialize(depth) = @depth = depth
+      def called = @depth.zero? ? Known.leaf : Known.outer { Known.call(Called.new(@depth - 1)) }
+    end
+  RUBY
+
+  def test_deeply_nested_calls
+    found = known_stacks("10.times { Known.call(Called.new(30)) }", leaf: "burn_in_leaf", definitions: NESTED)
+    called = ["Known.call", "c_call", "Called#called"]
+    outer = ["Known.outer", "c_outer", "c_inner", "block in Called#called"]
+    assert_equal [["Integer#times", "block (2 levels) in <main>", *([called, outer] * 30).flatten, *called,
+                   "Known.leaf", "c_leaf", "burn_in_leaf"]], found
+  end
+
+  def test_c_functions_that_c_functions_call
+    found = known_stacks("20.times { Known.call_c }", leaf: "burn_in_leaf")
+    assert_equal [["Integer#times", "block (2 levels) in <main>", "Known.call_c", "c_call_c", "Known.leaf", "c_leaf",
+                   "burn_in_leaf"]], found
+  end
+
+  # Then no native frame is the C function's own.
+  def test_a_c_function_that_ends_in_a_jump
+    found = known_stacks("20.times { Known.jump }", leaf: "burn_in_jump")
+    assert_equal [["Integer#times", "block (2 levels) in <main>", "Known.jump", "burn_in_jump"]], found
+  end
+
+  def test_fibers_and_threads_have_stacks_of_their_own
+    source = "Thread.new { 10.times { Fiber.new { Known.outer { Known.leaf } }.resume } }.join"
+    assert_equal [["Known.outer", "c_outer", "c_inner", "Known.leaf", "c_leaf", "burn_in_leaf"]],
+                 known_stacks_of_any(source).map { |names| names.grep_v(/\Ablock/) }
+    assert_equal 0, @segment.stat("native_lost")
+  end
+
+  # Stacks that do not begin with the program's block.
+  def known_stacks_of_any(source)
+    run_program("require #{@known.inspect}\nrecord { #{source} }")
+    found = stacks(@segment = segment).keys.select { |path| path.last.kind == 3 && path.last.name == "burn_in_leaf" }
+    found.map { |path| shown(path) }.uniq
+  end
+
+  # An exception leaves frames of C code without a return.
+  def test_exceptions_through_c_code
+    found = known_stacks("20.times { begin; Known.outer { Known.leaf; raise 'no' }; rescue; Known.leaf; end }",
+                         leaf: "burn_in_leaf")
+    inside = ["Integer#times", "block (2 levels) in <main>", "Known.outer", "c_outer", "c_inner",
+              "block (3 levels) in <main>", "Known.leaf", "c_leaf", "burn_in_leaf"]
+    after = ["Integer#times", "block (2 levels) in <main>", "rescue in block (2 levels) in <main>", "Known.leaf",
+             "c_leaf", "burn_in_leaf"]
+    assert_equal [inside, after].sort, found.sort
+  end
+
+  # A collection's own functions are below "(marking)" or "(sweeping)", and their callers above.
+  def test_collections
+    run_program(<<~RUBY)
+      kept = Array.new(200_000) { "x" * 50 }
+      record do
+        limit = cpu + 1
+        Array.new(1000) { Object.new } while cpu < limit
+        GC.start while cpu < limit + 0.3
+      end
+    RUBY
+    found = stacks(segment).select { |path, _| path.any? { |frame| frame.kind == 2 } }
+    assert_operator found.each_value.sum, :>, 100
+    native = found.select { |path, _| path.last.kind == 3 || path[-2].kind == 3 }
+    assert_operator native.each_value.sum, :>, found.each_value.sum * 0.9
+    native.each_key do |path|
+      at = path.index { |frame| frame.kind == 2 }
+      assert_equal 3, path[at - 1].kind, "no caller of the collector: #{path.map(&:name)}"
+      assert_equal [3], path.drop(at + 1).map(&:kind).uniq if path.size > at + 1
+      assert_equal 1, path.count { |frame| frame.kind == 2 }
+    end
+  end
+
+  # Waiting threads show the functions in which they wait.
+  def test_waits
+    run_program("record { reader, = IO.pipe; Thread.new { reader.read }; Thread.new { sleep }; sleep 0.3 }")
+    waiting = stacks_of_weight(segment).select { |path, _| path.any? { |frame| frame.name.match?(/\A(IO#read|Kernel#sleep)\z/) } }
+    refute_empty waiting
+    waiting.each_key { |path| assert_equal 3, path.last.kind, path.map(&:name).inspect }
+  end
+
+  def stacks_of_weight(segment)
+    segment.tallies.each_with_object({}) do |tally, all|
+      tally.each do |node, wall,|
+        path = []
+        (path.unshift(segment.frame(node)); node = segment.parents[node]) while node.positive?
+        all[path] = wall if wall.positive? && path.any?
+      end
+    end
+  end
+
+  # With native frames folded the stacks are those that a recording without native frames has.
+  def test_folded_stacks_are_those_of_ruby
+    source = "def inner = burn(0.01)\ndef outer = [1].each { inner }\n%s { 20.times { outer } }"
+    run_program(format(source, "record('native.pit')"))
+    run_program(format(source, "record('ruby.pit', native: false)"))
+    native, ruby = %w[native.pit ruby.pit].map { |name| Pitwall::Analyse::NativeFrames.fold(read(name).segments).first }
+    names = [native, ruby].map do |one|
+      one.parents.each_index.drop(1).map do |node|
+        path = []
+        (path.unshift(one.frame(node).name); node = one.parents[node]) while node.positive?
+        path.drop_while { |name| name == "<main>" } # 3.1 has two
+      end.select { |path| path.last == "Process.clock_gettime" }.uniq
+    end
+    refute_empty names.first
+    assert_equal names.last, names.first
+    assert_sane native
+  end
+
+  def test_a_very_deep_stack_is_cut_at_the_root
+    run_program(<<~RUBY)
+      def deep(n) = n.zero? ? burn(0.3) : [1].each { deep(n - 1) }
+      record { deep(1500) }
+    RUBY
+    deepest = stacks(segment).keys.max_by(&:size)
+    assert_equal "(stack cut here)", deepest.first.name
+    assert_equal 4097, deepest.size
+    assert_operator segment.stat("truncated"), :>, 0
+  end
+
+  def test_what_is_refused
+    assert_equal "UsageError: native: true goes with mode signal only: leave out mode outside",
+                 run_program('print problem { record(mode: "outside") {} }')
+    run_program("record(mode: :auto) {}")
+    assert_equal ["signal", "native frames were asked for"], [segment.header.mode, segment.header.mode_reason]
+  end
+end
