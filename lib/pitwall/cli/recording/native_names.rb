@@ -24,7 +24,7 @@ module Pitwall
 
       # @param shown [Boolean] whether native frames are shown among others, not folded
       # @return [Array(Array<Record::Segment>, Array<Record::Warning>)] copies with names
-      #: (Array[Record::Segment], Hash[Symbol, untyped], shown: bool) -> [Array[Record::Segment], Array[Record::Warning]]
+      #: (Array[Record::Segment], Hash[Symbol, untyped], shown: bool) -> [Array[Record::Segment], Array[untyped]]
       def call(segments, options, shown:)
         folders = options.fetch(:symbols, [])
         missing = folders.find { |folder| !File.directory?(folder) }

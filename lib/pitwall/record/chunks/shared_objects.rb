@@ -45,6 +45,14 @@ module Pitwall
           end
         end
 
+        #: () -> Array[[Symbol, String]]
+        def warnings
+          @shared_objects.select { |one| one.names_from == :too_many }.map do |one|
+            [:symbols, "#{File.basename(one.path)} has too many symbols to be read while it is recorded: " \
+                       "its functions are called by their address"]
+          end
+        end
+
         private
 
         # Files are looked up by build ids, so a build id is nothing but hexadecimal digits.
