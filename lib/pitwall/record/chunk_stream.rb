@@ -75,13 +75,16 @@ module Pitwall
         end
         return 0 if @salvage
 
-        raise BadRecording.new("#{@path}: is not a recording (it does not start with \"PITWALL\")", advice: mend)
+        message = "#{@path}: is not a recording (it does not start with \"PITWALL\")"
+        raise BadRecording, message unless importable?
+
+        raise BadRecording.new(message, advice: { import: @path })
       end
 
-      # Another tool's profile is to be imported.
-      def mend
+      # Is the file another tool's profile?
+      def importable?
         require "pitwall/record/import"
-        Import.format_of(@path) ? { import: @path } : {}
+        !Import.format_of(@path).nil?
       end
 
       # The magic at an offset, nil where there is none.
