@@ -10,7 +10,8 @@ module Pitwall
         "speedscope" => :Speedscope,
         "callgrind" => :Callgrind,
         "pprof" => :Pprof,
-        "firefox" => :Firefox
+        "firefox" => :Firefox,
+        "otlp" => :Otlp
       }.freeze
       FORMATS.each { |name, constant| autoload constant, "pitwall/show/export/#{name}" }
       private_constant :FORMATS
