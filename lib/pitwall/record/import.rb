@@ -18,6 +18,7 @@ module Pitwall
       # Name → class. Each is asked in this order whether the file is in its format.
       FORMATS = {
         "pprof" => :Pprof,
+        "otlp" => :Otlp,
         "speedscope" => :Speedscope,
         "perf-script" => :PerfScript,
         "collapsed" => :Collapsed

@@ -54,13 +54,23 @@ module Pitwall
             raise Malformed, "is damaged: a sample has #{values.size} values for #{@slots.size} figures"
           end
 
-          @slots.each_with_index.with_object({}) do |(slot, at), found|
-            next if slot.nil? || values[at].zero?
-            raise Malformed, "has a negative figure (#{values[at]}), as differences have: import both sides" if
-              values[at].negative?
-
-            found[slot.first] = (values[at] * slot.last).round
+          values.each_with_index.with_object({}) do |(value, at), found|
+            weight = weight(at) or next
+            found[weight] = amount(at, value) unless value.zero?
           end
+        end
+
+        # What the figure of that number becomes; nil: it is left out.
+        #: (Integer) -> Symbol?
+        def weight(at) = @slots.fetch(at)&.first
+
+        # A value of the figure of that number, in ns or as a count.
+        # @raise [Malformed] it is negative
+        #: (Integer, Integer) -> Integer
+        def amount(at, value)
+          raise Malformed, "has a negative figure (#{value}), as differences have: import both sides" if value.negative?
+
+          (value * @slots.fetch(at).last).round
         end
 
         # Whether there are samples, not only calls or objects.

@@ -36,6 +36,15 @@ module Pitwall
           # Whether the file is in this format.
           #: (Source) -> bool
           def fits?(_source) = raise(NotImplementedError, "#{self}.fits?")
+
+          # The kind of a frame, by its name and path.
+          #: (String, String) -> Integer
+          def kind(name, path)
+            return Frame::GC if name.match?(COLLECTOR)
+            return Frame::NATIVE if path.match?(OBJECT)
+
+            path.empty? || path == "<cfunc>" ? Frame::C : Frame::RUBY
+          end
         end
 
         # @return [Array<String>] what could not be read, in sentences
@@ -66,14 +75,8 @@ module Pitwall
           writer.segment(head.merge(fields.transform_keys(&:to_s)).compact)
         end
 
-        # The kind of a frame, by its name and path.
         #: (String, String) -> Integer
-        def kind(name, path)
-          return Frame::GC if name.match?(COLLECTOR)
-          return Frame::NATIVE if path.match?(OBJECT)
-
-          path.empty? || path == "<cfunc>" ? Frame::C : Frame::RUBY
-        end
+        def kind(name, path) = Format.kind(name, path)
 
         # @raise [Malformed]
         def refuse(text) = raise(Malformed, text)

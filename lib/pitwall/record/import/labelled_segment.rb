@@ -36,9 +36,12 @@ module Pitwall
           @figures = figures
           @frames = Hash.new do |frames, key|
             frames[key] = places[key].map do |name, path, first, line, kind|
+              @objects[path] = true if kind == Frame::NATIVE
               [segment.frame(name, path, first, kind), line]
             end
           end
+          @objects = {}
+          @nodes = {}
           @threads = {}
           @thread_names = {}
           @calls = {}
@@ -47,15 +50,18 @@ module Pitwall
         # @param stack [Array] keys of places, from the root to the leaf
         # @param weights [Hash{Symbol => Integer}] of Figures#of
         #: (Array[untyped], Hash[String, untyped], Hash[Symbol, Integer]) -> void
-        def add(stack, labels, weights)
-          node = stack.inject(0) do |parent, key|
-            @frames[key].inject(parent) { |above, (frame, line)| @segment.node(above, frame, line) }
-          end
-          add_to(node, labels, weights)
-        end
+        def add(stack, labels, weights) = add_to(node(stack), labels, weights)
 
-        #: (Hash[String, untyped]) -> void
-        def close(stats)
+        # The same for a stack that has a number in the file.
+        # @yield once for each number: the keys of places
+        #: (Integer, Hash[String, untyped], Hash[Symbol, Integer]) { () -> Array[untyped] } -> void
+        def add_numbered(number, labels, weights) = add_to(@nodes[number] ||= node(yield), labels, weights)
+
+        # @param stats [Hash] of SegmentWriter#close
+        # @param objects [Hash{String => String}] shared objects of which frames may be: path → build id
+        #: (Hash[String, untyped], ?objects: Hash[String, String]) -> void
+        def close(stats, objects: {})
+          objects.slice(*@objects.keys).each { |path, build_id| @segment.shared_object(path, build_id) }
           @calls.each { |(thread, node), sums| @segment.call(thread: thread, node: node, **sums) }
           if @figures.calls?
             @segment.trace(%w[cpu objects bytes].to_h { |name| [name, @figures.weights.include?(name.to_sym)] })
@@ -64,6 +70,12 @@ module Pitwall
         end
 
         private
+
+        def node(stack)
+          stack.inject(0) do |parent, key|
+            @frames[key].inject(parent) { |above, (frame, line)| @segment.node(above, frame, line) }
+          end
+        end
 
         def add_to(node, labels, weights)
           return add_calls(node, labels, weights) if calls?(weights)

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "google/protobuf"
+require "pitwall/record/import/addresses"
 require "pitwall/record/import/format"
 require "pitwall/record/import/figures"
 require "pitwall/record/import/labelled_segment"
@@ -13,9 +14,7 @@ module Pitwall
       # each figure, and labels.
       # @api private
       class Pprof < Format
-        # Sources that a compiler makes native code of.
-        COMPILED = /\.(?:c|cc|cpp|cxx|h|hpp|rs|s|S)\z/.freeze
-        private_constant :COMPILED
+        include Addresses
 
         class << self
           def title = "pprof"
@@ -109,32 +108,20 @@ module Pitwall
         # The last line is the function into which the others were inlined.
         def frames(location, functions)
           mapping = @mappings[location.mapping_id]
-          return [unnamed(location, mapping)] if location.line.empty?
+          if location.line.empty?
+            path = mapping ? text(mapping.filename) : ""
+            return [[unnamed(path, location.address, mapping), path, 0, 0, Frame::NATIVE]]
+          end
 
           location.line.map do |line|
             function = functions[line.function_id] or
               wrong("a location's function", "one of the list", line.function_id)
             name, path = text(function.name), text(function.filename)
             name = text(function.system_name) if name.empty?
-            kind = compiled?(location, path) ? Frame::NATIVE : kind(name, path)
+            kind = compiled?(location.address, path) ? Frame::NATIVE : kind(name, path)
             path = text(mapping.filename) if kind == Frame::NATIVE && path.empty? && mapping
             [name, path, line(function.start_line), kind == Frame::NATIVE ? 0 : line(line.line), kind]
           end.reverse
-        end
-
-        # Code at an address whose source is unknown, or is a compiler's.
-        def compiled?(location, path)
-          return true if path.match?(COMPILED)
-
-          path.empty? && location.address.positive?
-        end
-
-        # "libc.so.6+0x1234" as other native code without a name.
-        def unnamed(location, mapping)
-          path = mapping ? text(mapping.filename) : ""
-          offset = location.address - (mapping ? mapping.memory_start - mapping.file_offset : 0)
-          offset = location.address if offset.negative?
-          [format("%s+0x%x", path.empty? ? "(unknown)" : File.basename(path), offset), path, 0, 0, Frame::NATIVE]
         end
       end
       private_constant :Pprof

@@ -29,7 +29,7 @@ module Pitwall
           @sink = sink
           @budget = budget
           @names = Names.new(budget)
-          @new_threads, @sites, @collections, @calls = [], [], [], []
+          @new_threads, @new_objects, @sites, @collections, @calls = [], [], [], [], []
           @site_count = @call_count = @row_count = @objects = @collection_count = 0
           @thread_ids = {}
           @unit_ns = head.fetch("unit_ns")
@@ -81,6 +81,15 @@ module Pitwall
         # The number of a label set, for {row}.
         #: (Hash[String, String]) -> Integer
         def label_set(labels) = @names.label_set(labels)
+
+        # A shared object that has native frames, so that its functions may get names later. Give each once.
+        # @param path [String] of its frames
+        # @param build_id [String] in hexadecimal
+        #: (String, String) -> void
+        def shared_object(path, build_id)
+          @budget.take(:shared_objects, 1)
+          @new_objects << [@names.string(path), @names.string(build_id), 0]
+        end
 
         # A thread's time at a stack, since its previous row. The rows of a thread are in the order of time.
         # @param captures [Integer] samples that the row consists of
@@ -155,7 +164,8 @@ module Pitwall
           check_nodes
           @names.chunks.each { |chunk| @sink << chunk }
           table("THRD", @new_threads)
-          @new_threads = []
+          table("OBJS", @new_objects)
+          @new_threads, @new_objects = [], []
           write_rows
           write_sites
           table("GCEV", @collections, ints: [0, @collection_count])
