@@ -25,6 +25,7 @@ class LayersTest < Minitest::Test
     "symbols" => [%w[lib/pitwall/symbols.rb lib/pitwall/symbols/], %w[foundation record]],
     # The gem pitwall: what runs commands and measures.
     "launch" => [%w[lib/pitwall/launch.rb lib/pitwall/launch/], %w[foundation]],
+    "joining" => [%w[lib/pitwall/joining.rb lib/pitwall/joining/], %w[foundation record analyse symbols]],
     "bench" => [%w[lib/pitwall/bench/], %w[foundation record launch]],
     "workspace" => [%w[lib/pitwall/workspace.rb lib/pitwall/workspace/], %w[foundation launch bench]],
     "experiment" => [%w[lib/pitwall/experiment.rb lib/pitwall/experiment/], %w[foundation record analyse bench]],
@@ -34,7 +35,7 @@ class LayersTest < Minitest::Test
     "views" => [%w[lib/pitwall/views.rb lib/pitwall/views/],
                 ["foundation", "record", "analyse", "show", "typed times"]],
     "cli" => [%w[lib/pitwall/cli.rb lib/pitwall/cli/],
-              ["foundation", "collect", "record", "analyse", "show", "symbols", "launch", "bench", "workspace",
+              ["foundation", "collect", "record", "analyse", "show", "symbols", "launch", "joining", "bench", "workspace",
                "experiment", "doctor", "typed times", "views"]]
   }.freeze
 
@@ -73,7 +74,7 @@ class LayersTest < Minitest::Test
   # (Error#advice); new code has no reason to be here.
   OPTIONS = {
     "other programs' options that the command has as well (git, gem, perf)" => {
-      "launch/perf.rb" => %w[--no-demangle],
+      "launch/perf.rb" => %w[--no-demangle], "launch/perf_recording.rb" => %w[--control],
       "workspace/bundle.rb" => %w[--quiet], "workspace/checkout.rb" => %w[--depth --quiet],
       "workspace/gem_versions.rb" => %w[--version], "workspace/tree.rb" => %w[--quiet],
       "workspace/repository.rb" => %w[--format --quiet --verify]

@@ -26,5 +26,31 @@ module Pitwall
       require "pitwall/record/reader"
       Reader.new(path, salvage: salvage).read
     end
+
+    # Writes a recording (record/writer.rb).
+    # @param io [IO] an empty file
+    # @yield [Writer]
+    # @raise [BadRecording] a figure that fits no recording
+    # @api private
+    #: (IO) { (untyped) -> void } -> void
+    def self.write(io)
+      require "pitwall/record/writer"
+      writer = Writer.new(io)
+      yield writer
+      writer.close
+    rescue Malformed => error
+      raise BadRecording, error.message
+    end
+
+    # Writes a recording anew, with other rows in the place of its samples (record/writer/rewriting.rb).
+    # @param io [IO] an empty file
+    # @yield [Segment, SegmentWriter]
+    # @raise [BadRecording]
+    # @api private
+    #: (String, IO) { (Segment, untyped) -> Hash[String, untyped] } -> void
+    def self.rewrite(path, io, &block)
+      require "pitwall/record/writer"
+      Writer.rewrite(path, io, &block)
+    end
   end
 end

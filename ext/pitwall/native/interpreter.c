@@ -72,6 +72,14 @@ pw_unwind_is_interpreter(uintptr_t function)
     return false;
 }
 
+uint32_t
+pw_interpreter_functions(uintptr_t *functions, uint32_t room)
+{
+    uint32_t n = 0;
+    while (n < MOST_PARTS && n < room && (functions[n] = atomic_load(&parts[n]))) n++;
+    return n;
+}
+
 bool
 pw_interpreter_enters_code(uintptr_t function)
 {
@@ -84,5 +92,6 @@ pw_interpreter_enters_code(uintptr_t function)
 void pw_interpreter_learn(const pw_cfi_table *ruby, const pw_native_frame *frames, uint32_t count) {}
 uintptr_t pw_interpreter_address(void) { return 0; }
 bool pw_unwind_is_interpreter(uintptr_t function) { return false; }
+uint32_t pw_interpreter_functions(uintptr_t *functions, uint32_t room) { return 0; }
 bool pw_interpreter_enters_code(uintptr_t function) { return false; }
 #endif

@@ -16,6 +16,10 @@ void pw_interpreter_learn(const pw_cfi_table *ruby, const pw_native_frame *frame
  * `function` is as pw_native_frame has it. async-signal-safe */
 bool pw_unwind_is_interpreter(uintptr_t function);
 
+/* The loop's start and those of its parts, at most `room`. Returns how many; 0: the loop is not known. Not in a
+ * handler. */
+uint32_t pw_interpreter_functions(uintptr_t *functions, uint32_t room);
+
 /* Whether compiled code may have been called from that function: of Ruby's functions, by the loop and by the function
  * that calls the loop (vm_exec). True for all functions if the loop is not known. async-signal-safe */
 bool pw_interpreter_enters_code(uintptr_t function);

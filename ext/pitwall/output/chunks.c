@@ -80,7 +80,8 @@ pw_chunks_write_stat(int64_t drain_cpu)
 {
     struct text t = {.size = 0};
     const pw_session *s = &pw_current;
-    append(&t, "{\"elapsed_ns\":%lld", (long long)(pw_now_ns() - s->origin));
+    append(&t, "{\"elapsed_ns\":%lld,\"started_monotonic_ns\":%lld", (long long)(pw_now_ns() - s->origin),
+           (long long)s->origin);
     for (int i = 0; i < PW_FIRST_OF_GC_NS; i++) {
         append(&t, ",\"%s\":%lld", pw_counter_infos[i].name, (long long)pw_counter(i));
     }

@@ -274,8 +274,24 @@ native_native_refusal(VALUE self)
     return refusal ? rb_str_new_cstr(refusal) : Qnil;
 }
 
+/* interpreter -> nil, or [path, address…]: the object that has the interpreter's loop, and the virtual addresses in it
+ * at which the loop and its parts begin. To be called while there is no recording. */
+static VALUE
+native_interpreter(VALUE self)
+{
+    uintptr_t functions[16];
+    if (pw_native_refusal()) return Qnil;
+    uint32_t n = pw_interpreter_functions(functions, sizeof functions / sizeof functions[0]);
+    const pw_object *object = n ? pw_object_at(functions[0]) : NULL;
+    VALUE found = object ? rb_ary_new_from_args(1, rb_str_new_cstr(object->path)) : Qnil;
+    for (uint32_t i = 0; i < n && object; i++) rb_ary_push(found, ULL2NUM(functions[i] - object->bias));
+    if (!pw_session_generation()) pw_unwind_release();
+    return found;
+}
+
 void
 pw_native_stack_init(VALUE native)
 {
+    rb_define_singleton_method(native, "interpreter", native_interpreter, 0);
     rb_define_singleton_method(native, "native_refusal", native_native_refusal, 0);
 }

@@ -14,10 +14,11 @@ module Pitwall
       # @param mode_reason [String] why that mode was chosen
       # @param thread_states [Boolean] whether thread states are recorded
       # @param walk [String] how stacks are walked
+      # @param interpreter [Array, nil] path and addresses of the interpreter's loop (Native.interpreter)
       # @return [String] JSON
       #: (settings: Hash[Symbol, untyped], mode_reason: String, thread_states: bool, walk: String,
-      #:   ?notes: Array[String]) -> String
-      def build(settings:, mode_reason:, thread_states:, walk:, notes: [])
+      #:   ?notes: Array[String], ?interpreter: Array[String | Integer]?) -> String
+      def build(settings:, mode_reason:, thread_states:, walk:, notes: [], interpreter: nil)
         mode = settings.fetch(:mode)
         JSON.dump(
           schema: "pitwall/record-1", collector: "sampler", collectors: settings.fetch(:collectors, {}).keys,
@@ -26,8 +27,8 @@ module Pitwall
           started_at_ns: Process.clock_gettime(Process::CLOCK_REALTIME, :nanosecond), clock: "monotonic",
           pid: Process.pid, ppid: Process.ppid, commit: Commit.checked_out,
           program: program($PROGRAM_NAME.to_s), argv_options: arguments(settings[:keep_argv]),
-          ruby: ruby, host: host, settings: settings.reject { |key, _| key == :unit_ns },
-          thread_states: thread_states && mode != "none", walk: walk,
+          ruby: ruby, host: host, settings: settings.reject { |key, _| %i[unit_ns perf].include?(key) },
+          thread_states: thread_states && mode != "none", walk: walk, interpreter: interpreter,
           notes: notes + Compat.limits(thread_states: thread_states, mode: mode, walk: walk)
         )
       end

@@ -16,8 +16,9 @@ module Pitwall
     # only, and no Mutex, because it may be called in a trap.
     # @api private
     module Session
+      # perf: whether perf records this process as well. The HEAD then says where the interpreter's loop is.
       DEFAULTS = { interval_ns: 1_000_000, mode: "auto", signal: "URG", flush_ns: 1_000_000_000, keep_argv: false,
-                   gc: true, native: false, collectors: {}.freeze }.freeze
+                   gc: true, native: false, perf: false, collectors: {}.freeze }.freeze
       INTERVALS = (100_000..1_000_000_000)
       # auto: mode outside if it works and a core is spare for it, otherwise signal.
       # none: no samples, other collectors only.
@@ -205,13 +206,16 @@ module Pitwall
           mode, reason = native ? mode_of_native(settings[:mode]) : possible_mode(settings[:mode])
           refusal = native ? Native.native_refusal : nil
           settings = settings.merge(native: false) if refusal
+          # Once: a forked child has the same, and another thread may have held the loader's lock at the fork.
+          @interpreter ||= Native.interpreter if settings[:perf]
           # Mode outside needs to know of collections. The age of an object is a number of collections.
           gc = settings[:gc] || mode == "outside" || settings[:collectors].key?("allocations")
           notes = notes(settings[:mode], mode, gc)
           notes << "native frames are not recorded here (#{refusal})" if refusal
           settings = settings.merge(unit_ns: unit_for(settings[:interval_ns]), mode: mode)
           head = Header.build(settings: settings, mode_reason: @mode_reason || reason,
-                              thread_states: Native.thread_states?(settings[:mode]), walk: Native.walk, notes: notes)
+                              thread_states: Native.thread_states?(settings[:mode]), walk: Native.walk, notes: notes,
+                              interpreter: settings[:perf] ? @interpreter : nil)
           require_relative "holders" if settings[:collectors].dig("allocations", "holders") == "1"
           labelled = Labels.prepare # before the start: its own calls must not be recorded
           start_native(path, append, head, settings)
@@ -305,6 +309,7 @@ module Pitwall
           %w[mode signal].each { |key| settings[key.to_sym] = pairs[key] if pairs[key] }
           settings[:keep_argv] = pairs["keep_argv"] == "1"
           settings[:native] = pairs["native"] == "1"
+          settings[:perf] = pairs["perf"] == "1"
           settings[:collectors] = collectors(pairs)
           settings
         end

@@ -46,6 +46,14 @@ module Pitwall
         []
       end
 
+      # Parts of ended processes that hold anything.
+      # @return [Array<String>] paths
+      #: () -> Array[String]
+      def ended
+        wait_for_stragglers
+        all.map(&:path).reject { |path| locked?(path) || File.zero?(path) }
+      end
+
       # Joins the parts of ended processes into the recording and deletes them. The parts of the command's own process
       # come first. A part that can't be written stays in the folder.
       # @param recording [String] absolute path

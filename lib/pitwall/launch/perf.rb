@@ -10,6 +10,8 @@ module Pitwall
     class Perf
       # The event to sample by. Every Linux has it, also in virtual machines.
       EVENT = "task-clock"
+      FORBIDDEN = /perf_event_paranoid|permission|not permitted|Access to performance monitoring|EACCES|EPERM|seccomp/i.freeze
+      private_constant :FORBIDDEN
       # The first bytes of perf's own files.
       MAGIC = "PERFILE2"
       # Fields beside the usual ones, decimals of times, and symbols as the linker knows them. Inlined functions are
@@ -30,15 +32,36 @@ module Pitwall
         def file?(path) = File.file?(path) && File.binread(path, MAGIC.bytesize) == MAGIC
 
         # Reads the samples of one of perf's own files as text.
+        # @param name [String] of the file in errors
+        # @param feed [Proc, nil] writes the file to perf's standard input, where the file is "-"
         # @yield [Text]
-        #: [T] (String) { (Text) -> T } -> T
-        def script(file)
+        #: [T] (String, ?name: String, ?feed: Proc?) { (Text) -> T } -> T
+        def script(file, name: file, feed: nil)
           Tempfile.create("pitwall-perf") do |errors|
-            IO.popen([path, *SCRIPT, "-i", file, in: File::NULL, err: errors.path]) do |io|
-              yield Text.new(io, file, errors.path)
+            input, feeding = feed ? IO.pipe(binmode: true) : [File.open(File::NULL)]
+            IO.popen([path, *SCRIPT, "-i", file, in: input, err: errors.path]) do |io|
+              input.close
+              feeder = feeding && Thread.new { feed_to(feeding, feed) }
+              yield Text.new(io, name, errors.path)
+            ensure
+              feeder&.kill&.join
             end
           end
         end
+
+        # Whether perf's messages say that the system does not allow it to record.
+        #: (String) -> bool
+        def forbidden?(file) = File.read(file).scrub("?").match?(FORBIDDEN)
+
+        # perf may have ended early: it says why itself.
+        def feed_to(pipe, feed)
+          feed.call(pipe)
+        rescue Errno::EPIPE, IOError
+          nil
+        ensure
+          pipe.close
+        end
+        private :feed_to
 
         # The first line of perf's messages that says something.
         #: (String) -> String

@@ -74,6 +74,18 @@ module Pitwall
           nil
         end
 
+        # The samples of perf's text, in bounded memory.
+        # @yield [PerfScript::Sample]
+        # @return [PerfScript::Samples] what could not be read
+        # @api private
+        #: (untyped, String) { (untyped) -> void } -> untyped
+        def perf_samples(io, name, &block)
+          require "pitwall/record/import/source"
+          require "pitwall/record/import/format"
+          source = Source.new(io, name, max_bytes: MAX_BYTES)
+          guard(source) { PerfScript::Samples.new(source).tap { |samples| samples.each(&block) } }
+        end
+
         # Names the file in errors.
         # @api private
         def guard(source)

@@ -30,6 +30,13 @@ module Pitwall
       HEAD = { "schema" => "pitwall/record-1", "unit_ns" => 1 }.freeze
       private_constant :MAGIC, :HEAD
 
+      # Writes a recording anew.
+      #: (String, IO) { (Segment, untyped) -> Hash[String, untyped] } -> void
+      def self.rewrite(path, io, &block)
+        require "pitwall/record/writer/rewriting"
+        Rewriting.call(path, io, &block)
+      end
+
       # @param io [IO, StringIO] an empty file, open for writing; the caller closes it
       #: (untyped) -> void
       def initialize(io)

@@ -102,11 +102,19 @@ module Pitwall
       #: () -> [String, String]
       def export_hint = %w[speedscope profile.json]
 
+      # Another profiler that records beside Pitwall (PerfBeside); nil: none.
+      def beside(_destination) = nil
+
       def launch(command, destination)
-        options = { **target_options, **times }
+        @beside = beside(destination)
+        @beside&.start(paused: !@options[:delay].nil?)
+        window = times
+        @beside&.keep(window)
+        options = { **target_options, **window }
         environment = Pitwall::Launch::TargetEnvironment.new(parts: destination.parts, options: options)
         telling_of_the_end { Pitwall::Launch.new(command, env: environment.to_h).call }
       rescue Pitwall::Error
+        @beside&.discard
         destination.discard
         raise
       end
@@ -141,7 +149,7 @@ module Pitwall
       # Whatever goes wrong from here on is told, and doesn't change the command's own status.
       def conclude(destination, finished, control)
         parts = Pitwall::Launch::Parts.new(destination.parts)
-        messages = parts.messages
+        messages = parts.messages + (@beside&.join(parts) || [])
         merged = parts.merge_into(destination.recording, first: finished.pid)
         summary = ProfileSummary.new(destination: destination, finished: finished, merged: merged, messages: messages,
                                      export: export_hint, delay: @options[:delay], duration: @options[:duration])

@@ -2,6 +2,7 @@
 
 require "pitwall/cli/recording/one_in"
 require "pitwall/duration"
+require "pitwall/cli/recording/perf_beside"
 require "pitwall/cli/recording/method_report"
 
 module Pitwall
@@ -50,6 +51,8 @@ module Pitwall
         end
         parser.on("--native", "also record native frames: MRI's own functions, C extensions, libraries " \
                               "(with --mode signal)") { @options[:native] = true }
+        parser.on("--perf", "run perf beside, and put its native and kernel frames below Ruby's (--native shows " \
+                            "them)") { @options[:perf] = true }
         parser.on("--allocations [1/N]", "also count objects by stack (by line, where stacks are not walked), " \
                                          "in bursts: one in so many (1/50); see --view allocations") do |text|
           @options[:one_in] = OneIn.parse(text || "1/50", name: "--allocations")
@@ -65,7 +68,14 @@ module Pitwall
       def target_options
         usual_mode = @options[:signal] ? "signal" : "auto"
         { interval_ns: @options.fetch(:interval_ns, 1_000_000), mode: @options.fetch(:mode, usual_mode),
-          signal: @options.fetch(:signal, "URG"), **(@options[:native] ? { native: 1 } : {}), **allocations, **super }
+          signal: @options.fetch(:signal, "URG"), **(@options[:native] ? { native: 1 } : {}),
+          **(@options[:perf] ? { perf: 1 } : {}), **allocations, **super }
+      end
+
+      def beside(destination)
+        return unless @options[:perf]
+
+        PerfBeside.new(destination.parts, period_ns: @options.fetch(:interval_ns, 1_000_000), err: @err)
       end
 
       def report_options = super.merge(idle: @options.fetch(:idle, false))

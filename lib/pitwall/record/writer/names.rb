@@ -16,15 +16,17 @@ module Pitwall
         BYTES = 1024 * 1024
         private_constant :LONGEST, :NODES, :BYTES
 
-        #: (Budget) -> void
-        def initialize(budget)
+        # @param after [Array(Integer, Integer, Integer), nil] the next ids of strings, frames and nodes of a segment that
+        #   is continued
+        #: (Budget, ?after: [Integer, Integer, Integer]?) -> void
+        def initialize(budget, after: nil)
           @budget = budget
+          @next_string, @next_frame, @node_count = after || [1, 1, 1]
           @strings = { "" => 0 }
           @frames = {}
           @places = {}
           @nodes = {}
           @label_sets = { {} => 0 }
-          @node_count = 1
           clear
         end
 
@@ -48,7 +50,8 @@ module Pitwall
         def frame(name, path, first_line, kind)
           @frames[[name, path, first_line, kind]] ||= begin
             @budget.take(:frames, 1)
-            id = @frames.size + 1
+            id = @next_frame
+            @next_frame += 1
             @new_frames << [id, kind, string(name), string(path), first_line]
             id
           end
@@ -96,7 +99,8 @@ module Pitwall
           @budget.take(:string_bytes, text.bytesize)
           @bytes += text.bytesize
           @new_strings << text
-          @strings[text] = @strings.size
+          @next_string += 1
+          @strings[text] = @next_string - 1
         end
 
         def new_node(parent, frame, line)
@@ -112,7 +116,7 @@ module Pitwall
         def strings_chunk
           return if @new_strings.empty?
 
-          sizes = Payload.ints([@strings.size - @new_strings.size, @new_strings.size])
+          sizes = Payload.ints([@next_string - @new_strings.size, @new_strings.size])
           Payload.chunk("STRS", sizes << Payload.column(@new_strings.map(&:bytesize)) << @new_strings.map(&:b).join)
         end
 

@@ -24,11 +24,14 @@ module Pitwall
 
         # @param sink [#<<] receives chunks
         # @param head [Hash{String => Object}] the whole HEAD
-        #: (untyped, Hash[String, untyped], Budget) -> void
-        def initialize(sink, head, budget)
+        # @param after [Array(Integer, Integer, Integer), nil] the next ids of strings, frames and nodes of a segment that
+        #   is continued. Its HEAD is in the file, and its rows have label sets
+        #: (untyped, Hash[String, untyped], Budget, ?after: [Integer, Integer, Integer]?) -> void
+        def initialize(sink, head, budget, after: nil)
           @sink = sink
           @budget = budget
-          @names = Names.new(budget)
+          @names = Names.new(budget, after: after)
+          @continued = !after.nil?
           @new_threads, @new_objects, @sites, @collections, @calls = [], [], [], [], []
           @site_count = @call_count = @row_count = @objects = @collection_count = 0
           @thread_ids = {}
@@ -37,7 +40,7 @@ module Pitwall
           @captures = @cpu = 0
           @walls = Hash.new(0)
           clear_rows
-          @sink << Payload.json("HEAD", head)
+          @sink << Payload.json("HEAD", head) unless @continued
         end
 
         # What was given so far.
@@ -149,6 +152,16 @@ module Pitwall
           flush if @collections.size >= ROWS
         end
 
+        # Names a shared object that has native frames.
+        # @param names_from [Integer] of doc/record-format.md; 2 exported functions only
+        #: (String, String, Integer) -> void
+        def shared_object(path, build_id, names_from)
+          flush
+          ids = [path, build_id].map { |text| @names.string(text) }
+          @names.chunks.each { |chunk| @sink << chunk }
+          table("OBJS", [[*ids, names_from]])
+        end
+
         # Ends the segment.
         # @param stats [Hash{String => Object}] keys of STAT; without them, the sums of the rows count
         #: (?Hash[String, untyped]) -> void
@@ -193,7 +206,7 @@ module Pitwall
           payload = Payload.ints([@row_nodes.size]) << Payload.runs(@row_threads) << Payload.runs(@row_states) <<
                     Payload.column(@row_nodes) << Payload.column(@row_wall) << Payload.column(@row_cpu) <<
                     Payload.runs(@row_captures)
-          payload << Payload.runs(@row_labels) if @names.labels?
+          payload << Payload.runs(@row_labels) if @names.labels? || @continued
           @sink << Payload.chunk("SAMP", payload)
           clear_rows
         end

@@ -35,6 +35,7 @@ module Pitwall
         [*paragraph(title(summary)) { |line| @palette.bold(line) },
          *paragraph(summary.traced? ? tracing(summary) : sampling(summary)),
          *paragraph(native(summary)),
+         *paragraph(perf(summary)),
          *paragraph(cost(summary, difference)),
          *warnings.flat_map { |text| note("!", text, :yellow) },
          *loss_notes(summary).flat_map { |text| note("!", text, :yellow) },
@@ -83,6 +84,15 @@ module Pitwall
         ["native frames in #{Units.things(stacks, "stack")}: " \
          "#{Units.percent(stacks - lost, stacks)} reach the thread's start",
          *("#{Units.count(guessed)} joined with Ruby's frames by guess" if guessed.positive?)]
+      end
+
+      # Samples of perf while the processes were recorded. Those without a place were taken before a thread's first row
+      # or after its last.
+      def perf(summary)
+        samples, joined = summary.stat("perf_samples"), summary.stat("perf_joined")
+        return [] if samples.zero?
+
+        ["perf took #{Units.things(samples, "sample")}: #{Units.percent(joined, samples)} have their place here"]
       end
 
       def tracing(summary)

@@ -10,8 +10,9 @@ module Pitwall
         # One sample. Fields that the file does not have are nil.
         #
         # comm: the thread's name · pid, tid: of the kernel · time_ns: of perf's clock · period: how much of the event
-        # it stands for (ns for the clocks) · event: "task-clock" · stack: frames, the leaf first
-        Sample = Struct.new(:comm, :pid, :tid, :time_ns, :period, :event, :stack)
+        # it stands for (ns for the clocks) · event: "task-clock" · stack: frames, the leaf first · addresses: of these, in
+        # hexadecimal; "" for a sample without a stack
+        Sample = Struct.new(:comm, :pid, :tid, :time_ns, :period, :event, :stack, :addresses)
 
         # Reads the samples of the text, line by line in bounded memory. A line that is no part of a sample is counted
         # and skipped.
@@ -131,7 +132,7 @@ module Pitwall
 
             pid = header.pid || @pids[header.tid]
             @block.call(Sample.new(header.comm, pid, header.tid, header.time_ns, header.period, header.event,
-                                   whole(stack)))
+                                   whole(stack), stack.empty? ? [""] : stack.map(&:first)))
           end
 
           # The frames, each with its object. An inlined function has that of the function around it, which follows with
