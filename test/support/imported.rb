@@ -52,6 +52,6 @@ module Imported
   # Name → [self, total], recursion counted once.
   def methods(recording, weight = :wall)
     tree = Pitwall::Analyse::CallTreeBuilder.build(recording.segments, weights: [weight])
-    Pitwall::Analyse::Flat.rows(tree, weight).to_h { |row| [row.method.name, [row.self, row.total]] }
+    Pitwall::Analyse::Flat.rows(tree, weight).to_h { |row| [row.method.name, [row.own, row.total]] }
   end
 end

@@ -17,9 +17,13 @@ module Pitwall
     module Import
       # Name → class. Each is asked in this order whether the file is in its format.
       FORMATS = {
+        "stackprof" => :Stackprof,
         "pprof" => :Pprof,
         "otlp" => :Otlp,
         "speedscope" => :Speedscope,
+        "firefox" => :Firefox,
+        "memory-profiler" => :MemoryProfiler,
+        "callgrind" => :Callgrind,
         "perf-script" => :PerfScript,
         "collapsed" => :Collapsed
       }.freeze
@@ -37,7 +41,17 @@ module Pitwall
         "PERFILE2" => "is perf's own file, which only perf reads: run `perf script -i FILE >FILE.txt` where perf is " \
                       "installed, and import FILE.txt"
       }.transform_keys(&:b).freeze
-      private_constant :FORMATS, :MISTAKES
+      # The same for texts, by what their beginnings have.
+      PRINTS = {
+        /^Measure Mode: .*\n(?:Thread|Fiber) ID: / => "is what ruby-prof prints for people: print with its " \
+                                                    "CallTreePrinter, and import that file",
+        /\ATotal allocated: .*\nTotal retained: / => "is what memory_profiler prints for people: write its lists as " \
+                                                     "JSON, and import that file",
+        /^  Mode: (?:wall|cpu|object|custom)\(\d+\)$/ => "is what stackprof prints for people: import its dump, or " \
+                                                        "what `stackprof --json` prints",
+        /\A\s*<(?:!DOCTYPE|html)/i => "is a page, not a profile"
+      }.freeze
+      private_constant :FORMATS, :MISTAKES, :PRINTS
 
       class << self
         # Names of all formats.
@@ -96,12 +110,14 @@ module Pitwall
 
         private
 
+        # The format of the first class that takes the file.
         def recognised(source) = names.find { |name| const_get(FORMATS.fetch(name)).fits?(source) }
 
         # @raise [Malformed] the file can't be read at all
         def unknown(source)
           source.check
           mistake = MISTAKES.find { |magic, _| source.beginning.start_with?(magic) }
+          mistake ||= PRINTS.find { |beginning, _| source.beginning.match?(beginning) }
           return mistake[1] if mistake
           return "is empty" if source.beginning.empty?
 

@@ -138,4 +138,51 @@ class ImportRoundTripTest < Minitest::Test
       assert_equal [["/lib/libz.so.1", "aa01"]], back.shared_objects.map { |object| [object.path, object.build_id] }
     end
   end
+
+  # Time without a stack is a gap of the exported time line. Imported, it counts for "(no stack)".
+  def test_firefox_keeps_a_weight_and_threads
+    each_random(10) do |recording, seed|
+      %i[wall cpu captures].each do |weight|
+        back = imported(exported(recording, "firefox", weight))
+        # A sample's weight is what was asked for; CPU times are always there.
+        read = weight == :cpu ? :cpu : weight
+        expected, found = [stacks(recording, weight), stacks(back, read)].map { |sums| sums.reject { |path, _| path == ["(no stack)"] } }
+        assert_equal expected, found, "#{seed} #{weight}"
+      end
+    end
+  end
+
+  # Self weights of methods are exact. Call paths are estimates, as the format has none.
+  def test_callgrind_keeps_self_weights
+    each_random(3) do |recording, seed|
+      { wall: "Wall_ns", cpu: "CPU_ns", captures: "Captures", objects: "Objects", bytes: "Bytes" }.each do |weight, event|
+        text = exported(recording, "callgrind", weight)
+        assert_equal self_weights(recording, weight), self_weights(imported(text, type: event), weight), "#{seed} #{weight}"
+      end
+    end
+  end
+
+  def test_callgrind_keeps_calls_of_a_trace
+    Tempfile.create do |file|
+      file.binmode
+      file.write(TracedRecording.bytes)
+      file.flush
+      recording = Pitwall::Record.read(file.path)
+      %i[calls wall wait].each do |weight|
+        back = imported(exported(recording, "callgrind", weight))
+        assert_equal self_weights(recording, weight), self_weights(back, weight), weight
+        assert back.segments.first.traced?, weight
+      end
+    end
+  end
+
+  private
+
+  # Name → self weight. Where methods share a name, Pitwall's export adds the line.
+  def self_weights(recording, weight)
+    tree = Pitwall::Analyse::CallTreeBuilder.build(recording.segments, weights: [weight])
+    tree.selfs(weight).each_with_index.with_object(Hash.new(0)) do |(own, node), sums|
+      sums[tree.methods[tree.node_methods[node]].name.sub(/:\d+\z/, "")] += own if own.positive?
+    end
+  end
 end

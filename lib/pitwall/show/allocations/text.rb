@@ -39,8 +39,8 @@ module Pitwall
       private
 
       def header
-        wrap(counted.join(" · ")) + losses(@allocations.losses) +
-          [*(estimate if @allocations.one_in > 1), MODEL, *@summary.notes].flat_map { |text| note("i", text, :dim) }
+        notes = [(estimate if @allocations.one_in > 1), (MODEL if gc_known?), *@summary.notes].compact
+        wrap(counted.join(" · ")) + losses(@allocations.losses) + notes.flat_map { |text| note("i", text, :dim) }
       end
 
       def counted
@@ -49,10 +49,13 @@ module Pitwall
         ["#{objects(@allocations.objects)} object#{"s" unless @allocations.objects == 1}, " \
          "#{"~" unless @allocations.ends?}#{Units.bytes(@allocations.total(:bytes))}",
          *(retained_words if @allocations.retained?),
-         "#{objects(@allocations.special(site::VM))} more by the VM for itself",
+         *("#{objects(@allocations.special(site::VM))} more by the VM for itself" if @summary.imports.empty?),
          ("#{Units.count(own)} by Pitwall" if own.positive?),
-         "#{Units.duration(@allocations.gc_ns)} in GC#{own_gc_time}"].compact
+         *("#{Units.duration(@allocations.gc_ns)} in GC#{own_gc_time}" if gc_known?)].compact
       end
+
+      # Other tools' profiles of objects have no times of collections.
+      def gc_known? = @summary.imports.empty? || @allocations.gc_ns.positive?
 
       # The retained objects and their bytes: "42 retained, 197 KiB".
       def retained_words

@@ -36,6 +36,7 @@ module Pitwall
           edges = Analyse::CallEdges.new(@tree, @weights)
           out << "# callgrind format\nversion: 1\ncreator: pitwall\n"
           out << "cmd: #{safe(@program)}\n" unless @program.empty?
+          out << "desc: Calls: #{@tree.weights.include?(:calls) ? "counted" : "number of call paths"}\n"
           out << "positions: line\n"
           out << "events: #{@weights.map { |weight| EVENTS.fetch(weight) }.join(" ")}\n"
           out << "summary: #{@weights.map { |weight| @tree.total(weight) }.join(" ")}\n"

@@ -15,8 +15,22 @@ module Pitwall
       # For views of objects, which have no CPU time: "app.rb · ruby 4.0.5 · 2.10 s wall · 3 processes".
       #: (Analyse::Summary) -> String
       def self.of_objects(summary)
+        return imported(summary).join(" · ") if summary.imports.any?
+
         [summary.programs.join(", "), summary.rubies.join(", "), "#{Units.duration(summary.elapsed_ns)} wall",
          ("#{summary.processes} processes" if summary.processes > 1)].compact.reject(&:empty?).join(" · ")
+      end
+
+      # The title of an imported profile, in parts. Other tools' files may lack everything but weights.
+      #: (Analyse::Summary) -> Array[String]
+      def self.imported(summary)
+        files = summary.imports.group_by(&:first).map do |format, from|
+          "#{format}, #{from.map(&:last).map { |name| Text.line(name) }.join(", ")}"
+        end
+        elapsed, cpu = summary.elapsed_ns, summary.stat("process_cpu_ns")
+        ["imported from #{files.join(" and ")}", summary.programs.join(", "), summary.rubies.join(", "),
+         ("#{Units.duration(elapsed)} wall" if elapsed.positive?), ("#{Units.duration(cpu)} CPU" if cpu.positive?),
+         ("#{summary.processes} processes" if summary.processes > 1)].compact.reject(&:empty?)
       end
 
       # @param hints [Views::Hints] options that notes suggest
@@ -46,20 +60,11 @@ module Pitwall
 
       def title(summary)
         processes = summary.processes
-        return imported(summary) if summary.imports.any?
+        return self.class.imported(summary) if summary.imports.any?
 
         [list(summary.programs), list(summary.rubies),
          "#{Units.duration(summary.elapsed_ns)} wall", "#{Units.duration(summary.stat("process_cpu_ns"))} CPU",
          (processes > 1 ? "#{processes} processes" : nil)].compact.reject(&:empty?)
-      end
-
-      # Other tools' files may lack everything but weights.
-      def imported(summary)
-        files = summary.imports.group_by(&:first).map { |format, from| "#{format}, #{list(from.map(&:last))}" }
-        elapsed, cpu = summary.elapsed_ns, summary.stat("process_cpu_ns")
-        ["imported from #{files.join(" and ")}", list(summary.programs), list(summary.rubies),
-         ("#{Units.duration(elapsed)} wall" if elapsed.positive?), ("#{Units.duration(cpu)} CPU" if cpu.positive?),
-         ("#{summary.processes} processes" if summary.processes > 1)].compact.reject(&:empty?)
       end
 
       def sampling(summary)
@@ -98,7 +103,7 @@ module Pitwall
       def tracing(summary)
         return ["no call was traced"] if summary.calls.zero?
 
-        ["#{Units.things(summary.calls, "call")} traced", probes(summary), START].compact
+        ["#{Units.things(summary.calls, "call")} traced", probes(summary), *(START if summary.imports.empty?)].compact
       end
 
       # Self times are right to the error; what a method called adds up its own errors.
