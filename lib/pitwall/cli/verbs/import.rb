@@ -36,7 +36,8 @@ module Pitwall
           @options[:from] = format
         end
         parser.on("--type NAME", "which figure of the file to take, where it has several that don't fit together " \
-                                 "(pprof, otlp), or doesn't say what it counts (collapsed)") do |name|
+                                 "(pprof, callgrind, memory-profiler, otlp), or doesn't say what it counts " \
+                                 "(collapsed)") do |name|
           @options[:type] = name
         end
         parser.on("--max-bytes N", Integer, "read a file of up to N bytes, decompressed, into memory " \
