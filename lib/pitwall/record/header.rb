@@ -62,6 +62,10 @@ module Pitwall
         from unless from.empty?
       end
 
+      # Whether call paths were estimated from calls between functions, as the imported file had no others.
+      #: () -> bool
+      def estimated_paths? = imported&.fetch("paths", nil) == "estimated"
+
       # @return [String, nil] "signal", "outside", "safepoint" or "none"
       #: () -> String?
       def mode = string(fields["mode"])

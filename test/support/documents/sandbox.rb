@@ -13,8 +13,11 @@ class DocumentedSandbox
   FILES = %w[shop.rb orders.rb server.rb lock.rb settings.rb cart_test.rb app/models/order.rb lib/upstream.rb
              lib/exports.rb].freeze
   PERF = File.expand_path("../../fixtures/real/perf/pid.txt", __dir__)
-  # Another tool's profile.
-  PROFILE = File.expand_path("../../fixtures/real/collapsed/stacks.txt", __dir__)
+  # Other tools' profiles: name in the documents → fixture.
+  REAL = File.expand_path("../../fixtures/real", __dir__)
+  PROFILES = { "stackprof.json" => "stackprof/wall-raw.json", "later.json" => "stackprof/raw-only.json",
+               "stackprof.dump" => "stackprof/wall.dump", "vernier.json" => "vernier/threads.json",
+               "callgrind.out.1234" => "ruby_prof/wall.callgrind" }.freeze
   METHODS = %w[Monitor#synchronize Order#checkout Order#total Record#attributes String#each_byte
                ActiveRecord::Relation#load Foo#bar].freeze
   ROUTES = ["orders#show", "GET /orders/:id", "GET /books", "GET /report", "GET /export.csv"].freeze
@@ -57,7 +60,7 @@ class DocumentedSandbox
     RECORDINGS.each { |name| File.binwrite("#{name}.pit", recording) }
     AFTER.each { |name| File.binwrite("#{name}.pit", recording(2)) }
     File.write("x.rb", PROGRAM)
-    %w[stackprof.json later.json].each { |name| FileUtils.cp(PROFILE, name) }
+    PROFILES.each { |name, path| FileUtils.cp(File.join(REAL, path), name) }
     %w[perf.data perf.txt].each { |name| FileUtils.cp(PERF, name) }
     File.write("lib/patches/faster.rb", "")
     File.write("boot.log", LOG)

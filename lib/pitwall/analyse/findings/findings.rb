@@ -13,9 +13,12 @@ module Pitwall
       RULES = [Boot, RepeatedQueries, RepeatedScan, HeavyLine, Lock, Waiting, Garbage, AllocatingLine, Growth,
                Retained, Route, SlowRequest, SlowTest, HeavyMethod].freeze
 
-      # The findings of a recording.
+      # The findings of a recording. There are none where call paths are estimates: each finding is about the line
+      # below which time is spent.
       #: (Array[Record::Segment], ?selection: Selection, ?origin: Origin) -> Array[Finding]
       def self.of(segments, selection: Selection.all, origin: Origin.new)
+        return [] if segments.any? { |segment| segment.header.estimated_paths? }
+
         evidence = Evidence.new(segments, selection: selection, origin: origin)
         found = RULES.each_with_object([]) { |rule, all| all.concat(rule.findings(evidence, all)) }
         known = {}

@@ -61,7 +61,8 @@ module Pitwall
         def callees(function) = @edges.fetch(function, {})
 
         # The circle of each function: functions that call each other, over whatever others, have the same number.
-        # Two walks over all calls: the second one goes from callee to caller, in the order in which the first one ended.
+        # Two walks over all calls: the second one goes from callee to caller, from the last that the
+        # first one ended with.
         #: () -> Array[Integer]
         def circles
           callers = Array.new(size) { [] }

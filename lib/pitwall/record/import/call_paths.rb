@@ -11,6 +11,8 @@ module Pitwall
       class CallPaths
         WARNING = "has calls, but no call paths: what a function used is split among its callers by what each call " \
                   "used (an estimate; figures of functions and lines are exact)"
+        # What HEAD says.
+        ESTIMATED = "estimated"
         NOTE = "call paths are estimates, as the file has calls only; self figures are exact"
         # The weights' sum in whole numbers.
         UNIT = 1 << 60

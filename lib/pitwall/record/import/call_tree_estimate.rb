@@ -9,9 +9,10 @@ module Pitwall
       # for each. The estimate assumes that it does the same for all: what a function used, itself and in each function
       # it calls, is split among the paths that lead to it, in proportion to what was used there.
       #
-      # Without recursion, the total of each function and of each call stays what the file says. A function is once on
-      # a path: recursion is folded, and totals are estimates, too. Paths with little weight are left out, and their functions' figures go to the other
-      # paths of these functions. Each function is on one path at least.
+      # Without recursion, the total of each function and of each call stays what the file says. Where functions call
+      # each other in circles, each call is once on a path, and totals are estimates, too. Paths with little weight are
+      # left out, and their functions' figures go to the other paths of these functions. Each function is on one path at
+      # least.
       # @api private
       class CallTreeEstimate
         # A path: its function, the number of the path without that function (nil at the root), and what share of each
@@ -99,7 +100,8 @@ module Pitwall
           end
         end
 
-        # Callees that are not on the path yet. When enough was looked at, only those that are on no path.
+        # Callees to continue a path with. A call within a circle is once on a path. When enough was looked at, only
+        # callees that are on no path count.
         def callees(number, path)
           found = @graph.callees(path.function)
           return found if found.empty?
@@ -109,15 +111,18 @@ module Pitwall
 
           (@continued ||= {})[path.function] = true
           @calls += found.size
-          above = ancestors(number)
-          found.reject { |callee, _| above.key?(callee) || (enough && @seen[callee]) }
+          made = circle?(path.function) ? calls_made(number, path.function) : {}
+          found.reject { |callee, _| callee == path.function || made.key?(callee) || (enough && @seen[callee]) }
         end
 
-        def ancestors(number)
+        def circle?(function) = @sizes[@circles[function]] > 1
+
+        # Callees that the function called already on the way.
+        def calls_made(number, function)
           found = {}
-          while number
-            found[@paths[number].function] = true
-            number = @paths[number].parent
+          while (parent = @paths[number].parent)
+            found[@paths[number].function] = true if @paths[parent].function == function
+            number = parent
           end
           found
         end
@@ -126,10 +131,42 @@ module Pitwall
         def split(path, callees)
           sums = @selfs[path.function].map(&:to_f)
           callees.each_value { |edge| edge.values.each_with_index { |value, at| sums[at] += value } }
-          callees.transform_values do |edge|
+          parts = callees.transform_values do |edge|
             edge.values.each_with_index.map do |value, at|
               sums[at].positive? ? path.weights[at] * value / sums[at] : 0.0
             end
+          end
+          circle?(path.function) ? within_circle(path.function, callees, parts) : parts
+        end
+
+        # In a circle, a function is on a path for different reasons: Array#each calls a block at the top, and another
+        # one far below. The parts of its callees in the circle are given to those first whose calls are furthest from
+        # being accounted for.
+        def within_circle(function, callees, parts)
+          inside = callees.keys.select { |callee| @circles[callee] == @circles[function] }
+          return parts if inside.empty?
+
+          flow = Array.new(@graph.width) { |at| inside.sum { |callee| parts[callee][at] } }
+          left = inside.to_h { |callee| [callee, left(function, callee)] }
+          inside.sort_by { |callee| [-share(left[callee]), callee] }.each do |callee|
+            parts[callee] = take(left[callee], flow)
+          end
+          flow.each_with_index { |rest, at| parts[inside.first][at] += rest if rest.positive? }
+          parts
+        end
+
+        # What of a call's figures is on no path yet.
+        def left(function, callee)
+          (@left ||= {})[[function, callee]] ||= @graph.callees(function)[callee].values.map(&:to_f)
+        end
+
+        # Moves as much as possible, and returns it.
+        def take(left, flow)
+          left.each_index.map do |at|
+            taken = [left[at], flow[at]].min
+            left[at] -= taken
+            flow[at] -= taken
+            taken
           end
         end
 

@@ -40,7 +40,8 @@ module Pitwall
           @warnings.concat(@events.warnings)
           @warnings << CallPaths::WARNING
           @paths = CallPaths.new(graph)
-          @segment = segment(writer, sampled: @events.sampled?, program: program, pid: pid, notes: notes)
+          @segment = segment(writer, sampled: @events.sampled?, program: program, pid: pid, notes: notes,
+                                     paths: CallPaths::ESTIMATED)
           @segment.thread(THREAD, "")
           write_paths
           @segment.trace(@events.trace) if @events.traced?

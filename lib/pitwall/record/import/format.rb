@@ -68,9 +68,11 @@ module Pitwall
         # Begins a segment. What the file doesn't tell is left out of the HEAD.
         # @param fields program:, pid:, interval_ns:, started_at_ns:, ruby: and others of HEAD
         # @param sampled [Boolean] false where there are only calls or objects
-        #: (Writer, ?sampled: bool, ?notes: Array[String], **untyped) -> SegmentWriter
-        def segment(writer, sampled: true, notes: [], **fields)
-          head = { "collector" => "import", "imported" => { "format" => self.class.title, "file" => @source.base_name },
+        # @param paths [String, nil] "estimated" where the file has no call paths
+        #: (Writer, ?sampled: bool, ?notes: Array[String], ?paths: String?, **untyped) -> SegmentWriter
+        def segment(writer, sampled: true, notes: [], paths: nil, **fields)
+          from = { "format" => self.class.title, "file" => @source.base_name, "paths" => paths }.compact
+          head = { "collector" => "import", "imported" => from,
                    "mode" => (sampled ? nil : "none"), "notes" => notes }
           writer.segment(head.merge(fields.transform_keys(&:to_s)).compact)
         end

@@ -5,8 +5,8 @@ require "pitwall/record/malformed"
 module Pitwall
   module Record
     module Import
-      # Reads Ruby's Marshal format 4.8 into plain data: nil, true, false, Integer, Float, String, Array and Hash. Symbols
-      # become strings. Anything else is refused by its name before it is built, so no class is looked up and no method
+      # Reads Ruby's Marshal format 4.8 into plain data: nil, true, false, Integer, Float, String, Array and Hash.
+      # Symbols become strings. Anything else is refused by its name before it is built, so no class is looked up and no method
       # of a class runs. Memory is bounded by the size of the file: a count is compared with the bytes that are left.
       # @api private
       class MarshalReader
@@ -117,7 +117,9 @@ module Pitwall
 
         def in_utf8(bytes, encoding)
           text = bytes.force_encoding(encoding)
-          text = text.encode(Encoding::UTF_8, invalid: :replace, undef: :replace) unless text.encoding == Encoding::UTF_8
+          unless text.encoding == Encoding::UTF_8
+            text = text.encode(Encoding::UTF_8, invalid: :replace, undef: :replace)
+          end
           text.valid_encoding? ? text : text.scrub("?")
         rescue ArgumentError, EncodingError # an encoding that this Ruby does not know
           bytes.force_encoding(Encoding::UTF_8).scrub("?")

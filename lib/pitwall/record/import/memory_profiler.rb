@@ -5,8 +5,8 @@ require "pitwall/record/import/format"
 module Pitwall
   module Record
     module Import
-      # memory_profiler's results as JSON: an object whose keys are the names of the methods of MemoryProfiler::Results,
-      # each with a list of { "data": "shop.rb:12", "count": 40 }. memory_profiler itself only prints text; programs that
+      # memory_profiler's results as JSON: an object whose keys are names of methods of MemoryProfiler::Results, each
+      # with a list of { "data": "shop.rb:12", "count": 40 }. memory_profiler itself only prints text; programs that
       # keep its results write this.
       #
       # The lists of places, classes, files and gems count the same objects. They can't be joined, so one of them is

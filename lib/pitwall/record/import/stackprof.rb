@@ -34,7 +34,8 @@ module Pitwall
         def write(writer)
           read
           @paths = CallPaths.new(graph) unless stacks?
-          @segment = segment(writer, sampled: @mode != "object", interval_ns: interval_ns, notes: notes)
+          @segment = segment(writer, sampled: @mode != "object", interval_ns: interval_ns, notes: notes,
+                                     paths: (CallPaths::ESTIMATED if @paths))
           @segment.thread(THREAD, "")
           @frames = Hash.new { |frames, key| frames[key] = frame(key) }
           stacks? ? write_stacks : write_sums

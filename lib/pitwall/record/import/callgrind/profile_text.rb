@@ -6,13 +6,13 @@ module Pitwall
   module Record
     module Import
       class Callgrind < Format
-        # Reads callgrind's text, line by line. Names may be abbreviated: "(3) sum" once, "(3)" afterwards, one numbering
-        # for files, functions and objects each. Positions may be relative: +2, -1, * for the same.
+        # Reads callgrind's text, line by line. Names may be abbreviated: "(3) sum" once, "(3)" afterwards. Files,
+        # functions and objects have numbers of their own. Positions may be relative: +2, -1, * for the same.
         # @api private
         class ProfileText
           include Values
 
-          HEADER = /\A(version|creator|pid|cmd|part|thread|desc|positions|events|event|summary|totals):[ \t]*(.*)\z/.freeze
+          HEADER = /\A(version|creator|pid|cmd|part|thread|desc|positions|events?|summary|totals):[ \t]*(.*)\z/.freeze
           POSITION = /\A(c?)(fn|fl|fi|fe|ob)=(?:\((\d+)\))?[ \t]*(.*)\z/.freeze
           CALLS = /\Acalls=[ \t]*(\d+)/.freeze
           JUMP = /\A(?:jump|jcnd)=/.freeze
