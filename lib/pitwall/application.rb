@@ -15,11 +15,17 @@ module Pitwall
     # Executables that RubyGems or a distribution installed: "/usr/bin/puma", "~/.gem/ruby/3.1.0/bin/puma",
     # "~/.rbenv/versions/3.4.1/bin/puma", "/opt/rubies/ruby-3.4.1/bin/puma".
     INSTALLED = %r{\A/(?:usr/(?:local/)?)?s?bin/|/(?:ruby|versions)/\d[^/]*/bin/|/ruby-\d[^/]*/bin/}.freeze
+    # Gems whose code is in other gems.
+    PARTS = {
+      "rails" => %w[railties actioncable actionmailbox actionmailer actionpack actiontext actionview activejob
+                    activemodel activerecord activestorage activesupport],
+      "rspec" => %w[rspec-core rspec-expectations rspec-mocks rspec-support]
+    }.freeze
     # "(eval at /srv/app/a.rb:3)" is code of /srv/app/a.rb.
     EVAL = /\A\(eval at (.*):\d+\)\z/m.freeze
     # "…/lib/pitwall" of this Pitwall.
     TOOL = __dir__
-    private_constant :RUBY, :GEM, :NAMED_GEM, :VENDORED, :INSTALLED, :EVAL, :TOOL
+    private_constant :RUBY, :GEM, :NAMED_GEM, :VENDORED, :INSTALLED, :PARTS, :EVAL, :TOOL
 
     class << self
       # @param base [String, nil] the application's folder with a slash at its end, whose own path may look like a gem's
@@ -39,6 +45,14 @@ module Pitwall
         path = path.delete_prefix(base) if base
         path.scan(NAMED_GEM).last&.first
       end
+
+      # The gems that a gem's name means: "rack" → ["rack"], "rails" → ["rails", "railties", "actioncable", …]
+      #: (String) -> Array[String]
+      def gems(name) = [name, *PARTS[name]]
+
+      # Gems whose code is in other gems: {"rspec" => ["rspec-core", …]}
+      #: () -> Hash[String, Array[String]]
+      def parts = PARTS
 
       # Whether a file is of Ruby's own library: neither of a gem nor of the application.
       #: (String, ?base: String?) -> bool

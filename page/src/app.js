@@ -20,8 +20,7 @@ export class RecordingApp {
     this.recording = recording
     const { about } = recording
     this.state = new State((names) => this.changed(names))
-    if (about.start.mine) this.state.mine = about.start.mine
-    if (!this.state.weight && about.start.weight) this.state.weight = about.start.weight
+    this.state.begin(about.start)
     this.views = tabsOf(recording)
     this.made = {}
     this.main = h("main", { tabindex: "-1" })
@@ -86,6 +85,7 @@ export class RecordingApp {
       ),
       this.narrowing.chips,
       this.narrowing.apart,
+      this.narrowing.left,
       this.main,
     )
     this.help = help(KEYS)
@@ -129,7 +129,8 @@ export class RecordingApp {
 
   // What of the recording is looked at, as its own functions take it.
   get filter() {
-    const { thread, from, to, blackbox } = this.state
+    const { thread, blackbox } = this.state
+    const { from, to } = this.range
     const state = this.recording.states[this.state.state] ? this.state.state : "all"
     const { request } = this
     if (request)
@@ -155,6 +156,13 @@ export class RecordingApp {
       label,
       gc: this.recording.collecting.length ? this.state.gc : "",
     }
+  }
+
+  // The time that is looked at, in ns; null and null: all of it.
+  get range() {
+    const { from, to } = this.state
+    if (from === null && to === null) return { from, to }
+    return { from: from ?? 0, to: to ?? Math.max(this.recording.span, from) + 1 }
   }
 
   // Waiting of what is looked at, where it stands apart from the work unless it is asked for; else null. A request is
@@ -189,20 +197,40 @@ export class RecordingApp {
   }
 
   toggleBlackbox(name) {
-    const { blackbox } = this.state
-    this.state.set({
-      blackbox: blackbox.includes(name) ? blackbox.filter((one) => one !== name) : [...blackbox, name],
-      zoom: null,
-    })
+    this.toggleName("blackbox", name)
+  }
+
+  // list: "focus", "hide" or "blackbox"
+  toggleName(list, name) {
+    const names = this.state[list]
+    this.state.set({ [list]: names.includes(name) ? names.filter((one) => one !== name) : [...names, name], zoom: null })
   }
 
   toggleMine() {
-    this.state.set({ mine: this.state.mine ? "" : "only", zoom: null })
+    this.state.set({ only: this.state.only === "app" ? "" : "app", zoom: null })
   }
 
-  // Only what a method and those below it took, or everything again.
+  toggleNative() {
+    this.state.set({ native: this.recording.native ? "" : "1", ...this.noNative(), zoom: null })
+  }
+
+  // Where native frames alone are shown, folding them would leave nothing.
+  noNative() {
+    return this.state.only === "native" ? { only: "" } : {}
+  }
+
+  // Only samples with a method in their stack, or everything again.
   toggleFocus(method) {
-    this.state.set({ focus: this.recording.focus === method ? null : method, zoom: null })
+    this.toggleName("focus", this.recording.methods[method].name)
+  }
+
+  // Stacks as if threads began with a method, or as they are.
+  toggleRoot(method) {
+    this.state.set({ root: this.recording.root === method ? null : method, zoom: null })
+  }
+
+  toggleHidden(method) {
+    this.toggleName("hide", this.recording.methods[method].name)
   }
 
   toggleInverted() {
@@ -215,7 +243,13 @@ export class RecordingApp {
     const { recording, state } = this
     offer(
       [
-        [recording.focus === id ? "Look at everything again" : "Focus on this", "f", () => this.toggleFocus(id)],
+        [
+          state.focus.includes(method.name) ? "No longer focus" : "Focus: samples with it",
+          "f",
+          () => this.toggleFocus(id),
+        ],
+        [recording.root === id ? "Whole stacks again" : "Root: stacks from here on", "r", () => this.toggleRoot(id)],
+        [state.hide.includes(method.name) ? "No longer hide" : "Hide", "h", () => this.toggleHidden(id)],
         [
           state.blackbox.includes(method.name) ? "No longer blackbox" : "Blackbox",
           "b",
@@ -234,21 +268,21 @@ export class RecordingApp {
     return {
       chosen: (id) => this.showMethod(id),
       folded: (id) => this.toggleBlackbox(this.recording.methods[id].name),
-      focused: (id) => this.toggleFocus(id),
+      keys: {
+        f: (id) => this.toggleFocus(id),
+        r: (id) => this.toggleRoot(id),
+        h: (id) => this.toggleHidden(id),
+      },
       asked: (id, event) => this.offer(id, event),
     }
   }
   get ofRows() {
-    const { chosen, folded, focused, asked } = this.ofFrames
-    const keys = { c: chosen, b: folded, f: focused }
+    const { chosen, folded, keys: others, asked } = this.ofFrames
+    const keys = { c: chosen, b: folded, ...others }
     return {
       keys: Object.fromEntries(Object.entries(keys).map(([key, work]) => [key, (row) => work(row.method.id)])),
       asked: (row, event) => asked(row.method.id, event),
     }
-  }
-
-  addBlackbox(name) {
-    this.narrowing.addBlackbox(name)
   }
 
   // The tree that is looked at, from the top or from the ends of the stacks.
@@ -329,7 +363,9 @@ export class RecordingApp {
     const names = this.pending === "all" ? null : this.pending
     this.pending = null
     const { state } = this
-    this.recording.look(state.mine === "only", this.recording.methods[state.focus] ? state.focus : 0)
+    const { focus, hide, only } = state
+    const root = this.recording.methods[state.root] ? state.root : 0
+    this.recording.look({ native: state.native === "1", focus, hide, only, root })
     this.onlyMine.setAttribute("aria-pressed", String(this.recording.mine))
     if (this.search.value !== state.search) this.search.value = state.search
     size(this.element, state)
@@ -367,7 +403,7 @@ export class RecordingApp {
     if (this.timeline) {
       Object.assign(this.timeline, { thread: this.filter.thread })
       const { from, to, request } = this.filter
-      this.timeline.set(from, to)
+      this.timeline.set(from, to === null ? null : Math.min(to, this.recording.span))
       this.timeline.look(request ? this.request : null)
     }
     this.narrowing.update(names)

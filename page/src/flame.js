@@ -11,10 +11,10 @@ const NARROWEST = 0.6 // pixels below which a box isn't drawn
 const ANIMATION_MS = 180
 export class Flame {
   // moved(view): the part shown has changed, {node} or {from, to} as parts of the whole, or null; chosen(method): its
-  // views are wanted. folded(method), focused(method): it is to be folded, or looked at alone, or no longer;
+  // views are wanted. folded(method): it is to be folded, or no longer; keys: what other keys do with a method;
   // asked(method, event): its menu is wanted.
-  constructor(recording, { label, moved = () => {}, chosen = () => {}, folded = null, focused = null, asked = null }) {
-    Object.assign(this, { recording, moved, chosen, folded, focused, asked })
+  constructor(recording, { label, moved = () => {}, chosen = () => {}, folded = null, keys = {}, asked = null }) {
+    Object.assign(this, { recording, moved, chosen, folded, keys, asked })
     this.canvas = h("canvas", { "aria-hidden": "true" })
     this.spacer = h("div", { class: "flame-spacer" })
     this.scroller = h(
@@ -79,10 +79,10 @@ export class Flame {
   }
 
   deepest(thread) {
-    const { of, depths } = this.tree
+    const { depths } = this.tree
     let deepest = 0
     for (let row = 0; row < thread.rows; row++)
-      deepest = Math.max(deepest, depths[of[this.folds?.[thread.node[row]] || thread.node[row]]])
+      deepest = Math.max(deepest, depths[this.recording.placeOf(thread.node[row], this.folds)])
     return deepest
   }
 
@@ -96,7 +96,7 @@ export class Flame {
     )
       return 0
     if (labelled && !labelled[thread.label?.[row] ?? 0]) return 0
-    return this.tree.of[folds?.[thread.node[row]] || thread.node[row]]
+    return this.recording.placeOf(thread.node[row], folds)
   }
 
   forget() {

@@ -108,6 +108,7 @@ function hover(flame, event) {
 
 function pressed(flame, event) {
   if (event.ctrlKey || event.metaKey || event.altKey) return
+  const ofMethod = flame.selected && flame.keys[event.key]
   const step = {
     "+": () => flame.zoomAt(0.5, 0.5),
     "=": () => flame.zoomAt(0.5, 0.5),
@@ -120,9 +121,8 @@ function pressed(flame, event) {
       (flame.mode === "tree" ? flame.zoom(flame.selected) : flame.chosen(flame.tree.keys[flame.selected])),
     c: () => flame.selected && flame.chosen(flame.tree.keys[flame.selected]),
     b: flame.folded && flame.selected ? () => flame.folded(flame.tree.keys[flame.selected]) : null,
-    f: flame.focused && flame.selected ? () => flame.focused(flame.tree.keys[flame.selected]) : null,
     Backspace: () => flame.zoom(flame.tree.parents[flame.focus]),
-  }[event.key]
+  }[event.key] || (ofMethod && (() => ofMethod(flame.tree.keys[flame.selected])))
   const arrow = event.key.startsWith("Arrow") && neighbour(flame, event.key.slice(5))
   if (!step && arrow === false) return
   event.preventDefault()

@@ -9,6 +9,7 @@ export const KEYS = [
   ["Enter, n; Shift + Enter, N", "the next match of the search; the one before"],
   ["b", "blackbox: fold everything below a method, or a path with a slash, into it"],
   ["m", "only the application’s frames, or all"],
+  ["u", "unfold native frames, or fold them"],
   ["w", "count the time in which threads waited, or what they ran only"],
   ["i", "bottom up: from the methods to their callers, in tree and flame graph; or top down"],
   ["Esc", "clear the search, zoom out, look at everything again"],
@@ -17,7 +18,9 @@ export const KEYS = [
   ["Flame graph", ""],
   ["click, Enter", "zoom to a frame; on the first row: zoom out"],
   ["double click, c", "callers and callees of a frame"],
-  ["f", "focus on the frame’s method: only what it and those below it took; or no longer"],
+  ["f", "focus on the frame’s method: only samples that have it in their stack; or no longer"],
+  ["h", "hide the method’s frames: what they took counts for their callers; or no longer"],
+  ["r", "root: stacks from the frame’s method on; or whole again"],
   ["b", "blackbox the frame, or no longer"],
   ["right click, menu key", "what can be done with the frame’s method"],
   ["arrow keys", "caller, heaviest callee, siblings"],
@@ -37,7 +40,7 @@ export const KEYS = [
   ["Tables", ""],
   ["arrow keys, Page Up, Home …", "move"],
   ["Enter", "choose"],
-  ["f, b, c, menu key", "of methods: as in the flame graph"],
+  ["f, h, r, b, c, menu key", "of methods: as in the flame graph"],
   ["← →", "close and open in a tree"],
 ]
 
@@ -62,10 +65,11 @@ export function pressed(app, event) {
   } else if (event.key === "?") app.help.showModal()
   else if (event.key === "t") theme.toggle()
   else if (event.key === "m" && app.recording.weights.length) app.toggleMine()
+  else if (event.key === "u" && app.recording.folds) app.toggleNative()
   else if (/^[1-9]$/.test(event.key) && app.views[event.key - 1]) app.state.set({ view: app.views[event.key - 1].key })
   else if (event.key === "i" && app.recording.weights.length) app.toggleInverted()
   else if (event.key === "w" && app.waiting) app.toggleWaiting()
   else if (["n", "N"].includes(event.key)) app.made[app.view].step?.(event.key === "n" ? 1 : -1)
   else if (event.key === "Escape")
-    app.state.set(app.state.search ? { search: "" } : app.state.zoom ? { zoom: null } : { focus: null })
+    app.state.set(app.state.search ? { search: "" } : app.state.zoom ? { zoom: null } : { root: null })
 }

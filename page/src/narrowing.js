@@ -2,32 +2,44 @@
 
 import { h, replace, select } from "./dom.js"
 import { duration, percent, safe } from "./format.js"
+import { ORIGINS } from "./filters.js"
 import { menu } from "./menu.js"
+import { readTime, writeTime } from "./time_range.js"
 import { labelRows } from "./views/labels.js"
 import { inWords } from "./views/requests.js"
 
-const FOLD = "Fold everything below a method, or a path with a slash, into it"
+// Names that a filter has: what it does, and an example of a name that it takes.
+const LISTS = {
+  focus: ["Only samples that have a method in their stack", "Cart#total, rack  "],
+  hide: ["Leave frames out; what they took counts for their callers", "Array#each"],
+  blackbox: ["Fold everything below a method into it", "Array#each, gems/rack  b"],
+}
+const ONLY = { app: "the application", gems: "gems", stdlib: "Ruby’s own", native: "native code" }
+const TAKES = "a method, class, gem, shared object, or a path with a slash"
 
 export class Narrowing {
   constructor(app) {
     this.app = app
     this.weigh = h("span", { class: "weigh" })
     this.filters = h("div", { class: "filters" })
-    this.fold = h("input", {
+    this.fields = Object.fromEntries(Object.keys(LISTS).map((list) => [list, this.nameField(list)]))
+    this.fold = this.fields.blackbox
+    this.time = h("input", {
       type: "text",
       class: "fold",
-      placeholder: "Array#each, gems/rack  b",
-      "aria-label": `Blackbox: ${FOLD[0].toLowerCase()}${FOLD.slice(1)}`,
-      title: `${FOLD}: Array#each, gems/rack`,
+      placeholder: "2s..5s, 500ms.., ..1m",
+      "aria-label": "Time: a part of the whole, from and to",
+      title: "A part of the time since the start: 2s..5s, 500ms.., ..1m",
       spellcheck: "false",
-      onkeydown: (event) => event.key === "Enter" && this.addBlackbox(this.fold.value.trim()),
+      onchange: () => this.setTime(this.time.value.trim()),
     })
     this.said = h("p", { class: "refused", role: "status" })
     // What is not chosen often; what is chosen there stands as a chip below.
     this.menu = menu(
       "Filters",
       this.filters,
-      h("label", { class: "field" }, h("span", {}, "blackbox"), this.fold),
+      h("label", { class: "field" }, h("span", {}, "time"), this.time),
+      Object.entries(this.fields).map(([list, field]) => h("label", { class: "field" }, h("span", {}, list), field)),
       this.said,
     )
     this.chips = h("div", {
@@ -37,6 +49,21 @@ export class Narrowing {
       hidden: true,
     })
     this.apart = h("p", { class: "apart", role: "status", hidden: true })
+    this.left = h("p", { class: "apart left", role: "status", hidden: true })
+  }
+
+  nameField(list) {
+    const [does, example] = LISTS[list]
+    const field = h("input", {
+      type: "text",
+      class: "fold",
+      placeholder: example,
+      "aria-label": `${list[0].toUpperCase()}${list.slice(1)}: ${does[0].toLowerCase()}${does.slice(1)}`,
+      title: `${does}: ${TAKES}`,
+      spellcheck: "false",
+      onkeydown: (event) => event.key === "Enter" && this.addName(list, field.value.trim()),
+    })
+    return field
   }
 
   // names: of the parts of the state that changed, or null for all.
@@ -44,6 +71,8 @@ export class Narrowing {
     this.showFilters(names)
     this.showChips()
     this.showWaiting()
+    this.showLeft()
+    if (document.activeElement !== this.time) this.time.value = writeTime(this.app.state)
   }
 
   openFold() {
@@ -52,25 +81,44 @@ export class Narrowing {
   }
 
   close() {
-    this.fold.value = this.said.textContent = ""
+    for (const field of Object.values(this.fields)) field.value = ""
+    this.said.textContent = ""
     this.menu.open = false
     this.menu.querySelector("summary").focus()
   }
 
-  addBlackbox(name) {
+  // list: a key of LISTS
+  addName(list, name) {
     if (!name) return
-    const known = this.app.recording.matching(name).length > 0
-    this.said.textContent = known
-      ? ""
-      : `No method or path “${safe(name)}” in the recording: type Array#each, each, or gems/rack.`
-    if (!known) return
-    this.fold.value = ""
-    if (!this.app.state.blackbox.includes(name)) this.app.toggleBlackbox(name)
+    const { recording, state } = this.app
+    this.said.textContent = recording.matching(name).length ? "" : `${this.unknown(name)}.`
+    if (this.said.textContent) return
+    this.fields[list].value = ""
+    if (!state[list].includes(name)) this.app.toggleName(list, name)
+  }
+
+  unknown(name) {
+    const near = this.app.recording.names.near(name)
+    return `No “${safe(name)}” in the recording${
+      near.length ? `: did you mean ${near.map(safe).join(" or ")}?` : `: type ${TAKES}, e.g. Array#each or gems/rack`
+    }`
+  }
+
+  setTime(text) {
+    const range = text === "" || text === ".." ? { from: null, to: null } : readTime(text)
+    const { span } = this.app.recording
+    this.said.textContent = !range
+      ? `“${safe(text)}”: write the time as FROM..TO, e.g. 2s..5s, 500ms.. or ..1m.`
+      : range.from > span
+        ? `“${safe(text)}” begins after the recording’s end: it is ${duration(span)} long.`
+        : ""
+    if (!this.said.textContent)
+      this.app.state.set({ ...range, request: null, ...(this.app.state.order === "time" ? { zoom: null } : {}) })
   }
 
   // What can't be told of a weight isn't asked.
   showFilters(names) {
-    if (names && !names.some((name) => ["weight", "thread", "state", "view", "label", "gc", "request"].includes(name)))
+    if (names && !names.some((name) => ["weight", "thread", "state", "view", "label", "gc", "request", "only", "native"].includes(name)))
       return
     if (
       this.filters.contains(document.activeElement) &&
@@ -145,8 +193,30 @@ export class Narrowing {
           state.gc,
           (gc) => this.app.state.set({ gc }),
         ),
+      select("only", this.origins(), state.only, (only) => this.app.state.set({ only, zoom: null })),
+      recording.folds &&
+        h(
+          "label",
+          { class: "field switch", title: "Native frames, or their weight at the Ruby frame that called them (u)" },
+          h("span", {}, "native"),
+          h("input", {
+            type: "checkbox",
+            "aria-label": "Show native frames",
+            checked: recording.native,
+            onchange: () => this.app.toggleNative(),
+          }),
+        ),
     )
     if (focused) this.app.element.querySelector(`.toolbar select[aria-label="${CSS.escape(focused)}"]`)?.focus()
+  }
+
+  // Whose frames can be shown alone: [["", "all"], ["app", "the application"], …, ["rack", "rack"]].
+  origins() {
+    const { recording, state } = this.app
+    const gems = (this.gems ||= [...new Set(recording.methods.map(({ gem }) => gem).filter(Boolean))].sort())
+    const whose = ORIGINS.map((key, at) => recording.methods.some(({ origin }) => origin === at) && [key, ONLY[key]])
+    const known = [["", "all frames"], ...whose.filter(Boolean), ...gems.slice(0, 500).map((gem) => [gem, gem])]
+    return known.some(([key]) => key === state.only) ? known : [...known, [state.only, safe(state.only)]]
   }
 
   // What narrows the views: each is a button that takes it away.
@@ -169,9 +239,22 @@ export class Narrowing {
           `No longer request ${request.number} alone`,
           () => state.set({ request: null, zoom: null }),
         ),
-      recording.focus > 0 &&
-        chip(`focus on ${recording.methods[recording.focus].name}`, "Look at everything again", () =>
-          state.set({ focus: null, zoom: null }),
+      !request &&
+        (state.from !== null || state.to !== null) &&
+        chip(`time ${writeTime(state)}`, "The whole time again", () => state.set({ from: null, to: null })),
+      ["focus", "hide"].map((list) =>
+        state[list].map((name) =>
+          chip(`${list} ${this.named(name)}`, `No longer ${list} ${safe(name)}`, () => this.app.toggleName(list, name)),
+        ),
+      ),
+      state.only &&
+        chip(`only ${ONLY[state.only] ?? safe(state.only)}`, "Everybody’s frames again", () =>
+          state.set({ only: "", zoom: null }),
+        ),
+      state.native && chip("native frames", "Fold native frames", () => state.set({ native: "", zoom: null })),
+      recording.root > 0 &&
+        chip(`stacks from ${recording.methods[recording.root].name}`, "Whole stacks again", () =>
+          state.set({ root: null, zoom: null }),
         ),
       lane &&
         chip(`thread ${lane.title}`, `No longer thread ${lane.title} alone`, () =>
@@ -191,7 +274,7 @@ export class Narrowing {
         ),
       state.blackbox.map((name) =>
         chip(
-          `blackbox ${safe(name)}${this.app.recording.matching(name).length ? "" : " (not in this recording)"}`,
+          `blackbox ${this.named(name)}`,
           `No longer blackbox ${safe(name)}`,
           () => this.app.toggleBlackbox(name),
         ),
@@ -199,6 +282,43 @@ export class Narrowing {
     )
     this.chips.hidden = !this.chips.firstChild
     if (focused) (this.chips.querySelector("button") ?? this.app.main).focus()
+  }
+
+  named(name) {
+    return `${safe(name)}${this.app.recording.matching(name).length ? "" : " (not in this recording)"}`
+  }
+
+  // One line: what filters leave, which of them leaves nothing, and which don't change what is shown.
+  showLeft() {
+    const words = [this.emptied() || this.leaves(), this.heedless()].filter(Boolean)
+    this.left.hidden = !words.length
+    replace(this.left, words.join(" "))
+  }
+
+  // What stays the same in this view.
+  heedless() {
+    const { state, tab } = this.app
+    const without = tab.refuses.filter((name) => name !== "time" && state[name].length)
+    return without.length && `This view has no stacks: ${without.join(" and ")} ${without.length > 1 ? "do" : "does"} not change it.`
+  }
+
+  leaves() {
+    const { state, recording, weight, filter } = this.app
+    if (!state.focus.length || this.app.tab.refuses.includes("focus")) return ""
+    const [part, whole] = recording.part(weight.name, filter)
+    return `Focus on ${state.focus.map(safe).join(", ")}: ${percent(part, whole)} of the whole.`
+  }
+
+  emptied() {
+    const { state, recording, weight, filter } = this.app
+    const unknown = [...state.focus, ...state.hide].find((name) => !recording.matching(name).length)
+    if (unknown) return `${this.unknown(unknown)}.`
+    if (state.only && !recording.keeping) return `No frame of ${ONLY[state.only] ?? `a gem “${safe(state.only)}”`} in the recording.`
+    const [part, whole] = recording.part(weight.name, filter)
+    if (part > 0 || !whole) return ""
+    if (state.from !== null && !recording.sums(weight.name, filter).some((own) => own > 0))
+      return `Time ${writeTime(state)}: nothing was sampled in it of what is looked at.`
+    return state.focus.length ? `Focus on ${state.focus.map(safe).join(", ")}: no sample of what is looked at has it in its stack.` : ""
   }
 
   // One line: how long threads waited, and for what.

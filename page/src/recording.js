@@ -1,13 +1,12 @@
 // A recording, as views ask it: methods, one tree of stacks, threads with their samples in time order, and weights of
 // whatever part of it is looked at.
 
+import { keeps, leaveOut } from "./filters.js"
 import { percent } from "./format.js"
-import { RecordingData } from "./recording_data.js"
 import { addCalls, addRows, eachRow, firstAfter, join } from "./rows.js"
-import { Inverted, merge, outermost, subtrees } from "./tree.js"
+import { ShownStacks } from "./shown_stacks.js"
+import { Inverted, outermost, subtrees } from "./tree.js"
 
-// Rows that stand for no place in the code.
-const NOWHERE = ["(no stack)", "(VM internal)", "(Pitwall)", "(other sites)", "(nobody)"]
 // As in Analyse::WaitingTime: the share from which waiting stands apart, and what must have run for something to be
 // left to show.
 const GVL = "the GVL"
@@ -30,56 +29,28 @@ const WEIGHTS = {
   gc: { title: "GC charged", short: "GC", unit: "ns" },
 }
 
-export class Recording extends RecordingData {
+export class Recording extends ShownStacks {
   constructor(data) {
     super(data)
     this.weights = this.known()
     this.labelNames = this.namesOfLabels()
-    this.tree = merge(this.parents, this.methodOf)
     this.cache = new Map()
+    this.look({})
   }
 
-  // By node the one that its weight goes to where only the application's frames are shown, as Analyse::OnlyMine has it:
-  // itself, or the nearest caller that is the application's.
-  get homes() {
-    if (this._homes) return this._homes
-    const homes = new Int32Array(this.size)
-    for (let node = 1; node < this.size; node++) {
-      const { kind, name } = this.methods[this.methodOf[node]]
-      const kept =
-        kind === "app" || kind === "gc" || node === this.other || (this.called[node] === 0 && NOWHERE.includes(name))
-      homes[node] = kept ? node : homes[this.called[node]] || this.other
-    }
-    return (this._homes = homes)
+  // As eachRow, of what is in focus.
+  eachRow(thread, filter, labelled, work) {
+    const { inFocus } = this
+    const { node } = thread
+    eachRow(thread, filter, labelled, inFocus ? (row, ...sums) => inFocus[node[row]] && work(row, ...sums) : work)
   }
 
-  // Shows the application's frames only, or all; what one method and those below it took (0: everything), as if threads
-  // began with it.
-  look(mine, focus) {
-    if (this.mine === mine && this.focus === focus) return
-    Object.assign(this, { mine, focus })
-    const inside = (this.inside = focus ? this.under(focus) : null)
-    const within = (node, home) => (inside && inside[node] && !inside[home] ? this.other : home)
-    const homes = (this.moved = mine ? this.homes.map((home, node) => within(node, home)) : null)
-    const callers = mine
-      ? this.called.map((parent) => (this.homes[parent] === this.other ? 0 : this.homes[parent]))
-      : this.called
-    this.parents = inside ? callers.map((parent, node) => (inside[node] && !inside[parent] ? 0 : parent)) : callers
-    this.tree = merge(this.parents, this.methodOf)
-    if (mine || inside)
-      this.tree.of = this.tree.of.map((_, node, of) =>
-        inside && !inside[node] && node < this.apart ? 0 : of[homes ? homes[node] : node],
-      )
-    this.cache.clear()
-    this._outer = this._lines = this.boxed = null
-  }
-
-  // By node whether it is a method or below it.
-  under(method) {
-    const inside = new Uint8Array(this.size)
-    for (let node = 1; node < this.size; node++)
-      inside[node] = inside[this.called[node]] || this.methodOf[node] === method ? 1 : 0
-    return inside
+  // What filters of samples leave, and of how much.
+  part(name, filter) {
+    const whole = this.remember(keyOf("p", name, { ...filter, from: null, to: null }), () =>
+      this.sums(name, { ...filter, from: null, to: null }).reduce((sum, own) => sum + own, 0),
+    )
+    return [this.weighed(name, filter).total, whole]
   }
 
   // "running 80%, blocked 20%"
@@ -107,12 +78,12 @@ export class Recording extends RecordingData {
     const busy = filter.thread === "busy" && !filter.request ? new Set(this.selected(filter)) : null
     for (const thread of this.selected(busy ? { ...filter, thread: "all" } : filter)) {
       const without = !busy || busy.has(thread)
-      eachRow(thread, filter, filter.request ? this.labelled(filter) : null, (row, inside, part) => {
+      this.eachRow(thread, filter, filter.request ? this.labelled(filter) : null, (row, wall, cpu, captures) => {
         if (!without && !thread.label?.[row]) return
         const sum = sums[thread.label ? thread.label[row] : 0]
-        sum.wall += inside
-        sum.cpu += thread.cpus[row] * part
-        sum.captures += thread.capture[row] * part
+        sum.wall += wall
+        sum.cpu += cpu
+        sum.captures += captures
       })
     }
     return sums
@@ -221,20 +192,25 @@ export class Recording extends RecordingData {
 
   // Self weights by node. filter: {thread, state, from, to}; what a weight can't be told by is not heeded.
   selfs(name, filter) {
-    const key = keyOf("s", name, filter)
-    return this.remember(key, () => {
-      const sums = new Float64Array(this.size)
-      if (this.bySite(name)) this.addSites(sums, name)
-      else if (this.timed(name))
-        for (const thread of this.selected(filter)) addRows(sums, thread, name, filter, this.labelled(filter))
-      else for (const thread of this.selected(filter)) addCalls(sums, thread, name)
-      if (this.inside) for (let node = 1; node < this.size; node++) if (!this.inside[node]) sums[node] = 0
-      if (this.mine) this.fold(sums, this.moved, name)
+    return this.remember(keyOf("s", name, filter), () => {
+      const sums = this.sums(name, filter)
+      if (this.inside || this.inFocus) for (let node = 1; node < this.size; node++) if (this.leftOut(node)) sums[node] = 0
+      if (this.homes) this.fold(sums, this.homes, name)
       if (filter.gc) this.moveCollection(sums, filter.gc)
       const boxes = this.boxes(filter.blackbox)
       if (boxes) this.fold(sums, boxes, name)
       return sums
     })
+  }
+
+  // The same before anything is left out.
+  sums(name, filter) {
+    const sums = new Float64Array(this.size)
+    if (this.bySite(name)) this.addSites(sums, name)
+    else if (this.timed(name))
+      for (const thread of this.selected(filter)) addRows(sums, thread, name, filter, this.labelled(filter))
+    else for (const thread of this.selected(filter)) addCalls(sums, thread, name)
+    return sums
   }
 
   // Garbage collection apart, or charged to the code that was running; where none was, it stays.
@@ -248,38 +224,12 @@ export class Recording extends RecordingData {
     }
   }
 
-  // The methods that a name means, as Analyse::MethodMatch finds them.
-  matching(name) {
-    this.meant ||= new Map()
-    if (!this.meant.has(name)) this.meant.set(name, this.match(name))
-    return this.meant.get(name)
-  }
-
-  match(name) {
-    const ends = (full) => {
-      const rest = full.slice(0, full.length - name.length)
-      return full.endsWith(name) && !rest.includes(" ") && (/[#.:]$/.test(rest) || /^[#.:]/.test(name))
-    }
-    const tests = [
-      (method) => method.name === name,
-      (method) => ends(method.name),
-      (method) => name.includes("/") && method.path.includes(name),
-      (method) => method.name.includes(name),
-    ]
-    for (const test of name ? tests : []) {
-      const found = this.methods.filter((method) => method.id > 0 && test(method))
-      if (found.length) return found
-    }
-    return []
-  }
-
   // By node the outermost one above it (or itself) whose method is folded, 0 for none; null where nothing is folded.
   boxes(names) {
     if (!names?.length) return null
     const key = names.join("\0")
     if (this.boxed?.key === key) return this.boxed.boxes
-    const wanted = new Uint8Array(this.methods.length)
-    for (const name of names) for (const method of this.matching(name)) wanted[method.id] = 1
+    const wanted = this.meant(names)
     const boxes = new Int32Array(this.size)
     for (let node = 1; node < this.size; node++)
       boxes[node] = boxes[this.parents[node]] || (wanted[this.methodOf[node]] ? node : 0)
@@ -321,11 +271,11 @@ export class Recording extends RecordingData {
       let all = 0
       let gvl = 0
       for (const thread of this.selected(filter))
-        eachRow(thread, filter, this.labelled(filter), (row, inside) => {
+        this.eachRow(thread, filter, this.labelled(filter), (row, inside) => {
           all += inside
           const stands = this.stands[thread.state[row]]
           if (stands === "gvl") gvl += inside
-          else if (stands) nodes[thread.node[row]] += inside
+          else if (stands) nodes[this.bareHomes ? this.bareHomes[thread.node[row]] : thread.node[row]] += inside
         })
       const sums = new Map(gvl > 0 ? [[GVL, gvl]] : [])
       nodes.forEach((ns, node) => ns > 0 && add(sums, this.methods[this.methodOf[node]].name, ns))
@@ -350,9 +300,15 @@ export class Recording extends RecordingData {
   ownByMethod(name, filter) {
     return this.remember(keyOf("o", name, filter), () => {
       const sums = this.selfs(name, filter).slice()
-      if (!this.mine) this.fold(sums, this.homes, name)
+      if (!this.mine) this.fold(sums, this.own, name)
       return sumBy(this.methodOf, this.methods.length, sums)
     })
+  }
+
+  // By node the nearest caller that is the application's, itself included.
+  get own() {
+    const tree = { size: this.size, up: this.parents, methodOf: this.methodOf }
+    return (this._own ||= leaveOut(tree, this.methods, this.other, keeps("app", this.names.gems)))
   }
 
   get outer() {

@@ -30,6 +30,7 @@ export class RecordingData {
     this.queries = this.readQueries(object.queries)
     this.asked = [] // sums of queries by label set
     this.processes = new Set(object.processes.map((process) => process.number)).size
+    this.readFolds(object.processes)
     const parts = object.processes.flatMap((process, at) => this.readProcess(process, at))
     this.readLanes(parts)
     this.threads = parts.filter((thread) => !thread.unseen)
@@ -63,13 +64,16 @@ export class RecordingData {
     const paths = this.texts(columns.path)
     const lines = this.column(columns.line)
     const kinds = this.column(columns.kind, Int32Array)
-    const mine = this.column(columns.mine, Int32Array)
+    const origins = this.column(columns.origin, Int32Array)
+    const gems = this.texts(columns.gem)
     this.methods = names.map((name, at) => ({
       id: at,
       name,
       path: paths[at],
       line: lines[at],
-      kind: kindOf(kinds[at], paths[at], mine[at]),
+      kind: kindOf(kinds[at], origins[at]),
+      origin: origins[at],
+      gem: gems[at],
     }))
   }
 
@@ -91,9 +95,9 @@ export class RecordingData {
   readNodes(columns) {
     const up = this.column(columns.up)
     const known = up.length + 1
-    // Two more nodes at the root: for collection taken out of the code that it interrupted, and for code that no frame
-    // of the application called.
-    this.size = known + 2
+    // Three more nodes at the root: for collection taken out of the code that it interrupted, for code that no frame
+    // that is shown called, and for native code that no other frame called.
+    this.size = known + 3
     this.parents = new Int32Array(this.size)
     for (let node = 1; node < known; node++) this.parents[node] = node - up[node - 1]
     this.methodOf = new Int32Array(this.size)
@@ -101,17 +105,32 @@ export class RecordingData {
     this.lineOf = new Int32Array(this.size)
     this.lineOf.set(this.column(columns.line, Int32Array), 1)
     this.apart = known
-    this.methodOf[known] =
-      this.methods.push({ id: this.methods.length, name: "(garbage collection)", path: "", line: 0, kind: "gc" }) - 1
     this.other = known + 1
-    this.methodOf[this.other] =
-      this.methods.push({ id: this.methods.length, name: "(other code)", path: "", line: 0, kind: "other" }) - 1
+    this.alone = known + 2
+    const made = { path: "", line: 0, origin: 4, gem: "" }
+    ;[
+      ["(garbage collection)", "gc"],
+      ["(other code)", "other"],
+      ["(native code)", "other"],
+    ].forEach(([name, kind], at) => {
+      this.methodOf[known + at] = this.methods.push({ ...made, id: this.methods.length, name, kind }) - 1
+    })
     this.called = this.parents
-    this.mine = false
-    this.focus = 0
+    this.recorded = this.methodOf
     this.collecting = []
     for (let node = 1; node < known; node++)
       if (this.methods[this.methodOf[node]].kind === "gc") this.collecting.push(node)
+  }
+
+  // By node whether its process has other frames beside native ones, which may then be folded; null where none has any.
+  readFolds(processes) {
+    this.processOf = new Int32Array(this.size)
+    this.folds = null
+    processes.forEach(({ shift, folds }, at) => {
+      const last = at + 1 < processes.length ? processes[at + 1].shift : this.apart - 1
+      this.processOf.fill(at, shift + 1, last + 1)
+      if (folds) (this.folds ||= new Uint8Array(this.size)).fill(1, shift + 1, last + 1)
+    })
   }
 
   // What one file tells of a process.
@@ -132,6 +151,8 @@ export class RecordingData {
         own: thread.own,
         idle: thread.idle,
         unseen: thread.unseen,
+        origin: process.start_ns,
+        unit: process.unit_ns,
         start: whole(thread.start_ns),
         wall: 0,
         cpu: 0,

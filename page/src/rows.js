@@ -12,28 +12,37 @@ export function firstAfter(values, limit) {
   return low
 }
 
-// A stretch of time cuts the rows at its ends: of those the part within it counts.
+// The first place in a rising array whose value is not below.
+function firstNotBelow(values, limit) {
+  let low = 0
+  let high = values.length
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if (values[middle] >= limit) high = middle
+    else low = middle + 1
+  }
+  return low
+}
+
+// Adds the weights of the rows that a filter lets through to sums by node. A million rows are added up while somebody
+// drags: those that lie wholly within the range in a loop of their own.
 export function addRows(sums, thread, name, filter, labelled) {
   if (!thread.rows) return
   const { node, ends } = thread
-  const column = name === "cpu" ? thread.cpus : name === "captures" ? thread.capture : null
-  const add = column
-    ? (row, inside, part) => {
-        sums[node[row]] += column[row] * part
-      }
-    : (row, inside) => {
-        sums[node[row]] += inside
-      }
-  if (labelled || filter.state !== "all") return eachRow(thread, filter, labelled, add)
+  const add = {
+    wall: (row, wall) => (sums[node[row]] += wall),
+    cpu: (row, wall, cpu) => (sums[node[row]] += cpu),
+    captures: (row, wall, cpu, captures) => (sums[node[row]] += captures),
+  }[name]
+  if (labelled || filter.state !== "all" || filter.request) return eachRow(thread, filter, labelled, add)
 
-  // A million rows are added up while somebody drags: those that lie wholly within the range in a loop of their own.
-  const from = filter.from ?? -Infinity
-  const to = filter.to ?? Infinity
-  const first = from < thread.start ? 0 : firstAfter(ends, from) + 1
-  let last = to >= thread.end ? thread.rows : firstAfter(ends, to)
-  while (last > first && (last === 1 ? thread.start : ends[last - 2]) >= to) last-- // of no length, at the very end
+  const { from, to } = moments(thread, filter)
+  const first = from < thread.start ? 0 : Math.min(firstNotBelow(ends, from) + 1, thread.rows)
+  let last = to > thread.end ? thread.rows : firstAfter(ends, to)
+  while (last > first && (last === 1 ? thread.start : ends[last - 2]) >= to) last-- // of no length, at the range's end
   if (first >= last) return eachRow(thread, filter, null, add)
-  if (first > 0) eachRow(thread, { ...filter, to: Math.min(to, ends[first - 1]) }, null, add)
+  eachRow(thread, filter, null, add, 0, first)
+  const column = name === "cpu" ? thread.cpus : name === "captures" ? thread.capture : null
   if (column) for (let row = first; row < last; row++) sums[node[row]] += column[row]
   else {
     let start = first === 0 ? thread.start : ends[first - 1]
@@ -42,25 +51,49 @@ export function addRows(sums, thread, name, filter, labelled) {
       start = ends[row]
     }
   }
-  if (last < thread.rows) eachRow(thread, { ...filter, from: Math.max(from, ends[last - 1]) }, null, add)
+  eachRow(thread, filter, null, add, last)
 }
 
-// Calls work(row, ns inside the range, that as a part of the row) for the rows that a filter lets through.
-export function eachRow(thread, filter, labelled, work) {
-  if (!thread.rows) return
-  const { ends, state, label } = thread
-  const from = filter.from ?? -Infinity
-  const to = filter.to ?? Infinity
+// Calls work(row, wall, cpu, captures) for the rows that a filter lets through, with the part within the range, as
+// Analyse::TimeRange cuts rows, or Analyse::Requests those of a request.
+export function eachRow(thread, filter, labelled, work, first = 0, last = thread.rows) {
+  if (!thread.rows || (labelled && !thread.label)) return
+  const { ends, state, label, cpus, capture, unit = 1 } = thread
+  const { from, to } = moments(thread, filter)
   const wanted = filter.state === "all" ? -1 : Number(filter.state)
-  if (labelled && !label) return
-  for (let row = from === -Infinity ? 0 : firstAfter(ends, from); row < thread.rows; row++) {
+  for (let row = Math.max(first, from === -Infinity ? 0 : firstNotBelow(ends, from)); row < last; row++) {
     const start = row === 0 ? thread.start : ends[row - 1]
-    if (start >= to || (filter.request && ends[row] > to)) break // what a request's last row led to isn't known
-    if ((wanted >= 0 && state[row] !== wanted) || (labelled && !labelled[label[row]])) continue
     const span = ends[row] - start
-    const inside = Math.min(ends[row], to) - Math.max(start, from)
-    work(row, inside, span === 0 ? 1 : inside / span)
+    if (filter.request) {
+      if (ends[row] > to) break // what a request's last row led to isn't known
+      if (ends[row] <= from) continue
+    } else {
+      if (start >= to) break
+      if (span > 0 ? ends[row] <= from : start < from) continue
+    }
+    if ((wanted >= 0 && state[row] !== wanted) || (labelled && !labelled[label[row]])) continue
+    const begin = Math.max(start, from) - start
+    const end = Math.min(ends[row], to) - start
+    if (end - begin === span) work(row, span, cpus[row], capture[row])
+    else if (filter.request) work(row, end - begin, part(cpus[row] / unit, end - begin, span) * unit, capture[row])
+    else {
+      const within = (value) => part(value, end, span) - part(value, begin, span)
+      work(row, end - begin, within(cpus[row] / unit) * unit, within(capture[row]))
+    }
   }
+}
+
+// A range in whole units of the thread's clock.
+function moments({ origin = 0, unit = 1 }, { from, to, request }) {
+  const whole = (ns) => (request ? ns : origin + Math.floor((ns - origin) / unit) * unit)
+  return { from: from === null ? -Infinity : whole(from), to: to === null ? Infinity : whole(to) }
+}
+
+// What lies before a moment of a row, rounded down. Products of long rows are too large for a Float64.
+function part(value, at, span) {
+  const product = value * at
+  if (product <= Number.MAX_SAFE_INTEGER) return Math.floor(product / span)
+  return Number((BigInt(value) * BigInt(at)) / BigInt(span))
 }
 
 export function addCalls(sums, thread, name) {

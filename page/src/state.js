@@ -1,13 +1,15 @@
 // What is looked at, kept in the address behind the #, so that a view can be sent to somebody:
-// #view=flame&weight=cpu&range=1200-3400
+// #view=flame&weight=cpu&time=1.2s..3.4s&focus=Shop::Cart. Filters have the words of the command line.
+
+import { readTime, writeTime } from "./time_range.js"
 
 const DEFAULTS = {
   view: "",
   weight: "",
   thread: "busy",
   state: "all",
-  from: null,
-  to: null,
+  from: null, // ns since the first process began; null: from the start
+  to: null, // null: to the end
   search: "",
   order: "heavy",
   zoom: null,
@@ -17,14 +19,40 @@ const DEFAULTS = {
   label: "",
   request: null,
   blackbox: [],
+  focus: [],
+  hide: [],
+  only: "",
+  native: "",
   gc: "",
   tree: "",
-  mine: "",
-  focus: null,
+  root: null,
   inverted: "",
   waiting: "",
   sizes: {}, // of panels, in percent: {detail: 45}
 }
+// What stands in the address as it is, as a list of names, and as a number.
+const TEXTS = [
+  "view",
+  "weight",
+  "thread",
+  "state",
+  "search",
+  "order",
+  "file",
+  "by",
+  "label",
+  "only",
+  "native",
+  "gc",
+  "tree",
+  "inverted",
+  "waiting",
+]
+const LISTS = ["focus", "hide", "blackbox"]
+const FILTERS = ["time", "only", "native", ...LISTS]
+const NUMBERS = ["method", "root", "request"]
+// Texts that have few values.
+const VALUES = { native: /^1?$/, waiting: /^(all)?$/, inverted: /^1?$/, gc: /^(|apart|caller)$/, state: /^(all|\d+)$/ }
 
 export class State {
   constructor(changed) {
@@ -38,48 +66,39 @@ export class State {
     })
   }
 
+  // What a page begins with: the weight and the filters that it was made with, where the address has no other.
+  begin(start) {
+    const parts = new URLSearchParams(location.hash.slice(1))
+    this.weight ||= start.weight ?? ""
+    this.filtered = FILTERS.some((name) => start[name])
+    if (!this.filtered || FILTERS.some((name) => parts.has(name))) return
+    Object.assign(this, readTime(start.time))
+    for (const name of FILTERS) if (start[name] && name !== "time") this[name] = start[name]
+    this.write()
+  }
+
   // Unknown or odd parts of the address are left alone: it may come from a page of another recording.
   read() {
     const parts = new URLSearchParams(location.hash.slice(1))
     Object.assign(this, DEFAULTS)
-    for (const name of [
-      "view",
-      "weight",
-      "thread",
-      "state",
-      "search",
-      "order",
-      "file",
-      "by",
-      "label",
-      "gc",
-      "tree",
-      "mine",
-      "inverted",
-      "waiting",
-    ])
-      if (parts.has(name)) this[name] = parts.get(name)
-    const range = /^(\d+(?:\.\d+)?)-(\d+(?:\.\d+)?)$/.exec(parts.get("range") || "")
-    if (range && Number(range[2]) > Number(range[1])) [this.from, this.to] = [range[1] * 1000, range[2] * 1000]
+    for (const name of TEXTS) {
+      const text = parts.get(name)
+      if (text !== null && (VALUES[name] ?? /^/).test(text)) this[name] = text
+    }
+    for (const name of LISTS) this[name] = [...new Set(parts.getAll(name).filter(Boolean))]
+    for (const name of NUMBERS)
+      if (/^\d+$/.test(parts.get(name) || "")) this[name] = Number(parts.get(name)) || DEFAULTS[name]
+    Object.assign(this, readTime(parts.get("time")))
     const node = /^n(\d+)$/.exec(parts.get("zoom") || "")
     const part = /^([\d.e-]+)~([\d.e-]+)$/.exec(parts.get("zoom") || "")
     if (node) this.zoom = { node: Number(node[1]) }
     else if (part && Number(part[2]) > Number(part[1])) this.zoom = { from: Number(part[1]), to: Number(part[2]) }
-    for (const name of ["method", "focus"])
-      if (/^\d+$/.test(parts.get(name) || "")) this[name] = Number(parts.get(name))
-    if (/^[1-9]\d*$/.test(parts.get("request") || "")) this.request = Number(parts.get("request"))
-    this.blackbox = [...new Set(parts.getAll("blackbox").filter(Boolean))]
     this.sizes = Object.fromEntries(
       [...(parts.get("sizes") || "").matchAll(/([a-z]+):(\d+(?:\.\d)?)/g)].map(([, name, size]) => [
         name,
         Number(size),
       ]),
     )
-    if (this.mine !== "only") this.mine = ""
-    if (this.waiting !== "all") this.waiting = ""
-    if (this.inverted !== "1") this.inverted = ""
-    if (!/^(|apart|caller)$/.test(this.gc)) this.gc = ""
-    if (!/^(all|\d+)$/.test(this.state)) this.state = "all"
   }
 
   set(changes) {
@@ -92,35 +111,20 @@ export class State {
 
   write() {
     const parts = new URLSearchParams()
-    for (const name of [
-      "view",
-      "weight",
-      "thread",
-      "state",
-      "search",
-      "order",
-      "file",
-      "by",
-      "label",
-      "gc",
-      "tree",
-      "mine",
-      "inverted",
-      "waiting",
-    ])
-      if (this[name] !== DEFAULTS[name]) parts.set(name, this[name])
-    if (this.from !== null) parts.set("range", `${round(this.from)}-${round(this.to)}`)
+    for (const name of TEXTS) if (this[name] !== DEFAULTS[name]) parts.set(name, this[name])
+    for (const name of LISTS) for (const one of this[name]) parts.append(name, one)
+    for (const name of NUMBERS) if (this[name] !== null) parts.set(name, String(this[name]))
+    const time = writeTime(this)
+    if (time) parts.set("time", time)
+    // All filters that the page was made with were taken away: without them it begins the next time, too.
+    if (this.filtered && !FILTERS.some((name) => parts.has(name))) parts.set("time", "..")
     if (this.zoom?.node) parts.set("zoom", `n${this.zoom.node}`)
     else if (this.zoom) parts.set("zoom", `${this.zoom.from.toPrecision(9)}~${this.zoom.to.toPrecision(9)}`)
-    for (const name of ["method", "focus", "request"]) if (this[name] !== null) parts.set(name, String(this[name]))
-    for (const name of this.blackbox) parts.append("blackbox", name)
     const sizes = Object.entries(this.sizes).map(([name, size]) => `${name}:${size}`)
     if (sizes.length) parts.set("sizes", sizes.join(","))
-    const text = parts.toString()
+    // Colons, commas and slashes need no escape behind the #.
+    const text = parts.toString().replace(/%(3A|2C|2F|40)/g, decodeURIComponent)
     this.written = text ? `#${text}` : ""
     history.replaceState(null, "", this.written || location.pathname + location.search)
   }
 }
-
-// In µs.
-const round = (ns) => Math.round(ns) / 1000

@@ -38,15 +38,16 @@ const DRAWN = {
   about: { View: AboutView },
 }
 
-// Tabs of a recording, from left to right: {key, title, waits, make(app)}.
+// Tabs of a recording, from left to right: {key, title, refuses, waits, make(app)}; refuses: filters that change nothing.
 export function tabsOf(recording) {
   return recording.about.tabs
     .map((tab) => ({ ...tab, ...(tab.columns ? {} : DRAWN[tab.key]) }))
     .filter((tab) => tab.columns || tab.View)
     .filter((tab) => (recording.weights.length || !tab.weighs) && (!tab.shown || tab.shown(recording)))
-    .map(({ key, title, waits, View, ...tab }) => ({
+    .map(({ key, title, waits, refuses = [], View, ...tab }) => ({
       key,
       title,
+      refuses,
       waits: Boolean(waits),
       make: (app) => (View ? new View(app) : new PlainTable(app, { title, ...tab })),
     }))

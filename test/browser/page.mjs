@@ -73,6 +73,11 @@ const cells = (page, label) =>
   )
 
 // Everything that can be reached must say what it is.
+const drawn = (page) =>
+  page.evaluate(() => {
+    const { boxes, tree } = pitwall.made.flame.flame
+    return [...new Set(boxes.filter((box) => box.node).map((box) => pitwall.recording.methods[tree.keys[box.node]].name))]
+  })
 const nameless = (page) =>
   page.evaluate(() =>
     [...document.querySelectorAll("button, input, select, [tabindex='0'], [role=img], [role=slider], a, canvas")]
@@ -477,27 +482,26 @@ const scenarios = {
   },
 
   // One method alone: by key in the flame graph, by the menu of a row, by the address; and everything again.
-  async focus(context) {
+  async root(context) {
     const page = await open(context)
-    const drawn = () => page.evaluate(() => [...new Set(pitwall.made.flame.flame.boxes.filter((box) => box.node).map((box) => pitwall.recording.methods[pitwall.made.flame.flame.tree.keys[box.node]].name))])
     const flame = page.getByRole("application", { name: "Flame graph" })
     await flame.focus()
     await page.keyboard.press("ArrowDown")
     await page.keyboard.press("ArrowDown")
-    await page.keyboard.press("f")
+    await page.keyboard.press("r")
     await rest(page)
-    seen.key = { hash: await hash(page), chips: await page.locator(".chip").allInnerTexts(), drawn: await drawn(), total: await page.evaluate(() => pitwall.stacks.total) }
-    await picture(page, "light-focus")
+    seen.key = { hash: await hash(page), chips: await page.locator(".chip").allInnerTexts(), drawn: await drawn(page), total: await page.evaluate(() => pitwall.stacks.total) }
+    await picture(page, "light-root")
     await page.getByRole("button", { name: "time order" }).click()
     await rest(page)
-    seen.time = await drawn()
+    seen.time = await drawn(page)
     await tab(page, "Methods")
     seen.methods = await cells(page, "Methods")
     await page.reload()
     await page.locator("html[data-ready]").waitFor()
     await settled(page)
     seen.reloaded = await cells(page, "Methods")
-    await page.getByRole("button", { name: "Look at everything again" }).click()
+    await page.getByRole("button", { name: "Whole stacks again" }).click()
     await settled(page)
     seen.away = { hash: await hash(page), methods: await cells(page, "Methods") }
     const row = page.locator("table[aria-label=Methods] tbody tr[data-at]").filter({ has: page.getByText(process.env.METHOD, { exact: true }) })
@@ -505,6 +509,7 @@ const scenarios = {
     seen.menu = await page.getByRole("menuitem").allInnerTexts()
     seen.nameless = await nameless(page)
     await picture(page, "light-row-menu")
+    await page.keyboard.press("ArrowDown")
     await page.keyboard.press("ArrowDown")
     await page.keyboard.press("ArrowUp")
     await page.keyboard.press("Enter")
@@ -515,7 +520,82 @@ const scenarios = {
     seen.mine = await cells(page, "Methods")
     await page.keyboard.press("Escape")
     await settled(page)
-    seen.escaped = await page.evaluate(() => pitwall.recording.focus)
+    seen.escaped = await page.evaluate(() => pitwall.recording.root)
+    await page.close()
+  },
+
+  // Filters in the address.
+  async filters(context) {
+    seen.of = []
+    const page = await open(context)
+    for (const address of JSON.parse(process.env.ADDRESSES)) {
+      if (address !== null) await page.evaluate((hash) => (location.hash = hash), `#waiting=all&${address}`)
+      await settled(page)
+      await tab(page, "Methods")
+      const at = { methods: await cells(page, "Methods"), chips: await page.locator(".chip").allInnerTexts() }
+      at.exact = await page.evaluate(() => {
+        const { recording, weight, worked } = pitwall
+        const { self, total } = recording.byMethod(weight.name, worked)
+        return recording.methods.flatMap(({ id, name }) => (total[id] ? [[name, self[id], total[id]]] : []))
+      })
+      at.left = await page.locator(".left").allInnerTexts()
+      await tab(page, "Flame graph")
+      await rest(page)
+      at.drawn = await drawn(page)
+      await tab(page, "Threads")
+      at.threads = await cells(page, "Threads")
+      seen.of.push(at)
+    }
+    await page.close()
+  },
+
+  // Filters by the fields of the menu, by keys at a frame, and what is said where nothing is left.
+  async filterFields(context) {
+    const page = await open(context, "#view=methods")
+    seen.whole = await cells(page, "Methods")
+    await page.locator("main").focus()
+    await page.keyboard.press("b") // opens the menu
+    for (const [label, text] of JSON.parse(process.env.TYPED)) {
+      await page.getByRole("textbox", { name: label }).fill(text)
+      await page.getByRole("textbox", { name: label }).press("Enter")
+      await settled(page)
+    }
+    await page.getByRole("combobox", { name: "only" }).selectOption("app")
+    await settled(page)
+    await picture(page, "light-filters-menu")
+    seen.nameless = await nameless(page)
+    seen.typed = { hash: await hash(page), methods: await cells(page, "Methods") }
+    await page.getByRole("textbox", { name: /^Focus/i }).fill("Shop::Cart#totol")
+    await page.getByRole("textbox", { name: /^Focus/i }).press("Enter")
+    await settled(page)
+    seen.said = await page.locator(".refused").innerText()
+    await page.getByRole("textbox", { name: /^time/i }).fill("5s..2s")
+    await page.getByRole("textbox", { name: /^time/i }).press("Enter")
+    await settled(page)
+    seen.saidOfTime = await page.locator(".refused").innerText()
+    await page.keyboard.press("Escape")
+    for (let chip; (chip = page.locator(".chip").first()) && (await chip.count()); ) {
+      await chip.click()
+      await settled(page)
+    }
+    seen.cleared = { hash: await hash(page), methods: await cells(page, "Methods") }
+    await tab(page, "Flame graph")
+    const flame = page.getByRole("application", { name: "Flame graph" })
+    seen.keys = {}
+    for (const key of ["f", "h"]) {
+      await flame.focus()
+      for (let down = 0; down < 3; down++) await page.keyboard.press("ArrowDown")
+      await page.keyboard.press(key)
+      await rest(page)
+      seen.keys[key] = await hash(page)
+      await picture(page, `light-key-${key}`)
+      await page.locator(".chip").first().click()
+      await settled(page)
+    }
+    await tab(page, "GC")
+    await page.evaluate(() => pitwall.state.set({ focus: ["Shop::Cart#total"] }))
+    await settled(page)
+    seen.gc = await page.locator(".left").innerText()
     await page.close()
   },
 

@@ -167,7 +167,7 @@ class PageTest < Minitest::Test
     assert_match(/25\d(\.\d)? ms|24\d ms/, brushed["Threads"])
     refute_includes brushed["Source"], "fib.rb"
     assert_match(/250 ms\s+0 s\s+250 ms\s+.\s+Worker#run/, brushed["Call tree"])
-    assert_match(/range=\d/, brushed["hash"])
+    assert_match(/time=[\d.]+ms\.\.[\d.]+ms/, brushed["hash"])
   end
 
   def assert_neighbours(chosen)
@@ -456,10 +456,10 @@ class PageTest < Minitest::Test
     assert_equal mine, shown(seen.dig("mine", "methods"))
     refute_equal mine, shown(seen["all"])
     assert_equal figures(json.call("--only-mine", "--gc", "caller")), shown(seen["caller"])
-    assert_includes seen.dig("mine", "hash"), "mine=only"
+    assert_includes seen.dig("mine", "hash"), "only=app"
     assert_equal "true", seen.dig("mine", "pressed")
     assert_empty (seen["heavy"] | seen["time"]) - mine.keys
-    assert_equal [shown(seen["all"]), nil], [shown(seen.dig("again", "methods")), seen.dig("again", "hash")[/mine/]]
+    assert_equal [shown(seen["all"]), nil], [shown(seen.dig("again", "methods")), seen.dig("again", "hash")[/only/]]
     findings = json.call["findings"]
     assert_equal findings.map { |finding| finding["text"] },
                  seen["findings"].map { |text| text[/\A[^\n]*?\.(?=\s|\z)/] }
@@ -487,19 +487,19 @@ class PageTest < Minitest::Test
                  "block in Shop::Cart#total" => [33.3, 66.7], "Shop::Tax.of" => [33.3, 33.3],
                  "(marking)" => [33.3, 33.3] }.freeze
 
-  def test_focus_on_one_method
-    seen = in_browser("page.mjs", "focus", page(shop), *pictures("focus"), env: { "METHOD" => "Shop::Tax.of" })
+  def test_stacks_from_one_method_on
+    seen = in_browser("page.mjs", "root", page(shop), *pictures("root"), env: { "METHOD" => "Shop::Tax.of" })
     assert_empty seen["complaints"] + seen["nameless"]
-    assert_match(/focus=\d+/, seen.dig("key", "hash"))
+    assert_match(/root=\d+/, seen.dig("key", "hash"))
     chips = seen.dig("key", "chips").join.delete("×").strip
-    assert_equal ["focus on Shop::Cart#total", 750e6], [chips, seen.dig("key", "total")]
+    assert_equal ["stacks from Shop::Cart#total", 750e6], [chips, seen.dig("key", "total")]
     assert_equal CART_ALONE.keys.sort, seen.dig("key", "drawn").sort
     assert_equal CART_ALONE.keys.sort, seen["time"].sort
     assert_equal [CART_ALONE, CART_ALONE], [shown(seen["methods"]), shown(seen["reloaded"])]
-    refute_includes seen.dig("away", "hash"), "focus"
+    refute_includes seen.dig("away", "hash"), "root"
     report = JSON.parse(pitwall("report", "x.pit", "--format", "json").out)
     assert_equal figures(report), shown(seen.dig("away", "methods"))
-    assert_equal ["Focus on this", "Blackbox", "Callers and callees", "Bottom up", "Source"],
+    assert_equal ["Focus: samples with it", "Root: stacks from here on", "Hide", "Blackbox", "Callers and callees", "Bottom up", "Source"],
                  (seen["menu"].map { |text| text[/[^\n]+/].strip })
     assert_equal [{ "Shop::Tax.of" => [100.0, 100.0] }, 0],
                  [shown(seen.dig("row", "methods")), seen.dig("row", "menus")]

@@ -5,6 +5,7 @@
 //
 // Prints "same", or the first difference.
 
+import { Names } from "../../page/src/filters.js"
 import { Recording } from "../../page/src/recording.js"
 
 const NODES = 5
@@ -12,37 +13,46 @@ const below = (limit) => Math.floor(Math.random() * limit)
 
 function randomThread() {
   const rows = 1 + below(12)
-  const thread = { key: "0.1", rows, start: below(20), node: [], ends: [], cpus: [], capture: [], state: [] }
+  const unit = 1 + below(3)
+  const thread = { key: "0.1", rows, unit, start: below(20) * unit, node: [], ends: [], cpus: [], capture: [], state: [] }
   thread.end = thread.start
   for (let row = 0; row < rows; row++) {
-    thread.end += below(4) * 5
+    thread.end += below(4) * 5 * unit
     thread.ends.push(thread.end)
     thread.node.push(1 + below(NODES - 1))
-    thread.cpus.push(below(9))
+    thread.cpus.push(below(9) * unit)
     thread.capture.push(below(3))
     thread.state.push(below(2))
   }
   return thread
 }
 
-// A row of no time counts where its moment lies after the range's start and before its end.
+// A row of no time counts where its moment is the range's start or lies before its end. Rows are cut in whole units: of
+// n units the first i have what lies before i/n, rounded down.
 function slow(thread, name, { from, to, state }) {
   const sums = new Array(NODES).fill(0)
   for (let row = 0; row < thread.rows; row++) {
     const [start, end] = [row ? thread.ends[row - 1] : thread.start, thread.ends[row]]
     if (state !== "all" && thread.state[row] !== Number(state)) continue
-    const inside = Math.min(end, to ?? Infinity) - Math.max(start, from ?? -Infinity)
-    if (end === start ? end <= (from ?? -Infinity) || start >= (to ?? Infinity) : inside <= 0) continue
+    const { unit } = thread
+    const [first, last] = [from ?? -Infinity, to ?? Infinity].map((moment) => Math.floor(moment / unit) * unit)
+    if (end === start) {
+      if (start < first || start >= last) continue
+    } else if (Math.min(end, last) <= Math.max(start, first)) continue
     const column = { cpu: thread.cpus, captures: thread.capture }[name]
-    sums[thread.node[row]] += column ? column[row] * (end === start ? 1 : inside / (end - start)) : inside
+    const size = name === "cpu" ? unit : 1
+    const before = (moment) => Math.floor(((column[row] / size) * (moment - start)) / (end - start)) * size
+    const inside = [Math.max(start, first), Math.min(end, last)]
+    if (!column) sums[thread.node[row]] += inside[1] - inside[0]
+    else sums[thread.node[row]] += end === start ? column[row] : before(inside[1]) - before(inside[0])
   }
   return sums
 }
 
 for (let round = 0; round < Number(process.argv[2]); round++) {
   const thread = randomThread()
-  const from = below(80)
-  const range = below(5) ? { from, to: from + 1 + below(60) } : { from: null, to: null }
+  const from = below(160)
+  const range = below(5) ? { from, to: from + 1 + below(120) } : { from: null, to: null }
   const filter = { thread: "all", state: ["all", "all", "0", "1"][below(4)], ...range }
   const recording = Object.assign(Object.create(Recording.prototype), { size: NODES, threads: [thread], sampled: true, about: {}, cache: new Map(), labelSets: [{}], collecting: [] })
   for (const name of ["wall", "cpu", "captures"]) {
@@ -82,9 +92,9 @@ for (let round = 0; round < Number(process.argv[2]); round++) {
   const start = below(60)
   const mark = { thread, labels: sets[1 + below(2)], start, end: start + 1 + below(60) }
   const parents = [0, ...Array.from({ length: NODES - 1 }, (_, at) => below(at + 1))]
-  const methods = ["", "A#x", "B#y", "b.rb"].map((name, id) => ({ id, name, path: id === 3 ? "lib/b.rb" : "", kind: "app" }))
+  const methods = ["", "A#x", "B#y", "b.rb"].map((name, id) => ({ id, name, gem: "", path: id === 3 ? "lib/b.rb" : "", kind: "app" }))
   const methodOf = parents.map((_, node) => (node ? 1 + below(3) : 0))
-  const known = { size: NODES, parents, methods, methodOf, threads: [thread], sampled: true, about: {}, cache: new Map(), labelSets: sets, collecting: [], marks: [mark] }
+  const known = { size: NODES, parents, methods, methodOf, threads: [thread], sampled: true, about: {}, cache: new Map(), labelSets: sets, collecting: [], marks: [mark], names: new Names(methods.slice(1), {}) }
   const recording = Object.assign(Object.create(Recording.prototype), known)
   const request = { thread: thread.key, state: "all", from: mark.start, to: mark.end, request: 1 }
   const whole = { thread: "all", state: "all", from: null, to: null }

@@ -47,9 +47,10 @@ module Pitwall
       #: (Analyse::Origin) -> Analyse::Filters
       def filters(origin) = Filters.of(html? ? {} : @options, origin)
 
-      # What the page filters first.
-      #: (Analyse::Origin) -> Analyse::Filters
-      def filters_of_page(origin) = Filters.of(@options, origin)
+      # Checks what the page filters first.
+      # @raise [UsageError] the recording has no such time, name or origin
+      #: (Array[Record::Segment], Analyse::Origin) -> void
+      def check_filters_of_page(segments, origin) = Filters.check_page(@options, segments, origin)
 
       # The filters as one would type them again: " --focus Foo", or "".
       #: () -> String
@@ -79,8 +80,8 @@ module Pitwall
       def redacted? = @options.fetch(:redact, false)
 
       # What the page shows first.
-      #: () -> Hash[String, String]
-      def start = { "weight" => weight, "mine" => (only_mine? ? "only" : nil), **Filters.start(@options) }.compact
+      #: () -> Hash[String, untyped]
+      def start = { "weight" => weight, **Filters.start(@options) }.compact
 
       # @return [Narrowing] which part of the recording is meant
       #: () -> Narrowing

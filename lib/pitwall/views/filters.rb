@@ -77,11 +77,22 @@ module Pitwall
         words.map { |word| " #{word.match?(/\A[\w.:@#-]+\z/) ? word : Shellwords.escape(word)}" }.join
       end
 
-      # What the page's address says of them.
+      # Checks the filters that a page begins with. It has native frames, and folds them unless they are asked for.
+      # @raise [UsageError] the recording has no such time, name or origin
+      #: (Hash[Symbol, untyped], Array[Record::Segment], Analyse::Origin) -> void
+      def check_page(options, segments, origin)
+        segments = Analyse::NativeFrames.fold(segments) unless options[:native] || options[:only] == "native"
+        of(options, origin).check(segments)
+        folded = { hide: options.fetch(:blackbox, []), names: { hide: "--blackbox" } }
+        Analyse::Filters.new(**folded, origin: origin).check(segments)
+      end
+
+      # What the page begins with, in the words of its address.
       #: (Hash[Symbol, untyped]) -> Hash[String, untyped]
       def start(options)
         { "time" => options[:time]&.to_s, "focus" => names(options[:focus]), "hide" => names(options[:hide]),
-          "only" => options[:only] || ("app" if options[:only_mine]), "blackbox" => names(options[:blackbox]) }.compact
+          "only" => options[:only] || ("app" if options[:only_mine]), "blackbox" => names(options[:blackbox]),
+          "native" => ("1" if options[:native]) }.compact
       end
 
       def given?(options, key) = options[key] && !(key == :only && options[:only] == "app")

@@ -62,7 +62,7 @@ module Pitwall
       # The same with the samples that are asked for: of a time, with a frame.
       # @raise [UsageError]
       #: () -> Array[Record::Segment]
-      def kept = @kept ||= filters.samples(of_process)
+      def kept = @kept ||= filters.in_focus(asked.narrowing.of_process(filters.in_time(segments)))
 
       # The same without the frames that are left out.
       # @raise [UsageError]
@@ -106,7 +106,9 @@ module Pitwall
 
       # What stands out in the processes asked for.
       #: () -> Array[Hash[String, untyped]]
-      def findings_of_process = @findings_of_process ||= application.findings.call(kept, nil)
+      def findings_of_process
+        @findings_of_process ||= application.findings.call(Analyse::NativeFrames.fold(kept), nil)
+      end
 
       # One for each process where these are to stand apart, else one.
       #: () -> Array[Drawing]

@@ -11,11 +11,12 @@ module Pitwall
       # · place: tabs are sorted by it · weighs: the tab needs a weight, such as wall time · columns, rows: of a tab
       # that is a plain table; nil of a tab that the page's program draws. A column is {"label" => "calls", "number" =>
       # true}.
-      Tab = Struct.new(:key, :title, :place, :weighs, :columns, :rows, keyword_init: true) do
+      # refuses: filters that don't change it.
+      Tab = Struct.new(:key, :title, :place, :weighs, :refuses, :columns, :rows, keyword_init: true) do
         #: () -> Hash[String, untyped]
         def to_page
           table = columns ? { "columns" => columns, "rows" => rows } : {}
-          { "key" => key, "title" => title, "weighs" => weighs ? true : false, **table }
+          { "key" => key, "title" => title, "weighs" => weighs ? true : false, "refuses" => refuses, **table }
         end
       end
       # Of tabs that name no place: before the last one.
@@ -125,7 +126,7 @@ module Pitwall
       end
 
       def tab(key, title, place: LAST, weighs: true, **table)
-        Tab.new(key: key, title: title, place: place, weighs: weighs, **table)
+        Tab.new(key: key, title: title, place: place, weighs: weighs, refuses: refused_filters, **table)
       end
     end
   end

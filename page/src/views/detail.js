@@ -113,11 +113,21 @@ export class Detail {
           "button",
           {
             class: "small",
-            "aria-pressed": String(recording.focus === method.id),
-            title: "Only what it and those below it took, in every view (f)",
+            "aria-pressed": String(state.focus.includes(method.name)),
+            title: "Only samples that have it in their stack, in every view (f)",
             onclick: () => this.app.toggleFocus(method.id),
           },
           "Focus",
+        ),
+        h(
+          "button",
+          {
+            class: "small",
+            "aria-pressed": String(recording.root === method.id),
+            title: "Stacks from it on: only what it and those below it took, in every view (r)",
+            onclick: () => this.app.toggleRoot(method.id),
+          },
+          "Root",
         ),
         method.path &&
           this.app.hasSource(method.path) &&

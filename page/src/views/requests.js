@@ -173,11 +173,11 @@ export class RequestsView {
     const { recording } = app
     const { weight } = timed
     const sums = { wall: 0, cpu: 0, captures: 0, states: recording.noStates() }
-    eachRow(request.thread, { ...app.filter, state: "all" }, recording.labelled(app.filter), (row, inside, part) => {
-      sums.wall += inside
-      sums.cpu += request.thread.cpus[row] * part
-      sums.captures += request.thread.capture[row]
-      sums.states[request.thread.state[row]] += inside
+    eachRow(request.thread, { ...app.filter, state: "all" }, recording.labelled(app.filter), (row, wall, cpu, captures) => {
+      sums.wall += wall
+      sums.cpu += cpu
+      sums.captures += captures
+      sums.states[request.thread.state[row]] += wall
     })
     const states = recording.statesInWords(sums)
     const asked = summed(request.queries)

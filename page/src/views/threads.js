@@ -1,7 +1,6 @@
 // Threads and their states.
 
 import { h } from "../dom.js"
-import { eachRow } from "../rows.js"
 import { Table } from "../table.js"
 import { amount } from "./columns.js"
 
@@ -27,7 +26,7 @@ export class ThreadsView {
 
   update() {
     const { recording, filter, state } = this.app
-    const narrowed = filter.to !== null || filter.label
+    const narrowed = filter.to !== null || filter.label || recording.inFocus
     const threads = filter.request ? recording.selectedLanes(filter) : recording.lanes
     const rows = threads.map((thread) => ({
       thread,
@@ -91,11 +90,11 @@ function stateBar(row, longest, text) {
 function within(recording, { parts }, filter) {
   const sums = { wall: 0, cpu: 0, captures: 0, states: recording.noStates() }
   for (const thread of filter.request ? recording.selected(filter) : parts) {
-    eachRow(thread, { ...filter, state: "all" }, recording.labelled(filter), (row, inside, part) => {
-      sums.wall += inside
-      sums.cpu += thread.cpus[row] * part
-      sums.captures += thread.capture[row] * part
-      sums.states[thread.state[row]] += inside
+    recording.eachRow(thread, { ...filter, state: "all" }, recording.labelled(filter), (row, wall, cpu, captures) => {
+      sums.wall += wall
+      sums.cpu += cpu
+      sums.captures += captures
+      sums.states[thread.state[row]] += wall
     })
   }
   return sums

@@ -160,7 +160,7 @@ module Pitwall
       def named(segments, filter)
         methods = methods(segments)
         names = public_send(filter)
-        numbers = names.flat_map { |name| MethodMatch.find(methods, name) }
+        numbers = names.flat_map { |name| MethodMatch.find(methods, name, origin: @origin) }
         methods.values_at(*numbers).to_h { |method| [method.to_a, true] }
       rescue UsageError => error
         raise UsageError, "#{@names[filter]}: #{error.message}"
@@ -192,7 +192,7 @@ module Pitwall
         when "app" then ->(frame) { @origin.mine?(frame) }
         when "gems" then ->(frame) { @origin.of(frame) == :gems || !@origin.gem(frame).nil? }
         when "stdlib", "native" then @only.to_sym.then { |origin| ->(frame) { @origin.of(frame) == origin } }
-        else ->(frame) { @origin.gem(frame) == @only }
+        else ->(frame) { @origin.gem?(frame, @only) }
         end
       end
 

@@ -50,6 +50,10 @@ module Pitwall
         @gems.fetch(path) { @gems[path] = Application.gem(path[EVAL, 1] || path, base: @base) }
       end
 
+      # Whether a frame is of the gem with this name, or of a gem that it consists of: "rails" has activerecord's.
+      #: (MethodInfo | Record::Frame, String) -> bool
+      def gem?(method, name) = Application.gems(name).include?(gem(method))
+
       private
 
       def of_other(path)

@@ -335,7 +335,9 @@ module Pitwall
         Folding.blackbox(tree, blackboxed(tree))
       end
 
-      def blackboxed(tree) = @query.blackbox.flat_map { |name| MethodMatch.find(tree.methods, name) }
+      def blackboxed(tree) = @query.blackbox.flat_map { |name| named(tree, name) }
+
+      def named(tree, name, **words) = MethodMatch.find(tree.methods, name, origin: @query.origin, **words)
 
       # Edges come from the unfolded tree, because folding moves weights and keeps callers.
       # Callees of folded methods are left out.
@@ -347,7 +349,7 @@ module Pitwall
       end
 
       def neighbours(kind, name)
-        numbers = MethodMatch.find(tree.methods, name)
+        numbers = named(tree, name)
         [tree.methods.values_at(*numbers), Neighbours.public_send(kind, tree, weight, numbers, edges)]
       end
 
@@ -355,7 +357,7 @@ module Pitwall
         name = @query.within
         found = rows.select { |row| row.path == name || row.path.end_with?("/#{name}") }
         if found.empty?
-          numbers = MethodMatch.find(tree.methods, name, sought: "file or method")
+          numbers = named(tree, name, sought: "file or method")
           wanted = tree.methods.values_at(*numbers)
           found = rows.select { |row| wanted.include?(row.method) }
         end

@@ -16,16 +16,29 @@ module Pitwall
       # @raise [UsageError] when nothing matches; the message has the objects of the recording
       #: (Array[MethodInfo], String) -> Array[String]
       def self.find(methods, name)
-        paths = methods.select(&:native?).map(&:path).reject(&:empty?).uniq
+        paths = paths(methods)
         raise UsageError, "object #{name.inspect}: the recording has no native functions" if paths.empty?
 
+        found = search(paths, name)
+        raise UsageError, "no object #{name.inspect} in the recording: it has #{listed(paths)}" if found.empty?
+
+        found
+      end
+
+      # The same of paths, where a name may match nothing.
+      #: (Array[String], String) -> Array[String]
+      def self.search(paths, name)
         [:itself, :base, :stem, :plain].each do |part|
           sought = send(part, name)
           found = paths.select { |path| !sought.empty? && send(part, path) == sought }
           return found unless found.empty?
         end
-        raise UsageError, "no object #{name.inspect} in the recording: it has #{listed(paths)}"
+        []
       end
+
+      # The shared objects of native functions.
+      #: (Array[MethodInfo]) -> Array[String]
+      def self.paths(methods) = methods.select(&:native?).map(&:path).reject(&:empty?).uniq
 
       # Objects that the message lists.
       LISTED = 8

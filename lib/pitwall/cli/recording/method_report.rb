@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "pitwall/cli/recording/recorded_command"
+require "pitwall/cli/recording/recording_options"
 
 module Pitwall
   module CLI
@@ -17,14 +18,20 @@ module Pitwall
         parser.on("--format FORMAT", FORMATS, "#{FORMATS.join(", ")} (text)") { |format| @options[:format] = format }
         parser.on("--weight WEIGHT", weights, "#{weights.join(", ")} (wall)") { |weight| @options[:weight] = weight }
         parser.on("--limit N", Integer, "rows in a table") { |limit| @options[:limit] = limit }
+        RecordingOptions.define_filters(parser, @options, time: timed?)
+        RecordingOptions.define_blackbox(parser, @options)
         parser.on("--only-mine", "only the application's frames, with what they call") { @options[:only_mine] = true }
         parser.on("--apart", "each process by itself, instead of all added up") { @options[:apart] = true }
       end
 
       def report_options
         { format: @options.fetch(:format, "text"), weight: @options.fetch(:weight, "wall"),
-          limit: @options[:limit], only_mine: @options[:only_mine], apart: @options.fetch(:apart, false) }
+          limit: @options[:limit], only_mine: @options[:only_mine], apart: @options.fetch(:apart, false),
+          **@options.slice(*Views::Filters::KEYS, :blackbox) }
       end
+
+      # Has what is recorded times, for --time?
+      def timed? = true
 
       def check_report_options
         if @options[:apart] && @options[:format] == "markdown"

@@ -25,30 +25,35 @@ module Pitwall
       def of(subject)
         asked = subject.asked
         check_weight(asked.weight, subject.segments) if asked.weight && asked.weight != "wall"
-        asked.filters_of_page(subject.application.origin).check(subject.of_process)
-        render(subject.of_process, subject.warnings, patterns: subject.application.patterns,
-               findings: subject.findings_of_process, origin: subject.application.origin, source: asked.source?,
-               redacted: asked.redacted?, start: asked.start, difference: subject.difference)
+        asked.check_filters_of_page(subject.segments, subject.application.origin)
+        render(subject.of_process, subject.warnings, began_ns: began(subject.segments),
+               patterns: subject.application.patterns, findings: subject.findings_of_process, origin: subject.application.origin,
+               source: asked.source?, redacted: asked.redacted?, start: asked.start, difference: subject.difference)
       end
 
       # @param patterns [#call] → Analyse::SyscallPatterns in force
       # @param source [Boolean] whether lines of source may stand in the page
       # @param redacted [Boolean] whether paths are hidden: then neither source nor the working directory is shown
       # @param start [Hash{String => String}] what the page shows first
+      # @param began_ns [Integer, nil] when the first process of the whole recording began
       # @param syscalls [Views::SyscallReport, nil] of these segments, where it was made already
       #: (Array[Record::Segment], Array[Record::Warning], patterns: untyped, **untyped) -> String
       def render(segments, warnings, patterns:, source: true, redacted: false, start: {}, difference: nil,
-                 syscalls: nil, findings: [], origin: nil)
+                 syscalls: nil, findings: [], origin: nil, began_ns: nil)
         reader = SourceLines.new(segments.map(&:header), repository: Project.repository)
-        texts = source && !redacted ? lines(segments, reader) : {}
+        texts = source && !redacted ? lines(Analyse::NativeFrames.fold(segments), reader) : {}
         commits = texts.keys.to_h { |path| [path, reader.commit(path)] }.compact
         Show::RecordingPage.new(
           segments, tabs: Views.tabs(segments), hints: Views::Hints, warnings: warnings.map(&:message), source: texts,
                     commits: commits, base: (Dir.pwd unless redacted), start: start, difference: difference,
                     syscalls: Views::SyscallReport.page_part(segments, patterns: patterns, found: syscalls),
-                    findings: findings, mine: origin
+                    findings: findings, mine: origin, began_ns: began_ns
         ).to_s
       end
+
+      # When the first process of a recording began, in ns.
+      #: (Array[Record::Segment]) -> Integer?
+      def began(segments) = segments.filter_map { |segment| segment.header.started_at_ns }.min
 
       # The page of a recording of system calls, which shows these first.
       #: (Array[Record::Segment], Array[Record::Warning], patterns: untyped, **untyped) -> String

@@ -30,9 +30,11 @@ module Pitwall
 
       # Declares the filters of samples and stacks.
       # @param options [Hash] takes :time, :focus, :hide, :only
-      #: (OptionParser, Hash[Symbol, untyped]) -> void
-      def self.define_filters(parser, options)
-        define_sample_filters(parser, options)
+      # @param time [Boolean] false: what is recorded has no times
+      #: (OptionParser, Hash[Symbol, untyped], ?time: bool) -> void
+      def self.define_filters(parser, options, time: true)
+        define_time(parser, options) if time
+        define_names(parser, options)
         parser.on("--only WHOSE", "only frames of #{Analyse::Filters::ORIGINS.join(", ")} or a gem; what others cost " \
                                   "counts for the nearest such caller") { |whose| options[:only] = whose }
       end
@@ -40,14 +42,39 @@ module Pitwall
       # The same without --only, which has another meaning where sides are measured.
       #: (OptionParser, Hash[Symbol, untyped]) -> void
       def self.define_sample_filters(parser, options)
+        define_time(parser, options)
+        define_names(parser, options)
+      end
+
+      #: (OptionParser, Hash[Symbol, untyped]) -> void
+      def self.define_time(parser, options)
         parser.on("--time FROM..TO", "a part of the time since the start: 2s..5s, 500ms.., ..1m") do |text|
           options[:time] = Views::Filters.time(text)
         end
-        parser.on("--focus NAME", "only samples whose stack has a method (or a path, if it has a slash; a gem; or " \
-                                  "@SET of .pitwall.yml); repeatable") { |name| add(options, :focus, name) }
+      end
+      private_class_method :define_time
+
+      #: (OptionParser, Hash[Symbol, untyped]) -> void
+      def self.define_names(parser, options)
+        parser.on("--focus NAME", "only samples whose stack has a method (or a class; a gem; a path, if it has a " \
+                                  "slash; or @SET of .pitwall.yml); repeatable") { |name| add(options, :focus, name) }
         parser.on("--hide NAME", "leave frames out of the stacks; what they cost counts for their caller; " \
                                  "repeatable") { |name| add(options, :hide, name) }
       end
+
+      #: (OptionParser, Hash[Symbol, untyped]) -> void
+      def self.define_blackbox(parser, options)
+        parser.on("--blackbox NAME", "fold everything below a method (or a class; a gem; a path, if it has a slash; " \
+                                     "or @SET) into it; repeatable") { |name| add(options, :blackbox, name) }
+      end
+
+      #: (OptionParser, Hash[Symbol, untyped]) -> void
+      def self.define_native(parser, options)
+        parser.on("--native", "show native frames too (profile --native records them); otherwise their weight counts " \
+                              "for the Ruby frame that called them") { options[:native] = true }
+      end
+
+      private_class_method :define_names
 
       # Adds a name, or the set of names that @NAME means.
       # @raise [UsageError] no such set
@@ -60,12 +87,10 @@ module Pitwall
         parser.separator("Which part of the recording")
         define_parts(parser)
         RecordingOptions.define_filters(parser, @options)
-        parser.on("--blackbox NAME", "fold everything below a method (or a path, if it has a slash; a gem; or @SET) " \
-                                     "into it; repeatable") { |name| RecordingOptions.add(@options, :blackbox, name) }
+        RecordingOptions.define_blackbox(parser, @options)
         parser.on("--only-mine", "only the application's frames; what gems, Ruby and C functions cost counts for the " \
                                  "application's frame that called them") { @options[:only_mine] = true }
-        parser.on("--native", "show native frames too (profile --native records them); otherwise their weight counts " \
-                              "for the Ruby frame that called them") { @options[:native] = true }
+        RecordingOptions.define_native(parser, @options)
         parser.on("--gc HOW", GC, "garbage collection as it happened (default), apart, or charged to the caller: " \
                                   "#{GC.keys.join(", ")}") { |how| @options[:gc] = how }
         define_reading(parser)
@@ -111,12 +136,17 @@ module Pitwall
         segments = recordings.each_with_index.flat_map do |recording, number|
           recording.segments.map { |segment| segment.with(recording: number) }
         end
-        native = @options[:native] || @options[:only] == "native"
-        segments, notes = NativeNames.call(segments, @options, shown: native)
+        segments, notes = NativeNames.call(segments, @options, shown: native? || page?)
         segments = Analyse::Redaction.new(base: Dir.pwd).call(segments) if @options[:redact]
-        segments = Analyse::NativeFrames.fold(segments) unless native
+        segments = Analyse::NativeFrames.fold(segments) unless native? || page?
         [segments, recordings.flat_map(&:warnings) + skipped + notes]
       end
+
+      # Are native frames shown?
+      def native? = @options[:native] || @options[:only] == "native"
+
+      # Is it read for the page, which folds native frames itself?
+      def page? = @options[:format] == "html"
 
       def salvage? = @options.fetch(:salvage, false)
 

@@ -5,6 +5,7 @@ require "pitwall/cli/recording/command_limit"
 require "pitwall/cli/recording/one_in"
 require "pitwall/cli/recording/project"
 require "pitwall/cli/recording/recorded_command"
+require "pitwall/cli/recording/recording_options"
 require "pitwall/views"
 
 module Pitwall
@@ -65,6 +66,7 @@ module Pitwall
         define_collecting_options(parser)
         parser.separator("What to show")
         VIEWS.each { |view| view.define_options(parser, @options) }
+        RecordingOptions.define_filters(parser, @options, time: false)
         parser.on("--only-mine", "only the application's lines, with what they call (with --stacks)") do
           @options[:only_mine] = true
         end
@@ -121,15 +123,14 @@ module Pitwall
       end
 
       def asked(view)
-        options = @options.slice(:format, :limit, :only_mine, *view.own_options)
+        options = @options.slice(:format, :limit, :only_mine, *Views::Filters::KEYS, *view.own_options)
         options[:by] ||= BY_STACK if @options[:stacks] && view.own_options.include?(:by)
         Views::Asked.new(options)
       end
 
       def page(view, subject)
         view.check(subject)
-        Page.render(subject.chosen, subject.warnings, patterns: subject.application.patterns,
-                    findings: subject.findings_of_process, origin: subject.application.origin)
+        Page.of(subject)
       end
 
       # A gate is judged even where no report is wanted.

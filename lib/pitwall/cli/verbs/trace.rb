@@ -61,6 +61,8 @@ module Pitwall
 
       private
 
+      def timed? = false
+
       def add(name, value)
         if value.empty? || value.match?(/[;\n]/)
           raise UsageError, "--#{name.to_s.tr("_", "-")} #{value.inspect}: must not be empty or hold ; or a line's end"

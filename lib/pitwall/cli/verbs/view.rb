@@ -14,7 +14,7 @@ module Pitwall
       include RecordingOptions
 
       # Keys of options that what was measured has no use for.
-      OF_RECORDINGS = %i[weight process time focus hide only blackbox only_mine source salvage redact
+      OF_RECORDINGS = %i[weight process time focus hide only blackbox only_mine native source salvage redact
                          symbols].freeze
       private_constant :OF_RECORDINGS
 
@@ -47,6 +47,7 @@ module Pitwall
         parser.on("--only-mine", "begin with the application's frames only; the page has a button for it") do
           @options[:only_mine] = true
         end
+        RecordingOptions.define_native(parser, @options)
         parser.on("--no-source", "leave out the lines of source") { @options[:source] = false }
         parser.on("--salvage", "read what is left of a damaged recording") { @options[:salvage] = true }
         parser.on("--redact", "hash the paths outside the working directory and the values of labels; paths inside " \
@@ -91,6 +92,9 @@ module Pitwall
         ignored ? "it runs in the background, where Ctrl-C is ignored: kill #{Process.pid} ends it" : "Ctrl-C ends it"
       end
 
+      # It is the page that folds native frames.
+      def page? = true
+
       def port(number)
         number.between?(1, 65_535) ? number : raise(UsageError, "--port #{number}: must lie between 1 and 65535")
       end
@@ -98,16 +102,18 @@ module Pitwall
       def page(files)
         return measured(files) if files.any? { |file| Record::Measurements.file?(file) }
 
+        @options = NativeNames.typed(@options)
         segments, warnings = read(files)
         chosen = narrowing.selection
         chosen.check(segments)
         check_weight(files, segments)
-        start = Views::Asked.new(@options).start
-        shown = segments.select { |segment| chosen.segment?(segment) }
-        Views::Filters.of(@options, Project.origin).check(shown)
+        asked = Views::Asked.new(@options)
         application = Project.application(files)
-        Page.render(shown, warnings, patterns: application.patterns, origin: application.origin, start: start,
-                                     findings: application.findings.call(shown, nil),
+        asked.check_filters_of_page(segments, application.origin)
+        shown = segments.select { |segment| chosen.segment?(segment) }
+        Page.render(shown, warnings, patterns: application.patterns, origin: application.origin, start: asked.start,
+                                     began_ns: Page.began(segments),
+                                     findings: application.findings.call(Analyse::NativeFrames.fold(shown), nil),
                                      source: @options.fetch(:source, true), redacted: @options.fetch(:redact, false))
       end
 

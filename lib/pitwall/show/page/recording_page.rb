@@ -19,20 +19,24 @@ module Pitwall
       CALL_COLUMNS = %i[calls wall wait cpu objects bytes].freeze
       # Of a run of the garbage collector.
       RUN_COLUMNS = %i[span_ns marking_ns sweeping_ns pauses longest_ns longest_at_ns runs majors allocated].freeze
-      private_constant :SITE_COLUMNS, :CALL_COLUMNS, :RUN_COLUMNS
+      # Whose a method is, by number; the number after the last is for what is nobody's.
+      ORIGINS = %i[app gems stdlib native].freeze
+      private_constant :SITE_COLUMNS, :CALL_COLUMNS, :RUN_COLUMNS, :ORIGINS
 
       # @param tabs [Array<Hash>] as Views.tabs gives them
       # @param hints [Views::Hints] options that notes suggest
       # @param source [Hash{String => Hash{Integer => String}}] path → line → text, of the lines that are to be shown
       # @param commits [Hash{String => String}] path → commit, of files whose text is not what stands in the file now
-      # @param start [Hash{String => String}] what the page shows first: "weight", "view"
+      # @param start [Hash{String => untyped}] what the page shows first: "weight", "view", and filters as the page's
+      #   address has them
+      # @param began_ns [Integer, nil] what moments count from, where that is earlier than these segments' first start
       # @param difference [Object, nil] what a run without Pitwall gave
       # @param findings [Array<Hash>] as FindingWords#to_h gives them
       # @param mine [Analyse::Origin, nil] whose code a method is
       # @param syscalls [SyscallsPart, Hash, nil] system calls, or totals of them
       #: (Array[Record::Segment], tabs: Array[Hash[String, untyped]], hints: untyped, **untyped) -> void
       def initialize(segments, tabs:, hints:, warnings: [], source: {}, commits: {}, base: nil, start: {},
-                     difference: nil, syscalls: nil, findings: [], mine: nil)
+                     difference: nil, syscalls: nil, findings: [], mine: nil, began_ns: nil)
         @segments = segments
         @tabs = tabs
         @hints = hints
@@ -46,6 +50,7 @@ module Pitwall
         @syscalls = syscalls
         @findings = findings
         @mine = mine || Analyse::Origin.new(base: base)
+        @origin = began_ns
         @shifts = {}.compare_by_identity
         @queries = {}
         @strings = { "" => 0 }
@@ -61,7 +66,7 @@ module Pitwall
         @data = PageData.new(title: "#{title.empty? ? "recording" : title} · Pitwall")
         processes = build_tree
         @data.object = { "schema" => "pitwall/page-1", "kind" => "recording", **facts, "tabs" => @tabs,
-                         "start" => @start, "base" => @base,
+                         "start" => @start, "base" => @base, "parts" => Application.parts,
                          "findings" => @findings,
                          "methods" => methods, "nodes" => nodes, "processes" => processes, "states" => states,
                          "objects" => objects, "gc" => collections,
@@ -115,7 +120,7 @@ module Pitwall
         { "pid" => segment.header.pid, "program" => segment.header.program, "unit_ns" => segment.unit_ns,
           "start_ns" => start,
           "elapsed_ns" => segment.stat("elapsed_ns"), "shift" => shift, "threads" => threads,
-          "states" => segment.header.thread_states?,
+          "states" => segment.header.thread_states?, "folds" => Analyse::NativeFrames.folds?(segment),
           "rows" => rows, "calls" => calls(segment), "labels" => labels(segment) }
       end
 
@@ -239,7 +244,8 @@ module Pitwall
         found = @tree.methods
         { "name" => strings(found.map(&:name)), "path" => strings(found.map(&:path)),
           "line" => @data.column(found.map(&:line)), "kind" => @data.column(found.map(&:kind)),
-          "mine" => @data.column(found.map { |method| @mine.mine?(method) ? 1 : 0 }) }
+          "origin" => @data.column(found.map { |method| ORIGINS.index(@mine.of(method)) || ORIGINS.size }),
+          "gem" => strings(found.map { |method| @mine.gem(method) }) }
       end
 
       # Without the root, which is node 0.
