@@ -11,7 +11,7 @@ module Pitwall
     module Filters
       # Keys of the options.
       KEYS = %i[time focus hide only].freeze
-      NAMES = KEYS.to_h { |key| [key, "--#{key}"] }.freeze
+      NAMES = [*KEYS, :blackbox].to_h { |key| [key, "--#{key}"] }.freeze
       MINUTE = 60_000_000_000
       LONGEST = 365 * 86_400 * 1_000_000_000
       # Weights that have no time in a recording.

@@ -17,6 +17,9 @@ module Pitwall
       #: () -> bool
       def without_weight? = true
 
+      #: () -> bool
+      def without_samples? = false
+
       #: (Drawing) -> Array[String]
       def lines(drawing)
         Show::LabelsView.new(**drawing.look, hints: Hints).lines(drawing.report.labels, limit: drawing.limit)

@@ -13,6 +13,9 @@ module Pitwall
       def without_weight? = true
 
       #: () -> bool
+      def without_samples? = false
+
+      #: () -> bool
       def without_calls? = true
 
       #: (Drawing) -> Array[String]

@@ -19,7 +19,7 @@ module Pitwall
       # Whose frames `only` can keep, beside those of a gem.
       ORIGINS = %w[app gems stdlib native].freeze
       # How the filters are asked for, for errors.
-      NAMES = { time: "time", focus: "focus", hide: "hide", only: "only" }.freeze
+      NAMES = { time: "time", focus: "focus", hide: "hide", only: "only", blackbox: "blackbox" }.freeze
       private_constant :NAMES
 
       # @return [TimeRange, nil]
@@ -66,6 +66,13 @@ module Pitwall
       #: (Array[Record::Segment]) -> void
       def check(segments)
         check_time(segments) if @time
+        check_names(segments)
+      end
+
+      # The same of names only.
+      # @raise [UsageError]
+      #: (Array[Record::Segment]) -> void
+      def check_names(segments)
         named(segments, :focus)
         named(segments, :hide)
         only_kept(segments) if @only
@@ -115,6 +122,20 @@ module Pitwall
         filter = frame_filter(chosen)
         filter ? filter.call(chosen) : chosen
       end
+
+      # Checks that something is left of segments that have weights.
+      # @param kept [Array<Record::Segment>] what {#call} or {#samples} leaves of them
+      # @raise [UsageError] nothing is left; the message says which filter left nothing
+      #: (Array[Record::Segment], Array[Record::Segment], ?selection: Selection) -> void
+      def check_left(segments, kept, selection: Selection.all)
+        return unless samples? && Weights.of(kept, selection).empty? && Weights.of(segments, selection).any?
+
+        raise UsageError, emptied(segments, in_time: @time.nil? || Weights.of(in_time(segments), selection).any?)
+      end
+
+      # How a filter is asked for, e.g. "--focus".
+      #: (Symbol) -> String
+      def name(filter) = @names.fetch(filter)
 
       # For people, the filters that choose samples, then those that change stacks: [["time 2s..5s"], ["hide Foo"]]
       #: () -> [Array[String], Array[String]]

@@ -335,7 +335,11 @@ module Pitwall
         Folding.blackbox(tree, blackboxed(tree))
       end
 
-      def blackboxed(tree) = @query.blackbox.flat_map { |name| named(tree, name) }
+      def blackboxed(tree)
+        @query.blackbox.flat_map { |name| named(tree, name) }
+      rescue UsageError => error
+        raise UsageError, "#{@query.filters.name(:blackbox)}: #{error.message}"
+      end
 
       def named(tree, name, **words) = MethodMatch.find(tree.methods, name, origin: @query.origin, **words)
 

@@ -26,6 +26,7 @@ module Pitwall
           RecordingOptions.label(@options, text)
         end
         RecordingOptions.define_sample_filters(parser, @options)
+        RecordingOptions.define_native(parser, @options)
         parser.on("--before FILE", "another recording of A.pit's side, for noise between runs; repeatable") do |file|
           (@options[:before] ||= []) << file
         end
@@ -71,9 +72,9 @@ module Pitwall
 
         return if two_recordings
 
-        filter = %i[time focus hide].find { |name| @options[name] }
+        filter = %i[time focus hide native].find { |name| @options[name] }
         if filter
-          raise UsageError, "--#{filter}: is for two recordings: pitwall compare A.pit B.pit --#{filter} …"
+          raise UsageError, "--#{filter}: is for two recordings: pitwall compare A.pit B.pit --#{filter}#{" …" unless filter == :native}"
         end
 
         if @options[:labels]
@@ -140,7 +141,7 @@ module Pitwall
         return unless @options[:predicted]
 
         part = "--label" if @options[:labels]
-        part ||= %i[time focus hide only].find { |name| @options[name] }&.then { |name| "--#{name}" }
+        part ||= %i[time focus hide only native].find { |name| @options[name] }&.then { |name| "--#{name}" }
         raise UsageError, "--predicted: works with a whole program: leave out #{part}" if part
       end
 
@@ -151,6 +152,7 @@ module Pitwall
         return all unless filters.any? || only_mine?
 
         known = filters.known(all.flatten)
+        RecordingOptions.telling_of_native(@folded) { known.check_names(all.flatten) }
         names.zip(all).map do |files, side|
           files.zip(side).map { |file, segments| filtered_recording(file, segments, known) }
         end
@@ -158,6 +160,7 @@ module Pitwall
 
       def filtered_recording(file, segments, known)
         kept = known.call(segments)
+        known.check_left(segments, kept, selection: Analyse::Selection.new(labels: @options[:labels]))
         only_mine? ? Analyse::OnlyMine.new(Project.origin).call(kept) : kept
       rescue UsageError => error
         raise UsageError, "#{file}: #{error.message}"
@@ -259,11 +262,13 @@ module Pitwall
         raise UsageError, "#{file}: no such file" unless File.file?(file)
 
         read = Pitwall::Record.read(file, salvage: @options.fetch(:salvage, false))
-        native = @options[:only_as_typed] == "native"
-        segments, notes = NativeNames.call(read.segments, @options, shown: native)
-        segments = Analyse::NativeFrames.fold(segments) unless native
+        segments, notes = NativeNames.call(read.segments, @options, shown: native?)
+        @folded ||= !native? && Analyse::NativeFrames.any?(segments)
+        segments = Analyse::NativeFrames.fold(segments) unless native?
         Pitwall::Record::Recording.new(read.path, read.bytes, segments, read.warnings + notes)
       end
+
+      def native? = @options[:native] || @options[:only_as_typed] == "native"
 
       # Tracing slows calls down, so a trace's shares of time can't be compared with a sampled recording's.
       # @raise [UsageError]

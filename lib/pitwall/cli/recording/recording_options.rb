@@ -81,6 +81,17 @@ module Pitwall
       #: (Hash[Symbol, untyped], Symbol, String) -> void
       def self.add(options, key, name) = (options[key] ||= []) << NameSets.expand("--#{key}", name)
 
+      # Adds to an error about a name that native frames were folded.
+      # @raise [UsageError]
+      #: (bool?) { () -> untyped } -> untyped
+      def self.telling_of_native(folded)
+        yield
+      rescue UsageError => error
+        raise unless folded && error.message.match?(/\bno method .* in the recording/m)
+
+        raise UsageError, "#{CLI.message(error)}; native frames are folded, --native shows them"
+      end
+
       private
 
       def define_recording_options(parser)
@@ -138,7 +149,8 @@ module Pitwall
         end
         segments, notes = NativeNames.call(segments, @options, shown: native? || page?)
         segments = Analyse::Redaction.new(base: Dir.pwd).call(segments) if @options[:redact]
-        segments = Analyse::NativeFrames.fold(segments) unless native? || page?
+        @folded = !native? && Analyse::NativeFrames.any?(segments)
+        segments = Analyse::NativeFrames.fold(segments) if @folded && !page?
         [segments, recordings.flat_map(&:warnings) + skipped + notes]
       end
 

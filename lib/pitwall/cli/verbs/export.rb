@@ -54,7 +54,7 @@ module Pitwall
         @options = NativeNames.typed(@options)
         OutputFile.check(@options[:out], files) unless @options[:out] == "-"
         segments, warnings = read(files)
-        segments = filtered(segments)
+        segments = RecordingOptions.telling_of_native(@folded) { filtered(segments) }
         selection.check(segments)
         narrowing.check_state(segments)
         @options[:out] == "-" ? write(segments, @out) : OutputFile.write(@options[:out]) { |out| write(segments, out) }
@@ -71,10 +71,7 @@ module Pitwall
       def filtered(segments)
         timed = filters.in_time(segments)
         timed, @request = narrowing.of_request(timed) if @options[:request]
-        filters.in_focus(timed).tap do |kept|
-          next unless filters.samples? && Analyse::Weights.of(kept, selection).empty?
-          raise UsageError, filters.emptied(segments, in_time: Analyse::Weights.of(timed, selection).any?)
-        end
+        filters.in_focus(timed).tap { |kept| filters.check_left(segments, kept, selection: selection) }
       end
 
       def only_mine? = Views::Filters.only_mine?(@options)

@@ -96,7 +96,9 @@ module Pitwall
           difference: difference,
           application: Project.application(files, command: command, filters: asked.typed_filters)
         )
-        asked.html? ? Page.of(subject) : subject.view.draw(subject)
+        RecordingOptions.telling_of_native(@folded) do
+          asked.html? ? Page.of(subject) : subject.view.draw(subject)
+        end
       end
 
       private

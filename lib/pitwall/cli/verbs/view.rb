@@ -109,7 +109,7 @@ module Pitwall
         check_weight(files, segments)
         asked = Views::Asked.new(@options)
         application = Project.application(files)
-        asked.check_filters_of_page(segments, application.origin)
+        RecordingOptions.telling_of_native(@folded) { asked.check_filters_of_page(segments, application.origin) }
         shown = segments.select { |segment| chosen.segment?(segment) }
         Page.render(shown, warnings, patterns: application.patterns, origin: application.origin, start: asked.start,
                                      began_ns: Page.began(segments),
