@@ -167,8 +167,10 @@ class DocsCommandsTest < Minitest::Test
   private
 
   def in_sandbox
-    yaml = Document.read(ROOT, "doc/syscalls.md").blocks.find { |block| block.language == "yaml" }.text
-    DocumentedSandbox.open(yaml) { yield DocumentedCommands.new(ROOT) }
+    yaml = %w[doc/syscalls.md doc/filters.md].map do |name|
+      Document.read(ROOT, name).blocks.find { |block| block.language == "yaml" }.text
+    end
+    DocumentedSandbox.open(yaml.join("\n")) { yield DocumentedCommands.new(ROOT) }
   end
 
   def documented(commands) = DOCUMENTS.flat_map { |name| commands.of(Document.read(ROOT, name)) }

@@ -11,7 +11,7 @@ class FiltersTest < Minitest::Test
   TREES = 10_000
   PARTS = 4
   # What `only` keeps → frame's number in RandomTree::FRAMES
-  ONLY = { "gems" => [3, 4], "stdlib" => [5, 6], "native" => [8], "rack" => [3] }.freeze
+  ONLY = { "app" => [0, 1, 2], "gems" => [3, 4], "stdlib" => [5, 6], "native" => [8], "rack" => [3] }.freeze
   Analyse = Pitwall::Analyse
 
   def setup
@@ -70,13 +70,15 @@ class FiltersTest < Minitest::Test
     random = rand_of(seed)
     given = choose(random, tree)
     expected = oracle(tree, **given)
-    filters = Analyse::Filters.new(**given.slice(:focus, :hide, :only), time: range(given[:time]))
+    mine = given[:only] == "app" && random.rand(2).zero? # --only-mine, which is a filter of its own
+    filters = Analyse::Filters.new(**given.slice(:focus, :hide), only: mine ? nil : given[:only], time: range(given[:time]))
     segments = tree.segments(@folder)
+    segments = Analyse::NativeFrames.fold(segments) if given[:folded]
     kept = filters.samples(segments)
     weight = %i[wall cpu captures][seed % 3]
     selection = Analyse::Selection.new
     query = Analyse::Report::Query.new(weight: weight, selection: selection, filters: filters, threshold: 0.0,
-                                       blackbox: given[:blackbox])
+                                       blackbox: given[:blackbox], gc: given[:gc], only_mine: mine)
     report = Analyse::Report.new(kept, query)
     samples = Oracle::Filters.weighed(expected, weight)
     unit = weight == :captures ? 1 : RandomTree::UNIT_NS
@@ -89,13 +91,16 @@ class FiltersTest < Minitest::Test
   end
 
   def choose(random, tree)
-    names = tree.rows.flat_map(&:stack).map(&:first).uniq
+    folded = random.rand(2).zero?
+    rows = folded ? Oracle::Filters.native(tree.rows) : tree.rows
+    names = rows.flat_map(&:stack).map(&:first).uniq
     some = ->(most) { random.rand(2).zero? ? [] : names.sample(random.rand(1..most), random: random) }
     whose = ONLY.select { |_, frames| (RandomTree::NAMES.values_at(*frames) & names).any? }.keys
     from = random.rand(tree.length + 1)
     to = random.rand(3).zero? ? nil : from + random.rand(1..tree.length + 1)
     { time: ([from, to] if random.rand(2).zero?), focus: some.call(2), hide: some.call(3),
-      only: (whose.sample(random: random) if random.rand(3).zero?), blackbox: some.call(2) }
+      only: (whose.sample(random: random) if random.rand(3).zero?), blackbox: some.call(2), folded: folded,
+      gc: %i[happened apart caller].sample(random: random) }
   end
 
   def range(time)
@@ -105,8 +110,8 @@ class FiltersTest < Minitest::Test
     Analyse::TimeRange.new(from * RandomTree::UNIT_NS, to && to * RandomTree::UNIT_NS)
   end
 
-  def oracle(tree, time:, focus:, hide:, only:, blackbox:)
-    rows = tree.rows
+  def oracle(tree, time:, focus:, hide:, only:, blackbox:, folded:, gc:)
+    rows = folded ? Oracle::Filters.native(tree.rows) : tree.rows
     rows = Oracle::Filters.time(rows, tree.starts, *time) if time
     rows = Oracle::Filters.focus(rows, focus) if focus.any?
     rows = Oracle::Filters.hide(rows, hide) if hide.any?
@@ -114,7 +119,7 @@ class FiltersTest < Minitest::Test
       names = RandomTree::NAMES.values_at(*ONLY.fetch(only))
       rows = Oracle::Filters.only(rows) { |frame| names.include?(frame[0]) }
     end
-    Oracle::Filters.blackbox(rows, blackbox)
+    Oracle::Filters.blackbox(Oracle::Filters.gc(rows, gc), blackbox)
   end
 
   def scaled(sums, unit)

@@ -11,6 +11,8 @@ module Oracle
   module Filters
     NO_STACK = ["(no stack)", "", 0, 0, 4].freeze
     OTHER = ["(other code)", "", 0, 0, 4].freeze
+    NATIVE = ["(native code)", "", 0, 0, 4].freeze
+    GC = ["(garbage collection)", "", 0, 0, 2].freeze
 
     module_function
 
@@ -45,6 +47,31 @@ module Oracle
 
         stack = row.stack.select { |frame| yield(frame) }
         row.dup.tap { |copy| copy.stack = stack.empty? ? [OTHER] : stack }
+      end
+    end
+
+    # Native frames folded, in processes that have others.
+    def native(rows)
+      folds = rows.group_by(&:segment).transform_values do |group|
+        group.any? { |row| row.stack.any? { |frame| frame[4] < 2 } }
+      end
+      rows.map do |row|
+        next row if row.stack.empty? || !folds[row.segment]
+
+        stack = row.stack.reject { |frame| frame[4] == 3 }
+        row.dup.tap { |copy| copy.stack = stack.empty? ? [NATIVE] : stack }
+      end
+    end
+
+    # Garbage collection apart, or charged to what ran; where nothing ran, it stays.
+    def gc(rows, how)
+      rows.map do |row|
+        next row if how == :happened || row.stack.empty? || row.stack.last[4] != 2
+
+        stack = row.stack.dup
+        stack.pop while stack.any? && stack.last[4] == 2
+        stack = [row.stack.first] if stack.empty?
+        row.dup.tap { |copy| copy.stack = how == :apart ? [GC] : stack }
       end
     end
 

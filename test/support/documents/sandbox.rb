@@ -19,7 +19,8 @@ class DocumentedSandbox
                "stackprof.dump" => "stackprof/wall.dump", "vernier.json" => "vernier/threads.json",
                "callgrind.out.1234" => "ruby_prof/wall.callgrind" }.freeze
   METHODS = %w[Monitor#synchronize Order#checkout Order#total Record#attributes String#each_byte
-               ActiveRecord::Relation#load Foo#bar].freeze
+               ActiveRecord::Relation#load Foo#bar Cart#total Array#each].freeze
+  GEM = ["Rack::Head#call", "/usr/lib/ruby/gems/3.4.0/gems/rack-3.1.8/lib/rack/head.rb", 9, 11].freeze
   ROUTES = ["orders#show", "GET /orders/:id", "GET /books", "GET /report", "GET /export.csv"].freeze
   # Allocates a fixed number of objects, however fast the machine is.
   PROGRAM = <<~RUBY
@@ -86,7 +87,7 @@ class DocumentedSandbox
   def samples(segment, part)
     FILES.each_with_index do |file, at|
       methods = METHODS.map { |name| [name, File.join(Dir.pwd, file), 9, 11] }
-      stack = [MAIN, ["Shop.step#{at}", File.join(Dir.pwd, file), 1, 8], *methods]
+      stack = [MAIN, ["Shop.step#{at}", File.join(Dir.pwd, file), 1, 8], GEM, *methods]
       ROUTES.each do |route|
         labels = { "route" => route }
         segment.row stack: stack, wall: 20_000 / part, cpu: 18_000 / part, captures: 20, labels: labels

@@ -202,6 +202,7 @@ module Pitwall
           end
         end
 
+        #: (^(Integer) -> String) -> void
         def settle(payload_at)
           chunks = @chunks
           @row_source = lambda do |&block|
@@ -213,6 +214,7 @@ module Pitwall
           end
         end
 
+        #: () -> Hash[Symbol, untyped]
         def parts = super.merge(tallies: @by_label.each_value.flat_map(&:values), row_source: @row_source)
 
         private
