@@ -59,6 +59,7 @@ module Pitwall
     autoload :States, "pitwall/analyse/recording/states"
     autoload :Statistics, "pitwall/analyse/statistics/statistics"
     autoload :Strings, "pitwall/analyse/recording/strings"
+    autoload :StructureChange, "pitwall/analyse/compare/structure_change"
     autoload :Summary, "pitwall/analyse/report/summary"
     autoload :Sweep, "pitwall/analyse/compare/sweep"
     autoload :SyscallChange, "pitwall/analyse/syscalls/syscall_change"

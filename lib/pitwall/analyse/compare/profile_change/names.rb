@@ -9,6 +9,7 @@ module Pitwall
       # - the line, because code moves between revisions
       # - the folder of the revision, or the version in the path of a gem or Ruby
       # - the kind, because a C function of one Ruby may be Ruby code in the next
+      # - the numbers in the name of a Rails template, because each process has others
       # Blocks of one method in one file are one, because only their lines differ.
       class Names
         # A method in the result. lines: where it is defined on each side (0: unknown).
@@ -23,7 +24,9 @@ module Pitwall
         # A path and line at the end of a name: "block in <main> (a.rb:3)"
         LAST_PLACE = /(?<= \()([^()]+):\d+(?=\)\z)/.freeze
         BLOCK = /\A(?:(?:block(?: \(\d+ levels\))?|rescue|ensure) in )+/.freeze
-        private_constant :GIT_GEM, :GEM, :RUBY_LIBRARY, :INTERNAL, :PLACE, :LAST_PLACE, :BLOCK
+        # Numbers that a process gives the method of a Rails template: "_app_views_a_html_erb__2183651893247554002_7860"
+        TEMPLATE = /_{2,}\d{6,}_\d+/.freeze
+        private_constant :GIT_GEM, :GEM, :RUBY_LIBRARY, :INTERNAL, :PLACE, :LAST_PLACE, :BLOCK, :TEMPLATE
 
         # @param bases [Array<String?>] by side: the folder of its code
         # @param blocks [Boolean] whether blocks are different from their methods
@@ -63,6 +66,7 @@ module Pitwall
 
         def name(name, base)
           name = name.sub(BLOCK, "") unless @blocks
+          name = name.sub(TEMPLATE, "") if name.include?("__")
           name = name.sub(LAST_PLACE) { path(Regexp.last_match(1), base) } if name.end_with?(")")
           name.include?("/") ? name.gsub(PLACE) { path(Regexp.last_match(1), base) } : name
         end

@@ -24,16 +24,19 @@ module Pitwall
 
         # @param within [Array<String>] names of methods: only code that runs inside them counts; empty: all code
         # @param labels [Hash{String => String}, nil] only samples with all of these labels count
+        # @param more [Array<Symbol>] weights that the trees have beside `weight` and captures
+        # @yield [CallTree] returns the tree to be compared
         #: (
         #    Array[Record::Segment], Names, Integer, weight: Symbol, within: Array[String],
-        #    ?labels: Hash[String, String]?
-        #  ) -> void
-        def initialize(segments, names, side, weight:, within:, labels: nil)
+        #    ?labels: Hash[String, String]?, ?more: Array[Symbol]
+        #  ) ?{ (CallTree) -> CallTree } -> void
+        def initialize(segments, names, side, weight:, within:, labels: nil, more: [])
           @weight = weight
           @selection = Selection.new(labels: labels, without: (IdleThreads.find(segments) unless labels))
           @names = names
           @parts = segments.map do |segment|
-            tree = CallTreeBuilder.build([segment], @selection, weights: [weight, :captures])
+            tree = CallTreeBuilder.build([segment], @selection, weights: [weight, :captures, *more])
+            tree = yield tree if block_given?
             numbers = tree.methods.each_with_index.map { |method, at| at.zero? ? 0 : names.number(method, side) }
             part(segment, tree, numbers, within)
           end

@@ -29,9 +29,10 @@ module Pitwall
 
         # @param sides [Array<Array<Run>>]
         # @param numbers [Array<Integer>] numbers of the methods to be tested
-        #: (Array[Array[Run]], Array[Integer]) -> void
-        def initialize(sides, numbers)
-          @sides = sides.map { |runs| Noise.new(runs, numbers) }
+        # @param parents [Array<Integer>, nil] by number: its parent's, if numbers are those of paths; parents are lower
+        #: (Array[Array[Run]], Array[Integer], ?parents: Array[Integer]?) -> void
+        def initialize(sides, numbers, parents: nil)
+          @sides = sides.map { |runs| Noise.new(runs, numbers, parents) }
           @wholes = sides.map { |runs| Statistics.mean(runs.map(&:whole)) }
         end
 
@@ -58,8 +59,9 @@ module Pitwall
 
         # The noise of one side.
         class Noise
-          def initialize(runs, numbers)
+          def initialize(runs, numbers, parents)
             @positions = numbers.each_with_index.to_h
+            @above = above(parents) if parents
             @slices = []
             @squares = sums
             rows = runs.sum { |run| run.parts.sum { |part| part.segment.row_count } }
@@ -115,15 +117,41 @@ module Pitwall
               slices[slice][node] += weight
               squares[node] += weight * weight
             end
-            paths = paths(part)
+            paths = paths(part) unless @above
             @slices.concat(slices.map { |nodes| add_up(part, paths, nodes, sums) })
-            add_up(part, paths, squares, @squares)
+            add_squares(add_up(part, paths, squares, sums))
+          end
+
+          def add_squares(more)
+            %i[own total].each { |kind| @squares[kind].map!.with_index { |sum, at| sum + more[kind][at] } }
+            @squares.whole += more.whole
           end
 
           def sums = Slice.new(Array.new(@positions.size, 0), Array.new(@positions.size, 0), 0)
 
+          # By number of a path: position of the nearest tested path at or above it; nil: none.
+          def above(parents)
+            above = []
+            parents.each_with_index { |parent, number| above[number] = @positions[number] || above[parent] }
+            @tops = @positions.map { |number, _| number.zero? ? nil : above[parents[number]] }
+            above
+          end
+
+          # The same for paths: each node adds to the nearest tested path, and tested paths to those above them.
+          def add_paths(part, nodes, sums)
+            nodes.each do |node, weight|
+              sums.whole += weight
+              position = @above[part.keys[node]]
+              sums.total[position] += weight if position
+            end
+            (@tops.size - 1).downto(0) { |at| sums.total[@tops[at]] += sums.total[at] if @tops[at] }
+            sums
+          end
+
           # Adds the weights of nodes to the sums of their methods.
           def add_up(part, paths, nodes, sums)
+            return add_paths(part, nodes, sums) if @above
+
             total = sums.total
             nodes.each do |node, weight|
               sums.whole += weight
