@@ -15,6 +15,7 @@ module Pitwall
     autoload :CompareJson, "pitwall/show/compare/json"
     autoload :CompareMarkdown, "pitwall/show/compare/markdown"
     autoload :CompareText, "pitwall/show/compare/text"
+    autoload :StructureView, "pitwall/show/compare/structure_view"
     autoload :WhyText, "pitwall/show/compare/why_text"
     autoload :WhyJson, "pitwall/show/compare/why_json"
     autoload :CallsView, "pitwall/show/profile/calls_view"

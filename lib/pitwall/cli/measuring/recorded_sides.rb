@@ -2,6 +2,7 @@
 
 require "pitwall/analyse"
 require "pitwall/cli/recording/project"
+require "pitwall/cli/measuring/recorded_structure"
 require "pitwall/cli/recording/recording_options"
 require "pitwall/errors"
 require "pitwall/record"
@@ -12,6 +13,8 @@ module Pitwall
   module CLI
     # The part of `compare` that reads recordings: compares two recordings, and checks a prediction against them.
     module RecordedSides
+      include RecordedStructure
+
       # Options of measuring, which are refused when two recordings are compared.
       MEASURING = %i[fail_if record max_blocks control check in_turns why
                      instructions syscalls retained budget warmup].freeze
@@ -27,6 +30,7 @@ module Pitwall
         end
         RecordingOptions.define_sample_filters(parser, @options)
         RecordingOptions.define_native(parser, @options)
+        define_structure_options(parser)
         parser.on("--before FILE", "another recording of A.pit's side, for noise between runs; repeatable") do |file|
           (@options[:before] ||= []) << file
         end
@@ -72,9 +76,10 @@ module Pitwall
 
         return if two_recordings
 
-        filter = %i[time focus hide native].find { |name| @options[name] }
+        filter = %i[time focus hide blackbox native view limit].find { |name| @options[name] }
         if filter
-          raise UsageError, "--#{filter}: is for two recordings: pitwall compare A.pit B.pit --#{filter}#{" …" unless filter == :native}"
+          value = " …" unless filter == :native
+          raise UsageError, "--#{filter}: is for two recordings: pitwall compare A.pit B.pit --#{filter}#{value}"
         end
 
         if @options[:labels]
@@ -119,11 +124,13 @@ module Pitwall
         check_labels(names.flatten, recordings.flatten)
         segments = filtered(names, recordings)
         return compare_objects(files, names, segments) if objects?(names, segments)
+        return compare_structure(files, segments) if structure?
 
         change = profile_change(segments)
         check = prediction_check(names, recordings)
         requests = Analyse::RequestChange.new(segments, base: files[0], side: files[1], labels: @options[:labels])
         @warnings = recording_warnings(files, segments)
+        @structure = structure(files, segments) if @options[:format] == "html"
         publish(recordings_report(files, change, check, requests))
         return check_status(check) if check
         return requests_status(requests) if requests.any?
@@ -138,6 +145,7 @@ module Pitwall
                             "is for sides that are measured; two recordings are compared as they are"
         end
 
+        check_structure_options
         return unless @options[:predicted]
 
         part = "--label" if @options[:labels]
@@ -174,13 +182,25 @@ module Pitwall
       def only_mine? = Views::Filters.only_mine?(filter_options)
 
       # What is compared, where that is not everything.
-      def filter_words = [*filters.words.flatten, *("only app" if only_mine?)].join(", ")
+      def filter_words
+        [*filters.words.flatten, *("only app" if only_mine?),
+         *("folded below #{@options[:blackbox].join(", ")}" if @options[:blackbox])].join(", ")
+      end
+
+      def filters_json
+        boxes = @options.fetch(:blackbox, []).flat_map { |name| name.respond_to?(:names) ? name.names : name }
+        { **filters.to_h, **(only_mine? ? { "only" => "app" } : {}), **(boxes.any? ? { "blackbox" => boxes } : {}) }
+      end
 
       def profile_change(segments)
-        a, b = segments.zip(Analyse::ProfileChange::Pair.bases(segments)).map do |side, base|
+        a, b = sides_of(segments)
+        Analyse::ProfileChange.compare(a: a, b: b, weight: @options.fetch(:weight, :wall), labels: @options[:labels])
+      end
+
+      def sides_of(segments)
+        segments.zip(Analyse::ProfileChange::Pair.bases(segments)).map do |side, base|
           Analyse::ProfileChange::Side.new(recordings: side, base: base)
         end
-        Analyse::ProfileChange.compare(a: a, b: b, weight: @options.fetch(:weight, :wall), labels: @options[:labels])
       end
 
       # Warnings about differences between the recordings, and about a server's recording without marked requests.
@@ -215,6 +235,7 @@ module Pitwall
           raise UsageError, "--weight #{@options[:weight]}: is for times, and the recordings hold objects: leave it out"
         end
 
+        refuse_structure_of_objects(names.flatten.first)
         true
       end
 
@@ -332,7 +353,7 @@ module Pitwall
         when "json" then recordings_json(files, change, check, requests)
         when "html"
           Show::MeasuredPage.of_change(change, base: files[0], side: files[1], requests: requests.parts,
-                                               hints: Views::Hints)
+                                               hints: Views::Hints, structure: @structure)
         else recordings_text(files, change, check, requests)
         end
       end
@@ -354,7 +375,7 @@ module Pitwall
         sides = { base: files[0], side: files[1] }
         object = { "schema" => "pitwall/compare-1", "results" => Show::JsonValues.clean(requests.json),
                    "warnings" => @warnings, "why" => [Show::WhyJson.body(change, **sides)] }
-        object["filters"] = { **filters.to_h, **(only_mine? ? { "only" => "app" } : {}) } unless filter_words.empty?
+        object["filters"] = filters_json unless filter_words.empty?
         object["predictions"] = [Show::PredictionCheckView.new(check, **sides).json] if check
         JSON.generate(object)
       end

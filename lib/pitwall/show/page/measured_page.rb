@@ -18,10 +18,11 @@ module Pitwall
       # Two recordings, method by method.
       # @param requests what became of requests, as RequestChangeView#parts has it
       # @param hints [Views::Hints] options that notes suggest
+      # @param structure [StructureView, nil] the change of call paths
       #: (Analyse::ProfileChange::Result, base: String, side: String, hints: untyped,
-      #:  ?requests: Hash[String, untyped]) -> String
-      def self.of_change(change, base:, side:, hints:, requests: {})
-        of_parts([why(change, base, side, hints)], base: base, side: side, **requests)
+      #:  ?requests: Hash[String, untyped], ?structure: StructureView?) -> String
+      def self.of_change(change, base:, side:, hints:, requests: {}, structure: nil)
+        of_parts([why(change, base, side, hints)], base: base, side: side, structure: structure, **requests)
       end
 
       # Two recordings of allocations, place by place.
@@ -33,13 +34,14 @@ module Pitwall
 
       # @api private
       #: (Array[Hash[String, untyped]], base: String, side: String, ?title: String?, **untyped) -> String
-      def self.of_parts(why, base:, side:, title: nil, verdicts: [], tables: [])
+      def self.of_parts(why, base:, side:, title: nil, verdicts: [], tables: [], structure: nil)
         data = PageData.new(title: "#{side} against #{base} · Pitwall")
         data.object = { "schema" => "pitwall/page-1", "kind" => "measured", "title" => "#{side} against #{base}",
                         "facts" => [], "verdicts" => verdicts,
                         "undecided" => [], "tables" => tables, "headline" => [], "beside" => [], "samples" => [],
                         "growth" => [], "warnings" => [], "made" => [],
                         "why" => why, "why_title" => title, "version" => VERSION }
+        data.object["structure"] = structure.page(data) if structure && structure.reason.nil?
         Page.new(data).to_s
       end
 

@@ -34,7 +34,11 @@ module Pitwall
         #: (Array[Integer], Paths) -> void
         def renumber(nodes, paths)
           @parts.each { |part| part.keys = part.keys.map { |node| nodes[node] } }
+          had = @present
           add_up(paths)
+          # Callers on the other side's path are none of this recording's.
+          @present = Array.new(paths.size)
+          had.each_with_index { |present, node| @present[nodes[node]] = true if present }
         end
 
         # Whether nothing is compared.
