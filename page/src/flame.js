@@ -364,17 +364,21 @@ export class Flame {
     const method = node ? this.recording.methods[this.tree.keys[node]] : null
     const box = { left, right, depth, node }
     this.boxes.push(box)
-    context.fillStyle = this.colour(method)
+    context.fillStyle = this.colour(method, node)
     const gap = width > 3 ? 1 : 0
     context.fillRect(left, y, Math.max(width - gap, 0.5), ROW - 1)
     if (node === this.selected && node) this.selectedBox = box
     if (width < 28) return
-    const text = this.cut(method ? method.name : this.rootText(), width - 10)
+    const text = this.cut(method ? this.title(method, node) : this.rootText(), width - 10)
     if (!text) return
     context.fillStyle = COLOURS[this.theme].text
     context.globalAlpha = this.matches && method && !this.matches[method.id] ? 0.55 : 1
     context.fillText(text, left + 5, y + ROW / 2)
     context.globalAlpha = 1
+  }
+
+  title(method, _node) {
+    return method.name
   }
 
   rootText() {

@@ -3,6 +3,7 @@
 
 import { h, css } from "./dom.js"
 import { value } from "./format.js"
+import { Change, ChangeView } from "./change.js"
 import { Chart } from "./views/chart.js"
 import { frame, help } from "./frame.js"
 import { theme } from "./theme.js"
@@ -11,6 +12,12 @@ const KEYS = [
   ["t", "light or dark"],
   ["?", "this list"],
   ["Tab", "from part to part"],
+]
+const FLAME_KEYS = [
+  ["Arrows", "from box to box of the flame graph, or from row to row"],
+  ["Enter", "zoom to the box or the row"],
+  ["Esc", "the whole graph"],
+  ["+ − a d", "closer, further, left, right"],
 ]
 const TONES = { green: "good", red: "bad", yellow: "unsure", dim: "muted" }
 const SVG = "http://www.w3.org/2000/svg"
@@ -24,10 +31,12 @@ function svg(name, attributes = {}, ...children) {
 }
 
 export class MeasuredApp {
-  constructor(data) {
+  constructor(page) {
+    const data = page.object
     this.data = data
     this.charts = []
-    this.help = help(KEYS)
+    this.change = data.structure && new ChangeView(new Change({ object: data.structure, data: page }))
+    this.help = help(this.change ? [...KEYS, ...FLAME_KEYS] : KEYS)
     const part = (title, ...content) =>
       content.flat(2).some(Boolean) && h("section", { "aria-label": title }, h("h2", {}, title), content)
     this.element = frame(
@@ -62,6 +71,7 @@ export class MeasuredApp {
           ),
         (data.beside.length > 0 || data.same) &&
           part("Beside it", this.beside(), data.same && h("p", { class: "muted" }, `The same: ${data.same}`)),
+        this.change?.element,
         data.why?.length > 0 &&
           part(
             data.why_title || "Which methods changed",
@@ -103,10 +113,12 @@ export class MeasuredApp {
   }
 
   begin() {
+    this.change?.begin()
     this.redraw()
   }
 
   redraw() {
+    this.change?.redraw()
     for (const chart of this.charts) chart.show(240)
   }
 

@@ -971,6 +971,60 @@ const scenarios = {
   },
 
   // What a page of bench or compare says.
+  // The call paths of two sides.
+  async change(context) {
+    const page = await open(context)
+    const section = page.locator('section[aria-label="Call paths"]')
+    const colours = () =>
+      page.evaluate(() => {
+        const { flame, change } = globalThis.pitwall.change
+        const of = {}
+        for (const box of flame.boxes.filter((one) => one.node)) {
+          const method = change.methods[change.tree.keys[box.node]]
+          of[flame.title(method, box.node)] = { colour: flame.colour(method, box.node), width: Math.round(box.right - box.left) }
+        }
+        return of
+      })
+    seen.nameless = await nameless(page)
+    seen.boxes = await colours()
+    seen.rows = await section.locator("tbody tr[data-at]").allInnerTexts()
+    await picture(page, "light-change")
+    await section.getByRole("button", { name: "as wide as A" }).click()
+    await rest(page)
+    seen.swapped = await colours()
+    seen.swapped_hash = await hash(page)
+    await section.getByRole("button", { name: "equal totals" }).focus()
+    await page.keyboard.press("Enter")
+    await rest(page)
+    seen.equal = await colours()
+    seen.focused = await page.evaluate(() => document.activeElement.textContent)
+    await section.getByRole("button", { name: "as wide as B" }).click()
+    await rest(page)
+    // By keys alone: the first row of the table, then the graph's first box and its callee.
+    await section.getByRole("grid").focus()
+    await page.keyboard.press("ArrowDown")
+    await page.keyboard.press("Enter")
+    await rest(page)
+    seen.zoomed_hash = await hash(page)
+    seen.status = await section.getByRole("status").innerText()
+    const again = await open(context, `#${seen.zoomed_hash.replace(/^#/, "")}`)
+    await rest(again)
+    seen.restored = await again.evaluate(() => globalThis.pitwall.change.flame.view)
+    await again.close()
+    await section.getByRole("application").focus()
+    await page.keyboard.press("Escape")
+    await rest(page)
+    seen.reset_hash = await hash(page)
+    await page.keyboard.press("t")
+    await rest(page)
+    await picture(page, "dark-change")
+    await page.setViewportSize({ width: 400, height: 1400 })
+    await rest(page)
+    await picture(page, "narrow-change")
+    seen.wider = await page.evaluate(() => document.querySelector("main").scrollWidth > document.querySelector("main").clientWidth + 1)
+    await page.close()
+  },
+
   async measured(context) {
     const page = await open(context)
     seen.text = await page.locator("main").innerText()

@@ -794,6 +794,47 @@ class PageTest < Minitest::Test
     assert_match(/stat64\s+30\s+0\s+−30\s+−100\.0%/, seen["text"])
   end
 
+  # The tax is new in B, Array#each takes half of the time, and `fib` is gone.
+  def test_call_paths_of_two_sides
+    trace = lambda do |name, calls|
+      made = RecordingBuilder.build(mode: "none") do |segment|
+        segment.thread 1, "main"
+        calls.each { |stack, count, wall| segment.calls stack: stack, calls: count, wall: wall * 1_000_000 }
+        segment.traced
+      end
+      File.binwrite(file(name), made)
+    end
+    hostile = ["<img src=x onerror=globalThis.ran=1>#tax", SHOP, 30, 31].freeze
+    trace.call("a.pit", [[[MAIN], 1, 10], [[MAIN, CART], 2, 20], [[MAIN, CART, EACH], 2, 40], [[MAIN, FIB], 5, 30]])
+    trace.call("b.pit", [[[MAIN], 1, 10], [[MAIN, CART], 2, 20], [[MAIN, CART, EACH], 6, 20],
+                         [[MAIN, CART, hostile], 7, 150]])
+    result = pitwall("compare", "a.pit", "b.pit", "--format", "html", "--out", "c.html")
+    assert_equal 0, result.status.exitstatus, result.err
+    seen = in_browser("page.mjs", "change", file("c.html"), *pictures("change"))
+    assert_empty seen["complaints"] + seen["nameless"]
+    rows = seen["rows"].map { |row| row.split(/\s*[\t\n]\s*/) }
+    assert_equal [["+", hostile[0], "+150 ms", "7"], ["−", "Shop::Fib.fib", "−30.0 ms", "5"],
+                  ["≠", "Array#each", "−20.0 ms", "2 → 6"]], rows
+    check_boxes(seen, "+ #{hostile[0]}")
+    assert_equal %w[side=a equal\ totals], [seen["swapped_hash"].delete_prefix("#"), seen["focused"]]
+    assert_match(/totals=equal&node=\d+/, seen["zoomed_hash"])
+    assert_includes seen["status"], "0 s → 150 ms"
+    refute_equal [0, 1], seen["restored"]
+    refute_match(/node=/, seen["reset_hash"])
+    refute seen["wider"]
+  end
+
+  # Orange is more on the shown side, blue is less.
+  def check_boxes(seen, tax)
+    hue = ->(view, name) { seen[view].fetch(name)["colour"][/hsl\((\d+)/, 1] }
+    assert_equal %w[28 28 215], [tax, "<main>", "Array#each"].map { |name| hue.call("boxes", name) }
+    refute_includes seen["boxes"].keys.join, "fib"
+    assert_equal %w[28 215 28], ["+ Shop::Fib.fib", "<main>", "Array#each"].map { |name| hue.call("swapped", name) }
+    refute_includes seen["swapped"], tax
+    assert_equal "0", hue.call("equal", "<main>")
+    assert_in_delta 0.75, seen["boxes"][tax]["width"].fdiv(seen["boxes"]["<main>"]["width"]), 0.02
+  end
+
   def test_what_compare_and_bench_measured
     sides = ["-e", "Array.new(300) { 1.to_s }", "-e", "Array.new(900) { 1.to_s }"]
     result = pitwall("compare", *sides, "--budget", "1.5", "--pairs", "10", "--record", "c.jsonl",

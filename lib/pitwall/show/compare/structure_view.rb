@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "pitwall/show/compare/structure_page"
 require "pitwall/show/measured/json_values"
 require "pitwall/show/terminal/location"
 require "pitwall/show/terminal/table"
@@ -19,7 +20,9 @@ module Pitwall
       ALL = 1000 # rows of each list in JSON
       MARKS = { new: "+", gone: "−", both: " " }.freeze
       KINDS = { wall: "time", cpu: "CPU time" }.freeze
-      private_constant :NEW, :GONE, :MORE, :TREE, :SCREEN, :ALL, :MARKS, :KINDS
+      # Below this width the tree's head doesn't explain the signs.
+      NARROW = 100
+      private_constant :NEW, :GONE, :MORE, :TREE, :SCREEN, :ALL, :MARKS, :KINDS, :NARROW
 
       # @param result [Analyse::StructureChange::Result]
       # @param base [String] name of A
@@ -53,6 +56,15 @@ module Pitwall
           list("Only #{name(@base)} runs", groups(:gone), most[1]) +
           list(@result.exact ? "Called more or less often" : "On both sides, beyond noise", more, most[2]) +
           tree(most[3]) + footnotes
+      end
+
+      # The object `structure` of a page.
+      # @param data [PageData] takes the columns
+      #: (PageData) -> Hash[String, untyped]
+      def page(data)
+        lists = { "new" => groups(:new), "gone" => groups(:gone), "more" => more }
+        StructurePage.new(@result, lists.transform_values { |list| list.first(ALL) })
+                     .to_h(data, base: @base, side: @side, notes: @result.notes + shared_work) { |item| short(item) }
       end
 
       # The object `structure`.
@@ -124,6 +136,8 @@ module Pitwall
         item.methods > 1 ? "#{item.owner} (#{item.methods} methods)" : item.owner
       end
 
+      def short(item) = item.respond_to?(:owner) ? item.owner : @result.method(item.node).name
+
       def style(item)
         return if %i[chance small].include?(item.doubt)
 
@@ -140,8 +154,8 @@ module Pitwall
 
         exact = @result.exact
         leads = leads(shown)
-        heads = [Text.shorten_middle("A", 8), "B", "change", *("calls" if exact), *("" unless exact),
-                 "both sides as one tree (+ only B, − only A#{", ↪ other callers in A" if @result.moved.any?})"]
+        signs = " (+ only B, − only A#{", ↪ other callers in A" if @result.moved.any?})" if @width >= NARROW
+        heads = ["A", "B", "change", *("calls" if exact), *("" unless exact), "both sides as one tree#{signs}"]
         table_rows = shown.each_with_index.map { |row, at| tree_row(row, leads[at], exact) }
         ["", *table(heads, table_rows, giving_way: exact ? [3] : [])]
       end
@@ -189,7 +203,7 @@ module Pitwall
       end
 
       def footnotes
-        notes = @result.notes.dup
+        notes = @result.notes + shared_work
         if @result.exact
           notes << "calls are exact; #{KINDS.fetch(@result.weight)} is of traced calls and differs by chance" \
                    "#{", waiting included" if @result.weight == :wall}"
@@ -198,6 +212,14 @@ module Pitwall
                    if @result.runs.max < Analyse::ProfileChange::RUNS}"
         end
         ["", *notes.flat_map { |note| wrapped(note, :dim) }]
+      end
+
+      # The largest part that both sides run under different callers.
+      def shared_work
+        node = @result.moved.keys.max_by { |one| @result.totals[0][one] } or return []
+        a, b = @result.totals.map { |totals| time(totals[node]) }
+        ["both run #{@result.method(node).name} (#{a} → #{b}) under different callers: " \
+         "it is on B's path, and its callers there have A's time of it"]
       end
 
       def time(ns) = Units.duration(ns.round)
