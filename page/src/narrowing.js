@@ -49,7 +49,7 @@ export class Narrowing {
       hidden: true,
     })
     this.apart = h("p", { class: "apart", role: "status", hidden: true })
-    this.left = h("p", { class: "apart left", role: "status", hidden: true })
+    this.left = h("p", { class: "left", role: "status", hidden: true })
   }
 
   nameField(list) {

@@ -44,10 +44,10 @@ export function tabsOf(recording) {
     .map((tab) => ({ ...tab, ...(tab.columns ? {} : DRAWN[tab.key]) }))
     .filter((tab) => tab.columns || tab.View)
     .filter((tab) => (recording.weights.length || !tab.weighs) && (!tab.shown || tab.shown(recording)))
-    .map(({ key, title, waits, refuses = [], View, ...tab }) => ({
+    .map(({ key, title, waits, refuses, View, ...tab }) => ({
       key,
       title,
-      refuses,
+      refuses: refuses ?? [],
       waits: Boolean(waits),
       make: (app) => (View ? new View(app) : new PlainTable(app, { title, ...tab })),
     }))

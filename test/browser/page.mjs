@@ -1069,7 +1069,7 @@ const scenarios = {
     await rest(page)
     await page.evaluate((name) => {
       pitwall.chooseRequest(1)
-      pitwall.addBlackbox(`${name}no`)
+      pitwall.narrowing.addName("blackbox", `${name}no`)
       pitwall.state.set({ blackbox: [name, `${name}no`], view: "requests" })
     }, process.env.NAME ?? "")
     await rest(page)

@@ -627,7 +627,7 @@ class PageTest < Minitest::Test
     assert_empty seen["complaints"] + seen["nameless"]
     assert_in_delta seen["usual"][0] - 200, seen.dig("dragged", "widths", 0), 5
     assert_in_delta seen["usual"][1] + 200, seen.dig("dragged", "widths", 1), 5
-    assert_match(/sizes=detail%3A\d+(\.\d)?\z/, seen.dig("dragged", "hash"))
+    assert_match(/sizes=detail:\d+(\.\d)?\z/, seen.dig("dragged", "hash"))
     assert_operator seen.dig("key", "widths", 1), :<, seen.dig("dragged", "widths", 1)
     assert_in_delta 100.0 * seen.dig("key", "widths", 1) / seen.dig("key", "all"), seen.dig("key", "now"), 3
     assert_equal seen.dig("key", "widths"), seen["reloaded"]
@@ -655,7 +655,7 @@ class PageTest < Minitest::Test
       assert_match(/blackbox #{Regexp.escape(name)}/, found["chips"].join)
     end
     refute_includes seen["away"], "blackbox"
-    assert_match(/No method or path “nothing#such”/, seen.dig("unknown", "said"))
+    assert_match(/No “nothing#such” in the recording/, seen.dig("unknown", "said"))
     assert_equal ["", nil], [seen["cleared"], seen.dig("unknown", "hash")[/blackbox/]]
     assert_equal "true", seen.dig("button", "pressed")
     folded = report.call("--blackbox", names[0])
