@@ -203,7 +203,8 @@ export class RecordingApp {
   // list: "focus", "hide" or "blackbox"
   toggleName(list, name) {
     const names = this.state[list]
-    this.state.set({ [list]: names.includes(name) ? names.filter((one) => one !== name) : [...names, name], zoom: null })
+    const changed = names.includes(name) ? names.filter((one) => one !== name) : [...names, name]
+    this.state.set({ [list]: changed, zoom: null })
   }
 
   toggleMine() {

@@ -134,7 +134,8 @@ export class Names {
 
   // Up to two known names that are like one that isn't.
   near(name) {
-    const known = [...new Set([...this.methods.map((method) => method.gem).filter(Boolean), ...this.methods.map((method) => method.name)])]
+    const gems = this.methods.map(({ gem }) => gem).filter(Boolean)
+    const known = [...new Set([...gems, ...this.methods.map((method) => method.name)])]
     const most = Math.max(1, Math.floor(name.length / 4))
     return known
       .slice(0, 5000)

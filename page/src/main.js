@@ -1,7 +1,7 @@
-// Reading order: data.js, recording_data.js, rows.js, tree.js, recording.js (what is shown); state.js, narrowing.js (what
-// part of it); tabs.js, flame.js, timeline.js, table.js, views/ (how), with keys.js, menu.js and splitter.js;
-// measured.js (bench and compare), change.js (call paths of two sides), log.js (a log of system calls). Everything is
-// drawn of data by dom.js: no markup is made of strings.
+// Reading order: data.js, recording_data.js, rows.js, tree.js, filters.js, shown_stacks.js, recording.js (what is shown);
+// state.js, time_range.js, narrowing.js (what part of it); tabs.js, flame.js, timeline.js, table.js, views/ (how), with
+// keys.js, menu.js and splitter.js; measured.js (bench and compare), change.js (call paths of two sides), log.js (a log of
+// system calls). Everything is drawn of data by dom.js: no markup is made of strings.
 
 import "uplot/dist/uPlot.min.css"
 import "./style.css"

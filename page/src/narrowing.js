@@ -15,6 +15,8 @@ const LISTS = {
   blackbox: ["Fold everything below a method into it", "Array#each, gems/rack  b"],
 }
 const ONLY = { app: "the application", gems: "gems", stdlib: "Ruby’s own", native: "native code" }
+// What the switches of the menu depend on.
+const CHOSEN = ["weight", "thread", "state", "view", "label", "gc", "request", "only", "native"]
 const TAKES = "a method, class, gem, shared object, or a path with a slash"
 
 export class Narrowing {
@@ -118,7 +120,7 @@ export class Narrowing {
 
   // What can't be told of a weight isn't asked.
   showFilters(names) {
-    if (names && !names.some((name) => ["weight", "thread", "state", "view", "label", "gc", "request", "only", "native"].includes(name)))
+    if (names && !names.some((name) => CHOSEN.includes(name)))
       return
     if (
       this.filters.contains(document.activeElement) &&
@@ -299,7 +301,8 @@ export class Narrowing {
   heedless() {
     const { state, tab } = this.app
     const without = tab.refuses.filter((name) => name !== "time" && state[name].length)
-    return without.length && `This view has no stacks: ${without.join(" and ")} ${without.length > 1 ? "do" : "does"} not change it.`
+    const change = without.length > 1 ? "do not change it" : "does not change it"
+    return without.length && `This view has no stacks: ${without.join(" and ")} ${change}.`
   }
 
   leaves() {
@@ -313,12 +316,14 @@ export class Narrowing {
     const { state, recording, weight, filter } = this.app
     const unknown = [...state.focus, ...state.hide].find((name) => !recording.matching(name).length)
     if (unknown) return `${this.unknown(unknown)}.`
-    if (state.only && !recording.keeping) return `No frame of ${ONLY[state.only] ?? `a gem “${safe(state.only)}”`} in the recording.`
+    const whose = ONLY[state.only] ?? `a gem “${safe(state.only)}”`
+    if (state.only && !recording.keeping) return `No frame of ${whose} in the recording.`
     const [part, whole] = recording.part(weight.name, filter)
     if (part > 0 || !whole) return ""
     if (state.from !== null && !recording.sums(weight.name, filter).some((own) => own > 0))
       return `Time ${writeTime(state)}: nothing was sampled in it of what is looked at.`
-    return state.focus.length ? `Focus on ${state.focus.map(safe).join(", ")}: no sample of what is looked at has it in its stack.` : ""
+    const names = state.focus.map(safe).join(", ")
+    return names && `Focus on ${names}: no sample of what is looked at has it in its stack.`
   }
 
   // One line: how long threads waited, and for what.

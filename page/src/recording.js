@@ -194,7 +194,8 @@ export class Recording extends ShownStacks {
   selfs(name, filter) {
     return this.remember(keyOf("s", name, filter), () => {
       const sums = this.sums(name, filter)
-      if (this.inside || this.inFocus) for (let node = 1; node < this.size; node++) if (this.leftOut(node)) sums[node] = 0
+      if (this.inside || this.inFocus)
+        for (let node = 1; node < this.size; node++) if (this.leftOut(node)) sums[node] = 0
       if (this.homes) this.fold(sums, this.homes, name)
       if (filter.gc) this.moveCollection(sums, filter.gc)
       const boxes = this.boxes(filter.blackbox)

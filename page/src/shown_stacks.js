@@ -22,7 +22,9 @@ export class ShownStacks extends RecordingData {
     this.keeping = true
     const targets = hide.length || only ? this.targets(tree, hide, only) : null
     this.parents = this.callers(tree.up, targets, inside)
-    this.homes = tree.homes || targets ? this.called.map((_, node) => this.home(node, tree.homes, targets, inside)) : null
+    this.homes = null
+    if (tree.homes || targets)
+      this.homes = this.called.map((_, node) => this.home(node, tree.homes, targets, inside))
     this.tree = merge(this.parents, this.methodOf)
     if (this.homes) this.tree.of = this.homes.map((home) => this.tree.of[home])
     this.cache.clear()
@@ -32,7 +34,8 @@ export class ShownStacks extends RecordingData {
   targets(tree, hide, only) {
     const hidden = this.meant(hide)
     const kept = only ? keeps(only, this.names.gems) : () => true
-    this.keeping = !only || only === "app" || this.names.methods.some((method) => method.kind !== "gc" && kept(method))
+    const named = (method) => method.kind !== "gc" && kept(method)
+    this.keeping = !only || only === "app" || this.names.methods.some(named)
     return leaveOut(tree, this.methods, this.other, (method) => !hidden[method.id] && kept(method))
   }
 

@@ -38,7 +38,8 @@ const DRAWN = {
   about: { View: AboutView },
 }
 
-// Tabs of a recording, from left to right: {key, title, refuses, waits, make(app)}; refuses: filters that change nothing.
+// Tabs of a recording, from left to right: {key, title, refuses, waits, make(app)}. refuses: filters that change
+// nothing.
 export function tabsOf(recording) {
   return recording.about.tabs
     .map((tab) => ({ ...tab, ...(tab.columns ? {} : DRAWN[tab.key]) }))

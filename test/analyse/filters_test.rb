@@ -71,7 +71,8 @@ class FiltersTest < Minitest::Test
     given = choose(random, tree)
     expected = oracle(tree, **given)
     mine = given[:only] == "app" && random.rand(2).zero? # --only-mine, which is a filter of its own
-    filters = Analyse::Filters.new(**given.slice(:focus, :hide), only: mine ? nil : given[:only], time: range(given[:time]))
+    only = given[:only] unless mine
+    filters = Analyse::Filters.new(**given.slice(:focus, :hide), only: only, time: range(given[:time]))
     segments = tree.segments(@folder)
     segments = Analyse::NativeFrames.fold(segments) if given[:folded]
     kept = filters.samples(segments)

@@ -12,7 +12,8 @@ class MethodMatchTest < Minitest::Test
     ["Shop::Cart::Row#sum", "/app/row.rb", 0], ["Shop::Cartoon.draw", "/app/cartoon.rb", 0],
     ["Response#json", "/app/response.rb", 0], ["JSON.parse", "#{GEMS}/json-2.9.1/lib/json.rb", 0],
     ["ActiveRecord::Base#save", "#{GEMS}/activerecord-7.1.2/lib/base.rb", 0],
-    ["Rails::Engine#call", "#{GEMS}/railties-7.1.2/lib/engine.rb", 0], ["rb_ary_push", "/usr/lib/libruby-3.4.so.3.4.1", 3],
+    ["Rails::Engine#call", "#{GEMS}/railties-7.1.2/lib/engine.rb", 0],
+    ["rb_ary_push", "/usr/lib/libruby-3.4.so.3.4.1", 3],
     ["memcpy", "/usr/lib/libc.so.6", 3], ["RSpec::Core.run", "#{GEMS}/rspec-core-3.13.2/lib/core.rb", 0],
     ["Array#each", "", 1]
   ].map { |name, path, kind| Analyse::MethodInfo.new(name, path, 1, kind) }.freeze

@@ -70,7 +70,11 @@ class PageFiltersTest < Minitest::Test
       gc: %i[happened apart caller].sample(random: random) }
   end
 
-  def info(frame) = frame ? Analyse::MethodInfo.new(frame.name, frame.path, frame.first_line, frame.kind) : Analyse::MethodInfo.new("", "", 0, 4)
+  def info(frame)
+    return Analyse::MethodInfo.new("", "", 0, 4) if frame.nil?
+
+    Analyse::MethodInfo.new(frame.name, frame.path, frame.first_line, frame.kind)
+  end
 
   def kept?(segments, only)
     Analyse::Filters.new(only: only).check(segments)

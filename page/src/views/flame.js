@@ -133,7 +133,7 @@ export class FlameView {
 
   kinds() {
     const kinds = [...new Set(this.app.recording.methods.slice(2, -1).map((method) => method.kind))].filter(
-      (kind) => kind !== "other",
+      (kind) => kind !== "other" && (kind !== "native" || this.app.recording.native || !this.app.recording.folds),
     )
     return h(
       "span",

@@ -173,7 +173,8 @@ export class RequestsView {
     const { recording } = app
     const { weight } = timed
     const sums = { wall: 0, cpu: 0, captures: 0, states: recording.noStates() }
-    eachRow(request.thread, { ...app.filter, state: "all" }, recording.labelled(app.filter), (row, wall, cpu, captures) => {
+    const every = { ...app.filter, state: "all" }
+    eachRow(request.thread, every, recording.labelled(every), (row, wall, cpu, captures) => {
       sums.wall += wall
       sums.cpu += cpu
       sums.captures += captures

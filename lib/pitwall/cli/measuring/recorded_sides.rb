@@ -78,8 +78,8 @@ module Pitwall
 
         filter = %i[time focus hide blackbox native view limit].find { |name| @options[name] }
         if filter
-          value = " …" unless filter == :native
-          raise UsageError, "--#{filter}: is for two recordings: pitwall compare A.pit B.pit --#{filter}#{value}"
+          typed = filter == :native ? "--native" : "--#{filter} …"
+          raise UsageError, "--#{filter}: is for two recordings: pitwall compare A.pit B.pit #{typed}"
         end
 
         if @options[:labels]
