@@ -85,7 +85,9 @@ class FiltersCommandTest < Minitest::Test
     object = JSON.parse(run_command("compare", @file, copy, "--hide", "Fib.fib", "--format", "json")[1])
     assert_equal({ "hide" => ["Fib.fib"] }, object["filters"])
     refuse(2, /--focus: is for two recordings/, "compare", "-e", "1", "-e", "2", "--focus", "x")
-    refuse(2, /--focus: no method "nix" in the recording/, "compare", @file, copy, "--focus", "nix")
+    refuse(2, /\A\S+: --focus: no method "nix" in the recording/, "compare", @file, copy, "--focus", "nix")
+    refuse(2, /shop\.pit: --focus Fib\.fib: no sample of the part/, "compare", @file, copy, "--focus", "Fib.fib",
+           "--time", "..300ms")
   end
 
   def test_sets_of_names
@@ -129,6 +131,8 @@ class FiltersCommandTest < Minitest::Test
       ["--time", ".."] => /write it as FROM\.\.TO/,
       ["--time", "2..3"] => /--time 2: not a time/,
       ["--time", "..300ms", "--focus", "Fib.fib"] => /--focus Fib\.fib: no sample of the part asked for has it/,
+      ["--time", "..300ms", "--focus", "Fib.fib", "--view", "threads"] => /--focus Fib\.fib: no sample of the part/,
+      ["--blackbox", "Shop::Fib.fibb"] => /--blackbox: no method .*; did you mean Shop::Fib\.fib\?/,
       ["--time", "1.9s..", "--thread", "main"] => /--time 1\.9s\.\.: nothing was sampled in that time/,
       ["--time", "1s..", "--weight", "objects"] => /--time: objects are sums without times/,
       ["--time", "1s..", "--view", "tests"] => /--time: the view of tests has no times/,
