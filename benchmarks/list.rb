@@ -26,6 +26,7 @@ module Benchmarks
     "compare/harness_cost" => "what the loop of `pitwall bench` costs an iteration, beside benchmark-ips",
     "compare/cached_start" => "how long `pitwall compare` of two revisions takes until it measures, " \
                               "the bundle being there",
+    "compare/structure" => "how long the call paths of two recordings of 1,000,000 rows take to be compared",
     "allocations/prediction" => "what removing an allocating line saves, predicted and measured, " \
                                 "on eight programs and four held out",
     "syscalls/log" => "how long `pitwall syscalls` takes for a log of 10,000,000 lines, beside the study's passes",

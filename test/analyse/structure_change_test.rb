@@ -170,7 +170,7 @@ class StructureChangeTest < Minitest::Test
     result = compare([[plain]], [[planted]])
     node = nodes(result).fetch(%w[main Caller#c1 New#n])
     assert_equal %i[new beyond], [result.presence(node), result.verdicts[node]]
-    rare = SimulatedProfile.segment([[%w[main Caller#c1 Leaf#l1], 1]] * 600 + [[%w[main Caller#c1 New#n], 1]] * 4)
+    rare = SimulatedProfile.segment([[%w[main Caller#c1 Leaf#l1], 1]] * 600 + [[%w[main Caller#c1 New#n], 1]] * 6)
     doubtful = compare([[plain]], [[rare]])
     assert_equal :chance, doubtful.verdicts[nodes(doubtful).fetch(%w[main Caller#c1 New#n])]
   end

@@ -54,6 +54,7 @@ class CompareStructureTest < Minitest::Test
     lines = result.out.lines(chomp: true)
     assert_operator lines.size, :<=, 40
     assert_equal "b.pit against a.pit: 93.0 ms → 139 ms (+46.0 ms), 51 → 121 calls", lines[0]
+    assert_equal "only B runs +28.0 ms, only A runs −2.00 ms, what both run +20.0 ms", lines[1]
     assert_match(/^\+20\.0 ms +10  Router#serve +gems\/router\/lib\/router\.rb$/, result.out)
     assert_match(/^\+8\.00 ms +10  Rack::Test#get/, result.out)
     assert_match(/^−2\.00 ms +10  ControllerTest#get/, result.out)

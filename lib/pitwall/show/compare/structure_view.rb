@@ -108,9 +108,16 @@ module Pitwall
         counted = ", #{calls.join(" → ")} calls" if calls
         means = " (means of #{@result.runs.join(" and ")} runs)" if @result.runs.max > 1
         lines += wrapped("#{@side} against #{@base}: #{a} → #{b} (#{signed(@result.change(0))})#{counted}#{means}", :bold)
+        lines += wrapped(parts) if @result.shared
         return lines if @result.shared
 
         lines + wrapped("! the sides have no call path in common: are they the same program?", :yellow)
+      end
+
+      # What the whole difference is made of.
+      def parts
+        new, gone = %i[new gone].map { |presence| groups(presence).sum(&:cost) }
+        "only B runs #{signed(new)}, only A runs #{signed(gone)}, what both run #{signed(@result.change(0) - new - gone)}"
       end
 
       # Groups and paths of both sides have the same columns.
@@ -154,7 +161,7 @@ module Pitwall
 
         exact = @result.exact
         leads = leads(shown)
-        signs = " (+ only B, − only A#{", ↪ other callers in A" if @result.moved.any?})" if @width >= NARROW
+        signs = " (+ only B, − only A#{", ↪ called otherwise" if @result.moved.any?})" if @width >= NARROW
         heads = ["A", "B", "change", *("calls" if exact), *("" unless exact), "both sides as one tree#{signs}"]
         table_rows = shown.each_with_index.map { |row, at| tree_row(row, leads[at], exact) }
         ["", *table(heads, table_rows, giving_way: exact ? [3] : [])]
