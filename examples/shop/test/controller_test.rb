@@ -1,4 +1,4 @@
-# The list of categories, by its controller alone: ruby test/categories_controller_test.rb
+# The list of categories, by its controller alone: ruby test/controller_test.rb
 
 require_relative "test_helper"
 require "action_controller/test_case"

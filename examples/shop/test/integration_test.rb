@@ -1,4 +1,4 @@
-# The list of categories, through the whole stack: ruby test/categories_integration_test.rb
+# The list of categories, through the whole stack: ruby test/integration_test.rb
 
 require_relative "test_helper"
 
