@@ -8,8 +8,8 @@ require_relative "../recording_builder"
 # recordings that have all methods, routes and files that documents ask for.
 class DocumentedSandbox
   RECORDINGS = %w[x orders books tests shop lock words boot leak growth fixed sites time before before2 puma
-                  a controller tmp/pitwall/1].freeze
-  AFTER = %w[after after2 NEW b integration tmp/pitwall/2].freeze
+                  controller tmp/pitwall/1].freeze
+  AFTER = %w[after after2 NEW y integration tmp/pitwall/2].freeze
   FILES = %w[shop.rb orders.rb server.rb lock.rb settings.rb cart_test.rb app/models/order.rb lib/upstream.rb
              lib/exports.rb].freeze
   PERF = File.expand_path("../../fixtures/real/perf/pid.txt", __dir__)
