@@ -12,7 +12,9 @@ class PerfDivisionTest < Minitest::Test
     Division::Samples.new(times, periods, tails)
   end
 
-  def division(samples, starts: { 1 => 0 }, unit_ns: 1) = Division.new(samples: samples, starts: starts, unit_ns: unit_ns)
+  def division(samples, starts: { 1 => 0 }, unit_ns: 1)
+    Division.new(samples: samples, starts: starts, unit_ns: unit_ns)
+  end
 
   # A row of thread 1.
   def row(node, wall, cpu = wall, state: 0, captures: 1, thread: 1) = [thread, state, node, wall, cpu, captures, 0]

@@ -15,7 +15,8 @@ class PerfGraftingTest < Minitest::Test
   # "ruby:main", "c:IO#read", "native:read" from the root to the leaf → the names that stay, those of perf that follow.
   def graft(stack, tail)
     segment = recorded(stack)
-    node, frames = Pitwall::Analyse::Perf::Grafting.new(segment).call(segment.parents.size - 1, tail.map { Named.new(_1, "/l.so") })
+    grafting = Pitwall::Analyse::Perf::Grafting.new(segment)
+    node, frames = grafting.call(segment.parents.size - 1, tail.map { |name| Named.new(name, "/l.so") })
     [names(segment, node), frames.map(&:name)]
   end
 

@@ -1,6 +1,8 @@
 # frozen_string_literal: true
 
+require "tmpdir"
 require "pitwall/doctor/check"
+require "pitwall/launch/perf_recording"
 
 module Pitwall
   class Doctor
@@ -9,7 +11,7 @@ module Pitwall
     module Tools
       USES = {
         "strace" => "system calls of any program",
-        "perf" => "kernel functions and hardware counters",
+        "perf" => "kernel functions below Ruby's (profile with perf)",
         "valgrind" => "exact instruction counts (callgrind)",
         "c++filt" => "names of native functions of C++ and Rust as their source has them"
       }.freeze
@@ -26,12 +28,30 @@ module Pitwall
         USES.map do |name, use|
           candidates = folders.map { |folder| File.join(folder, name) }
           path = candidates.find { |file| File.file?(file) && File.executable?(file) }
-          next Check.of(name, :ok, path) if path
+          next name == "perf" ? recording(path) : Check.of(name, :ok, path) if path
 
           Check.of(name, :note, "not installed",
                    meaning: "it would show #{use}", mend: "install the package #{PACKAGES.fetch(name, name)}")
         end
       end
+
+      # Whether perf may record here.
+      def recording(path)
+        Dir.mktmpdir("pitwall-") do |folder|
+          perf = Launch::PerfRecording.new(folder, period_ns: 1_000_000)
+          perf.start
+          perf.stop
+        end
+        Check.of("perf", :ok, "#{path}: records here")
+      rescue Launch::PerfRecording::Refused => error
+        why, mend = error.message.split(": ", 2)
+        Check.of("perf", :note, "#{path}: #{why}", meaning: "no kernel functions below Ruby's",
+                                                   mend: mend || "see what perf record says")
+      rescue SystemCallError => error
+        Check.of("perf", :note, "#{path}: was not tried (#{SystemCallError.new(error.errno).message})",
+                 meaning: "it is not known whether it records here", mend: "set TMPDIR to a folder that can be written")
+      end
+      private_class_method :recording
     end
     private_constant :Tools
   end

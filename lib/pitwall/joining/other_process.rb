@@ -54,15 +54,19 @@ module Pitwall
       def put(segment, threads)
         from = start(threads)
         threads.each_with_index do |(tid, rows), at|
-          segment.thread(at + 1, @seen.threads(@pid)[tid], native_id: tid, start_ns: rows.first[0] - rows.first[1] - from)
+          first = rows.first[0] - rows.first[1]
+          segment.thread(at + 1, @seen.threads(@pid)[tid], native_id: tid, start_ns: first - from)
           rows.each do |_, period, tail|
-            node = tail ? segment.stack(@seen.stack(tail).map { |one| [one.name, one.path, 0, 0, Record::Frame::NATIVE] }) : 0
-            segment.row(thread: at + 1, node: node, wall: period, cpu: period)
+            segment.row(thread: at + 1, node: tail ? node(segment, tail) : 0, wall: period, cpu: period)
           end
         end
         @seen.objects.each { |path, id| segment.shared_object(path, id, 2) }
         samples = threads.each_value.sum(&:size)
         segment.close({ "perf_samples" => samples, "perf_joined" => samples })
+      end
+
+      def node(segment, tail)
+        segment.stack(@seen.stack(tail).map { |one| [one.name, one.path, 0, 0, Record::Frame::NATIVE] })
       end
     end
   end

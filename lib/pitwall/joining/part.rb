@@ -45,7 +45,9 @@ module Pitwall
         written = "#{@file}.joined"
         joined = 0
         File.open(written, "wb", 0o600) do |io|
-          Record.rewrite(@file, io) { |segment, out| Segment.new(segment, out, seen).call.tap { joined += _1.fetch("perf_joined") } }
+          Record.rewrite(@file, io) do |segment, out|
+            Segment.new(segment, out, seen).call.tap { |stats| joined += stats.fetch("perf_joined") }
+          end
         end
         File.rename(written, @file)
         joined
@@ -75,7 +77,7 @@ module Pitwall
           @grafting = Analyse::Perf::Grafting.new(@segment)
           @nodes = {}
           division = divide
-          @foreign = @seen_samples = 0
+          @foreign = 0
           add_other_threads
           name_objects
           samples = @seen.threads(@pid).each_key.sum { |tid| inside(@seen.of(@pid, tid)).size }
@@ -91,7 +93,7 @@ module Pitwall
             starts: threads.to_h { |thread| [thread.id, @from + thread.start_ns] }, unit_ns: @segment.unit_ns
           )
           @segment.each_rows { |rows| put(division, rows.to_enum(:each).to_a) }
-          put(division, @segment.open_rows.map { |thread, state, node, wall, cpu, label| [thread, state, node, wall, cpu, 0, label] })
+          put(division, @segment.open_rows.map { |row| [*row.first(5), 0, row.last] })
           division
         end
 
@@ -127,7 +129,8 @@ module Pitwall
             places = inside(samples)
             next if places.empty?
 
-            @out.thread(id += 1, @seen.threads(@pid)[tid], native_id: tid, start_ns: samples.times[places.first] - @from)
+            start = samples.times[places.first] - @from
+            @out.thread(id += 1, @seen.threads(@pid)[tid], native_id: tid, start_ns: start)
             places.each { |at| add_sample(id, samples.periods[at], samples.tails[at]) }
             @foreign += places.size
           end

@@ -107,9 +107,10 @@ module Pitwall
       # @return nil: of Pitwall's own handler
       def frames(sample, below_ruby)
         found = []
-        sample.stack.each_with_index do |frame, at|
-          named = @names.call(frame, sample.addresses[at])
-          return if named.role == :own
+        stack = sample.stack.zip(sample.addresses).map { |frame, address| @names.call(frame, address) }
+        return if stack.any? { |named| named.role == :own }
+
+        stack.each do |named|
           break if found.size >= DEPTH
 
           if below_ruby && named.role != :function && named.role != :kernel

@@ -10,7 +10,8 @@ module Pitwall
     class Perf
       # The event to sample by. Every Linux has it, also in virtual machines.
       EVENT = "task-clock"
-      FORBIDDEN = /perf_event_paranoid|permission|not permitted|Access to performance monitoring|EACCES|EPERM|seccomp/i.freeze
+      # What perf says where the system does not allow it to record.
+      FORBIDDEN = /perf_event_paranoid|permission|not permitted|Access to performance monitoring|EACCES|EPERM/i.freeze
       private_constant :FORBIDDEN
       # The first bytes of perf's own files.
       MAGIC = "PERFILE2"

@@ -95,7 +95,8 @@ module Pitwall
       # @raise [BadRecording]
       #: [T] () { (untyped) -> T } -> T
       def text(&block)
-        Perf.script("-", name: "perf's recording", feed: ->(io) { File.open(@file, "rb") { PerfStream.copy(_1, io) } }, &block)
+        feed = ->(pipe) { File.open(@file, "rb") { |file| PerfStream.copy(file, pipe) } }
+        Perf.script("-", name: "perf's recording", feed: feed, &block)
       end
 
       # Removes perf's files.
@@ -109,8 +110,8 @@ module Pitwall
       private
 
       def spawn(program, commands, answers)
-        Process.spawn(program, "record", "-e", Perf::EVENT, "-c", @period_ns.to_s, "--call-graph", "dwarf,#{STACK_BYTES}",
-                      "-k", "CLOCK_MONOTONIC", "-D", "-1", "--control", "fd:#{commands.fileno},#{answers.fileno}",
+        Process.spawn(program, "record", "-e", Perf::EVENT, "-c", @period_ns.to_s,
+                      "--call-graph", "dwarf,#{STACK_BYTES}", "-k", "CLOCK_MONOTONIC", "-D", "-1", "--control", "fd:#{commands.fileno},#{answers.fileno}",
                       "-B", "-N", "--max-size", "#{MOST_BYTES >> 20}M", "-p", Process.pid.to_s, "-o", "-",
                       in: File::NULL, out: [@file, "w", 0o600], err: [@messages, "w", 0o600], pgroup: true,
                       commands => commands, answers => answers)

@@ -7,8 +7,8 @@ module Pitwall
     # What `perf record -o -` writes, with what perf needs to unwind the stacks of a process that has called exec.
     #
     # perf keeps the memory map of the program before the exec. It takes the lowest place at which a library is mapped
-    # for the library's place, which may be that of the former program. Then it finds no rules for unwinding. So a record
-    # follows each exec: it maps something else over all of the process's memory, which removes what was there.
+    # for the library's place, which may be that of the former program. Then it finds no rules for unwinding. So a
+    # record follows each exec. It maps something else over all of the process's memory, which removes what was there.
     # @api private
     class PerfStream
       HEAD_BYTES = 16

@@ -77,8 +77,8 @@ module Pitwall
       # @return [Integer, nil] Unix time
       #: () -> Integer?
       def started_at_ns = integer(fields["started_at_ns"])
-      # @return [Array(String, *Integer), nil] the object that has the interpreter's loop, and the addresses in it at which
-      #   the loop and its parts begin
+      # @return [Array(String, *Integer), nil] the object that has the interpreter's loop, and the addresses in it at
+      #   which the loop and its parts begin
       #: () -> Array[String | Integer]?
       def interpreter
         path, *addresses = fields["interpreter"] if fields["interpreter"].is_a?(Array)

@@ -12,7 +12,7 @@ module Pitwall
       FUNCTIONS = 4_000_000
       LOADED = 1
       UNWINDING = 0x6474E550
-      # Encodings of the header: 4 bytes relative to the place, 4 bytes absolute, pairs of 4 bytes relative to the header.
+      # Version and encodings: 4 bytes relative to their place, 4 bytes absolute, 4 bytes relative to the header.
       USUAL = [1, 0x1B, 0x03, 0x3B].freeze
       private_constant :SEGMENTS, :FUNCTIONS, :LOADED, :UNWINDING, :USUAL
 

@@ -3,14 +3,14 @@
 module Pitwall
   module Analyse
     module Perf
-      # Divides the rows of a recording among the samples that perf took of the same threads. A row says that a thread
-      # spent some time at a stack; a sample of perf says which native functions were below that stack. The sums of wall
+      # Divides the rows of a recording among the samples that perf took of the same threads. A row says how long a
+      # thread was at a stack. A sample of perf says which native functions were below that stack. The sums of wall
       # time, CPU time and captures of each row stay exactly what they were.
       #
       # - A sample belongs to the row in whose time it was taken: after the row's beginning, and not after its end.
       # - A row's CPU time is divided in proportion to the periods of its samples.
-      # - The wall time of a running thread is divided in the same way. Of other rows only as much wall time as they have
-      #   CPU time, because perf saw the thread on the CPU only. The rest stays at the row's own stack.
+      # - The wall time of a running thread is divided in the same way. Of other rows only as much wall time as they
+      #   have CPU time, because perf saw the thread on the CPU only. The rest stays at the row's own stack.
       # - A row without a sample is divided as the row that is nearest to it in time, among the rows of the same thread
       #   and stack in the same list. Without such a row it stays whole.
       class Division
@@ -44,8 +44,8 @@ module Pitwall
           @placed = 0
         end
 
-        # @param rows [Array<[thread, state, node, wall, cpu, captures, label set]>] the rows of a thread in the order of
-        #   time; further lists continue the threads
+        # @param rows [Array<[thread, state, node, wall, cpu, captures, label set]>] the rows of a thread in the order
+        #   of time; further lists continue the threads
         # @return [Array<[row, tail]>] rows with new sums; tail nil: at the row's own stack
         #: (Array[Array[Integer]]) -> Array[[Array[Integer], untyped]]
         def call(rows)

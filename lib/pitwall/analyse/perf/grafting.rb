@@ -8,10 +8,10 @@ module Pitwall
       # Where perf's native frames begin below a stack of a recording.
       #
       # A stack without native frames keeps all its frames, and perf's come below. A stack with native frames (taken by
-      # Pitwall's own unwinder) has such frames behind the innermost frame of the interpreter's loop, as perf's stack has.
-      # Both stacks were taken at different moments, so they agree only at first. Native frames that both have stay where
-      # they are, with the C methods between them. The others of the recording are left out, and perf's come in their
-      # place. Frames that are not native always stay.
+      # Pitwall's own unwinder) has such frames behind the innermost frame of the interpreter's loop, as perf's has.
+      # Both stacks were taken at different moments, so they agree only at first. Native frames that both have stay
+      # where they are, with the C methods between them. The others behind the innermost frame that is not native are
+      # left out, and perf's come in their place. Frames that are not native always stay.
       class Grafting
         LOOP = "vm_exec_core"
         private_constant :LOOP

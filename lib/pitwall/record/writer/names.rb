@@ -16,8 +16,8 @@ module Pitwall
         BYTES = 1024 * 1024
         private_constant :LONGEST, :NODES, :BYTES
 
-        # @param after [Array(Integer, Integer, Integer), nil] the next ids of strings, frames and nodes of a segment that
-        #   is continued
+        # @param after [Array(Integer, Integer, Integer), nil] the next ids of strings, frames and nodes of a segment
+        #   that is continued
         #: (Budget, ?after: [Integer, Integer, Integer]?) -> void
         def initialize(budget, after: nil)
           @budget = budget

@@ -24,8 +24,8 @@ module Pitwall
 
         # @param sink [#<<] receives chunks
         # @param head [Hash{String => Object}] the whole HEAD
-        # @param after [Array(Integer, Integer, Integer), nil] the next ids of strings, frames and nodes of a segment that
-        #   is continued. Its HEAD is in the file, and its rows have label sets
+        # @param after [Array(Integer, Integer, Integer), nil] the next ids of strings, frames and nodes of a segment
+        #   that is continued. Its HEAD is in the file, and its rows have label sets
         #: (untyped, Hash[String, untyped], Budget, ?after: [Integer, Integer, Integer]?) -> void
         def initialize(sink, head, budget, after: nil)
           @sink = sink

@@ -10,8 +10,8 @@ module Pitwall
         # One sample. Fields that the file does not have are nil.
         #
         # comm: the thread's name · pid, tid: of the kernel · time_ns: of perf's clock · period: how much of the event
-        # it stands for (ns for the clocks) · event: "task-clock" · stack: frames, the leaf first · addresses: of these, in
-        # hexadecimal; "" for a sample without a stack
+        # it stands for (ns for the clocks) · event: "task-clock" · stack: frames, the leaf first · addresses: of these,
+        # in hexadecimal; "" for a sample without a stack
         Sample = Struct.new(:comm, :pid, :tid, :time_ns, :period, :event, :stack, :addresses)
 
         # Reads the samples of the text, line by line in bounded memory. A line that is no part of a sample is counted
