@@ -9,6 +9,9 @@ module Benchmarks
     "sampler/outside" => "reading from outside: the leaves it sees beside those that signals see, " \
                          "and what a look costs",
     "sampler/stop_and_size" => "how long stopping takes and how large the file is",
+    "native/overhead" => "what a sample with native frames costs, beside the bare timer and pf2",
+    "native/completeness" => "how many native stacks reach the thread's start, on ten programs, beside pf2",
+    "native/agreement" => "how far shares of functions are from those of `perf` on the same run",
     "allocations/overhead" => "what counting every object costs, exactly, with stacks and in bursts, beside the peers",
     "allocations/accuracy" => "how far counts in bursts are from those of every object",
     "allocations/memory" => "what counting 10,000,000 objects of 5,000 lines takes of memory",

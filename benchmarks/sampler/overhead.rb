@@ -3,6 +3,7 @@
 require_relative "../support/rounds"
 require_relative "../support/result"
 require_relative "../support/statistics"
+require_relative "../support/tick_cost"
 
 module Benchmarks
   module Sampler
@@ -11,6 +12,8 @@ module Benchmarks
     # Each process does the work with and without its profiler in turns. The case without any profiler is the control:
     # its ratio is 1 but for noise.
     class Overhead
+      include TickCost
+
       PROGRAMS = %w[deep web_like].freeze
       # A tenth of what 10 kHz costs is what 1 kHz costs: measured at 1 kHz it would be little above the noise.
       INTERVALS_NS = [100_000].freeze
@@ -48,23 +51,12 @@ module Benchmarks
 
       def measure(program, interval_ns)
         names = @cases.select { |name| Profilers.offers?(name, interval_ns) }
-        job = { measure: "interleaved", program: program, interval_ns: interval_ns, amount: amount(program),
+        job = { measure: "interleaved", program: program, interval_ns: interval_ns, amount: fitted(program, WORK_NS),
                 pairs: @context.quick? ? 1 : PAIRS }
         Rounds.take(@context, names, @context.rounds(ROUNDS)) do |name|
           @context.scratch(name) do |out|
             @context.child(profiler: name, out: (out if name.start_with?("pitwall")), **job)
           end
-        end
-      end
-
-      # The same for every case and round, fitted once to this machine.
-      def amount(program)
-        return 20 if @context.quick?
-
-        (@amounts ||= {})[program] ||= begin
-          trial = { "deep" => 100_000, "web_like" => 200 }.fetch(program)
-          run = @context.child(profiler: "none", measure: "interleaved", program: program, amount: trial, pairs: 2)
-          (trial * WORK_NS / (run[:off][:cpu_ns] / 2.0)).ceil
         end
       end
 
@@ -87,10 +79,6 @@ module Benchmarks
       # At 1 kHz it would be little above the noise.
       def tenth(runs) = show(tenth_of(ratio_of(runs, :thread_cpu_ns)), 4)
       def tenth_of(estimate) = estimate.map { |ratio| 1 + ((ratio - 1) / 10) }
-      def ratio_of(runs, clock)
-        logs = runs.map { |run| Math.log(run[:on][clock].fdiv(run[:off][clock])) }
-        Statistics.estimate(logs).map { |log| Math.exp(log) }
-      end
 
       def ticks(runs)
         counts = runs.filter_map { |run| run[:ticks] }
@@ -102,17 +90,6 @@ module Benchmarks
           run, bare = round.values_at(name, "bare_timer").map { |found| found && cost(found) }
           run - bare if run && bare
         end)
-      end
-
-      # By each profiler's own count of ticks: a slow one at 100 µs does not get all of them.
-      def cost(run) = ((run[:on][:cpu_ns] - run[:off][:cpu_ns]) / 1e3 / run[:ticks] if run[:ticks]&.positive?)
-      def estimate(values) = (Statistics.estimate(values.compact) if values.any?)
-
-      def show(estimate, digits)
-        return "–" unless estimate
-        return format("%.#{digits}f", estimate.point) unless estimate.high.finite?
-
-        format("%.#{digits}f (%.#{digits}f … %.#{digits}f)", estimate.point, estimate.low, estimate.high)
       end
 
       def goal(program, series)

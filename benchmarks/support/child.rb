@@ -5,8 +5,11 @@
 #
 # job: profiler, interval_ns, program ("deep"), out (where the profiler writes its file, if it shall), and
 #   measure "interleaved" with amount and pairs: the same work with and without the profiler in turns
+#   measure "turns" with cases, amount and passes: the same work with each of several profilers and without, in turns
 #   measure "once" with seconds, and amount (work to repeat for so long), or truth: true (the program knows its shares);
-#   sites: true also asks where objects were allocated, leaves: true for methods' own CPU time
+#   sites: true also asks where objects were allocated, leaves: true for methods' own CPU time,
+#   roots: true for the outermost frames of stacks
+#   measure "window" with amount and seconds: one profile, and when it began and ended
 #   measure "ticks" with seconds, sleepers and busy (programs/standing.rb)
 require "json"
 require_relative "profilers"

@@ -93,10 +93,12 @@ module Benchmarks
     # Runs one job in a fresh process and returns what it measured, or nil with a word on `err` when the process died:
     # a peer that aborts Ruby must not end the run.
     # @param root [String] the checkout of Pitwall that it loads
-    #: (profiler: String, ?root: String, **untyped) -> Hash?
-    def child(profiler:, root: ROOT, **job)
-      paths = Profilers.load_paths(profiler, peers, root: root)
-      command = [RbConfig.ruby, *paths.flat_map { |path| ["-I", path] }, CHILD]
+    # @param beside [Array<String>] profilers that the job loads as well
+    # @param under [Array<String>] a command that runs the process
+    #: (profiler: String, ?root: String, ?beside: Array[String], ?under: Array[String], **untyped) -> Hash?
+    def child(profiler:, root: ROOT, beside: [], under: [], **job)
+      paths = [profiler, *beside].flat_map { |name| Profilers.load_paths(name, peers, root: root) }.uniq
+      command = [*under, RbConfig.ruby, *paths.flat_map { |path| ["-I", path] }, CHILD]
       output, errors, status = capture(command, JSON.generate(job.merge(profiler: profiler)))
       return JSON.parse(output.lines.last, symbolize_names: true) if status&.success? && !output.empty?
 

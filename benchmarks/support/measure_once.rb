@@ -19,6 +19,7 @@ module Benchmarks
       stop = Clocks.spent { @profiler.stop }
       { run: run, start: start, stop: stop, ticks: @profiler.ticks, bytes: bytes,
         **(@job[:truth] ? truth(answer) : {}), **(@job[:sites] ? { sites: @profiler.sites } : {}),
+        **(@job[:roots] ? { roots: @profiler.roots, counters: @profiler.counters } : {}),
         **(@job[:leaves] ? { leaves: @profiler.leaves } : {}) }
     end
 

@@ -11,6 +11,7 @@ module Benchmarks
       "bare_timer" => ["bare_timer", {}, nil],
       "bare_hook" => ["bare_hook", {}, nil],
       "pitwall_signal" => ["pitwall", { mode: "signal" }, nil],
+      "pitwall_native" => ["pitwall", { mode: "signal", native: true }, nil],
       "pitwall_outside" => ["pitwall", { mode: "outside" }, nil],
       "pitwall_safepoint" => ["pitwall", { mode: "safepoint" }, nil],
       "pitwall_objects" => ["pitwall", { mode: "none", collectors: { "allocations" => {} } }, nil],

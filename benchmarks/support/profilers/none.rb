@@ -19,6 +19,12 @@ module Benchmarks
       # { "wall" => { method name => weight } }, for the weights this profiler has.
       def totals = {}
 
+      # { counter => value } of the last recording.
+      def counters = nil
+
+      # { name of the frame next to the root => samples }, for profilers of native frames.
+      def roots = nil
+
       # { native thread id => CPU ns } where the profiler has CPU weights of each thread.
       def thread_cpu_ns = nil
     end

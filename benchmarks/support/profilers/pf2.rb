@@ -25,6 +25,14 @@ module Benchmarks
         { @mode => MethodTotals.of(@result[:samples].map { |sample| [sample[:stack].map { |id| label(id) }, 1] }) }
       end
 
+      # { native function next to the root => samples }
+      def roots
+        @result[:samples].each_with_object(Hash.new(0)) do |sample, found|
+          native = sample[:native_stack]
+          found[native.empty? ? "-" : native.last(3).reverse.map { |id| label(id) }.find { |name| !name.empty? } || "?"] += 1
+        end
+      end
+
       private
 
       def label(location_id)

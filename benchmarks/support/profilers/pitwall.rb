@@ -7,9 +7,10 @@ require_relative "../method_totals"
 module Benchmarks
   module Profilers
     class PitwallCase < NoneCase
-      def initialize(mode:, collectors: {}, **rest)
+      def initialize(mode:, collectors: {}, native: false, **rest)
         super(**rest)
         @settings = { mode: mode, collectors: collectors }
+        @settings[:native] = true if native # other versions, which `versions/cost` runs, may not know it
         @settings[:interval_ns] = @interval_ns if @interval_ns.positive?
         # What it loads at the first start belongs to no measurement of a start.
         require "pitwall/collect/session"
@@ -23,6 +24,18 @@ module Benchmarks
 
       # { method => CPU of its own }
       def leaves = rows.each_with_object(Hash.new(0)) { |row, found| found[row[:labels].last || "-"] += row[:cpu] }
+
+      # { frame next to the root => samples }
+      def roots
+        recording.segments.each_with_object(Hash.new(0)) do |segment, found|
+          first = Array.new(segment.parents.size) # by node: the node next to the root
+          (1...first.size).each { |node| first[node] = first[segment.parents[node]] || node }
+          segment.tallies.each do |tally|
+            tally.each { |node, _wall, _cpu, captures| found[node.zero? ? "-" : segment.frame(first[node]).name] += captures }
+          end
+          found.delete_if { |_name, captures| captures.zero? }
+        end
+      end
 
       def totals
         stacks = rows

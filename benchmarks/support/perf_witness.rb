@@ -1,0 +1,73 @@
+# frozen_string_literal: true
+
+require "open3"
+require_relative "elf_functions"
+
+module Benchmarks
+  # The real perf beside a measured process: samples of the same run by the same clock's time.
+  class PerfWitness
+    EVENT = "task-clock"
+    private_constant :EVENT
+
+    # Why perf does not record here, or nil.
+    #: () -> String?
+    def self.missing
+      trial = %w[perf record -q -k mono -o /dev/null -e]
+      _, output, status = Open3.capture3(*trial, EVENT, "--", "true")
+      status.success? ? nil : "perf does not record here: #{output.lines.first.to_s.strip}"
+    rescue Errno::ENOENT
+      "perf is not installed"
+    end
+
+    # @param file [String] where perf writes
+    #: (String, Integer) -> void
+    def initialize(file, per_second)
+      @file = file
+      @per_second = per_second
+      @objects = {}
+    end
+
+    # What the measured command begins with.
+    #: () -> Array[String]
+    def command = ["perf", "record", "-q", "-F", @per_second.to_s, "-e", EVENT, "-k", "mono", "-g", "-o", @file, "--"]
+
+    # Samples of one thread from one moment to another, by function: kernel functions count for the function that called
+    # the kernel, as a signal handler sees it.
+    # @return [Hash] [object, function] => samples
+    #: (tid: Integer, from_ns: Integer, to_ns: Integer) -> Hash[[String, String], Integer]
+    def functions(tid:, from_ns:, to_ns:)
+      found = Hash.new(0)
+      each_sample do |thread, time_ns, lines|
+        next unless thread == tid && time_ns.between?(from_ns, to_ns)
+
+        line = lines.find { |text| !text.match?(/\[(?:kernel|guest)[^\]]*\]\)?\s*\z|\(\[\w+\]\.ko/) }
+        found[line ? function(line) : ["[kernel]", "[kernel]"]] += 1
+      end
+      found
+    end
+
+    private
+
+    def each_sample
+      fields = %w[script --no-inline --no-demangle --ns -F tid,time,ip,sym,dso -i]
+      IO.popen(["perf", *fields, @file, { err: File::NULL }]) do |io|
+        io.each_line("\n\n") do |text|
+          head, *lines = text.lines(chomp: true).reject(&:empty?)
+          tid, time = head.to_s.split
+          seconds, nanoseconds = time.to_s.delete_suffix(":").split(".")
+          yield tid.to_i, (seconds.to_i * 1_000_000_000) + nanoseconds.to_i, lines unless lines.empty?
+        end
+      end
+    end
+
+    # "   1b7ad _dl_start (/usr/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2)": the offset in the object's file, and a
+    # symbol. Of several names of a function perf and Pitwall choose differently, so the offset decides.
+    def function(line)
+      ip, symbol, path = line.strip.match(/\A(\h+) (.*) \(([^()]*)\)\z/).captures
+      return [File.basename(path), symbol.delete_prefix("__vdso_")] unless File.file?(path)
+
+      path = File.realpath(path)
+      [File.basename(path), (@objects[path] ||= ElfFunctions.new(path)).name_at(ip.hex)]
+    end
+  end
+end
