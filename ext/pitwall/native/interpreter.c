@@ -9,11 +9,6 @@ enum { LEAST_BYTES = 12000, MOST_PARTS = 8 };
 /* Its start, then those of parts that the compiler has put elsewhere. */
 static _Atomic uintptr_t parts[MOST_PARTS], caller, ruby_from, ruby_size;
 
-/* Any function of Ruby that is not in a header's macro. Weak: unit tests link no Ruby. */
-extern void rb_exec_recursive(void) __attribute__((weak));
-
-uintptr_t pw_interpreter_address(void) { return (uintptr_t)&rb_exec_recursive; }
-
 static void
 add_part(uintptr_t function)
 {
@@ -90,7 +85,6 @@ pw_interpreter_enters_code(uintptr_t function)
 
 #else
 void pw_interpreter_learn(const pw_cfi_table *ruby, const pw_native_frame *frames, uint32_t count) {}
-uintptr_t pw_interpreter_address(void) { return 0; }
 bool pw_unwind_is_interpreter(uintptr_t function) { return false; }
 uint32_t pw_interpreter_functions(uintptr_t *functions, uint32_t room) { return 0; }
 bool pw_interpreter_enters_code(uintptr_t function) { return false; }

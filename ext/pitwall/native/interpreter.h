@@ -5,9 +5,6 @@
 #include "native/cfi_table.h"
 #include "native/native_frame.h"
 
-/* Some address in Ruby's library, or in the program if Ruby is part of it. 0: there is no Ruby. */
-uintptr_t pw_interpreter_address(void);
-
 /* Of the frames of a C method's stack, the first that is of a big function of Ruby is the loop. Does nothing if the
  * loop is known. Not in a handler. */
 void pw_interpreter_learn(const pw_cfi_table *ruby, const pw_native_frame *frames, uint32_t count);

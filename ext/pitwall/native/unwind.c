@@ -23,7 +23,7 @@ static struct {
     pw_cfi_table *retired_tables[MOST_RETIRED];
     uint32_t retired_count, retired_table_count;
     uint64_t generation;
-    uintptr_t page;
+    uintptr_t page, ruby;              /* ruby: an address in Ruby's code */
     const char *refusal;
 } unwinder;
 
@@ -50,7 +50,7 @@ publish(pw_code_map *map)
 static bool
 stays(const pw_object *o)
 {
-    uintptr_t program = (uintptr_t)getauxval(AT_ENTRY), c_library = (uintptr_t)&abort, ruby = pw_interpreter_address();
+    uintptr_t program = (uintptr_t)getauxval(AT_ENTRY), c_library = (uintptr_t)&abort, ruby = unwinder.ruby;
     return (program >= o->from && program < o->to) || (c_library >= o->from && c_library < o->to)
            || (ruby >= o->from && ruby < o->to);
 }
@@ -134,15 +134,16 @@ learn_interpreter(void)
 {
     static pw_native_frame frames[512];
     pw_unwind_end end;
-    const pw_object *ruby = pw_object_at(pw_interpreter_address());
+    const pw_object *ruby = pw_object_at(unwinder.ruby);
     if (!ruby || !ruby->cfi) return;
     pw_interpreter_learn(ruby->cfi, frames, pw_unwind(NULL, frames, sizeof frames / sizeof frames[0], &end));
 }
 
 bool
-pw_unwind_prepare(void)
+pw_unwind_prepare(uintptr_t ruby)
 {
     while (!take()) sched_yield();
+    unwinder.ruby = ruby;
     unwinder.page = (uintptr_t)sysconf(_SC_PAGESIZE);
     bool always = !atomic_load(&unwinder.map);
     if (pw_objects_refresh(always, read_rules) || always) publish_loaded();
@@ -220,7 +221,7 @@ pw_unwind(const void *ucontext, pw_native_frame *frames, uint32_t room, pw_unwin
 
 #else
 
-bool pw_unwind_prepare(void) { return false; }
+bool pw_unwind_prepare(uintptr_t ruby) { return false; }
 const char *pw_unwind_refusal(void) { return "native frames are read on Linux only, on x86-64 and aarch64"; }
 void pw_unwind_refresh(void) {}
 void pw_unwind_release(void) {}

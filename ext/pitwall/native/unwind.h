@@ -13,8 +13,9 @@
 #include <stdint.h>
 
 /* Makes the tables. Takes some milliseconds. Not in a handler. False: this machine has none (pw_unwind_refusal). To be
- * called from a C method, with Ruby code below it on the stack: then the interpreter's loop is known afterwards. */
-bool pw_unwind_prepare(void);
+ * called from a C method, with Ruby code below it on the stack: then the interpreter's loop is known afterwards. `ruby`:
+ * the address of one of Ruby's functions. */
+bool pw_unwind_prepare(uintptr_t ruby);
 
 /* Why pw_unwind_prepare returned false, e.g. "native frames are read on Linux only". NULL: it did not. */
 const char *pw_unwind_refusal(void);

@@ -259,7 +259,7 @@ const char *
 pw_native_refusal(void)
 {
     if (pw_walk_refusal()) return pw_walk_refusal();
-    if (!pw_unwind_prepare()) return pw_unwind_refusal();
+    if (!pw_unwind_prepare((uintptr_t)rb_funcallv)) return pw_unwind_refusal();
     const pw_object *own = pw_object_at((uintptr_t)pw_native_refusal);
     own_from = own ? own->from : 0;
     own_to = own ? own->to : 0;

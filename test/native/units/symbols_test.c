@@ -92,6 +92,15 @@ by_address(const pw_object *o, const void *function, const char *name)
 
 static __attribute__((noinline, used)) int local_function(int a) { return a + 1; }
 
+/* All tests may run in one process, and tests change the objects that they have added. */
+static void
+forget(void)
+{
+    pw_symbols_release();
+    object_count = 0;
+    interpreter = 0;
+}
+
 /* ---- tests ---- */
 
 TEST(local_and_exported_functions_have_names)
@@ -115,6 +124,7 @@ TEST(local_and_exported_functions_have_names)
     CHECK(!pw_symbols_next_object());
     pw_symbols_release();
     CHECK(!pw_symbols_next_object());
+    forget();
 }
 
 TEST(an_address_in_no_object_is_unknown)
@@ -123,7 +133,7 @@ TEST(an_address_in_no_object_is_unknown)
     EQUAL_TEXT("(unknown code)", found.name);
     EQUAL_TEXT("", found.object);
     CHECK(!pw_symbols_next_object());
-    pw_symbols_release();
+    forget();
 }
 
 TEST(a_replaced_library_is_named_from_memory)
@@ -132,7 +142,7 @@ TEST(a_replaced_library_is_named_from_memory)
     library->build_id[0] ^= 1; /* the file has another one now */
     EQUAL_TEXT("getdents64", symbol_of(in_c_library("getdents64")).name);
     EQUAL(PW_NAMES_DYNSYM, pw_symbols_next_object()->names_from);
-    pw_symbols_release();
+    forget();
 }
 
 TEST(a_replaced_program_has_no_names)
@@ -141,7 +151,7 @@ TEST(a_replaced_program_has_no_names)
     program->build_id[0] ^= 1;
     EQUAL_TEXT(by_address(program, (void *)local_function, strrchr(program->path, '/') + 1),
                symbol_of((void *)local_function).name);
-    pw_symbols_release();
+    forget();
 }
 
 TEST(a_deleted_library_is_named_from_memory)
@@ -156,7 +166,7 @@ TEST(a_deleted_library_is_named_from_memory)
     EQUAL_TEXT(by_address(library, in_c_library("getdents64"), "libc.so.6"),
                symbol_of(in_c_library("getdents64")).name);
     EQUAL(PW_NAMES_NONE, pw_symbols_next_object()->names_from);
-    pw_symbols_release();
+    forget();
 }
 
 TEST(an_object_without_build_id_is_compared_with_its_file)
@@ -168,6 +178,7 @@ TEST(an_object_without_build_id_is_compared_with_its_file)
     library->bias += 4096;
     CHECK(!pw_elf_is_loaded(&file, library->bias, library->bias));
     pw_elf_close(&file);
+    forget();
 }
 
 TEST(the_interpreters_loop_is_named_where_no_symbol_is)
@@ -179,7 +190,7 @@ TEST(the_interpreters_loop_is_named_where_no_symbol_is)
     interpreter = (uintptr_t)in_c_library("getdents64");
     EQUAL_TEXT("vm_exec_core", symbol_of((void *)interpreter).name);
     EQUAL_TEXT("/nowhere/libruby.so.3.1", symbol_of((void *)interpreter).object);
-    pw_symbols_release();
+    forget();
 }
 
 TEST(functions_of_the_vdso_have_names)
@@ -194,7 +205,7 @@ TEST(functions_of_the_vdso_have_names)
     CHECK(!strchr(found.name, '+'));
     EQUAL_TEXT("[vdso]", found.object);
     pw_elf_symbols_free(&symbols);
-    pw_symbols_release();
+    forget();
 }
 
 TEST(questions_after_a_release_are_answered_again)
@@ -205,4 +216,5 @@ TEST(questions_after_a_release_are_answered_again)
         CHECK(pw_symbols_next_object());
         pw_symbols_release();
     }
+    forget();
 }
