@@ -11,6 +11,7 @@ module NativeTasks
   # What a sanitizer run is for: everything that starts the extension, without what measures time or memory.
   TESTS = %w[test/collect/allocations_test.rb test/collect/allocations_hazards_test.rb
              test/collect/contract_test.rb test/collect/hazards_test.rb test/collect/names_test.rb
+             test/collect/native_test.rb test/collect/native_callbacks_test.rb test/collect/native_hazards_test.rb
              test/collect/query_hazards_test.rb test/collect/mn_threads_test.rb test/collect/gc_test.rb
              test/collect/gc_log_test.rb test/collect/syscalls_test.rb test/collect/syscalls_hazards_test.rb
              test/collect/syscall_shortcuts_test.rb test/collect/threads_test.rb test/collect/trace_test.rb

@@ -354,6 +354,7 @@ static void
 before_fork(void)
 {
     if (!pw_current.generation) return;
+    if (pw_current.native) pw_unwind_before_fork();
     pthread_mutex_lock(&pw_current.lock);
     pw_reader_lock();
 }
@@ -364,6 +365,7 @@ after_fork_in_parent(void)
     if (!pw_current.generation) return;
     pw_reader_unlock();
     pthread_mutex_unlock(&pw_current.lock);
+    if (pw_current.native) pw_unwind_in_parent();
 }
 
 /* The child has one thread, no timers and no drain. The parent's recording stays with the parent.

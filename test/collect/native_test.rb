@@ -1,57 +1,11 @@
 # frozen_string_literal: true
 
 require_relative "../test_helper"
-require_relative "../support/native_extension"
-require_relative "../support/own_walk"
-require_relative "../support/recorded_program"
-require "pitwall/analyse"
+require_relative "../support/native_program"
 
 # Native frames beside Ruby frames: a C extension with known functions says what every sample must be.
 class NativeTest < Minitest::Test
-  include RecordedProgram
-
-  def settings = { native: true, interval_ns: 500_000 }
-
-  def setup
-    skip "own walks are not in use: #{OwnWalk.refusal}" if OwnWalk.refusal
-    skip "peer absent: a C compiler (apt-get install gcc libc6-dev)" unless NativeExtension.compiler?
-    super
-    @known = NativeExtension.build
-  end
-
-  # Functions of libruby lie between those of the test. A name is written as it is in the recording.
-  OURS = /\A(?:c_|burn_in_)/.freeze
-
-  # Stacks of samples, root first, as [names of Ruby frames and of the extension's functions] → captures.
-  def stacks(segment)
-    segment.tallies.each_with_object(Hash.new(0)) do |tally, all|
-      tally.each do |node, _, _, captures|
-        next if captures.zero?
-
-        path = []
-        while node.positive?
-          path.unshift(segment.frame(node))
-          node = segment.parents[node]
-        end
-        all[path] += captures
-      end
-    end
-  end
-
-  def shown(path)
-    path.filter_map { |frame| frame.name if frame.kind != 3 || frame.name.match?(OURS) }
-  end
-
-  # Records the program's block, and gives the stacks below a function of the extension, from the block on.
-  def known_stacks(source, leaf:, definitions: "")
-    run_program("require #{@known.inspect}\n#{definitions}\nrecord { #{source} }")
-    found = stacks(@segment = segment).select { |path, _| path.last.kind == 3 && path.last.name == leaf }
-    assert_operator found.each_value.sum, :>, 0, "no sample in #{leaf}"
-    found.keys.map do |path|
-      names = shown(path).map { |name| name.sub(/ \(program.rb:\d+\)\z/, "") }
-      names.drop(names.index("block in <main>") + 1)
-    end.uniq
-  end
+  include NativeProgram
 
   def test_a_block_called_from_c_is_below_the_c_functions_that_called_it
     found = known_stacks("20.times { Known.outer { Known.leaf } }", leaf: "burn_in_leaf")
@@ -105,13 +59,6 @@ class NativeTest < Minitest::Test
     assert_equal 0, @segment.stat("native_lost")
   end
 
-  # Stacks that do not begin with the program's block.
-  def known_stacks_of_any(source)
-    run_program("require #{@known.inspect}\nrecord { #{source} }")
-    found = stacks(@segment = segment).keys.select { |path| path.last.kind == 3 && path.last.name == "burn_in_leaf" }
-    found.map { |path| shown(path) }.uniq
-  end
-
   # An exception leaves frames of C code without a return.
   def test_exceptions_through_c_code
     found = known_stacks("20.times { begin; Known.outer { Known.leaf; raise 'no' }; rescue; Known.leaf; end }",
@@ -153,16 +100,6 @@ class NativeTest < Minitest::Test
     waiting.each_key { |path| assert_equal 3, path.last.kind, path.map(&:name).inspect }
   end
 
-  def stacks_of_weight(segment)
-    segment.tallies.each_with_object({}) do |tally, all|
-      tally.each do |node, wall,|
-        path = []
-        (path.unshift(segment.frame(node)); node = segment.parents[node]) while node.positive?
-        all[path] = wall if wall.positive? && path.any?
-      end
-    end
-  end
-
   # With native frames folded the stacks are those that a recording without native frames has.
   def test_folded_stacks_are_those_of_ruby
     source = "def inner = burn(0.01)\ndef outer = [1].each { inner }\n%s { 20.times { outer } }"
@@ -195,6 +132,7 @@ class NativeTest < Minitest::Test
   def test_what_is_refused
     assert_equal "UsageError: native: true goes with mode signal only: leave out mode outside",
                  run_program('print problem { record(mode: "outside") {} }')
+    assert_equal "UsageError: native 1: choose true or false", run_program("print problem { record(native: 1) {} }")
     run_program("record(mode: :auto) {}")
     assert_equal ["signal", "native frames were asked for"], [segment.header.mode, segment.header.mode_reason]
   end

@@ -14,10 +14,23 @@ require_relative "../../script/checkout"
 #   Known.call(object)   c_call → rb_funcall → object.called
 #   Known.call_c         c_call_c → rb_funcall → Known.leaf, without Ruby code between
 #   Known.jump           c_jump, which ends in a jump to burn_in_jump and so is not on the stack
+#   Known.sort           c_sort → qsort of libc → c_compare → rb_yield → the block
+#   Known.protect        c_protect → rb_protect → c_protected → rb_yield → the block; exceptions end there
+#   Known.ensure         c_ensure → rb_ensure → c_protected → rb_yield → the block, then c_ensured → burn_in_after
+#   Known.swap           c_swap → swapcontext to a stack of its own: c_swapped → burn_in_leaf
+#   Known.alternate      c_alternate → SIGUSR1 on an alternate stack: c_handler → burn_in_handler
+#   Known.threads(n)     n native threads that Ruby does not know, each in burn_in_leaf
+#   Known.load(path, n)  n times dlopen, its function burn_in_loaded, dlclose; without the GVL
 module NativeExtension
   SOURCE = <<~C
     #include <ruby.h>
+    #include <ruby/thread.h>
+    #include <dlfcn.h>
+    #include <pthread.h>
+    #include <signal.h>
+    #include <stdlib.h>
     #include <time.h>
+    #include <ucontext.h>
 
     #define FUNCTION __attribute__((noinline, noclone, visibility("default")))
     volatile long known_sink;
@@ -64,6 +77,108 @@ module NativeExtension
     FUNCTION VALUE c_call_c(VALUE self) { VALUE given = rb_funcall(self, rb_intern("leaf"), 0); known_sink++; return given; }
     FUNCTION VALUE c_jump(VALUE self) { __attribute__((musttail)) return burn_in_jump(self); }
 
+    FUNCTION int c_compare(const void *a, const void *b) { rb_yield(Qnil); known_sink++; return *(int *)a - *(int *)b; }
+    FUNCTION VALUE c_sort(VALUE self) { int two[2] = {2, 1}; qsort(two, 2, sizeof two[0], c_compare); known_sink++; return self; }
+
+    FUNCTION VALUE c_protected(VALUE value) { VALUE given = rb_yield(value); known_sink++; return given; }
+    FUNCTION VALUE c_ensured(VALUE value) { burn_in_after(); known_sink++; return value; }
+
+    FUNCTION VALUE
+    c_protect(VALUE self)
+    {
+        int state = 0;
+        rb_protect(c_protected, Qnil, &state);
+        if (state) rb_set_errinfo(Qnil);
+        known_sink++;
+        return INT2FIX(state);
+    }
+
+    FUNCTION VALUE
+    c_ensure(VALUE self)
+    {
+        VALUE given = rb_ensure(c_protected, Qnil, c_ensured, Qnil);
+        known_sink++;
+        return given;
+    }
+
+    static ucontext_t known_back, known_there;
+    FUNCTION void c_swapped(void) { burn_in_leaf(); known_sink++; }
+
+    FUNCTION VALUE
+    c_swap(VALUE self)
+    {
+        size_t size = 1 << 18;
+        char *stack = malloc(size);
+        getcontext(&known_there);
+        known_there.uc_stack.ss_sp = stack;
+        known_there.uc_stack.ss_size = size;
+        known_there.uc_link = &known_back;
+        makecontext(&known_there, c_swapped, 0);
+        swapcontext(&known_back, &known_there);
+        free(stack);
+        return self;
+    }
+
+    FUNCTION void burn_in_handler(void) { burn(0.02); known_sink++; }
+    FUNCTION void c_handler(int signo) { burn_in_handler(); known_sink++; }
+
+    FUNCTION VALUE
+    c_alternate(VALUE self)
+    {
+        stack_t before, own = {.ss_sp = malloc(1 << 18), .ss_size = 1 << 18};
+        struct sigaction action = {.sa_handler = c_handler, .sa_flags = SA_ONSTACK | SA_RESTART}, was;
+        sigaltstack(&own, &before);
+        sigaction(SIGUSR1, &action, &was);
+        pthread_kill(pthread_self(), SIGUSR1);
+        sigaction(SIGUSR1, &was, NULL);
+        sigaltstack(&before, NULL);
+        free(own.ss_sp);
+        return self;
+    }
+
+    static void *known_thread(void *unused) { burn_in_leaf(); return unused; }
+
+    static void *
+    known_threads(void *count)
+    {
+        pthread_t threads[64];
+        long n = (long)count;
+        for (long i = 0; i < n; i++) pthread_create(&threads[i], NULL, known_thread, NULL);
+        for (long i = 0; i < n; i++) pthread_join(threads[i], NULL);
+        return NULL;
+    }
+
+    FUNCTION VALUE
+    c_threads(VALUE self, VALUE count)
+    {
+        rb_thread_call_without_gvl(known_threads, (void *)(NUM2LONG(count) & 63), NULL, NULL);
+        return self;
+    }
+
+    typedef struct { const char *path; long times, called; } known_loads;
+
+    FUNCTION void *
+    c_loading(void *given)
+    {
+        known_loads *loads = given;
+        for (long i = 0; i < loads->times; i++) {
+            void *library = dlopen(loads->path, RTLD_NOW | RTLD_LOCAL);
+            void (*function)(void) = library ? (void (*)(void))dlsym(library, "burn_in_loaded") : NULL;
+            if (function) function(), loads->called++;
+            if (library) dlclose(library);
+        }
+        known_sink++;
+        return NULL;
+    }
+
+    FUNCTION VALUE
+    c_load(VALUE self, VALUE path, VALUE times)
+    {
+        known_loads loads = {StringValueCStr(path), NUM2LONG(times), 0};
+        rb_thread_call_without_gvl(c_loading, &loads, NULL, NULL);
+        return LONG2NUM(loads.called);
+    }
+
     void
     Init_known(void)
     {
@@ -74,6 +189,13 @@ module NativeExtension
         rb_define_singleton_method(known, "call", c_call, 1);
         rb_define_singleton_method(known, "call_c", c_call_c, 0);
         rb_define_singleton_method(known, "jump", c_jump, 0);
+        rb_define_singleton_method(known, "sort", c_sort, 0);
+        rb_define_singleton_method(known, "protect", c_protect, 0);
+        rb_define_singleton_method(known, "ensure", c_ensure, 0);
+        rb_define_singleton_method(known, "swap", c_swap, 0);
+        rb_define_singleton_method(known, "alternate", c_alternate, 0);
+        rb_define_singleton_method(known, "threads", c_threads, 1);
+        rb_define_singleton_method(known, "load", c_load, 2);
     }
   C
   CC = ENV.fetch("CC", "cc")
@@ -103,5 +225,22 @@ module NativeExtension
       File.rename("#{dir}/known.c", source)
     end
     library
+  end
+
+  # Builds a library with the function burn_in_loaded, which burns `ms`. `more`: further C code.
+  #: (String, ?ms: Integer, ?more: String) -> String  the path
+  def library(path, ms: 2, more: "")
+    burning = SOURCE[/^static inline.*?^}$/m]
+    File.write("#{path}.c", <<~C)
+      #include <time.h>
+      static volatile long known_sink;
+      #{more}
+      #{burning}
+      __attribute__((noinline)) void burn_in_loaded(void) { burn(#{ms / 1000.0}); known_sink++; }
+    C
+    output, status = Open3.capture2e(CC, "-shared", "-fPIC", "-O2", "-Wl,--build-id=sha1", "#{path}.c", "-o", path)
+    raise output unless status.success?
+
+    path
   end
 end

@@ -7,6 +7,7 @@
 typedef struct {
     uintptr_t from, to;
     const pw_cfi_table *table; /* NULL: no rules */
+    uint16_t object;           /* pw_object's number + 1 */
     bool stays;                /* never unloaded: its instructions can be read at any time */
 } pw_code;
 

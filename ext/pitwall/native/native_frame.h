@@ -14,6 +14,7 @@ typedef struct {
     uintptr_t pc;       /* the interrupted instruction, or the call (return address - 1) */
     uintptr_t function; /* start of its function, as .eh_frame has it; 0: not PW_NATIVE_FUNCTION */
     uintptr_t cfa;      /* canonical frame address: the stack pointer before the call; 0: unknown */
+    uint16_t object;    /* pw_object's number + 1; 0: not PW_NATIVE_FUNCTION */
     uint8_t kind;
 } pw_native_frame;
 

@@ -140,8 +140,9 @@ visit(struct dl_phdr_info *info, size_t size, void *unused)
     describe(info, &seen);
     uint32_t count = atomic_load(&objects.count);
     for (uint32_t i = 0; i < count; i++) {
-        if (objects.there[i] || !is_same(&objects.list[i], &seen) || objects.list[i].unloaded) continue;
+        if (objects.there[i] || !is_same(&objects.list[i], &seen)) continue;
         objects.there[i] = true;
+        objects.list[i].unloaded = false; /* it may have been, and is loaded again */
         objects.seen(&objects.list[i], info);
         return 0;
     }

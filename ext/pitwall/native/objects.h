@@ -1,7 +1,7 @@
 /* The shared objects that the loader has loaded: the program, its libraries, C extensions, the kernel's vDSO.
  *
  * The list only grows. An object that was unloaded stays in the list, so that addresses taken while it was there can
- * still be named. */
+ * still be named. If it is loaded again at the same address, it is the same object of the list. */
 #ifndef PITWALL_OBJECTS_H
 #define PITWALL_OBJECTS_H
 

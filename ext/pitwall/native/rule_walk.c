@@ -104,6 +104,7 @@ find_rule(pw_walk *w, pw_native_frame *frame)
     if (atomic_load_explicit(&entry->check, memory_order_relaxed) == cache_check(w, at, value)) {
         w->code = &w->map->code[value >> 48];
         frame->function = at - (value >> 16 & UINT32_MAX);
+        frame->object = w->code->object;
         return &w->code->table->rule[value & UINT16_MAX];
     }
     w->code = pw_code_at(w->map, at);
@@ -116,6 +117,7 @@ find_rule(pw_walk *w, pw_native_frame *frame)
     if (rule->kind == PW_CFI_NONE) return NULL;
     frame->kind = PW_NATIVE_FUNCTION;
     frame->function = t->base + function->start;
+    frame->object = w->code->object;
     value = cache_value(w, w->code, at - frame->function, rule);
     atomic_store_explicit(&entry->value, value, memory_order_relaxed);
     atomic_store_explicit(&entry->check, cache_check(w, at, value), memory_order_relaxed);

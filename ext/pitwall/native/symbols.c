@@ -193,9 +193,8 @@ base_name(const char *path)
 }
 
 void
-pw_symbol_of(uintptr_t function, pw_symbol *found)
+pw_symbol_of(const pw_object *loaded, uintptr_t function, pw_symbol *found)
 {
-    const pw_object *loaded = pw_object_at(function);
     known_object *o = loaded ? object_for(loaded) : NULL;
     found->object = o ? o->path : "";
     found->name = state.name;

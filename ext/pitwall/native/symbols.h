@@ -4,6 +4,7 @@
 #ifndef PITWALL_SYMBOLS_H
 #define PITWALL_SYMBOLS_H
 
+#include "native/objects.h"
 #include <stddef.h>
 #include <stdint.h>
 
@@ -13,8 +14,8 @@ typedef struct {
     const char *object; /* path of the shared object, "[vdso]"; "" for none; valid until pw_symbols_release */
 } pw_symbol;
 
-/* The name of the function that begins at the address `function`. */
-void pw_symbol_of(uintptr_t function, pw_symbol *found);
+/* The name of the object's function that begins at the address `function`. NULL: code of no object. */
+void pw_symbol_of(const pw_object *loaded, uintptr_t function, pw_symbol *found);
 
 /* Where the names of an object came from. The numbers stand in OBJS chunks. */
 enum { PW_NAMES_NONE, PW_NAMES_SYMTAB, PW_NAMES_DYNSYM, PW_NAMES_DEBUG_FILE, PW_NAMES_TOO_MANY };

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
+#include <time.h>
 
 enum { PATIENCE = 10000, MOST_RETIRED = 256 };
 
@@ -23,6 +24,7 @@ static struct {
     pw_cfi_table *retired_tables[MOST_RETIRED];
     uint32_t retired_count, retired_table_count;
     uint64_t generation;
+    bool held_for_fork;                /* `taken` is, by the thread that forks */
     uintptr_t page, ruby;              /* ruby: an address in Ruby's code */
     const char *refusal;
 } unwinder;
@@ -78,7 +80,7 @@ publish_loaded(void)
     for (uint32_t i = 0; i < objects; i++) {
         pw_object *o = pw_object_numbered(i);
         if (o->unloaded || o->from == o->to) continue;
-        map->code[map->count++] = (pw_code){o->from, o->to, o->cfi, stays(o)};
+        map->code[map->count++] = (pw_code){o->from, o->to, o->cfi, (uint16_t)(i + 1), stays(o)};
     }
     sort(map->code, map->count);
     publish(map);
@@ -188,6 +190,24 @@ pw_unwind_release(void)
 }
 
 void
+pw_unwind_before_fork(void)
+{
+    enum { MOST_PAUSES = 10000 };
+    const struct timespec pause = {.tv_nsec = 100000};
+    unwinder.held_for_fork = take();
+    for (int i = 0; !unwinder.held_for_fork && i < MOST_PAUSES; i++) {
+        nanosleep(&pause, NULL);
+        unwinder.held_for_fork = take();
+    }
+}
+
+void
+pw_unwind_in_parent(void)
+{
+    if (unwinder.held_for_fork) leave();
+}
+
+void
 pw_unwind_child(void)
 {
     pw_objects_child();
@@ -225,6 +245,8 @@ bool pw_unwind_prepare(uintptr_t ruby) { return false; }
 const char *pw_unwind_refusal(void) { return "native frames are read on Linux only, on x86-64 and aarch64"; }
 void pw_unwind_refresh(void) {}
 void pw_unwind_release(void) {}
+void pw_unwind_before_fork(void) {}
+void pw_unwind_in_parent(void) {}
 void pw_unwind_child(void) {}
 
 uint32_t

@@ -26,6 +26,10 @@ void pw_unwind_refresh(void);
 /* The recording has ended. Frees the tables; pw_unwind then finds nothing. */
 void pw_unwind_release(void);
 
+/* Around a fork. Nobody may be reading the loader's list meanwhile: the loader's lock would stay locked in the child,
+ * and the child's next dlopen would wait for ever. The wait for a thread that reads it is a second at most. */
+void pw_unwind_before_fork(void);
+void pw_unwind_in_parent(void);
 /* In the child of a fork, before other threads are there. The tables stay. */
 void pw_unwind_child(void);
 

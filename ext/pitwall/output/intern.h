@@ -21,11 +21,25 @@ enum { PW_KIND_RUBY, PW_KIND_C, PW_KIND_GC, PW_KIND_NATIVE, PW_KIND_OURS };
 #define PW_FRAME_COMPILED    INT2FIX(6) /* code that YJIT or ZJIT made */
 /* Frame numbers from here on are C functions that the tracer knows by class and name. */
 #define PW_FRAME_CALLED 1000
-/* A native frame is the address of its function, which no Ruby object has; 0: unknown code. */
+/* A native frame is the address of its function and the number of its object; unknown code has neither. The number
+ * tells a function from another object's that is loaded at the same address later. */
 #define PW_NATIVE_BIT ((VALUE)1 << 63)
-#define PW_FRAME_NATIVE(function) (PW_NATIVE_BIT | (VALUE)(function) << 1 | RUBY_FIXNUM_FLAG)
+enum { PW_FUNCTION_BITS = 49, PW_OBJECT_BITS = 13 };
+#define PW_FRAME_UNKNOWN (PW_NATIVE_BIT | RUBY_FIXNUM_FLAG)
+static inline VALUE
+pw_native_frame_of(uint16_t object, uintptr_t function)
+{
+    if ((uint64_t)function >> PW_FUNCTION_BITS) return PW_FRAME_UNKNOWN;
+    return PW_NATIVE_BIT | (VALUE)object << (PW_FUNCTION_BITS + 1) | (VALUE)function << 1 | RUBY_FIXNUM_FLAG;
+}
 static inline bool pw_frame_is_native(VALUE f) { return f == PW_FRAME_COMPILED || (f & 1 && f & PW_NATIVE_BIT); }
-static inline uintptr_t pw_function_of_frame(VALUE f) { return (f & ~PW_NATIVE_BIT) >> 1; }
+static inline uintptr_t
+pw_function_of_frame(VALUE f)
+{
+    return f >> 1 & (((VALUE)1 << PW_FUNCTION_BITS) - 1);
+}
+/* pw_object's number + 1; 0: none */
+static inline uint16_t pw_object_of_frame(VALUE f) { return (uint16_t)((f & ~PW_NATIVE_BIT) >> (PW_FUNCTION_BITS + 1)); }
 
 /* Bounds of memory in the measured process: 6 MB of nodes (12 MB while names are missing), a few MB of frames and
  * strings. */

@@ -1,4 +1,5 @@
 #include "output/native_names.h"
+#include "native/objects.h"
 #include "native/symbols.h"
 #include "output/naming.h"
 #include "output/output.h"
@@ -14,7 +15,7 @@ name(uint32_t id, VALUE frame, const pw_symbol *symbol)
     pw_intern *t = &pw_out.tables;
     pw_symbol s = *symbol;
     if (frame == PW_FRAME_COMPILED) s = (pw_symbol){"(compiled code)", 15, ""};
-    else if (frame == PW_FRAME_NATIVE(0)) s = (pw_symbol){"(unknown code)", 14, ""};
+    else if (frame == PW_FRAME_UNKNOWN) s = (pw_symbol){"(unknown code)", 14, ""};
     uint32_t name = pw_intern_string(t, s.name, s.name_length), path = pw_intern_string(t, s.object, strlen(s.object));
     pw_naming_add(id, PW_KIND_NATIVE, name, path, 0);
 }
@@ -37,8 +38,9 @@ pw_name_native_frames(void)
             /* The first function of an object costs the reading of the object's symbols. Garbage collection needs the
              * lock meanwhile. */
             pthread_mutex_unlock(&pw_current.lock);
-            if (frames[at] != PW_FRAME_COMPILED && frames[at] != PW_FRAME_NATIVE(0)) {
-                pw_symbol_of(pw_function_of_frame(frames[at]), &symbol);
+            if (frames[at] != PW_FRAME_COMPILED && frames[at] != PW_FRAME_UNKNOWN) {
+                uint16_t object = pw_object_of_frame(frames[at]);
+                pw_symbol_of(object ? pw_object_numbered(object - 1u) : NULL, pw_function_of_frame(frames[at]), &symbol);
             }
             pthread_mutex_lock(&pw_current.lock);
             name(ids[at], frames[at], &symbol);

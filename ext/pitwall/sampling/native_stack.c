@@ -72,7 +72,7 @@ put(writer *w, VALUE frame, VALUE owner, int line)
 static VALUE
 frame_of(const pw_native_frame *f)
 {
-    return f->kind == PW_NATIVE_COMPILED ? PW_FRAME_COMPILED : PW_FRAME_NATIVE(f->function);
+    return f->kind == PW_NATIVE_COMPILED ? PW_FRAME_COMPILED : pw_native_frame_of(f->object, f->function);
 }
 
 /* Writes the native frames from place `from` down to place `until`, exclusive. (Places count from the leaf.) Several
@@ -126,15 +126,25 @@ end_of_run(const pw_thread *t, uint32_t i)
     return i < depth ? i : depth;
 }
 
+/* Whether C code has switched to a stack of its own (swapcontext): then the native frames are those of the innermost
+ * runs. A run less may have another reason: its control frame is there, and the loop is about to be called. */
+static bool
+is_switched(const pw_native_room *room, uint32_t runs)
+{
+    if (runs + 1 < room->runs) return true;
+    uintptr_t root = room->count ? room->frames[room->count - 1].cfa : 0;
+    return runs < room->runs && runs == 0 && root && (root < pw_own_stack.from || root > pw_own_stack.to);
+}
+
 /* Joins the control frames of the walk with the native frames below place `top`; the leaf is at place `leaf`. `runs`
  * native frames begin a run. If the numbers of runs differ, then the runs at the root belong together and the others
- * are at the leaf. If the root is not known, then the runs at the leaf belong together. */
+ * are at the leaf. If the root is not known, or is not the thread's, then the runs at the leaf belong together. */
 static void
 put_stack(writer *w, const pw_thread *t, uint32_t runs, uint32_t leaf)
 {
     const pw_native_room *room = t->native;
     const pw_walk *walk = &t->stack.walk;
-    bool from_leaf = !room->whole || walk->cut;
+    bool from_leaf = !room->whole || walk->cut || is_switched(room, runs);
     uint32_t i = 0, at = room->count, until = at;
     uint32_t lonely = from_leaf && room->runs > runs ? room->runs - runs : 0,  /* runs without a native frame */
              without = from_leaf && runs > room->runs ? runs - room->runs : 0; /* native frames without a run */

@@ -184,6 +184,9 @@ module Pitwall
         end
 
         def check_native(settings)
+          unless [true, false].include?(settings[:native])
+            raise UsageError, "native #{settings[:native].inspect}: choose true or false"
+          end
           return if !settings[:native] || %w[auto signal].include?(settings[:mode])
 
           raise UsageError, "native: true goes with mode signal only: leave out mode #{settings[:mode]}"

@@ -18,8 +18,8 @@ static char paths[4][4096];
 static uint32_t object_count;
 static uintptr_t interpreter;
 
-const pw_object *
-pw_object_at(uintptr_t address)
+static const pw_object *
+object_at(uintptr_t address)
 {
     for (uint32_t i = 0; i < object_count; i++) {
         if (address >= objects[i].from && address < objects[i].to) return &objects[i];
@@ -77,7 +77,7 @@ static pw_symbol
 symbol_of(const void *function)
 {
     pw_symbol found;
-    pw_symbol_of((uintptr_t)function, &found);
+    pw_symbol_of(object_at((uintptr_t)function), (uintptr_t)function, &found);
     EQUAL(strlen(found.name), found.name_length);
     return found;
 }
