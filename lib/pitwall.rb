@@ -92,6 +92,9 @@ module Pitwall
     #               :signal: a timer interrupts each thread.
     #               :safepoint: stacks are read at Ruby's safepoints only.
     #               :outside and :safepoint suit programs that can't bear interrupted system calls.
+    # native:       true records native frames beside Ruby's: MRI's own functions, C extensions, libraries
+    #               (doc/native.md). Samples are then taken in mode :signal. Where native frames can't be read, the
+    #               recording has none and says why. Default false.
     # signal:       "URG" (default) or "WINCH".
     # flush_ns:     the most recording time that a killed process loses, in ns; default 1 s.
     #

@@ -16,13 +16,13 @@ class DoctorTest < Minitest::Test
   Doctor = Pitwall::Doctor
 
   # A trial that went as a test wants.
-  FakeTrial = Struct.new(:ruby, :description, :engine, :yjit, :zjit, :collector, :outside, :walk, :problem, :segment,
+  FakeTrial = Struct.new(:ruby, :description, :engine, :yjit, :zjit, :collector, :outside, :walk, :native, :problem, :segment,
                          keyword_init: true)
 
   def doctor(**trial)
     trial = { ruby: "/x/ruby", description: "ruby 3.4.1", engine: "ruby", yjit: "off", zjit: "not built in",
               collector: "default",
-              outside: "works", walk: "works" }.merge(trial)
+              outside: "works", walk: "works", native: "works" }.merge(trial)
     Doctor.new(trials: [FakeTrial.new(**trial)], streams: { "standard output" => StringIO.new })
   end
 
@@ -121,6 +121,15 @@ class DoctorTest < Minitest::Test
     trial = Doctor::Trial.new(RUBY)
     expected = %w[YJIT ZJIT].map { |name| RubyVM.const_defined?(name) ? "off" : "not built in" }
     assert_equal expected, [trial.yjit, trial.zjit]
+  end
+
+  def test_native_frames
+    segment = Doctor::Trial.new(RUBY).segment
+    assert_equal [:ok, []], check(doctor(segment: segment), "native frames").then { |one| [one.state, one.affects] }
+    refused = check(doctor(segment: segment, native: "native frames are read on Linux only"), "native frames")
+    assert_equal [:note, "native frames are read on Linux only"], [refused.state, refused.value]
+    assert_match(/--native records Ruby frames only/, refused.meaning)
+    assert_equal Pitwall::Native.native_refusal || "works", Doctor::Trial.new(RUBY).native
   end
 
   def test_another_garbage_collector

@@ -28,7 +28,7 @@ module Pitwall
       def checks
         return [ruby, sampler] unless @trial.segment
 
-        [ruby, sampler, *stacks, mode, thread_states, collector, jit("yjit", @trial.yjit), jit("zjit", @trial.zjit)]
+        [ruby, sampler, *stacks, native, mode, thread_states, collector, jit("yjit", @trial.yjit), jit("zjit", @trial.zjit)]
       end
 
       private
@@ -74,6 +74,18 @@ module Pitwall
                           "and a block goes by the name of its method",
                  mend: "a newer Pitwall may know it (gem update pitwall); " \
                        "or name another Ruby: pitwall trace -- /path/to/ruby …")
+      end
+
+      # Whether the threads' native stacks can be read with --native.
+      def native
+        if @trial.native == "works"
+          return Check.of("native frames", :ok, "works: pitwall profile --native",
+                          meaning: "functions without a symbol have an address: packages of symbols (-dbgsym, " \
+                                   "-debuginfo) or report --symbols DIR name them")
+        end
+
+        Check.of("native frames", :note, @trial.native, meaning: "pitwall profile --native records Ruby frames only",
+                 mend: "on Linux, x86-64 or aarch64, with a Ruby whose stacks Pitwall walks itself")
       end
 
       # The sampling mode chosen by --mode auto, as the trial's recording names it.

@@ -22,7 +22,8 @@ module Pitwall
         outside = Pitwall::Native.outside_refusal || "works" rescue "unknown"
         walk = Pitwall::Native.walk_refusal || "works" rescue "unknown"
         collector = Pitwall::Native.other_gc || "default" rescue "unknown"
-        puts outside, walk, RUBY_DESCRIPTION, RUBY_ENGINE, jits, collector
+        native = Pitwall::Native.native_refusal || "works" rescue "unknown"
+        puts native, outside, walk, RUBY_DESCRIPTION, RUBY_ENGINE, jits, collector
       RUBY
       private_constant :PROGRAM
 
@@ -40,6 +41,8 @@ module Pitwall
       attr_reader :outside
       # @return [String] "works", or why Pitwall's own stack walk doesn't work; "unknown" without Pitwall's extension
       attr_reader :walk
+      # @return [String] "works", or why native frames can't be read; "unknown" without Pitwall's extension
+      attr_reader :native
       # @return [String, nil] why nothing was recorded
       attr_reader :problem
       # @return [Pitwall::Record::Segment, nil] the recording
@@ -59,7 +62,7 @@ module Pitwall
       def initialize(ruby)
         @ruby = ruby
         @description = @engine = @yjit = @zjit = ""
-        @outside = @walk = @collector = "unknown"
+        @outside = @walk = @collector = @native = "unknown"
         Dir.mktmpdir("pitwall-doctor-") { |dir| try(dir) }
       rescue Pitwall::Error, SystemCallError => error
         @problem = error.message
@@ -73,7 +76,8 @@ module Pitwall
         output = File.join(dir, "output")
         finished = run(parts, output)
         if finished.status.success?
-          @outside, @walk, @description, @engine, @yjit, @zjit, @collector = File.readlines(output, chomp: true).last(7)
+          @native, @outside, @walk, @description, @engine, @yjit, @zjit, @collector =
+            File.readlines(output, chomp: true).last(8)
         end
 
         @problem = "ended with #{finished.status.to_s.sub(/\Apid \d+ /, "")}" unless finished.status.success?
