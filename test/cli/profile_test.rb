@@ -286,6 +286,10 @@ class ProfileTest < Minitest::Test
     end
     refused = pitwall("profile", "--mode", "outside", "--signal", "URG", "--", "true", env: { "PITWALL_DEBUG" => nil })
     assert_one_line 2, /uses no signal: leave out --signal/, refused
+    %w[outside safepoint].each do |mode|
+      refused = pitwall("profile", "--mode", mode, "--native", "--", "true", env: { "PITWALL_DEBUG" => nil })
+      assert_one_line 2, /--native needs --mode signal/, refused
+    end
   end
 
   def test_where_the_report_went_is_said
