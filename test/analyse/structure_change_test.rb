@@ -129,7 +129,8 @@ class StructureChangeTest < Minitest::Test
          *work.map { |stack, ns, calls| [%w[main wrap router] + stack, ns, calls] }]
     result = compare([trace(a)], [trace(b)])
     groups = S::Groups.new(result)
-    assert_equal [["router", 60, 10], ["wrap", 40, 10]], groups.alone(:new).map { |one| [one.owner, one.cost, one.calls] }
+    alone = groups.alone(:new).map { |one| [one.owner, one.cost, one.calls] }
+    assert_equal [["router", 60, 10], ["wrap", 40, 10]], alone
     assert_equal [["direct", -5, 10]], groups.alone(:gone).map { |one| [one.owner, one.cost, one.calls] }
     assert_empty groups.more
     work = nodes(result).fetch(%w[main wrap router work])

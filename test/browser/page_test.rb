@@ -499,7 +499,8 @@ class PageTest < Minitest::Test
     refute_includes seen.dig("away", "hash"), "root"
     report = JSON.parse(pitwall("report", "x.pit", "--format", "json").out)
     assert_equal figures(report), shown(seen.dig("away", "methods"))
-    assert_equal ["Focus: samples with it", "Root: stacks from here on", "Hide", "Blackbox", "Callers and callees", "Bottom up", "Source"],
+    assert_equal ["Focus: samples with it", "Root: stacks from here on", "Hide", "Blackbox", "Callers and callees",
+                  "Bottom up", "Source"],
                  (seen["menu"].map { |text| text[/[^\n]+/].strip })
     assert_equal [{ "Shop::Tax.of" => [100.0, 100.0] }, 0],
                  [shown(seen.dig("row", "methods")), seen.dig("row", "menus")]

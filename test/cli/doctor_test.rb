@@ -16,7 +16,8 @@ class DoctorTest < Minitest::Test
   Doctor = Pitwall::Doctor
 
   # A trial that went as a test wants.
-  FakeTrial = Struct.new(:ruby, :description, :engine, :yjit, :zjit, :collector, :outside, :walk, :native, :problem, :segment,
+  FakeTrial = Struct.new(:ruby, :description, :engine, :yjit, :zjit, :collector, :outside, :walk, :native, :problem,
+                         :segment,
                          keyword_init: true)
 
   def doctor(**trial)

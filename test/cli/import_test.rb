@@ -9,8 +9,9 @@ require_relative "../support/imported"
 
 # What was imported is shown, exported and compared like what Pitwall recorded.
 class ImportCommandTest < Minitest::Test
-  FILES = %w[stackprof/wall-raw.json stackprof/wall.dump stackprof/object-raw.dump vernier/threads.json vernier/objects.json.gz
-             vernier/retained.json memory_profiler/results.json ruby_prof/wall.callgrind ruby_prof/allocations.callgrind callgrind/plain.out].freeze
+  FILES = %w[stackprof/wall-raw.json stackprof/wall.dump stackprof/object-raw.dump vernier/threads.json
+             vernier/objects.json.gz vernier/retained.json memory_profiler/results.json ruby_prof/wall.callgrind
+             ruby_prof/allocations.callgrind callgrind/plain.out].freeze
 
   def setup
     @dir = Dir.mktmpdir("pitwall-test-")

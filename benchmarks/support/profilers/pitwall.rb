@@ -31,7 +31,9 @@ module Benchmarks
           first = Array.new(segment.parents.size) # by node: the node next to the root
           (1...first.size).each { |node| first[node] = first[segment.parents[node]] || node }
           segment.tallies.each do |tally|
-            tally.each { |node, _wall, _cpu, captures| found[node.zero? ? "-" : segment.frame(first[node]).name] += captures }
+            tally.each do |node, _wall, _cpu, captures|
+              found[node.zero? ? "-" : segment.frame(first[node]).name] += captures
+            end
           end
           found.delete_if { |_name, captures| captures.zero? }
         end

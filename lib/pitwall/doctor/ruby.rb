@@ -28,7 +28,8 @@ module Pitwall
       def checks
         return [ruby, sampler] unless @trial.segment
 
-        [ruby, sampler, *stacks, native, mode, thread_states, collector, jit("yjit", @trial.yjit), jit("zjit", @trial.zjit)]
+        [ruby, sampler, *stacks, native, mode, thread_states, collector,
+         jit("yjit", @trial.yjit), jit("zjit", @trial.zjit)]
       end
 
       private

@@ -111,7 +111,8 @@ module Pitwall
 
       def spawn(program, commands, answers)
         Process.spawn(program, "record", "-e", Perf::EVENT, "-c", @period_ns.to_s,
-                      "--call-graph", "dwarf,#{STACK_BYTES}", "-k", "CLOCK_MONOTONIC", "-D", "-1", "--control", "fd:#{commands.fileno},#{answers.fileno}",
+                      "--call-graph", "dwarf,#{STACK_BYTES}", "-k", "CLOCK_MONOTONIC", "-D", "-1",
+                      "--control", "fd:#{commands.fileno},#{answers.fileno}",
                       "-B", "-N", "--max-size", "#{MOST_BYTES >> 20}M", "-p", Process.pid.to_s, "-o", "-",
                       in: File::NULL, out: [@file, "w", 0o600], err: [@messages, "w", 0o600], pgroup: true,
                       commands => commands, answers => answers)

@@ -8,12 +8,12 @@ module Pitwall
   module Analyse
     # Compares the call paths of sides A and B: which paths only one side has, and which it calls more often.
     #
-    # Paths are compared by the identity of their methods (ProfileChange::Names), and repeated parts of a path count once
-    # (Paths). Work that both sides do under different callers (Moves) is put on B's path.
+    # Paths are compared by the identity of their methods (ProfileChange::Names), and repeated parts of a path count
+    # once (Paths). Work that both sides do under different callers (Moves) is put on B's path.
     #
-    # Traces have exact numbers of calls. Of samples a path that one side lacks may be chance, so each path with at least
-    # ProfileChange::LEAST of both sides together is tested, with Holm's correction, as ProfileChange tests methods.
-    # Weights are means of the runs of a side. Garbage collection counts for the code that was running.
+    # Traces have exact numbers of calls. Of samples a path that one side lacks may be chance, so each path with at
+    # least ProfileChange::LEAST of both sides together is tested, with Holm's correction, as ProfileChange tests
+    # methods. Weights are means of the runs of a side. Garbage collection counts for the code that was running.
     class StructureChange
       autoload :Doubt, "pitwall/analyse/compare/structure_change/doubt"
       autoload :Groups, "pitwall/analyse/compare/structure_change/groups"

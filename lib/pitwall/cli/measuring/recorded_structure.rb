@@ -17,7 +17,8 @@ module Pitwall
       def define_structure_options(parser)
         parser.on("--view VIEW", VIEWS, "methods: which changed (default); structure: which call paths only one side " \
                                         "has, or calls more often") { |view| @options[:view] = view }
-        parser.on("--limit N", Integer, "with --view structure: rows of all lists together (default: one screen)") do |n|
+        limit = "with --view structure: rows of all lists together (default: one screen)"
+        parser.on("--limit N", Integer, limit) do |n|
           @options[:limit] = positive("--limit", n)
         end
         parser.on("--blackbox NAME", "with --view structure: fold everything below a method (or a path, if it has " \

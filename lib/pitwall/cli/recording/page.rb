@@ -28,7 +28,8 @@ module Pitwall
         asked.check_filters_of_page(subject.segments, subject.application.origin)
         render(subject.of_process, subject.warnings, began_ns: began(subject.segments),
                patterns: subject.application.patterns, findings: subject.findings_of_process,
-               origin: subject.application.origin, source: asked.source?, redacted: asked.redacted?, start: asked.start, difference: subject.difference)
+               origin: subject.application.origin, source: asked.source?, redacted: asked.redacted?, start: asked.start,
+               difference: subject.difference)
       end
 
       # @param patterns [#call] → Analyse::SyscallPatterns in force

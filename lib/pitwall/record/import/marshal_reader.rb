@@ -6,8 +6,9 @@ module Pitwall
   module Record
     module Import
       # Reads Ruby's Marshal format 4.8 into plain data: nil, true, false, Integer, Float, String, Array and Hash.
-      # Symbols become strings. Anything else is refused by its name before it is built, so no class is looked up and no method
-      # of a class runs. Memory is bounded by the size of the file: a count is compared with the bytes that are left.
+      # Symbols become strings. Anything else is refused by its name before it is built, so no class is looked up and no
+      # method of a class runs. Memory is bounded by the size of the file: a count is compared with the bytes that are
+      # left.
       # @api private
       class MarshalReader
         BEGINNING = "\x04\x08".b.freeze

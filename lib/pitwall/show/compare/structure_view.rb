@@ -107,7 +107,8 @@ module Pitwall
         calls = @result.calls&.map { |list| Units.count(list.sum.round) }
         counted = ", #{calls.join(" → ")} calls" if calls
         means = " (means of #{@result.runs.join(" and ")} runs)" if @result.runs.max > 1
-        lines += wrapped("#{@side} against #{@base}: #{a} → #{b} (#{signed(@result.change(0))})#{counted}#{means}", :bold)
+        change = "#{a} → #{b} (#{signed(@result.change(0))})"
+        lines += wrapped("#{@side} against #{@base}: #{change}#{counted}#{means}", :bold)
         lines += wrapped(parts) if @result.shared
         return lines if @result.shared
 
@@ -117,7 +118,8 @@ module Pitwall
       # What the whole difference is made of.
       def parts
         new, gone = %i[new gone].map { |presence| groups(presence).sum(&:cost) }
-        "only B runs #{signed(new)}, only A runs #{signed(gone)}, what both run #{signed(@result.change(0) - new - gone)}"
+        both = @result.change(0) - new - gone
+        "only B runs #{signed(new)}, only A runs #{signed(gone)}, what both run #{signed(both)}"
       end
 
       # Groups and paths of both sides have the same columns.

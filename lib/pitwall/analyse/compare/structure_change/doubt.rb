@@ -7,9 +7,9 @@ module Pitwall
     class StructureChange
       # Which differences of sampled paths are beyond noise.
       #
-      # Each path's time with what is below it is a test, as in ProfileChange: with three recordings or more on each side
-      # the noise is that between recordings, else that of sampling within a recording. A path whose only weight comes
-      # through one callee is the same test as that callee.
+      # Each path's time with what is below it is a test, as in ProfileChange: with three recordings or more on each
+      # side the noise is that between recordings, else that of sampling within a recording. A path whose only weight
+      # comes through one callee is the same test as that callee.
       class Doubt
         #: (Array[Array[PathRun]], Paths, level: Float) -> void
         def initialize(runs, paths, level:)

@@ -3,8 +3,8 @@
 module Pitwall
   module Analyse
     class StructureChange
-      # What differs, as short lists: paths that one side alone has, grouped by what they begin with, and paths that both
-      # have and one calls more often.
+      # What differs, as short lists: paths that one side alone has, grouped by what they begin with, and paths that
+      # both have and one calls more often.
       #
       # A path that one side alone has belongs to the nearest class of the application or of a gem on it. Ruby's own
       # methods and C functions so count for the class that called them. The costs of all groups add up to what such

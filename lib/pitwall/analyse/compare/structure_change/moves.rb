@@ -3,8 +3,8 @@
 module Pitwall
   module Analyse
     class StructureChange
-      # Finds work that both sides do under different callers. Side A has it on paths that B lacks, and B on paths that A
-      # lacks. Such work is no difference: only the callers are. An integration test reaches the controller's action
+      # Finds work that both sides do under different callers. Side A has it on paths that B lacks, and B on paths that
+      # A lacks. Such work is no difference: only the callers are. An integration test reaches the controller's action
       # through Rack and the router, for example, and a controller test calls it at once.
       #
       # Two subtrees are the same work if they begin with the same method, and a large part of their weight is on the

@@ -5,8 +5,8 @@ module Pitwall
     class StructureChange
       # The tree of paths with both weights, cut down to a number of rows: those that explain most of the difference.
       #
-      # What counts is the difference in structure: weight of paths that one side alone has, or that it calls more often,
-      # whichever sign. Of other paths only the sum counts, because times of equal work differ by chance.
+      # What counts is the difference in structure: weight of paths that one side alone has, or that it calls more
+      # often, whichever sign. Of other paths only the sum counts, because times of equal work differ by chance.
       module Outline
         # A row.
         #

@@ -3,8 +3,8 @@
 module Pitwall
   module Analyse
     class StructureChange
-      # The call paths of all runs of both sides, as one tree. Node 0 is the empty stack, and a parent has a lower number
-      # than its children. A path is a list of methods (ProfileChange::Names): lines make no difference.
+      # The call paths of all runs of both sides, as one tree. Node 0 is the empty stack, and a parent has a lower
+      # number than its children. A path is a list of methods (ProfileChange::Names): lines make no difference.
       #
       # Repeated ends of a path are one: `fact > fact > fact` is `fact`, and `each > block in walk > each > block in
       # walk` is `each > block in walk`. So a deeper recursion is no new path, and has more calls.

@@ -13,7 +13,8 @@ module Pitwall
           KNOWN = { "Wall_ns" => [:wall, 1], "CPU_ns" => [:cpu, 1], "Wait_ns" => [:wait, 1], "Calls" => [:calls, 1],
                     "Objects" => [:objects, 1], "Bytes" => [:bytes, 1], "Captures" => [:captures, 1],
                     "GC_ns" => [:gc, 1], "wall_time" => [:wall, 1000],
-                    "process_time" => [:cpu, 1000], "cpu_time" => [:cpu, 1000], "allocations" => [:objects, 1], "memory" => [:bytes, 1] }.freeze
+                    "process_time" => [:cpu, 1000], "cpu_time" => [:cpu, 1000],
+                    "allocations" => [:objects, 1], "memory" => [:bytes, 1] }.freeze
           RUBY_PROF = %w[wall_time process_time cpu_time gc_time gc_runs allocations memory].freeze
           # Units in names, as of Xdebug's "Time_(10ns)" and "Memory_(bytes)".
           UNIT = /\A(?:time|memory)_?\((\d{0,6})(ns|µs|us|ms|s|bytes)\)\z/i.freeze
