@@ -88,10 +88,11 @@ module Pitwall
         # A shared object that has native frames, so that its functions may get names later. Give each once.
         # @param path [String] of its frames
         # @param build_id [String] in hexadecimal
-        #: (String, String) -> void
-        def shared_object(path, build_id)
+        # @param names_from [Integer] of doc/record-format.md; 2 exported functions only
+        #: (String, String, ?Integer) -> void
+        def shared_object(path, build_id, names_from = 0)
           @budget.take(:shared_objects, 1)
-          @new_objects << [@names.string(path), @names.string(build_id), 0]
+          @new_objects << [@names.string(path), @names.string(build_id), names_from]
         end
 
         # A thread's time at a stack, since its previous row. The rows of a thread are in the order of time.
@@ -150,16 +151,6 @@ module Pitwall
           row[:span_ns] = pause unless fields.key?(:span_ns)
           @collections << row.values
           flush if @collections.size >= ROWS
-        end
-
-        # Names a shared object that has native frames.
-        # @param names_from [Integer] of doc/record-format.md; 2 exported functions only
-        #: (String, String, Integer) -> void
-        def shared_object(path, build_id, names_from)
-          flush
-          ids = [path, build_id].map { |text| @names.string(text) }
-          @names.chunks.each { |chunk| @sink << chunk }
-          table("OBJS", [[*ids, names_from]])
         end
 
         # Ends the segment.
