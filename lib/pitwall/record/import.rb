@@ -30,6 +30,8 @@ module Pitwall
       FORMATS.each { |name, constant| autoload constant, "pitwall/record/import/#{name.tr("-", "_")}" }
       # Bytes of a file, after decompression, that are read into memory. Formats of lines are read line by line instead.
       MAX_BYTES = 256 * 1024 * 1024
+      # The same for formats in protobuf. Two bytes of such a file may become an object of 130 bytes.
+      MAX_PROTOBUF_BYTES = 32 * 1024 * 1024
       # Files that are often given by mistake, by their first bytes.
       MISTAKES = {
         "PITWALL " => "is a recording already: it needs no import",
@@ -61,12 +63,12 @@ module Pitwall
         # @param path [String] a file; `-` is standard input
         # @param from [String, nil] the format's name; nil: the content tells it
         # @param type [String, nil] which of the file's figures becomes the weight, where the format has a choice
-        # @param max_bytes [Integer] the most that is read into memory
+        # @param max_bytes [Integer, nil] the most that is read into memory; nil: MAX_BYTES, MAX_PROTOBUF_BYTES
         # @param io [IO, nil] what to read instead of the file
         # @raise [UsageError] there is no such file
         # @raise [BadRecording] the file is in none of the formats, or damaged
-        #: (String, ?from: String?, ?type: String?, ?max_bytes: Integer, ?io: IO?) -> Profile
-        def open(path, from: nil, type: nil, max_bytes: MAX_BYTES, io: nil)
+        #: (String, ?from: String?, ?type: String?, ?max_bytes: Integer?, ?io: IO?) -> Profile
+        def open(path, from: nil, type: nil, max_bytes: nil, io: nil)
           require "pitwall/record/import/source"
           require "pitwall/record/import/format"
           source = io ? Source.new(io, path, max_bytes: max_bytes) : Source.open(path, max_bytes: max_bytes)

@@ -159,10 +159,23 @@ class ImportOtlpTest < Minitest::Test
     assert_operator outcomes[:refused], :>, 100
   end
 
-  # 2 bytes of a file may become an object of 60.
+  # 2 bytes of a file may become an object of 130.
   def test_a_bomb_is_refused_by_its_size
     bomb = Zlib.gzip("\x0A\x00".b * 3_000_000)
     assert_operator bomb.bytesize, :<, 20_000
-    assert_match(/: holds more than 1000000 bytes when decompressed\z/, refused(bomb, max_bytes: 1_000_000))
+    said = /: holds more than 1000000 bytes when decompressed of protobuf, which takes up to 65 times as much memory\z/
+    %w[otlp pprof].each { |format| assert_match(said, refused(bomb, from: format, max_bytes: 1_000_000)) }
+    assert_match(said, refused(bomb, max_bytes: 1_000_000))
+  end
+
+  # The usual limit of protobuf is below that of other formats, and read in time: the bytes are never decoded.
+  def test_protobuf_has_a_limit_of_its_own
+    limit = Imported::Import::MAX_PROTOBUF_BYTES
+    assert_operator limit * 65, :<, 2.2 * (1 << 30)
+    bomb = Zlib.gzip("\x0A\x00".b * (limit / 2 + 1))
+    assert_match(/: holds more than #{limit} bytes when decompressed of protobuf/, refused(bomb))
+    # Text of the same size is no protobuf, whatever its first byte.
+    assert_match(/: is in none of the formats/, refused(Zlib.gzip("\n" * (limit + 2))))
+    assert_match(/: is a program, not a profile/, refused("\x7FELF".b + "\x00" * (limit + 2)))
   end
 end

@@ -41,7 +41,10 @@ module Pitwall
           @options[:type] = name
         end
         parser.on("--max-bytes N", Integer, "read a file of up to N bytes, decompressed, into memory " \
-                                            "(#{Record::Import::MAX_BYTES})") { |bytes| @options[:max_bytes] = bytes }
+                                            "(#{Record::Import::MAX_BYTES}; pprof, otlp: " \
+                                            "#{Record::Import::MAX_PROTOBUF_BYTES})") do |bytes|
+          @options[:max_bytes] = bytes
+        end
       end
 
       #: (Array[String]) -> Integer

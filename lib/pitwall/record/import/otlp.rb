@@ -30,7 +30,7 @@ module Pitwall
 
           # pprof has its strings in another field, so neither format is taken for the other.
           def fits?(source)
-            return false unless FIRST.include?(source.beginning.getbyte(0))
+            return false unless FIRST.include?(source.beginning.getbyte(0)) && !source.text?
 
             data = parse(source)
             !data.nil? && !data.dictionary.nil? && data.dictionary.string_table.any?
@@ -38,11 +38,7 @@ module Pitwall
 
           # The message, nil where the bytes are none.
           #: (Source) -> untyped
-          def parse(source)
-            Messages::Otlp::ProfilesData.decode(source.bytes)
-          rescue Google::Protobuf::ParseError
-            nil
-          end
+          def parse(source) = source.message(Messages::Otlp::ProfilesData)
         end
 
         def write(writer)

@@ -16,12 +16,16 @@ module Pitwall
       class Pprof < Format
         include Addresses
 
+        # First bytes of a message: the numbers of its fields, with the types that protobuf writes them as.
+        FIRST = [*[*1..6, 11, 13].map { |field| field << 3 | 2 }, *[*7..10, *12..15].map { |field| field << 3 }].freeze
+        private_constant :FIRST
+
         class << self
           def title = "pprof"
 
-          # The message is parsed: any bytes may be a beginning of one.
+          # The message is parsed: many bytes may be a beginning of one.
           def fits?(source)
-            return false if source.beginning.empty? || source.beginning.match?(/\A\s*[\[{#a-zA-Z]/n)
+            return false unless FIRST.include?(source.beginning.getbyte(0)) && !source.text?
 
             profile = parse(source)
             profile && profile.sample_type.any? && profile.string_table.first == ""
@@ -29,11 +33,7 @@ module Pitwall
 
           # The message, nil where the bytes are none.
           #: (Source) -> untyped
-          def parse(source)
-            Messages::Pprof::Profile.decode(source.bytes)
-          rescue Google::Protobuf::ParseError
-            nil
-          end
+          def parse(source) = source.message(Messages::Pprof::Profile)
         end
 
         def write(writer)

@@ -3,6 +3,7 @@
 require "json"
 require "zlib"
 require "pitwall/errors"
+require "pitwall/record/import"
 require "pitwall/record/malformed"
 
 module Pitwall
@@ -20,12 +21,14 @@ module Pitwall
         # Objects and lists within each other in JSON.
         NESTING = 100
         GZIP = "\x1F\x8B".b
-        private_constant :BLOCK, :BEGINNING, :LONGEST_LINE, :NESTING, :GZIP
+        CONTROL = /[\x00-\x08\x0E-\x1A\x1C-\x1F]/n.freeze
+        PROTOBUF = " of protobuf, which takes up to 65 times as much memory"
+        private_constant :BLOCK, :BEGINNING, :LONGEST_LINE, :NESTING, :GZIP, :CONTROL, :PROTOBUF
 
         # @raise [UsageError] no such file, or a directory
         # @raise [BadRecording] it can't be read
-        #: (String, max_bytes: Integer) -> Source
-        def self.open(path, max_bytes:)
+        #: (String, ?max_bytes: Integer?) -> Source
+        def self.open(path, max_bytes: nil)
           return new($stdin, "standard input", max_bytes: max_bytes) if path == "-"
           raise UsageError, "#{path}: is a directory: name a file in it" if File.directory?(path)
 
@@ -47,11 +50,13 @@ module Pitwall
         # @return [Hash{Symbol => Object}]
         attr_reader :advice
 
-        #: (IO, String, max_bytes: Integer) -> void
-        def initialize(io, name, max_bytes:)
+        # @param max_bytes [Integer, nil] nil: the usual limits
+        #: (IO, String, ?max_bytes: Integer?) -> void
+        def initialize(io, name, max_bytes: nil)
           @io = io
           @name = name
-          @max_bytes = max_bytes
+          @max_bytes = max_bytes || MAX_BYTES
+          @max_protobuf_bytes = max_bytes || MAX_PROTOBUF_BYTES
           @advice = {}
           io.binmode if io.respond_to?(:binmode)
           first = read_raw.to_s
@@ -69,18 +74,23 @@ module Pitwall
         #: () -> void
         def check = @fault && raise(@fault)
 
+        # Whether the beginning is text: it has no control characters but those of texts.
+        #: () -> bool
+        def text? = !@beginning.match?(CONTROL)
+
         # All bytes.
         # @raise [Malformed] there are more than allowed
         #: () -> String
-        def bytes
-          @bytes ||= begin
-            all = +"".b
-            each_block do |block|
-              too_large if all.bytesize + block.bytesize > @max_bytes
-              all << block
-            end
-            all.freeze
-          end
+        def bytes = @bytes ||= read(@max_bytes)
+
+        # The file as a protobuf message; nil where it is none of that type.
+        # @param type [Class] of the message
+        # @raise [Malformed] it has more bytes than are allowed of protobuf
+        #: (Class) -> untyped
+        def message(type)
+          @bytes ||= read(@max_protobuf_bytes, PROTOBUF)
+          too_large(@max_protobuf_bytes, PROTOBUF) if @bytes.bytesize > @max_protobuf_bytes
+          (@messages ||= {}).fetch(type) { @messages[type] = decoded(type) }
         end
 
         # The lines, without their ends, once. Bytes that are no UTF-8 are replaced.
@@ -105,7 +115,7 @@ module Pitwall
           return @json if @parsed
 
           @parsed = true
-          return unless @beginning.match?(/\A(?:\xEF\xBB\xBF)?\s*[{\[]/n)
+          return unless text? && @beginning.match?(/\A(?:\xEF\xBB\xBF)?\s*[{\[]/n)
 
           whole = bytes.dup.force_encoding(Encoding::UTF_8).delete_prefix("\uFEFF")
           whole = whole.scrub("?") unless whole.valid_encoding?
@@ -117,6 +127,21 @@ module Pitwall
         end
 
         private
+
+        def read(limit, kind = "")
+          all = +"".b
+          each_block do |block|
+            too_large(limit, kind) if all.bytesize + block.bytesize > limit
+            all << block
+          end
+          all.freeze
+        end
+
+        def decoded(type)
+          type.decode(@bytes)
+        rescue Google::Protobuf::ParseError
+          nil
+        end
 
         def text(line)
           line = line.delete_suffix("\r").force_encoding(Encoding::UTF_8)
@@ -178,9 +203,9 @@ module Pitwall
           raise Malformed, "is compressed by gzip and damaged"
         end
 
-        def too_large
-          @advice = { max_bytes: @max_bytes }
-          raise Malformed, "holds more than #{@max_bytes} bytes#{" when decompressed" if @inflate}"
+        def too_large(limit, kind)
+          @advice = { max_bytes: limit }
+          raise Malformed, "holds more than #{limit} bytes#{" when decompressed" if @inflate}#{kind}"
         end
       end
       private_constant :Source
