@@ -23,7 +23,7 @@ module Programs
     end
     private_constant :Key
 
-    define_method(:defined_by_block) { |value| [value].each { |v| return v + 1 if v }  }
+    define_method(:defined_by_block) { |value| [value].each { |v| return v + 1 if v } }
 
     # Returns a sum, the same for the same amount.
     #: (Integer) -> Integer

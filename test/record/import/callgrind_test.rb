@@ -97,6 +97,17 @@ class ImportCallgrindTest < Minitest::Test
     assert_equal fixture("ruby_prof/allocations.methods.txt").lines.sum { |line| line.split("\t")[2].to_f.round }, objects
   end
 
+  # sum, times and each are called at the top and again in what they call. No call path is in the file.
+  def test_totals_in_circles_are_near_those_of_ruby_prof
+    told = fixture("ruby_prof/wall.methods.txt").lines.map { |line| line.chomp.split("\t") }.to_h { |name, _, _, total| [name, total.to_f * 1e9] }
+    totals = methods(imported(fixture("ruby_prof/wall.callgrind"))).transform_values(&:last)
+    %w[Shop#tax Shop#price Shop#total Range#each Enumerator#each Integer#times Object#work].each do |name|
+      assert_in_delta told[name], totals[name], told[name] / 100, name
+    end
+    compared = told.keys & totals.keys
+    assert_operator compared.sum { |name| (told[name] - totals[name]).abs }, :<, compared.sum { |name| told[name] } * 0.03
+  end
+
   def test_prints_for_people_are_refused_with_advice
     assert_match(/is what ruby-prof prints for people: print with its CallTreePrinter/, refused(fixture("ruby_prof/flat.txt")))
     assert_match(/is what ruby-prof prints for people/, refused(fixture("ruby_prof/graph.txt")))

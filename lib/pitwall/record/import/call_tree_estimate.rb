@@ -10,7 +10,10 @@ module Pitwall
       # it calls, is split among the paths that lead to it, in proportion to what was used there.
       #
       # Without recursion, the total of each function and of each call stays what the file says. Where functions call
-      # each other in circles, each call is once on a path, and totals are estimates, too. Paths with little weight are
+      # each other in circles, each call is once on a path, and totals are estimates, too. Two estimates are made then:
+      # calls in the circle get their share of what passes through the caller, or are served first, because only what
+      # passes on in the circle can come back to the caller. The one whose totals are nearer to the file's calls is
+      # taken. Paths with little weight are
       # left out, and their functions' figures go to the other paths of these functions. Each function is on one path at
       # least.
       # @api private
@@ -39,7 +42,9 @@ module Pitwall
 
         # The paths. A path comes after its parent.
         #: () -> Array[Path]
-        def paths = @paths || find
+        def paths
+          @found ||= recursive? ? [false, true].map { |deep| find(deep) }.min_by { |paths| distance(paths) } : find(false)
+        end
 
         # Whether functions call each other in circles.
         #: () -> bool
@@ -47,7 +52,10 @@ module Pitwall
 
         private
 
-        def find
+        # @param deep [Boolean] whether calls in circles are served first
+        def find(deep)
+          @deep = deep
+          @left = @continued = nil
           @paths = []
           @heap = []
           @seen = Array.new(@selfs.size, false)
@@ -56,6 +64,30 @@ module Pitwall
           expand
           add_unreached
           @paths
+        end
+
+        # How far the totals of functions in circles are from what they and their callees used: the sum of the
+        # differences, each as a share of that.
+        def distance(paths)
+          sums = Hash.new { |found, function| found[function] = Array.new(@graph.width, 0.0) }
+          paths.each_with_index do |path, number|
+            next if !circle?(path.function) || within_itself?(paths, number)
+
+            path.weights.each_with_index { |weight, at| sums[path.function][at] += weight }
+          end
+          sums.sum do |function, totals|
+            inclusive(function).each_with_index.sum do |exact, at|
+              exact > @whole[at] ? 0.0 : (exact - totals[at]).abs / @whole[at]
+            end
+          end
+        end
+
+        def within_itself?(paths, number)
+          function = paths[number].function
+          while (number = paths[number].parent)
+            return true if paths[number].function == function
+          end
+          false
         end
 
         # What passes through a function: its own and what its callees used.
@@ -129,14 +161,30 @@ module Pitwall
 
         # Callee → its part of the path's weights.
         def split(path, callees)
-          sums = @selfs[path.function].map(&:to_f)
+          return circle_first(path, callees) if @deep && circle?(path.function)
+
+          parts = shares(path.function, path.weights, callees)
+          circle?(path.function) ? within_circle(path.function, callees, parts) : parts
+        end
+
+        # Each callee's part in proportion to what the function and these callees used.
+        def shares(function, weights, callees)
+          sums = @selfs[function].map(&:to_f)
           callees.each_value { |edge| edge.values.each_with_index { |value, at| sums[at] += value } }
-          parts = callees.transform_values do |edge|
+          callees.transform_values do |edge|
             edge.values.each_with_index.map do |value, at|
-              sums[at].positive? ? path.weights[at] * value / sums[at] : 0.0
+              sums[at].positive? ? weights[at] * value / sums[at] : 0.0
             end
           end
-          circle?(path.function) ? within_circle(path.function, callees, parts) : parts
+        end
+
+        # Callees in the circle take what their calls are from being accounted for, and the rest is split.
+        def circle_first(path, callees)
+          function, rest = path.function, path.weights.dup
+          inside = callees.keys.select { |callee| @circles[callee] == @circles[function] }
+          inside.sort_by! { |callee| [-share(left(function, callee)), callee] }
+          parts = inside.to_h { |callee| [callee, take(left(function, callee), rest)] }
+          parts.merge(shares(function, rest, callees.reject { |callee, _| parts.key?(callee) }))
         end
 
         # In a circle, a function is on a path for different reasons: Array#each calls a block at the top, and another
