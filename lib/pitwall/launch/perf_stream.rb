@@ -15,6 +15,7 @@ module Pitwall
       # Type, misc, size.
       RECORD = "L<S<S<"
       RECORD_BYTES = 8
+      MOST_BYTES = 65_535
       BLOCK = 1 << 20
       COMM = 3
       COMM_IS_EXEC = 1 << 13
@@ -24,16 +25,16 @@ module Pitwall
       NOWHERE = "[heap]\0\0"
       # All addresses of programs on x86-64 and aarch64.
       EVERYWHERE = (1 << 52) - (1 << 16)
-      private_constant :HEAD_BYTES, :RECORD, :RECORD_BYTES, :BLOCK, :COMM, :COMM_IS_EXEC, :MMAP, :OF_USER, :NOWHERE,
-                       :EVERYWHERE
+      private_constant :HEAD_BYTES, :RECORD, :RECORD_BYTES, :MOST_BYTES, :BLOCK, :COMM, :COMM_IS_EXEC, :MMAP, :OF_USER,
+                       :NOWHERE, :EVERYWHERE
 
-      # Copies the whole records of a file. A record that was cut off ends the stream.
+      # Copies the whole records of a file. A record that was cut off, or is damaged, ends the stream.
       #: (IO, IO) -> void
       def self.copy(file, out)
         out.write(file.read(HEAD_BYTES).to_s)
         rest = "".b
         while (block = file.read(BLOCK))
-          rest = new(rest << block).copy_to(out)
+          rest = new(rest << block).copy_to(out) or break
         end
       end
 
@@ -42,10 +43,11 @@ module Pitwall
         @bytes = bytes
       end
 
-      # @return [String] the beginning of a record that is not complete
-      #: (IO) -> String
+      # @return [String, nil] the beginning of a record that is not complete; nil where a record has no possible size,
+      #   so that none is found behind it
+      #: (IO) -> String?
       def copy_to(out)
-        from = at = 0
+        from = at = size = 0
         while @bytes.bytesize - at >= RECORD_BYTES
           type, misc, size = @bytes.unpack("@#{at}#{RECORD}")
           break if size < RECORD_BYTES || at + size > @bytes.bytesize
@@ -57,17 +59,19 @@ module Pitwall
           from = at
         end
         out.write(@bytes.byteslice(from, at - from))
-        @bytes.byteslice(at..)
+        @bytes.byteslice(at..) unless @bytes.bytesize - at >= RECORD_BYTES && size < RECORD_BYTES
       end
 
       private
 
-      # pid, tid, place, size, place in the file, name; then time and others as the exec has them.
+      # pid, tid, place, size, place in the file, name; then time and others as the exec has them. Nothing for a record
+      # that is damaged.
       def cleared(comm)
-        name = comm.byteslice(16..).index("\0") or return ""
+        name = comm.byteslice(16..).to_s.index("\0") or return ""
         trailer = comm.byteslice((16 + (name + 8) / 8 * 8)..).to_s
         body = comm.byteslice(8, 8) + [0, EVERYWHERE, 0].pack("Q<3") + NOWHERE + trailer
-        [MMAP, OF_USER, RECORD_BYTES + body.bytesize].pack(RECORD) + body
+        size = RECORD_BYTES + body.bytesize
+        size > MOST_BYTES ? "" : [MMAP, OF_USER, size].pack(RECORD) + body
       end
     end
   end

@@ -12,9 +12,11 @@ module Pitwall
       FUNCTIONS = 4_000_000
       LOADED = 1
       UNWINDING = 0x6474E550
+      # Places in files are signed.
+      PLACES = 1 << 63
       # Version and encodings: 4 bytes relative to their place, 4 bytes absolute, 4 bytes relative to the header.
       USUAL = [1, 0x1B, 0x03, 0x3B].freeze
-      private_constant :SEGMENTS, :FUNCTIONS, :LOADED, :UNWINDING, :USUAL
+      private_constant :SEGMENTS, :FUNCTIONS, :LOADED, :UNWINDING, :PLACES, :USUAL
 
       # @return [FunctionStarts] one that knows nothing where the file can't be read or has no such table
       #: (String) -> FunctionStarts
@@ -80,6 +82,8 @@ module Pitwall
         end
 
         def bytes(at, size)
+          raise ElfFile::Malformed, "has a place outside" if at >= PLACES
+
           read = @io.pread(size, at)
           read.bytesize == size ? read : raise(ElfFile::Malformed, "is cut")
         end

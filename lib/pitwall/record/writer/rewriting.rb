@@ -41,7 +41,7 @@ module Pitwall
           @budget = Budget.new(Chunks.limits)
           File.open(@path, "rb") do |file|
             ChunkStream.new(file, path: @path, salvage: false).each do |type, offset, _|
-              type == :segment ? start : chunk(file, type, offset)
+              type == :segment ? finish : chunk(file, type, offset)
             end
             finish
           end
@@ -51,8 +51,8 @@ module Pitwall
 
         private
 
+        # The reader has no segment where a process ended before its HEAD was complete.
         def start
-          finish
           @segment = @waiting.shift
           @tail = nil
           @io << MAGIC
@@ -61,6 +61,7 @@ module Pitwall
         def chunk(file, type, offset)
           return if ROWS.include?(type)
 
+          start unless @segment
           bytes = file.pread(HEADER_BYTES, offset)
           bytes << file.pread(bytes.unpack1("@8V"), offset + HEADER_BYTES) if bytes.unpack1("@8V").positive?
           type == "TAIL" ? @tail = bytes : @io << bytes
@@ -71,7 +72,7 @@ module Pitwall
           return unless segment
 
           after = [segment.strings.size, (segment.frames.keys.max || 0) + 1, segment.parents.size]
-          take(after)
+          take([*after, segment.threads.size, segment.shared_objects.size])
           out = SegmentWriter.new(@io, { "unit_ns" => segment.unit_ns }, @budget, after: after)
           stats = @block.call(segment, out)
           out.flush
@@ -85,8 +86,8 @@ module Pitwall
         end
 
         # What the segment has already counts against the reader's limits.
-        def take(after)
-          %i[strings frames nodes].zip(after) { |name, size| @budget.take(name, size) }
+        def take(sizes)
+          %i[strings frames nodes threads shared_objects].zip(sizes) { |name, size| @budget.take(name, size) }
         end
       end
       private_constant :Rewriting
