@@ -107,6 +107,27 @@ class BrowserFiltersTest < Minitest::Test
     assert_match(/This view has no stacks: focus does not change it/, seen["gc"])
   end
 
+  # The switch, the key u and the chip change the same thing. Their figures are those of reports.
+  def test_native_frames_are_shown_and_folded
+    seen = browse("x.html", "native")
+    assert_empty seen["complaints"] + seen["nameless"]
+    steps = seen["steps"].to_h { |step| [step["step"], step] }
+    assert_equal ["begin", "switch", "switch again", "key", "chip", "only native", "key where native code alone is shown"],
+                 steps.keys
+    folded, native = [[], ["--native"]].map { |options| percents(options) }
+    refute_equal folded, native
+    { "begin" => false, "switch" => true, "switch again" => false, "key" => true, "chip" => false,
+      "key where native code alone is shown" => false }.each do |name, on|
+      step = steps[name]
+      assert_equal on, step["checked"], name
+      assert_equal on, step["hash"].include?("native=1"), name
+      assert_equal on ? 1 : 0, step["chips"].grep(/native frames/).size, name
+      assert_equal on ? native : folded, shown(step["methods"]), name
+    end
+    assert steps["only native"]["checked"]
+    assert_equal percents(%w[--only native]), shown(steps["only native"]["methods"])
+  end
+
   def test_a_page_begins_with_the_filters_that_it_was_made_with
     [FILTERS[-1], FILTERS[11], FILTERS[-3]].each do |options, address|
       result = pitwall("report", "x.pit", "--format", "html", "--out", "y.html", *options)
@@ -123,6 +144,12 @@ class BrowserFiltersTest < Minitest::Test
     folder = PICTURES && File.join(PICTURES, "filters").tap { |path| FileUtils.mkdir_p(path) }
     in_browser("page.mjs", scenario, file(page), *folder,
                env: { "ADDRESSES" => JSON.generate(addresses), "TYPED" => JSON.generate(TYPED) })
+  end
+
+  # {method => [self, total]}, as the page writes them.
+  def percents(options)
+    rows = json(options)["methods"].reject { |row| row["total"].zero? }
+    rows.to_h { |row| [row["name"], row.values_at("self_percent", "total_percent").map { |share| share.round(1) }] }
   end
 
   def json(options)

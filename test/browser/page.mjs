@@ -599,6 +599,39 @@ const scenarios = {
     await page.close()
   },
 
+  // Native frames by the switch, by the key, and by the chip that folds them again.
+  async native(context) {
+    const page = await open(context, "#view=methods")
+    seen.steps = []
+    const note = async (step) => {
+      await settled(page)
+      const checked = await (await inMenu(page, "checkbox", "Show native frames")).isChecked()
+      const chips = await page.locator(".chip").allInnerTexts()
+      seen.steps.push({ step, checked, chips, hash: await hash(page), methods: await cells(page, "Methods") })
+    }
+    const button = async () => (await inMenu(page, "checkbox", "Show native frames")).click()
+    const key = async () => {
+      await page.locator("main").focus()
+      await page.keyboard.press("u")
+    }
+    await note("begin")
+    await button()
+    await note("switch")
+    await picture(page, "light-native")
+    await button()
+    await note("switch again")
+    await key()
+    await note("key")
+    await page.getByRole("button", { name: "Fold native frames" }).click()
+    await note("chip")
+    await (await inMenu(page, "combobox", "only")).selectOption("native")
+    await note("only native")
+    await key()
+    await note("key where native code alone is shown")
+    seen.nameless = await nameless(page)
+    await page.close()
+  },
+
   // The tree from the ends of the stacks, as a table and as a flame graph.
   async inverted(context) {
     const page = await open(context, "#view=tree")
