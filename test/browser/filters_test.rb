@@ -112,7 +112,8 @@ class BrowserFiltersTest < Minitest::Test
     seen = browse("x.html", "native")
     assert_empty seen["complaints"] + seen["nameless"]
     steps = seen["steps"].to_h { |step| [step["step"], step] }
-    assert_equal ["begin", "switch", "switch again", "key", "chip", "only native", "key where native code alone is shown"],
+    assert_equal ["begin", "switch", "switch again", "key", "chip", "only native",
+                  "key where native code alone is shown"],
                  steps.keys
     folded, native = [[], ["--native"]].map { |options| percents(options) }
     refute_equal folded, native

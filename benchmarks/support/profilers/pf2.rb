@@ -29,7 +29,8 @@ module Benchmarks
       def roots
         @result[:samples].each_with_object(Hash.new(0)) do |sample, found|
           native = sample[:native_stack]
-          found[native.empty? ? "-" : native.last(3).reverse.map { |id| label(id) }.find { |name| !name.empty? } || "?"] += 1
+          named = native.last(3).reverse.map { |id| label(id) }.find { |name| !name.empty? }
+          found[native.empty? ? "-" : named || "?"] += 1
         end
       end
 
