@@ -96,6 +96,23 @@ class CompareStructureTest < Minitest::Test
     assert_one_line 2, /no method "nope" in the recordings/, structure("--blackbox", "nope")
   end
 
+  # The table of methods, too.
+  def test_methods_are_folded
+    methods = lambda do |*options|
+      found = pitwall("compare", "x.pit", "y.pit", "--format", "json", *options)
+      assert_includes [0, 4], found.status.exitstatus, found.err
+      JSON.parse(found.out)
+    end
+    rows = [[[MAIN, ACTION], 10_000], [[MAIN, ACTION, LOAD], 10_000]] * 60
+    sampled("x.pit", rows)
+    sampled("y.pit", rows)
+    assert_includes methods.call.to_s, "Array#each"
+    boxed = methods.call("--blackbox", "Orders#show")
+    refute_includes boxed.to_s, "Array#each"
+    assert_equal({ "blackbox" => ["Orders#show"] }, boxed["filters"])
+    assert_one_line 2, /--blackbox: no method "nope" in the recording/, pitwall("compare", "x.pit", "y.pit", "--blackbox", "nope")
+  end
+
   def test_samples_tell_doubt
     rows = [[[MAIN, ACTION], 10_000]] * 60
     sampled("x.pit", rows)

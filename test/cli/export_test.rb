@@ -94,7 +94,8 @@ class ExportTest < Minitest::Test
       ["--to", "pprof", "--weight", "objects"] => "it has captures, cpu, wall",
       ["--to", "firefox", "--weight", "objects"] => "no time line",
       ["--to", "pprof", "--gc", "apart"] => "--to collapsed",
-      ["--to", "firefox", "--blackbox", "x"] => "--to collapsed"
+      ["--to", "firefox", "--gc", "caller"] => "--gc doesn't go with",
+      ["--to", "firefox", "--blackbox", "nothing"] => "--blackbox: no method"
     }.each do |options, message|
       got, _, err = export(*options, "--out", "-")
       assert_equal [2, 1], [got, err.lines.size], err
@@ -137,7 +138,7 @@ class ExportTest < Minitest::Test
 
   def test_a_format_is_asked_what_it_takes
     traced, objects = other_recordings
-    blackbox = { %w[--blackbox Fib] => /--gc don't go with --to tiny/ }
+    blackbox = { %w[--blackbox nothing] => /--blackbox: no method "nothing"/ }
     no_line = "--to tiny draws samples over time, and"
     {
       Folding => { [] => /\Awall \d+\n\z/, %w[--weight cpu --gc apart --blackbox Fib] => /\Acpu \d+\n\z/,
@@ -145,7 +146,7 @@ class ExportTest < Minitest::Test
                    %w[--weight gc] => /nothing of the recording has any weight gc: try --weight captures, cpu, wall$/ },
       Drawing => { [] => "[1, :wall, nil]\n", %w[--weight captures --state gvl] => "[1, :captures, 1]\n",
                    %w[--weight objects] => /--weight objects has no time line for --to tiny/,
-                   %w[--gc apart] => /--gc don't go with --to tiny/, **blackbox,
+                   %w[--gc apart] => /--gc doesn't go with --to tiny/, **blackbox,
                    [traced] => /#{no_line} a trace has none/, [objects] => /#{no_line} the recording has none/ },
       Holding => { [] => "[1, :none, nil]\n", %w[--weight cpu] => "[1, :cpu, nil]\n",
                    ["--weight", "calls", traced] => "[1, :calls, nil]\n",

@@ -34,7 +34,7 @@ module Pitwall
       # format contains all weights of the recording, and `weight` names the first.
       class Format
         class << self
-          # Whether the format shows a call tree, which the options --blackbox and --gc fold.
+          # Whether the format shows a call tree, which the option --gc folds.
           #: () -> bool
           def folds? = false
 

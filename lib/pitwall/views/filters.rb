@@ -39,7 +39,8 @@ module Pitwall
       #: (Hash[Symbol, untyped], Analyse::Origin) -> Analyse::Filters
       def of(options, origin)
         Analyse::Filters.new(time: options[:time], focus: options.fetch(:focus, []), hide: options.fetch(:hide, []),
-                             only: only(options), origin: origin, names: NAMES)
+                             only: only(options), blackbox: options.fetch(:blackbox, []), origin: origin,
+                             names: NAMES)
       end
 
       # Whose frames are kept; nil: everyone's. The application's alone are a matter of --only-mine.

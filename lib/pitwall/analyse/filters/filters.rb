@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "pitwall/analyse/filters/focus"
+require "pitwall/analyse/recording/blackbox"
 require "pitwall/analyse/recording/frame_filter"
 require "pitwall/analyse/filters/time_range"
 require "pitwall/analyse/recording/method_info"
@@ -25,19 +26,21 @@ module Pitwall
       # @return [TimeRange, nil]
       attr_reader :time
       # @return [Array<String | MethodMatch::Set>] names as MethodMatch takes them
-      attr_reader :focus, :hide
+      attr_reader :focus, :hide, :blackbox
       # @return [String, nil] of ORIGINS, or a gem's name
       attr_reader :only
 
       # @param focus [Array] samples are kept whose stack has a frame of any of these names
       # @param hide [Array] frames with any of these names are left out
+      # @param blackbox [Array] what frames with any of these names called is folded into them
       # @param names [Hash{Symbol => String}] how the filters are asked for, e.g. {focus: "--focus"}
       #: (?time: TimeRange?, ?focus: Array[untyped], ?hide: Array[untyped], ?only: String?, **untyped) -> void
-      def initialize(time: nil, focus: [], hide: [], only: nil, origin: Origin.new, names: NAMES)
+      def initialize(time: nil, focus: [], hide: [], only: nil, blackbox: [], origin: Origin.new, names: NAMES)
         @time = time
         @focus = focus
         @hide = hide
         @only = only
+        @blackbox = blackbox
         @origin = origin
         @names = names
       end
@@ -114,7 +117,17 @@ module Pitwall
         FrameFilter.new(->(frame) { !hidden[key(frame)] && (kept.nil? || kept.call(frame)) })
       end
 
-      # All of them.
+      # What folds frames into those of `blackbox`; nil: there are none. Reports fold their tree instead.
+      # @raise [UsageError] no frame has such a name
+      #: (Array[Record::Segment]) -> Blackbox?
+      def box(segments)
+        return if @blackbox.empty?
+
+        wanted = named(segments, :blackbox)
+        Blackbox.new(->(frame) { wanted.key?(key(frame)) })
+      end
+
+      # All of them, but `blackbox`.
       # @raise [UsageError]
       #: (Array[Record::Segment]) -> Array[Record::Segment]
       def call(segments)

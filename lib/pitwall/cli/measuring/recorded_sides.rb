@@ -149,7 +149,7 @@ module Pitwall
         return unless @options[:predicted]
 
         part = "--label" if @options[:labels]
-        part ||= %i[time focus hide only native].find { |name| @options[name] }&.then { |name| "--#{name}" }
+        part ||= %i[time focus hide only blackbox native].find { |name| @options[name] }&.then { |name| "--#{name}" }
         raise UsageError, "--predicted: works with a whole program: leave out #{part}" if part
       end
 
@@ -157,10 +157,13 @@ module Pitwall
       # @raise [UsageError]
       def filtered(names, recordings)
         all = recordings.map { |side| side.map(&:segments) }
-        return all unless filters.any? || only_mine?
+        return all unless filters.any? || only_mine? || boxes?
 
         known = filters.known(all.flatten)
-        RecordingOptions.telling_of_native(@folded) { known.check_names(all.flatten) }
+        RecordingOptions.telling_of_native(@folded) do
+          known.check_names(all.flatten)
+          known.box(all.flatten) if boxes?
+        end
         names.zip(all).map do |files, side|
           files.zip(side).map { |file, segments| filtered_recording(file, segments, known) }
         end
@@ -169,10 +172,14 @@ module Pitwall
       def filtered_recording(file, segments, known)
         kept = known.call(segments)
         known.check_left(segments, kept, selection: Analyse::Selection.new(labels: @options[:labels]))
-        only_mine? ? Analyse::OnlyMine.new(Project.origin).call(kept) : kept
+        kept = Analyse::OnlyMine.new(Project.origin).call(kept) if only_mine?
+        boxes? ? known.box(kept).call(kept) : kept
       rescue UsageError => error
         raise UsageError, "#{file}: #{error.message}"
       end
+
+      # Call paths are folded where they are compared: there garbage collection belongs to its callers first.
+      def boxes? = filters.blackbox.any? && !structure?
 
       # --only names cases where sides are measured.
       def filter_options = @options.merge(only: @options[:only_as_typed])

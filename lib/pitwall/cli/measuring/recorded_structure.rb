@@ -21,8 +21,8 @@ module Pitwall
         parser.on("--limit N", Integer, limit) do |n|
           @options[:limit] = positive("--limit", n)
         end
-        parser.on("--blackbox NAME", "with --view structure: fold everything below a method (or a path, if it has " \
-                                     "a slash; a gem; or @SET) into it; repeatable") do |name|
+        parser.on("--blackbox NAME", "fold everything below a method (or a path, if it has a slash; a gem; or " \
+                                     "@SET) into it; repeatable") do |name|
           RecordingOptions.add(@options, :blackbox, name)
         end
       end
@@ -35,8 +35,9 @@ module Pitwall
           raise UsageError, "--view structure: compares call paths; --predicted checks a sum: leave one of them out"
         end
 
-        option = %i[limit blackbox].find { |name| @options[name] } unless structure? || @options[:format] == "html"
-        raise UsageError, "--#{option}: is for call paths: add --view structure" if option
+        return if @options[:limit].nil? || structure? || @options[:format] == "html"
+
+        raise UsageError, "--limit: is for call paths: add --view structure"
       end
 
       # @raise [UsageError]

@@ -90,9 +90,8 @@ module Pitwall
         if weight && format_class.timeline? && !Analyse::Weights::SAMPLED.include?(weight.to_sym)
           raise UsageError, "--weight #{weight} has no time line for --to #{to}: use --to collapsed, which " \
                             "speedscope opens as well, or pprof"
-        elsif !format_class.folds? && (@options[:blackbox] || @options[:gc])
-          raise UsageError, "--blackbox and --gc don't go with --to #{to}: use --to collapsed, which speedscope " \
-                            "opens as well"
+        elsif !format_class.folds? && @options[:gc]
+          raise UsageError, "--gc doesn't go with --to #{to}: use --to collapsed, which speedscope opens as well"
         end
       end
 
@@ -111,6 +110,7 @@ module Pitwall
         chosen = selection(format_class.timeline? ? [] : segments)
         segments, chosen = filters.frame_filter(segments)&.narrow(segments, chosen) || [segments, chosen]
         segments, chosen = Analyse::OnlyMine.new(Project.origin).narrow(segments, chosen) if only_mine?
+        segments, chosen = filters.box(segments)&.narrow(segments, chosen) || [segments, chosen]
         format_class.new(segments, *@options[:weight]&.to_sym, selection: chosen)
       end
 
