@@ -96,8 +96,8 @@ class FiltersCommandTest < Minitest::Test
     assert_match(/^folded below @framework$/, out)
     assert_match(/^hide @sums$/, out)
     assert_match(/100%\s+1\.00 s.*Rack::MethodOverride#call/, out)
-    unknown = /\A\S+: --blackbox @frame: no such set in \S+\.pitwall\.yml; it has @framework, @sums\n/
-    refuse(2, unknown, "report", @file, "--blackbox", "@frame")
+    unknown = /\A\S+: --blackbox @framwork: no such set in \S+\.pitwall\.yml; it has @framework, @sums; did you mean @framework\?\n/
+    refuse(2, unknown, "report", @file, "--blackbox", "@framwork")
     settings("blackbox: {other: [Nix#no, rails]}")
     unknown = /--focus: no method of the set @other in the recording; it is Nix#no, rails/
     refuse(2, unknown, "report", @file, "--focus", "@other")
@@ -105,9 +105,9 @@ class FiltersCommandTest < Minitest::Test
 
   def test_wrong_settings_are_named_with_file_and_key
     {
-      "blackbox: [rails]" => /\.pitwall\.yml: blackbox: takes sets of names/,
-      "blackbox: {a: [1]}" => /\.pitwall\.yml: blackbox: a: takes a list of names/,
-      "blackbox: {a: }" => /\.pitwall\.yml: blackbox: a: takes a list of names/,
+      "blackbox: [rails]" => /\.pitwall\.yml:1: blackbox: takes sets of names/,
+      "carry: 1\nblackbox:\n  b: [x]\n  a: [1]" => /\.pitwall\.yml:4: blackbox: a: takes a list of names/,
+      "blackbox: {a: }" => /\.pitwall\.yml:1: blackbox: a: takes a list of names/,
       "blackbox: {a: [" => /\.pitwall\.yml:\d: /,
       "blackbox: {a: [!ruby/object:Object {}]}" => /\.pitwall\.yml: Tried to load unspecified class: Object/,
       "a: 1" => /no such set in .*\.pitwall\.yml; there is none/

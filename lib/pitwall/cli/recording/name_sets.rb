@@ -26,6 +26,7 @@ module Pitwall
         file = file()
         sets = file ? read(file) : {}
         known = sets.empty? ? "there is none" : "it has #{sets.keys.map { |set| "@#{set}" }.join(", ")}"
+        known += near(sets.keys, name)
         list = sets[name.delete_prefix("@")] or
           raise UsageError, "#{option} #{name}: no such set in #{file || FILE}; " \
                             "#{file ? known : "write it as #{KEY}: {#{name.delete_prefix("@")}: [NAME, NAME]}"}"
@@ -54,26 +55,46 @@ module Pitwall
         require "yaml"
         raise UsageError, "#{path}: has more than #{BYTES} bytes" if File.size(path) > BYTES
 
-        settings = YAML.safe_load(File.read(path, encoding: Encoding::UTF_8))
+        text = File.read(path, encoding: Encoding::UTF_8)
+        settings = YAML.safe_load(text)
         sets = settings.is_a?(Hash) ? settings.fetch(KEY, {}) : {}
         unless sets.is_a?(Hash)
-          raise UsageError, "#{path}: #{KEY}: takes sets of names, e.g. {framework: [rails, rack]}"
+          raise UsageError, "#{path}:#{line(text, KEY)}: #{KEY}: takes sets of names, " \
+                            "e.g. {framework: [rails, rack]}"
         end
 
-        sets.to_h { |name, list| [name.to_s, names(path, name, list)] }
+        sets.to_h { |name, list| [name.to_s, names(path, text, name, list)] }
       rescue Psych::SyntaxError => error
         raise UsageError, "#{path}:#{error.line}: #{error.problem}"
       rescue Psych::Exception, ArgumentError, SystemCallError => error
         raise UsageError, "#{path}: #{error.message.lines.first&.chomp}"
       end
 
-      def names(path, set, list)
+      def names(path, text, set, list)
         list = [*list]
         return list if list.any? && list.all? { |name| name.is_a?(String) && !name.empty? }
 
-        raise UsageError, "#{path}: #{KEY}: #{set}: takes a list of names, e.g. [rails, rack]"
+        raise UsageError, "#{path}:#{line(text, KEY, set.to_s)}: #{KEY}: #{set}: takes a list of names, e.g. [rails, rack]"
       end
       private_class_method :names
+
+      # The line of a key within others.
+      def line(text, *keys)
+        found = node = YAML.parse(text).root
+        keys.each do |key|
+          pairs = node.children.to_a.each_slice(2)
+          pair = pairs.find { |name, _| name.respond_to?(:value) && name.value == key } or break
+          found, node = pair
+        end
+        found.start_line + 1
+      end
+      private_class_method :line
+
+      # "; did you mean @framework?", or nothing.
+      def near(sets, name)
+        Analyse::MethodMatch.hint(sets.map { |set| Analyse::MethodInfo.new("@#{set}") }, name)
+      end
+      private_class_method :near
     end
     private_constant :NameSets
   end
