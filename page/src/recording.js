@@ -276,7 +276,10 @@ export class Recording extends ShownStacks {
           all += inside
           const stands = this.stands[thread.state[row]]
           if (stands === "gvl") gvl += inside
-          else if (stands) nodes[this.bareHomes ? this.bareHomes[thread.node[row]] : thread.node[row]] += inside
+          else if (stands) {
+            const node = thread.node[row]
+            nodes[this.bareHomes ? this.bareHomes[node] : this.ofRuby(node)] += inside
+          }
         })
       const sums = new Map(gvl > 0 ? [[GVL, gvl]] : [])
       nodes.forEach((ns, node) => ns > 0 && add(sums, this.methods[this.methodOf[node]].name, ns))
@@ -284,6 +287,13 @@ export class Recording extends ShownStacks {
       const total = rows.reduce((sum, [, ns]) => sum + ns, 0)
       return { total, all, rows, much: total >= all * WAITING_APART && all - total >= WAITING_LEAST_NS }
     })
+  }
+
+  // The nearest frame that is not native, or the node itself where there is none.
+  ofRuby(leaf) {
+    let node = leaf
+    while (node && this.methods[this.recorded[node]].kind === "native") node = this.called[node]
+    return node || leaf
   }
 
   // By method: self weight, and total with recursion counted once.

@@ -139,6 +139,18 @@ class StructureChangeTest < Minitest::Test
     assert_equal :new, result.presence(result.paths.parents[work])
   end
 
+  # Blocks belong to the method around them, and a file's code to the file.
+  def test_names_of_what_one_side_runs
+    a = [[%w[main], 1, 1]]
+    { ["<main>", "block in <main> (app.rb:12)", "block (2 levels) in <main> (app.rb:13)"] => "<main>",
+      ["Shop::Cart#total", "block in Shop::Cart#total", "Shop::Cart.of"] => "Shop::Cart",
+      ["/opt/ruby/3.1.0/zlib.so"] => "/opt/ruby/3.1.0/zlib.so" }.each do |names, owner|
+      rows = names.each_index.map { |at| [["main", *names[0..at]], 20, 1] }
+      groups = S::Groups.new(compare([trace(a)], [trace(a + rows)])).alone(:new)
+      assert_equal [owner], groups.map(&:owner), names
+    end
+  end
+
   # The caller that is called more often is told, and not each of its callees.
   def test_called_more_often
     rows = ->(times) { [[%w[main], 1, 1], [%w[main each], 5, times], [%w[main each load], 90, 2 * times]] }

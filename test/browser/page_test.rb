@@ -51,6 +51,7 @@ class PageTest < Minitest::Test
                            allocated: 40_000 + at * 500, living: 90_000 + at * 100
       end
       segment.stats["elapsed_ns"] = 1_000_000_000
+      yield segment if block_given?
     end
   end
 
@@ -561,6 +562,17 @@ class PageTest < Minitest::Test
   end
 
   # The figures of what ran, and the line of the text report.
+  # Waiting names the methods that called native code.
+  def test_waiting_where_native_frames_are_shown
+    read = [["IO#read", "", 0, 0, 1], ["rb_io_read", "/lib/libruby.so", 0, 0, 3], ["read", "/lib/libc.so.6", 0, 0, 3]]
+    path = page(shop { |segment| segment.row stack: [MAIN, *read], wall: 2_000_000, cpu: 0, state: 2 }, "--native")
+    seen = in_browser("page.mjs", "waiting", path)
+    assert_empty seen["complaints"]
+    told = pitwall("report", "x.pit", "--native").out[/^waiting: (.*?); below/m, 1].gsub(/\s+/, " ")
+    assert_match(/: IO#read 2\.00 s/, told)
+    assert_equal "Waiting #{told}. Below is the time in which threads ran. Count waiting, too", seen["line"]
+  end
+
   def test_waiting_stands_apart
     seen = in_browser("page.mjs", "waiting", page(shop), *pictures("waiting"))
     assert_empty seen["complaints"] + seen["nameless"]

@@ -166,7 +166,7 @@ module Pitwall
         row = flat.find { |one| one.method == method }
         return false if row.nil? || !row.own.positive?
 
-        waiting.rows.assoc(method.name)&.last.to_i * 2 > row.own || method.name.match?(WAITS)
+        waiting.in(method.name) * 2 > row.own || method.name.match?(WAITS)
       end
 
       # Path of the application's file with most self weight; nil if no file of the application has any.

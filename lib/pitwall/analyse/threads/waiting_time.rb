@@ -2,10 +2,12 @@
 
 require "pitwall/analyse/recording/selection"
 require "pitwall/analyse/recording/states"
+require "pitwall/record/frame"
 
 module Pitwall
   module Analyse
-    # How long threads waited, and in which methods. A thread that could run but has no GVL waits for the GVL.
+    # How long threads waited, and in which methods. A thread that could run but has no GVL waits for the GVL. The
+    # method of a native frame is the one that called native code, because its name says what was waited for.
     class WaitingTime
       GVL = "the GVL"
       # A report leaves out waiting that is at least this share of the wall time, if at least LEAST_NS remain.
@@ -19,6 +21,7 @@ module Pitwall
       #: (Array[Record::Segment], ?Selection) -> void
       def initialize(segments, selection = Selection.all)
         @sums = Hash.new(0)
+        @by_frame = Hash.new(0)
         @total = @all = 0
         segments.select { |segment| selection.segment?(segment) }.each do |segment|
           segment.tallies.each { |tally| add(segment, tally) if selection.tally?(segment, tally) }
@@ -29,6 +32,10 @@ module Pitwall
       # @return [Array<[String, Integer]>] method, ns
       #: () -> Array[[String, Integer]]
       def rows = @rows ||= @sums.sort_by { |name, ns| [-ns, name] }
+
+      # How long threads waited with that frame innermost, native frames included.
+      #: (String) -> Integer
+      def in(name) = @by_frame[name]
 
       # Share of the wall time that threads waited, 0.0 to 1.0.
       #: () -> Float
@@ -48,8 +55,15 @@ module Pitwall
           next unless wait && ns.positive?
 
           @total += ns
-          @sums[wait == :gvl ? GVL : segment.frame(node).name] += ns
+          @sums[wait == :gvl ? GVL : method(segment, node)] += ns
+          @by_frame[segment.frame(node).name] += ns unless wait == :gvl
         end
+      end
+
+      def method(segment, leaf)
+        node = leaf
+        node = segment.parents[node] while node.positive? && segment.frame(node).kind == Record::Frame::NATIVE
+        segment.frame(node.positive? ? node : leaf).name
       end
     end
   end

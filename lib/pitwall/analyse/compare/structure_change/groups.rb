@@ -21,9 +21,12 @@ module Pitwall
         # cost, calls: as above, with what is below the path. calls are those of both sides
         More = Struct.new(:node, :cost, :calls, :doubt, keyword_init: true)
 
-        OWNER = /\A(.+?)(?:#|\.(?=[^.]+\z))/.freeze
+        # "Shop::Cart" of "Shop::Cart#total"; none of "/opt/ruby/zlib.so", the code of a file.
+        OWNER = %r{\A([^/]+?)(?:#|\.(?=[^./]+\z))}.freeze
+        # Of blocks: where they are, "<main> (shop.rb:12)".
+        PLACE = / \([^()]+\)\z/.freeze
         SURE = { exact: 0, beyond: 0 }.freeze # what comes before differences that may be chance
-        private_constant :OWNER, :SURE
+        private_constant :OWNER, :PLACE, :SURE
 
         #: (Result) -> void
         def initialize(result)
@@ -85,7 +88,7 @@ module Pitwall
           method = @result.names[number]
           return if method.path.empty? || method.path.start_with?("ruby/", "(eval") || method.kind != 0
 
-          name = MethodInfo.around(method.name)
+          name = MethodInfo.around(method.name).sub(PLACE, "")
           [method.path[%r{\A(?:gems/[^/]+|.*/)}].to_s, name[OWNER, 1] || name]
         end
 
