@@ -89,7 +89,9 @@ module Pitwall
       rescue UsageError => error
         raise unless folded && error.message.match?(/\bno method .* in the recording/m)
 
-        raise UsageError, "#{CLI.message(error)}; native frames are folded, --native shows them"
+        message = CLI.message(error)
+        message += "; native frames are folded, --native shows them" unless message.include?("--native")
+        raise UsageError, message
       end
 
       private
