@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../test_helper"
+require_relative "../support/native_recording"
 require_relative "../support/shop_recording"
 require "fileutils"
 require "json"
@@ -37,6 +38,35 @@ class FiltersCommandTest < Minitest::Test
     refute_includes found.keys, "Array#each"
     assert_equal 700_000_000, found.fetch("block in Shop::Checkout::Cart#total_with_discounts_and_taxes")["self"]
     assert_match(/^hide BigDecimal#\+, Array#each$/, report("--hide", "BigDecimal#+", "--hide", "Array#each"))
+  end
+
+  # Native functions are names only where they are shown.
+  def test_native_frames_in_reports_exports_and_comparisons
+    boot = File.join(@dir, "boot.pit")
+    File.binwrite(boot, NativeRecording.bytes)
+    run = lambda do |*words|
+      out, err = StringIO.new("".b), StringIO.new
+      [Pitwall::CLI.run(words, out: out, err: err), out.string, err.string]
+    end
+    folded = /\A\S+: --(?:hide|blackbox).*: no method "rb_feature_p" in the recording.*; native frames are folded, --native shows them\n\z/
+    [["report", boot, "--hide"], ["export", boot, "--to", "pprof", "--out", "-", "--hide"], ["compare", boot, boot, "--hide"],
+     ["compare", boot, boot, "--blackbox"]].each do |words|
+      status, _, err = run.call(*words, "rb_feature_p")
+      assert_equal [2, 1], [status, err.lines.size], err
+      assert_match folded, err
+    end
+    compared = ->(*words) { JSON.parse(run.call("compare", boot, boot, "--format", "json", *words)[1])["why"].first["methods"].map { |row| row["name"] } }
+    refute_includes compared.call, "rb_realpath_internal"
+    assert_includes compared.call("--native"), "rb_realpath_internal"
+    assert_includes compared.call("--native", "--blackbox", "rb_feature_p"), "rb_feature_p"
+    refute_includes compared.call("--native", "--blackbox", "rb_feature_p"), "garbage_collect"
+  end
+
+  def test_time_of_one_process
+    pid = JSON.parse(report("--format", "json")).dig("recordings", 0, "pid") || Pitwall::Record.read(@file).segments.first.header.pid
+    both = json("--process", pid.to_s, "--time", "0.2s..0.9s")
+    assert_equal json("--time", "0.2s..0.9s")["total"], both["total"]
+    refuse(2, /no process 1 in the recording/, "report", @file, "--process", "1", "--time", "0.2s..0.9s")
   end
 
   def test_only_takes_an_origin_or_a_gem

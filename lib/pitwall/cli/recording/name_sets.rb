@@ -74,7 +74,8 @@ module Pitwall
         list = [*list]
         return list if list.any? && list.all? { |name| name.is_a?(String) && !name.empty? }
 
-        raise UsageError, "#{path}:#{line(text, KEY, set.to_s)}: #{KEY}: #{set}: takes a list of names, e.g. [rails, rack]"
+        raise UsageError, "#{path}:#{line(text, KEY, set.to_s)}: #{KEY}: #{set}: takes a list of names, " \
+                          "e.g. [rails, rack]"
       end
       private_class_method :names
 

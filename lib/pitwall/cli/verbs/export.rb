@@ -96,7 +96,7 @@ module Pitwall
       end
 
       def write(segments, out)
-        export = made_of(segments)
+        export = RecordingOptions.telling_of_native(@folded) { made_of(segments) }
         export.missing.each { |line| @err.puts("pitwall: --to #{@options[:to]}: #{line}") }
         export.write(out)
       end

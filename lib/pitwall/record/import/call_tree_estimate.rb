@@ -43,7 +43,9 @@ module Pitwall
         # The paths. A path comes after its parent.
         #: () -> Array[Path]
         def paths
-          @found ||= (recursive? ? [false, true] : [false]).map { |deep| find(deep) }.min_by { |paths| distance(paths) }
+          return @found ||= find(false) unless recursive?
+
+          @found ||= [false, true].map { |deep| find(deep) }.min_by { |paths| distance(paths) }
         end
 
         # Whether functions call each other in circles.
