@@ -76,6 +76,9 @@ class NativeCallbacksTest < Minitest::Test
     refute_empty outer
     outer.each { |names| assert_equal ["Known.outer", "c_outer", "c_inner"], names[names.index("Known.outer"), 3] }
     refute_empty found.select { |names| names.include?("Enumerator::Lazy#map") || names.any? { |name| name.include?("block") } }
-    assert_equal [0, 0], [segment.stat("native_lost"), segment.stat("native_guessed")]
+    assert_equal 0, segment.stat("native_lost")
+    # Compiled code enters and leaves blocks without a function of the interpreter's own.
+    most = ENV["TEST_RUBYOPT"].to_s.include?("jit") ? segment.stat("native_stacks") / 20 : 0
+    assert_operator segment.stat("native_guessed"), :<=, most
   end
 end
