@@ -47,6 +47,15 @@ class GraphTest < Minitest::Test
     end
   end
 
+  def test_the_heaviest_rows_are_the_first_of_all
+    200.times do |seed|
+      tree, = random_tree(Random.new(seed))
+      graph = Graph.new(tree, :wall)
+      [0, 1, 3, graph.size + 1].each { |count| assert_equal graph.rows.first(count), graph.first(count) }
+      assert_equal graph.rows.size, graph.size
+    end
+  end
+
   # A symbol's callers add up to its total, and its self weight and callees do, too.
   def test_it_adds_up
     500.times do |seed|

@@ -55,48 +55,73 @@ module Pitwall
       #: (Record::Segment) -> void
       def initialize(segment)
         @segment = segment
-        @known = {}
-        @servers = {}
+        @parents = segment.parents
+        @known = { true => {}, false => {} }
+        @names = {} # frame id → name of its method
+        @waits = {} # name of a method → whether threads wait for work in it, somewhere
       end
 
       # Whether a thread whose stack ends at this node waits for work.
       # @param main [bool] whether the thread is the main thread
       #: (Integer, main: bool) -> bool
       def for_work?(node, main:)
-        @known.fetch([node, main]) { |key| @known[key] = decide(node, main) }
+        @known[main].fetch(node) { @known[main][node] = decide(node, main) }
       end
 
       # Whether the stack of a main thread that ends at this node is a server's, which runs until it is stopped.
       #: (Integer) -> bool
       def serves?(node)
-        @servers.fetch(node) do
-          names = names_to_root(node)
-          @servers[node] = names.first.to_s.match?(ACCEPT) || SERVERS.any? { |name| names.include?(name) }
-        end
+        node.positive? && (in_server[node] || name(node).match?(ACCEPT))
       end
 
       private
 
+      # Most stacks end in a method in which no thread waits for work. Their callers are not looked at.
       def decide(node, main)
-        names = names_to_root(node)
-        call, *callers = names.drop_while { |name| name == "Thread::Mutex#sleep" } # below ConditionVariable#wait
-        return false unless call
+        node = @parents[node] while node.positive? && name(node) == "Thread::Mutex#sleep" # below ConditionVariable#wait
+        return false if node.zero? || !waits?(name(node))
+
+        call = name(node)
         return true if RECEIVE.include?(call) || call.match?(SELECTOR)
         return main if JOIN.include?(call)
+
+        callers = names_to_root(@parents[node])
         return main if SUPERVISOR_WAITS.include?(call) && SUPERVISORS.include?(callers.first)
 
-        most = NEAR_ROOT[ALIASES.fetch(call, call)]
+        most = near_root(call)
         !most.nil? && methods(callers) <= most
       end
 
-      # Names of the methods from the leaf to the root. A block has the name of its method.
+      def waits?(call)
+        @waits.fetch(call) do
+          @waits[call] = RECEIVE.include?(call) || call.match?(SELECTOR) || JOIN.include?(call) ||
+                         SUPERVISOR_WAITS.include?(call) || !near_root(call).nil?
+        end
+      end
+
+      def near_root(call) = NEAR_ROOT[ALIASES.fetch(call, call)]
+
+      # By node: whether a method of SERVERS is in the stack.
+      def in_server
+        @in_server ||= (1...@parents.size).each_with_object([false]) do |node, inside|
+          inside << (inside[@parents[node]] || SERVERS.include?(name(node)))
+        end
+      end
+
+      # Names of the methods from the leaf to the root.
       def names_to_root(node)
         names = []
         while node.positive?
-          names << MethodInfo.around(@segment.frame(node).name).sub(/ \([^()]*:\d+\)\z/, "")
-          node = @segment.parents[node]
+          names << name(node)
+          node = @parents[node]
         end
         names
+      end
+
+      # Name of a node's method. A block has the name of its method.
+      def name(node)
+        @names[@segment.node_frames[node]] ||=
+          MethodInfo.around(@segment.frame(node).name).sub(/ \([^()]*:\d+\)\z/, "")
       end
 
       # Number of methods that lead to the wait. Methods between a block and the block's own method are not counted.

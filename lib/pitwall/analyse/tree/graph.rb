@@ -41,18 +41,30 @@ module Pitwall
         @hidden = fit.size - @shown.size
       end
 
-      # Heaviest total first. Of equal rows, the one that was met first from the root: callers before callees.
+      # Number of rows.
+      #: () -> Integer
+      def size = @shown.size
+
+      # All rows.
       #: () -> Array[Row]
-      def rows
-        @rows ||= begin
-          @sums = GraphSums.new(@tree, @weight, keys: @keys, shown: @shown, count: @totals.size)
-          owns = @tree.self_by(@weight, @keys, @totals.size)
-          firsts = first_nodes
-          @shown.sort_by { |key| [-@totals[key], firsts[key]] }.map { |key| row(key, owns[key]) }
-        end
+      def rows = @rows ||= first(size)
+
+      # The heaviest rows. Heaviest total first. Of equal rows, the one that was met first from the root: callers before
+      # callees. Only these rows' callers and callees are summed up.
+      # @param count [Integer] at most that many
+      #: (Integer) -> Array[Row]
+      def first(count)
+        chosen = in_order.first(count)
+        sums = GraphSums.new(@tree, @weight, keys: @keys, shown: chosen, count: @totals.size)
+        owns = @tree.self_by(@weight, @keys, @totals.size)
+        chosen.map { |key| row(key, owns[key], sums) }
       end
 
       private
+
+      def in_order
+        @in_order ||= first_nodes.then { |firsts| @shown.sort_by { |key| [-@totals[key], firsts[key]] } }
+      end
 
       # By node: its symbol's number.
       def keys
@@ -71,10 +83,10 @@ module Pitwall
         firsts
       end
 
-      def row(key, own)
+      def row(key, own, sums)
         incoming, outgoing = calls_of(key)
-        Row.new(@tree.methods[key], own, @totals[key], edges_of(@sums.callers(key), incoming),
-                edges_of(@sums.callees(key), outgoing), incoming&.values&.sum)
+        Row.new(@tree.methods[key], own, @totals[key], edges_of(sums.callers(key), incoming),
+                edges_of(sums.callees(key), outgoing), incoming&.values&.sum)
       end
 
       # @param sums [Hash] neighbour's number → line → weight

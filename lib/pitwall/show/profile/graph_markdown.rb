@@ -29,8 +29,8 @@ module Pitwall
 
       def of_all
         graph = @report.graph
-        shown = graph.rows.first(@limit)
-        more = graph.rows.size - shown.size
+        shown = graph.first(@limit)
+        more = graph.size - shown.size
         notes = [*("#{Units.things(more, "more symbol")}." if more.positive?),
                  *("#{Units.things(graph.hidden, "symbol")} below the threshold." if graph.hidden.positive?)]
         lines = shown.flat_map { |row| GraphLines.of(row, least: @report.least) }

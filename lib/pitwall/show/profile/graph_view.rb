@@ -33,7 +33,7 @@ module Pitwall
       # @param limit [Integer] symbols shown
       #: (Analyse::Graph, limit: Integer) -> Array[String]
       def lines(graph, limit:)
-        shown = graph.rows.first(limit)
+        shown = graph.first(limit)
         return dimmed(empty(graph)) if shown.empty?
 
         blocks = shown.map { |row| GraphLines.of(row, least: @least) }
@@ -94,8 +94,8 @@ module Pitwall
       end
 
       def notes(graph, shown)
-        more = graph.rows.size - shown
-        notes = [*("#{Units.things(more, "more symbol")} (#{@hints.rows(graph.rows.size)})" if more.positive?),
+        more = graph.size - shown
+        notes = [*("#{Units.things(more, "more symbol")} (#{@hints.rows(graph.size)})" if more.positive?),
                  *(below(graph) if graph.hidden.positive?)]
         notes.empty? ? [] : ["", *notes.flat_map { |note| dimmed(note) }]
       end

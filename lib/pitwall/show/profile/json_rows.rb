@@ -74,7 +74,8 @@ module Pitwall
         return symbol_graph(@report.symbol_graph) if @report.query.symbol
 
         graph = @report.graph
-        { "symbols" => limited(graph.rows).map { |row| symbol(row, @report.least) }, "hidden" => graph.hidden }
+        rows = @limit ? graph.first(@limit) : graph.rows
+        { "symbols" => rows.map { |row| symbol(row, @report.least) }, "hidden" => graph.hidden }
       end
 
       #: () -> Array[Hash[String, untyped]]
