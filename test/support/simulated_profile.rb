@@ -9,11 +9,6 @@ require "pitwall/record/tally"
 # Segments as a sampler would leave them, made from a seed and without a file: thousands of them in a few seconds.
 module SimulatedProfile
   HEAD = { "pid" => 1, "unit_ns" => 1000, "interval_ns" => 1_000_000, "thread_states" => true, "walk" => "own", "mode" => "signal" }.freeze
-  # Of a SAMP chunk, as Segment#each_rows gives it.
-  Rows = Struct.new(:list) do
-    def each = list.each { |node, wall| yield 1, 0, node, wall, wall, (wall / 1000.0).round }
-  end
-
   module_function
 
   # @param samples [Array<[Array<String>, Integer]>] stacks from the root and how long each visit lasted, in samples; a
@@ -41,8 +36,13 @@ module SimulatedProfile
     Pitwall::Record::Segment.empty.with(
       header: Pitwall::Record::Header.new(head), frames: frames, parents: tables[0], node_frames: tables[1], lines: tables[2],
       threads: { 1 => Pitwall::Record::ThreadInfo.new(1, 1, 0, "main") }, stats: {}, tail: {}, tallies: [tally], row_count: rows.size, open_rows: [],
-      row_source: ->(&block) { block.call(Rows.new(rows)) }
+      row_source: ->(&block) { block.call(sampled(rows)) }
     )
+  end
+
+  # A SAMP chunk's rows, as Segment#each_rows gives them.
+  def sampled(rows)
+    Pitwall::Record::Rows.of(rows.map { |node, wall| [1, 0, node, wall, wall, (wall / 1000.0).round, 0] })
   end
 
   # A program of so many leaves below six callers: leaf i is sampled with weight weights[i], and stays so long that the next

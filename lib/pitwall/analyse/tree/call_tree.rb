@@ -46,16 +46,20 @@ module Pitwall
       # By node: total weight, the weight of samples that contain the node. Node 0 has the weight of all samples.
       #: (Symbol) -> Array[Integer]
       def subtrees(weight)
-        @subtrees[weight] ||= begin
-          sums = selfs(weight).dup
-          parents = @parents
-          node = sums.size - 1
-          while node.positive?
-            sums[parents[node]] += sums[node]
-            node -= 1
-          end
-          sums
+        @subtrees[weight] ||= sum_up(selfs(weight).dup)
+      end
+
+      # Adds to each node's weight those of the nodes below it.
+      # @param weights [Array<Integer>] by node; is changed
+      #: (Array[Integer]) -> Array[Integer]
+      def sum_up(weights)
+        parents = @parents
+        node = weights.size - 1
+        while node.positive?
+          weights[parents[node]] += weights[node]
+          node -= 1
         end
+        weights
       end
 
       # Weight of all samples.
@@ -85,6 +89,34 @@ module Pitwall
       # Self weight by key.
       #: (Symbol, Array[Integer], Integer) -> Array[Integer]
       def self_by(weight, keys, count) = sum_by(keys, count, selfs(weight))
+
+      # Nodes that have no ancestor with the same key. Walks the tree and counts the keys on the path.
+      # @param keys [Array<Integer>] by node: its key, from 0 to count - 1
+      #: (Array[Integer], Integer) -> Array[Integer]
+      def outermost(keys, count)
+        firsts, nexts = links
+        parents = @parents
+        open = Array.new(count, 0)
+        found = []
+        node = firsts[0]
+        while node
+          key = keys[node]
+          found << node if (depth = open[key]) == 0
+          if (child = firsts[node])
+            open[key] = depth + 1
+            node = child
+            next
+          end
+          until (sibling = nexts[node])
+            node = parents[node]
+            return found if node == 0
+
+            open[keys[node]] -= 1
+          end
+          node = sibling
+        end
+        found
+      end
 
       # Two lists by node: the first child, or nil; and the next child of the same parent, or nil.
       #: () -> [Array[Integer?], Array[Integer?]]
@@ -152,32 +184,6 @@ module Pitwall
         sums = Array.new(count, 0)
         outermost.each { |node| sums[keys[node]] += subtrees[node] }
         sums
-      end
-
-      # Nodes that have no ancestor with the same key. Walks the tree and counts the keys on the path.
-      def outermost(keys, count)
-        firsts, nexts = links
-        parents = @parents
-        open = Array.new(count, 0)
-        found = []
-        node = firsts[0]
-        while node
-          key = keys[node]
-          found << node if (depth = open[key]) == 0
-          if (child = firsts[node])
-            open[key] = depth + 1
-            node = child
-            next
-          end
-          until (sibling = nexts[node])
-            node = parents[node]
-            return found if node == 0
-
-            open[keys[node]] -= 1
-          end
-          node = sibling
-        end
-        found
       end
     end
   end

@@ -72,6 +72,25 @@ module Pitwall
         @size.times { |at| yield threads[at], states[at], @nodes[at], @wall[at], @cpu[at], captures[at], labels[at] }
       end
 
+      # Runs of rows of one thread under one label set.
+      # @yield [thread_id, label_id, range] range: positions in the columns
+      #: () { (Integer, Integer, Range[Integer]) -> void } -> void
+      def each_run
+        labels = @label_runs.each_slice(2)
+        label, left = nil, 0
+        at = 0
+        @thread_runs.each_slice(2) do |thread, count|
+          while count.positive?
+            label, left = labels.next if left.zero?
+            span = [count, left].min
+            yield thread, label, at...(at + span)
+            at += span
+            left -= span
+            count -= span
+          end
+        end
+      end
+
       # @api private
       def fill(list)
         @size = list.size

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "pitwall/analyse/statistics/statistics"
+require "pitwall/record/chunks/samples"
 
 module Pitwall
   module Analyse
@@ -117,9 +118,9 @@ module Pitwall
               slices[slice][node] += weight
               squares[node] += weight * weight
             end
-            paths = paths(part) unless @above
-            @slices.concat(slices.map { |nodes| add_up(part, paths, nodes, sums) })
-            add_squares(add_up(part, paths, squares, sums))
+            outermost = outermost(part) unless @above
+            @slices.concat(slices.map { |nodes| add_up(part, outermost, nodes, sums) })
+            add_squares(add_up(part, outermost, squares, sums))
           end
 
           def add_squares(more)
@@ -148,53 +149,58 @@ module Pitwall
             sums
           end
 
-          # Adds the weights of nodes to the sums of their methods.
-          def add_up(part, paths, nodes, sums)
+          # Adds the weights of nodes to the sums of their methods. Recursion counts once.
+          # @param outermost [Hash{Integer => Integer}] node → position of its method
+          def add_up(part, outermost, nodes, sums)
             return add_paths(part, nodes, sums) if @above
 
-            total = sums.total
+            weights = Array.new(part.tree.size, 0)
             nodes.each do |node, weight|
               sums.whole += weight
+              weights[node] = weight
               position = @positions[part.keys[node]]
               sums.own[position] += weight if position
-              paths[node].each { |above| total[above] += weight }
             end
+            below = part.tree.sum_up(weights)
+            outermost.each { |node, position| sums.total[position] += below[node] }
             sums
           end
 
-          # By node: positions of the methods on its path, each once. A node that adds none shares its parent's list.
-          def paths(part)
-            paths = [[]]
-            parents = part.tree.parents
-            (1...part.tree.size).each do |node|
-              above = paths[parents[node]]
-              position = @positions[part.keys[node]]
-              paths << (position && !above.include?(position) ? above + [position] : above)
-            end
-            paths
+          # Nodes whose method is tested and not among their callers → position of the method.
+          def outermost(part)
+            keys = part.keys.map { |number| @positions[number] || @positions.size }
+            nodes = part.tree.outermost(keys, @positions.size + 1)
+            nodes.to_h { |node| [node, keys[node]] }.reject { |_, position| position == @positions.size }
           end
 
           # Yields slice, node and weight of each row. Rows of a thread have no gaps, so their sum is its clock.
-          # Rows that were open at the end are last.
           def each_row(run, part, count)
-            segment = part.segment
+            segment, inside = part.segment, part.inside
+            unit, gap = segment.unit_ns, segment.gap
             clocks = Hash.new { |known, id| known[id] = segment.thread(id).start_ns }
             span = [span(segment), 1].max
-            row = lambda do |thread, node, wall, cpu, label|
-              at = [clocks[thread] * count / span, count - 1].min
-              clocks[thread] += wall * segment.unit_ns
-              next if node == segment.gap
+            each_run(segment) do |rows, thread, label, range|
+              counts = run.row?(segment, thread, label)
+              nodes, walls, weights = rows.nodes, rows.wall, run.weight == :cpu ? rows.cpu : rows.wall
+              clock = clocks[thread]
+              range.each do |at|
+                slice = clock * count / span
+                clock += walls[at] * unit
+                node, weight = nodes[at], weights[at]
+                next if !counts || weight == 0 || node == gap
 
-              node += 1 # as CallTreeBuilder numbers them
-              next unless run.row?(segment, thread, label.to_i) && (part.inside.nil? || part.inside[node])
+                node += 1 # as CallTreeBuilder numbers them
+                yield slice < count ? slice : count - 1, node, weight * unit if inside.nil? || inside[node]
+              end
+              clocks[thread] = clock
+            end
+          end
 
-              weight = (run.weight == :cpu ? cpu : wall) * segment.unit_ns
-              yield at, node, weight unless weight.zero?
-            end
-            segment.each_rows do |rows|
-              rows.each { |thread, _, node, wall, cpu, _, label| row.call(thread, node, wall, cpu, label) }
-            end
-            segment.open_rows.each { |thread, _, node, wall, cpu, label| row.call(thread, node, wall, cpu, label) }
+          # Yields rows, thread, label and the range of each run of rows. Rows that were open at the end are last.
+          def each_run(segment)
+            segment.each_rows { |rows| rows.each_run { |*run| yield rows, *run } }
+            open = segment.open_rows.map { |*row, label| [*row.first(5), 0, label.to_i] }
+            Record::Rows.of(open).then { |rows| rows.each_run { |*run| yield rows, *run } }
           end
 
           def span(segment)
