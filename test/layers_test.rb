@@ -98,7 +98,7 @@ class LayersTest < Minitest::Test
       "analyse/report/trace_filters.rb" => %w[--], "analyse/syscalls/syscall_patterns.rb" => %w[--patterns],
       "bench/profiles.rb" => %w[--timeout], "collect/session.rb" => %w[--mode --signal],
       "collect/window.rb" => %w[--delay --duration], "doctor/host.rb" => %w[--mode --signal],
-      "doctor/output.rb" => %w[--record], "doctor/ruby.rb" => %w[--mode --stacks]
+      "doctor/output.rb" => %w[--record], "doctor/ruby.rb" => %w[--mode --native --stacks --symbols]
     },
     "an error about a value that was given by an option, or that another option gives" => {
       "analyse/requests/requests.rb" => %w[--view],

@@ -110,7 +110,8 @@ class CompareStructureTest < Minitest::Test
     boxed = methods.call("--blackbox", "Orders#show")
     refute_includes boxed.to_s, "Array#each"
     assert_equal({ "blackbox" => ["Orders#show"] }, boxed["filters"])
-    assert_one_line 2, /--blackbox: no method "nope" in the recording/, pitwall("compare", "x.pit", "y.pit", "--blackbox", "nope")
+    assert_one_line 2, /--blackbox: no method "nope" in the recording/,
+                    pitwall("compare", "x.pit", "y.pit", "--blackbox", "nope")
   end
 
   def test_samples_tell_doubt

@@ -48,14 +48,19 @@ class FiltersCommandTest < Minitest::Test
       out, err = StringIO.new("".b), StringIO.new
       [Pitwall::CLI.run(words, out: out, err: err), out.string, err.string]
     end
-    folded = /\A\S+: --(?:hide|blackbox).*: no method "rb_feature_p" in the recording.*; native frames are folded, --native shows them\n\z/
-    [["report", boot, "--hide"], ["export", boot, "--to", "pprof", "--out", "-", "--hide"], ["compare", boot, boot, "--hide"],
+    folded = /\A\S+:\ --(?:hide|blackbox).*:\ no\ method\ "rb_feature_p"\ in\ the\ recording.*;
+              \ native\ frames\ are\ folded,\ --native\ shows\ them\n\z/x
+    [["report", boot, "--hide"], ["export", boot, "--to", "pprof", "--out", "-", "--hide"],
+     ["compare", boot, boot, "--hide"],
      ["compare", boot, boot, "--blackbox"]].each do |words|
       status, _, err = run.call(*words, "rb_feature_p")
       assert_equal [2, 1], [status, err.lines.size], err
       assert_match folded, err
     end
-    compared = ->(*words) { JSON.parse(run.call("compare", boot, boot, "--format", "json", *words)[1])["why"].first["methods"].map { |row| row["name"] } }
+    compared = lambda do |*words|
+      found = JSON.parse(run.call("compare", boot, boot, "--format", "json", *words)[1])
+      found["why"].first["methods"].map { |row| row["name"] }
+    end
     refute_includes compared.call, "rb_realpath_internal"
     assert_includes compared.call("--native"), "rb_realpath_internal"
     assert_includes compared.call("--native", "--blackbox", "rb_feature_p"), "rb_feature_p"
@@ -63,7 +68,8 @@ class FiltersCommandTest < Minitest::Test
   end
 
   def test_time_of_one_process
-    pid = JSON.parse(report("--format", "json")).dig("recordings", 0, "pid") || Pitwall::Record.read(@file).segments.first.header.pid
+    pid = JSON.parse(report("--format", "json")).dig("recordings", 0, "pid") ||
+          Pitwall::Record.read(@file).segments.first.header.pid
     both = json("--process", pid.to_s, "--time", "0.2s..0.9s")
     assert_equal json("--time", "0.2s..0.9s")["total"], both["total"]
     refuse(2, /no process 1 in the recording/, "report", @file, "--process", "1", "--time", "0.2s..0.9s")
@@ -126,7 +132,8 @@ class FiltersCommandTest < Minitest::Test
     assert_match(/^folded below @framework$/, out)
     assert_match(/^hide @sums$/, out)
     assert_match(/100%\s+1\.00 s.*Rack::MethodOverride#call/, out)
-    unknown = /\A\S+: --blackbox @framwork: no such set in \S+\.pitwall\.yml; it has @framework, @sums; did you mean @framework\?\n/
+    unknown = /\A\S+:\ --blackbox\ @framwork:\ no\ such\ set\ in\ \S+\.pitwall\.yml;
+               \ it\ has\ @framework,\ @sums;\ did\ you\ mean\ @framework\?\n/x
     refuse(2, unknown, "report", @file, "--blackbox", "@framwork")
     settings("blackbox: {other: [Nix#no, rails]}")
     unknown = /--focus: no method of the set @other in the recording; it is Nix#no, rails/
