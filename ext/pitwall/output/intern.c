@@ -26,13 +26,16 @@ allocate(pw_intern *t)
     t->frame_capacity = 1u << 10;
     t->frames = zeroed(t->frame_capacity, sizeof(pw_frame_entry));
     t->node_slots = 1u << 13;
-    t->nodes = zeroed(t->node_slots, sizeof(pw_node_slot));
+    t->node_index = zeroed(t->node_slots, sizeof(uint32_t));
+    t->node_capacity = 1u << 12;
+    t->nodes = zeroed(t->node_capacity, sizeof(pw_node_entry));
+    t->ids_before = t->next_node_id - 1;
     t->string_slots = 1u << 12;
     t->strings = zeroed(t->string_slots, sizeof(*t->strings));
     t->arena_size = t->arena_capacity = 0;
     t->arena = NULL;
     t->frame_count = t->node_count = t->string_count = t->unresolved_from = t->nameless_native = 0;
-    if (!t->frame_index || !t->frames || !t->nodes || !t->strings) return false;
+    if (!t->frame_index || !t->frames || !t->node_index || !t->nodes || !t->strings) return false;
     /* This frame is named early, because it may be needed after naming has finished. */
     pw_intern_frame(t, PW_FRAME_NOT_SAMPLED, 0);
     return true;
@@ -43,6 +46,7 @@ release(pw_intern *t)
 {
     free(t->frame_index);
     free(t->frames);
+    free(t->node_index);
     free(t->nodes);
     free(t->strings);
     free(t->arena);
@@ -201,20 +205,35 @@ node_hash(uint32_t parent, VALUE frame, uint32_t line)
 }
 
 static void
+grow_node_index(pw_intern *t)
+{
+    uint32_t *larger = zeroed((size_t)t->node_slots * 2, sizeof(uint32_t));
+    if (!larger) return;
+    t->node_slots *= 2;
+    free(t->node_index);
+    t->node_index = larger;
+    for (uint32_t i = 0; i < t->node_count; i++) {
+        const pw_node_entry *n = &t->nodes[i];
+        uint32_t at = node_hash(n->parent, n->frame, n->line) & (t->node_slots - 1);
+        while (larger[at]) at = (at + 1) & (t->node_slots - 1);
+        larger[at] = i + 1;
+    }
+}
+
+static bool
 grow_nodes(pw_intern *t)
 {
-    pw_node_slot *old = t->nodes, *larger = zeroed((size_t)t->node_slots * 2, sizeof(pw_node_slot));
-    if (!larger) return;
-    uint32_t slots = t->node_slots;
-    t->node_slots *= 2;
+    pw_node_entry *larger = pw_noted(realloc(t->nodes, (size_t)t->node_capacity * 2 * sizeof(pw_node_entry)));
+    if (!larger) return false;
     t->nodes = larger;
-    for (uint32_t i = 0; i < slots; i++) {
-        if (!old[i].id) continue;
-        uint32_t at = node_hash(old[i].parent, old[i].frame, old[i].line) & (t->node_slots - 1);
-        while (t->nodes[at].id) at = (at + 1) & (t->node_slots - 1);
-        t->nodes[at] = old[i];
-    }
-    free(old);
+    t->node_capacity *= 2;
+    return true;
+}
+
+static inline bool
+is_node(const pw_node_entry *n, uint32_t parent, VALUE frame, uint32_t line)
+{
+    return n->parent == parent && n->frame == frame && n->line == line;
 }
 
 uint32_t
@@ -231,15 +250,19 @@ pw_intern_new_node(pw_intern *t, uint32_t parent, VALUE frame, VALUE owner, uint
 uint32_t
 pw_intern_node(pw_intern *t, uint32_t parent, VALUE frame, VALUE owner, uint32_t line)
 {
+    /* Often it is the node that was made right after its parent. It lies beside the parent. The index is large, and a
+     * look into it waits for memory. */
+    uint32_t beside = parent - t->ids_before;
+    if (beside < t->node_count && is_node(&t->nodes[beside], parent, frame, line)) return t->nodes[beside].id;
     uint32_t at = node_hash(parent, frame, line) & (t->node_slots - 1);
-    for (; t->nodes[at].id; at = (at + 1) & (t->node_slots - 1)) {
-        pw_node_slot *n = &t->nodes[at];
-        if (n->parent == parent && n->frame == frame && n->line == line) return n->id;
+    for (uint32_t i; (i = t->node_index[at]) != 0; at = (at + 1) & (t->node_slots - 1)) {
+        if (is_node(&t->nodes[i - 1], parent, frame, line)) return t->nodes[i - 1].id;
     }
-    if (pw_lacks_memory()) return parent;
+    if (pw_lacks_memory() || (t->node_count == t->node_capacity && !grow_nodes(t))) return parent;
     uint32_t id = pw_intern_new_node(t, parent, frame, owner, line);
-    t->nodes[at] = (pw_node_slot){frame, parent, line, id};
-    if (++t->node_count * 2 > t->node_slots) grow_nodes(t);
+    t->nodes[t->node_count++] = (pw_node_entry){frame, parent, line, id};
+    t->node_index[at] = t->node_count;
+    if (t->node_count * 2 > t->node_slots) grow_node_index(t);
     return id;
 }
 

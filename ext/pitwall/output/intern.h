@@ -41,7 +41,7 @@ pw_function_of_frame(VALUE f)
 /* pw_object's number + 1; 0: none */
 static inline uint16_t pw_object_of_frame(VALUE f) { return (uint16_t)((f & ~PW_NATIVE_BIT) >> (PW_FUNCTION_BITS + 1)); }
 
-/* Bounds of memory in the measured process: 6 MB of nodes (12 MB while names are missing), a few MB of frames and
+/* Bounds of memory in the measured process: 4 MB of nodes (8 MB while names are missing), a few MB of frames and
  * strings. */
 #define PW_MAX_NODES (1u << 17)
 #define PW_MAX_FRAMES (1u << 17)
@@ -58,8 +58,8 @@ typedef struct {
 
 typedef struct {
     VALUE frame; /* the captured word itself, so that known stacks need no lookup of frames */
-    uint32_t parent, line, id; /* id 0: empty slot */
-} pw_node_slot;
+    uint32_t parent, line, id;
+} pw_node_entry;
 
 typedef struct {
     /* frames: an open-addressing index into a dense list */
@@ -70,9 +70,12 @@ typedef struct {
     uint32_t unresolved_from; /* frames before this index are resolved or waiting */
     uint32_t nameless_native; /* native frames before this index are named (native_names.c) */
     uint32_t next_frame_id;
-    /* nodes */
-    pw_node_slot *nodes;
-    uint32_t node_slots, node_count, next_node_id;
+    /* nodes: likewise. A stack's new nodes follow one another in the list */
+    pw_node_entry *nodes;
+    uint32_t node_count, node_capacity;
+    uint32_t *node_index;
+    uint32_t node_slots; /* a power of two */
+    uint32_t next_node_id, ids_before; /* ids_before: given when the list was empty */
     /* nodes not yet written */
     pw_buffer new_parents, new_frames, new_lines;
     uint32_t new_nodes, first_new_node;
