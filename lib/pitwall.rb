@@ -190,6 +190,31 @@ module Pitwall
       profile(record: record, mode: "none", collectors: { "syscalls" => options }, **settings, &block)
     end
 
+    # Records which lines empty caches of the VM while the block runs: constants, methods and classes that change
+    # (doc/caches.md).
+    #
+    # record: the file; default: as `profile`.
+    # lines:  whether to compare the VM's counters at each line, which finds all changes; default true. Without it the
+    #         program runs at full speed, and object shapes, class variables and (Ruby 3.1) constants that an assignment
+    #         sets are counted without a line.
+    #
+    #   Pitwall.caches { 20.times { app.call(env) } }.report
+    #
+    # @return [Result]
+    # @raise [CannotMeasure] the layout of this Ruby is not known to Pitwall
+    # @raise as `profile`
+    def caches(record: nil, lines: true, **settings, &block)
+      profile(record: record, mode: "none", collectors: { "caches" => { "lines" => lines ? "1" : "0" } }, **settings,
+              &block)
+    end
+
+    # Says that the program has booted, for `pitwall caches --after boot`. The first request, job or test says so, too.
+    #: () -> nil
+    def booted
+      Native.begin_work if recording?
+      nil
+    end
+
     # Starts recording. It takes the options of `profile` and raises the same errors.
     # @return [String] path of the recording
     #: (?record: String?, **untyped) -> String

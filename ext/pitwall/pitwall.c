@@ -37,6 +37,7 @@
  *   collectors/   allocations/  objects: their sites, ages, ends and holders
  *                 trace/        exact calls, with the cost of tracing them
  *                 syscalls/     file-system calls
+ *                 caches/       changes that empty the VM's caches
  *   recording.h   start, stop, fork                    endings.h    exec, exit!
  *
  * Tags, one line above or beside a function:

@@ -10,6 +10,7 @@ module Pitwall
     autoload :BenchSummary, "pitwall/analyse/compare/bench_summary"
     autoload :CallEdges, "pitwall/analyse/tree/call_edges"
     autoload :CallTimes, "pitwall/analyse/tree/call_times"
+    autoload :Caches, "pitwall/analyse/caches/caches"
     autoload :CallTree, "pitwall/analyse/tree/call_tree"
     autoload :CallTreeBuilder, "pitwall/analyse/tree/call_tree_builder"
     autoload :Comparison, "pitwall/analyse/compare/comparison"

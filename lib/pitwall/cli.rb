@@ -17,6 +17,7 @@ module Pitwall
       "allocations" => :Allocations,
       "trace" => :Trace,
       "syscalls" => :Syscalls,
+      "caches" => :Caches,
       "report" => :Report,
       "view" => :View,
       "export" => :Export,

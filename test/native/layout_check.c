@@ -88,6 +88,7 @@ SAME(PW_CFP_PC, WORD_OF(frame, pc));
 SAME(PW_CFP_SP, WORD_OF(frame, sp));
 SAME(PW_CFP_ISEQ, WORD_OF(frame, iseq));
 SAME(PW_CFP_EP, WORD_OF(frame, ep));
+SAME(PW_CFP_SELF, WORD_OF(frame, self));
 SAME(PW_CFP_WORDS, sizeof(frame) / sizeof(VALUE));
 SAME(PW_EP_ME_CREF, VM_ENV_DATA_INDEX_ME_CREF);
 SAME(PW_EP_SPECVAL, VM_ENV_DATA_INDEX_SPECVAL);
@@ -115,6 +116,7 @@ _Static_assert(PW_BODY_WORDS * sizeof(VALUE) <= sizeof(body), "PW_BODY_WORDS is 
 _Static_assert(PW_BODY_WORDS * 2 > INT_OF(body, ci_size) && PW_BODY_WORDS > WORD_OF(body, call_data), "PW_BODY_WORDS reaches ci_size");
 
 SAME(PW_ME_DEF, WORD_OF(entry, def));
+SAME(PW_DEF_ARGC, WORD_OF(struct rb_method_definition_struct, body.cfunc.argc));
 SAME(PW_ME_CALLED_ID, WORD_OF(entry, called_id));
 SAME(PW_ME_OWNER, WORD_OF(entry, owner));
 SAME(PW_DEF_CODE, WORD_OF(rb_method_definition_t, body.iseq.iseqptr));

@@ -22,7 +22,7 @@ class FormatDocumentTest < Minitest::Test
     rows = text[/^\|.*?(?=^\n)/m].lines.drop(2).map { |row| row.split("|").map(&:strip).drop(1) }
     [type, rows.map { |name, kind, *rest| [name, kind, rest.join(" ")] }]
   end
-  JSON_TYPES = %w[HEAD STAT TRAC TAIL].freeze
+  JSON_TYPES = %w[HEAD STAT TRAC CHSM TAIL].freeze
 
   PROGRAM = <<~'RUBY'
     require "pitwall"
@@ -72,6 +72,10 @@ class FormatDocumentTest < Minitest::Test
     assert_empty %w[CALL TRAC] - read(record("trace"))
   end
 
+  def test_caches
+    assert_empty %w[CHNG CHSM] - read(record("caches"))
+  end
+
   def test_system_calls
     skip_without_dispatch
     assert_empty %w[SYSC SYST] - read(record("syscalls"))
@@ -81,7 +85,7 @@ class FormatDocumentTest < Minitest::Test
   def test_recordings_of_the_tests_own_writer
     require_relative "../support/documents/sandbox"
     found = DocumentedSandbox.open("") { read(File.binread("x.pit"), json: false) }
-    assert_empty SECTIONS.keys - JSON_TYPES - %w[ROOM OPEN DUPS HOLD TAIL OBJS] - found
+    assert_empty SECTIONS.keys - JSON_TYPES - %w[ROOM OPEN DUPS HOLD TAIL OBJS CHNG] - found
     oldest = File.binread(File.join(Checkout::ROOT, "test/fixtures/recordings/v1.pit"))
     assert_includes read(oldest, json: false), "SAMP"
   end

@@ -6,6 +6,7 @@
 #include "sampling/queries.h"
 #include "sampling/query_sums.h"
 #include "sampling/registry.h"
+#include "sampling/works.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -200,6 +201,7 @@ native_mark(VALUE self, VALUE began, VALUE queries)
 {
     int64_t from = NUM2LL(began);
     pw_thread *t = pw_registered_self();
+    pw_work_ended();
     if (!t || !pw_enter_handler()) return Qnil;
     uint32_t count;
     const pw_query_part *parts = pw_queries_of(queries, &count);
@@ -439,6 +441,7 @@ static void
 prepare(void)
 {
     state.generation++;
+    pw_works_reset();
 }
 
 static void
@@ -482,6 +485,7 @@ init(VALUE native)
     rb_define_singleton_method(native, "label_current?", native_label_current_p, 1);
     rb_define_singleton_method(native, "label_left_out", native_label_left_out, 0);
     rb_define_singleton_method(native, "now", native_now, 0);
+    pw_works_init(native);
     rb_define_singleton_method(native, "mark", native_mark, 2);
     rb_define_singleton_method(native, "test", native_test, 4);
     rb_define_singleton_method(native, "thread_cpu", native_thread_cpu, 0);

@@ -123,6 +123,17 @@ static inline const rb_data_type_t *pw_set_type(void) { return RTYPEDDATA_TYPE(r
 static inline const rb_data_type_t *pw_set_type(void) { return NULL; }
 #endif
 
+/* The data of a typed object, which may be in the object's slot (3.3). */
+static inline const void *
+pw_typed_data(VALUE object)
+{
+#ifdef TYPED_DATA_EMBEDDED
+    return RTYPEDDATA_GET_DATA(object);
+#else
+    return RTYPEDDATA_DATA(object);
+#endif
+}
+
 /* Calls `visit` for each page of the heap, with the page's first slot, its end and the size of a slot. False: this
  * Ruby can't. */
 typedef int (*pw_page_visitor)(void *from, void *to, size_t stride, void *data);
@@ -217,6 +228,17 @@ enum { PW_T_ZOMBIE = RUBY_T_ZOMBIE };
 #else
 enum { PW_T_ZOMBIE = PW_NO_TYPE };
 #endif
+
+/* The object that this singleton class belongs to. */
+static inline VALUE
+pw_attached(VALUE singleton)
+{
+#ifdef HAVE_RB_CLASS_ATTACHED_OBJECT
+    return rb_class_attached_object(singleton);
+#else
+    return rb_attr_get(singleton, rb_intern("__attached__"));
+#endif
+}
 
 /* The object that a singleton class belongs to; Qundef for other classes. Runs no code of the program. */
 #ifndef HAVE_CONST_RUBY_FL_SINGLETON

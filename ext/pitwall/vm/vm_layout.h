@@ -58,7 +58,8 @@ enum {
     /* objects, in words */
     PW_ISEQ_BODY = 2, PW_BODY_ENCODED = 1, PW_SVAR_CREF_OR_ME = 1, PW_ME_DEF = 2,
     PW_DEF_CODE = 1, /* of a method written in Ruby; checked by what it says */
-    PW_DEF_FUNCTION = 1, /* of a C function */
+    PW_DEF_FUNCTION = 1, PW_DEF_ARGC = 3, /* of a C function; argc is an int */
+    PW_CFP_SELF = 3,
     PW_BODY_CALL_DATA = PW_COLUMN(24, 23, 23, 23, 24), PW_BODY_WORDS = 33,
     PW_BODY_SIZE = 1, PW_BODY_CALL_DATA_COUNT = PW_COLUMN(62, 63, 63, 63, 65), /* in ints */
     PW_CALL_DATA_CACHE = 1, PW_CALL_DATA_WORDS = 2, PW_CACHE_METHOD = 2

@@ -56,11 +56,11 @@ module Pitwall
         # @return [Array] the argument for `leave`
         #: (Thread) -> [Integer, untyped]
         def enter(thread)
-          return [Native.now, false] unless @installed
+          return [Native.begin_work, false] unless @installed
 
           outer = thread[VARIABLE]
           change(thread, Native.query_work)
-          [Native.now, outer]
+          [Native.begin_work, outer]
         end
 
         # Called when the request ends, in the same fiber.

@@ -8,6 +8,7 @@ require_relative "labels"
 require_relative "place"
 require_relative "queries"
 require_relative "tests"
+require_relative "vm_counters"
 require_relative "window"
 
 module Pitwall
@@ -27,6 +28,10 @@ module Pitwall
       SIGNALS = %w[URG WINCH].freeze
       # Pitwall's own folder, whose calls collectors leave out.
       HOME = File.expand_path("..", __dir__)
+
+      # All set here, so that no later assignment makes a new shape of this object: the collector of caches counts them.
+      @path = @pid = @window = @parts = @settings = @mode_reason = nil
+      @paused = @conductor = @last_counters = @at_exit = nil
 
       class << self
         # @return [String, nil] the path being written; nil before the first recording

@@ -3,6 +3,8 @@
 require "pitwall/record/chunk"
 require "pitwall/record/chunks/allocations"
 require "pitwall/record/chunks/birth_rows"
+require "pitwall/record/chunks/cache_changes"
+require "pitwall/record/chunks/cache_counters"
 require "pitwall/record/chunks/collection_work"
 require "pitwall/record/chunks/collections"
 require "pitwall/record/chunks/equal_string_groups"
@@ -74,6 +76,8 @@ module Pitwall
         TracedCalls, Tracing,
         # System calls.
         Syscalls, SyscallTotals,
+        # Changes that empty caches.
+        CacheChanges, CacheCounters,
         # How the recording went and how it ended.
         Stats, Tail
       ].each { |chunk| register(chunk) }

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "pitwall/record/vm_counter"
+
 module Pitwall
   module Record
     # One case of a benchmark file, or a whole command.
@@ -53,13 +55,7 @@ module Pitwall
       ["major_faults", "count", :count, "page faults with IO"],
       ["voluntary_switches", "count", :count, "context switches, voluntary"],
       ["involuntary_switches", "count", :count, "context switches, involuntary"],
-      ["constant_cache_misses", "count", :count, "constant cache misses"],
-      ["constant_cache_invalidations", "count", :count, "constant cache invalidations"],
-      ["class_serial", "count", :count, "class serials (method caches emptied)"],
-      ["global_constant_state", "count", :count, "global constant state"],
-      ["global_cvar_state", "count", :count, "class variable caches emptied"],
-      ["next_shape_id", "count", :count, "object shapes made"],
-      ["shape_cache_size", "count", :count, "shape cache entries"],
+      *VM_COUNTERS.each_value.map { |counter| [counter.name, "count", :count, counter.title] },
       ["instructions", "count", :count, "instructions"],
       ["fs_calls", "count", :count, "file-system calls"],
       ["retained", "count", :count, "objects retained at the end"],

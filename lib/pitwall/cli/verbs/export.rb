@@ -13,7 +13,7 @@ module Pitwall
 
       class << self
         #: () -> String
-        def summary = Show::Export.names.then { |names| "a recording as #{names[0..-2].join(", ")} or #{names.last}" }
+        def summary = "a recording for another tool: pprof, OTLP, firefox, speedscope…"
 
         #: () -> Array[[String, String]]
         def examples

@@ -1,0 +1,99 @@
+#include "collectors/caches/caches.h"
+#include "collectors/caches/change_notes.h"
+#include "collectors/caches/changes.h"
+#include "collectors/caches/line_watch.h"
+#include "collectors/caches/operators.h"
+#include "collectors/caches/own_hooks.h"
+#include "collectors/caches/watched_methods.h"
+#include "tools/settings.h"
+#include "vm/stack_walk.h"
+#include <stdio.h>
+
+static struct {
+    bool active, blames, lines;
+    const char *refusal;
+} state;
+
+#if PW_LAYOUT_RUBY
+
+static VALUE
+prepare(VALUE settings)
+{
+    VALUE collect = rb_const_get(rb_const_get(rb_cObject, rb_intern("Pitwall")), rb_intern("Collect"));
+    state.blames = pw_setting_is_on(settings, "blame", true);
+    state.lines = pw_setting_is_on(settings, "lines", true);
+    pw_vm_counters_find(rb_const_get(collect, rb_intern("VMCounters")));
+    if (!state.blames) return Qnil;
+    pw_operators_init();
+    pw_change_notes_init();
+    pw_subjects_init();
+    pw_own_hooks_start();
+    state.refusal = pw_watched_methods_start();
+    return Qnil;
+}
+
+static const char *
+start(VALUE settings)
+{
+    static char text[160];
+    if (pw_walk_refusal()) {
+        snprintf(text, sizeof text, "cannot watch caches: %s", pw_walk_refusal());
+        return text;
+    }
+    int error = 0;
+    VALUE saved = rb_errinfo();
+    state.active = true;
+    state.refusal = NULL;
+    rb_protect(prepare, settings, &error);
+    if (error) rb_set_errinfo(saved);
+    if (error) state.refusal = "cannot watch caches: this Ruby does not have what is needed";
+    if (state.refusal) return state.refusal;
+    if (state.blames) pw_line_watch_start(state.lines);
+    VALUE home = pw_setting(settings, "home");
+    pw_changes_begin(RB_TYPE_P(home, T_STRING) ? RSTRING_PTR(home) : "");
+    return NULL;
+}
+
+static void
+stop(void)
+{
+    if (!state.active) return;
+    pw_changes_end();
+    if (!state.blames) return;
+    pw_line_watch_stop();
+    pw_watched_methods_stop();
+    pw_own_hooks_stop();
+}
+
+static void
+forget(bool frees)
+{
+    state.active = false;
+    pw_changes_forget(frees);
+    pw_subjects_forget();
+    pw_calls_forget();
+}
+
+static void write_rows(bool last) { pw_changes_write_rows(); }
+
+static void
+write_end(bool last)
+{
+    pw_changes_write_sums(!state.blames ? "counters" : state.lines ? "lines" : "methods");
+}
+
+#else /* unknown layout */
+
+static const char *start(VALUE settings) { return "cannot watch caches: " PW_LAYOUT_UNKNOWN; }
+static void stop(void) {}
+static void forget(bool frees) {}
+static void write_rows(bool last) {}
+static void write_end(bool last) {}
+
+#endif
+
+static void init(VALUE native) { pw_changes_init(); }
+
+const pw_module pw_caches = {
+    .name = "caches", .init = init, .start = start, .stop = stop, .forget = forget, .write_rows = write_rows,
+    .write_end = write_end, .fills_ring = true};

@@ -1,0 +1,160 @@
+#include "collectors/caches/line_watch.h"
+#include "collectors/caches/changes.h"
+#include "collectors/caches/open_calls.h"
+#include "collectors/caches/operators.h"
+#include "tools/hidden.h"
+#include "vm/raw_hook.h"
+#include "vm/stack_walk.h"
+#include <string.h>
+
+enum { MOST_WORDS = 400 };
+
+static struct { bool on, lines; } state;
+
+/* The code that runs since the last event of this native thread. Only compared, and used while its frame is still on
+ * the stack. */
+static __thread struct { const VALUE *ec, *cfp; VALUE pc, iseq; } last __attribute__((tls_model("initial-exec")));
+
+static bool is_module(VALUE object) { return RB_TYPE_P(object, T_CLASS) || RB_TYPE_P(object, T_MODULE); }
+
+/* The last name of a constant among the words of the code that has just run: the operand of `setconstant`. */
+static ID
+constant_between(const VALUE *from, const VALUE *to)
+{
+    ID found = 0;
+    if (to - from > MOST_WORDS || to < from) return 0;
+    for (const VALUE *at = from; at < to; at++) {
+        if (*at < (VALUE)1 << 32 && rb_is_const_id((ID)*at) && RB_TYPE_P(rb_id2str((ID)*at), T_STRING)) found = (ID)*at;
+    }
+    return found;
+}
+
+static int
+change_of(const uint64_t increase[PW_VM_COUNTERS])
+{
+    if (increase[PW_VM_CONSTANTS]) return PW_CONSTANT_SET;
+    if (increase[PW_VM_CLASSES]) return PW_CLASS_MADE;
+    return increase[PW_VM_CVARS] ? PW_CLASS_VARIABLE_SET : PW_SHAPE_MADE;
+}
+
+/* Notes the increase at a control frame of the calling thread, as if the frame were the top one and at `pc`. No other
+ * thread reads the stack meanwhile: this thread has the GVL. */
+static void
+note_at(const VALUE *ec, const VALUE *cfp, VALUE pc, int change, const pw_subject *subject,
+        const uint64_t increase[PW_VM_COUNTERS])
+{
+    VALUE *frame = (VALUE *)cfp, at = frame[PW_CFP_PC];
+    if (pc) frame[PW_CFP_PC] = pc;
+    pw_change_top = (pw_stack_top){ec, cfp};
+    pw_change_note(change, subject, increase);
+    pw_change_top = (pw_stack_top){0};
+    frame[PW_CFP_PC] = at;
+}
+
+static void
+describe(pw_subject *s, int change, VALUE self, const VALUE *from, const VALUE *to)
+{
+    if (change == PW_CONSTANT_SET) {
+        ID name = from ? constant_between(from, to) : 0;
+        if (name && is_module(self) && rb_const_defined_at(self, name)) pw_subject_of_constant(s, self, name);
+        else if (name) pw_subject_add_id(s, name);
+    }
+    else if (self) pw_subject_of_object(s, self);
+}
+
+void
+pw_line_changed(const VALUE *ec, const VALUE *cfp)
+{
+    uint64_t increase[PW_VM_COUNTERS];
+    if (pw_changes_wanted() && pw_vm_counters_claim(increase)) pw_line_caused(ec, cfp, increase);
+}
+
+void
+pw_line_caused(const VALUE *ec, const VALUE *cfp, const uint64_t *increase)
+{
+    pw_subject s = {.size = 0};
+    int change = change_of(increase);
+    const VALUE *pc = (const VALUE *)cfp[PW_CFP_PC];
+    bool known = cfp == last.cfp && pc && cfp[PW_CFP_ISEQ] == last.iseq;
+    describe(&s, change, cfp[PW_CFP_SELF], known ? (const VALUE *)last.pc - 1 : NULL, pc);
+    note_at(ec, cfp, 0, change, &s, increase);
+}
+
+/* A class body begins. If a counter has increased since the last event, then the class is new. */
+static bool
+class_begins(const pw_trace_arg *arg, const uint64_t increase[PW_VM_COUNTERS], pw_subject *s)
+{
+    VALUE klass = arg->self;
+    if (!is_module(klass) || !(increase[PW_VM_CONSTANTS] || increase[PW_VM_CLASSES])) return false;
+    pw_subject_of_module(s, klass);
+    return true;
+}
+
+static void
+changed(const pw_trace_arg *arg)
+{
+    uint64_t increase[PW_VM_COUNTERS];
+    pw_subject s = {.size = 0};
+    if (!pw_changes_wanted() || !pw_vm_counters_claim(increase)) return;
+    /* A watched call began after the last event, and has called code of Ruby: the increase is the call's. */
+    pw_call_place caller = {arg->ec, arg->cfp + PW_CFP_WORDS};
+    if (arg->event != RUBY_EVENT_CLASS && pw_call_adds(caller, increase)) return;
+    int change = change_of(increase);
+    bool alive = last.ec == arg->ec && last.cfp >= arg->cfp && last.cfp[PW_CFP_ISEQ] == last.iseq && last.pc;
+    const VALUE *cfp = alive ? last.cfp : arg->cfp;
+    VALUE pc = alive ? last.pc : 0;
+    if (arg->event == RUBY_EVENT_CLASS && class_begins(arg, increase, &s)) {
+        bool singleton = pw_object_of_singleton(arg->self) != Qundef;
+        if (singleton) pw_subject_first_time(arg->self);
+        change = singleton ? PW_SINGLETON_CLASS_MADE : RB_TYPE_P(arg->self, T_MODULE) ? PW_MODULE_MADE : PW_CLASS_MADE;
+        cfp = arg->cfp + PW_CFP_WORDS; /* the frame of the keyword `class` */
+        pc = 0;
+    }
+    else {
+        const VALUE *to = (const VALUE *)cfp[PW_CFP_PC];
+        describe(&s, change, cfp[PW_CFP_SELF], alive ? (const VALUE *)pc - 1 : NULL, to);
+    }
+    note_at(arg->ec, cfp, pc, change, &s, increase);
+}
+
+/* `class << object` makes the object's singleton class, if it has none. Ruby 3.1 counts that. */
+static void
+singleton_begins(const pw_trace_arg *arg)
+{
+    VALUE attached = pw_object_of_singleton(arg->self);
+    if (attached == Qundef || RB_TYPE_P(attached, T_CLASS) || !pw_changes_wanted()) return;
+    if (!pw_subject_first_time(arg->self) || pw_vm_counters[PW_VM_CLASSES].name) return;
+    pw_subject s = {.size = 0};
+    pw_subject_of_module(&s, arg->self);
+    note_at(arg->ec, arg->cfp + PW_CFP_WORDS, 0, PW_SINGLETON_CLASS_MADE, &s, (uint64_t[PW_VM_COUNTERS]){0});
+}
+
+static void
+on_event(VALUE unused, const pw_trace_arg *arg)
+{
+    if (__builtin_expect(pw_vm_counters_changed(), 0)) changed(arg);
+    if (arg->event & (RUBY_EVENT_CLASS | RUBY_EVENT_END)) singleton_begins(arg); /* 3.4 tells of the end only */
+    const VALUE *cfp = arg->cfp;
+    /* After a return the caller goes on. */
+    if (arg->event & (RUBY_EVENT_RETURN | RUBY_EVENT_B_RETURN | RUBY_EVENT_END)) cfp += PW_CFP_WORDS;
+    last.ec = arg->ec;
+    last.cfp = cfp;
+    last.pc = cfp[PW_CFP_PC];
+    last.iseq = cfp[PW_CFP_ISEQ];
+}
+
+void
+pw_line_watch_start(bool lines)
+{
+    state.on = true;
+    state.lines = lines;
+    pw_add_raw_hook(on_event, RUBY_EVENT_CLASS | RUBY_EVENT_END |
+        (lines ? RUBY_EVENT_LINE | RUBY_EVENT_RETURN | RUBY_EVENT_B_RETURN : 0));
+}
+
+void
+pw_line_watch_stop(void)
+{
+    if (state.on) pw_remove_raw_hook(on_event);
+    state.on = false;
+}

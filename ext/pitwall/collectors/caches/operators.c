@@ -1,0 +1,74 @@
+#include "collectors/caches/operators.h"
+#include "vm/c_methods.h"
+#include "vm/vm_compat.h"
+#include <string.h>
+
+enum { PREDICATES = 3 };
+
+static struct {
+    VALUE (*predicates[PREDICATES])(int argc, VALUE *argv, VALUE self);
+    VALUE (*is_singleton)(VALUE self);
+} state;
+
+/* The methods that the compiler makes instructions of, by class (vm.c of each Ruby: vm_init_redefined_flag). */
+static const struct { const char *klass, *names; } operators[] = {
+    {"Integer", " + - * / % == === < <= > >= << [] & | ! succ size "},
+    {"Float", " + - * / % == === < <= > >= "},
+    {"String", " + % == === << length size empty? [] =~ freeze -@ min max hash succ "},
+    {"Array", " + << [] []= length size empty? min max hash include? pack "},
+    {"Hash", " [] []= length size empty? "},
+    {"Symbol", " == === [] length size empty? =~ "},
+    {"NilClass", " nil? ! == "},
+    {"Regexp", " =~ "},
+    {"Proc", " call "},
+    {"TrueClass", " ! "},
+    {"FalseClass", " ! "}};
+
+bool
+pw_is_basic_operator(VALUE module, ID name)
+{
+    VALUE path = RB_TYPE_P(module, T_CLASS) ? rb_mod_name(module) : Qnil, text = rb_id2str(name);
+    if (!RB_TYPE_P(path, T_STRING) || !RB_TYPE_P(text, T_STRING)) return false;
+    const char *method = StringValueCStr(text), *klass = StringValueCStr(path);
+    size_t n = strlen(method);
+    for (size_t i = 0; i < sizeof operators / sizeof *operators; i++) {
+        if (strcmp(operators[i].klass, klass) != 0) continue;
+        for (const char *at = operators[i].names; (at = strstr(at, method)); at += n) {
+            if (at[-1] == ' ' && at[n] == ' ') return true;
+        }
+    }
+    return false;
+}
+
+int
+pw_visibility_of(VALUE module, ID name)
+{
+    VALUE symbol = ID2SYM(name);
+    for (int i = 0; i < PREDICATES; i++) {
+        if (state.predicates[i] && RTEST(state.predicates[i](1, &symbol, module))) return i + 1;
+    }
+    return 0;
+}
+
+VALUE
+pw_object_of_singleton(VALUE klass)
+{
+    if (!RB_TYPE_P(klass, T_CLASS) || !state.is_singleton || !RTEST(state.is_singleton(klass))) return Qundef;
+    return pw_attached(klass);
+}
+
+void
+pw_operators_init(void)
+{
+    static const char *const names[PREDICATES] = {
+        "public_method_defined?", "protected_method_defined?", "private_method_defined?"};
+    for (int i = 0; i < PREDICATES; i++) {
+        ID id = rb_intern(names[i]);
+        pw_c_method m = pw_c_method_of(rb_funcall(rb_cModule, rb_intern("instance_method"), 1, ID2SYM(id)), id);
+        if (m.place && m.argc == -1) state.predicates[i] = (VALUE (*)(int, VALUE *, VALUE))*m.place;
+    }
+    ID singleton = rb_intern("singleton_class?");
+    VALUE method = rb_funcall(rb_cModule, rb_intern("instance_method"), 1, ID2SYM(singleton));
+    pw_c_method m = pw_c_method_of(method, singleton);
+    if (m.place && m.argc == 0) state.is_singleton = (VALUE (*)(VALUE))*m.place;
+}

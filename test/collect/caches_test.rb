@@ -1,0 +1,93 @@
+# frozen_string_literal: true
+
+require_relative "../test_helper"
+require_relative "../support/command_line"
+require "json"
+
+# Which lines empty caches: every planted change is found at its line, and no other line is blamed.
+class CachesTest < Minitest::Test
+  include CommandLine
+
+  FIXTURES = File.join(Checkout::ROOT, "test/fixtures/caches")
+
+  def planted
+    @planted ||= Dir["#{FIXTURES}/*.rb"].flat_map do |file|
+      File.readlines(file).each_with_index.flat_map do |text, at|
+        marks = text[/#! (.*)/, 1] or next []
+        marks.split("; ").map { |mark| [File.basename(file), at + 1, *mark.strip.split(" ", 2)] }
+      end
+    end
+  end
+
+  def caches(*options, program: File.join(FIXTURES, "planted.rb"), status: 0)
+    out = file("caches.json")
+    run = pitwall("caches", "--record", file("x.pit"), "--format", "json", "--out", out, *options, "--", "ruby",
+                  "-W0", "-I", File.join(Checkout::ROOT, "lib"), program)
+    assert_equal status, run.status.exitstatus, run.err
+    JSON.parse(File.read(out))
+  end
+
+  def test_every_planted_change_is_found_at_its_line
+    report = caches
+    own = report["own_counters"]
+    # From 3.4 on Ruby itself prepends a module to Kernel when the first Ractor begins.
+    rows = report["findings"].reject { |row| row["subject"].include?("RactorRequire") }
+    found = rows.select { |row| own.include?(row["counter"]) }.flat_map do |row|
+      [[File.basename(row["path"]), row["line"], row["kind"], row["subject"]]] * row["count"]
+    end
+    assert_operator planted.map { |_, line, *| line }.uniq.size, :>=, 40
+    assert_equal [], planted - found, "not found"
+    assert_equal [], found - planted, "blamed falsely"
+    assert_equal planted.tally, found.tally, "counted once"
+    assert_equal 0, report["lost"]
+  end
+
+  def test_blamed_counts_add_up_to_the_counters
+    report = caches
+    counters = report["counters"].reject { |name, _| report["own_counters"].include?(name) }
+    counters.each do |name, count|
+      next if %w[constant_cache_misses shape_cache_size].include?(name)
+
+      blamed = report["findings"].select { |row| row["counter"] == name }.sum { |row| row["count"] }
+      assert_equal count, blamed + report["pitwall"].fetch(name, 0), name
+    end
+    assert_equal({}, report["unblamed"])
+  end
+
+  def test_the_part_after_boot
+    program = file("warm.rb")
+    File.write(program, <<~RUBY)
+      require "pitwall"
+      class Early; end
+      Pitwall.request(route: "a") { Late = Class.new }
+      2.times { Pitwall.request(route: "a") { Object.new.define_singleton_method(:a) {} } }
+    RUBY
+    options = ["--after", "boot"]
+    kinds = caches(*options, program: program)["findings"].map { |row| row["kind"] }.uniq.sort
+    assert_equal %w[class_made constant_set method_added], kinds
+    later = caches("--after", "1 request", program: program)["findings"].map { |row| row["kind"] }.uniq
+    assert_equal ["method_added"], later
+  end
+
+  def test_the_gate_and_its_allow_list
+    program = file("gate.rb")
+    File.write(program, "require 'pitwall'\nPitwall.booted\ndef late = 1\n")
+    list = file("allowed")
+    gate = ["--after", "boot", "--fail-if", "invalidation"]
+    caches(*gate, program: program, status: 1)
+    caches("--after", "boot", "--allow-list", list, "--write-allow-list", program: program)
+    assert_match(/^method_added\tObject#late\t/, File.read(list))
+    caches(*gate, "--allow-list", list, program: program)
+    File.write(list, "method_added\tGone#away\ta.rb\n", mode: "a")
+    run = pitwall("caches", *gate, "--allow-list", list, "--", "ruby", "-I", File.join(Checkout::ROOT, "lib"), program)
+    assert_match(/nothing matches "method_added\s+Gone#away\s+a.rb" any more/, run.err)
+    assert_equal 0, run.status.exitstatus
+  end
+
+  def test_bad_input_gets_one_line
+    assert_match(/--after never: write boot/, pitwall("caches", "--after", "never", "--", "ruby", "-e", "1").err)
+    run = pitwall("caches", "--allow-list", file("none"), "--fail-if", "invalidation", "--", "ruby", "-e", "1")
+    assert_equal 2, run.status.exitstatus
+    assert_equal 1, run.err.lines.grep(/^pitwall: /).size, run.err
+  end
+end
