@@ -46,16 +46,35 @@ step_rarely(pw_walk *w, const pw_cfi_table *t, const pw_cfi_rare *rare, uintptr_
     caller[PW_PC] = pw_return_address(caller[PW_RETURN]);
     memcpy(w->r, caller, sizeof caller);
     w->interrupted = rare->signal;
+    w->fp_at = 0;
     return PW_WALK_ON;
 }
 
+/* Notes what the caller's place depends on: the frame's registers, and at most two words in memory. */
+static inline void
+note_how(const pw_walk *w, const pw_cfi_rule *rule, pw_native_frame *frame)
+{
+    frame->sp = w->r[PW_SP];
+    frame->fp = w->r[PW_FP];
+    if (!rule->saved[PW_SAVED_RETURN] || w->interrupted) return;
+    frame->return_at = rule->saved[PW_SAVED_RETURN];
+    if (rule->cfa_register == PW_SP) frame->found = PW_FOUND_BY_SP;
+    else if (rule->cfa_register == PW_FP) {
+        uintptr_t below = w->fp_at ? (frame->cfa - w->fp_at) / 8 : 0;
+        frame->fp_below = (uint16_t)below;
+        if (below <= UINT16_MAX) frame->found = PW_FOUND_BY_FP;
+    }
+}
+
 static inline pw_walk_result
-step_plainly(pw_walk *w, const pw_cfi_rule *rule, uintptr_t *result)
+step_plainly(pw_walk *w, const pw_cfi_rule *rule, pw_native_frame *frame)
 {
     uintptr_t cfa = w->r[rule->cfa_register] + (uintptr_t)(intptr_t)rule->cfa_offset;
-    *result = cfa;
+    frame->cfa = cfa;
     if (!rule->saved[PW_SAVED_RETURN] && !(PW_RETURN_IN_REGISTER && w->interrupted)) return PW_WALK_LOST;
     if (cfa <= w->r[PW_SP] && !(PW_RETURN_IN_REGISTER && cfa == w->r[PW_SP] && w->interrupted)) return PW_WALK_LOST;
+    note_how(w, rule, frame);
+    if (rule->saved[PW_SAVED_FP]) w->fp_at = cfa + (uintptr_t)((intptr_t)rule->saved[PW_SAVED_FP] * 8);
     for (int i = 0; i < PW_SAVED_REGISTERS; i++) {
         if (!rule->saved[i]) continue;
         uintptr_t at = cfa + (uintptr_t)((intptr_t)rule->saved[i] * 8);
@@ -131,8 +150,13 @@ pw_walk_by_rule(pw_walk *w, pw_native_frame *frame, pw_walk_result *result)
     const pw_cfi_rule *rule = find_rule(w, frame);
     if (!rule) return false;
     const pw_cfi_table *t = w->code->table;
-    if (rule->kind == PW_CFI_PLAIN) *result = step_plainly(w, rule, &frame->cfa);
-    else if (rule->kind == PW_CFI_LAST) *result = PW_WALK_ENDED;
+    if (rule->kind == PW_CFI_PLAIN) *result = step_plainly(w, rule, frame);
+    else if (rule->kind == PW_CFI_LAST) {
+        *result = PW_WALK_ENDED;
+        frame->found = PW_FOUND_NONE;
+        frame->sp = w->r[PW_SP];
+        frame->fp = w->r[PW_FP];
+    }
     else *result = step_rarely(w, t, &t->rare[rule->cfa_offset], &frame->cfa);
     /* The first function of a fiber or a context returns to 0. */
     if (*result == PW_WALK_ON && w->r[PW_PC] == 0 && !w->interrupted) *result = PW_WALK_ENDED;

@@ -13,6 +13,7 @@ typedef struct {
     const pw_code *code;   /* of the last frame; NULL: none yet */
     uintptr_t r[PW_REGISTERS];
     bool interrupted;      /* pc is the next instruction; else it is a return address */
+    uintptr_t fp_at;       /* where the frame pointer was read from; 0: from no memory */
     pw_stack_words words;
 } pw_walk;
 

@@ -14,7 +14,7 @@ pw_unwind_know_stack(void)
     size_t size;
     if (pw_own_stack.to || pthread_getattr_np(pthread_self(), &attributes) != 0) return;
     if (pthread_attr_getstack(&attributes, &from, &size) == 0) {
-        pw_own_stack = (pw_stack_bounds){(uintptr_t)from, ((uintptr_t)from + size) & ~(uintptr_t)7};
+        pw_own_stack = (pw_stack_bounds){(uintptr_t)from, ((uintptr_t)from + size) & ~(uintptr_t)7, 0};
     }
     pthread_attr_destroy(&attributes);
 }

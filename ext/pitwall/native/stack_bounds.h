@@ -5,7 +5,8 @@
 #include "tools/hidden.h"
 #include <stdint.h>
 
-typedef struct { uintptr_t from, to; } pw_stack_bounds;
+/* From `seen` to `to` it was read before: its pages stay for as long as the thread is there. 0: never. */
+typedef struct { uintptr_t from, to, seen; } pw_stack_bounds;
 
 /* 0: not known. */
 extern PW_HIDDEN __thread pw_stack_bounds pw_own_stack __attribute__((tls_model("initial-exec")));

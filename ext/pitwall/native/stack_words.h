@@ -1,7 +1,7 @@
 /* Reads words of a stack. A stack pointer may be anything: the program may have switched stacks, or spoilt them. So a
  * page is read only after the kernel has said that it can be read. Each unwinding asks anew, because stacks of fibers
- * come and go. For the stack that the native thread was made with, one question is enough: its pages stay for as long
- * as the thread is there, from the stack pointer up to its end. */
+ * come and go. For the stack that the native thread was made with, one question is enough for the lowest page so far: its
+ * pages stay for as long as the thread is there, from the stack pointer up to its end. */
 #ifndef PITWALL_STACK_WORDS_H
 #define PITWALL_STACK_WORDS_H
 
@@ -19,10 +19,13 @@ pw_words_ask(pw_stack_words *w, uintptr_t address)
 {
     if (address & 7) return false;
     uintptr_t page = address & -w->page;
-    if (!pw_readable(page)) return false;
-    if (address >= pw_own_stack.from && address < pw_own_stack.to) {
-        w->from = page;
-        w->size = pw_own_stack.to - page;
+    bool own = address >= pw_own_stack.from && address < pw_own_stack.to;
+    bool seen = own && pw_own_stack.seen && page >= pw_own_stack.seen;
+    if (!seen && !pw_readable(page)) return false;
+    if (own) {
+        if (!seen) pw_own_stack.seen = page;
+        w->from = pw_own_stack.seen;
+        w->size = pw_own_stack.to - w->from;
     }
     else if (page == w->from + w->size) w->size += w->page;
     else if (page + w->page == w->from) {

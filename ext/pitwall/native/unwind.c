@@ -135,10 +135,13 @@ static void
 learn_interpreter(void)
 {
     static pw_native_frame frames[512];
+    pw_last_stack none = {0};
+    uint32_t kept;
     pw_unwind_end end;
     const pw_object *ruby = pw_object_at(unwinder.ruby);
     if (!ruby || !ruby->cfi) return;
-    pw_interpreter_learn(ruby->cfi, frames, pw_unwind(NULL, frames, sizeof frames / sizeof frames[0], &end));
+    uint32_t count = pw_unwind(NULL, frames, sizeof frames / sizeof frames[0], &none, &kept, &end);
+    pw_interpreter_learn(ruby->cfi, frames, count);
 }
 
 bool
@@ -216,24 +219,28 @@ pw_unwind_child(void)
 }
 
 __attribute__((noinline)) uint32_t
-pw_unwind(const void *ucontext, pw_native_frame *frames, uint32_t room, pw_unwind_end *end)
+pw_unwind(const void *ucontext, pw_native_frame *frames, uint32_t room, pw_last_stack *last, uint32_t *kept,
+          pw_unwind_end *end)
 {
     pw_walk w;
     uint32_t count = 0;
     *end = PW_UNWIND_LOST;
+    *kept = 0;
     atomic_fetch_add(&unwinder.under_way, 1);
     w.map = atomic_load(&unwinder.map);
     if (w.map) {
         w.code = NULL;
         w.words = (pw_stack_words){.page = unwinder.page};
         w.interrupted = true;
+        w.fp_at = 0;
         if (ucontext) pw_registers_of(ucontext, w.r);
         else {
             pw_native_frame here;
             PW_REGISTERS_HERE(w.r);
             if (pw_walk_step(&w, &here) != PW_WALK_ON) room = 0;
         }
-        count = pw_walk_all(&w, frames, room, end);
+        count = pw_walk_all(&w, frames, room, last, kept, end);
+        last->generation = w.map->generation;
     }
     atomic_fetch_sub(&unwinder.under_way, 1);
     return count;
@@ -250,9 +257,11 @@ void pw_unwind_in_parent(void) {}
 void pw_unwind_child(void) {}
 
 uint32_t
-pw_unwind(const void *ucontext, pw_native_frame *frames, uint32_t room, pw_unwind_end *end)
+pw_unwind(const void *ucontext, pw_native_frame *frames, uint32_t room, pw_last_stack *last, uint32_t *kept,
+          pw_unwind_end *end)
 {
     *end = PW_UNWIND_LOST;
+    *kept = 0;
     return 0;
 }
 

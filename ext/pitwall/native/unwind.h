@@ -34,7 +34,9 @@ void pw_unwind_in_parent(void);
 void pw_unwind_child(void);
 
 /* Writes at most `room` frames, the leaf first, and returns how many. `ucontext`: what a signal handler was given;
- * NULL: from the caller on. async-signal-safe */
-uint32_t pw_unwind(const void *ucontext, pw_native_frame *frames, uint32_t room, pw_unwind_end *end);
+ * NULL: from the caller on. The thread's last stack saves work: *kept of its frames next to the root follow the frames
+ * that were written. last->generation becomes that of the new stack. async-signal-safe */
+uint32_t pw_unwind(const void *ucontext, pw_native_frame *frames, uint32_t room, pw_last_stack *last, uint32_t *kept,
+                   pw_unwind_end *end);
 
 #endif

@@ -147,13 +147,15 @@ put_joined(pw_thread *t, uint8_t kind, uint8_t state, uint16_t captures, int64_t
     pw_joined_stack *now = &room->stack, before = room->sent;
     uint32_t common = common_with_sent(t), fresh = now->count - common;
     if (kind == PW_REC_STACK && fresh == 0 && room->serial == t->sample.serial && common == t->sample.sent) return true;
-    pw_sample *s = reserve(t, kind, common, fresh, fresh, state, captures, wall, cpu);
+    bool owners = false;
+    for (uint32_t i = common; i < now->count && !owners; i++) owners = now->owners[i] != 0;
+    pw_sample *s = reserve(t, kind, common, fresh, owners ? fresh : 0, state, captures, wall, cpu);
     if (!s) return false;
     VALUE *frame = s->frames, *owner = frame + fresh;
-    int *line = (int *)(owner + fresh);
+    int *line = (int *)(owner + s->owned);
     for (uint32_t i = now->count; i-- > common;) {
         *frame++ = now->frames[i];
-        *owner++ = now->owners[i];
+        if (owners) *owner++ = now->owners[i];
         *line++ = now->lines[i];
     }
     commit(t, s);

@@ -15,30 +15,39 @@ static bool ours(const pw_native_frame *f) { return f->pc >= own_from && f->pc <
 
 /* Leaves our own frames out, and finds the interpreter's loop. A hook was called by a function of Ruby that calls hooks
  * only: that function is left out as well. */
-static void
-leave_out_ours(pw_native_room *room, bool in_hook)
+static uint32_t
+leave_out_ours(pw_native_frame *frames, uint32_t count, bool in_hook)
 {
     uint32_t kept = 0, i = 0;
     if (in_hook) {
-        while (i < room->count && ours(&room->frames[i])) i++;
-        if (i < room->count) i++;
+        while (i < count && ours(&frames[i])) i++;
+        if (i < count) i++;
     }
-    for (; i < room->count; i++) {
-        pw_native_frame f = room->frames[i];
-        if (ours(&f)) continue;
-        if (f.kind == PW_NATIVE_FUNCTION && pw_unwind_is_interpreter(f.function)) f.kind = LOOP;
-        room->frames[kept++] = f;
+    for (; i < count; i++) {
+        if (ours(&frames[i])) continue;
+        if (kept != i) frames[kept] = frames[i];
+        pw_native_frame *f = &frames[kept++];
+        if (f->kind == PW_NATIVE_FUNCTION && pw_unwind_is_interpreter(f->function)) f->kind = LOOP;
     }
-    room->count = kept;
+    return kept;
 }
 
 static void
 unwind(pw_native_room *room)
 {
     pw_unwind_end end = PW_UNWIND_LOST;
-    room->count = pw_unwind(room->context, room->frames, PW_NATIVE_DEPTH, &end);
+    pw_last_stack last = {room->frames, room->context && room->whole ? room->count : 0, room->generation};
+    uint32_t kept, n = pw_unwind(room->context, room->fresh, PW_NATIVE_DEPTH, &last, &kept, &end);
+    if (n + kept > PW_NATIVE_DEPTH) {
+        last.count = 0;
+        n = pw_unwind(room->context, room->fresh, PW_NATIVE_DEPTH, &last, &kept, &end);
+    }
+    n = leave_out_ours(room->fresh, n, !room->context);
+    room->count = n + kept;
+    room->frames = room->frames_end - room->count;
+    memcpy(room->frames, room->fresh, n * sizeof(pw_native_frame));
+    room->generation = last.generation;
     room->whole = end == PW_UNWOUND;
-    leave_out_ours(room, !room->context);
 }
 
 /* ---- joining ---- */

@@ -26,6 +26,8 @@ typedef struct pw_native_room {
     /* the last native stack, leaf first */
     pw_native_frame *frames;
     uint32_t count;
+    pw_native_frame *frames_end, *fresh; /* the root stands before frames_end; fresh: room for the frames of a walk */
+    uint64_t generation;                 /* see pw_last_stack */
     bool whole;   /* reaches the function that the thread or fiber began with */
     bool guessed; /* the runs of the two stacks did not match */
     /* the stack that is made, and the stack that was sent last, as the record number `serial` of the thread */
