@@ -42,7 +42,7 @@ class ViewsListTest < Minitest::Test
       assert_match(/^ +--toy-least N +of --view toy: files with so many methods$/, help)
       %w[bash zsh fish].each do |shell|
         script = run_command("completion", shell)[1]
-        assert_match(/syscalls[\s"']+toy\b/, script, shell)
+        assert_match(/caches[\s"']+toy\b/, script, shell)
         assert_includes script, "toy-least", shell
       end
     end
