@@ -33,7 +33,10 @@ class MNThreadsTest < Minitest::Test
   end
 
   # (Threads within Ractors are left out: Rubies 3.3.8 and 3.4.11 themselves hang with these under M:N, most of the time.)
+  # Ruby 3.4.11 hung in 2 of 128 runs of this program without Pitwall.
   def test_ractors_beside_threads
+    skip "Ruby 3.4 itself hangs now and then with Ractors beside M:N threads" if RUBY_VERSION.start_with?("3.4.")
+
     each_mode do |mode|
       run_mn(<<~'RUBY')
         value = ->(ractor) { ractor.respond_to?(:value) ? ractor.value : ractor.take }
