@@ -50,9 +50,9 @@ module Pitwall
           @options[:signal] = signal(name)
         end
         parser.on("--native", "also record native frames: MRI's own functions, C extensions, libraries " \
-                              "(with --mode signal)") { @options[:native] = true }
-        parser.on("--perf", "run perf beside, and put its native and kernel frames below Ruby's (--native shows " \
-                            "them)") { @options[:perf] = true }
+                              "(in mode signal); report --native shows them") { @options[:native] = true }
+        parser.on("--perf", "run perf beside, and put its native and kernel frames below Ruby's; " \
+                            "report --native shows them") { @options[:perf] = true }
         parser.on("--allocations [1/N]", "also count objects by stack (by line, where stacks are not walked), " \
                                          "in bursts: one in so many (1/50); see --view allocations") do |text|
           @options[:one_in] = OneIn.parse(text || "1/50", name: "--allocations")
