@@ -12,8 +12,8 @@ module Benchmarks
     # of Pitwall itself, which perf sees while a sample is taken, are left out. A figure is the mean difference of the
     # runs, with its interval: the chance of sampling is in each run's difference.
     #
-    # Needs a quiet machine. Where other programs want the cores, the two differed more. A guess why: a thread is often
-    # switched off in a system call there, and the tick that was due then finds the thread in it.
+    # Needs a quiet machine. A guess why: where other programs want the cores, a thread may often be switched off in a
+    # system call, and the tick that was due then finds the thread there. This was not measured.
     class Agreement
       # program => amount of work between two looks at the clock
       PROGRAMS = { "extensions" => 1, "c_blocks" => 1, "objects" => 2000, "requires" => 50, "web_like" => 20 }.freeze
