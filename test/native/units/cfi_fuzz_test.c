@@ -1,7 +1,7 @@
 /* Damaged tables and hostile stacks: the .eh_frame of the C library with bytes changed, and stacks of random words.
  * Nothing may be read that is not mapped.
  *
- * sources: cfi_*.c rule_walk.c native_walk.c ruleless_code.c interpreter.c stack_bounds.c raw_syscall.c */
+ * sources: cfi_*.c rule_walk.c native_walk.c walk_again.c ruleless_code.c interpreter.c stack_bounds.c raw_syscall.c */
 #include "unit.h"
 #include "native/cfi_parse.h"
 #include "native/native_walk.h"
@@ -113,18 +113,54 @@ hostile_word(const uint8_t *stack)
     }
 }
 
+static uint32_t kept_frames; /* of all walks */
+
+/* Walks once more after some words have changed, with and without the stack of the first walk. Both must find the same
+ * frames. The last stack's root is said to have no caller: else hardly any hostile stack could be kept. */
+static void
+walk_again(const pw_walk *begin, uint8_t *stack, pw_native_frame *frames, uint32_t count)
+{
+    static pw_native_frame whole[512], fresh[512];
+    uint32_t kept, no_kept, changed = below(3);
+    pw_unwind_end end;
+    pw_last_stack none = {0}, last = {frames, count, begin->map->generation};
+    if (!count) return;
+    pw_native_frame *root = &frames[count - 1];
+    root->found = PW_FOUND_NONE;
+    if (!root->sp) root->sp = count > 1 ? frames[count - 2].cfa : 0;
+    pw_own_stack = (pw_stack_bounds){(uintptr_t)stack, (uintptr_t)stack + STACK, 0};
+    for (uint32_t i = 0; i < changed; i++) ((uintptr_t *)stack)[below(STACK / 8)] = hostile_word(stack);
+    pw_walk w = *begin;
+    uint32_t all = pw_walk_all(&w, whole, 512, &none, &no_kept, &end);
+    CHECK(no_kept == 0);
+    w = *begin;
+    uint32_t n = pw_walk_all(&w, fresh, 512, &last, &kept, &end);
+    CHECK(kept <= count);
+    kept_frames += kept;
+    for (uint32_t i = 0; i < n + kept && i < 512; i++) {
+        const pw_native_frame *f = i < n ? &fresh[i] : &frames[count - kept + (i - n)];
+        CHECK(i < all && f->pc == whole[i].pc && f->function == whole[i].function);
+        if (i + 1 < n + kept) CHECK(f->cfa == whole[i].cfa);
+    }
+    pw_own_stack = (pw_stack_bounds){0, 0, 0};
+}
+
 static void
 walk_hostile_stack(const pw_code_map *map, uint8_t *stack)
 {
     static pw_native_frame frames[512];
     pw_unwind_end end = PW_UNWIND_LOST;
+    pw_last_stack none = {0};
+    uint32_t kept;
     pw_walk w = {.map = map, .interrupted = below(2), .words = {.page = 4096}};
     for (size_t i = 0; i < STACK / sizeof(uintptr_t); i++) ((uintptr_t *)stack)[i] = hostile_word(stack);
     for (int i = 0; i < PW_REGISTERS; i++) w.r[i] = hostile_word(stack);
     w.r[PW_PC] = real.from + below((uint32_t)(real.to - real.from));
-    uint32_t count = pw_walk_all(&w, frames, 512, &end);
+    pw_walk begin = w;
+    uint32_t count = pw_walk_all(&w, frames, 512, &none, &kept, &end);
     CHECK(count <= 512);
     for (uint32_t i = 0; i < count; i++) CHECK(frames[i].kind <= PW_NATIVE_UNKNOWN);
+    walk_again(&begin, stack, frames, count);
 }
 
 static pw_code_map *
@@ -174,6 +210,7 @@ TEST(hostile_stacks_of_an_undamaged_table)
         unit_note("round %d", round);
         walk_hostile_stack(map, stack);
     }
+    CHECK(kept_frames > 100);
 }
 
 TEST(random_bytes)
