@@ -181,7 +181,8 @@ pw_watched_methods_start(void)
         m->id = rb_intern(m->name);
         m->place = NULL;
         VALUE method = method_of(m);
-        pw_c_method own = NIL_P(method) ? (pw_c_method){0} : pw_c_method_of(method, m->id);
+        pw_c_method own = {0};
+        if (!NIL_P(method)) own = pw_c_method_of(method, m->id);
         bool twice = false;
         for (int at = 0; at < i; at++) twice |= methods[at].place && methods[at].place == own.place;
         if (!own.place || own.argc != m->argc || twice) continue; /* absent from this Ruby, or the program's own */
