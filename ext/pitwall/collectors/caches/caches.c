@@ -9,12 +9,12 @@
 #include "vm/stack_walk.h"
 #include <stdio.h>
 
+#if PW_LAYOUT_RUBY
+
 static struct {
     bool active, blames, lines;
     const char *refusal;
 } state;
-
-#if PW_LAYOUT_RUBY
 
 static VALUE
 prepare(VALUE settings)
