@@ -41,7 +41,7 @@ module NativeProgram
     path.filter_map { |frame| frame.name if frame.kind != 3 || frame.name.match?(OURS) }
   end
 
-  # Records the program's block, and gives the stacks below a function of the extension, from the block on.
+  # Records the program's block. Returns the part of each stack that is below a function of the extension.
   def known_stacks(source, leaf:, definitions: "")
     run_program("require #{@known.inspect}\n#{definitions}\nrecord { #{source} }")
     found = stacks(@segment = segment).select { |path, _| path.last.kind == 3 && path.last.name == leaf }

@@ -10,7 +10,7 @@ module Pitwall
     # @api private
     class NativeNames
       # name, path: as in FRAM · role: :function, :kernel, :interpreter (its loop, below which native frames belong to
-      # the Ruby method that runs), :compiled (code of a JIT compiler), :lost (unwinding went astray), :own (Pitwall)
+      # the Ruby method that runs), :compiled (code of a JIT compiler), :lost (unwinding failed), :own (Pitwall)
       Named = Struct.new(:name, :path, :role)
 
       UNKNOWN = "[unknown]"

@@ -92,7 +92,7 @@ module Pitwall
       private_class_method :ends_with?
 
       # "; did you mean …?" or "". did_you_mean compares every pair of letters, so long names are skipped.
-      # @param origin [Origin, nil] nil: names of gems are no answer
+      # @param origin [Origin, nil] nil: no name is taken for a gem's
       #: (Array[untyped], String, ?origin: Origin?) -> String
       def self.hint(methods, name, origin: nil)
         return "" unless defined?(DidYouMean::SpellChecker) && name.size <= 100
