@@ -10,7 +10,6 @@
 #include <string.h>
 #ifdef __linux__
 # include <sys/prctl.h>
-# include <sys/syscall.h>
 # include <unistd.h>
 #endif
 
@@ -262,25 +261,6 @@ sleep_until(int64_t at)
     }
 }
 
-/* The helper runs for some microseconds at a time. So the helper asks for the shortest time slices. If other
- * programs use the helper's core, a scheduler that supports such requests (Linux 6.12) lets the helper run sooner.
- * The helper's share of the core stays the same. */
-static void
-ask_for_short_slices(void)
-{
-#if defined(__linux__) && defined(SYS_sched_getattr) && defined(SYS_sched_setattr)
-    enum { SLICE_NS = 100000 };
-    struct { uint32_t size, policy; uint64_t flags; int32_t nice; uint32_t priority; uint64_t runtime, deadline,
-            period; } wish;
-    memset(&wish, 0, sizeof wish);
-    if (syscall(SYS_sched_getattr, 0, &wish, (unsigned int)sizeof wish, 0U) != 0 || wish.policy != 0) return;
-    wish.size = sizeof wish;
-    wish.flags = 0;
-    wish.runtime = SLICE_NS;
-    syscall(SYS_sched_setattr, 0, &wish, 0U); /* the kernel may refuse this */
-#endif
-}
-
 static void *
 read_stacks(void *unused)
 {
@@ -289,7 +269,7 @@ read_stacks(void *unused)
     pthread_setname_np(pthread_self(), "pitwall reader");
     prctl(PR_SET_TIMERSLACK, 1L); /* the default slack is 50 us */
 #endif
-    ask_for_short_slices();
+    pw_ask_for_short_slices();
     enum { IDLE = 50000000, IDLE_LOOKS = 4 };
     int64_t last = pw_last_tick(pw_now_ns()), idle_since = 0;
     for (uint32_t n = 0, idle = 0; atomic_load_explicit(&reader.running, memory_order_relaxed); n++) {

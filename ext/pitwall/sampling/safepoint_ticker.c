@@ -31,6 +31,7 @@ static struct {
 static void *
 keep_time(void *unused)
 {
+    pw_ask_for_short_slices();
     while (atomic_load_explicit(&ticker.running, memory_order_relaxed)) {
         int64_t at = pw_next_tick(pw_now_ns());
         struct timespec until = {at / 1000000000, at % 1000000000};
