@@ -225,21 +225,21 @@ class HazardsTest < Minitest::Test
       def blocked(task) = (File.read("/proc/#{task}/status")[/^SigBlk:\s*(\h+)/, 1].hex & URG) != 0
       # File.read may itself be a wait. This call (rt_sigprocmask) is none: Ruby keeps the GVL.
       def blocked_here = (syscall(RUBY_PLATFORM.include?("x86_64") ? 14 : 135, 0, 0, mask = "x" * 8, 8); mask.unpack1("Q") & URG != 0)
-      reader, writer = IO.pipe
-      job = lambda do
+      pipes = Array.new(2) { IO.pipe } # on one pipe a write would wake both, and one would wait anew
+      job = lambda do |reader|
         begin # not after a long wait: the next ones are then expected to be long, too, and need no mask
           50.times { File.read("/proc/self/stat") }
         end while reader.read(1) == "a"
         [blocked_here, Thread.new { blocked_here }.value, `grep SigBlk /proc/self/status`[/\h{16}/].hex & URG, Process.wait2(fork { exit!(blocked_here) }).last.success?]
       end
       start(mode: "signal")
-      threads = Array.new(2) { Thread.new(&job) }
-      (sleep 0.1; writer.write("a")) until threads.all? { |thread| thread.native_thread_id && blocked("self/task/#{thread.native_thread_id}") }
-      writer.write("x")
+      threads = pipes.map { |reader, _| Thread.new(reader, &job) }
+      (sleep 0.1; pipes.each { |_, writer| writer.write("a") }) until threads.all? { |thread| thread.native_thread_id && blocked("self/task/#{thread.native_thread_id}") }
+      pipes.first.last.write("x")
       sleep 0.01 until threads.one?(&:alive?)
       stop
       p threads.map { |thread| !thread.alive? || blocked("self/task/#{thread.native_thread_id}") }
-      writer.write("x")
+      pipes.last.last.write("x")
       threads.each { |thread| p thread.value }
       p blocked_here
     RUBY

@@ -87,6 +87,9 @@ class NativeHazardsTest < Minitest::Test
     assert_equal 0, segment.stat("native_lost")
   end
 
+  # Frames of the sanitizer's own functions have no rules.
+  ASAN = ENV.key?("PITWALL_ASAN")
+
   def test_many_threads_and_fibers
     run_known(<<~RUBY)
       record do
@@ -104,7 +107,7 @@ class NativeHazardsTest < Minitest::Test
       assert_equal ["Known.outer", "c_outer", "c_inner"], names[names.index("Known.outer"), 3]
       assert_equal "Known.leaf", names[at - 1]
     end
-    assert_equal 0, segment.stat("native_lost")
+    assert_operator segment.stat("native_lost"), :<=, ASAN ? segment.stat("native_stacks") / 100 : 0
   end
 
   # Each allocation is a collection of the whole heap, which takes long on some Rubies: one round, and others within 2 s.
@@ -124,7 +127,7 @@ class NativeHazardsTest < Minitest::Test
   end
 
   # Many recordings in one process: tables are freed and made again.
-  def test_recordings_one_after_the_other
+  def test_memory_of_recordings_one_after_the_other
     out = run_known(<<~RUBY)
       def resident = File.read("/proc/self/status")[/^VmRSS:\\s+(\\d+)/, 1].to_i
       sizes = Array.new(30) { record("b.pit") { Known.leaf }; resident }

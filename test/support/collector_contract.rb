@@ -365,7 +365,7 @@ module CollectorContract
     out = run_program(<<~'RUBY')
       def before = burn(0.1)
       def in_parent = burn(0.1)
-      def in_child = burn(0.1)
+      def in_child = burn(0.3)
       start(keep_argv: true)
       before
       puts pid = fork { in_child }
