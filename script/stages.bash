@@ -42,7 +42,7 @@ record() { # NAME STATUS SECONDS LOG
 # The names of a log's failed tests, at most five: "FooTest#test_bar FooTest#test_baz". They share a line with the
 # stage.
 failed_tests() { # failed_tests LOG
-  awk '/^[0-9]+\) / { after = NR }
+  awk '/^ *[0-9]+\) / { after = NR }
        after && NR == after + 1 && named < 5 { printf "%s%s", (named++ ? " " : ""), $1 }' "$1"
 }
 
@@ -50,7 +50,7 @@ failed_tests() { # failed_tests LOG
 # of its output.
 what_failed() { # what_failed STAGE LOG
   local text
-  text=$(sed -nE '/^[0-9]+\) /,/^$/p; /^Skipped, where nothing may be/,/^$/p; /^test: /p' "$2" | grep -v '^$' || true)
+  text=$(sed -nE '/^ *[0-9]+\) /,/^$/p; /^Skipped, where nothing may be/,/^$/p; /^test: /p' "$2" | grep -v '^$' || true)
   # A run that was cut short has no list of failed tests: a crash, a sanitizer's report, a time limit.
   [ -n "$text" ] || text=$(
     grep -aE 'Sanitizer|\[BUG\]|Segmentation|Command failed|^    #[0-9] ' "$2" | head -n 8 || true

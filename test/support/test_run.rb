@@ -113,5 +113,8 @@ class TestRun
     return if @results.size <= SLOWEST
 
     puts "Slowest:", slowest.map { |result| format("  %6.1f s  %s", result["seconds"], result["name"]) }, ""
+    classes = @results.group_by { |result| result["name"][/\A[^#]+/] }
+    classes = classes.map { |name, tests| [tests.sum { |test| test["seconds"] }, tests.size, name] }.max(SLOWEST)
+    puts "Slowest classes:", classes.map { |sum, tests, name| format("  %6.1f s  %s (%d)", sum, name, tests) }, ""
   end
 end
