@@ -234,7 +234,9 @@ class HazardsTest < Minitest::Test
       end
       start(mode: "signal")
       threads = pipes.map { |reader, _| Thread.new(reader, &job) }
-      (sleep 0.1; pipes.each { |_, writer| writer.write("a") }) until threads.all? { |thread| thread.native_thread_id && blocked("self/task/#{thread.native_thread_id}") }
+      # In the long wait, not in one of the short ones before it: nothing is left to read, at two looks.
+      waits = -> { !IO.select(pipes.map(&:first), nil, nil, 0) && threads.all? { |one| one.native_thread_id && blocked("self/task/#{one.native_thread_id}") } }
+      (sleep 0.1; pipes.each { |_, writer| writer.write("a") }; sleep 0.1) until waits.call && (sleep 0.05; waits.call)
       pipes.first.last.write("x")
       sleep 0.01 until threads.one?(&:alive?)
       stop
