@@ -29,6 +29,7 @@
  *                 naming.h, frame_names.h              numbers -> names
  *                 writer.h, compress.h                 chunks -> file
  *   sampling/     capture.h                            taking a sample
+ *                 native_stack.h, join.h               Ruby frames and native frames in one stack
  *                 registry.h, thread_events.h          threads start, end, acquire and release the GVL
  *                 signal_ticker.h, safepoint_ticker.h, outside_ticker.h, tickers.h
  *                 held_signal.h, waiting.h, c_waits.h  threads that wait

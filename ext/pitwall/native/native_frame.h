@@ -7,7 +7,8 @@
 enum {
     PW_NATIVE_FUNCTION, /* has a rule in .eh_frame */
     PW_NATIVE_COMPILED, /* code that YJIT or ZJIT made; several such frames in a row are told as one */
-    PW_NATIVE_UNKNOWN   /* no rule is known for the address */
+    PW_NATIVE_UNKNOWN,  /* no rule is known for the address */
+    PW_NATIVE_LOOP      /* the interpreter's loop; told from other functions after the unwinding (native_stack.c) */
 };
 
 /* How the caller was found. Frames of the last two kinds can be told to be the same later (walk_again.h). */

@@ -128,39 +128,29 @@ put_walk(pw_thread *t, uint8_t kind, uint32_t same, VALUE leaf, uint8_t state, u
     return true;
 }
 
-/* The number of frames next to the root that the joined stack and the one before have in common. */
-static uint32_t
-common_with_sent(const pw_thread *t)
-{
-    const pw_joined_stack *now = &t->native->stack, *before = &t->native->sent;
-    if (t->native->serial != t->sample.serial || now->left_out != before->left_out) return 0;
-    uint32_t limit = now->count < before->count ? now->count : before->count, k = 0;
-    while (k < limit && now->frames[k] == before->frames[k] && now->lines[k] == before->lines[k]) k++;
-    return k;
-}
-
 /* Writes the stack in t->native->stack. */
 static bool
 put_joined(pw_thread *t, uint8_t kind, uint8_t state, uint16_t captures, int64_t wall, int64_t cpu)
 {
     pw_native_room *room = t->native;
-    pw_joined_stack *now = &room->stack, before = room->sent;
-    uint32_t common = common_with_sent(t), fresh = now->count - common;
-    if (kind == PW_REC_STACK && fresh == 0 && room->serial == t->sample.serial && common == t->sample.sent) return true;
+    pw_joined_stack *stack = &room->stack;
+    bool sent_last = room->serial == t->sample.serial;
+    if (!sent_last) stack->agreed = 0;
+    uint32_t common = stack->agreed, fresh = stack->count - common;
+    if (kind == PW_REC_STACK && fresh == 0 && sent_last && common == t->sample.sent) return true;
     bool owners = false;
-    for (uint32_t i = common; i < now->count && !owners; i++) owners = now->owners[i] != 0;
+    for (uint32_t i = common; i < stack->count && !owners; i++) owners = stack->owners[i] != 0;
     pw_sample *s = reserve(t, kind, common, fresh, owners ? fresh : 0, state, captures, wall, cpu);
     if (!s) return false;
     VALUE *frame = s->frames, *owner = frame + fresh;
     int *line = (int *)(owner + s->owned);
-    for (uint32_t i = now->count; i-- > common;) {
-        *frame++ = now->frames[i];
-        if (owners) *owner++ = now->owners[i];
-        *line++ = now->lines[i];
+    for (uint32_t i = stack->count; i-- > common;) {
+        *frame++ = stack->frames[i];
+        if (owners) *owner++ = stack->owners[i];
+        *line++ = stack->lines[i];
     }
     commit(t, s);
-    room->sent = *now;
-    room->stack = before;
+    stack->agreed = stack->count;
     room->serial = t->sample.serial;
     t->stack.previous_count = 0; /* if the next stack is taken in another way, nothing is in common */
     t->stack.walk.agreed = 0;

@@ -3,13 +3,11 @@
 #include "native/objects.h"
 #include "native/unwind.h"
 #include "output/intern.h"
+#include "sampling/join.h"
 #include <string.h>
 
 /* The address range of this extension's code. Its functions are no part of the program's stack. */
 static uintptr_t own_from, own_to;
-
-/* The kind of a frame of the interpreter's loop. */
-enum { LOOP = PW_NATIVE_UNKNOWN + 1 };
 
 static bool ours(const pw_native_frame *f) { return f->pc >= own_from && f->pc < own_to; }
 
@@ -27,12 +25,13 @@ leave_out_ours(pw_native_frame *frames, uint32_t count, bool in_hook)
         if (ours(&frames[i])) continue;
         if (kept != i) frames[kept] = frames[i];
         pw_native_frame *f = &frames[kept++];
-        if (f->kind == PW_NATIVE_FUNCTION && pw_unwind_is_interpreter(f->function)) f->kind = LOOP;
+        if (f->kind == PW_NATIVE_FUNCTION && pw_unwind_is_interpreter(f->function)) f->kind = PW_NATIVE_LOOP;
     }
     return kept;
 }
 
-static void
+/* Returns how many frames next to the root are those of the last stack. */
+static uint32_t
 unwind(pw_native_room *room)
 {
     pw_unwind_end end = PW_UNWIND_LOST;
@@ -48,170 +47,7 @@ unwind(pw_native_room *room)
     memcpy(room->frames, room->fresh, n * sizeof(pw_native_frame));
     room->generation = last.generation;
     room->whole = end == PW_UNWOUND;
-}
-
-/* ---- joining ---- */
-
-/* A native frame that begins a run of Ruby code: the interpreter's loop, or compiled code that C code called. (The loop
- * calls compiled code, too. A compiler may put a part of the loop elsewhere, as a function of its own.) */
-static bool
-begins_run(const pw_native_room *room, uint32_t i)
-{
-    uint8_t kind = room->frames[i].kind, above = i + 1 < room->count ? room->frames[i + 1].kind : PW_NATIVE_FUNCTION;
-    if (above == LOOP) return false;
-    return kind == LOOP || (kind == PW_NATIVE_COMPILED && above != PW_NATIVE_COMPILED);
-}
-
-/* What is written, root first, and what of it is left out next to the root. */
-typedef struct { pw_joined_stack *to; uint32_t skip; } writer;
-
-static inline void
-put(writer *w, VALUE frame, VALUE owner, int line)
-{
-    if (w->skip) {
-        w->skip--;
-        return;
-    }
-    uint32_t at = w->to->count++;
-    w->to->frames[at] = frame;
-    w->to->owners[at] = owner;
-    w->to->lines[at] = line;
-}
-
-static VALUE
-frame_of(const pw_native_frame *f)
-{
-    return f->kind == PW_NATIVE_COMPILED ? PW_FRAME_COMPILED : pw_native_frame_of(f->object, f->function);
-}
-
-/* Writes the native frames from place `from` down to place `until`, exclusive. (Places count from the leaf.) Several
- * frames of compiled code in a row are one. */
-static void
-put_native(writer *w, const pw_native_room *room, uint32_t from, uint32_t until)
-{
-    for (uint32_t i = from; i-- > until;) {
-        const pw_native_frame *f = &room->frames[i];
-        bool again = f->kind == PW_NATIVE_COMPILED && i + 1 < room->count && f[1].kind == PW_NATIVE_COMPILED;
-        if (!again) put(w, frame_of(f), 0, 0);
-    }
-}
-
-static void
-put_ruby(writer *w, const pw_frame_seen *seen)
-{
-    put(w, seen->frame, seen->owner, seen->line);
-}
-
-/* Writes the control frames `i` to `end`, exclusive, with the native frames from place `from` down to place `until`.
- * A C function's control frame is directly above the native frame of the function. The function may have no native
- * frame of its own (it is about to be called, or its last call is a jump). Then the control frame comes at once. */
-static void
-put_run(writer *w, const pw_thread *t, uint32_t i, uint32_t end, uint32_t from, uint32_t until)
-{
-    const pw_native_room *room = t->native;
-    for (; i < end; i++) {
-        const pw_frame_role *role = &room->roles[i];
-        if (role->role == PW_ROLE_NONE) continue;
-        if (role->role == PW_ROLE_C && role->function) {
-            uint32_t at = from;
-            while (at > until && room->frames[at - 1].function != role->function) at--;
-            if (at > until) {
-                put_native(w, room, from, at);
-                from = at;
-            }
-        }
-        put_ruby(w, &t->stack.walk.seen[i]);
-    }
-    put_native(w, room, from, until);
-}
-
-/* Returns the control frame after the one at `i` where the next run begins. */
-static uint32_t
-end_of_run(const pw_thread *t, uint32_t i)
-{
-    uint32_t depth = t->stack.walk.depth;
-    do i++;
-    while (i < depth && t->native->roles[i].role != PW_ROLE_FIRST);
-    return i < depth ? i : depth;
-}
-
-/* Whether C code has switched to a stack of its own (swapcontext): then the native frames are those of the innermost
- * runs. A run less may have another reason: its control frame is there, and the loop is about to be called. */
-static bool
-is_switched(const pw_native_room *room, uint32_t runs)
-{
-    if (runs + 1 < room->runs) return true;
-    uintptr_t root = room->count ? room->frames[room->count - 1].cfa : 0;
-    return runs < room->runs && runs == 0 && root && (root < pw_own_stack.from || root > pw_own_stack.to);
-}
-
-/* Joins the control frames of the walk with the native frames below place `top`; the leaf is at place `leaf`. `runs`
- * native frames begin a run. If the numbers of runs differ, then the runs at the root belong together and the others
- * are at the leaf. If the root is not known, or is not the thread's, then the runs at the leaf belong together. */
-static void
-put_stack(writer *w, const pw_thread *t, uint32_t runs, uint32_t leaf)
-{
-    const pw_native_room *room = t->native;
-    const pw_walk *walk = &t->stack.walk;
-    bool from_leaf = !room->whole || walk->cut || is_switched(room, runs);
-    uint32_t i = 0, at = room->count, until = at;
-    uint32_t lonely = from_leaf && room->runs > runs ? room->runs - runs : 0,  /* runs without a native frame */
-             without = from_leaf && runs > room->runs ? runs - room->runs : 0; /* native frames without a run */
-    /* what is before the first run */
-    while (i < walk->depth && room->roles[i].role != PW_ROLE_FIRST) i++;
-    for (; lonely > 0; lonely--) i = end_of_run(t, i);
-    while (until > leaf && !begins_run(room, until - 1)) until--;
-    put_run(w, t, 0, i, at, until);
-    while (until > leaf) {
-        at = until--;
-        while (until > leaf && room->frames[until - 1].kind == PW_NATIVE_COMPILED) until--;
-        put_native(w, room, at, until); /* the interpreter's loop, and compiled code that it called */
-        at = until;
-        while (until > leaf && !begins_run(room, until - 1)) until--;
-        uint32_t from = i;
-        if (without) without--;
-        else if (i < walk->depth) i = end_of_run(t, i);
-        put_run(w, t, from, i, at, until);
-    }
-    for (; i < walk->depth; i++) {
-        if (room->roles[i].role != PW_ROLE_NONE) put_ruby(w, &walk->seen[i]);
-    }
-}
-
-/* Counts what put_native writes. */
-static uint32_t
-native_frames(const pw_native_room *room)
-{
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < room->count; i++) {
-        n += !(room->frames[i].kind == PW_NATIVE_COMPILED && i + 1 < room->count &&
-               room->frames[i + 1].kind == PW_NATIVE_COMPILED);
-    }
-    return n;
-}
-
-/* Joins the stacks. `inner`: the native frames that stand below `leaf`, which is 0 where there is no such frame. */
-static void
-join(pw_thread *t, VALUE leaf, uint32_t inner)
-{
-    pw_native_room *room = t->native;
-    const pw_walk *walk = &t->stack.walk;
-    uint32_t runs = 0, total = native_frames(room) + (leaf != 0), most = PW_MAX_DEPTH;
-    for (uint32_t i = room->count; i-- > inner;) runs += begins_run(room, i);
-    for (uint32_t i = 0; i < walk->depth; i++) total += room->roles[i].role != PW_ROLE_NONE;
-    bool cut = walk->cut || total > most;
-    writer w = {&room->stack, total > most ? total - most : 0};
-    room->stack.count = 0;
-    room->stack.left_out = walk->cut + w.skip;
-    if (cut) {
-        room->stack.frames[0] = PW_FRAME_TRUNCATED, room->stack.owners[0] = 0, room->stack.lines[0] = 0;
-        room->stack.count = 1;
-        pw_count(PW_TRUNCATED, 1);
-    }
-    room->guessed = runs != room->runs;
-    put_stack(&w, t, runs, inner);
-    if (leaf) put(&w, leaf, 0, 0);
-    put_native(&w, room, inner, 0);
+    return kept;
 }
 
 static void
@@ -222,14 +58,24 @@ count(const pw_native_room *room)
     if (room->guessed) pw_count(PW_NATIVE_GUESSED, 1);
 }
 
+/* Joins the walk that was just made with the native stack from here on. */
+static void
+take(pw_thread *t)
+{
+    pw_native_room *room = t->native;
+    pw_walk *walk = &t->stack.walk;
+    bool whole = pw_frame_roles(walk, room->roles_whole ? walk->kept : 0, room->roles);
+    if (!whole) room->checkpoint_count = 0;
+    room->roles_whole = whole;
+    uint32_t kept = unwind(room);
+    pw_join(room, walk, kept, 0, 0);
+}
+
 void
 pw_native_stack_take(pw_thread *t)
 {
-    pw_native_room *room = t->native;
-    room->runs = pw_frame_roles(&t->stack.walk, room->roles);
-    unwind(room);
-    join(t, 0, 0);
-    count(room);
+    take(t);
+    count(t->native);
 }
 
 /* ---- garbage collection ---- */
@@ -238,13 +84,13 @@ void
 pw_native_collection_begins(pw_thread *t)
 {
     pw_native_room *room = t->native;
-    room->runs = pw_frame_roles(&t->stack.walk, room->roles);
-    unwind(room);
-    join(t, 0, 0);
+    take(t);
     memcpy(room->collection, room->frames, room->count * sizeof(pw_native_frame));
     room->collection_count = room->count;
     /* the functions that called this hook are no part of the stacks that follow */
-    while (room->stack.count && pw_frame_is_native(room->stack.frames[room->stack.count - 1])) room->stack.count--;
+    pw_joined_stack *stack = &room->stack;
+    while (stack->count && pw_frame_is_native(stack->frames[stack->count - 1])) stack->count--;
+    if (stack->agreed > stack->count) stack->agreed = stack->count;
 }
 
 void pw_native_collection_ends(pw_thread *t) { t->native->collection_count = 0; }
@@ -266,8 +112,8 @@ pw_native_collection_take(pw_thread *t, VALUE leaf)
 {
     pw_native_room *room = t->native;
     if (!room->collection_count) return false;
-    unwind(room);
-    join(t, leaf, room->count - common_with_beginning(room));
+    uint32_t kept = unwind(room);
+    pw_join(room, &t->stack.walk, kept, leaf, room->count - common_with_beginning(room));
     count(room);
     return true;
 }

@@ -3,23 +3,13 @@
 
 enum { NATIVE_BYTES = PW_NATIVE_DEPTH * sizeof(pw_native_frame) };
 
-/* `room`: frames of the stack; an even number, so that what follows is aligned. */
-static uint8_t *
-place(pw_joined_stack *stack, uint32_t room, uint8_t *at)
-{
-    stack->frames = (VALUE *)at, at += room * sizeof(VALUE);
-    stack->owners = (VALUE *)at, at += room * sizeof(VALUE);
-    stack->lines = (int *)at;
-    return at + room * sizeof(int);
-}
-
 /* One mapping, of which only the pages that stacks reach are used. */
 pw_native_room *
 pw_native_room_new(uint32_t depth)
 {
-    uint32_t room = (depth + 3) & ~1u; /* with the mark of a cut */
-    size_t bytes = sizeof(pw_native_room) + 2 * (size_t)room * (2 * sizeof(VALUE) + sizeof(int)) +
-                   depth * sizeof(pw_frame_role) + 3 * NATIVE_BYTES + 64;
+    uint32_t room = depth + 1; /* with the mark of a cut */
+    size_t bytes = sizeof(pw_native_room) + (size_t)room * (2 * sizeof(VALUE) + sizeof(int)) +
+                   depth * (sizeof(pw_frame_role) + sizeof(pw_checkpoint)) + 3 * NATIVE_BYTES + 64;
     uint8_t *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (at == MAP_FAILED) return NULL;
     pw_native_room *made = (pw_native_room *)at;
@@ -30,8 +20,10 @@ pw_native_room_new(uint32_t depth)
     made->frames = made->frames_end = (pw_native_frame *)at;
     made->fresh = (pw_native_frame *)at, at += NATIVE_BYTES;
     made->collection = (pw_native_frame *)at, at += NATIVE_BYTES;
-    at = place(&made->stack, room, at);
-    place(&made->sent, room, at);
+    made->stack.frames = (VALUE *)at, at += room * sizeof(VALUE);
+    made->stack.owners = (VALUE *)at, at += room * sizeof(VALUE);
+    made->stack.lines = (int *)at, at += room * sizeof(int);
+    made->checkpoints = (pw_checkpoint *)at;
     return made;
 }
 

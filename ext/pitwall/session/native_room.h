@@ -13,8 +13,11 @@ typedef struct {
     VALUE *frames, *owners;
     int *lines;
     uint32_t count;
-    uint32_t left_out; /* frames next to the root that are left out, for lack of room */
+    uint32_t agreed;   /* frames from the root that are as the drain was told */
 } pw_joined_stack;
+
+/* Where a run of Ruby code begins in the stack that was joined last. All three are counted from the root. */
+typedef struct { uint32_t control, native, joined; } pw_checkpoint;
 
 /* Written with `sample.being_taken`. */
 typedef struct pw_native_room {
@@ -22,6 +25,7 @@ typedef struct pw_native_room {
     const void *context; /* the handler's ucontext_t; NULL: no handler runs */
     /* the control frames of the last walk */
     pw_frame_role *roles;
+    bool roles_whole; /* the stack fitted the walk */
     uint32_t runs;
     /* the last native stack, leaf first */
     pw_native_frame *frames;
@@ -30,9 +34,10 @@ typedef struct pw_native_room {
     uint64_t generation;                 /* see pw_last_stack */
     bool whole;   /* reaches the function that the thread or fiber began with */
     bool guessed; /* the runs of the two stacks did not match */
-    /* the stack that is made, and the stack that was sent last, as the record number `serial` of the thread */
-    pw_joined_stack stack, sent;
-    uint32_t serial;
+    pw_joined_stack stack;
+    uint32_t serial; /* the stack was sent to the drain as this record of the thread */
+    pw_checkpoint *checkpoints; /* of the first runs (join.c) */
+    uint32_t checkpoint_count;
     /* the native stack where the running step of a garbage collection began; 0 frames: not taken */
     pw_native_frame *collection;
     uint32_t collection_count;

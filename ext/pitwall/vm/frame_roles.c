@@ -37,24 +37,26 @@ role_of(const pw_vm_stack *s, const VALUE *cfp, const pw_frame_seen *seen)
     return (pw_frame_role){0, (flags & PW_FRAME_FINISH) && runs ? PW_ROLE_FIRST : PW_ROLE_CODE};
 }
 
-uint32_t
-pw_frame_roles(const pw_walk *w, pw_frame_role *roles)
+bool
+pw_frame_roles(const pw_walk *w, uint32_t from, pw_frame_role *roles)
 {
     pw_vm_stack s;
     const VALUE *ec = pw_context_of(w->thread);
-    uint32_t runs = 0;
     bool whole = pw_pointer_like((VALUE)ec) && pw_vm_stack_of(ec, &s) &&
                  (size_t)(s.end - s.cfp) / PW_CFP_WORDS - PW_ROOT_FRAMES == w->depth + w->cut;
-    const VALUE *cfp = whole ? s.end - (size_t)(PW_ROOT_FRAMES + w->cut + 1) * PW_CFP_WORDS : NULL;
-    for (uint32_t i = 0; i < w->depth; i++, cfp -= PW_CFP_WORDS) {
-        roles[i] = whole ? role_of(&s, cfp, &w->seen[i]) : (pw_frame_role){0, w->seen[i].frame ? PW_ROLE_CODE : 0};
-        runs += roles[i].role == PW_ROLE_FIRST;
+    if (!whole) {
+        for (uint32_t i = 0; i < w->depth; i++) {
+            roles[i] = (pw_frame_role){0, w->seen[i].frame ? PW_ROLE_CODE : PW_ROLE_NONE};
+        }
+        return false;
     }
-    return runs;
+    const VALUE *cfp = s.end - (size_t)(PW_ROOT_FRAMES + w->cut + 1 + from) * PW_CFP_WORDS;
+    for (uint32_t i = from; i < w->depth; i++, cfp -= PW_CFP_WORDS) roles[i] = role_of(&s, cfp, &w->seen[i]);
+    return true;
 }
 
 #else
 
-uint32_t pw_frame_roles(const pw_walk *w, pw_frame_role *roles) { return 0; }
+bool pw_frame_roles(const pw_walk *w, uint32_t from, pw_frame_role *roles) { return false; }
 
 #endif

@@ -21,8 +21,9 @@ typedef struct {
     uint8_t role;
 } pw_frame_role;
 
-/* Finds the roles of the control frames that the calling thread's walk has just found, root first. Returns how many
- * runs there are. async-signal-safe */
-uint32_t pw_frame_roles(const pw_walk *w, pw_frame_role *roles);
+/* Finds the roles of the control frames that the calling thread's walk has just found, root first, from number `from` on.
+ * False: the stack does not fit the walk. Then all frames are taken for Ruby code that Ruby code called.
+ * async-signal-safe */
+bool pw_frame_roles(const pw_walk *w, uint32_t from, pw_frame_role *roles);
 
 #endif

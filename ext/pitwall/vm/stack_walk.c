@@ -331,6 +331,7 @@ pw_walk_frames_of(pw_walk *w, const pw_vm_stack *s)
         seen->listed = listed += seen->frame != 0;
     }
     if (cut != w->cut) same = 0; /* the entry for the part left out appears or disappears */
+    if (same < w->kept) w->kept = same;
     w->cut = cut;
     w->depth = depth;
     return same;

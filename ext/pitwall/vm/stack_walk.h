@@ -36,6 +36,7 @@ typedef struct {
     uint32_t room, depth;
     uint32_t cut;     /* control frames next to the root that are left out, for lack of room */
     uint32_t agreed;  /* frames from the root that are as the drain was told */
+    uint32_t kept;    /* frames from the root that no walk has changed since pw_join set this (join.h) */
     bool every_owner; /* look for the owner of known frames, too */
     bool settled;     /* the stack is walked in hooks only, where no frame is half pushed */
 } pw_walk;
