@@ -35,9 +35,10 @@ static uint32_t
 unwind(pw_native_room *room)
 {
     pw_unwind_end end = PW_UNWIND_LOST;
-    pw_last_stack last = {room->frames, room->context && room->whole ? room->count : 0, room->generation};
+    pw_last_stack last = {room->frames, room->whole ? room->count : 0, room->generation};
     uint32_t kept, n = pw_unwind(room->context, room->fresh, PW_NATIVE_DEPTH, &last, &kept, &end);
-    if (n + kept > PW_NATIVE_DEPTH) {
+    /* what called a hook has to be among the frames that were walked */
+    if (n + kept > PW_NATIVE_DEPTH || (!room->context && kept && n && ours(&room->fresh[n - 1]))) {
         last.count = 0;
         n = pw_unwind(room->context, room->fresh, PW_NATIVE_DEPTH, &last, &kept, &end);
     }
