@@ -2,6 +2,8 @@
 
 require_relative "../test_helper"
 require_relative "../support/command_line"
+require_relative "../support/own_walk"
+require "pitwall/record"
 
 # Our export, read by Go's pprof; what it sums up must be what `pitwall report` says.
 class PprofTest < Minitest::Test
@@ -55,6 +57,24 @@ class PprofTest < Minitest::Test
   def test_calls
     record("trace")
     %w[wall cpu calls].each { |weight| assert_same(report(weight), top(weight), 1) }
+  end
+
+  def test_native_frames
+    skip OwnWalk.refusal if OwnWalk.refusal
+    record("profile", "--native")
+    assert pitwall("export", "x.pit", "--native", "--to", "pprof", "--out", "x.pb.gz").status.success?
+    raw = go("-raw")
+    objects = Pitwall::Record.read(file("x.pit")).segments.flat_map(&:shared_objects)
+    refute_empty objects
+    mappings = raw[/^Mappings\n(.*)/m, 1].lines(chomp: true)
+    listed = mappings.to_h { |line| line.match(/\A\d+: 0x0\S* (\S*) ?(\h*) \[FN\]/).captures }
+    used = listed.keys.drop(1)
+    refute_empty used
+    assert_equal objects.to_h { |object| [object.path, object.build_id] }.slice(*used), listed.slice(*used)
+    # Functions of MRI are in its object.
+    libruby = used.index { |path| path.include?("ruby") } + 2
+    assert_match(/^ *\d+: 0x0 M=#{libruby} (rb_|vm_exec_core)/, raw)
+    assert_operator top("wall").fetch("vm_exec_core")[1], :>, 0
   end
 
   SERVER = <<~'RUBY'

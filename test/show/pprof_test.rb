@@ -73,6 +73,26 @@ class PprofExportTest < Minitest::Test
     assert_empty profile[:types].map(&:first) & %w[samples inuse_objects]
   end
 
+  def test_native_frames_have_mappings_with_build_ids
+    bytes = RecordingBuilder.build do |segment|
+      segment.thread 1, "main"
+      segment.row stack: [["<main>", "/a.rb", 1, 7], ["rb_ary_each", "/lib/libruby.so.3.1", 0, 0, 3],
+                          ["libz.so.1+0x1f40", "/lib/libz.so.1", 0, 0, 3],
+                          ["do_syscall_64", "[kernel.kallsyms]", 0, 0, 3], ["(compiled code)", "", 0, 0, 3]]
+      segment.shared_object("/lib/libruby.so.3.1", "b2c1")
+      segment.shared_object("/lib/libz.so.1", "aa01")
+      segment.shared_object("/lib/libz.so.1", "aa02")
+    end
+    objects = profile(RandomRecording.read(bytes).segments)[:objects]
+    program = objects.fetch("<main>")
+    assert_equal ["", 0], program.last(2)
+    assert_equal program, objects.fetch("(compiled code)")
+    assert_equal ["/lib/libruby.so.3.1", "b2c1", 0], objects.fetch("rb_ary_each")
+    # An object that was replaced has no one build id.
+    assert_equal ["/lib/libz.so.1", "", 0x1f40], objects.fetch("libz.so.1+0x1f40")
+    assert_equal ["[kernel.kallsyms]", "", 0], objects.fetch("do_syscall_64")
+  end
+
   def test_when_and_how_it_was_recorded
     segments = RandomRecording.read(ShopRecording.bytes).segments
     profile = profile(segments, :cpu)

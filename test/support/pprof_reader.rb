@@ -41,7 +41,8 @@ module PprofReader
   def all(fields, number) = fields.filter_map { |field, value| value if field == number }
   def one(fields, number) = all(fields, number).last || 0
 
-  # {types:, samples: [{stack: [[name, file, start line, line], … from the root], labels: {}, values: {}}], …}
+  # {types:, samples: [{stack: [[name, file, start line, line], … from the root], labels: {}, values: {}}], …}.
+  # objects: name → [file, build id, address]
   def profile(segments, weight = nil, selection: Pitwall::Analyse::Selection.all)
     out = StringIO.new
     Pitwall::Show::Export::Pprof.new(segments, weight, selection: selection).write(out)
@@ -58,21 +59,27 @@ module PprofReader
       function = fields(bytes)
       [one(function, 1), [strings[one(function, 2)], strings[one(function, 4)], one(function, 5)]]
     end
-    mappings = all(top, 3).map { |bytes| one(fields(bytes), 1) }
+    mappings = all(top, 3).to_h do |bytes|
+      mapping = fields(bytes)
+      [one(mapping, 1), [strings[one(mapping, 5)], strings[one(mapping, 6)]]]
+    end
+    objects = {}
     locations = all(top, 4).to_h do |bytes|
       location = fields(bytes)
-      assert_includes mappings, one(location, 2)
+      mapping = mappings.fetch(one(location, 2))
       line = fields(one(location, 4))
-      [one(location, 1), [*functions.fetch(one(line, 1)), one(line, 2)]]
+      place = [*functions.fetch(one(line, 1)), one(line, 2)]
+      objects[place.first] = [*mapping, one(location, 3)]
+      [one(location, 1), place]
     end
     refute_includes functions.keys + locations.keys, 0
-    assert_sequential mappings, functions.keys, locations.keys
+    assert_sequential mappings.keys, functions.keys, locations.keys
     types = all(top, 1).map { |bytes| fields(bytes).then { |f| [strings[one(f, 1)], strings[one(f, 2)]] } }
     samples = all(top, 2).map { |bytes| sample(fields(bytes), types, locations, strings) }
     period = fields(one(top, 11)).then { |f| [strings[one(f, 1)], strings[one(f, 2)]] }
     { types: types, samples: samples, time: one(top, 9), duration: one(top, 10),
       period_type: period, period: one(top, 12), default: strings[one(top, 14)],
-      strings: strings, comments: all(top, 13).flat_map { |bytes| packed(bytes) }.map { |at| strings[at] } }
+      strings: strings, objects: objects, comments: all(top, 13).flat_map { |bytes| packed(bytes) }.map { |at| strings[at] } }
   end
 
   # Parca uses the ids of a table as positions in the table, counted from 1.

@@ -4,6 +4,7 @@ require "zlib"
 require "pitwall/analyse/tree/stacks"
 require "pitwall/show/export"
 require "pitwall/show/export/labelled_rows"
+require "pitwall/show/export/shared_objects"
 require "pitwall/record/messages"
 require "pitwall/version"
 
@@ -34,6 +35,7 @@ module Pitwall
           @weight = @rows.first_weight(weight)
           @strings = { "" => 0 }
           @locations = {}
+          @objects = SharedObjects.new(@segments)
           @labels = {}
         end
 
@@ -133,18 +135,31 @@ module Pitwall
         # @param method [Integer, String] the method's number in the tree, or a name
         def location(method, line) = @locations[[method, line]] ||= @locations.size + 1
 
-        # All locations and functions. Frames without a current line (C functions and traced calls) get the line of the
+        # The mapping of a native frame's object; the program's of other frames. Go's pprof looks for no names in it, as
+        # the functions have names.
+        # @param mappings [Hash] path => mapping, of all objects so far
+        def mapping_of(info, mappings)
+          path = @objects.path(info)
+          return 1 unless path
+
+          mappings[path] ||= Messages::Mapping.new(id: mappings.size + 2, filename: string(path),
+                                                   build_id: string(@objects.build_id(path).to_s), has_functions: true)
+          mappings[path].id
+        end
+
+        # All locations, functions and objects. Frames without a current line (C functions and traced calls) get the line of the
         # definition.
         def places(tree)
-          functions = {}
+          functions, mappings = {}, {}
           locations = @locations.map do |(method, line), id|
             info = tree.methods[method] unless method.is_a?(String)
             info ||= Analyse::MethodInfo.new(method, "", 0, Record::Frame::PITWALL)
             function = functions[method] ||= function(functions.size + 1, info)
             line = Messages::Line.new(function_id: function.id, line: line.zero? ? info.line : line)
-            Messages::Location.new(id: id, mapping_id: 1, line: [line])
+            Messages::Location.new(id: id, mapping_id: mapping_of(info, mappings), line: [line],
+                                   address: @objects.path(info) ? @objects.address(info) : 0)
           end
-          { location: locations, function: functions.values }
+          { location: locations, function: functions.values, mapping: mappings.values }
         end
 
         # A function without a system name. If the system name equaled the name, Go's pprof would take the name for C++

@@ -3,6 +3,7 @@
 require "pitwall/record/frame"
 require "pitwall/record/messages"
 require "pitwall/show/export"
+require "pitwall/show/export/shared_objects"
 
 module Pitwall
   module Show
@@ -29,7 +30,7 @@ module Pitwall
           def initialize(tree, segments, &hand_out)
             @tree = tree
             @hand_out = hand_out
-            @build_ids = build_ids(segments)
+            @objects = SharedObjects.new(segments)
             @strings = { "" => 0 }
             @functions, @mappings, @locations, @attributes, @links = {}, {}, {}, {}, {}
             @location_ids = {}
@@ -124,8 +125,9 @@ module Pitwall
           # A native function without a name has an address in its object, by which others find its name.
           def location(info, line)
             native = info.kind == Record::Frame::NATIVE
-            mapping = native && !info.path.empty? ? id(@mappings, info.path) : 0
-            address = native ? address(info) : 0
+            path = @objects.path(info)
+            mapping = path ? id(@mappings, path) : 0
+            address = path ? @objects.address(info) : 0
             function = address.zero? ? id(@functions, [info.name, native ? "" : info.path, info.line]) : 0
             id(@locations, [mapping, address, function, line, type(info)])
           end
@@ -133,13 +135,6 @@ module Pitwall
           def type(info)
             type = info.kind == Record::Frame::NATIVE && info.path.start_with?("[kernel") ? "kernel" : TYPES[info.kind]
             type ? attribute("profile.frame.type", type) : 0
-          end
-
-          # "libshop.so.1+0x1f40" → 0x1f40; 0 of a function with a name.
-          def address(info)
-            object, digits = info.name.match(/\A(.+)\+0x(\h{1,16})\z/)&.captures
-            address = digits.to_s.hex
-            object == File.basename(info.path) && info.name == format("%s+0x%x", object, address) ? address : 0
           end
 
           def place(mapping, address, function, line, type)
@@ -154,7 +149,7 @@ module Pitwall
 
           def mappings
             [Messages::Mapping.new, *@mappings.each_key.map do |path|
-              ids = @build_ids.fetch(path, []).map { |build_id| attribute(BUILD_ID, build_id) }
+              ids = [@objects.build_id(path)].compact.map { |build_id| attribute(BUILD_ID, build_id) }
               Messages::Mapping.new(filename_strindex: string(path), attribute_indices: ids)
             end]
           end
@@ -179,13 +174,6 @@ module Pitwall
               Messages::AnyValue.new(array_value: Messages::ArrayValue.new(values: value.map { |one| any(one) }))
             else Messages::AnyValue.new(string_value: value)
             end
-          end
-
-          # Path → the build id of the object, none where objects with several were recorded.
-          def build_ids(segments)
-            objects = segments.flat_map(&:shared_objects).group_by(&:path)
-            ids = objects.transform_values { |all| all.map(&:build_id).uniq }
-            ids.select { |_, all| all.size == 1 && all != [""] }
           end
         end
         private_constant :Dictionary
