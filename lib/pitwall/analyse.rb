@@ -48,6 +48,7 @@ module Pitwall
     autoload :ProcessStatistic, "pitwall/analyse/statistics/process_statistic"
     autoload :Processes, "pitwall/analyse/threads/processes"
     autoload :ProfileChange, "pitwall/analyse/compare/profile_change"
+    autoload :ProofCheck, "pitwall/analyse/compare/proof_check"
     autoload :Queries, "pitwall/analyse/requests/queries"
     autoload :Redaction, "pitwall/analyse/recording/redaction"
     autoload :Report, "pitwall/analyse/report/report"

@@ -13,6 +13,7 @@ module Pitwall
     COMMANDS = {
       "bench" => :Bench,
       "compare" => :Compare,
+      "prove" => :Prove,
       "profile" => :Profile,
       "allocations" => :Allocations,
       "trace" => :Trace,

@@ -60,6 +60,7 @@ module Pitwall
     #   sides in clones run in the same folder of their clone
     # @param script [String, nil] the benchmark file; the user's version is copied into each clone when the file lies
     #   inside the repository
+    # @param script_text [String, nil] a file with another content of the benchmark file, which need not exist then
     # @param command [Array<String>, nil] the command that is measured instead of a benchmark file
     # @param carry [Array<String>] ignored files to copy into clones, beside those that .pitwall.yml lists
     # @param configure [Array<String>] arguments of `configure` for interpreters built from source
@@ -69,13 +70,14 @@ module Pitwall
     # @param cache_limit_bytes [Integer] size that the cache may have
     # @param environment [Hash] the environment variables
     # @param on_step [Proc] called with a text at each step
-    #: (?dir: String, ?script: String?, ?command: Array[String]?, ?carry: Array[String], ?configure: Array[String],
-    #:  ?bundle: bool, ?ruby: Array[String]?, ?place: String?, ?cache_limit_bytes: Integer,
+    #: (?dir: String, ?script: String?, ?script_text: String?, ?command: Array[String]?, ?carry: Array[String],
+    #:  ?configure: Array[String], ?bundle: bool, ?ruby: Array[String]?, ?place: String?, ?cache_limit_bytes: Integer,
     #:  ?environment: Hash[String, String], ?on_step: ^(String) -> void) -> void
-    def initialize(dir: Dir.pwd, script: nil, command: nil, carry: [], configure: [], bundle: true, ruby: nil,
-                   place: nil, cache_limit_bytes: CACHE_LIMIT_BYTES, environment: ENV, on_step: ->(_) {})
+    def initialize(dir: Dir.pwd, script: nil, script_text: nil, command: nil, carry: [], configure: [], bundle: true,
+                   ruby: nil, place: nil, cache_limit_bytes: CACHE_LIMIT_BYTES, environment: ENV, on_step: ->(_) {})
       @dir = File.realpath(dir)
-      @script = script && real(File.expand_path(script, dir))
+      @script = script && (script_text ? File.expand_path(script, @dir) : real(File.expand_path(script, dir)))
+      @script_text = script_text || @script
       @command = command
       @carry = carry
       @configure = configure
@@ -87,6 +89,7 @@ module Pitwall
       @notes = []
       @interpreters = {}
       @trees = []
+      @contents = []
       @store = Store.new(place || Store.place(environment), on_step: on_step)
       if @store.temporary
         @notes << "the cache folder can't be written: what is built now is built again the next time; " \
@@ -118,6 +121,22 @@ module Pitwall
       return text unless missing
 
       "#{text}; git ignores #{missing}, so clones don't have it: --carry #{Shellwords.escape(missing)} takes it along"
+    end
+
+    # Facts about what was measured, from which a proof is made; nil without a repository.
+    #
+    # folder:    path of the working directory in the repository
+    # benchmark: path of the benchmark file in the repository and the id of its content; nil without such a file
+    # listing:   digest of the last side's files without the benchmark file, see {Repository#listing}
+    #: () -> Hash[String, untyped]?
+    def provenance
+      return if @contents.empty?
+
+      source, path = placed_script
+      content = @contents.last
+      { "folder" => repository.prefix,
+        "benchmark" => path && { "path" => path, "blob" => repository.blob(source, path) },
+        "listing" => repository.listing(content.tree, except: path, objects: content.extra_objects) }
     end
 
     # Releases the cache's locks. Does not wait.
@@ -263,9 +282,12 @@ module Pitwall
 
     def tree(side, interpreter, facts)
       content = side.rev ? repository.revision(side.rev) : working_tree
-      revision = content.commit ? content.commit[0, 10] : "no commit yet"
-      facts["revision"] = content.commit.to_s
+      revision = (content.commit || content.tree)[0, 10]
+      revision = "no commit yet" if content.changed && content.commit.nil?
+      facts["revision"] = content.commit.to_s if content.commit || content.changed
+      facts["tree"] = content.tree
       facts["changes"] = "uncommitted" if content.changed
+      @contents << content
       facts["title"] = content.title if content.title
       plan = plan("#{side.name || side.rev || "working tree"} (#{revision})", content, side, interpreter)
       tree = Tree.new(@store, plan, on_step: @on_step)
@@ -332,7 +354,7 @@ module Pitwall
 
     def placed_script
       relative = @script && repository.inside(@script)
-      [@script, relative] if relative
+      [@script_text, relative] if relative
     end
 
     def script_in(tree)

@@ -20,8 +20,10 @@ module Pitwall
       FIRST_BYTES = "{\"schema\":\"pitwall/measurements-"
       # Bytes of the largest file.
       MOST = 512 << 20
+      # Bytes of the longest first line.
+      LONGEST_HEAD = 16 << 20
       FIELDS = Sample.members - %i[notes]
-      private_constant :MOST, :FIELDS
+      private_constant :MOST, :LONGEST_HEAD, :FIELDS
 
       # What a file holds. cases: Array of Case · plans: name of a case → the most pairs that the case might take
       Contents = Struct.new(:head, :cases, :samples, :plans, :tail, keyword_init: true) do
@@ -103,6 +105,16 @@ module Pitwall
         #: (String) -> bool
         def file?(path)
           File.file?(path) && File.readable?(path) && File.binread(path, FIRST_BYTES.bytesize) == FIRST_BYTES
+        end
+
+        # Reads the first line of a file: what was measured, and how.
+        # @raise [BadRecording]
+        #: (String) -> Hash[String, untyped]
+        def head(path)
+          line = File.open(path, encoding: "UTF-8") { |file| file.gets("\n", LONGEST_HEAD) }
+          parse(path, line.to_s, 1).tap { |head| check_schema(path, head["schema"]) }
+        rescue SystemCallError => error
+          raise BadRecording, "#{path}: #{SystemCallError.new(error.errno).message}"
         end
 
         # Reads a file. A last line that a kill cut short is left out.

@@ -1,12 +1,14 @@
 # frozen_string_literal: true
 
+require "digest"
 require "pitwall/errors"
 require "pitwall/workspace/content"
 require "pitwall/workspace/git"
 
 module Pitwall
   class Workspace
-    # Reads the user's repository: the content of a revision and of the working tree. Never writes to the repository.
+    # Reads the user's repository: the content of a revision and of the working tree. Never writes to the repository;
+    # {Commits} and {CommitHook} do.
     # @api private
     class Repository
       # Settings that change the content of checked-out files.
@@ -67,14 +69,15 @@ module Pitwall
       def branch = @git.try("symbolic-ref", "--quiet", "--short", "HEAD")&.strip
 
       # The content of a revision, given by any of git's names: a branch, a tag, HEAD~1, main@{yesterday}, a commit.
+      # The id of a tree is taken too: a tree stays the same where commits are rewritten.
       # Raises UsageError when there is no such revision.
       #: (String) -> Content
       def revision(name)
-        valid = !name.start_with?("-") && !name.empty?
-        commit = @git.try("rev-parse", "--verify", "--quiet", "#{name}^{commit}") if valid
-        raise UsageError, unknown(name) unless commit
+        commit = id(name, "commit")
+        return content_of(commit) if commit
 
-        content_of(commit.strip)
+        tree = id(name, "tree") or raise UsageError, unknown(name)
+        content_of_tree(tree)
       rescue Git::Failed => error
         raise UsageError, "--rev #{name}: #{error.message}#{shallow_hint}"
       end
@@ -103,6 +106,38 @@ module Pitwall
                     changed: changed || submodules.each_value.any? { |each| each.is_a?(Content) && each.changed })
       rescue Git::Failed => error
         raise UsageError, "--dirty: #{error.message}"
+      end
+
+      # The id of the object that a name stands for; nil without such an object.
+      # @param kind "commit", "tree" or "blob"
+      #: (String, String) -> String?
+      def id(name, kind)
+        return if name.empty? || name.start_with?("-")
+
+        @git.try("rev-parse", "--verify", "--quiet", "#{name}^{#{kind}}")&.strip
+      end
+
+      # The folder of hooks that the user's settings name; nil for the repository's own.
+      #: () -> String?
+      def hooks_path
+        listed = @git.try("config", "--show-origin", "--get-all", "core.hooksPath").to_s.lines(chomp: true)
+        path = listed.reject { |line| line.start_with?("command line:") }.last&.split("\t", 2)&.last
+        path unless path.nil? || path.empty?
+      end
+
+      # The id that a file's content has in the repository, or would have.
+      # @param path [String] the file's path in the repository, which says how git converts the content
+      #: (String, String) -> String?
+      def blob(file, path) = @git.try("hash-object", "--path=#{path}", "--", file)&.strip
+
+      # A digest of a tree's files without one of them: two trees that differ in that file only have the same.
+      # @param objects [String, nil] folder of git objects that aren't in the repository
+      # Raises Git::Failed.
+      #: (String, ?except: String?, ?objects: String?) -> String
+      def listing(tree, except: nil, objects: nil)
+        variables = objects ? { "GIT_OBJECT_DIRECTORY" => objects } : {}
+        entries = @git.call("ls-tree", "-r", "-z", "--full-tree", tree, env: variables).split("\0")
+        Digest::SHA256.hexdigest(entries.reject { |entry| entry.split("\t", 2).last == except }.join("\0"))
       end
 
       # Whether git ignores a path of the working tree, and the path isn't tracked.
@@ -158,8 +193,7 @@ module Pitwall
       def content_of(commit)
         line = @git.call("log", "-1", "--no-show-signature", "--format=%T%x00%s", commit, "--").chomp
         tree, title = line.split("\0", 2)
-        submodules = links(tree).to_h { |path, linked| [path, submodule(path, linked, tree)] }.compact
-        Content.new(repository: self, commit: commit, tree: tree, title: title, submodules: submodules, changed: false)
+        content_of_tree(tree, commit: commit, title: title)
       end
 
       # Whether the repository has a commit.
@@ -168,6 +202,11 @@ module Pitwall
       def commit?(name) = !@git.try("cat-file", "-e", "#{name}^{commit}").nil?
 
       private
+
+      def content_of_tree(tree, commit: nil, title: nil)
+        submodules = links(tree).to_h { |path, linked| [path, submodule(path, linked, tree)] }.compact
+        Content.new(repository: self, commit: commit, tree: tree, title: title, submodules: submodules, changed: false)
+      end
 
       # A copy of the user's index, so that git needn't read unchanged files. The copy keeps the index's modification
       # time: git reads files that are as new as the index, since they may have changed.

@@ -7,6 +7,7 @@ require "pitwall/cli/support/gate"
 require "pitwall/cli/measuring/measured_view"
 require "pitwall/cli/support/output_file"
 require "pitwall/cli/measuring/progress"
+require "pitwall/cli/measuring/repeated_command"
 require "pitwall/bench/host"
 require "pitwall/collect/place"
 require "pitwall/experiment"
@@ -19,11 +20,10 @@ module Pitwall
     class Measuring < Command
       FORMATS = MeasuredView::FORMATS
       TIMEOUT = 60 # seconds that a process may take; default of --timeout
-      UNQUOTED = %r{\A[\w@%+=:,./^-]+\z}.freeze # words that a shell takes without quotes
       # Metric → the option that measures it. A process can't read these counters itself: they need separate runs.
       COUNTER_OPTIONS = { "instructions" => "instructions", "fs_calls" => "syscalls",
                           "retained" => "retained", "retained_bytes" => "retained" }.freeze
-      private_constant :UNQUOTED, :COUNTER_OPTIONS
+      private_constant :COUNTER_OPTIONS
 
       # Parses the arguments and runs the verb. No word after `--` is an option of the verb.
       # Raises UsageError.
@@ -174,9 +174,9 @@ module Pitwall
       def relative(path) = path.delete_prefix("#{Dir.pwd}/")
 
       # The command line that repeats the measurement.
-      def command_line = ["pitwall", self.class.verb, *@argv].map { |word| quoted(word) }.join(" ")
+      def command_line = RepeatedCommand.line(["pitwall", self.class.verb, *@argv])
 
-      def quoted(word) = word.match?(UNQUOTED) ? word : "'#{word.gsub("'") { "'\\''" }}'"
+      def quoted(word) = RepeatedCommand.quoted(word)
 
       def positive(option, number)
         number.positive? ? number : raise(UsageError, "#{option} #{number}: must be more than 0")

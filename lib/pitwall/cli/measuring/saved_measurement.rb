@@ -24,17 +24,28 @@ module Pitwall
       # @raise [BadRecording]
       #: (String, Integer, untyped) -> String
       def render(format, width, palette)
-        contents = Record::Measurements.read(@file)
-        report = contents.head["kind"] == "compare" ? comparison(contents) : bench(contents)
         MeasuredView.render(report, format, width: width, palette: palette)
       end
+
+      # @raise [BadRecording]
+      #: () -> (Analyse::ComparisonReport | Analyse::BenchReport)
+      def report = @report ||= comparison? ? comparison : bench
+
+      # Whether the file is of `compare`.
+      # @raise [BadRecording]
+      #: () -> bool
+      def comparison? = head["kind"] == "compare"
+
+      # The file's first line: what was measured, and how.
+      # @raise [BadRecording]
+      #: () -> Hash[String, untyped]
+      def head = contents.head
 
       # One line for `--why`: why the file has no profiles, and the command that would record them.
       # @raise [BadRecording]
       #: () -> String
       def without_profiles
-        head = Record::Measurements.read(@file).head
-        unless head["kind"] == "compare"
+        unless comparison?
           return "#{@file} is of bench, which measures one side; compare says why two differ"
         end
 
@@ -45,19 +56,19 @@ module Pitwall
 
       private
 
-      def comparison(contents)
+      def contents = @contents ||= Record::Measurements.read(@file)
+
+      def comparison
         sides = Array(contents.head["sides"]).map { |side| Side.new(side["name"].to_s, side["facts"].to_h) }
         raise BadRecording, "#{@file}: names no sides" if sides.size < 2
 
-        Analyse::ComparisonReport.of(contents.samples, plans: contents.plans, sides: sides, **common(contents))
+        Analyse::ComparisonReport.of(contents.samples, plans: contents.plans, sides: sides, **common)
       end
 
-      def bench(contents)
-        Analyse::BenchReport.of(contents.samples, facts: contents.head["facts"].to_h, **common(contents))
-      end
+      def bench = Analyse::BenchReport.of(contents.samples, facts: head["facts"].to_h, **common)
 
-      def common(contents)
-        head, tail = contents.head, contents.tail.to_h
+      def common
+        tail = contents.tail.to_h
         settings = head["settings"].to_h.merge("interrupted" => !contents.ended? || tail["interrupted"] == true)
         host = head["host"].to_h
         { cases: contents.cases, settings: settings, host: host, readings: host.merge(tail["readings"].to_h),

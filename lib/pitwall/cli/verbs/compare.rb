@@ -89,11 +89,11 @@ module Pitwall
 
         check_output(files)
         Workspace.open(script: script, command: @command, on_step: progress.method(:step),
-                       **sides.settings) do |workspace|
+                       **workspace_settings) do |workspace|
           subjects = workspace.subjects(typed_sides)
           progress.end
           workspace.notes.each { |note| @err.puts("pitwall: #{note}") }
-          measure(subjects)
+          measure(subjects, repeat: repeat(workspace, typed_sides, subjects))
         rescue Pitwall::Bench::Failed => error
           raise error.class, workspace.explain(CLI.message(error))
         end
@@ -104,6 +104,8 @@ module Pitwall
       private
 
       def sides = @sides ||= Sides.new
+
+      def workspace_settings = sides.settings
 
       def default_budget = BUDGET
 
@@ -121,10 +123,21 @@ module Pitwall
         script(files.first) if files.any?
       end
 
-      def measure(subjects)
+      # What a proof needs so that others can repeat the comparison; nil unless two trees alone are compared.
+      def repeat(workspace, typed_sides, subjects)
+        return unless RepeatedCommand.possible?(typed_sides)
+
+        facts = workspace.provenance or return
+        trees = subjects.map { |subject| subject.facts["tree"] }
+        takes_value = ->(name) { parser.top.long[name.delete_prefix("--")]&.arg || name == "-e" }
+        words = RepeatedCommand.words(@argv, trees: trees, sides: typed_sides, takes_value: takes_value)
+        { **facts, "trees" => trees, "command" => RepeatedCommand.line(words, folder: facts["folder"]) }
+      end
+
+      def measure(subjects, repeat: nil)
         settings = settings(**@options.slice(:alpha, :margin, :max_blocks, :control, :check, :in_turns))
         head = { "kind" => "compare", "settings" => settings.to_facts, "command" => command_line,
-                 "host" => Pitwall::Bench::Host.facts,
+                 "host" => Pitwall::Bench::Host.facts, "pitwall" => VERSION, "repeat" => repeat,
                  "sides" => subjects.map { |subject| { "name" => subject.name, "facts" => subject.facts } } }
         report = record(head) do |writer|
           experiment = Experiment::Compare.new(subjects, settings, progress: progress, record: writer)
@@ -135,6 +148,12 @@ module Pitwall
           experiment&.close
         end
         progress.end
+        conclude(report)
+      end
+
+      # Shows the report.
+      # @return [Integer] the exit status
+      def conclude(report)
         publish(MeasuredView.render(report, @options[:format], details: @options.fetch(:details, false), **rendering))
         raise @failure if @failure
 
