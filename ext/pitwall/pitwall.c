@@ -39,6 +39,7 @@
  *                 trace/        exact calls, with the cost of tracing them
  *                 syscalls/     file-system calls
  *                 caches/       changes that empty the VM's caches
+ *                 boot/         what the program loads
  *   recording.h   start, stop, fork                    endings.h    exec, exit!
  *
  * Tags, one line above or beside a function:

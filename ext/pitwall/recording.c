@@ -1,6 +1,7 @@
 /* Start and stop of a recording, and its handling of exec, exit! and fork. Calls the modules in order. */
 #include "recording.h"
 #include "collectors/allocations/allocations.h"
+#include "collectors/boot/boot.h"
 #include "collectors/caches/caches.h"
 #include "collectors/syscalls/syscalls.h"
 #include "collectors/trace/tracer.h"
@@ -42,7 +43,7 @@
 /* All modules. Their functions are called in this order. */
 static const pw_module *const modules[] = {
     &pw_thread_events, &pw_labels, &pw_queries, &pw_gc, &pw_gc_log, &pw_libraries,
-    &pw_allocations, &pw_tracer, &pw_syscalls, &pw_caches,
+    &pw_allocations, &pw_tracer, &pw_syscalls, &pw_caches, &pw_boot,
 };
 
 /* RING_BYTES holds the samples of the deepest stacks between two passes of the drain, and fits a second-level cache.

@@ -123,6 +123,8 @@ SAME(PW_DEF_CODE, WORD_OF(rb_method_definition_t, body.iseq.iseqptr));
 SAME(PW_DEF_FUNCTION, WORD_OF(rb_method_definition_t, body.cfunc.func));
 SAME(PW_METHOD_ISEQ, VM_METHOD_TYPE_ISEQ);
 SAME(PW_METHOD_CFUNC, VM_METHOD_TYPE_CFUNC);
+SAME(PW_METHOD_ALIAS, VM_METHOD_TYPE_ALIAS);
+SAME(PW_DEF_ALIASED, WORD_OF(rb_method_definition_t, body.alias.original_me));
 #ifdef C_TRACE
 SAME(PW_TOLD_AS_C, 1);
 #else

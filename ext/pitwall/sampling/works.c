@@ -2,12 +2,13 @@
 #include "tools/clock.h"
 
 pw_work_counts pw_works;
+void (*pw_first_work)(void);
 
 /* begin_work() -> now: a piece of work begins. */
 static VALUE
 native_begin_work(VALUE self)
 {
-    atomic_fetch_add_explicit(&pw_works.begun, 1, memory_order_relaxed);
+    if (!atomic_fetch_add_explicit(&pw_works.begun, 1, memory_order_relaxed) && pw_first_work) pw_first_work();
     return LL2NUM(pw_now_ns());
 }
 

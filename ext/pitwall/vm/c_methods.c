@@ -27,6 +27,11 @@ pw_c_method_of(VALUE method, ID name)
 {
     const VALUE *entry = entry_of(method, name);
     VALUE *definition = entry ? (VALUE *)entry[PW_ME_DEF] : NULL;
+    /* The alias of a module's method names the entry of that method. */
+    if (definition && pw_method_type_of(definition[0]) == PW_METHOD_ALIAS) {
+        entry = (const VALUE *)definition[PW_DEF_ALIASED];
+        definition = entry ? (VALUE *)entry[PW_ME_DEF] : NULL;
+    }
     if (!definition || pw_method_type_of(definition[0]) != PW_METHOD_CFUNC) return (pw_c_method){0};
     return (pw_c_method){(void **)&definition[PW_DEF_FUNCTION], *(const int *)&definition[PW_DEF_ARGC]};
 }

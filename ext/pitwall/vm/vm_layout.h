@@ -59,6 +59,7 @@ enum {
     PW_ISEQ_BODY = 2, PW_BODY_ENCODED = 1, PW_SVAR_CREF_OR_ME = 1, PW_ME_DEF = 2,
     PW_DEF_CODE = 1, /* of a method written in Ruby; checked by what it says */
     PW_DEF_FUNCTION = 1, PW_DEF_ARGC = 3, /* of a C function; argc is an int */
+    PW_DEF_ALIASED = 1, /* of an alias: the method entry */
     PW_CFP_SELF = 3,
     PW_BODY_CALL_DATA = PW_COLUMN(24, 23, 23, 23, 24), PW_BODY_WORDS = 33,
     PW_BODY_SIZE = 1, PW_BODY_CALL_DATA_COUNT = PW_COLUMN(62, 63, 63, 63, 65), /* in ints */
@@ -101,7 +102,7 @@ enum {
     PW_IMEMO_CREF = 1, PW_IMEMO_SVAR = 2, PW_IMEMO_IFUNC = 4, PW_IMEMO_MENT = 6, PW_IMEMO_ISEQ = 7,
     PW_IMEMO_CALLCACHE = PW_COLUMN(12, 12, 12, 12, 11)
 };
-enum { PW_METHOD_ISEQ = 0, PW_METHOD_CFUNC = 1 };
+enum { PW_METHOD_ISEQ = 0, PW_METHOD_CFUNC = 1, PW_METHOD_ALIAS = 6 };
 
 /* The imemo sub-type in an object's first word, or -1. */
 static inline int

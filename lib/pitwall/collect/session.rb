@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../compat"
+require_relative "boot"
 require_relative "cores"
 require_relative "json"
 require_relative "header"
@@ -71,6 +72,7 @@ module Pitwall
           stop_at_exit
           Native.watch_endings
           Queries.watch # before the start: its own calls must not be recorded
+          Boot.watch if settings[:collectors].key?("boot")
           begin_native(path, append, settings)
         end
 

@@ -3,6 +3,7 @@
 require "pitwall/record/chunk"
 require "pitwall/record/chunks/allocations"
 require "pitwall/record/chunks/birth_rows"
+require "pitwall/record/chunks/boot_sizes"
 require "pitwall/record/chunks/cache_changes"
 require "pitwall/record/chunks/cache_counters"
 require "pitwall/record/chunks/collection_work"
@@ -13,6 +14,7 @@ require "pitwall/record/chunks/head"
 require "pitwall/record/chunks/holder_paths"
 require "pitwall/record/chunks/labels"
 require "pitwall/record/chunks/living_points"
+require "pitwall/record/chunks/loads"
 require "pitwall/record/chunks/marks"
 require "pitwall/record/chunks/nodes"
 require "pitwall/record/chunks/open"
@@ -78,6 +80,8 @@ module Pitwall
         Syscalls, SyscallTotals,
         # Changes that empty caches.
         CacheChanges, CacheCounters,
+        # What a boot loads.
+        Loads, BootSizes,
         # How the recording went and how it ended.
         Stats, Tail
       ].each { |chunk| register(chunk) }

@@ -1,0 +1,65 @@
+#include "collectors/boot/boot.h"
+#include "collectors/boot/load_methods.h"
+#include "collectors/boot/loads.h"
+#include "collectors/boot/spans.h"
+#include "vm/stack_walk.h"
+#include "vm/vm_layout.h"
+#include <stdio.h>
+
+#if PW_LAYOUT_RUBY
+
+static const char *refusal;
+
+static VALUE
+prepare(VALUE settings)
+{
+    refusal = pw_load_methods_start();
+    return Qnil;
+}
+
+static const char *
+start(VALUE settings)
+{
+    static char text[160];
+    if (pw_walk_refusal()) {
+        snprintf(text, sizeof text, "cannot watch what is loaded: %s", pw_walk_refusal());
+        return text;
+    }
+    int error = 0;
+    VALUE saved = rb_errinfo();
+    refusal = NULL;
+    rb_protect(prepare, settings, &error);
+    if (error) rb_set_errinfo(saved);
+    if (error) refusal = "cannot watch what is loaded: this Ruby does not have what is needed";
+    if (!refusal) pw_loads_start();
+    return refusal;
+}
+
+static void
+stop(void)
+{
+    pw_loads_stop();
+    pw_load_methods_stop();
+}
+
+#else /* unknown layout */
+
+static const char *start(VALUE settings) { return "cannot watch what is loaded: " PW_LAYOUT_UNKNOWN; }
+static void stop(void) {}
+
+#endif
+
+static void
+init(VALUE native)
+{
+    pw_loads_init();
+    pw_spans_init(native);
+}
+
+static void write_rows(bool last) { pw_loads_write_rows(); }
+static void write_end(bool last) { pw_loads_write_sums(); }
+
+const pw_module pw_boot = {
+    .name = "boot", .init = init, .start = start, .stop = stop, .forget = pw_loads_forget,
+    .in_child = pw_loads_in_child, .mark = pw_loads_mark, .write_rows = write_rows, .write_end = write_end,
+    .fills_ring = true};

@@ -1,0 +1,411 @@
+#include "collectors/boot/loads.h"
+#include "collectors/boot/readings.h"
+#include "output/drain.h"
+#include "output/output.h"
+#include "output/record_kinds.h"
+#include "sampling/registry.h"
+#include "sampling/works.h"
+#include "session/modules.h"
+#include "tools/clock.h"
+#include "vm/raw_hook.h"
+#include "vm/stack_walk.h"
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#undef snprintf /* Ruby's snprintf may allocate objects, and the drain has no GVL */
+
+enum { ROWS_A_CHUNK = 1 << 12, PAUSE_NS = 200000, PAUSES = 5000, LONGEST = 4096, LOOK = 24, JSON_ROOM = 512 };
+enum { THREAD, LOAD, PARENT, KIND, NAME, PATH, FROM, LINE, AT, WALL, CPU, COMPILE, GC, OBJECTS, BYTES, RSS_BEFORE,
+       RSS_AFTER, ENDING, REPEATS, REPEAT_NS, BEGUN, COLUMNS };
+
+static const char *const kinds[PW_LOADS] = {
+#define PW_LOAD_NAME(constant, name) name,
+    PW_LOAD_KINDS(PW_LOAD_NAME)
+#undef PW_LOAD_NAME
+};
+
+typedef struct {
+    pw_record_header header;
+    uint32_t sizes[3]; /* bytes of name, path and from, which follow one another in `text` */
+    uint64_t values[COLUMNS]; /* those of strings and of the kind are set by the drain */
+    int kind;
+    char text[];
+} load_row;
+
+/* A load that has not ended. */
+typedef struct {
+    uint64_t id, parent;
+    VALUE thread, name, path;   /* path: of the compiled file; Qnil: none so far */
+    VALUE from;                 /* the Ruby file that asked for it, or Qnil */
+    int kind, line;
+    uint32_t begun;
+    int64_t compiled;           /* when its file was compiled; 0: not so far */
+    uint64_t repeats, repeat_ns;
+    pw_reading at;
+} open_load;
+
+static struct {
+    _Atomic bool active;
+    uint32_t generation;
+    uint64_t next_id;
+    open_load *open;            /* those of all threads, in the order in which they began. needs GVL */
+    uint32_t opened, room;
+    bool hooked;
+    _Atomic uint64_t lost, repeats, repeat_ns; /* repeats: outside of all loads */
+    int64_t age_ns;
+    char start[JSON_ROOM], booted[JSON_ROOM], end[JSON_ROOM];
+    pw_buffer columns[COLUMNS];
+    uint32_t rows, kind_ids[PW_LOADS];
+} state;
+
+bool
+pw_loads_wanted(void)
+{
+    return atomic_load_explicit(&state.active, memory_order_relaxed) && !pw_own_work && pw_in_main_ractor();
+}
+
+/* ---- who asked for it ---- */
+
+/* Files that stand between `require` in the program and Ruby's own. */
+static bool
+stands_between(const char *path)
+{
+    static const char *const parts[] = {
+        "<internal:", "/rubygems/core_ext/", "/monitor.rb", "/bootsnap/", "/lib/zeitwerk/", "/bundled_gems.rb",
+        "/active_support/dependencies", "/pitwall/collect/"};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) if (strstr(path, parts[i])) return true;
+    return false;
+}
+
+static void
+find_caller(open_load *load)
+{
+    VALUE frames[LOOK];
+    int lines[LOOK], n = rb_profile_frames(0, LOOK, frames, lines);
+    load->from = Qnil;
+    load->line = 0;
+    for (int i = 0; i < n; i++) {
+        if (lines[i] <= 0) continue;
+        VALUE path = rb_profile_frame_path(frames[i]);
+        if (!RB_TYPE_P(path, T_STRING) || stands_between(RSTRING_PTR(path))) continue;
+        load->from = path;
+        load->line = lines[i];
+        return;
+    }
+}
+
+/* Ruby calls `require` for an autoloaded constant from C code that has no frame of its own. So the method that Ruby
+ * called has the flag FINISH, and the next frame is of Ruby code. Where `require` is Ruby's own C method, its frame
+ * lacks the flag, and the load counts as a require. */
+static bool
+is_autoload(void)
+{
+    const VALUE *ec = pw_walk_context_of(rb_thread_current());
+    if (!ec) return false;
+    const VALUE *cfp = (const VALUE *)ec[PW_EC_CFP], *end = (const VALUE *)ec[PW_EC_STACK] + ec[PW_EC_STACK_WORDS];
+    bool by_c = false;
+    for (int i = 0; i < LOOK && cfp + PW_CFP_WORDS < end; i++, cfp += PW_CFP_WORDS) {
+        const VALUE *ep = (const VALUE *)cfp[PW_CFP_EP];
+        if (!cfp[PW_CFP_ISEQ] || !cfp[PW_CFP_PC]) {
+            if (i) by_c = false;
+            continue;
+        }
+        VALUE path = rb_profile_frame_path(cfp[PW_CFP_ISEQ]);
+        if (!RB_TYPE_P(path, T_STRING)) return false;
+        if (!stands_between(RSTRING_PTR(path))) return by_c;
+        by_c = (ep[PW_EP_FLAGS] & PW_FRAME_FINISH) && pw_frame_is_method_or_block(ep[PW_EP_FLAGS]);
+    }
+    return false;
+}
+
+/* ---- rows ---- */
+
+static uint32_t
+size_of(VALUE text)
+{
+    if (!RB_TYPE_P(text, T_STRING)) return 0;
+    long size = RSTRING_LEN(text);
+    return size > LONGEST ? LONGEST : (uint32_t)size;
+}
+
+/* The drain does not need the GVL, so waiting for room with the GVL does not block the drain. */
+static load_row *
+reserve(uint32_t bytes)
+{
+    for (int i = 0; i < PAUSES; i++) {
+        load_row *row = (load_row *)pw_ring_reserve(&pw_out.ring, bytes);
+        if (row) return row;
+        nanosleep(&(struct timespec){0, PAUSE_NS}, NULL);
+    }
+    return NULL;
+}
+
+static uint64_t less(int64_t to, int64_t from) { return to > from ? (uint64_t)(to - from) : 0; }
+
+static void
+put_row(const open_load *load, uint32_t thread, int ending)
+{
+    VALUE texts[3] = {load->name, load->path, load->from};
+    uint32_t sizes[3], bytes = sizeof(load_row);
+    pw_reading now;
+    pw_read_figures(&now);
+    for (int i = 0; i < 3; i++) bytes += sizes[i] = size_of(texts[i]);
+    load_row *row = reserve(bytes);
+    if (!row) {
+        atomic_fetch_add(&state.lost, 1);
+        return;
+    }
+    row->header.kind = PW_REC_LOAD;
+    row->kind = load->kind;
+    uint64_t values[COLUMNS] = {
+        [THREAD] = thread, [LOAD] = load->id, [PARENT] = load->parent, [LINE] = (uint64_t)load->line,
+        [AT] = less(load->at.wall, pw_current.origin), [WALL] = less(now.wall, load->at.wall),
+        [CPU] = less(now.cpu, load->at.cpu), [COMPILE] = load->compiled ? less(load->compiled, load->at.wall) : 0,
+        [GC] = less(now.gc, load->at.gc), [OBJECTS] = now.objects - load->at.objects,
+        [BYTES] = less((int64_t)now.bytes, (int64_t)load->at.bytes), [RSS_BEFORE] = load->at.rss,
+        [RSS_AFTER] = now.rss, [ENDING] = (uint64_t)ending, [REPEATS] = load->repeats,
+        [REPEAT_NS] = load->repeat_ns, [BEGUN] = load->begun};
+    memcpy(row->values, values, sizeof values);
+    memcpy(row->sizes, sizes, sizeof sizes);
+    char *to = row->text;
+    for (int i = 0; i < 3; to += sizes[i++]) if (sizes[i]) memcpy(to, RSTRING_PTR(texts[i]), sizes[i]);
+    pw_ring_commit(&row->header, bytes);
+}
+
+/* ---- beginnings and ends ---- */
+
+static open_load *
+innermost(VALUE thread)
+{
+    for (uint32_t i = state.opened; i-- > 0;) if (state.open[i].thread == thread) return &state.open[i];
+    return NULL;
+}
+
+pw_load
+pw_load_begin(int kind, VALUE name)
+{
+    pw_load none = {0};
+    if (state.opened == state.room) {
+        uint32_t room = state.room ? state.room * 2 : 64;
+        open_load *larger = pw_noted(realloc(state.open, room * sizeof *larger));
+        if (!larger) return none;
+        state.open = larger;
+        state.room = room;
+    }
+    VALUE thread = rb_thread_current();
+    const open_load *parent = innermost(thread);
+    open_load *load = &state.open[state.opened];
+    *load = (open_load){.id = state.next_id++, .parent = parent ? parent->id : 0, .thread = thread, .name = name,
+                        .path = Qnil, .from = Qnil, .kind = kind,
+                        .begun = atomic_load_explicit(&pw_works.begun, memory_order_relaxed)};
+    state.opened++;
+    pw_load begun = {load->id, state.generation};
+    pw_reading now; /* reading may run Ruby code, which moves the list */
+    pw_read_figures(&now);
+    if ((load = innermost(thread))) load->at = now;
+    return begun;
+}
+
+/* NULL: it began in another recording, or its parent process. */
+static open_load *
+find(pw_load load)
+{
+    if (!load.id || load.generation != state.generation || !atomic_load(&state.active)) return NULL;
+    for (uint32_t i = state.opened; i-- > 0;) if (state.open[i].id == load.id) return &state.open[i];
+    return NULL;
+}
+
+static void
+take_off(open_load *load)
+{
+    memmove(load, load + 1, (size_t)(state.open + state.opened - load - 1) * sizeof *load);
+    state.opened--;
+}
+
+void
+pw_load_end(pw_load load, int ending, VALUE path)
+{
+    open_load *found = find(load);
+    if (!found) return;
+    open_load ended = *found;
+    take_off(found);
+    pw_thread *t = pw_registered_self();
+    if (!t) {
+        atomic_fetch_add(&state.lost, 1);
+        return;
+    }
+    if (!NIL_P(path)) ended.path = path;
+    if (ended.kind == PW_LOAD_REQUIRE && is_autoload()) ended.kind = PW_LOAD_AUTOLOAD;
+    find_caller(&ended);
+    put_row(&ended, t->id, ending);
+}
+
+void
+pw_load_was_done(pw_load load)
+{
+    open_load *found = find(load);
+    if (!found) return;
+    uint64_t ns = less(pw_now_ns(), found->at.wall);
+    VALUE thread = found->thread;
+    take_off(found);
+    open_load *parent = innermost(thread);
+    if (parent) {
+        parent->repeats++;
+        parent->repeat_ns += ns;
+        return;
+    }
+    atomic_fetch_add(&state.repeats, 1);
+    atomic_fetch_add(&state.repeat_ns, ns);
+}
+
+/* A file was compiled, or its compiled code was read, and is about to run. Evaluated code has an Array. */
+static void
+on_compiled(VALUE unused, const pw_trace_arg *arg)
+{
+    if (!pw_loads_wanted() || !state.opened || !arg->data || !RB_TYPE_P(arg->data, T_IMEMO)) return;
+    open_load *load = innermost(rb_thread_current());
+    if (!load || load->compiled || load->kind > PW_LOAD_AUTOLOAD) return;
+    load->compiled = pw_now_ns();
+    VALUE path = rb_profile_frame_path(arg->data);
+    if (RB_TYPE_P(path, T_STRING)) load->path = path;
+}
+
+/* ---- in the drain ---- */
+
+static uint32_t
+kind_id(int kind)
+{
+    if (!state.kind_ids[kind]) {
+        state.kind_ids[kind] = pw_intern_string(&pw_out.tables, kinds[kind], strlen(kinds[kind]));
+    }
+    return state.kind_ids[kind];
+}
+
+/* holds session lock */
+static bool
+take(const pw_record_header *record)
+{
+    const load_row *row = (const load_row *)record;
+    uint64_t values[COLUMNS];
+    memcpy(values, row->values, sizeof values);
+    values[KIND] = kind_id(row->kind);
+    const char *text = row->text;
+    for (int i = 0; i < 3; text += row->sizes[i++]) {
+        values[NAME + i] = pw_intern_string(&pw_out.tables, text, row->sizes[i]);
+    }
+    pw_buffer_row(state.columns, values, COLUMNS);
+    return ++state.rows >= ROWS_A_CHUNK;
+}
+
+void
+pw_loads_write_rows(void)
+{
+    if (!state.rows) return;
+    pw_writer_table(&pw_out.writer, "LOAD", 1, (uint64_t[]){state.rows}, COLUMNS, state.columns);
+    state.rows = 0;
+}
+
+void
+pw_loads_write_sums(void)
+{
+    char json[3 * JSON_ROOM + 256];
+    if (!state.start[0]) return;
+    int n = snprintf(json, sizeof json,
+        "{\"age_ns\":%lld,\"start\":%s,\"booted\":%s,\"end\":%s,\"repeats\":%llu,\"repeat_ns\":%llu,\"lost\":%llu}",
+        (long long)state.age_ns, state.start, state.booted[0] ? state.booted : "null",
+        state.end[0] ? state.end : "null", (unsigned long long)atomic_load(&state.repeats),
+        (unsigned long long)atomic_load(&state.repeat_ns), (unsigned long long)atomic_load(&state.lost));
+    if (n > 0 && (size_t)n < sizeof json) pw_writer_chunk(&pw_out.writer, "BOOT", json, (size_t)n);
+}
+
+/* ---- start and stop ---- */
+
+/* Assembled apart, because the drain may read at the same time. The first byte is written last. */
+static void
+set_sizes(char *place)
+{
+    char text[JSON_ROOM] = "";
+    if (!pw_read_sizes(text, sizeof text)) return;
+    memcpy(place + 1, text + 1, sizeof text - 1);
+    __atomic_store_n(place, text[0], __ATOMIC_RELEASE);
+}
+
+static void booted(void) { if (pw_loads_wanted() && !state.booted[0]) set_sizes(state.booted); }
+
+void
+pw_loads_init(void)
+{
+    pw_drain_take(PW_REC_LOAD, take);
+    pw_readings_init();
+}
+
+void
+pw_loads_start(void)
+{
+    state.generation++;
+    state.next_id = 1;
+    state.opened = 0;
+    atomic_store(&state.lost, 0);
+    atomic_store(&state.repeats, 0);
+    atomic_store(&state.repeat_ns, 0);
+    state.booted[0] = state.end[0] = 0;
+    pw_readings_start();
+    state.age_ns = pw_age_of_process();
+    set_sizes(state.start);
+    pw_first_work = booted;
+    pw_add_raw_hook(on_compiled, RUBY_EVENT_SCRIPT_COMPILED);
+    state.hooked = true;
+    atomic_store(&state.active, true);
+}
+
+/* Of another thread's load the caller is not known here, and its CPU time is not read. */
+void
+pw_loads_stop(void)
+{
+    if (!atomic_load(&state.active)) return;
+    pw_thread *t = pw_registered_self();
+    VALUE self = rb_thread_current();
+    while (state.opened) {
+        open_load load = state.open[--state.opened];
+        if (load.thread != self) load.at.cpu = INT64_MAX;
+        if (t) put_row(&load, t->id, PW_NOT_ENDED);
+    }
+    set_sizes(state.end);
+    atomic_store(&state.active, false);
+    if (state.hooked) pw_remove_raw_hook(on_compiled);
+    state.hooked = false;
+    pw_first_work = NULL;
+}
+
+/* Loads that began before the fork belong to the parent's recording. */
+void
+pw_loads_in_child(void)
+{
+    atomic_store(&state.active, false);
+    if (state.hooked) pw_remove_raw_hook(on_compiled);
+    state.hooked = false;
+    state.opened = 0;
+}
+
+/* GC runs with the GVL, so the list does not change meanwhile. */
+void
+pw_loads_mark(void)
+{
+    for (uint32_t i = 0; i < state.opened; i++) {
+        rb_gc_mark(state.open[i].thread);
+        rb_gc_mark(state.open[i].name);
+        rb_gc_mark(state.open[i].path);
+    }
+}
+
+void
+pw_loads_forget(bool frees)
+{
+    atomic_store(&state.active, false);
+    pw_first_work = NULL;
+    if (frees) pw_buffers_free(state.columns, COLUMNS);
+    for (int i = 0; i < COLUMNS; i++) state.columns[i] = (pw_buffer){0};
+    state.rows = state.opened = 0;
+    state.start[0] = 0;
+    memset(state.kind_ids, 0, sizeof state.kind_ids);
+}

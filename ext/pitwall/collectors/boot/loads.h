@@ -1,0 +1,57 @@
+/* Loads: files and other steps of a boot, each within the one that caused it. A load that has ended is a row in the
+ * ring. The drain turns rows into columns (LOAD of doc/record-format.md). */
+#ifndef PITWALL_LOADS_H
+#define PITWALL_LOADS_H
+
+#include "output/ring.h"
+#include <ruby/ruby.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* The names are those of the recording. */
+#define PW_LOAD_KINDS(KIND) \
+    KIND(PW_LOAD_REQUIRE, "require") \
+    KIND(PW_LOAD_REQUIRE_RELATIVE, "require_relative") \
+    KIND(PW_LOAD_LOAD, "load") \
+    KIND(PW_LOAD_AUTOLOAD, "autoload") \
+    KIND(PW_LOAD_EVAL, "eval") \
+    KIND(PW_LOAD_BUNDLER_SETUP, "bundler_setup") \
+    KIND(PW_LOAD_BUNDLER_REQUIRE, "bundler_require") \
+    KIND(PW_LOAD_INITIALIZER, "initializer") \
+    KIND(PW_LOAD_EAGER_LOAD, "eager_load") \
+    KIND(PW_LOAD_YAML, "yaml") \
+    KIND(PW_LOAD_JSON, "json")
+
+enum {
+#define PW_LOAD_CONSTANT(constant, name) constant,
+    PW_LOAD_KINDS(PW_LOAD_CONSTANT)
+#undef PW_LOAD_CONSTANT
+    PW_LOADS
+};
+
+/* How a load ended. */
+enum { PW_LOADED, PW_NOT_ENDED, PW_RAISED };
+
+/* A load that has begun. id 0: it is not recorded. */
+typedef struct { uint64_t id; uint32_t generation; } pw_load;
+
+/* True: loads of the calling thread are recorded now. */
+bool pw_loads_wanted(void);
+/* needs GVL */
+pw_load pw_load_begin(int kind, VALUE name);
+/* The load has returned, or raised. `path`: the file, where it is known; Qnil: the compiled one, if there was one.
+ * needs GVL */
+void pw_load_end(pw_load load, int ending, VALUE path);
+/* The load found that there was nothing to do: the file had been loaded before. Its caller counts it. needs GVL */
+void pw_load_was_done(pw_load load);
+
+void pw_loads_init(void);
+void pw_loads_start(void); /* needs GVL */
+void pw_loads_stop(void);  /* writes rows of what has not ended. needs GVL */
+void pw_loads_in_child(void); /* needs GVL */
+void pw_loads_mark(void);
+void pw_loads_write_rows(void);
+void pw_loads_write_sums(void);
+void pw_loads_forget(bool frees);
+
+#endif

@@ -1,0 +1,67 @@
+# frozen_string_literal: true
+
+require_relative "../compat"
+
+module Pitwall
+  module Collect
+    # Watches steps of a boot that libraries do in Ruby: Bundler.setup and Bundler.require, Rails' initializers,
+    # Zeitwerk's eager load, YAML and JSON files. What `require` and its like load is watched by the extension.
+    #
+    # One module for each step is prepended to the library's own class. The extension defines the method in it
+    # (`run` in spans.c), so a backtrace has one more frame of that method's name.
+    # @api private
+    module Boot
+      # names: the path of the constant · own: whether the method is the constant's own (`def self.`)
+      Step = Struct.new(:names, :own, :method, :kind)
+      STEPS = [
+        Step.new(%i[Bundler], true, :setup, "bundler_setup"),
+        Step.new(%i[Bundler], true, :require, "bundler_require"),
+        Step.new(%i[Rails Initializable Initializer], false, :run, "initializer"),
+        Step.new(%i[Zeitwerk Loader], false, :eager_load, "eager_load"),
+        Step.new(%i[Psych], true, :load_file, "yaml"),
+        Step.new(%i[Psych], true, :safe_load_file, "yaml"),
+        Step.new(%i[Psych], true, :unsafe_load_file, "yaml"),
+        Step.new(%i[JSON], true, :load_file, "json")
+      ].freeze
+      private_constant :Step, :STEPS
+
+      @watched = {}
+
+      class << self
+        # Watches steps of libraries that the program loads from now on, and of those that it has loaded.
+        #: () -> void
+        def watch
+          libraries = STEPS.map { |step| step.names.first }.uniq
+          libraries.each { |name| look(name) if Object.const_defined?(name, false) && !Object.autoload?(name, false) }
+          Native.watch(self, libraries)
+        end
+
+        # Called by the extension when a file is about to run and a library's constant exists.
+        # @return [Boolean] whether nothing is left to do
+        #: (Symbol) -> bool
+        def look(name)
+          return false if Object.autoload?(name, false) # to look at it would load it
+
+          STEPS.select { |step| step.names.first == name }.map { |step| watched?(step) }.all?
+        end
+
+        private
+
+        def watched?(step)
+          @watched[step] ||= begin
+            owner = Compat.constant(*step.names)
+            owner = owner.singleton_class if owner && step.own
+            !owner.nil? && owner.method_defined?(step.method, true) && prepend(owner, step)
+          end
+        end
+
+        def prepend(owner, step)
+          span = Module.new
+          Native.define_span(span, step.method, step.kind)
+          owner.prepend(span)
+          true
+        end
+      end
+    end
+  end
+end
