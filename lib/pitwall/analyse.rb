@@ -8,6 +8,7 @@ module Pitwall
     autoload :BenchCases, "pitwall/analyse/compare/bench_cases"
     autoload :BenchReport, "pitwall/analyse/compare/bench_report"
     autoload :BenchSummary, "pitwall/analyse/compare/bench_summary"
+    autoload :Boot, "pitwall/analyse/boot/boot"
     autoload :CallEdges, "pitwall/analyse/tree/call_edges"
     autoload :CallTimes, "pitwall/analyse/tree/call_times"
     autoload :Caches, "pitwall/analyse/caches/caches"

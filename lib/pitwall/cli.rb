@@ -19,6 +19,7 @@ module Pitwall
       "trace" => :Trace,
       "syscalls" => :Syscalls,
       "caches" => :Caches,
+      "boot" => :Boot,
       "report" => :Report,
       "view" => :View,
       "export" => :Export,

@@ -20,7 +20,8 @@ module Pitwall
   module Views
     # In the order of `--help`.
     FILES = %w[flat calls tree bottom_up callers callees graph lines threads labels requests queries tests gc gc_cost
-               allocations growth syscalls caches].freeze
+               allocations growth syscalls caches
+               boot].freeze
     # Says how it was recorded. It belongs to no view and is the last tab.
     ABOUT = View::Tab.new(key: "about", title: "About", weighs: false)
     # Options whose key is not their name.

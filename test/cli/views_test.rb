@@ -32,17 +32,17 @@ class ViewsListTest < Minitest::Test
   def test_without_the_toy_there_is_no_word_of_it
     words = run_command("report", "--help")[1] + run_command("completion", "bash")[1]
     refute_match(/\btoy\b/, words)
-    assert_match(/--view toy: it takes flat, .*, caches$/, run_command("report", @file, "--view", "toy")[2])
+    assert_match(/--view toy: it takes flat, .*, boot$/, run_command("report", @file, "--view", "toy")[2])
   end
 
   def test_help_and_completion
     ToyView.added do
       help = run_command("report", "--help")[1]
-      assert_match(/syscalls, +caches, toy/, help.gsub(/\s+/, " "))
+      assert_match(/caches, +boot, toy/, help.gsub(/\s+/, " "))
       assert_match(/^ +--toy-least N +of --view toy: files with so many methods$/, help)
       %w[bash zsh fish].each do |shell|
         script = run_command("completion", shell)[1]
-        assert_match(/caches[\s"']+toy\b/, script, shell)
+        assert_match(/boot[\s"']+toy\b/, script, shell)
         assert_includes script, "toy-least", shell
       end
     end
@@ -96,7 +96,7 @@ class ViewsListTest < Minitest::Test
   # In the order of the help, and each with the files that rules name.
   def test_the_list
     names = %w[flat calls tree bottom-up callers callees graph lines threads labels requests queries tests gc gc-cost
-               allocations growth syscalls caches]
+               allocations growth syscalls caches boot]
     assert_equal names, Views.all.map(&:name)
     files = Dir[File.expand_path("../../lib/pitwall/views/*.rb", __dir__)].map { |path| File.basename(path, ".rb") }
     assert_empty Views.all.map { |view| view.name.tr("-", "_") } - files

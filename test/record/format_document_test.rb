@@ -22,7 +22,7 @@ class FormatDocumentTest < Minitest::Test
     rows = text[/^\|.*?(?=^\n)/m].lines.drop(2).map { |row| row.split("|").map(&:strip).drop(1) }
     [type, rows.map { |name, kind, *rest| [name, kind, rest.join(" ")] }]
   end
-  JSON_TYPES = %w[HEAD STAT TRAC CHSM TAIL].freeze
+  JSON_TYPES = %w[HEAD STAT TRAC CHSM BOOT TAIL].freeze
 
   PROGRAM = <<~'RUBY'
     require "pitwall"
@@ -74,6 +74,10 @@ class FormatDocumentTest < Minitest::Test
 
   def test_caches
     assert_empty %w[CHNG CHSM] - read(record("caches"))
+  end
+
+  def test_boots
+    assert_empty %w[LOAD BOOT] - read(record("boot"))
   end
 
   def test_system_calls

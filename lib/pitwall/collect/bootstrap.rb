@@ -8,6 +8,7 @@
 if (parts = ENV["PITWALL_PARTS"]) && !parts.empty?
   begin
     problem = nil
+    began = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
     if !defined?(RUBY_ENGINE) || RUBY_ENGINE != "ruby"
       problem = "is not CRuby"
     elsif (RUBY_VERSION.split(".").map { |number| number.to_i } <=> [3, 1]) < 0
@@ -19,7 +20,7 @@ if (parts = ENV["PITWALL_PARTS"]) && !parts.empty?
       %w[version errors native].each { |name| require File.join(core, name) }
       Pitwall.load_native!
       require File.join(core, "collect/session")
-      Pitwall::Collect::Session.start_from_env(ENV)
+      Pitwall::Collect::Session.start_from_env(ENV, began)
     end
   rescue SignalException, SystemExit
     raise # the program is being ended

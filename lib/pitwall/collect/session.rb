@@ -124,8 +124,9 @@ module Pitwall
 
         # Starts in a process of a recorded command. PITWALL_PARTS is the folder,
         # PITWALL_OPTIONS the settings ("k=v;k=v").
-        #: (Hash[String, String]) -> void
-        def start_from_env(env)
+        # @param began_ns [Integer, nil] when Pitwall's code began to be loaded
+        #: (Hash[String, String], ?Integer?) -> void
+        def start_from_env(env, began_ns = nil)
           return if recording?
 
           @parts = env.fetch("PITWALL_PARTS")
@@ -135,7 +136,9 @@ module Pitwall
           return if @window&.over?
 
           Tests.watch # before the start: its own calls must not be recorded
-          begin_by_window { start(path: part_path, **parse(options)) }
+          settings = parse(options)
+          settings[:collectors]["boot"]&.store("began_ns", began_ns.to_s)
+          begin_by_window { start(path: part_path, **settings) }
         end
 
         # The object that decides where and when forked children record (Continuous). nil: each child writes a file

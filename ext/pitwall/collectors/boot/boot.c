@@ -2,6 +2,7 @@
 #include "collectors/boot/load_methods.h"
 #include "collectors/boot/loads.h"
 #include "collectors/boot/spans.h"
+#include "tools/settings.h"
 #include "vm/stack_walk.h"
 #include "vm/vm_layout.h"
 #include <stdio.h>
@@ -31,7 +32,7 @@ start(VALUE settings)
     rb_protect(prepare, settings, &error);
     if (error) rb_set_errinfo(saved);
     if (error) refusal = "cannot watch what is loaded: this Ruby does not have what is needed";
-    if (!refusal) pw_loads_start();
+    if (!refusal) pw_loads_start((int64_t)pw_setting_number(settings, "began_ns", 0));
     return refusal;
 }
 

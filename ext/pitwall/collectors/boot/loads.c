@@ -14,7 +14,7 @@
 #include <time.h>
 #undef snprintf /* Ruby's snprintf may allocate objects, and the drain has no GVL */
 
-enum { ROWS_A_CHUNK = 1 << 12, PAUSE_NS = 200000, PAUSES = 5000, LONGEST = 4096, LOOK = 24, JSON_ROOM = 512 };
+enum { ROWS_A_CHUNK = 1 << 12, PAUSE_NS = 200000, PAUSES = 5000, LONGEST = 4096, LOOK = 24, JSON_ROOM = 1024 };
 enum { THREAD, LOAD, PARENT, KIND, NAME, PATH, FROM, LINE, AT, WALL, CPU, COMPILE, GC, OBJECTS, BYTES, RSS_BEFORE,
        RSS_AFTER, ENDING, REPEATS, REPEAT_NS, BEGUN, COLUMNS };
 
@@ -52,7 +52,7 @@ static struct {
     uint32_t opened, room;
     bool hooked;
     _Atomic uint64_t lost, repeats, repeat_ns; /* repeats: outside of all loads */
-    int64_t age_ns;
+    int64_t age_ns, own_ns;     /* since the process began; the part of it that Pitwall itself needed */
     char start[JSON_ROOM], booted[JSON_ROOM], end[JSON_ROOM];
     pw_buffer columns[COLUMNS];
     uint32_t rows, kind_ids[PW_LOADS];
@@ -311,8 +311,8 @@ pw_loads_write_sums(void)
     char json[3 * JSON_ROOM + 256];
     if (!state.start[0]) return;
     int n = snprintf(json, sizeof json,
-        "{\"age_ns\":%lld,\"start\":%s,\"booted\":%s,\"end\":%s,\"repeats\":%llu,\"repeat_ns\":%llu,\"lost\":%llu}",
-        (long long)state.age_ns, state.start, state.booted[0] ? state.booted : "null",
+        "{\"age_ns\":%lld,\"own_ns\":%lld,\"start\":%s,\"booted\":%s,\"end\":%s,\"repeats\":%llu,\"repeat_ns\":%llu,\"lost\":%llu}",
+        (long long)state.age_ns, (long long)state.own_ns, state.start, state.booted[0] ? state.booted : "null",
         state.end[0] ? state.end : "null", (unsigned long long)atomic_load(&state.repeats),
         (unsigned long long)atomic_load(&state.repeat_ns), (unsigned long long)atomic_load(&state.lost));
     if (n > 0 && (size_t)n < sizeof json) pw_writer_chunk(&pw_out.writer, "BOOT", json, (size_t)n);
@@ -340,7 +340,7 @@ pw_loads_init(void)
 }
 
 void
-pw_loads_start(void)
+pw_loads_start(int64_t began)
 {
     state.generation++;
     state.next_id = 1;
@@ -351,6 +351,7 @@ pw_loads_start(void)
     state.booted[0] = state.end[0] = 0;
     pw_readings_start();
     state.age_ns = pw_age_of_process();
+    state.own_ns = began ? (int64_t)less(pw_now_ns(), began) : 0;
     set_sizes(state.start);
     pw_first_work = booted;
     pw_add_raw_hook(on_compiled, RUBY_EVENT_SCRIPT_COMPILED);

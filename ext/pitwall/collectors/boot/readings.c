@@ -13,7 +13,7 @@
 enum { MOST_HEAPS = 16, ONE_SLOT = 40, RSS_IS_FRESH_NS = 1000000 };
 
 static struct {
-    VALUE allocated, slot_size;
+    VALUE allocated, slot_size, slots_now;
     ID stat_heap;
     int heaps;                    /* 0: this Ruby does not count objects by slot size */
     uint64_t slots[MOST_HEAPS];   /* bytes of a slot */
@@ -129,18 +129,41 @@ size_of_list(const char *variable)
     return RB_TYPE_P(list, T_ARRAY) ? RARRAY_LEN(list) : 0;
 }
 
+/* Slots of each heap: [10500, 816, …] */
+static size_t
+write_heaps(char *text, size_t room)
+{
+    size_t n = 1;
+    uint64_t slots;
+    text[0] = '[';
+    if (!rb_respond_to(rb_mGC, state.stat_heap)) { /* 3.1 has one heap */
+        uint64_t all = rb_gc_stat(ID2SYM(rb_intern("heap_available_slots")));
+        return (size_t)snprintf(text, room, "[%llu]", (unsigned long long)all);
+    }
+    for (int i = 0; i < MOST_HEAPS && n + 24 < room && heap_figure(i, state.slots_now, &slots); i++) {
+        n += (size_t)snprintf(text + n, room - n, "%s%llu", i ? "," : "", (unsigned long long)slots);
+    }
+    text[n++] = ']';
+    text[n] = 0;
+    return n;
+}
+
 size_t
 pw_read_sizes(char *text, size_t room)
 {
     int64_t gc = pw_counter(PW_GC_MARKING_NS) + pw_counter(PW_GC_SWEEPING_NS), at = pw_now_ns() - pw_current.origin;
     uint64_t objects = rb_gc_stat(state.allocated);
+    char heaps[MOST_HEAPS * 24 + 3];
+    pw_own_begin();
+    write_heaps(heaps, sizeof heaps);
+    pw_own_end();
     int n = snprintf(text, room,
         "{\"at_ns\":%lld,\"cpu_ns\":%lld,\"features\":%ld,\"load_path\":%ld,\"rss\":%llu,\"objects\":%llu,"
-        "\"bytes\":%llu,\"gc_runs\":%llu,\"gc_ns\":%lld}",
+        "\"bytes\":%llu,\"gc_runs\":%llu,\"gc_ns\":%lld,\"heap_slots\":%s}",
         (long long)(at > 0 ? at : 0), (long long)pw_clock_ns(CLOCK_PROCESS_CPUTIME_ID),
         size_of_list("$LOADED_FEATURES"), size_of_list("$LOAD_PATH"), (unsigned long long)pw_read_rss(),
         (unsigned long long)objects, (unsigned long long)bytes_of(objects), (unsigned long long)rb_gc_count(),
-        (long long)gc);
+        (long long)gc, heaps);
     return n > 0 && (size_t)n < room ? (size_t)n : 0;
 }
 
@@ -149,5 +172,6 @@ pw_readings_init(void)
 {
     state.stat_heap = rb_intern("stat_heap");
     state.allocated = ID2SYM(rb_intern("total_allocated_objects"));
+    state.slots_now = ID2SYM(rb_intern("heap_eden_slots"));
     state.slot_size = ID2SYM(rb_intern("slot_size"));
 }

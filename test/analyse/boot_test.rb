@@ -1,0 +1,97 @@
+# frozen_string_literal: true
+
+require_relative "../test_helper"
+require "pitwall/analyse"
+require "pitwall/record"
+require "pitwall/record/chunks"
+
+# The tree of a boot, whose code its time is, and what to do about it.
+class BootAnalysisTest < Minitest::Test
+  Boot = Pitwall::Analyse::Boot
+  Load = Pitwall::Record::Load
+
+  def load(id, parent: 0, **values)
+    zeroes = Load.members.to_h { |name| [name, 0] }
+    Load.new(*zeroes.merge(thread: 1, id: id, parent: parent, kind: "require", name: "f#{id}", path: "/srv/f#{id}.rb",
+                           from: "/srv/main.rb", line: id, **values).values_at(*Load.members))
+  end
+
+  def segment(loads, pid: 1, **sums)
+    sizes = { "at_ns" => 1_000_000, "features" => 9, "load_path" => 2, "gc_ns" => 300_000, "gc_runs" => 3,
+              "objects" => 50, "heap_slots" => [400, 20] }
+    boot = { "age_ns" => 200_000, "own_ns" => 50_000, "start" => sizes.merge("gc_ns" => 0, "at_ns" => 0),
+             "booted" => nil, "end" => sizes, "repeats" => 1, "repeat_ns" => 5 }
+    header = Pitwall::Record::Header.new("pid" => pid)
+    Pitwall::Record::Segment.empty.with(loads: loads, header: header, boot_sums: boot.merge(sums.transform_keys(&:to_s)))
+  end
+
+  def boot(*segments) = Boot.new(segments, origin: Pitwall::Analyse::Origin.new)
+
+  def test_what_a_load_took_itself_adds_up
+    random = Random.new(18)
+    20.times do
+      loads = random_tree(random, 60)
+      tree = Boot::Tree.new(loads.shuffle(random: random))
+      Boot::FIGURES.each do |name|
+        own = tree.nodes.sum { |node| node.own[name] }
+        assert_equal tree.roots.sum { |node| node.total[name] }, own, name
+      end
+      assert_equal (1..loads.size).to_a, tree.nodes.map { |node| node.row.id }
+    end
+  end
+
+  # Each load has what its children have, and something itself.
+  def random_tree(random, count)
+    parents = (1..count).map { |id| id == 1 ? 0 : random.rand(id) }
+    figures = Array.new(count) { random.rand(1..1000) }
+    count.downto(1) { |id| figures[parents[id - 1] - 1] += figures[id - 1] if parents[id - 1].positive? }
+    parents.each_with_index.map do |parent, at|
+      load(at + 1, parent: parent, wall_ns: figures[at], cpu_ns: figures[at], gc_ns: figures[at], objects: figures[at],
+                   bytes: figures[at], rss_before: 5, rss_after: figures[at] + 5)
+    end
+  end
+
+  def test_loads_whose_parent_was_lost_are_roots
+    tree = Boot::Tree.new([load(7, parent: 3), load(9, parent: 7)])
+    assert_equal [7], tree.roots.map { |node| node.row.id }
+  end
+
+  def test_whose_code_it_is
+    paths = { "/gems/rack-3.1.8/lib/rack.rb" => "gems", "/gems/railties-7.2.1/lib/rails.rb" => "Rails",
+              "/gems/bundler-2.5.1/lib/bundler/dsl.rb" => "Bundler", "/usr/lib/ruby/3.4.0/bundler.rb" => "Bundler",
+              "/usr/lib/ruby/3.4.0/rubygems/ext.rb" => "RubyGems", "/usr/lib/ruby/3.4.0/set.rb" => "standard library",
+              "/srv/app/cart.rb" => "application", "/bundler/gems/shop-1f2e3d4c5b6a/lib/shop.rb" => "gems" }
+    loads = paths.keys.each_with_index.map { |path, at| load(at + 1, path: path, wall_ns: 1) }
+    found = boot(segment(loads))
+    assert_equal paths.values, found.nodes.map { |node| found.owners.of(node) }
+    assert_equal 1_150_000, found.wall_ns
+    assert_equal found.wall_ns, found.parts.sum(&:own_ns)
+    assert_equal [150_000, 50_000], [found.before_ns, found.own_ns]
+  end
+
+  def test_the_process_with_most_loads_and_its_exec
+    found = boot(segment([load(1)], pid: 1), segment([load(1), load(2)], pid: 2), segment([load(1)], pid: 2))
+    assert_equal [3, 2, 1], [found.nodes.size, found.segments.size, found.others.size]
+  end
+
+  def test_after_the_boot
+    rows = [load(1, at_ns: 5), load(2, at_ns: 7), load(3, at_ns: 20, begun: 1), load(4, at_ns: 30)]
+    found = boot(segment(rows, booted: { "at_ns" => 10, "features" => 4 }))
+    assert_equal [[1, 2], [3, 4]], [found.nodes.map { |node| node.row.id }, found.late.map(&:id)]
+    assert_equal ["booted", 4, 150_010 - 0], [found.ended_by, found.figures[:features], found.wall_ns]
+  end
+
+  def test_what_to_do
+    rows = [load(1, kind: "bundler_require", path: "", name: "", wall_ns: 700_000),
+            load(2, parent: 1, path: "/gems/big-1.0/lib/big.rb", wall_ns: 500_000, compile_ns: 100_000),
+            load(3, parent: 2, path: "/gems/small-1.0/lib/small.rb", from: "/gems/big-1.0/lib/big.rb", wall_ns: 90_000),
+            load(4, wall_ns: 80_000, compile_ns: 20_000, objects: 12), load(5, name: "none", wall_ns: 30_000, ending: 2)]
+    advice = boot(segment(rows)).advice
+    assert_equal advice.map(&:saving_ns).sort.reverse, advice.map(&:saving_ns)
+    found = advice.to_h { |one| [[one.kind, one.subject], one.saving_ns] }
+    assert_equal 500_000, found[%w[gem big]]
+    refute found.key?(%w[gem small]), "another gem asked for it"
+    assert_equal [300_000, 72_000, 30_000], [["heap", nil], ["compile_cache", nil], %w[failed none]].map { |key| found[key] }
+    assert_equal 60_000, found[["own_code", "/srv/f4.rb"]]
+  end
+end

@@ -1,0 +1,161 @@
+# frozen_string_literal: true
+
+require_relative "../test_helper"
+require_relative "../support/command_line"
+require "json"
+
+# What a boot loads: a generated tree of files whose times, objects and places are known, and the same behaviour with
+# and without Pitwall.
+class BootTest < Minitest::Test
+  include CommandLine
+
+  FILES = {
+    "main.rb" => <<~RUBY,
+      $LOAD_PATH.unshift(__dir__)
+      require "slow"
+      require_relative "heavy"
+      require_relative "heavy"
+      require "./lib/relative"
+      module Later; autoload :Found, File.join(__dir__, "found.rb"); end
+      Later::Found
+      load File.join(__dir__, "wrapped.rb"), true
+      begin; require "no_such_file"; rescue LoadError; end
+      begin; require_relative "raising"; rescue RuntimeError; end
+      catch(:out) { require "throwing" }
+      require "circle_a"
+      Thread.new { require "threaded" }.join
+      eval("1 + 1", TOPLEVEL_BINDING, "Gemfile", 1)
+      Object.class_eval("def same_file = 1", __FILE__, __LINE__)
+      require "etc"
+      pid = fork { require "forked" }
+      Process.wait(pid)
+      require "pitwall"
+      Pitwall.booted
+      require "late"
+    RUBY
+    "slow.rb" => "sleep 0.03\nrequire \"nested\"\n", "nested.rb" => "sleep 0.02\n",
+    "heavy.rb" => "HEAVY = Array.new(5_000) { Object.new }\n", "lib/relative.rb" => "", "found.rb" => <<~RUBY,
+      module Later; class Found; end; end
+    RUBY
+    "wrapped.rb" => "class InWrap; end\n", "raising.rb" => "raise 'no'\n", "throwing.rb" => "throw :out\n",
+    "circle_a.rb" => "require 'circle_b'\n", "circle_b.rb" => "require 'circle_a'\n", "threaded.rb" => "",
+    "forked.rb" => "", "late.rb" => ""
+  }.freeze
+
+  QUIET = { "PITWALL_DEBUG" => nil }.freeze # errors without backtraces
+
+  # Prints what a program can see of how it is loaded.
+  BEHAVIOUR = <<~'RUBY'
+    $LOAD_PATH.unshift(__dir__)
+    def show(*values) = puts(values.map(&:inspect).join(" "))
+    File.write(File.join(__dir__, "seen.rb"), "puts caller.inspect\nwarn 'up', uplevel: 1\n__dir__\n")
+    File.write(File.join(__dir__, "bad_syntax.rb"), "def (\n")
+    File.write(File.join(__dir__, "returns.rb"), "return\nputs 1\n")
+    show(require("seen"), require("seen"), load("seen.rb"), load("seen.rb", true))
+    show(Kernel.require("set"), Kernel.load(File.join(__dir__, "returns.rb")))
+    %w[nowhere bad_syntax].each do |name|
+      require name
+    rescue ScriptError => error
+      puts error.class, error.message, error.respond_to?(:path) && error.path.inspect, error.backtrace
+    end
+    show(Kernel.method(:require), Kernel.instance_method(:load), method(:require_relative).owner)
+    show(Kernel.instance_method(:require).source_location, method(:eval).arity, binding.method(:eval).unbind)
+    begin; require; rescue ArgumentError => error; puts error.message, error.backtrace; end
+    begin; require 1; rescue TypeError => error; puts error.message, error.backtrace; end
+    Named = Struct.new(:to_path)
+    show(require(Named.new("returns")), $LOADED_FEATURES.last, private_methods.include?(:require))
+    eval("puts caller.inspect; show(__FILE__, __LINE__)", binding, "other.rb", 7)
+    Class.new.class_eval("show(__FILE__, self.class)", "klass.rb")
+    show(catch(:found) { eval("throw :found, 3", nil, "thrown.rb") }, [1, 2].each { |n| break eval("n", binding, "b.rb") })
+    File.write(File.join(__dir__, "fibre.rb"), "Fiber.yield 1\n")
+    fiber = Fiber.new { require "fibre" }
+    show(fiber.resume, require("returns"), fiber.resume)
+    Thread.new { Thread.current.report_on_exception = false; File.write("#{__dir__}/dies.rb", "Thread.exit"); require "dies" }.join
+    show(Thread.new { Thread.current.report_on_exception = false; require "dies" }.value)
+    at_exit { show($!.class) }
+    File.write(File.join(__dir__, "leaves.rb"), "exit 3")
+    require "leaves"
+  RUBY
+
+  def setup
+    super
+    FILES.each do |name, text|
+      FileUtils.mkdir_p(File.dirname(file(name)))
+      File.write(file(name), text)
+    end
+  end
+
+  def boot(*options, program: "main.rb", status: 0)
+    out = file("boot.json")
+    run = pitwall("boot", "--record", file("x.pit"), "--format", "json", "--out", out, *options, "--", "ruby",
+                  "-I", File.join(Checkout::ROOT, "lib"), program)
+    assert_equal status, run.status.exitstatus, run.err
+    JSON.parse(File.read(out))
+  end
+
+  def of(report, name)
+    report["features"].find { |row| File.basename(row["path"], ".rb") == name } || flunk("#{name} was not loaded")
+  end
+
+  def test_the_tree
+    report = boot("--fail-if", "features > 3", status: 1)
+    slow, nested, heavy = %w[slow nested heavy].map { |name| of(report, name) }
+    assert_equal report["features"].index(slow), nested["parent"]
+    assert_operator nested["total_ns"], :>=, 20_000_000
+    assert_operator slow["self_ns"], :>=, 30_000_000
+    assert_operator slow["total_ns"], :>=, slow["self_ns"] + nested["total_ns"]
+    assert_operator heavy["objects"], :>=, 5_000
+    assert_operator heavy["bytes"], :>=, 5_000 * 40
+    assert_operator nested["objects"], :<, 500
+    assert_operator heavy["compile_ns"], :>, 0
+    assert_equal [file("main.rb"), 2, file("slow.rb"), 2],
+                 [File.expand_path(slow["from"], @dir), slow["line"], nested["from"], nested["line"]]
+    kinds = { "slow" => "require", "heavy" => "require_relative", "relative" => "require", "found" => "autoload",
+              "wrapped" => "load", "Gemfile" => "eval", "etc" => "extension" }
+    assert_equal(kinds, kinds.to_h { |name, _| [name, of(report, name.sub("etc", "etc.so"))["kind"]] })
+    assert_equal %w[raised raised raised],
+                 (%w[no_such_file raising throwing].map { |name| of(report, name)["ending"] })
+    a, b = %w[circle_a circle_b].map { |name| of(report, name) }
+    assert_equal [nil, report["features"].index(a), 1], [a["parent"], b["parent"], b["repeats"]]
+    refute_equal a["thread"], of(report, "threaded")["thread"]
+    assert_equal %w[booted 0], [report["ended_by"], report["lost"].to_s]
+    assert_empty report["features"].map { |row| row["path"] }.grep(/forked|late|main/)
+    assert_operator report["late"], :>=, 1
+    assert_operator report["repeats"]["count"], :>=, 1
+    assert_operator report["after"]["features"], :>=, report["before"]["features"] + 9
+    whole = report["parts"].sum { |part| part["self_ns"] }
+    assert_in_delta report["boot"]["wall_ns"], whole, report["boot"]["wall_ns"] * 0.01, "parts add up to the boot"
+    views
+  end
+
+  # Of the same recording.
+  def views
+    text = pitwall("report", file("x.pit"), "--limit", "5").out
+    assert_match(/from the process's start until its first request/, text)
+    assert_match(/What to do/, text)
+    assert_match(/^ *[\d.]+ ms.* slow\.rb/, text)
+    by_objects = pitwall("report", file("x.pit"), "--heaviest", "objects", "--limit", "1").out
+    assert_match(/heavy\.rb/, by_objects)
+    assert_match(/^\| [\d.]+ ms \|.*slow/, pitwall("report", file("x.pit"), "--format", "markdown").out)
+    assert_one_line 2, /has no file-system calls/, pitwall("report", file("x.pit"), "--heaviest", "calls", env: QUIET)
+  end
+
+  def test_behaviour_is_the_same
+    File.write(file("behaviour.rb"), BEHAVIOUR)
+    plain = run_ruby("behaviour.rb")
+    recorded = pitwall("boot", "--record", file("x.pit"), "--quiet", "--", "ruby", "behaviour.rb")
+    assert_equal 3, recorded.status.exitstatus
+    assert_equal plain, [recorded.out, recorded.err]
+  end
+
+  def run_ruby(program)
+    run = capture({}, "ruby", program)
+    assert_equal 3, run.status.exitstatus, run.err
+    [run.out, run.err]
+  end
+
+  def test_bad_input_gets_one_line
+    assert_one_line 2, /--fail-if/, pitwall("boot", "--fail-if", "speed > 3", "--", "ruby", "-e", "1", env: QUIET)
+    assert_one_line 2, /add --calls/, pitwall("boot", "--heaviest", "calls", "--", "ruby", "-e", "1", env: QUIET)
+  end
+end
