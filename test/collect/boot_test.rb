@@ -27,6 +27,10 @@ class BootTest < Minitest::Test
       eval("1 + 1", TOPLEVEL_BINDING, "Gemfile", 1)
       Object.class_eval("def same_file = 1", __FILE__, __LINE__)
       require "etc"
+      require "frameworks"
+      require "next" # steps are looked for when a file is about to run
+      Bundler.setup(:default, verbose: true) { raise "no block" unless block_given? }
+      Rails::Initializable::Initializer.new("shop.rates") { require "rates" }.run(1)
       pid = fork { require "forked" }
       Process.wait(pid)
       require "pitwall"
@@ -39,7 +43,21 @@ class BootTest < Minitest::Test
     RUBY
     "wrapped.rb" => "class InWrap; end\n", "raising.rb" => "raise 'no'\n", "throwing.rb" => "throw :out\n",
     "circle_a.rb" => "require 'circle_b'\n", "circle_b.rb" => "require 'circle_a'\n", "threaded.rb" => "",
-    "forked.rb" => "", "late.rb" => ""
+    # As small as Bundler and Rails are to Pitwall.
+    "frameworks.rb" => <<~RUBY, "rates.rb" => "sleep 0.01\n",
+      module Bundler
+        def self.setup(*groups, verbose: false) = [groups, verbose] == [[:default], true] ? yield : raise("arguments")
+      end
+      module Rails
+        module Initializable
+          Initializer = Struct.new(:name) do
+            def initialize(name, &block) = (super(name); @block = block)
+            def run(*) = @block.call
+          end
+        end
+      end
+    RUBY
+    "forked.rb" => "", "next.rb" => "", "late.rb" => ""
   }.freeze
 
   QUIET = { "PITWALL_DEBUG" => nil }.freeze # errors without backtraces
@@ -67,6 +85,10 @@ class BootTest < Minitest::Test
     eval("puts caller.inspect; show(__FILE__, __LINE__)", binding, "other.rb", 7)
     Class.new.class_eval("show(__FILE__, self.class)", "klass.rb")
     show(catch(:found) { eval("throw :found, 3", nil, "thrown.rb") }, [1, 2].each { |n| break eval("n", binding, "b.rb") })
+    require "yaml"
+    File.write("#{__dir__}/x.yml", "a: [1]\n")
+    show(YAML.load_file("x.yml"), YAML.load_file("x.yml", symbolize_names: true), YAML.unsafe_load_file("x.yml", freeze: true))
+    begin; YAML.load_file("none.yml"); rescue SystemCallError => error; puts error.message; end
     File.write(File.join(__dir__, "fibre.rb"), "Fiber.yield 1\n")
     fiber = Fiber.new { require "fibre" }
     show(fiber.resume, require("returns"), fiber.resume)
@@ -115,6 +137,10 @@ class BootTest < Minitest::Test
     assert_equal(kinds, kinds.to_h { |name, _| [name, of(report, name.sub("etc", "etc.so"))["kind"]] })
     assert_equal %w[raised raised raised],
                  (%w[no_such_file raising throwing].map { |name| of(report, name)["ending"] })
+    initializer = report["features"].find { |row| row["kind"] == "initializer" }
+    assert_equal ["shop.rates", file("main.rb"), report["features"].index(initializer)],
+                 [initializer["name"], File.expand_path(initializer["from"], @dir), of(report, "rates")["parent"]]
+    assert_includes report["features"].map { |row| row["kind"] }, "bundler_setup"
     a, b = %w[circle_a circle_b].map { |name| of(report, name) }
     assert_equal [nil, report["features"].index(a), 1], [a["parent"], b["parent"], b["repeats"]]
     refute_equal a["thread"], of(report, "threaded")["thread"]

@@ -223,6 +223,15 @@ take_off(open_load *load)
 }
 
 void
+pw_load_is_of(pw_load load, VALUE path, int line)
+{
+    open_load *found = find(load);
+    if (!found || !RB_TYPE_P(path, T_STRING)) return;
+    found->from = path;
+    found->line = line;
+}
+
+void
 pw_load_end(pw_load load, int ending, VALUE path)
 {
     open_load *found = find(load);
@@ -236,7 +245,7 @@ pw_load_end(pw_load load, int ending, VALUE path)
     }
     if (!NIL_P(path)) ended.path = path;
     if (ended.kind == PW_LOAD_REQUIRE && is_autoload()) ended.kind = PW_LOAD_AUTOLOAD;
-    find_caller(&ended);
+    if (NIL_P(ended.from)) find_caller(&ended);
     put_row(&ended, t->id, ending);
 }
 
@@ -396,6 +405,7 @@ pw_loads_mark(void)
         rb_gc_mark(state.open[i].thread);
         rb_gc_mark(state.open[i].name);
         rb_gc_mark(state.open[i].path);
+        rb_gc_mark(state.open[i].from);
     }
 }
 

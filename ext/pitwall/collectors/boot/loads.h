@@ -39,6 +39,8 @@ typedef struct { uint64_t id; uint32_t generation; } pw_load;
 bool pw_loads_wanted(void);
 /* needs GVL */
 pw_load pw_load_begin(int kind, VALUE name);
+/* The load is code of this line, rather than asked for by the caller's. needs GVL */
+void pw_load_is_of(pw_load load, VALUE path, int line);
 /* The load has returned, or raised. `path`: the file, where it is known; Qnil: the compiled one, if there was one.
  * needs GVL */
 void pw_load_end(pw_load load, int ending, VALUE path);

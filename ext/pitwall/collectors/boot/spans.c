@@ -2,33 +2,49 @@
 #include "collectors/boot/loads.h"
 #include <string.h>
 
+typedef struct { int argc, keywords; const VALUE *argv; } super_call;
+
 static VALUE
 run_super(VALUE data)
 {
-    const VALUE *call = (const VALUE *)data;
-    return rb_call_super((int)call[0], (const VALUE *)call[1]);
+    const super_call *c = (const super_call *)data;
+    return rb_call_super_kw(c->argc, c->argv, c->keywords);
 }
 
-static VALUE ask_name(VALUE self) { return rb_obj_as_string(rb_funcall(self, rb_intern("name"), 0)); }
-
+/* Of an initializer: its name, and where its block begins. */
 static VALUE
-name_of(int kind, int argc, const VALUE *argv, VALUE self)
+ask_initializer(VALUE self)
 {
-    if (kind != PW_LOAD_INITIALIZER) return argc && RB_TYPE_P(argv[0], T_STRING) ? argv[0] : Qnil;
+    VALUE name = rb_obj_as_string(rb_funcall(self, rb_intern("name"), 0));
+    VALUE block = rb_ivar_get(self, rb_intern("@block")), place = Qnil;
+    if (rb_obj_is_proc(block)) place = rb_funcall(block, rb_intern("source_location"), 0);
+    return rb_assoc_new(name, place);
+}
+
+static void
+describe(int kind, int argc, const VALUE *argv, VALUE self, VALUE *name, VALUE *place)
+{
+    *name = argc && RB_TYPE_P(argv[0], T_STRING) ? argv[0] : Qnil;
+    *place = Qnil;
+    if (kind != PW_LOAD_INITIALIZER) return;
     int error = 0;
-    VALUE saved = rb_errinfo(), name = rb_protect(ask_name, self, &error);
+    VALUE saved = rb_errinfo(), found = rb_protect(ask_initializer, self, &error);
     if (error) rb_set_errinfo(saved);
-    return error ? Qnil : name;
+    *name = error ? Qnil : rb_ary_entry(found, 0);
+    *place = error ? Qnil : rb_ary_entry(found, 1);
 }
 
 static VALUE
 run(int kind, int argc, VALUE *argv, VALUE self)
 {
-    if (!pw_loads_wanted()) return rb_call_super(argc, argv);
-    VALUE name = name_of(kind, argc, argv, self);
+    super_call c = {argc, rb_keyword_given_p() ? RB_PASS_KEYWORDS : RB_NO_KEYWORDS, argv};
+    if (!pw_loads_wanted()) return run_super((VALUE)&c);
+    VALUE name, place;
+    describe(kind, argc, argv, self, &name, &place);
     pw_load load = pw_load_begin(kind, name);
+    if (RB_TYPE_P(place, T_ARRAY)) pw_load_is_of(load, rb_ary_entry(place, 0), NUM2INT(rb_ary_entry(place, 1)));
     int error = 0;
-    VALUE result = rb_protect(run_super, (VALUE)(VALUE[]){(VALUE)argc, (VALUE)argv}, &error);
+    VALUE result = rb_protect(run_super, (VALUE)&c, &error);
     pw_load_end(load, error ? PW_RAISED : PW_LOADED, kind == PW_LOAD_YAML || kind == PW_LOAD_JSON ? name : Qnil);
     if (error) rb_jump_tag(error);
     RB_GC_GUARD(name);
