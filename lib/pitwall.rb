@@ -65,6 +65,20 @@ module Pitwall
     #: () -> Integer
     def objects = counted.objects
 
+    # The changes of a recording of caches ({Pitwall.caches}), the most frequent first. It needs the gem pitwall;
+    # recording does not.
+    #
+    # A row has kind ("method_added"), subject ("Shop::Cart#sum"), path, line and count. An increase of one of Ruby's
+    # counters that has no line is a row with the counter's name as its kind and "" as its path.
+    # @return [Array<Analyse::Caches::Finding>]
+    # @raise [CannotMeasure] the gem pitwall is not installed
+    #: () -> Array[untyped]
+    def changes
+      load_gem("pitwall/record", "pitwall/analyse")
+      caches = Pitwall::Analyse::Caches.new(Pitwall::Record.read(path).segments)
+      caches.changes.map(&:first) + caches.without_line
+    end
+
     private
 
     def counted

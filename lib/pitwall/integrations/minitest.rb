@@ -2,11 +2,12 @@
 
 require "minitest/assertions" unless defined?(Minitest::Assertions)
 require_relative "budget"
+require_relative "invalidations"
 require_relative "../../pitwall" unless defined?(Pitwall::Collect::Session)
 
 module Pitwall
-  # Assertions on the number of objects and bytes that a block allocates. Every test case has them once
-  # this file is loaded:
+  # Assertions on the number of objects and bytes that a block allocates, and on what it changes. Every test case has
+  # them once this file is loaded:
   #
   #   require "pitwall/minitest"
   #
@@ -28,6 +29,24 @@ module Pitwall
     # @raise [UsageError] there is no block, or `max` is no number of bytes
     #: (max: Integer, ?runs: Integer, ?warmup: Integer) { () -> void } -> Integer
     def assert_allocated_bytes(max:, **options, &block) = assert_budget(:bytes, max, options, block)
+
+    # Fails if the block changes a constant, a method or a class, or what else empties caches of the VM (doc/caches.md).
+    # The message names kind, subject and line. The block runs once to warm up, then once more while it is recorded.
+    #
+    #   assert_no_invalidations { @app.call(env) }
+    #   assert_no_invalidations(allow: [:singleton_class_made, "Shop::*"], warmup: 0) { … }
+    #
+    # @param allow [Symbol, String, Regexp, Array] changes that do not count: kinds, or subjects (* in a String stands for
+    #   any characters)
+    # @return [true]
+    # @raise [StateError] a recording is running
+    # @raise [UsageError] there is no block, or no such kind
+    # @raise [CannotMeasure] the gem pitwall is missing
+    #: (?allow: untyped, ?warmup: Integer) { () -> void } -> true
+    def assert_no_invalidations(**options, &block)
+      changes = Invalidations.of("assert_no_invalidations", **options, &block)
+      assert(changes.empty?, -> { Invalidations.message(changes) })
+    end
 
     private
 

@@ -2,11 +2,12 @@
 
 require "rspec/expectations" unless defined?(RSpec::Matchers)
 require_relative "budget"
+require_relative "invalidations"
 require_relative "../../pitwall" unless defined?(Pitwall::Collect::Session)
 
 module Pitwall
-  # Matchers for the number of objects and bytes that a block allocates. Every example has them once
-  # this file is loaded:
+  # Matchers for the number of objects and bytes that a block allocates, and for what it changes. Every example has them
+  # once this file is loaded:
   #
   #   require "pitwall/rspec"
   #
@@ -18,6 +19,54 @@ module Pitwall
     # @param max [Integer] number of objects; with `.bytes`, number of bytes
     #: (Integer) -> AllocateAtMost
     def allocate_at_most(max) = AllocateAtMost.new(max)
+
+    # Matches a block that changes a constant, a method or a class, or what else empties caches of the VM
+    # (doc/caches.md). The block runs once to warm up, then once more while it is recorded.
+    #
+    #   expect { app.call(env) }.not_to invalidate_caches
+    #   expect { app.call(env) }.not_to invalidate_caches(allow: [:singleton_class_made, "Shop::*"]).once
+    #
+    # @param allow [Symbol, String, Regexp, Array] changes that do not count: kinds, or subjects (* in a String stands for
+    #   any characters)
+    #: (?allow: untyped) -> InvalidateCaches
+    def invalidate_caches(allow: []) = InvalidateCaches.new(allow)
+
+    # A matcher as RSpec defines it.
+    class InvalidateCaches
+      include ::RSpec::Matchers::Composable
+
+      #: (untyped) -> void
+      def initialize(allow)
+        @options = { allow: allow }
+      end
+
+      # For a block that can't be repeated. What it loads and defines at its first run counts as well.
+      # @return [InvalidateCaches] self
+      def once = tap { @options[:warmup] = 0 }
+
+      # @raise [StateError] a recording is running
+      #: (Proc) -> bool
+      def matches?(block)
+        block = nil unless block.is_a?(Proc)
+        @changes = Invalidations.of("invalidate_caches", **@options, &block)
+        @changes.any?
+      end
+
+      #: () -> bool
+      def supports_block_expectations? = true
+
+      #: () -> bool
+      def supports_value_expectations? = false
+
+      #: () -> String
+      def description = "invalidate caches"
+
+      #: () -> String
+      def failure_message = "Expected a change that empties caches of the VM, but there was none."
+
+      #: () -> String
+      def failure_message_when_negated = Invalidations.message(@changes)
+    end
 
     # A matcher as RSpec defines it.
     class AllocateAtMost

@@ -28,6 +28,8 @@ module Pitwall
         "classes_made" => %w[class_made module_made singleton_class_made class_copied],
         "tracing_enabled" => %w[tracing_enabled]
       }.freeze
+      # All kinds of change. The last two are shown by Ruby's counters only.
+      KINDS = [*OWN.values.flatten, "class_variable_set", "shape_made"].freeze
       OWN_OF = OWN.flat_map { |counter, kinds| kinds.map { |kind| [kind, counter] } }.to_h.freeze
       PARTS = Record::VM_COUNTERS.each_value.select(&:part).freeze
       private_constant :OWN_OF, :PARTS
@@ -83,6 +85,14 @@ module Pitwall
 
         sum(&:cache_counters).to_h { |name, count| [name, count - blamed.fetch(name, 0) - own.fetch(name, 0)] }
                              .select { |_, count| count.positive? }
+      end
+
+      # The same as rows, without a place.
+      #: () -> Array[Finding]
+      def without_line
+        unblamed.map do |name, count|
+          Finding.new(counter: name, kind: name, path: "", line: 0, subject: "", count: count, node_id: 0)
+        end
       end
 
       # How changes were watched: "lines", "methods".
