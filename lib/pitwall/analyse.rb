@@ -79,5 +79,6 @@ module Pitwall
     autoload :WaitingTime, "pitwall/analyse/threads/waiting_time"
     autoload :Warning, "pitwall/analyse/warning"
     autoload :Weights, "pitwall/analyse/tree/weights"
+    autoload :WorkCounters, "pitwall/analyse/caches/work_counters"
   end
 end

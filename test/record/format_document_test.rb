@@ -44,7 +44,7 @@ class FormatDocumentTest < Minitest::Test
 
   def test_samples_requests_and_collections
     types = read(record("profile"))
-    assert_empty %w[HEAD ROOM STRS FRAM NODE THRD SAMP OPEN LABL MARK WORK GCEV STAT TAIL] - types
+    assert_empty %w[HEAD ROOM STRS FRAM NODE THRD SAMP OPEN LABL MARK WORK CWRK CMRK GCEV STAT TAIL] - types
   end
 
   def test_tests
@@ -89,7 +89,7 @@ class FormatDocumentTest < Minitest::Test
   def test_recordings_of_the_tests_own_writer
     require_relative "../support/documents/sandbox"
     found = DocumentedSandbox.open("") { read(File.binread("x.pit"), json: false) }
-    assert_empty SECTIONS.keys - JSON_TYPES - %w[ROOM OPEN DUPS HOLD TAIL OBJS CHNG] - found
+    assert_empty SECTIONS.keys - JSON_TYPES - %w[ROOM OPEN DUPS HOLD TAIL OBJS CHNG CWRK CMRK] - found
     oldest = File.binread(File.join(Checkout::ROOT, "test/fixtures/recordings/v1.pit"))
     assert_includes read(oldest, json: false), "SAMP"
   end

@@ -380,21 +380,25 @@ pw_charge_under(pw_thread *t, uint8_t kind, uint8_t state, int64_t wall, int64_t
 }
 
 static bool
-put_with_queries(pw_thread *t, uint8_t kind, int64_t from, int64_t until, const pw_query_part *parts, uint32_t count)
+put_with_queries(pw_thread *t, uint8_t kind, int64_t from, int64_t until, const pw_query_part *parts, uint32_t count,
+                 const pw_work_increase *increase)
 {
-    uint32_t behind = count * (uint32_t)sizeof(*parts);
+    uint32_t of_parts = count * (uint32_t)sizeof(*parts);
+    uint32_t behind = of_parts + (increase ? (uint32_t)sizeof(*increase) : 0);
     pw_sample *s = reserve_bare(t, kind, 0, until, from, behind);
     if (!s) return false;
     s->header.captures = (uint16_t)count;
-    if (behind) memcpy(s->frames, parts, behind);
+    if (of_parts) memcpy(s->frames, parts, of_parts);
+    if (increase) memcpy((char *)s->frames + of_parts, increase, sizeof(*increase));
     pw_ring_commit(&s->header, (uint32_t)sizeof(pw_sample) + behind);
     return true;
 }
 
 bool
-pw_put_mark(pw_thread *t, int64_t from, int64_t until, const pw_query_part *parts, uint32_t count)
+pw_put_mark(pw_thread *t, int64_t from, int64_t until, const pw_query_part *parts, uint32_t count,
+            const pw_work_increase *increase)
 {
-    bool put = put_with_queries(t, PW_REC_MARK, from, until, parts, count);
+    bool put = put_with_queries(t, PW_REC_MARK, from, until, parts, count, increase);
     if (!put) pw_count(PW_DROPPED, 1);
     return put;
 }
@@ -402,5 +406,5 @@ pw_put_mark(pw_thread *t, int64_t from, int64_t until, const pw_query_part *part
 bool
 pw_put_query(pw_thread *t, const pw_query_part *part)
 {
-    return put_with_queries(t, PW_REC_QUERY, 0, 0, part, 1);
+    return put_with_queries(t, PW_REC_QUERY, 0, 0, part, 1, NULL);
 }

@@ -52,7 +52,8 @@ bool pw_charge(pw_thread *t, uint8_t kind, uint8_t state, int64_t wall, int64_t 
 bool pw_charge_under(pw_thread *t, uint8_t kind, uint8_t state, int64_t wall, int64_t cpu, uint32_t label);
 
 /* Writes a MARK record: a piece of work that began at `from` has ended. `parts`: its queries. */
-bool pw_put_mark(pw_thread *t, int64_t from, int64_t until, const pw_query_part *parts, uint32_t count);
+bool pw_put_mark(pw_thread *t, int64_t from, int64_t until, const pw_query_part *parts, uint32_t count,
+                 const pw_work_increase *increase);
 /* Writes a QUERY record. False: the ring is full. */
 bool pw_put_query(pw_thread *t, const pw_query_part *part);
 

@@ -6,6 +6,7 @@
 #include "sampling/queries.h"
 #include "sampling/query_sums.h"
 #include "sampling/registry.h"
+#include "sampling/work_counters.h"
 #include "sampling/works.h"
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +15,13 @@
 enum { SLOWEST = 64 };
 
 /* A piece of work that has ended. parts: its queries; NULL: none. */
-typedef struct { uint32_t thread, label; int64_t end, ns; pw_query_part *parts; uint32_t queries; } mark;
+typedef struct {
+    uint32_t thread, label;
+    int64_t end, ns;
+    pw_query_part *parts;
+    uint32_t queries;
+    pw_work_increase increase;
+} mark;
 typedef struct { uint64_t count, ns; bool changed; } work;
 /* Tests that ended under one set of labels. counted: the number of tests whose objects and gc are known. */
 typedef struct { uint64_t count, ns, cpu, counted, objects, gc; bool changed; } test;
@@ -193,55 +200,40 @@ native_now(VALUE self)
     return LL2NUM(pw_now_ns());
 }
 
-/* mark(began, queries): work under the calling thread's labels has ended. began: when the work began (see now).
- * queries: a Queries::Work or nil. The mark goes through the ring, because a thread that serves requests must not
+/* mark(began, queries, counted): work under the calling thread's labels has ended. began: when the work began (see now).
+ * queries: a Queries::Work or nil. counted: of count_work, or nil. The mark goes through the ring, because a thread that serves requests must not
  * wait for the drain. */
 static VALUE
-native_mark(VALUE self, VALUE began, VALUE queries)
+native_mark(VALUE self, VALUE began, VALUE queries, VALUE counted)
 {
+    pw_work_increase increase = pw_work_counters_end(counted);
     int64_t from = NUM2LL(began);
     pw_thread *t = pw_registered_self();
     pw_work_ended();
     if (!t || !pw_enter_handler()) return Qnil;
     uint32_t count;
     const pw_query_part *parts = pw_queries_of(queries, &count);
-    pw_put_mark(t, from, pw_now_ns(), parts, count);
+    pw_put_mark(t, from, pw_now_ns(), parts, count, &increase);
     RB_GC_GUARD(queries);
     pw_leave_handler();
     return Qnil;
 }
 
-/* Returns a table by label with room for this label, with new rows zeroed. If there is no memory, returns the table
- * unchanged. */
-static void *
-grown(void *table, uint32_t *room, size_t size, uint32_t label)
-{
-    if (label < *room) return table;
-    uint32_t wanted = *room ? *room : 64;
-    while (wanted <= label) wanted *= 2;
-    char *larger = realloc(table, wanted * size);
-    if (!larger) {
-        pw_noted(NULL);
-        return table;
-    }
-    memset(larger + *room * size, 0, (wanted - *room) * size);
-    *room = wanted;
-    return larger;
-}
-
 static work *
 work_of(uint32_t label)
 {
-    labels.works = grown(labels.works, &labels.room, sizeof(work), label);
+    labels.works = pw_label_table(labels.works, &labels.room, sizeof(work), label);
     return label < labels.room ? &labels.works[label] : NULL;
 }
 
 /* `end`: ns since the recording's start. holds session lock */
 static void
-add_mark(uint32_t thread, uint32_t label, int64_t end, int64_t ns, const pw_query_part *parts, uint32_t queries)
+add_mark(uint32_t thread, uint32_t label, int64_t end, int64_t ns, const pw_query_part *parts, uint32_t queries,
+         const pw_work_increase *increase)
 {
     if (label > labels.last) return; /* the label is of an earlier recording */
     pw_query_sums_add(label, parts, queries, true);
+    pw_work_counters_add(label, increase);
     work *w = work_of(label);
     if (!w) return;
     w->count++;
@@ -259,7 +251,7 @@ add_mark(uint32_t thread, uint32_t label, int64_t end, int64_t ns, const pw_quer
     else labels.marks++;
     pw_query_part *copy = queries ? pw_noted(malloc(queries * sizeof(*copy))) : NULL;
     if (copy) memcpy(copy, parts, queries * sizeof(*copy));
-    *at = (mark){thread, label, end, ns, copy, copy ? queries : 0};
+    *at = (mark){thread, label, end, ns, copy, copy ? queries : 0, *increase};
 }
 
 /* Takes a MARK record. */
@@ -267,8 +259,9 @@ static bool
 take_mark(const pw_record_header *record)
 {
     const pw_sample *s = (const pw_sample *)record;
-    add_mark(s->thread->id, s->label, s->wall - pw_current.origin, s->wall - s->cpu, (const pw_query_part *)s->frames,
-             record->captures);
+    const pw_query_part *parts = (const pw_query_part *)s->frames;
+    add_mark(s->thread->id, s->label, s->wall - pw_current.origin, s->wall - s->cpu, parts, record->captures,
+             (const pw_work_increase *)(parts + record->captures));
     return false;
 }
 
@@ -278,7 +271,7 @@ take_mark(const pw_record_header *record)
 static test *
 test_of(uint32_t label)
 {
-    labels.tests = grown(labels.tests, &labels.test_room, sizeof(test), label);
+    labels.tests = pw_label_table(labels.tests, &labels.test_room, sizeof(test), label);
     return label < labels.test_room ? &labels.tests[label] : NULL;
 }
 
@@ -384,6 +377,7 @@ write_marks(void)
         const mark *m = &labels.slowest[i];
         uint64_t values[4] = {m->thread, m->label, (uint64_t)m->end, (uint64_t)m->ns};
         pw_buffer_row(columns, values, 4);
+        pw_work_counters_mark(m->thread, m->end, &m->increase);
     }
     pw_writer_table(&pw_out.writer, "MARK", 1, (uint64_t[]){labels.marks}, 4, columns);
     pw_buffers_free(columns, 4);
@@ -432,6 +426,7 @@ write_rows(bool last)
     pw_queries_write();
     write_marks();
     write_works();
+    pw_work_counters_write();
     write_tests();
 }
 
@@ -442,6 +437,7 @@ prepare(void)
 {
     state.generation++;
     pw_works_reset();
+    pw_work_counters_reset();
 }
 
 static void
@@ -463,6 +459,7 @@ forget(bool frees)
         free(labels.tests);
         for (uint32_t i = 0; i < labels.marks; i++) free(labels.slowest[i].parts);
     }
+    pw_work_counters_forget(frees);
     memset(&labels, 0, sizeof labels);
 }
 
@@ -486,7 +483,8 @@ init(VALUE native)
     rb_define_singleton_method(native, "label_left_out", native_label_left_out, 0);
     rb_define_singleton_method(native, "now", native_now, 0);
     pw_works_init(native);
-    rb_define_singleton_method(native, "mark", native_mark, 2);
+    pw_work_counters_init(native);
+    rb_define_singleton_method(native, "mark", native_mark, 3);
     rb_define_singleton_method(native, "test", native_test, 4);
     rb_define_singleton_method(native, "thread_cpu", native_thread_cpu, 0);
     rb_define_singleton_method(native, "run_tests", native_run_tests, 1);

@@ -5,6 +5,8 @@ module Pitwall
     # Reads the counters that the kernel and the VM keep for this process.
     module Counters
       PEAK = "max_rss"
+      # Counters of the JIT compilers that are read: invalidations, and with --yjit-stats or --zjit-stats exits.
+      OF_JIT = /\Ainvalidat|\A(?:side|total)_exit_count\z/.freeze
 
       class << self
         #: () -> Hash[String, Integer]
@@ -34,7 +36,18 @@ module Pitwall
         def vm
           return {} unless defined?(RubyVM) && RubyVM.respond_to?(:stat)
 
-          RubyVM.stat.transform_keys(&:to_s)
+          RubyVM.stat.transform_keys(&:to_s).merge(jit("yjit", :YJIT, :runtime_stats), jit("zjit", :ZJIT, :stats))
+        end
+
+        # Integers of a JIT compiler that is enabled: {"yjit_invalidation_count" => 3}.
+        def jit(prefix, name, reader)
+          return {} unless RubyVM.const_defined?(name)
+
+          jit = RubyVM.const_get(name)
+          return {} unless jit.respond_to?(reader) && jit.respond_to?(:enabled?) && jit.enabled?
+
+          found = jit.public_send(reader).to_h.select { |key, value| OF_JIT.match?(key) && value.is_a?(Integer) }
+          found.transform_keys { |key| "#{prefix}_#{key}" }
         end
       end
     end

@@ -38,10 +38,11 @@ module Pitwall
           before = thread[VARIABLE]
           work = Queries.enter(thread) if marked
           enter(thread, under(before, labels))
+          counted = Native.count_work if marked # last: what this method does is not the block's
           begin
             yield
           ensure
-            Queries.leave(thread, work) if marked
+            Queries.leave(thread, work, counted) if marked
             enter(thread, before)
           end
         end
@@ -54,14 +55,14 @@ module Pitwall
           before = thread[VARIABLE]
           work = Queries.enter(thread)
           enter(thread, under(before, labels))
-          [before, work]
+          [before, work, Native.count_work]
         end
 
         # Ends what `enter_work` began, in the same fiber.
         #: (Array[untyped]) -> void
-        def leave_work((before, work))
+        def leave_work((before, work, counted))
           thread = Thread.current
-          Queries.leave(thread, work)
+          Queries.leave(thread, work, counted)
           enter(thread, before)
         end
 

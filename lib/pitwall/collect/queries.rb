@@ -64,11 +64,12 @@ module Pitwall
         end
 
         # Called when the request ends, in the same fiber.
-        #: (Thread, [Integer, untyped]) -> void
-        def leave(thread, (began, outer))
-          return Native.mark(began, nil) if outer == false
+        # @param counted [Integer, nil] value of Native.count_work
+        #: (Thread, [Integer, untyped], Integer?) -> void
+        def leave(thread, (began, outer), counted)
+          return Native.mark(began, nil, counted) if outer == false
 
-          Native.mark(began, thread[VARIABLE])
+          Native.mark(began, thread[VARIABLE], counted)
           change(thread, outer)
         end
 

@@ -16,6 +16,7 @@ require "pitwall/record/chunks/labels"
 require "pitwall/record/chunks/living_points"
 require "pitwall/record/chunks/loads"
 require "pitwall/record/chunks/marks"
+require "pitwall/record/chunks/mark_counters"
 require "pitwall/record/chunks/nodes"
 require "pitwall/record/chunks/open"
 require "pitwall/record/chunks/queries"
@@ -34,6 +35,7 @@ require "pitwall/record/chunks/tests"
 require "pitwall/record/chunks/threads"
 require "pitwall/record/chunks/traced_calls"
 require "pitwall/record/chunks/tracing"
+require "pitwall/record/chunks/work_counters"
 require "pitwall/record/chunks/works"
 
 module Pitwall
@@ -71,7 +73,7 @@ module Pitwall
         # Time.
         Samples, Open,
         # Requests, jobs, tests and queries.
-        Marks, Works, Tests, Queries, QuerySums, QueryParts,
+        Marks, Works, Tests, Queries, QuerySums, QueryParts, WorkCounters, MarkCounters,
         # Garbage collection and objects.
         Collections, Sites, Allocations, CollectionWork, LivingPoints, BirthRows, HolderPaths, EqualStringGroups,
         # Exact calls.

@@ -55,7 +55,7 @@ module Pitwall
       ["major_faults", "count", :count, "page faults with IO"],
       ["voluntary_switches", "count", :count, "context switches, voluntary"],
       ["involuntary_switches", "count", :count, "context switches, involuntary"],
-      *VM_COUNTERS.each_value.map { |counter| [counter.name, "count", :count, counter.title] },
+      *VM_COUNTERS.each_value.map { |counter| [counter.name, counter.unit, counter.unit == "ns" ? :clock : :count, counter.title] },
       ["instructions", "count", :count, "instructions"],
       ["fs_calls", "count", :count, "file-system calls"],
       ["retained", "count", :count, "objects retained at the end"],

@@ -27,7 +27,8 @@ module Pitwall
         asked = ->(row) { report.queries_of(row) } if report.queries?
         Show::RequestsView.new(**drawing.unbounded, file: drawing.file)
                           .lines(report.requests, count: report.request_count, limit: drawing.limit || ROWS,
-                                                  asked: asked, notes: notes(report), hints: Hints)
+                                                  asked: asked, notes: notes(report), hints: Hints,
+                                                  counters: report.work_counters)
       end
 
       #: (Show::JsonRows) -> Hash[String, untyped]

@@ -31,7 +31,8 @@ module Pitwall
       def lines(drawing)
         report = drawing.report
         Show::TestsView.new(**drawing.unbounded, file: drawing.file, hints: Hints)
-                       .lines(report.tests, sampled: report.segments.any?(&:sampled?), limit: drawing.limit || ROWS)
+                       .lines(report.tests, sampled: report.segments.any?(&:sampled?), limit: drawing.limit || ROWS,
+                                            counters: report.work_counters)
       end
 
       #: (Show::JsonRows) -> Hash[String, untyped]

@@ -13,7 +13,7 @@
 
 enum { ROWS_A_CHUNK = 1 << 14, PAUSE_NS = 200000, PAUSES = 5000 };
 #define NO_STACK UINT32_MAX
-enum { THREAD, AT, KIND, NODE, SUBJECT, BEGUN, ENDED, COUNTED, COLUMNS = COUNTED + PW_VM_COUNTERS };
+enum { THREAD, AT, KIND, NODE, SUBJECT, BEGUN, ENDED, COUNTED, LABEL = COUNTED + PW_VM_COUNTERS, COLUMNS };
 
 static const char *const kinds[PW_CHANGES] = {
 #define PW_CHANGE_NAME(constant, name) name,
@@ -107,6 +107,7 @@ pw_change_note(int change, const pw_subject *subject, const uint64_t increase[PW
     row->subject_size = (uint16_t)subject->size;
     row->begun = atomic_load_explicit(&pw_works.begun, memory_order_relaxed);
     row->ended = atomic_load_explicit(&pw_works.ended, memory_order_relaxed);
+    row->label = atomic_load_explicit(&t->own.label, memory_order_relaxed);
     memcpy(row->increase, increase, sizeof row->increase);
     memcpy(row->subject, subject->text, subject->size);
     pw_ring_commit(&row->header, bytes);
@@ -135,6 +136,7 @@ take(const pw_record_header *record)
         kept ? t->drain.stack_nodes[row->serial % PW_KEPT_STACKS] : 0,
         pw_intern_string(&pw_out.tables, row->subject, row->subject_size), row->begun, row->ended};
     for (int i = 0; i < PW_VM_COUNTERS; i++) values[COUNTED + i] = row->increase[i];
+    values[LABEL] = row->label;
     pw_buffer_row(state.columns, values, COLUMNS);
     return ++state.rows >= ROWS_A_CHUNK;
 }

@@ -46,6 +46,7 @@ typedef struct {
     uint32_t serial; /* serial number of the thread's stack */
     uint16_t change, subject_size;
     uint32_t begun, ended; /* pieces of work before the change */
+    uint32_t label;        /* number of the thread's label set */
     uint64_t increase[PW_VM_COUNTERS];
     char subject[];
 } pw_change_row;

@@ -1,16 +1,13 @@
 #include "collectors/caches/vm_counters.h"
 #include "tools/buffer.h"
 #include "tools/readable.h"
-#include "vm/c_methods.h"
+#include "vm/vm_stat.h"
 #include <link.h>
 #include <stdlib.h>
 
 enum { TURNS = 3, POINTED_BYTES = 128 };
 
 pw_vm_counter pw_vm_counters[PW_VM_COUNTERS];
-
-static VALUE (*stat_function)(int argc, VALUE *argv, VALUE self);
-static VALUE vm_class;
 
 static const char *const names[PW_VM_COUNTERS][2] = {
     {"constant_cache_invalidations", "global_constant_state"}, {"class_serial"}, {"global_cvar_state"},
@@ -21,8 +18,7 @@ pw_vm_counter_read(const pw_vm_counter *counter)
 {
     if (!counter->name) return 0;
     if (counter->address) return pw_vm_counter_at(counter);
-    VALUE symbol = counter->symbol;
-    return NUM2ULL(stat_function(1, &symbol, vm_class));
+    return pw_vm_stat(counter->symbol);
 }
 
 bool
@@ -147,12 +143,8 @@ pw_vm_counters_find(VALUE helper)
 {
     static bool found;
     if (found) return;
-    ID stat = rb_intern("stat");
-    vm_class = rb_const_get(rb_cObject, rb_intern("RubyVM"));
-    VALUE method = rb_obj_method(vm_class, ID2SYM(stat)), all = rb_funcall(vm_class, stat, 0);
-    pw_c_method function = pw_c_method_of(method, stat);
-    if (!function.place || function.argc != -1) rb_raise(rb_eRuntimeError, "RubyVM.stat is not Ruby's own");
-    stat_function = (VALUE (*)(int, VALUE *, VALUE))*function.place;
+    if (!pw_vm_stat_find()) rb_raise(rb_eRuntimeError, "RubyVM.stat is not Ruby's own");
+    VALUE all = pw_vm_stat_all();
     for (int i = 0; i < PW_VM_COUNTERS; i++) {
         for (int n = 0; n < 2 && names[i][n] && !pw_vm_counters[i].name; n++) {
             VALUE symbol = ID2SYM(rb_intern(names[i][n]));

@@ -46,6 +46,10 @@ module Pitwall
         def all? = !boot && works.nil?
       end
 
+      # Pitwall's counter of a kind of change: "method_added" → "methods_changed"; nil: none counts it.
+      #: (String) -> String?
+      def self.counter_of(kind) = OWN_OF[kind]
+
       # @return [Array<Record::Segment>] processes whose caches were watched
       attr_reader :segments
       # @return [After]
@@ -115,7 +119,7 @@ module Pitwall
 
       # Names of counters that no Ruby of the recording has.
       #: () -> Array[String]
-      def not_counted = Record::VM_COUNTERS.keys.select { |name| @segments.none? { |one| one.cache_stat?(name) } }
+      def not_counted = Record::STAT_COUNTERS.select { |name| @segments.none? { |one| one.cache_stat?(name) } }
 
       # What counts, the most frequent first.
       #: () -> Array[Finding]

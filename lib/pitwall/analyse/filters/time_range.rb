@@ -84,7 +84,7 @@ module Pitwall
           threads: segment.threads.transform_values { |info| started(info, from) },
           marks: marks, works: works(marks), work_steps: [],
           collections: segment.collections.select { |run| inside.call(run.start_ns, run.end_ns) },
-          query_sums: [], query_parts: parts(segment, marks),
+          query_sums: [], query_parts: parts(segment, marks), work_counters: [],
           calls: Record::Calls.new, sites: [], allocation_totals: nil, living_points: [], tests: [],
           syscall_totals: {}, syscall_source: syscalls(segment, from, to),
           window: [[from, length].min, [to, length].min], unfiltered: segment.source

@@ -235,6 +235,10 @@ module Pitwall
       #: (Requests::Row) -> Array[Queries::Row]
       def queries_of(request) = all_queries.of_request(request)
 
+      # Counters of the VM's caches in requests, jobs and tests.
+      #: () -> WorkCounters
+      def work_counters = @work_counters ||= WorkCounters.new(@all_segments)
+
       # Time in methods of database drivers, and the time it is a part of, both in ns.
       # Nil if queries were counted, or if no such time was sampled.
       #: () -> [Integer, Integer]?

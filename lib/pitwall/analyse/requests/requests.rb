@@ -88,7 +88,7 @@ module Pitwall
         within = segment.collections.select { |run| run.end_ns > mark.start_ns && run.start_ns < mark.end_ns }
         segment.with(
           unfiltered: nil, tallies: tallies.values, calls: Record::Calls.new, sites: [], allocation_totals: nil,
-          marks: [mark], works: [], tests: [], **queries(segment, mark), collections: within,
+          marks: [mark], works: [], tests: [], work_counters: [], **queries(segment, mark), collections: within,
           threads: segment.threads.merge(mark.thread_id => info), open_rows: [],
           row_source: ->(&block) { block.call(rows) }, row_count: rows.size
         )

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "pitwall/analyse/caches/work_counters"
 require "pitwall/analyse/requests/requests"
 require "pitwall/analyse/recording/selection"
 
@@ -17,11 +18,13 @@ module Pitwall
       # objects:     objects that the process allocated during the runs; nil if other tests ran at the same time
       # gc_ns:       garbage collection of the process during the runs; nil if other tests ran at the same time
       # request:     number (Requests::Row) of the slowest run that was recorded by itself, or nil
-      Row = Struct.new(:name, :runs, :duration_ns, :cpu_ns, :objects, :gc_ns, :request)
+      # counters:    increase of counters of the VM's caches, by name (WorkCounters), without those that are not known
+      Row = Struct.new(:name, :runs, :duration_ns, :cpu_ns, :objects, :gc_ns, :request, :counters)
 
       #: (Array[Record::Segment]) -> void
       def initialize(segments)
         @segments = segments
+        @counters = WorkCounters.new(segments)
       end
 
       # Tests, slowest first. Tests with the same name are one row.
@@ -46,7 +49,9 @@ module Pitwall
         alone = sum.(:count) == sum.(:counted)
         request = group.filter_map { |segment, test| numbers[[segment.object_id, test.label_id]] }.min
         process_sums = alone ? [sum.(:objects), sum.(:gc_ns)] : [nil, nil]
-        Row.new(name, sum.(:count), sum.(:total_ns), sum.(:cpu_ns), *process_sums, request)
+        sets = group.map { |segment, test| [segment, test.label_id] }
+        Row.new(name, sum.(:count), sum.(:total_ns), sum.(:cpu_ns), *process_sums, request,
+                @counters.of_test(sets, [LABEL, name], sum.(:count)))
       end
 
       # Numbers of requests by segment and label set. A request within a test has labels of its own, so is not counted.

@@ -12,8 +12,9 @@ module Pitwall
     # subject:  "Shop::Cart#sum"
     # begun:    pieces of work (requests, jobs, tests) that had begun before; ended: that had ended
     # constants, classes, class_variables, shapes: increase of the VM's counters
+    # label:    number of the thread's label set; 0 in recordings that lack it
     CacheChange = Struct.new(:thread, :at_ns, :kind, :node_id, :subject, :begun, :ended, :constants, :classes,
-                             :class_variables, :shapes)
+                             :class_variables, :shapes, :label)
 
     module Chunks
       # CHNG: changes that empty caches. Their strings and nodes may come in a later chunk.
@@ -30,7 +31,10 @@ module Pitwall
 
         #: (Columns) -> void
         def read_columns(columns)
-          values = columns_of(columns, CacheChange)
+          count = columns.int
+          *names, last = CacheChange.members.map { |name| name.to_s.tr("_", " ") }
+          values = names.map { |name| columns.column(count, name) }
+          values << (columns.more? ? columns.column(count, last) : Array.new(count, 0))
           take(:cache_changes, values.first.size)
           @cache_changes.concat(build_all(CacheChange, values))
         end

@@ -197,7 +197,7 @@ module Pitwall
       # Members of Analyse::Tests::Row, the name first; nil where no test ran.
       def tests
         rows = Analyse::Tests.new(@segments).rows
-        rows.map { |row| [string(row.name), *row.to_a.drop(1)] } if rows.any?
+        rows.map { |row| [string(row.name), *row.to_a[1, 6]] } if rows.any?
       end
 
       # Of those that only had a request the name: unseen.

@@ -125,7 +125,7 @@ module Pitwall
       end
 
       #: () -> Array[Hash[String, untyped]]
-      def tests = objects(@report.tests)
+      def tests = objects(@report.tests).map { |test| counters? ? test : test.except("counters") }
 
       # The garbage collector's runs.
       #: () -> Hash[String, untyped]
@@ -158,6 +158,9 @@ module Pitwall
 
       def limited(rows) = @limit ? rows.first(@limit) : rows
 
+      # Were counters of the VM's caches read?
+      def counters? = @report.work_counters.any?
+
       def objects(rows) = limited(rows).map { |row| row.to_h.transform_keys(&:to_s) }
 
       def method_row(row)
@@ -188,7 +191,8 @@ module Pitwall
 
       def request_itself(row)
         { "number" => row.number, "labels" => row.labels, "duration_ns" => row.duration_ns, "start_ns" => row.start_ns,
-          "pid" => row.pid, "thread_id" => row.thread.id, "thread" => row.thread.name }
+          "pid" => row.pid, "thread_id" => row.thread.id, "thread" => row.thread.name,
+          **(counters? ? { "counters" => @report.work_counters.of_request(row) } : {}) }
       end
     end
   end

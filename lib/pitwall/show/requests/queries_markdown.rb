@@ -57,12 +57,14 @@ module Pitwall
         return [Markdown.text(RequestsView::NONE)] if rows.empty?
 
         view = RequestsView.new(width: Float::INFINITY, palette: Plain, location: @location, file: "")
+        counted = view.count_caches(@report.work_counters, rows.first(@limit))
         queries = @report.queries? ? ->(row) { @report.queries_of(row) } : nil
         heads = [*view.heads(queries), "thread", "what"]
         cells = rows.first(@limit).map do |row|
           [*view.numbers(row, queries), Markdown.code(row.thread.title), Markdown.code(row.name)]
         end
         notes = queries ? [QueriesView.total(@report.query_total)] : QueriesView.drivers(@report.driver_time)
+        notes += counted.notes if counted
         [*Markdown.table(heads, cells, left: [heads.size - 2, heads.size - 1]),
          *notes.flat_map { |text| ["", "#{text}."] }]
       end

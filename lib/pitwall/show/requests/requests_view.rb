@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "pitwall/analyse/requests/queries"
+require "pitwall/show/requests/counter_columns"
 require "pitwall/show/terminal/table"
 require "pitwall/show/terminal/units"
 
@@ -32,17 +33,19 @@ module Pitwall
       # @param asked [#call, nil] request → its rows of queries (Analyse::Queries::Row); nil: queries were not counted
       # @param notes [Array<String>] notes about the queries of all requests
       # @param hints [Views::Hints] options that notes suggest
+      # @param counters [Analyse::WorkCounters, nil] counters of the VM's caches
       #: (Array[Analyse::Requests::Row], count: Integer?, hints: untyped, ?limit: Integer?, ?asked: untyped,
-      #:  ?notes: Array[String]) -> Array[String]
-      def lines(rows, count:, hints:, limit: nil, asked: nil, notes: [])
+      #:  ?notes: Array[String], ?counters: Analyse::WorkCounters?) -> Array[String]
+      def lines(rows, count:, hints:, limit: nil, asked: nil, notes: [], counters: nil)
         return [NONE] if rows.empty?
 
         shown = limit ? rows.first(limit) : rows
+        count_caches(counters, shown)
         @several = rows.map(&:pid).uniq.size > 1
         threads = shown.map { |row| thread(row) }
         wide = ["thread", *threads].map { |name| Text.width(name) }.max
         table = Table.new(heads: [*heads(asked), "#{Text.left("thread", wide)}  what"],
-                          giving_way: asked ? GIVING_WAY : [],
+                          giving_way: giving_way(asked),
                           width: @width, palette: @palette, location: @location, cut: :shorten_middle)
         table_rows = shown.zip(threads).map do |row, thread|
           table_row(row, asked, "#{Text.left(thread, wide)}  ")
@@ -50,7 +53,7 @@ module Pitwall
         lines = table.lines(table_rows)
         known = "of each second the slowest are known one by one"
         known = "of #{Units.things(count, "request")} that ended; #{known}" if count
-        lines.concat([known, *notes].flat_map { |text| Text.wrap(text, @width) }.map { |line| @palette.dim(line) })
+        lines.concat([known, *notes, *@counted&.notes].flat_map { |text| Text.wrap(text, @width) }.map { |line| @palette.dim(line) })
         lines.push("", @palette.dim("Next: pitwall report #{@file} #{hints.request(shown.first.number)}"))
       end
 
@@ -58,7 +61,19 @@ module Pitwall
       # @param asked as for {lines}
       #: (untyped) -> Array[String]
       def heads(asked)
-        ["request", "took", "began after", *(["queries", "repeats", "sql"] if asked), *("process" if @several)]
+        ["request", "took", "began after", *(["queries", "repeats", "sql"] if asked), *("process" if @several),
+         *@counted&.heads]
+      end
+
+      # Adds columns of counters of the VM's caches.
+      # @param counters [Analyse::WorkCounters, nil]
+      # @return [CounterColumns, nil]
+      #: (Analyse::WorkCounters?, Array[Analyse::Requests::Row]) -> CounterColumns?
+      def count_caches(counters, shown)
+        return unless counters&.any?
+
+        @increases = shown.to_h { |row| [row, counters.of_request(row)] }.compare_by_identity
+        @counted = CounterColumns.new(counters, @increases.values)
       end
 
       # Cells for {heads}.
@@ -66,10 +81,17 @@ module Pitwall
       #: (Analyse::Requests::Row, untyped) -> Array[String]
       def numbers(row, asked)
         [row.number.to_s, Units.duration(row.duration_ns), Units.duration([row.start_ns, 0].max),
-         *(queries(row, asked) if asked), *(row.pid.to_s if @several)]
+         *(queries(row, asked) if asked), *(row.pid.to_s if @several), *@counted&.cells(@increases.fetch(row))]
       end
 
       private
+
+      # On a narrow terminal the counters go first, then the columns of GIVING_WAY.
+      def giving_way(asked)
+        last = heads(asked).size
+        first = last - (@counted ? @counted.heads.size : 0)
+        [*(first...last).to_a.reverse, *(GIVING_WAY if asked)]
+      end
 
       # Number of queries, most repetitions of the same query from one line, and the queries' share of the time.
       def queries(row, asked)

@@ -11,6 +11,7 @@ module Pitwall
       def initialize(report, warnings: [], limit: 20)
         @summary = report.summary
         @rows = report.tests
+        @counters = report.work_counters
         @warnings = warnings
         @limit = limit
       end
@@ -29,10 +30,11 @@ module Pitwall
 
         shown = @rows.first(@limit)
         runs = @rows.any? { |row| row.runs > 1 }
-        heads = TestsView.heads(runs)
-        rows = shown.map { |row| [*TestsView.numbers(row, runs), Markdown.code(row.name)] }
+        counted = CounterColumns.new(@counters, shown.map(&:counters)) if @counters.any?
+        heads = TestsView.heads(runs, counted)
+        rows = shown.map { |row| [*TestsView.numbers(row, runs, counted), Markdown.code(row.name)] }
         table = Markdown.table(heads, rows, left: [heads.size - 1])
-        [*table, "", TestsView.notes(@rows, shown).join(" ")]
+        [*table, "", [*TestsView.notes(@rows, shown), *counted&.notes].join(" ")]
       end
     end
   end

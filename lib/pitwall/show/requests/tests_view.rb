@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "pitwall/show/requests/counter_columns"
 require "pitwall/show/terminal/table"
 require "pitwall/show/terminal/units"
 
@@ -26,16 +27,22 @@ module Pitwall
       # The view's lines.
       # @param rows [Array<Analyse::Tests::Row>]
       # @param sampled [Boolean] whether the recording has samples, so that a test's profile can be shown
-      #: (Array[Analyse::Tests::Row], ?sampled: bool, ?limit: Integer?) -> Array[String]
-      def lines(rows, sampled: true, limit: nil)
+      # @param counters [Analyse::WorkCounters, nil] counters of the VM's caches
+      #: (Array[Analyse::Tests::Row], ?sampled: bool, ?limit: Integer?, ?counters: Analyse::WorkCounters?)
+      #:   -> Array[String]
+      def lines(rows, sampled: true, limit: nil, counters: nil)
         return [NONE] if rows.empty?
 
         shown = limit ? rows.first(limit) : rows
         runs = rows.any? { |row| row.runs > 1 }
-        table = Table.new(heads: TestsView.heads(runs), width: @width, palette: @palette, location: @location,
-                          cut: :shorten_middle)
-        lines = table.lines(shown.map { |row| Table::Row.new(numbers: TestsView.numbers(row, runs), name: row.name) })
-        notes = TestsView.notes(rows, shown).flat_map { |note| Text.wrap(note, @width) }
+        counted = CounterColumns.new(counters, shown.map(&:counters)) if counters&.any?
+        heads = TestsView.heads(runs, counted)
+        table = Table.new(heads: heads, width: @width, palette: @palette, location: @location, cut: :shorten_middle,
+                          giving_way: TestsView.giving_way(heads, counted))
+        lines = table.lines(shown.map do |row|
+          Table::Row.new(numbers: TestsView.numbers(row, runs, counted), name: row.name)
+        end)
+        notes = [*TestsView.notes(rows, shown), *counted&.notes].flat_map { |note| Text.wrap(note, @width) }
         lines.concat(notes.map { |line| @palette.dim(line) })
         number = shown.filter_map(&:request).first if sampled
         lines.push("", @palette.dim("Next: pitwall report #{@file} #{@hints.request(number)}")) if number
@@ -44,14 +51,22 @@ module Pitwall
 
       # Heads of the columns of numbers, and of the name.
       # @param runs [Boolean] whether any test ran more than once
-      #: (bool) -> Array[String]
-      def self.heads(runs) = ["took", "cpu", "objects", "gc", *("runs" if runs), "request", "test"]
+      #: (bool, ?CounterColumns?) -> Array[String]
+      def self.heads(runs, counted = nil)
+        ["took", "cpu", "objects", "gc", *counted&.heads, *("runs" if runs), "request", "test"]
+      end
+
+      # Columns that a narrow terminal leaves out: the counters, the last one first.
+      #: (Array[String], CounterColumns?) -> Array[Integer]
+      def self.giving_way(heads, counted)
+        counted ? (heads.index("gc") + 1...heads.index("gc") + 1 + counted.heads.size).to_a.reverse : []
+      end
 
       # Cells of the columns of numbers.
-      #: (Analyse::Tests::Row, bool) -> Array[String]
-      def self.numbers(row, runs)
+      #: (Analyse::Tests::Row, bool, ?CounterColumns?) -> Array[String]
+      def self.numbers(row, runs, counted_caches = nil)
         counted = row.objects ? [Units.count(row.objects), Units.duration(row.gc_ns)] : ["", ""]
-        [Units.duration(row.duration_ns), Units.duration(row.cpu_ns), *counted,
+        [Units.duration(row.duration_ns), Units.duration(row.cpu_ns), *counted, *counted_caches&.cells(row.counters),
          *(Units.count(row.runs) if runs), row.request.to_s]
       end
 
