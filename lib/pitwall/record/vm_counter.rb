@@ -57,5 +57,10 @@ module Pitwall
 
     # Names of the counters of RubyVM.stat.
     STAT_COUNTERS = VM_COUNTERS.each_value.reject(&:jit).map(&:name).freeze
+
+    # The counters of RubyVM.stat that a Ruby with these metrics does not have. [] where none was read at all.
+    # @api private
+    #: (Array[String]) -> Array[String]
+    def self.stat_counters_missing(metrics) = (metrics & STAT_COUNTERS).empty? ? [] : STAT_COUNTERS - metrics
   end
 end

@@ -46,6 +46,10 @@ module Pitwall
           [title, BenchSummary.ranked(summaries.select { |one| names.include?(one.name) }, group)]
         end
       end
+
+      # Counters of the VM's caches that the measured Ruby does not have.
+      #: () -> Array[String]
+      def not_counted = Record.stat_counters_missing(summaries.flat_map { |one| one[:values].keys }.uniq)
     end
   end
 end

@@ -124,6 +124,13 @@ module Pitwall
       # Mean time of a case, in ns.
       #: () -> Float?
       def case_ns = duration_ns && duration_ns.fdiv([cases.size, 1].max)
+
+      # Counters of the VM's caches that the Ruby of a side does not have.
+      #: (String) -> Array[String]
+      def not_counted(side)
+        metrics = samples.to_a.select { |sample| sample.side == side }.flat_map { |sample| sample.values.keys }
+        Record.stat_counters_missing(metrics.uniq)
+      end
     end
 
     # Name of the side that is the base again.

@@ -24,6 +24,7 @@ module Pitwall
       def body
         summaries = @report.summaries
         object = { "schema" => SCHEMA, "name" => @report.name, "facts" => @report.facts || {},
+                   "not_counted" => @report.not_counted,
                    "results" => summaries.flat_map { |one| results(one) },
                    "cases" => summaries.map { |one| kase(one) },
                    "comparisons" => @report.effects.to_a.map { |effect| JsonValues.effect(effect) },

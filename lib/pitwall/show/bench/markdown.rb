@@ -23,7 +23,7 @@ module Pitwall
       # The report, without a newline at its end.
       #: () -> String
       def to_s
-        parts = [title, table(*@words.speed), table(*@words.memory), *commands, *rankings, undecided, *growths,
+        parts = [title, table(*@words.speed), table(*@words.memory), table(*@words.caches), *commands, *rankings, undecided, *growths,
                  Provenance.quoted(@report), Markdown.details("How it was made", made),
                  Provenance.block(@report.command)]
         parts.reject(&:empty?).map { |lines| lines.join("\n") }.join("\n\n")

@@ -36,7 +36,7 @@ module Pitwall
       # The report's text, without a newline at its end.
       #: () -> String
       def to_s
-        parts = [title, speed, memory, *commands, *rankings, undecided, *growths,
+        parts = [title, speed, memory, caches, *commands, *rankings, undecided, *growths,
                  @foot.warnings(@report), made, command]
         text = parts.reject(&:empty?).map { |lines| lines.join("\n") }.join("\n\n")
         @unicode ? text : Ascii.of(text)
@@ -72,6 +72,11 @@ module Pitwall
 
       def memory
         heads, rows = @words.memory
+        rows.empty? ? [] : columns(heads, rows)
+      end
+
+      def caches
+        heads, rows = @words.caches
         rows.empty? ? [] : columns(heads, rows)
       end
 

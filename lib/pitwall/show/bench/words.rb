@@ -75,6 +75,19 @@ module Pitwall
         [["each", *columns.keys], cases.map { |one| [one.name, *columns.values.map { |cell| cell.(one).to_s }] }]
       end
 
+      # Heads and rows of the table of counters of the VM's caches, each for one iteration. A counter that increased in
+      # no case has no column.
+      #: () -> [Array[String], Array[Array[String]]]
+      def caches
+        counters = Record::VM_COUNTERS.each_value.select do |counter|
+          cases.any? { |one| one[:values][counter.name]&.estimate&.point.to_f.positive? }
+        end
+        return [[], []] if counters.empty?
+
+        [["caches, each", *counters.map { |counter| counter.jit ? "#{counter.jit} #{counter.short}" : counter.short }],
+         cases.map { |one| [one.name, *counters.map { |counter| value(one, counter.name).to_s }] }]
+      end
+
       # Heads and rows of one command's table: metric, best value, median, interval of the median.
       #: (Analyse::BenchSummary::Case) -> [Array[String], Array[Array[String]]]
       def command(one)
@@ -119,7 +132,11 @@ module Pitwall
 
       # Facts about the measured Ruby and code: name → value.
       #: () -> Hash[String, String]
-      def facts = @report.facts.to_h.to_h { |name, value| [name.to_s, value.to_s] }
+      def facts
+        facts = @report.facts.to_h.to_h { |name, value| [name.to_s, value.to_s] }
+        missing = @report.not_counted
+        missing.empty? ? facts : facts.merge("not counted by this Ruby" => missing.join(", "))
+      end
 
       # The settings of the measurement, and its losses.
       #: () -> String

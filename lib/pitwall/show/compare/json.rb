@@ -27,12 +27,16 @@ module Pitwall
         context = JsonValues.context(@report)
         context["predictions"] = predictions if @report.predictions
         JsonValues.clean({ "schema" => SCHEMA, "metric" => @report.metric, "results" => results(@report.effects),
-                           "sides" => @report.sides.map { |side| { "name" => side.name, "facts" => side.facts || {} } },
+                           "sides" => @report.sides.map { |side| side_object(side) },
                            "samples" => samples, "control" => @report.control && results(@report.control), "why" => why,
                            "growth" => JsonValues.growths(@report.growths) }.merge(context))
       end
 
       private
+
+      def side_object(side)
+        { "name" => side.name, "facts" => side.facts || {}, "not_counted" => @report.not_counted(side.name) }
+      end
 
       def results(effects) = effects.map { |effect| JsonValues.effect(effect) }
 

@@ -112,10 +112,20 @@ module Pitwall
       # Name of a side → the side's facts in words.
       #: () -> Hash[String, String]
       def sides
-        @report.sides.to_h do |side|
+        facts = @report.sides.to_h do |side|
           words = side.facts.to_h.map { |name, value| name.to_s == "ruby" ? value.to_s : "#{name} #{value}" }
           [side.name, words.join(", ")]
         end
+        facts.merge(not_counted)
+      end
+
+      # Counters of the VM's caches that a side's Ruby does not have: "not counted by main's Ruby" → their names.
+      #: () -> Hash[String, String]
+      def not_counted
+        missing = @report.sides.to_h { |side| [side.name, @report.not_counted(side.name).join(", ")] }
+        missing = { "this" => missing.values.first } if missing.size > 1 && missing.values.uniq.size == 1
+        missing.reject { |_, names| names.empty? }
+               .to_h { |side, names| ["not counted by #{side == "this" ? "this" : "#{side}'s"} Ruby", names] }
       end
 
       # Whether more than one side is compared with the base.

@@ -112,7 +112,7 @@ module Pitwall
           heads, rows = words.command(one)
           [[one.name, *heads.drop(1)], rows]
         end
-        tables = [words.speed, words.memory, *commands].reject { |heads, rows| heads.empty? || rows.empty? }
+        tables = [words.speed, words.memory, words.caches, *commands].reject { |heads, rows| heads.empty? || rows.empty? }
         tables.map { |heads, rows| { "heads" => heads, "rows" => rows } }
       end
 
