@@ -19,6 +19,8 @@ module Benchmarks
     "tracer/self_time" => "how far self times of calls are from what they cost without the tracer",
     "syscalls/overhead" => "what recording file-system calls costs a call and the start of a Rails application, " \
                            "beside strace",
+    "caches/cost" => "what watching caches costs: counters, methods and lines; on two programs, and on the boot and " \
+                     "the warm requests of a Rails application",
     "queries/cost" => "what counting queries costs a query, with ActiveRecord and Sequel",
     "servers/puma" => "what continuous recording costs Puma at full load",
     "report/speed" => "time and memory of `pitwall report` on 1,000,000 samples",

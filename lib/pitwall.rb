@@ -208,18 +208,19 @@ module Pitwall
     # (doc/caches.md).
     #
     # record: the file; default: as `profile`.
-    # lines:  whether to compare the VM's counters at each line, which finds all changes; default true. Without it the
-    #         program runs at full speed, and object shapes, class variables and (Ruby 3.1) constants that an assignment
-    #         sets are counted without a line.
+    # lines:  whether to compare the VM's counters at each line. true: always, so that each change has a line. false:
+    #         never; object shapes, class variables and (Ruby 3.1) constants that an assignment sets are counted without
+    #         a line. nil, the default: until a million lines in a row have changed nothing, and again once a counter
+    #         was seen to change.
     #
     #   Pitwall.caches { 20.times { app.call(env) } }.report
     #
     # @return [Result]
     # @raise [CannotMeasure] the layout of this Ruby is not known to Pitwall
     # @raise as `profile`
-    def caches(record: nil, lines: true, **settings, &block)
-      profile(record: record, mode: "none", collectors: { "caches" => { "lines" => lines ? "1" : "0" } }, **settings,
-              &block)
+    def caches(record: nil, lines: nil, **settings, &block)
+      lines = { true => "1", false => "0" }.fetch(lines, "quiet")
+      profile(record: record, mode: "none", collectors: { "caches" => { "lines" => lines } }, **settings, &block)
     end
 
     # Says that the program has booted, for `pitwall caches --after boot`. The first request, job or test says so, too.

@@ -12,6 +12,7 @@ module Pitwall
     autoload :CallEdges, "pitwall/analyse/tree/call_edges"
     autoload :CallTimes, "pitwall/analyse/tree/call_times"
     autoload :Caches, "pitwall/analyse/caches/caches"
+    autoload :CachesCost, "pitwall/analyse/caches/cost"
     autoload :CallTree, "pitwall/analyse/tree/call_tree"
     autoload :CallTreeBuilder, "pitwall/analyse/tree/call_tree_builder"
     autoload :Comparison, "pitwall/analyse/compare/comparison"

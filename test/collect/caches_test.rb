@@ -54,6 +54,36 @@ class CachesTest < Minitest::Test
     assert_equal({}, report["unblamed"])
   end
 
+  # More than a million lines that change nothing, then class variables again and again.
+  QUIET = <<~'RUBY'
+    require "pitwall"
+    class Base; end
+    class Derived < Base; end
+    count = 0
+    while count < 700_000
+      count += 1
+      nil
+    end
+    mark = ->(n) { [Derived, Base].each { |one| one.class_eval("@@v#{n} = 1\nnil", "marks.rb", 7) } }
+    40.times do |n|
+      Pitwall.request(route: "a") { mark.call(n) }
+    end
+  RUBY
+  private_constant :QUIET
+
+  def test_lines_rest_while_nothing_changes
+    program = file("quiet.rb")
+    File.write(program, QUIET)
+    count = lambda do |report|
+      report["findings"].select { |row| row["kind"] == "class_variable_set" && row["path"] == "marks.rb" }
+                        .sum { |row| row["count"] }
+    end
+    usual, always = [[], ["--lines"]].map { |options| caches(*options, program: program) }
+    assert_includes 1..39, count.call(usual)
+    assert_equal 40, count.call(usual) + usual["unblamed"].fetch("global_cvar_state")
+    assert_equal [40, {}], [count.call(always), always["unblamed"].slice("global_cvar_state")]
+  end
+
   def test_the_part_after_boot
     program = file("warm.rb")
     File.write(program, <<~RUBY)

@@ -97,6 +97,7 @@ class RecordingBuilder
       @query_parts = []
       @objects = []
       @syscalls = []
+      @changes = []
       @totals = {}
       chunk("HEAD", JSON.generate(head))
     end
@@ -190,6 +191,17 @@ class RecordingBuilder
       table("SYST", totals.map { |name, counts| [string(name), *counts] }, 4, ints(flags, lost, refused))
     end
 
+    # A change that empties caches. counters: constants, classes, class_variables, shapes; misses: nil in old recordings
+    def change(kind, subject, stack:, at: 0, thread: 1, begun: 0, ended: 0, misses: 0, **counters)
+      increase = %i[constants classes class_variables shapes].map { |name| counters.fetch(name, 0) }
+      @changes << [thread, at, string(kind), node(stack), string(subject), begun, ended, *increase, *misses]
+    end
+
+    # counters: {"class_serial" => [from, to, own]}
+    def cache_sums(counters, **facts)
+      chunk("CHSM", JSON.generate("counters" => counters, "watched" => "lines", "begun" => 0, "ended" => 0, "lost" => 0, **facts.transform_keys(&:to_s)))
+    end
+
     def node(stack)
       stack.inject(0) do |parent, (name, path, first_line, line, kind)|
         frame = frame(name, path || "", first_line || 0, kind || 0)
@@ -250,6 +262,7 @@ class RecordingBuilder
                       RecordingBuilder.column(wall) + RecordingBuilder.column(cpu) + RecordingBuilder.runs(captures) + (labelled? ? RecordingBuilder.runs(label) : ""))
       end
       table("SYSC", @syscalls, 11, ints(0))
+      table("CHNG", @changes, @changes.first.to_a.size)
       table("OPEN", @open, labelled? ? 6 : 5)
       table("MARK", @marks, 4)
       table("WORK", @works, 3)
@@ -265,7 +278,7 @@ class RecordingBuilder
       table("ALLO", @allocated, @allocated.map(&:size).min || 0, ints(@totals.fetch(:allocated) { @allocated.sum { |row| row[1] } }, @totals.fetch(:seen, seen), 0, @totals.fetch(:flags, 0)))
       table("GCWK", @work, 6)
       table("DUPS", @equal, 5, ints(0))
-      [@collections, @calls, @new_strings, @new_frames, @new_nodes, @threads, @rows, @open, @sites, @allocated, @work, @equal, @labels, @marks, @works, @tests, @new_queries, @query_sums, @query_parts, @objects, @syscalls].each(&:clear)
+      [@collections, @calls, @new_strings, @new_frames, @new_nodes, @threads, @rows, @open, @sites, @allocated, @work, @equal, @labels, @marks, @works, @tests, @new_queries, @query_sums, @query_parts, @objects, @syscalls, @changes].each(&:clear)
     end
 
     def stat = chunk("STAT", JSON.generate(@stats))

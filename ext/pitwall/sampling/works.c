@@ -1,18 +1,24 @@
 #include "sampling/works.h"
+#include "session/modules.h"
 #include "tools/clock.h"
 
 pw_work_counts pw_works;
-void (*pw_first_work)(void);
 
 /* begin_work() -> now: a piece of work begins. */
 static VALUE
 native_begin_work(VALUE self)
 {
-    if (!atomic_fetch_add_explicit(&pw_works.begun, 1, memory_order_relaxed) && pw_first_work) pw_first_work();
+    atomic_fetch_add_explicit(&pw_works.begun, 1, memory_order_relaxed);
+    pw_modules_work();
     return LL2NUM(pw_now_ns());
 }
 
-void pw_work_ended(void) { atomic_fetch_add_explicit(&pw_works.ended, 1, memory_order_relaxed); }
+void
+pw_work_ended(void)
+{
+    pw_modules_work();
+    atomic_fetch_add_explicit(&pw_works.ended, 1, memory_order_relaxed);
+}
 
 void
 pw_works_reset(void)

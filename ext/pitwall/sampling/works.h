@@ -10,11 +10,9 @@
 typedef struct { _Atomic uint32_t begun, ended; } pw_work_counts;
 extern PW_HIDDEN pw_work_counts pw_works;
 
-/* Called when the first piece of work begins; NULL: nobody needs to know. needs GVL */
-extern PW_HIDDEN void (*pw_first_work)(void);
-
 void pw_works_init(VALUE native);
 void pw_works_reset(void);
+/* needs GVL */
 void pw_work_ended(void);
 
 #endif

@@ -52,6 +52,7 @@ void pw_modules_write(bool last) { EACH(write, last); }
 void pw_modules_write_rows(bool last) { EACH(write_rows, last); }
 void pw_modules_write_end(bool last) { EACH(write_end, last); }
 void pw_modules_check(void) { EACH(check); }
+void pw_modules_work(void) { EACH(work); }
 void pw_modules_marking(void) { EACH(marking); }
 void pw_modules_mark(void) { EACH(mark); }
 void pw_modules_leave_gc(void) { EACH_OF_ALL(leave_gc); }

@@ -51,6 +51,9 @@ typedef struct {
     /* Called by the drain between two pauses. holds session lock */
     void (*check)(void);
 
+    /* Called when a piece of work (request, job, test) begins or ends. needs GVL */
+    void (*work)(void);
+
     /* Called when garbage is marked, in any Ractor, before the session's lock is taken. */
     void (*marking)(void);
     /* Marks the objects that the module keeps alive. holds session lock */
@@ -89,6 +92,7 @@ void pw_modules_write(bool last);
 void pw_modules_write_rows(bool last);
 void pw_modules_write_end(bool last);
 void pw_modules_check(void);
+void pw_modules_work(void);
 void pw_modules_marking(void);
 void pw_modules_mark(void);
 void pw_modules_leave_gc(void);

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "pitwall/views/cache_proofs"
 require "pitwall/views/whole_process"
 
 module Pitwall
@@ -64,7 +65,9 @@ module Pitwall
 
       #: (Subject) -> String
       def text(subject)
-        drawn(Show::CachesText, subject, commands: commands(subject.file), **text_options(subject))
+        proofs = CacheProofs.new(caches(subject), command: subject.asked[:command])
+        drawn(Show::CachesText, subject, commands: commands(subject.file), samples: proofs.samples,
+                                         **text_options(subject))
       end
 
       #: (Subject) -> String
@@ -75,12 +78,9 @@ module Pitwall
         drawn(Show::CachesMarkdown, subject, base: subject.application.base, warnings: messages(subject))
       end
 
-      # Commands that prove a change: what is counted is exact, so the same command after the change is the proof.
+      # Commands to type next.
       #: (String) -> Array[String]
-      def commands(file)
-        ["pitwall report #{file} #{option} --format json", "pitwall caches --fail-if invalidation --after boot -- CMD",
-         "pitwall compare --dirty -- CMD"]
-      end
+      def commands(file) = ["pitwall report #{file} #{option} --format json"]
 
       #: (Array[Record::Segment]) -> Array[Tab]
       def tabs(segments)
@@ -105,7 +105,10 @@ module Pitwall
 
       def drawn(drawer, subject, **options)
         caches = caches(subject)
-        drawer.new(caches, Analyse::Summary.new(caches.segments), limit: subject.asked.limit, **options).to_s
+        shown = caches.changes.first(subject.asked.limit || caches.changes.size)
+        proofs = CacheProofs.new(caches, command: subject.asked[:command]).to_h(shown)
+        drawer.new(caches, Analyse::Summary.new(caches.segments), limit: subject.asked.limit, proofs: proofs,
+                                                                  **options).to_s
       end
     end
   end

@@ -63,4 +63,4 @@ static void write_end(bool last) { pw_loads_write_sums(); }
 const pw_module pw_boot = {
     .name = "boot", .init = init, .start = start, .stop = stop, .forget = pw_loads_forget,
     .in_child = pw_loads_in_child, .mark = pw_loads_mark, .write_rows = write_rows, .write_end = write_end,
-    .fills_ring = true};
+    .work = pw_loads_booted, .fills_ring = true};

@@ -339,7 +339,7 @@ set_sizes(char *place)
     __atomic_store_n(place, text[0], __ATOMIC_RELEASE);
 }
 
-static void booted(void) { if (pw_loads_wanted() && !state.booted[0]) set_sizes(state.booted); }
+void pw_loads_booted(void) { if (pw_loads_wanted() && !state.booted[0]) set_sizes(state.booted); }
 
 void
 pw_loads_init(void)
@@ -362,7 +362,6 @@ pw_loads_start(int64_t began)
     state.age_ns = pw_age_of_process();
     state.own_ns = began ? (int64_t)less(pw_now_ns(), began) : 0;
     set_sizes(state.start);
-    pw_first_work = booted;
     pw_add_raw_hook(on_compiled, RUBY_EVENT_SCRIPT_COMPILED);
     state.hooked = true;
     atomic_store(&state.active, true);
@@ -384,7 +383,6 @@ pw_loads_stop(void)
     atomic_store(&state.active, false);
     if (state.hooked) pw_remove_raw_hook(on_compiled);
     state.hooked = false;
-    pw_first_work = NULL;
 }
 
 /* Loads that began before the fork belong to the parent's recording. */
@@ -413,7 +411,6 @@ void
 pw_loads_forget(bool frees)
 {
     atomic_store(&state.active, false);
-    pw_first_work = NULL;
     if (frees) pw_buffers_free(state.columns, COLUMNS);
     for (int i = 0; i < COLUMNS; i++) state.columns[i] = (pw_buffer){0};
     state.rows = state.opened = 0;

@@ -12,16 +12,26 @@
 #if PW_LAYOUT_RUBY
 
 static struct {
-    bool active, blames, lines;
+    bool active, blames;
+    int lines; /* PW_LINES_… */
     const char *refusal;
 } state;
+
+/* "0", "1", or "quiet" (the default). */
+static int
+lines_of(VALUE settings)
+{
+    VALUE lines = pw_setting(settings, "lines");
+    if (!RB_TYPE_P(lines, T_STRING) || RSTRING_LEN(lines) != 1) return PW_LINES_UNTIL_QUIET;
+    return *RSTRING_PTR(lines) == '0' ? PW_LINES_NEVER : PW_LINES_ALWAYS;
+}
 
 static VALUE
 prepare(VALUE settings)
 {
     VALUE collect = rb_const_get(rb_const_get(rb_cObject, rb_intern("Pitwall")), rb_intern("Collect"));
     state.blames = pw_setting_is_on(settings, "blame", true);
-    state.lines = pw_setting_is_on(settings, "lines", true);
+    state.lines = lines_of(settings);
     pw_vm_counters_find(rb_const_get(collect, rb_intern("VMCounters")));
     if (!state.blames) return Qnil;
     pw_operators_init();
@@ -79,7 +89,18 @@ static void write_rows(bool last) { pw_changes_write_rows(); }
 static void
 write_end(bool last)
 {
-    pw_changes_write_sums(!state.blames ? "counters" : state.lines ? "lines" : "methods");
+    pw_changes_write_sums(!state.blames ? "counters" : state.lines == PW_LINES_NEVER ? "methods" : "lines",
+                          pw_line_watch_rests());
+}
+
+static void check(void) { if (state.active) pw_line_watch_check(); }
+static void work(void) { if (state.active) pw_line_watch_work(); }
+
+static void
+init(VALUE native)
+{
+    pw_changes_init();
+    pw_line_watch_init();
 }
 
 #else /* unknown layout */
@@ -89,11 +110,12 @@ static void stop(void) {}
 static void forget(bool frees) {}
 static void write_rows(bool last) {}
 static void write_end(bool last) {}
+static void check(void) {}
+static void work(void) {}
+static void init(VALUE native) { pw_changes_init(); }
 
 #endif
 
-static void init(VALUE native) { pw_changes_init(); }
-
 const pw_module pw_caches = {
     .name = "caches", .init = init, .start = start, .stop = stop, .forget = forget, .write_rows = write_rows,
-    .write_end = write_end, .fills_ring = true};
+    .write_end = write_end, .check = check, .work = work, .fills_ring = true};

@@ -415,6 +415,7 @@ pw_hook_called(ID hook, VALUE receiver, VALUE argument, pw_call_place place)
     /* Struct.new, Data.define and copying a class define methods: the call itself is noted. */
     if (defines_quietly(by.name) && hook != ids.const_added) return;
     pw_vm_counters_claim(increase);
+    pw_line_earlier(increase);
     /* A changed method sets no constant: code before it on the line has done so. */
     if (by.pc && hook != ids.const_added && hook != ids.inherited && increase[PW_VM_CONSTANTS]) {
         uint64_t earlier[PW_VM_COUNTERS] = {[PW_VM_CONSTANTS] = increase[PW_VM_CONSTANTS]};

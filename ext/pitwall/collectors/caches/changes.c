@@ -13,7 +13,7 @@
 
 enum { ROWS_A_CHUNK = 1 << 14, PAUSE_NS = 200000, PAUSES = 5000 };
 #define NO_STACK UINT32_MAX
-enum { THREAD, AT, KIND, NODE, SUBJECT, BEGUN, ENDED, COUNTED, LABEL = COUNTED + PW_VM_COUNTERS, COLUMNS };
+enum { THREAD, AT, KIND, NODE, SUBJECT, BEGUN, ENDED, COUNTED, LABEL = COUNTED + PW_VM_COUNTERS, MISSES, COLUMNS };
 
 static const char *const kinds[PW_CHANGES] = {
 #define PW_CHANGE_NAME(constant, name) name,
@@ -28,6 +28,8 @@ static struct {
     _Atomic uint64_t own[PW_VM_COUNTERS]; /* increase through Pitwall's own code */
     uint64_t from[PW_VM_COUNTERS];
     _Atomic uint64_t now[PW_VM_COUNTERS];
+    uint64_t misses_from;
+    _Atomic uint64_t misses_now;
     pw_buffer columns[COLUMNS];
     uint32_t rows, kind_ids[PW_CHANGES];
 } state;
@@ -84,6 +86,8 @@ pw_change_note(int change, const pw_subject *subject, const uint64_t increase[PW
     for (int i = 0; i < PW_VM_COUNTERS; i++) {
         atomic_store_explicit(&state.now[i], atomic_load(&pw_vm_counters[i].seen), memory_order_relaxed);
     }
+    uint64_t misses = pw_vm_misses();
+    atomic_store_explicit(&state.misses_now, misses, memory_order_relaxed);
     if (is_own()) {
         for (int i = 0; i < PW_VM_COUNTERS; i++) atomic_fetch_add(&state.own[i], increase[i]);
         return;
@@ -108,6 +112,7 @@ pw_change_note(int change, const pw_subject *subject, const uint64_t increase[PW
     row->begun = atomic_load_explicit(&pw_works.begun, memory_order_relaxed);
     row->ended = atomic_load_explicit(&pw_works.ended, memory_order_relaxed);
     row->label = atomic_load_explicit(&t->own.label, memory_order_relaxed);
+    row->misses = misses > state.misses_from ? misses - state.misses_from : 0;
     memcpy(row->increase, increase, sizeof row->increase);
     memcpy(row->subject, subject->text, subject->size);
     pw_ring_commit(&row->header, bytes);
@@ -137,6 +142,7 @@ take(const pw_record_header *record)
         pw_intern_string(&pw_out.tables, row->subject, row->subject_size), row->begun, row->ended};
     for (int i = 0; i < PW_VM_COUNTERS; i++) values[COUNTED + i] = row->increase[i];
     values[LABEL] = row->label;
+    values[MISSES] = row->misses;
     pw_buffer_row(state.columns, values, COLUMNS);
     return ++state.rows >= ROWS_A_CHUNK;
 }
@@ -150,7 +156,7 @@ pw_changes_write_rows(void)
 }
 
 void
-pw_changes_write_sums(const char *watched)
+pw_changes_write_sums(const char *watched, uint32_t rests)
 {
     char json[1024];
     int n = snprintf(json, sizeof json, "{\"counters\":{");
@@ -162,8 +168,12 @@ pw_changes_write_sums(const char *watched)
                       (unsigned long long)atomic_load(&state.now[i]), (unsigned long long)atomic_load(&state.own[i]));
         first = false;
     }
-    n += snprintf(json + n, sizeof json - (size_t)n, "},\"watched\":\"%s\",\"begun\":%u,\"ended\":%u,\"lost\":%llu}",
-                  watched, atomic_load(&pw_works.begun), atomic_load(&pw_works.ended),
+    if (pw_vm_misses_known()) {
+        n += snprintf(json + n, sizeof json - (size_t)n, ",\"constant_cache_misses\":[%llu,%llu,0]",
+                      (unsigned long long)state.misses_from, (unsigned long long)atomic_load(&state.misses_now));
+    }
+    n += snprintf(json + n, sizeof json - (size_t)n, "},\"watched\":\"%s\",\"rests\":%u,\"begun\":%u,\"ended\":%u,\"lost\":%llu}",
+                  watched, rests, atomic_load(&pw_works.begun), atomic_load(&pw_works.ended),
                   (unsigned long long)atomic_load(&state.lost));
     if (n > 0 && (size_t)n < sizeof json) pw_writer_chunk(&pw_out.writer, "CHSM", json, (size_t)n);
 }
@@ -188,6 +198,8 @@ pw_changes_begin(const char *home)
         state.from[i] = atomic_load(&pw_vm_counters[i].seen);
         atomic_store(&state.now[i], state.from[i]);
     }
+    state.misses_from = pw_vm_misses();
+    atomic_store(&state.misses_now, state.misses_from);
     atomic_store(&state.active, true);
 }
 
@@ -196,6 +208,7 @@ pw_changes_end(void)
 {
     if (!atomic_exchange(&state.active, false)) return;
     for (int i = 0; i < PW_VM_COUNTERS; i++) atomic_store(&state.now[i], pw_vm_counter_read(&pw_vm_counters[i]));
+    atomic_store(&state.misses_now, pw_vm_misses());
 }
 
 void

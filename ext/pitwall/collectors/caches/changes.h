@@ -48,6 +48,7 @@ typedef struct {
     uint32_t begun, ended; /* pieces of work before the change */
     uint32_t label;        /* number of the thread's label set */
     uint64_t increase[PW_VM_COUNTERS];
+    uint64_t misses; /* of constant caches, since the start */
     char subject[];
 } pw_change_row;
 
@@ -66,7 +67,8 @@ void pw_changes_init(void);
 void pw_changes_begin(const char *home);
 void pw_changes_end(void);   /* nothing is noted after this; reads the counters' last values. needs GVL */
 void pw_changes_write_rows(void);
-void pw_changes_write_sums(const char *watched);
+/* `rests`: how often comparing lines stopped. */
+void pw_changes_write_sums(const char *watched, uint32_t rests);
 void pw_changes_forget(bool frees);
 
 #endif

@@ -5,15 +5,28 @@
 #include "tools/hidden.h"
 #include "vm/raw_hook.h"
 #include "vm/stack_walk.h"
+#include "vm/vm_compat.h"
 #include <string.h>
 
-enum { MOST_WORDS = 400 };
+enum { MOST_WORDS = 400, LINE_EVENTS = RUBY_EVENT_LINE | RUBY_EVENT_RETURN | RUBY_EVENT_B_RETURN };
+/* So many lines and returns in a row that change nothing: about 0.1 s of a loop of short lines. */
+enum { QUIET_EVENTS = 1 << 20 };
 
-static struct { bool on, lines; } state;
+static struct {
+    bool on;
+    int lines;              /* PW_LINES_… */
+    _Atomic bool awake;     /* lines and returns are compared now */
+    _Atomic uint32_t quiet; /* lines and returns in a row that changed nothing */
+    _Atomic uint32_t rests; /* how often comparing lines stopped */
+    pw_job wake_job;
+} state;
 
 /* The code that runs since the last event of this native thread. Only compared, and used while its frame is still on
- * the stack. */
-static __thread struct { const VALUE *ec, *cfp; VALUE pc, iseq; } last __attribute__((tls_model("initial-exec")));
+ * the stack, and while no rest was in between. */
+static __thread struct { const VALUE *ec, *cfp; VALUE pc, iseq; uint32_t rests; } last
+    __attribute__((tls_model("initial-exec")));
+
+static uint32_t rests(void) { return atomic_load_explicit(&state.rests, memory_order_relaxed); }
 
 static bool is_module(VALUE object) { return RB_TYPE_P(object, T_CLASS) || RB_TYPE_P(object, T_MODULE); }
 
@@ -62,22 +75,65 @@ describe(pw_subject *s, int change, VALUE self, const VALUE *from, const VALUE *
     else if (self) pw_subject_of_object(s, self);
 }
 
+static void on_line(VALUE unused, const pw_trace_arg *arg);
+
+static void
+wake(void *unused)
+{
+    if (!state.on || state.lines != PW_LINES_UNTIL_QUIET || atomic_exchange(&state.awake, true)) return;
+    atomic_store(&state.quiet, 0);
+    pw_add_raw_hook(on_line, LINE_EVENTS);
+}
+
+/* A hook may remove itself while it runs. */
+static void
+rest(void)
+{
+    if (!atomic_exchange(&state.awake, false)) return;
+    atomic_fetch_add(&state.rests, 1);
+    pw_remove_raw_hook(on_line);
+}
+
+/* Lines are not compared: nobody knows which code has changed the counters. It may do so again. */
+static void
+missed(void)
+{
+    uint64_t increase[PW_VM_COUNTERS];
+    pw_vm_counters_claim(increase);
+    wake(NULL);
+}
+
 void
 pw_line_changed(const VALUE *ec, const VALUE *cfp)
 {
     uint64_t increase[PW_VM_COUNTERS];
-    if (pw_changes_wanted() && pw_vm_counters_claim(increase)) pw_line_caused(ec, cfp, increase);
+    if (!pw_changes_wanted()) return;
+    if (!atomic_load_explicit(&state.awake, memory_order_relaxed)) missed();
+    else if (pw_vm_counters_claim(increase)) pw_line_caused(ec, cfp, increase);
 }
 
 void
 pw_line_caused(const VALUE *ec, const VALUE *cfp, const uint64_t *increase)
 {
+    if (!atomic_load_explicit(&state.awake, memory_order_relaxed)) {
+        wake(NULL);
+        return;
+    }
     pw_subject s = {.size = 0};
     int change = change_of(increase);
     const VALUE *pc = (const VALUE *)cfp[PW_CFP_PC];
-    bool known = cfp == last.cfp && pc && cfp[PW_CFP_ISEQ] == last.iseq;
+    bool known = cfp == last.cfp && pc && cfp[PW_CFP_ISEQ] == last.iseq && last.rests == rests();
+    atomic_store_explicit(&state.quiet, 0, memory_order_relaxed);
     describe(&s, change, cfp[PW_CFP_SELF], known ? (const VALUE *)last.pc - 1 : NULL, pc);
     note_at(ec, cfp, 0, change, &s, increase);
+}
+
+void
+pw_line_earlier(uint64_t *increase)
+{
+    if (atomic_load_explicit(&state.awake, memory_order_relaxed)) return;
+    if (increase[PW_VM_SHAPES] || increase[PW_VM_CVARS]) wake(NULL);
+    increase[PW_VM_SHAPES] = increase[PW_VM_CVARS] = 0;
 }
 
 /* A class body begins. If a counter has increased since the last event, then the class is new. */
@@ -95,12 +151,19 @@ changed(const pw_trace_arg *arg)
 {
     uint64_t increase[PW_VM_COUNTERS];
     pw_subject s = {.size = 0};
-    if (!pw_changes_wanted() || !pw_vm_counters_claim(increase)) return;
+    if (!pw_changes_wanted()) return;
+    bool awake = atomic_load_explicit(&state.awake, memory_order_relaxed);
+    if (!awake && arg->event != RUBY_EVENT_CLASS) {
+        missed();
+        return;
+    }
+    if (!pw_vm_counters_claim(increase)) return;
     /* A watched call began after the last event, and has called code of Ruby: the increase is the call's. */
     pw_call_place caller = {arg->ec, arg->cfp + PW_CFP_WORDS};
     if (arg->event != RUBY_EVENT_CLASS && pw_call_adds(caller, increase)) return;
     int change = change_of(increase);
-    bool alive = last.ec == arg->ec && last.cfp >= arg->cfp && last.cfp[PW_CFP_ISEQ] == last.iseq && last.pc;
+    bool alive = last.ec == arg->ec && last.rests == rests() && last.cfp >= arg->cfp &&
+                 last.cfp[PW_CFP_ISEQ] == last.iseq && last.pc;
     const VALUE *cfp = alive ? last.cfp : arg->cfp;
     VALUE pc = alive ? last.pc : 0;
     if (arg->event == RUBY_EVENT_CLASS && class_begins(arg, increase, &s)) {
@@ -110,8 +173,13 @@ changed(const pw_trace_arg *arg)
         cfp = arg->cfp + PW_CFP_WORDS; /* the frame of the keyword `class` */
         pc = 0;
     }
+    else if (!awake) {
+        wake(NULL);
+        return;
+    }
     else {
         const VALUE *to = (const VALUE *)cfp[PW_CFP_PC];
+        atomic_store_explicit(&state.quiet, 0, memory_order_relaxed);
         describe(&s, change, cfp[PW_CFP_SELF], alive ? (const VALUE *)pc - 1 : NULL, to);
     }
     note_at(arg->ec, cfp, pc, change, &s, increase);
@@ -129,32 +197,90 @@ singleton_begins(const pw_trace_arg *arg)
     note_at(arg->ec, arg->cfp + PW_CFP_WORDS, 0, PW_SINGLETON_CLASS_MADE, &s, (uint64_t[PW_VM_COUNTERS]){0});
 }
 
+/* Remembers the code that runs from now on. After a return the caller goes on. */
 static void
-on_event(VALUE unused, const pw_trace_arg *arg)
+remember(const pw_trace_arg *arg)
 {
-    if (__builtin_expect(pw_vm_counters_changed(), 0)) changed(arg);
-    if (arg->event & (RUBY_EVENT_CLASS | RUBY_EVENT_END)) singleton_begins(arg); /* 3.4 tells of the end only */
     const VALUE *cfp = arg->cfp;
-    /* After a return the caller goes on. */
     if (arg->event & (RUBY_EVENT_RETURN | RUBY_EVENT_B_RETURN | RUBY_EVENT_END)) cfp += PW_CFP_WORDS;
     last.ec = arg->ec;
     last.cfp = cfp;
     last.pc = cfp[PW_CFP_PC];
     last.iseq = cfp[PW_CFP_ISEQ];
+    last.rests = rests();
+}
+
+static void
+on_line(VALUE unused, const pw_trace_arg *arg)
+{
+    if (__builtin_expect(pw_vm_counters_changed(), 0)) changed(arg);
+    remember(arg);
+    if (state.lines != PW_LINES_UNTIL_QUIET) return;
+    uint32_t quiet = atomic_load_explicit(&state.quiet, memory_order_relaxed) + 1;
+    atomic_store_explicit(&state.quiet, quiet, memory_order_relaxed);
+    if (quiet >= QUIET_EVENTS) rest();
+}
+
+static void
+on_class(VALUE unused, const pw_trace_arg *arg)
+{
+    if (__builtin_expect(pw_vm_counters_changed(), 0)) changed(arg);
+    singleton_begins(arg); /* 3.4 tells of the end only */
+    remember(arg);
+}
+
+/* Have counters changed while lines are not compared? Reads memory only. */
+static bool
+wakes(void)
+{
+    return state.on && state.lines == PW_LINES_UNTIL_QUIET &&
+           !atomic_load_explicit(&state.awake, memory_order_relaxed) && pw_vm_counters_changed();
 }
 
 void
-pw_line_watch_start(bool lines)
+pw_line_watch_check(void)
+{
+    if (pw_may_trigger_anywhere() && wakes()) pw_job_trigger(&state.wake_job);
+}
+
+void
+pw_line_watch_work(void)
+{
+    if (pw_may_trigger() && wakes()) pw_job_trigger(&state.wake_job);
+}
+
+static void
+run_wake_job(void *unused)
+{
+    if (wakes()) missed();
+}
+
+uint32_t pw_line_watch_rests(void) { return rests(); }
+
+void
+pw_line_watch_start(int lines)
 {
     state.on = true;
     state.lines = lines;
-    pw_add_raw_hook(on_event, RUBY_EVENT_CLASS | RUBY_EVENT_END |
-        (lines ? RUBY_EVENT_LINE | RUBY_EVENT_RETURN | RUBY_EVENT_B_RETURN : 0));
+    atomic_store(&state.rests, 0);
+    atomic_store(&state.quiet, 0);
+    atomic_store(&state.awake, lines != PW_LINES_NEVER);
+    pw_add_raw_hook(on_class, RUBY_EVENT_CLASS | RUBY_EVENT_END);
+    if (lines != PW_LINES_NEVER) pw_add_raw_hook(on_line, LINE_EVENTS);
 }
 
 void
 pw_line_watch_stop(void)
 {
-    if (state.on) pw_remove_raw_hook(on_event);
+    if (state.on) pw_remove_raw_hook(on_class);
+    if (state.on && atomic_exchange(&state.awake, false)) pw_remove_raw_hook(on_line);
     state.on = false;
+}
+
+void
+pw_line_watch_init(void)
+{
+    if (!pw_job_init(&state.wake_job, run_wake_job)) {
+        rb_raise(rb_eRuntimeError, "Ruby has no room for another postponed job");
+    }
 }

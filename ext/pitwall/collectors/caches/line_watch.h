@@ -7,12 +7,26 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* `lines`: compare at each line; otherwise at class bodies only. needs GVL */
-void pw_line_watch_start(bool lines);
+/* Whether counters are compared at each line: never (at class bodies only); always; or until many lines in a row have
+ * changed nothing, and again after a counter was seen to have changed. */
+enum { PW_LINES_NEVER, PW_LINES_ALWAYS, PW_LINES_UNTIL_QUIET };
+
+/* May raise. */
+void pw_line_watch_init(void);
+/* needs GVL */
+void pw_line_watch_start(int lines);
 void pw_line_watch_stop(void);
+/* How often comparing lines has stopped. */
+uint32_t pw_line_watch_rests(void);
+/* Looks whether lines have to be compared again. Called by the drain. */
+void pw_line_watch_check(void);
+/* The same, called when a piece of work begins or ends. needs GVL */
+void pw_line_watch_work(void);
 /* The counters have changed, and the code at this control frame has done so. needs GVL */
 void pw_line_changed(const VALUE *ec, const VALUE *cfp);
-/* The same for an increase that was claimed already. */
+/* While lines are not compared, takes from the increase what neither a hook nor making a class can have caused. */
+void pw_line_earlier(uint64_t *increase);
+/* As pw_line_changed, for an increase that was claimed already. */
 void pw_line_caused(const VALUE *ec, const VALUE *cfp, const uint64_t *increase);
 
 #endif

@@ -9,6 +9,8 @@ enum { TURNS = 3, POINTED_BYTES = 128 };
 
 pw_vm_counter pw_vm_counters[PW_VM_COUNTERS];
 
+static VALUE misses; /* a Symbol; 0: this Ruby does not count them */
+
 static const char *const names[PW_VM_COUNTERS][2] = {
     {"constant_cache_invalidations", "global_constant_state"}, {"class_serial"}, {"global_cvar_state"},
     {"next_shape_id"}};
@@ -20,6 +22,10 @@ pw_vm_counter_read(const pw_vm_counter *counter)
     if (counter->address) return pw_vm_counter_at(counter);
     return pw_vm_stat(counter->symbol);
 }
+
+bool pw_vm_misses_known(void) { return misses != 0; }
+
+uint64_t pw_vm_misses(void) { return misses ? pw_vm_stat(misses) : 0; }
 
 bool
 pw_vm_counters_claim(uint64_t increase[PW_VM_COUNTERS])
@@ -144,7 +150,8 @@ pw_vm_counters_find(VALUE helper)
     static bool found;
     if (found) return;
     if (!pw_vm_stat_find()) rb_raise(rb_eRuntimeError, "RubyVM.stat is not Ruby's own");
-    VALUE all = pw_vm_stat_all();
+    VALUE all = pw_vm_stat_all(), name = ID2SYM(rb_intern("constant_cache_misses"));
+    if (!NIL_P(rb_hash_lookup(all, name))) misses = name;
     for (int i = 0; i < PW_VM_COUNTERS; i++) {
         for (int n = 0; n < 2 && names[i][n] && !pw_vm_counters[i].name; n++) {
             VALUE symbol = ID2SYM(rb_intern(names[i][n]));

@@ -23,6 +23,9 @@ extern PW_HIDDEN pw_vm_counter pw_vm_counters[PW_VM_COUNTERS];
 
 /* Finds the counters and where they are in memory. `helper` is Pitwall::Collect::VMCounters. May raise. needs GVL */
 void pw_vm_counters_find(VALUE helper);
+/* Constant cache misses so far; 0: this Ruby does not count them. needs GVL */
+uint64_t pw_vm_misses(void);
+bool pw_vm_misses_known(void);
 /* needs GVL */
 uint64_t pw_vm_counter_read(const pw_vm_counter *counter);
 /* The increase of each counter since the last call. Returns whether any counter has increased. needs GVL */

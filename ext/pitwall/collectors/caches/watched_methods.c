@@ -120,7 +120,10 @@ run(const watched *m, int argc, const VALUE *argv, VALUE self)
         pw_hook_called(m->id, self, argv[0], r.call.place);
         return call_own(m, argc, argv, self);
     }
-    if (m->notes->makes_class) pw_vm_counters_claim(r.call.increase);
+    if (m->notes->makes_class) {
+        pw_vm_counters_claim(r.call.increase);
+        pw_line_earlier(r.call.increase);
+    }
     else if (pw_vm_counters_changed()) pw_line_changed(r.call.place.ec, r.call.place.cfp + PW_CFP_WORDS);
     if (m->notes->before) m->notes->before(&r.call);
     r.open = pw_call_open(r.call.place);

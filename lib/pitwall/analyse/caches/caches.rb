@@ -16,7 +16,8 @@ module Pitwall
       # count:   the increase of the counter
       # node_id, segment: where the stack is
       # first_ns: when it happened first, in ns since the start of its process
-      Finding = Struct.new(:counter, :kind, :path, :line, :subject, :count, :node_id, :segment, :first_ns,
+      # misses:  constant cache misses that followed (CachesCost)
+      Finding = Struct.new(:counter, :kind, :path, :line, :subject, :count, :node_id, :segment, :first_ns, :misses,
                            keyword_init: true)
 
       # Pitwall's counters, by kind of change.
@@ -68,7 +69,7 @@ module Pitwall
       #: () -> Hash[String, Integer]
       def counters
         vm = sum(&:cache_counters)
-        vm = vm.to_h { |name, _| [name, blamed.fetch(name, 0)] } unless @after.all?
+        vm = PARTS.map(&:name).to_h { |name| [name, blamed.fetch(name, 0)] }.slice(*vm.keys) unless @after.all?
         vm.merge(OWN.keys.to_h { |name| [name, blamed.fetch(name, 0)] })
       end
 
@@ -87,7 +88,7 @@ module Pitwall
       def unblamed
         return {} unless @after.all?
 
-        sum(&:cache_counters).to_h { |name, count| [name, count - blamed.fetch(name, 0) - own.fetch(name, 0)] }
+        sum(&:cache_counters).slice(*PARTS.map(&:name)).to_h { |name, count| [name, count - blamed.fetch(name, 0) - own.fetch(name, 0)] }
                              .select { |_, count| count.positive? }
       end
 
@@ -102,6 +103,10 @@ module Pitwall
       # How changes were watched: "lines", "methods".
       #: () -> Array[String]
       def watched = @segments.map(&:caches_watched).uniq
+
+      # How often comparing lines stopped: what changed then may have no line.
+      #: () -> Integer
+      def rests = @segments.sum(&:cache_line_rests)
 
       # Is there a time that counts? No process became warm where it lacks.
       #: () -> bool
@@ -130,14 +135,30 @@ module Pitwall
                                .sort_by { |row| [-row.count, row.counter, row.path, row.line, row.kind, row.subject] }
       end
 
-      # Rows by line, all counters of a change together: [finding of the change, {counter => count}].
+      # Rows by line, all counters of a change together: [finding of the change, {counter => count}]. What costs most
+      # comes first.
       #: () -> Array[[Finding, Hash[String, Integer]]]
       def changes
-        @changes ||= findings.group_by { |row| [row.kind, row.path, row.line, row.subject] }.each_value.map do |rows|
-          own = rows.find { |row| OWN.key?(row.counter) } || rows.first
-          [own, rows.to_h { |row| [row.counter, row.count] }]
+        @changes ||= begin
+          rows = findings.group_by { |row| [row.kind, row.path, row.line, row.subject] }.each_value.map do |same|
+            own = same.find { |row| OWN.key?(row.counter) } || same.first
+            [own, same.to_h { |row| [row.counter, row.count] }]
+          end
+          rows.each_with_index.sort_by { |(row, counts), at| [*figures(row, counts).rank, -row.count, at] }.map(&:first)
         end
       end
+
+      # What a row of `changes` costs.
+      #: (Finding, Hash[String, Integer]) -> CachesCost::Figures
+      def figures(row, counts)
+        ns, samples = (@times ||= times)[[row.path, row.line]]
+        emptied = counts.sum { |name, count| OWN.key?(name) ? 0 : count }
+        CachesCost::Figures.new(misses: cost.misses? ? row.misses : nil, emptied: emptied, time_ns: ns,
+                                samples: samples)
+      end
+
+      #: () -> CachesCost
+      def cost = @cost ||= CachesCost.new(@segments)
 
       # How many changes there are: each change once, whatever counters it increased.
       #: () -> Integer
@@ -163,20 +184,28 @@ module Pitwall
         @segments.map { |segment| yield segment }.reduce({}) { |all, one| all.merge(one) { |_, a, b| a + b } }
       end
 
+      def times
+        return {} unless cost.sampled?
+
+        cost.times(findings.map { |row| [row.path, row.line] }.uniq)
+      end
+
       def joined(rows)
         first = rows.min_by(&:first_ns)
-        first.dup.tap { |row| row.count = rows.sum(&:count) }
+        first.dup.tap { |row| row.count, row.misses = rows.sum(&:count), rows.sum(&:misses) }
       end
 
       def of_segment(segment)
         places = {}
-        segment.cache_changes.flat_map do |change|
+        misses = cost.misses_after(segment)
+        segment.cache_changes.each_with_index.flat_map do |change, at|
           next [] unless @after.include?(change)
 
           place = places[change.node_id] ||= place_of(segment, change.node_id)
           counts_of(segment, change).map do |counter, count|
             Finding.new(counter: counter, kind: change.kind, path: place[0], line: place[1], subject: change.subject,
-                        count: count, node_id: change.node_id, segment: segment, first_ns: change.at_ns)
+                        count: count, node_id: change.node_id, segment: segment, first_ns: change.at_ns,
+                        misses: misses[at])
           end
         end
       end

@@ -39,8 +39,13 @@ module Pitwall
       #: (OptionParser) -> void
       def define_options(parser)
         parser.separator("How to record")
+        parser.on("--lines", "compare counters at each line, always (usually only until a million lines have changed " \
+                             "nothing)") { @options[:lines] = true }
         parser.on("--no-lines", "watch methods only: faster; shapes, class variables and (Ruby 3.1) assigned " \
                                 "constants have no line") { @options[:lines] = false }
+        parser.on("--samples", "take samples, too: rows by the time spent at their lines") do
+          @options[:samples] = true
+        end
         define_times(parser)
         define_collecting_options(parser)
         parser.separator("What to show")
@@ -71,13 +76,15 @@ module Pitwall
         parser.on("--write-allow-list", "write the changes of this run to the allow-list") { @write = true }
       end
 
-      def target_options = { mode: "none", "caches.lines": @options[:lines] == false ? 0 : 1, **super }
+      def target_options
+        { mode: @options[:samples] ? "auto" : "none", "caches.lines": { true => "1", false => "0" }.fetch(@options[:lines], "quiet"), **super }
+      end
 
       def render(recording, _difference, width:, palette:)
         found = Record.read(recording)
         judge_segments(found.segments)
         subject = Views::Subject.new(
-          Views::Asked.new(@options.slice(:format, :limit, :after)), found.segments, found.warnings,
+          Views::Asked.new({ **@options.slice(:format, :limit, :after), command: @command }), found.segments, found.warnings,
           files: [recording], typed: Project.typed([recording]),
           application: Project.application([recording], command: @command),
           screen: Views::Screen.new(width: width, palette: palette)

@@ -12,9 +12,10 @@ module Pitwall
     # subject:  "Shop::Cart#sum"
     # begun:    pieces of work (requests, jobs, tests) that had begun before; ended: that had ended
     # constants, classes, class_variables, shapes: increase of the VM's counters
-    # label:    number of the thread's label set; 0 in recordings that lack it
+    # label:    number of the thread's label set
+    # misses:   misses of constant caches since the start; 0: not counted
     CacheChange = Struct.new(:thread, :at_ns, :kind, :node_id, :subject, :begun, :ended, :constants, :classes,
-                             :class_variables, :shapes, :label)
+                             :class_variables, :shapes, :label, :misses)
 
     module Chunks
       # CHNG: changes that empty caches. Their strings and nodes may come in a later chunk.
@@ -24,6 +25,10 @@ module Pitwall
         # @return [Array<CacheChange>] in the order of the file
         offers :cache_changes
 
+        # Older recordings lack these members.
+        LATER = %i[label misses].freeze
+        private_constant :LATER
+
         def initialize(...)
           super
           @cache_changes = []
@@ -32,9 +37,11 @@ module Pitwall
         #: (Columns) -> void
         def read_columns(columns)
           count = columns.int
-          *names, last = CacheChange.members.map { |name| name.to_s.tr("_", " ") }
-          values = names.map { |name| columns.column(count, name) }
-          values << (columns.more? ? columns.column(count, last) : Array.new(count, 0))
+          values = CacheChange.members.map do |name|
+            next Array.new(count, 0) if LATER.include?(name) && !columns.more?
+
+            columns.column(count, name.to_s.tr("_", " "))
+          end
           take(:cache_changes, values.first.size)
           @cache_changes.concat(build_all(CacheChange, values))
         end

@@ -45,6 +45,10 @@ module Pitwall
       #: () -> String
       def caches_watched = cache_sums["watched"].to_s
 
+      # How often comparing lines stopped, because many lines in a row had changed nothing.
+      #: () -> Integer
+      def cache_line_rests = cache_number("rests")
+
       # Pieces of work (requests, jobs, tests) that began, and that ended.
       #: () -> Integer
       def works_begun = cache_number("begun")

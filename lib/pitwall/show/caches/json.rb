@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "json"
+require "pitwall/show/caches/words"
 
 module Pitwall
   module Show
@@ -9,9 +10,11 @@ module Pitwall
     class CachesJson
       SCHEMA = "pitwall/caches-1"
 
-      #: (Analyse::Caches, Analyse::Summary, ?limit: Integer?, ?warnings: Array[untyped]) -> void
-      def initialize(caches, summary, limit: nil, warnings: [])
+      # @param proofs [Hash{Symbol => Array<String>}] commands by group of CachesWords
+      #: (Analyse::Caches, Analyse::Summary, ?limit: Integer?, ?warnings: Array[untyped], **untyped) -> void
+      def initialize(caches, summary, limit: nil, warnings: [], proofs: {})
         @caches = caches
+        @proofs = proofs
         @summary = summary
         @limit = limit
         @warnings = warnings
@@ -28,12 +31,22 @@ module Pitwall
         { "schema" => SCHEMA, "counters" => @caches.counters, "own_counters" => Analyse::Caches::OWN.keys,
           "not_counted" => @caches.not_counted, "findings" => findings, "total" => @caches.total,
           "blamed" => @caches.blamed, "pitwall" => @caches.own, "unblamed" => @caches.unblamed,
+          "order" => CachesWords.order(@caches), "proofs" => @proofs.transform_keys(&:to_s),
           "lost" => @caches.lost, "after" => after, "program" => @summary.programs.first,
           "ruby" => header&.ruby || {}, "host" => header&.host || {}, "pids" => @summary.headers.map(&:pid),
           "warnings" => @warnings }
       end
 
       private
+
+      # Findings with what their changes cost, in the order of the changes.
+      def ordered
+        same = @caches.findings.group_by { |row| [row.kind, row.path, row.line, row.subject] }
+        @caches.changes.flat_map do |row, counts|
+          figures = @caches.figures(row, counts)
+          same.fetch([row.kind, row.path, row.line, row.subject]).map { |finding| [finding, figures] }
+        end
+      end
 
       def after
         return "boot" if @caches.after.boot
@@ -42,11 +55,12 @@ module Pitwall
       end
 
       def findings
-        rows = @caches.findings
+        rows = ordered
         rows = rows.first(@limit) if @limit
-        rows.map do |row|
+        rows.map do |row, figures|
           { "counter" => row.counter, "kind" => row.kind, "path" => row.path, "line" => row.line,
             "subject" => row.subject, "count" => row.count, "first_ns" => row.first_ns,
+            "misses" => figures.misses, "time_ns" => figures.time_ns, "time_doubt" => figures.doubt,
             "stack" => @caches.stack(row).map { |frame| %w[name path line].zip(frame).to_h } }
         end
       end

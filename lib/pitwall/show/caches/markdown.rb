@@ -9,11 +9,13 @@ module Pitwall
   module Show
     # Lines that empty caches, as Markdown.
     class CachesMarkdown < ObjectsMarkdown
+      # @param proofs [Hash{Symbol => Array<String>}] commands by group of CachesWords
       # @param options [Hash] of ObjectsMarkdown
-      #: (Analyse::Caches, Analyse::Summary, **untyped) -> void
-      def initialize(caches, summary, **options)
+      #: (Analyse::Caches, Analyse::Summary, ?proofs: Hash[Symbol, Array[String]], **untyped) -> void
+      def initialize(caches, summary, proofs: {}, **options)
         super(summary, **options)
         @caches = caches
+        @proofs = proofs
       end
 
       #: () -> String
@@ -38,15 +40,21 @@ module Pitwall
 
         rows = changes.first(@limit).map do |row, counts|
           vm = counts.reject { |name, _| CachesWords.own?(name) }.map { |name, count| "#{name} +#{Units.count(count)}" }
+          figures = @caches.figures(row, counts)
           [Units.count(row.count), CachesWords.kind(row.kind), Markdown.code(row.subject),
-           Markdown.code(@location.text(row.path, row.line)), vm.join(", ")]
+           Markdown.code(@location.text(row.path, row.line)), vm.join(", "), CachesWords.misses(figures),
+           CachesWords.time(figures)]
         end
-        Markdown.table(%w[count change subject line counters], rows, left: [1, 2, 3, 4]) + more(changes)
+        table = Markdown.table(%w[count change subject line counters misses time], rows, left: [1, 2, 3, 4])
+        table + more(changes) + ["", Markdown.text(CachesWords.order(@caches))]
       end
 
       def advice
         CachesWords.advice(@caches.changes.first(@limit).map { |row, _| row.kind })
-                   .flat_map { |text| ["", Markdown.text(text)] }
+                   .flat_map do |group, text|
+          commands = @proofs.fetch(group, [])
+          ["", Markdown.text(text), *(["", "```sh", *commands, "```"] if commands.any?)]
+        end
       end
     end
   end

@@ -11,11 +11,15 @@ module Pitwall
   module Show
     # Lines that empty caches, as text.
     class CachesText < ObjectsText
+      # @param proofs [Hash{Symbol => Array<String>}] commands by group of CachesWords
+      # @param samples [String] the command that takes samples as well
       # @param options [Hash] of ObjectsText
-      #: (Analyse::Caches, Analyse::Summary, **untyped) -> void
-      def initialize(caches, summary, **options)
+      #: (Analyse::Caches, Analyse::Summary, ?proofs: Hash[Symbol, Array[String]], ?samples: String?, **untyped) -> void
+      def initialize(caches, summary, proofs: {}, samples: nil, **options)
         super(summary, **options)
         @caches = caches
+        @proofs = proofs
+        @samples = samples
       end
 
       private
@@ -41,19 +45,39 @@ module Pitwall
 
         shown = changes.first(@limit)
         names = shown.flat_map { |_row, counts| counts.keys }.uniq.reject { |name| CachesWords.own?(name) }
-        table = Table.new(heads: ["changes", *names, "what"], width: @width, palette: @palette, location: @location,
-                          giving_way: (1..names.size).to_a.reverse)
+        heads = ["changes", *cost_heads, *names, "what"]
+        table = Table.new(heads: heads, width: @width, palette: @palette, location: @location,
+                          giving_way: (1..heads.size - 2).to_a.reverse)
         lines = table.lines(shown.map { |row, counts| table_row(row, counts, names) })
         if changes.size > shown.size
           lines << @palette.dim("#{Units.things(changes.size - shown.size, "more row")} (#{@hints.rows(changes.size)})")
         end
-        advice = CachesWords.advice(shown.map { |row, _| row.kind })
-        lines + [""] + advice.flat_map { |text| wrap(text) } + next_steps
+        lines + order + [""] + advice(shown) + next_steps
+      end
+
+      def cost_heads = [*("time" if @caches.cost.sampled?), *("misses" if @caches.cost.misses?)]
+
+      def costs(row, counts)
+        figures = @caches.figures(row, counts)
+        [*(CachesWords.time(figures) if @caches.cost.sampled?), *(CachesWords.misses(figures) if @caches.cost.misses?)]
+      end
+
+      def order
+        lines = wrap(CachesWords.order(@caches))
+        lines += [*wrap("#{CachesWords::NO_TIME}:"), "  #{@samples}"] if @samples && !@caches.cost.sampled?
+        lines.map { |line| @palette.dim(line) }
+      end
+
+      # Commands are to be copied, and stay on one line.
+      def advice(shown)
+        CachesWords.advice(shown.map { |row, _| row.kind }).flat_map do |group, text|
+          [*wrap(text), *@proofs.fetch(group, []).map { |command| "  #{command}" }]
+        end
       end
 
       def table_row(row, counts, names)
         own = CachesWords.own?(row.counter) ? Units.count(row.count) : ""
-        Table::Row.new(numbers: [own, *names.map { |name| counts[name] ? Units.count(counts[name]) : "" }],
+        Table::Row.new(numbers: [own, *costs(row, counts), *names.map { |name| counts[name] ? Units.count(counts[name]) : "" }],
                        name: "#{CachesWords.kind(row.kind)}: #{row.subject}", place: [row.path, row.line])
       end
     end

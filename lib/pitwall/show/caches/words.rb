@@ -60,9 +60,38 @@ module Pitwall
       #: (String) -> String
       def kind(name) = KINDS.fetch(name) { [name] }.first
 
+      # What a kind of change empties: :methods
+      #: (String) -> Symbol?
+      def group(kind) = KINDS[kind]&.last
+
       # Sentences for these kinds of change, each once.
-      #: (Array[String]) -> Array[String]
-      def advice(kinds) = kinds.filter_map { |kind| KINDS[kind]&.last }.uniq.map { |group| ADVICE.fetch(group) }
+      #: (Array[String]) -> Hash[Symbol, String]
+      def advice(kinds) = kinds.filter_map { |kind| group(kind) }.uniq.to_h { |group| [group, ADVICE.fetch(group)] }
+
+      # By what rows are ordered, and what the recording can't tell.
+      #: (Analyse::Caches) -> String
+      def order(caches)
+        keys = []
+        keys << "time in samples at the line" if caches.cost.sampled?
+        keys << "constant cache misses that follow (at most: code that runs for the first time misses, too)" if
+          caches.cost.misses?
+        "Order: #{[*keys, "caches emptied, as Ruby counts them", "changes"].join("; ")}."
+      end
+
+      NO_TIME = "Without samples the recording can't tell how much time callers lose"
+
+      # "12.3 ms ±20%", "0 s" where no sample was at the line.
+      #: (Analyse::CachesCost::Figures) -> String
+      def time(figures)
+        return "" if figures.time_ns.nil?
+        return Units.duration(0) if figures.doubt.nil?
+
+        "#{Units.duration(figures.time_ns)} ±#{[(figures.doubt * 100).round, 100].min}%"
+      end
+
+      # "410", "" where this Ruby does not count misses
+      #: (Analyse::CachesCost::Figures) -> String
+      def misses(figures) = figures.misses ? "≤#{Units.count(figures.misses)}" : ""
 
       # "class_serial" → "class serials (method caches emptied)"
       #: (String) -> String
@@ -77,9 +106,9 @@ module Pitwall
       def losses(caches)
         words = []
         words << "#{Units.things(caches.lost, "change")} could not be recorded" if caches.lost.positive?
-        caches.unblamed.each do |name, count|
-          words << "#{Units.count(count)} of #{counter(name)} have no line"
-        end
+        unblamed = caches.unblamed
+        unblamed.each { |name, count| words << "#{Units.count(count)} of #{counter(name)} have no line" }
+        words << "lines were not compared while nothing changed" if caches.rests.positive? && unblamed.any?
         words
       end
 
