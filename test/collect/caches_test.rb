@@ -3,6 +3,7 @@
 require_relative "../test_helper"
 require_relative "../support/command_line"
 require "json"
+require "pitwall/record/vm_counter"
 
 # Which lines empty caches: every planted change is found at its line, and no other line is blamed.
 class CachesTest < Minitest::Test
@@ -44,9 +45,11 @@ class CachesTest < Minitest::Test
 
   def test_blamed_counts_add_up_to_the_counters
     report = caches
+    assert_equal RubyVM.stat.keys.map(&:to_s).sort, (report["counters"].keys & Pitwall::Record::STAT_COUNTERS).sort
+    assert_equal Pitwall::Record::STAT_COUNTERS - report["counters"].keys, report["not_counted"]
     counters = report["counters"].reject { |name, _| report["own_counters"].include?(name) }
     counters.each do |name, count|
-      next if %w[constant_cache_misses shape_cache_size].include?(name)
+      next unless Pitwall::Record::VM_COUNTERS.fetch(name).part
 
       blamed = report["findings"].select { |row| row["counter"] == name }.sum { |row| row["count"] }
       assert_equal count, blamed + report["pitwall"].fetch(name, 0), name

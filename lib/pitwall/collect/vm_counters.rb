@@ -5,6 +5,11 @@ module Pitwall
     # Makes the VM's counters of its caches grow, so that the extension finds where in memory they are.
     # @api private
     module VMCounters
+      # Keys of a JIT compiler's counters: invalidations, and with --yjit-stats or --zjit-stats exits.
+      OF_JIT = /\Ainvalidat|\A(?:side|total)_exit_count\z/.freeze
+      JITS = { "yjit" => %i[YJIT runtime_stats], "zjit" => %i[ZJIT stats] }.freeze
+      private_constant :OF_JIT, :JITS
+
       # The constant that `bump` sets and reads.
       module Lesson
         def self.read = Turn
@@ -14,6 +19,14 @@ module Pitwall
       @turn = 0
 
       class << self
+        # Counters of RubyVM.stat and of the JIT compiler that is enabled, with their values.
+        # @return [Array] names and values in turns
+        #: () -> Array[String | Integer]
+        def all
+          jit = JITS.flat_map { |prefix, (name, reader)| of_jit(prefix, name, reader) }
+          RubyVM.stat.flat_map { |name, value| [name.to_s, value] } + jit
+        end
+
         # Increases each counter that the extension looks for in memory.
         #: () -> void
         def bump
@@ -25,6 +38,17 @@ module Pitwall
           Class.new(base).class_variable_set(:@@pitwall, 1)
           base.class_variable_set(:@@pitwall, 1)
           Object.new.instance_variable_set(:"@pitwall_#{@turn}", 1)
+        end
+
+        private
+
+        def of_jit(prefix, name, reader)
+          jit = RubyVM.const_get(name) if RubyVM.const_defined?(name)
+          return [] unless jit.respond_to?(reader) && jit.respond_to?(:enabled?) && jit.enabled?
+
+          jit.public_send(reader).to_h.flat_map do |key, value|
+            OF_JIT.match?(key) && value.is_a?(Integer) ? ["#{prefix}_#{key}", value] : []
+          end
         end
       end
     end

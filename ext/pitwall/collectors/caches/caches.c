@@ -27,12 +27,37 @@ lines_of(VALUE settings)
 }
 
 static VALUE
-prepare(VALUE settings)
+counters_in_ruby(void)
 {
     VALUE collect = rb_const_get(rb_const_get(rb_cObject, rb_intern("Pitwall")), rb_intern("Collect"));
+    return rb_const_get(collect, rb_intern("VMCounters"));
+}
+
+static VALUE
+read_others(VALUE last)
+{
+    pw_changes_others(rb_funcall(counters_in_ruby(), rb_intern("all"), 0), RTEST(last));
+    return Qnil;
+}
+
+/* Counters that can't be read now are left out. */
+static void
+others(bool last)
+{
+    int error = 0;
+    VALUE saved = rb_errinfo();
+    pw_own_begin();
+    rb_protect(read_others, last ? Qtrue : Qfalse, &error);
+    pw_own_end();
+    if (error) rb_set_errinfo(saved);
+}
+
+static VALUE
+prepare(VALUE settings)
+{
     state.blames = pw_setting_is_on(settings, "blame", true);
     state.lines = lines_of(settings);
-    pw_vm_counters_find(rb_const_get(collect, rb_intern("VMCounters")));
+    pw_vm_counters_find(counters_in_ruby());
     if (!state.blames) return Qnil;
     pw_operators_init();
     pw_change_notes_init();
@@ -59,6 +84,7 @@ start(VALUE settings)
     if (error) state.refusal = "cannot watch caches: this Ruby does not have what is needed";
     if (state.refusal) return state.refusal;
     if (state.blames) pw_line_watch_start(state.lines);
+    others(false); /* after the hooks were set, which discards compiled code */
     VALUE home = pw_setting(settings, "home");
     pw_changes_begin(RB_TYPE_P(home, T_STRING) ? RSTRING_PTR(home) : "");
     return NULL;
@@ -69,6 +95,7 @@ stop(void)
 {
     if (!state.active) return;
     pw_changes_end();
+    others(true);
     if (!state.blames) return;
     pw_line_watch_stop();
     pw_watched_methods_stop();

@@ -11,8 +11,9 @@
 #include <time.h>
 #undef snprintf /* Ruby's snprintf may allocate objects, and the drain has no GVL */
 
-enum { ROWS_A_CHUNK = 1 << 14, PAUSE_NS = 200000, PAUSES = 5000 };
+enum { ROWS_A_CHUNK = 1 << 14, PAUSE_NS = 200000, PAUSES = 5000, OTHERS = 24, OTHER_NAME = 48 };
 #define NO_STACK UINT32_MAX
+#define MISSES_NAME "constant_cache_misses"
 enum { THREAD, AT, KIND, NODE, SUBJECT, BEGUN, ENDED, COUNTED, LABEL = COUNTED + PW_VM_COUNTERS, MISSES, COLUMNS };
 
 static const char *const kinds[PW_CHANGES] = {
@@ -30,6 +31,8 @@ static struct {
     _Atomic uint64_t now[PW_VM_COUNTERS];
     uint64_t misses_from;
     _Atomic uint64_t misses_now;
+    struct { char name[OTHER_NAME]; uint64_t from, to; } others[OTHERS];
+    int other_count;
     pw_buffer columns[COLUMNS];
     uint32_t rows, kind_ids[PW_CHANGES];
 } state;
@@ -155,10 +158,41 @@ pw_changes_write_rows(void)
     state.rows = 0;
 }
 
+static bool
+is_written(const char *name)
+{
+    for (int i = 0; i < PW_VM_COUNTERS; i++) {
+        if (pw_vm_counters[i].name && strcmp(pw_vm_counters[i].name, name) == 0) return true;
+    }
+    return pw_vm_misses_known() && strcmp(name, MISSES_NAME) == 0;
+}
+
+void
+pw_changes_others(VALUE list, bool last)
+{
+    if (!last) state.other_count = 0;
+    for (long i = 0; RB_TYPE_P(list, T_ARRAY) && i + 1 < RARRAY_LEN(list); i += 2) {
+        VALUE name = rb_ary_entry(list, i), value = rb_ary_entry(list, i + 1);
+        if (!RB_TYPE_P(name, T_STRING) || !RB_FIXNUM_P(value) || RSTRING_LEN(name) >= OTHER_NAME) continue;
+        char text[OTHER_NAME];
+        snprintf(text, sizeof text, "%.*s", (int)RSTRING_LEN(name), RSTRING_PTR(name));
+        int at = 0;
+        while (at < state.other_count && strcmp(state.others[at].name, text) != 0) at++;
+        if (at == state.other_count && (last || at == OTHERS || is_written(text))) continue;
+        if (!last) {
+            state.other_count++;
+            memcpy(state.others[at].name, text, sizeof text);
+            state.others[at].from = (uint64_t)FIX2LONG(value);
+        }
+        state.others[at].to = (uint64_t)FIX2LONG(value);
+    }
+    RB_GC_GUARD(list);
+}
+
 void
 pw_changes_write_sums(const char *watched, uint32_t rests)
 {
-    char json[1024];
+    char json[4096];
     int n = snprintf(json, sizeof json, "{\"counters\":{");
     bool first = true;
     for (int i = 0; i < PW_VM_COUNTERS; i++) {
@@ -169,11 +203,17 @@ pw_changes_write_sums(const char *watched, uint32_t rests)
         first = false;
     }
     if (pw_vm_misses_known()) {
-        n += snprintf(json + n, sizeof json - (size_t)n, ",\"constant_cache_misses\":[%llu,%llu,0]",
+        n += snprintf(json + n, sizeof json - (size_t)n, "%s\"%s\":[%llu,%llu,0]", first ? "" : ",", MISSES_NAME,
                       (unsigned long long)state.misses_from, (unsigned long long)atomic_load(&state.misses_now));
+        first = false;
     }
-    n += snprintf(json + n, sizeof json - (size_t)n, "},\"watched\":\"%s\",\"rests\":%u,\"begun\":%u,\"ended\":%u,\"lost\":%llu}",
-                  watched, rests, atomic_load(&pw_works.begun), atomic_load(&pw_works.ended),
+    for (int i = 0; i < state.other_count; i++, first = false) {
+        n += snprintf(json + n, sizeof json - (size_t)n, "%s\"%s\":[%llu,%llu,0]", first ? "" : ",", state.others[i].name,
+                      (unsigned long long)state.others[i].from, (unsigned long long)state.others[i].to);
+    }
+    n += snprintf(json + n, sizeof json - (size_t)n,
+                  "},\"watched\":\"%s\",\"rests\":%u,\"begun\":%u,\"ended\":%u,\"lost\":%llu}", watched, rests,
+                  atomic_load(&pw_works.begun), atomic_load(&pw_works.ended),
                   (unsigned long long)atomic_load(&state.lost));
     if (n > 0 && (size_t)n < sizeof json) pw_writer_chunk(&pw_out.writer, "CHSM", json, (size_t)n);
 }

@@ -69,7 +69,7 @@ module Pitwall
       #: () -> Hash[String, Integer]
       def counters
         vm = sum(&:cache_counters)
-        vm = PARTS.map(&:name).to_h { |name| [name, blamed.fetch(name, 0)] }.slice(*vm.keys) unless @after.all?
+        vm = vm.keys.select { |name| with_line?(name) }.to_h { |name| [name, blamed.fetch(name, 0)] } unless @after.all?
         vm.merge(OWN.keys.to_h { |name| [name, blamed.fetch(name, 0)] })
       end
 
@@ -88,7 +88,8 @@ module Pitwall
       def unblamed
         return {} unless @after.all?
 
-        sum(&:cache_counters).slice(*PARTS.map(&:name)).to_h { |name, count| [name, count - blamed.fetch(name, 0) - own.fetch(name, 0)] }
+        sum(&:cache_counters).select { |name, _| with_line?(name) }
+                             .to_h { |name, count| [name, count - blamed.fetch(name, 0) - own.fetch(name, 0)] }
                              .select { |_, count| count.positive? }
       end
 
@@ -99,6 +100,10 @@ module Pitwall
           Finding.new(counter: name, kind: name, path: "", line: 0, subject: "", count: count, node_id: 0)
         end
       end
+
+      # Can an increase of the counter be blamed on a line?
+      #: (String) -> bool
+      def with_line?(name) = PARTS.any? { |counter| counter.name == name }
 
       # How changes were watched: "lines", "methods".
       #: () -> Array[String]

@@ -128,7 +128,8 @@ module Pitwall
       def value(caches, metric)
         return counted(caches).sum { |row, _| row.count } if metric == "invalidations"
         unless caches.counters.key?(metric)
-          @unknown = "this Ruby does not count #{metric}"
+          part = !caches.after.all? && !caches.with_line?(metric)
+          @unknown = part ? "#{metric} is known of the whole run only" : "this Ruby does not count #{metric}"
           return false
         end
         return caches.counters.fetch(metric) unless @allowed
