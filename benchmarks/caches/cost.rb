@@ -12,7 +12,8 @@ module Benchmarks
     # What watching caches costs, in CPU time: counting alone, blame by methods (--no-lines), as usual (lines until they
     # change nothing), and by all lines (--lines). Two synthetic programs and the warm requests of examples/shop run in
     # a process that first runs without recording: what Ruby does to code whose lines were watched stays until the
-    # process ends. The boot of examples/shop is a fresh process each time. A round runs every way once, in random order.
+    # process ends. The boot of examples/shop is a fresh process each time. A round runs every way once, in random
+    # order.
     class Cost
       WAYS = { "counters" => { "blame" => "0" }, "methods" => { "lines" => "0" }, "usual" => { "lines" => "quiet" },
                "lines" => { "lines" => "1" } }.freeze

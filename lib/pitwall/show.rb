@@ -29,6 +29,7 @@ module Pitwall
     autoload :WhyJson, "pitwall/show/compare/why_json"
     autoload :CachesJson, "pitwall/show/caches/json"
     autoload :CachesMarkdown, "pitwall/show/caches/markdown"
+    autoload :CachesPart, "pitwall/show/caches/page_part"
     autoload :CachesText, "pitwall/show/caches/text"
     autoload :CachesWords, "pitwall/show/caches/words"
     autoload :CallsView, "pitwall/show/profile/calls_view"

@@ -3,6 +3,7 @@
 // columns is a plain table.
 
 import { AboutView } from "./views/about.js"
+import { CachesView } from "./views/caches.js"
 import { FlameView } from "./views/flame.js"
 import { GcView } from "./views/gc.js"
 import { GrowthView } from "./views/growth.js"
@@ -34,6 +35,7 @@ const DRAWN = {
   gc: { View: GcView, shown: ({ runs }) => runs.length },
   objects: { View: ObjectsView, shown: ({ about }) => about.objects },
   growth: { View: GrowthView, shown: ({ about }) => about.growth },
+  caches: { View: CachesView, shown: ({ about }) => about.caches },
   syscalls: { View: SyscallsView, shown: ({ about }) => about.syscalls },
   about: { View: AboutView },
 }

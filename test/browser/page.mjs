@@ -115,6 +115,34 @@ const scenarios = {
     await page.close()
   },
 
+  // A time line of changes that empty caches: a click on a mark, keys, a click on a row.
+  async caches(context) {
+    const page = await open(context)
+    seen.tabs = await page.getByRole("tab").allTextContents()
+    await tab(page, "Caches")
+    seen.text = await page.locator("#view").innerText()
+    seen.nameless = await nameless(page)
+    seen.lanes = await page.locator(".caches-names span").allTextContents()
+    const line = page.getByRole("application", { name: /Changes over time/ })
+    const stack = async () => ({
+      title: await page.locator(".caches-stack h3").innerText(),
+      frames: await page.locator(".caches-stack li").allTextContents(),
+    })
+    const { width } = await line.boundingBox()
+    // The second lane after GC, at half of the time.
+    await line.click({ position: { x: width / 2, y: 18 * 2 + 9 } })
+    await settled(page)
+    seen.clicked = await stack()
+    await line.press("Home")
+    await settled(page)
+    seen.first = await stack()
+    await picture(page, "caches")
+    await page.locator("[role=grid]").getByText("constant set: Shop::B").click()
+    await settled(page)
+    seen.row = await stack()
+    await page.close()
+  },
+
   // Zoom, search, keys, fragment.
   async flame(context) {
     const page = await open(context)

@@ -9,9 +9,7 @@ module Pitwall
     class Caches < WholeProcess
       # "boot", "20 requests"
       AFTER = /\A(?:(?<boot>boot)|(?<works>\d{1,9}) (?:request|job|test)s?)\z/.freeze
-      COLUMNS = [{ "label" => "count", "number" => true }, { "label" => "change" }, { "label" => "subject" },
-                 { "label" => "line" }, { "label" => "counters" }].freeze
-      private_constant :AFTER, :COLUMNS
+      private_constant :AFTER
 
       # @raise [UsageError]
       #: (String) -> Analyse::Caches::After
@@ -84,15 +82,7 @@ module Pitwall
 
       #: (Array[Record::Segment]) -> Array[Tab]
       def tabs(segments)
-        caches = Analyse::Caches.new(segments)
-        return [] unless caches.any?
-
-        rows = caches.changes.map do |row, counts|
-          vm = counts.reject { |name, _| Analyse::Caches::OWN.key?(name) }
-          [row.count, Show::CachesWords.kind(row.kind), row.subject, "#{row.path}:#{row.line}",
-           vm.map { |name, count| "#{name} +#{count}" }.join(", ")]
-        end
-        [tab("caches", "Caches", place: 140, weighs: false, columns: COLUMNS, rows: rows)]
+        Analyse::Caches.new(segments).any? ? [tab("caches", "Caches", place: 140, weighs: false)] : []
       end
 
       # @api private

@@ -153,6 +153,17 @@ module Pitwall
         end
       end
 
+      # Each change by itself, in the order of the recordings.
+      #: () -> Array[Finding]
+      def moments
+        @segments.flat_map do |segment|
+          same = of_segment(segment).group_by { |row| [row.first_ns, row.kind, row.node_id, row.subject] }
+          same.each_value.map do |rows|
+            rows.find { |row| OWN.key?(row.counter) } || rows.first
+          end
+        end
+      end
+
       # What a row of `changes` costs.
       #: (Finding, Hash[String, Integer]) -> CachesCost::Figures
       def figures(row, counts)

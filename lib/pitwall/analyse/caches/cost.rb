@@ -5,7 +5,8 @@ module Pitwall
     # What changes that empty caches cost, as far as a recording can tell.
     #
     # Two figures, each with its doubt. Misses that follow: constant cache misses between a change that emptied caches
-    # of constants and the next such change. Code that runs for the first time misses as well, so this is an upper bound.
+    # of constants and the next such change. Code that runs for the first time misses as well, so this is an upper
+    # bound.
     # Time: of samples whose stack passes the line that made the change.
     class CachesCost
       # misses:  at most so many constant cache misses followed; nil: this Ruby does not count them

@@ -77,15 +77,16 @@ module Pitwall
       end
 
       def target_options
-        { mode: @options[:samples] ? "auto" : "none", "caches.lines": { true => "1", false => "0" }.fetch(@options[:lines], "quiet"), **super }
+        lines = { true => "1", false => "0" }.fetch(@options[:lines], "quiet")
+        { mode: @options[:samples] ? "auto" : "none", "caches.lines": lines, **super }
       end
 
       def render(recording, _difference, width:, palette:)
         found = Record.read(recording)
         judge_segments(found.segments)
         subject = Views::Subject.new(
-          Views::Asked.new({ **@options.slice(:format, :limit, :after), command: @command }), found.segments, found.warnings,
-          files: [recording], typed: Project.typed([recording]),
+          Views::Asked.new({ **@options.slice(:format, :limit, :after), command: @command }),
+          found.segments, found.warnings, files: [recording], typed: Project.typed([recording]),
           application: Project.application([recording], command: @command),
           screen: Views::Screen.new(width: width, palette: palette)
         )

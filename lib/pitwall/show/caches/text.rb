@@ -77,7 +77,8 @@ module Pitwall
 
       def table_row(row, counts, names)
         own = CachesWords.own?(row.counter) ? Units.count(row.count) : ""
-        Table::Row.new(numbers: [own, *costs(row, counts), *names.map { |name| counts[name] ? Units.count(counts[name]) : "" }],
+        increases = names.map { |name| counts[name] ? Units.count(counts[name]) : "" }
+        Table::Row.new(numbers: [own, *costs(row, counts), *increases],
                        name: "#{CachesWords.kind(row.kind)}: #{row.subject}", place: [row.path, row.line])
       end
     end

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "pitwall/analyse/recording/states"
+require "pitwall/show/caches/page_part"
 require "pitwall/show/gc/view"
 require "pitwall/show/profile/header_view"
 require "pitwall/show/page/page"
@@ -71,6 +72,7 @@ module Pitwall
                          "methods" => methods, "nodes" => nodes, "processes" => processes, "states" => states,
                          "objects" => objects, "gc" => collections,
                          "tests" => tests, "queries" => queries, "growth" => growth, "syscalls" => syscalls,
+                         "caches" => caches,
                          "source" => source, "strings" => @strings.keys }
         @data
       end
@@ -295,6 +297,12 @@ module Pitwall
                     "living" => @data.column(found.map { |run| run.living.to_i }) }
         RUN_COLUMNS.each { |name| columns[name.to_s] = @data.column(found.map { |run| run[name] }) }
         { "runs" => columns, "merged" => timeline.merged?, "wall_ns" => timeline.wall_ns }
+      end
+
+      # nil where caches were not watched.
+      def caches
+        found = Analyse::Caches.new(@segments)
+        CachesPart.new(found).object(origin: origin.to_i, processes: @segments.each_with_index.to_h) if found.any?
       end
 
       def syscalls = @syscalls.is_a?(SyscallsPart) ? @syscalls.object(@data, shifts: @shifts) : @syscalls
