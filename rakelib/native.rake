@@ -10,13 +10,14 @@ require_relative "../script/checkout"
 module NativeTasks
   # What a sanitizer run is for: everything that starts the extension, without what measures time or memory.
   TESTS = %w[test/collect/allocations_test.rb test/collect/allocations_hazards_test.rb
+             test/collect/caches_test.rb test/collect/caches_hazards_test.rb
              test/collect/contract_test.rb test/collect/hazards_test.rb test/collect/names_test.rb
              test/collect/native_test.rb test/collect/native_callbacks_test.rb test/collect/native_hazards_test.rb
              test/collect/query_hazards_test.rb test/collect/mn_threads_test.rb test/collect/gc_test.rb
              test/collect/gc_log_test.rb test/collect/syscalls_test.rb test/collect/syscalls_hazards_test.rb
              test/collect/syscall_shortcuts_test.rb test/collect/threads_test.rb test/collect/trace_test.rb
              test/collect/c_waits_test.rb test/ruby_assumptions_test.rb test/stress/loads_test.rb
-             test/stress/sessions_test.rb].freeze
+             test/stress/sessions_test.rb test/stress/caches_test.rb].freeze
   # Left out where minutes count. The third way of sampling shares its code with the others, and slow loads find the
   # same faults as fast ones.
   LONG = "Safepoint|_safepoint|at_1000_Hz|test_memory|random_stacks"

@@ -18,13 +18,13 @@ module Benchmarks
       WAYS = { "counters" => { "blame" => "0" }, "methods" => { "lines" => "0" }, "usual" => { "lines" => "quiet" },
                "lines" => { "lines" => "1" } }.freeze
       # What runs => [work of one turn, the same in a quick pass]. warm: requests of the shop, once the shop has booted.
-      LOADS = { "call_heavy" => [40, 1], "web_like" => [150, 5], "warm" => [40, 13] }.freeze
+      LOADS = { "call_heavy" => [40, 1], "web_like" => [150, 5], "warm" => [20, 13] }.freeze
       # [what runs, way] => at most so many times
       MOST = { %w[call_heavy counters] => 1.02, %w[web_like counters] => 1.02, %w[boot counters] => 1.02,
                %w[warm counters] => 1.02, %w[boot usual] => 1.5, %w[warm usual] => 1.1 }.freeze
       ROUNDS = 8
       # Of one process, before the start and after it.
-      TURNS = 5
+      TURNS = 3
       # CPU time after the start that does not count: until then lines are compared even if they change nothing.
       LEAD_S = 0.6
       SHOP = File.join(ROOT, "examples/shop")

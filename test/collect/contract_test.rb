@@ -133,3 +133,19 @@ class OutsideCollectorTest < Minitest::Test
     assert_equal "outside", segment.header.mode
   end
 end
+
+# Changes of caches, beside samples. Needs a known layout.
+class CachesCollectorTest < Minitest::Test
+  include CollectorContract
+
+  # caches_hazards_test.rb has a shorter one.
+  undef_method :test_the_collector_at_every_allocation
+
+  def settings = { mode: "signal", collectors: { "caches" => {} } }
+
+  def test_says_what_was_watched
+    run_program("record { Object.define_method(:late) { 1 }; burn(0.01) }")
+    assert_equal "lines", segment.caches_watched
+    assert_equal ["Object#late"], segment.cache_changes.map(&:subject)
+  end
+end if OwnWalk.used?

@@ -39,6 +39,7 @@ class FaultsTest < Minitest::Test
     "signal" => %w[profile --mode signal --interval 1ms], "outside" => %w[profile --mode outside --interval 1ms],
     "safepoint" => %w[profile --mode safepoint --interval 1ms],
     "trace" => %w[trace], "allocations" => %w[allocations --stacks],
+    "caches" => %w[caches --lines],
     "bursts" => %w[profile --allocations --interval 1ms], "syscalls" => %w[syscalls]
   }.freeze
   ERRORS = %w[ENOMEM EMFILE ENFILE ENOSPC EFBIG EIO EINTR EAGAIN EPERM].freeze

@@ -20,6 +20,7 @@ class SoakTest < Minitest::Test
               [{ mode: "none", collectors: { "trace" => { "bytes" => "1" } } },
                { mode: "none", collectors: { "allocations" => { "stacks" => "1" } } },
                { mode: "signal", collectors: { "trace" => {}, "allocations" => {} } },
+               { mode: "none", collectors: { "caches" => {} } },
                { mode: "none", collectors: { "syscalls" => {} } }].freeze
   # How a piece goes; most start and stop.
   KINDS = %i[sessions sessions sessions sessions killed continuous].freeze

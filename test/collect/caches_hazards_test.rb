@@ -1,0 +1,67 @@
+# frozen_string_literal: true
+
+require_relative "../test_helper"
+require_relative "../support/own_walk"
+require_relative "../support/recorded_program"
+require "pitwall/analyse"
+
+# Changes of caches in programs that do everything at once: each is counted once, and the program ends as it would alone.
+class CachesHazardsTest < Minitest::Test
+  include RecordedProgram
+
+  # Threads that change classes beside others that collect and compact, exceptions, throws, fibers and Ractors.
+  PROGRAM = <<~'RUBY'
+    BASE = Class.new
+    module Mixed; end
+    def change(name)
+      BASE.define_method(name) { 1 }
+      BASE.define_method(1) { 1 }
+    rescue TypeError
+      catch(:out) { Object.new.extend(Mixed).then { throw :out } }
+    end
+    value = ->(ractor) { ractor.respond_to?(:value) ? ractor.value : ractor.take }
+    record do
+      Array.new(4) do |t|
+        Thread.new { 25.times { |n| change(:"t#{t}_#{n}"); Thread.pass if n % 5 == 0 } }
+      end.each(&:join)
+      Fiber.new { 5.times { |n| change(:"f#{n}"); Fiber.yield } }.then { |fiber| 6.times { fiber.resume } }
+      GC.auto_compact = true if GC.respond_to?(:auto_compact=) && GC.respond_to?(:compact)
+      GC.stress = true
+      5.times { |n| change(:"g#{n}") }
+      GC.stress = false
+      GC.compact if GC.respond_to?(:compact)
+      value.call(Ractor.new { 5.times { |n| BASE.class_eval("def r#{n} = 1") } })
+      puts fork { 5.times { |n| change(:"c#{n}") }; exit!(3) }
+      Process.wait
+      puts $?.exitstatus
+      BASE.class_eval { def last = 2 }
+    end
+    puts BASE.instance_methods(false).size, BASE.new.last, BASE.new.t0_0
+  RUBY
+  private_constant :PROGRAM
+
+  def settings = { mode: "none", collectors: { "caches" => { "lines" => "1" } } }
+
+  def counts(segment)
+    own = segment.cache_changes.group_by(&:kind).transform_values(&:size)
+    own.values_at("method_added", "object_extended")
+  end
+
+  # --zjit: 4.0 and newer
+  def jits
+    %w[--yjit --zjit].select { |jit| system(RUBY, jit, "-e", "1", out: File::NULL, err: File::NULL) }
+  end
+
+  def test_each_change_is_counted_once
+    skip "needs a known layout" unless OwnWalk.used?
+    [[], *jits.map { |jit| [jit] }].each do |options|
+      out = attempt(PROGRAM, options: ["-W0", *options])
+      assert out.status.success?, "#{options}: #{out.status} #{out.err[0, 2000]}"
+      child, *others = out.out.lines(chomp: true)
+      assert_equal %w[3 116 2 1], others, options.inspect
+      assert_equal [116, 110], counts(segment), options.inspect
+      assert_equal 0, segment.cache_changes_lost
+      assert_equal [5, 5], counts(segment("a-#{child}.pit")), options.inspect
+    end
+  end
+end
