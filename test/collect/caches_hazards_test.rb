@@ -5,7 +5,8 @@ require_relative "../support/own_walk"
 require_relative "../support/recorded_program"
 require "pitwall/analyse"
 
-# Changes of caches in programs that do everything at once: each is counted once, and the program ends as it would alone.
+# Changes of caches in programs that do everything at once: each is counted once, and the program ends as it would
+# alone.
 class CachesHazardsTest < Minitest::Test
   include RecordedProgram
 
@@ -42,9 +43,11 @@ class CachesHazardsTest < Minitest::Test
 
   def settings = { mode: "none", collectors: { "caches" => { "lines" => "1" } } }
 
+  # From 3.4 on Ruby itself defines a method when the first Ractor begins.
   def counts(segment)
-    own = segment.cache_changes.group_by(&:kind).transform_values(&:size)
-    own.values_at("method_added", "object_extended")
+    [["method_added", "BASE#"], ["object_extended", "Mixed in "]].map do |kind, subject|
+      segment.cache_changes.count { |change| change.kind == kind && change.subject.start_with?(subject) }
+    end
   end
 
   # --zjit: 4.0 and newer
