@@ -212,15 +212,18 @@ module Pitwall
     #         never; object shapes, class variables and (Ruby 3.1) constants that an assignment sets are counted without
     #         a line. nil, the default: until a million lines in a row have changed nothing, and again once a counter
     #         was seen to change.
+    # definitions: whether to measure at the end what a definition of a method costs on the modules and classes that got
+    #         methods; default false. It defines methods on them for a moment.
     #
     #   Pitwall.caches { 20.times { app.call(env) } }.report
     #
     # @return [Result]
     # @raise [CannotMeasure] the layout of this Ruby is not known to Pitwall
     # @raise as `profile`
-    def caches(record: nil, lines: nil, **settings, &block)
-      lines = { true => "1", false => "0" }.fetch(lines, "quiet")
-      profile(record: record, mode: "none", collectors: { "caches" => { "lines" => lines } }, **settings, &block)
+    def caches(record: nil, lines: nil, definitions: false, **settings, &block)
+      options = { "lines" => { true => "1", false => "0" }.fetch(lines, "quiet"),
+                  "definitions" => definitions ? "1" : "0" }
+      profile(record: record, mode: "none", collectors: { "caches" => options }, **settings, &block)
     end
 
     # Says that the program has booted, for `pitwall caches --after boot`. The first request, job or test says so, too.

@@ -117,6 +117,45 @@ class CachesTest < Minitest::Test
     assert_equal 0, run.status.exitstatus
   end
 
+  # The script of ruby/ruby#2752, smaller: a module through layers, each of which includes it twice.
+  def test_what_definitions_cost
+    program = file("layers.rb")
+    File.write(program, <<~RUBY)
+      module Deep
+        def early; end
+      end
+      mod = Deep
+      3.times { mod = Module.new { include Deep; include mod } }
+      CLASSES = Array.new(5) { Class.new { include mod } }
+      7.times { |n| Deep.define_method(:"late\#{n}") {} }
+      class Hooked
+        def self.method_added(name) = puts("added \#{name}")
+        def one; end
+      end
+      class Child < Hooked; end
+      module Fixed
+        def one; end
+        freeze
+      end
+      at_exit { abort "left behind" if Deep.method_defined?(:pitwall_probe_0) }
+    RUBY
+    report = caches("--definitions", "--no-lines", program: program)
+    rows = report["definitions"]["modules"].to_h { |row| [row["name"], row] }
+    deep = rows.fetch("Deep")
+    assert_equal [8, 7, 8, 8, 4 + 15, 0], deep.values_at("definitions", "late", "entries", "reaches", "paths", "repeated")
+    assert_operator deep["ns"], :>, 0
+    assert_equal 7 * deep["ns"] + report["definitions"]["alone_ns"], deep["total_ns"]
+    assert_equal "has hooks of its own", rows.fetch("Hooked")["not_measured"]
+    assert_equal [0, 1], rows.fetch("Hooked").values_at("entries", "reaches")
+    assert_equal "frozen", rows.fetch("Fixed")["not_measured"]
+    lines = report["definitions"]["lines"].to_h { |line| [line["line"], line] }
+    assert_equal 7 * deep["ns"], lines.fetch(7)["total_ns"]
+    assert_equal 0, deep["counters"]["class_serial"] if RUBY_VERSION < "3.2"
+    text = pitwall("report", file("x.pit")).out
+    assert_match(/^Defining methods on modules.*Deep.*lines that define/m, text)
+    assert_match(/\| `Deep` \|/, pitwall("report", file("x.pit"), "--format", "markdown").out)
+  end
+
   def test_bad_input_gets_one_line
     assert_match(/--after never: write boot/, pitwall("caches", "--after", "never", "--", "ruby", "-e", "1").err)
     run = pitwall("caches", "--allow-list", file("none"), "--fail-if", "invalidation", "--", "ruby", "-e", "1")

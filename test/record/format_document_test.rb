@@ -22,7 +22,7 @@ class FormatDocumentTest < Minitest::Test
     rows = text[/^\|.*?(?=^\n)/m].lines.drop(2).map { |row| row.split("|").map(&:strip).drop(1) }
     [type, rows.map { |name, kind, *rest| [name, kind, rest.join(" ")] }]
   end
-  JSON_TYPES = %w[HEAD STAT TRAC CHSM BOOT TAIL].freeze
+  JSON_TYPES = %w[HEAD STAT TRAC CHSM CHDF BOOT TAIL].freeze
 
   PROGRAM = <<~'RUBY'
     require "pitwall"
@@ -73,7 +73,7 @@ class FormatDocumentTest < Minitest::Test
   end
 
   def test_caches
-    assert_empty %w[CHNG CHSM] - read(record("caches"))
+    assert_empty %w[CHNG CHSM CHDF] - read(record("caches", "--definitions"))
   end
 
   def test_boots

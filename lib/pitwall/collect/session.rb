@@ -230,6 +230,7 @@ module Pitwall
                               thread_states: Native.thread_states?(settings[:mode]), walk: Native.walk, notes: notes,
                               interpreter: settings[:perf] ? @interpreter : nil)
           require_relative "holders" if settings[:collectors].dig("allocations", "holders") == "1"
+          require_relative "definitions" if settings[:collectors].dig("caches", "definitions") == "1"
           labelled = Labels.prepare # before the start: its own calls must not be recorded
           start_native(path, append, head, settings)
           Native.stop_gc_frames unless gc

@@ -8,6 +8,7 @@ require "pitwall/record/chunks/cache_changes"
 require "pitwall/record/chunks/cache_counters"
 require "pitwall/record/chunks/collection_work"
 require "pitwall/record/chunks/collections"
+require "pitwall/record/chunks/definition_costs"
 require "pitwall/record/chunks/equal_string_groups"
 require "pitwall/record/chunks/frames"
 require "pitwall/record/chunks/head"
@@ -81,7 +82,7 @@ module Pitwall
         # System calls.
         Syscalls, SyscallTotals,
         # Changes that empty caches.
-        CacheChanges, CacheCounters,
+        CacheChanges, CacheCounters, DefinitionCosts,
         # What a boot loads.
         Loads, BootSizes,
         # How the recording went and how it ended.

@@ -1,6 +1,7 @@
 #include "collectors/caches/caches.h"
 #include "collectors/caches/change_notes.h"
 #include "collectors/caches/changes.h"
+#include "collectors/caches/definitions.h"
 #include "collectors/caches/line_watch.h"
 #include "collectors/caches/operators.h"
 #include "collectors/caches/own_hooks.h"
@@ -63,6 +64,7 @@ prepare(VALUE settings)
     pw_change_notes_init();
     pw_subjects_init();
     pw_own_hooks_start();
+    pw_definitions_start(pw_setting_is_on(settings, "definitions", false));
     state.refusal = pw_watched_methods_start();
     return Qnil;
 }
@@ -100,6 +102,7 @@ stop(void)
     pw_line_watch_stop();
     pw_watched_methods_stop();
     pw_own_hooks_stop();
+    pw_definitions_measure();
 }
 
 static void
@@ -107,6 +110,7 @@ forget(bool frees)
 {
     state.active = false;
     pw_changes_forget(frees);
+    pw_definitions_forget(frees);
     pw_subjects_forget();
     pw_calls_forget();
 }
@@ -118,6 +122,7 @@ write_end(bool last)
 {
     pw_changes_write_sums(!state.blames ? "counters" : state.lines == PW_LINES_NEVER ? "methods" : "lines",
                           pw_line_watch_rests());
+    if (last) pw_definitions_write();
 }
 
 static void check(void) { if (state.active) pw_line_watch_check(); }

@@ -1,5 +1,6 @@
 #include "collectors/caches/change_notes.h"
 #include "collectors/caches/changes.h"
+#include "collectors/caches/definitions.h"
 #include "collectors/caches/line_watch.h"
 #include "collectors/caches/operators.h"
 #include <string.h>
@@ -65,6 +66,7 @@ note_method(const uint64_t *increase, int change, VALUE module, ID name)
 {
     pw_subject s = {.size = 0};
     pw_subject_of_method(&s, module, name);
+    if (change == PW_METHOD_ADDED || change == PW_METHOD_ALIASED) pw_definition_noted(module);
     if (pw_is_basic_operator(module, name)) change = PW_OPERATOR_REDEFINED;
     pw_change_note(change, &s, increase);
 }
@@ -411,7 +413,11 @@ pw_hook_called(ID hook, VALUE receiver, VALUE argument, pw_call_place place)
     pw_call_place caller = pw_caller_of(place);
     pw_call_kind by = pw_call_kind_at(caller);
     if (pw_is_own_hook && pw_is_own_hook(caller)) return; /* `super` of a hook of the program, which was noted */
-    if (hook == ids.inherited && (ids.const_added_known || by.name)) return;
+    if (hook == ids.inherited && (ids.const_added_known || by.name)) {
+        /* Class.new made a class, and will run its block now. */
+        if (by.name && pw_vm_counters_claim(increase)) pw_call_adds(caller, increase);
+        return;
+    }
     /* Struct.new, Data.define and copying a class define methods: the call itself is noted. */
     if (defines_quietly(by.name) && hook != ids.const_added) return;
     pw_vm_counters_claim(increase);

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "pitwall/analyse/caches/definitions"
 require "pitwall/record/vm_counter"
 
 module Pitwall
@@ -194,6 +195,24 @@ module Pitwall
         found
       end
 
+      # On which modules it is costly to define methods.
+      #: () -> Definitions
+      def definitions = @definitions ||= Definitions.new(@segments, self)
+
+      # The innermost line of Ruby code that Ruby does not bring with it: [path, line]; ["", 0]: unknown.
+      # @api private
+      #: (Record::Segment, Integer) -> [String, Integer]
+      def place(segment, node)
+        while node.positive?
+          frame = segment.frame(node)
+          line = segment.lines[node]
+          return [frame.path, line] if line.positive? && !frame.path.empty? && !frame.path.start_with?("<internal:")
+
+          node = segment.parents[node]
+        end
+        ["", 0]
+      end
+
       private
 
       def sum
@@ -217,7 +236,7 @@ module Pitwall
         segment.cache_changes.each_with_index.flat_map do |change, at|
           next [] unless @after.include?(change)
 
-          place = places[change.node_id] ||= place_of(segment, change.node_id)
+          place = places[change.node_id] ||= place(segment, change.node_id)
           counts_of(segment, change).map do |counter, count|
             Finding.new(counter: counter, kind: change.kind, path: place[0], line: place[1], subject: change.subject,
                         count: count, node_id: change.node_id, segment: segment, first_ns: change.at_ns,
@@ -233,18 +252,6 @@ module Pitwall
         end
         own = OWN_OF[change.kind]
         own ? [[own, 1], *counts] : counts
-      end
-
-      # The innermost line of Ruby code that Ruby does not bring with it.
-      def place_of(segment, node)
-        while node.positive?
-          frame = segment.frame(node)
-          line = segment.lines[node]
-          return [frame.path, line] if line.positive? && !frame.path.empty? && !frame.path.start_with?("<internal:")
-
-          node = segment.parents[node]
-        end
-        ["", 0]
       end
     end
   end

@@ -31,7 +31,8 @@ module Pitwall
           [
             ["pitwall caches -- bin/rails runner 1", "what changes while the program boots"],
             ["pitwall caches --after boot --fail-if invalidation -- bin/rails test",
-             "status 1 if a warm program changes"]
+             "status 1 if a warm program changes"],
+            ["pitwall caches --definitions -- bin/rails runner 1", "which modules are costly to define methods on"]
           ]
         end
       end
@@ -46,6 +47,8 @@ module Pitwall
         parser.on("--samples", "take samples, too: rows by the time spent at their lines") do
           @options[:samples] = true
         end
+        parser.on("--definitions", "measure at the end what it costs to define methods on the modules and classes " \
+                                   "that got methods") { @options[:definitions] = true }
         define_times(parser)
         define_collecting_options(parser)
         parser.separator("What to show")
@@ -78,7 +81,8 @@ module Pitwall
 
       def target_options
         lines = { true => "1", false => "0" }.fetch(@options[:lines], "quiet")
-        { mode: @options[:samples] ? "auto" : "none", "caches.lines": lines, **super }
+        { mode: @options[:samples] ? "auto" : "none", "caches.lines": lines,
+          "caches.definitions": @options[:definitions] ? 1 : 0, **super }
       end
 
       def render(recording, _difference, width:, palette:)

@@ -29,7 +29,7 @@ module Pitwall
       def to_h
         header = @summary.headers.first
         { "schema" => SCHEMA, "counters" => @caches.counters, "own_counters" => Analyse::Caches::OWN.keys,
-          "not_counted" => @caches.not_counted, "findings" => findings, "total" => @caches.total,
+          "not_counted" => @caches.not_counted, "findings" => findings, "definitions" => definitions, "total" => @caches.total,
           "blamed" => @caches.blamed, "pitwall" => @caches.own, "unblamed" => @caches.unblamed,
           "order" => CachesWords.order(@caches), "proofs" => @proofs.transform_keys(&:to_s),
           "lost" => @caches.lost, "after" => after, "program" => @summary.programs.first,
@@ -52,6 +52,25 @@ module Pitwall
         return "boot" if @caches.after.boot
 
         @caches.after.works
+      end
+
+      # nil: not asked for.
+      def definitions
+        found = @caches.definitions
+        return unless found.any?
+
+        { "alone_ns" => found.alone_ns, "modules" => found.rows.map { |row| definition(row) },
+          "lines" => found.lines.map do |line|
+            { "path" => line.path, "line" => line.line, "definitions" => line.definitions,
+              "total_ns" => line.total_ns, "modules" => line.modules }
+          end }
+      end
+
+      def definition(row)
+        cost = row.cost
+        { "name" => cost.name, "kind" => cost.kind, "definitions" => row.definitions, "late" => row.late,
+          "total_ns" => row.total_ns, "ns" => cost.ns, "not_measured" => cost.not_measured, "entries" => cost.entries,
+          "reaches" => cost.reaches, "paths" => cost.paths, "repeated" => cost.repeated, "counters" => cost.counters }
       end
 
       def findings

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "pitwall/show/allocations/objects_markdown"
+require "pitwall/show/caches/definition_rows"
 require "pitwall/show/caches/words"
 require "pitwall/show/terminal/markdown"
 require "pitwall/show/terminal/units"
@@ -22,7 +23,7 @@ module Pitwall
       def to_s
         after = CachesWords.after(@caches.after)
         notes = (@warnings + CachesWords.losses(@caches)).flat_map { |text| ["> #{Markdown.text(text)}", ""] }
-        [headline(*after), "", *counters, *notes, *body, *advice].join("\n")
+        [headline(*after), "", *counters, *notes, *body, *advice, *definitions].join("\n")
       end
 
       private
@@ -47,6 +48,20 @@ module Pitwall
         end
         table = Markdown.table(%w[count change subject line counters misses time], rows, left: [1, 2, 3, 4])
         table + more(changes) + ["", Markdown.text(CachesWords.order(@caches))]
+      end
+
+      def definitions
+        return [] unless @caches.definitions.any?
+
+        rows = DefinitionRows.new(@caches.definitions, limit: @limit)
+        modules = rows.rows.map { |row| [*rows.figures(row), Markdown.code(rows.name(row))] }
+        lines = rows.lines.map do |line|
+          [*rows.line_figures(line), Markdown.code(rows.line_name(line)),
+           Markdown.code(@location.text(line.path, line.line))]
+        end
+        ["", "### #{rows.title}", "", *rows.notes.map { |text| Markdown.text(text) }, "",
+         *Markdown.table([*DefinitionRows::HEADS, "module or class"], modules, left: [8]), "",
+         *Markdown.table([*DefinitionRows::LINE_HEADS, "defines on", "line"], lines, left: [2, 3])]
       end
 
       def advice

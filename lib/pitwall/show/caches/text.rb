@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "pitwall/show/allocations/objects_text"
+require "pitwall/show/caches/definition_rows"
 require "pitwall/show/caches/words"
 require "pitwall/show/profile/header_view"
 require "pitwall/show/profile/text_report"
@@ -41,7 +42,7 @@ module Pitwall
 
       def body
         changes = @caches.changes
-        return [CachesWords::NOTHING, *next_steps] if changes.empty?
+        return [CachesWords::NOTHING, *definitions, *next_steps] if changes.empty?
 
         shown = changes.first(@limit)
         names = shown.flat_map { |_row, counts| counts.keys }.uniq.reject { |name| CachesWords.own?(name) }
@@ -52,7 +53,7 @@ module Pitwall
         if changes.size > shown.size
           lines << @palette.dim("#{Units.things(changes.size - shown.size, "more row")} (#{@hints.rows(changes.size)})")
         end
-        lines + order + [""] + advice(shown) + next_steps
+        lines + order + [""] + advice(shown) + definitions + next_steps
       end
 
       def cost_heads = [*("time" if @caches.cost.sampled?), *("misses" if @caches.cost.misses?)]
@@ -73,6 +74,24 @@ module Pitwall
         CachesWords.advice(shown.map { |row, _| row.kind }).flat_map do |group, text|
           [*wrap(text), *@proofs.fetch(group, []).map { |command| "  #{command}" }]
         end
+      end
+
+      def definitions
+        return [] unless @caches.definitions.any?
+
+        rows = DefinitionRows.new(@caches.definitions, limit: @limit)
+        modules = rows.rows.map { |row| Table::Row.new(numbers: rows.figures(row), name: rows.name(row)) }
+        lines = rows.lines.map do |line|
+          Table::Row.new(numbers: rows.line_figures(line), name: rows.line_name(line), place: [line.path, line.line])
+        end
+        ["", @palette.bold(rows.title), *rows.notes.flat_map { |text| wrap(text) },
+         *definition_table([*DefinitionRows::HEADS, "module or class"], modules), "",
+         *definition_table([*DefinitionRows::LINE_HEADS, "lines that define"], lines)]
+      end
+
+      def definition_table(heads, rows)
+        Table.new(heads: heads, width: @width, palette: @palette, location: @location, giving_way: [7, 6])
+             .lines(rows)
       end
 
       def table_row(row, counts, names)
