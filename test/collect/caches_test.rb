@@ -2,6 +2,7 @@
 
 require_relative "../test_helper"
 require_relative "../support/command_line"
+require_relative "../support/native_extension"
 require "json"
 require "pitwall/record/vm_counter"
 
@@ -11,19 +12,27 @@ class CachesTest < Minitest::Test
 
   FIXTURES = File.join(Checkout::ROOT, "test/fixtures/caches")
 
-  def planted
-    @planted ||= Dir["#{FIXTURES}/*.rb"].flat_map do |file|
+  # Kinds that only Ruby's counters tell of.
+  COUNTED = %w[shape_made class_variable_set class_changed].freeze
+
+  def planted(*names)
+    names.map { |name| File.join(FIXTURES, name) }.flat_map do |file|
       File.readlines(file).each_with_index.flat_map do |text, at|
         marks = text[/#! (.*)/, 1] or next []
-        marks.split("; ").map { |mark| [File.basename(file), at + 1, *mark.strip.split(" ", 2)] }
+        marks.split("; ").filter_map do |mark|
+          rubies, mark = mark.split(" ", 2) if mark.match?(/\A3/)
+          next if rubies && (rubies == "3.1") != (RUBY_VERSION < "3.2")
+
+          [File.basename(file), at + 1, *mark.strip.split(" ", 2)]
+        end
       end
     end
   end
 
-  def caches(*options, program: File.join(FIXTURES, "planted.rb"), status: 0)
+  def caches(*options, program: File.join(FIXTURES, "planted.rb"), status: 0, env: {})
     out = file("caches.json")
     run = pitwall("caches", "--record", file("x.pit"), "--format", "json", "--out", out, *options, "--", "ruby",
-                  "-W0", "-I", File.join(Checkout::ROOT, "lib"), program)
+                  "-W0", "-I", File.join(Checkout::ROOT, "lib"), program, env: env)
     assert_equal status, run.status.exitstatus, run.err
     JSON.parse(File.read(out))
   end
@@ -31,6 +40,7 @@ class CachesTest < Minitest::Test
   def test_every_planted_change_is_found_at_its_line
     report = caches
     own = report["own_counters"]
+    planted = planted("autoloaded.rb", "planted.rb")
     # From 3.4 on Ruby itself prepends a module to Kernel when the first Ractor begins.
     rows = report["findings"].reject { |row| row["subject"].include?("RactorRequire") }
     found = rows.select { |row| own.include?(row["counter"]) }.flat_map do |row|
@@ -41,6 +51,36 @@ class CachesTest < Minitest::Test
     assert_equal [], found - planted, "blamed falsely"
     assert_equal planted.tally, found.tally, "counted once"
     assert_equal 0, report["lost"]
+  end
+
+  def test_more_kinds_and_changes_from_c
+    skip "peer absent: a C compiler (apt-get install gcc libc6-dev)" unless NativeExtension.compiler?
+
+    folders = RbConfig::CONFIG.values_at("rubyhdrdir", "rubyarchhdrdir").map { |folder| "-I#{folder}" }
+    source = File.join(FIXTURES, "own.c")
+    output, status = Open3.capture2e("cc", "-shared", "-fPIC", *folders, source, "-o", file("own.so"))
+    assert status.success?, output
+    report = caches("--after", "boot", program: File.join(FIXTURES, "kinds.rb"), env: { "TEST_OWN_C" => file("own.so") })
+    here, elsewhere = report["findings"].partition { |row| row["path"].end_with?("kinds.rb") }
+    planted = planted("kinds.rb").map { |_, line, kind, subject| [line, kind, subject.to_s] }
+    found = here.map { |row| [*row.values_at("line", "kind", "subject"), row["counter"]] }
+    assert_equal [], planted - found.map { |row| row.first(3) }, "not found"
+    own = found.select { |row| report["own_counters"].include?(row.last) }.map { |row| row.first(3) }
+    assert_equal [], own - planted, "blamed falsely"
+    assert_equal own.uniq, own, "counted once"
+    counted = found.map { |row| row.first(2) }.select { |_, kind| COUNTED.include?(kind) && kind != "shape_made" }
+    allowed = planted.map { |line, kind, _| [line, kind] } + class_variables
+    assert_equal [], counted.uniq - allowed, "blamed falsely"
+    tall = elsewhere.find { |row| row["subject"] == "a OpenStruct.tall" }
+    line = File.readlines(File.join(FIXTURES, "kinds.rb")).index { |text| text.include?("open.tall") } + 1
+    assert(tall["stack"].any? { |frame| frame["path"].end_with?("kinds.rb") && frame["line"] == line })
+  end
+
+  # Lines that set class variables. Some Rubies make a shape there.
+  def class_variables
+    File.readlines(File.join(FIXTURES, "kinds.rb")).each_with_index.filter_map do |text, at|
+      [at + 1, "class_variable_set"] if text.include?("class_variable_set(")
+    end
   end
 
   def test_blamed_counts_add_up_to_the_counters

@@ -391,19 +391,21 @@ kind_of_constant(const pw_call_kind *by, ID name)
 }
 
 static void
-note_inherited(const pw_call_kind *by, VALUE klass, const uint64_t *increase)
+note_inherited(VALUE klass, const uint64_t *increase)
 {
     pw_subject s = {.size = 0};
-    if (ids.const_added_known || by->name || !is_module(klass)) return;
+    if (!is_module(klass)) return;
     pw_subject_of_module(&s, klass);
     pw_change_note(PW_CLASS_MADE, &s, increase);
 }
 
-/* 4.0 copies a class's methods in Kernel#dup and Kernel#clone, older Rubies in Module#initialize_copy. */
+/* Struct.new and Data.define are watched. 4.0 copies a class's methods in Kernel#dup and Kernel#clone, older Rubies in
+ * Module#initialize_copy. */
 static bool
-defines_quietly(ID by)
+defines_quietly(const pw_call_kind *by, pw_call_place caller)
 {
-    return by && (by == ids.new || by == ids.define || by == ids.copy || by == ids.dup || by == ids.clone);
+    if (by->name == ids.new || by->name == ids.define) return pw_call_is_open(caller);
+    return by->name && (by->name == ids.copy || by->name == ids.dup || by->name == ids.clone) && is_module(by->self);
 }
 
 void
@@ -413,13 +415,14 @@ pw_hook_called(ID hook, VALUE receiver, VALUE argument, pw_call_place place)
     pw_call_place caller = pw_caller_of(place);
     pw_call_kind by = pw_call_kind_at(caller);
     if (pw_is_own_hook && pw_is_own_hook(caller)) return; /* `super` of a hook of the program, which was noted */
-    if (hook == ids.inherited && (ids.const_added_known || by.name)) {
+    if (hook == ids.inherited && !by.name && ids.const_added_known) return;
+    if (hook == ids.inherited && by.name && pw_call_is_open(caller)) {
         /* Class.new made a class, and will run its block now. */
-        if (by.name && pw_vm_counters_claim(increase)) pw_call_adds(caller, increase);
+        if (pw_vm_counters_claim(increase)) pw_call_adds(caller, increase);
         return;
     }
     /* Struct.new, Data.define and copying a class define methods: the call itself is noted. */
-    if (defines_quietly(by.name) && hook != ids.const_added) return;
+    if (defines_quietly(&by, caller) && hook != ids.const_added) return;
     pw_vm_counters_claim(increase);
     pw_line_earlier(increase);
     /* A changed method sets no constant: code before it on the line has done so. */
@@ -429,7 +432,7 @@ pw_hook_called(ID hook, VALUE receiver, VALUE argument, pw_call_place place)
         pw_line_caused(caller.ec, caller.cfp, earlier);
     }
     ID name = RB_SYMBOL_P(argument) ? rb_sym2id(argument) : 0;
-    if (hook == ids.inherited) note_inherited(&by, argument, increase);
+    if (hook == ids.inherited) note_inherited(argument, increase);
     else if (!name) return;
     else if (hook == ids.const_added) {
         pw_subject s = {.size = 0};

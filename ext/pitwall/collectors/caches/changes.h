@@ -13,10 +13,12 @@
     KIND(PW_CONSTANT_REMOVED, "constant_removed") \
     KIND(PW_CONSTANT_AUTOLOAD, "constant_autoload") \
     KIND(PW_CONSTANT_VISIBILITY, "constant_visibility") \
+    KIND(PW_CONSTANT_CHANGED, "constant_changed") \
     KIND(PW_CLASS_MADE, "class_made") \
     KIND(PW_MODULE_MADE, "module_made") \
     KIND(PW_SINGLETON_CLASS_MADE, "singleton_class_made") \
     KIND(PW_CLASS_COPIED, "class_copied") \
+    KIND(PW_CLASS_CHANGED, "class_changed") \
     KIND(PW_MODULE_INCLUDED, "module_included") \
     KIND(PW_MODULE_PREPENDED, "module_prepended") \
     KIND(PW_OBJECT_EXTENDED, "object_extended") \

@@ -30,14 +30,23 @@ static uint32_t rests(void) { return atomic_load_explicit(&state.rests, memory_o
 
 static bool is_module(VALUE object) { return RB_TYPE_P(object, T_CLASS) || RB_TYPE_P(object, T_MODULE); }
 
-/* The last name of a constant among the words of the code that has just run: the operand of `setconstant`. */
+static bool is_plain(ID name) { return RB_TYPE_P(rb_id2str(name), T_STRING); }
+static bool is_constant(ID name) { return rb_is_const_id(name) && is_plain(name); }
+static bool is_class_variable(ID name) { return rb_is_class_id(name) && is_plain(name); }
+static bool is_variable(ID name) { return rb_is_instance_id(name) && is_plain(name); }
+
+/* Are the words of the code that has just run known? Not after a jump back. */
+static bool is_range(const VALUE *from, const VALUE *to) { return from && to >= from && to - from <= MOST_WORDS; }
+
+/* The last such name among the words of the code that has just run: the operand of `setconstant` or the like. Reading a
+ * constant also has a name: the operand true or false of the instruction before tells that (Ruby 3.1). */
 static ID
-constant_between(const VALUE *from, const VALUE *to)
+name_between(const VALUE *from, const VALUE *to, bool (*fits)(ID name))
 {
     ID found = 0;
-    if (to - from > MOST_WORDS || to < from) return 0;
-    for (const VALUE *at = from; at < to; at++) {
-        if (*at < (VALUE)1 << 32 && rb_is_const_id((ID)*at) && RB_TYPE_P(rb_id2str((ID)*at), T_STRING)) found = (ID)*at;
+    for (const VALUE *at = from; is_range(from, to) && at < to; at++) {
+        if (fits == is_constant && at - from >= 2 && (at[-2] == Qtrue || at[-2] == Qfalse)) continue;
+        if (*at < (VALUE)1 << 32 && fits((ID)*at)) found = (ID)*at;
     }
     return found;
 }
@@ -45,8 +54,8 @@ constant_between(const VALUE *from, const VALUE *to)
 static int
 change_of(const uint64_t increase[PW_VM_COUNTERS])
 {
-    if (increase[PW_VM_CONSTANTS]) return PW_CONSTANT_SET;
-    if (increase[PW_VM_CLASSES]) return PW_CLASS_MADE;
+    if (increase[PW_VM_CONSTANTS]) return PW_CONSTANT_CHANGED;
+    if (increase[PW_VM_CLASSES]) return PW_CLASS_CHANGED;
     return increase[PW_VM_CVARS] ? PW_CLASS_VARIABLE_SET : PW_SHAPE_MADE;
 }
 
@@ -64,15 +73,24 @@ note_at(const VALUE *ec, const VALUE *cfp, VALUE pc, int change, const pw_subjec
     frame[PW_CFP_PC] = at;
 }
 
-static void
+/* Returns the kind of change. It is known more exactly from the code that has run: if the code names no constant or
+ * variable, then an extension that it called has made the change. */
+static int
 describe(pw_subject *s, int change, VALUE self, const VALUE *from, const VALUE *to)
 {
-    if (change == PW_CONSTANT_SET) {
-        ID name = from ? constant_between(from, to) : 0;
+    if (change == PW_CONSTANT_CHANGED) {
+        ID name = name_between(from, to, is_constant);
         if (name && is_module(self) && rb_const_defined_at(self, name)) pw_subject_of_constant(s, self, name);
         else if (name) pw_subject_add_id(s, name);
+        return name ? PW_CONSTANT_SET : change;
     }
-    else if (self) pw_subject_of_object(s, self);
+    if (change == PW_CLASS_CHANGED) return change;
+    bool of_class = change == PW_CLASS_VARIABLE_SET;
+    bool known = is_range(from, to);
+    if (known && !name_between(from, to, of_class ? is_class_variable : is_variable) &&
+        !(of_class ? 0 : name_between(from, to, is_class_variable))) return of_class ? PW_CLASS_CHANGED : change;
+    if (self) pw_subject_of_object(s, self);
+    return change;
 }
 
 static void on_line(VALUE unused, const pw_trace_arg *arg);
@@ -116,7 +134,7 @@ void
 pw_line_caused(const VALUE *ec, const VALUE *cfp, const uint64_t *increase)
 {
     if (!atomic_load_explicit(&state.awake, memory_order_relaxed)) {
-        wake(NULL);
+        wake(NULL); /* an earlier line may have done so: it has no line then */
         return;
     }
     pw_subject s = {.size = 0};
@@ -124,7 +142,7 @@ pw_line_caused(const VALUE *ec, const VALUE *cfp, const uint64_t *increase)
     const VALUE *pc = (const VALUE *)cfp[PW_CFP_PC];
     bool known = cfp == last.cfp && pc && cfp[PW_CFP_ISEQ] == last.iseq && last.rests == rests();
     atomic_store_explicit(&state.quiet, 0, memory_order_relaxed);
-    describe(&s, change, cfp[PW_CFP_SELF], known ? (const VALUE *)last.pc - 1 : NULL, pc);
+    change = describe(&s, change, cfp[PW_CFP_SELF], known ? (const VALUE *)last.pc - 1 : NULL, pc);
     note_at(ec, cfp, 0, change, &s, increase);
 }
 
@@ -162,7 +180,9 @@ changed(const pw_trace_arg *arg)
     pw_call_place caller = {arg->ec, arg->cfp + PW_CFP_WORDS};
     if (arg->event != RUBY_EVENT_CLASS && pw_call_adds(caller, increase)) return;
     int change = change_of(increase);
-    bool alive = last.ec == arg->ec && last.rests == rests() && last.cfp >= arg->cfp &&
+    /* The body of `def a = @a = 1` has no line event. */
+    bool bodily = (arg->event & (RUBY_EVENT_RETURN | RUBY_EVENT_B_RETURN)) && last.cfp != arg->cfp;
+    bool alive = !bodily && last.ec == arg->ec && last.rests == rests() && last.cfp >= arg->cfp &&
                  last.cfp[PW_CFP_ISEQ] == last.iseq && last.pc;
     const VALUE *cfp = alive ? last.cfp : arg->cfp;
     VALUE pc = alive ? last.pc : 0;
@@ -180,7 +200,7 @@ changed(const pw_trace_arg *arg)
     else {
         const VALUE *to = (const VALUE *)cfp[PW_CFP_PC];
         atomic_store_explicit(&state.quiet, 0, memory_order_relaxed);
-        describe(&s, change, cfp[PW_CFP_SELF], alive ? (const VALUE *)pc - 1 : NULL, to);
+        change = describe(&s, change, cfp[PW_CFP_SELF], alive ? (const VALUE *)pc - 1 : NULL, to);
     }
     note_at(arg->ec, cfp, pc, change, &s, increase);
 }

@@ -57,6 +57,12 @@ pw_call_adds(pw_call_place place, const uint64_t increase[PW_VM_COUNTERS])
     return false;
 }
 
+bool
+pw_call_is_open(pw_call_place place)
+{
+    return pw_call_adds(place, (const uint64_t[PW_VM_COUNTERS]){0});
+}
+
 void
 pw_call_noted(pw_call_place place)
 {

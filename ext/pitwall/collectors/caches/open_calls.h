@@ -28,6 +28,8 @@ uint32_t pw_call_close(int number, uint64_t increase[PW_VM_COUNTERS]);
 /* Counters have increased within the call at this place, before the code that it calls. False: no call is open
  * there. */
 bool pw_call_adds(pw_call_place place, const uint64_t increase[PW_VM_COUNTERS]);
+/* Is a watched call open at this place? */
+bool pw_call_is_open(pw_call_place place);
 /* A change within the call at this place was noted. */
 void pw_call_noted(pw_call_place place);
 void pw_calls_forget(void);

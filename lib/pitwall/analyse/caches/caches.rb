@@ -23,7 +23,8 @@ module Pitwall
 
       # Pitwall's counters, by kind of change.
       OWN = {
-        "constants_changed" => %w[constant_set constant_removed constant_autoload constant_visibility],
+        "constants_changed" => %w[constant_set constant_removed constant_autoload constant_visibility
+                                  constant_changed],
         "methods_changed" => %w[method_added method_aliased method_removed method_undefined method_visibility
                                 operator_redefined],
         "ancestors_changed" => %w[module_included module_prepended object_extended refinement_made refinement_used],

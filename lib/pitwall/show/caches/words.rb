@@ -11,6 +11,8 @@ module Pitwall
         "constant_set" => ["constant set", :constants], "constant_removed" => ["constant removed", :constants],
         "constant_autoload" => ["autoload registered", :constants],
         "constant_visibility" => ["constant made private, public or deprecated", :constants],
+        "constant_changed" => ["constant changed", :constants],
+        "class_changed" => ["class made or mixed in by C code", :classes],
         "class_made" => ["class made", :classes], "module_made" => ["module made", :classes],
         "singleton_class_made" => ["singleton class made", :classes], "class_copied" => ["class copied", :classes],
         "module_included" => ["module included", :ancestors], "module_prepended" => ["module prepended", :ancestors],
