@@ -90,6 +90,26 @@ class NativeTest < Minitest::Test
       assert_equal [3], path.drop(at + 1).map(&:kind).uniq if path.size > at + 1
       assert_equal 1, path.count { |frame| frame.kind == 2 }
     end
+    assert_blackboxes(native.keys.flat_map { |path| path.drop(path.index { |frame| frame.kind == 2 } + 1) }.uniq)
+  end
+
+  # A black box of one of the collector's functions, or of all the collector does, has its total for its own.
+  # @param functions [Array<Record::Frame>] of the collector
+  def assert_blackboxes(functions)
+    refute_empty functions
+    tree = tree(segment)
+    totals = tree.total_by_method(:wall)
+    inside = tree.methods.each_index.select { |method| functions.any? { |frame| frame.name == tree.methods[method].name } }
+    heaviest = inside.select { |method| tree.self_by_method(:wall)[method] < totals[method] }.max_by { |method| totals[method] }
+    refute_nil heaviest, "no function of the collector calls another"
+    [tree.methods[heaviest].name, "(marking)"].each do |name|
+      numbers = Pitwall::Analyse::MethodMatch.find(tree.methods, name)
+      folded = Pitwall::Analyse::Folding.blackbox(tree, numbers)
+      assert_equal tree.total(:wall), folded.total(:wall)
+      at = folded.methods.index { |method| method.name == name }
+      assert_equal totals[tree.methods.index { |method| method.name == name }], folded.self_by_method(:wall)[at], name
+      assert_equal folded.total_by_method(:wall)[at], folded.self_by_method(:wall)[at], name
+    end
   end
 
   # Waiting threads show the functions in which they wait.

@@ -3,6 +3,7 @@
 require "json"
 require_relative "../test_helper"
 require_relative "../support/command_line"
+require_relative "../support/own_walk"
 require_relative "../support/real_perf"
 require "pitwall/analyse"
 
@@ -84,6 +85,14 @@ class PerfBesidePeerTest < Minitest::Test
     ruby = record("--native").select { |segment| segment.header.collector == "sampler" }
     assert_operator cpu(ruby, /\Avm_exec_core /, /\AObject#reading /, /\Avm_exec_core /, /\AIO#read /, /\A\S+ .*libruby/,
                         /\Avfs_read \[kernel\]/), :>, 10_000_000
+  end
+
+  perf_test :beside_stacks_that_were_read_from_outside do
+    skip "own walks are not in use: #{OwnWalk.refusal}" if OwnWalk.refusal
+    ruby = record("--mode", "outside").select { |segment| segment.header.collector == "sampler" }
+    assert_equal ["outside"], ruby.map { |segment| segment.header.mode }.uniq
+    ruby.each { |segment| assert_operator segment.stat("perf_joined"), :>, 20 }
+    assert_operator cpu(ruby, /\AObject#reading /, /\AIO#read /, /\Avfs_read \[kernel\]/), :>, 20_000_000
   end
 
   perf_test :a_duration_ends_what_perf_records do
