@@ -306,6 +306,7 @@ module Pitwall
     # gc:         whether collections are recorded and shown in stacks; default true from Ruby 3.3 on, where it costs
     #             nothing. On 3.1 and 3.2 it makes every allocation slower. Without it, the time of a collection counts
     #             as the time of the code that ran.
+    # native:     whether native frames are recorded too (doc/native.md), in mode signal; default false.
     # growth:     whether to record the living objects over time as well, for `pitwall report DIR --view growth`;
     #             default false. It makes every allocation slower.
     # one_in:     with growth, follows one object in so many; default 100.

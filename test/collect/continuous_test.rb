@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../test_helper"
+require_relative "../support/own_walk"
 require_relative "../support/recorded_program"
 require "pitwall/cli"
 require "stringio"
@@ -33,6 +34,35 @@ class ContinuousTest < Minitest::Test
     out = StringIO.new
     assert_equal 0, Pitwall::CLI.run(["report", file("d"), "--format", "json"], out: out, err: $stderr)
     assert_equal segments.map { |segment| segment.header.pid }, JSON.parse(out.string)["pids"]
+  end
+
+  # Each file has native frames, from its first sample on.
+  def test_native_frames
+    skip "own walks are not in use: #{OwnWalk.refusal}" if OwnWalk.refusal
+    run_program(HURRY + <<~RUBY)
+      [[{ native: 1 }, "native 1: choose true or false"],
+       [{ native: true, mode: :safepoint }, "native: true goes with mode signal only: leave out mode safepoint"]].each do |settings, message|
+        Pitwall.continuous(dir: "d", **settings)
+        abort "not refused"
+      rescue Pitwall::UsageError => error
+        abort error.message unless error.message == "continuous: \#{message}"
+      end
+      Pitwall.continuous(dir: "d", rate: 1000, native: true)
+      burn(0.1); path = Pitwall::Collect::Session.path; Pitwall::Collect::Continuous.request(:rotate); sleep 0.01 while Pitwall::Collect::Session.path == path
+      burn(0.1)
+      pid = fork { burn(0.1) }
+      Process.wait(pid)
+    RUBY
+    segments = in_folder
+    assert_equal 3, segments.size
+    segments.each do |segment|
+      assert_sane(segment)
+      assert_equal "signal", segment.header.mode
+      assert_operator segment.stat("native_stacks"), :>, 20
+      refute_empty segment.shared_objects
+      assert_includes segment.frames.each_value.select { |frame| frame.kind == Pitwall::Record::Frame::NATIVE }.map(&:name),
+                      "vm_exec_core"
+    end
   end
 
   # A look that has ended one file and not begun the next.
@@ -286,7 +316,7 @@ class ContinuousTest < Minitest::Test
       'dir: "d", control: 70_000' => "UsageError: continuous: control 70000: choose a port, 1 to 65535, or 0 for a free one",
       'dir: "d", growth: 1' => "UsageError: continuous: growth 1: choose true or false",
       'dir: "d", growth: true, one_in: 0' => "UsageError: continuous: one_in 0: choose a whole number from 1",
-      'dir: "d", color: 1' => "UsageError: continuous: unknown setting color: known are dir, rate, rotate, keep, max_bytes, mode, signal, gc, growth, one_in",
+      'dir: "d", color: 1' => "UsageError: continuous: unknown setting color: known are dir, rate, rotate, keep, max_bytes, mode, signal, gc, growth, one_in, native",
       'dir: "/dev/null/x"' => "UsageError: continuous: /dev/null/x: Not a directory: name another folder",
       'dir: "d", signal: "USR1"' => "UsageError: signal \"USR1\": choose URG or WINCH (signals that are ignored by default), or mode safepoint" }.each do |settings, message|
       assert_equal message, run_program("print problem { Pitwall.continuous(#{settings}) }")

@@ -10,7 +10,7 @@ module Pitwall
     # @api private
     module Continuous
       DEFAULTS = { rate: 100, rotate: nil, keep: 86_400, max_bytes: 256 << 20, mode: nil, signal: nil,
-                   gc: !Compat.gc_events_slow_allocation?, growth: false, one_in: 100 }.freeze
+                   gc: !Compat.gc_events_slow_allocation?, growth: false, one_in: 100, native: false }.freeze
       ROTATE_S = 600
       RATES = (1..10_000)
       MODES = (Session::MODES - ["none"]).freeze
@@ -164,16 +164,22 @@ module Pitwall
         end
 
         def check_choices(settings)
-          rate, mode, growth, one_in = settings.values_at(:rate, :mode, :growth, :one_in)
+          rate, mode, growth, one_in, native = settings.values_at(:rate, :mode, :growth, :one_in, :native)
           unless rate.is_a?(Integer) && RATES.cover?(rate)
             refuse("rate #{rate.inspect}: choose 1 to 10_000 samples a second")
           end
           refuse("mode #{mode.inspect}: choose #{MODES.join(" or ")}") unless mode.nil? || MODES.include?(mode.to_s)
-          refuse("growth #{growth.inspect}: choose true or false") unless [true, false].include?(growth)
+          { growth: growth, native: native }.each do |name, value|
+            refuse("#{name} #{value.inspect}: choose true or false") unless [true, false].include?(value)
+          end
+          refuse("native: true goes with mode signal only: leave out mode #{mode}") if native && mode && !signal?(mode)
           return if one_in.is_a?(Integer) && one_in.between?(1, 1_000_000_000)
 
           refuse("one_in #{one_in.inspect}: choose a whole number from 1")
         end
+
+        # Native frames have the mode "auto" for signal, as elsewhere.
+        def signal?(mode) = %w[auto signal].include?(mode.to_s)
 
         def refuse(message) = raise(UsageError, "continuous: #{message}")
 
@@ -290,10 +296,11 @@ module Pitwall
         end
 
         def open_file(now)
-          mode = @settings[:mode] || (@settings[:signal] ? "signal" : unasked_mode)
-          reason = "what continuous recording takes unasked" unless @settings[:mode] || @settings[:signal]
+          native = @settings[:native]
+          mode = @settings[:mode] || (@settings[:signal] || native ? "signal" : unasked_mode)
+          reason = "what continuous recording takes unasked" unless @settings[:mode] || @settings[:signal] || native
           options = { interval_ns: 1_000_000_000 / @settings[:rate], flush_ns: FLUSH_NS, mode: mode,
-                      mode_reason: reason, gc: @settings[:gc], collectors: collectors }
+                      mode_reason: reason, gc: @settings[:gc], native: native, collectors: collectors }
           signals = @settings[:signal] ? [@settings[:signal]] : Session::SIGNALS
           signals.each_with_index do |signal, at|
             Session.start(path: fresh_path, **options, signal: signal)
