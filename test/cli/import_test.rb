@@ -37,6 +37,41 @@ class ImportCommandTest < Minitest::Test
     file(to)
   end
 
+  def collapsed(name, stacks)
+    File.write(file("#{name}.txt"), stacks.map { |stack, count| "#{stack} #{count}\n" }.join)
+    status, = run_verb("import", file("#{name}.txt"), "--out", file("#{name}.pit"))
+    assert_equal 0, status
+    file("#{name}.pit")
+  end
+
+  # Two samples of a coin: the interval is that of two binomial shares.
+  def test_shares_of_counts_are_compared
+    a = collapsed("a", "main;a;b" => 700, "main;a" => 300)
+    b = collapsed("b", "main;a;b" => 400, "main;a" => 300, "main;c" => 300)
+    status, text, err = run_verb("compare", a, b)
+    assert_equal [0, ""], [status, err]
+    assert_match(/Counts recorded: \S*a.pit 1,000 · \S*b.pit 1,000 \(one run each: no verdict on which does more\)/, text.gsub(/\s+/, " "))
+    assert_match(/Why: \+300 counts in c \(self 0 → 300, 0% → 30.0%/, text)
+    assert_match(/^ −300 .* 70.0% +40.0%  b$/, text)
+    assert_match(/without times in the files, counts are compared/, text)
+    refute_match(/\d (ns|µs|ms|s)\b|time changed|faster/, text)
+
+    found = JSON.parse(run_verb("compare", a, b, "--format", "json")[1]).fetch("why").first
+    assert_equal ["captures", [[1000], [1000]]], found.values_at("weight", "recorded_counts")
+    method = found["methods"].find { |row| row["name"] == "c" }["self"]
+    assert_equal [0, 300], method["time"].values_at("a_counts", "b_counts")
+    change = method["change"]
+    # Under no difference the share is 15% on both sides.
+    error = Math.sqrt(2 * 0.15 * 0.85 / 1000)
+    quantile = -Pitwall::Analyse::Statistics.student_quantile((1 - change["level"]) / 2, 1998)
+    assert_in_delta 0.3 + (quantile * error), change["high"], 1e-4
+
+    assert_match(/Why: no method's part of the counts changed beyond noise/, run_verb("compare", a, collapsed("same", "main;a;b" => 690, "main;a" => 310))[1])
+    status, text, = run_verb("compare", a, b, "--view", "structure")
+    assert_equal 4, status
+    assert_match(/Structure: not known/, text)
+  end
+
   def test_views_exports_and_the_page
     FILES.each do |name|
       recording = import(name, "#{name.tr("/", "-")}.pit")

@@ -144,7 +144,7 @@ module Pitwall
       private_constant :Difference
 
       # Compares two sides.
-      # @param weight [Symbol] :wall or :cpu
+      # @param weight [Symbol] :wall or :cpu; :captures of recordings without times: then times are counts
       # @param within [Array<String>] names of methods: only code that runs inside them counts; empty: all code
       # @param labels [Hash{String => String}, nil] only samples with all of these labels count
       # @param level [Float] 1 − the probability of any false alarm
@@ -200,6 +200,7 @@ module Pitwall
         if walks.size > 1
           notes << "one side's Ruby can't tell a block from its method: blocks count for their methods on both"
         end
+        notes << "without times in the files, counts are compared, each as a sample of its own" if @weight == :captures
         modes = @headers.map { |headers| headers.map(&:mode).uniq }
         if modes[0] != modes[1]
           modes = modes.flatten.uniq.compact.join(", ")

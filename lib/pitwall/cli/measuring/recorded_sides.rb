@@ -201,8 +201,17 @@ module Pitwall
 
       def profile_change(segments)
         a, b = sides_of(segments)
-        Analyse::ProfileChange.compare(a: a, b: b, weight: @options.fetch(:weight, :wall), labels: @options[:labels])
+        weight = @options[:weight] || (counts_alone?(segments.flatten) ? :captures : :wall)
+        Analyse::ProfileChange.compare(a: a, b: b, weight: weight, labels: @options[:labels])
       end
+
+      # Whether imported files have counts and no times.
+      def counts_alone?(segments)
+        segments.all? { |segment| segment.header.imported } &&
+          segments.all? { |segment| segment.tallies.none? { |tally| timed?(tally) } }
+      end
+
+      def timed?(tally) = tally.enum_for(:each).any? { |_node, wall, cpu, _captures| wall.positive? || cpu.positive? }
 
       def sides_of(segments)
         segments.zip(Analyse::ProfileChange::Pair.bases(segments)).map do |side, base|

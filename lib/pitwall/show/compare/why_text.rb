@@ -13,7 +13,7 @@ module Pitwall
     class WhyText
       METHODS = 12 # rows of the table, by default
       STEPS = 4 # callers named in a line, at most
-      KINDS = { wall: "time", cpu: "CPU time" }.freeze
+      KINDS = { wall: "time", cpu: "CPU time", captures: "counts" }.freeze
       # Below this width the table has no column for the time's interval.
       NARROW = 84
       # Below this width the table has no column for the share's change: it has the shares of both sides.
@@ -124,12 +124,12 @@ module Pitwall
         return [] unless @result.noise == :within_run
 
         wholes = [@base, @side].zip(@result.wholes).map do |name, all|
-          "#{name} #{all.map { |whole| Units.duration(whole) }.join(", ")}"
+          "#{name} #{all.map { |whole| counts? ? Units.count(whole) : Units.duration(whole) }.join(", ")}"
         end
         once = @result.runs == [1, 1] ? "one run each" : "too few runs"
         threads = ", all threads added up" if @result.threads > 1
         note("#{kind.sub(/\A./, &:upcase)} recorded#{threads}: #{wholes.join(" · ")} " \
-             "(#{once}: no verdict on which is faster)", :yellow)
+             "(#{once}: no verdict on which #{counts? ? "does more" : "is faster"})", :yellow)
       end
 
       def headline(changed, below)
@@ -153,7 +153,7 @@ module Pitwall
         return "#{difference(delta.difference.point)}/#{@per} in #{shares(row, which)}" if iteration?
 
         times = delta.times.map { |ns| duration(ns) }.join(" → ")
-        "#{signed(delta.time.point)} of #{kind} in #{shares(row, which, "#{times}, ")}"
+        "#{signed(delta.time.point)} #{"of " unless counts?}#{kind} in #{shares(row, which, "#{times}, ")}"
       end
 
       # A method with its times and shares on both sides: "Cart#sum (self 107 ms → 572 ms, 12.8% → 22.6%)"
@@ -165,7 +165,9 @@ module Pitwall
 
       def signed(ns) = "#{ns.negative? ? "−" : "+"}#{duration(ns.abs)}"
 
-      def duration(ns) = Figures.value(ns, "ns", figures: 3)
+      def duration(ns) = counts? ? Units.count(ns.round) : Figures.value(ns, "ns", figures: 3)
+
+      def counts? = @result.weight == :captures
 
       def presence(row)
         { new: ", not seen in #{@base}", gone: ", not seen in #{@side}" }.fetch(row.presence, "")
@@ -186,7 +188,7 @@ module Pitwall
 
       def table(rows, which, head = "method")
         names = [@base, @side].map { |name| Text.shorten_middle(name, 12) }
-        heads = iteration? ? %w[change interval] : ["time", *%w[interval share].first(more_columns)]
+        heads = iteration? ? %w[change interval] : [counts? ? "count" : "time", *%w[interval share].first(more_columns)]
         table = Table.new(heads: [*heads, *names, head], width: @width, palette: @palette, location: @location)
         heading, *body = table.lines(rows.map { |row| table_row(row, row[which]) })
         [heading] + rows.zip(body).flat_map { |row, line| [line, *(which == :own ? route(row) : [])] }
@@ -225,7 +227,8 @@ module Pitwall
         return if (changed.first(@limit).map(&:own) + below.first(@limit / 2).map(&:total)).all?(&:lasting)
 
         beyond = "#{" and #{(Analyse::ProfileChange::ONE_RUN * 100).round}%" if @result.noise == :within_run}"
-        "#{ALIKE}: as long on both sides as far as noise#{beyond} can tell; only its share of the whole moved"
+        "#{ALIKE}: as #{counts? ? "many" : "long"} on both sides as far as noise#{beyond} can tell; only its share of " \
+          "the whole moved"
       end
 
       # The part of the whole change that the named methods explain.

@@ -17,6 +17,8 @@ module Pitwall
       #   Each visit counts as one event of a compound Poisson process, so the variance is the sum of the rows' squared
       #   weights. A hundred samples of one long call count as one event. The share is that of both sides together,
       #   because a share of 0 or 1 on one side would have no variance.
+      #
+      # Counts without times (imports) have no slices, and each count is one event.
       class WithinRun
         # Most slices of a recording.
         SLICES = 48
@@ -65,6 +67,7 @@ module Pitwall
             @above = above(parents) if parents
             @slices = []
             @squares = sums
+            @counts = runs.any? { |run| run.weight == :captures }
             rows = runs.sum { |run| run.parts.sum { |part| part.segment.row_count } }
             count = (rows / ROWS).clamp(2, SLICES)
             whole = runs.sum(&:whole)
@@ -90,12 +93,14 @@ module Pitwall
             share = share(kind, number)
             variance = [variance_by_slices(kind, number, share), variance_by_events(kind, number, shared)].max
             # Differences of neighbours overlap, which leaves two thirds of the degrees of freedom (von Neumann).
-            Statistics::Parts.new(share, Math.sqrt(variance), [2 * (@slices.size - 1) / 3.0, 1].max, @slices.size)
+            degrees = @counts ? @whole - 1 : 2 * (@slices.size - 1) / 3.0
+            Statistics::Parts.new(share, Math.sqrt(variance), [degrees, 1].max, @slices.size)
           end
 
           private
 
           def variance_by_slices(kind, number, share)
+            return 0.0 if @counts
             return share * (1 - share) if @slices.size < 2
 
             position = @positions.fetch(number)
@@ -116,7 +121,7 @@ module Pitwall
             squares = Hash.new(0)
             each_row(run, part, count) do |slice, node, weight|
               slices[slice][node] += weight
-              squares[node] += weight * weight
+              squares[node] += @counts ? weight : weight * weight
             end
             outermost = outermost(part) unless @above
             @slices.concat(slices.map { |nodes| add_up(part, outermost, nodes, sums) })
@@ -173,8 +178,15 @@ module Pitwall
             nodes.to_h { |node| [node, keys[node]] }.reject { |_, position| position == @positions.size }
           end
 
+          # Yields slice, node and weight of each node with counts.
+          def each_count(part)
+            part.tree.selfs(:captures).each_with_index { |count, node| yield 0, node, count unless count.zero? }
+          end
+
           # Yields slice, node and weight of each row. Rows of a thread have no gaps, so their sum is its clock.
-          def each_row(run, part, count)
+          def each_row(run, part, count, &block)
+            return each_count(part, &block) if @counts
+
             segment, inside = part.segment, part.inside
             unit, gap = segment.unit_ns, segment.gap
             clocks = Hash.new { |known, id| known[id] = segment.thread(id).start_ns }
