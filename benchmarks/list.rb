@@ -21,6 +21,7 @@ module Benchmarks
                            "beside strace",
     "caches/cost" => "what watching caches costs: counters, methods and lines; on two programs, and on the boot and " \
                      "the warm requests of a Rails application",
+    "boot/cost" => "what recording what is loaded costs the start of a Rails application",
     "queries/cost" => "what counting queries costs a query, with ActiveRecord and Sequel",
     "servers/puma" => "what continuous recording costs Puma at full load",
     "report/speed" => "time and memory of `pitwall report` on 1,000,000 samples",

@@ -11,6 +11,7 @@ module Pitwall
     autoload :BenchJson, "pitwall/show/bench/json"
     autoload :BenchMarkdown, "pitwall/show/bench/markdown"
     autoload :BenchText, "pitwall/show/bench/text"
+    autoload :BootChangeView, "pitwall/show/boot/change_view"
     autoload :BootJson, "pitwall/show/boot/json"
     autoload :BootMarkdown, "pitwall/show/boot/markdown"
     autoload :BootText, "pitwall/show/boot/text"

@@ -22,7 +22,8 @@ class BootAnalysisTest < Minitest::Test
     boot = { "age_ns" => 200_000, "own_ns" => 50_000, "start" => sizes.merge("gc_ns" => 0, "at_ns" => 0),
              "booted" => nil, "end" => sizes, "repeats" => 1, "repeat_ns" => 5 }
     header = Pitwall::Record::Header.new("pid" => pid)
-    Pitwall::Record::Segment.empty.with(loads: loads, header: header, boot_sums: boot.merge(sums.transform_keys(&:to_s)))
+    boot.update(sums.transform_keys(&:to_s))
+    Pitwall::Record::Segment.empty.with(loads: loads, header: header, boot_sums: boot)
   end
 
   def boot(*segments) = Boot.new(segments, origin: Pitwall::Analyse::Origin.new)
@@ -78,20 +79,22 @@ class BootAnalysisTest < Minitest::Test
     rows = [load(1, at_ns: 5), load(2, at_ns: 7), load(3, at_ns: 20, begun: 1), load(4, at_ns: 30)]
     found = boot(segment(rows, booted: { "at_ns" => 10, "features" => 4 }))
     assert_equal [[1, 2], [3, 4]], [found.nodes.map { |node| node.row.id }, found.late.map(&:id)]
-    assert_equal ["booted", 4, 150_010 - 0], [found.ended_by, found.figures[:features], found.wall_ns]
+    assert_equal ["booted", 4, 150_010], [found.ended_by, found.figures[:features], found.wall_ns]
   end
 
   def test_what_to_do
     rows = [load(1, kind: "bundler_require", path: "", name: "", wall_ns: 700_000),
             load(2, parent: 1, path: "/gems/big-1.0/lib/big.rb", wall_ns: 500_000, compile_ns: 100_000),
             load(3, parent: 2, path: "/gems/small-1.0/lib/small.rb", from: "/gems/big-1.0/lib/big.rb", wall_ns: 90_000),
-            load(4, wall_ns: 80_000, compile_ns: 20_000, objects: 12), load(5, name: "none", wall_ns: 30_000, ending: 2)]
+            load(4, wall_ns: 80_000, compile_ns: 20_000, objects: 12),
+            load(5, name: "none", wall_ns: 30_000, ending: 2)]
     advice = boot(segment(rows)).advice
     assert_equal advice.map(&:saving_ns).sort.reverse, advice.map(&:saving_ns)
     found = advice.to_h { |one| [[one.kind, one.subject], one.saving_ns] }
     assert_equal 500_000, found[%w[gem big]]
     refute found.key?(%w[gem small]), "another gem asked for it"
-    assert_equal [300_000, 72_000, 30_000], [["heap", nil], ["compile_cache", nil], %w[failed none]].map { |key| found[key] }
+    keys = [["heap", nil], ["compile_cache", nil], %w[failed none]]
+    assert_equal [300_000, 72_000, 30_000], found.values_at(*keys)
     assert_equal 60_000, found[["own_code", "/srv/f4.rb"]]
   end
 end

@@ -163,7 +163,22 @@ class BootTest < Minitest::Test
     by_objects = pitwall("report", file("x.pit"), "--heaviest", "objects", "--limit", "1").out
     assert_match(/heavy\.rb/, by_objects)
     assert_match(/^\| [\d.]+ ms \|.*slow/, pitwall("report", file("x.pit"), "--format", "markdown").out)
+    compare
     assert_one_line 2, /has no file-system calls/, pitwall("report", file("x.pit"), "--heaviest", "calls", env: QUIET)
+  end
+
+  def compare
+    File.write(file("slow.rb"), "require 'added'\n")
+    File.write(file("added.rb"), "")
+    boot = pitwall("boot", "--record", file("y.pit"), "--quiet", "--", "ruby", "-I", "#{Checkout::ROOT}/lib", "main.rb")
+    assert_equal 0, boot.status.exitstatus, boot.err
+    change = JSON.parse(pitwall("compare", file("x.pit"), file("y.pit"), "--format", "json").out)["boot"]
+    sides = change["files"].reject { |row| row["side"] == "both" }.to_h { |row| [File.basename(row["path"]), row["side"]] }
+    assert_equal({ "added.rb" => "new", "nested.rb" => "gone" }, sides)
+    assert_equal 0, change["figures"]["features"].reduce(:-)
+    text = pitwall("compare", file("x.pit"), file("y.pit")).out
+    assert_match(/Loaded only by B: 1 file.*added\.rb.*Loaded only by A: 1 file.*nested\.rb.*Changed most.*slow/m, text)
+    assert_match(/\*\*Loaded only by B\*\* \(1\)/, pitwall("compare", file("x.pit"), file("y.pit"), "--format", "markdown").out)
   end
 
   def test_behaviour_is_the_same

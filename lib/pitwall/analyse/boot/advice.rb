@@ -37,7 +37,8 @@ module Pitwall
         private
 
         def advice(kind, saving, bound: false, subject: nil, place: nil, **figures)
-          Advice.new(kind: kind, saving_ns: saving.round, bound: bound, subject: subject, place: place, figures: figures)
+          Advice.new(kind: kind, saving_ns: saving.round, bound: bound, subject: subject, place: place,
+                     figures: figures)
         end
 
         def main = @main ||= @boot.nodes.select { |node| @boot.main?(node) }
@@ -104,8 +105,8 @@ module Pitwall
 
         def failed
           lost = main.select(&:raised?).reject { |node| node.children.any? }
-          names = lost.group_by { |node| node.row.name }.map { |name, nodes| [name, nodes.sum { |one| one.own[:wall] }] }
-          worst = names.max_by(&:last)
+          by_name = lost.group_by { |node| node.row.name }
+          worst = by_name.max_by { |_, nodes| nodes.sum { |node| node.own[:wall] } }
           [advice("failed", lost.sum { |node| node.own[:wall] }, bound: true, subject: worst&.first, count: lost.size)]
         end
       end

@@ -7,7 +7,8 @@ module Pitwall
     class Boot
       # Whose code a load runs: Ruby's start, RubyGems, Bundler, Rails, a gem, the standard library, the application.
       class Owners
-        # own_ns, files: of the code of this owner itself · total_ns: of gems, with all that a gem's outermost files load
+        # own_ns, files: of the code of this owner itself
+        # total_ns: of gems, with all that a gem's outermost files load
         Row = Struct.new(:name, :own_ns, :objects, :files, :compile_ns, :total_ns, keyword_init: true)
 
         RUBY = "Ruby's start"
@@ -16,10 +17,12 @@ module Pitwall
         STDLIB = "standard library"
         GEMS = "gems"
         RAILS = Application.gems("rails").freeze
+        # ".../bundler-2.5.1/lib/bundler/dsl.rb", ".../3.4.0/bundler.rb"
+        BUNDLER_PATH = %r{/bundler(?:-[\d.]+)?(?:/|\.rb\z)}.freeze
         BUNDLER = %w[bundler_setup bundler_require].freeze
         RAILS_KINDS = %w[initializer eager_load].freeze
         Code = Struct.new(:path, :kind)
-        private_constant :RAILS, :BUNDLER, :RAILS_KINDS, :Code
+        private_constant :RAILS, :BUNDLER_PATH, :BUNDLER, :RAILS_KINDS, :Code
 
         #: (Origin) -> void
         def initialize(origin)
@@ -69,13 +72,14 @@ module Pitwall
 
         def row(name, nodes)
           Row.new(name: name, own_ns: nodes.sum { |node| node.own[:wall] },
-                  objects: nodes.sum { |node| node.own[:objects] }, files: nodes.count { |node| node.file? && node.loaded? },
+                  objects: nodes.sum { |node| node.own[:objects] },
+                  files: nodes.count { |node| node.file? && node.loaded? },
                   compile_ns: nodes.sum(&:compile_ns))
         end
 
         def name_of(path)
           return OUTSIDE if path.empty?
-          return "Bundler" if path.match?(%r{/bundler(?:-[\d.]+(?:/lib/bundler)?)?(?:/|\.rb\z)}) && !path.include?("/bundler/gems/")
+          return "Bundler" if path.match?(BUNDLER_PATH) && !path.include?("/bundler/gems/")
           return "RubyGems" if path.match?(%r{/rubygems(?:/|\.rb\z)}) && !path.match?(%r{/gems/[^/]+-\d})
 
           gem = @origin.gem(Code.new(path, 0))

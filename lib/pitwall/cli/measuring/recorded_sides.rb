@@ -2,6 +2,7 @@
 
 require "pitwall/analyse"
 require "pitwall/cli/recording/project"
+require "pitwall/cli/measuring/recorded_boots"
 require "pitwall/cli/measuring/recorded_structure"
 require "pitwall/cli/recording/recording_options"
 require "pitwall/errors"
@@ -13,6 +14,7 @@ module Pitwall
   module CLI
     # The part of `compare` that reads recordings: compares two recordings, and checks a prediction against them.
     module RecordedSides
+      include RecordedBoots
       include RecordedStructure
 
       # Options of measuring, which are refused when two recordings are compared.
@@ -123,6 +125,7 @@ module Pitwall
         refuse_traced_with_sampled(names.flatten, recordings.flatten)
         check_labels(names.flatten, recordings.flatten)
         segments = filtered(names, recordings)
+        return compare_boots(files, segments) if boots?(names, segments)
         return compare_objects(files, names, segments) if objects?(names, segments)
         return compare_structure(files, segments) if structure?
 

@@ -45,7 +45,9 @@ module Pitwall
       end
 
       # {wall: 1, objects: 2} → {"wall_ns" => 1, "objects" => 2}
-      def named(figures) = figures.to_h { |name, value| [%i[wall cpu gc].include?(name) ? "#{name}_ns" : name.to_s, value] }
+      def named(figures)
+        figures.to_h { |name, value| [%i[wall cpu gc].include?(name) ? "#{name}_ns" : name.to_s, value] }
+      end
 
       def rows(rows)
         rows.map do |row|

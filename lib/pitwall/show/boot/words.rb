@@ -24,8 +24,10 @@ module Pitwall
 
       # "autoload", "" for a plain require
       #: (Analyse::Boot::Node) -> String
-      def kind(node) = [KINDS.fetch(node.kind, node.kind), ("raised" if node.raised?), ("not ended" if node.row.ending == 1)]
-                       .compact.reject(&:empty?).join(", ")
+      def kind(node)
+        ending = { 1 => "not ended", 2 => "raised" }[node.row.ending]
+        [KINDS.fetch(node.kind, node.kind), ending].compact.reject(&:empty?).join(", ")
+      end
 
       # A figure with its unit: "12.3 ms", "1,234", "2.1 MiB"
       #: (Integer, Symbol) -> String
@@ -42,7 +44,8 @@ module Pitwall
         figures = boot.figures
         before = boot.sizes_before
         ["#{Units.duration(boot.wall_ns)} from the process's start #{ENDS.fetch(boot.ended_by)}; " \
-         "#{Units.duration(figures[:cpu])} CPU; without the #{Units.duration(boot.own_ns)} that Pitwall needed to start",
+         "#{Units.duration(figures[:cpu])} CPU; without the #{Units.duration(boot.own_ns)} that Pitwall needed to " \
+         "start",
          "#{Units.count(before.fetch("features", 0))} → #{Units.count(figures[:features])} features, " \
          "#{Units.things(figures[:load_path], "folder")} in the load path, " \
          "#{Units.count(figures[:objects])} objects (#{Units.bytes(figures[:bytes])}), " \
@@ -59,7 +62,8 @@ module Pitwall
         beside = boot.nodes.reject { |node| boot.main?(node) }.size
         [("bootsnap is loaded: times to compile are times to read its cache" if boot.bootsnap?),
          ("#{Units.things(late, "file")} were loaded after the boot" if late.positive?),
-         ("#{Units.things(beside, "load")} ran in other threads; their times are not part of the sums" if beside.positive?),
+         ("#{Units.things(beside, "load")} ran in other threads; their times are not part of the sums" if
+          beside.positive?),
          ("#{Units.things(others, "other process")} recorded as well; the one with most files is shown" if
           others.positive?)].compact
       end
@@ -96,7 +100,8 @@ module Pitwall
         when "heap" then "begin with a larger heap: #{Units.things(figures[:runs], "collection")} ran during the boot"
         when "gem"
           "load #{advice.subject} where it is used, or not at all: #{Units.things(figures[:files], "file")}#{at}"
-        when "initializer" then "make this initializer do less: #{location.text(advice.subject, 0)}#{at_of_name(advice, at)}"
+        when "initializer"
+          "make this initializer do less: #{location.text(advice.subject, 0)}#{at_of_name(advice, at)}"
         when "own_code"
           "do less while this file is loaded: #{location.text(advice.subject, 0)} " \
           "(#{Units.count(figures[:objects])} objects)"
