@@ -4,7 +4,7 @@ require_relative "test_helper"
 require_relative "support/command_line"
 require "pitwall/minitest"
 
-# Tests that fail when a block empties caches of the VM: which changes are found, what is allowed, what the message says.
+# Tests that fail when a block empties caches of the VM: which changes are found and allowed, what the message says.
 class InvalidationsTest < Minitest::Test
   include CommandLine
 

@@ -6,7 +6,8 @@ require_relative "support/ruby_layers"
 # The layers of lib/: `collect → record → analyse → show`, and the layers on top of these. ext/pitwall has its own test.
 class LayersTest < Minitest::Test
   # `require` paths of integrations, such as "pitwall/rack".
-  SHORT = %w[budget invalidations ips minitest rack rspec sidekiq test_unit].map { |name| "lib/pitwall/#{name}.rb" }.freeze
+  SHORT = %w[budget invalidations ips minitest rack rspec sidekiq test_unit]
+          .map { |name| "lib/pitwall/#{name}.rb" }.freeze
 
   # By layer, from the bottom up: where its files are, and the layers that it uses. A layer uses only layers that stand
   # before it in this list. The longest path that fits counts.
@@ -44,7 +45,7 @@ class LayersTest < Minitest::Test
     ["lib/pitwall.rb", "cli"] => "Result#report prints what `pitwall report` does, if the gem pitwall is there",
     ["lib/pitwall.rb", "record"] => "Result#sites reads the recording, if the gem pitwall is there",
     ["lib/pitwall.rb", "analyse"] => "Result#sites, likewise",
-    ["lib/pitwall/integrations/invalidations.rb", "record"] => "reads the recording of a test's block, if the gem is there",
+    ["lib/pitwall/integrations/invalidations.rb", "record"] => "reads what a test's block changed, if the gem is there",
     ["lib/pitwall/integrations/invalidations.rb", "analyse"] => "likewise"
   }.freeze
 

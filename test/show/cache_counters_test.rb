@@ -32,7 +32,9 @@ class CacheCountersTest < Minitest::Test
     end
   end
 
-  def kase = Pitwall::Record::Case.new(index: 0, block: 0, block_name: "", name: "make", label: "make", params: {}, flags: [])
+  def kase
+    Pitwall::Record::Case.new(index: 0, block: 0, block_name: "", name: "make", label: "make", params: {}, flags: [])
+  end
 
   def bench(counters)
     Analyse::BenchReport.of(samples("", counters), cases: [kase], name: "a.rb", facts: { "ruby" => "ruby 3.1.2" })
@@ -50,7 +52,8 @@ class CacheCountersTest < Minitest::Test
     assert_equal missing.split(", "), JSON.parse(Show::BenchJson.new(report).to_s)["not_counted"]
     tables = Show::MeasuredPage.new(report, hints: Pitwall::Views::Hints).data.object["tables"]
     assert_includes tables.map { |table| table["heads"] }, ["caches, each", "serials"]
-    assert_match(/^caches, each +misses +yjit invalidation_count\nmake +1 +3$/, Show::BenchText.new(bench(NEW), width: 200).to_s)
+    assert_match(/^caches, each +misses +yjit invalidation_count\nmake +1 +3$/,
+                 Show::BenchText.new(bench(NEW), width: 200).to_s)
     refute_match(/not counted/, Show::BenchText.new(bench({}), width: 200).to_s)
   end
 
@@ -94,7 +97,8 @@ class CacheCountersTest < Minitest::Test
     code = "require 'pitwall/bench_child/assembled'; puts Pitwall::Bench::Counters.read.keys"
     lib = File.join(Checkout::ROOT, "lib")
     on, off = [["--#{prefix}"], []].map do |options|
-      IO.popen([{ "RUBYOPT" => nil }, RbConfig.ruby, *options, "-I#{lib}", "-e", code], &:read).split.grep(/\A#{prefix}_/)
+      names = IO.popen([{ "RUBYOPT" => nil }, RbConfig.ruby, *options, "-I#{lib}", "-e", code], &:read).split
+      names.grep(/\A#{prefix}_/)
     end
     assert_empty off
     refute_empty on unless RUBY_VERSION < "3.3" # Ruby 3.1 counts only in a debug build

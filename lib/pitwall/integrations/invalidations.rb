@@ -16,7 +16,7 @@ module Pitwall
 
     # Changes that a test allows, by their kind or their subject.
     class Allowed
-      # @param entries [Symbol, String, Regexp, Array] :class_made: a kind, or :classes_made: a counter of Pitwall's with
+      # @param entries [Symbol, String, Regexp, Array] :class_made: a kind. :classes_made: a counter of Pitwall's, with
       #   all its kinds. "Shop::Cart#*": a subject, in which * stands for any characters. A Regexp matches subjects
       # @raise [UsageError] an entry that is none of these
       #: (untyped) -> void
@@ -50,7 +50,7 @@ module Pitwall
         case entry
         when Regexp then entry
         when String then /\A#{Regexp.escape(entry).gsub("\\*", ".*")}\z/
-        else raise UsageError, "allow: #{entry.inspect}: a Symbol (:class_made), a String (\"Shop::Cart#*\") or a Regexp"
+        else raise UsageError, "allow: #{entry.inspect}: a Symbol (:class_made), a String (\"Shop::Cart#*\"), a Regexp"
         end
       end
     end

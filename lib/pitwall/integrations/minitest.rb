@@ -36,8 +36,8 @@ module Pitwall
     #   assert_no_invalidations { @app.call(env) }
     #   assert_no_invalidations(allow: [:singleton_class_made, "Shop::*"], warmup: 0) { … }
     #
-    # @param allow [Symbol, String, Regexp, Array] changes that do not count: kinds, or subjects (* in a String stands for
-    #   any characters)
+    # @param allow [Symbol, String, Regexp, Array] changes that do not count: kinds, or subjects (* in a String stands
+    #   for any characters)
     # @return [true]
     # @raise [StateError] a recording is running
     # @raise [UsageError] there is no block, or no such kind

@@ -26,8 +26,8 @@ module Pitwall
     #   expect { app.call(env) }.not_to invalidate_caches
     #   expect { app.call(env) }.not_to invalidate_caches(allow: [:singleton_class_made, "Shop::*"]).once
     #
-    # @param allow [Symbol, String, Regexp, Array] changes that do not count: kinds, or subjects (* in a String stands for
-    #   any characters)
+    # @param allow [Symbol, String, Regexp, Array] changes that do not count: kinds, or subjects (* in a String stands
+    #   for any characters)
     #: (?allow: untyped) -> InvalidateCaches
     def invalidate_caches(allow: []) = InvalidateCaches.new(allow)
 

@@ -55,7 +55,9 @@ module Pitwall
       ["major_faults", "count", :count, "page faults with IO"],
       ["voluntary_switches", "count", :count, "context switches, voluntary"],
       ["involuntary_switches", "count", :count, "context switches, involuntary"],
-      *VM_COUNTERS.each_value.map { |counter| [counter.name, counter.unit, counter.unit == "ns" ? :clock : :count, counter.title] },
+      *VM_COUNTERS.each_value.map do |counter|
+        [counter.name, counter.unit, counter.unit == "ns" ? :clock : :count, counter.title]
+      end,
       ["instructions", "count", :count, "instructions"],
       ["fs_calls", "count", :count, "file-system calls"],
       ["retained", "count", :count, "objects retained at the end"],

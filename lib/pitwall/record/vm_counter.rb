@@ -14,8 +14,8 @@ module Pitwall
     # unit:   "count", or "ns"
     VMCounter = Struct.new(:name, :title, :short, :rubies, :part, :means, :jit, :unit, keyword_init: true)
 
-    # The vocabulary of counters, of all Rubies. `bench`, `compare`, requests and tests count them, `caches` blames them.
-    # bench_child/counters.rb and collect/vm_counters.rb read them, and know their keys by patterns.
+    # The vocabulary of counters, of all Rubies. `bench`, `compare`, requests and tests count them. `caches` finds their
+    # lines. bench_child/counters.rb and collect/vm_counters.rb read them, and know their keys by patterns.
     VM_COUNTERS = [
       { name: "constant_cache_misses", title: "constant cache misses", short: "misses", rubies: "3.2 and newer",
         means: "a constant was looked up by name, because its inline cache was empty" },

@@ -23,9 +23,9 @@ module Pitwall
       # The report, without a newline at its end.
       #: () -> String
       def to_s
-        parts = [title, table(*@words.speed), table(*@words.memory), table(*@words.caches), *commands, *rankings, undecided, *growths,
-                 Provenance.quoted(@report), Markdown.details("How it was made", made),
-                 Provenance.block(@report.command)]
+        tables = [@words.speed, @words.memory, @words.caches].map { |heads, rows| table(heads, rows) }
+        parts = [title, *tables, *commands, *rankings, undecided, *growths, Provenance.quoted(@report),
+                 Markdown.details("How it was made", made), Provenance.block(@report.command)]
         parts.reject(&:empty?).map { |lines| lines.join("\n") }.join("\n\n")
       end
 

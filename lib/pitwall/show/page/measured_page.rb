@@ -112,8 +112,9 @@ module Pitwall
           heads, rows = words.command(one)
           [[one.name, *heads.drop(1)], rows]
         end
-        tables = [words.speed, words.memory, words.caches, *commands].reject { |heads, rows| heads.empty? || rows.empty? }
-        tables.map { |heads, rows| { "heads" => heads, "rows" => rows } }
+        tables = [words.speed, words.memory, words.caches, *commands]
+        tables.reject { |heads, rows| heads.empty? || rows.empty? }
+              .map { |heads, rows| { "heads" => heads, "rows" => rows } }
       end
 
       def effects(list)

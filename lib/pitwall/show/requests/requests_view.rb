@@ -53,7 +53,8 @@ module Pitwall
         lines = table.lines(table_rows)
         known = "of each second the slowest are known one by one"
         known = "of #{Units.things(count, "request")} that ended; #{known}" if count
-        lines.concat([known, *notes, *@counted&.notes].flat_map { |text| Text.wrap(text, @width) }.map { |line| @palette.dim(line) })
+        notes = [known, *notes, *@counted&.notes].flat_map { |text| Text.wrap(text, @width) }
+        lines.concat(notes.map { |line| @palette.dim(line) })
         lines.push("", @palette.dim("Next: pitwall report #{@file} #{hints.request(shown.first.number)}"))
       end
 
