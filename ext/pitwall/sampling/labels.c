@@ -200,9 +200,9 @@ native_now(VALUE self)
     return LL2NUM(pw_now_ns());
 }
 
-/* mark(began, queries, counted): work under the calling thread's labels has ended. began: when the work began (see now).
- * queries: a Queries::Work or nil. counted: of count_work, or nil. The mark goes through the ring, because a thread that serves requests must not
- * wait for the drain. */
+/* mark(began, queries, counted): work under the calling thread's labels has ended. began: when the work began (see
+ * now). queries: a Queries::Work or nil. counted: of count_work, or nil. The mark goes through the ring, because a
+ * thread that serves requests must not wait for the drain. */
 static VALUE
 native_mark(VALUE self, VALUE began, VALUE queries, VALUE counted)
 {

@@ -165,7 +165,9 @@ pw_work_counters_mark(uint32_t thread, int64_t end, const pw_work_increase *incr
 void
 pw_work_counters_write(void)
 {
-    if (written.rows) pw_writer_table(&pw_out.writer, "CMRK", 1, (uint64_t[]){written.rows}, MARK_COLUMNS, written.marks);
+    if (written.rows) {
+        pw_writer_table(&pw_out.writer, "CMRK", 1, (uint64_t[]){written.rows}, MARK_COLUMNS, written.marks);
+    }
     written.rows = 0;
     pw_buffer columns[SUM_COLUMNS] = {{0}};
     uint32_t rows = 0;

@@ -208,8 +208,8 @@ pw_changes_write_sums(const char *watched, uint32_t rests)
         first = false;
     }
     for (int i = 0; i < state.other_count; i++, first = false) {
-        n += snprintf(json + n, sizeof json - (size_t)n, "%s\"%s\":[%llu,%llu,0]", first ? "" : ",", state.others[i].name,
-                      (unsigned long long)state.others[i].from, (unsigned long long)state.others[i].to);
+        n += snprintf(json + n, sizeof json - (size_t)n, "%s\"%s\":[%llu,%llu,0]", first ? "" : ",",
+                      state.others[i].name, (unsigned long long)state.others[i].from, (unsigned long long)state.others[i].to);
     }
     n += snprintf(json + n, sizeof json - (size_t)n,
                   "},\"watched\":\"%s\",\"rests\":%u,\"begun\":%u,\"ended\":%u,\"lost\":%llu}", watched, rests,

@@ -68,8 +68,8 @@ void pw_changes_init(void);
 /* `home`: Pitwall's own folder, whose changes are not the program's. needs GVL */
 void pw_changes_begin(const char *home);
 void pw_changes_end(void);   /* nothing is noted after this; reads the counters' last values. needs GVL */
-/* The values of further counters, at the start and (`last`) at the end. `list`: of Collect::VMCounters.all. Counters that
- * can be blamed on a line are left out. needs GVL */
+/* The values of further counters, at the start and (`last`) at the end. `list`: of Collect::VMCounters.all. Counters
+ * that can be blamed on a line are left out. needs GVL */
 void pw_changes_others(VALUE list, bool last);
 void pw_changes_write_rows(void);
 /* `rests`: how often comparing lines stopped. */
