@@ -17,7 +17,7 @@ module NativeTasks
              test/collect/gc_log_test.rb test/collect/syscalls_test.rb test/collect/syscalls_hazards_test.rb
              test/collect/syscall_shortcuts_test.rb test/collect/threads_test.rb test/collect/trace_test.rb
              test/collect/c_waits_test.rb test/ruby_assumptions_test.rb test/stress/loads_test.rb
-             test/stress/sessions_test.rb test/stress/caches_test.rb].freeze
+             test/stress/sessions_test.rb].freeze
   # Left out where minutes count. The third way of sampling shares its code with the others, and slow loads find the
   # same faults as fast ones.
   LONG = "Safepoint|_safepoint|at_1000_Hz|test_memory|random_stacks"
