@@ -60,7 +60,8 @@ class CachesTest < Minitest::Test
     source = File.join(FIXTURES, "own.c")
     output, status = Open3.capture2e("cc", "-shared", "-fPIC", *folders, source, "-o", file("own.so"))
     assert status.success?, output
-    report = caches("--after", "boot", program: File.join(FIXTURES, "kinds.rb"), env: { "TEST_OWN_C" => file("own.so") })
+    report = caches("--after", "boot", program: File.join(FIXTURES, "kinds.rb"),
+                                       env: { "TEST_OWN_C" => file("own.so") })
     here, elsewhere = report["findings"].partition { |row| row["path"].end_with?("kinds.rb") }
     planted = planted("kinds.rb").map { |_, line, kind, subject| [line, kind, subject.to_s] }
     found = here.map { |row| [*row.values_at("line", "kind", "subject"), row["counter"]] }
@@ -182,7 +183,8 @@ class CachesTest < Minitest::Test
     report = caches("--definitions", "--no-lines", program: program)
     rows = report["definitions"]["modules"].to_h { |row| [row["name"], row] }
     deep = rows.fetch("Deep")
-    assert_equal [8, 7, 8, 8, 4 + 15, 0], deep.values_at("definitions", "late", "entries", "reaches", "paths", "repeated")
+    assert_equal [8, 7, 8, 8, 4 + 15, 0],
+                 deep.values_at("definitions", "late", "entries", "reaches", "paths", "repeated")
     assert_operator deep["ns"], :>, 0
     assert_equal 7 * deep["ns"] + report["definitions"]["alone_ns"], deep["total_ns"]
     assert_equal "has hooks of its own", rows.fetch("Hooked")["not_measured"]
@@ -194,6 +196,18 @@ class CachesTest < Minitest::Test
     text = pitwall("report", file("x.pit")).out
     assert_match(/^Defining methods on modules.*Deep.*lines that define/m, text)
     assert_match(/\| `Deep` \|/, pitwall("report", file("x.pit"), "--format", "markdown").out)
+  end
+
+  # Hooks are called as often, in the same order, with the same arguments and results. TracePoints see the same events.
+  def test_a_program_does_what_it_does_alone
+    command = ["ruby", "-W0", File.join(FIXTURES, "hooks.rb")]
+    alone = Open3.capture2e(*command).first
+    assert_operator alone.lines.grep(/^:\w+/).size, :>=, 20, alone
+    [%w[--definitions], %w[--no-lines]].each do |options|
+      run = pitwall("caches", "--quiet", "--record", file("x.pit"), *options, "--", *command)
+      assert_equal alone, run.out, options.join
+      assert_equal 0, run.status.exitstatus, run.err
+    end
   end
 
   def test_bad_input_gets_one_line

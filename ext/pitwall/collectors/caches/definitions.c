@@ -1,6 +1,7 @@
 #include "collectors/caches/definitions.h"
 #include "collectors/caches/operators.h"
 #include "collectors/caches/subjects.h"
+#include "collectors/caches/weak_map.h"
 #include "output/output.h"
 #include "session/modules.h"
 #include "session/session.h"
@@ -10,7 +11,7 @@
 static struct {
     VALUE counts; /* an ObjectSpace::WeakMap: module => number of methods defined on it; nil: nobody asked */
     VALUE helper; /* Pitwall::Collect::Definitions */
-    ID get, set, keys, dump;
+    ID keys, dump;
     char *json;   /* of the chunk; NULL: not measured */
     size_t size;
 } state = {.counts = Qnil};
@@ -23,15 +24,14 @@ pw_definitions_start(bool wanted)
     if (!wanted) return;
     if (!ready) {
         rb_gc_register_address(&state.counts);
-        state.get = rb_intern("[]"), state.set = rb_intern("[]="), state.keys = rb_intern("keys");
+        state.keys = rb_intern("keys");
         state.dump = rb_intern("dump");
         ready = true;
     }
     VALUE collect = rb_const_get(rb_const_get(rb_cObject, rb_intern("Pitwall")), rb_intern("Collect"));
     state.helper = rb_const_get(collect, rb_intern("Definitions"));
     rb_gc_register_mark_object(state.helper);
-    VALUE space = rb_const_get(rb_cObject, rb_intern("ObjectSpace"));
-    state.counts = rb_funcall(rb_const_get(space, rb_intern("WeakMap")), rb_intern("new"), 0);
+    state.counts = pw_weak_map_new();
 }
 
 /* A WeakMap belongs to the main Ractor. Nothing mixes in a singleton class. */
@@ -39,8 +39,8 @@ void
 pw_definition_noted(VALUE module)
 {
     if (NIL_P(state.counts) || !pw_in_main_ractor() || pw_object_of_singleton(module) != Qundef) return;
-    VALUE before = rb_funcall(state.counts, state.get, 1, module);
-    rb_funcall(state.counts, state.set, 2, module, LONG2FIX(FIXNUM_P(before) ? FIX2LONG(before) + 1 : 1));
+    VALUE before = pw_weak_map_get(state.counts, module);
+    pw_weak_map_set(state.counts, module, LONG2FIX(FIXNUM_P(before) ? FIX2LONG(before) + 1 : 1));
 }
 
 static VALUE
@@ -48,7 +48,7 @@ measure(VALUE unused)
 {
     VALUE modules = rb_funcall(state.counts, state.keys, 0), rows = rb_ary_new();
     for (long i = 0; i < RARRAY_LEN(modules); i++) {
-        VALUE module = rb_ary_entry(modules, i), count = rb_funcall(state.counts, state.get, 1, module);
+        VALUE module = rb_ary_entry(modules, i), count = pw_weak_map_get(state.counts, module);
         pw_subject s = {.size = 0};
         pw_subject_of_module(&s, module);
         if (FIXNUM_P(count)) rb_ary_push(rows, rb_ary_new_from_args(3, module, rb_utf8_str_new(s.text, (long)s.size), count));

@@ -1,5 +1,6 @@
 #include "collectors/caches/subjects.h"
 #include "collectors/caches/operators.h"
+#include "collectors/caches/weak_map.h"
 #include "session/session.h"
 #include <stdio.h>
 #include <string.h>
@@ -7,7 +8,6 @@
 static struct {
     VALUE places; /* an ObjectSpace::WeakMap: anonymous module => "a.rb:3", singleton class => true */
     VALUE main;
-    ID get, set;
 } state;
 
 void
@@ -15,15 +15,12 @@ pw_subjects_init(void)
 {
     static bool ready;
     if (!ready) {
-        state.get = rb_intern("[]");
-        state.set = rb_intern("[]=");
         rb_gc_register_address(&state.places);
         state.main = rb_funcall(rb_const_get(rb_cObject, rb_intern("TOPLEVEL_BINDING")), rb_intern("receiver"), 0);
         rb_gc_register_mark_object(state.main);
         ready = true;
     }
-    VALUE space = rb_const_get(rb_cObject, rb_intern("ObjectSpace"));
-    state.places = rb_funcall(rb_const_get(space, rb_intern("WeakMap")), rb_intern("new"), 0);
+    state.places = pw_weak_map_new();
 }
 
 void
@@ -58,7 +55,7 @@ static bool may_remember(void) { return !NIL_P(state.places) && pw_in_main_racto
 static void
 remember(VALUE module, VALUE value)
 {
-    if (may_remember()) rb_funcall(state.places, state.set, 2, module, value);
+    if (may_remember()) pw_weak_map_set(state.places, module, value);
 }
 
 void
@@ -75,7 +72,7 @@ pw_subject_made_here(VALUE module)
 bool
 pw_subject_first_time(VALUE singleton)
 {
-    if (!may_remember() || RTEST(rb_funcall(state.places, state.get, 1, singleton))) return false;
+    if (!may_remember() || RTEST(pw_weak_map_get(state.places, singleton))) return false;
     remember(singleton, Qtrue);
     return true;
 }
@@ -83,7 +80,7 @@ pw_subject_first_time(VALUE singleton)
 static void
 add_anonymous(pw_subject *subject, VALUE module)
 {
-    VALUE place = may_remember() ? rb_funcall(state.places, state.get, 1, module) : Qnil;
+    VALUE place = may_remember() ? pw_weak_map_get(state.places, module) : Qnil;
     add_text(subject, RB_TYPE_P(module, T_MODULE) ? "(anonymous module" : "(anonymous class");
     if (RB_TYPE_P(place, T_SYMBOL)) {
         add_text(subject, " made at ");

@@ -1,0 +1,15 @@
+/* An ObjectSpace::WeakMap whose functions are called without a method call, so that no TracePoint of the program sees
+ * the calls. A WeakMap belongs to the main Ractor. */
+#ifndef PITWALL_WEAK_MAP_H
+#define PITWALL_WEAK_MAP_H
+
+#include <ruby/ruby.h>
+
+/* May raise. needs GVL */
+VALUE pw_weak_map_new(void);
+/* The value of the key, or nil. needs GVL */
+VALUE pw_weak_map_get(VALUE map, VALUE key);
+/* Keeps the value weakly, too. needs GVL */
+void pw_weak_map_set(VALUE map, VALUE key, VALUE value);
+
+#endif
