@@ -33,6 +33,8 @@ class DocsCommandsTest < Minitest::Test
     /\Agit\b/ => "git itself",
     /\Apitwall profile --delay\b/ => "would take as long as its options say; test/cli/window_test.rb runs it",
     /\Apitwall \w+ .*\bbundle exec puma\b/ => "a server does not end; test/peers/servers_test.rb runs one",
+    %r{\Apitwall caches .*examples/(?:url_helpers|definitions/routes)} =>
+      "needs Rails; test/peers/url_helpers_test.rb runs one",
     /\Apitwall syscalls --(?:start|strace)\b/ => "needs strace; test/peers/strace_test.rb runs it",
     %r{\A(?:script/\w+|\.ci/run)} => "takes minutes or needs root; CI runs it",
     %r{\Atmp/units/} => "is built and run by test/native/units_test.rb",

@@ -57,6 +57,8 @@ class DocumentedSandbox
 
   def write
     FileUtils.cp_r(File.expand_path("../../../examples/shop/patches", __dir__), ".")
+    FileUtils.mkdir_p("examples")
+    FileUtils.cp_r(File.expand_path("../../../examples/url_helpers", __dir__), "examples")
     %w[tmp/pitwall lib/patches app/models debug-files].each { |folder| FileUtils.mkdir_p(folder) }
     RECORDINGS.each { |name| File.binwrite("#{name}.pit", recording) }
     AFTER.each { |name| File.binwrite("#{name}.pit", recording(2)) }
