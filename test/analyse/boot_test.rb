@@ -52,6 +52,17 @@ class BootAnalysisTest < Minitest::Test
     end
   end
 
+  def test_drawn_as_calls
+    loads = random_tree(Random.new(3), 40)
+    drawn = Boot::Drawing.call(segment(loads))
+    tree = Pitwall::Analyse::CallTreeBuilder.build([drawn], weights: %i[wall objects bytes calls])
+    roots = loads.select { |load| load.parent.zero? }
+    assert_equal roots.sum(&:wall_ns), tree.total(:wall)
+    assert_equal roots.sum(&:objects), tree.total(:objects)
+    assert_equal 40, tree.total(:calls)
+    assert_equal drawn, Boot::Drawing.call(drawn), "it is drawn once"
+  end
+
   def test_loads_whose_parent_was_lost_are_roots
     tree = Boot::Tree.new([load(7, parent: 3), load(9, parent: 7)])
     assert_equal [7], tree.roots.map { |node| node.row.id }

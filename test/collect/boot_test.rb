@@ -195,6 +195,17 @@ class BootTest < Minitest::Test
     [run.out, run.err]
   end
 
+  def test_file_system_calls
+    File.write(file("calls.rb"), "7.times { File.exist?(__dir__ + '/none') }\n")
+    File.write(file("main.rb"), "require_relative 'calls'\n")
+    boot = pitwall("boot", "--calls", "--record", file("x.pit"), "--quiet", "--", "ruby", "main.rb")
+    skip boot.err if boot.err.include?("cannot record system calls")
+    report = JSON.parse(pitwall("report", file("x.pit"), "--format", "json").out)
+    calls = of(report, "calls")["calls"]
+    assert_includes 7 + 3..7 + 40, calls, "seven, and those that find and read the file"
+    segments(file("x.pit")).each { |one| one.each_syscall { |call| refute_equal "/proc/self/statm", call.path } }
+  end
+
   def test_bad_input_gets_one_line
     assert_one_line 2, /--fail-if/, pitwall("boot", "--fail-if", "speed > 3", "--", "ruby", "-e", "1", env: QUIET)
     assert_one_line 2, /add --calls/, pitwall("boot", "--heaviest", "calls", "--", "ruby", "-e", "1", env: QUIET)

@@ -68,14 +68,19 @@ bytes_of(uint64_t objects)
 
 /* ---- memory ---- */
 
+/* These system calls are Pitwall's own. */
 static ssize_t
 read_file(const char *path, char *text, size_t room)
 {
+    ssize_t n = -1;
+    pw_own_begin();
     int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return -1;
-    ssize_t n = read(fd, text, room - 1);
-    close(fd);
-    if (n >= 0) text[n] = 0;
+    if (fd >= 0) {
+        n = read(fd, text, room - 1);
+        close(fd);
+        if (n >= 0) text[n] = 0;
+    }
+    pw_own_end();
     return n;
 }
 

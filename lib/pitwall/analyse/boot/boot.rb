@@ -3,6 +3,7 @@
 require "pitwall/analyse/boot/advice"
 require "pitwall/analyse/boot/calls"
 require "pitwall/analyse/boot/change"
+require "pitwall/analyse/boot/drawing"
 require "pitwall/analyse/boot/owners"
 require "pitwall/analyse/boot/tree"
 

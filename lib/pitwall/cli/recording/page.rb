@@ -41,6 +41,7 @@ module Pitwall
       #: (Array[Record::Segment], Array[Record::Warning], patterns: untyped, **untyped) -> String
       def render(segments, warnings, patterns:, source: true, redacted: false, start: {}, difference: nil,
                  syscalls: nil, findings: [], origin: nil, began_ns: nil)
+        segments = segments.map { |segment| Analyse::Boot::Drawing.call(segment) }
         reader = SourceLines.new(segments.map(&:header), repository: Project.repository)
         texts = source && !redacted ? lines(Analyse::NativeFrames.fold(segments), reader) : {}
         commits = texts.keys.to_h { |path| [path, reader.commit(path)] }.compact
