@@ -203,10 +203,12 @@ class SyscallsCommandTest < Minitest::Test
 
   def test_compare_counts_them
     result = pitwall("compare", "--syscalls", "--pairs", "2", "--format", "json", "--out", "c.json",
-                     "--env", "N=1", "--env", "N=2", "--",
+                     "--record", "c.jsonl", "--env", "N=1", "--env", "N=2", "--",
                      RUBY, "--disable-gems", "-e", "(ENV['N'].to_i * 10).times { File.exist?('/none') }")
     results = JSON.parse(File.read(file("c.json"))).fetch("results")
     calls = results.find { |row| row.fetch("metric") == "fs_calls" }
     assert_equal [10, 20, "more"], calls.values_at("a", "b", "verdict"), result.err
+    again = JSON.parse(pitwall("report", "c.jsonl", "--format", "json").out)
+    assert_equal results, again.fetch("results")
   end
 end

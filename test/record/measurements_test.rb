@@ -38,6 +38,21 @@ class MeasurementsTest < Minitest::Test
     assert_equal 0.01, contents.head.dig("settings", "alpha")
   end
 
+  # Counts are added when the file has its end already.
+  def test_counts_of_runs_of_their_own
+    writer = M::Writer.new(@path, "kind" => "compare")
+    counts = M::Counts.new(name: "join", metric: "instructions", sides: { "A" => [5.0, nil], "B" => [7.0, 8.0] })
+    writer.count(counts)
+    refute_path_exists @path
+    writer.add(sample(0))
+    writer.finish("duration_ns" => 7)
+    writer.count(counts)
+    contents = M.read(@path)
+    assert_equal [[counts], true], [contents.counts, contents.ended?]
+    File.write(@path, "{\"counts\":\"join\",\"metric\":\"none\",\"sides\":{}}\n", mode: "a")
+    assert_match(/line 5 has no counts/, assert_raises(Pitwall::BadRecording) { M.read(@path) }.message)
+  end
+
   # The file ends like one whose writer got SIGKILL in the middle of a line.
   def test_a_file_cut_anywhere_gives_what_was_whole
     write

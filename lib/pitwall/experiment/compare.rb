@@ -115,12 +115,10 @@ module Pitwall
 
       # @param counts [Array<Array<Integer>>] for each side, the base first: the count of each round
       def add_effects(report, counts, name, metric)
-        base = @subjects.first.name
-        @subjects.drop(1).each_with_index do |subject, at|
-          report.effects << Analyse::Instructions.effect(counts[0], counts[at + 1], name: name, base: base,
-                                                         side: subject.name, metric: metric,
-                                                         alpha: @settings.alpha, margin: @settings.margin)
-        end
+        counted = Record::Measurements::Counts.new(name: name, metric: metric,
+                                                   sides: @subjects.map(&:name).zip(counts).to_h)
+        @record&.count(counted)
+        report.add_counts(counted)
       end
 
       def measurers = @measurers ||= @subjects.map { |subject| Measurers.for(subject, @settings) }

@@ -15,6 +15,7 @@ module Pitwall
     #   {"side": "A", "name": "join", "block": 0, "order": 1, "values": {"wall": [1040.2, …]}, "iterations": 300, …}
     #   {"plan": "join", "max_pairs": 60}   of a comparison: the most pairs that the case might take
     #   {"end": true, "duration_ns": …}
+    #   {"counts": "join", "metric": "instructions", "sides": {"main": [81203311, …], "A": […]}}   by runs of their own
     module Measurements
       SCHEMA = "pitwall/measurements-1"
       FIRST_BYTES = "{\"schema\":\"pitwall/measurements-"
@@ -25,8 +26,12 @@ module Pitwall
       FIELDS = Sample.members - %i[notes]
       private_constant :MOST, :LONGEST_HEAD, :FIELDS
 
+      # What runs of their own counted. name: the case · sides: name of the side → count of each run, in pairs
+      Counts = Struct.new(:name, :metric, :sides, keyword_init: true)
+
       # What a file holds. cases: Array of Case · plans: name of a case → the most pairs that the case might take
-      Contents = Struct.new(:head, :cases, :samples, :plans, :tail, keyword_init: true) do
+      # counts: Array of Counts
+      Contents = Struct.new(:head, :cases, :samples, :plans, :counts, :tail, keyword_init: true) do
         # Whether the run ended by itself. False for a run that was killed.
         #: () -> bool
         def ended? = !tail.nil?
@@ -82,6 +87,17 @@ module Pitwall
           @file.close
         end
 
+        # Adds what runs of their own counted, after the end of the measurement.
+        #: (Counts) -> void
+        def count(counts)
+          return if @file.nil? || @full
+
+          line = JSON.generate("counts" => counts.name, "metric" => counts.metric, "sides" => counts.sides)
+          File.open(@path, "a") { |file| file.puts(line) }
+        rescue SystemCallError
+          @full = true
+        end
+
         private
 
         def start
@@ -126,7 +142,7 @@ module Pitwall
           lines = File.foreach(path, encoding: "UTF-8").with_index(1)
           head = parse(path, *lines.next)
           check_schema(path, head["schema"])
-          contents = Contents.new(head: head, cases: [], samples: [], plans: {})
+          contents = Contents.new(head: head, cases: [], samples: [], plans: {}, counts: [])
           loop do
             line, number = lines.next
             break unless line.end_with?("\n") # cut short by a kill
@@ -155,6 +171,7 @@ module Pitwall
           if object["end"] then contents.tail = object
           elsif object["plan"] then contents.plans[object["plan"].to_s] = object["max_pairs"].to_i.clamp(1, 1_000_000)
           elsif object["case"] then contents.cases << read_case(path, object["case"], number)
+          elsif object["counts"] then contents.counts << counts(path, object, number)
           else contents.samples << sample(path, object, number)
           end
         end
@@ -174,6 +191,16 @@ module Pitwall
           Case.new(index: object["index"].to_i, block: object["block"].to_i, block_name: object["block_name"].to_s,
                    name: object["name"], label: object["label"].to_s,
                    params: object["params"].to_h.transform_values(&:to_s), flags: Array(object["flags"]).map(&:to_s))
+        end
+
+        def counts(path, object, number)
+          sides = object["sides"]
+          fine = object["counts"].is_a?(String) && METRICS.key?(object["metric"]) && sides.is_a?(Hash) &&
+                 sides.each_value.all? { |list| list.is_a?(Array) && list.compact.all?(Numeric) }
+          raise BadRecording, "#{path}: line #{number} has no counts" unless fine
+
+          sides = sides.transform_values { |list| list.map { |count| count&.to_f } }
+          Counts.new(name: object["counts"], metric: object["metric"], sides: sides)
         end
 
         def sample(path, object, number)

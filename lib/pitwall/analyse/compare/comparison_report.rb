@@ -2,6 +2,7 @@
 
 require "pitwall/analyse/compare/bench_cases"
 require "pitwall/analyse/compare/comparison"
+require "pitwall/analyse/compare/instructions"
 require "pitwall/analyse/compare/measurement_warnings"
 require "pitwall/analyse/statistics/process_statistic"
 require "pitwall/analyse/statistics/sequential"
@@ -31,13 +32,14 @@ module Pitwall
       # @param cases [Array<Record::Case>] in the order of their file
       # @param plans [Hash<String, Integer>] name of a case → largest number of pairs
       # @param sides the base first; samples of {CONTROL} are the base's again
+      # @param counts [Array<Record::Measurements::Counts>] of runs of their own
       # @param readings state of the host during the measurement, for warnings
       # @param more fields that do not come from samples: host, losses, duration_ns, command
       #: (
       #    Array[Record::Sample], cases: Array[Record::Case], plans: Hash[String, Integer], sides: Array[untyped],
-      #    settings: Hash[String, untyped], **untyped
+      #    settings: Hash[String, untyped], ?counts: Array[Record::Measurements::Counts], **untyped
       #  ) -> ComparisonReport
-      def self.of(samples, cases:, plans:, sides:, settings:, readings: {}, **more)
+      def self.of(samples, cases:, plans:, sides:, settings:, counts: [], readings: {}, **more)
         control, own = samples.partition { |sample| sample.side == ComparisonReport::CONTROL }
         names = sides.map(&:name)
         comparison = Comparison.new(**{ alpha: settings["alpha"], margin: settings["margin"] }.compact)
@@ -50,6 +52,7 @@ module Pitwall
         all_settings = { "metric" => comparison.headline, "looks" => Sequential::LOOKS }.merge(settings)
         report = new(effects: effects, samples: own, sides: sides, settings: all_settings, control: control_effects,
                      growths: growths, **more)
+        counts.each { |counted| report.add_counts(counted) }
         report.warnings = MeasurementWarnings.of(own, host: readings, settings: settings, advised: report.more_known?)
         report
       end
@@ -65,6 +68,21 @@ module Pitwall
         procedure.finish.effects
       end
       private_class_method :play
+
+      # Adds the effects of counts that runs of their own gave.
+      # @param counted [Record::Measurements::Counts]
+      #: (untyped) -> void
+      def add_counts(counted)
+        base, *others = sides.map(&:name)
+        parameters = { alpha: settings["alpha"], margin: settings["margin"] }.compact
+        others.each do |side|
+          a, b = counted.sides.values_at(base, side)
+          next unless a && b
+
+          effects << Instructions.effect(a, b, name: counted.name, base: base, side: side, metric: counted.metric,
+                                               **parameters)
+        end
+      end
 
       # The metric that decides a case.
       #: () -> String

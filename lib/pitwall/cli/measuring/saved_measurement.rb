@@ -62,7 +62,8 @@ module Pitwall
         sides = Array(contents.head["sides"]).map { |side| Side.new(side["name"].to_s, side["facts"].to_h) }
         raise BadRecording, "#{@file}: names no sides" if sides.size < 2
 
-        Analyse::ComparisonReport.of(contents.samples, plans: contents.plans, sides: sides, **common)
+        Analyse::ComparisonReport.of(contents.samples, plans: contents.plans, sides: sides,
+                                                       counts: contents.counts, **common)
       end
 
       def bench = Analyse::BenchReport.of(contents.samples, facts: head["facts"].to_h, **common)
