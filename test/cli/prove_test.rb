@@ -65,8 +65,9 @@ class ProveTest < Minitest::Test
     write("lib.rb" => SLOW)
     git("commit", "--quiet", "--all", "-m", words)
     refute_equal base, git("rev-parse", "HEAD")
-    status, out, err = run_pitwall("prove", "--check", "HEAD", "--format", "json")
+    status, out, err = run_pitwall("prove", "--check", "HEAD", "--format", "json", "--budget", "20")
     assert_equal 1, status, err
+    assert_match(/ x\.rb --budget 20\.0$/, err)
     check = JSON.parse(out)
     assert_equal ["pitwall/prove-check-1", "fails", ["fails"]],
                  [*check.values_at("schema", "verdict"), check["claims"].map { |claim| claim["verdict"] }.uniq]

@@ -2,8 +2,9 @@
 
 require_relative "../test_helper"
 require_relative "../support/measured"
+require "cgi/escape"
 require "json"
-require "rexml/document"
+require "strscan"
 require "pitwall/record/proof"
 require "pitwall/show"
 require "pitwall/views/hints"
@@ -65,14 +66,12 @@ class ProofViewsTest < Minitest::Test
     effects = [slower, effect(:faster, [0.9, 0.88, 0.92], name: name), exact(:more, 1, 2, name: name),
                effect(:undecided, [1.0, 0.9, 1.1], name: "three")]
     text = Pitwall::Show::ProofJunit.new(comparison(effects), REPEAT, version: "9.9").to_s
-    suite = REXML::Document.new(text).elements["testsuites/testsuite"]
-    assert_equal %w[4 2 0 1], suite.attributes.values_at("tests", "failures", "errors", "skipped").map(&:to_s)
-    assert_equal ["failure", "system-out", "failure", "skipped"],
-                 suite.get_elements("testcase").map { |test| test.elements.first.name }
-    assert_equal "a <b> & \"c\" \\e ?: wall time", suite.get_elements("testcase")[1].attributes["name"]
-    properties = suite.get_elements("properties/property").to_h do |row|
-      %w[name value].map { |name| row.attributes[name] }
-    end
+    suite = elements(text).first.children.first
+    assert_equal %w[4 2 0 1], suite.attributes.values_at("tests", "failures", "errors", "skipped")
+    tests = suite.children.drop(1)
+    assert_equal %w[failure system-out failure skipped], tests.map { |test| test.children.first.name }
+    assert_equal "a <b> & \"c\" \\e ?: wall time", tests[1].attributes["name"]
+    properties = suite.children.first.children.to_h { |row| row.attributes.values_at("name", "value") }
     assert_equal [*TREES, REPEAT["command"]], properties.values_at("base.tree", "side.tree", "command")
   end
 
@@ -92,6 +91,29 @@ class ProofViewsTest < Minitest::Test
   end
 
   private
+
+  Element = Struct.new(:name, :attributes, :children)
+  TAG = %r{<(?<end>/?)(?<name>[\w-]+)(?<attributes>(?: [\w.-]+="[^"<>]*")*)(?<empty>/?)>}.freeze
+  private_constant :Element, :TAG
+
+  # The elements of a well-formed file: all tags are closed in order, and nothing unescaped stands between them.
+  def elements(text)
+    scanner = StringScanner.new(text.sub(/\A<\?xml [^?]*\?>/, ""))
+    open = [Element.new(nil, {}, [])]
+    until scanner.eos?
+      next if scanner.skip(/(?:[^<>&]|&\w+;)+/)
+
+      assert scanner.scan(TAG), "no XML: #{scanner.rest[0, 80]}"
+      next assert_equal(open.pop.name, scanner[:name]) unless scanner[:end].empty?
+
+      attributes = scanner[:attributes].scan(/([\w.-]+)="([^"]*)"/).to_h
+      attributes.transform_values! { |value| CGI.unescapeHTML(value) }
+      open.last.children << Element.new(scanner[:name], attributes, [])
+      open << open.last.children.last if scanner[:empty].empty?
+    end
+    assert_equal 1, open.size
+    open.first.children
+  end
 
   def trailers(effects, **more)
     Pitwall::Show::ProofTrailers.new(comparison(effects, **more), REPEAT, version: "9.9").to_s.lines(chomp: true)

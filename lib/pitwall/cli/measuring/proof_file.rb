@@ -21,7 +21,8 @@ module Pitwall
         def in(folders)
           paths = folders.flat_map { |folder| Dir[File.join(folder, "*.jsonl")] }.uniq
           paths = paths.sort_by { |path| [-File.mtime(path).to_r, path] }.first(MOST)
-          paths.select { |path| Record::Measurements.file?(path) }.map { |path| new(path) }.select(&:comparison?)
+          paths = paths.select { |path| Record::Measurements.file?(path) }
+          paths.map { |path| new(path.delete_prefix("#{Dir.pwd}/")) }.select(&:comparison?)
         rescue SystemCallError
           []
         end

@@ -73,7 +73,8 @@ module Pitwall
         folder, words = command
         revisions = { @proof.base => base, @proof.tree => @commit.id }
         words = words.drop(2).map { |word| revisions.fetch(word, word) }
-        words = ["--budget", budget.to_s, *words] if budget
+        # After the proof's own budget, so that it counts.
+        words.insert(words.index("--") || words.size, "--budget", budget.to_s) if budget
         with_benchmark { |text| measure(folder, words, text) }
         note_environment
         Analyse::ProofCheck.new(@proof.claims, @report.effects)
@@ -86,7 +87,8 @@ module Pitwall
         dir = File.join(@repository.top, folder)
         raise CannotMeasure, "#{folder}: no such folder here, and the proof was measured in it" unless Dir.exist?(dir)
 
-        @err.puts("pitwall: runs #{RepeatedCommand.line(%w[pitwall compare] + words, folder: folder)}")
+        line = RepeatedCommand.line(%w[pitwall compare] + words, folder: folder)
+        @err.puts("pitwall: runs #{Show::Text.line(line)}")
         Dir.chdir(dir) { comparison.call(words) }
         @report = comparison.report
       end

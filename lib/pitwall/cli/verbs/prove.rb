@@ -188,7 +188,7 @@ module Pitwall
         Status::OK
       end
 
-      def about(commit) = "#{commit.id[0, 10]}#{" #{commit.title}" unless commit.title.empty?}"
+      def about(commit) = Show::Text.line([commit.id[0, 10], commit.title].reject(&:empty?).join(" "))
 
       # --- the hook
 
