@@ -67,7 +67,7 @@ class CachesHazardsTest < Minitest::Test
 
   def test_each_change_is_counted_once
     skip "needs a known layout" unless OwnWalk.used?
-    assert_equal %w[116 2 1], run_counted("ARGV << :alone\n#{PROGRAM}")
+    assert_equal %w[116 2 1], run_counted("ARGV << %(alone)\n#{PROGRAM}")
   end
 
   def test_each_change_is_counted_once_in_a_child_and_under_each_jit
