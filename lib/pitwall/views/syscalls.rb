@@ -15,7 +15,8 @@ module Pitwall
 
       #: (Recorded, String?) -> bool
       def usual?(recorded, _weight)
-        recorded.syscalls? && recorded.segments.none?(&:boot?) && !recorded.sampled? && !recorded.traced? && !recorded.followed?
+        recorded.syscalls? && recorded.segments.none?(&:boot?) && !recorded.sampled? && !recorded.traced? &&
+          !recorded.followed?
       end
 
       # Versions before this list accepted them here.
