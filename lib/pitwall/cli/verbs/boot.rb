@@ -23,7 +23,7 @@ module Pitwall
 
       class << self
         #: () -> String
-        def summary = "what a boot loads: time, objects and memory of each file, what to do"
+        def summary = "what a boot loads: time and memory of each file, what to do"
 
         #: () -> Array[[String, String]]
         def examples
