@@ -50,7 +50,8 @@ class ImportCommandTest < Minitest::Test
     b = collapsed("b", "main;a;b" => 400, "main;a" => 300, "main;c" => 300)
     status, text, err = run_verb("compare", a, b)
     assert_equal [0, ""], [status, err]
-    assert_match(/Counts recorded: \S*a.pit 1,000 · \S*b.pit 1,000 \(one run each: no verdict on which does more\)/, text.gsub(/\s+/, " "))
+    assert_match(/Counts recorded: \S*a.pit 1,000 · \S*b.pit 1,000 \(one run each: no verdict on which does more\)/,
+                 text.gsub(/\s+/, " "))
     assert_match(/Why: \+300 counts in c \(self 0 → 300, 0% → 30.0%/, text)
     assert_match(/^ −300 .* 70.0% +40.0%  b$/, text)
     assert_match(/without times in the files, counts are compared/, text)
@@ -66,7 +67,8 @@ class ImportCommandTest < Minitest::Test
     quantile = -Pitwall::Analyse::Statistics.student_quantile((1 - change["level"]) / 2, 1998)
     assert_in_delta 0.3 + (quantile * error), change["high"], 1e-4
 
-    assert_match(/Why: no method's part of the counts changed beyond noise/, run_verb("compare", a, collapsed("same", "main;a;b" => 690, "main;a" => 310))[1])
+    same = collapsed("same", "main;a;b" => 690, "main;a" => 310)
+    assert_match(/Why: no method's part of the counts changed beyond noise/, run_verb("compare", a, same)[1])
     status, text, = run_verb("compare", a, b, "--view", "structure")
     assert_equal 4, status
     assert_match(/Structure: not known/, text)

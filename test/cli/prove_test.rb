@@ -135,9 +135,9 @@ class ProveTest < Minitest::Test
     one_tree = measured(fewer: [11, 1], repeat: nil)
     assert_refused 2, /a commit's proof compares two revisions/, one_tree
     assert_equal 0, run_pitwall("prove", "--format", "json", one_tree).first
-    assert_refused 2, /made by an older Pitwall/, measured(fewer: [11, 1], head: ->(head) { head.delete("repeat") })
+    assert_refused 2, /made by an older Pitwall/, measured(fewer: [11, 1], head: ->(fields) { fields.delete("repeat") })
     assert_refused 2, /lib\.rb: holds no measurements/, "lib.rb"
-    assert_refused 2, /is of bench/, measured(head: ->(head) { head["kind"] = "bench" })
+    assert_refused 2, /is of bench/, measured(head: ->(fields) { fields["kind"] = "bench" })
     assert_equal head, git("rev-parse", "HEAD")
   end
 

@@ -4,8 +4,8 @@ require_relative "json"
 
 module Pitwall
   module Collect
-    # What it costs to define a method on the modules and classes that got methods: how far a definition reaches, and how
-    # long it takes. Measured in the program, when its recording has ended. It calls no method of the program: a module
+    # What it costs to define a method on the modules and classes that got methods: how far a definition reaches, and
+    # how long it takes. Measured in the program, when its recording has ended. It calls no method of the program: a module
     # may have its own `name` or `ancestors`.
     # @api private
     module Definitions
@@ -50,9 +50,9 @@ module Pitwall
         def row(mod, name, count, reach)
           reason = reason_against(mod)
           before = RubyVM.stat
-          { "name" => name, "kind" => Class === mod ? "class" : "module", "defined" => count, "reaches" => reach.modules,
-            "paths" => reach.carriers, "entries" => reach.entries, "repeated" => reach.repeated,
-            "ns" => (time(mod) unless reason), "not_measured" => reason,
+          { "name" => name, "kind" => Class === mod ? "class" : "module", "defined" => count,
+            "reaches" => reach.modules, "paths" => reach.carriers, "entries" => reach.entries,
+            "repeated" => reach.repeated, "ns" => (time(mod) unless reason), "not_measured" => reason,
             "counters" => reason ? {} : increase(before, RubyVM.stat) }
         end
 
@@ -101,7 +101,7 @@ module Pitwall
         end
 
         def add(found, carried, other, ancestors)
-          own = ancestors.size - (Class === other ? inherited(other) : 0)
+          own = ancestors.size - (Class === other ? from_superclass(other) : 0)
           seen = Hash.new(0).compare_by_identity
           ancestors.each_with_index do |one, at|
             reach = found[one] or next
@@ -123,7 +123,7 @@ module Pitwall
         end
 
         # How many ancestors a class has from its superclass. They are the last ones.
-        def inherited(mod)
+        def from_superclass(mod)
           parent = SUPERCLASS.bind_call(mod)
           parent ? ANCESTORS.bind_call(parent).size : 0
         end

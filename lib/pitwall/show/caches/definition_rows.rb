@@ -59,7 +59,10 @@ module Pitwall
 
       # "Shop::Helpers (not measured: frozen)"
       #: (Analyse::Definitions::Row) -> String
-      def name(row) = row.cost.not_measured ? "#{row.cost.name} (not measured: #{row.cost.not_measured})" : row.cost.name
+      def name(row)
+        cost = row.cost
+        cost.not_measured ? "#{cost.name} (not measured: #{cost.not_measured})" : cost.name
+      end
 
       # Figures in the order of LINE_HEADS.
       #: (Analyse::Definitions::Line) -> Array[String]

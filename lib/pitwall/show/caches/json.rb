@@ -29,7 +29,8 @@ module Pitwall
       def to_h
         header = @summary.headers.first
         { "schema" => SCHEMA, "counters" => @caches.counters, "own_counters" => Analyse::Caches::OWN.keys,
-          "not_counted" => @caches.not_counted, "findings" => findings, "definitions" => definitions, "total" => @caches.total,
+          "not_counted" => @caches.not_counted, "findings" => findings, "definitions" => definitions,
+          "total" => @caches.total,
           "blamed" => @caches.blamed, "pitwall" => @caches.own, "unblamed" => @caches.unblamed,
           "order" => CachesWords.order(@caches), "proofs" => @proofs.transform_keys(&:to_s),
           "lost" => @caches.lost, "after" => after, "program" => @summary.programs.first,

@@ -40,7 +40,8 @@ module Pitwall
         found = delta.difference
         change = { "point" => found.point, "low" => found.low, "high" => found.high, "level" => found.level }
         time = delta.time && { "a_#{of}" => delta.times[0], "b_#{of}" => delta.times[1],
-                               "point_#{of}" => delta.time.point, "low_#{of}" => delta.time.low, "high_#{of}" => delta.time.high }
+                               "point_#{of}" => delta.time.point, "low_#{of}" => delta.time.low,
+                               "high_#{of}" => delta.time.high }
         { "a" => delta.a, "b" => delta.b,
           "a_percent" => (delta.a_share * 100).round(4), "b_percent" => (delta.b_share * 100).round(4),
           "change" => change, "p" => delta.p, "changed" => delta.changed, "time" => time,

@@ -227,8 +227,8 @@ module Pitwall
         return if (changed.first(@limit).map(&:own) + below.first(@limit / 2).map(&:total)).all?(&:lasting)
 
         beyond = "#{" and #{(Analyse::ProfileChange::ONE_RUN * 100).round}%" if @result.noise == :within_run}"
-        "#{ALIKE}: as #{counts? ? "many" : "long"} on both sides as far as noise#{beyond} can tell; only its share of " \
-          "the whole moved"
+        "#{ALIKE}: as #{counts? ? "many" : "long"} on both sides as far as noise#{beyond} can tell; only its share " \
+          "of the whole moved"
       end
 
       # The part of the whole change that the named methods explain.

@@ -147,8 +147,8 @@ module Pitwall
           mappings[path].id
         end
 
-        # All locations, functions and objects. Frames without a current line (C functions and traced calls) get the line of the
-        # definition.
+        # All locations, functions and objects. Frames without a current line (C functions and traced calls) get the
+        # line of the definition.
         def places(tree)
           functions, mappings = {}, {}
           locations = @locations.map do |(method, line), id|
