@@ -31,8 +31,7 @@ module Pitwall
           [
             ["pitwall caches -- bin/rails runner 1", "what changes while the program boots"],
             ["pitwall caches --after boot --fail-if invalidation -- bin/rails test",
-             "status 1 if a warm program changes"],
-            ["pitwall caches --definitions -- bin/rails runner 1", "which modules are costly to define methods on"]
+             "status 1 if a warm program changes"]
           ]
         end
       end
