@@ -284,10 +284,21 @@ after_singleton_class(pw_watched_call *c)
 }
 
 /* The place is remembered first: the block given to Class.new defines methods. */
-static void before_class(pw_watched_call *c) { pw_subject_made_here(c->self); }
+static void
+before_class(pw_watched_call *c)
+{
+    if (is_module(c->self)) pw_subject_made_here(c->self);
+}
+
 static void after_class(pw_watched_call *c) { note_module(c, PW_CLASS_MADE, c->self); }
 static void after_module(pw_watched_call *c) { note_module(c, PW_MODULE_MADE, c->self); }
-static void after_copy(pw_watched_call *c) { note_module(c, PW_CLASS_COPIED, c->self); }
+
+/* Ruby 4.0 has one initialize_copy for all objects. */
+static void
+after_copy(pw_watched_call *c)
+{
+    if (is_module(c->self)) note_module(c, PW_CLASS_COPIED, c->self);
+}
 
 static void
 after_struct(pw_watched_call *c)
