@@ -5,8 +5,8 @@ require_relative "json"
 module Pitwall
   module Collect
     # What it costs to define a method on the modules and classes that got methods: how far a definition reaches, and
-    # how long it takes. Measured in the program, when its recording has ended. It calls no method of the program: a module
-    # may have its own `name` or `ancestors`.
+    # how long it takes. Measured in the program, when its recording has ended. It calls no method of the program: a
+    # module may have its own `name` or `ancestors`.
     # @api private
     module Definitions
       ANCESTORS = Module.instance_method(:ancestors)
