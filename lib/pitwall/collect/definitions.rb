@@ -82,7 +82,8 @@ module Pitwall
         end
 
         def reaches(targets)
-          found = targets.to_h { |mod| [mod, Reach.new(0, 0, 0, 0)] }.compare_by_identity
+          found = {}.compare_by_identity # before the first module is stored: a module may have its own `hash`
+          targets.each { |mod| found[mod] = Reach.new(0, 0, 0, 0) }
           carried = carried_by(found)
           ObjectSpace.each_object(Module) { |other| add(found, carried, other, ANCESTORS.bind_call(other)) }
           found

@@ -31,8 +31,8 @@ module Pitwall
         "classes_made" => %w[class_made module_made singleton_class_made class_copied],
         "tracing_enabled" => %w[tracing_enabled]
       }.freeze
-      # All kinds of change. The last two are shown by Ruby's counters only.
-      KINDS = [*OWN.values.flatten, "class_variable_set", "shape_made"].freeze
+      # All kinds of change. The last three are shown by Ruby's counters only.
+      KINDS = [*OWN.values.flatten, "class_changed", "class_variable_set", "shape_made"].freeze
       OWN_OF = OWN.flat_map { |counter, kinds| kinds.map { |kind| [kind, counter] } }.to_h.freeze
       PARTS = Record::VM_COUNTERS.each_value.select(&:part).freeze
       private_constant :OWN_OF, :PARTS

@@ -57,8 +57,9 @@ module Pitwall
         @all ||= @segments.flat_map do |segment|
           first = first_mixings(segment)
           defined = definitions(segment)
-          segment.definition_costs.filter_map do |cost|
-            changes = defined[cost.name] or next
+          segment.definition_costs.group_by(&:name).filter_map do |name, costs|
+            changes = defined[name] or next
+            cost = costs.max_by(&:entries) # anonymous modules of one line share a name; the widest is the upper bound
             marked = changes.map do |change|
               [change, late?(cost, first[cost.name], change), @caches.place(segment, change.node_id)]
             end
