@@ -110,7 +110,8 @@ class GCLogTest < Minitest::Test
       record("b.pit", mode: "none") { 2.times { GC.start } }
       record("c.pit") { }
     RUBY
-    assert_equal [3, 2, 0], %w[a b c].map { |name| segment("#{name}.pit").collections.sum(&:runs) }
+    runs = %w[a b c].map { |name| segment("#{name}.pit").collections.select { |run| run.cause == :method }.sum(&:runs) }
+    assert_equal [3, 2, 0], runs # Ruby may collect by itself, too
     %w[a b c].each { |name| assert_log(segment("#{name}.pit")) }
   end
 

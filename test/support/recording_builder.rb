@@ -191,10 +191,10 @@ class RecordingBuilder
       table("SYST", totals.map { |name, counts| [string(name), *counts] }, 4, ints(flags, lost, refused))
     end
 
-    # A change that empties caches. counters: constants, classes, class_variables, shapes; misses: nil in old recordings
+    # A change that empties caches. counters: constants, classes, class_variables, shapes; misses: nil in old recordings, which lack label sets, too
     def change(kind, subject, stack:, at: 0, thread: 1, begun: 0, ended: 0, misses: 0, **counters)
       increase = %i[constants classes class_variables shapes].map { |name| counters.fetch(name, 0) }
-      @changes << [thread, at, string(kind), node(stack), string(subject), begun, ended, *increase, *misses]
+      @changes << [thread, at, string(kind), node(stack), string(subject), begun, ended, *increase, *(misses && [0, misses])]
     end
 
     # counters: {"class_serial" => [from, to, own]}
