@@ -17,6 +17,7 @@ static struct {
     bool looked;
     int count; /* counters that this Ruby has */
     VALUE names[PW_WORK_COUNTERS]; /* Symbols */
+    const char *texts[PW_WORK_COUNTERS]; /* the names: the drain may not ask Ruby, it is no thread of a Ractor */
     slot slots[SLOTS];
     uint32_t generation, open, begun; /* open, begun: pieces of work, without nested ones */
 } state;
@@ -33,6 +34,7 @@ static int
 add_name(VALUE name, VALUE value, VALUE unused)
 {
     if (state.count < PW_WORK_COUNTERS && RB_SYMBOL_P(name) && RB_INTEGER_TYPE_P(value)) {
+        state.texts[state.count] = strdup(rb_id2name(SYM2ID(name)));
         state.names[state.count++] = ID2SYM(SYM2ID(name)); /* never collected */
     }
     return ST_CONTINUE;
@@ -135,7 +137,7 @@ static void
 intern_names(void)
 {
     for (int i = 0; i < state.count && !written.name_ids[i]; i++) {
-        const char *name = rb_id2name(SYM2ID(state.names[i]));
+        const char *name = state.texts[i] ? state.texts[i] : "";
         written.name_ids[i] = pw_intern_string(&pw_out.tables, name, strlen(name));
     }
 }
