@@ -21,10 +21,11 @@ pw_caller_of(pw_call_place place)
     return (pw_call_place){place.ec, place.cfp + PW_CFP_WORDS};
 }
 
-/* Returns the call's number for pw_call_close; -1: no room. */
+/* Returns the call's number for pw_call_close; -1: no room. If there is no room, the oldest call is given up: a fiber
+ * that was left for good never closes its calls. */
 int pw_call_open(pw_call_place place);
 /* Returns how many changes were noted for the call, and adds to `increase` what pw_call_adds has added. */
-uint32_t pw_call_close(int number, uint64_t increase[PW_VM_COUNTERS]);
+uint32_t pw_call_close(int number, pw_call_place place, uint64_t increase[PW_VM_COUNTERS]);
 /* Counters have increased within the call at this place, before the code that it calls. False: no call is open
  * there. */
 bool pw_call_adds(pw_call_place place, const uint64_t increase[PW_VM_COUNTERS]);

@@ -103,7 +103,7 @@ run_ended(VALUE data)
 {
     running *r = (running *)data;
     uint64_t increase[PW_VM_COUNTERS];
-    r->call.noted = pw_call_close(r->open, r->call.increase);
+    r->call.noted = pw_call_close(r->open, r->call.place, r->call.increase);
     if (!pw_changes_wanted()) return Qnil;
     pw_vm_counters_claim(increase);
     for (int i = 0; i < PW_VM_COUNTERS; i++) r->call.increase[i] += increase[i];
