@@ -306,8 +306,12 @@ pw_complete(const char *reason)
     }
     int error = 0;
     VALUE saved = rb_errinfo();
+    pw_current.before_exec = strcmp(reason, "exec") == 0;
     rb_protect(stop_to_complete, rb_str_new_cstr(reason), &error);
-    if (error) rb_set_errinfo(saved);
+    if (error) {
+        rb_set_errinfo(saved);
+        pw_current.before_exec = false;
+    }
     return !error;
 }
 

@@ -78,4 +78,64 @@ class CachesHazardsTest < Minitest::Test
       assert_equal [5, 5], counts(segment("a-#{child}.pit")), options.inspect
     end
   end
+
+  # A refused start, forked children, an exec; hooks that one `def` defines again and again, and more hooks than are
+  # watched; watched calls in fibers that are left; a Ractor that makes lines be compared again.
+  LEFT = <<~'RUBY'
+    require "pitwall/collect/definitions"
+    definitions = Pitwall::Collect::Definitions
+    Pitwall::Collect.send(:remove_const, :Definitions)
+    puts problem { start("b.pit") }
+    Pitwall::Collect.const_set(:Definitions, definitions)
+    puts ObjectSpace.each_object(TracePoint).count(&:enabled?)
+    definitions.singleton_class.prepend(Module.new do
+      def dump(*) = File.write("dumps", "#{Process.pid == MAIN ? "main" : "child"}\n", mode: "a").then { super }
+    end)
+    MAIN = Process.pid
+    BASE = Class.new
+    class Plain
+      def first = @first = 1
+      def second = @second = 1
+    end
+    start(mode: "outside")
+    [-> { exit!(0) }, -> { exec("true") }, -> { exit(0) }].each { |ends| Process.wait(fork(&ends)) }
+    again = Array.new(20) { Class.new { def self.inherited(one) = one.name } }
+    BASE.const_set(:Heir, Class.new(again.last))
+    Array.new(520) { Class.new { define_singleton_method(:inherited) { |one| one.name } } }
+    kept = Array.new(300) { Fiber.new { Class.new { Fiber.yield } }.tap(&:resume) }
+    BASE.define_method(:last) { kept.size }
+    i = 0
+    while i < 1_200_000
+      i += 1
+    end
+    Ractor.new { Module.new.tap { Plain.new.first; RACTORS = 1 }.const_set(:B, 1) }.then do |ractor|
+      ractor.respond_to?(:value) ? ractor.value : ractor.take
+    end
+    Pitwall.request(route: "wakes") { nil }
+    BASE.name
+    MAINS = 1
+    BASE.name
+    Plain.new.second
+    BASE.name
+    stop
+  RUBY
+  private_constant :LEFT
+
+  def test_what_never_ends_and_what_ends_elsewhere
+    skip "needs a known layout" unless OwnWalk.used?
+    measured = { mode: "none", collectors: { "caches" => { "definitions" => "1" } } }
+    out = attempt(LEFT, options: ["-W0"], env: { "TEST_SETTINGS" => measured.inspect })
+    assert out.status.success?, "#{out.status} #{out.err[0, 2000]}"
+    refused, points = out.out.lines(chomp: true)
+    assert_match(/cannot watch caches/, refused)
+    assert_equal "0", points
+    assert_equal %w[child child main], File.readlines(file("dumps"), chomp: true).sort
+    changes = segment.cache_changes
+    assert_equal 1, changes.count { |change| change.kind == "method_added" && change.subject == "BASE#last" }
+    assert_equal 9, segment.cache_changes_lost
+    assert_equal 1, changes.count { |change| change.subject == "(anonymous class made at program.rb:19)" }
+    assert_equal 1, segment.cache_line_rests
+    last = changes.last(3).map { |change| "#{change.kind} #{change.subject}" }
+    assert_match(/constant_set MAINS|shape_made .*Plain/, last.join(", "))
+  end
 end

@@ -23,6 +23,8 @@ typedef struct {
     struct pw_thread *threads; /* holds session lock */
     uint32_t next_thread_id;   /* holds session lock */
 
+    bool before_exec; /* the recording stops because the process calls exec. needs GVL */
+
     _Atomic int64_t helper_cpu; /* CPU ns of the ticker's helper thread, written by that helper */
 } pw_session;
 

@@ -36,8 +36,18 @@ pw_c_method_of(VALUE method, ID name)
     return (pw_c_method){(void **)&definition[PW_DEF_FUNCTION], *(const int *)&definition[PW_DEF_ARGC]};
 }
 
+VALUE
+pw_code_of_method(VALUE method, ID name)
+{
+    const VALUE *entry = entry_of(method, name);
+    const VALUE *definition = entry ? (const VALUE *)entry[PW_ME_DEF] : NULL;
+    bool by_def = definition && pw_method_type_of(definition[0]) == PW_METHOD_ISEQ;
+    return by_def ? definition[PW_DEF_CODE] : 0;
+}
+
 #else
 
 pw_c_method pw_c_method_of(VALUE method, ID name) { return (pw_c_method){0}; }
+VALUE pw_code_of_method(VALUE method, ID name) { return 0; }
 
 #endif

@@ -14,5 +14,8 @@ typedef struct {
 
 /* The method that an UnboundMethod or Method names. needs GVL */
 pw_c_method pw_c_method_of(VALUE method, ID name);
+/* The iseq of a method that `def` has made; 0: another kind of method, or not known. Each run of one `def` makes a
+ * method with the same iseq. needs GVL */
+VALUE pw_code_of_method(VALUE method, ID name);
 
 #endif

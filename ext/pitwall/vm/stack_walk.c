@@ -365,6 +365,14 @@ pw_walk_innermost(const void *context, const VALUE *from)
 }
 
 bool
+pw_walk_has(const void *context, const VALUE *control_frame)
+{
+    pw_vm_stack s;
+    if (!pw_vm_stack_of(context, &s) || control_frame < s.cfp || control_frame >= s.end) return false;
+    return (size_t)(s.end - control_frame) % PW_CFP_WORDS == 0;
+}
+
+bool
 pw_walk_find(bool (*wanted)(VALUE iseq, void *data), void *data, uint32_t most, pw_frame_seen *found)
 {
     const VALUE *ec = pw_walk_context_of(rb_thread_current());
@@ -420,6 +428,7 @@ bool pw_walk_own(void) { return false; }
 const void *pw_walk_context_of(VALUE thread) { return NULL; }
 uint32_t pw_walk_context(pw_walk *w, const void *context) { return w->depth = 0; }
 const VALUE *pw_walk_innermost(const void *context, const VALUE *from) { return NULL; }
+bool pw_walk_has(const void *context, const VALUE *control_frame) { return false; }
 bool pw_walk_find(bool (*wanted)(VALUE iseq, void *data), void *data, uint32_t most,
                   pw_frame_seen *found) { return false; }
 bool pw_walk_look(const void *context, const VALUE *control_frame, pw_frame_seen *seen) { return false; }

@@ -72,6 +72,8 @@ const VALUE *pw_walk_innermost(const void *context, const VALUE *from);
 /* Finds the innermost frame of Ruby code in the calling thread whose iseq is wanted, among the first `most` control
  * frames. No hook may be running. needs GVL */
 bool pw_walk_find(bool (*wanted)(VALUE iseq, void *data), void *data, uint32_t most, pw_frame_seen *found);
+/* Whether a control frame of the context's stack is at this address now. False for an address on another stack. */
+bool pw_walk_has(const void *context, const VALUE *control_frame);
 bool pw_walk_look(const void *context, const VALUE *control_frame, pw_frame_seen *seen);
 
 static inline uint32_t

@@ -6,6 +6,7 @@
 #include "collectors/caches/operators.h"
 #include "collectors/caches/own_hooks.h"
 #include "collectors/caches/watched_methods.h"
+#include "session/session.h"
 #include "tools/settings.h"
 #include "vm/stack_walk.h"
 #include <stdio.h>
@@ -14,6 +15,7 @@
 
 static struct {
     bool active, blames;
+    bool in_child; /* of a fork: the recording is the parent's, and is only taken down here */
     int lines; /* PW_LINES_… */
     const char *refusal;
 } state;
@@ -69,6 +71,17 @@ prepare(VALUE settings)
     return Qnil;
 }
 
+/* After a refused start neither `stop` nor `forget` is called. */
+static void
+undo(void)
+{
+    pw_watched_methods_stop();
+    pw_own_hooks_stop();
+    pw_definitions_forget(true);
+    pw_subjects_forget();
+    state.active = false;
+}
+
 static const char *
 start(VALUE settings)
 {
@@ -80,11 +93,15 @@ start(VALUE settings)
     int error = 0;
     VALUE saved = rb_errinfo();
     state.active = true;
+    state.in_child = false;
     state.refusal = NULL;
     rb_protect(prepare, settings, &error);
     if (error) rb_set_errinfo(saved);
     if (error) state.refusal = "cannot watch caches: this Ruby does not have what is needed";
-    if (state.refusal) return state.refusal;
+    if (state.refusal) {
+        undo();
+        return state.refusal;
+    }
     if (state.blames) pw_line_watch_start(state.lines);
     others(false); /* after the hooks were set, which discards compiled code */
     VALUE home = pw_setting(settings, "home");
@@ -97,13 +114,15 @@ stop(void)
 {
     if (!state.active) return;
     pw_changes_end();
-    others(true);
+    if (!state.in_child) others(true);
     if (!state.blames) return;
     pw_line_watch_stop();
     pw_watched_methods_stop();
     pw_own_hooks_stop();
-    pw_definitions_measure();
+    if (!state.in_child && !pw_current.before_exec) pw_definitions_measure();
 }
+
+static void in_child(void) { state.in_child = true; }
 
 static void
 forget(bool frees)
@@ -139,6 +158,7 @@ init(VALUE native)
 
 static const char *start(VALUE settings) { return "cannot watch caches: " PW_LAYOUT_UNKNOWN; }
 static void stop(void) {}
+static void in_child(void) {}
 static void forget(bool frees) {}
 static void write_rows(bool last) {}
 static void write_end(bool last) {}
@@ -149,5 +169,5 @@ static void init(VALUE native) { pw_changes_init(); }
 #endif
 
 const pw_module pw_caches = {
-    .name = "caches", .init = init, .start = start, .stop = stop, .forget = forget, .write_rows = write_rows,
-    .write_end = write_end, .check = check, .work = work, .fills_ring = true};
+    .name = "caches", .init = init, .start = start, .stop = stop, .forget = forget, .in_child = in_child,
+    .write_rows = write_rows, .write_end = write_end, .check = check, .work = work, .fills_ring = true};

@@ -5,6 +5,7 @@
 #include "sampling/registry.h"
 #include "sampling/works.h"
 #include "session/modules.h"
+#include "vm/reader_lock.h"
 #include "vm/vm_layout.h"
 #include <limits.h>
 #include <stdio.h>
@@ -24,7 +25,7 @@ static const char *const kinds[PW_CHANGES] = {
 
 static struct {
     _Atomic bool active;
-    _Atomic uint64_t lost;       /* changes without room in the ring, or of threads that are not recorded */
+    _Atomic uint64_t lost;       /* changes without room in the ring or of threads not recorded, and unwatched hooks */
     char home[PATH_MAX];         /* Pitwall's own folder; "": not known */
     _Atomic uint64_t own[PW_VM_COUNTERS]; /* increase through Pitwall's own code */
     uint64_t from[PW_VM_COUNTERS];
@@ -36,6 +37,8 @@ static struct {
     pw_buffer columns[COLUMNS];
     uint32_t rows, kind_ids[PW_CHANGES];
 } state;
+
+void pw_change_lost(void) { atomic_fetch_add(&state.lost, 1); }
 
 bool
 pw_changes_wanted(void)
@@ -57,20 +60,34 @@ room(uint32_t bytes)
 
 __thread pw_stack_top pw_change_top __attribute__((tls_model("initial-exec")));
 
-/* No other thread reads the stack meanwhile: this thread has the GVL, and its own handler sees `busy`. */
+/* Takes the stack as if pw_change_top were its top. No other thread reads the stack meanwhile: this thread has the GVL
+ * and the lock of a reader from outside, and its own handler sees `busy`. */
+static bool
+take_stack(pw_thread *t)
+{
+    pw_stack_top top = pw_change_top;
+    if (!top.ec) return pw_capture_stack(t);
+    VALUE *context = (VALUE *)top.ec, *frame = (VALUE *)top.cfp, before = context[PW_EC_CFP], at = frame[PW_CFP_PC];
+    bool outside = pw_current.ticker && pw_current.ticker->from_outside;
+    if (outside) pw_reader_lock();
+    context[PW_EC_CFP] = (VALUE)top.cfp;
+    if (top.pc) frame[PW_CFP_PC] = top.pc;
+    bool taken = pw_capture_stack(t);
+    frame[PW_CFP_PC] = at;
+    context[PW_EC_CFP] = before;
+    if (outside) pw_reader_unlock();
+    return taken;
+}
+
 static uint32_t
 stack_of(pw_thread *t)
 {
-    pw_stack_top top = pw_change_top;
-    VALUE *context = (VALUE *)top.ec, before = context ? context[PW_EC_CFP] : 0;
     t->own.busy = 1;
-    if (context) context[PW_EC_CFP] = (VALUE)top.cfp;
-    bool taken = pw_capture_stack(t);
+    bool taken = take_stack(t);
     for (int i = 0; i < PAUSES && !taken; i++) {
         nanosleep(&(struct timespec){0, PAUSE_NS}, NULL);
-        taken = pw_capture_stack(t);
+        taken = take_stack(t);
     }
-    if (context) context[PW_EC_CFP] = before;
     t->own.busy = 0;
     return taken ? t->sample.serial : NO_STACK;
 }

@@ -54,12 +54,16 @@ typedef struct {
     char subject[];
 } pw_change_row;
 
-/* The frame that the next change of this native thread counts as the stack's top; {0}: the thread's top frame. */
-typedef struct { const VALUE *ec, *cfp; } pw_stack_top;
+/* The frame that the next change of this native thread counts as the stack's top, and its pc; 0: the frame's own.
+ * {0}: the thread's top frame. */
+typedef struct { const VALUE *ec, *cfp; VALUE pc; } pw_stack_top;
 extern PW_HIDDEN __thread pw_stack_top pw_change_top __attribute__((tls_model("initial-exec")));
 
 /* Notes a change at the calling thread's stack. `increase`: of the VM's counters, through this change. needs GVL */
 void pw_change_note(int change, const pw_subject *subject, const uint64_t increase[PW_VM_COUNTERS]);
+
+/* Counts a hook of the program whose changes are not seen. */
+void pw_change_lost(void);
 
 /* False: this thread's changes are not recorded now, because Pitwall itself works in it or nothing is recorded. */
 bool pw_changes_wanted(void);

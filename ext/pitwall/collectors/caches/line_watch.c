@@ -2,6 +2,7 @@
 #include "collectors/caches/changes.h"
 #include "collectors/caches/open_calls.h"
 #include "collectors/caches/operators.h"
+#include "session/session.h"
 #include "tools/hidden.h"
 #include "vm/raw_hook.h"
 #include "vm/stack_walk.h"
@@ -18,6 +19,7 @@ static struct {
     _Atomic bool awake;     /* lines and returns are compared now */
     _Atomic uint32_t quiet; /* lines and returns in a row that changed nothing */
     _Atomic uint32_t rests; /* how often comparing lines stopped */
+    _Atomic bool wished;    /* another Ractor has found a reason to wake up */
     pw_job wake_job;
 } state;
 
@@ -59,18 +61,14 @@ change_of(const uint64_t increase[PW_VM_COUNTERS])
     return increase[PW_VM_CVARS] ? PW_CLASS_VARIABLE_SET : PW_SHAPE_MADE;
 }
 
-/* Notes the increase at a control frame of the calling thread, as if the frame were the top one and at `pc`. No other
- * thread reads the stack meanwhile: this thread has the GVL. */
+/* Notes the increase at a control frame of the calling thread, as if the frame were the top one and at `pc`. */
 static void
 note_at(const VALUE *ec, const VALUE *cfp, VALUE pc, int change, const pw_subject *subject,
         const uint64_t increase[PW_VM_COUNTERS])
 {
-    VALUE *frame = (VALUE *)cfp, at = frame[PW_CFP_PC];
-    if (pc) frame[PW_CFP_PC] = pc;
-    pw_change_top = (pw_stack_top){ec, cfp};
+    pw_change_top = (pw_stack_top){ec, cfp, pc};
     pw_change_note(change, subject, increase);
     pw_change_top = (pw_stack_top){0};
-    frame[PW_CFP_PC] = at;
 }
 
 /* Returns the kind of change. It is known more exactly from the code that has run: if the code names no constant or
@@ -95,10 +93,17 @@ describe(pw_subject *s, int change, VALUE self, const VALUE *from, const VALUE *
 
 static void on_line(VALUE unused, const pw_trace_arg *arg);
 
+/* A hook belongs to the Ractor that adds it. Lines of the main Ractor are compared, so another Ractor leaves a wish. */
 static void
 wake(void *unused)
 {
-    if (!state.on || state.lines != PW_LINES_UNTIL_QUIET || atomic_exchange(&state.awake, true)) return;
+    if (!state.on || state.lines != PW_LINES_UNTIL_QUIET || atomic_load(&state.awake)) return;
+    if (!pw_in_main_ractor()) {
+        if (!atomic_exchange(&state.wished, true) && pw_may_trigger()) pw_job_trigger(&state.wake_job);
+        return;
+    }
+    atomic_store(&state.wished, false);
+    if (atomic_exchange(&state.awake, true)) return;
     atomic_store(&state.quiet, 0);
     pw_add_raw_hook(on_line, LINE_EVENTS);
 }
@@ -183,7 +188,7 @@ changed(const pw_trace_arg *arg)
     /* The body of `def a = @a = 1` has no line event. */
     bool bodily = (arg->event & (RUBY_EVENT_RETURN | RUBY_EVENT_B_RETURN)) && last.cfp != arg->cfp;
     bool alive = !bodily && last.ec == arg->ec && last.rests == rests() && last.cfp >= arg->cfp &&
-                 last.cfp[PW_CFP_ISEQ] == last.iseq && last.pc;
+                 pw_walk_has(arg->ec, last.cfp) && last.cfp[PW_CFP_ISEQ] == last.iseq && last.pc;
     const VALUE *cfp = alive ? last.cfp : arg->cfp;
     VALUE pc = alive ? last.pc : 0;
     if (arg->event == RUBY_EVENT_CLASS && class_begins(arg, increase, &s)) {
@@ -244,17 +249,19 @@ on_line(VALUE unused, const pw_trace_arg *arg)
 static void
 on_class(VALUE unused, const pw_trace_arg *arg)
 {
+    if (__builtin_expect(atomic_load_explicit(&state.wished, memory_order_relaxed), 0)) wake(NULL);
     if (__builtin_expect(pw_vm_counters_changed(), 0)) changed(arg);
     singleton_begins(arg); /* 3.4 tells of the end only */
     remember(arg);
 }
 
-/* Have counters changed while lines are not compared? Reads memory only. */
+/* Have counters changed while lines are not compared, or was that seen by another Ractor? Reads memory only. */
 static bool
 wakes(void)
 {
     return state.on && state.lines == PW_LINES_UNTIL_QUIET &&
-           !atomic_load_explicit(&state.awake, memory_order_relaxed) && pw_vm_counters_changed();
+           !atomic_load_explicit(&state.awake, memory_order_relaxed) &&
+           (atomic_load_explicit(&state.wished, memory_order_relaxed) || pw_vm_counters_changed());
 }
 
 void
@@ -269,10 +276,11 @@ pw_line_watch_work(void)
     if (pw_may_trigger() && wakes()) pw_job_trigger(&state.wake_job);
 }
 
+/* Ruby runs jobs in any Ractor; the next check triggers another job. */
 static void
 run_wake_job(void *unused)
 {
-    if (wakes()) missed();
+    if (pw_in_main_ractor() && wakes()) missed();
 }
 
 uint32_t pw_line_watch_rests(void) { return rests(); }
@@ -284,6 +292,7 @@ pw_line_watch_start(int lines)
     state.lines = lines;
     atomic_store(&state.rests, 0);
     atomic_store(&state.quiet, 0);
+    atomic_store(&state.wished, false);
     atomic_store(&state.awake, lines != PW_LINES_NEVER);
     pw_add_raw_hook(on_class, RUBY_EVENT_CLASS | RUBY_EVENT_END);
     if (lines != PW_LINES_NEVER) pw_add_raw_hook(on_line, LINE_EVENTS);

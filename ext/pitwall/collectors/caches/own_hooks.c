@@ -3,6 +3,7 @@
 #include "collectors/caches/changes.h"
 #include "session/modules.h"
 #include "session/session.h"
+#include "vm/c_methods.h"
 #include "vm/vm_layout.h"
 #include <ruby/debug.h>
 
@@ -11,7 +12,9 @@ enum { MOST_HOOKS = 512 };
 static struct {
     VALUE codes[MOST_HOOKS]; /* iseqs of hooks that have run; only compared */
     _Atomic uint32_t code_count;
-    VALUE points; /* Array of TracePoints */
+    VALUE points; /* Array of TracePoints; each keeps its hook's code and class alive */
+    VALUE watched[MOST_HOOKS]; /* code that a TracePoint watches; 0: a block, of which each definition is watched */
+    uint32_t watched_count;
     ID enable, disable, target, instance_method, local_variable_get, parameters;
 } state;
 
@@ -99,7 +102,17 @@ watch_hook(VALUE data)
 {
     const VALUE *pair = (const VALUE *)data;
     point p = {rb_funcall(pair[0], state.instance_method, 1, pair[1]), hook_runs};
-    return watch((VALUE)&p);
+    VALUE code = pw_code_of_method(p.method, SYM2ID(pair[1]));
+    for (uint32_t i = 0; i < state.watched_count && code; i++) {
+        if (state.watched[i] == code) return Qnil; /* the same `def` has run again: its code is watched */
+    }
+    if (state.watched_count == MOST_HOOKS) {
+        pw_change_lost();
+        return Qnil;
+    }
+    VALUE made = watch((VALUE)&p);
+    state.watched[state.watched_count++] = code;
+    return made;
 }
 
 /* `receiver` is a class with an instance method of a hook's name, or an object with a singleton method of the name. */
@@ -129,6 +142,7 @@ pw_own_hooks_start(void)
         ready = true;
     }
     state.points = rb_ary_new();
+    state.watched_count = 0;
     VALUE trace_point = rb_const_get(rb_cObject, rb_intern("TracePoint"));
     point p = {rb_funcall(trace_point, state.instance_method, 1, ID2SYM(state.enable)), enable_runs};
     watch((VALUE)&p);
