@@ -137,8 +137,7 @@ module Pitwall
 
           Tests.watch # before the start: its own calls must not be recorded
           settings = parse(options)
-          settings[:collectors]["boot"]&.store("began_ns", began_ns.to_s)
-          begin_by_window { start(path: part_path, **settings) }
+          begin_by_window { start_first(settings, @window&.delays? ? nil : began_ns) }
         end
 
         # The object that decides where and when forked children record (Continuous). nil: each child writes a file
@@ -165,6 +164,15 @@ module Pitwall
         end
 
         private
+
+        # Only this start followed Pitwall's own: not that in a forked child, after a failed exec or a pause.
+        def start_first(settings, began_ns)
+          boot = settings[:collectors]["boot"]
+          boot&.store("began_ns", began_ns.to_s) if began_ns
+          start(path: part_path, **settings)
+        ensure
+          boot&.delete("began_ns")
+        end
 
         # The program's at_exit handlers are recorded as well: Pitwall's handler is registered first, so it runs last.
         def begin_by_window(&start)

@@ -60,6 +60,10 @@ module Pitwall
       #: () -> bool
       def over? = !@till.nil? && Native.now >= @till
 
+      # Whether the recording begins later than the program.
+      #: () -> bool
+      def delays? = !@from.nil?
+
       # Starts the thread. Session also calls it in a forked child, when the child's own recording has begun.
       #: () -> void
       def watch
