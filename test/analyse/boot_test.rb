@@ -86,6 +86,15 @@ class BootAnalysisTest < Minitest::Test
     assert_equal [3, 2, 1], [found.nodes.size, found.segments.size, found.others.size]
   end
 
+  def test_an_exec_begins_to_count_anew
+    first, second = [400, 70].map do |count|
+      from, to = [count, count * 2].map { |n| { "at_ns" => n, "objects" => n, "bytes" => n, "gc_ns" => n, "gc_runs" => n } }
+      segment([load(1)], start: from, end: to)
+    end
+    figures = boot(first, second).figures
+    assert_equal [470] * 4, figures.values_at(:objects, :bytes, :gc, :gc_runs)
+  end
+
   def test_after_the_boot
     rows = [load(1, at_ns: 5), load(2, at_ns: 7), load(3, at_ns: 20, begun: 1), load(4, at_ns: 30)]
     found = boot(segment(rows, booted: { "at_ns" => 10, "features" => 4 }))

@@ -78,22 +78,20 @@ module Pitwall
         [wall_ns - before_ns - loaded, 0].max
       end
 
-      # Figures of the whole boot: {wall: ns, cpu: ns, gc: ns, objects:, bytes:, rss:, calls:, features:, load_path:,
+      # Figures of the whole boot. CPU time has what Pitwall needed to start. {wall: ns, cpu: ns, gc: ns, objects:, bytes:, rss:, calls:, features:, load_path:,
       # gc_runs:}
       #: () -> Hash[Symbol, Integer]
       def figures
-        from, to = @segments.first.boot_sizes("start"), sizes
-        { wall: wall_ns, cpu: to.fetch("cpu_ns", 0), gc: grown(from, to, "gc_ns"), objects: grown(from, to, "objects"),
-          bytes: grown(from, to, "bytes"), rss: to.fetch("rss", 0), calls: calls? ? all_calls : nil,
-          features: to.fetch("features", 0), load_path: to.fetch("load_path", 0),
-          gc_runs: grown(from, to, "gc_runs") }
+        to = sizes
+        { wall: wall_ns, cpu: to.fetch("cpu_ns", 0), gc: grown("gc_ns"), objects: grown("objects"),
+          bytes: grown("bytes"), rss: to.fetch("rss", 0), calls: calls? ? all_calls : nil,
+          features: to.fetch("features", 0), load_path: to.fetch("load_path", 0), gc_runs: grown("gc_runs") }
       end
 
       # Sizes of the process at the end of the boot: {"features" => 2125, …}
       #: () -> Hash[String, Integer]
       def sizes
-        last = @segments.last
-        %w[booted end start].map { |moment| last.boot_sizes(moment) }.find(&:any?) || {}
+        sizes_after(@segments.last)
       end
 
       # Sizes when the recording began.
@@ -167,7 +165,16 @@ module Pitwall
         sizes ? sizes["at_ns"] : segment.loads.map { |load| load.at_ns + load.wall_ns }.max.to_i
       end
 
-      def grown(from, to, name) = [to.fetch(name, 0) - from.fetch(name, 0), 0].max
+      # An exec begins to count anew.
+      def grown(name)
+        @segments.sum do |segment|
+          [sizes_after(segment).fetch(name, 0) - segment.boot_sizes("start").fetch(name, 0), 0].max
+        end
+      end
+
+      def sizes_after(segment)
+        %w[booted end start].map { |moment| segment.boot_sizes(moment) }.find(&:any?) || {}
+      end
 
       def all_calls
         @all_calls ||= @segments.sum do |segment|
