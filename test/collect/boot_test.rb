@@ -101,7 +101,11 @@ class BootTest < Minitest::Test
 
   def setup
     super
-    FILES.each do |name, text|
+    write(FILES)
+  end
+
+  def write(files)
+    files.each do |name, text|
       FileUtils.mkdir_p(File.dirname(file(name)))
       File.write(file(name), text)
     end
@@ -193,6 +197,53 @@ class BootTest < Minitest::Test
     run = capture({}, "ruby", program)
     assert_equal 3, run.status.exitstatus, run.err
     [run.out, run.err]
+  end
+
+  # Name => source: the program boots within `outer`, which goes on to work.
+  OUTLASTING = {
+    "main.rb" => <<~RUBY,
+      $LOAD_PATH.unshift(__dir__)
+      Thread.new { require "hangs" }
+      Thread.pass until defined?(HANGS)
+      require "outer"
+    RUBY
+    "outer.rb" => <<~RUBY,
+      require "inner"
+      waits = Fiber.new { require "waits" }
+      waits.resume
+      require "between"
+      waits.resume
+      Fiber.new { require "in_fiber" }.resume
+      require_relative "app/models/monitor"
+      require "pitwall"
+      Pitwall.booted
+      WORK = Array.new(50_000) { Object.new }
+      Thread.new { require "late" }.join
+      100.times { require "inner" }
+      sleep 0.3
+      begin; exec "/none"; rescue SystemCallError; end
+      Process.wait(fork { require "next" })
+    RUBY
+    "hangs.rb" => "HANGS = 1\nsleep\n", "inner.rb" => "", "waits.rb" => "Fiber.yield\n", "between.rb" => "",
+    "in_fiber.rb" => "", "app/models/monitor.rb" => "require 'asked'\n", "asked.rb" => ""
+  }.freeze
+
+  def test_loads_that_outlast_the_boot
+    write(OUTLASTING)
+    report = boot
+    outer, hangs, asked = %w[outer hangs asked].map { |name| of(report, name) }
+    assert_equal %w[unfinished unfinished], [outer["ending"], hangs["ending"]]
+    assert_operator outer["total_ns"], :<=, report["boot"]["wall_ns"]
+    assert_operator outer["total_ns"], :>=, of(report, "inner")["total_ns"]
+    assert_operator outer["total"]["objects"], :<, 50_000
+    assert_operator report["parts"].sum { |part| part["self_ns"] }, :<=, report["boot"]["wall_ns"] * 1.01
+    assert_operator report["repeats"]["count"], :<, 100, "those after the boot are not part of it"
+    refute_equal outer["thread"], hangs["thread"]
+    assert_equal file("app/models/monitor.rb"), asked["from"]
+    at = report["features"].index(outer)
+    assert_equal [at] * 3, (%w[waits between in_fiber].map { |name| of(report, name)["parent"] })
+    own = segments(file("x.pit")).map { |one| one.boot_number("own_ns").positive? }
+    assert_equal [true, false, false], own, "the start, after the exec that failed, the child"
   end
 
   def test_file_system_calls

@@ -36,18 +36,23 @@ typedef struct {
 typedef struct {
     uint64_t id, parent;
     VALUE thread, name, path;   /* path: of the compiled file; Qnil: none so far */
+    const void *fiber;          /* its execution context */
+    uint32_t thread_id;         /* in the recording; 0: not known when it began */
+    pid_t tid;
     VALUE from;                 /* the Ruby file that asked for it, or Qnil */
     int kind, line;
     uint32_t begun;
     int64_t compiled;           /* when its file was compiled; 0: not so far */
     uint64_t repeats, repeat_ns;
-    pw_reading at;
+    pw_reading at, until;       /* until: when the boot ended meanwhile */
+    bool outlasts;              /* the boot: its figures end with that */
 } open_load;
 
 static struct {
     _Atomic bool active;
     uint32_t generation;
     uint64_t next_id;
+    const void *root;           /* the fiber that started the recording */
     open_load *open;            /* those of all threads, in the order in which they began. needs GVL */
     uint32_t opened, room;
     bool hooked;
@@ -66,15 +71,27 @@ pw_loads_wanted(void)
 
 /* ---- who asked for it ---- */
 
+/* The standard library's: ".../ruby/3.4.0/monitor.rb", or ".../ruby/monitor.rb" where a system names no version. */
+static bool
+is_rubys_monitor(const char *path)
+{
+    const char *folder = strstr(path, "/ruby/"), *next;
+    while (folder && (next = strstr(folder + 1, "/ruby/"))) folder = next;
+    if (!folder) return false;
+    folder += sizeof "/ruby/" - 1;
+    folder += strspn(folder, "0123456789.+");
+    return strcmp(folder, *folder == '/' ? "/monitor.rb" : "monitor.rb") == 0;
+}
+
 /* Files that stand between `require` in the program and Ruby's own. */
 static bool
 stands_between(const char *path)
 {
     static const char *const parts[] = {
-        "<internal:", "/rubygems/core_ext/", "/monitor.rb", "/bootsnap/", "/lib/zeitwerk/", "/bundled_gems.rb",
+        "<internal:", "/rubygems/core_ext/", "/bootsnap/", "/lib/zeitwerk/", "/bundled_gems.rb",
         "/active_support/dependencies", "/pitwall/collect/"};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) if (strstr(path, parts[i])) return true;
-    return false;
+    return is_rubys_monitor(path);
 }
 
 static void
@@ -143,12 +160,10 @@ reserve(uint32_t bytes)
 static uint64_t less(int64_t to, int64_t from) { return to > from ? (uint64_t)(to - from) : 0; }
 
 static void
-put_row(const open_load *load, uint32_t thread, int ending)
+put_row(const open_load *load, int ending, const pw_reading *end)
 {
     VALUE texts[3] = {load->name, load->path, load->from};
     uint32_t sizes[3], bytes = sizeof(load_row);
-    pw_reading now;
-    pw_read_figures(&now);
     for (int i = 0; i < 3; i++) bytes += sizes[i] = size_of(texts[i]);
     load_row *row = reserve(bytes);
     if (!row) {
@@ -158,12 +173,12 @@ put_row(const open_load *load, uint32_t thread, int ending)
     row->header.kind = PW_REC_LOAD;
     row->kind = load->kind;
     uint64_t values[COLUMNS] = {
-        [THREAD] = thread, [LOAD] = load->id, [PARENT] = load->parent, [LINE] = (uint64_t)load->line,
-        [AT] = less(load->at.wall, pw_current.origin), [WALL] = less(now.wall, load->at.wall),
-        [CPU] = less(now.cpu, load->at.cpu), [COMPILE] = load->compiled ? less(load->compiled, load->at.wall) : 0,
-        [GC] = less(now.gc, load->at.gc), [OBJECTS] = now.objects - load->at.objects,
-        [BYTES] = less((int64_t)now.bytes, (int64_t)load->at.bytes), [RSS_BEFORE] = load->at.rss,
-        [RSS_AFTER] = now.rss, [ENDING] = (uint64_t)ending, [REPEATS] = load->repeats,
+        [THREAD] = load->thread_id, [LOAD] = load->id, [PARENT] = load->parent, [LINE] = (uint64_t)load->line,
+        [AT] = less(load->at.wall, pw_current.origin), [WALL] = less(end->wall, load->at.wall),
+        [CPU] = less(end->cpu, load->at.cpu), [COMPILE] = load->compiled ? less(load->compiled, load->at.wall) : 0,
+        [GC] = less(end->gc, load->at.gc), [OBJECTS] = less((int64_t)end->objects, (int64_t)load->at.objects),
+        [BYTES] = less((int64_t)end->bytes, (int64_t)load->at.bytes), [RSS_BEFORE] = load->at.rss,
+        [RSS_AFTER] = end->rss, [ENDING] = (uint64_t)ending, [REPEATS] = load->repeats,
         [REPEAT_NS] = load->repeat_ns, [BEGUN] = load->begun};
     memcpy(row->values, values, sizeof values);
     memcpy(row->sizes, sizes, sizeof sizes);
@@ -174,10 +189,25 @@ put_row(const open_load *load, uint32_t thread, int ending)
 
 /* ---- beginnings and ends ---- */
 
+/* A load belongs to the fiber that runs it, because another load may begin while that fiber waits. What a fiber loads
+ * first is within the root fiber's load, which waits for it. */
 static open_load *
-innermost(VALUE thread)
+innermost(VALUE thread, const void *fiber)
 {
-    for (uint32_t i = state.opened; i-- > 0;) if (state.open[i].thread == thread) return &state.open[i];
+    open_load *of_root = NULL;
+    for (uint32_t i = state.opened; i-- > 0;) {
+        open_load *load = &state.open[i];
+        if (load->thread != thread) continue;
+        if (load->fiber == fiber) return load;
+        if (load->fiber == state.root && !of_root) of_root = load;
+    }
+    return of_root;
+}
+
+static open_load *
+with_id(uint64_t id)
+{
+    for (uint32_t i = state.opened; id && i-- > 0;) if (state.open[i].id == id) return &state.open[i];
     return NULL;
 }
 
@@ -193,16 +223,19 @@ pw_load_begin(int kind, VALUE name)
         state.room = room;
     }
     VALUE thread = rb_thread_current();
-    const open_load *parent = innermost(thread);
+    const void *fiber = pw_walk_context_of(thread);
+    const pw_thread *t = pw_registered_self();
+    const open_load *parent = innermost(thread, fiber);
     open_load *load = &state.open[state.opened];
     *load = (open_load){.id = state.next_id++, .parent = parent ? parent->id : 0, .thread = thread, .name = name,
+                        .fiber = fiber, .thread_id = t ? t->id : 0, .tid = pw_gettid(),
                         .path = Qnil, .from = Qnil, .kind = kind,
                         .begun = atomic_load_explicit(&pw_works.begun, memory_order_relaxed)};
     state.opened++;
     pw_load begun = {load->id, state.generation};
     pw_reading now; /* reading may run Ruby code, which moves the list */
     pw_read_figures(&now);
-    if ((load = innermost(thread))) load->at = now;
+    if ((load = with_id(begun.id))) load->at = now;
     return begun;
 }
 
@@ -211,8 +244,7 @@ static open_load *
 find(pw_load load)
 {
     if (!load.id || load.generation != state.generation || !atomic_load(&state.active)) return NULL;
-    for (uint32_t i = state.opened; i-- > 0;) if (state.open[i].id == load.id) return &state.open[i];
-    return NULL;
+    return with_id(load.id);
 }
 
 static void
@@ -246,18 +278,34 @@ pw_load_end(pw_load load, int ending, VALUE path)
     if (!NIL_P(path)) ended.path = path;
     if (ended.kind == PW_LOAD_REQUIRE && is_autoload()) ended.kind = PW_LOAD_AUTOLOAD;
     if (NIL_P(ended.from)) find_caller(&ended);
-    put_row(&ended, t->id, ending);
+    ended.thread_id = t->id;
+    pw_reading now;
+    pw_read_figures(&now);
+    if (ended.outlasts) put_row(&ended, PW_NOT_ENDED, &ended.until);
+    else put_row(&ended, ending, &now);
 }
 
+/* Figures of loads that outlast the boot, or the recording, end here. `now.cpu` is of the calling thread. */
+static void
+cut_off(open_load *load, const pw_reading *now)
+{
+    if (load->outlasts) return;
+    load->until = *now;
+    if (load->tid != pw_gettid()) load->until.cpu = pw_clock_ns(pw_cpu_clock_of(load->tid));
+    load->outlasts = true;
+}
+
+/* After the boot it is not counted. */
 void
 pw_load_was_done(pw_load load)
 {
     open_load *found = find(load);
     if (!found) return;
     uint64_t ns = less(pw_now_ns(), found->at.wall);
-    VALUE thread = found->thread;
+    uint64_t around = found->parent;
     take_off(found);
-    open_load *parent = innermost(thread);
+    open_load *parent = with_id(around);
+    if (parent ? parent->outlasts : state.booted[0]) return;
     if (parent) {
         parent->repeats++;
         parent->repeat_ns += ns;
@@ -272,8 +320,9 @@ static void
 on_compiled(VALUE unused, const pw_trace_arg *arg)
 {
     if (!pw_loads_wanted() || !state.opened || !arg->data || !RB_TYPE_P(arg->data, T_IMEMO)) return;
-    open_load *load = innermost(rb_thread_current());
-    if (!load || load->compiled || load->kind > PW_LOAD_AUTOLOAD) return;
+    VALUE thread = rb_thread_current();
+    open_load *load = innermost(thread, pw_walk_context_of(thread));
+    if (!load || load->compiled || load->outlasts || load->kind > PW_LOAD_AUTOLOAD) return;
     load->compiled = pw_now_ns();
     VALUE path = rb_profile_frame_path(arg->data);
     if (RB_TYPE_P(path, T_STRING)) load->path = path;
@@ -339,7 +388,15 @@ set_sizes(char *place)
     __atomic_store_n(place, text[0], __ATOMIC_RELEASE);
 }
 
-void pw_loads_booted(void) { if (pw_loads_wanted() && !state.booted[0]) set_sizes(state.booted); }
+void
+pw_loads_booted(void)
+{
+    if (!pw_loads_wanted() || state.booted[0]) return;
+    pw_reading now;
+    pw_read_figures(&now);
+    for (uint32_t i = 0; i < state.opened; i++) cut_off(&state.open[i], &now);
+    set_sizes(state.booted);
+}
 
 void
 pw_loads_init(void)
@@ -359,6 +416,7 @@ pw_loads_start(int64_t began)
     atomic_store(&state.repeat_ns, 0);
     state.booted[0] = state.end[0] = 0;
     pw_readings_start();
+    state.root = pw_walk_context_of(rb_thread_current());
     state.age_ns = pw_age_of_process();
     state.own_ns = began ? (int64_t)less(pw_now_ns(), began) : 0;
     set_sizes(state.start);
@@ -367,17 +425,18 @@ pw_loads_start(int64_t began)
     atomic_store(&state.active, true);
 }
 
-/* Of another thread's load the caller is not known here, and its CPU time is not read. */
+/* The callers of these loads are not known here. */
 void
 pw_loads_stop(void)
 {
     if (!atomic_load(&state.active)) return;
-    pw_thread *t = pw_registered_self();
-    VALUE self = rb_thread_current();
+    pw_reading now;
+    pw_read_figures(&now);
     while (state.opened) {
         open_load load = state.open[--state.opened];
-        if (load.thread != self) load.at.cpu = INT64_MAX;
-        if (t) put_row(&load, t->id, PW_NOT_ENDED);
+        cut_off(&load, &now);
+        if (load.thread_id) put_row(&load, PW_NOT_ENDED, &load.until);
+        else atomic_fetch_add(&state.lost, 1);
     }
     set_sizes(state.end);
     atomic_store(&state.active, false);
