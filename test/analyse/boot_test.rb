@@ -88,7 +88,7 @@ class BootAnalysisTest < Minitest::Test
 
   def test_an_exec_begins_to_count_anew
     first, second = [400, 70].map do |count|
-      from, to = [count, count * 2].map { |n| { "at_ns" => n, "objects" => n, "bytes" => n, "gc_ns" => n, "gc_runs" => n } }
+      from, to = [count, count * 2].map { |n| %w[at_ns objects bytes gc_ns gc_runs].to_h { |name| [name, n] } }
       segment([load(1)], start: from, end: to)
     end
     figures = boot(first, second).figures

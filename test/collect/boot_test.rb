@@ -221,10 +221,11 @@ class BootTest < Minitest::Test
       Thread.new { require "late" }.join
       100.times { require "inner" }
       sleep 0.3
-      Process.wait(fork { exec "/none" rescue require "next" })
+      Process.wait(fork { require "in_child"; exec "/none" rescue require "next" })
     RUBY
-    "hangs.rb" => "HANGS = 1\nsleep\n", "inner.rb" => "", "waits.rb" => "Fiber.yield\n", "between.rb" => "",
-    "in_fiber.rb" => "", "app/models/monitor.rb" => "require 'asked'\n", "asked.rb" => ""
+    "hangs.rb" => "HANGS = 1\nsleep\n", "inner.rb" => "",
+    "waits.rb" => "Fiber.yield\n", "between.rb" => "",
+    "in_fiber.rb" => "", "in_child.rb" => "sleep 0.01\n", "app/models/monitor.rb" => "require 'asked'\n", "asked.rb" => ""
   }.freeze
 
   def test_loads_that_outlast_the_boot
@@ -243,7 +244,8 @@ class BootTest < Minitest::Test
     at = report["features"].index(outer)
     assert_equal [at] * 3, (%w[waits between in_fiber].map { |name| of(report, name)["parent"] })
     own = segments(file("x.pit")).map { |one| one.boot_number("own_ns").positive? }
-    assert_equal [true, false, false], own, "the start, the child, the child after its failed exec"
+    assert_equal [true, false], [own.first, own.drop(1).any?], "the start; the child, also after its failed exec"
+    assert_operator own.size, :>=, 2
   end
 
   def test_file_system_calls

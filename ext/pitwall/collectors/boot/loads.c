@@ -369,7 +369,8 @@ pw_loads_write_sums(void)
     char json[3 * JSON_ROOM + 256];
     if (!state.start[0]) return;
     int n = snprintf(json, sizeof json,
-        "{\"age_ns\":%lld,\"own_ns\":%lld,\"start\":%s,\"booted\":%s,\"end\":%s,\"repeats\":%llu,\"repeat_ns\":%llu,\"lost\":%llu}",
+        "{\"age_ns\":%lld,\"own_ns\":%lld,\"start\":%s,\"booted\":%s,\"end\":%s,\"repeats\":%llu,"
+        "\"repeat_ns\":%llu,\"lost\":%llu}",
         (long long)state.age_ns, (long long)state.own_ns, state.start, state.booted[0] ? state.booted : "null",
         state.end[0] ? state.end : "null", (unsigned long long)atomic_load(&state.repeats),
         (unsigned long long)atomic_load(&state.repeat_ns), (unsigned long long)atomic_load(&state.lost));

@@ -78,8 +78,8 @@ module Pitwall
         [wall_ns - before_ns - loaded, 0].max
       end
 
-      # Figures of the whole boot. CPU time has what Pitwall needed to start. {wall: ns, cpu: ns, gc: ns, objects:, bytes:, rss:, calls:, features:, load_path:,
-      # gc_runs:}
+      # Figures of the whole boot; CPU time has what Pitwall needed to start. {wall: ns, cpu: ns, gc: ns, objects:,
+      # bytes:, rss:, calls:, features:, load_path:, gc_runs:}
       #: () -> Hash[Symbol, Integer]
       def figures
         to = sizes
