@@ -3,11 +3,15 @@
 #include "collectors/caches/weak_map.h"
 #include "session/session.h"
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+enum { MOST_PLACES = 1 << 13, TRIES = 32 }; /* modules made elsewhere have no place */
+
 static struct {
-    VALUE places; /* an ObjectSpace::WeakMap: anonymous module => "a.rb:3", singleton class => true */
+    VALUE places; /* an ObjectSpace::WeakMap: anonymous module => index in texts, singleton class => true */
     VALUE main;
+    char *texts[MOST_PLACES]; /* "a.rb:3", by hash */
 } state;
 
 void
@@ -19,6 +23,10 @@ pw_subjects_init(void)
         state.main = rb_funcall(rb_const_get(rb_cObject, rb_intern("TOPLEVEL_BINDING")), rb_intern("receiver"), 0);
         rb_gc_register_mark_object(state.main);
         ready = true;
+    }
+    for (int i = 0; i < MOST_PLACES; i++) {
+        free(state.texts[i]);
+        state.texts[i] = NULL;
     }
     state.places = pw_weak_map_new();
 }
@@ -51,11 +59,27 @@ void pw_subject_add_id(pw_subject *subject, ID name) { add_string(subject, rb_id
 /* A WeakMap belongs to the main Ractor. */
 static bool may_remember(void) { return !NIL_P(state.places) && pw_in_main_ractor(); }
 
-/* The WeakMap keeps values weakly, too: they are Symbols and true, which are not collected while they are listed. */
+/* The WeakMap keeps values weakly, too: they are Integers and true, which are not objects of the heap. */
 static void
 remember(VALUE module, VALUE value)
 {
     if (may_remember()) pw_weak_map_set(state.places, module, value);
+}
+
+/* The index of the text; -1: no room. Not a Symbol: Ruby keeps each for ever, and refuses bytes that are not of its
+ * encoding. */
+static int
+index_of(const char *text)
+{
+    uint32_t hash = 2166136261u;
+    for (const char *at = text; *at; at++) hash = (hash ^ (unsigned char)*at) * 16777619u;
+    for (int i = 0; i < TRIES; i++) {
+        int index = (int)((hash + (uint32_t)i) % MOST_PLACES);
+        if (!state.texts[index]) state.texts[index] = strdup(text);
+        if (!state.texts[index]) return -1;
+        if (strcmp(state.texts[index], text) == 0) return index;
+    }
+    return -1;
 }
 
 void
@@ -66,7 +90,8 @@ pw_subject_made_here(VALUE module)
     char text[PW_SUBJECT_BYTES];
     const char *slash = strrchr(path, '/');
     int n = snprintf(text, sizeof text, "%s:%d", slash ? slash + 1 : path, rb_sourceline());
-    if (n > 0 && (size_t)n < sizeof text) remember(module, ID2SYM(rb_intern2(text, n)));
+    int index = n > 0 && (size_t)n < sizeof text ? index_of(text) : -1;
+    if (index >= 0) remember(module, INT2FIX(index));
 }
 
 bool
@@ -82,9 +107,9 @@ add_anonymous(pw_subject *subject, VALUE module)
 {
     VALUE place = may_remember() ? pw_weak_map_get(state.places, module) : Qnil;
     add_text(subject, RB_TYPE_P(module, T_MODULE) ? "(anonymous module" : "(anonymous class");
-    if (RB_TYPE_P(place, T_SYMBOL)) {
+    if (FIXNUM_P(place)) {
         add_text(subject, " made at ");
-        add_string(subject, rb_sym2str(place));
+        add_text(subject, state.texts[FIX2INT(place)]);
     }
     add_text(subject, ")");
 }
