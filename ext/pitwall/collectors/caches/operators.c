@@ -24,18 +24,30 @@ static const struct { const char *klass, *names; } operators[] = {
     {"TrueClass", " ! "},
     {"FalseClass", " ! "}};
 
+static bool
+is_text(VALUE string, const char *text, size_t size)
+{
+    return (size_t)RSTRING_LEN(string) == size && memcmp(RSTRING_PTR(string), text, size) == 0;
+}
+
+/* A program's method may have any name: with a NUL, with a space, none. */
+static bool
+is_among(const char *names, VALUE name)
+{
+    for (const char *at = names + 1, *end; *at; at = end + 1) {
+        end = strchr(at, ' ');
+        if (is_text(name, at, (size_t)(end - at))) return true;
+    }
+    return false;
+}
+
 bool
 pw_is_basic_operator(VALUE module, ID name)
 {
     VALUE path = RB_TYPE_P(module, T_CLASS) ? rb_mod_name(module) : Qnil, text = rb_id2str(name);
     if (!RB_TYPE_P(path, T_STRING) || !RB_TYPE_P(text, T_STRING)) return false;
-    const char *method = StringValueCStr(text), *klass = StringValueCStr(path);
-    size_t n = strlen(method);
     for (size_t i = 0; i < sizeof operators / sizeof *operators; i++) {
-        if (strcmp(operators[i].klass, klass) != 0) continue;
-        for (const char *at = operators[i].names; (at = strstr(at, method)); at += n) {
-            if (at[-1] == ' ' && at[n] == ' ') return true;
-        }
+        if (is_text(path, operators[i].klass, strlen(operators[i].klass))) return is_among(operators[i].names, text);
     }
     return false;
 }
