@@ -10,7 +10,7 @@ require_relative "../script/checkout"
 module NativeTasks
   # What a sanitizer run is for: everything that starts the extension, without what measures time or memory.
   TESTS = %w[test/collect/allocations_test.rb test/collect/allocations_hazards_test.rb
-             test/collect/caches_test.rb test/collect/caches_hazards_test.rb
+             test/collect/caches_hazards_test.rb
              test/collect/contract_test.rb test/collect/hazards_test.rb test/collect/names_test.rb
              test/collect/native_test.rb test/collect/native_callbacks_test.rb test/collect/native_hazards_test.rb
              test/collect/query_hazards_test.rb test/collect/mn_threads_test.rb test/collect/gc_test.rb

@@ -65,6 +65,22 @@ class CachesHazardsTest < Minitest::Test
     out.out.lines(chomp: true)
   end
 
+  # Ruby 3.1's compaction damages a WeakMap in which 30 (or 62, 94…) keys have one value.
+  def test_compaction_with_any_number_of_classes_of_one_line
+    skip "needs a known layout" unless OwnWalk.used?
+    run_program(<<~RUBY, options: ["-W0"])
+      kept = []
+      record do
+        100.times do
+          kept << Class.new << Object.new.singleton_class
+          GC.compact if GC.respond_to?(:compact)
+        end
+      end
+    RUBY
+    made = segment.cache_changes.map(&:kind).tally
+    assert_equal [100, 100], made.values_at("class_made", "singleton_class_made"), made
+  end
+
   def test_each_change_is_counted_once
     skip "needs a known layout" unless OwnWalk.used?
     assert_equal %w[116 2 1], run_counted("ARGV << %(alone)\n#{PROGRAM}")

@@ -39,8 +39,8 @@ void
 pw_definition_noted(VALUE module)
 {
     if (NIL_P(state.counts) || !pw_in_main_ractor() || pw_object_of_singleton(module) != Qundef) return;
-    VALUE before = pw_weak_map_get(state.counts, module);
-    pw_weak_map_set(state.counts, module, LONG2FIX(FIXNUM_P(before) ? FIX2LONG(before) + 1 : 1));
+    long before = pw_weak_map_get(state.counts, module);
+    pw_weak_map_set(state.counts, module, before > 0 ? before + 1 : 1);
 }
 
 static VALUE
@@ -48,10 +48,12 @@ measure(VALUE unused)
 {
     VALUE modules = rb_funcall(state.counts, state.keys, 0), rows = rb_ary_new();
     for (long i = 0; i < RARRAY_LEN(modules); i++) {
-        VALUE module = rb_ary_entry(modules, i), count = pw_weak_map_get(state.counts, module);
+        VALUE module = rb_ary_entry(modules, i);
+        long count = pw_weak_map_get(state.counts, module);
         pw_subject s = {.size = 0};
         pw_subject_of_module(&s, module);
-        if (FIXNUM_P(count)) rb_ary_push(rows, rb_ary_new_from_args(3, module, rb_utf8_str_new(s.text, (long)s.size), count));
+        VALUE name = rb_utf8_str_new(s.text, (long)s.size);
+        if (count > 0) rb_ary_push(rows, rb_ary_new_from_args(3, module, name, LONG2FIX(count)));
     }
     VALUE json = rb_funcall(state.helper, state.dump, 1, rows);
     if (!RB_TYPE_P(json, T_STRING)) return Qnil;

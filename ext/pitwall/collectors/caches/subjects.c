@@ -9,7 +9,7 @@
 enum { MOST_PLACES = 1 << 13, TRIES = 32 }; /* modules made elsewhere have no place */
 
 static struct {
-    VALUE places; /* an ObjectSpace::WeakMap: anonymous module => index in texts, singleton class => true */
+    VALUE places; /* an ObjectSpace::WeakMap: anonymous module => index in texts, singleton class => 0 */
     VALUE main;
     char *texts[MOST_PLACES]; /* "a.rb:3", by hash */
 } state;
@@ -59,11 +59,10 @@ void pw_subject_add_id(pw_subject *subject, ID name) { add_string(subject, rb_id
 /* A WeakMap belongs to the main Ractor. */
 static bool may_remember(void) { return !NIL_P(state.places) && pw_in_main_ractor(); }
 
-/* The WeakMap keeps values weakly, too: they are Integers and true, which are not objects of the heap. */
 static void
-remember(VALUE module, VALUE value)
+remember(VALUE module, long number)
 {
-    if (may_remember()) pw_weak_map_set(state.places, module, value);
+    if (may_remember()) pw_weak_map_set(state.places, module, number);
 }
 
 /* The index of the text; -1: no room. Not a Symbol: Ruby keeps each for ever, and refuses bytes that are not of its
@@ -91,25 +90,25 @@ pw_subject_made_here(VALUE module)
     const char *slash = strrchr(path, '/');
     int n = snprintf(text, sizeof text, "%s:%d", slash ? slash + 1 : path, rb_sourceline());
     int index = n > 0 && (size_t)n < sizeof text ? index_of(text) : -1;
-    if (index >= 0) remember(module, INT2FIX(index));
+    if (index >= 0) remember(module, index);
 }
 
 bool
 pw_subject_first_time(VALUE singleton)
 {
-    if (!may_remember() || RTEST(pw_weak_map_get(state.places, singleton))) return false;
-    remember(singleton, Qtrue);
+    if (!may_remember() || pw_weak_map_get(state.places, singleton) >= 0) return false;
+    remember(singleton, 0);
     return true;
 }
 
 static void
 add_anonymous(pw_subject *subject, VALUE module)
 {
-    VALUE place = may_remember() ? pw_weak_map_get(state.places, module) : Qnil;
+    long place = may_remember() ? pw_weak_map_get(state.places, module) : -1;
     add_text(subject, RB_TYPE_P(module, T_MODULE) ? "(anonymous module" : "(anonymous class");
-    if (FIXNUM_P(place)) {
+    if (place >= 0) {
         add_text(subject, " made at ");
-        add_text(subject, state.texts[FIX2INT(place)]);
+        add_text(subject, state.texts[place]);
     }
     add_text(subject, ")");
 }

@@ -26,5 +26,22 @@ pw_weak_map_new(void)
     return rb_funcall(klass, rb_intern("new"), 0);
 }
 
-VALUE pw_weak_map_get(VALUE map, VALUE key) { return functions.get(map, key); }
-void pw_weak_map_set(VALUE map, VALUE key, VALUE value) { functions.set(map, key, value); }
+/* Each entry has a value of its own: the number, and a serial number above it. Ruby 3.1 keeps a list of the keys of each
+ * value, and its compaction takes the list for an object: with 30 keys (or 62, 94, ...) for one that has moved. */
+enum { NUMBER_BITS = 24 };
+
+long
+pw_weak_map_get(VALUE map, VALUE key)
+{
+    VALUE value = functions.get(map, key);
+    return FIXNUM_P(value) ? FIX2LONG(value) & ((1L << NUMBER_BITS) - 1) : -1;
+}
+
+void
+pw_weak_map_set(VALUE map, VALUE key, long number)
+{
+    static unsigned long serial;
+    long most = (1L << NUMBER_BITS) - 1;
+    unsigned long turn = ++serial & ((1UL << (sizeof(long) * 8 - 2 - NUMBER_BITS)) - 1);
+    functions.set(map, key, LONG2FIX((long)(turn << NUMBER_BITS) | (number < most ? number : most)));
+}

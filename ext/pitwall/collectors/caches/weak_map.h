@@ -7,9 +7,9 @@
 
 /* May raise. needs GVL */
 VALUE pw_weak_map_new(void);
-/* The value of the key, or nil. needs GVL */
-VALUE pw_weak_map_get(VALUE map, VALUE key);
-/* Keeps the value weakly, too. needs GVL */
-void pw_weak_map_set(VALUE map, VALUE key, VALUE value);
+/* The number of the key; -1: none. needs GVL */
+long pw_weak_map_get(VALUE map, VALUE key);
+/* number: 0 or more; what is above 2^24 - 1 counts as that. needs GVL */
+void pw_weak_map_set(VALUE map, VALUE key, long number);
 
 #endif
