@@ -24,8 +24,8 @@ class DefinitionsTest < Minitest::Test
 
   # Three modules with one name: each of the four definitions counts once, at the widest module's cost at most.
   def test_modules_that_share_a_name
-    changes = [*Array.new(4) { |i| change("method_added", "#{NAME}#m", 10 + i) },
-               change("module_included", "#{NAME} in Shop", 12)]
+    changes = Array.new(4) { |i| change("method_added", "#{NAME}#m", 10 + i) }
+    changes << change("module_included", "#{NAME} in Shop", 12)
     found = Pitwall::Analyse::Definitions.new([Segment.new(100, changes, [cost(1, 500), cost(3, 900), cost(2, 700)])],
                                               Changes.new)
     assert_equal([[4, 2, (2 * 900) + (2 * 100)]], found.rows.map { |row| [row.definitions, row.late, row.total_ns] })

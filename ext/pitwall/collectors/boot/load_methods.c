@@ -37,6 +37,10 @@ static watched methods[] = {
 
 enum { METHODS = sizeof methods / sizeof *methods };
 
+/* An Array of the Method objects, so that Ruby does not free what the places are in when the program redefines a
+ * method. */
+static VALUE kept = Qnil;
+
 typedef struct {
     const watched *method;
     int argc;
@@ -129,7 +133,11 @@ method_of(const watched *m)
 const char *
 pw_load_methods_start(void)
 {
+    static bool ready;
     bool requires = false;
+    if (!ready) rb_gc_register_address(&kept);
+    ready = true;
+    kept = rb_ary_new();
     for (int i = 0; i < METHODS; i++) {
         watched *m = &methods[i];
         m->place = NULL;
@@ -141,10 +149,12 @@ pw_load_methods_start(void)
         if (!own.place || own.argc != m->argc || twice) continue; /* absent, or another library's */
         m->own = *own.place;
         m->place = own.place;
+        rb_ary_push(kept, method);
         if (m->owner == OF_KERNEL && m->kind == PW_LOAD_REQUIRE) requires = true;
     }
     if (!requires) {
         for (int i = 0; i < METHODS; i++) methods[i].place = NULL;
+        kept = Qnil;
         return "cannot watch what is loaded: Kernel#require is not Ruby's own, nor has RubyGems kept it";
     }
     for (int i = 0; i < METHODS; i++) {
@@ -162,4 +172,5 @@ pw_load_methods_stop(void)
         if (m->place && *m->place == function_of(i)) __atomic_store_n(m->place, m->own, __ATOMIC_RELEASE);
         m->place = NULL;
     }
+    kept = Qnil;
 }

@@ -3,6 +3,7 @@
 #include "collectors/caches/changes.h"
 #include "session/modules.h"
 #include "session/session.h"
+#include "tools/quietly.h"
 #include "vm/c_methods.h"
 #include "vm/vm_layout.h"
 #include <ruby/debug.h>
@@ -54,24 +55,34 @@ remember_code(VALUE code)
     atomic_store(&state.code_count, n + 1);
 }
 
+typedef struct { const pw_trace_arg *arg; VALUE argument; } hook_call;
+
+static VALUE
+note_hook(VALUE data)
+{
+    const hook_call *h = (const hook_call *)data;
+    const pw_trace_arg *arg = h->arg;
+    VALUE name = rb_tracearg_method_id((rb_trace_arg_t *)arg);
+    if (!RB_SYMBOL_P(name)) return Qnil;
+    pw_change_top = (pw_stack_top){arg->ec, arg->cfp + PW_CFP_WORDS}; /* the code that caused the hook */
+    pw_hook_called(rb_sym2id(name), arg->self, h->argument, (pw_call_place){arg->ec, arg->cfp});
+    return Qnil;
+}
+
 static void
 hook_runs(VALUE point, void *unused)
 {
     if (!pw_changes_wanted()) return;
-    const pw_trace_arg *arg = (const pw_trace_arg *)rb_tracearg_from_tracepoint(point);
-    int error = 0;
-    VALUE saved = rb_errinfo();
+    hook_call h = {(const pw_trace_arg *)rb_tracearg_from_tracepoint(point), Qundef};
     pw_own_begin();
-    VALUE argument = rb_protect(first_argument, point, &error);
+    int state = pw_quietly(first_argument, point, &h.argument);
     pw_own_end();
-    if (error) rb_set_errinfo(saved);
-    remember_code(arg->cfp[PW_CFP_ISEQ]);
-    VALUE name = rb_tracearg_method_id((rb_trace_arg_t *)arg);
-    if (!error && argument != Qundef && RB_SYMBOL_P(name)) {
-        pw_change_top = (pw_stack_top){arg->ec, arg->cfp + PW_CFP_WORDS}; /* the code that caused the hook */
-        pw_hook_called(rb_sym2id(name), arg->self, argument, (pw_call_place){arg->ec, arg->cfp});
-        pw_change_top = (pw_stack_top){0};
-    }
+    pw_go_on(state);
+    remember_code(h.arg->cfp[PW_CFP_ISEQ]);
+    if (h.argument == Qundef) return;
+    state = pw_quietly(note_hook, (VALUE)&h, NULL);
+    pw_change_top = (pw_stack_top){0}; /* the frame ends soon */
+    pw_go_on(state);
 }
 
 static void
@@ -121,12 +132,11 @@ hook_defined(VALUE receiver, ID hook, bool singleton)
 {
     if (!pw_in_main_ractor() || NIL_P(state.points)) return;
     VALUE klass = singleton ? rb_singleton_class(receiver) : receiver;
-    VALUE pair[] = {klass, ID2SYM(hook)}, saved = rb_errinfo();
-    int error = 0;
+    VALUE pair[] = {klass, ID2SYM(hook)};
     pw_own_begin();
-    rb_protect(watch_hook, (VALUE)pair, &error);
+    int state = pw_quietly(watch_hook, (VALUE)pair, NULL); /* raises for a method without code of Ruby */
     pw_own_end();
-    if (error) rb_set_errinfo(saved); /* a method without code of Ruby cannot be watched so */
+    pw_go_on(state);
 }
 
 void

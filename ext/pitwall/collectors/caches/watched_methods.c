@@ -2,6 +2,7 @@
 #include "collectors/caches/change_notes.h"
 #include "collectors/caches/changes.h"
 #include "collectors/caches/line_watch.h"
+#include "tools/quietly.h"
 #include "vm/c_methods.h"
 #include <string.h>
 
@@ -71,6 +72,10 @@ static watched methods[] = {
 
 enum { METHODS = sizeof methods / sizeof *methods };
 
+/* An Array of the Method objects, so that Ruby does not free what the places are in when the program redefines a
+ * method. */
+static VALUE kept = Qnil;
+
 static VALUE
 call_own(const watched *m, int argc, const VALUE *argv, VALUE self)
 {
@@ -97,17 +102,42 @@ run_own(VALUE data)
     return r->call.result;
 }
 
+static VALUE
+note_begin(VALUE data)
+{
+    running *r = (running *)data;
+    const pw_call_notes *notes = r->method->notes;
+    if (!notes) {
+        pw_hook_called(r->method->id, r->call.self, r->call.argv[0], r->call.place);
+        return Qnil;
+    }
+    if (notes->makes_class) {
+        pw_vm_counters_claim(r->call.increase);
+        pw_line_earlier(r->call.increase);
+    }
+    else if (pw_vm_counters_changed()) pw_line_changed(r->call.place.ec, r->call.place.cfp + PW_CFP_WORDS);
+    if (notes->before) notes->before(&r->call);
+    return Qnil;
+}
+
+static VALUE
+note_end(VALUE data)
+{
+    running *r = (running *)data;
+    uint64_t increase[PW_VM_COUNTERS];
+    pw_vm_counters_claim(increase);
+    for (int i = 0; i < PW_VM_COUNTERS; i++) r->call.increase[i] += increase[i];
+    r->method->notes->after(&r->call);
+    return Qnil;
+}
+
 /* Also runs if the method raises. */
 static VALUE
 run_ended(VALUE data)
 {
     running *r = (running *)data;
-    uint64_t increase[PW_VM_COUNTERS];
     r->call.noted = pw_call_close(r->open, r->call.place, r->call.increase);
-    if (!pw_changes_wanted()) return Qnil;
-    pw_vm_counters_claim(increase);
-    for (int i = 0; i < PW_VM_COUNTERS; i++) r->call.increase[i] += increase[i];
-    r->method->notes->after(&r->call);
+    if (pw_changes_wanted()) pw_go_on(pw_quietly(note_end, data, NULL));
     return Qnil;
 }
 
@@ -116,16 +146,9 @@ run(const watched *m, int argc, const VALUE *argv, VALUE self)
 {
     running r = {.method = m, .call = {.self = self, .argc = argc, .argv = argv}};
     if (!pw_changes_wanted() || !pw_call_here(&r.call.place)) return call_own(m, argc, argv, self);
-    if (!m->notes) {
-        pw_hook_called(m->id, self, argv[0], r.call.place);
-        return call_own(m, argc, argv, self);
-    }
-    if (m->notes->makes_class) {
-        pw_vm_counters_claim(r.call.increase);
-        pw_line_earlier(r.call.increase);
-    }
-    else if (pw_vm_counters_changed()) pw_line_changed(r.call.place.ec, r.call.place.cfp + PW_CFP_WORDS);
-    if (m->notes->before) m->notes->before(&r.call);
+    int state = pw_quietly(note_begin, (VALUE)&r, NULL);
+    pw_go_on(state);
+    if (state || !m->notes) return call_own(m, argc, argv, self);
     r.open = pw_call_open(r.call.place);
     return rb_ensure(run_own, (VALUE)&r, run_ended, (VALUE)&r);
 }
@@ -178,7 +201,11 @@ method_of(const watched *m)
 const char *
 pw_watched_methods_start(void)
 {
+    static bool ready;
     int watching = 0;
+    if (!ready) rb_gc_register_address(&kept);
+    ready = true;
+    kept = rb_ary_new();
     for (int i = 0; i < METHODS; i++) {
         watched *m = &methods[i];
         m->id = rb_intern(m->name);
@@ -191,6 +218,7 @@ pw_watched_methods_start(void)
         if (!own.place || own.argc != m->argc || twice) continue; /* absent from this Ruby, or the program's own */
         m->own = *own.place;
         m->place = own.place;
+        rb_ary_push(kept, method);
         watching++;
     }
     if (watching < METHODS / 2) return "cannot watch caches: this Ruby's methods are not as expected";
@@ -210,4 +238,5 @@ pw_watched_methods_stop(void)
         if (m->place && *m->place == functions[i][m->argc + 1]) __atomic_store_n(m->place, m->own, __ATOMIC_RELEASE);
         m->place = NULL;
     }
+    kept = Qnil;
 }
