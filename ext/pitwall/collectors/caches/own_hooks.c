@@ -75,14 +75,14 @@ hook_runs(VALUE point, void *unused)
     if (!pw_changes_wanted()) return;
     hook_call h = {(const pw_trace_arg *)rb_tracearg_from_tracepoint(point), Qundef};
     pw_own_begin();
-    int state = pw_quietly(first_argument, point, &h.argument);
+    int tag = pw_quietly(first_argument, point, &h.argument);
     pw_own_end();
-    pw_go_on(state);
+    pw_go_on(tag);
     remember_code(h.arg->cfp[PW_CFP_ISEQ]);
     if (h.argument == Qundef) return;
-    state = pw_quietly(note_hook, (VALUE)&h, NULL);
+    tag = pw_quietly(note_hook, (VALUE)&h, NULL);
     pw_change_top = (pw_stack_top){0}; /* the frame ends soon */
-    pw_go_on(state);
+    pw_go_on(tag);
 }
 
 static void
@@ -134,9 +134,9 @@ hook_defined(VALUE receiver, ID hook, bool singleton)
     VALUE klass = singleton ? rb_singleton_class(receiver) : receiver;
     VALUE pair[] = {klass, ID2SYM(hook)};
     pw_own_begin();
-    int state = pw_quietly(watch_hook, (VALUE)pair, NULL); /* raises for a method without code of Ruby */
+    int tag = pw_quietly(watch_hook, (VALUE)pair, NULL); /* raises for a method without code of Ruby */
     pw_own_end();
-    pw_go_on(state);
+    pw_go_on(tag);
 }
 
 void
