@@ -1,20 +1,16 @@
 # frozen_string_literal: true
 
-require "pitwall/cli/recording/page"
-require "pitwall/cli/recording/command_limit"
 require "pitwall/cli/recording/one_in"
-require "pitwall/cli/recording/project"
 require "pitwall/cli/recording/recorded_command"
 require "pitwall/cli/recording/recording_options"
-require "pitwall/views"
+require "pitwall/cli/recording/view_report"
 
 module Pitwall
   module CLI
     # `pitwall allocations -- CMD`: every object of a command, by the place that allocated it.
     class Allocations < RecordedCommand
-      include CommandLimit
+      include ViewReport
 
-      FORMATS = %w[text json markdown html].freeze
       # Of --fail-if, with their units.
       METRICS = { "objects" => "count", "bytes" => "bytes", "retained" => "count", "old" => "count",
                   "gc_time" => "ns" }.freeze
@@ -25,7 +21,7 @@ module Pitwall
       VIEWS = [Views.named("allocations"), Views.named("growth")].freeze
       # Keys of the table where stacks are recorded.
       BY_STACK = %i[path line class stack].freeze
-      private_constant :FORMATS, :METRICS, :COUNTERS, :VIEWS, :BY_STACK
+      private_constant :METRICS, :COUNTERS, :VIEWS, :BY_STACK
 
       class << self
         #: () -> String
@@ -70,9 +66,7 @@ module Pitwall
         parser.on("--only-mine", "only the application's lines, with what they call (with --stacks)") do
           @options[:only_mine] = true
         end
-        parser.on("--limit N", Integer, "rows in the table") { |limit| @options[:limit] = limit }
-        parser.on("--format FORMAT", FORMATS, "#{FORMATS.join(", ")} (text)") { |format| @options[:format] = format }
-        parser.separator("")
+        define_report_options(parser, rows: "rows in the table")
         define_limit(parser, METRICS, "objects > 120k, bytes > 2MB, retained > 2000")
       end
 
@@ -104,18 +98,6 @@ module Pitwall
         { mode: "none", "allocations.one_in": @options.fetch(:one_in, 1), **flags, **super }
       end
 
-      def render(recording, _difference, width:, palette:)
-        found = Record.read(recording)
-        judge_segments(found.segments)
-        view = view_of(found.segments)
-        subject = Views::Subject.new(
-          asked(view), found.segments, found.warnings, files: [recording], typed: Project.typed([recording]),
-          application: Project.application([recording], command: @command),
-          screen: Views::Screen.new(width: width, palette: palette)
-        )
-        @options[:format] == "html" ? page(view, subject) : view.draw(subject)
-      end
-
       # The page has both.
       def view_of(segments)
         growth = @options[:growth] && @options[:format] != "html" && segments.any?(&:growth?)
@@ -123,20 +105,9 @@ module Pitwall
       end
 
       def asked(view)
-        options = @options.slice(:format, :limit, :only_mine, *Views::Filters::KEYS, *view.own_options)
+        options = { **super, **@options.slice(:only_mine, *Views::Filters::KEYS) }
         options[:by] ||= BY_STACK if @options[:stacks] && view.own_options.include?(:by)
-        Views::Asked.new(options)
-      end
-
-      def page(view, subject)
-        view.check(subject)
-        Page.of(subject)
-      end
-
-      # A gate is judged even where no report is wanted.
-      def show(recording, summary, difference)
-        judge_segments(Record.read(recording).segments) if @options[:quiet] && !@options[:out]
-        super
+        options
       end
 
       # Without stacks there is little for other programs to show, and there are no samples for a time line.

@@ -1,25 +1,21 @@
 # frozen_string_literal: true
 
-require "pitwall/cli/recording/command_limit"
-require "pitwall/cli/recording/page"
-require "pitwall/cli/recording/project"
 require "pitwall/cli/recording/recorded_command"
+require "pitwall/cli/recording/view_report"
 require "pitwall/doctor/proc_file"
-require "pitwall/views"
 
 module Pitwall
   module CLI
     # `pitwall boot -- CMD`: what a command loads until it has booted.
     class Boot < RecordedCommand
-      include CommandLimit
+      include ViewReport
 
-      FORMATS = %w[text json markdown html].freeze
       VIEW = Views.named("boot")
       # Of --fail-if, with their units. "boot" is the wall time of the whole boot.
       METRICS = { "boot" => "ns", "cpu" => "ns", "gc" => "ns", "gc_runs" => "count", "features" => "count",
                   "load_path" => "count", "objects" => "count", "bytes" => "bytes", "rss" => "bytes",
                   "calls" => "count" }.freeze
-      private_constant :FORMATS, :VIEW, :METRICS
+      private_constant :VIEW, :METRICS
 
       class << self
         #: () -> String
@@ -44,9 +40,7 @@ module Pitwall
         define_collecting_options(parser)
         parser.separator("What to show")
         VIEW.define_options(parser, @options)
-        parser.on("--limit N", Integer, "rows in the tree") { |limit| @options[:limit] = limit }
-        parser.on("--format FORMAT", FORMATS, "#{FORMATS.join(", ")} (text)") { |format| @options[:format] = format }
-        parser.separator("")
+        define_report_options(parser, rows: "rows in the tree")
         define_limit(parser, METRICS, "\"boot > 2s, features > 3000\"")
       end
 
@@ -56,9 +50,10 @@ module Pitwall
       private
 
       def check_report_options
-        return unless @options[:heaviest] == :calls && !@options[:calls]
+        unrecorded = @options[:heaviest] == :calls && !@options[:calls]
+        raise UsageError, "--heaviest calls: record them: add --calls" if unrecorded
 
-        raise UsageError, "--heaviest calls: record them: add --calls"
+        super
       end
 
       def target_options
@@ -72,32 +67,7 @@ module Pitwall
           "syscalls.filters": Pitwall::Doctor::ProcFile.status("Seccomp_filters").to_i }
       end
 
-      def render(recording, _difference, width:, palette:)
-        found = Record.read(recording)
-        judge_segments(found.segments)
-        subject = Views::Subject.new(
-          Views::Asked.new(@options.slice(:format, :limit, :heaviest)), found.segments, found.warnings,
-          files: [recording], typed: Project.typed([recording]),
-          application: Project.application([recording], command: @command),
-          screen: Views::Screen.new(width: width, palette: palette)
-        )
-        @options[:format] == "html" ? page(subject) : VIEW.draw(subject)
-      end
-
-      def page(subject)
-        VIEW.check(subject)
-        Page.render(subject.chosen, subject.warnings, patterns: subject.application.patterns,
-                    findings: subject.findings_of_process, origin: subject.application.origin)
-      end
-
-      # A gate is judged even where no report is wanted.
-      def show(recording, summary, difference)
-        judge_segments(Record.read(recording).segments) if @options[:quiet] && !@options[:out]
-        super
-      end
-
-      # There are no samples for other programs to show.
-      def closing(summary, difference) = summary.closing(difference, elsewhere: false)
+      def view_of(_segments) = VIEW
 
       def judge_segments(segments)
         boot = Analyse::Boot.new(segments, origin: Project.origin)

@@ -1,26 +1,22 @@
 # frozen_string_literal: true
 
 require "pitwall/cli/recording/allow_list"
-require "pitwall/cli/recording/command_limit"
-require "pitwall/cli/recording/page"
-require "pitwall/cli/recording/project"
 require "pitwall/cli/recording/recorded_command"
-require "pitwall/views"
+require "pitwall/cli/recording/view_report"
 
 module Pitwall
   module CLI
     # `pitwall caches -- CMD`: which lines of a command empty caches of the VM.
     class Caches < RecordedCommand
-      include CommandLimit
+      include ViewReport
 
-      FORMATS = %w[text json markdown html].freeze
       VIEW = Views.named("caches")
       # Of --fail-if, with their units.
       METRICS = ["invalidations", *Analyse::Caches::OWN.keys, *Record::VM_COUNTERS.keys]
                 .to_h { |name| [name, "count"] }.freeze
       # "invalidation" alone is the condition "invalidations > 0".
       ANY = /\binvalidations?\b(?!\s*[<>])/.freeze
-      private_constant :FORMATS, :VIEW, :METRICS, :ANY
+      private_constant :VIEW, :METRICS, :ANY
 
       class << self
         #: () -> String
@@ -52,9 +48,7 @@ module Pitwall
         define_collecting_options(parser)
         parser.separator("What to show")
         VIEW.define_options(parser, @options)
-        parser.on("--limit N", Integer, "rows in the table") { |limit| @options[:limit] = limit }
-        parser.on("--format FORMAT", FORMATS, "#{FORMATS.join(", ")} (text)") { |format| @options[:format] = format }
-        parser.separator("")
+        define_report_options(parser, rows: "rows in the table")
         define_gate(parser)
       end
 
@@ -84,32 +78,9 @@ module Pitwall
           "caches.definitions": @options[:definitions] ? 1 : 0, **super }
       end
 
-      def render(recording, _difference, width:, palette:)
-        found = Record.read(recording)
-        judge_segments(found.segments)
-        subject = Views::Subject.new(
-          Views::Asked.new({ **@options.slice(:format, :limit, :after), command: @command }),
-          found.segments, found.warnings, files: [recording], typed: Project.typed([recording]),
-          application: Project.application([recording], command: @command),
-          screen: Views::Screen.new(width: width, palette: palette)
-        )
-        @options[:format] == "html" ? page(subject) : VIEW.draw(subject)
-      end
+      def view_of(_segments) = VIEW
 
-      def page(subject)
-        VIEW.check(subject)
-        Page.render(subject.chosen, subject.warnings, patterns: subject.application.patterns,
-                    findings: subject.findings_of_process, origin: subject.application.origin)
-      end
-
-      # A gate is judged even where no report is wanted.
-      def show(recording, summary, difference)
-        judge_segments(Record.read(recording).segments) if @options[:quiet] && !@options[:out]
-        super
-      end
-
-      # There are no samples for other programs to show.
-      def closing(summary, difference) = summary.closing(difference, elsewhere: false)
+      def asked(_view) = { **super, command: @command }
 
       def judge_segments(segments)
         return if @seen
