@@ -69,15 +69,10 @@ module Benchmarks
 
       def ratio(name, rounds, clock)
         runs = rounds.filter_map { |round| round[name] }
-        logs = runs.map { |run| Math.log(run[:on][clock].fdiv(run[:off][clock])) }
-        Statistics.estimate(logs).map { |log| Math.exp(log) }
+        Statistics.ratio(runs.map { |run| run[:on][clock].fdiv(run[:off][clock]) })
       end
 
-      def show(estimate)
-        return format("%.3f", estimate.point) unless estimate.high.finite?
-
-        format("%.3f (%.3f … %.3f)", estimate.point, estimate.low, estimate.high)
-      end
+      def show(estimate) = estimate.text("%.3f")
 
       def goal(name, program, limit, series)
         text = "#{name} costs at most #{limit} times the CPU time (#{program})"

@@ -1,21 +1,19 @@
 # frozen_string_literal: true
 
-require "tmpdir"
-require "pitwall/launch/target_environment"
 require_relative "../support/context"
 require_relative "../support/result"
 require_relative "../support/rounds"
+require_relative "../support/shop"
 require_relative "../support/statistics"
 
 module Benchmarks
   module Boot
     # What `pitwall boot` costs the start of a Rails application, in turns with the start alone.
     class Cost
-      SHOP = File.join(ROOT, "examples/shop")
       ROUNDS = 15
       MOST = 1.15
       WAYS = { "plain" => nil, "boot" => { "boot.on": 1 } }.freeze
-      private_constant :SHOP, :ROUNDS, :MOST, :WAYS
+      private_constant :ROUNDS, :MOST, :WAYS
 
       def initialize(context)
         @context = context
@@ -23,50 +21,18 @@ module Benchmarks
 
       #: () -> Result
       def call
-        unless prepared?
-          notes = ["examples/shop has no gems installed (script/demo does that)"]
-          return Result.new(tables: [table([])], goals: [Goal.not_measured(goal_text)], notes: notes, data: {})
+        unless Shop.prepared?
+          return Result.new(tables: [table([])], goals: [Goal.not_measured(goal_text)], notes: [Shop::MISSING],
+                            data: {})
         end
 
-        rounds = Rounds.take(@context, WAYS.keys, @context.rounds(ROUNDS)) { |name| boot(WAYS.fetch(name)) }
+        rounds = Rounds.take(@context, WAYS.keys, @context.rounds(ROUNDS)) { |name| Shop.cpu_of_start(WAYS.fetch(name)) }
         Result.new(tables: [table(rounds)], goals: [goal(rounds)], notes: [], data: { "rounds" => rounds })
       end
 
       private
 
-      def environment
-        { "BUNDLE_PATH" => File.join(ROOT, "vendor/shop"), "BUNDLE_APP_CONFIG" => File.join(ROOT, "tmp/shop-bundle"),
-          "BUNDLE_GEMFILE" => nil, "RUBYOPT" => nil, "RUBYLIB" => nil,
-          "BUNDLE_SILENCE_ROOT_WARNING" => "1", "SHOP_TMP" => File.join(ROOT, "tmp/shop") }
-      end
-
-      def prepared?
-        system(environment, RbConfig.ruby, File.join(SHOP, "bin/bundle"), "check", out: File::NULL, err: File::NULL)
-      end
-
-      # CPU time of the process, ns: other programs change it less than wall time.
-      def boot(way)
-        Dir.mktmpdir("pitwall-boot") do |folder|
-          recorded = {}
-          if way
-            bootstrap = File.join(ROOT, "lib/pitwall/collect/bootstrap.rb")
-            recorded = Pitwall::Launch::TargetEnvironment.new(parts: folder, options: { mode: "none", **way },
-                                                              bootstrap: bootstrap).to_h({})
-          end
-          before = Process.times
-          words = [RbConfig.ruby, File.join(SHOP, "bin/rails"), "runner", "1"]
-          unless system(environment.merge(recorded), *words, out: File::NULL)
-            raise Context::Failure, "#{words.join(" ")} failed"
-          end
-          after = Process.times
-          ((after.cutime + after.cstime - before.cutime - before.cstime) * 1e9).round
-        end
-      end
-
-      def ratio(rounds)
-        logs = rounds.map { |round| Math.log(round["boot"].fdiv(round["plain"])) }
-        Statistics.estimate(logs).map { |log| Math.exp(log) }
-      end
+      def ratio(rounds) = Statistics.ratio(rounds.map { |round| round["boot"].fdiv(round["plain"]) })
 
       def table(rounds)
         rows = WAYS.keys.reject { rounds.empty? }.map do |name|
@@ -85,11 +51,7 @@ module Benchmarks
         Goal.at_most(goal_text, show(estimate), estimate, MOST)
       end
 
-      def show(estimate)
-        return format("%.3f", estimate.point) unless estimate.high&.finite?
-
-        format("%.3f (%.3f … %.3f)", estimate.point, estimate.low, estimate.high)
-      end
+      def show(estimate) = estimate.text("%.3f")
     end
   end
 end

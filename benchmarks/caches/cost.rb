@@ -1,10 +1,8 @@
 # frozen_string_literal: true
 
-require "fileutils"
-require "tmpdir"
-require "pitwall/launch/target_environment"
 require_relative "../support/rounds"
 require_relative "../support/result"
+require_relative "../support/shop"
 require_relative "../support/statistics"
 
 module Benchmarks
@@ -27,8 +25,7 @@ module Benchmarks
       TURNS = 3
       # CPU time after the start that does not count: until then lines are compared even if they change nothing.
       LEAD_S = 0.6
-      SHOP = File.join(ROOT, "examples/shop")
-      private_constant :WAYS, :LOADS, :MOST, :ROUNDS, :TURNS, :LEAD_S, :SHOP
+      private_constant :WAYS, :LOADS, :MOST, :ROUNDS, :TURNS, :LEAD_S
 
       # Prints the medians of CPU time of a turn, without and with recording.
       CHILD = <<~'RUBY'
@@ -74,8 +71,8 @@ module Benchmarks
 
       #: () -> Result
       def call
-        prepared = prepared?
-        notes = prepared ? [] : ["examples/shop has no gems installed (script/demo does that): it was not measured"]
+        prepared = Shop.prepared?
+        notes = prepared ? [] : ["#{Shop::MISSING}: it was not measured"]
         ratios = LOADS.keys.reject { |load| load == "warm" && !prepared }.to_h { |load| [load, ratios_of(load)] }
         ratios["boot"] = boots if prepared
         Result.new(tables: [table(ratios)], goals: MOST.map { |(load, way), most| goal(ratios, load, way, most) },
@@ -96,8 +93,8 @@ module Benchmarks
           turns, lead = @context.quick? ? [1, 0] : [TURNS, options["lines"] == "quiet" ? LEAD_S : 0]
           words = [RbConfig.ruby, "-W0", "-e", CHILD, File.join(ROOT, "lib"), load, amount.to_s, turns.to_s, file,
                    options.inspect, lead.to_s]
-          env = load == "warm" ? environment : {}
-          output = IO.popen([env, *words, { chdir: load == "warm" ? SHOP : ROOT }], &:read)
+          env = load == "warm" ? Shop.environment : {}
+          output = IO.popen([env, *words, { chdir: load == "warm" ? Shop::FOLDER : ROOT }], &:read)
           raise Context::Failure, "the process of #{load} failed" unless $?.success?
 
           off, on = output.split.map(&:to_f)
@@ -110,61 +107,22 @@ module Benchmarks
         WAYS.keys.to_h { |way| [way, rounds.map { |round| round.fetch(way).fdiv(round.fetch("none")) }] }
       end
 
-      # @return [Integer] CPU time of the process, ns
-      def boot(options)
-        Dir.mktmpdir("pitwall-boot") do |folder|
-          recorded = options ? recording(folder, options) : {}
-          before = children_cpu
-          unless system(environment.merge(recorded), RbConfig.ruby, File.join(SHOP, "bin/rails"), "runner", "1",
-                        out: File::NULL)
-            raise Context::Failure, "bin/rails runner failed"
-          end
-          children_cpu - before
-        end
-      end
+      def boot(options) = Shop.cpu_of_start(options&.transform_keys { |name| :"caches.#{name}" })
 
-      def recording(folder, options)
-        settings = options.transform_keys { |name| :"caches.#{name}" }
-        Pitwall::Launch::TargetEnvironment.new(
-          parts: folder, options: { mode: "none", **settings },
-          bootstrap: File.join(ROOT, "lib/pitwall/collect/bootstrap.rb")
-        ).to_h({})
-      end
-
-      def children_cpu
-        times = Process.times
-        ((times.cutime + times.cstime) * 1e9).round
-      end
-
-      def environment
-        { "BUNDLE_PATH" => File.join(ROOT, "vendor/shop"), "BUNDLE_APP_CONFIG" => File.join(ROOT, "tmp/shop-bundle"),
-          "BUNDLE_GEMFILE" => nil, "RUBYOPT" => nil, "RUBYLIB" => nil,
-          "BUNDLE_SILENCE_ROOT_WARNING" => "1", "SHOP_TMP" => File.join(ROOT, "tmp/shop") }
-      end
-
-      def prepared?
-        system(environment, RbConfig.ruby, File.join(SHOP, "bin/bundle"), "check", out: File::NULL, err: File::NULL)
-      end
-
-      def estimate(ratios) = Statistics.estimate(ratios.map { |ratio| Math.log(ratio) }).map { |log| Math.exp(log) }
 
       def table(ratios)
-        rows = ratios.map { |load, found| [load, *WAYS.keys.map { |way| show(estimate(found.fetch(way))) }] }
+        rows = ratios.map { |load, found| [load, *WAYS.keys.map { |way| show(Statistics.ratio(found.fetch(way))) }] }
         Table.new("CPU time, recorded divided by not recorded (95% intervals)", ["", *WAYS.keys], rows)
       end
 
-      def show(estimate)
-        return format("%.3f", estimate.point) unless estimate.high.finite?
-
-        format("%.3f (%.3f … %.3f)", estimate.point, estimate.low, estimate.high)
-      end
+      def show(estimate) = estimate.text("%.3f")
 
       def goal(ratios, load, way, most)
         text = "#{load}, #{way}: at most #{most} times"
         found = ratios.dig(load, way)
         return Goal.not_measured(text) if found.nil? || @context.quick?
 
-        estimate = estimate(found)
+        estimate = Statistics.ratio(found)
         Goal.at_most(text, show(estimate), estimate, most)
       end
     end

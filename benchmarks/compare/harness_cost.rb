@@ -73,8 +73,7 @@ module Benchmarks
       end
 
       def ratio(name, rounds)
-        logs = rounds.map { |round| Math.log(round["pitwall"][name] / round["benchmark-ips"][name]) }
-        Statistics.estimate(logs).map { |log| Math.exp(log) }
+        Statistics.ratio(rounds.map { |round| round["pitwall"][name] / round["benchmark-ips"][name] })
       end
 
       def show(estimate) = format("%.3f (%.3f … %.3f)", estimate.point, estimate.low, estimate.high)

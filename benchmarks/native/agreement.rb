@@ -135,11 +135,7 @@ module Benchmarks
 
       def samples(rounds) = rounds.sum { |run| run[:perf].values.sum }
 
-      def show(estimate)
-        return format("%+.2f", estimate.point) unless estimate.high.finite?
-
-        format("%+.2f (%+.2f … %+.2f)", estimate.point, estimate.low, estimate.high)
-      end
+      def show(estimate) = estimate.text("%+.2f")
 
       def listed(run)
         run.transform_values do |sums|

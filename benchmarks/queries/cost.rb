@@ -2,6 +2,7 @@
 
 require_relative "../support/context"
 require_relative "../support/result"
+require_relative "../support/shop"
 require_relative "../support/statistics"
 
 module Benchmarks
@@ -13,9 +14,9 @@ module Benchmarks
       LIBRARIES = %w[active_record sequel].freeze
       TURNS = 40
       MOST_NS = 5000
-      SHOP = File.join(ROOT, "examples/shop")
       OLD = RUBY_VERSION < "3.2"
-      private_constant :LIBRARIES, :TURNS, :MOST_NS, :SHOP, :OLD
+      GEMFILE = File.join(Shop::FOLDER, "gemfiles", "#{OLD ? "rails_7_2" : "rails_8_1"}.gemfile")
+      private_constant :LIBRARIES, :TURNS, :MOST_NS, :OLD, :GEMFILE
 
       # Prints ns a query of each state, a line a turn. The query is asked by a method 30 frames below the request.
       CHILD = <<~'RUBY'
@@ -71,9 +72,9 @@ module Benchmarks
 
       #: () -> Result
       def call
-        unless prepared?
-          notes = ["examples/shop has no gems installed (script/demo does that)"]
-          return Result.new(tables: [table({})], goals: [Goal.not_measured(goal_text)], notes: notes, data: {})
+        unless Shop.prepared?(gemfile: GEMFILE)
+          return Result.new(tables: [table({})], goals: [Goal.not_measured(goal_text)], notes: [Shop::MISSING],
+                            data: {})
         end
 
         found = LIBRARIES.to_h { |library| [library, time(library)] }
@@ -83,22 +84,12 @@ module Benchmarks
 
       private
 
-      def environment
-        gemfile = File.join(SHOP, "gemfiles", "#{OLD ? "rails_7_2" : "rails_8_1"}.gemfile")
-        { "BUNDLE_PATH" => File.join(ROOT, "vendor/shop"), "BUNDLE_APP_CONFIG" => File.join(ROOT, "tmp/shop-bundle"),
-          "RUBYOPT" => nil, "RUBYLIB" => nil, "BUNDLE_SILENCE_ROOT_WARNING" => "1", "BUNDLE_GEMFILE" => gemfile }
-      end
-
-      def prepared?
-        system(environment, RbConfig.ruby, File.join(SHOP, "bin/bundle"), "check", out: File::NULL, err: File::NULL)
-      end
-
       # @return [Array<Hash>] ns a query by state, one a turn
       def time(library)
         @context.scratch("queries-#{library}") do |file|
           requests, turns = @context.quick? ? [5, 1] : [100, @context.rounds(TURNS)]
           words = [RbConfig.ruby, "-W0", "-e", CHILD, File.join(ROOT, "lib"), library, requests.to_s, turns.to_s, file]
-          output = IO.popen([environment, *words], &:read)
+          output = IO.popen([Shop.environment(gemfile: GEMFILE), *words], &:read)
           raise Context::Failure, "the process that asks with #{library} failed" unless $?.success?
 
           output.lines.map do |line|
@@ -117,7 +108,7 @@ module Benchmarks
       def first(turn) = turn["never"] || turn["off"]
 
       def ratio(turns)
-        Statistics.estimate(turns.map { |turn| Math.log(turn["on"] / first(turn)) }).map { |log| Math.exp(log) }
+        Statistics.ratio(turns.map { |turn| turn["on"] / first(turn) })
       end
 
       def table(found)

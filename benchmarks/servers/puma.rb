@@ -240,11 +240,7 @@ module Benchmarks
         window.slice(:wall, :cpu).merge(p50: quantile(window[:took], 0.5), p99: quantile(window[:took], 0.99))
       end
 
-      def show(estimate)
-        return format("%.4f", estimate.point) unless estimate.high.finite?
-
-        format("%.4f (%.4f … %.4f)", estimate.point, estimate.low, estimate.high)
-      end
+      def show(estimate) = estimate.text("%.4f")
 
       def goal(text, estimates, name)
         return Goal.not_measured(text) if @context.quick? || estimates.nil?

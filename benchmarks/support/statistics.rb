@@ -11,6 +11,14 @@ module Benchmarks
     Estimate = Struct.new(:point, :low, :high, :n) do
       # The same interval on another scale, such as Math.exp of log ratios.
       def map = self.class.new(yield(point), yield(low), yield(high), n)
+
+      # "1.038 (0.935 … 1.151)"; the point alone where there is no interval.
+      #: (String) -> String  number: a format, "%.3f"
+      def text(number)
+        return format(number, point) unless high.finite?
+
+        format("#{number} (#{number} … #{number})", point, low, high)
+      end
     end
 
     LEVEL = 0.95
@@ -31,5 +39,9 @@ module Benchmarks
 
       Estimate.new(found.point, found.low, found.high, found.n)
     end
+
+    # The estimate of a ratio: of its logarithm, so that twice and half are as far from 1.
+    #: (Array[Numeric]) -> Estimate
+    def ratio(ratios) = estimate(ratios.map { |ratio| Math.log(ratio) }).map { |log| Math.exp(log) }
   end
 end

@@ -1,10 +1,9 @@
 # frozen_string_literal: true
 
-require "fileutils"
 require "tmpdir"
-require "pitwall/launch/target_environment"
 require_relative "../support/rounds"
 require_relative "../support/result"
+require_relative "../support/shop"
 require_relative "../support/statistics"
 
 module Benchmarks
@@ -22,8 +21,7 @@ module Benchmarks
       TURNS = 9
       # Once is enough to see it.
       STRACE_ROUNDS = 1
-      SHOP = File.join(ROOT, "examples/shop")
-      private_constant :BOOTS, :CALLS, :ROUNDS, :TURNS, :STRACE_ROUNDS, :SHOP
+      private_constant :BOOTS, :CALLS, :ROUNDS, :TURNS, :STRACE_ROUNDS
 
       # Alone in a process: ns a call, off and on in turns.
       CHILD = <<~'RUBY'
@@ -74,8 +72,8 @@ module Benchmarks
 
       # A round runs each way once; under strace a start takes most of a minute.
       def boots
-        unless prepared?
-          @notes = ["examples/shop has no gems installed (script/demo does that): no start was measured"]
+        unless Shop.prepared?
+          @notes = ["#{Shop::MISSING}: no start was measured"]
           return []
         end
 
@@ -88,41 +86,22 @@ module Benchmarks
         rounds
       end
 
-      def environment
-        { "BUNDLE_PATH" => File.join(ROOT, "vendor/shop"), "BUNDLE_APP_CONFIG" => File.join(ROOT, "tmp/shop-bundle"),
-          "BUNDLE_GEMFILE" => nil, "RUBYOPT" => nil, "RUBYLIB" => nil,
-          "BUNDLE_SILENCE_ROOT_WARNING" => "1", "SHOP_TMP" => File.join(ROOT, "tmp/shop") }
-      end
-
-      def prepared?
-        system(environment, RbConfig.ruby, File.join(SHOP, "bin/bundle"), "check", out: File::NULL, err: File::NULL)
-      end
-
-      # ns
+      # ns; nil: strace is not there
       def boot(way)
-        words = [RbConfig.ruby, File.join(SHOP, "bin/rails"), "runner", "1"]
-        Dir.mktmpdir("pitwall-boot") do |folder|
-          recorded = {}
-          if way == :strace
-            return nil unless system("command -v strace > /dev/null")
+        return timed { Shop.start(way) } unless way == :strace
+        return nil unless system("command -v strace > /dev/null")
 
-            words = ["strace", "-f", "-qq", "-e", "trace=%file,%desc", "-o", File.join(folder, "log"), *words]
-          elsif way
-            bootstrap = File.join(ROOT, "lib/pitwall/collect/bootstrap.rb")
-            target = Pitwall::Launch::TargetEnvironment.new(parts: folder, options: { mode: "none", **way },
-                                                            bootstrap: bootstrap)
-            recorded = target.to_h({})
-          end
-          began = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
-          unless system(environment.merge(recorded), *words, out: File::NULL)
-            raise Context::Failure, "#{words.join(" ")} failed"
-          end
-          Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond) - began
+        Dir.mktmpdir("pitwall-strace") do |folder|
+          words = ["strace", "-f", "-qq", "-e", "trace=%file,%desc", "-o", File.join(folder, "log")]
+          timed { Shop.start(under: words) }
         end
       end
 
-      Collect = Pitwall::Collect
-      private_constant :Collect
+      def timed
+        began = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
+        yield
+        Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond) - began
+      end
 
       def added(pairs) = Statistics.estimate(pairs.map { |off, on| on - off })
 
@@ -143,15 +122,10 @@ module Benchmarks
       end
 
       def ratio(boots, name)
-        logs = boots.select { |round| round[name] }.map { |round| Math.log(round[name].fdiv(round["plain"])) }
-        Statistics.estimate(logs).map { |log| Math.exp(log) }
+        Statistics.ratio(boots.select { |round| round[name] }.map { |round| round[name].fdiv(round["plain"]) })
       end
 
-      def show(estimate, form)
-        return format(form, estimate.point) unless estimate.high&.finite?
-
-        format("#{form} (#{form} … #{form})", estimate.point, estimate.low, estimate.high)
-      end
+      def show(estimate, form) = estimate.text(form)
 
       def call_goal(calls)
         text = "recording a call with its stack of 50 frames adds at most #{MOST_NS} ns"

@@ -53,15 +53,10 @@ module Benchmarks
 
       def estimate(rounds, name)
         runs = rounds.filter_map { |round| round[name] }
-        logs = runs.map { |run| Math.log(run[:on][:cpu_ns].fdiv(run[:off][:cpu_ns])) }
-        Statistics.estimate(logs).map { |log| Math.exp(log) } if logs.any?
+        Statistics.ratio(runs.map { |run| run[:on][:cpu_ns].fdiv(run[:off][:cpu_ns]) }) if runs.any?
       end
 
-      def show(estimate)
-        return format("%.2f", estimate.point) unless estimate.high.finite?
-
-        format("%.2f (%.2f … %.2f)", estimate.point, estimate.low, estimate.high)
-      end
+      def show(estimate) = estimate.text("%.2f")
 
       def goal(program, name, most, rounds)
         text = "#{name} costs at most #{most} times (#{program})"

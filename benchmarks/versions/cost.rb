@@ -100,7 +100,7 @@ module Benchmarks
         pairs = rounds.map { |round| VERSIONS.map { |version| round[[name, version]] } }.select(&:all?)
         return if pairs.empty?
 
-        Statistics.estimate(pairs.map { |this, other| Math.log(this.fdiv(other)) }).map { |log| Math.exp(log) }
+        Statistics.ratio(pairs.map { |this, other| this.fdiv(other) })
       end
 
       def named(round) = round.transform_keys { |name, version| "#{name}: #{version}" }
@@ -111,11 +111,7 @@ module Benchmarks
                   figures.map { |name, estimate| [name, estimate ? show(estimate) : "–"] })
       end
 
-      def show(estimate)
-        return format("%.3f", estimate.point) unless estimate.high.finite?
-
-        format("%.3f (%.3f … %.3f)", estimate.point, estimate.low, estimate.high)
-      end
+      def show(estimate) = estimate.text("%.3f")
 
       def text(name) = "not slower than the other version: #{name}"
 
