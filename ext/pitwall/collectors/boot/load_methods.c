@@ -1,6 +1,6 @@
 #include "collectors/boot/load_methods.h"
 #include "collectors/boot/loads.h"
-#include "vm/c_methods.h"
+#include "vm/replaced_methods.h"
 #include <string.h>
 
 enum { OF_KERNEL, OF_KERNEL_ITSELF, OF_BASIC_OBJECT, OF_MODULE, OF_BINDING };
@@ -11,35 +11,32 @@ typedef struct {
     int kind;
     int file;    /* of code that is evaluated: the argument that names the file */
     int argc;    /* as given to rb_define_method */
-    void **place; /* NULL: not watched */
-    void *own;    /* the method's own function */
 } watched;
 
 /* Whoever replaces `require` keeps Ruby's own under another name. Rows of one function stand for the same method. */
-static watched methods[] = {
-    {OF_KERNEL, "require", PW_LOAD_REQUIRE, 0, 1, NULL, NULL},
-    {OF_KERNEL, "gem_original_require", PW_LOAD_REQUIRE, 0, 1, NULL, NULL},
-    {OF_KERNEL, "require_without_bootsnap", PW_LOAD_REQUIRE, 0, 1, NULL, NULL},
-    {OF_KERNEL, "zeitwerk_original_require", PW_LOAD_REQUIRE, 0, 1, NULL, NULL},
-    {OF_KERNEL_ITSELF, "require", PW_LOAD_REQUIRE, 0, 1, NULL, NULL},
-    {OF_KERNEL, "require_relative", PW_LOAD_REQUIRE_RELATIVE, 0, 1, NULL, NULL},
-    {OF_KERNEL_ITSELF, "require_relative", PW_LOAD_REQUIRE_RELATIVE, 0, 1, NULL, NULL},
-    {OF_KERNEL, "load", PW_LOAD_LOAD, 0, -1, NULL, NULL},
-    {OF_KERNEL, "load_without_bootsnap", PW_LOAD_LOAD, 0, -1, NULL, NULL},
-    {OF_KERNEL_ITSELF, "load", PW_LOAD_LOAD, 0, -1, NULL, NULL},
-    {OF_KERNEL, "eval", PW_LOAD_EVAL, 2, -1, NULL, NULL},
-    {OF_KERNEL_ITSELF, "eval", PW_LOAD_EVAL, 2, -1, NULL, NULL},
-    {OF_BASIC_OBJECT, "instance_eval", PW_LOAD_EVAL, 1, -1, NULL, NULL},
-    {OF_MODULE, "class_eval", PW_LOAD_EVAL, 1, -1, NULL, NULL},
-    {OF_MODULE, "module_eval", PW_LOAD_EVAL, 1, -1, NULL, NULL},
-    {OF_BINDING, "eval", PW_LOAD_EVAL, 1, -1, NULL, NULL},
+static const watched methods[] = {
+    {OF_KERNEL, "require", PW_LOAD_REQUIRE, 0, 1},
+    {OF_KERNEL, "gem_original_require", PW_LOAD_REQUIRE, 0, 1},
+    {OF_KERNEL, "require_without_bootsnap", PW_LOAD_REQUIRE, 0, 1},
+    {OF_KERNEL, "zeitwerk_original_require", PW_LOAD_REQUIRE, 0, 1},
+    {OF_KERNEL_ITSELF, "require", PW_LOAD_REQUIRE, 0, 1},
+    {OF_KERNEL, "require_relative", PW_LOAD_REQUIRE_RELATIVE, 0, 1},
+    {OF_KERNEL_ITSELF, "require_relative", PW_LOAD_REQUIRE_RELATIVE, 0, 1},
+    {OF_KERNEL, "load", PW_LOAD_LOAD, 0, -1},
+    {OF_KERNEL, "load_without_bootsnap", PW_LOAD_LOAD, 0, -1},
+    {OF_KERNEL_ITSELF, "load", PW_LOAD_LOAD, 0, -1},
+    {OF_KERNEL, "eval", PW_LOAD_EVAL, 2, -1},
+    {OF_KERNEL_ITSELF, "eval", PW_LOAD_EVAL, 2, -1},
+    {OF_BASIC_OBJECT, "instance_eval", PW_LOAD_EVAL, 1, -1},
+    {OF_MODULE, "class_eval", PW_LOAD_EVAL, 1, -1},
+    {OF_MODULE, "module_eval", PW_LOAD_EVAL, 1, -1},
+    {OF_BINDING, "eval", PW_LOAD_EVAL, 1, -1},
 };
 
 enum { METHODS = sizeof methods / sizeof *methods };
 
-/* An Array of the Method objects, so that Ruby does not free what the places are in when the program redefines a
- * method. */
-static VALUE kept = Qnil;
+static pw_replaced_method replaced_list[METHODS]; /* by the index in `methods` */
+static pw_replaced_methods replaced = {replaced_list, METHODS, 0};
 
 typedef struct {
     const watched *method;
@@ -52,8 +49,9 @@ static VALUE
 call_own(VALUE data)
 {
     const call *c = (const call *)data;
-    if (c->method->argc == 1) return ((VALUE (*)(VALUE, VALUE))c->method->own)(c->self, c->argv[0]);
-    return ((VALUE (*)(int, const VALUE *, VALUE))c->method->own)(c->argc, c->argv, c->self);
+    void *own = replaced_list[c->method - methods].own;
+    if (c->method->argc == 1) return ((VALUE (*)(VALUE, VALUE))own)(c->self, c->argv[0]);
+    return ((VALUE (*)(int, const VALUE *, VALUE))own)(c->argc, c->argv, c->self);
 }
 
 /* Code that is evaluated counts as a file if it names one that is not the caller's: a Gemfile, a gemspec. */
@@ -79,7 +77,8 @@ last_feature(void)
     return RB_TYPE_P(path, T_STRING) ? path : Qnil;
 }
 
-static VALUE
+/* Not inlined: gcc would warn of argv[1] where a caller has one argument. */
+static __attribute__((noinline)) VALUE
 run(const watched *m, int argc, const VALUE *argv, VALUE self)
 {
     call c = {m, argc, argv, self};
@@ -133,44 +132,19 @@ method_of(const watched *m)
 const char *
 pw_load_methods_start(void)
 {
-    static bool ready;
     bool requires = false;
-    if (!ready) rb_gc_register_address(&kept);
-    ready = true;
-    kept = rb_ary_new();
+    pw_replaced_clear(&replaced);
     for (int i = 0; i < METHODS; i++) {
-        watched *m = &methods[i];
-        m->place = NULL;
-        VALUE method = method_of(m);
-        pw_c_method own = {0};
-        if (!NIL_P(method)) own = pw_c_method_of(method, rb_intern(m->name));
-        bool twice = false;
-        for (int at = 0; at < i; at++) twice |= methods[at].place && methods[at].place == own.place;
-        if (!own.place || own.argc != m->argc || twice) continue; /* absent, or another library's */
-        m->own = *own.place;
-        m->place = own.place;
-        rb_ary_push(kept, method);
-        if (m->owner == OF_KERNEL && m->kind == PW_LOAD_REQUIRE) requires = true;
+        const watched *m = &methods[i];
+        bool found = pw_replaced_find(&replaced, i, method_of(m), rb_intern(m->name), m->argc, function_of(i));
+        if (found && m->owner == OF_KERNEL && m->kind == PW_LOAD_REQUIRE) requires = true;
     }
     if (!requires) {
-        for (int i = 0; i < METHODS; i++) methods[i].place = NULL;
-        kept = Qnil;
+        pw_replaced_end(&replaced);
         return "cannot watch what is loaded: Kernel#require is not Ruby's own, nor has RubyGems kept it";
     }
-    for (int i = 0; i < METHODS; i++) {
-        if (methods[i].place) __atomic_store_n(methods[i].place, function_of(i), __ATOMIC_RELEASE);
-    }
+    pw_replaced_begin(&replaced);
     return NULL;
 }
 
-/* Code that a JIT has compiled may call Pitwall's function later. The function then calls the method's own. */
-void
-pw_load_methods_stop(void)
-{
-    for (int i = 0; i < METHODS; i++) {
-        watched *m = &methods[i];
-        if (m->place && *m->place == function_of(i)) __atomic_store_n(m->place, m->own, __ATOMIC_RELEASE);
-        m->place = NULL;
-    }
-    kept = Qnil;
-}
+void pw_load_methods_stop(void) { pw_replaced_end(&replaced); }

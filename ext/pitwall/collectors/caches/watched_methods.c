@@ -3,7 +3,7 @@
 #include "collectors/caches/changes.h"
 #include "collectors/caches/line_watch.h"
 #include "tools/quietly.h"
-#include "vm/c_methods.h"
+#include "vm/replaced_methods.h"
 #include <string.h>
 
 /* Whose method it is. */
@@ -15,8 +15,6 @@ typedef struct {
     int argc;                   /* as given to rb_define_method */
     const pw_call_notes *notes; /* NULL: a hook, which Ruby calls after a change */
     ID id;
-    void **place;               /* NULL: not watched */
-    void *own;                  /* the method's own function */
 } watched;
 
 static watched methods[] = {
@@ -72,19 +70,19 @@ static watched methods[] = {
 
 enum { METHODS = sizeof methods / sizeof *methods };
 
-/* An Array of the Method objects, so that Ruby does not free what the places are in when the program redefines a
- * method. */
-static VALUE kept = Qnil;
+static pw_replaced_method replaced_list[METHODS]; /* by the index in `methods` */
+static pw_replaced_methods replaced = {replaced_list, METHODS, 0};
 
 /* Not inlined: gcc would warn of argv[1] where a caller has one argument. */
 static __attribute__((noinline)) VALUE
 call_own(const watched *m, int argc, const VALUE *argv, VALUE self)
 {
+    void *own = replaced_list[m - methods].own;
     switch (m->argc) {
-      case 0: return ((VALUE (*)(VALUE))m->own)(self);
-      case 1: return ((VALUE (*)(VALUE, VALUE))m->own)(self, argv[0]);
-      case 2: return ((VALUE (*)(VALUE, VALUE, VALUE))m->own)(self, argv[0], argv[1]);
-      default: return ((VALUE (*)(int, const VALUE *, VALUE))m->own)(argc, argv, self);
+      case 0: return ((VALUE (*)(VALUE))own)(self);
+      case 1: return ((VALUE (*)(VALUE, VALUE))own)(self, argv[0]);
+      case 2: return ((VALUE (*)(VALUE, VALUE, VALUE))own)(self, argv[0], argv[1]);
+      default: return ((VALUE (*)(int, const VALUE *, VALUE))own)(argc, argv, self);
     }
 }
 
@@ -202,42 +200,16 @@ method_of(const watched *m)
 const char *
 pw_watched_methods_start(void)
 {
-    static bool ready;
     int watching = 0;
-    if (!ready) rb_gc_register_address(&kept);
-    ready = true;
-    kept = rb_ary_new();
+    pw_replaced_clear(&replaced);
     for (int i = 0; i < METHODS; i++) {
         watched *m = &methods[i];
         m->id = rb_intern(m->name);
-        m->place = NULL;
-        VALUE method = method_of(m);
-        pw_c_method own = {0};
-        if (!NIL_P(method)) own = pw_c_method_of(method, m->id);
-        bool twice = false;
-        for (int at = 0; at < i; at++) twice |= methods[at].place && methods[at].place == own.place;
-        if (!own.place || own.argc != m->argc || twice) continue; /* absent from this Ruby, or the program's own */
-        m->own = *own.place;
-        m->place = own.place;
-        rb_ary_push(kept, method);
-        watching++;
+        watching += pw_replaced_find(&replaced, i, method_of(m), m->id, m->argc, functions[i][m->argc + 1]);
     }
     if (watching < METHODS / 2) return "cannot watch caches: this Ruby's methods are not as expected";
-    for (int i = 0; i < METHODS; i++) {
-        if (methods[i].place) __atomic_store_n(methods[i].place, functions[i][methods[i].argc + 1], __ATOMIC_RELEASE);
-    }
+    pw_replaced_begin(&replaced);
     return NULL;
 }
 
-/* A method that has been removed since keeps Pitwall's function. Code that a JIT has compiled calls Pitwall's function,
- * too. The function then calls the method's own. */
-void
-pw_watched_methods_stop(void)
-{
-    for (int i = 0; i < METHODS; i++) {
-        watched *m = &methods[i];
-        if (m->place && *m->place == functions[i][m->argc + 1]) __atomic_store_n(m->place, m->own, __ATOMIC_RELEASE);
-        m->place = NULL;
-    }
-    kept = Qnil;
-}
+void pw_watched_methods_stop(void) { pw_replaced_end(&replaced); }

@@ -1,5 +1,5 @@
 /* C methods that change classes, methods or constants. While a recording runs, each method calls a function of Pitwall
- * in place of its own (vm/c_methods.h). Pitwall's function calls the method's own function, and notes the change. */
+ * in place of its own (vm/replaced_methods.h). Pitwall's function calls the method's own function, and notes the change. */
 #ifndef PITWALL_WATCHED_METHODS_H
 #define PITWALL_WATCHED_METHODS_H
 
