@@ -26,7 +26,7 @@ module Benchmarks
                             data: {})
         end
 
-        rounds = Rounds.take(@context, WAYS.keys, @context.rounds(ROUNDS)) { |name| Shop.cpu_of_start(WAYS.fetch(name)) }
+        rounds = Rounds.take(@context, WAYS.keys, @context.rounds(ROUNDS)) { |way| Shop.cpu_of_start(WAYS.fetch(way)) }
         Result.new(tables: [table(rounds)], goals: [goal(rounds)], notes: [], data: { "rounds" => rounds })
       end
 

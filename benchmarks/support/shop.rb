@@ -38,9 +38,9 @@ module Benchmarks
       Dir.mktmpdir("pitwall-boot") do |folder|
         recorded = settings ? recording(folder, settings) : {}
         words = [*under, RbConfig.ruby, File.join(FOLDER, "bin/rails"), "runner", "1"]
-        return if system(environment.merge(recorded), *words, out: File::NULL)
-
-        raise Context::Failure, "#{words.join(" ")} failed"
+        unless system(environment.merge(recorded), *words, out: File::NULL)
+          raise Context::Failure, "#{words.join(" ")} failed"
+        end
       end
     end
 
