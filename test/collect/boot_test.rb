@@ -4,8 +4,8 @@ require_relative "../test_helper"
 require_relative "../support/command_line"
 require "json"
 
-# What a boot loads: a generated tree of files whose times, objects and places are known, and the same behaviour with
-# and without Pitwall.
+# `pitwall boot` of generated files: what each takes, allocates and loads is known. A program does the same with Pitwall
+# as without it.
 class BootTest < Minitest::Test
   include CommandLine
 

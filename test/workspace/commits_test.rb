@@ -80,7 +80,8 @@ class CommitsTest < Minitest::Test
     assert_predicate commits.find(signed), :signed
   end
 
-  # A tree's files without one: equal where the trees differ in that file alone, also in the working tree.
+  # A listing leaves out one file. Two trees that differ in that file alone have the same listing. The working tree may
+  # be one of them.
   def test_listings
     commit("a" => "1", "b/x.rb" => "1")
     one = listing("HEAD^{tree}")

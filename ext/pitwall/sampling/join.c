@@ -92,7 +92,7 @@ end_of_run(const pw_native_room *room, const pw_walk *walk, uint32_t i)
 }
 
 /* Whether C code has switched to a stack of its own (swapcontext): then the native frames are those of the innermost
- * runs. A run less may have another reason: its control frame is there, and the loop is about to be called. */
+ * runs. One run less alone does not tell: the loop may be about to be called, with its control frame there already. */
 static bool
 is_switched(const pw_native_room *room, uint32_t runs)
 {
@@ -101,8 +101,8 @@ is_switched(const pw_native_room *room, uint32_t runs)
     return runs < room->runs && runs == 0 && root && (root < pw_own_stack.from || root > pw_own_stack.to);
 }
 
-/* Whether the runs at the leaf belong together: the root is not known, or is not the thread's. Else the runs at the
- * root do. */
+/* Whether the runs are matched from the leaf on. They are if the root is not known, or is not the thread's. Otherwise
+ * they are matched from the root on. */
 static bool
 is_from_leaf(const pw_native_room *room, const pw_walk *walk, uint32_t runs)
 {

@@ -7,8 +7,8 @@
 
 #include "session/native_room.h"
 
-/* Makes room->stack of the control frames of the walk (room->roles) and the native frames (room->frames). `kept` native
- * frames next to the root, and walk->kept control frames, are those that were joined last.
+/* Makes room->stack of the control frames of the walk (room->roles) and the native frames (room->frames). The `kept`
+ * native frames and walk->kept control frames nearest to the root are as in the last join.
  *
  * The `inner` native frames at the leaf stand below the frame `leaf`, or below all control frames if `leaf` is 0. Then
  * walk->kept is the depth of the walk. async-signal-safe */

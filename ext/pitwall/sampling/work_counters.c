@@ -4,13 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Work that runs now. Beside so much work none is counted. */
+/* Slots for pieces of work that run at once. Further ones are not counted. */
 enum { SLOTS = 64, SLOT_BITS = 7, MARK_COLUMNS = 4, SUM_COLUMNS = 4 };
 
-/* nested: other work of the fiber is around it, and contains its increase.
- * begun: pieces of work that had begun, without nested ones. */
+/* nested: the fiber runs other work already, whose increase includes this one's.
+ * begun: how many pieces of work had begun before, without nested ones. */
 typedef struct { VALUE fiber; bool used, nested, alone; uint32_t begun; uint64_t values[PW_WORK_COUNTERS]; } slot;
-/* Work that ended under one set of labels. counted: the number of pieces whose counters are known. */
+/* Work that ended under one set of labels. counted: pieces that ran alone, so that their increase is known. */
 typedef struct { uint64_t counted, increase[PW_WORK_COUNTERS]; bool changed; } sum;
 
 static struct {

@@ -59,8 +59,8 @@ module Pitwall
     class << self
       # Runs the block `warmup` times, then once while changes are recorded. Changes of all threads count.
       # @param name [String] the assertion, for errors
-      # @return [Array] changes that are not allowed, the most frequent first (Analyse::Caches::Finding). An increase of
-      #   one of Ruby's counters that no line has made has the counter's name as its kind
+      # @return [Array] changes that are not allowed, the most frequent first (Analyse::Caches::Finding). A counter
+      #   of Ruby's may have increased without a known line. Then the counter's name is the kind
       # @raise [StateError] a recording is running
       # @raise [UsageError] there is no block, an impossible `warmup`, an unknown kind
       # @raise [CannotMeasure] the gem pitwall is missing, or the layout of this Ruby is not known

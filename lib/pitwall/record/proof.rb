@@ -10,7 +10,7 @@ module Pitwall
     # base, tree:  ids of git's trees of both sides, the base first
     # claims:      Array of Claim
     # environment: String, Rubies and host
-    # benchmark:   [path in the repository, id of its content]; nil without a benchmark file in the repository
+    # benchmark:   [path in the repository, id of its content]; nil: no file of the repository was the benchmark
     # command:     String, the command line that repeats the comparison, from the top of the repository
     Proof = Struct.new(:base, :tree, :claims, :environment, :benchmark, :command, keyword_init: true) do
       # Reads trailers.

@@ -6,7 +6,7 @@ module Pitwall
     #
     # name:   "class_serial"; "yjit_invalidation_count" is the key invalidation_count of RubyVM::YJIT.runtime_stats
     # title:  "class serials (method caches emptied)"
-    # short:  "classes", head of a column
+    # short:  "serials", head of a column
     # rubies: which Rubies have it
     # part:   the member of CacheChange with the counter's increase; nil: it can't be blamed on a line
     # means:  what an increase of 1 means

@@ -13,7 +13,8 @@ typedef struct {
     int argc;    /* as given to rb_define_method */
 } watched;
 
-/* Whoever replaces `require` keeps Ruby's own under another name. Rows of one function stand for the same method. */
+/* Libraries that replace `require` keep Ruby's own method under another name. Several names may share one function; it
+ * is watched once. */
 static const watched methods[] = {
     {OF_KERNEL, "require", PW_LOAD_REQUIRE, 0, 1},
     {OF_KERNEL, "gem_original_require", PW_LOAD_REQUIRE, 0, 1},

@@ -50,7 +50,7 @@ void pw_load_was_done(pw_load load);
 void pw_loads_init(void);
 /* `began`: when Pitwall's own code began to be loaded, ns; 0: not known. needs GVL */
 void pw_loads_start(int64_t began);
-void pw_loads_booted(void); /* the first piece of work begins. needs GVL */
+void pw_loads_booted(void); /* a piece of work begins or ends; the first call counts. needs GVL */
 void pw_loads_stop(void);  /* writes rows of what has not ended. needs GVL */
 void pw_loads_in_child(void); /* needs GVL */
 void pw_loads_mark(void);

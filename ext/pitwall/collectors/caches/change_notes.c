@@ -390,8 +390,8 @@ kind_of_addition(const pw_call_kind *by, ID name)
     return PW_METHOD_ADDED;
 }
 
-/* `class Foo` and `module Foo` set a constant, too. The words of their instruction: name, code, flags. Those of an
- * assignment: name. The pc lies behind them. */
+/* `class Foo` and `module Foo` set a constant, too. Their instruction has the words name, code and flags, which are
+ * pc[-3] to pc[-1]. An assignment has the name at pc[-1]. */
 static int
 kind_of_constant(const pw_call_kind *by, ID name)
 {

@@ -60,8 +60,8 @@ room(uint32_t bytes)
 
 __thread pw_stack_top pw_change_top __attribute__((tls_model("initial-exec")));
 
-/* Takes the stack as if pw_change_top were its top. No other thread reads the stack meanwhile: this thread has the GVL
- * and the lock of a reader from outside, and its own handler sees `busy`. */
+/* Takes the stack from the frame pw_change_top on. For this the top frame is changed for a moment. Nobody else reads
+ * the stack then: this thread has the GVL and, in mode outside, the reader's lock. Its signal handler sees `busy`. */
 static bool
 take_stack(pw_thread *t)
 {

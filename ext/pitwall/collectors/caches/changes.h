@@ -54,8 +54,8 @@ typedef struct {
     char subject[];
 } pw_change_row;
 
-/* The frame that the next change of this native thread counts as the stack's top, and its pc; 0: the frame's own.
- * {0}: the thread's top frame. */
+/* If set, the next change of this native thread takes this frame as the top of its stack. pc: in place of the frame's
+ * own; 0: the frame's own. */
 typedef struct { const VALUE *ec, *cfp; VALUE pc; } pw_stack_top;
 extern PW_HIDDEN __thread pw_stack_top pw_change_top __attribute__((tls_model("initial-exec")));
 

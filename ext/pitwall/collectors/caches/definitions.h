@@ -1,5 +1,6 @@
 /* Modules and classes on which the program defined methods. When the recording ends, Pitwall::Collect::Definitions
- * measures what a definition on each of them costs (CHDF of doc/record-format.md). Only where the setting asks for it. */
+ * measures what a definition on each of them costs (CHDF of doc/record-format.md). It does so only if the setting asks
+ * for it. */
 #ifndef PITWALL_DEFINITIONS_H
 #define PITWALL_DEFINITIONS_H
 

@@ -251,7 +251,7 @@ on_class(VALUE unused, const pw_trace_arg *arg)
 {
     if (__builtin_expect(atomic_load_explicit(&state.wished, memory_order_relaxed), 0)) wake(NULL);
     if (__builtin_expect(pw_vm_counters_changed(), 0)) changed(arg);
-    singleton_begins(arg); /* 3.4 tells of the end only */
+    singleton_begins(arg); /* Ruby 3.4 reports only the end of `class << object` */
     remember(arg);
 }
 

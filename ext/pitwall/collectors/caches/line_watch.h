@@ -18,13 +18,13 @@ void pw_line_watch_start(int lines);
 void pw_line_watch_stop(void);
 /* How often comparing lines has stopped. */
 uint32_t pw_line_watch_rests(void);
-/* Looks whether lines have to be compared again. Called by the drain. */
+/* Ends the rest of comparing lines if a counter has changed. Called by the drain. */
 void pw_line_watch_check(void);
 /* The same, called when a piece of work begins or ends. needs GVL */
 void pw_line_watch_work(void);
-/* The counters have changed, and the code at this control frame has done so. needs GVL */
+/* The code at this control frame has changed the counters. needs GVL */
 void pw_line_changed(const VALUE *ec, const VALUE *cfp);
-/* While lines are not compared, takes from the increase what neither a hook nor making a class can have caused. */
+/* While comparing lines rests: sets the increase of shapes and class variables to 0. Earlier code has caused it. */
 void pw_line_earlier(uint64_t *increase);
 /* As pw_line_changed, for an increase that was claimed already. */
 void pw_line_caused(const VALUE *ec, const VALUE *cfp, const uint64_t *increase);

@@ -15,7 +15,7 @@ void pw_subjects_init(void);
 void pw_subjects_forget(void);
 /* Remembers that the module was made at the innermost Ruby line of the calling thread. */
 void pw_subject_made_here(VALUE module);
-/* Returns whether the class was seen for the first time. */
+/* Returns whether the class was seen for the first time; in another Ractor than the main one false. */
 bool pw_subject_first_time(VALUE singleton);
 
 void pw_subject_of_module(pw_subject *subject, VALUE module);

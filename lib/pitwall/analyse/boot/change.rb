@@ -54,7 +54,7 @@ module Pitwall
 
         private
 
-        # A load that raised is of another kind than one that did not.
+        # Loads that raised are left out.
         def by_file(boot)
           boot.nodes.select { |node| boot.main?(node) && !node.raised? }.group_by { |node| [node.path, node.kind] }
         end

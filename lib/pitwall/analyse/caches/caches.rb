@@ -16,7 +16,7 @@ module Pitwall
       # subject: "Shop::Cart#sum"
       # count:   the increase of the counter
       # node_id, segment: where the stack is
-      # first_ns: when it happened first, in ns since the start of its process
+      # first_ns: when it happened first, in ns since the recording's start
       # misses:  constant cache misses that followed (CachesCost)
       Finding = Struct.new(:counter, :kind, :path, :line, :subject, :count, :node_id, :segment, :first_ns, :misses,
                            keyword_init: true)
@@ -107,7 +107,7 @@ module Pitwall
       #: (String) -> bool
       def with_line?(name) = PARTS.any? { |counter| counter.name == name }
 
-      # How changes were watched: "lines", "methods".
+      # How changes were watched: "lines", "methods" or "counters".
       #: () -> Array[String]
       def watched = @segments.map(&:caches_watched).uniq
 

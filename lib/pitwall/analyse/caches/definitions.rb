@@ -5,9 +5,9 @@ module Pitwall
     # On which modules and classes it is costly to define methods, and which lines pay for it.
     #
     # A definition on a module makes Ruby visit each place in an ancestry where the module stands. Before anything mixes
-    # it in, there is none. The reach and the time are measured at the end of the program. So only definitions after the
-    # first mixing in ("late") are charged the measured time, all others the time of a module that nothing mixes in.
-    # Earlier ones of them reached fewer classes, so the sum is an upper bound of what the reach costs.
+    # it in, there is none: such a definition is charged the time of a module that nothing mixes in. A later one
+    # ("late") is charged the time measured at the end of the program. Fewer classes existed when it was made, so the
+    # sum is an upper bound.
     class Definitions
       KINDS = %w[method_added method_aliased operator_redefined].freeze
       MIXED_IN = %w[module_included module_prepended object_extended].freeze
