@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require_relative "../compat"
-require_relative "boot"
 require_relative "cores"
 require_relative "json"
 require_relative "header"
@@ -72,7 +71,7 @@ module Pitwall
           stop_at_exit
           Native.watch_endings
           Queries.watch # before the start: its own calls must not be recorded
-          Boot.watch if settings[:collectors].key?("boot")
+          watch_boot if settings[:collectors].key?("boot")
           begin_native(path, append, settings)
         end
 
@@ -218,6 +217,12 @@ module Pitwall
           return if flush.is_a?(Integer) && flush.between?(10_000_000, 60_000_000_000)
 
           raise UsageError, "flush_ns #{flush.inspect}: choose 10_000_000 (10 ms) to 60_000_000_000 (1 min)"
+        end
+
+        # Other recordings do not load this code.
+        def watch_boot
+          require_relative "boot"
+          Boot.watch
         end
 
         def begin_native(path, append, settings)
