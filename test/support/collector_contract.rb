@@ -9,7 +9,7 @@ module CollectorContract
 
   # A program that ends in an unusual way, some time after a flush.
   def run_until_flush(ending, **options)
-    attempt("def job = burn(0.2)\nstart(flush_ns: 50_000_000); job; flushed; #{ending}", **options)
+    attempt("def job = burn(0.2)\nstart(flush_ns: 50_000_000); job; flushed(method: \"Object#job\"); #{ending}", **options)
   end
 
   # What was flushed can be read; the reader says that the end is missing.
@@ -391,7 +391,7 @@ module CollectorContract
       def job = burn(0.1)
       start(flush_ns: 50_000_000)
       pids = ["exit! 0", "Process.kill(:KILL, $$); sleep", "exec('true')"].map do |ending|
-        fork { job; flushed("a-#{$$}.pit"); eval(ending) }
+        fork { job; flushed("a-#{$$}.pit", method: "Object#job"); eval(ending) }
       end
       pids.each { |pid| Process.wait(pid) }
       p pids
