@@ -54,6 +54,8 @@ LongChecks = Module.new do
                 [["env", *faults.map { |name, value| "#{name}=#{value}" }, "ruby", "script/rake", "test:faults"]]),
       Stage.new("faults-4.0", "4.0",
                 [%w[script/rubies make 4.0], on("4.0", "ruby", "script/rake", "test:faults", **faults)]),
+      Stage.new("benchmarks-4.0", "4.0",
+                [%w[script/rubies make 4.0], on("4.0", "ruby", "benchmarks/run", "--quick", "--no-peers")]),
       Stage.new("stress", here, [%w[env PITWALL_STRESS_SECONDS=20 ruby script/rake test:stress]]),
       Stage.new("stress-4.0", "4.0",
                 [%w[script/rubies make 4.0],

@@ -8,31 +8,41 @@ require_relative "../support/statistics"
 module Benchmarks
   module Caches
     # What watching caches costs, in CPU time: counting alone, blame by methods (--no-lines), as usual (lines until they
-    # change nothing), and by all lines (--lines). Two synthetic programs and the warm requests of examples/shop run in
-    # a process that first runs without recording: what Ruby does to code whose lines were watched stays until the
-    # process ends. The boot of examples/shop is a fresh process each time. A round runs every way once, in random
+    # change nothing), and by all lines (--lines). Two synthetic programs and the warm requests of examples/shop.
+    #
+    # Counting and methods leave nothing behind, so a process records every other turn. What Ruby does to code whose
+    # lines were watched stays until the process ends: for these ways a process that records all the time stands beside
+    # one that never does. The boot of examples/shop is a fresh process each time. A round runs every way once, in random
     # order.
     class Cost
-      WAYS = { "counters" => { "blame" => "0" }, "methods" => { "lines" => "0" }, "usual" => { "lines" => "quiet" },
-               "lines" => { "lines" => "1" } }.freeze
-      # What runs => [work of one turn, the same in a quick pass]. warm: requests of the shop, once the shop has booted.
-      LOADS = { "call_heavy" => [40, 1], "web_like" => [150, 5], "warm" => [20, 13] }.freeze
+      OPTIONS = { "counters" => { "blame" => "0" }, "methods" => { "lines" => "0" }, "usual" => { "lines" => "quiet" },
+                  "lines" => { "lines" => "1" } }.freeze
+      IN_TURNS = %w[counters methods].freeze
+      BESIDE = %w[usual lines].freeze
+      # What runs => work of one turn, about a quarter of a second.
+      LOADS = { "call_heavy" => 40, "web_like" => 150, "warm" => 18 }.freeze
+      QUICK = { "call_heavy" => 1, "web_like" => 5, "warm" => 12 }.freeze
       # [what runs, way] => at most so many times
       MOST = { %w[call_heavy counters] => 1.02, %w[web_like counters] => 1.02, %w[boot counters] => 1.02,
                %w[warm counters] => 1.02, %w[boot usual] => 1.5, %w[warm usual] => 1.1 }.freeze
-      ROUNDS = 8
-      # Of one process, before the start and after it.
-      TURNS = 3
+      # of fresh processes
+      ROUNDS = 12
+      # of processes that record every other turn
+      TURNS_ROUNDS = 4
+      PAIRS = 16
+      # of a process that stands beside another
+      TURNS = 5
       # CPU time after the start that does not count: until then lines are compared even if they change nothing.
-      LEAD_S = 0.6
-      private_constant :WAYS, :LOADS, :MOST, :ROUNDS, :TURNS, :LEAD_S
+      LEAD_S = 0.8
+      private_constant :OPTIONS, :IN_TURNS, :BESIDE, :LOADS, :QUICK, :MOST, :ROUNDS, :TURNS_ROUNDS, :PAIRS, :TURNS,
+                       :LEAD_S
 
-      # Prints the medians of CPU time of a turn, without and with recording.
+      # Prints CPU times of turns: "off on" of each pair of turns, or those of turns with the recording that was asked for.
       CHILD = <<~'RUBY'
         $LOAD_PATH.unshift(ARGV.fetch(0))
         require "pitwall"
         load_name, amount, turns, file = ARGV[1], Integer(ARGV[2]), Integer(ARGV[3]), ARGV[4]
-        options, lead = eval(ARGV[5]), Float(ARGV[6])
+        options, lead, pairs = eval(ARGV[5]), Float(ARGV[6]), ARGV[7] == "pairs"
         if load_name == "warm"
           require File.join(Dir.pwd, "boot")
           require File.join(Dir.pwd, "config/environment")
@@ -50,18 +60,41 @@ module Benchmarks
           run = ->(n) { program.run(n) }
         end
         clock = -> { Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID, :nanosecond) }
-        median = lambda do
-          times = Array.new(turns) { GC.start; began = clock.call; run.call(amount); clock.call - began }
-          times.sort[turns / 2]
+        turn = lambda do
+          GC.start
+          began = clock.call
+          run.call(amount)
+          clock.call - began
         end
+        start = -> { Pitwall.start(record: file, mode: "none", gc: false, collectors: { "caches" => options }) }
         2.times { run.call(amount) }
-        off = median.call
-        Pitwall.start(record: file, mode: "none", gc: false, collectors: { "caches" => options })
-        until_ns = clock.call + lead * 1e9
-        run.call(amount) while clock.call < until_ns
-        on = median.call
-        Pitwall.stop
-        puts "#{off} #{on}"
+        if pairs
+          recorded = lambda do
+            start.call
+            run.call((amount / 3.0).ceil) # the caches of methods that have just been replaced fill again
+            turn.call
+          ensure
+            Pitwall.stop
+          end
+          plain = lambda do
+            run.call((amount / 3.0).ceil)
+            turn.call
+          end
+          turns.times do |i|
+            if i.even? then off = plain.call
+                            on = recorded.call
+            else on = recorded.call
+                 off = plain.call
+            end
+            puts "#{off} #{on}"
+          end
+        else
+          start.call if options
+          until_ns = clock.call + lead * 1e9
+          run.call(amount) while clock.call < until_ns
+          turns.times { puts turn.call }
+          Pitwall.stop if options
+        end
       RUBY
       private_constant :CHILD
 
@@ -82,37 +115,48 @@ module Benchmarks
       private
 
       # @return [Hash{String => Array<Float>}] by way, the ratios on to off
-      def ratios_of(load)
-        rounds = Rounds.take(@context, WAYS.keys, @context.rounds(ROUNDS)) { |way| ratio(load, WAYS.fetch(way)) }
-        WAYS.keys.to_h { |way| [way, rounds.map { |round| round.fetch(way) }] }
+      def ratios_of(load) = in_turns(load).merge(beside(load))
+
+      def in_turns(load)
+        rounds = Rounds.take(@context, IN_TURNS, @context.rounds(TURNS_ROUNDS)) do |way|
+          pairs = child(load, OPTIONS.fetch(way), @context.quick? ? 1 : PAIRS, 0, "pairs")
+          Statistics.median(pairs.map { |off, on| on / off })
+        end
+        IN_TURNS.to_h { |way| [way, rounds.map { |round| round.fetch(way) }] }
       end
 
-      def ratio(load, options)
+      def beside(load)
+        turns, lead = @context.quick? ? [1, 0] : [TURNS, LEAD_S]
+        rounds = Rounds.take(@context, ["none", *BESIDE], @context.rounds(ROUNDS)) do |way|
+          Statistics.median(child(load, OPTIONS[way], turns, lead, "alone").flatten)
+        end
+        BESIDE.to_h { |way| [way, rounds.map { |round| round.fetch(way) / round.fetch("none") }] }
+      end
+
+      # @return [Array<Array<Float>>] the numbers of each line that a child prints
+      def child(load, options, turns, lead, how)
         @context.scratch("caches-#{load}") do |file|
-          amount = LOADS.fetch(load)[@context.quick? ? 1 : 0]
-          turns, lead = @context.quick? ? [1, 0] : [TURNS, options["lines"] == "quiet" ? LEAD_S : 0]
+          amount = (@context.quick? ? QUICK : LOADS).fetch(load)
           words = [RbConfig.ruby, "-W0", "-e", CHILD, File.join(ROOT, "lib"), load, amount.to_s, turns.to_s, file,
-                   options.inspect, lead.to_s]
+                   options.inspect, lead.to_s, how]
           env = load == "warm" ? Shop.environment : {}
           output = IO.popen([env, *words, { chdir: load == "warm" ? Shop::FOLDER : ROOT }], &:read)
           raise Context::Failure, "the process of #{load} failed" unless $?.success?
 
-          off, on = output.split.map(&:to_f)
-          on / off
+          output.lines.map { |line| line.split.map(&:to_f) }
         end
       end
 
       def boots
-        rounds = Rounds.take(@context, ["none", *WAYS.keys], @context.rounds(ROUNDS)) { |way| boot(WAYS[way]) }
-        WAYS.keys.to_h { |way| [way, rounds.map { |round| round.fetch(way).fdiv(round.fetch("none")) }] }
+        rounds = Rounds.take(@context, ["none", *OPTIONS.keys], @context.rounds(ROUNDS)) { |way| boot(OPTIONS[way]) }
+        OPTIONS.keys.to_h { |way| [way, rounds.map { |round| round.fetch(way).fdiv(round.fetch("none")) }] }
       end
 
       def boot(options) = Shop.cpu_of_start(options&.transform_keys { |name| :"caches.#{name}" })
 
-
       def table(ratios)
-        rows = ratios.map { |load, found| [load, *WAYS.keys.map { |way| show(Statistics.ratio(found.fetch(way))) }] }
-        Table.new("CPU time, recorded divided by not recorded (95% intervals)", ["", *WAYS.keys], rows)
+        rows = ratios.map { |load, found| [load, *OPTIONS.keys.map { |way| show(Statistics.ratio(found.fetch(way))) }] }
+        Table.new("CPU time, recorded divided by not recorded (95% intervals)", ["", *OPTIONS.keys], rows)
       end
 
       def show(estimate) = estimate.text("%.3f")

@@ -7,7 +7,9 @@ module Benchmarks
   # The real perf beside a measured process: samples of the same run by the same clock's time.
   class PerfWitness
     EVENT = "task-clock"
-    private_constant :EVENT
+    # A line of perf's for a function of the kernel.
+    KERNEL = /\[(?:kernel|guest)[^\]]*\]\)?\s*\z|\(\[\w+\]\.ko/.freeze
+    private_constant :EVENT, :KERNEL
 
     # Why perf does not record here, or nil.
     #: () -> String?
@@ -40,13 +42,32 @@ module Benchmarks
       each_sample do |thread, time_ns, lines|
         next unless thread == tid && time_ns.between?(from_ns, to_ns)
 
-        line = lines.find { |text| !text.match?(/\[(?:kernel|guest)[^\]]*\]\)?\s*\z|\(\[\w+\]\.ko/) }
+        line = lines.find { |text| !KERNEL.match?(text) }
         found[line ? function(line) : ["[kernel]", "[kernel]"]] += 1
       end
       found
     end
 
+    # Samples of the code of one shared object and of what it called, and of all threads but one, from one moment to
+    # another.
+    # @param tid [Integer] the thread that runs the program
+    # @param object [String] the object's file name
+    #: (String, tid: Integer, from_ns: Integer, to_ns: Integer) -> Integer
+    def of_object(object, tid:, from_ns:, to_ns:)
+      count = 0
+      each_sample do |thread, time_ns, lines|
+        next unless time_ns.between?(from_ns, to_ns)
+
+        count += 1 if thread != tid || innermost(lines).any? { |line| line.end_with?("/#{object})") }
+      end
+      count
+    end
+
     private
+
+    # The function that runs in user mode and the two around it: a function that it calls, such as memcpy, may have no
+    # frame pointer, and what a signal has interrupted comes after the handler's frames.
+    def innermost(lines) = lines.grep_v(KERNEL).first(3)
 
     def each_sample
       fields = %w[script --no-inline --no-demangle --ns -F tid,time,ip,sym,dso -i]

@@ -120,6 +120,20 @@ class NativeTest < Minitest::Test
     waiting.each_key { |path| assert_equal 3, path.last.kind, path.map(&:name).inspect }
   end
 
+  # What runs without the GVL gets no signal. Its time counts for a frame that says so, below the function that gave it up.
+  def test_c_code_without_the_gvl
+    run_program(<<~RUBY)
+      require "zlib"
+      data = Random.bytes(500_000)
+      record { limit = cpu + 0.3; Zlib.deflate(data) while cpu < limit }
+    RUBY
+    paths = stacks_of_weight(segment).keys.map { |path| path.map(&:name) }
+    without = paths.select { |names| names.last == "(without the GVL)" }
+    refute_empty without
+    assert(without.any? { |names| names.include?("Zlib.deflate") && names.index("rb_nogvl") })
+    refute(paths.any? { |names| names[0...-1].include?("(without the GVL)") })
+  end
+
   # With native frames folded the stacks are those that a recording without native frames has.
   def test_folded_stacks_are_those_of_ruby
     source = "def inner = burn(0.01)\ndef outer = [1].each { inner }\n%s { 20.times { outer } }"

@@ -19,6 +19,7 @@ enum { PW_KIND_RUBY, PW_KIND_C, PW_KIND_GC, PW_KIND_NATIVE, PW_KIND_OURS };
 #define PW_FRAME_NOT_SAMPLED INT2FIX(4)
 #define PW_FRAME_NOT_TRACED  INT2FIX(5)
 #define PW_FRAME_COMPILED    INT2FIX(6) /* code that YJIT or ZJIT made */
+#define PW_FRAME_WITHOUT_GVL INT2FIX(7) /* what a thread runs that has given the GVL up */
 /* Frame numbers from here on are C functions that the tracer knows by class and name. */
 #define PW_FRAME_CALLED 1000
 /* A native frame is the address of its function and the number of its object; unknown code has neither. The number
@@ -32,7 +33,11 @@ pw_native_frame_of(uint16_t object, uintptr_t function)
     if ((uint64_t)function >> PW_FUNCTION_BITS) return PW_FRAME_UNKNOWN;
     return PW_NATIVE_BIT | (VALUE)object << (PW_FUNCTION_BITS + 1) | (VALUE)function << 1 | RUBY_FIXNUM_FLAG;
 }
-static inline bool pw_frame_is_native(VALUE f) { return f == PW_FRAME_COMPILED || (f & 1 && f & PW_NATIVE_BIT); }
+static inline bool
+pw_frame_is_native(VALUE f)
+{
+    return f == PW_FRAME_COMPILED || f == PW_FRAME_WITHOUT_GVL || (f & 1 && f & PW_NATIVE_BIT);
+}
 static inline uintptr_t
 pw_function_of_frame(VALUE f)
 {

@@ -157,14 +157,15 @@ put_joined(pw_thread *t, uint8_t kind, uint8_t state, uint16_t captures, int64_t
     return true;
 }
 
-/* Records the stack that the walk found, with native frames. */
+/* Records the stack that the walk found, with native frames. A stack is taken when the thread gives the GVL up, or when it
+ * has it again. What runs in between is one frame. */
 static bool
 capture_native(pw_thread *t, uint8_t kind, uint8_t state, uint16_t captures, int64_t wall, int64_t cpu)
 {
     bool any = pw_walk_listed(&t->stack.walk, t->stack.walk.depth) != 0;
     if (kind == PW_REC_SAMPLE) t->sample.empty = any ? 0 : t->sample.empty + 1;
     if (!any && state == PW_UNKNOWN) return true;
-    pw_native_stack_take(t);
+    pw_native_stack_take(t, state == PW_BLOCKED ? PW_FRAME_WITHOUT_GVL : 0);
     return put_joined(t, kind, state, captures, wall, cpu);
 }
 

@@ -59,9 +59,9 @@ count(const pw_native_room *room)
     if (room->guessed) pw_count(PW_NATIVE_GUESSED, 1);
 }
 
-/* Joins the walk that was just made with the native stack from here on. */
+/* Joins the walk that was just made with the native stack from here on. The frame `leaf` stands at the leaf (0: none). */
 static void
-take(pw_thread *t)
+take(pw_thread *t, VALUE leaf)
 {
     pw_native_room *room = t->native;
     pw_walk *walk = &t->stack.walk;
@@ -69,13 +69,13 @@ take(pw_thread *t)
     if (!whole) room->checkpoint_count = 0;
     room->roles_whole = whole;
     uint32_t kept = unwind(room);
-    pw_join(room, walk, kept, 0, 0);
+    pw_join(room, walk, kept, leaf, 0);
 }
 
 void
-pw_native_stack_take(pw_thread *t)
+pw_native_stack_take(pw_thread *t, VALUE leaf)
 {
-    take(t);
+    take(t, leaf);
     count(t->native);
 }
 
@@ -85,7 +85,7 @@ void
 pw_native_collection_begins(pw_thread *t)
 {
     pw_native_room *room = t->native;
-    take(t);
+    take(t, 0);
     memcpy(room->collection, room->frames, room->count * sizeof(pw_native_frame));
     room->collection_count = room->count;
     /* the functions that called this hook are no part of the stacks that follow */

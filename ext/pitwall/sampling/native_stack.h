@@ -7,8 +7,8 @@
 #include "session/threads.h"
 
 /* Makes t->native->stack from the walk that was just made. The native stack is read from the handler's context, or from
- * here on. async-signal-safe */
-void pw_native_stack_take(pw_thread *t);
+ * here on. The frame `leaf` stands at the leaf (0: none). async-signal-safe */
+void pw_native_stack_take(pw_thread *t, VALUE leaf);
 
 /* A step of a garbage collection begins. Makes t->native->stack from the walk that was just made, and notes the native
  * stack. The walk is not repeated until the step ends: the collection may move objects on the stack. */
