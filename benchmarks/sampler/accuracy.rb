@@ -16,10 +16,10 @@ module Benchmarks
     class Accuracy
       # program => the method that holds all that counts, nil for the whole profile
       PROGRAMS = { "truth" => nil, "truth_threads" => "worker" }.freeze
-      CASES = %w[pitwall_signal pitwall_outside pitwall_safepoint stackprof_wall stackprof_cpu vernier pf2_wall
-                 pf2_cpu].freeze
-      # Those that are used unasked.
-      JUDGED = %w[pitwall_signal pitwall_outside].freeze
+      CASES = %w[pitwall_signal pitwall_native pitwall_outside pitwall_safepoint stackprof_wall stackprof_cpu vernier
+                 pf2_wall pf2_cpu].freeze
+      # Those that are used unasked, and with native frames.
+      JUDGED = %w[pitwall_signal pitwall_native pitwall_outside].freeze
       INTERVAL_NS = 1_000_000
       ROUNDS = 7
       SECONDS = 2
