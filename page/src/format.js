@@ -51,6 +51,16 @@ export function value(number, unit) {
         : count(number)
 }
 
+// A mean of counts, as Units.mean has it.
+export const mean = (sum, pieces) =>
+  sum % pieces === 0
+    ? count(sum / pieces)
+    : sum / pieces < 0.005
+      ? "<0.01"
+      : sum / pieces < 99.95
+        ? three(sum / pieces)
+        : count(sum / pieces)
+
 export const things = (number, noun) => `${count(number)} ${noun}${number === 1 ? "" : "s"}`
 
 // Control characters, and those that turn the direction of text around, are shown as what they are.

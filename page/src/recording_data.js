@@ -26,6 +26,8 @@ export class RecordingData {
     })
     this.labelSets = [{}] // of all processes: name → value
     this.works = []
+    this.counters = object.counters?.columns ?? [] // of the VM's caches
+    this.counted = [] // sums of counters by label set
     this.marks = []
     this.queries = this.readQueries(object.queries)
     this.asked = [] // sums of queries by label set
@@ -276,8 +278,29 @@ export class RecordingData {
         queries: [],
       }),
     )
+    this.readCounters(process.labels, numbers, this.marks.slice(this.marks.length - marks.end_ns.length))
     this.readAsked(process.labels, numbers, this.marks.slice(this.marks.length - marks.end_ns.length))
     return numbers
+  }
+
+  // Counters of the VM's caches by set of labels, and in each of the marks: null where one is not known.
+  readCounters({ counters }, numbers, marks) {
+    if (!counters) return
+    const increases = counters.marks.map((place) => this.column(place))
+    marks.forEach((mark, at) => {
+      mark.counters = increases.map((column) => (column[at] ? column[at] - 1 : null))
+    })
+    const { set, column, works, increase } = Object.fromEntries(
+      Object.entries(counters.sums).map(([name, place]) => [name, this.column(place)]),
+    )
+    set.forEach((number, at) =>
+      this.counted.push({
+        labels: this.labelSets[numbers[number]],
+        column: column[at],
+        works: works[at],
+        increase: increase[at],
+      }),
+    )
   }
 
   // What was asked under each set of labels, and in each of the marks.

@@ -293,13 +293,15 @@ class PageTest < Minitest::Test
       segment.row stack: [MAIN], wall: 10_000, cpu: 0
       segment.work({ "route" => "orders#show", "job" => "web" }, count: 10, ns: 80_000_000)
       segment.work({ "route" => "carts#index", "job" => "web" }, count: 20, ns: 160_000_000)
+      segment.counted({ "route" => "carts#index", "job" => "web" }, "class_serial", 5, count: 2)
+      segment.counted({ "route" => "carts#index", "job" => "web" }, "global_cvar_state", 0, count: 2)
       segment.stats["elapsed_ns"] = 310_000_000
     end
     seen = in_browser("page.mjs", "labels", page(bytes), *pictures("labels"))
     assert_empty seen["complaints"] + seen["nameless"]
     assert_includes seen["tabs"], "Labels"
-    assert_equal [["66.7%", "200 ms", "200 ms", "20", "8.00 ms", "carts#index"],
-                  ["33.3%", "100 ms", "100 ms", "10", "8.00 ms", "orders#show"]], seen["rows"].first(2)
+    assert_equal [["66.7%", "200 ms", "200 ms", "20", "8.00 ms", "2.50", "carts#index"],
+                  ["33.3%", "100 ms", "100 ms", "10", "8.00 ms", "", "orders#show"]], seen["rows"].first(2)
     assert_includes seen["hash"], "label=route%3Dorders%23show"
     assert_equal ["<main>", "Shop::Tax.of"], by_name(seen["methods"]).keys.sort
     assert_equal ["100%", "100 ms"], by_name(seen["methods"]).fetch("Shop::Tax.of").first(2)
@@ -315,14 +317,18 @@ class PageTest < Minitest::Test
       segment.mark slow, end_ns: 40_000_000, ns: 40_000_000
       segment.test slow, ns: 40_000_000, cpu: 10_000_000, objects: 1234, gc: 3_000_000
       segment.test quick, count: 2, counted: 1, ns: 5_000_000, cpu: 4_000_000, objects: 7
+      segment.counted slow, "class_serial", 1234
+      segment.counted slow, "global_cvar_state", 0
+      segment.counted quick, "class_serial", 3
       segment.stats["elapsed_ns"] = 45_000_000
     end
     seen = in_browser("page.mjs", "tests", page(bytes), *pictures("tests"))
     assert_empty seen["complaints"] + seen["nameless"]
     assert_match(/\A2 tests took 45\.0 ms\. Tests that ran beside others have no objects/, seen["note"])
-    assert_equal %w[took CPU\ time objects GC runs request test], (seen["heads"].map { |head| head[/\w+( \w+)?/] })
-    assert_equal [["40.0 ms", "10.0 ms", "1,234", "3.00 ms", "1", "1", "CartTest#test_slow"],
-                  ["5.00 ms", "4.00 ms", "", "", "2", "", "CartTest#test_<b>"]], seen["rows"]
+    assert_match(/ Counters are the process’s: 1 of 2 ran beside others\. Not counted by this Ruby: constant_/, seen["note"])
+    assert_equal %w[took CPU\ time objects GC serials runs request test], (seen["heads"].map { |head| head[/\w+( \w+)?/] })
+    assert_equal [["40.0 ms", "10.0 ms", "1,234", "3.00 ms", "1,234", "1", "1", "CartTest#test_slow"],
+                  ["5.00 ms", "4.00 ms", "", "", "", "2", "", "CartTest#test_<b>"]], seen["rows"]
     assert_includes URI.decode_www_form_component(seen["hash"]), "label=test=CartTest#test_slow"
     assert_includes by_name(seen["methods"]).keys, "Shop::Tax.of"
     refute_includes by_name(seen["methods"]).keys, "Shop::Cart#total"
@@ -406,6 +412,9 @@ class PageTest < Minitest::Test
       segment.mark index, end_ns: 70_000_000, ns: 15_000_000
       segment.mark show, thread: 2, end_ns: 60_000_000, ns: 5_000_000
       segment.mark show, thread: 3, end_ns: 61_000_000, ns: 1_000_000
+      segment.counter_of 50_000_000, "class_serial", 12
+      segment.counter_of 50_000_000, "global_cvar_state", 0
+      segment.counter_of 70_000_000, "class_serial", 0
       segment.work show, count: 9, ns: 50_000_000
       segment.work index, count: 1, ns: 15_000_000
       segment.stats["elapsed_ns"] = 70_000_000
@@ -423,7 +432,8 @@ class PageTest < Minitest::Test
       [row["number"].to_s, row["labels"].map { |pair| pair.join(": ") }.join(", "), thread]
     end
     assert_equal listed, seen["rows"].map { |row| row.values_at(0, -2, -1) }
-    assert_equal ["42.0 ms", "8.00 ms"], seen["rows"].first[1, 2]
+    assert_equal ["42.0 ms", "8.00 ms", "12"], seen["rows"].first[1, 3]
+    assert_equal ["0", "", ""], seen["rows"].drop(1).map { |row| row[3] }
     assert_equal [false, true, false, true], seen["lanes"], "each thread, and its requests below it"
     one = report.call("--request", "1")
     assert_includes seen.dig("chosen", "hash"), "request=1"

@@ -95,6 +95,8 @@ class RecordingBuilder
       @new_queries = []
       @query_sums = []
       @query_parts = []
+      @counted = []
+      @mark_counters = []
       @objects = []
       @syscalls = []
       @changes = []
@@ -124,6 +126,10 @@ class RecordingBuilder
     def queries(labels = {}, digest: 1, place: nil, kind: 0, works: 0, count: 1, ns: 0, most: works.zero? ? 0 : count)
       @query_sums << [label_set(labels), query(digest, place, kind), works, count, ns, most]
     end
+
+    # Increase of a counter of the VM's caches in `count` pieces of work, and in the mark of that thread and end.
+    def counted(labels, name, increase, count: 1) = @counted << [label_set(labels), string(name), count, increase]
+    def counter_of(end_ns, name, increase, thread: 1) = @mark_counters << [thread, end_ns, string(name), increase]
 
     # What the mark of that thread and end asked.
     def queries_of(end_ns, thread: 1, digest: 1, place: nil, kind: 0, count: 1, ns: 0)
@@ -270,6 +276,8 @@ class RecordingBuilder
       table("QURY", @new_queries, 4)
       table("QSUM", @query_sums, 6)
       table("QREQ", @query_parts, 5)
+      table("CWRK", @counted, 4)
+      table("CMRK", @mark_counters, 4)
       table("GCEV", @collections, 15, ints(@level, @collections_before))
       @collections_before += @collections.size
       table("CALL", @calls, 9)

@@ -22,7 +22,7 @@ module Pitwall
 
       #: (Drawing) -> Array[String]
       def lines(drawing)
-        Show::LabelsView.new(**drawing.look, hints: Hints).lines(drawing.report.labels, limit: drawing.limit)
+        Show::LabelsView.new(**drawing.unbounded, hints: Hints).lines(drawing.report.labels, limit: drawing.limit)
       end
 
       #: (Show::JsonRows) -> Hash[String, untyped]

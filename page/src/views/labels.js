@@ -1,15 +1,16 @@
 // What was done for whom: requests, jobs and other labelled work.
 
 import { h, replace, select } from "../dom.js"
+import { mean } from "../format.js"
 import { Table, LAST } from "../table.js"
-import { share, amount } from "./columns.js"
+import { share, amount, counterColumns } from "./columns.js"
 
 // Time by the values of one label; null for what has none. Requests are not counted by thread and state.
 export function labelRows(recording, name, filter) {
   const rows = new Map()
   const row = (labels) => {
     const value = Object.hasOwn(labels, name) ? labels[name] : null
-    if (!rows.has(value)) rows.set(value, { value, wall: 0, cpu: 0, captures: 0, count: 0, total: 0 })
+    if (!rows.has(value)) rows.set(value, { value, wall: 0, cpu: 0, captures: 0, count: 0, total: 0, counters: [] })
     return rows.get(value)
   }
   for (const { labels, wall, cpu, captures } of recording.byLabels(filter)) {
@@ -23,11 +24,20 @@ export function labelRows(recording, name, filter) {
     found.count += count
     found.total += total
   }
+  for (const { labels, column, works, increase } of countsRequests(filter) ? recording.counted : []) {
+    const sum = (row(labels).counters[column] ||= { works: 0, increase: 0 })
+    sum.works += works
+    sum.increase += increase
+  }
   return [...rows.values()].filter((one) => one.wall > 0 || one.count > 0)
 }
 
 const countsRequests = ({ thread, state, request }) =>
   (thread === "all" || thread === "busy") && state === "all" && !request
+
+// A counter's mean over the requests in which it is known, or null.
+const meanOf = ({ counters }, at) => (counters[at]?.works ? counters[at].increase / counters[at].works : null)
+const meanText = ({ counters }, at) => mean(counters[at].increase, counters[at].works)
 
 // What shares are of.
 export const labelled = (rows) => rows.reduce((sum, row) => sum + (row.value === null ? 0 : row.wall), 0)
@@ -90,6 +100,10 @@ export class LabelsView {
             amount("mean", "mean", "ns", (row) => (row.count ? row.total / row.count : 0)),
           ].map(ofRequests)
         : []),
+      ...(counted ? counterColumns(recording.counters, rows, 640, meanOf, meanText) : []).map((column) => ({
+        ...column,
+        title: `${column.title}, mean of a request; of Ruby’s counters, of a request that ran alone`,
+      })),
       {
         key: "value",
         label: this.name,

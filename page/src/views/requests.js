@@ -6,7 +6,7 @@ import { eachRow } from "../rows.js"
 import { Flame } from "../flame.js"
 import { splitter } from "../splitter.js"
 import { Table } from "../table.js"
-import { amount } from "./columns.js"
+import { amount, counterColumns, counterNotes } from "./columns.js"
 import { byQuery, queryColumns, summed } from "./queries.js"
 import { TreeView } from "./tree.js"
 
@@ -43,6 +43,7 @@ export class RequestsView {
       recording.marks.length ? `The slowest of ${ended}` : `None of ${ended} was kept one by one`,
       "; of each second the slowest are known one by one. ",
       "A request that is chosen narrows every view to its thread and time.",
+      counterNotes(recording, recording.marks),
     )
     // What isn't told by time is not what a request did.
     const timed = Object.create(app, {
@@ -107,6 +108,12 @@ export class RequestsView {
         ...amount("at", "began after", "ns", (row) => Math.max(0, row.start), "7rem"),
         least: this.app.recording.queries.length ? 680 : 520,
       },
+      ...counterColumns(
+        this.app.recording.counters,
+        this.app.recording.marks,
+        this.app.recording.queries.length ? 800 : 640,
+        (row, at) => row.counters[at],
+      ),
       ...(this.several
         ? [
             {

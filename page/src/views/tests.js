@@ -3,7 +3,7 @@
 import { h } from "../dom.js"
 import { duration, things, value } from "../format.js"
 import { LAST, Table } from "../table.js"
-import { amount } from "./columns.js"
+import { amount, counterColumns, counterNotes } from "./columns.js"
 
 const label = (row) => `test=${row.name}`
 
@@ -11,7 +11,7 @@ export class TestsView {
   constructor(app) {
     this.app = app
     const { recording } = app
-    this.rows = recording.about.tests.map(([name, runs, ns, cpu, objects, gc, request]) => ({
+    this.rows = recording.about.tests.map(([name, runs, ns, cpu, objects, gc, request, counters]) => ({
       name: recording.strings[name],
       runs,
       ns,
@@ -19,6 +19,7 @@ export class TestsView {
       objects,
       gc,
       request,
+      counters,
     }))
     this.table = new Table({
       label: "Tests",
@@ -34,6 +35,7 @@ export class TestsView {
       { class: "muted note" },
       `${things(this.rows.length, "test")} took ${duration(total)}.`,
       beside && " Tests that ran beside others have no objects and no GC of their own.",
+      counterNotes(recording, this.rows),
       " A test that is chosen narrows every view to what ran in it.",
     )
     this.element = h("div", { class: "view" }, this.note, this.table.element)
@@ -54,6 +56,7 @@ export class TestsView {
       amount("cpu", "CPU time", "ns", (row) => row.cpu),
       { ...known("objects", "objects", "count"), least: 520 },
       { ...known("gc", "GC", "ns"), least: 520 },
+      ...counterColumns(this.app.recording.counters, this.rows, 720, (row, at) => row.counters[at]),
       ...(this.rows.some((row) => row.runs > 1) ? [amount("runs", "runs", "count", (row) => row.runs, "4.6rem")] : []),
       { ...known("request", "request", "count"), wide: "4.8rem", least: 640 },
       {

@@ -11,6 +11,10 @@ module Pitwall
     # Pitwall's counters (Caches::OWN) are known for all work of a recording of caches: each change has its thread, time
     # and labels.
     class WorkCounters
+      # Sum of a counter over pieces of work.
+      # works: pieces of work whose increase is known. increase: their sum.
+      Sum = Struct.new(:works, :increase)
+
       #: (Array[Record::Segment]) -> void
       def initialize(segments)
         @segments = segments
@@ -42,10 +46,31 @@ module Pitwall
       def of_request(row)
         mark = row.mark
         found = row.segment.mark_counters.fetch([mark.thread_id, mark.end_ns], {})
-        own = own(row.segment) do |change|
-          change.thread == mark.thread_id && change.at_ns.between?(mark.start_ns, mark.end_ns)
+        return found unless row.segment.caches?
+
+        changes = by_thread(row.segment).fetch(mark.thread_id, [])
+        first = changes.bsearch_index { |change| change.at_ns >= mark.start_ns } || changes.size
+        last = changes.bsearch_index { |change| change.at_ns > mark.end_ns } || changes.size
+        found.merge(own(changes[first...last]))
+      end
+
+      # Sums over the work that ended under each label set of a process. Work within other work counts in both. Pitwall's
+      # counters are known for all work.
+      # @return [Hash{Integer => Hash{String => Sum}}] by number of the label set
+      #: (Record::Segment) -> Hash[Integer, Hash[String, Sum]]
+      def of_labels(segment)
+        sums = by_set(segment).transform_values do |rows|
+          rows.to_h { |row| [row.name, Sum.new(row.counted, row.increase)] }
         end
-        found.merge(own)
+        return sums unless segment.caches?
+
+        changes = segment.cache_changes.group_by(&:label)
+        works = segment.works.to_h { |work| [work.label_id, work.count] }
+        (changes.keys | works.keys).each do |set|
+          found = own(changes.fetch(set, [])).transform_values { |count| Sum.new(works.fetch(set, 0), count) }
+          sums[set] = sums.fetch(set, {}).merge(found)
+        end
+        sums
       end
 
       # The increase of each counter in all runs of a test.
@@ -59,8 +84,10 @@ module Pitwall
                     .transform_values { |group| group.sum(&:increase) }
         name, value = label
         sets.map(&:first).uniq.reduce(found) do |all, segment|
-          one = own(segment) { |change| segment.labels(change.label)[name] == value }
-          all.merge(one) { |_, a, b| a + b }
+          next all unless segment.caches?
+
+          changes = segment.cache_changes.select { |change| segment.labels(change.label)[name] == value }
+          all.merge(own(changes)) { |_, a, b| a + b }
         end
       end
 
@@ -71,12 +98,16 @@ module Pitwall
         @by_set[segment] ||= segment.work_counters.group_by(&:label_id)
       end
 
-      # Pitwall's counters, of the changes that the block lets through; {} where caches were not watched.
-      def own(segment, &block)
-        return {} unless segment.caches?
+      # Changes of a process by thread, each in the order of time.
+      def by_thread(segment)
+        @by_thread ||= {}.compare_by_identity
+        @by_thread[segment] ||= segment.cache_changes.group_by(&:thread).transform_values { |all| all.sort_by(&:at_ns) }
+      end
 
+      # Pitwall's counters of these changes.
+      def own(changes)
         counts = Caches::OWN.transform_values { 0 }
-        segment.cache_changes.select(&block).each do |change|
+        changes.each do |change|
           counter = Caches.counter_of(change.kind)
           counts[counter] += 1 if counter
         end

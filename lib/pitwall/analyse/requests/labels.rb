@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "pitwall/analyse/caches/work_counters"
 require "pitwall/analyse/recording/selection"
 
 module Pitwall
@@ -13,8 +14,11 @@ module Pitwall
       # wall, cpu:  ns
       # requests:   number of requests and jobs that ended (Pitwall.request)
       # request_ns: sum of the durations of these requests
-      # requests and request_ns are nil for the selection of a thread or a state: requests are not counted by these.
-      Row = Struct.new(:value, :wall, :cpu, :captures, :requests, :request_ns)
+      # counters:   counters of the VM's caches over the requests and jobs: name → WorkCounters::Sum; {} if nothing was
+      #             counted
+      # requests, request_ns and counters are nil for the selection of a thread or a state: requests are not counted by
+      # these.
+      Row = Struct.new(:value, :wall, :cpu, :captures, :requests, :request_ns, :counters)
 
       # @return [Array<String>] names of labels, the one with most wall time first
       attr_reader :names
@@ -27,6 +31,8 @@ module Pitwall
       def initialize(segments, selection = Selection.all, name: nil)
         @count_requests = selection.thread.nil? && selection.state.nil?
         @times = Hash.new { |times, labels| times[labels] = [0, 0, 0, 0, 0] }
+        @counters = Hash.new { |counters, labels| counters[labels] = {} }
+        @work_counters = WorkCounters.new(segments)
         segments.each { |segment| add(segment, selection) if selection.segment?(segment) }
         walls = @times.each_with_object(Hash.new(0)) do |(labels, sums), all|
           labels.each_key { |key| all[key] += sums[0] }
@@ -42,10 +48,15 @@ module Pitwall
       def rows
         rows = @times.group_by { |labels, _| labels[@name] }.map do |value, group|
           wall, cpu, captures, *requests = group.map(&:last).transpose.map(&:sum)
-          Row.new(value, wall, cpu, captures, *(requests if @count_requests))
+          counters = sum_counters(group.map(&:first)) if @count_requests
+          Row.new(value, wall, cpu, captures, *(@count_requests ? requests : [nil, nil]), counters)
         end
         rows.sort_by { |row| [row.value ? 0 : 1, -row.wall, row.value.to_s] }
       end
+
+      # Names of counters of the VM's caches, in the order of the vocabulary.
+      #: () -> Array[String]
+      def counters = @work_counters.names
 
       # Wall time of all samples with the label, in ns. Shares of rows refer to this time.
       #: () -> Integer
@@ -83,6 +94,23 @@ module Pitwall
           sums = @times[segment.labels(work.label_id)]
           sums[3] += work.count
           sums[4] += work.total_ns
+        end
+        @work_counters.of_labels(segment).each do |set, counters|
+          next unless selection.labels?(segment, set)
+
+          add_counters(@counters[segment.labels(set)], counters)
+        end
+      end
+
+      def sum_counters(label_sets)
+        label_sets.each_with_object({}) { |labels, sums| add_counters(sums, @counters.fetch(labels, {})) }
+      end
+
+      def add_counters(sums, counters)
+        counters.each do |name, one|
+          sum = sums[name] ||= WorkCounters::Sum.new(0, 0)
+          sum.works += one.works
+          sum.increase += one.increase
         end
       end
     end

@@ -5,6 +5,7 @@ require "pitwall/show/caches/page_part"
 require "pitwall/show/gc/view"
 require "pitwall/show/profile/header_view"
 require "pitwall/show/page/page"
+require "pitwall/show/requests/counters_part"
 require "pitwall/show/requests/queries_view"
 require "pitwall/show/syscalls/page_part"
 
@@ -54,6 +55,7 @@ module Pitwall
         @origin = began_ns
         @shifts = {}.compare_by_identity
         @queries = {}
+        @counters = CountersPart.new(segments)
         @strings = { "" => 0 }
       end
 
@@ -71,7 +73,7 @@ module Pitwall
                          "findings" => @findings,
                          "methods" => methods, "nodes" => nodes, "processes" => processes, "states" => states,
                          "objects" => objects, "gc" => collections,
-                         "tests" => tests, "queries" => queries, "growth" => growth, "syscalls" => syscalls,
+                         "tests" => tests, "counters" => @counters.object, "queries" => queries, "growth" => growth, "syscalls" => syscalls,
                          "caches" => caches,
                          "source" => source, "strings" => @strings.keys }
         @data
@@ -142,7 +144,8 @@ module Pitwall
         marks = %i[thread_id label_id end_ns duration_ns].to_h do |name|
           [name.to_s, @data.column(segment.marks.map { |mark| mark[name] })]
         end
-        { "sets" => sets, "marks" => marks, "works" => segment.works.map(&:to_a), "queries" => queries_of(segment) }
+        { "sets" => sets, "marks" => marks, "works" => segment.works.map(&:to_a), "queries" => queries_of(segment),
+          "counters" => @counters.of_process(segment, @data) }
       end
 
       # Of a process: sums by label set, and parts of the marks by their place in the list.
@@ -199,7 +202,7 @@ module Pitwall
       # Members of Analyse::Tests::Row, the name first; nil where no test ran.
       def tests
         rows = Analyse::Tests.new(@segments).rows
-        rows.map { |row| [string(row.name), *row.to_a[1, 6]] } if rows.any?
+        rows.map { |row| [string(row.name), *row.to_a[1, 6], @counters.values(row.counters)] } if rows.any?
       end
 
       # Of those that only had a request the name: unseen.

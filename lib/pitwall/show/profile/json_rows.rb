@@ -92,7 +92,7 @@ module Pitwall
       def labels
         labels = @report.labels
         { "name" => labels.name, "names" => labels.names, "labelled" => labels.labelled,
-          "values" => objects(labels.rows) }
+          "values" => limited(labels.rows).map { |row| label(row) } }
       end
 
       #: () -> Array[Hash[String, untyped]]
@@ -136,6 +136,13 @@ module Pitwall
       def gc_cost = GCCostJson.new(@report.gc_cost, prediction: @report.prediction, limit: @limit).to_h
 
       private
+
+      def label(row)
+        object = row.to_h.transform_keys(&:to_s)
+        return object.except("counters") unless counters?
+
+        object.merge!("counters" => row.counters&.transform_values { |sum| sum.to_h.transform_keys(&:to_s) })
+      end
 
       def symbol_graph(graph)
         { "of" => graph.methods.map { |method| place(method) }, "symbols" => [symbol(graph.row, graph.least)],

@@ -22,8 +22,16 @@ module Pitwall
         @names = counters.names.select { |name| rows.any? { |row| row.fetch(name, 0).positive? } }
       end
 
+      # Head of a counter's column: "class_serial" → "serials"
+      #: (String) -> String
+      def self.head(name) = OWN.fetch(name) { Record::VM_COUNTERS[name]&.short || name }
+
+      # What columns count: "serials: class serials (method caches emptied); …"
+      #: (Array[String]) -> String
+      def self.legend(names) = names.map { |name| "#{head(name)}: #{CachesWords.counter(name)}" }.join("; ")
+
       #: () -> Array[String]
-      def heads = @names.map { |name| OWN.fetch(name) { Record::VM_COUNTERS[name]&.short || name } }
+      def heads = @names.map { |name| CounterColumns.head(name) }
 
       # Cells of a row; empty where a counter is not known.
       #: (Hash[String, Integer]) -> Array[String]
@@ -34,7 +42,7 @@ module Pitwall
       def notes
         return [] unless @counters.any?
 
-        notes = [legend].compact
+        notes = [legend]
         unknown = @rows.count { |row| (@counters.names & Record::STAT_COUNTERS).any? { |name| !row.key?(name) } }
         notes << "counters are the process's: #{unknown} of #{@rows.size} ran beside others" if unknown.positive?
         missing = @counters.not_counted
@@ -45,9 +53,7 @@ module Pitwall
       private
 
       def legend
-        return "counters of the VM's caches: no increase" if @names.empty?
-
-        heads.zip(@names).map { |head, name| "#{head}: #{CachesWords.counter(name)}" }.join("; ")
+        @names.empty? ? "counters of the VM's caches: no increase" : CounterColumns.legend(@names)
       end
     end
   end

@@ -46,6 +46,17 @@ module Pitwall
         "~#{count(number.round(figures - number.digits.size))}"
       end
 
+      # A mean of counts: 6, 3 → "2"; 5, 2 → "2.50"; 1, 1000 → "<0.01"
+      #: (Integer, Integer) -> String
+      def mean(sum, pieces)
+        return count(sum / pieces) if (sum % pieces).zero?
+
+        mean = sum.fdiv(pieces)
+        return "<0.01" if mean < 0.005
+
+        mean < 99.95 ? three(mean) : count(mean.round)
+      end
+
       # A count with a noun: 1, "row" → "1 row"; 1_234, "more row" → "1,234 more rows".
       #: (Integer, String) -> String
       def things(number, noun) = "#{count(number)} #{noun}#{"s" unless number == 1}"
