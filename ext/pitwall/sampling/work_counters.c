@@ -5,11 +5,14 @@
 #include <string.h>
 
 /* Slots for pieces of work that run at once. Further ones are not counted. */
-enum { SLOTS = 64, SLOT_BITS = 7, MARK_COLUMNS = 4, SUM_COLUMNS = 4 };
+enum { SLOTS = 64, DEPTH_BITS = 16, MARK_COLUMNS = 4, SUM_COLUMNS = 4 };
 
-/* nested: the fiber runs other work already, whose increase includes this one's.
- * begun: how many pieces of work had begun before, without nested ones. */
-typedef struct { VALUE fiber; bool used, nested, alone; uint32_t begun; uint64_t values[PW_WORK_COUNTERS]; } slot;
+/* begun: how many pieces of work had begun before, without nested ones. */
+typedef struct { bool used, alone; uint32_t begun; uint64_t values[PW_WORK_COUNTERS]; } slot;
+/* A piece of work that has begun: the object that Native.count_work gives. Only the frame that runs the work has the
+ * object. So the object is collected if the work never ends, because its fiber was not resumed.
+ * at: its slot, or SLOTS. nested: the fiber runs other work already, whose increase includes this one's. */
+typedef struct { uint32_t generation; int at; bool nested, open; } work;
 /* Work that ended under one set of labels. counted: pieces that ran alone, so that their increase is known. */
 typedef struct { uint64_t counted, increase[PW_WORK_COUNTERS]; bool changed; } sum;
 
@@ -20,6 +23,8 @@ static struct {
     const char *texts[PW_WORK_COUNTERS]; /* the names: the drain may not ask Ruby, it is no thread of a Ractor */
     slot slots[SLOTS];
     uint32_t generation, open, begun; /* open, begun: pieces of work, without nested ones */
+    VALUE work_class;
+    ID depth; /* fiber-local variable: generation, and pieces of work that the fiber runs */
 } state;
 
 static struct {
@@ -62,13 +67,42 @@ pw_work_counters_reset(void)
     memset(state.slots, 0, sizeof state.slots);
 }
 
-static bool
-is_nested(VALUE fiber)
+/* Gives the slot back. Called during garbage collection for work that did not end. */
+static void
+close_work(work *w)
 {
-    for (int i = 0; i < SLOTS; i++) {
-        if (state.slots[i].used && state.slots[i].fiber == fiber) return true;
-    }
-    return false;
+    if (!w->open || w->generation != state.generation) return;
+    w->open = false;
+    if (!w->nested) state.open--;
+    if (w->at < SLOTS) state.slots[w->at].used = false;
+}
+
+static void
+work_free(void *data)
+{
+    close_work(data);
+    xfree(data);
+}
+
+static size_t work_size(const void *data) { return sizeof(work); }
+
+static const rb_data_type_t work_type = {"Pitwall/counted work", {NULL, work_free, work_size}, NULL, NULL,
+                                         RUBY_TYPED_FREE_IMMEDIATELY};
+
+/* Pieces of work that the running fiber has begun in this recording. */
+static uint32_t
+depth(VALUE thread)
+{
+    VALUE value = rb_thread_local_aref(thread, state.depth);
+    if (!RB_FIXNUM_P(value) || (uint64_t)FIX2LONG(value) >> DEPTH_BITS != state.generation) return 0;
+    return (uint32_t)FIX2LONG(value) & ((1u << DEPTH_BITS) - 1);
+}
+
+static void
+set_depth(VALUE thread, uint32_t depth)
+{
+    if (rb_obj_frozen_p(thread) || depth >> DEPTH_BITS) return;
+    rb_thread_local_aset(thread, state.depth, ULL2NUM((uint64_t)state.generation << DEPTH_BITS | depth));
 }
 
 /* count_work() -> the argument for `mark`: a piece of work begins in the running fiber. */
@@ -76,41 +110,47 @@ static VALUE
 native_count_work(VALUE self)
 {
     if (!state.count) return Qnil;
-    VALUE fiber = rb_fiber_current();
-    bool nested = is_nested(fiber);
-    if (!nested) state.open++, state.begun++;
-    int at = 0;
-    while (at < SLOTS && state.slots[at].used) at++;
-    if (at < SLOTS) {
-        slot *s = &state.slots[at];
-        *s = (slot){.fiber = fiber, .used = true, .nested = nested, .alone = state.open == 1, .begun = state.begun};
-        for (int i = 0; i < state.count; i++) s->values[i] = pw_vm_stat(state.names[i]);
-    }
-    else if (nested) return Qnil;
-    return ULL2NUM((uint64_t)state.generation << SLOT_BITS | (uint64_t)at);
+    work *w;
+    VALUE object = TypedData_Make_Struct(state.work_class, work, &work_type, w), thread = rb_thread_current();
+    uint32_t outer = depth(thread);
+    set_depth(thread, outer + 1);
+    *w = (work){.generation = state.generation, .nested = outer > 0, .open = true};
+    if (!w->nested) state.open++, state.begun++;
+    while (w->at < SLOTS && state.slots[w->at].used) w->at++;
+    if (w->at == SLOTS) return object;
+    slot *s = &state.slots[w->at];
+    *s = (slot){.used = true, .alone = state.open == 1, .begun = state.begun};
+    for (int i = 0; i < state.count; i++) s->values[i] = pw_vm_stat(state.names[i]);
+    return object;
 }
 
 pw_work_increase
-pw_work_counters_end(VALUE token)
+pw_work_counters_end(VALUE object)
 {
     pw_work_increase increase = {.known = false};
-    if (!RB_FIXNUM_P(token) || (uint64_t)FIX2LONG(token) >> SLOT_BITS != state.generation) return increase;
-    int at = (int)(FIX2LONG(token) & ((1 << SLOT_BITS) - 1));
-    slot *s = at < SLOTS ? &state.slots[at] : NULL;
-    if (!s || !s->nested) state.open--;
-    if (!s) return increase;
-    increase.known = s->alone && s->begun == state.begun;
+    work *w = rb_typeddata_is_kind_of(object, &work_type) ? RTYPEDDATA_DATA(object) : NULL;
+    if (!w || !w->open || w->generation != state.generation) return increase;
+    slot *s = w->at < SLOTS ? &state.slots[w->at] : NULL;
+    increase.known = s && s->alone && s->begun == state.begun;
     for (int i = 0; increase.known && i < state.count; i++) {
         uint64_t now = pw_vm_stat(state.names[i]);
         increase.increase[i] = now > s->values[i] ? (uint32_t)(now - s->values[i]) : 0;
     }
-    s->used = false;
+    close_work(w);
+    VALUE thread = rb_thread_current();
+    uint32_t inside = depth(thread);
+    if (inside) set_depth(thread, inside - 1);
+    RB_GC_GUARD(object);
     return increase;
 }
 
 void
 pw_work_counters_init(VALUE native)
 {
+    state.depth = rb_intern("__pitwall_counted");
+    state.work_class = rb_define_class_under(native, "CountedWork", rb_cObject);
+    rb_undef_alloc_func(state.work_class);
+    rb_gc_register_mark_object(state.work_class);
     rb_define_singleton_method(native, "count_work", native_count_work, 0);
 }
 

@@ -9,8 +9,8 @@
 void pw_work_counters_init(VALUE native);
 /* A recording begins. needs GVL */
 void pw_work_counters_reset(void);
-/* A piece of work ends. `token`: of Native.count_work. needs GVL */
-pw_work_increase pw_work_counters_end(VALUE token);
+/* A piece of work ends in the fiber in which it began. `work`: of Native.count_work. needs GVL */
+pw_work_increase pw_work_counters_end(VALUE work);
 
 /* Adds the work to the sums of its label set. holds session lock */
 void pw_work_counters_add(uint32_t label, const pw_work_increase *increase);

@@ -64,8 +64,8 @@ module Pitwall
         end
 
         # Called when the request ends, in the same fiber.
-        # @param counted [Integer, nil] value of Native.count_work
-        #: (Thread, [Integer, untyped], Integer?) -> void
+        # @param counted [Object, nil] value of Native.count_work
+        #: (Thread, [Integer, untyped], untyped) -> void
         def leave(thread, (began, outer), counted)
           return Native.mark(began, nil, counted) if outer == false
 
