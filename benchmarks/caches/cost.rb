@@ -12,19 +12,26 @@ module Benchmarks
     #
     # Counting and methods leave nothing behind, so a process records every other turn. What Ruby does to code whose
     # lines were watched stays until the process ends: for these ways a process that records all the time stands beside
-    # one that never does. The boot of examples/shop is a fresh process each time. A round runs every way once, in random
-    # order.
+    # one that never does. The boot of examples/shop is a fresh process each time. A round runs every way once, in
+    # random order.
+    #
+    # CPU times of warm requests vary by more than their goals allow. So callgrind also counts the instructions of 24
+    # requests, without garbage collection.
     class Cost
       OPTIONS = { "counters" => { "blame" => "0" }, "methods" => { "lines" => "0" }, "usual" => { "lines" => "quiet" },
+                  "after requests" => { "lines" => "quiet", "lines_after" => "20" },
                   "lines" => { "lines" => "1" } }.freeze
       IN_TURNS = %w[counters methods].freeze
-      BESIDE = %w[usual lines].freeze
+      BESIDE = ["usual", "after requests", "lines"].freeze
       # What runs => work of one turn, about a quarter of a second.
       LOADS = { "call_heavy" => 40, "web_like" => 150, "warm" => 18 }.freeze
       QUICK = { "call_heavy" => 1, "web_like" => 5, "warm" => 12 }.freeze
       # [what runs, way] => at most so many times
       MOST = { %w[call_heavy counters] => 1.02, %w[web_like counters] => 1.02, %w[boot counters] => 1.02,
-               %w[warm counters] => 1.02, %w[boot usual] => 1.5, %w[warm usual] => 1.1 }.freeze
+               %w[boot usual] => 1.5 }.freeze
+      # of instructions of warm requests
+      MOST_INSTRUCTIONS = { "counters" => 1.02, "methods" => 1.1, "after requests" => 1.1 }.freeze
+      INSTRUCTIONS_OF = 24 # requests
       # of fresh processes
       ROUNDS = 12
       # of processes that record every other turn
@@ -34,15 +41,16 @@ module Benchmarks
       TURNS = 5
       # CPU time after the start that does not count: until then lines are compared even if they change nothing.
       LEAD_S = 0.8
-      private_constant :OPTIONS, :IN_TURNS, :BESIDE, :LOADS, :QUICK, :MOST, :ROUNDS, :TURNS_ROUNDS, :PAIRS, :TURNS,
-                       :LEAD_S
+      private_constant :OPTIONS, :IN_TURNS, :BESIDE, :LOADS, :QUICK, :MOST, :MOST_INSTRUCTIONS, :INSTRUCTIONS_OF,
+                       :ROUNDS, :TURNS_ROUNDS, :PAIRS, :TURNS, :LEAD_S
 
-      # Prints CPU times of turns: "off on" of each pair of turns, or those of turns with the recording that was asked for.
+      # Prints CPU times of turns: "off on" of each pair of turns, or those of turns that are all recorded, or none.
       CHILD = <<~'RUBY'
         $LOAD_PATH.unshift(ARGV.fetch(0))
         require "pitwall"
         load_name, amount, turns, file = ARGV[1], Integer(ARGV[2]), Integer(ARGV[3]), ARGV[4]
         options, lead, pairs = eval(ARGV[5]), Float(ARGV[6]), ARGV[7] == "pairs"
+        counted = ARGV[7] == "instructions"
         if load_name == "warm"
           require File.join(Dir.pwd, "boot")
           require File.join(Dir.pwd, "config/environment")
@@ -68,7 +76,16 @@ module Benchmarks
         end
         start = -> { Pitwall.start(record: file, mode: "none", gc: false, collectors: { "caches" => options }) }
         2.times { run.call(amount) }
-        if pairs
+        if counted
+          start.call if options
+          2.times { run.call(amount) }
+          GC.start
+          GC.disable
+          system("callgrind_control", "--instr=on", Process.pid.to_s, out: File::NULL)
+          run.call(amount)
+          system("callgrind_control", "--instr=off", Process.pid.to_s, out: File::NULL)
+          Pitwall.stop if options
+        elsif pairs
           recorded = lambda do
             start.call
             run.call((amount / 3.0).ceil) # the caches of methods that have just been replaced fill again
@@ -108,8 +125,11 @@ module Benchmarks
         notes = prepared ? [] : ["#{Shop::MISSING}: it was not measured"]
         ratios = LOADS.keys.reject { |load| load == "warm" && !prepared }.to_h { |load| [load, ratios_of(load)] }
         ratios["boot"] = boots if prepared
-        Result.new(tables: [table(ratios)], goals: MOST.map { |(load, way), most| goal(ratios, load, way, most) },
-                   notes: notes, data: ratios)
+        counts = prepared ? instructions(notes) : {}
+        Result.new(tables: [table(ratios), *counts_table(counts)],
+                   goals: MOST.map { |(load, way), most| goal(ratios, load, way, most) } +
+                          MOST_INSTRUCTIONS.map { |way, most| counts_goal(counts, way, most) },
+                   notes: notes, data: ratios.merge("instructions" => counts))
       end
 
       private
@@ -133,14 +153,33 @@ module Benchmarks
         BESIDE.to_h { |way| [way, rounds.map { |round| round.fetch(way) / round.fetch("none") }] }
       end
 
+      # @return [Hash{String => Integer}] by way and "none", instructions of warm requests
+      def instructions(notes)
+        return {} if @context.quick? # it takes minutes
+        unless system("valgrind", "--version", out: File::NULL, err: File::NULL)
+          notes << "valgrind is not installed: instructions were not counted"
+          return {}
+        end
+        ["none", *OPTIONS.keys].to_h do |way|
+          @context.scratch("caches-callgrind") do |out|
+            under = ["valgrind", "-q", "--tool=callgrind", "--instr-atstart=no", "--callgrind-out-file=#{out}"]
+            child("warm", OPTIONS[way], 1, 0, "instructions", under: under)
+            @context.progress
+            [way, File.read(out)[/^totals: (\d+)/, 1].to_i]
+          end
+        end
+      end
+
       # @return [Array<Array<Float>>] the numbers of each line that a child prints
-      def child(load, options, turns, lead, how)
+      def child(load, options, turns, lead, how, under: [])
         @context.scratch("caches-#{load}") do |file|
-          amount = (@context.quick? ? QUICK : LOADS).fetch(load)
-          words = [RbConfig.ruby, "-W0", "-e", CHILD, File.join(ROOT, "lib"), load, amount.to_s, turns.to_s, file,
+          amount = how == "instructions" ? INSTRUCTIONS_OF : (@context.quick? ? QUICK : LOADS).fetch(load)
+          words = [*under, RbConfig.ruby, "-W0", "-e", CHILD, File.join(ROOT, "lib"), load, amount.to_s,
+                   turns.to_s, file,
                    options.inspect, lead.to_s, how]
           env = load == "warm" ? Shop.environment : {}
-          output = IO.popen([env, *words, { chdir: load == "warm" ? Shop::FOLDER : ROOT }], &:read)
+          quiet = under.empty? ? {} : { err: File::NULL } # callgrind warns of signals that it does not know
+          output = IO.popen([env, *words, { chdir: load == "warm" ? Shop::FOLDER : ROOT, **quiet }], &:read)
           raise Context::Failure, "the process of #{load} failed" unless $?.success?
 
           output.lines.map { |line| line.split.map(&:to_f) }
@@ -148,15 +187,33 @@ module Benchmarks
       end
 
       def boots
-        rounds = Rounds.take(@context, ["none", *OPTIONS.keys], @context.rounds(ROUNDS)) { |way| boot(OPTIONS[way]) }
-        OPTIONS.keys.to_h { |way| [way, rounds.map { |round| round.fetch(way).fdiv(round.fetch("none")) }] }
+        ways = OPTIONS.keys - ["after requests"]
+        rounds = Rounds.take(@context, ["none", *ways], @context.rounds(ROUNDS)) { |way| boot(OPTIONS[way]) }
+        ways.to_h { |way| [way, rounds.map { |round| round.fetch(way).fdiv(round.fetch("none")) }] }
       end
 
       def boot(options) = Shop.cpu_of_start(options&.transform_keys { |name| :"caches.#{name}" })
 
       def table(ratios)
-        rows = ratios.map { |load, found| [load, *OPTIONS.keys.map { |way| show(Statistics.ratio(found.fetch(way))) }] }
+        rows = ratios.map do |load, found|
+          [load, *OPTIONS.keys.map { |way| found[way] ? show(Statistics.ratio(found[way])) : "–" }]
+        end
         Table.new("CPU time, recorded divided by not recorded (95% intervals)", ["", *OPTIONS.keys], rows)
+      end
+
+      def counts_table(counts)
+        return [] if counts.empty?
+
+        rows = counts.map { |way, count| [way, count, format("%.3f", count.fdiv(counts.fetch("none")))] }
+        [Table.new("instructions of #{INSTRUCTIONS_OF} warm requests", ["", "instructions", "ratio"], rows)]
+      end
+
+      def counts_goal(counts, way, most)
+        text = "instructions of warm requests, #{way}: at most #{most} times"
+        return Goal.not_measured(text) unless counts.key?(way)
+
+        ratio = counts[way].fdiv(counts.fetch("none"))
+        Goal.new(text, format("%.3f", ratio), ratio <= most)
       end
 
       def show(estimate) = estimate.text("%.3f")

@@ -49,7 +49,7 @@ module Benchmarks
         reason = PerfWitness.missing
         own = reason ? {} : PROGRAMS.to_h { |program| [program, own_code(program)] }
         Result.new(tables: rounds.map { |program, found| table(program, found) } +
-                           beside.map { |program, found| peers_table(program, found) } + [*own_table(own)],
+                           beside.map { |program, found| peers_table(program, found) } + own_table(own),
                    goals: rounds.map { |program, found| goal(program, found) } +
                           own.map { |program, found| own_goal(program, found) },
                    notes: @context.notes + [*reason], data: { turns: rounds, peers: beside, own: own })
@@ -104,14 +104,14 @@ module Benchmarks
       end
 
       def own_table(own)
-        return if own.empty?
+        return [] if own.empty?
 
         rows = own.flat_map do |program, rounds|
           (@cases & OWN).map { |name| [program, name, show(estimate(rounds.map { |round| round[name] }), 1)] }
         end
-        Table.new("what perf sees of Pitwall's code, one sample every #{INTERVAL_NS / 1000} µs " \
-                  "(#{OWN_ROUNDS} processes of #{SECONDS} s; 95% intervals)",
-                  ["program", "case", "CPU µs a tick, all threads"], rows)
+        [Table.new("what perf sees of Pitwall's code, one sample every #{INTERVAL_NS / 1000} µs " \
+                   "(#{OWN_ROUNDS} processes of #{SECONDS} s; 95% intervals)",
+                   ["program", "case", "CPU µs a tick, all threads"], rows)]
       end
 
       def own_goal(program, rounds)

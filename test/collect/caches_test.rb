@@ -128,6 +128,18 @@ class CachesTest < Minitest::Test
     assert_equal [40, {}], [count.call(always), always["unblamed"].slice("global_cvar_state")]
   end
 
+  # After so many requests lines are compared only if something changes then, and changes again.
+  def test_lines_are_not_compared_before_the_part_that_is_asked_for
+    program = file("late.rb")
+    File.write(program, QUIET.sub("700_000", "7"))
+    late = caches("--after", "10 requests", program: program)
+    lines = ->(report) { report["findings"].filter_map { |row| row["line"] if row["path"] == "marks.rb" } }
+    assert_equal [7], lines.call(late).uniq
+    assert_includes 1..29, late["findings"].sum { |row| row["path"] == "marks.rb" ? row["count"] : 0 }
+    never = caches("--after", "40 requests", program: program)
+    assert_equal [], lines.call(never)
+  end
+
   def test_the_part_after_boot
     program = file("warm.rb")
     File.write(program, <<~RUBY)

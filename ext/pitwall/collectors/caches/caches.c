@@ -10,6 +10,7 @@
 #include "tools/settings.h"
 #include "vm/stack_walk.h"
 #include <stdio.h>
+#include <stdlib.h>
 
 #if PW_LAYOUT_RUBY
 
@@ -27,6 +28,14 @@ lines_of(VALUE settings)
     VALUE lines = pw_setting(settings, "lines");
     if (!RB_TYPE_P(lines, T_STRING) || RSTRING_LEN(lines) != 1) return PW_LINES_UNTIL_QUIET;
     return *RSTRING_PTR(lines) == '0' ? PW_LINES_NEVER : PW_LINES_ALWAYS;
+}
+
+/* -1: lines are compared from the start. */
+static long
+lines_after(VALUE settings)
+{
+    VALUE after = pw_setting(settings, "lines_after");
+    return RB_TYPE_P(after, T_STRING) ? strtol(StringValueCStr(after), NULL, 10) : -1;
 }
 
 static VALUE
@@ -102,7 +111,7 @@ start(VALUE settings)
         undo();
         return state.refusal;
     }
-    if (state.blames) pw_line_watch_start(state.lines);
+    if (state.blames) pw_line_watch_start(state.lines, lines_after(settings));
     others(false); /* after the hooks were set, which discards compiled code */
     VALUE home = pw_setting(settings, "home");
     pw_changes_begin(RB_TYPE_P(home, T_STRING) ? RSTRING_PTR(home) : "");

@@ -2,6 +2,7 @@
 #include "collectors/caches/changes.h"
 #include "collectors/caches/open_calls.h"
 #include "collectors/caches/operators.h"
+#include "sampling/works.h"
 #include "session/session.h"
 #include "tools/hidden.h"
 #include "vm/raw_hook.h"
@@ -16,6 +17,8 @@ enum { QUIET_EVENTS = 1 << 20 };
 static struct {
     bool on;
     int lines;              /* PW_LINES_… */
+    uint32_t after;         /* pieces of work that end before lines are compared */
+    _Atomic bool waits;     /* these have not ended yet */
     _Atomic bool awake;     /* lines and returns are compared now */
     _Atomic uint32_t quiet; /* lines and returns in a row that changed nothing */
     _Atomic uint32_t rests; /* how often comparing lines stopped */
@@ -98,6 +101,7 @@ static void
 wake(void *unused)
 {
     if (!state.on || state.lines != PW_LINES_UNTIL_QUIET || atomic_load(&state.awake)) return;
+    if (atomic_load(&state.waits)) return;
     if (!pw_in_main_ractor()) {
         if (!atomic_exchange(&state.wished, true) && pw_may_trigger()) pw_job_trigger(&state.wake_job);
         return;
@@ -260,6 +264,7 @@ static bool
 wakes(void)
 {
     return state.on && state.lines == PW_LINES_UNTIL_QUIET &&
+           !atomic_load_explicit(&state.waits, memory_order_relaxed) &&
            !atomic_load_explicit(&state.awake, memory_order_relaxed) &&
            (atomic_load_explicit(&state.wished, memory_order_relaxed) || pw_vm_counters_changed());
 }
@@ -270,9 +275,20 @@ pw_line_watch_check(void)
     if (pw_may_trigger_anywhere() && wakes()) pw_job_trigger(&state.wake_job);
 }
 
+/* What changed before the wait was over is no reason to compare lines. */
+static void
+end_wait(void)
+{
+    uint64_t increase[PW_VM_COUNTERS];
+    if (!atomic_load(&pw_works.begun) || atomic_load(&pw_works.ended) < state.after || !pw_in_main_ractor()) return;
+    pw_vm_counters_claim(increase);
+    atomic_store(&state.waits, false);
+}
+
 void
 pw_line_watch_work(void)
 {
+    if (__builtin_expect(atomic_load_explicit(&state.waits, memory_order_relaxed), 0)) end_wait();
     if (pw_may_trigger() && wakes()) pw_job_trigger(&state.wake_job);
 }
 
@@ -286,16 +302,19 @@ run_wake_job(void *unused)
 uint32_t pw_line_watch_rests(void) { return rests(); }
 
 void
-pw_line_watch_start(int lines)
+pw_line_watch_start(int lines, long after)
 {
+    bool waits = lines == PW_LINES_UNTIL_QUIET && after >= 0, awake = lines != PW_LINES_NEVER && !waits;
     state.on = true;
     state.lines = lines;
-    atomic_store(&state.rests, 0);
+    state.after = (uint32_t)after;
+    atomic_store(&state.waits, waits);
+    atomic_store(&state.rests, waits); /* it begins with a rest */
     atomic_store(&state.quiet, 0);
     atomic_store(&state.wished, false);
-    atomic_store(&state.awake, lines != PW_LINES_NEVER);
+    atomic_store(&state.awake, awake);
     pw_add_raw_hook(on_class, RUBY_EVENT_CLASS | RUBY_EVENT_END);
-    if (lines != PW_LINES_NEVER) pw_add_raw_hook(on_line, LINE_EVENTS);
+    if (awake) pw_add_raw_hook(on_line, LINE_EVENTS);
 }
 
 void

@@ -13,8 +13,8 @@ enum { PW_LINES_NEVER, PW_LINES_ALWAYS, PW_LINES_UNTIL_QUIET };
 
 /* May raise. */
 void pw_line_watch_init(void);
-/* needs GVL */
-void pw_line_watch_start(int lines);
+/* `after`: comparing until quiet begins once a piece of work has begun and so many have ended; -1: at once. needs GVL */
+void pw_line_watch_start(int lines, long after);
 void pw_line_watch_stop(void);
 /* How often comparing lines has stopped. */
 uint32_t pw_line_watch_rests(void);

@@ -74,7 +74,9 @@ module Pitwall
 
       def target_options
         lines = { true => "1", false => "0" }.fetch(@options[:lines], "quiet")
-        { mode: @options[:samples] ? "auto" : "none", "caches.lines": lines,
+        works = @options[:after]&.works
+        waits = works ? { "caches.lines_after": works } : {} # what is left out needs no line
+        { mode: @options[:samples] ? "auto" : "none", "caches.lines": lines, **waits,
           "caches.definitions": @options[:definitions] ? 1 : 0, **super }
       end
 
