@@ -49,7 +49,7 @@ export const amount = (key, label, unit, get, wide = "6rem") => ({
 // A counter's column. get(row, at): null or undefined where the counter is not known. The table leaves it out below
 // `least` pixels of width.
 const counter = ({ name, head, title }, at, get, text, least) => ({
-  ...amount(name, head, "count", (row) => get(row, at), "5.2rem"),
+  ...amount(name, head, "count", (row) => get(row, at), `${Math.max(4.6, head.length * 0.52 + 1.4)}rem`),
   title: `${title} (${name})`,
   least,
   sort: (row) => get(row, at) ?? LAST,
