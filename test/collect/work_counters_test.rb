@@ -91,7 +91,7 @@ class WorkCountersTest < Minitest::Test
     assert_match(/methods: methods changed/, view("requests", "markdown"))
     values = JSON.parse(view("labels", "json"))["labels"]["values"].to_h { |row| row.values_at("value", "counters") }
     assert_equal [{ "works" => 1, "increase" => 5 }, { "works" => 1, "increase" => 0 }],
-                 values.values_at("classes", "quiet").map { |counters| counters["classes_made"] }
+                 values.values_at("classes", "quiet").map { |one| one["classes_made"] }
     assert_equal [1, 0], values.values_at("classes", "beside0").map { |row| row.dig("global_cvar_state", "works").to_i }
     text = view("labels", "text")
     assert_match(/requests +mean .*methods +classes +route$/, text)

@@ -54,8 +54,8 @@ module Pitwall
         found.merge(own(changes[first...last]))
       end
 
-      # Sums over the work that ended under each label set of a process. Work within other work counts in both. Pitwall's
-      # counters are known for all work.
+      # Sums over the work that ended under each label set of a process. Work within other work counts in both.
+      # Pitwall's counters are known for all work.
       # @return [Hash{Integer => Hash{String => Sum}}] by number of the label set
       #: (Record::Segment) -> Hash[Integer, Hash[String, Sum]]
       def of_labels(segment)

@@ -73,7 +73,8 @@ module Pitwall
                          "findings" => @findings,
                          "methods" => methods, "nodes" => nodes, "processes" => processes, "states" => states,
                          "objects" => objects, "gc" => collections,
-                         "tests" => tests, "counters" => @counters.object, "queries" => queries, "growth" => growth, "syscalls" => syscalls,
+                         "tests" => tests, "counters" => @counters.object, "queries" => queries,
+                         "growth" => growth, "syscalls" => syscalls,
                          "caches" => caches,
                          "source" => source, "strings" => @strings.keys }
         @data
