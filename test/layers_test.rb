@@ -80,7 +80,7 @@ class LayersTest < Minitest::Test
       "launch/perf.rb" => %w[--no-demangle], "launch/perf_recording.rb" => %w[--control],
       "workspace/bundle.rb" => %w[--quiet], "workspace/checkout.rb" => %w[--depth --quiet],
       "workspace/gem_versions.rb" => %w[--version], "workspace/tree.rb" => %w[--quiet],
-      "workspace/commits.rb" => %w[--amend --format --only --quiet],
+      "workspace/commits.rb" => %w[--amend --format --only --quiet], "workspace/commit_range.rb" => %w[--format],
       "workspace/repository.rb" => %w[--format --path --quiet --verify]
     },
     "the options are the data: completion scripts, and the name under which a side was given" => {

@@ -76,6 +76,7 @@ module Pitwall
     end
 
     autoload :Bench, "pitwall/experiment/bench"
+    autoload :Commits, "pitwall/experiment/commits"
     autoload :Compare, "pitwall/experiment/compare"
     autoload :Measurers, "pitwall/experiment/measurers"
   end

@@ -17,6 +17,7 @@ module Pitwall
     autoload :BootText, "pitwall/show/boot/text"
     autoload :BootWords, "pitwall/show/boot/words"
     autoload :Completion, "pitwall/show/completion"
+    autoload :CommitsView, "pitwall/show/compare/commits_view"
     autoload :CompareJson, "pitwall/show/compare/json"
     autoload :CompareMarkdown, "pitwall/show/compare/markdown"
     autoload :CompareText, "pitwall/show/compare/text"

@@ -6,10 +6,13 @@ require "shellwords"
 require "pitwall/errors"
 require "pitwall/bench/subject"
 require "pitwall/workspace/carried_files"
+require "pitwall/workspace/commit_range"
 require "pitwall/workspace/failures"
 require "pitwall/workspace/gem_versions"
+require "pitwall/workspace/git"
 require "pitwall/workspace/interpreter"
 require "pitwall/workspace/outer_environment"
+require "pitwall/workspace/reach"
 require "pitwall/workspace/repository"
 require "pitwall/workspace/ruby_source"
 require "pitwall/workspace/side"
@@ -138,6 +141,38 @@ module Pitwall
         "benchmark" => path && { "path" => path, "blob" => repository.blob(source, path) },
         "listing" => repository.listing(content.tree, except: path, objects: content.extra_objects) }
     end
+
+    # The files in which sides differ; nil where sides differ in something else than their tree.
+    # Raises UsageError.
+    #: (Array[Side]) -> Array[String]?
+    def changed_paths(sides)
+      return unless same_but_tree?(*sides) && sides.all? { |side| side.tree? && side.patches.empty? }
+
+      base, *others = sides.map { |side| side.rev ? repository.revision(side.rev) : working_tree }
+      others.flat_map do |other|
+        repository.changed_paths(base.tree, other.tree, objects: [base, other].map(&:extra_objects))
+      end.uniq.sort
+    rescue Git::Failed => error
+      raise UsageError, "git: #{error.message}"
+    end
+
+    # The commits of a range, such as "main..HEAD".
+    # Raises UsageError, CannotMeasure.
+    #: (String) -> CommitRange
+    def range(text) = CommitRange.new(repository, text)
+
+    # The files among changed ones that can change what is measured.
+    # @param paths from the repository's top
+    #: (Array[String]) -> Array[String]
+    def reaching(paths)
+      source, inner = placed_script
+      words = @command ? @command.join(" ") : File.read(source || @script || File::NULL).scrub
+      Reach.reaching(paths, script: inner, words: words)
+    end
+
+    # A new folder for files of this workspace. It is removed by {#close}.
+    #: (String) -> String
+    def scratch(name) = @store.scratch(name)
 
     # Releases the cache's locks. Does not wait.
     #: () -> void

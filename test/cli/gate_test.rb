@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
 require_relative "../test_helper"
-require "pitwall/analyse/statistics/estimate"
+require "pitwall/analyse"
+require "pitwall/cli/measuring/confirmed_gate"
 require "pitwall/cli/support/gate"
 require "pitwall/record/sample"
 
@@ -34,6 +35,51 @@ class GateTest < Minitest::Test
     assert_predicate parse("undecided"), :relative?
     assert_predicate parse("wall > 2%"), :relative?
     refute_predicate parse("wall > 2ms, objects > 1"), :relative?
+  end
+
+  # Proven slower, the limit not ruled out, and nearer to it than to nothing.
+  def test_slower_by_a_share
+    gate = parse("slower by 3%, objects > 0%")
+    assert_predicate gate, :relative_only?
+    refute_predicate parse("slower by 3%, wall > 2ms"), :relative_only?
+    limit = gate.conditions.first
+    { [:slower, 1.03, 1.01, 1.05] => true, [:slower, 1.2, 1.1, 1.3] => true, [:undecided, 1.03, 0.99, 1.07] => false,
+      [:slower, 1.02, 1.015, 1.025] => false, [:slower, 1.012, 1.001, 1.035] => false,
+      [:faster, 0.9, 0.8, 0.95] => false }.each do |(verdict, *ratio), holds|
+      effect = effect(verdict, estimate(*ratio))
+      assert_equal holds, limit.holds_for?(effect) { flunk }, [verdict, *ratio].inspect
+    end
+    ["slower by 0%", "slower by x", "slower by 3"].each { |text| assert_raises(Pitwall::UsageError) { parse(text) } }
+  end
+
+  # Judges as `compare` does.
+  class Judge
+    include Pitwall::CLI::ConfirmedGate
+
+    def initialize(gate) = @options = { fail_if: gate }
+    def judge(report, &again) = judge_twice(report, &again)
+    def estimate(_report, effect) = effect.ratio
+  end
+
+  def test_a_second_run_confirms_or_not
+    slow, fine = effect(:slower, estimate(1.04, 1.02, 1.06)), effect(:same, estimate(1.0, 0.995, 1.005))
+    { [slow, [slow]] => true, [slow, [fine]] => false, [slow, []] => false, [fine, nil] => false }
+      .each do |(first, second), failed|
+      report = Pitwall::Analyse::ComparisonReport.new(effects: [first])
+      Judge.new(parse("slower by 3%")).judge(report) do |names|
+        assert_equal %w[join], names
+        Pitwall::Analyse::ComparisonReport.new(effects: second || flunk)
+      end
+      assert_equal failed, report.gate.first.failed?
+    end
+    counted = effect(:more, estimate(2.0, 2.0, 2.0)).tap { |each| each.metric, each.exact = "objects", true }
+    report = Pitwall::Analyse::ComparisonReport.new(effects: [counted])
+    Judge.new(parse("objects > 0%")).judge(report) { flunk }
+    assert_predicate report.gate.first, :failed?
+  end
+
+  def effect(verdict, ratio)
+    Pitwall::Analyse::Effect.new(name: "join", side: "B", base: "A", metric: "wall", verdict: verdict, ratio: ratio)
   end
 
   def test_what_cannot_be_read_is_refused_with_what_can

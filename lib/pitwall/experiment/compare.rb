@@ -9,6 +9,7 @@ require "pitwall/bench/system_calls"
 require "pitwall/bench/profiles"
 require "pitwall/experiment"
 require "pitwall/experiment/base"
+require "pitwall/experiment/same_iterations"
 
 module Pitwall
   module Experiment
@@ -20,9 +21,7 @@ module Pitwall
       # because calibration runs with cold caches and is slower.
       PLANNING_BLOCKS = 4
       MAX_BLOCKS = 2_000
-      # Upper limit of a slower side's batch time, relative to the base's batch time.
-      MAX_SLOWDOWN = 10
-      private_constant :PLANNING_BLOCKS, :MAX_BLOCKS, :MAX_SLOWDOWN
+      private_constant :PLANNING_BLOCKS, :MAX_BLOCKS
 
       #: (Array[Pitwall::Bench::Subject], Settings, ?progress: NullProgress,
       #:  ?record: Record::Measurements::Writer?) -> void
@@ -184,15 +183,10 @@ module Pitwall
         @progress.advance
       end
 
-      # Calibrates all sides to the same number of iterations: the base's.
-      # The number is lowered when a batch of the slowest side would take more than MAX_SLOWDOWN times the base's time.
+      # Calibrates all sides to the same number of iterations.
       def prepare(name, sides)
         calibrations = sides.map { |measurer, kase| measurer.calibrate(kase) }
-        share = MAX_SLOWDOWN * calibrations.first.iteration_ns / calibrations.map(&:iteration_ns).max
-        batch = [(calibrations.first.batch * [share, 1].min).floor, 1].max
-        batches = calibrations.map(&:batches).min
-        calibrations.each { |calibration| calibration.batch, calibration.batches = batch, batches }
-        Pitwall::Bench::Turns.extend(calibrations) if in_turns? && @settings.batches.nil?
+        SameIterations.apply(calibrations, extend: in_turns? && @settings.batches.nil?)
         entries = sides.zip(calibrations).map do |(measurer, kase), calibration|
           Pitwall::Bench::Blocks::Entry.new(measurer: measurer, case: kase, calibration: calibration)
         end

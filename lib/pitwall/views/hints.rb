@@ -87,6 +87,10 @@ module Pitwall
       #: (Integer) -> String
       def budget(seconds) = "--budget #{seconds}"
 
+      # Of a comparison without a verdict.
+      #: () -> String
+      def longer = "--budget SECONDS measures longer"
+
       #: (Integer) -> String
       def pairs(count) = "--pairs #{count}"
 

@@ -140,6 +140,18 @@ module Pitwall
         Digest::SHA256.hexdigest(entries.reject { |entry| entry.split("\t", 2).last == except }.join("\0"))
       end
 
+      # The files that differ between two trees.
+      # @param objects for each tree, a folder of git objects that aren't in the repository, or nil
+      # Raises Git::Failed.
+      #: (String, String, ?objects: [String?, String?]) -> Array[String]
+      def changed_paths(one, other, objects: [nil, nil])
+        before, after = [one, other].zip(objects).map do |tree, folder|
+          variables = folder ? { "GIT_OBJECT_DIRECTORY" => folder } : {}
+          @git.call("ls-tree", "-r", "-z", "--full-tree", tree, env: variables).split("\0")
+        end
+        ((before - after) + (after - before)).map { |entry| entry.split("\t", 2).last }.uniq.sort
+      end
+
       # Whether git ignores a path of the working tree, and the path isn't tracked.
       #: (String) -> bool
       def ignored?(path) = !@git.try("check-ignore", "--quiet", "--", path).nil?

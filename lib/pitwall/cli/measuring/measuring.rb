@@ -116,14 +116,16 @@ module Pitwall
 
       # Runs an experiment and returns its report. An error that ended the experiment early is stored in @failure,
       # and raised after the report has been shown.
+      # @param more [Hash] what the file's last line keeps beside
       # @raise [Interrupt] before anything was measured
-      def run_experiment(experiment, writer)
+      def run_experiment(experiment, writer, **more)
         report = experiment.call(command: command_line)
         raise Interrupt unless writer.begun?
 
         @failure = experiment.failure
         writer.finish("duration_ns" => report.duration_ns, "readings" => experiment.readings,
-                      "losses" => report.losses, "interrupted" => experiment.interrupted)
+                      "losses" => report.losses, "interrupted" => experiment.interrupted,
+                      **more.transform_keys(&:to_s))
         report
       end
 

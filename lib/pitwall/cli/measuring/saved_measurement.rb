@@ -62,8 +62,11 @@ module Pitwall
         sides = Array(contents.head["sides"]).map { |side| Side.new(side["name"].to_s, side["facts"].to_h) }
         raise BadRecording, "#{@file}: names no sides" if sides.size < 2
 
-        Analyse::ComparisonReport.of(contents.samples, plans: contents.plans, sides: sides,
-                                                       counts: contents.counts, **common)
+        report = Analyse::ComparisonReport.of(contents.samples, plans: contents.plans, sides: sides,
+                                                                counts: contents.counts, **common)
+        commits = contents.tail.to_h["commits"]
+        report.commits = Analyse::CommitEffects.new(report, commits) if commits.is_a?(Hash)
+        report
       end
 
       def bench = Analyse::BenchReport.of(contents.samples, facts: head["facts"].to_h, **common)

@@ -60,6 +60,13 @@ module Pitwall
       #: () -> bool
       def any? = @sides.any?
 
+      # The code of a single -e that is joined to no other option; nil for other sides.
+      #: () -> String?
+      def code_alone
+        only = @sides.first
+        only.code if @sides.one? && only == Workspace::Side.new(code: only.code, name: only.name)
+      end
+
       # At least two sides, with different names.
       # @param script [String, nil] the benchmark file
       # @param command [Array<String>, nil] the command that is measured instead of a benchmark file

@@ -9,6 +9,7 @@ module Pitwall
     # `--fail-if EXPR`: conditions under which the exit status is 1.
     #
     #   slower                 a comparison's verdict is "slower"
+    #   slower by 3%           it is, and by about 3% or more (Analyse::GateResult.slower_by?)
     #   wall > 2%              a comparison proves that B takes more than 2% longer than the base
     #   objects > 0%           a comparison proves that B allocates more objects
     #   objects > 1200         one iteration allocates more than 1200 objects
@@ -33,6 +34,10 @@ module Pitwall
           value.public_send(operator, limit)
         end
 
+        # Whether it compares two sides.
+        #: () -> bool
+        def relative? = relative || operator.nil?
+
         # The message for a value that exceeds the limit: "objects is 1,500, limit 1200".
         #: (Integer) -> String
         def verdict(value)
@@ -56,10 +61,13 @@ module Pitwall
 
         private
 
+        def slower?(effect) = effect.verdict == :slower
+
         def verdict?(effect)
           case metric
           when "more" then effect.verdict == :more
           when "worse" then effect.worse?
+          when "slower" then effect.metric == "wall" && (limit ? Analyse::GateResult.slower_by?(effect, limit) : slower?(effect))
           else effect.metric == "wall" && effect.verdict == metric.to_sym
           end
         end
@@ -71,10 +79,12 @@ module Pitwall
                              "KiB" => 1024.0, "MiB" => 1024.0**2, "GiB" => 1024.0**3 },
                 "count" => { "k" => 1e3, "M" => 1e6 } }.freeze
       VERDICTS = %w[slower more worse undecided].freeze
+      # "slower by 3%"
+      SLOWER_BY = /\Aslower by\s+(?<number>\d[\d_]*(?:\.\d+)?)\s*%\z/.freeze
       # "wall > 1.5ms"
       CONDITION = /\A(?<metric>[a-z_]+)\s*(?<operator>>=|<=|>|<)
                    \s*(?<number>-?\d[\d_]*(?:\.\d+)?)\s*(?<unit>[a-zA-Zµ%]*)\z/x.freeze
-      private_constant :UNITS, :VERDICTS, :CONDITION
+      private_constant :UNITS, :VERDICTS, :SLOWER_BY, :CONDITION
 
       # Reads the value of --fail-if.
       # @param metrics [Array<String>, Hash<String, String>] allowed metrics; a Hash gives their units, an Array
@@ -96,6 +106,10 @@ module Pitwall
 
         return Condition.new(metric: part, text: part) if VERDICTS.include?(part)
 
+        if (slower = SLOWER_BY.match(part))
+          return Condition.new(metric: "slower", text: part, relative: true, limit: above_one(slower[:number], text))
+        end
+
         found = CONDITION.match(part) or raise UsageError, "--fail-if #{text}: cannot read `#{part}`; " \
                                                            "write #{syntax(units, alone)}"
         unless units.key?(found[:metric])
@@ -109,10 +123,17 @@ module Pitwall
       private_class_method :condition
 
       # @api private
+      def self.above_one(number, text)
+        share = number.delete("_").to_f / 100
+        share.positive? ? 1 + share : raise(UsageError, "--fail-if #{text}: must be more than 0%")
+      end
+      private_class_method :above_one
+
+      # @api private
       def self.syntax(units, alone)
         return "METRIC > NUMBER[k|MB|ms], METRIC one of #{units.keys.join(", ")}" if alone
 
-        "METRIC > NUMBER[ms|MB|%], or one of #{VERDICTS.join(", ")}"
+        "METRIC > NUMBER[ms|MB|%], slower by NUMBER%, or one of #{VERDICTS.join(", ")}"
       end
       private_class_method :syntax
 
@@ -143,7 +164,11 @@ module Pitwall
 
       # Whether a condition compares two sides.
       #: () -> bool
-      def relative? = conditions.any? { |condition| condition.relative || condition.operator.nil? }
+      def relative? = conditions.any?(&:relative?)
+
+      # Whether all conditions compare two sides: none of them can hold where the sides are the same.
+      #: () -> bool
+      def relative_only? = conditions.all?(&:relative?)
 
       # The conditions' metrics that were not measured.
       # @param metrics the measured metrics

@@ -1,6 +1,8 @@
 # frozen_string_literal: true
 
 require "pitwall/analyse"
+require "pitwall/cli/measuring/confirmed_gate"
+require "pitwall/cli/measuring/measured_commits"
 require "pitwall/cli/measuring/measuring"
 require "pitwall/cli/measuring/recorded_sides"
 require "pitwall/cli/measuring/sides"
@@ -11,6 +13,8 @@ module Pitwall
     # `pitwall compare SIDE… BENCH.rb`, `compare SIDE… -- CMD`, `compare -e A -e B`, `compare A.pit B.pit`.
     class Compare < Measuring
       include RecordedSides
+      include MeasuredCommits
+      include ConfirmedGate
 
       BUDGET = 30.0
       private_constant :BUDGET
@@ -34,6 +38,7 @@ module Pitwall
       #: (OptionParser) -> void
       def define_options(parser)
         sides.define_options(parser)
+        define_commit_options(parser)
         parser.separator("How to measure")
         define_running_options(parser)
         level = "confidence level of the intervals; the rest to 100% is the chance of a false alarm (99%)"
@@ -79,6 +84,7 @@ module Pitwall
         check_recordings(files)
         check_recorded_options(recordings?(files))
         return compare_recordings(files) if recordings?(files)
+        return compare_commits(files) if range?
 
         check_prediction
         script = script_path(files)
@@ -90,6 +96,9 @@ module Pitwall
         check_output(files)
         Workspace.open(script: script, command: @command, on_step: progress.method(:step),
                        **workspace_settings) do |workspace|
+          skipped = skip_unreachable(workspace, typed_sides)
+          next skipped if skipped
+
           subjects = workspace.subjects(typed_sides)
           progress.end
           workspace.notes.each { |note| @err.puts("pitwall: #{note}") }
@@ -113,7 +122,7 @@ module Pitwall
 
       def brief? = !@options[:details] && @options.fetch(:format, "text") == "text"
 
-      def gate_example = "slower; \"wall > 2%, objects > 0%\""
+      def gate_example = "\"slower by 3%\"; \"wall > 2%, objects > 0%\""
 
       def gate(text) = Gate.parse(text, metrics: [*Record::METRICS.keys, "wall_mean"])
 
@@ -142,13 +151,32 @@ module Pitwall
         report = record(head) do |writer|
           experiment = Experiment::Compare.new(subjects, settings, progress: progress, record: writer)
           run_experiment(experiment, writer).tap do |found|
-            measure_extras(experiment, found) unless experiment.interrupted || experiment.failure
+            next if experiment.interrupted || experiment.failure
+
+            measure_extras(experiment, found)
+            judge(found, subjects, settings, head) if @options[:fail_if] && @failure.nil?
           end
         ensure
           experiment&.close
         end
         progress.end
         conclude(report)
+      end
+
+      # Judges the gate. What fails is measured again, in a file of its own.
+      def judge(report, subjects, settings, head)
+        judge_twice(report) do |names|
+          @err.puts("pitwall: --fail-if: #{names.join(", ")}: measuring a second time to confirm it") unless @options[:quiet]
+          only = Regexp.new("\\A(?:#{Regexp.union(names).source})\\z")
+          again = settings.dup.tap { |copy| copy.only, copy.control, copy.seed = only, false, settings.seed + 1 }
+          path = record_path.sub(/(?:\.jsonl)?\z/, "-again.jsonl")
+          writer = Record::Measurements::Writer.new(path, head.merge("settings" => again.to_facts, "repeat" => nil))
+          experiment = Experiment::Compare.new(subjects, again, progress: progress, record: writer)
+          second = run_experiment(experiment, writer)
+          second unless experiment.interrupted
+        ensure
+          experiment&.close
+        end
       end
 
       # Shows the report.
@@ -192,6 +220,9 @@ module Pitwall
 
       def gated(report)
         judge_gate(report.effects.map(&:metric).uniq) do |condition|
+          judged = report.gate&.find { |result| result.condition == condition.text }
+          next judged.failed? if judged
+
           report.effects.any? { |effect| condition.holds_for?(effect) { estimate(report, effect) } }
         end
       end

@@ -3,6 +3,7 @@
 require "json"
 require "pitwall/show/measured/effect_words"
 require "pitwall/show/measured/json_values"
+require "pitwall/show/compare/commits_view"
 require "pitwall/show/gc/prediction_check_view"
 require "pitwall/show/compare/why_json"
 
@@ -25,6 +26,8 @@ module Pitwall
       #: () -> Hash[String, untyped]
       def body
         context = JsonValues.context(@report)
+        context["commits"] = CommitsView.new(@report).json if @report.commits
+        context["gate"] = gate if @report.gate
         context["predictions"] = predictions if @report.predictions
         JsonValues.clean({ "schema" => SCHEMA, "metric" => @report.metric, "results" => results(@report.effects),
                            "sides" => @report.sides.map { |side| side_object(side) },
@@ -33,6 +36,13 @@ module Pitwall
       end
 
       private
+
+      def gate
+        @report.gate.map do |result|
+          { "condition" => result.condition, "failed" => result.failed?, "found" => results(result.found),
+            "again" => result.again&.map { |effect| effect && JsonValues.effect(effect) } }
+        end
+      end
 
       def side_object(side)
         { "name" => side.name, "facts" => side.facts || {}, "not_counted" => @report.not_counted(side.name) }

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "pitwall/show/compare/commits_view"
 require "pitwall/show/compare/words"
 require "pitwall/show/terminal/distribution"
 require "pitwall/show/measured/growth_view"
@@ -31,7 +32,8 @@ module Pitwall
       # The report, without a newline at its end.
       #: () -> String
       def to_s
-        parts = [verdicts, table(@report.headline), *predictions, alarms, Provenance.quoted(@report),
+        head = @report.commits ? [CommitsView.new(@report, hints: @hints).markdown] : [verdicts, table(@report.headline)]
+        parts = [*head, *predictions, alarms, Provenance.quoted(@report),
                  Markdown.details("Counters, distributions and how it was made", details),
                  Provenance.block(@report.command)]
         parts.reject(&:empty?).map { |lines| lines.join("\n") }.join("\n\n")
@@ -43,7 +45,8 @@ module Pitwall
         lines = @words.verdicts.map do |claim, figures, _|
           figures ? "**#{Markdown.text(claim)}**: #{Markdown.text(figures)}" : "**#{Markdown.text(claim)}**"
         end
-        (lines + @words.undecided.map { |text| Markdown.text(text) }).flat_map { |line| [line, ""] }[0..-2]
+        lines += @words.undecided.map { |text| Markdown.text(text) }
+        (lines + @words.gate.map { |text, _| "**#{Markdown.text(text)}**" }).flat_map { |line| [line, ""] }[0..-2]
       end
 
       def table(effects)

@@ -2,6 +2,7 @@
 
 require "pitwall/show/terminal/ascii"
 require "pitwall/show/terminal/columns"
+require "pitwall/show/compare/commits_view"
 require "pitwall/show/compare/words"
 require "pitwall/show/terminal/distribution"
 require "pitwall/show/measured/growth_view"
@@ -53,13 +54,19 @@ module Pitwall
       private
 
       def detailed
-        [verdicts(@words.undecided), table, drawings, *growths, beside, *predictions, why, control,
+        commits = @report.commits ? CommitsView.new(@report, hints: @hints).lines(width: @width, palette: @palette) : []
+        [commits, verdicts(@words.undecided), table, drawings, *growths, beside, *predictions, why, control,
          @foot.warnings(@report), made, command]
       end
 
       def brief
+        if @report.commits
+          lines = CommitsView.new(@report, hints: @hints).lines(width: @width, palette: @palette)
+          return [lines, changed_together, [*@foot.warnings_together(@report), *note(@words.made_briefly)]]
+        end
+
         undecided = @words.alone? ? @words.undecided : @words.undecided_together
-        changed = @words.alone? ? beside : @words.changed.flat_map { |text| wrap(text) { |line| line } }
+        changed = @words.alone? ? beside : changed_together
         [verdicts(undecided), table, (@words.alone? ? drawings : []), *growths, changed, *predictions, why,
          [*control, *@foot.warnings_together(@report), *note(@words.made_briefly)]]
       end
@@ -68,7 +75,8 @@ module Pitwall
         lines = @words.verdicts.flat_map do |claim, figures, style|
           wrap([claim, figures].compact.join(": ")) { |line| @palette.bold(@palette.public_send(style, line)) }
         end
-        lines + undecided.flat_map { |text| wrap(text) { |line| @palette.yellow(line) } }
+        lines += undecided.flat_map { |text| wrap(text) { |line| @palette.yellow(line) } }
+        lines + @words.gate.flat_map { |text, style| wrap(text) { |line| @palette.public_send(style, line) } }
       end
 
       def table
@@ -138,6 +146,8 @@ module Pitwall
         lists = { "undecided" => @words.partly(undecided), "same" => @words.list(same) }
         lines + lists.reject { |_, list| list.empty? }.flat_map { |word, list| note("#{word}: #{list}") }
       end
+
+      def changed_together = @words.changed.flat_map { |text| wrap(text) { |line| line } }
 
       def growths
         view = GrowthView.new(width: @width, palette: @palette, unicode: @ascii.nil?)

@@ -51,6 +51,17 @@ module Pitwall
         end
       end
 
+      # How the gate judged: a sentence for each condition that held, or one for all that didn't.
+      # @return [Array<[String, Symbol]>] sentences with their styles
+      #: () -> Array[[String, Symbol]]
+      def gate
+        results = @report.gate.to_a
+        held = results.reject { |result| result.found.empty? }
+        return results.empty? ? [] : [["The gate passes (#{results.map(&:condition).join(", ")})", :green]] if held.empty?
+
+        held.map { |result| [gate_sentence(result), result.failed? ? :red : :green] }
+      end
+
       # Changed metrics beside the headline, over all cases: "objects allocated fewer in 4 of 4 (×0.159 … −43.23%)".
       #: () -> Array[String]
       def changed
@@ -174,6 +185,18 @@ module Pitwall
       end
 
       private
+
+      def gate_sentence(result)
+        shown = result.failed? && result.again ? result.confirmed : result.found
+        cases = "#{result.condition} holds for #{subjects(shown)}"
+        return "The gate fails: #{cases}" unless result.again
+
+        pairs = result.found.zip(result.again).select { |effect, _| shown.include?(effect) }
+        again = pairs.map { |_, effect| effect ? EffectWords.measure(effect) : "not measured" }.first(3).join("; ")
+        return "The gate fails: #{cases}, and a second run confirms it: #{again}" if result.failed?
+
+        "The gate passes: #{cases}, but a second run does not confirm it: #{again}"
+      end
 
       def pairs = @report.headline.map(&:pairs).compact.minmax.uniq
 

@@ -1,0 +1,105 @@
+# frozen_string_literal: true
+
+require_relative "../test_helper"
+require_relative "../workspace/scratch_repository"
+require "json"
+require "stringio"
+require "pitwall"
+require "pitwall/cli"
+
+# `pitwall compare --each` in real repositories, on counts that are the same each time.
+class CompareCommitsTest < Minitest::Test
+  include ScratchRepository
+
+  BENCH = "require_relative 'lib'\nPitwall.bench { |x| x.report('make') { make } }\n"
+
+  def setup
+    super
+    @environment = ENV.to_h.slice("PITWALL_CACHE", "PITWALL_DEBUG")
+    ENV.update("PITWALL_CACHE" => @cache, "PITWALL_DEBUG" => nil)
+  end
+
+  def teardown
+    %w[PITWALL_CACHE PITWALL_DEBUG].each { |name| ENV[name] = @environment[name] }
+    super
+  end
+
+  # A document, a commit that can't be loaded, a merge, and one that makes more objects.
+  def test_each_commit_alone_and_all_together
+    commit("lib.rb" => make(1), "x.rb" => BENCH)
+    commit("README.md" => "x")
+    broken = commit("lib.rb" => "def make = )")
+    slow = commit("lib.rb" => make(10))
+    git("checkout", "--quiet", "-b", "topic")
+    commit("other.rb" => "1")
+    git("checkout", "--quiet", "main")
+    git("merge", "--quiet", "--no-ff", "-m", "Merge it", "topic")
+    status, out, err = run_pitwall("compare", "--each", "HEAD~4..HEAD", "--pairs", "1", "--warmup", "1", "--format", "json",
+                                   "x.rb")
+    assert_equal 3, status, err
+    assert_match(/^pitwall: HEAD~4\.\.HEAD: 1 merge in it: all that a merge brings is measured as one commit/, err)
+    assert_match(/^pitwall: not measured: \h{8} change: changes nothing that is measured \(README\.md\)$/, err)
+    report = JSON.parse(out)
+    commits = report["commits"]
+    reasons = commits["skipped"].map { |each| each["reason"] }
+    assert_equal 2, reasons.size
+    assert_match(/README/, reasons.first)
+    assert_match(/\Ax\.rb \(\h{8}\): .*SyntaxError/, reasons.last)
+    outcome = commits["outcomes"].first
+    assert_equal [[broken, slow], [git("rev-parse", "HEAD")]],
+                 outcome["commits"].map { |each| each["commits"].map { |commit| commit["id"] } }
+    objects = report["results"].select { |effect| effect["metric"] == "objects" }
+    assert_equal [%w[more same more], [10, 1, 10]],
+                 [objects.map { |effect| effect["verdict"] }, objects.map { |effect| effect.dig("ratio", "point") }]
+    refute_nil outcome["together"]
+    file = Dir[File.join(@repo, ".pitwall/*.jsonl")].first
+    status, out, = run_pitwall("report", file)
+    assert_equal 0, status
+    assert_match(/^#{slow[0, 8]} change allocates more objects: objects allocated 1 → 10, /, out)
+    assert_match(/^all together +/, out)
+  end
+
+  def test_what_is_refused
+    assert_one_line(2, /the repository has no commits/, "--each", "main..HEAD", "-e", "1")
+    commit("lib.rb" => "1")
+    commit("README.md" => "x")
+    assert_one_line(2, /--each measures the commits of a range; it takes no other sides/, "--each", "HEAD~1..HEAD",
+                    "--rev", "main", "lib.rb")
+    assert_one_line(2, /nothing to run/, "--each", "HEAD~1..HEAD")
+    assert_one_line(2, /--each: leave out --why/, "--each", "HEAD~1..HEAD", "--why", "-e", "1")
+    assert_one_line(4, /HEAD~1\.\.HEAD: nothing to compare: \h{8} changes nothing that is measured \(README\.md\)/,
+                    "--each", "HEAD~1..HEAD", "-e", "1")
+  end
+
+  # A gate measures nothing where only documents have changed.
+  def test_a_gate_on_documents
+    commit("lib.rb" => make(1), "x.rb" => BENCH)
+    commit("README.md" => "x", "x.rb" => "#{BENCH}#")
+    sides = %w[--rev HEAD~1 --rev HEAD x.rb --fail-if]
+    status, out, err = run_pitwall("compare", *sides, "slower by 3%")
+    reason = "not measured: only README.md, x.rb changed, which can't change what is measured"
+    assert_equal [0, "N#{reason[1..]}\n", ""], [status, out, err]
+    status, out, err = run_pitwall("compare", *sides, "slower by 3%", "--format", "json")
+    assert_equal [0, reason, "pitwall: #{reason}\n"], [status, JSON.parse(out).dig("skipped", "reason"), err]
+    status, _, err = run_pitwall("compare", *sides, "wall > 1s", "--pairs", "1", "--warmup", "1")
+    assert_equal 0, status, err
+    assert_match(/Measured values in/, err)
+  end
+
+  private
+
+  def make(objects) = "def make = #{objects}.times { Object.new }\n"
+
+  def run_pitwall(*words)
+    out, err = StringIO.new, StringIO.new
+    status = Dir.chdir(@repo) { Pitwall::CLI.run(words, out: out, err: err) }
+    [status, out.string, err.string]
+  end
+
+  def assert_one_line(status, expected, *words)
+    result = run_pitwall("compare", *words)
+    assert_equal status, result.first, result.last
+    assert_match expected, result.last
+    assert_equal 1, result.last.lines.reject { |line| line.start_with?("pitwall: not measured") }.size, result.last
+  end
+end

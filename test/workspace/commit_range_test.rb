@@ -1,0 +1,70 @@
+# frozen_string_literal: true
+
+require_relative "../test_helper"
+require_relative "scratch_repository"
+require "pitwall/workspace/commit_range"
+
+# The commits of a range, and which changed files can change what is measured.
+class CommitRangeTest < Minitest::Test
+  include ScratchRepository
+
+  Reach = Pitwall::Workspace::Reach
+
+  def range(text, dir: @repo) = Pitwall::Workspace::CommitRange.new(Pitwall::Workspace::Repository.at(dir), text)
+
+  def refusal(kind, text, dir: @repo)
+    error = assert_raises(kind) { range(text, dir: dir) }
+    assert_equal 1, error.message.lines.size
+    error.message
+  end
+
+  def test_a_history_with_a_merge
+    assert_match(/the repository has no commits/, refusal(Pitwall::UsageError, "main..HEAD"))
+    first = commit("a.rb" => "1")
+    git("checkout", "--quiet", "-b", "topic")
+    inner = commit("b.rb" => "1")
+    git("checkout", "--quiet", "main")
+    second = commit("a.rb" => "2", "README.md" => "x")
+    git("merge", "--quiet", "--no-ff", "-m", "Merge topic", "topic")
+    merge = git("rev-parse", "HEAD")
+    commits = range("#{first}..HEAD").commits
+    assert_equal [[second, first, false], [merge, second, true]],
+                 commits.map { |each| [each.id, each.base, each.merge?] }
+    assert_equal [first, "Merge topic", %w[b.rb]],
+                 [range("#{first}..HEAD").base.id, commits.last.title, range("#{first}..").paths(commits.last)]
+    assert_equal %w[README.md a.rb], range("#{first}..HEAD").paths(commits.first)
+    assert_includes range("#{first}..HEAD").patch(commits.last), "+++ b/b.rb"
+    # main went on after the topic began: the topic's own commits, from where it began.
+    assert_equal [[inner], first], [range("main~1..topic").commits.map(&:id), range("main~1..topic").base.id]
+  end
+
+  def test_ranges_that_are_refused
+    commit("a.rb" => "1")
+    commit("a.rb" => "2")
+    commit("a.rb" => "3")
+    ["HEAD", "a...b", "..", "HEAD~1...HEAD"].each { |text| assert_match(/two dots/, refusal(Pitwall::UsageError, text)) }
+    assert_match(/\Anope: no such commit in .*git fetch/, refusal(Pitwall::UsageError, "nope..HEAD"))
+    assert_match(/no commits in it\z/, refusal(Pitwall::UsageError, "HEAD..HEAD"))
+    assert_match(/did you mean HEAD~1\.\.HEAD\?/, refusal(Pitwall::UsageError, "HEAD..HEAD~1"))
+    git("checkout", "--quiet", "--orphan", "other")
+    commit("a.rb" => "4")
+    assert_match(/no history in common/, refusal(Pitwall::UsageError, "main..other"))
+    shallow = File.join(@root, "shallow")
+    git("clone", "--quiet", "--depth", "2", "--branch", "main", "file://#{@repo}", shallow)
+    assert_match(/this clone is shallow/, refusal(Pitwall::UsageError, "HEAD~2..HEAD", dir: shallow))
+    git("fetch", "--quiet", "--depth", "1", "origin", "other", dir: shallow)
+    assert_match(/are missing here; this clone is shallow/,
+                 refusal(Pitwall::CannotMeasure, "FETCH_HEAD..HEAD", dir: shallow))
+  end
+
+  def test_what_files_can_change
+    documents = %w[README.md doc/measuring.md CHANGELOG LICENSE-MIT img/a.PNG .github/workflows/ci.yml .gitlab-ci.yml]
+    assert_empty Reach.reaching(documents)
+    code = %w[a.rb lib/template.md Gemfile.lock ext/x/y.c config/a.yml .ruby-version data.txt news.rb benchmark/text.md
+              .gitattributes package.json]
+    assert_equal code, Reach.reaching(code, script: "benchmark/x.rb")
+    # All sides run the working tree's benchmark file; a file that it names is measured.
+    assert_equal %w[README.md], Reach.reaching(%w[benchmark/x.rb README.md], script: "benchmark/x.rb",
+                                                                            words: "parse(File.read('../README.md'))")
+  end
+end
