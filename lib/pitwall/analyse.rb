@@ -16,6 +16,7 @@ module Pitwall
     autoload :CallTree, "pitwall/analyse/tree/call_tree"
     autoload :CallTreeBuilder, "pitwall/analyse/tree/call_tree_builder"
     autoload :CommitEffects, "pitwall/analyse/compare/commit_effects"
+    autoload :CommitSearch, "pitwall/analyse/compare/commit_search"
     autoload :Comparison, "pitwall/analyse/compare/comparison"
     autoload :ComparisonReport, "pitwall/analyse/compare/comparison_report"
     autoload :DividedBudget, "pitwall/analyse/compare/divided_budget"
