@@ -76,8 +76,10 @@ module Pitwall
     end
 
     autoload :Bench, "pitwall/experiment/bench"
+    autoload :Bisection, "pitwall/experiment/bisection"
     autoload :Commits, "pitwall/experiment/commits"
     autoload :Compare, "pitwall/experiment/compare"
     autoload :Measurers, "pitwall/experiment/measurers"
+    autoload :Places, "pitwall/experiment/places"
   end
 end

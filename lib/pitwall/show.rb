@@ -26,6 +26,7 @@ module Pitwall
     autoload :ProofJunit, "pitwall/show/compare/proof_junit"
     autoload :ProofMarkdown, "pitwall/show/compare/proof_markdown"
     autoload :ProofTrailers, "pitwall/show/compare/proof_trailers"
+    autoload :SearchView, "pitwall/show/compare/search_view"
     autoload :StructureView, "pitwall/show/compare/structure_view"
     autoload :WhyText, "pitwall/show/compare/why_text"
     autoload :WhyJson, "pitwall/show/compare/why_json"

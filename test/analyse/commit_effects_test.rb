@@ -71,13 +71,14 @@ class CommitEffectsTest < Minitest::Test
   end
 
   def test_commits_that_interact_and_measurements_that_do_not_fit
-    found, = measure({ "1" => ["step", 1.0], "2" => ["step", 1.1], "all" => ["together", 1.1], "2 alone" => ["alone", 1.3] },
-                     noise: 0.003, pairs: 400)
+    found, = measure({ "1" => ["step", 1.0], "2" => ["step", 1.1], "all" => ["together", 1.1],
+                       "2 alone" => ["alone", 1.3] }, noise: 0.003, pairs: 400)
     assert_equal [:differ, :agree], [found.outcomes.first.alone.first.agreement.verdict,
                                      found.outcomes.first.agreement.verdict]
-    found, = measure({ "1" => ["step", 1.1], "2" => ["step", 1.1], "all" => ["together", 1.0] }, noise: 0.003, pairs: 400)
+    odd = { "1" => ["step", 1.1], "2" => ["step", 1.1], "all" => ["together", 1.0] }
+    found, = measure(odd, noise: 0.003, pairs: 400)
     assert_equal :differ, found.outcomes.first.agreement.verdict
-    found, = measure({ "1" => ["step", 1.1], "2" => ["step", 1.1], "all" => ["together", 1.0] }, noise: 0.5, pairs: 30)
+    found, = measure(odd, noise: 0.5, pairs: 30)
     assert_equal :unclear, found.outcomes.first.agreement.verdict
   end
 

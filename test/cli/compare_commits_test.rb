@@ -34,8 +34,8 @@ class CompareCommitsTest < Minitest::Test
     commit("other.rb" => "1")
     git("checkout", "--quiet", "main")
     git("merge", "--quiet", "--no-ff", "-m", "Merge it", "topic")
-    status, out, err = run_pitwall("compare", "--each", "HEAD~4..HEAD", "--pairs", "1", "--warmup", "1", "--format", "json",
-                                   "x.rb")
+    words = %w[--pairs 1 --warmup 1 --format json x.rb]
+    status, out, err = run_pitwall("compare", "--each", "HEAD~4..HEAD", *words)
     assert_equal 3, status, err
     assert_match(/^pitwall: HEAD~4\.\.HEAD: 1 merge in it: all that a merge brings is measured as one commit/, err)
     assert_match(/^pitwall: not measured: \h{8} change: changes nothing that is measured \(README\.md\)$/, err)
@@ -57,6 +57,22 @@ class CompareCommitsTest < Minitest::Test
     assert_equal 0, status
     assert_match(/^#{slow[0, 8]} change allocates more objects: objects allocated 1 → 10, /, out)
     assert_match(/^all together +/, out)
+  end
+
+  def test_a_search_without_an_answer
+    commit("x.rb" => "Pitwall.bench { |x| x.report('a') { 1 }; x.report('b') { 2 } }")
+    commit("y.rb" => "1")
+    status, _, err = run_pitwall("compare", "--bisect", "HEAD~1..HEAD", "--", RUBY, "--disable-gems", "y.rb")
+    assert_equal 4, status, err
+    words = %w[--pairs 1 --warmup 1 --only a x.rb]
+    status, out, err = run_pitwall("compare", "--bisect", "HEAD~1..HEAD", *words)
+    assert_equal 3, status, err
+    assert_match(/\AUndecided whether the ends of HEAD~1\.\.HEAD differ by more than the margin: --budget/, out)
+    status, again, = run_pitwall("report", Dir[File.join(@repo, ".pitwall/*.jsonl")].first)
+    assert_equal [0, out.lines.first], [status, again.lines.first]
+    assert_one_line(2, /the search takes one case, and there are a, b; --only chooses one/,
+                    "--bisect", "HEAD~1..HEAD", "x.rb")
+    assert_one_line(2, /--bisect: leave out --fail-if/, "--bisect", "HEAD~1..HEAD", "--fail-if", "slower", "x.rb")
   end
 
   def test_what_is_refused

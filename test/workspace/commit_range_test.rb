@@ -42,7 +42,9 @@ class CommitRangeTest < Minitest::Test
     commit("a.rb" => "1")
     commit("a.rb" => "2")
     commit("a.rb" => "3")
-    ["HEAD", "a...b", "..", "HEAD~1...HEAD"].each { |text| assert_match(/two dots/, refusal(Pitwall::UsageError, text)) }
+    ["HEAD", "a...b", "..", "HEAD~1...HEAD"].each do |text|
+      assert_match(/two dots/, refusal(Pitwall::UsageError, text))
+    end
     assert_match(/\Anope: no such commit in .*git fetch/, refusal(Pitwall::UsageError, "nope..HEAD"))
     assert_match(/no commits in it\z/, refusal(Pitwall::UsageError, "HEAD..HEAD"))
     assert_match(/did you mean HEAD~1\.\.HEAD\?/, refusal(Pitwall::UsageError, "HEAD..HEAD~1"))

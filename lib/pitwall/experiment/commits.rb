@@ -1,10 +1,9 @@
 # frozen_string_literal: true
 
 require "pitwall/analyse"
-require "pitwall/bench/blocks"
 require "pitwall/experiment"
 require "pitwall/experiment/base"
-require "pitwall/experiment/same_iterations"
+require "pitwall/experiment/places"
 
 module Pitwall
   module Experiment
@@ -13,8 +12,6 @@ module Pitwall
     #
     # A commit that can't be measured is skipped. The next one is measured against the last one that can be.
     class Commits < Base
-      BEFORE = "before"
-      AFTER = "after"
       # Commits that are tried alone, of each case.
       ALONE = 3
       # Upper limit of the time for the fewest pairs, in budgets.
@@ -27,12 +24,11 @@ module Pitwall
       # The code of a commit. subject: Pitwall::Bench::Subject · commits: Array of {"id", "title"}: the commit, after
       # those before it that can't be measured; empty for the base
       Tree = Struct.new(:subject, :commits)
-      # A tree that can be measured. cases, calibrations: Hash by the name of the case
-      Place = Struct.new(:tree, :measurer, :cases, :calibrations)
-      # A comparison: a unit with its two places and its blocks.
+      # A tree that can be measured: its Places::Place, and the commits as in Tree.
+      Found = Struct.new(:place, :commits)
+      # A comparison: a unit with its earlier place and its blocks.
       Live = Struct.new(:unit, :before, :blocks)
-      Side = Struct.new(:name, :facts)
-      private_constant :Place, :Live, :Side
+      private_constant :Found, :Live
 
       # @param trees the base first, then each commit, the oldest first
       # @param range [String] as typed
@@ -40,7 +36,8 @@ module Pitwall
       # @param explain [Proc] makes the reason of an error's message
       # @yield [Hash] a commit; returns the Subject of its change on the base alone, or raises CannotMeasure
       #: (Array[Tree], Settings, range: String, ?skipped: Array[Hash[String, String]], ?progress: NullProgress,
-      #:  ?explain: ^(String) -> String, ?record: Record::Measurements::Writer?) { (Hash[String, String]) -> Pitwall::Bench::Subject } -> void
+      #:  ?explain: ^(String) -> String, ?record: Record::Measurements::Writer?)
+      #:  { (Hash[String, String]) -> Pitwall::Bench::Subject } -> void
       def initialize(trees, settings, range:, skipped: [], explain: :itself.to_proc, **more,
                      &apart)
         super(trees.map(&:subject), settings, **more)
@@ -50,7 +47,7 @@ module Pitwall
         @apart = apart
         @comparison = Analyse::Comparison.new(alpha: settings.alpha, margin: settings.margin)
         @plans = {}
-        @measurers = []
+        @places = Places.new(settings, random: @random)
       end
 
       # Measures and returns the report. After Ctrl-C it covers the samples so far.
@@ -64,12 +61,13 @@ module Pitwall
 
       # Removes the temporary files of the measured processes.
       #: () -> void
-      def close = @measurers.each(&:close)
+      def close = @places.close
 
       private
 
       def report(settings: @settings.to_facts, **facts)
-        sides = [Side.new(BEFORE, @trees.first.subject.facts), Side.new(AFTER, @trees.last.subject.facts)]
+        sides = [[Places::BEFORE, @trees.first], [Places::AFTER, @trees.last]]
+        sides = sides.map { |name, tree| Places::Side.new(name, tree.subject.facts) }
         report = Analyse::ComparisonReport.of(@samples, cases: @cases, plans: @plans, sides: sides,
                                                         settings: settings, **facts)
         report.commits = Analyse::CommitEffects.new(report, @facts)
@@ -87,18 +85,16 @@ module Pitwall
       def usable
         waiting = []
         found = @trees.filter_map do |tree|
-          place = place(tree)
-          place.tree = Tree.new(tree.subject, waiting + tree.commits)
-          waiting = []
-          place
+          place = try(tree.subject)
+          Found.new(place, waiting + tree.commits).tap { waiting = [] }
         rescue Pitwall::Bench::Failed => error
           skip(tree, error)
           # Before the first tree that can be measured there is nothing to compare with.
-          waiting += tree.commits if @names
+          waiting += tree.commits if @places.names
           @failed = error
           nil
         end
-        if @failed && (late = found.first&.tree&.commits&.last)
+        if @failed && (late = found.first&.commits&.last)
           @facts["skipped"] << late.merge("reason" => "no commit before it can be measured")
         end
         return found if found.size > 1
@@ -106,20 +102,10 @@ module Pitwall
         raise @failed || Pitwall::Bench::Failed.new("nothing to compare: one commit can be measured")
       end
 
-      # Lists and calibrates the cases of a tree.
-      def place(tree)
-        @progress.step("trying #{tree.subject.name}")
-        measurer = Measurers.for(tree.subject, @settings)
-        @measurers << measurer
-        list = measurer.cases
-        names = @names || @settings.select_cases(list).map(&:name)
-        cases = names.to_h { |name| [name, list.find { |kase| kase.name == name } || missing(tree, name)] }
-        calibrations = cases.transform_values { |kase| measurer.calibrate(kase) }
-        @names = names
-        Place.new(tree, measurer, cases, calibrations)
+      def try(subject)
+        @progress.step("trying #{subject.name}")
+        @places.place(subject)
       end
-
-      def missing(tree, name) = raise(Pitwall::Bench::Failed, "#{tree.subject.name}: has no case #{name}")
 
       def skip(tree, error)
         commits = tree.commits.empty? ? [{ "id" => tree.subject.name, "title" => "the base" }] : tree.commits.last(1)
@@ -129,7 +115,7 @@ module Pitwall
       # --- comparisons
 
       def lives(places)
-        @names.flat_map do |name|
+        @places.names.flat_map do |name|
           steps = places.each_cons(2).map { |before, after| live("step", name, before, after) }
           steps.size > 1 ? [*steps, live("together", name, places.first, places.last)] : steps
         end
@@ -145,9 +131,8 @@ module Pitwall
       def alone(base, commits, units)
         raise CannotMeasure, "needs #{commits.first["id"][0, 8]}, which can't be measured" if commits.size > 1
 
-        subject = @apart.call(commits.first)
-        place = place(Tree.new(subject, commits))
-        units.map { |unit| live("alone", unit.kase, base, place) }
+        found = Found.new(try(@apart.call(commits.first)), commits)
+        units.map { |unit| live("alone", unit.kase, base, found) }
       rescue CannotMeasure, Pitwall::Bench::Failed => error
         @facts["apart"] += units.map do |unit|
           { "name" => name("alone", commits, unit.kase), "kind" => "alone", "case" => unit.kase, "commits" => commits,
@@ -157,27 +142,18 @@ module Pitwall
       end
 
       def live(kind, kase, before, after)
-        commits = after.tree.commits
+        commits = after.commits
         unit = Analyse::CommitEffects::Unit.new(name: name(kind, commits, kase), kind: kind, kase: kase,
                                                 commits: kind == "together" ? [] : commits)
-        calibrations = [before, after].map { |place| place.calibrations.fetch(kase).dup }
-        SameIterations.apply(calibrations, extend: in_turns? && @settings.batches.nil?)
-        entries = [before, after].zip(calibrations).map do |place, calibration|
-          Pitwall::Bench::Blocks::Entry.new(measurer: place.measurer, case: place.cases.fetch(kase),
-                                            calibration: calibration)
-        end
-        Live.new(unit, before.tree.subject.name,
-                 Pitwall::Bench::Blocks.new(entries, random: @random, in_turns: in_turns?))
+        Live.new(unit, before.place, @places.blocks(kase, before.place, after.place))
       end
 
       def name(kind, commits, kase)
         last = commits.last
         words = kind == "together" ? "all together" : "#{last["id"][0, 8]} #{last["title"][0, TITLE]}".strip
         words += ", alone" if kind == "alone"
-        @names.size > 1 ? "#{words}: #{kase}" : words
+        @places.names.size > 1 ? "#{words}: #{kase}" : words
       end
-
-      def in_turns? = @settings.in_turns && @subjects.none?(&:command)
 
       # --- measuring
 
@@ -187,7 +163,7 @@ module Pitwall
         deadline, last_deadline = deadlines(lives)
         plan(lives, deadline)
         budget = Analyse::DividedBudget.new(lives.to_h { |live| [live.unit.name, @plans[live.unit.name]] },
-                                            comparison: @comparison, base: BEFORE, side: AFTER)
+                                            comparison: @comparison, base: Places::BEFORE, side: Places::AFTER)
         by_name = lives.to_h { |live| [live.unit.name, live] }
         while (name = budget.next)
           live = by_name.fetch(name)
@@ -196,17 +172,14 @@ module Pitwall
           block(live, budget)
         end
       ensure
-        @failures += lives.sum { |live| live.blocks.failures }
+        @failures += lives.sum { |each| each.blocks.failures }
         @progress.end
       end
 
       def block(live, budget)
         samples = live.blocks.run or return
-        samples.each do |sample|
-          sample.side = sample.side == live.before ? BEFORE : AFTER
-          sample.name = live.unit.name
-          @record&.add(sample)
-        end
+        @places.label(samples, live.unit.name, live.before)
+        samples.each { |sample| @record&.add(sample) }
         @samples.concat(samples)
         budget.add(live.unit.name, samples)
         @progress.advance

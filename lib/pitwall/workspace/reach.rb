@@ -33,7 +33,8 @@ module Pitwall
         folders = path.split("/")[0...-1]
         name = File.basename(path)
         return true if SERVICES.any? { |folder| path.start_with?(folder) }
-        return false if (folders & LOADED).any? || (script && folders.any? && File.dirname(path) == File.dirname(script))
+        return false if (folders & LOADED).any?
+        return false if script && folders.any? && File.dirname(path) == File.dirname(script)
 
         name.match?(DOCUMENT) || SETTINGS.include?(path) || (name.match?(NAME) && !name.match?(RUBY))
       end

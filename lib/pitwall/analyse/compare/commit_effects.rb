@@ -18,8 +18,8 @@ module Pitwall
       Unit = Struct.new(:name, :kind, :kase, :commits, keyword_init: true) do
         #: (Hash[String, untyped]) -> Unit
         def self.read(facts)
-          new(name: facts["name"].to_s, kind: facts["kind"].to_s, kase: facts["case"].to_s,
-              commits: Array(facts["commits"]).map { |commit| { "id" => commit["id"].to_s, "title" => commit["title"].to_s } })
+          commits = Array(facts["commits"]).map { |commit| %w[id title].to_h { |key| [key, commit[key].to_s] } }
+          new(name: facts["name"].to_s, kind: facts["kind"].to_s, kase: facts["case"].to_s, commits: commits)
         end
 
         #: () -> Hash[String, untyped]
@@ -112,7 +112,8 @@ module Pitwall
           placed = steps.find { |step| step.commits == unit.commits }
           Alone.new(unit: unit, effect: @effects[unit.name], agreement: agreement(parts(unit), placed && parts(placed)))
         end
-        tried + @apart.select { |unit, _| unit.kase == kase }.map { |unit, reason| Alone.new(unit: unit, reason: reason) }
+        apart = @apart.select { |unit, _| unit.kase == kase }
+        tried + apart.map { |unit, reason| Alone.new(unit: unit, reason: reason) }
       end
 
       # The mean logarithm of a unit's ratios, with its error; nil with too few pairs.
@@ -127,7 +128,8 @@ module Pitwall
         @pairs ||= @report.samples.group_by(&:name)
         @pairs.fetch(unit.name, []).group_by(&:block).each_value.filter_map do |block|
           one, other = @report.sides.map { |side| block.find { |sample| sample.side == side.name } }
-          next unless one && other && [one, other].all? { |sample| ProcessStatistic.of(sample, @report.metric)&.positive? }
+          next unless one && other
+          next unless [one, other].all? { |sample| ProcessStatistic.of(sample, @report.metric)&.positive? }
 
           ProcessStatistic.ratio(one, other, @report.metric)
         end
@@ -144,11 +146,10 @@ module Pitwall
 
         minus = other.dup.tap { |parts| parts.point = -parts.point }
         difference = interval(sum([one, minus]))
-        close = Math.log(1 + CLOSE)
-        verdict = if Math.log(difference.low).positive? || Math.log(difference.high).negative? then :differ
-                  else [difference.low, difference.high].all? { |ratio| Math.log(ratio).abs < close } ? :agree : :unclear
-                  end
-        Agreement.new(difference, verdict)
+        return Agreement.new(difference, :differ) if difference.low > 1 || difference.high < 1
+
+        close = [difference.low, difference.high].all? { |ratio| Math.log(ratio).abs < Math.log(1 + CLOSE) }
+        Agreement.new(difference, close ? :agree : :unclear)
       end
 
       # The sum of independent means. Its degrees of freedom are those of Welch (1947) and Satterthwaite.

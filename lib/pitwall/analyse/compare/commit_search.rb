@@ -144,6 +144,18 @@ module Pitwall
         (@low + 1...@high).all? { |place| @left_out.include?(place) } ? :found : :undecided
       end
 
+      # Everything that a view shows and a file keeps.
+      # @param commits "id" and "title" of each place
+      #: (Array[Hash[String, String]]) -> Hash[String, untyped]
+      def to_facts(commits)
+        tests = @done.map do |test|
+          { "kind" => test.kind.to_s, "before" => commits[test.before], "after" => commits[test.after],
+            "answer" => test.answer.to_s, "ratio" => test.estimate.to_h.transform_keys(&:to_s), "pairs" => test.pairs }
+        end
+        { "verdict" => verdict.to_s, "alpha" => alpha, "places" => commits.size - 1,
+          "candidates" => commits[(@low + 1)..@high], "tests" => tests }
+      end
+
       # The whole change, as a logarithm.
       # @api private
       def whole = @whole ||= Math.log(@done.first.estimate.point)

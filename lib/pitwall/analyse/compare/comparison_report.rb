@@ -25,10 +25,11 @@ module Pitwall
     # predictions: Hash of a side's name → PredictionCheck; nil if there is no prediction
     # growths:  Array of Sweep for cases at several N; nil if there are none
     # commits:  CommitEffects where the cases are commits of a range; else nil
+    # search:   Hash, see CommitSearch#to_facts, where a commit was searched; else nil
     # gate:     Array of GateResult, one for each condition; nil without a gate
     # why:      Hash of a side's name → ProfileChange::Result against the base; nil without profiles
     ComparisonReport = Struct.new(:effects, :samples, :sides, :settings, :host, :warnings, :losses, :control,
-                                  :duration_ns, :command, :why, :growths, :predictions, :commits, :gate,
+                                  :duration_ns, :command, :why, :growths, :predictions, :commits, :search, :gate,
                                   keyword_init: true) do
       # The report of samples. It runs the sequential procedure again, block by block. So a saved measurement gives the
       # same result as it gave live.

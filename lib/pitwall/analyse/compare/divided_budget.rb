@@ -9,8 +9,8 @@ module Pitwall
     # Divides the time for several comparisons: says which one gets the next pair. Each gets the fewest pairs for a
     # verdict first. Then the one with the largest doubt gets some more, until all have a verdict.
     #
-    # The doubt is the width of the interval, relative to what is left to decide: the distance of the effect from 0, or
-    # from the margin if that is larger.
+    # The doubt is the largest change that the interval still allows. So a comparison that has a wide interval comes
+    # first, and one whose effect may be large. (Upper confidence bounds: Lai and Robbins 1985.)
     #
     # Each comparison looks at its data at numbers of pairs that were fixed before ({Sequential::Plan}). So it doesn't
     # matter for its false alarms when the others get their pairs.
@@ -91,8 +91,7 @@ module Pitwall
       def doubt(ratios)
         parts = Statistics.yuen(ratios)
         reach = -Statistics.student_quantile(0.5 * @comparison.alpha, parts.degrees) * parts.standard_error
-        size = parts.point.abs
-        reach / [size, Math.log(1 + @comparison.margin) - size].max
+        parts.point.abs + reach
       end
     end
   end

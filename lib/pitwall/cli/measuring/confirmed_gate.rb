@@ -26,7 +26,8 @@ module Pitwall
         paths = workspace.changed_paths(sides)
         return if paths.nil? || workspace.reaching(paths).any?
 
-        files = paths.empty? ? "no file differs" : "only #{paths.first(4).join(", ")}#{" and more" if paths.size > 4} changed"
+        files = "only #{paths.first(4).join(", ")}#{" and more" if paths.size > 4} changed"
+        files = "no file differs" if paths.empty?
         reason = "not measured: #{files}, which can't change what is measured"
         publish(skipped(reason, paths))
         @err.puts("pitwall: #{Show::Text.line(reason)}") if @options[:out] || @options.fetch(:format, "text") == "json"
@@ -36,8 +37,9 @@ module Pitwall
       def skipped(reason, paths)
         line = Show::Text.line(reason)
         case @options[:format]
-        when "json" then JSON.generate("schema" => Show::CompareJson::SCHEMA, "results" => [],
-                                       "skipped" => { "reason" => line, "files" => paths.map { |path| Show::Text.safe(path) } })
+        when "json"
+          why = { "reason" => line, "files" => paths.map { |path| Show::Text.safe(path) } }
+          JSON.generate("schema" => Show::CompareJson::SCHEMA, "results" => [], "skipped" => why)
         when "markdown" then Show::Markdown.text(line.sub(/\A./, &:upcase))
         when "html" then "<!doctype html><meta charset=\"utf-8\"><title>pitwall</title><p>#{CGI.escapeHTML(line)}</p>"
         else line.sub(/\A./, &:upcase)
@@ -64,7 +66,9 @@ module Pitwall
 
       # Whether a second run is pointless: counts that repeat exactly, and doubt itself.
       def certain?(result)
-        result.condition == "undecided" || result.found.any? { |effect| effect.exact || COUNTED.include?(effect.metric) }
+        return true if result.condition == "undecided"
+
+        result.found.any? { |effect| effect.exact || COUNTED.include?(effect.metric) }
       end
 
       def confirm(results, second, conditions)

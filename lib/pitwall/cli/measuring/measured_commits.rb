@@ -8,7 +8,7 @@ require "pitwall/workspace/commit_range"
 
 module Pitwall
   module CLI
-    # The part of `compare` that measures the commits of a range: `--each`.
+    # The part of `compare` that measures the commits of a range: `--each` and `--bisect`.
     module MeasuredCommits
       # Options that have no meaning for a range of commits.
       NOT_OF_RANGES = %i[control check why instructions syscalls retained predicted recording].freeze
@@ -22,10 +22,17 @@ module Pitwall
         parser.on("--each RANGE", "each commit against the one before it, then all together: main..HEAD") do |range|
           @options[:each] = range
         end
+        parser.on("--bisect RANGE", "search the commit that changed it: GOOD..BAD") do |range|
+          @options[:bisect] = range
+        end
         parser.separator("")
       end
 
-      def range? = !@options[:each].nil?
+      def range? = !range_text.nil?
+
+      def range_text = @options[:each] || @options[:bisect]
+
+      def range_option = @options[:each] ? "--each" : "--bisect"
 
       #: (Array[String]) -> Integer
       def compare_commits(files)
@@ -34,7 +41,9 @@ module Pitwall
         check_output(files)
         Workspace.open(script: script, command: @command, on_step: progress.method(:step),
                        **workspace_settings) do |workspace|
-          range = workspace.range(@options[:each])
+          range = workspace.range(range_text)
+          next bisect(workspace, range, code) if @options[:bisect]
+
           trees, skipped = trees(workspace, range, code)
           progress.end
           workspace.notes.each { |note| @err.puts("pitwall: #{note}") }
@@ -48,12 +57,13 @@ module Pitwall
       # @return [String, nil] the code of -e
       # @raise [UsageError] an option or a side that has no meaning here
       def check_range_options(script)
-        given = NOT_OF_RANGES.find { |name| @options[name] }
-        raise UsageError, "--each: leave out --#{given}" if given
+        given = [*NOT_OF_RANGES, *(%i[each fail_if] if @options[:bisect])].find { |name| @options[name] }
+        given = given.to_s.tr("_", "-") if given
+        raise UsageError, "#{range_option}: leave out --#{given}" if given
 
         code = sides.code_alone
         if sides.any? && code.nil?
-          raise UsageError, "--each measures the commits of a range; it takes no other sides"
+          raise UsageError, "#{range_option} measures the commits of a range; it takes no other sides"
         end
         return code if [script, code, @command].compact.one?
         raise UsageError, "nothing to run: name BENCH.rb, -e CODE or -- COMMAND" if [script, code, @command].none?
@@ -83,7 +93,7 @@ module Pitwall
         return [trees, skipped] if trees.size > 1
 
         reason = skipped.last && ": #{skipped.last["id"][0, 8]} #{skipped.last["reason"]}"
-        raise CannotMeasure, "#{@options[:each]}: nothing to compare#{reason}"
+        raise CannotMeasure, "#{range_text}: nothing to compare#{reason}"
       end
 
       def skip(skipped, commit, reason)
@@ -115,7 +125,7 @@ module Pitwall
       def say(range, skipped)
         merges = range.commits.count(&:merge?)
         if merges.positive?
-          @err.puts("pitwall: #{@options[:each]}: #{Show::Units.things(merges, "merge")} in it: all that a merge brings " \
+          @err.puts("pitwall: #{range_text}: #{Show::Units.things(merges, "merge")} in it: all that a merge brings " \
                     "is measured as one commit, against its first parent")
         end
         skipped.each do |commit|
@@ -127,12 +137,10 @@ module Pitwall
       def measure_each(workspace, range, trees, skipped, code)
         alpha = @options.fetch(:alpha, 0.01) / (trees.size - 1)
         settings = settings(**@options.slice(:margin, :max_blocks, :in_turns), alpha: alpha)
-        head = { "kind" => "compare", "settings" => settings.to_facts, "command" => command_line,
-                 "host" => Pitwall::Bench::Host.facts, "pitwall" => VERSION,
-                 "sides" => [[Experiment::Commits::BEFORE, trees.first], [Experiment::Commits::AFTER, trees.last]]
-                              .map { |name, tree| { "name" => name, "facts" => tree.subject.facts } } }
-        report = record(head) do |writer|
-          experiment = Experiment::Commits.new(trees, settings, range: @options[:each], skipped: skipped, record: writer,
+        sides = [[Experiment::Places::BEFORE, trees.first], [Experiment::Places::AFTER, trees.last]]
+        sides = sides.map { |name, tree| { "name" => name, "facts" => tree.subject.facts } }
+        report = record(head(settings, sides)) do |writer|
+          experiment = Experiment::Commits.new(trees, settings, range: range_text, skipped: skipped, record: writer,
                                                                 explain: workspace.method(:explain),
                                                                 progress: progress) do |commit|
             apart(workspace, range, commit, code)
@@ -143,6 +151,36 @@ module Pitwall
         end
         progress.end
         conclude(report)
+      end
+
+      def bisect(workspace, range, code)
+        commits, skipped = [range.base, *range.commits].each_with_object([[], []]) do |commit, (kept, left)|
+          reason = without_effect(workspace, range, commit) unless commit.id == range.base.id
+          reason ? skip(left, commit, reason) : kept << facts(commit)
+        end
+        raise CannotMeasure, "#{range_text}: no commit of it changes what is measured" if commits.size < 2
+
+        say(range, skipped)
+        settings = settings(**@options.slice(:alpha, :margin, :max_blocks, :in_turns))
+        names = [Experiment::Places::BEFORE, Experiment::Places::AFTER]
+        report = record(head(settings, names.map { |name| { "name" => name, "facts" => {} } })) do |writer|
+          experiment = Experiment::Bisection.new(commits, settings, range: range_text, skipped: skipped, record: writer,
+                                                                    explain: workspace.method(:explain),
+                                                                    progress: progress) do |commit|
+            side = Workspace::Side.new(rev: commit["id"], name: commit["id"][0, 8], code: code)
+            workspace.subjects([side]).first
+          end
+          run_experiment(experiment, writer, search: experiment.facts)
+        ensure
+          experiment&.close
+        end
+        progress.end
+        conclude(report)
+      end
+
+      def head(settings, sides)
+        { "kind" => "compare", "settings" => settings.to_facts, "command" => command_line,
+          "host" => Pitwall::Bench::Host.facts, "pitwall" => VERSION, "sides" => sides }
       end
 
       # The change of a commit on the base of the range.

@@ -64,7 +64,8 @@ module Pitwall
 
         report = Analyse::ComparisonReport.of(contents.samples, plans: contents.plans, sides: sides,
                                                                 counts: contents.counts, **common)
-        commits = contents.tail.to_h["commits"]
+        commits, search = contents.tail.to_h.values_at("commits", "search")
+        report.search = search if search.is_a?(Hash)
         report.commits = Analyse::CommitEffects.new(report, commits) if commits.is_a?(Hash)
         report
       end

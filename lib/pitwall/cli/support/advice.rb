@@ -13,6 +13,7 @@ module Pitwall
       timeout: "--timeout SECONDS allows more",
       without_bundle: "--no-bundle runs it without %s",
       failure: "--ignore-failure measures it all the same",
+      one_case: "--only chooses one",
       same_cases: "both sides need the same cases, or --only",
       budget: "--budget %d holds them, --pairs N takes fewer (for counts)"
     }.freeze

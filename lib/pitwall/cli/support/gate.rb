@@ -61,13 +61,17 @@ module Pitwall
 
         private
 
-        def slower?(effect) = effect.verdict == :slower
+        def slower?(effect)
+          return false unless effect.metric == "wall"
+
+          limit ? Analyse::GateResult.slower_by?(effect, limit) : effect.verdict == :slower
+        end
 
         def verdict?(effect)
           case metric
           when "more" then effect.verdict == :more
           when "worse" then effect.worse?
-          when "slower" then effect.metric == "wall" && (limit ? Analyse::GateResult.slower_by?(effect, limit) : slower?(effect))
+          when "slower" then slower?(effect)
           else effect.metric == "wall" && effect.verdict == metric.to_sym
           end
         end

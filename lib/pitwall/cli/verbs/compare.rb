@@ -166,7 +166,8 @@ module Pitwall
       # Judges the gate. What fails is measured again, in a file of its own.
       def judge(report, subjects, settings, head)
         judge_twice(report) do |names|
-          @err.puts("pitwall: --fail-if: #{names.join(", ")}: measuring a second time to confirm it") unless @options[:quiet]
+          words = "#{names.join(", ")}: measuring a second time to confirm it"
+          @err.puts("pitwall: --fail-if: #{words}") unless @options[:quiet]
           only = Regexp.new("\\A(?:#{Regexp.union(names).source})\\z")
           again = settings.dup.tap { |copy| copy.only, copy.control, copy.seed = only, false, settings.seed + 1 }
           path = record_path.sub(/(?:\.jsonl)?\z/, "-again.jsonl")
@@ -212,6 +213,7 @@ module Pitwall
 
       # The exit status: 1 when any case is slower, else 3 when any case is undecided, else 0.
       def status(report)
+        return report.search["verdict"] == "undecided" ? Status::UNDECIDED : Status::OK if report.search
         return gated(report) if @options[:fail_if]
         return Status::WORSE if report.headline.any? { |effect| effect.verdict == :slower }
 

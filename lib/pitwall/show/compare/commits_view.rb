@@ -42,7 +42,9 @@ module Pitwall
             [style == :dim ? text : "**#{text}**", ""]
           end
           heads = ["commit", "change", "interval", "pairs", "verdict"]
-          rows = cells(outcome).map { |row, _| [Markdown.code(row[0]), *row.drop(1).map { |cell| Markdown.text(cell) }] }
+          rows = cells(outcome).map do |row, _|
+            [Markdown.code(row[0]), *row.drop(1).map { |cell| Markdown.text(cell) }]
+          end
           [*title(outcome).map { |line| Markdown.text(line) }, *found,
            *Markdown.table(heads, rows, left: [0, heads.size - 1])]
         end
@@ -61,7 +63,8 @@ module Pitwall
               "together" => outcome.together && JsonValues.effect(outcome.together),
               "product" => JsonValues.estimate(outcome.product), "agreement" => agreement(outcome.agreement),
               "alone" => outcome.alone.map do |alone|
-                object(alone.unit, alone.effect).merge("reason" => alone.reason, "agreement" => agreement(alone.agreement))
+                object(alone.unit, alone.effect)
+                  .merge("reason" => alone.reason, "agreement" => agreement(alone.agreement))
               end }
           end }
       end
@@ -80,7 +83,9 @@ module Pitwall
 
       # --- sentences, each with its style
 
-      def answers(outcome) = [*who(outcome), *objects(outcome), *whole(outcome), *outcome.alone.map { |alone| alone(alone) }]
+      def answers(outcome)
+        [*who(outcome), *objects(outcome), *whole(outcome), *outcome.alone.map { |alone| alone(alone) }]
+      end
 
       def who(outcome)
         return outcome.named.map { |unit, effect| culprit(unit, effect) } if outcome.named.any?
@@ -109,8 +114,10 @@ module Pitwall
       end
 
       def culprit(unit, effect)
-        more = unit.commits.size > 1 ? " (with #{unit.commits[0..-2].map { |commit| commit["id"][0, 8] }.join(", ")})" : ""
-        ["#{Text.safe(name(unit))}#{more} is #{effect.verdict}: #{EffectWords.measure(effect)}", EffectWords.style(effect)]
+        others = unit.commits[0..-2].map { |commit| commit["id"][0, 8] }
+        more = " (with #{others.join(", ")})" if others.any?
+        ["#{Text.safe(name(unit))}#{more} is #{effect.verdict}: #{EffectWords.measure(effect)}",
+         EffectWords.style(effect)]
       end
 
       def whole(outcome)
@@ -135,7 +142,9 @@ module Pitwall
 
       def alone(alone)
         id = alone.unit.commits.last["id"][0, 8]
-        return ["#{id} can't be measured without the commits before it: #{Text.line(alone.reason)}", :dim] if alone.reason
+        if alone.reason
+          return ["#{id} can't be measured without the commits before it: #{Text.line(alone.reason)}", :dim]
+        end
         return ["#{id} alone: nothing was measured", :dim] unless alone.effect
 
         words = "#{id} alone, without the commits before it: #{EffectWords.measure(alone.effect)}"
@@ -143,7 +152,8 @@ module Pitwall
         difference = Figures.range(found.difference)
         case found.verdict
         when :agree then ["#{words}. That is the same: they don't interact", :dim]
-        when :differ then ["#{words}. After them its effect is another: they interact (difference: #{difference})", :yellow]
+        when :differ
+          ["#{words}. After them its effect is another: they interact (difference: #{difference})", :yellow]
         else ["#{words}. Whether they interact isn't certain (difference: #{difference})", :dim]
         end
       end
@@ -160,8 +170,11 @@ module Pitwall
       def table(outcome, width, palette)
         rows = cells(outcome)
         heads = ["commit", "change", interval(rows.map(&:last)), "pairs", "verdict"]
-        styles = rows.map { |_, effect| effect ? { 1 => EffectWords.style(effect), 4 => EffectWords.style(effect) } : {} }
-        Columns.new(heads: heads, width: width, palette: palette, left: [4], name: 24).lines(rows.map(&:first), styles: styles)
+        styles = rows.map do |_, effect|
+          effect ? { 1 => EffectWords.style(effect), 4 => EffectWords.style(effect) } : {}
+        end
+        table = Columns.new(heads: heads, width: width, palette: palette, left: [4], name: 24)
+        table.lines(rows.map(&:first), styles: styles)
       end
 
       # The cells of each row, with its effect.

@@ -27,6 +27,7 @@ module Pitwall
       def body
         context = JsonValues.context(@report)
         context["commits"] = CommitsView.new(@report).json if @report.commits
+        context["search"] = @report.search if @report.search
         context["gate"] = gate if @report.gate
         context["predictions"] = predictions if @report.predictions
         JsonValues.clean({ "schema" => SCHEMA, "metric" => @report.metric, "results" => results(@report.effects),

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "pitwall/show/compare/commits_view"
+require "pitwall/show/compare/search_view"
 require "pitwall/show/compare/words"
 require "pitwall/show/terminal/distribution"
 require "pitwall/show/measured/growth_view"
@@ -32,7 +33,9 @@ module Pitwall
       # The report, without a newline at its end.
       #: () -> String
       def to_s
-        head = @report.commits ? [CommitsView.new(@report, hints: @hints).markdown] : [verdicts, table(@report.headline)]
+        view = CommitsView if @report.commits
+        view = SearchView if @report.search
+        head = view ? [view.new(@report, hints: @hints).markdown] : [verdicts, table(@report.headline)]
         parts = [*head, *predictions, alarms, Provenance.quoted(@report),
                  Markdown.details("Counters, distributions and how it was made", details),
                  Provenance.block(@report.command)]

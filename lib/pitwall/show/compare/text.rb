@@ -3,6 +3,7 @@
 require "pitwall/show/terminal/ascii"
 require "pitwall/show/terminal/columns"
 require "pitwall/show/compare/commits_view"
+require "pitwall/show/compare/search_view"
 require "pitwall/show/compare/words"
 require "pitwall/show/terminal/distribution"
 require "pitwall/show/measured/growth_view"
@@ -54,21 +55,26 @@ module Pitwall
       private
 
       def detailed
-        commits = @report.commits ? CommitsView.new(@report, hints: @hints).lines(width: @width, palette: @palette) : []
         [commits, verdicts(@words.undecided), table, drawings, *growths, beside, *predictions, why, control,
          @foot.warnings(@report), made, command]
       end
 
       def brief
-        if @report.commits
-          lines = CommitsView.new(@report, hints: @hints).lines(width: @width, palette: @palette)
-          return [lines, changed_together, [*@foot.warnings_together(@report), *note(@words.made_briefly)]]
+        if @report.commits || @report.search
+          return [commits, changed_together, [*@foot.warnings_together(@report), *note(@words.made_briefly)]]
         end
 
         undecided = @words.alone? ? @words.undecided : @words.undecided_together
         changed = @words.alone? ? beside : changed_together
         [verdicts(undecided), table, (@words.alone? ? drawings : []), *growths, changed, *predictions, why,
          [*control, *@foot.warnings_together(@report), *note(@words.made_briefly)]]
+      end
+
+      # Of a range of commits: what each does, or which one was found.
+      def commits
+        view = CommitsView if @report.commits
+        view = SearchView if @report.search
+        view ? view.new(@report, hints: @hints).lines(width: @width, palette: @palette) : []
       end
 
       def verdicts(undecided)

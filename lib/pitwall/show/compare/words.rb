@@ -57,7 +57,8 @@ module Pitwall
       def gate
         results = @report.gate.to_a
         held = results.reject { |result| result.found.empty? }
-        return results.empty? ? [] : [["The gate passes (#{results.map(&:condition).join(", ")})", :green]] if held.empty?
+        return [] if results.empty?
+        return [["The gate passes (#{results.map(&:condition).join(", ")})", :green]] if held.empty?
 
         held.map { |result| [gate_sentence(result), result.failed? ? :red : :green] }
       end
