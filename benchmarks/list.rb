@@ -29,6 +29,8 @@ module Benchmarks
                     "how smoothly it zooms",
     "compare/error_rates" => "how often `pitwall compare` is wrong, and how soon it is right, " \
                              "beside benchmark-ips and hyperfine",
+    "compare/commits" => "how often `pitwall compare --each` and `--bisect` name the slower commit, and how often a " \
+                         "gate fails pull requests without effect and catches slower ones",
     "compare/harness_cost" => "what the loop of `pitwall bench` costs an iteration, beside benchmark-ips",
     "compare/cached_start" => "how long `pitwall compare` of two revisions takes until it measures, " \
                               "the bundle being there",
