@@ -60,7 +60,9 @@ class CiGateTest < Minitest::Test
     # Names that a fork chooses come as variables, not as text of the script.
     comment.last.dig("jobs", "comment", "steps").each { |step| refute_includes step["run"].to_s, "${{" }
     assert_equal "none", gitlab.last.dig("pitwall-comment", "variables", "GIT_STRATEGY")
-    assert_equal "", gitlab.last.dig("pitwall", "variables", "PITWALL_TOKEN")
+    # Only the job of the environment has the token.
+    assert_equal "pitwall-comment", gitlab.last.dig("pitwall-comment", "environment", "name")
+    refute gitlab.last["pitwall"].key?("environment")
   end
 
   private

@@ -163,10 +163,11 @@ module Pitwall
 
     # The files among changed ones that can change what is measured.
     # @param paths from the repository's top
-    #: (Array[String]) -> Array[String]
-    def reaching(paths)
+    # @param code [String, nil] the measured code, where that is no file
+    #: (Array[String], ?code: String?) -> Array[String]
+    def reaching(paths, code: nil)
       source, inner = placed_script
-      words = @command ? @command.join(" ") : File.read(source || @script || File::NULL).scrub
+      words = code || @command&.join(" ") || File.read(source || @script || File::NULL).scrub
       Reach.reaching(paths, script: inner, words: words)
     end
 

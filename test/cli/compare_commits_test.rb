@@ -85,6 +85,10 @@ class CompareCommitsTest < Minitest::Test
     assert_one_line(2, /--each: leave out --why/, "--each", "HEAD~1..HEAD", "--why", "-e", "1")
     assert_one_line(4, /HEAD~1\.\.HEAD: nothing to compare: \h{8} changes nothing that is measured \(README\.md\)/,
                     "--each", "HEAD~1..HEAD", "-e", "1")
+    # Code that reads the document is measured.
+    status, _, err = run_pitwall("compare", "--each", "HEAD~1..HEAD", "--pairs", "1", "--warmup", "1",
+                                 "-e", "File.size?('README.md')")
+    assert_equal 3, status, err
   end
 
   # A gate measures nothing where only documents have changed.

@@ -24,7 +24,7 @@ module Pitwall
         return unless gate&.relative_only?
 
         paths = workspace.changed_paths(sides)
-        return if paths.nil? || workspace.reaching(paths).any?
+        return if paths.nil? || workspace.reaching(paths, code: sides.first.code).any?
 
         files = "only #{paths.first(4).join(", ")}#{" and more" if paths.size > 4} changed"
         files = "no file differs" if paths.empty?

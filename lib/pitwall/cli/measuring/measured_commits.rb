@@ -78,7 +78,7 @@ module Pitwall
         waiting = []
         trees = [range.base, *range.commits].filter_map do |commit|
           based = commit.id == range.base.id
-          reason = without_effect(workspace, range, commit) unless based
+          reason = without_effect(workspace, range, commit, code) unless based
           next skip(skipped, commit, reason) if reason
 
           tree = build(workspace, commit, code) { |failure| skip(skipped, commit, failure) }
@@ -104,10 +104,10 @@ module Pitwall
       def facts(commit) = { "id" => commit.id, "title" => commit.title.to_s }
 
       # Why a commit can't change what is measured; nil if it can.
-      def without_effect(workspace, range, commit)
+      def without_effect(workspace, range, commit, code)
         paths = range.paths(commit)
         return "changes no files" if paths.empty?
-        return if workspace.reaching(paths).any?
+        return if workspace.reaching(paths, code: code).any?
 
         "changes nothing that is measured (#{paths.first(3).join(", ")}#{" and more" if paths.size > 3})"
       end
@@ -155,7 +155,7 @@ module Pitwall
 
       def bisect(workspace, range, code)
         commits, skipped = [range.base, *range.commits].each_with_object([[], []]) do |commit, (kept, left)|
-          reason = without_effect(workspace, range, commit) unless commit.id == range.base.id
+          reason = without_effect(workspace, range, commit, code) unless commit.id == range.base.id
           reason ? skip(left, commit, reason) : kept << facts(commit)
         end
         raise CannotMeasure, "#{range_text}: no commit of it changes what is measured" if commits.size < 2
