@@ -74,6 +74,17 @@ class ProveTest < Minitest::Test
     assert_match(/files are others than those that were measured/, check["notes"].first)
   end
 
+  # The second run of a gate is newer, and only confirms the first.
+  def test_the_second_run_of_a_gate_is_no_proof_of_its_own
+    commit("lib.rb" => SLOW, "x.rb" => BENCH)
+    commit("lib.rb" => FAST)
+    first = measured(fewer: [11, 1])
+    again = measured(fewer: [11, 1], head: ->(head) { head["confirms"] = File.basename(first) })
+    File.utime(Time.now + 5, Time.now + 5, again)
+    status, _, err = run_pitwall("prove")
+    assert_equal [0, "pitwall: of #{first.delete_prefix("#{@repo}/")}\n"], [status, err]
+  end
+
   def test_the_hook_adds_what_fits
     commit("lib.rb" => SLOW)
     write("lib.rb" => FAST, "x.rb" => BENCH)

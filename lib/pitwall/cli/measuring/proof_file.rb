@@ -22,7 +22,8 @@ module Pitwall
           paths = folders.flat_map { |folder| Dir[File.join(folder, "*.jsonl")] }.uniq
           paths = paths.sort_by { |path| [-File.mtime(path).to_r, path] }.first(MOST)
           paths = paths.select { |path| Record::Measurements.file?(path) }
-          paths.map { |path| new(path.delete_prefix("#{Dir.pwd}/")) }.select(&:comparison?)
+          files = paths.map { |path| new(path.delete_prefix("#{Dir.pwd}/")) }
+          files.select { |file| file.comparison? && !file.confirmation? }
         rescue SystemCallError
           []
         end
@@ -55,6 +56,10 @@ module Pitwall
       # @raise [BadRecording]
       #: () -> Hash[String, untyped]
       def read = @read ||= Record::Measurements.head(@path)
+
+      # Whether it is the second run of a gate, which only confirms another file.
+      #: () -> bool
+      def confirmation? = read.key?("confirms")
 
       # Whether it is a readable comparison.
       #: () -> bool

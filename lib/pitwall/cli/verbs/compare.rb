@@ -171,7 +171,8 @@ module Pitwall
           only = Regexp.new("\\A(?:#{Regexp.union(names).source})\\z")
           again = settings.dup.tap { |copy| copy.only, copy.control, copy.seed = only, false, settings.seed + 1 }
           path = record_path.sub(/(?:\.jsonl)?\z/, "-again.jsonl")
-          writer = Record::Measurements::Writer.new(path, head.merge("settings" => again.to_facts, "repeat" => nil))
+          second_head = head.merge("settings" => again.to_facts, "confirms" => File.basename(record_path))
+          writer = Record::Measurements::Writer.new(path, second_head)
           experiment = Experiment::Compare.new(subjects, again, progress: progress, record: writer)
           second = run_experiment(experiment, writer)
           second unless experiment.interrupted
