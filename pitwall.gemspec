@@ -27,5 +27,8 @@ Gem::Specification.new do |spec|
   spec.add_dependency "google-protobuf", "~> 4.30"
   spec.add_dependency "pastel", "~> 0.8"
   spec.add_dependency "ruby-progressbar", "~> 1.13"
+  # `pitwall history`. The gem pg, which needs libpq, is the user's choice.
+  spec.add_dependency "sequel", "~> 5.80"
+  spec.add_dependency "sqlite3", "~> 2.0"
   spec.add_dependency "unicode-display_width", "~> 3.1"
 end
