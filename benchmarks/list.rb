@@ -35,6 +35,9 @@ module Benchmarks
     "compare/cached_start" => "how long `pitwall compare` of two revisions takes until it measures, " \
                               "the bundle being there",
     "compare/structure" => "how long the call paths of two recordings of 1,000,000 rows take to be compared",
+    "history/change_points" => "how often `pitwall history` finds a step of 3% in 200 results, and sees one where " \
+                               "there is none, beside e-divisive",
+    "history/speed" => "how long every view of 100,000 results takes on SQLite",
     "allocations/prediction" => "what removing an allocating line saves, predicted and measured, " \
                                 "on eight programs and four held out",
     "syscalls/log" => "how long `pitwall syscalls` takes for a log of 10,000,000 lines, beside the study's passes",

@@ -30,6 +30,7 @@ class LayersTest < Minitest::Test
     "bench" => [%w[lib/pitwall/bench/], %w[foundation record launch]],
     "workspace" => [%w[lib/pitwall/workspace.rb lib/pitwall/workspace/], %w[foundation launch bench]],
     "experiment" => [%w[lib/pitwall/experiment.rb lib/pitwall/experiment/], %w[foundation record analyse bench]],
+    "history" => [%w[lib/pitwall/history.rb lib/pitwall/history/], %w[foundation record analyse]],
     "doctor" => [%w[lib/pitwall/doctor.rb lib/pitwall/doctor/], %w[foundation collect record launch]],
     # The command.
     "typed times" => [%w[lib/pitwall/duration.rb], %w[foundation]],
@@ -37,7 +38,7 @@ class LayersTest < Minitest::Test
                 ["foundation", "record", "analyse", "show", "typed times"]],
     "cli" => [%w[lib/pitwall/cli.rb lib/pitwall/cli/],
               ["foundation", "collect", "record", "analyse", "show", "symbols", "launch", "joining", "bench",
-               "workspace", "experiment", "doctor", "typed times", "views"]]
+               "workspace", "experiment", "history", "doctor", "typed times", "views"]]
   }.freeze
 
   # Uses that the table does not allow, with the reason.

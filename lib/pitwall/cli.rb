@@ -14,6 +14,7 @@ module Pitwall
       "bench" => :Bench,
       "compare" => :Compare,
       "prove" => :Prove,
+      "history" => :History,
       "profile" => :Profile,
       "allocations" => :Allocations,
       "trace" => :Trace,
