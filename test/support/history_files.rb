@@ -73,4 +73,37 @@ module HistoryFiles
   def store(place = file("h.sqlite3"), &block)
     Pitwall::History::Store.open(Pitwall::History::Address.parse(place), create: true, &block)
   end
+
+  ROUNDS = 2
+
+  # A process that adds its own runs and some that all writers have, and says so in out#{number}.
+  # @return its id
+  def writer(number, place)
+    fork do
+      $stderr.reopen(file("err#{number}"), "w")
+      File.open(file("out#{number}"), "w") do |out|
+        ROUNDS.times do |round|
+          store(place) do |open|
+            open.add("shop", runs([1.0, 2.0], source: "shared #{round}"))
+            open.add("shop", runs([number.to_f] * 4, source: "own #{number} #{round}"))
+            out.puts("saved #{round}")
+            out.flush
+          end
+        end
+      end
+      exit!(true)
+    rescue StandardError => error
+      warn error.full_message
+      exit!(false)
+    end
+  end
+
+  # Number of rounds that a writer has reported as saved.
+  def saved(number) = File.exist?(file("out#{number}")) ? File.readlines(file("out#{number}")).size : 0
+
+  # Ids of all runs that writers add under a name.
+  def run_ids(source)
+    size = source == "shared" ? 2 : 4
+    ROUNDS.times.flat_map { |round| runs([1.0] * size, source: "#{source} #{round}").map(&:id) }
+  end
 end
