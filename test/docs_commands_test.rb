@@ -29,6 +29,7 @@ class DocsCommandsTest < Minitest::Test
     /\Apitwall view\b/ => "answers a browser until Ctrl-C; test/cli/view_test.rb starts it",
     /\Apitwall bench\b/ => "measures for seconds to minutes; test/cli/bench_test.rb runs it",
     /\Apitwall compare\b(?!.*\.pit \S*\.pit)/ => "measures for seconds to minutes; test/cli/compare_test.rb runs it",
+    /\Apitwall history\b/ => "needs files of results; test/history/history_test.rb runs it",
     /\Apitwall prove\b/ => "needs commits and comparisons of them; test/cli/prove_test.rb runs it",
     /\Agit\b/ => "git itself",
     /\Apitwall profile --delay\b/ => "would take as long as its options say; test/cli/window_test.rb runs it",
