@@ -89,8 +89,9 @@ module Benchmarks
       def table(found)
         rows = found.flat_map do |name, tools|
           tools.map do |tool, score|
-            [name, tool, score.series, "#{score.found} (#{percent(score.found.fdiv(score.series))})",
-             percent(score.close.fdiv(score.series)), format("%.3f", score.extra.fdiv(score.series)), format("%.3f", score.still.fdiv(score.series))]
+            shares = [score.found, score.close].map { |count| percent(count.fdiv(score.series)) }
+            wrong = [score.extra, score.still].map { |count| format("%.3f", count.fdiv(score.series)) }
+            [name, tool, score.series, *shares, *wrong]
           end
         end
         Table.new("a step of 3% in #{RESULTS} results", ["noise", "tool", "series", "found", "within #{CLOSE} results",

@@ -139,13 +139,14 @@ module Pitwall
       #: (String, String, ?host: String?, ?last: Integer) -> Array[Hash[Symbol, untyped]]
       def points(project, series_id, host: nil, last: 1000)
         guarded do
-          rows = @database[:results].where(project_id: project, series_id: series_id)
-          rows = rows.where(host_id: host) if host
-          newest = rows.reverse(:measured_at, :run_id).limit(last)
-          found = newest.select(:run_id, time(:measured_at), :value, :low, :high, :host_id).all.reverse
-          runs = @database[:runs].where(project_id: project, run_id: rows_of(newest))
-                                 .select_hash(:run_id, %i[commit_id ruby])
-          found.map { |row| row.merge(commit_id: runs.dig(row[:run_id], 0), ruby: runs.dig(row[:run_id], 1)) }
+          key = { project_id: project, series_id: series_id, host_id: host }.compact
+          newest = @database[:results].where(key).reverse(:measured_at, :run_id).limit(last)
+          at = time(Sequel[:results][:measured_at])
+          newest.from_self(alias: :results)
+                .join(:runs, project_id: Sequel[:results][:project_id], run_id: Sequel[:results][:run_id])
+                .order(Sequel[:results][:measured_at], Sequel[:results][:run_id])
+                .select(Sequel[:results][:run_id], at.as(:measured_at), :value, :low, :high,
+                        Sequel[:results][:host_id], :commit_id, :ruby).all
         end
       end
 
@@ -157,7 +158,7 @@ module Pitwall
           rows = @database[:pitwall_points].where(project: project, **filters)
           columns = %i[suite benchmark variant metric unit better host value low high commit_id branch ruby]
           rows.order(:measured_at, :suite, :benchmark, :variant, :metric, :host, :commit_id)
-              .select(time(:measured_at), *columns).each(&block)
+              .select(time(Sequel[:measured_at]).as(:measured_at), *columns).each(&block)
         end
       end
 
@@ -168,7 +169,8 @@ module Pitwall
           rows = @database[:change_points].where(project_id: project)
           rows = rows.where(series_id: series) if series
           rows.order(:measured_at, :series_id, :host_id)
-              .select(:series_id, :host_id, :run_id, time(:measured_at), :before, :after, :ratio, :p_value).all
+              .select(:series_id, :host_id, :run_id, time(Sequel[:measured_at]).as(:measured_at), :before, :after,
+                      :ratio, :p_value).all
         end
       end
 
@@ -217,13 +219,11 @@ module Pitwall
             .all.each { |row| %i[first_at last_at].each { |name| row[name] = iso(row[name]) } }
       end
 
-      def rows_of(newest) = newest.select(:run_id)
-
       # The column as text, which both databases write alike.
       def time(column)
         return column unless @database.database_type == :postgres
 
-        Sequel.function(:to_char, column, 'YYYY-MM-DD"T"HH24:MI:SS"Z"').as(column)
+        Sequel.function(:to_char, column, 'YYYY-MM-DD"T"HH24:MI:SS"Z"')
       end
 
       def iso(time) = time.respond_to?(:utc) ? time.utc.iso8601 : time

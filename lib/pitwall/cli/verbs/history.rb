@@ -9,6 +9,7 @@ require "pitwall/errors"
 require "pitwall/history"
 require "pitwall/show"
 require "pitwall/workspace/git"
+require "pitwall/workspace/repository"
 
 module Pitwall
   module CLI
@@ -74,7 +75,8 @@ module Pitwall
         raise UsageError, "what to do? pitwall history #{ACTIONS.join(", ")}" if action.nil?
         unless ACTIONS.include?(action)
           guess = CLI.closest(action, ACTIONS)
-          raise UsageError, "no action #{action}#{" (did you mean #{guess}?)" if guess}; there are #{ACTIONS.join(", ")}"
+          guess &&= " (did you mean #{guess}?)"
+          raise UsageError, "no action #{action}#{guess}; there are #{ACTIONS.join(", ")}"
         end
 
         check(action, rest)
@@ -183,7 +185,7 @@ module Pitwall
         end
       end
 
-      def head = git("rev-parse", "--verify", "--quiet", "HEAD")
+      def head = git("rev-parse", "HEAD")
 
       # --- views
 
@@ -191,9 +193,10 @@ module Pitwall
         limit = @options.fetch(:limit, LIMIT)
         open do |store|
           rows = choose(store, names)
-          Pitwall::History::Analysis.update(store, project, series: ids(action, rows, limit)) unless @options[:mix_hosts]
+          analysis = Pitwall::History::Analysis
+          analysis.update(store, project, series: ids(action, rows, limit)) unless @options[:mix_hosts]
           shown = action == "changes" ? changed(store, rows) : rows
-          found = Pitwall::History::Analysis.load(store, project, shown.first(limit), last: @options.fetch(:last, LAST))
+          found = analysis.load(store, project, shown.first(limit), last: @options.fetch(:last, LAST))
           publish(render(action, found, shown.size))
         end
         Status::OK
@@ -235,7 +238,7 @@ module Pitwall
       def export(names)
         open do |store|
           kept = choose(store, names, metric: @options.fetch(:metric, "all"))
-          wanted = kept.map { |row| row.values_at(:suite, :benchmark, :variant, :metric, :host_id) }.uniq.to_h { |key| [key, 1] }
+          wanted = kept.to_h { |row| [row.values_at(:suite, :benchmark, :variant, :metric, :host_id), true] }
           to_out do |out|
             out.puts(Show::HistoryCsv.head) unless @options[:format] == "json"
             store.each_result(project) do |row|
@@ -261,7 +264,10 @@ module Pitwall
         end
         return rows if names.empty?
 
-        rows = rows.select { |row| names.any? { |name| row.values_at(:suite, :benchmark, :variant).join(" ").include?(name) } }
+        rows = rows.select do |row|
+          text = row.values_at(:suite, :benchmark, :variant).join(" ")
+          names.any? { |name| text.include?(name) }
+        end
         rows.empty? ? raise(UsageError, "#{names.join(", ")}: no such case in project #{project}") : rows
       end
 
@@ -300,8 +306,8 @@ module Pitwall
       # The name of the remote repository, which is the same in all clones; else that of the folder.
       def project
         @project ||= @options[:project] || env("PITWALL_PROJECT") || begin
-          remote = git("config", "--get", "remote.origin.url")
-          name = File.basename(remote || git("rev-parse", "--show-toplevel") || Dir.pwd, ".git")
+          remote = git("config", "remote.origin.url")
+          name = File.basename(remote || Workspace::Repository.find(Dir.pwd)&.top || Dir.pwd, ".git")
           name.gsub(/[^\w.-]/, "-")
         end
       end

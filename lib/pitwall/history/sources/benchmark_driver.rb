@@ -49,12 +49,14 @@ module Pitwall
 
           def each_result(path, text)
             record = plain(Psych.parse(text)&.root, {})
-            jobs = record["job_warmup_context_result"] if record.is_a?(Mapping)
+            jobs = record.is_a?(Mapping) ? record["job_warmup_context_result"] : nil
             raise BadRecording, "#{path}: no record of benchmark-driver 0.14 or newer" unless jobs.is_a?(Mapping)
 
             jobs.pairs.each do |job, phases|
               contexts = phases["false"] # not its warm-up
-              contexts&.pairs&.each { |context, result| yield context["name"].to_s, job["name"].to_s, result }
+              next if contexts.nil?
+
+              contexts.pairs.each { |context, result| yield context["name"].to_s, job["name"].to_s, result }
             end
           rescue Psych::SyntaxError, NoMethodError, TypeError
             raise BadRecording, "#{path}: a damaged record of benchmark-driver"
@@ -79,7 +81,8 @@ module Pitwall
             case node
             when Psych::Nodes::Alias then anchors[node.anchor]
             when Psych::Nodes::Scalar then remember(node, node.value, anchors)
-            when Psych::Nodes::Sequence then remember(node, node.children.map { |child| plain(child, anchors) }, anchors)
+            when Psych::Nodes::Sequence
+              remember(node, node.children.map { |child| plain(child, anchors) }, anchors)
             when Psych::Nodes::Mapping
               pairs = node.children.each_slice(2).map { |pair| pair.map { |child| plain(child, anchors) } }
               remember(node, Mapping.new(pairs), anchors)

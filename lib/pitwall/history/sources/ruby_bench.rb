@@ -40,7 +40,8 @@ module Pitwall
             facts = facts.dup
             facts.ruby = ruby.to_s unless ruby.nil?
             run = Sources.run(text, facts, side: label, tool: "ruby-bench")
-            run.figures = benchmarks.flat_map { |name, found| measured?(found) ? figures(facts, name, label, found) : [] }
+            measured = benchmarks.select { |_, found| measured?(found) }
+            run.figures = measured.flat_map { |name, found| figures(facts, name, label, found) }
             run
           end
 

@@ -5,8 +5,8 @@ require "pitwall/show/terminal/text"
 
 module Pitwall
   module Show
-    # Plots a series by time in a terminal: a column for each result, or for the median of some neighbouring ones. A line
-    # is the level between two changes. The axis does not begin at 0, so that changes of a few percent are visible.
+    # Plots a series by time in a terminal. A column is a result, or the median of neighbouring results. A line is the
+    # level between two changes. The axis does not begin at 0, so that changes of a few percent are visible.
     class HistoryPlot
       HEIGHT = 12
       WIDEST = 72
@@ -57,12 +57,18 @@ module Pitwall
       def low = @low ||= @one.values.min
       def high = @high ||= @one.values.max
 
-      def row(value) = high == low ? HEIGHT / 2 : ((high - value) / (high - low) * (HEIGHT - 1)).round.clamp(0, HEIGHT - 1)
+      def row(value)
+        return HEIGHT / 2 if high == low
+
+        ((high - value) / (high - low) * (HEIGHT - 1)).round.clamp(0, HEIGHT - 1)
+      end
 
       def cells
         rows = Array.new(HEIGHT) { Array.new(@columns, " ") }
         changes = @one.changes.filter_map { |change| (at = @one.index(change)) && [column(at), change] }
-        levels(changes).each { |from, to, level| (from...to).each { |at| rows[row(level)][at] = @palette.dim(@signs[1]) } }
+        levels(changes).each do |from, to, level|
+          (from...to).each { |at| rows[row(level)][at] = @palette.dim(@signs[1]) }
+        end
         changes.each { |at, _| rows.each { |cells| cells[at] = @palette.dim(@signs[2]) } }
         drawn.each_with_index { |value, at| rows[row(value)][at] = @signs[0] }
         rows
@@ -78,7 +84,7 @@ module Pitwall
       end
 
       def foot(gutter)
-        times = [@one.points.first, @one.points.last].map { |point| HistoryWords.time(point[:measured_at]).slice(0, 10) }
+        times = @one.points.values_at(0, -1).map { |point| HistoryWords.time(point[:measured_at]).slice(0, 10) }
         gap = [@columns - times.sum(&:size), 1].max
         @palette.dim("#{" " * (gutter + 2)}#{times.join(" " * gap)}")
       end

@@ -41,7 +41,8 @@ module Pitwall
           plot = HistoryPlot.new(one, width: @width, palette: @palette, unicode: @unicode)
           title = "#{HistoryWords.name(one)}, host #{HistoryWords.host(one.series[:host_id])}: " \
                   "#{Units.things(one.points.size, "result")}, newest #{value(one, one.newest[:value])}"
-          [Text.shorten_right(title, @width), *plot.lines, *one.changes.map { |change| Text.shorten_right("  #{sentence(one, change)}", @width) }]
+          sentences = one.changes.map { |change| Text.shorten_right("  #{sentence(one, change)}", @width) }
+          [Text.shorten_right(title, @width), *plot.lines, *sentences]
         end
         [head, *parts.flat_map { |lines| ["", *lines] }, *more].join("\n")
       end

@@ -55,7 +55,8 @@ module Pitwall
         at = one.index(change)
         commit = at && one.points[at][:commit_id]
         rubies = one.rubies(change)
-        [("commit #{commit(commit)}" if commit), ("#{short(rubies[0])} → #{short(rubies[1])}" if rubies)].compact.join(", ")
+        parts = ["commit #{commit(commit)}"] if commit
+        [*parts, *(rubies.map { |ruby| short(ruby) }.join(" → ") if rubies)].join(", ")
       end
 
       # "ruby 3.4.1 (2026-…)" → "ruby 3.4.1"
