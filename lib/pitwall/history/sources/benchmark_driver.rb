@@ -48,7 +48,8 @@ module Pitwall
           private
 
           def each_result(path, text)
-            record = plain(Psych.parse(text)&.root, {})
+            document = Psych.parse(text) or return
+            record = plain(document.root, {})
             jobs = record.is_a?(Mapping) ? record["job_warmup_context_result"] : nil
             raise BadRecording, "#{path}: no record of benchmark-driver 0.14 or newer" unless jobs.is_a?(Mapping)
 
@@ -66,7 +67,7 @@ module Pitwall
           def figures(facts, job, result)
             result["values"].pairs.filter_map do |metric, number|
               value = Float(number, exception: false)
-              next unless value&.finite? && value.positive?
+              next if value.nil? || !value.finite? || !value.positive?
 
               theirs = [metric["name"].to_s, metric["unit"].to_s, :itself.to_proc]
               name, unit, change = KNOWN.fetch(metric["unit"], theirs)
