@@ -63,6 +63,24 @@ class HistoryPostgresTest < Minitest::Test
     end
   end
 
+  # Every query of examples/history/grafana.json and of the document, with Grafana's variables filled in.
+  def test_the_dashboard
+    all = runs(Array.new(40) { |number| (number < 20 ? 1000 : 1100) + (number % 3) })
+    store(@url) do |open|
+      open.add("shop", all)
+      Pitwall::History::Analysis.update(open, "shop")
+    end
+    board = JSON.parse(File.read(File.join(Checkout::ROOT, "examples/history/grafana.json")))
+    queries = board["panels"].map { |panel| panel["targets"][0]["rawSql"] } +
+              board["annotations"]["list"].map { |one| one["target"]["rawSql"] } +
+              board["templating"]["list"].map { |one| one["query"] } +
+              [File.read(File.join(Checkout::ROOT, "doc/history.md"))[/```sql\n(.*?)```/m, 1]]
+    filled = { "$__timeFilter(measured_at)" => "measured_at > '2020-01-01'", "$project" => "shop", "$metric" => "wall",
+               "$host" => all[0].host_id, "$benchmark" => "'checkout'" }
+    counts = database { |db| queries.map { |sql| db.fetch(filled.inject(sql) { |text, pair| text.gsub(*pair) }).count } }
+    assert_equal [40, 1, 1, 1, 1, 1, 1, 0], counts
+  end
+
   # Twenty writers begin with an empty database. Each adds its own runs and some that all have. One is killed.
   def test_twenty_writers
     pids = 20.times.map { |number| writer(number, @url) }
