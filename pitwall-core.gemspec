@@ -27,11 +27,11 @@ Gem::Specification.new do |spec|
   spec.files = Dir.chdir(__dir__) do
     # "pitwall/NAME" is the `require` path of integrations/NAME.rb.
     required = Dir["lib/pitwall/integrations/*.rb"].map { |file| "lib/pitwall/#{File.basename(file)}" }
-    found = Dir["ext/pitwall/**/*.{c,h,rb}", "lib/pitwall.rb",
-                "lib/pitwall/{application,version,errors,native,compat}.rb",
-                "lib/pitwall/{collect,integrations,bench_child}/**/*.rb", "doc/record-format.md", "LICENSE*"]
+    found = Dir["ext/**/*.{c,h,rb}", "lib/pitwall.rb",
+                "lib/pitwall/{application,version,errors,native,compat,fastboot}.rb",
+                "lib/pitwall/{collect,fastboot,integrations,bench_child}/**/*.rb", "doc/record-format.md", "LICENSE*"]
     # By name: `gem build` fails where the assembled file could not be written.
     (found | required | ["lib/pitwall/bench_child/assembled.rb"]).sort
   end
-  spec.extensions = ["ext/pitwall/extconf.rb"]
+  spec.extensions = ["ext/pitwall/extconf.rb", "ext/fastboot/extconf.rb"]
 end

@@ -15,6 +15,8 @@ module Checkout
   GEMS = File.join(ROOT, "vendor/bundle", RbConfig::CONFIG["arch"])
   TAG = Pitwall.const_get(:NativeLoader).tag
   BUILD = File.join(ROOT, "tmp/native", TAG)
+  # The extensions by their folders below ext/, with the folders in which they are built.
+  EXTENSIONS = { "pitwall" => BUILD, "fastboot" => File.join(BUILD, "fastboot") }.freeze
   EXTENSION = File.join(ROOT, "lib/pitwall/native", TAG, "pitwall.so")
 
   module_function
@@ -52,7 +54,7 @@ module Checkout
   # A debug or sanitised build is another build of the same sources. Whether a JIT is on (" +YJIT") makes no difference.
   def extension_digest
     ruby = RUBY_DESCRIPTION.gsub(/ \+[A-Z]+(?: [a-z]+)*/, "")
-    sources = Dir.chdir(ROOT) { digest(Dir["ext/pitwall/**/*.{c,h,rb}"].sort) }
+    sources = Dir.chdir(ROOT) { digest(Dir["ext/**/*.{c,h,rb}"].sort) }
     "#{sources} #{ruby} #{ENV["PITWALL_ASAN"]} #{ENV["PITWALL_UNKNOWN_LAYOUT"]}".rstrip
   end
 

@@ -36,6 +36,7 @@ class DocsCommandsTest < Minitest::Test
     /\Apitwall \w+ .*\bbundle exec puma\b/ => "a server does not end; test/peers/servers_test.rb runs one",
     %r{\Apitwall caches .*examples/(?:url_helpers|definitions/routes)} =>
       "needs Rails; test/peers/url_helpers_test.rb runs one",
+    /\Apitwall boot cache\b/ => "changes the user's own cache; test/fastboot/fastboot_test.rb runs it",
     /\Apitwall syscalls --(?:start|strace)\b/ => "needs strace; test/peers/strace_test.rb runs it",
     %r{\A(?:script/\w+|\.ci/run)} => "takes minutes or needs root; CI runs it",
     %r{\Atmp/units/} => "is built and run by test/native/units_test.rb",

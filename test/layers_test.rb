@@ -16,6 +16,7 @@ class LayersTest < Minitest::Test
     "foundation" => [%w[version errors native compat application].map { |name| "lib/pitwall/#{name}.rb" }, []],
     "collect" => [%w[lib/pitwall/collect/], %w[foundation]],
     "bench_child" => [%w[lib/pitwall/bench_child/], %w[foundation]],
+    "fastboot" => [%w[lib/pitwall/fastboot.rb lib/pitwall/fastboot/], %w[foundation]],
     "block form" => [%w[lib/pitwall.rb], %w[foundation collect]],
     "integrations" => [%w[lib/pitwall/integrations/], ["foundation", "collect", "bench_child", "block form"]],
     "require paths" => [SHORT, %w[integrations]],
@@ -39,6 +40,8 @@ class LayersTest < Minitest::Test
     "cli" => [%w[lib/pitwall/cli.rb lib/pitwall/cli/],
               ["foundation", "collect", "record", "analyse", "show", "symbols", "launch", "joining", "bench",
                "workspace", "experiment", "history", "doctor", "typed times", "views"]]
+              ["foundation", "collect", "fastboot", "record", "analyse", "show", "symbols", "launch", "joining", "bench",
+               "workspace", "experiment", "doctor", "typed times", "views"]]
   }.freeze
 
   # Uses that the table does not allow, with the reason.
@@ -51,10 +54,11 @@ class LayersTest < Minitest::Test
   }.freeze
 
   # pitwall-core loads no standard library that is a gem: that would fix its version before the program's Bundler does.
-  CORE = ["foundation", "collect", "bench_child", "block form", "integrations", "require paths"].freeze
+  CORE = ["foundation", "collect", "bench_child", "fastboot", "block form", "integrations", "require paths"].freeze
   CORE_FEATURES = {
     "rbconfig" => "core Ruby, not loaded with --disable-gems",
     "pitwall/pitwall" => "the extension",
+    "pitwall/fastboot_pack" => "the accelerator's own extension",
     "collect/session" => "core's own, by a path that the bootstrap knows",
     "lib/pitwall/bench_child/assembled" => "core's own, made of bench_child/ when the gem is built",
     "socket" => "no gem; loaded when the program is controlled through a socket",

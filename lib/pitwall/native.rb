@@ -15,24 +15,24 @@ module Pitwall
       "#{RUBY_VERSION}-#{RUBY_PLATFORM}-#{RbConfig::CONFIG["prefix"].tr("/", "_")}"
     end
 
-    # Absolute paths to try, the best first.
-    #: () -> Array[String]
-    def self.candidates
+    # Absolute paths to try, the best first. `name` is the extension's, "pitwall" or "fastboot_pack".
+    #: (?String) -> Array[String]
+    def self.candidates(name = "pitwall")
       here = File.expand_path("..", __FILE__)
       abi = RbConfig::CONFIG["ruby_version"]
       platform = RUBY_PLATFORM
       root = File.expand_path("../..", here) # GEM_HOME/gems/pitwall-core-VERSION
       gem_dir = File.basename(root)
-      found = [File.join(here, "native", tag, "pitwall.so")]
+      found = [File.join(here, "native", tag, "#{name}.so")]
       # The gem that is installed for this Ruby, then gems of the same version that are installed
       # elsewhere for this ABI.
       homes = [File.expand_path("../..", root)]
       homes.concat(Gem.path) if defined?(Gem) && Gem.respond_to?(:path)
       homes.uniq.each do |home|
-        [gem_dir, "pitwall-core-#{VERSION}"].uniq.each do |name|
+        [gem_dir, "pitwall-core-#{VERSION}"].uniq.each do |gem|
           [platform, platform.sub(/-gnu\z/, "")].uniq.each do |arch|
             [abi, "#{abi}-static"].each do |each|
-              found << File.join(home, "extensions", arch, each, name, "pitwall", "pitwall.so")
+              found << File.join(home, "extensions", arch, each, gem, "pitwall", "#{name}.so")
             end
           end
         end

@@ -15,7 +15,7 @@ class DocumentChecks
   # Paths of the reader's own project, which look like ours.
   READERS_PATHS = %w[lib/exports.rb lib/upstream.rb test/cart_test.rb test/ruby/test_io.rb lib/patches/faster.rb].freeze
   # What doc/changing.md says will come.
-  PLANNED = %w[ext/fastboot/].freeze
+  PLANNED = [].freeze
   TABLE_RULE = /\A\|[-:| ]+\z/.freeze
 
   #: (String) -> void

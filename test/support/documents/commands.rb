@@ -115,7 +115,12 @@ class DocumentedCommands
     return if verb.nil? || %w[--help --version].include?(verb)
 
     form = Pitwall::CLI.command(verb)
-    form = form.other_forms.find(&:runs_command?) || form if arguments.include?("--")
+    if verb == "boot" && arguments.first == "cache" # a form with a word of its own
+      form = Pitwall::CLI::BootCache
+      arguments = arguments.drop(1)
+    elsif arguments.include?("--") && !form.runs_command?
+      form = form.other_forms.find(&:runs_command?) || form
+    end
     return if !command.in_block && needs_value?(form, arguments.last)
 
     form.new(out: StringIO.new, err: StringIO.new).send(:parse, arguments)
@@ -138,7 +143,8 @@ class DocumentedCommands
   end
 
   def options
-    @options ||= verbs.flat_map { |verb| [Pitwall::CLI.command(verb), *Pitwall::CLI.command(verb).other_forms] }
+    forms = verbs.flat_map { |verb| [Pitwall::CLI.command(verb), *Pitwall::CLI.command(verb).other_forms] }
+    @options ||= (forms + [Pitwall::CLI::BootCache])
       .flat_map { |form| switches(form).flat_map(&:long) }.uniq
   end
 

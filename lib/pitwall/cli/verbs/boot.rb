@@ -2,6 +2,7 @@
 
 require "pitwall/cli/recording/recorded_command"
 require "pitwall/cli/recording/view_report"
+require "pitwall/cli/verbs/boot_cache"
 require "pitwall/doctor/proc_file"
 
 module Pitwall
@@ -33,8 +34,16 @@ module Pitwall
         def option_words = VIEW.option_words
       end
 
+      # `boot cache …` is a form of its own.
+      #: (Array[String]) -> (Integer | Ending)
+      def call(argv)
+        argv.first == "cache" ? BootCache.new(out: @out, err: @err).call(argv.drop(1)) : super
+      end
+
       #: (OptionParser) -> void
       def define_options(parser)
+        parser.separator("`pitwall boot cache --help`: what pitwall/fastboot keeps for faster boots")
+        parser.separator("")
         parser.separator("How to record")
         parser.on("--calls", "count file-system calls, too: slower") { @options[:calls] = true }
         define_collecting_options(parser)

@@ -1,0 +1,356 @@
+/*
+ * pitwall/fastboot_pack: what `require "pitwall/fastboot"` needs of C. It loads and tests nothing when it is loaded.
+ *
+ * Reading order: pack.h (the file), places.h (is a file what it was?), this file (the Ruby side), blake2b.c.
+ * All functions here need the GVL.
+ */
+#include <ruby.h>
+#include <ruby/ractor.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "pack.h"
+#include "places.h"
+
+#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "packs are little-endian"
+#endif
+
+static VALUE iseq_class;
+static ID id_load_from_binary, id_find, id_before, id_plain_require;
+static rb_ractor_local_key_t main_only; /* non-NULL in the main Ractor */
+static const struct rb_ractor_local_storage_type nothing_to_free = {NULL, NULL};
+static VALUE require_index = Qnil;
+
+/* ---- Packs ---- */
+
+/* A pack stays mapped while the process lives: loaded code may refer to it. */
+static size_t
+pack_memsize(const void *data)
+{
+    const struct fb_pack *pack = data;
+    return sizeof *pack + pack->capacity * sizeof *pack->entries + pack->slot_count * sizeof *pack->slots;
+}
+
+static const rb_data_type_t pack_type = {
+    "pitwall/fastboot pack", {NULL, RUBY_NEVER_FREE, pack_memsize}, NULL, NULL, RUBY_TYPED_FREE_IMMEDIATELY,
+};
+
+static const struct fb_pack *
+pack_of(VALUE self)
+{
+    return rb_check_typeddata(self, &pack_type);
+}
+
+/* Only a file that this user or root owns, and that nobody else may write: code in it will be run. */
+static const char *
+refusal_of(const struct stat *found)
+{
+    if (!S_ISREG(found->st_mode)) return "it is no regular file";
+    if (found->st_uid != geteuid() && found->st_uid != 0) return "it belongs to another user";
+    if (found->st_mode & (S_IWGRP | S_IWOTH)) return "other users may write it";
+    return NULL;
+}
+
+/* Pack.open(path, identity) -> Pack, or a String: why not. */
+static VALUE
+pack_open(VALUE class, VALUE path, VALUE identity)
+{
+    StringValueCStr(path);
+    StringValue(identity);
+    if (RSTRING_LEN(identity) != FB_DIGEST_SIZE) rb_raise(rb_eArgError, "an identity has %d bytes", FB_DIGEST_SIZE);
+
+    struct fb_pack *pack;
+    VALUE self = TypedData_Make_Struct(class, struct fb_pack, &pack_type, pack);
+    int descriptor = open(RSTRING_PTR(path), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (descriptor < 0) return rb_str_new_cstr(errno == ENOENT ? "there is none yet" : strerror(errno));
+
+    struct stat found;
+    const char *refusal = fstat(descriptor, &found) == 0 ? refusal_of(&found) : strerror(errno);
+    void *bytes = MAP_FAILED;
+    if (!refusal && found.st_size == 0) refusal = "it is empty";
+    if (!refusal) bytes = mmap(NULL, (size_t)found.st_size, PROT_READ, MAP_PRIVATE, descriptor, 0);
+    if (!refusal && bytes == MAP_FAILED) refusal = strerror(errno);
+    close(descriptor);
+    if (!refusal) refusal = fb_pack_scan(pack, bytes, (size_t)found.st_size, (const uint8_t *)RSTRING_PTR(identity));
+    if (!refusal) return self;
+
+    fb_pack_free(pack);
+    *pack = (struct fb_pack){0};
+    if (bytes != MAP_FAILED) munmap(bytes, (size_t)found.st_size);
+    return rb_str_new_cstr(refusal);
+}
+
+static VALUE
+load_code(VALUE binary)
+{
+    return rb_funcall(iseq_class, id_load_from_binary, 1, binary);
+}
+
+/* The compiled code, or :damaged, or :refused (Ruby doesn't take it). */
+static VALUE
+code_of(const struct fb_entry *entry)
+{
+    if (!fb_entry_intact(entry)) return ID2SYM(rb_intern("damaged"));
+
+    int state;
+    VALUE binary = rb_str_new_static(entry->body, (long)entry->head->body_length);
+    VALUE code = rb_protect(load_code, binary, &state);
+    RB_GC_GUARD(binary);
+    if (!state) return code;
+    rb_set_errinfo(Qnil);
+    return ID2SYM(rb_intern("refused"));
+}
+
+/* load(path, options) -> the compiled code; :odd (no plain file), :missing, :changed (the file may have changed),
+ * :damaged or :refused. */
+static VALUE
+pack_load(VALUE self, VALUE path, VALUE options)
+{
+    const struct fb_pack *pack = pack_of(self);
+    uint64_t wanted = NUM2ULL(options);
+    StringValue(path);
+    if (pack->flags & FB_FROZEN) {
+        const struct fb_entry *entry = fb_pack_find(pack, RSTRING_PTR(path), (size_t)RSTRING_LEN(path), wanted);
+        if (entry) return code_of(entry);
+    }
+
+    struct fb_place place;
+    if (!fb_place_of(RSTRING_PTR(path), (size_t)RSTRING_LEN(path), &place)) return ID2SYM(rb_intern("odd"));
+    const struct fb_entry *entry = fb_pack_find(pack, place.key, place.key_length, wanted);
+    if (!entry) return ID2SYM(rb_intern("missing"));
+    for (; entry; entry = fb_pack_older(pack, entry)) {
+        if (entry->attributes.ctime_ns && fb_attributes_equal(&entry->attributes, &place.attributes)) {
+            return code_of(entry);
+        }
+    }
+    return ID2SYM(rb_intern("changed"));
+}
+
+/* load_version(key, options, digest) -> the code of the version with this content, as load; nil: none. */
+static VALUE
+pack_load_version(VALUE self, VALUE key, VALUE options, VALUE digest)
+{
+    const struct fb_pack *pack = pack_of(self);
+    StringValue(key);
+    StringValue(digest);
+    if (RSTRING_LEN(digest) != FB_DIGEST_SIZE) return Qnil;
+    const struct fb_entry *entry =
+        fb_pack_find(pack, RSTRING_PTR(key), (size_t)RSTRING_LEN(key), NUM2ULL(options));
+    for (; entry; entry = fb_pack_older(pack, entry)) {
+        if (memcmp(entry->head->digest, RSTRING_PTR(digest), FB_DIGEST_SIZE) == 0) return code_of(entry);
+    }
+    return Qnil;
+}
+
+static VALUE
+attributes_value(const struct fb_attributes *attributes)
+{
+    return rb_ary_new_from_args(5, ULL2NUM(attributes->device), ULL2NUM(attributes->inode), ULL2NUM(attributes->size),
+                                ULL2NUM(attributes->mtime_ns), ULL2NUM(attributes->ctime_ns));
+}
+
+/* versions -> [[key, options, attributes, digest, written_s, length of the body, newest?]], in the file's order. */
+static VALUE
+pack_versions(VALUE self)
+{
+    const struct fb_pack *pack = pack_of(self);
+    VALUE all = rb_ary_new_capa(pack->count);
+    for (uint32_t i = 0; i < pack->count; i++) {
+        const struct fb_entry *entry = &pack->entries[i];
+        const struct fb_head *head = entry->head;
+        rb_ary_push(all, rb_ary_new_from_args(7, rb_str_new(entry->key, head->key_length), ULL2NUM(head->options),
+                                              attributes_value(&entry->attributes),
+                                              rb_str_new((const char *)head->digest, FB_DIGEST_SIZE),
+                                              ULL2NUM(head->written_s), ULL2NUM(head->body_length),
+                                              entry->is_newest ? Qtrue : Qfalse));
+    }
+    return all;
+}
+
+/* body(n) -> the compiled code of the version n as a String; nil: it is damaged. */
+static VALUE
+pack_body(VALUE self, VALUE number)
+{
+    const struct fb_pack *pack = pack_of(self);
+    uint32_t i = NUM2UINT(number);
+    if (i >= pack->count || !fb_entry_intact(&pack->entries[i])) return Qnil;
+    return rb_str_new(pack->entries[i].body, (long)pack->entries[i].head->body_length);
+}
+
+/* facts -> [bytes, bytes in whole records, records, frozen?] */
+static VALUE
+pack_facts(VALUE self)
+{
+    const struct fb_pack *pack = pack_of(self);
+    return rb_ary_new_from_args(4, SIZET2NUM(pack->size), SIZET2NUM(pack->valid_size), UINT2NUM(pack->records),
+                                pack->flags & FB_FROZEN ? Qtrue : Qfalse);
+}
+
+/* ---- Files ---- */
+
+static VALUE
+native_digest(VALUE self, VALUE string)
+{
+    uint8_t digest[FB_DIGEST_SIZE];
+    StringValue(string);
+    fb_blake2b(RSTRING_PTR(string), (size_t)RSTRING_LEN(string), digest);
+    return rb_str_new((const char *)digest, sizeof digest);
+}
+
+static VALUE
+native_sum(VALUE self, VALUE string)
+{
+    StringValue(string);
+    return ULL2NUM(fb_sum(RSTRING_PTR(string), (size_t)RSTRING_LEN(string)));
+}
+
+/* place(path) -> [key, attributes], or nil where it is no plain file. */
+static VALUE
+native_place(VALUE self, VALUE path)
+{
+    struct fb_place place;
+    StringValue(path);
+    if (!fb_place_of(RSTRING_PTR(path), (size_t)RSTRING_LEN(path), &place)) return Qnil;
+    return rb_assoc_new(rb_str_new(place.key, (long)place.key_length), attributes_value(&place.attributes));
+}
+
+static VALUE
+content_of(int descriptor, const struct stat *before)
+{
+    size_t size = (size_t)before->st_size, got = 0;
+    VALUE content = rb_str_new(NULL, (long)size + 1); /* one more: has it grown? */
+    while (got <= size) {
+        ssize_t count = read(descriptor, RSTRING_PTR(content) + got, size + 1 - got);
+        if (count < 0 && errno == EINTR) continue;
+        if (count < 0) return Qnil;
+        if (count == 0) break;
+        got += (size_t)count;
+    }
+    return got == size ? native_digest(Qnil, rb_str_substr(content, 0, (long)size)) : Qnil;
+}
+
+/* read(path) -> [digest of the content, attributes]; the ctime is 0 where the file changed too recently. nil where it
+ * can't be read, or changes meanwhile. */
+static VALUE
+native_read(VALUE self, VALUE path)
+{
+    struct stat before = {0}, after = {0};
+    uint64_t now_ns = fb_now_ns();
+    int descriptor = open(StringValueCStr(path), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (descriptor < 0) return Qnil;
+    VALUE digest = Qnil;
+    if (fstat(descriptor, &before) == 0 && S_ISREG(before.st_mode) && before.st_size < 1 << 28) {
+        digest = content_of(descriptor, &before);
+    }
+    int known = fstat(descriptor, &after) == 0;
+    close(descriptor);
+    struct fb_attributes first = fb_attributes_of(&before), last = fb_attributes_of(&after);
+    if (NIL_P(digest) || !known || !fb_attributes_equal(&first, &last)) return Qnil;
+    if (!fb_settled(&last, now_ns)) last.ctime_ns = 0;
+    return rb_assoc_new(digest, attributes_value(&last));
+}
+
+/* readable?(path) -> whether `require` could load this file; nil: in doubt. */
+static VALUE
+native_readable(VALUE self, VALUE path)
+{
+    int found = fb_readable(StringValueCStr(path));
+    return found < 0 ? Qnil : found ? Qtrue : Qfalse;
+}
+
+/* settled?(ctime_ns) -> would a change from now on give the file another change time? */
+static VALUE
+native_settled(VALUE self, VALUE changed_ns)
+{
+    struct fb_attributes attributes = {.ctime_ns = NUM2ULL(changed_ns)};
+    return fb_settled(&attributes, fb_now_ns()) ? Qtrue : Qfalse;
+}
+
+#ifdef HAVE_RB_GET_COVERAGES
+VALUE rb_get_coverages(void);
+
+/* Is code being compiled so that its runs are counted? */
+static VALUE
+native_covered(VALUE self)
+{
+    return RTEST(rb_get_coverages()) ? Qtrue : Qfalse;
+}
+#endif
+
+/* ---- require ---- */
+
+/* Stands in front of RubyGems' Kernel#require. A method in C has no frame with a file of its own: backtraces and
+ * `caller` show what they show without it. `Index#find` gives an absolute path, or nil in any doubt. */
+static VALUE
+kernel_require(VALUE self, VALUE name)
+{
+    if (RB_TYPE_P(name, T_STRING) && rb_ractor_local_storage_ptr(main_only) && !NIL_P(require_index)) {
+        const char *text = RSTRING_PTR(name);
+        long length = RSTRING_LEN(name);
+        int relative = length > 0 && text[0] != '/' && text[0] != '.' && text[0] != '~';
+        if (relative && !memchr(text, 0, (size_t)length) && !rb_provided(StringValueCStr(name))) {
+            VALUE path = rb_funcall(require_index, id_find, 1, name);
+            if (!NIL_P(path)) return rb_funcall(self, id_plain_require, 1, path);
+        }
+    }
+    return rb_funcall(self, id_before, 1, name);
+}
+
+/* Native.replace_require(index, id of the plain require): Kernel#pitwall_require_before must exist. */
+static VALUE
+native_replace_require(VALUE self, VALUE index, VALUE plain)
+{
+    require_index = index;
+    id_plain_require = rb_sym2id(plain);
+    rb_define_private_method(rb_mKernel, "require", kernel_require, 1);
+    return Qnil;
+}
+
+static VALUE
+native_stop_index(VALUE self)
+{
+    require_index = Qnil;
+    return Qnil;
+}
+
+RUBY_FUNC_EXPORTED void
+Init_fastboot_pack(void)
+{
+    rb_ext_ractor_safe(true);
+    main_only = rb_ractor_local_storage_ptr_newkey(&nothing_to_free);
+    rb_ractor_local_storage_ptr_set(main_only, &require_index);
+    rb_gc_register_address(&require_index);
+    rb_gc_register_address(&iseq_class);
+    iseq_class = rb_path2class("RubyVM::InstructionSequence");
+    id_load_from_binary = rb_intern("load_from_binary");
+    id_find = rb_intern("find");
+    id_before = rb_intern("pitwall_require_before");
+
+    VALUE fastboot = rb_define_module_under(rb_define_module("Pitwall"), "Fastboot");
+    VALUE native = rb_define_module_under(fastboot, "Native");
+    rb_define_singleton_method(native, "digest", native_digest, 1);
+    rb_define_singleton_method(native, "sum", native_sum, 1);
+    rb_define_singleton_method(native, "place", native_place, 1);
+    rb_define_singleton_method(native, "read", native_read, 1);
+    rb_define_singleton_method(native, "readable?", native_readable, 1);
+    rb_define_singleton_method(native, "settled?", native_settled, 1);
+    rb_define_singleton_method(native, "replace_require", native_replace_require, 2);
+    rb_define_singleton_method(native, "stop_index", native_stop_index, 0);
+#ifdef HAVE_RB_GET_COVERAGES
+    rb_define_singleton_method(native, "covered?", native_covered, 0);
+#endif
+    VALUE pack = rb_define_class_under(native, "Pack", rb_cObject);
+    rb_undef_alloc_func(pack);
+    rb_define_singleton_method(pack, "open", pack_open, 2);
+    rb_define_method(pack, "load", pack_load, 2);
+    rb_define_method(pack, "load_version", pack_load_version, 3);
+    rb_define_method(pack, "versions", pack_versions, 0);
+    rb_define_method(pack, "body", pack_body, 1);
+    rb_define_method(pack, "facts", pack_facts, 0);
+}

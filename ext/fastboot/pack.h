@@ -1,0 +1,99 @@
+#ifndef FASTBOOT_PACK_H
+#define FASTBOOT_PACK_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "blake2b.h"
+
+/*
+ * A pack is one file: a header, then records. lib/pitwall/fastboot/format.rb writes it, doc/fastboot.md describes it.
+ * Packs are only appended to or replaced by rename, so that a mapped pack never changes. The reader trusts no number
+ * in it: lengths are checked against the file, heads and bodies against their checksums.
+ */
+
+#define FB_MAGIC "PWBOOT1\n"
+#define FB_RECORD_MAGIC 0x43525746u
+#define FB_ALIGNMENT 16
+#define FB_LONGEST_KEY 8192u
+
+enum fb_kind {
+    FB_CODE = 1, /* compiled code of a file */
+    FB_SEEN = 2, /* no body: the file of an earlier record has these attributes now */
+};
+
+enum fb_flag {
+    FB_FROZEN = 1, /* files are not checked, and the pack is not written */
+};
+
+struct fb_header {
+    char magic[8];
+    uint8_t identity[FB_DIGEST_SIZE]; /* of the Ruby that compiled the code */
+    uint64_t flags;
+    uint64_t reserved;
+    uint64_t sum; /* of the bytes before */
+};
+
+/* What a file looked like when its content was read. `ctime_ns` is 0 where the file had changed too recently. */
+struct fb_attributes {
+    uint64_t device, inode, size, mtime_ns, ctime_ns;
+};
+
+struct fb_head {
+    uint32_t magic, kind, key_length, reserved;
+    uint64_t body_length;
+    uint64_t options; /* of the compiler, as a hash */
+    struct fb_attributes attributes;
+    uint8_t digest[FB_DIGEST_SIZE]; /* of the file's content */
+    uint64_t written_s;
+    uint64_t body_sum;
+    uint64_t head_sum; /* of the bytes before and the key */
+};
+
+_Static_assert(sizeof(struct fb_header) == 64, "a header has 64 bytes");
+_Static_assert(sizeof(struct fb_head) == 128, "a head has 128 bytes");
+
+/* One version of a file. */
+struct fb_entry {
+    const struct fb_head *head;
+    const char *key;
+    const char *body;
+    struct fb_attributes attributes; /* the newest known */
+    uint64_t hash;
+    uint32_t older; /* index + 1 of the version before of the same key and options; 0: none */
+    uint32_t is_newest;
+};
+
+struct fb_pack {
+    const char *bytes;
+    size_t size;       /* of the file when it was mapped */
+    size_t valid_size; /* up to here there are whole records */
+    uint64_t flags;
+    struct fb_entry *entries;
+    uint32_t count, capacity;
+    uint32_t *slots; /* hash table: index + 1 of the newest version */
+    uint32_t slot_count;
+    uint32_t records;
+};
+
+/* A checksum of 64 bits against damage. It is no protection against an attacker: the owner check is. */
+uint64_t fb_sum(const void *data, size_t length);
+
+/* Reads the records of a mapped file. Returns NULL, or why it is no pack of this identity. Frees nothing on failure:
+ * call fb_pack_free. */
+const char *fb_pack_scan(struct fb_pack *pack, const char *bytes, size_t size, const uint8_t identity[FB_DIGEST_SIZE]);
+
+/* The newest version of a key; NULL: none. */
+struct fb_entry *fb_pack_find(const struct fb_pack *pack, const char *key, size_t key_length, uint64_t options);
+
+/* The version before; NULL: none. */
+struct fb_entry *fb_pack_older(const struct fb_pack *pack, const struct fb_entry *entry);
+
+/* Is the body as it was written? Reads all of it. */
+int fb_entry_intact(const struct fb_entry *entry);
+
+int fb_attributes_equal(const struct fb_attributes *a, const struct fb_attributes *b);
+
+void fb_pack_free(struct fb_pack *pack);
+
+#endif

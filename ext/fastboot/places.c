@@ -1,0 +1,144 @@
+#include "places.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define SECOND UINT64_C(1000000000)
+#define SETTLED_AFTER_NS (3 * SECOND) /* more than the coarsest change times of file systems, 2 s */
+
+/* Folders that were found to be no symbolic links, nor below any: a hash table of copied paths. A path stays in it as
+ * long as the process lives. */
+static struct {
+    char **paths;
+    size_t count, capacity;
+} folders;
+
+static uint64_t
+nanoseconds(const struct timespec *time)
+{
+    return (uint64_t)time->tv_sec * SECOND + (uint64_t)time->tv_nsec;
+}
+
+static size_t
+folder_slot(char **paths, size_t capacity, const char *path, size_t length)
+{
+    for (size_t i = fb_sum(path, length) & (capacity - 1);; i = (i + 1) & (capacity - 1)) {
+        const char *found = paths[i];
+        if (!found || (strncmp(found, path, length) == 0 && found[length] == 0)) return i;
+    }
+}
+
+static void
+remember_folder(const char *path, size_t length)
+{
+    if (folders.count * 2 >= folders.capacity) {
+        size_t capacity = folders.capacity ? folders.capacity * 2 : 1024;
+        char **paths = calloc(capacity, sizeof *paths);
+        if (!paths) return;
+        for (size_t i = 0; i < folders.capacity; i++) {
+            char *moved = folders.paths[i];
+            if (moved) paths[folder_slot(paths, capacity, moved, strlen(moved))] = moved;
+        }
+        free(folders.paths);
+        folders.paths = paths;
+        folders.capacity = capacity;
+    }
+    char *copy = strndup(path, length);
+    if (!copy) return;
+    folders.paths[folder_slot(folders.paths, folders.capacity, path, length)] = copy;
+    folders.count++;
+}
+
+/* Is neither this folder nor one above it a symbolic link? `path` is absolute, without a slash at its end. */
+static int
+is_plain_folder(const char *path, size_t length)
+{
+    if (length == 0) return 1;
+    if (folders.capacity && folders.paths[folder_slot(folders.paths, folders.capacity, path, length)]) return 1;
+
+    char copy[PATH_MAX];
+    memcpy(copy, path, length);
+    copy[length] = 0;
+    const char *slash = strrchr(copy, '/');
+    if (!slash || !is_plain_folder(path, (size_t)(slash - copy))) return 0;
+    struct stat found;
+    if (lstat(copy, &found) != 0 || !S_ISDIR(found.st_mode)) return 0;
+    remember_folder(path, length);
+    return 1;
+}
+
+struct fb_attributes
+fb_attributes_of(const struct stat *found)
+{
+    return (struct fb_attributes){
+        .device = found->st_dev, .inode = found->st_ino, .size = (uint64_t)found->st_size,
+        .mtime_ns = nanoseconds(&found->st_mtim), .ctime_ns = nanoseconds(&found->st_ctim),
+    };
+}
+
+static int
+take_attributes(const struct stat *found, struct fb_attributes *attributes)
+{
+    *attributes = fb_attributes_of(found);
+    return S_ISREG(found->st_mode);
+}
+
+int
+fb_place_of(const char *path, size_t length, struct fb_place *place)
+{
+    if (length == 0 || length >= PATH_MAX || path[0] != '/' || memchr(path, 0, length)) return 0;
+
+    char copy[PATH_MAX];
+    memcpy(copy, path, length);
+    copy[length] = 0;
+    struct stat found;
+    if (lstat(copy, &found) != 0) return 0;
+    memcpy(place->key, copy, length);
+    place->key_length = length;
+    const char *slash = strrchr(copy, '/');
+    if (!S_ISLNK(found.st_mode) && is_plain_folder(path, (size_t)(slash - copy))) {
+        return take_attributes(&found, &place->attributes);
+    }
+
+    char real[PATH_MAX];
+    if (!realpath(copy, real)) return 0;
+    size_t real_length = strlen(real);
+    if (length + 1 + real_length > FB_LONGEST_KEY) return 0;
+    place->key[length] = 0;
+    memcpy(place->key + length + 1, real, real_length);
+    place->key_length = length + 1 + real_length;
+    return lstat(real, &found) == 0 && take_attributes(&found, &place->attributes);
+}
+
+int
+fb_settled(const struct fb_attributes *attributes, uint64_t now_ns)
+{
+    uint64_t changed = attributes->ctime_ns;
+    return changed > 0 && changed < now_ns && now_ns - changed > SETTLED_AFTER_NS;
+}
+
+uint64_t
+fb_now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return nanoseconds(&now);
+}
+
+int
+fb_readable(const char *path)
+{
+    struct stat found;
+    if (stat(path, &found) != 0) return errno == ENOENT || errno == ENOTDIR ? 0 : -1;
+    if (!S_ISREG(found.st_mode)) return -1;
+
+    uid_t user = geteuid();
+    if (user == 0) return 1;
+    if (found.st_uid == user) return found.st_mode & S_IRUSR ? 1 : -1;
+    return (found.st_mode & S_IRGRP) && (found.st_mode & S_IROTH) ? 1 : -1;
+}

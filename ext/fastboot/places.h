@@ -1,0 +1,35 @@
+#ifndef FASTBOOT_PLACES_H
+#define FASTBOOT_PLACES_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+#include "pack.h"
+
+/*
+ * Where a file is and what it looks like. Compiled code contains the file's path and its real path. So a key is the
+ * path, where no part of the path is a symbolic link; otherwise the path, a zero byte, and the real path.
+ */
+struct fb_place {
+    char key[FB_LONGEST_KEY];
+    size_t key_length;
+    struct fb_attributes attributes; /* as they are now; fb_settled says whether to rely on them */
+};
+
+/* Returns 1, or 0 where there is no regular file, or a path that is not absolute or too long. Makes one system call
+ * for a file in a folder that was seen before. needs GVL: the memory of folders is shared. */
+int fb_place_of(const char *path, size_t length, struct fb_place *place);
+
+/* Did the file change so long ago that another change would have given it another change time? Users can set mtime,
+ * but not ctime. `now_ns` is the time before the file was read. */
+int fb_settled(const struct fb_attributes *attributes, uint64_t now_ns);
+
+struct fb_attributes fb_attributes_of(const struct stat *found);
+
+uint64_t fb_now_ns(void);
+
+/* Is there a regular file that this process may read? -1: there is something, but who may read it is in doubt. */
+int fb_readable(const char *path);
+
+#endif

@@ -1,0 +1,219 @@
+# frozen_string_literal: true
+
+require "tmpdir"
+require "pitwall/cli/support/command"
+require "pitwall/fastboot/setup"
+require "pitwall/fastboot/state"
+
+module Pitwall
+  module CLI
+    # `pitwall boot cache …`: looks after the pack of `require "pitwall/fastboot"`.
+    class BootCache < Command
+      ACTIONS = %w[build verify prune stats clear].freeze
+      FORMATS = %w[text json].freeze
+      LISTED = 5 # differences of two boots that are printed
+      private_constant :FORMATS, :LISTED
+
+      class << self
+        #: () -> String
+        def verb = "boot cache"
+
+        #: () -> String
+        def summary = "the compiled code that pitwall/fastboot keeps"
+
+        #: () -> String
+        def usage = "#{ACTIONS.join("|")} [options] [-- CMD…]"
+
+        #: () -> bool
+        def runs_command? = true
+
+        #: () -> Array[String]
+        def argument_words = ACTIONS
+
+        #: () -> Array[[String, String]]
+        def examples
+          [
+            ["pitwall boot cache build -- bin/rails runner 1", "fill the pack, as in an image build"],
+            ["pitwall boot cache verify --boot -- bin/rails runner 1", "does the program boot to the same?"],
+            ["pitwall boot cache stats", "what is in it, and what did the last boot do?"]
+          ]
+        end
+      end
+
+      #: (OptionParser) -> void
+      def define_options(parser)
+        parser.separator("The cache is PITWALL_BOOT_CACHE, else tmp/cache/pitwall of the application")
+        parser.separator("(with a Gemfile and tmp/), else ~/.cache/pitwall.")
+        parser.separator("")
+        parser.on("--frozen", "build: boots rely on the pack without looking at files") { @options[:frozen] = true }
+        parser.on("--boot", "verify: boot CMD without and with it, and compare") { @options[:boot] = true }
+        parser.on("--format FORMAT", FORMATS, "stats: #{FORMATS.join(", ")} (text)") do |format|
+          @options[:format] = format
+        end
+      end
+
+      #: (Array[String]) -> (Integer | Ending)
+      def call(argv)
+        action = argv.first
+        return super if action.nil? || action.start_with?("-")
+        raise UsageError, "boot cache: unknown action #{action}: #{ACTIONS.join(", ")}" unless ACTIONS.include?(action)
+
+        @action = action
+        super(argv.drop(1))
+      end
+
+      #: (Array[String]) -> (Integer | Ending)
+      def run(command)
+        raise UsageError, "boot cache: which action? #{ACTIONS.join(", ")}" if @action.nil?
+
+        check(command)
+        reason = Fastboot.unavailable
+        raise CannotMeasure, reason if reason
+
+        send(@action, command)
+      end
+
+      private
+
+      OPTIONS_OF = { frozen: "build", boot: "verify", format: "stats" }.freeze
+      private_constant :OPTIONS_OF
+
+      def check(command)
+        odd = OPTIONS_OF.find { |option, action| @options[option] && @action != action }
+        raise UsageError, "--#{odd.first} belongs to boot cache #{odd.last}" if odd
+
+        takes_command = @action == "build" || (@action == "verify" && @options[:boot])
+        raise UsageError, "no command: pitwall boot cache #{@action} … -- CMD…" if takes_command && command.empty?
+        raise UsageError, "boot cache #{@action} takes no #{command.first}" if !takes_command && command.any?
+      end
+
+      def folder
+        @folder ||= Fastboot::Folder.default or
+          raise UsageError, "there is no folder for the cache: set PITWALL_BOOT_CACHE"
+      end
+
+      def store
+        @store ||= Fastboot::Store.new(folder).tap do
+          refusal = Fastboot::Folder.refusal(folder)
+          raise UsageError, "#{refusal}: the cache is not used" if refusal
+        end
+      end
+
+      # @return the pack
+      def pack
+        found = store.open
+        return found unless found.is_a?(String)
+        raise BadRecording, "#{store.path}: #{found}: pitwall boot cache clear" if File.exist?(store.path)
+
+        raise UsageError, "#{store.path}: #{found}: pitwall boot cache build -- CMD fills it"
+      end
+
+      def build(command)
+        fail_if(store.prune(frozen: false)) unless store.open.is_a?(String)
+        status = start(command, with: true)
+        fail_if(store.prune(frozen: true)) if @options[:frozen]
+        size, _, records, = pack.facts
+        @out.puts("#{store.path}: #{records} records, #{size} bytes#{", frozen" if @options[:frozen]}")
+        Ending.of(status)
+      end
+
+      def fail_if(failure)
+        raise UsageError, "cannot write #{store.path}: #{failure}" if failure
+      end
+
+      def prune(_)
+        before, = pack.facts
+        fail_if(store.prune)
+        after, _, records, = pack.facts
+        @out.puts("#{store.path}: #{records} records, #{after} bytes, before #{before}")
+        Status::OK
+      end
+
+      def clear(_)
+        removed = File.directory?(folder) ? store.clear : []
+        @out.puts("#{folder}: #{removed.empty? ? "there was nothing" : "deleted #{removed.join(", ")}"}")
+        Status::OK
+      end
+
+      def stats(_)
+        facts = Fastboot::State.of(store)
+        return put_json(facts) if @options[:format] == "json"
+
+        @out.puts("#{facts[:path]}: #{facts[:why] || pack_line(facts)}")
+        put_last_boot(facts[:last_boot])
+        Status::OK
+      end
+
+      def pack_line(facts)
+        pack = facts[:pack]
+        "#{pack[:files]} files, #{pack[:bytes]} bytes, #{pack[:unused_bytes]} of them out of use" \
+          "#{", frozen" if pack[:frozen]}"
+      end
+
+      def put_last_boot(last)
+        return @out.puts("no boot with it has ended yet") if last.nil?
+
+        @out.puts("the last program that ended: #{last["command"]}")
+        Fastboot::Counts::MEANINGS.each do |name, meaning|
+          @out.puts("  #{last[name].rjust(7)}  #{meaning}") if last[name]
+        end
+        last["reason"].each { |reason| @out.puts("  #{reason}") }
+        @out.puts("  it did not help: no file came from the pack") unless last["hit"] || last["hit_by_content"]
+      end
+
+      def put_json(facts)
+        require "json"
+        @out.puts(JSON.pretty_generate({ schema: "pitwall/boot-cache-1", **facts }))
+        Status::OK
+      end
+
+      def verify(command)
+        checked = Fastboot::State.check(pack)
+        @out.puts("#{store.path}: " + checked.map { |state, count| "#{count} #{state}" }.join(", "))
+        damaged = checked.fetch("damaged", 0)
+        raise BadRecording, "#{store.path}: #{damaged} damaged: pitwall boot cache clear" if damaged.positive?
+
+        @options[:boot] ? compare_boots(command) : Status::OK
+      end
+
+      def compare_boots(command)
+        Dir.mktmpdir("pitwall-boot") do |temporary|
+          plain, fast = [false, true].map do |with|
+            file = File.join(temporary, with ? "with" : "without")
+            status = start(command, with: with, probe: file)
+            return Ending.of(status) unless status.success?
+            raise CannotMeasure, "the command ended without its at_exit handlers, or is no Ruby" unless File.file?(file)
+
+            File.binread(file).force_encoding("UTF-8").scrub.lines(chomp: true)
+          end
+          put_differences(plain, fast)
+        end
+      end
+
+      def put_differences(plain, fast)
+        { "without it only" => plain - fast, "with it only" => fast - plain }.each do |where, lines|
+          lines.first(LISTED).each { |line| @out.puts("#{where}: #{line}") }
+          @out.puts("#{where}: #{lines.size - LISTED} more") if lines.size > LISTED
+        end
+        return Status::WORSE if plain != fast
+
+        @out.puts("both boots have the same #{plain.size} features, load paths, constants and methods")
+        Status::OK
+      end
+
+      # Runs the command to its end.
+      # @param with run it with the accelerator
+      def start(command, with:, probe: nil)
+        parts = File.expand_path("../../fastboot", __dir__) # lib/pitwall/fastboot.rb, and its folder
+        required = [("-r#{parts}" if with), ("-r#{File.join(parts, "probe")}" if probe)].compact
+        env = { "RUBYOPT" => [*required, ENV["RUBYOPT"]].compact.join(" "), "PITWALL_BOOT_CACHE" => folder,
+                "PITWALL_BOOT_PROBE" => probe, "PITWALL_BOOT_PROBE_PARENT" => (Process.pid.to_s if probe) }
+        Process.wait2(Process.spawn(env, *command, out: @action == "verify" ? File::NULL : :out)).last
+      rescue Errno::ENOENT
+        raise UsageError, "#{command.first}: not found"
+      rescue Errno::EACCES
+        raise UsageError, "#{command.first}: not executable"
+      end
+    end
+  end
+end

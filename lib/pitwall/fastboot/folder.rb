@@ -1,0 +1,80 @@
+# frozen_string_literal: true
+
+module Pitwall
+  module Fastboot
+    # Where the pack lies, and whether code from there may be run.
+    # @api private
+    module Folder
+      NAME = "pitwall"
+      OTHERS_WRITE = 0o022
+      WORLD_WRITES = 0o002
+      private_constant :OTHERS_WRITE, :WORLD_WRITES
+
+      module_function
+
+      # The folder of the cache: PITWALL_BOOT_CACHE; or tmp/cache/pitwall of the application (the folder of the Gemfile,
+      # if it has a tmp/); or pitwall in the user's folder of caches. nil: there is none.
+      #: (?Hash[String, String], ?here: String?) -> String?
+      def default(env = ENV, here: (Dir.pwd rescue nil))
+        given = env["PITWALL_BOOT_CACHE"].to_s
+        return File.expand_path(given, here || "/") unless given.empty?
+
+        application(env, here) || of_user(env)
+      end
+
+      def application(env, here)
+        gemfile = env["BUNDLE_GEMFILE"].to_s
+        root = gemfile.start_with?("/") ? File.dirname(gemfile) : here
+        return if root.nil? || !File.file?(File.join(root, "Gemfile")) || !File.directory?(File.join(root, "tmp"))
+
+        File.join(root, "tmp/cache", NAME)
+      end
+
+      def of_user(env)
+        caches = env["XDG_CACHE_HOME"].to_s
+        return File.join(caches, NAME) if caches.start_with?("/")
+
+        home = env["HOME"].to_s
+        File.join(home, ".cache", NAME) if home.start_with?("/")
+      end
+
+      # Why code from this folder must not be run: other users could have put it there. nil: it may. Missing folders
+      # are no reason.
+      #: (String) -> String?
+      def refusal(folder)
+        own = stat(folder)
+        return "#{folder} is no folder" if own && !own.directory?
+        return "#{folder} belongs to another user" if own && foreign?(own)
+        return "other users may write #{folder}" if own && own.mode.anybits?(OTHERS_WRITE)
+
+        above = folder
+        until above == File.dirname(above)
+          above = File.dirname(above)
+          found = stat(above) or next
+          return "#{above}, above the cache, belongs to another user" if foreign?(found)
+          return "other users may rename what is in #{above}" if found.mode.anybits?(WORLD_WRITES) && !found.sticky?
+        end
+      end
+
+      # Makes a folder and those above it.
+      # @raise [SystemCallError]
+      #: (String) -> void
+      def make(folder)
+        return if File.directory?(folder)
+
+        make(File.dirname(folder))
+        Dir.mkdir(folder, 0o755)
+      rescue Errno::EEXIST
+        raise unless File.directory?(folder)
+      end
+
+      def stat(path)
+        File.stat(path)
+      rescue SystemCallError
+        nil
+      end
+
+      def foreign?(found) = found.uid != Process.euid && !found.uid.zero?
+    end
+  end
+end

@@ -1,0 +1,41 @@
+# frozen_string_literal: true
+
+module Pitwall
+  module Fastboot
+    # The counts of the last program that ended: a file beside the pack, for `pitwall boot cache stats`.
+    # @api private
+    module LastBoot
+      NAME = "last-boot"
+      LONGEST = 1 << 20 # bytes of the file
+
+      module_function
+
+      # Replaces the file. Nothing is lost where that fails.
+      #: (String, Counts) -> void
+      def write(folder, counts)
+        return unless File.directory?(folder)
+
+        temporary = File.join(folder, "#{NAME}.#{Process.pid}.new")
+        File.open(temporary, File::WRONLY | File::CREAT | File::TRUNC | File::NOFOLLOW, 0o644) do |file|
+          file.binmode # Rails sets an encoding for all files
+          file.write("command=#{$PROGRAM_NAME.b.tr("\n", " ")}\n", counts.to_s.b)
+        end
+        File.rename(temporary, File.join(folder, NAME))
+      rescue SystemCallError
+        nil
+      end
+
+      # @return name → value; "reason" has an Array. nil: there is no such file
+      #: (String) -> Hash[String, untyped]?
+      def read(folder)
+        text = File.binread(File.join(folder, NAME), LONGEST).to_s.force_encoding("UTF-8").scrub
+        text.lines(chomp: true).each_with_object({ "reason" => [] }) do |line, found|
+          name, value = line.split("=", 2)
+          name == "reason" ? found["reason"] << value.to_s : found[name] = value.to_s
+        end
+      rescue SystemCallError
+        nil
+      end
+    end
+  end
+end

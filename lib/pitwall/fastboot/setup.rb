@@ -1,0 +1,142 @@
+# frozen_string_literal: true
+
+# Core Ruby, rbconfig and this library's own files only: it is loaded into programs that have not chosen their gems yet.
+require "rbconfig" # not loaded under --disable-gems
+require_relative "../version"
+require_relative "../errors"
+require_relative "../native"
+require_relative "compile_cache"
+require_relative "counts"
+require_relative "folder"
+require_relative "format"
+require_relative "last_boot"
+require_relative "load_index"
+require_relative "store"
+
+module Pitwall
+  # Makes a program boot faster: `require "pitwall/fastboot"` before anything else is loaded (doc/fastboot.md).
+  #
+  # It never changes what a program does: in any doubt a file is found and compiled by Ruby itself.
+  module Fastboot
+    # Options of Bootsnap.setup that need nothing here, or that have no counterpart (doc/fastboot.md).
+    WITHOUT_EFFECT = %i[development_mode ignore_directories compile_cache_yaml compile_cache_json revalidation].freeze
+    MAIN_RACTOR = (Ractor.current if defined?(Ractor))
+    private_constant :WITHOUT_EFFECT, :MAIN_RACTOR
+
+    @counts = nil
+
+    class << self
+      # Starts it. The options of `Bootsnap.setup` are understood.
+      # @param cache_dir [String, nil] the folder that has the folder of the cache; nil: see doc/fastboot.md
+      # @param compile_cache_iseq whether to keep compiled code
+      # @param load_path_cache whether to find files of `require` without searching
+      # @param readonly use the pack, but never write it
+      # @param others options of Bootsnap.setup that have no effect here
+      # @return whether anything of it is on
+      #: (**untyped) -> bool
+      def setup(cache_dir: nil, compile_cache_iseq: true, load_path_cache: true, readonly: flag?("READONLY"), **others)
+        unknown = others.keys - WITHOUT_EFFECT
+        raise ArgumentError, "unknown option #{unknown.first}" if unknown.any?
+        return on? if @counts
+
+        @counts = Counts.new
+        reason = unavailable
+        if reason
+          @counts.because(reason)
+        else
+          start_index if load_path_cache
+          start_compile_cache(folder_of(cache_dir), readonly) if compile_cache_iseq
+        end
+        on?
+      end
+
+      # Loads the extension.
+      # @return [String, nil] why this Ruby can't use a pack
+      # @api private
+      def unavailable = load_extension || unusable
+
+      # Is something of it on?
+      #: () -> bool
+      def on? = !(@cache.nil? && @index.nil?)
+
+      # What it has done in this process: counts, and under "reasons" why it did not help.
+      #: () -> Hash[String, untyped]
+      def stats
+        return { "reasons" => ["it was not set up"] } if @counts.nil?
+
+        later = @cache&.successor
+        @counts.because(later) if later
+        { **@counts.to_h, "reasons" => @counts.reasons.dup }
+      end
+
+      # Writes now what has been compiled. Otherwise it is written when the process ends.
+      #: () -> void
+      def flush = @cache&.flush
+
+      # @api private
+      def main_ractor? = MAIN_RACTOR.nil? || Ractor.current.equal?(MAIN_RACTOR)
+
+      # Is code compiled so that Coverage can count its runs?
+      # @api private
+      def covered?
+        return Native.covered? if Native.respond_to?(:covered?)
+
+        defined?(::Coverage) ? true : false # this Ruby does not say
+      end
+
+      private
+
+      # @return [String, nil] why there is none
+      def load_extension
+        file = NativeLoader.candidates("fastboot_pack").find { |path| File.file?(path) }
+        require(file || "pitwall/fastboot_pack")
+        nil
+      rescue LoadError
+        "pitwall-core has no extension for ruby #{RUBY_VERSION} (#{RUBY_PLATFORM})"
+      end
+
+      def folder_of(cache_dir) = cache_dir ? File.join(File.expand_path(cache_dir), Folder::NAME) : Folder.default
+
+      def flag?(name) = !["", "0", "false"].include?(ENV["PITWALL_BOOT_CACHE_#{name}"].to_s)
+
+      # Why it can do nothing in this Ruby.
+      def unusable
+        return "switched off by PITWALL_FASTBOOT=off" if ENV["PITWALL_FASTBOOT"] == "off"
+
+        "Ruby::Box is on" if defined?(Ruby::Box) && Ruby::Box.enabled?
+      end
+
+      def start_index
+        index = LoadIndex.new(@counts)
+        reason = index.install
+        reason ? @counts.because("no index of $LOAD_PATH: #{reason}") : @index = index
+      end
+
+      def start_compile_cache(folder, readonly)
+        return @counts.because("no compile cache: there is no folder for it") if folder.nil?
+
+        refusal = Folder.refusal(folder)
+        return @counts.because("no compile cache: #{refusal}") if refusal
+
+        cache = CompileCache.new(Store.new(folder), @counts, readonly: readonly)
+        reason = cache.install
+        return @counts.because("no compile cache: #{reason}") if reason
+
+        @cache = cache
+        pid = Process.pid
+        at_exit { finish(folder, pid) }
+      end
+
+      def finish(folder, pid)
+        @cache.flush
+        return if @cache.readonly? || pid != Process.pid
+
+        stats # notes who took the hook later
+        LastBoot.write(folder, @counts)
+      rescue StandardError => error
+        # The program must end as it would without this library.
+        warn "pitwall/fastboot: #{error.class}: #{error.message}" if ENV["PITWALL_DEBUG"]
+      end
+    end
+  end
+end

@@ -1,0 +1,44 @@
+# frozen_string_literal: true
+
+module Pitwall
+  module Fastboot
+    # What a pack has, for `pitwall boot cache stats` and `verify`. A program that boots does not load this file.
+    # @api private
+    module State
+      module_function
+
+      # @return the path, :pack (nil: none, and :why), and what the last boot did
+      #: (Store) -> Hash[Symbol, untyped]
+      def of(store)
+        pack = store.open
+        found = { path: store.path, pack: nil, why: nil, last_boot: LastBoot.read(store.folder) }
+        return found.merge(why: pack) if pack.is_a?(String)
+
+        bytes, _, records, frozen = pack.facts
+        newest = Store.versions(pack).select(&:newest)
+        used = Format::HEADER_SIZE + newest.sum(&:bytes)
+        found.merge(pack: { files: newest.size, records: records, bytes: bytes, code_bytes: newest.sum(&:size),
+                            unused_bytes: bytes - used, frozen: frozen })
+      end
+
+      # How many newest versions are current, changed (their file has other content), gone or damaged. Reads all files.
+      #: (Native::Pack) -> Hash[String, Integer]
+      def check(pack)
+        counts = { "current" => 0, "changed" => 0, "gone" => 0, "damaged" => 0 }
+        bytes, valid, = pack.facts
+        counts["damaged"] += 1 if valid < bytes # the end of it
+        Store.versions(pack).select(&:newest).each { |version| counts[state(pack, version)] += 1 }
+        counts.select { |state, count| count.positive? || state == "current" }
+      end
+
+      def state(pack, version)
+        return "damaged" if pack.body(version.number).nil?
+
+        digest, = Native.read(version.path)
+        return "gone" if digest.nil?
+
+        digest == version.digest ? "current" : "changed"
+      end
+    end
+  end
+end

@@ -1,0 +1,194 @@
+# frozen_string_literal: true
+
+module Pitwall
+  module Fastboot
+    # Writes a pack. One writer at a time, by a lock on a file beside it. A pack is only appended to, or replaced by
+    # rename. Whatever ends a writer leaves whole records, and perhaps part of one, which readers ignore and the next
+    # writer drops.
+    # @api private
+    class Store
+      # Compiled code to be written: which file, with which content, at which state.
+      Addition = Struct.new(:kind, :key, :options, :attributes, :digest, :body)
+      # A version in the pack; `number` is its place.
+      Version = Struct.new(:key, :options, :attributes, :digest, :written_s, :size, :newest, :number) do
+        # @return [String] the file's path: a key may also have the real path
+        def path = key[/\A[^\0]*/n]
+
+        def bytes = Format.record_size(key.bytesize, size)
+      end
+
+      LIMIT = 512 * 1024 * 1024 # bytes of a pack
+      WASTE = 0.2 # of the bytes in use: how much of a pack may be out of use
+      SLACK = 256 * 1024 # bytes out of use that never matter
+      MODE = File::WRONLY | File::CREAT | File::EXCL | File::NOFOLLOW
+      private_constant :WASTE, :SLACK, :MODE
+
+      attr_reader :folder, :identity
+
+      #: (String, ?identity: String, ?limit: Integer) -> void
+      def initialize(folder, identity: Format.identity, limit: LIMIT)
+        @folder = folder
+        @identity = identity
+        @limit = limit
+      end
+
+      #: () -> String
+      def path = File.join(@folder, Format.file_name(@identity))
+
+      # @return the pack, or why there is none
+      #: () -> (Native::Pack | String)
+      def open = Native::Pack.open(path, @identity)
+
+      #: (Native::Pack) -> Array[Version]
+      def self.versions(pack)
+        pack.versions.each_with_index.map { |fields, number| Version.new(*fields, number) }
+      end
+
+      # Adds to the pack.
+      # @param replace rewrite it, because something in it is damaged
+      # @return [String, nil] why nothing was written
+      #: (Array[Addition], ?wait: bool, ?replace: bool) -> String?
+      def add(additions, wait: false, replace: false)
+        locked(wait) do
+          pack = open
+          next rewrite(nil, additions) if pack.is_a?(String)
+
+          size, valid_size, _, frozen = pack.facts
+          next "the pack is frozen" if frozen
+
+          additions = new_ones(pack, additions)
+          next nil if additions.empty? && !replace
+          next rewrite(pack, additions) if replace || valid_size < size || wasteful?(pack, additions)
+
+          append(additions)
+        end
+      end
+
+      # Rewrites the pack without what is out of use or whose file is gone.
+      # @return [String, nil] why not
+      #: (?frozen: bool?) -> String?
+      def prune(frozen: nil)
+        locked(true) do
+          pack = open
+          pack.is_a?(String) ? pack : rewrite(pack, [], frozen: frozen.nil? ? pack.facts[3] : frozen)
+        end
+      end
+
+      # Deletes all packs of the folder, of all Rubies.
+      # @return [Array<String>] what was deleted
+      #: () -> Array[String]
+      def clear
+        removed = []
+        failure = locked(true) do
+          names = Dir.children(@folder).grep(/\A(?:boot-[\w.-]+\.pack|last-boot|.+\.new)\z/).sort
+          names.each { |name| File.unlink(File.join(@folder, name)) && removed << name }
+          nil
+        end
+        failure ? raise(UsageError, "cannot clear #{@folder}: #{failure}") : removed
+      end
+
+      private
+
+      def locked(wait)
+        Folder.make(@folder)
+        refusal = Folder.refusal(@folder)
+        return refusal if refusal
+
+        File.open(File.join(@folder, "lock"), File::RDWR | File::CREAT | File::NOFOLLOW, 0o644) do |lock|
+          return "another process is writing it" unless lock.flock(wait ? File::LOCK_EX : File::LOCK_EX | File::LOCK_NB)
+
+          yield
+        end
+      rescue SystemCallError => error
+        error.message
+      end
+
+      # Others may have written the same meanwhile.
+      def new_ones(pack, additions)
+        known = Store.versions(pack).to_h do |version|
+          [[version.key, version.options, version.digest], version.attributes]
+        end
+        additions.reject do |addition|
+          attributes = known[[addition.key, addition.options, addition.digest]]
+          addition.kind == Format::SEEN ? attributes.nil? || attributes == addition.attributes : attributes
+        end
+      end
+
+      def wasteful?(pack, additions)
+        _, valid_size, = pack.facts
+        coming = additions.sum { |addition| record_size(addition) }
+        return true if valid_size + coming > @limit
+
+        replaced = additions.to_h { |addition| [[addition.key, addition.options], true] }
+        live = Store.versions(pack).sum do |version|
+          version.newest && !replaced[[version.key, version.options]] ? version.bytes : 0
+        end
+        used = live + additions.sum { |addition| addition.kind == Format::CODE ? record_size(addition) : 0 }
+        valid_size + coming - used > (used * WASTE) + SLACK
+      end
+
+      def record_size(addition) = Format.record_size(addition.key.bytesize, addition.body.bytesize)
+
+      def append(additions)
+        File.open(path, File::WRONLY | File::APPEND | File::NOFOLLOW) do |file|
+          file.binmode # Rails sets an encoding for all files
+          additions.each { |addition| file.write(record(addition)) }
+        end
+        nil
+      end
+
+      def record(addition, written_s = Time.now.to_i)
+        Format.record(addition.kind, addition.key, addition.options, addition.attributes, addition.digest, written_s,
+                      addition.body)
+      end
+
+      # A new pack of the newest versions and the additions.
+      def rewrite(pack, additions, frozen: false)
+        drop_left_over
+        temporary = "#{path}.#{Process.pid}.new"
+        File.open(temporary, MODE, 0o644) do |file|
+          file.binmode
+          file.write(Format.header(@identity, frozen: frozen))
+          kept(pack, additions).each do |version, seen|
+            body = pack.body(version.number) or next # damaged
+            addition = Addition.new(Format::CODE, version.key, version.options, seen, version.digest, body)
+            file.write(record(addition, version.written_s))
+          end
+          additions.each { |addition| file.write(record(addition)) if addition.kind == Format::CODE }
+        end
+        File.rename(temporary, path)
+        nil
+      rescue StandardError
+        File.unlink(temporary) if temporary && File.exist?(temporary)
+        raise
+      end
+
+      # What killed writers have left. The caller has the lock, so no writer is at work.
+      def drop_left_over
+        Dir.children(@folder).grep(/\.new\z/).each { |name| File.unlink(File.join(@folder, name)) }
+      end
+
+      # @return [Hash{Version => Array<Integer>}] what stays of the old pack, with the files' attributes
+      def kept(pack, additions)
+        return {} if pack.nil?
+
+        code, seen = additions.partition { |addition| addition.kind == Format::CODE }
+        replaced = code.to_h { |addition| [[addition.key, addition.options], true] }
+        seen = seen.to_h { |addition| [[addition.key, addition.options, addition.digest], addition.attributes] }
+        versions = Store.versions(pack).select do |version|
+          version.newest && !replaced[[version.key, version.options]] && File.exist?(version.path)
+        end
+        within_limit(versions, code).to_h do |version|
+          [version, seen.fetch([version.key, version.options, version.digest], version.attributes)]
+        end
+      end
+
+      # The youngest, as many as the limit allows.
+      def within_limit(versions, code)
+        left = (@limit * 0.8) - code.sum { |addition| record_size(addition) }
+        chosen = versions.sort_by { |version| -version.written_s }.take_while { |version| (left -= version.bytes) >= 0 }
+        chosen.sort_by(&:number)
+      end
+    end
+  end
+end

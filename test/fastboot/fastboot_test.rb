@@ -1,0 +1,196 @@
+# frozen_string_literal: true
+
+require_relative "../test_helper"
+require_relative "../support/command_line"
+
+# Programs with `require "pitwall/fastboot"` do what they do without it.
+class FastbootTest < Minitest::Test
+  include CommandLine
+
+  LIB = File.join(Checkout::ROOT, "lib")
+  STATS = "at_exit { $stderr.puts 'stats ' + Pitwall::Fastboot.stats.inspect }"
+
+  # @return the output with the accelerator
+  def boot(*arguments, env: {}, options: [])
+    capture({ "PITWALL_BOOT_CACHE" => file("cache"), **env }, RUBY, *options, "-I#{LIB}", "-rpitwall/fastboot",
+            "-e", STATS, *arguments)
+  end
+
+  def plain(*arguments, options: []) = capture({}, RUBY, *options, "-I#{LIB}", "-e", "", *arguments)
+
+  def stats(result) = eval(result.err[/^stats (\{.*\})$/, 1])
+
+  def without_stats(text) = text.lines.grep_v(/^stats /)
+
+  # What a file can tell about how it was loaded.
+  WITNESS = <<~'RUBY'
+    # encoding: iso-8859-1
+    class Witness
+      def call(a, *b, k: 1, &block) = [a, b, k, __method__, block&.call]
+    end
+    p __FILE__, __dir__, __LINE__, __ENCODING__, "\xe4".encoding, "text".frozen?, caller(0)
+    p Witness.new.call(1, 2, k: 3) { :block }, Witness.instance_method(:call).source_location
+    p RubyVM::InstructionSequence.of(Witness.instance_method(:call)).path
+    begin
+      nil.foo
+    rescue => error
+      puts error.full_message(highlight: false)
+    end
+    require_relative "part/second"
+    require "third"
+    autoload :Fourth, "#{__dir__}/part/fourth"
+    p Fourth, require("third"), $LOADED_FEATURES.grep(/witness|second|third|fourth/)
+  RUBY
+
+  def write_witness
+    Dir.mkdir(file("part"))
+    Dir.mkdir(file("path"))
+    File.write(file("witness.rb"), WITNESS)
+    File.write(file("part/second.rb"), "p caller(0), __dir__")
+    File.write(file("path/third.rb"), "p caller(0)\nwarn 'told', uplevel: 0")
+    File.write(file("part/fourth.rb"), "Fourth = caller(0)")
+  end
+
+  def test_programs_see_no_difference
+    write_witness
+    program = ["-e", "$LOAD_PATH.unshift('#{file("path")}'); require '#{file("witness")}'"]
+    [[], ["--enable=frozen-string-literal"], ["-W:no-experimental"], ["--disable-gems"]].each do |options|
+      expected = plain(*program, options: options)
+      assert_predicate expected.status, :success?, expected.err
+      results = Array.new(2) { boot(*program, options: options) }
+      results.each do |result|
+        assert_equal frames(expected.out), frames(result.out)
+        assert_equal expected.err.lines, without_stats(result.err)
+      end
+      counts = results.map { |result| stats(result) }
+      # Without gems the compiler's options are those of the first round.
+      assert_equal 4, counts[0]["stored"], counts.inspect unless options == ["--disable-gems"]
+      assert_equal 4, counts[1].values_at("hit", "hit_by_content").compact.sum, counts.inspect
+      assert_operator counts[1]["found"], :>=, 1
+    end
+  end
+
+  # Without the frames of `require` itself: RubyGems has two, the accelerator one with its caller's line.
+  def frames(text)
+    text.gsub(/(?:, )?"[^"]*in [`'](?:Kernel#)?require'"/, "").gsub(/^\s+from .*in [`'](?:Kernel#)?require'\n/, "")
+        .gsub(/-e:[12]:/, "-e:N:")
+  end
+
+  def test_warnings_coverage_and_kept_source
+    File.write(file("a.rb"), "p({ a: 1, a: 2 }.size)")
+    File.write(file("b.rb"), "x = 1\n")
+    2.times do
+      result = boot("-e", "load 'a.rb'; load './b.rb'")
+      assert_equal 1, result.err.scan(/is duplicated and overwritten/).size, result.err
+    end
+    result = boot("-e", "$VERBOSE = true; load './b.rb'")
+    assert_match(/assigned but unused variable/, result.err)
+    assert_equal 1, stats(result)["verbose"]
+    result = boot("-e", "require 'coverage'; Coverage.start; load '#{file("b.rb")}'; p Coverage.result.values")
+    assert_match(/\[\[1\]\]|\{:?lines/, result.out)
+    assert_equal 1, stats(result)["coverage"]
+    result = boot("-e", "SCRIPT_LINES__ = {}; load '#{file("b.rb")}'; p SCRIPT_LINES__.size")
+    assert_equal ["1\n", 1], [result.out, stats(result)["script_lines"]]
+  end
+
+  # The same random requires, in folders that appear and change, with it and without.
+  SEARCHES = <<~'RUBY'
+    random = Random.new(SEED)
+    folders = %w[a b c d].map { |name| File.join(Dir.pwd, name) }
+    names = %w[one two sub/one sub/two one.x sub/deep/one]
+    120.times do |i|
+      folder = folders.sample(random: random)
+      name = names.sample(random: random)
+      case random.rand(7)
+      when 0
+        path = "#{folder}/#{name}.rb"
+        path.split("/")[1..-2].inject("") do |above, part|
+          "#{above}/#{part}".tap { |dir| Dir.mkdir(dir) unless Dir.exist?(dir) }
+        end
+        File.write(path, "puts 'loads ' + __FILE__.delete_prefix(Dir.pwd)")
+      when 1 then $LOAD_PATH.unshift(folder)
+      when 2 then $LOAD_PATH.delete(folder)
+      when 3 then $LOADED_FEATURES.delete_if { |path| path.start_with?(Dir.pwd) && random.rand(2).zero? }
+      when 4 then File.unlink("#{folder}/#{name}.rb") if File.exist?("#{folder}/#{name}.rb")
+      else
+        begin
+          puts "#{name} #{require(random.rand(3).zero? ? "#{name}.rb" : name)}"
+        rescue LoadError => error
+          puts "#{error.message} #{error.path}"
+        end
+      end
+    end
+  RUBY
+
+  def test_searches_find_what_ruby_finds
+    found = 0
+    3.times do |seed|
+      program = ["-e", "SEED = #{seed}; Dir.mkdir(ARGV[0]); Dir.chdir(ARGV[0])", "-e", SEARCHES]
+      expected = plain(*program, "plain#{seed}")
+      result = boot(*program, "fast#{seed}")
+      assert_equal expected.out, result.out.gsub("/fast#{seed}", "/plain#{seed}")
+      found += stats(result)["found"].to_i
+    end
+    assert_operator found, :>, 5
+  end
+
+  def test_no_folder_to_write_in_is_no_error
+    ["/dev/null/x", ""].each do |folder|
+      env = { "PITWALL_BOOT_CACHE" => folder, "HOME" => nil, "XDG_CACHE_HOME" => nil }
+      result = boot("-e", "load './a.rb'", env: env)
+      assert_match(/cannot load such file/, result.err) # what the program itself says
+      refute_empty stats(result)["reasons"]
+      refute_match(/pitwall.*Error/, result.err)
+    end
+    result = boot("-e", "1", env: { "PITWALL_FASTBOOT" => "off" })
+    assert_equal({ "reasons" => ["switched off by PITWALL_FASTBOOT=off"] }, stats(result))
+  end
+
+  # A limit on files' sizes acts as a full disk does.
+  def test_a_full_disk
+    File.write(file("a.rb"), "A = '#{"text" * 5000}'; p A.size")
+    full = "trap(:XFSZ, 'IGNORE'); Process.setrlimit(:FSIZE, 8192)"
+    2.times do
+      result = boot("-e", full, "-e", "load './a.rb'")
+      assert_equal ["20000\n", true], [result.out, result.status.success?]
+    end
+    counts = Array.new(2) { stats(boot("-e", "load '#{file("a.rb")}'")) }
+    assert_equal [1, 1], [counts[0]["stored"], counts[1].values_at("hit", "hit_by_content").compact.sum]
+  end
+
+  def test_another_compile_cache_wins
+    other = "class << RubyVM::InstructionSequence; prepend(Module.new { def load_iseq(path) = nil }); end"
+    result = capture({ "PITWALL_BOOT_CACHE" => file("cache") }, RUBY, "-I#{LIB}", "-e", other,
+                     "-e", "require 'pitwall/fastboot'; p Pitwall::Fastboot.stats['reasons']")
+    assert_match(/has RubyVM::InstructionSequence\.load_iseq/, result.out)
+    assert_match(/took RubyVM::InstructionSequence\.load_iseq/, stats(boot("-e", other))["reasons"].last)
+  end
+
+  def test_options_of_bootsnap_are_understood
+    program = "require 'pitwall/fastboot/setup'; p Pitwall::Fastboot.setup(cache_dir: 'x', development_mode: true, " \
+              "load_path_cache: false, compile_cache_iseq: true, compile_cache_yaml: true, ignore_directories: [])"
+    File.write(file("a.rb"), "fork { load '#{file("b.rb")}' }; Process.wait; load '#{file("b.rb")}'")
+    File.write(file("b.rb"), "1")
+    result = capture({}, RUBY, "-I#{LIB}", "-e", program, "-e", "load './a.rb'; p Pitwall::Fastboot.stats")
+    assert_match(/\Atrue\n/, result.out)
+    assert_equal 1, Dir[file("x/pitwall/*.pack")].size
+    result = capture({}, RUBY, "-I#{LIB}", "-rpitwall/fastboot/setup", "-e", "Pitwall::Fastboot.setup(nonsense: 1)")
+    assert_match(/unknown option nonsense/, result.err)
+  end
+
+  def test_the_command
+    env = { "PITWALL_BOOT_CACHE" => file("cache") }
+    File.write(file("a.rb"), "require_relative 'b'; puts B.new.call")
+    File.write(file("b.rb"), "class B; def call = :called; end")
+    result = pitwall("boot", "cache", "build", "--", RUBY, "a.rb", env: env)
+    assert_match(/\Acalled\n.*\.pack: \d+ records, \d+ bytes\n\z/, result.out)
+    result = pitwall("boot", "cache", "stats", "--format", "json", env: env)
+    facts = JSON.parse(result.out)
+    assert_equal ["pitwall/boot-cache-1", "1"], [facts["schema"], facts["last_boot"]["stored"]]
+    result = pitwall("boot", "cache", "verify", "--boot", "--", RUBY, "a.rb", env: env)
+    assert_match(/both boots have the same \d+ features/, result.out, result.err)
+    File.write(file("b.rb"), "class B; def call = :other; end")
+    assert_match(/ 1 changed/, pitwall("boot", "cache", "verify", env: env).out)
+    assert_match(/^deleted|: deleted boot/, pitwall("boot", "cache", "clear", env: env).out)
+  end
+end
