@@ -63,9 +63,10 @@ class FastbootTest < Minitest::Test
         assert_equal expected.err.lines, without_stats(result.err)
       end
       counts = results.map { |result| stats(result) }
-      # Without gems the compiler's options are those of the first round.
-      assert_equal 4, counts[0]["stored"], counts.inspect unless options == ["--disable-gems"]
-      assert_equal 4, counts[1].values_at("hit", "hit_by_content").compact.sum, counts.inspect
+      # Without gems the compiler's options are those of the first round. Some Rubies load more files of their own.
+      assert_operator counts[0]["stored"], :>=, 4, counts.inspect unless options == ["--disable-gems"]
+      assert_operator counts[1].values_at("hit", "hit_by_content").compact.sum, :>=, 4, counts.inspect
+      assert_nil counts[1]["missing"], counts.inspect
       assert_operator counts[1]["found"], :>=, 1
     end
   end
@@ -132,6 +133,18 @@ class FastbootTest < Minitest::Test
       found += stats(result)["found"].to_i
     end
     assert_operator found, :>, 5
+  end
+
+  # Bundler.setup puts Ruby's own `require` back. A library may also replace it and undo that.
+  def test_require_is_found_again_after_others_replaced_it
+    bundler = "module Kernel; private; alias_method :require, :gem_original_require; private :require; end"
+    patch = "module Kernel; alias_method :old, :require; def require(name) = old(name); alias_method :require, :old; end"
+    File.write(file("a.rb"), "1")
+    File.write(file("third.rb"), "puts :third")
+    [bundler, patch].each do |change|
+      result = boot("-e", change, "-e", "load './a.rb'; $LOAD_PATH.unshift(Dir.pwd); require 'third'; load './a.rb'")
+      assert_equal ["third\n", 1], [result.out, stats(result)["found"]], result.err
+    end
   end
 
   def test_no_folder_to_write_in_is_no_error

@@ -76,6 +76,7 @@ module Pitwall
         def load_iseq(path)
           return unless Fastboot.main_ractor?
 
+          Fastboot.keep_index
           Hook.cache&.load(path)
         end
       end

@@ -29,16 +29,26 @@ module Pitwall
         plain = plain_require
         return "require was replaced before (#{Kernel.instance_method(:require).source_location.first})" if plain.nil?
 
+        @rubygems = plain == :gem_original_require
+        @ruby ||= Kernel.instance_method(plain == :gem_original_require ? plain : :require)
         Kernel.module_eval { alias_method :pitwall_require_before, :require }
         Kernel.send(:private, :pitwall_require_before)
         Native.replace_require(self, plain)
+        @own = Kernel.instance_method(:require)
         nil
+      end
+
+      # Bundler puts Ruby's own method back. Then this one has to come before it again.
+      #: () -> void
+      def keep
+        now = Kernel.instance_method(:require)
+        install if now != @own && now == @ruby
       end
 
       # @return the path that Ruby would find; nil: Ruby is to search
       #: (String) -> String?
       def find(name)
-        return @counts.add(:rubygems_decides) if rubygems_decides?(name)
+        return @counts.add(:rubygems_decides) if @rubygems && rubygems_decides?(name)
 
         path = search(name) if name.ascii_only? && name.match?(NAME) && !name.match?(COMPILED)
         return @counts.add(:not_found) if path.nil?

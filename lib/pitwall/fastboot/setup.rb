@@ -76,6 +76,10 @@ module Pitwall
       # @api private
       def main_ractor? = MAIN_RACTOR.nil? || Ractor.current.equal?(MAIN_RACTOR)
 
+      # Called for each file that is loaded.
+      # @api private
+      def keep_index = @index&.keep
+
       # Is code compiled so that Coverage can count its runs?
       # @api private
       def covered?
