@@ -138,7 +138,7 @@ class FastbootTest < Minitest::Test
   # Bundler.setup puts Ruby's own `require` back. A library may also replace it and undo that.
   def test_require_is_found_again_after_others_replaced_it
     bundler = "module Kernel; private; alias_method :require, :gem_original_require; private :require; end"
-    patch = "module Kernel; alias_method :old, :require; def require(name) = old(name); alias_method :require, :old; end"
+    patch = "module Kernel; alias_method :old, :require; def require(it) = old(it); alias_method :require, :old; end"
     File.write(file("a.rb"), "1")
     File.write(file("third.rb"), "puts :third")
     [bundler, patch].each do |change|
