@@ -80,7 +80,7 @@ module Pitwall
       def clear
         removed = []
         failure = locked(true) do
-          names = Dir.children(@folder).grep(/\A(?:boot-[\w.-]+\.pack|last-boot|.+\.new)\z/).sort
+          names = Dir.children(@folder).grep(/\A(?:boot-[\w.-]+\.pack|last-boot)(?:\.\d+\.new)?\z/).sort
           names.each { |name| File.unlink(File.join(@folder, name)) && removed << name }
           nil
         end
@@ -165,7 +165,7 @@ module Pitwall
 
       # What killed writers have left. The caller has the lock, so no writer is at work.
       def drop_left_over
-        Dir.children(@folder).grep(/\.new\z/).each { |name| File.unlink(File.join(@folder, name)) }
+        Dir.children(@folder).grep(/\Aboot-[\w.-]+\.pack\.\d+\.new\z/).each { |name| File.unlink(File.join(@folder, name)) }
       end
 
       # @return [Hash{Version => Array<Integer>}] what stays of the old pack, with the files' attributes
