@@ -38,8 +38,8 @@ class LayersTest < Minitest::Test
     "views" => [%w[lib/pitwall/views.rb lib/pitwall/views/],
                 ["foundation", "record", "analyse", "show", "typed times"]],
     "cli" => [%w[lib/pitwall/cli.rb lib/pitwall/cli/],
-              ["foundation", "collect", "fastboot", "record", "analyse", "show", "symbols", "launch", "joining", "bench",
-               "workspace", "experiment", "history", "doctor", "typed times", "views"]]
+              ["foundation", "collect", "fastboot", "record", "analyse", "show", "symbols", "launch", "joining",
+               "bench", "workspace", "experiment", "history", "doctor", "typed times", "views"]]
   }.freeze
 
   # Uses that the table does not allow, with the reason.

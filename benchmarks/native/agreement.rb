@@ -12,8 +12,8 @@ module Benchmarks
     # of Pitwall itself, which perf sees while a sample is taken, are left out. A figure is the mean difference of the
     # runs, with its interval: the chance of sampling is in each run's difference.
     #
-    # Functions without the GVL are seen by perf only: Pitwall shows their time as one frame. And on a stripped Ruby perf
-    # has no name for the function around the loop, so there the interpreter does not count for the goal.
+    # Functions without the GVL are seen by perf only: Pitwall shows their time as one frame. And on a stripped Ruby
+    # perf has no name for the function around the loop, so there the interpreter does not count for the goal.
     #
     # Needs a quiet machine. A guess why: where other programs want the cores, a thread may often be switched off in a
     # system call, and the tick that was due then finds the thread there. This was not measured.

@@ -165,7 +165,8 @@ module Pitwall
 
       # What killed writers have left. The caller has the lock, so no writer is at work.
       def drop_left_over
-        Dir.children(@folder).grep(/\Aboot-[\w.-]+\.pack\.\d+\.new\z/).each { |name| File.unlink(File.join(@folder, name)) }
+        left = Dir.children(@folder).grep(/\Aboot-[\w.-]+\.pack\.\d+\.new\z/)
+        left.each { |name| File.unlink(File.join(@folder, name)) }
       end
 
       # @return [Hash{Version => Array<Integer>}] what stays of the old pack, with the files' attributes
