@@ -65,7 +65,7 @@ module Pitwall
     #: () -> Integer
     def objects = counted.objects
 
-    # The changes of a recording of caches ({Pitwall.caches}), the most frequent first. It needs the gem pitwall;
+    # The changes of a recording of caches ({Pitwall.caches}), the most costly first. It needs the gem pitwall;
     # recording does not.
     #
     # A row has kind ("method_added"), subject ("Shop::Cart#sum"), path, line and count. An increase of one of Ruby's

@@ -140,6 +140,14 @@ class CachesTest < Minitest::Test
     assert_equal [], lines.call(never)
   end
 
+  # Without lines nobody knows who set the constant. The class that is reopened next is not new.
+  def test_a_reopened_class_was_not_made
+    program = file("reopened.rb")
+    File.write(program, "class Made; end\nFOO = 1\nclass String\n  nil\nend\n")
+    rows = caches("--no-lines", program: program)["findings"].select { |row| row["kind"] == "class_made" }
+    assert_equal ["Made"], rows.map { |row| row["subject"] }.uniq
+  end
+
   def test_the_part_after_boot
     program = file("warm.rb")
     File.write(program, <<~RUBY)

@@ -36,8 +36,9 @@ module Pitwall
 
           thread = Thread.current
           before = thread[VARIABLE]
+          set = under(before, labels) # first: it calls the values' to_s
           work = Queries.enter(thread) if marked
-          enter(thread, under(before, labels))
+          enter(thread, set)
           counted = Native.count_work if marked # last: what this method does is not the block's
           begin
             yield
@@ -53,8 +54,9 @@ module Pitwall
         def enter_work(labels)
           thread = Thread.current
           before = thread[VARIABLE]
+          set = under(before, labels)
           work = Queries.enter(thread)
-          enter(thread, under(before, labels))
+          enter(thread, set)
           [before, work, Native.count_work]
         end
 

@@ -8,7 +8,7 @@ module Pitwall
     # Lines that empty caches of the VM.
     class Caches < WholeProcess
       # "boot", "20 requests"
-      AFTER = /\A(?:(?<boot>boot)|(?<works>\d{1,9}) (?:request|job|test)s?)\z/.freeze
+      AFTER = /\A(?:(?<boot>boot)|(?<works>[1-9]\d{0,8}) (?:request|job|test)s?)\z/.freeze
       private_constant :AFTER
 
       # @raise [UsageError]

@@ -247,6 +247,7 @@ after_visibility_in(pw_watched_call *c, VALUE module)
         note_method(c->increase, PW_METHOD_VISIBILITY, module, id_of(names[i]));
         memset(c->increase, 0, sizeof c->increase);
     }
+    for (int i = MOST_NAMES - 1; i < n; i++) pw_change_lost();
 }
 
 static VALUE module_or_none(VALUE object) { return is_module(object) ? object : 0; }

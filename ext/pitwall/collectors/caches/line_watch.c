@@ -163,12 +163,14 @@ pw_line_earlier(uint64_t *increase)
     increase[PW_VM_SHAPES] = increase[PW_VM_CVARS] = 0;
 }
 
-/* A class body begins. If a counter has increased since the last event, then the class is new. */
+/* A class body begins. If a counter has increased since the last event, then the class is new. Ruby 3.1 counts new
+ * classes. Elsewhere the increase says so only if it is known that nothing else has run since. */
 static bool
-class_begins(const pw_trace_arg *arg, const uint64_t increase[PW_VM_COUNTERS], pw_subject *s)
+class_begins(const pw_trace_arg *arg, bool awake, const uint64_t increase[PW_VM_COUNTERS], pw_subject *s)
 {
     VALUE klass = arg->self;
-    if (!is_module(klass) || !(increase[PW_VM_CONSTANTS] || increase[PW_VM_CLASSES])) return false;
+    bool is_new = pw_vm_counters[PW_VM_CLASSES].name ? increase[PW_VM_CLASSES] : awake && increase[PW_VM_CONSTANTS];
+    if (!is_module(klass) || !is_new) return false;
     pw_subject_of_module(s, klass);
     return true;
 }
@@ -195,7 +197,7 @@ changed(const pw_trace_arg *arg)
                  pw_walk_has(arg->ec, last.cfp) && last.cfp[PW_CFP_ISEQ] == last.iseq && last.pc;
     const VALUE *cfp = alive ? last.cfp : arg->cfp;
     VALUE pc = alive ? last.pc : 0;
-    if (arg->event == RUBY_EVENT_CLASS && class_begins(arg, increase, &s)) {
+    if (arg->event == RUBY_EVENT_CLASS && class_begins(arg, awake, increase, &s)) {
         bool singleton = pw_object_of_singleton(arg->self) != Qundef;
         if (singleton) pw_subject_first_time(arg->self);
         change = singleton ? PW_SINGLETON_CLASS_MADE : RB_TYPE_P(arg->self, T_MODULE) ? PW_MODULE_MADE : PW_CLASS_MADE;

@@ -86,12 +86,18 @@ module Pitwall
         sets.map(&:first).uniq.reduce(found) do |all, segment|
           next all unless segment.caches?
 
-          changes = segment.cache_changes.select { |change| segment.labels(change.label)[name] == value }
-          all.merge(own(changes)) { |_, a, b| a + b }
+          all.merge(own(labelled(segment, name).fetch(value, []))) { |_, a, b| a + b }
         end
       end
 
       private
+
+      # The changes under each value of a label.
+      def labelled(segment, name)
+        @labelled ||= {}.compare_by_identity
+        (@labelled[segment] ||= {})[name] ||=
+          segment.cache_changes.group_by { |change| segment.labels(change.label)[name] }
+      end
 
       def by_set(segment)
         @by_set ||= {}.compare_by_identity

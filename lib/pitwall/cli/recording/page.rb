@@ -29,18 +29,19 @@ module Pitwall
         render(subject.of_process, subject.warnings, began_ns: began(subject.segments),
                patterns: subject.application.patterns, findings: subject.findings_of_process,
                origin: subject.application.origin, source: asked.source?, redacted: asked.redacted?, start: asked.start,
-               difference: subject.difference)
+               difference: subject.difference, after: asked[:after])
       end
 
       # @param patterns [#call] → Analyse::SyscallPatterns in force
       # @param source [Boolean] whether lines of source may stand in the page
       # @param redacted [Boolean] whether paths are hidden: then neither source nor the working directory is shown
       # @param start [Hash{String => String}] what the page shows first
+      # @param after [Analyse::Caches::After, nil] which changes of caches count; nil: all
       # @param began_ns [Integer, nil] when the first process of the whole recording began
       # @param syscalls [Views::SyscallReport, nil] of these segments, where it was made already
       #: (Array[Record::Segment], Array[Record::Warning], patterns: untyped, **untyped) -> String
       def render(segments, warnings, patterns:, source: true, redacted: false, start: {}, difference: nil,
-                 syscalls: nil, findings: [], origin: nil, began_ns: nil)
+                 syscalls: nil, findings: [], origin: nil, began_ns: nil, after: nil)
         segments = segments.map { |segment| Analyse::Boot::Drawing.call(segment) }
         reader = SourceLines.new(segments.map(&:header), repository: Project.repository)
         texts = source && !redacted ? lines(Analyse::NativeFrames.fold(segments), reader) : {}
@@ -49,7 +50,7 @@ module Pitwall
           segments, tabs: Views.tabs(segments), hints: Views::Hints, warnings: warnings.map(&:message), source: texts,
                     commits: commits, base: (Dir.pwd unless redacted), start: start, difference: difference,
                     syscalls: Views::SyscallReport.page_part(segments, patterns: patterns, found: syscalls),
-                    findings: findings, mine: origin, began_ns: began_ns
+                    findings: findings, mine: origin, began_ns: began_ns, after: after
         ).to_s
       end
 

@@ -74,8 +74,9 @@ module Pitwall
 
       def target_options
         lines = { true => "1", false => "0" }.fetch(@options[:lines], "quiet")
-        works = @options[:after]&.works
-        waits = works ? { "caches.lines_after": works } : {} # what is left out needs no line
+        # What is left out needs no line. But a gate must not miss what happens once after that.
+        works = @options[:after]&.works unless @options[:fail_if] || @allow
+        waits = works ? { "caches.lines_after": works } : {}
         { mode: @options[:samples] ? "auto" : "none", "caches.lines": lines, **waits,
           "caches.definitions": @options[:definitions] ? 1 : 0, **super }
       end

@@ -16,6 +16,7 @@ module Pitwall
       # CWRK: sums by label set and counter. Rows are cumulative: the last row of a set and counter counts.
       class WorkCounters < Chunk
         type "CWRK"
+        limit :work_counters, 1_600_000 # eight counters for each of the most label sets
         # @return [Array<WorkCounter>] counters of the VM's caches, by label set
         offers :work_counters
 
@@ -29,7 +30,7 @@ module Pitwall
           values = columns_of(columns, WorkCounter)
           sets, names = values
           table(Labels).check(sets)
-          keep_last(@sums, sets.zip(names), :labels) { |at| build(WorkCounter, values, at) }
+          keep_last(@sums, sets.zip(names), :work_counters) { |at| build(WorkCounter, values, at) }
         end
 
         # Strings may come in a later chunk.

@@ -110,7 +110,11 @@ module Pitwall
         words << "#{Units.things(caches.lost, "change")} could not be recorded" if caches.lost.positive?
         unblamed = caches.unblamed
         unblamed.each { |name, count| words << "#{Units.count(count)} of #{counter(name)} have no line" }
-        words << "lines were not compared while nothing changed" if caches.rests.positive? && unblamed.any?
+        if caches.rests.positive? && !caches.after.all?
+          words << "lines were not compared all the time: a change that happened once may be missing"
+        elsif caches.rests.positive? && unblamed.any?
+          words << "lines were not compared while nothing changed"
+        end
         words
       end
 

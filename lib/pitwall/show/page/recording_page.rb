@@ -38,7 +38,7 @@ module Pitwall
       # @param syscalls [SyscallsPart, Hash, nil] system calls, or totals of them
       #: (Array[Record::Segment], tabs: Array[Hash[String, untyped]], hints: untyped, **untyped) -> void
       def initialize(segments, tabs:, hints:, warnings: [], source: {}, commits: {}, base: nil, start: {},
-                     difference: nil, syscalls: nil, findings: [], mine: nil, began_ns: nil)
+                     difference: nil, syscalls: nil, findings: [], mine: nil, began_ns: nil, after: nil)
         @segments = segments
         @tabs = tabs
         @hints = hints
@@ -53,6 +53,7 @@ module Pitwall
         @findings = findings
         @mine = mine || Analyse::Origin.new(base: base)
         @origin = began_ns
+        @after = after || Analyse::Caches::After.new
         @shifts = {}.compare_by_identity
         @queries = {}
         @counters = CountersPart.new(segments)
@@ -305,7 +306,7 @@ module Pitwall
 
       # nil where caches were not watched.
       def caches
-        found = Analyse::Caches.new(@segments)
+        found = Analyse::Caches.new(@segments, after: @after)
         CachesPart.new(found).object(origin: origin.to_i, processes: @segments.each_with_index.to_h) if found.any?
       end
 
