@@ -36,7 +36,9 @@ class CompletionTest < Minitest::Test
     VERBS.each do |verb|
       help = StringIO.new
       Pitwall::CLI.run([verb, "--help"], out: help, err: help)
-      Pitwall::CLI.command(verb).other_forms.each { Pitwall::CLI.run([verb, "--help", "--"], out: help, err: help) }
+      Pitwall::CLI.command(verb).other_forms.each do |form|
+        Pitwall::CLI.run([*form.verb.split, "--help", "--"], out: help, err: help)
+      end
       options = help.string.scan(/^ {4}(?: {4})?((?:-\w, )?--[\w\[\]-]+|-\w)/).flatten
       names = options.flat_map { |name| name.split(", ") }.uniq
       assert_includes names, "--help"

@@ -32,6 +32,9 @@ module Pitwall
 
         #: () -> Hash[String, Array[String]]
         def option_words = VIEW.option_words
+
+        #: () -> Array[Class]
+        def other_forms = [BootCache]
       end
 
       # `boot cache …` is a form of its own.
