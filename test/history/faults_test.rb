@@ -74,6 +74,33 @@ class HistoryFaultsTest < Minitest::Test
     result = history("add", "a.jsonl", env: STORE)
     assert_equal [0, 1], [result.status, result.err.lines.size]
     assert_path_exists file(".pitwall/spool/a.spooled.json")
+    # Beside it one that can't be read, and a good one of the same file by another path: that one arrives.
+    Dir.mkdir(file(".pitwall/spool/b.spooled.json"))
+    spool = Pitwall::History::Spool.new(file(".pitwall/spool"))
+    place = Pitwall::History::Address.parse(File.join(@dir, "h.sqlite3"))
+    kept = spool.keep(place, "shop", runs([3.0]))
+    assert_refused(5, /a\.spooled\.json: damaged/, "send", env: STORE)
+    refute_path_exists kept
+    assert_equal 2, count(:runs)
+    # Another sender has sent it meanwhile.
+    assert_nil spool.send(:read, kept, place)
+  end
+
+  # What the database refuses keeps no new results back, and nothing that waits behind it.
+  def test_a_refused_parcel
+    bench_file("a.jsonl", 1.0)
+    spool = Pitwall::History::Spool.new(file(".pitwall/spool"))
+    place = Pitwall::History::Address.parse(file("h.sqlite3"))
+    paths = 2.times.map { |number| spool.keep(place, number.zero? ? "refused" : "fine", runs([number.to_f])) }
+    store { nil }
+    Sequel.sqlite(file("h.sqlite3")) do |database|
+      database.run("CREATE TRIGGER no BEFORE INSERT ON projects WHEN new.project_id = 'refused' " \
+                   "BEGIN SELECT RAISE(ABORT, 'no'); END")
+    end
+    result = history("add", "a.jsonl", env: STORE)
+    assert_equal [0, "1 run, 2 results in project shop, h.sqlite3\n"], [result.status, result.out], result.err
+    assert_match(%r{\Apitwall: older results in \.pitwall/spool wait: h\.sqlite3: no$}, result.err)
+    assert_equal [true, false], paths.map { |path| File.exist?(path) }
   end
 
   # Only a database needs the gems.

@@ -152,10 +152,51 @@ class HistoryTest < Minitest::Test
       %w[export --out h.sqlite3] => /name another file/ }.each do |words, expected|
       assert_refused(2, expected, *words, env: STORE)
     end
-    %w[x.json y.json d.yml bomb.yml i.json].each { |name| assert_refused(5, /#{name}: /, "add", "a.jsonl", name, env: STORE) }
+    File.binwrite(file("b.bin"), "\xFF\xFE\0job_warmup".b * 9)
+    File.write(file("inf.json"), '[{"name": "a", "ips": 1e-320}]')
+    File.write(file("nul.json"), '[{"name": "a\\u0000b", "ips": 1}]')
+    %w[x.json y.json d.yml bomb.yml i.json b.bin inf.json nul.json].each { |name| assert_refused(5, /#{name}: /, "add", "a.jsonl", name, env: STORE) }
     refute_includes history("show", "--store", "postgres://u:se cret@h/d", env: STORE).err, "cret"
     assert_equal before, File.binread(file("h.sqlite3"))
     assert_empty Dir[file(".pitwall/spool/*")]
+  end
+
+  # What is meant as a URL makes no file, and is nowhere in a message.
+  def test_places_that_are_refused
+    bench_file("a.jsonl", 1.0)
+    ['"postgres://u:2024pw@h/d"', "'h.sqlite3'", "postgres:u:2024pw@h", "jdbc:postgresql://u:2024pw@h/d", "sqlite://", " ",
+     ":memory:", "sqlite://:memory:", "host=h password=2024pw", "postgres://u:2024#pw@h/db", "postgres://u:2024/pw@h/db",
+     "postgres://u:2024?pw@h/db", " postgres://u:20 24pw@h/d", "postgres://u:%FF2024@h/d", "sqlite://postgres://u:2024@h"].each do |place|
+      error = assert_raises(Pitwall::UsageError, place) { Pitwall::History::Address.parse(place) }
+      refute_match(/2024|pw/, error.full_message(highlight: false).lines.first, place)
+      assert_nil error.cause
+    end
+    refute_match(/2024/, assert_refused(2, /the history's place/, "add", "a.jsonl", "--store", '"postgres://u:2024@h/d"').err)
+    assert_equal %w[a.jsonl], Dir.children(@dir) - %w[.tmp]
+    spaced = Pitwall::History::Address.parse(" postgres://u:pw@h/d\n")
+    assert_equal [false, "postgres://u@h/d"], [spaced.sqlite?, spaced.to_s]
+    assert_equal 0, history("add", "a.jsonl", "--store", "h.sqlite3\n").status
+  end
+
+  # Sound files that are no results over time: left out beside others, refused alone.
+  def test_files_that_are_left_out
+    bench_file("a.jsonl", 1.0)
+    unfit = { "each" => /commits of a range/, "bisect" => /commits of a range/, "again" => /confirms/, "now" => /not ended/ }
+    unfit.each_key { |name| compare_file("#{name}.jsonl", 1.0, 2.0) }
+    lines = File.readlines(file("each.jsonl"))
+    File.write(file("each.jsonl"), [*lines[0..-2], '{"end":true,"commits":{}}', "\n"].join)
+    File.write(file("bisect.jsonl"), [*lines[0..-2], '{"end":true,"search":{}}', "\n"].join)
+    File.write(file("again.jsonl"), [lines[0].sub('"settings"', '"confirms":"x","settings"'), *lines[1..]].join)
+    File.write(file("now.jsonl"), lines[0..-2].join)
+    File.write(file("each.json"), JSON.generate("schema" => "pitwall/compare-1", "results" => [], "commits" => {}))
+    unfit.merge("each.json" => /commits of a range/).each do |name, reason|
+      assert_refused(5, reason, "add", name.end_with?(".json") ? name : "#{name}.jsonl", env: STORE)
+    end
+    result = history("add", "each.jsonl", "a.jsonl", "now.jsonl", env: STORE)
+    assert_equal [0, "1 run, 2 results in project shop, h.sqlite3\n", 2], [result.status, result.out, result.err.lines.size]
+    assert_match(/\Apitwall: left out: each\.jsonl: .*\npitwall: left out: now\.jsonl: /, result.err)
+    assert_match(/\A0 runs, /, history("add", "a.jsonl", "--suite", "other", env: STORE).out)
+    assert_equal 2, history("export", env: STORE).out.lines.drop(1).size, "a known run gets no results more"
   end
 
   def test_a_newer_schema_and_another_file_are_refused

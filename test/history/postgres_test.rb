@@ -52,7 +52,13 @@ class HistoryPostgresTest < Minitest::Test
   end
 
   def test_keys_begin_with_the_project
-    store(@url) { |open| open.add("shop", runs([1.0])) }
+    store(@url) do |open|
+      open.add("shop", runs([1.0]))
+      shown = %w[lock_timeout statement_timeout TimeZone].map do |name|
+        open.instance_variable_get(:@database).get(Sequel.function(:current_setting, name))
+      end
+      assert_equal %w[30s 10min UTC], shown
+    end
     database do |db|
       tables = db.tables - [:pitwall_schema]
       assert_equal %i[analyses change_points hosts projects results runs series], tables.sort

@@ -56,6 +56,7 @@ module HistoryFiles
     result = history(*words, env: env)
     assert_equal [status, "", 1], [result.status, result.out, result.err.lines.size], result.err
     assert_match expected, result.err
+    result
   end
 
   # Runs with one figure each, a day apart.

@@ -9,25 +9,51 @@ module Pitwall
     class Address
       SCHEMES = %w[postgres postgresql].freeze
       SECRET = /\A(?:password|passfile|sslpassword|sslkey)\z/i.freeze
-      private_constant :SCHEMES, :SECRET
+      # What stands in a URL or in libpq's settings, and hardly in the name of a file.
+      NO_PATH = %r{://|\A["']|\Apostgres(?:ql)?:|\bpassword\s*=}i.freeze
+      private_constant :SCHEMES, :SECRET, :NO_PATH
 
       # @raise [UsageError] neither a path nor a URL of PostgreSQL; the text is not in the message, it may hold a
       #   password
       #: (String) -> Address
       def self.parse(text)
-        raise UsageError, "the history's place is empty: name a file or postgres://HOST/DATABASE" if text.empty?
+        raise UsageError, "the history's place is no text in #{text.encoding}" unless text.valid_encoding?
 
+        text = text.strip
         scheme = text[%r{\A([a-z][a-z0-9+.-]*)://}i, 1]&.downcase
-        return new(path: text) if scheme.nil?
-        return new(path: text.sub(%r{\A[a-z]+://}i, "")) if scheme == "sqlite"
+        return new(path: path(text)) if scheme.nil?
+        return new(path: path(text.sub(%r{\A[a-z]+://}i, ""))) if scheme == "sqlite"
         unless SCHEMES.include?(scheme)
           raise UsageError, "a history is in a file or in postgres://HOST/DATABASE, not in #{scheme}://…"
         end
 
-        new(uri: URI.parse(text))
-      rescue URI::Error
-        raise UsageError, "the history's URL can't be read: postgres://USER:PASSWORD@HOST/DATABASE; " \
-                          "write special characters of the password as %XX"
+        new(uri: uri(text))
+      end
+
+      class << self
+        private
+
+        def path(text)
+          raise UsageError, "the history's place is empty: name a file or postgres://HOST/DATABASE" if text.empty?
+          if text.match?(NO_PATH)
+            raise UsageError, "the history's place is no file's name: name a file, or " \
+                              "postgres://USER:PASSWORD@HOST/DATABASE, without quotes"
+          end
+          raise UsageError, "a history in memory keeps nothing: name a file" if text.end_with?(":memory:")
+
+          text
+        end
+
+        # An @ that is not before the host is a part of a password: "postgres://u:2024#x@h/d" has the port 2024.
+        def uri(text)
+          uri = URI.parse(text)
+          fine = [uri.path, uri.query, uri.fragment].none? { |part| part.to_s.include?("@") } &&
+                 [uri.password, uri.query].all? { |part| URI.decode_www_form_component(part.to_s).valid_encoding? }
+          fine ? uri : raise(URI::InvalidURIError)
+        rescue URI::Error, ArgumentError
+          raise UsageError.new("the history's URL can't be read: postgres://USER:PASSWORD@HOST/DATABASE; " \
+                               "write special characters of the password as %XX"), cause: nil
+        end
       end
 
       # @api private
@@ -62,6 +88,10 @@ module Pitwall
       # Debuggers and errors print objects: no secrets here either.
       #: () -> String
       def inspect = "#<#{self.class} #{self}>"
+
+      # The same for every folder in which the command runs: for the spool.
+      #: () -> String
+      def key = sqlite? ? File.absolute_path(@path) : to_s
 
       # A driver's message without the secrets of the URL, as one line.
       #: (String) -> String

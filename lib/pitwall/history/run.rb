@@ -13,6 +13,14 @@ module Pitwall
       # The series' id: the same for every writer.
       #: () -> String
       def series_id = History.digest([suite, benchmark, variant, metric, unit])
+
+      # Whether every database takes it.
+      #: () -> bool
+      def sound?
+        [suite, benchmark, variant, metric, unit, better].all? { |text| History.text?(text) } &&
+          [value, low || 0, high || 0].all? { |number| number.is_a?(Numeric) && number.to_f.finite? } &&
+          History.count?(processes, 32)
+      end
     end
 
     # What was measured at one time on one host with one commit: one side of a comparison, or one run of `bench`.
@@ -35,6 +43,14 @@ module Pitwall
       #: () -> Hash[String, untyped]
       def fingerprint = Run::FINGERPRINT.to_h { |name| [name, host[name]] }
 
+      # Whether every database takes it: text in UTF-8 without NUL, finite numbers.
+      #: () -> bool
+      def sound?
+        texts = to_h.reject { |name, _| %i[host figures].include?(name) }.values + host.values_at("cpu", "governor")
+        texts.compact.all? { |text| History.text?(text) } && History.count?(host["cores"], 32) &&
+          History.count?(host["memory_bytes"], 64) && figures.all?(&:sound?)
+      end
+
       # For the spool.
       #: () -> Hash[Symbol, untyped]
       def to_object = to_h.merge(figures: figures.map(&:to_h))
@@ -54,6 +70,15 @@ module Pitwall
       # @api private
       #: (Array[untyped]) -> String
       def digest(parts) = Digest::SHA256.hexdigest(JSON.generate(parts)).slice(0, 32)
+
+      # @api private
+      #: (untyped) -> bool
+      def text?(text) = text.is_a?(String) && text.dup.force_encoding("UTF-8").valid_encoding? && !text.include?("\0")
+
+      # Whether a column of so many bits takes it. nil is unknown.
+      # @api private
+      #: (untyped, Integer) -> bool
+      def count?(number, bits) = number.nil? || (number.is_a?(Integer) && number.bit_length < bits)
     end
   end
 end

@@ -18,6 +18,9 @@ module Pitwall
       Facts = Struct.new(:at, :commit, :branch, :ruby, :host, :suite, keyword_init: true)
       private_constant :MOST
 
+      # A sound file that holds no results over time. Other files can be added without it.
+      class Unfit < BadRecording; end
+
       autoload :BenchmarkDriver, "pitwall/history/sources/benchmark_driver"
       autoload :BenchmarkIPS, "pitwall/history/sources/benchmark_ips"
       autoload :Measurements, "pitwall/history/sources/measurements"
@@ -30,6 +33,7 @@ module Pitwall
 
       class << self
         # The runs of a file.
+        # @raise [Unfit] the file is sound, but not for a history
         # @raise [BadRecording] the file is damaged, or of no known format
         # @raise [UsageError] there is no such file
         #: (String, Facts) -> Array[Run]
@@ -42,10 +46,22 @@ module Pitwall
           runs = Record::Measurements.file?(path) ? Measurements.runs(path, facts) : document(path, facts)
           runs = runs.reject { |run| run.figures.empty? }
           raise BadRecording, "#{path}: holds no results" if runs.empty?
+          raise BadRecording, "#{path}: a number is not finite, or a text is not UTF-8" unless runs.all?(&:sound?)
 
           runs
         rescue SystemCallError => error
           raise UsageError, "#{path}: #{SystemCallError.new(error.errno).message}"
+        end
+
+        # Refuses what was measured about the commits of a range. Its cases are commits, and its sides have no revision.
+        # @param found [Hash] a file's last line, or a report in JSON
+        # @raise [Unfit]
+        # @api private
+        #: (String, Hash[String, untyped]) -> void
+        def refuse_ranges(path, found)
+          return unless found.key?("commits") || found.key?("search")
+
+          raise Unfit, "#{path}: compares the commits of a range, no result over time"
         end
 
         # A run with what all formats have in common.
@@ -70,6 +86,8 @@ module Pitwall
           raise BadRecording, "#{path}: too large for results" if File.size(path) > MOST
 
           text = File.read(path, encoding: "UTF-8")
+          raise BadRecording, "#{path}: neither measurements of pitwall nor text" unless text.valid_encoding?
+
           return BenchmarkDriver.runs(path, text, facts) if BenchmarkDriver.text?(text)
 
           object = parse(path, text)

@@ -15,19 +15,23 @@ module Pitwall
       ENDING = ".spooled.json"
       private_constant :SCHEMA, :ENDING
 
-      # What a file holds. to: the database, without its password
-      Parcel = Struct.new(:path, :to, :project, :runs, keyword_init: true)
+      # What a file holds, beside the database without its password.
+      Parcel = Struct.new(:project, :runs, keyword_init: true)
+      private_constant :Parcel
 
       #: (String) -> void
       def initialize(folder)
         @folder = folder
       end
 
+      # @return [String]
+      attr_reader :folder
+
       # Keeps runs. When it returns, they are on the disk.
       # @raise [Store::Unavailable] the folder can't be written
       #: (Address, String, Array[Run]) -> String
       def keep(address, project, runs)
-        text = JSON.generate("schema" => SCHEMA, "to" => address.to_s, "project" => project,
+        text = JSON.generate("schema" => SCHEMA, "to" => address.key, "project" => project,
                              "runs" => runs.map(&:to_object))
         FileUtils.mkdir_p(@folder, mode: 0o700)
         path = File.join(@folder, "#{Digest::SHA256.hexdigest(text).slice(0, 32)}#{ENDING}")
@@ -37,21 +41,30 @@ module Pitwall
         raise Store::Unavailable, "#{@folder}: #{SystemCallError.new(error.errno).message}"
       end
 
-      # What waits for a database.
-      # @return [Array<Parcel>]
-      #: (Address) -> Array[Parcel]
-      def waiting(address) = all.select { |parcel| parcel.to == address.to_s }
+      # Whether something waits for a database. A damaged file may be for it.
+      #: (Address) -> bool
+      def waiting?(address)
+        paths.any? { |path| read(path, address) }
+      rescue BadRecording
+        true
+      end
 
-      # Sends what waits for a database.
+      # Sends what waits for a database. A file that is damaged or refused holds no other one back.
       # @return the number of runs that were sent
-      # @raise [Store::Unavailable] what was not sent stays
+      # @raise [BadRecording, Store::Unavailable] the first failure; what was not sent stays
       #: (Store) -> Integer
       def send_to(store)
-        waiting(store.address).sum do |parcel|
-          store.add(parcel.project, parcel.runs)
-          FileUtils.rm_f(parcel.path)
-          parcel.runs.size
+        failures = []
+        sent = paths.sum do |path|
+          # Twice unavailable: it is the database, not the file.
+          break if failures.grep(Store::Unavailable).size > 1
+
+          deliver(path, store)
+        rescue BadRecording, Store::Unavailable => error
+          failures << error
+          0
         end
+        failures.any? ? raise(failures.first) : sent
       end
 
       private
@@ -69,16 +82,31 @@ module Pitwall
         FileUtils.rm_f(part)
       end
 
-      def all = Dir[File.join(@folder, "*#{ENDING}")].sort.map { |path| read(path) }
+      def deliver(path, store)
+        parcel = read(path, store.address) or return 0
+        store.add(parcel.project, parcel.runs)
+        FileUtils.rm_f(path)
+        parcel.runs.size
+      end
 
-      def read(path)
+      def paths = Dir.glob("*#{ENDING}", base: @folder).sort.map { |name| File.join(@folder, name) }
+
+      # @return [Parcel, nil] nil where it is for another database, or where another sender has just sent it
+      def read(path, address)
         object = JSON.parse(File.read(path, encoding: "UTF-8"))
         raise BadRecording, "#{path}: kept by a newer Pitwall" unless object["schema"] == SCHEMA
 
-        Parcel.new(path: path, to: object.fetch("to"), project: object.fetch("project"),
-                   runs: object.fetch("runs").map { |run| Run.from_object(run) })
-      rescue JSON::ParserError, KeyError, ArgumentError, NoMethodError, TypeError
-        raise BadRecording, "#{path}: damaged; nothing was sent: move the file away"
+        to, project = object.fetch("to"), object.fetch("project")
+        runs = object.fetch("runs").map { |run| Run.from_object(run) }
+        raise TypeError unless runs.all?(&:sound?) && [to, project].all? { |text| History.text?(text) }
+
+        Parcel.new(project: project, runs: runs) if (address.sqlite? ? File.absolute_path(to) : to) == address.key
+      rescue Errno::ENOENT
+        nil
+      rescue SystemCallError => error
+        raise BadRecording, "#{path}: #{SystemCallError.new(error.errno).message}"
+      rescue JSON::ParserError, EncodingError, KeyError, ArgumentError, NoMethodError, TypeError
+        raise BadRecording, "#{path}: damaged, not sent: move the file away"
       end
     end
   end

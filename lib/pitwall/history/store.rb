@@ -16,14 +16,20 @@ module Pitwall
 
       # Gems of the adapters, which are loaded when they are used.
       GEMS = { true => "sqlite3", false => "pg" }.freeze
-      # Seconds that a writer waits for another one (SQLite), or for the connection (PostgreSQL).
+      # Seconds that a writer waits for another one, and for the connection (PostgreSQL).
       WAIT = 30
       CONNECT = 10
+      # Minutes that a statement may take (PostgreSQL).
+      STATEMENT = 10
+      # Of libpq: a server that is gone is noticed after this time, in seconds and milliseconds.
+      GONE = { keepalives_idle: WAIT, keepalives_interval: 10, keepalives_count: 3,
+               tcp_user_timeout: 2 * WAIT * 1000 }.freeze
+      SETTINGS = ["TIME ZONE 'UTC'", "lock_timeout = '#{WAIT}s'", "statement_timeout = '#{STATEMENT}min'"].freeze
       # Rows of one INSERT. SQLite has a limit for the values of a statement.
       SLICE = 400
       # Attempts of a transaction that the database ended because of another one.
       ATTEMPTS = 5
-      private_constant :GEMS, :WAIT, :CONNECT, :SLICE, :ATTEMPTS
+      private_constant :GEMS, :WAIT, :CONNECT, :STATEMENT, :GONE, :SETTINGS, :SLICE, :ATTEMPTS
 
       class << self
         # @param create whether a missing file is created
@@ -69,7 +75,9 @@ module Pitwall
 
         def postgres(address)
           Sequel.connect(address.url, connect_timeout: CONNECT, max_connections: 1, client_min_messages: nil,
-                                      after_connect: ->(connection) { connection.exec("SET TIME ZONE 'UTC'") })
+                                      driver_options: GONE, after_connect: lambda do |connection|
+                                        SETTINGS.each { |setting| connection.exec("SET #{setting}") }
+                                      end)
         end
 
         def close(database)
@@ -102,13 +110,14 @@ module Pitwall
         guarded do
           transaction do
             known = @database[:runs].where(project_id: project, run_id: runs.map(&:id)).select_map(:run_id)
+            fresh = runs.reject { |run| known.include?(run.id) }
             insert(:projects, [{ project_id: project, added_at: now }])
-            insert(:hosts, runs.map { |run| host(project, run) }.uniq.sort_by { |row| row[:host_id] })
-            figures = runs.flat_map(&:figures)
+            insert(:hosts, fresh.map { |run| host(project, run) }.uniq.sort_by { |row| row[:host_id] })
+            figures = fresh.flat_map(&:figures)
             insert(:series, figures.map { |figure| series_row(project, figure) }.uniq.sort_by { |row| row[:series_id] })
-            insert(:runs, runs.map { |run| run_row(project, run, now) })
-            insert(:results, runs.flat_map { |run| results(project, run) })
-            (runs.map(&:id) - known).size
+            insert(:runs, fresh.map { |run| run_row(project, run, now) })
+            insert(:results, fresh.flat_map { |run| results(project, run) })
+            fresh.size
           end
         end
       end

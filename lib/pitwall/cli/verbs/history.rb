@@ -128,10 +128,12 @@ module Pitwall
       # --- add and send
 
       def add(files)
-        runs = files.flat_map { |file| Pitwall::History::Sources.read(file, facts) }
+        runs = read(files)
         added = Pitwall::History::Store.open(address(create: true), create: true) do |store|
-          send_first(store)
-          store.add(project, runs).tap { keep_up(store, runs) }
+          store.add(project, runs).tap do
+            keep_up(store, runs)
+            send_waiting(store)
+          end
         end
         known = runs.map(&:id).uniq.size - added
         @out.puts("#{things(added, "run")}, #{things(runs.sum { |run| run.figures.size }, "result")} in project " \
@@ -139,6 +141,20 @@ module Pitwall
         Status::OK
       rescue Pitwall::History::Store::Unavailable => error
         kept(error, runs)
+      end
+
+      # Files that don't belong into a history are left out, unless there is no other.
+      def read(files)
+        unfit = []
+        runs = files.flat_map do |file|
+          Pitwall::History::Sources.read(file, facts)
+        rescue Pitwall::History::Sources::Unfit => error
+          unfit << error
+          []
+        end
+        last = unfit.pop if runs.empty?
+        unfit.each { |error| @err.puts("pitwall: left out: #{Show::Text.line(error.message)}") }
+        last ? raise(last) : runs
       end
 
       # Results wait in the spool. That is no success: a machine that is thrown away loses its spool.
@@ -149,11 +165,11 @@ module Pitwall
         raise CannotMeasure, "not saved: #{error.message}; nor kept: #{other.message}"
       end
 
-      # An older parcel that is damaged must not keep new results from being saved.
-      def send_first(store)
+      # The new results are saved. What can't be sent of older ones goes on waiting.
+      def send_waiting(store)
         spool.send_to(store)
-      rescue BadRecording => error
-        @err.puts("pitwall: #{Show::Text.line(error.message)}")
+      rescue BadRecording, Pitwall::History::Store::Unavailable => error
+        @err.puts("pitwall: older results in #{relative(spool.folder)} wait: #{Show::Text.line(error.message)}")
       end
 
       # The results are saved. Change points that can't be kept now are found by the next view.
@@ -164,7 +180,7 @@ module Pitwall
       end
 
       def send_spooled
-        if spool.waiting(address).empty?
+        unless spool.waiting?(address)
           @out.puts("nothing waits for #{address}")
           return Status::OK
         end

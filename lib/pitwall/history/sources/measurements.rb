@@ -13,6 +13,7 @@ module Pitwall
           #: (String, Facts) -> Array[Run]
           def runs(path, facts)
             contents = Record::Measurements.read(path)
+            check(path, contents)
             content = File.binread(path)
             known = sides(contents.head)
             contents.samples.group_by(&:side).map do |side, samples|
@@ -21,6 +22,14 @@ module Pitwall
           end
 
           private
+
+          # A file that still grows would be another run at its end.
+          def check(path, contents)
+            raise Unfit, "#{path}: its measurement has not ended, or was killed" unless contents.ended?
+            raise Unfit, "#{path}: only confirms another file, for a gate" if contents.head.key?("confirms")
+
+            Sources.refuse_ranges(path, contents.tail)
+          end
 
           # Side → its facts. A file of `bench` has one side without a name.
           def sides(head)

@@ -15,6 +15,7 @@ module Pitwall
 
           #: (String, String, untyped, Facts) -> Array[Run]
           def runs(path, text, object, facts)
+            Sources.refuse_ranges(path, object)
             results = object["results"]
             unless results.is_a?(Array) && results.all? { |row| row.is_a?(Hash) && row["name"].is_a?(String) }
               raise BadRecording, "#{path}: has no results"
