@@ -92,19 +92,22 @@ load_code(VALUE binary)
     return rb_funcall(iseq_class, id_load_from_binary, 1, binary);
 }
 
-/* The compiled code, or :damaged, or :refused (Ruby doesn't take it). */
+static VALUE
+refused(VALUE unused, VALUE error)
+{
+    return ID2SYM(rb_intern("refused"));
+}
+
+/* The compiled code, or :damaged, or :refused (Ruby doesn't take it). Interrupts and `throw` go on to the caller. */
 static VALUE
 code_of(const struct fb_entry *entry)
 {
     if (!fb_entry_intact(entry)) return ID2SYM(rb_intern("damaged"));
 
-    int state;
     VALUE binary = rb_str_new_static(entry->body, (long)entry->head->body_length);
-    VALUE code = rb_protect(load_code, binary, &state);
+    VALUE code = rb_rescue2(load_code, binary, refused, Qnil, rb_eStandardError, rb_eNoMemError, (VALUE)0);
     RB_GC_GUARD(binary);
-    if (!state) return code;
-    rb_set_errinfo(Qnil);
-    return ID2SYM(rb_intern("refused"));
+    return code;
 }
 
 /* load(path, options) -> the compiled code; :odd (no plain file), :missing, :changed (the file may have changed),

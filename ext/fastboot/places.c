@@ -54,21 +54,35 @@ remember_folder(const char *path, size_t length)
     folders.count++;
 }
 
+static int
+is_remembered(const char *path, size_t length)
+{
+    return folders.capacity && folders.paths[folder_slot(folders.paths, folders.capacity, path, length)];
+}
+
 /* Is neither this folder nor one above it a symbolic link? `path` is absolute, without a slash at its end. */
 static int
 is_plain_folder(const char *path, size_t length)
 {
-    if (length == 0) return 1;
-    if (folders.capacity && folders.paths[folder_slot(folders.paths, folders.capacity, path, length)]) return 1;
+    size_t known = length; /* the lowest folder of the path that was seen before */
+    while (known > 0 && !is_remembered(path, known)) {
+        do known--;
+        while (path[known] != '/');
+    }
+    if (known == length) return 1;
 
     char copy[PATH_MAX];
     memcpy(copy, path, length);
-    copy[length] = 0;
-    const char *slash = strrchr(copy, '/');
-    if (!slash || !is_plain_folder(path, (size_t)(slash - copy))) return 0;
-    struct stat found;
-    if (lstat(copy, &found) != 0 || !S_ISDIR(found.st_mode)) return 0;
-    remember_folder(path, length);
+    while (known < length) {
+        size_t end = known + 1;
+        while (end < length && path[end] != '/') end++;
+        copy[end] = 0;
+        struct stat found;
+        if (lstat(copy, &found) != 0 || !S_ISDIR(found.st_mode)) return 0;
+        remember_folder(path, end);
+        copy[end] = '/';
+        known = end;
+    }
     return 1;
 }
 

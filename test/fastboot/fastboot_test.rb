@@ -147,8 +147,65 @@ class FastbootTest < Minitest::Test
     end
   end
 
+  # Folders fail to be listed, are listed while another thread searches, and get a file within a tick of the clock.
+  LISTINGS = <<~'RUBY'
+    %w[a b].each { |name| Dir.mkdir(name) }
+    %w[b/one b/two b/three b/four].each { |name| File.write("#{name}.rb", "puts '#{name}'") }
+    $on_listing = []
+    Dir.singleton_class.prepend(Module.new { def children(*, **) = $on_listing.shift&.call || super })
+    index = Pitwall::Fastboot.instance_variable_get(:@index)
+    index.install # is in place: it must not stand before itself
+
+    fail = -> { raise Errno::EMFILE }
+    $on_listing = [fail, fail]
+    $LOAD_PATH.unshift("#{Dir.pwd}/a", "#{Dir.pwd}/b")
+    require "one"
+    p $on_listing.size
+    require "two"
+    $on_listing = [-> { Thread.new { require "three" }.join && nil }]
+    $LOAD_PATH.unshift(Dir.pwd)
+    2.times { require "three" }
+
+    folder = "#{Dir.pwd}/a"
+    state = [1, 2, Time.now, Time.now]
+    real = index.method(:state_of).unbind
+    index.define_singleton_method(:state_of) { |path| path == folder ? state : real.bind_call(self, path) }
+    begin
+      require "none"
+    rescue LoadError
+      2.times { p index.find("four") == "#{Dir.pwd}/b/four.rb" }
+    end
+    File.write("a/four.rb", "puts 'a/four'")
+    require "four"
+  RUBY
+
+  def test_listing_folders
+    result = boot("-e", LISTINGS)
+    assert_equal %w[b/one 1 b/two b/three] + ["true", "a/four"], result.out.lines(chomp: true).uniq, result.err
+    assert_operator stats(result)["found"], :>=, 3
+  end
+
+  # What fails while code is stored, and warnings of other threads.
+  def test_storing_code
+    refuse = "RubyVM::InstructionSequence.prepend(Module.new { def to_binary(*) = raise(ScriptError, 255.chr) })"
+    noise = "class << RubyVM::InstructionSequence; prepend(Module.new { def load_iseq(path) = " \
+            "super.tap { Thread.new { warn('noise', category: nil) }.join } }); end"
+    busy = "load './a.rb'; lock = File.open('cache/lock', 'w'); lock.flock(File::LOCK_EX); " \
+           "Pitwall::Fastboot.flush; lock.close"
+    File.write(file("a.rb"), "puts 1")
+    Dir.mkdir(file("cache"), 0o755)
+    result = boot("-e", refuse, "-e", "load './a.rb'")
+    assert_equal ["1\n", 1], [result.out, stats(result)["undumpable"]], result.err
+    assert_match(/a\.rb: ScriptError: /, stats(result)["reasons"].join)
+    result = boot("-e", noise, "-e", "load './a.rb'", env: { "PITWALL_BOOT_CACHE" => file("other") })
+    assert_equal [1, nil], stats(result).values_at("stored", "warned"), result.err
+    result = boot("-e", busy)
+    assert_equal ["1\n", 1], [result.out, stats(result)["stored"]], result.err
+    assert_equal 1, stats(boot("-e", "load './a.rb'")).values_at("hit", "hit_by_content").compact.sum
+  end
+
   def test_no_folder_to_write_in_is_no_error
-    ["/dev/null/x", ""].each do |folder|
+    ["/dev/null/x", "", "~no-such-user/x"].each do |folder|
       env = { "PITWALL_BOOT_CACHE" => folder, "HOME" => nil, "XDG_CACHE_HOME" => nil }
       result = boot("-e", "load './a.rb'", env: env)
       assert_match(/cannot load such file/, result.err) # what the program itself says

@@ -2,6 +2,7 @@
 
 require_relative "../test_helper"
 require_relative "../support/command_line"
+require "minitest/mock"
 require "pitwall/fastboot/setup"
 
 # The pack: what is written is read again, and nothing else is.
@@ -89,6 +90,39 @@ class FastbootPackTest < Minitest::Test
     File.unlink(file("current"))
     File.symlink(file("two"), file("current"))
     refute_equal key, native.place(file("current/a.rb")).first
+  end
+
+  # In a Fiber, which has a small stack.
+  def test_deep_folders
+    deep = file((["d"] * 300).join("/"))
+    FileUtils.mkdir_p(deep)
+    File.write("#{deep}/a.rb", "1")
+    Fiber.new { 2.times { assert_equal "#{deep}/a.rb", native.place("#{deep}/a.rb").first } }.resume
+    File.symlink(file("d/d"), file("link"))
+    key, = native.place("#{deep.sub("/d/d/", "/link/")}/a.rb")
+    assert_equal "#{deep.sub("/d/d/", "/link/")}/a.rb\0#{deep}/a.rb", key
+  end
+
+  # What Ruby does not take is refused, but an interrupt or a `throw` is the program's.
+  def test_exceptions_of_loading
+    @store.add([addition("a")])
+    code = RubyVM::InstructionSequence
+    [RuntimeError, NoMemoryError].each do |error|
+      code.stub(:load_from_binary, ->(_) { raise error }) { assert_equal :refused, load("a") }
+    end
+    code.stub(:load_from_binary, ->(_) { raise Interrupt }) { assert_raises(Interrupt) { load("a") } }
+    code.stub(:load_from_binary, ->(_) { throw :out, 1 }) { assert_equal(1, catch(:out) { load("a") }) }
+    assert_equal :a, load("a").eval
+  end
+
+  def test_a_damaged_record_is_replaced
+    @store.add([addition("a")])
+    bytes = File.binread(@store.path)
+    bytes.setbyte(-40, bytes.getbyte(-40) ^ 1)
+    File.binwrite(@store.path, bytes)
+    assert_equal :damaged, load("a")
+    assert_nil @store.add([addition("a")], replace: true)
+    assert_equal :a, load("a").eval
   end
 
   def test_a_frozen_pack_is_relied_on_and_not_written

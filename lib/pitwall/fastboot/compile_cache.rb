@@ -12,23 +12,21 @@ module Pitwall
       FLUSH_AT = 32 * 1024 * 1024 # bytes of code that wait to be written
       CATEGORIES = (Warning.respond_to?(:categories) ? Warning.categories : %i[deprecated experimental]).freeze
       CODE = RubyVM::InstructionSequence
-      private_constant :FLUSH_AT, :CATEGORIES, :CODE
+      FAILURES = [StandardError, ScriptError, NoMemoryError, SystemStackError].freeze
+      # An exception that Thread#raise brings meanwhile is the program's: not to be rescued here.
+      LATER = { StandardError => :never }.freeze
+      private_constant :FLUSH_AT, :CATEGORIES, :CODE, :FAILURES, :LATER
 
       # Notices warnings while a file is compiled: code from a pack would not print them.
       module Noticed
-        @seen = false
-        class << self
-          attr_accessor :seen
-        end
-
         def warn(*, **)
-          Noticed.seen = true
+          Hook.cache&.warned if Fastboot.main_ractor?
           super
         end
       end
 
-      # A file that Ruby is going to compile.
-      Expected = Struct.new(:path, :options, :key, :attributes, :before)
+      # A file that Ruby is going to compile. `warned`: its thread printed a warning meanwhile.
+      Expected = Struct.new(:path, :options, :key, :attributes, :before, :warned)
       private_constant :Expected
 
       #: (Store, Counts, readonly: bool) -> void
@@ -36,10 +34,11 @@ module Pitwall
         @store = store
         @counts = counts
         pack = store.open
-        counts.because("#{store.path}: #{pack}") if pack.is_a?(String)
+        counts.because(store.path, pack) if pack.is_a?(String)
         @pack = pack unless pack.is_a?(String)
         @readonly = readonly || (@pack && @pack.facts[3])
-        @expected = {}
+        @expected = {} # by thread
+        @tracer = TracePoint.new(:script_compiled) { |event| compiled(event) }
         @pid = Process.pid
         @additions = []
         @waiting = 0
@@ -84,6 +83,38 @@ module Pitwall
       # @return the code of a file; nil: Ruby is to compile it
       #: (String) -> RubyVM::InstructionSequence?
       def load(path)
+        Thread.handle_interrupt(LATER) do
+          code_of(path)
+        rescue *FAILURES => error
+          @counts.because(path, error.class, error.message)
+        end
+      end
+
+      # This thread prints a warning.
+      #: () -> void
+      def warned
+        expected = @expected[Thread.current]
+        expected.warned = true if expected
+      end
+
+      # Writes what was compiled.
+      # @param last the process ends. Otherwise what can't be written now waits for the next time.
+      #: (?wait: bool, ?last: bool) -> void
+      def flush(wait: false, last: false)
+        own_process
+        return if @readonly || (@additions.empty? && !@replace)
+
+        additions, @additions, @waiting = @additions, [], 0
+        failure = @store.add(additions, wait: wait, replace: @replace)
+        return put_back(additions) if failure == Store::BUSY && !last
+
+        @replace = false
+        @counts.because("nothing was stored", failure) if failure
+      end
+
+      private
+
+      def code_of(path)
         @expected.delete(Thread.current) unless @expected.empty?
         reason = doubt
         return @counts.add(reason) if reason
@@ -99,24 +130,7 @@ module Pitwall
         @replace = true if found == :damaged
         expect(path, options) unless @readonly || %i[odd refused].include?(found)
         nil
-      rescue SystemCallError, RuntimeError, NoMemoryError => error
-        @counts.because("#{path}: #{error.class}: #{error.message}")
-        nil
       end
-
-      # Writes what was compiled.
-      #: (?wait: bool) -> void
-      def flush(wait: false)
-        own_process
-        return if @readonly || (@additions.empty? && !@replace)
-
-        additions, @additions, @waiting = @additions, [], 0
-        failure = @store.add(additions, wait: wait, replace: @replace)
-        @replace = false
-        @counts.because("nothing was stored: #{failure}") if failure
-      end
-
-      private
 
       def hit(code, how)
         @counts.add(how)
@@ -134,11 +148,11 @@ module Pitwall
       # A hash of all that changes compiled code, or the warnings of compiling.
       def options_now
         now = [CODE.compile_option, *CATEGORIES.map { |category| Warning[category] }]
-        return @options if now == @options_of
+        known = @options # both parts at once: other threads replace it
+        return known.last if known && known.first == now
 
-        @options_of = now
         text = now.first.sort_by { |name, _| name }.inspect + now.drop(1).inspect
-        @options = Native.sum(text)
+        Native.sum(text).tap { |sum| @options = [now, sum].freeze }
       end
 
       # The code of a file that was touched, copied or checked out again: its content decides.
@@ -163,13 +177,8 @@ module Pitwall
 
         before = Native.read(path) unless Native.settled?(attributes.last)
         watch_warnings
-        Noticed.seen = false
-        @expected[Thread.current] = Expected.new(path, options, key, attributes, before)
-        tracer.enable unless tracer.enabled?
-      end
-
-      def tracer
-        @tracer ||= TracePoint.new(:script_compiled) { |event| compiled(event) }
+        @expected[Thread.current] = Expected.new(path, options, key, attributes, before, false)
+        @tracer.enable unless @tracer.enabled?
       end
 
       def watch_warnings
@@ -179,23 +188,27 @@ module Pitwall
         Warning.singleton_class.prepend(Noticed)
       end
 
+      # Its exceptions would come out of the program's `require`.
       def compiled(event)
-        expected = @expected.delete(Thread.current) or return
-        tracer.disable if @expected.empty?
-        return if event.eval_script
+        Thread.handle_interrupt(LATER) do
+          expected = @expected.delete(Thread.current) or next
+          @tracer.disable if @expected.empty?
+          store_code(expected, event.instruction_sequence) unless event.eval_script
+        rescue *FAILURES => error
+          @counts.add(:undumpable)
+          @counts.because(expected&.path, error.class, error.message)
+        end
+      end
 
-        code = event.instruction_sequence
+      def store_code(expected, code)
         return unless code.path == expected.path
-        return @counts.add(:warned) if Noticed.seen
+        return @counts.add(:warned) if expected.warned
 
         digest, attributes = Native.read(expected.path)
         return @counts.add(:moving) unless unchanged?(expected, digest, attributes)
 
         remember(Format::CODE, expected.key, expected.options, attributes, digest, code.to_binary)
         @counts.add(:stored)
-      rescue SystemCallError, RuntimeError, NoMemoryError => error
-        @counts.add(:undumpable)
-        @counts.because("#{expected.path}: #{error.message}") if expected
       end
 
       # Did Ruby read the content that has this digest?
@@ -210,6 +223,12 @@ module Pitwall
         @additions << Store::Addition.new(kind, key, options, attributes, digest, body)
         @waiting += body.bytesize
         flush if @waiting > FLUSH_AT
+      end
+
+      # Another process is writing.
+      def put_back(additions)
+        @additions = additions + @additions
+        @waiting = @additions.sum { |addition| addition.body.bytesize }
       end
 
       # What a parent compiled is the parent's to write.

@@ -41,9 +41,12 @@ module Pitwall
         nil
       end
 
-      #: (String) -> void
-      def because(reason)
-        @reasons << reason.tr("\n", " ") unless @reasons.include?(reason)
+      # Notes a reason. Its parts may have different encodings, or bytes that none has.
+      #: (*untyped) -> nil
+      def because(*parts)
+        reason = parts.map { |part| part.to_s.b }.join(": ").force_encoding("UTF-8").scrub.tr("\n", " ")
+        @reasons << reason unless @reasons.include?(reason)
+        nil
       end
 
       #: () -> Hash[String, Integer]

@@ -9,16 +9,23 @@ module Pitwall
     # search, because files may appear in them.
     # @api private
     class LoadIndex
-      # A folder of $LOAD_PATH. `state` is its times when it was listed; nil: there was none.
-      Folder = Struct.new(:path, :fixed, :state, :names)
+      # A folder of $LOAD_PATH. `state` is its times when it was listed; nil: there was none. `settled`: a change since
+      # then would have given it other times. `names` is nil where it can't be listed.
+      Folder = Struct.new(:path, :fixed, :state, :settled, :names)
+      # What is known of one $LOAD_PATH. It is never changed, only replaced as a whole: `require` runs in all threads,
+      # and in traps, where no Mutex can be locked. `folders` has the Folder of each entry; `changeable` and `places`
+      # have indexes of `list`.
+      Listing = Struct.new(:entries, :usable, :folders, :list, :changeable, :places)
       NAME = %r{\A(?:[\w+-][\w+.-]*/)*[\w+-][\w+.-]*\z}
       COMPILED = /\.(?:so|o|dll|dylib|bundle)\z/
-      private_constant :Folder, :NAME, :COMPILED
+      # An exception that Thread#raise brings meanwhile is the program's: not to be rescued here.
+      LATER = { StandardError => :never }.freeze
+      private_constant :Folder, :Listing, :NAME, :COMPILED, :LATER
 
       #: (Counts) -> void
       def initialize(counts)
         @counts = counts
-        @folders = {} # by entry of $LOAD_PATH
+        @listing = nil
         @extensions = RbConfig::CONFIG["EXTSTATIC"].to_s.empty? # else Ruby has extensions that are no files
       end
 
@@ -26,15 +33,15 @@ module Pitwall
       # @return [String, nil] why not: somebody else has replaced `require`
       #: () -> String?
       def install
-        plain = plain_require
-        return "require was replaced before (#{Kernel.instance_method(:require).source_location.first})" if plain.nil?
+        now = Kernel.instance_method(:require)
+        return if now == @own
+
+        plain = plain_require(now)
+        return "require was replaced before (#{now.source_location.first})" if plain.nil?
 
         @rubygems = plain == :gem_original_require
-        @ruby ||= Kernel.instance_method(plain == :gem_original_require ? plain : :require)
-        Kernel.module_eval { alias_method :pitwall_require_before, :require }
-        Kernel.send(:private, :pitwall_require_before)
-        Native.replace_require(self, plain)
-        @own = Kernel.instance_method(:require)
+        @ruby ||= @rubygems ? Kernel.instance_method(plain) : now
+        come_before(now, plain)
         nil
       end
 
@@ -42,33 +49,51 @@ module Pitwall
       #: () -> void
       def keep
         now = Kernel.instance_method(:require)
-        install if now != @own && now == @ruby
+        return if now == @own || now != @ruby
+
+        @rubygems = false
+        come_before(now, :pitwall_require_before)
+      rescue NameError, FrozenError # there is no `require` just now, or Kernel is frozen
+        nil
       end
 
       # @return the path that Ruby would find; nil: Ruby is to search
       #: (String) -> String?
       def find(name)
-        return @counts.add(:rubygems_decides) if @rubygems && rubygems_decides?(name)
+        Thread.handle_interrupt(LATER) do
+          next @counts.add(:rubygems_decides) if @rubygems && rubygems_decides?(name)
 
-        path = search(name) if name.ascii_only? && name.match?(NAME) && !name.match?(COMPILED)
-        return @counts.add(:not_found) if path.nil?
-
-        @counts.add(:found)
-        path
-      rescue SystemCallError
-        @counts.add(:not_found)
+          path = search(name) if name.ascii_only? && name.match?(NAME) && !name.match?(COMPILED)
+          @counts.add(path ? :found : :not_found)
+          path || nil
+        rescue StandardError
+          @listing = nil
+          @counts.add(:not_found)
+        end
       end
 
       private
 
       # The method that RubyGems' own `require` calls in the end.
+      # @param now the `require` of now
       # @return [Symbol, nil] nil: an unknown library has replaced `require`
-      def plain_require
-        file = Kernel.instance_method(:require).source_location&.first
+      def plain_require(now)
+        file = now.source_location&.first
         return :pitwall_require_before if file.nil?
         return unless file.match?(%r{rubygems/core_ext/kernel_require\.rb>?\z|/bundled_gems\.rb>?\z})
 
         :gem_original_require if Kernel.private_method_defined?(:gem_original_require)
+      end
+
+      # @param before the method to stand before. It is given as a method, not by its name: another thread may have put
+      #   this one there meanwhile, which would then call itself.
+      def come_before(before, plain)
+        Kernel.module_eval do
+          define_method(:pitwall_require_before, before)
+          private :pitwall_require_before
+        end
+        Native.replace_require(self, plain)
+        @own ||= Kernel.instance_method(:require)
       end
 
       # Would RubyGems activate a gem for it, or warn?
@@ -81,76 +106,98 @@ module Pitwall
         since.key?(name[%r{\A[^/]+}].delete_suffix(".rb")) || since.key?(name.delete_suffix(".rb").tr("/", "-"))
       end
 
+      # @return as in_folders
       def search(name)
-        return unless current?
+        listing = current
+        return unless listing.usable
 
         first = name[%r{\A[^/]+}]
         alone = first == name
-        return in_folders(name, first) if name.end_with?(".rb")
+        return in_folders(listing, name, first) if name.end_with?(".rb")
 
-        source = in_folders("#{name}.rb", alone ? "#{name}.rb" : first)
-        return source if source || @doubtful || !@extensions
+        source = in_folders(listing, "#{name}.rb", alone ? "#{name}.rb" : first)
+        return source unless source.nil? && @extensions
 
-        in_folders("#{name}.so", alone ? "#{name}.so" : first)
+        in_folders(listing, "#{name}.so", alone ? "#{name}.so" : first)
       end
 
-      # The first folder that has the file. @doubtful: there may be one that this process can't be sure about.
-      def in_folders(file, first)
-        @doubtful = false
-        candidates = @places[first] || []
-        candidates.each do |place|
-          path = "#{@list[place].path}/#{file}"
+      # @return the file in the first folder that has it; nil: none has; false: this process can't be sure
+      def in_folders(listing, file, first)
+        (listing.places[first] || []).each do |place|
+          path = "#{listing.list[place].path}/#{file}"
           found = Native.readable?(path)
-          return doubtful if found.nil?
-          return fresh?(place) ? path : doubtful if found
+          return false if found.nil?
+          return fresh?(listing, place) && path if found
         end
-        fresh?(@list.size) ? nil : doubtful
+        fresh?(listing, listing.list.size) ? nil : false
       end
 
-      def doubtful
-        @doubtful = true
-        nil
-      end
+      # Have the changeable folders before this place the names that they were listed with?
+      def fresh?(listing, place)
+        before = listing.changeable.take_while { |index| index < place }
+        return true if before.all? { |index| same?(listing.list[index]) }
 
-      # Have none of the changeable folders before this place changed since they were listed?
-      def fresh?(place)
-        stale = @changeable.take_while { |index| index < place }
-                           .select { |index| state_of(@list[index].path) != @list[index].state }
-        return true if stale.empty?
-
-        @snapshot = nil # list them again at the next search
-        stale.each { |index| @folders.delete_if { |_, folder| folder.equal?(@list[index]) } }
+        @listing = Listing.new(nil, false, listing.folders).freeze # list them again at the next search
         false
       end
 
-      # Takes $LOAD_PATH as it is now.
-      # @return whether all of its entries are absolute paths
-      def current?
-        return @usable if $LOAD_PATH == @snapshot
+      # A folder that changed just before it was listed may have got another file at the same tick of the clock.
+      def same?(folder)
+        state = state_of(folder.path)
+        return false if state != folder.state
 
-        entries = $LOAD_PATH.dup
-        @usable = entries.all? { |entry| entry.is_a?(String) && entry.start_with?("/") && entry.ascii_only? }
-        @snapshot = entries.map { |entry| entry.is_a?(String) ? entry.dup : entry }
-        @usable ? list(entries) : @counts.add(:relative_load_path)
-        @usable
+        folder.settled || (!settled?(state) && Dir.children(folder.path) == folder.names)
       end
 
-      def list(entries)
-        @list = entries.map { |entry| folder(entry) }
-        @changeable = @list.each_index.reject { |index| @list[index].fixed }
-        @places = {}
-        @list.each_with_index do |folder, index|
-          folder.names.each { |name| (@places[name] ||= []) << index }
+      # @return what is known of $LOAD_PATH as it is now
+      def current
+        listing = @listing
+        return listing if listing && $LOAD_PATH == listing.entries
+
+        entries = $LOAD_PATH.map { |entry| entry.is_a?(String) ? entry.dup.freeze : entry }.freeze
+        @listing = listing_of(entries, listing ? listing.folders : {})
+      end
+
+      # @param known the folders that were listed before
+      def listing_of(entries, known)
+        unless entries.all? { |entry| entry.is_a?(String) && entry.start_with?("/") && entry.ascii_only? }
+          @counts.add(:relative_load_path)
+          return Listing.new(entries, false, known).freeze
         end
+
+        list = entries.map { |entry| folder(entry, known[entry]) }.freeze
+        folders = entries.zip(list).to_h.freeze
+        return Listing.new(entries, false, folders).freeze unless list.all?(&:names)
+
+        changeable = list.each_index.reject { |index| list[index].fixed }.freeze
+        Listing.new(entries, true, folders, list, changeable, places_of(list)).freeze
       end
 
-      def folder(entry)
-        known = @folders[entry]
-        return known if known && (known.fixed || (known.path == real(entry) && state_of(known.path) == known.state))
+      def places_of(list)
+        places = {}
+        list.each_with_index do |folder, index|
+          folder.names.each { |name| (places[name] ||= []) << index }
+        end
+        places.freeze
+      end
+
+      def folder(entry, known)
+        return known if known && (known.fixed || unchanged?(entry, known))
 
         path = real(entry)
         state = state_of(path)
-        @folders[entry.dup] = Folder.new(path, fixed?(path), state, state ? Dir.children(path) : [])
+        settled = settled?(state) # as of now, before it is listed
+        Folder.new(path, fixed?(path), state, settled, state ? names_in(path) : []).freeze
+      end
+
+      def unchanged?(entry, known)
+        known.settled && known.path == real(entry) && state_of(known.path) == known.state
+      end
+
+      def names_in(path)
+        Dir.children(path).freeze
+      rescue Errno::EACCES => error
+        @counts.because("no index of $LOAD_PATH", error.message)
       end
 
       # Ruby, too, searches in the real folders.
@@ -165,6 +212,14 @@ module Pitwall
         [found.dev, found.ino, found.mtime, found.ctime] if found.directory?
       rescue SystemCallError
         nil
+      end
+
+      # Would a change from now on give the folder other times?
+      def settled?(state)
+        return true if state.nil?
+
+        last = state.last(2).max
+        Native.settled?((last.to_i * 1_000_000_000) + last.nsec)
       end
 
       def fixed?(path)

@@ -40,13 +40,7 @@ module Pitwall
         return on? if @counts
 
         @counts = Counts.new
-        reason = unavailable
-        if reason
-          @counts.because(reason)
-        else
-          start_index if load_path_cache
-          start_compile_cache(folder_of(cache_dir), readonly) if compile_cache_iseq
-        end
+        start(cache_dir, compile_cache_iseq, load_path_cache, readonly)
         on?
       end
 
@@ -90,6 +84,17 @@ module Pitwall
 
       private
 
+      # Whatever fails here, the program boots without it.
+      def start(cache_dir, compile_cache_iseq, load_path_cache, readonly)
+        reason = unavailable
+        return @counts.because(reason) if reason
+
+        start_index if load_path_cache
+        start_compile_cache(folder_of(cache_dir), readonly) if compile_cache_iseq
+      rescue StandardError, ScriptError, NoMemoryError => error
+        @counts.because("it did not start", error.class, error.message)
+      end
+
       # @return [String, nil] why there is none
       def load_extension
         file = NativeLoader.candidates("fastboot_pack").find { |path| File.file?(path) }
@@ -132,7 +137,7 @@ module Pitwall
       end
 
       def finish(folder, pid)
-        @cache.flush
+        @cache.flush(last: true)
         return if @cache.readonly? || pid != Process.pid
 
         stats # notes who took the hook later

@@ -21,6 +21,7 @@ module Pitwall
       WASTE = 0.2 # of the bytes in use: how much of a pack may be out of use
       SLACK = 256 * 1024 # bytes out of use that never matter
       MODE = File::WRONLY | File::CREAT | File::EXCL | File::NOFOLLOW
+      BUSY = "another process is writing it"
       private_constant :WASTE, :SLACK, :MODE
 
       attr_reader :folder, :identity
@@ -56,7 +57,7 @@ module Pitwall
           size, valid_size, _, frozen = pack.facts
           next "the pack is frozen" if frozen
 
-          additions = new_ones(pack, additions)
+          additions = new_ones(pack, additions) unless replace # what the pack has of them may be damaged
           next nil if additions.empty? && !replace
           next rewrite(pack, additions) if replace || valid_size < size || wasteful?(pack, additions)
 
@@ -95,7 +96,7 @@ module Pitwall
         return refusal if refusal
 
         File.open(File.join(@folder, "lock"), File::RDWR | File::CREAT | File::NOFOLLOW, 0o644) do |lock|
-          return "another process is writing it" unless lock.flock(wait ? File::LOCK_EX : File::LOCK_EX | File::LOCK_NB)
+          return BUSY unless lock.flock(wait ? File::LOCK_EX : File::LOCK_EX | File::LOCK_NB)
 
           yield
         end

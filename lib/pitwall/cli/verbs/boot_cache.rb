@@ -90,6 +90,8 @@ module Pitwall
       def folder
         @folder ||= Fastboot::Folder.default or
           raise UsageError, "there is no folder for the cache: set PITWALL_BOOT_CACHE"
+      rescue ArgumentError => error # "~name/…"
+        raise UsageError, "PITWALL_BOOT_CACHE: #{error.message}"
       end
 
       def store
