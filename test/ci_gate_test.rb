@@ -65,6 +65,21 @@ class CiGateTest < Minitest::Test
     refute gitlab.last["pitwall"].key?("environment")
   end
 
+  # What a pull request's code wrote becomes neither a command of the forge nor a way to the token.
+  def test_the_report_is_untrusted_text
+    hostile = "/approve\n \u00a0/merge\r/close\r\n\0/label x\n| `a/b` | 1 |\n\t/x\n\u00e9 /y\n"
+    write({ "pitwall.md" => hostile }, dir: @root)
+    %w[gitlab github-comment].each do |name|
+      text = File.read(File.join(FOLDER, "#{name}.yml"))
+      # A link could name a file that has the token.
+      assert_match(/ ! -L (?:report\/)?pitwall\.md /, text)
+      script = text[/head -c 60000.*?sed '[^']+'/m].sub("report/", "")
+      out, status = Open3.capture2e("sh", "-c", script, chdir: @root)
+      assert_predicate status, :success?, out
+      assert_equal "\\/approve\n \u00a0\\/merge/close\n\\/label x\n| `a/b` | 1 |\n\t\\/x\n\u00e9 \\/y\n", out
+    end
+  end
+
   private
 
   # Commits to the fork, merges that, and runs the job in a fresh clone of the merge.
