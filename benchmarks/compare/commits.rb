@@ -3,6 +3,7 @@
 require_relative "../support/error_log"
 require_relative "../support/resampling"
 require_relative "../support/result"
+require "pitwall/experiment"
 
 module Benchmarks
   module Compare
@@ -85,7 +86,8 @@ module Benchmarks
       def changed?(effect) = %i[slower faster].include?(effect.verdict) && !effect.below_margin
 
       def measured(trace, truth)
-        comparison = Pitwall::Analyse::Comparison.new(alpha: ALPHA / COMMITS)
+        comparisons = Pitwall::Experiment::Commits.comparisons(COMMITS)
+        comparison = Pitwall::Analyse::Comparison.new(alpha: ALPHA / comparisons)
         pairs = trace.pairs_in(EACH_S)
         fair = pairs.fdiv(truth.size)
         most = [(Pitwall::Analyse::DividedBudget::SHARES * fair).floor, Pitwall::Analyse::Sequential::MIN_PAIRS].max

@@ -73,4 +73,15 @@ class CommitSearchTest < Minitest::Test
     result = search(step(4, 2, 0.1), noise: 0.005, random: Random.new(9), left_out: [1, 2])
     assert_equal [:found, 0, 3], [result.verdict, result.low, result.high]
   end
+
+  # The shares of alpha are for ⌈log2 8⌉ tests, whatever places are left out.
+  def test_no_more_tests_than_shares_with_places_left_out
+    random = Random.new(10)
+    (1..7).flat_map { |size| (1..7).to_a.combination(size).first(7) }.product([1, 4, 8]).each do |left_out, at|
+      result = search(step(9, at, 0.1), noise: 0.001, random: random, left_out: left_out)
+      assert_equal :found, result.verdict
+      assert_includes result.low + 1..result.high, at
+      assert_operator result.done.count { |test| test.kind == :half }, :<=, 3, "without #{left_out}, #{at}"
+    end
+  end
 end

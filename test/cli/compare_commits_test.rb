@@ -40,6 +40,8 @@ class CompareCommitsTest < Minitest::Test
     assert_match(/^pitwall: HEAD~4\.\.HEAD: 1 merge in it: all that a merge brings is measured as one commit/, err)
     assert_match(/^pitwall: not measured: \h{8} change: changes nothing that is measured \(README\.md\)$/, err)
     report = JSON.parse(out)
+    # Three commits, all together, and two that may be tried alone.
+    assert_in_delta 0.01 / 6, report.dig("settings", "alpha"), 1e-9
     commits = report["commits"]
     reasons = commits["skipped"].map { |each| each["reason"] }
     assert_equal 2, reasons.size
@@ -57,6 +59,19 @@ class CompareCommitsTest < Minitest::Test
     assert_equal 0, status
     assert_match(/^#{slow[0, 8]} change allocates more objects: objects allocated 1 → 10, /, out)
     assert_match(/^all together +/, out)
+  end
+
+  # The base can't be built, and a later commit can't be loaded.
+  def test_a_commit_without_one_before_it_is_listed_once
+    commit("lib.rb" => make(1), "x.rb" => BENCH, "Gemfile" => "raise 'no'")
+    ids = [commit("Gemfile" => nil), commit("lib.rb" => "def make = )"), commit("lib.rb" => make(2))]
+    status, out, err = run_pitwall("compare", "--each", "HEAD~3..HEAD", "--pairs", "1", "--warmup", "1", "--format",
+                                   "json", "x.rb")
+    assert_equal 3, status, err
+    skipped = JSON.parse(out).dig("commits", "skipped").to_h { |each| [each["id"], each["reason"]] }
+    assert_equal JSON.parse(out).dig("commits", "skipped").size, skipped.size
+    assert_equal [true, "no commit before it can be built", true, false],
+                 [skipped.key?(git("rev-parse", "HEAD~3")), skipped[ids[0]], skipped.key?(ids[1]), skipped.key?(ids[2])]
   end
 
   def test_a_search_without_an_answer

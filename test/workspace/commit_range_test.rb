@@ -33,9 +33,30 @@ class CommitRangeTest < Minitest::Test
     assert_equal [first, "Merge topic", %w[b.rb]],
                  [range("#{first}..HEAD").base.id, commits.last.title, range("#{first}..").paths(commits.last)]
     assert_equal %w[README.md a.rb], range("#{first}..HEAD").paths(commits.first)
-    assert_includes range("#{first}..HEAD").patch(commits.last), "+++ b/b.rb"
     # main went on after the topic began: the topic's own commits, from where it began.
     assert_equal [[inner], first], [range("main~1..topic").commits.map(&:id), range("main~1..topic").base.id]
+  end
+
+  # The bytes of a file in another encoding, and a user with settings of his own.
+  def test_a_patch_applies
+    commit("a.txt" => "\xE9\n".b * 9, "old.rb" => "1\n2\n3\n")
+    last = commit("a.txt" => "#{"\xE9\n" * 4}\xEA\n#{"\xE9\n" * 4}".b, "b.bin" => "\0\xFF".b, "old.rb" => nil,
+                  "new.rb" => "1\n2\n3\n")
+    %w[noprefix=true context=0 renames=false submodule=log mnemonicPrefix=true].each do |setting|
+      git("config", *"diff.#{setting}".split("="))
+    end
+    found = range("HEAD~1..HEAD")
+    path = File.join(@root, "it.diff")
+    found.write_patch(found.commits.first, path)
+    assert_includes File.binread(path), "\n+\xEA\n".b
+    git("checkout", "--quiet", "--detach", "HEAD~1")
+    git("apply", "--index", path)
+    assert_equal git("rev-parse", "#{last}^{tree}"), git("write-tree")
+    gone = found.commits.first.dup.tap { |commit| commit.id = "0" * 40 }
+    assert_match(/\Aits patch can't be written: /, assert_raises(Pitwall::CannotMeasure) do
+      found.write_patch(gone, path)
+    end.message)
+    assert_raises(Pitwall::CannotMeasure) { found.paths(gone) }
   end
 
   def test_ranges_that_are_refused
@@ -60,10 +81,12 @@ class CommitRangeTest < Minitest::Test
   end
 
   def test_what_files_can_change
-    documents = %w[README.md doc/measuring.md CHANGELOG LICENSE-MIT img/a.PNG .github/workflows/ci.yml .gitlab-ci.yml]
+    documents = %w[README.md doc/measuring.md CHANGELOG LICENSE-MIT img/a.PNG .github/workflows/ci.yml .gitlab-ci.yml
+                   NEWS.txt doc/history.adoc]
     assert_empty Reach.reaching(documents)
     code = %w[a.rb lib/template.md Gemfile.lock ext/x/y.c config/a.yml .ruby-version data.txt news.rb benchmark/text.md
-              .gitattributes package.json]
+              .gitattributes package.json src/history.c security.yml views/news.html.erb changes.sql license.lock
+              README.md.erb notice-1.2.rb]
     assert_equal code, Reach.reaching(code, script: "benchmark/x.rb")
     # All sides run the working tree's benchmark file; a file that it names is measured.
     assert_equal %w[README.md], Reach.reaching(%w[benchmark/x.rb README.md], script: "benchmark/x.rb",

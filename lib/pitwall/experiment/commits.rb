@@ -14,6 +14,13 @@ module Pitwall
     class Commits < Base
       # Commits that are tried alone, of each case.
       ALONE = 3
+
+      # The comparisons of a case, at most: each commit, all together, and those that are tried alone. The first one
+      # always is alone on the base.
+      # @param commits number of commits that can be built
+      #: (Integer) -> Integer
+      def self.comparisons(commits) = commits > 1 ? commits + 1 + [ALONE, commits - 1].min : 1
+
       # Upper limit of the time for the fewest pairs, in budgets.
       MAX_OVERRUN = 3
       MOST_PAIRS = 2_000
@@ -95,7 +102,7 @@ module Pitwall
           nil
         end
         if @failed && (late = found.first&.commits&.last)
-          @facts["skipped"] << late.merge("reason" => "no commit before it can be measured")
+          list(late, "no commit before it can be measured") unless listed?(late)
         end
         return found if found.size > 1
 
@@ -109,8 +116,16 @@ module Pitwall
 
       def skip(tree, error)
         commits = tree.commits.empty? ? [{ "id" => tree.subject.name, "title" => "the base" }] : tree.commits.last(1)
-        @facts["skipped"] += commits.map { |commit| commit.merge("reason" => @explain.call(error.message)) }
+        commits.each { |commit| list(commit, @explain.call(error.message)) }
       end
+
+      # Lists a commit that isn't measured, once, with the last reason.
+      def list(commit, reason)
+        @facts["skipped"] = @facts["skipped"].reject { |each| each["id"] == commit["id"] }
+        @facts["skipped"] << commit.merge("reason" => reason)
+      end
+
+      def listed?(commit) = @facts["skipped"].any? { |each| each["id"] == commit["id"] }
 
       # --- comparisons
 
@@ -185,9 +200,7 @@ module Pitwall
         @progress.advance
       rescue Pitwall::Bench::Failed => error
         budget.stop(live.unit.name)
-        @facts["skipped"] += live.unit.commits.last(1).map do |commit|
-          commit.merge("reason" => @explain.call(error.message))
-        end
+        live.unit.commits.last(1).each { |commit| list(commit, @explain.call(error.message)) }
       end
 
       # When measuring ends, and when it ends as long as a comparison lacks the fewest pairs.

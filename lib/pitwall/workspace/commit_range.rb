@@ -21,7 +21,10 @@ module Pitwall
       end
       SHORT = 8
       FIELDS = "%H%x00%P%x00%T%x00%s"
-      private_constant :SHORT, :FIELDS
+      # A patch that `git apply` takes, whatever the user's settings of `git diff` are.
+      PATCH = %w[--binary --full-index --no-color --no-ext-diff --no-textconv --src-prefix=a/ --dst-prefix=b/
+                 --unified=3 --inter-hunk-context=0 --find-renames --submodule=short --ignore-submodules=none].freeze
+      private_constant :SHORT, :FIELDS, :PATCH
 
       # @return [Array<Commit>] the oldest first; at least one
       attr_reader :commits
@@ -51,15 +54,22 @@ module Pitwall
       end
 
       # The files that a commit changes.
+      # Raises CannotMeasure.
       #: (Commit) -> Array[String]
-      def paths(commit) = @repository.changed_paths(commit.base, commit.id)
+      def paths(commit)
+        @repository.changed_paths(commit.base, commit.id)
+      rescue Git::Failed => error
+        raise CannotMeasure, "#{commit.short}: #{error.message}"
+      end
 
-      # The change of a commit against the commit before it, as a patch.
-      # Raises Git::Failed.
-      #: (Commit) -> String
-      def patch(commit)
-        @git.call("diff", "--binary", "--full-index", "--no-color", "--no-ext-diff", "--no-textconv",
-                  commit.base, commit.id, "--")
+      # Writes the change of a commit against the commit before it as a patch. Git writes the file, since a patch has
+      # the bytes of its files, in any encoding.
+      # Raises CannotMeasure.
+      #: (Commit, String) -> void
+      def write_patch(commit, path)
+        @git.call("diff", *PATCH, "--output=#{path}", commit.base, commit.id, "--")
+      rescue Git::Failed => error
+        raise CannotMeasure, "its patch can't be written: #{error.message}"
       end
 
       private

@@ -7,14 +7,15 @@ module Pitwall
     module Reach
       # Kinds of files that programs don't load.
       DOCUMENT = /\.(?:md|markdown|rdoc|adoc|asciidoc|rst|textile|pdf|png|jpe?g|gif|svg|webp)\z/i.freeze
+      # Names of documents without an extension, such as LICENSE-MIT, or with that of a text. Any other extension is
+      # that of something a program may load: history.c, security.yml, news.html.erb.
       NAME = /\A(?:licen[sc]e|copying|authors|contributors|contributing|changelog|changes|history|news|readme|notice|
-                   codeowners|security|code_of_conduct)(?:[.-][\w.-]*)?\z/xi.freeze
+                   codeowners|security|code_of_conduct)(?:-[\w-]+)?(?:\.te?xt)?\z/xi.freeze
       SETTINGS = %w[.gitignore .editorconfig .gitlab-ci.yml .travis.yml .rubocop.yml .yardopts .mailmap].freeze
       SERVICES = %w[.github/ .gitlab/ .circleci/ .buildkite/].freeze
       # Folders whose files a program may load, whatever their kind.
       LOADED = %w[lib app ext exe bin config db vendor].freeze
-      RUBY = /\.(?:rb|rake|ru|gemspec|lock)\z/.freeze
-      private_constant :DOCUMENT, :NAME, :SETTINGS, :SERVICES, :LOADED, :RUBY
+      private_constant :DOCUMENT, :NAME, :SETTINGS, :SERVICES, :LOADED
 
       module_function
 
@@ -36,7 +37,7 @@ module Pitwall
         return false if (folders & LOADED).any?
         return false if script && folders.any? && File.dirname(path) == File.dirname(script)
 
-        name.match?(DOCUMENT) || SETTINGS.include?(path) || (name.match?(NAME) && !name.match?(RUBY))
+        name.match?(DOCUMENT) || SETTINGS.include?(path) || name.match?(NAME)
       end
     end
   end

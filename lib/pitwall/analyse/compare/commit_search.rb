@@ -193,10 +193,11 @@ module Pitwall
         end
       end
 
-      # The place nearest to the middle that can be measured.
+      # The middle one of the places that can be measured. The place nearest to the middle of the range could have most
+      # of them on one side. The search would then take more tests than there are shares of alpha.
       def choose
-        middle = (@low + @high) / 2.0
-        ((@low + 1)...@high).reject { |place| @left_out.include?(place) }.min_by { |place| (place - middle).abs }
+        inner = ((@low + 1)...@high).reject { |place| @left_out.include?(place) }
+        inner[(inner.size - 1) / 2] unless inner.empty?
       end
 
       # One commit remains: it is compared with the place before it, unless the ends were just that.

@@ -135,7 +135,8 @@ module Pitwall
       end
 
       def measure_each(workspace, range, trees, skipped, code)
-        alpha = @options.fetch(:alpha, 0.01) / (trees.size - 1)
+        # Any of the comparisons can make the status 1. So all of them share alpha.
+        alpha = @options.fetch(:alpha, 0.01) / Experiment::Commits.comparisons(trees.size - 1)
         settings = settings(**@options.slice(:margin, :max_blocks, :in_turns), alpha: alpha)
         sides = [[Experiment::Places::BEFORE, trees.first], [Experiment::Places::AFTER, trees.last]]
         sides = sides.map { |name, tree| { "name" => name, "facts" => tree.subject.facts } }
@@ -187,7 +188,7 @@ module Pitwall
       def apart(workspace, range, commit, code)
         own = range.commits.find { |each| each.id == commit["id"] }
         path = File.join(workspace.scratch("alone"), "#{own.short}.diff")
-        File.binwrite(path, range.patch(own))
+        range.write_patch(own, path)
         side = Workspace::Side.new(rev: range.base.id, name: "#{own.short}, alone", patches: [path], code: code)
         workspace.subjects([side]).first
       end
