@@ -179,11 +179,6 @@ module Pitwall
         conclude(report)
       end
 
-      def head(settings, sides)
-        { "kind" => "compare", "settings" => settings.to_facts, "command" => command_line,
-          "host" => Pitwall::Bench::Host.facts, "pitwall" => VERSION, "sides" => sides }
-      end
-
       # The change of a commit on the base of the range.
       def apart(workspace, range, commit, code)
         own = range.commits.find { |each| each.id == commit["id"] }

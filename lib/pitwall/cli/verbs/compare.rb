@@ -145,9 +145,8 @@ module Pitwall
 
       def measure(subjects, repeat: nil)
         settings = settings(**@options.slice(:alpha, :margin, :max_blocks, :control, :check, :in_turns))
-        head = { "kind" => "compare", "settings" => settings.to_facts, "command" => command_line,
-                 "host" => Pitwall::Bench::Host.facts, "pitwall" => VERSION, "repeat" => repeat,
-                 "sides" => subjects.map { |subject| { "name" => subject.name, "facts" => subject.facts } } }
+        sides = subjects.map { |subject| { "name" => subject.name, "facts" => subject.facts } }
+        head = head(settings, sides, { "repeat" => repeat })
         report = record(head) do |writer|
           experiment = Experiment::Compare.new(subjects, settings, progress: progress, record: writer)
           run_experiment(experiment, writer).tap do |found|
@@ -161,6 +160,12 @@ module Pitwall
         end
         progress.end
         conclude(report)
+      end
+
+      # The head of a file of measured values. MeasuredCommits writes it, too.
+      def head(settings, sides, more = {})
+        { "kind" => "compare", "settings" => settings.to_facts, "command" => command_line,
+          "host" => Pitwall::Bench::Host.facts, "pitwall" => VERSION, **more, "sides" => sides }
       end
 
       # Judges the gate. What fails is measured again, in a file of its own.
