@@ -9,9 +9,9 @@ module Benchmarks
   module History
     # How often `pitwall history` finds a step of 3%, and how many changes it sees where there are none. Series of 200
     # results have the noise of recorded processes (benchmarks/traces). A result is the median of 40 neighbouring
-    # processes, the most that `pitwall bench` takes. The step is planted at a random place between the 30th and the
-    # 170th result. Found means: a change within 20 results of the step. e-divisive, a reference of our own, judges some
-    # of the same series.
+    # processes. `pitwall bench` takes at most so many. The step stands at a random place between the 30th and the 170th
+    # result. It counts as found if a change is seen within 20 results of it. Our own implementation of e-divisive
+    # judges some of the same series.
     class ChangePoints
       RESULTS = 200
       PROCESSES = 40

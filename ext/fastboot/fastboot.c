@@ -288,8 +288,8 @@ native_covered(VALUE self)
 
 /* ---- require ---- */
 
-/* Stands in front of RubyGems' Kernel#require. A method in C has no frame with a file of its own: backtraces and
- * `caller` show what they show without it. `Index#find` gives an absolute path, or nil in any doubt. */
+/* Runs before RubyGems' Kernel#require. It is in C because backtraces and `caller` then name no file of this library.
+ * `find` of the index returns an absolute path. In any doubt it returns nil, and Ruby searches. */
 static VALUE
 kernel_require(VALUE self, VALUE name)
 {

@@ -8,8 +8,8 @@
 
 /*
  * A pack is one file: a header, then records. lib/pitwall/fastboot/format.rb writes it, doc/fastboot.md describes it.
- * Packs are only appended to or replaced by rename, so that a mapped pack never changes. The reader trusts no number
- * in it: lengths are checked against the file, heads and bodies against their checksums.
+ * A writer appends to a pack, or replaces it by rename. So the mapped part of a pack never changes. A reader compares
+ * each length with the file's size, and each head and body with its checksum.
  */
 
 #define FB_MAGIC "PWBOOT1\n"

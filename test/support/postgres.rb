@@ -7,7 +7,7 @@ require "rbconfig"
 require "tmpdir"
 require_relative "../../script/checkout"
 
-# A PostgreSQL of the tests' own: a cluster in a temporary folder, reached through a socket in it. It has no TCP port.
+# Starts a PostgreSQL server for the tests. Its data and its socket are in a temporary folder. It has no TCP port.
 # Where the server or the gem pg is missing, `missing` says so.
 class Postgres
   GEM = ["pg", "1.6.2"].freeze

@@ -33,7 +33,7 @@ class CommitRangeTest < Minitest::Test
     assert_equal [first, "Merge topic", %w[b.rb]],
                  [range("#{first}..HEAD").base.id, commits.last.title, range("#{first}..").paths(commits.last)]
     assert_equal %w[README.md a.rb], range("#{first}..HEAD").paths(commits.first)
-    # main went on after the topic began: the topic's own commits, from where it began.
+    # main has a commit that the topic lacks. The range has the topic's own commits, and begins where the topic did.
     assert_equal [[inner], first], [range("main~1..topic").commits.map(&:id), range("main~1..topic").base.id]
   end
 

@@ -21,7 +21,8 @@ module Pitwall
                             unused_bytes: bytes - used, frozen: frozen })
       end
 
-      # How many newest versions are current, changed (their file has other content), gone or damaged. Reads all files.
+      # Counts the newest version of each file: current, changed (the file has other content), gone (there is no file),
+      # damaged. Reads all files.
       #: (Native::Pack) -> Hash[String, Integer]
       def check(pack)
         counts = { "current" => 0, "changed" => 0, "gone" => 0, "damaged" => 0 }

@@ -3,8 +3,8 @@
 module Pitwall
   module Fastboot
     # Writes a pack. One writer at a time, by a lock on a file beside it. A pack is only appended to, or replaced by
-    # rename. Whatever ends a writer leaves whole records, and perhaps part of one, which readers ignore and the next
-    # writer drops.
+    # rename. A writer that is killed leaves whole records and perhaps a part of one. Readers ignore the part. The next
+    # writer drops it.
     # @api private
     class Store
       # Compiled code to be written: which file, with which content, at which state.

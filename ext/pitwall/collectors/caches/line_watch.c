@@ -163,8 +163,8 @@ pw_line_earlier(uint64_t *increase)
     increase[PW_VM_SHAPES] = increase[PW_VM_CVARS] = 0;
 }
 
-/* A class body begins. If a counter has increased since the last event, then the class is new. Ruby 3.1 counts new
- * classes. Elsewhere the increase says so only if it is known that nothing else has run since. */
+/* A class body begins. Is the class new? Ruby 3.1 counts new classes. Newer Rubies count constants only. There the
+ * increase belongs to this class if lines are compared: then no other code has run since the last event. */
 static bool
 class_begins(const pw_trace_arg *arg, bool awake, const uint64_t increase[PW_VM_COUNTERS], pw_subject *s)
 {

@@ -13,7 +13,8 @@ enum { PW_LINES_NEVER, PW_LINES_ALWAYS, PW_LINES_UNTIL_QUIET };
 
 /* May raise. */
 void pw_line_watch_init(void);
-/* `after`: comparing until quiet begins once a piece of work has begun and so many have ended; -1: at once. needs GVL */
+/* `after`: with PW_LINES_UNTIL_QUIET lines are compared once so many pieces of work have ended. -1: from the start.
+ * needs GVL */
 void pw_line_watch_start(int lines, long after);
 void pw_line_watch_stop(void);
 /* How often comparing lines has stopped. */

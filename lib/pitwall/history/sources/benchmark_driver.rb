@@ -18,7 +18,7 @@ module Pitwall
         }.freeze
         private_constant :MARK, :KNOWN
 
-        # Mapping: pairs of a YAML mapping; a key may be a mapping.
+        # The keys and values of a YAML mapping, as pairs. A key may be a mapping itself.
         Mapping = Struct.new(:pairs) do
           #: (String) -> untyped
           def [](name) = pairs.find { |key, _| key == name }&.last
