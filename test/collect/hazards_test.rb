@@ -492,5 +492,6 @@ class HazardsTest < Minitest::Test
     assert_operator segment.stat("resets"), :>, 3
     assert_operator out.to_i, :<, 64 << 10
     assert_sampled("Object#way0", segment)
+    refute_sampled("(unresolved)", segment)
   end
 end

@@ -108,14 +108,15 @@ flush_locked(const char *reason)
     state.last_flush = pw_now_ns();
 }
 
-/* Empties the tables when they are full and all frames have names. At MOST_NODES empties them without all names, except
- * while stopping. */
+/* Empties the tables when they are full and all frames have names. At MOST_NODES it doesn't wait for the names, except
+ * while stopping: frames without a name move to the new tables. */
 static void
 bound_memory(void)
 {
     pw_intern *t = &pw_out.tables;
     if (!pw_intern_full(t)) return;
     pw_intern_end_waiting(t);
+    if (pw_current.native) pw_name_native_frames();
     if (t->unresolved_from < t->frame_count && (t->node_count < MOST_NODES || state.stopping)) return;
     flush_locked(NULL);
     pw_intern before;
@@ -123,6 +124,7 @@ bound_memory(void)
     pw_known_clear(); /* before the reset: objects that leave the tables are no longer kept alive */
     pw_reader_unlock();
     if (!pw_intern_reset(t, &before)) return;
+    pw_intern_carry_nameless(t, &before);
     for (pw_thread *thread = pw_current.threads; thread; thread = thread->next) pw_rows_reintern(thread, &before);
     pw_intern_forget(&before);
     pw_count(PW_RESETS, 1);

@@ -81,11 +81,6 @@ pw_intern_reset(pw_intern *t, pw_intern *before)
     return false;
 }
 
-void
-pw_intern_forget(pw_intern *before)
-{
-    release(before);
-}
 
 bool
 pw_intern_full(const pw_intern *t)
@@ -158,6 +153,24 @@ tell_owner(pw_intern *t, pw_frame_entry *entry, uint32_t at, VALUE owner)
     if (entry->resolved || RB_SPECIAL_CONST_P(owner)) return;
     if (entry->waiting) end_waiting(t, entry, at, owner);
     else if (RB_SPECIAL_CONST_P(entry->owner)) entry->owner = owner;
+}
+
+void
+pw_intern_carry_nameless(pw_intern *t, const pw_intern *before)
+{
+    for (uint32_t i = before->unresolved_from; i < before->frame_count && t->frame_count < PW_MAX_FRAMES; i++) {
+        const pw_frame_entry *old = &before->frames[i];
+        uint32_t at;
+        pw_frame_entry *there = old->resolved ? NULL : find_frame(t, old->frame, &at);
+        if (there) there->id = old->id; /* no node has the new number yet */
+        else if (!old->resolved && !pw_lacks_memory()) append_frame(t, *old, at);
+    }
+}
+
+void
+pw_intern_forget(pw_intern *before)
+{
+    release(before);
 }
 
 uint32_t

@@ -98,6 +98,9 @@ void pw_intern_free(pw_intern *t);
 /* Empties frames, nodes and strings. Ids go on counting. `before` gets the old tables: the caller reads owners from
  * `before`, then calls pw_intern_forget. False: out of memory, and nothing has changed. */
 bool pw_intern_reset(pw_intern *t, pw_intern *before);
+/* Copies the frames without a name from the old tables into the new ones, which hold no node yet. Frames keep their
+ * numbers, so they can still be named. At most PW_MAX_FRAMES are copied. */
+void pw_intern_carry_nameless(pw_intern *t, const pw_intern *before);
 void pw_intern_forget(pw_intern *before);
 VALUE pw_intern_owner(const pw_intern *t, VALUE frame);
 bool pw_intern_full(const pw_intern *t); /* the tables need a reset */

@@ -72,6 +72,26 @@ TEST(emptied_tables_go_on_counting)
     end();
 }
 
+TEST(frames_without_a_name_move_with_their_numbers)
+{
+    pw_intern before;
+    begin();
+    fill(20);
+    for (uint32_t i = 0; i <= 20; i++) table.frames[i].resolved = i != 0 && i != 7 && i != 20;
+    table.unresolved_from = 0;
+    CHECK(pw_intern_reset(&table, &before));
+    pw_intern_carry_nameless(&table, &before);
+    EQUAL(3, table.frame_count);
+    EQUAL(0, table.unresolved_from);
+    EQUAL(1, table.frames[0].id); /* the frame that each table begins with */
+    EQUAL(8, pw_intern_frame(&table, frame_of(7), 0));
+    EQUAL(frame_of(100007), pw_intern_owner(&table, frame_of(7)));
+    EQUAL(21, pw_intern_frame(&table, frame_of(20), 0));
+    EQUAL(23, pw_intern_frame(&table, frame_of(8), 0)); /* it has a name: a new number, a new name */
+    pw_intern_forget(&before);
+    end();
+}
+
 TEST(a_reset_without_memory_changes_nothing)
 {
     for (long refused = 1; refused <= 4; refused++) {
