@@ -43,7 +43,7 @@ class Ruby4Test < Minitest::Test
       both while cpu < limit
     end
     run(0.2)
-    record { run(0.4) }
+    record { run(1) }
   RUBY
 
   JITS.each do |jit|
@@ -55,7 +55,8 @@ class Ruby4Test < Minitest::Test
         rows = methods_of(segment, :cpu)
         assert_equal jit, segment.header.ruby["jit"]
         assert(segment.header.notes.any? { |note| note.start_with?("with #{jit.upcase}, a line is the one") })
-        assert_operator rows.fetch("Object#both").own, :<, rows.fetch("Object#both").total * 0.2, mode
+        # It was all of it where frames were left out. (From outside, a busy machine gets few samples.)
+        assert_operator rows.fetch("Object#both").own, :<, rows.fetch("Object#both").total * 0.5, mode
         assert_operator rows.fetch("Object#second_leaf").own, :>, rows.fetch("Object#first_leaf").own, mode
         assert_operator rows.fetch("Object#first_leaf").own, :>, 0, mode
         # Each leaf's lines are its own, the caller's its calls.
