@@ -35,6 +35,7 @@ record() { # NAME STATUS SECONDS LOG
     awk '{ for (i = 1; i <= 5; i++) sum[i] += $i }
          END { print sum[1] + 0, sum[2] + 0, sum[3] + 0, sum[4] + 0, sum[5] + 0 }')
   echo "$result $3 $counts $1${names:+: $names}" >>"$stages_folder/results"
+  sed -n "s/^unsteady: /unsteady: $1: /p" "$4" | cut -c1-240 >>"$stages_folder/unsteady"
   [ "$result" != FAILED ] || what_failed "$1" "$4" >>"$stages_folder/failed"
   echo "=== $1 $result in $3 s"
 }
@@ -121,6 +122,7 @@ sum_up() {
   awk '{ name = $0; for (i = 1; i <= 7; i++) sub(/^[^ ]+ /, "", name)
          printf "%-8s %6d  %s\n", $1, $2, name }' "$stages_folder/results"
   echo "total    $(printf '%6d' "$SECONDS")"
+  cat "$stages_folder/unsteady"
   local status=0
   if grep -q '^FAILED ' "$stages_folder/results"; then
     status=1

@@ -25,7 +25,7 @@ class RunnerTest < Minitest::Test
       end
     end
     program = "exit TestRun.new(#{files.inspect}, lines: [], options: #{options.inspect}, jobs: #{jobs}, timing: #{"#{folder}/timing/".dump}).call"
-    out, status = Open3.capture2e({ "PITWALL_NO_SKIPS" => nil }.merge(env), RbConfig.ruby, "-r#{Checkout::ROOT}/test/support/test_run", "-e", program, chdir: Checkout::ROOT)
+    out, status = Open3.capture2e({ "PITWALL_NO_SKIPS" => nil, "PITWALL_AGAIN" => nil }.merge(env), RbConfig.ruby, "-r#{Checkout::ROOT}/test/support/test_run", "-e", program, chdir: Checkout::ROOT)
     [out, status.exitstatus]
   end
 
@@ -61,6 +61,27 @@ class RunnerTest < Minitest::Test
   def test_elsewhere_nothing_is_tried_again
     out, status = run_tests({ "Flaky" => "#{COUNTING}def test_a = assert_operator(attempt, :>=, 2)" })
     assert_equal [1, "1 runs, 1 assertions, 1 failures, 0 errors, 0 skips"], [status, out.lines.last.chomp]
+  end
+
+  def test_once_more_alone
+    tests = { "Flaky" => "#{COUNTING}def test_a = assert_operator(attempt, :>=, 2)\ndef test_b = assert(true)", "Steady" => "def test_c = assert(true)" }
+    out, status = run_tests(tests, env: { "PITWALL_AGAIN" => "1" }, jobs: 2)
+    assert_equal [0, "3 runs, 3 assertions, 0 failures, 0 errors, 0 skips"], [status, out.lines.last.chomp]
+    assert_match(/^unsteady: Flaky#test_a failed, then passed alone: Expected 1 to be >= 2\.$/, out)
+  end
+
+  def test_what_fails_twice_has_failed
+    tests = { "Bad" => "#{COUNTING}def test_a = assert_operator(attempt, :>, 9)\ndef test_b = (attempt; raise 'x')" }
+    out, status = run_tests(tests, env: { "PITWALL_AGAIN" => "1" })
+    assert_equal [1, "2 runs, 1 assertions, 1 failures, 1 errors, 0 skips"], [status, out.lines.last.chomp]
+    assert_equal({ "test_a" => 2, "test_b" => 1 }, %w[test_a test_b].to_h { |name| [name, File.size(File.join(@dir, name))] })
+    refute_match(/unsteady/, out)
+  end
+
+  def test_many_failures_are_no_accident
+    out, status = run_tests({ "Bad" => COUNTING + (1..4).map { |n| "def test_#{n} = assert_operator(attempt, :>=, 2)\n" }.join }, env: { "PITWALL_AGAIN" => "1" })
+    assert_equal [1, "4 runs, 4 assertions, 4 failures, 0 errors, 0 skips"], [status, out.lines.last.chomp]
+    assert_equal 1, File.size(File.join(@dir, "test_1"))
   end
 
   def test_a_process_that_dies_is_an_error

@@ -7,22 +7,30 @@ require "tmpdir"
 
 # Runs test files in processes of their own (test_worker.rb) and sums up. First come all but test/timing, several classes at once, then
 # test/timing, one test after the other while nothing else runs, each up to three times.
+# With `again`, up to AGAIN tests that failed outside test/timing run a second time, alone. One that passes then is listed as
+# unsteady, which is a fault of the test or of Pitwall. It does not hold up everything else. More failures than that are no accident.
 class TestRun
   WORKER = File.join(__dir__, "test_worker.rb")
   TIMING = "test/timing/"
   ATTEMPTS = 3
+  AGAIN = 3
   SLOWEST = 10
 
   # jobs: how many processes run the first part, e.g. 2
   # lines: [[file, line]…] to run alone, or []
   # options: minitest's, e.g. ["-n", "/fork/"]
   # timing: below which folder tests may run several times
-  def initialize(files, lines:, options:, jobs:, timing: TIMING, strict: !ENV["PITWALL_NO_SKIPS"].to_s.empty?)
+  # strict: a skip is a failure
+  # again: failed tests run a second time
+  def initialize(files, lines:, options:, jobs:, timing: TIMING, strict: !ENV["PITWALL_NO_SKIPS"].to_s.empty?,
+                 again: !ENV["PITWALL_AGAIN"].to_s.empty?)
     @timed, @others = files.partition { |file| file.start_with?(timing) }
     @lines = lines
     @options = options
     @jobs = jobs
     @strict = strict
+    @again = again
+    @unsteady = []
     @results = []
     @broken = []
   end
@@ -33,6 +41,7 @@ class TestRun
     @options += ["--seed", Random.new_seed.modulo(0xFFFF).to_s] if (@options & %w[-s --seed]).empty? && @options.grep(/\A--seed=/).empty?
     puts "Run options: #{@options.join(" ")}"
     run(@others, @jobs, 1) if @others.any?
+    run_again if @again && !@interrupted
     if @timed.any? && !@interrupted
       puts "\ntest/timing, one after the other:"
       run(@timed, 1, ATTEMPTS)
@@ -43,6 +52,22 @@ class TestRun
   private
 
   def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+
+  # A crash or an exception is no accident: only assertions that failed are looked at again.
+  def run_again
+    failed = @results.select { |result| result["code"] == "F" && result["again"] }
+    return if failed.empty? || failed.size > AGAIN
+
+    puts "\n\nagain, alone:"
+    @results -= failed
+    names = failed.map { |result| Regexp.escape(result["name"]) }
+    before, @options = @options, [*@options, "-n", "/\\A(?:#{names.join("|")})\\z/"]
+    run(@others, 1, 1)
+    @options = before
+    @unsteady = failed.select { |first| @results.any? { |second| second["name"] == first["name"] && second["code"] == "." } }
+    missing = failed.reject { |first| @results.any? { |second| second["name"] == first["name"] } }
+    @results.concat(missing)
+  end
 
   def run(files, jobs, attempts)
     lines = @lines.select { |file, _| files.include?(file) }
@@ -88,6 +113,7 @@ class TestRun
     skipped = @results.select { |result| result["code"] == "S" }
     puts format("\n\nFinished in %.1f s.\n\n", seconds)
     failed.each.with_index(1) { |result, number| puts "#{number}) #{result["text"]}\n\n" }
+    @unsteady.each { |result| puts "unsteady: #{result["name"]} failed, then passed alone: #{result["message"].to_s.split("\n").join(" ")[0, 300]}" }
     list_skips(skipped)
     list_slowest
     @broken.each { |text| puts "test: #{text}" }

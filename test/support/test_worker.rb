@@ -35,7 +35,8 @@ module TestWorker
       @passed &&= result.passed? || result.skipped?
       name = "#{result.klass}##{result.name}"
       write("name" => name, "seconds" => result.time, "assertions" => result.assertions, "code" => result.result_code,
-            "message" => result.failure&.message, "text" => result.to_s)
+            "message" => result.failure&.message, "text" => result.to_s,
+            "again" => result.failures.all? { |failure| TestWorker.figure?(failure) })
       return if PLAN.fetch("attempts") > 1 # Attempts prints them
 
       @io.print(@verbose ? format("%s = %.2f s = %s\n", name, result.time, result.result_code) : result.result_code)
