@@ -212,6 +212,7 @@ module Pitwall
     #         never; object shapes, class variables and (Ruby 3.1) constants that an assignment sets are counted without
     #         a line. nil, the default: until a million lines in a row have changed nothing, and again once a counter
     #         was seen to change.
+    # count:  whether only to count what Ruby counts, without lines; default false. Costs least.
     # definitions: whether to measure at the end what a definition of a method costs on the modules and classes that got
     #         methods; default false. It defines methods on them for a moment.
     #
@@ -220,8 +221,8 @@ module Pitwall
     # @return [Result]
     # @raise [CannotMeasure] the layout of this Ruby is not known to Pitwall
     # @raise as `profile`
-    def caches(record: nil, lines: nil, definitions: false, **settings, &block)
-      options = { "lines" => { true => "1", false => "0" }.fetch(lines, "quiet"),
+    def caches(record: nil, lines: nil, count: false, definitions: false, **settings, &block)
+      options = { "blame" => count ? "0" : "1", "lines" => { true => "1", false => "0" }.fetch(lines, "quiet"),
                   "definitions" => definitions ? "1" : "0" }
       profile(record: record, mode: "none", collectors: { "caches" => options }, **settings, &block)
     end

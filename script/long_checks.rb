@@ -45,6 +45,8 @@ LongChecks = Module.new do
                 [[*ALL, "--beside", "2", "--except", "test/timing"]] * Integer(ENV.fetch("PITWALL_REPEATS", "20"))),
       Stage.new("unknown-layout-3.4", "3.4",
                 [%w[script/rubies make 3.4], on("3.4", "ruby", "script/rake", "test:unknown")]),
+      Stage.new("unknown-layout-4.0", "4.0",
+                [%w[script/rubies make 4.0], on("4.0", "ruby", "script/rake", "test:unknown")]),
       Stage.new("contract-4.1-dev", "4.1-dev",
                 [%w[script/rubies make 4.1-dev], on("4.1-dev", "ruby", "script/setup", "--force"),
                  on("4.1-dev", *ALL, "test/collect/contract_test.rb")]),

@@ -15,8 +15,8 @@ module Benchmarks
     # one that never does. The boot of examples/shop is a fresh process each time. A round runs every way once, in
     # random order.
     #
-    # CPU times of warm requests vary by more than their goals allow. So callgrind also counts the instructions of 24
-    # requests, without garbage collection.
+    # CPU times vary by more than the goals allow. So callgrind also counts the instructions of 24 warm requests, without
+    # garbage collection, and of a boot.
     class Cost
       OPTIONS = { "counters" => { "blame" => "0" }, "methods" => { "lines" => "0" }, "usual" => { "lines" => "quiet" },
                   "after requests" => { "lines" => "quiet", "lines_after" => "20" },
@@ -32,6 +32,7 @@ module Benchmarks
       # of instructions of warm requests
       MOST_INSTRUCTIONS = { "counters" => 1.02, "methods" => 1.1, "after requests" => 1.1 }.freeze
       INSTRUCTIONS_OF = 24 # requests
+      MOST_BOOT_INSTRUCTIONS = { "counters" => 1.02 }.freeze
       # of fresh processes
       ROUNDS = 12
       # of processes that record every other turn
@@ -42,7 +43,7 @@ module Benchmarks
       # CPU time after the start that does not count: until then lines are compared even if they change nothing.
       LEAD_S = 0.8
       private_constant :OPTIONS, :IN_TURNS, :BESIDE, :LOADS, :QUICK, :MOST, :MOST_INSTRUCTIONS, :INSTRUCTIONS_OF,
-                       :ROUNDS, :TURNS_ROUNDS, :PAIRS, :TURNS, :LEAD_S
+                       :MOST_BOOT_INSTRUCTIONS, :ROUNDS, :TURNS_ROUNDS, :PAIRS, :TURNS, :LEAD_S
 
       # Prints CPU times of turns: "off on" of each pair of turns, or those of turns that are all recorded, or none.
       CHILD = <<~'RUBY'
@@ -125,11 +126,13 @@ module Benchmarks
         notes = prepared ? [] : ["#{Shop::MISSING}: it was not measured"]
         ratios = LOADS.keys.reject { |load| load == "warm" && !prepared }.to_h { |load| [load, ratios_of(load)] }
         ratios["boot"] = boots if prepared
-        counts = prepared ? instructions(notes) : {}
-        Result.new(tables: [table(ratios), *counts_table(counts)],
+        counts, boot_counts = prepared && valgrind?(notes) ? [instructions, boot_instructions] : [{}, {}]
+        Result.new(tables: [table(ratios), *counts_table("#{INSTRUCTIONS_OF} warm requests", counts),
+                            *counts_table("a boot", boot_counts)],
                    goals: MOST.map { |(load, way), most| goal(ratios, load, way, most) } +
-                          MOST_INSTRUCTIONS.map { |way, most| counts_goal(counts, way, most) },
-                   notes: notes, data: ratios.merge("instructions" => counts))
+                          MOST_INSTRUCTIONS.map { |way, most| counts_goal("warm requests", counts, way, most) } +
+                          MOST_BOOT_INSTRUCTIONS.map { |way, most| counts_goal("a boot", boot_counts, way, most) },
+                   notes: notes, data: ratios.merge("instructions" => counts, "boot instructions" => boot_counts))
       end
 
       private
@@ -153,20 +156,34 @@ module Benchmarks
         BESIDE.to_h { |way| [way, rounds.map { |round| round.fetch(way) / round.fetch("none") }] }
       end
 
+      def valgrind?(notes)
+        return false if @context.quick? # it takes minutes
+        return true if system("valgrind", "--version", out: File::NULL, err: File::NULL)
+
+        notes << "valgrind is not installed: instructions were not counted"
+        false
+      end
+
       # @return [Hash{String => Integer}] by way and "none", instructions of warm requests
-      def instructions(notes)
-        return {} if @context.quick? # it takes minutes
-        unless system("valgrind", "--version", out: File::NULL, err: File::NULL)
-          notes << "valgrind is not installed: instructions were not counted"
-          return {}
-        end
+      def instructions
         ["none", *OPTIONS.keys].to_h do |way|
-          @context.scratch("caches-callgrind") do |out|
-            under = ["valgrind", "-q", "--tool=callgrind", "--instr-atstart=no", "--callgrind-out-file=#{out}"]
-            child("warm", OPTIONS[way], 1, 0, "instructions", under: under)
-            @context.progress
-            [way, File.read(out)[/^totals: (\d+)/, 1].to_i]
-          end
+          [way, counted("--instr-atstart=no") { |under| child("warm", OPTIONS[way], 1, 0, "instructions", under: under) }]
+        end
+      end
+
+      # @return [Hash{String => Integer}] by way and "none", instructions of a boot
+      def boot_instructions
+        ["none", *MOST_BOOT_INSTRUCTIONS.keys].to_h do |way|
+          [way, counted { |under| Shop.start(boot_settings(OPTIONS[way]), under: under) }]
+        end
+      end
+
+      # @yieldparam under [Array<String>] the words of a command that counts what runs under it
+      def counted(*options)
+        @context.scratch("caches-callgrind") do |out|
+          yield ["valgrind", "-q", "--tool=callgrind", *options, "--callgrind-out-file=#{out}"]
+          @context.progress
+          File.read(out)[/^(?:totals|summary): (\d+)/, 1].to_i
         end
       end
 
@@ -192,7 +209,9 @@ module Benchmarks
         ways.to_h { |way| [way, rounds.map { |round| round.fetch(way).fdiv(round.fetch("none")) }] }
       end
 
-      def boot(options) = Shop.cpu_of_start(options&.transform_keys { |name| :"caches.#{name}" })
+      def boot(options) = Shop.cpu_of_start(boot_settings(options))
+
+      def boot_settings(options) = options&.transform_keys { |name| :"caches.#{name}" }
 
       def table(ratios)
         rows = ratios.map do |load, found|
@@ -201,15 +220,15 @@ module Benchmarks
         Table.new("CPU time, recorded divided by not recorded (95% intervals)", ["", *OPTIONS.keys], rows)
       end
 
-      def counts_table(counts)
+      def counts_table(what, counts)
         return [] if counts.empty?
 
         rows = counts.map { |way, count| [way, count, format("%.3f", count.fdiv(counts.fetch("none")))] }
-        [Table.new("instructions of #{INSTRUCTIONS_OF} warm requests", ["", "instructions", "ratio"], rows)]
+        [Table.new("instructions of #{what}", ["", "instructions", "ratio"], rows)]
       end
 
-      def counts_goal(counts, way, most)
-        text = "instructions of warm requests, #{way}: at most #{most} times"
+      def counts_goal(what, counts, way, most)
+        text = "instructions of #{what}, #{way}: at most #{most} times"
         return Goal.not_measured(text) unless counts.key?(way)
 
         ratio = counts[way].fdiv(counts.fetch("none"))

@@ -37,6 +37,30 @@ class CachesTest < Minitest::Test
     JSON.parse(File.read(out))
   end
 
+  # Ruby's counters have the same increase, and nothing has a line.
+  def test_counts_without_lines
+    program = file("program.rb")
+    File.write(program, "5.times { |i| Object.const_set(:\"C\#{i}\", 1) }\n5.times { |i| [Object.const_get(:\"C\#{i}\")] }\n")
+    counted, lined = [%w[--count], %w[--lines]].map { |options| caches(*options, program: program) }
+    assert_empty counted.fetch("findings")
+    assert_empty counted.fetch("unblamed")
+    name = RUBY_VERSION < "3.2" ? "global_constant_state" : "constant_cache_misses"
+    assert_equal lined.fetch("counters").fetch(name), counted.fetch("counters").fetch(name)
+    text = ->(name) { pitwall("report", file(name), "--view", "caches").out }
+    refute_match(/counted only/, text.call("x.pit")) # of the run with lines
+    pitwall("caches", "--count", "--record", file("y.pit"), "--", "ruby", "-e", "1")
+    assert_match(/^Changes were counted only: record without --count to see their lines\.$/, text.call("y.pit"))
+  end
+
+  def test_a_count_has_no_lines
+    run = pitwall("caches", "--count", "--after", "boot", "--", "ruby", "-e", "1")
+    assert_equal 2, run.status.exitstatus
+    assert_match(/^pitwall: --count: --after needs the lines of changes: leave one of the two out$/, run.err)
+    run = pitwall("caches", "--count", "--fail-if", "invalidation", "--record", file("x.pit"), "--", "ruby", "-e", "1")
+    assert_match(/--count does not count invalidations/, run.err)
+    refute_equal 0, run.status.exitstatus
+  end
+
   def test_every_planted_change_is_found_at_its_line
     report = caches
     own = report["own_counters"]

@@ -236,6 +236,7 @@ module Pitwall
           @interpreter ||= Native.interpreter if settings[:perf]
           # Mode outside needs to know of collections. The age of an object is a number of collections.
           gc = settings[:gc] || mode == "outside" || settings[:collectors].key?("allocations")
+          gc = false if counts_only?(settings, mode) && Compat.gc_events_slow_allocation?
           notes = notes(settings[:mode], mode, gc)
           notes << "native frames are not recorded here (#{refusal})" if refusal
           settings = settings.merge(unit_ns: unit_for(settings[:interval_ns]), mode: mode)
@@ -252,13 +253,18 @@ module Pitwall
           Labels.resume(labelled) if labelled
         end
 
+        # Nothing of such a recording needs to know of collections.
+        def counts_only?(settings, mode)
+          mode == "none" && settings[:collectors].keys == ["caches"] && settings[:collectors]["caches"]["blame"] == "0"
+        end
+
         # Notes for the reports.
         def notes(wanted_mode, mode, gc)
           notes = []
           if wanted_mode == "outside" && mode != "outside"
             notes << "mode outside does not work here (#{Native.outside_refusal}): signals were used"
           end
-          notes << "garbage collection is not told apart (gc: false): its time is with the code that ran" unless gc
+          notes << "garbage collection is not told apart (gc: false): its time is with the code that ran" unless gc || mode == "none"
           notes
         end
 

@@ -72,6 +72,8 @@ module Pitwall
       def counters
         vm = sum(&:cache_counters)
         vm = vm.keys.select { |name| with_line?(name) }.to_h { |name| [name, blamed.fetch(name, 0)] } unless @after.all?
+        return vm if only_counted?
+
         vm.merge(OWN.keys.to_h { |name| [name, blamed.fetch(name, 0)] })
       end
 
@@ -88,7 +90,7 @@ module Pitwall
       # The part of Ruby's counters without a line.
       #: () -> Hash[String, Integer]
       def unblamed
-        return {} unless @after.all?
+        return {} if !@after.all? || only_counted?
 
         sum(&:cache_counters).select { |name, _| with_line?(name) }
                              .to_h { |name, count| [name, count - blamed.fetch(name, 0) - own.fetch(name, 0)] }
@@ -110,6 +112,10 @@ module Pitwall
       # How changes were watched: "lines", "methods" or "counters".
       #: () -> Array[String]
       def watched = @segments.map(&:caches_watched).uniq
+
+      # Do the recordings have Ruby's counters only, and no line of any change?
+      #: () -> bool
+      def only_counted? = watched == ["counters"]
 
       # How often comparing lines stopped: what changed then may have no line.
       #: () -> Integer

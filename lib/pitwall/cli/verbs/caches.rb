@@ -39,6 +39,7 @@ module Pitwall
                              "nothing)") { @options[:lines] = true }
         parser.on("--no-lines", "watch methods only: faster; shapes, class variables and (Ruby 3.1) assigned " \
                                 "constants have no line") { @options[:lines] = false }
+        parser.on("--count", "count only what Ruby counts, without lines: costs least") { @options[:count] = true }
         parser.on("--samples", "take samples, too: rows by the time spent at their lines") do
           @options[:samples] = true
         end
@@ -56,11 +57,23 @@ module Pitwall
       def run(command)
         raise UsageError, "--write-allow-list: name the file with --allow-list FILE" if @write && @allow.nil?
 
+        refuse_lines_with_count
+
         @allowed = AllowList.read(@allow) if @allow && !@write
         limited(super)
       end
 
       private
+
+      # What needs lines says nothing about a count.
+      def refuse_lines_with_count
+        return unless @options[:count]
+
+        needs = { "--lines": @options[:lines], "--no-lines": @options[:lines] == false,
+                  "--definitions": @options[:definitions], "--allow-list": @allow, "--after": @options[:after] }
+        option = needs.keys.find { |name| needs[name] }
+        raise UsageError, "--count: #{option} needs the lines of changes: leave one of the two out" if option
+      end
 
       def define_gate(parser)
         parser.on("--fail-if EXPR", "end with status 1 when it holds and the command gave 0: invalidation, " \
@@ -77,7 +90,8 @@ module Pitwall
         # What is left out needs no line. But a gate must not miss what happens once after that.
         works = @options[:after]&.works unless @options[:fail_if] || @allow
         waits = works ? { "caches.lines_after": works } : {}
-        { mode: @options[:samples] ? "auto" : "none", "caches.lines": lines, **waits,
+        blame = @options[:count] ? { "caches.blame": 0 } : {}
+        { mode: @options[:samples] ? "auto" : "none", "caches.lines": lines, **waits, **blame,
           "caches.definitions": @options[:definitions] ? 1 : 0, **super }
       end
 
@@ -104,6 +118,10 @@ module Pitwall
       end
 
       def value(caches, metric)
+        if caches.only_counted? && !Record::VM_COUNTERS.key?(metric)
+          @unknown = "--count does not count #{metric}: leave it out"
+          return false
+        end
         return counted(caches).sum { |row, _| row.count } if metric == "invalidations"
         unless caches.counters.key?(metric)
           part = !caches.after.all? && !caches.with_line?(metric)

@@ -37,7 +37,7 @@ module Pitwall
 
       def body
         changes = @caches.changes
-        return [CachesWords::NOTHING] if changes.empty?
+        return [CachesWords.nothing(@caches)] if changes.empty?
 
         rows = changes.first(@limit).map do |row, counts|
           vm = counts.reject { |name, _| CachesWords.own?(name) }.map { |name, count| "#{name} +#{Units.count(count)}" }

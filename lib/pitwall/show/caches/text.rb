@@ -42,7 +42,7 @@ module Pitwall
 
       def body
         changes = @caches.changes
-        return [CachesWords::NOTHING, *definitions, *next_steps] if changes.empty?
+        return [CachesWords.nothing(@caches), *definitions, *next_steps] if changes.empty?
 
         shown = changes.first(@limit)
         names = shown.flat_map { |_row, counts| counts.keys }.uniq.reject { |name| CachesWords.own?(name) }

@@ -54,9 +54,15 @@ module Pitwall
         "tracing_enabled" => "tracing enabled"
       }.freeze
 
-      NOTHING = "No change empties a cache here."
-
       module_function
+
+      # What to say where no change is to be shown.
+      #: (Analyse::Caches) -> String
+      def nothing(caches)
+        return "No change empties a cache here." unless caches.only_counted?
+
+        "Changes were counted only: record without --count to see their lines."
+      end
 
       # "method_added" → "method defined"
       #: (String) -> String
