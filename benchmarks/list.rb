@@ -32,6 +32,7 @@ module Benchmarks
     "compare/commits" => "how often `pitwall compare --each` and `--bisect` name the slower commit, and how often a " \
                          "gate fails pull requests without effect and catches slower ones",
     "compare/harness_cost" => "what the loop of `pitwall bench` costs an iteration, beside benchmark-ips",
+    "compare/live" => "how often a gate and `pitwall compare --each` are right about real processes on this machine",
     "compare/cached_start" => "how long `pitwall compare` of two revisions takes until it measures, " \
                               "the bundle being there",
     "compare/structure" => "how long the call paths of two recordings of 1,000,000 rows take to be compared",

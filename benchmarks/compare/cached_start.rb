@@ -4,6 +4,7 @@ require "fileutils"
 require "open3"
 require "rbconfig"
 require_relative "../support/result"
+require_relative "../support/scratch_repository"
 require_relative "../support/statistics"
 
 module Benchmarks
@@ -14,8 +15,6 @@ module Benchmarks
     class CachedStart
       ROUNDS = 7
       GOAL_S = 3.0
-      COMMAND = ["-I", File.join(ROOT, "lib"), "-r", File.join(ROOT, "script/checkout"),
-                 "-e", "Checkout.use_vendored_gems; load File.join(Checkout::ROOT, 'exe/pitwall')", "--"].freeze
       # One pair. The times of the last two processes count. Before them each side has been listed and calibrated.
       COMPARE = %w[compare --rev HEAD~1 --rev HEAD --pairs 1 --quiet bench.rb].freeze
       UNDECIDED = 3 # of one pair nothing else is to be expected
@@ -34,7 +33,7 @@ module Benchmarks
           Benchmark.ips { |x| x.report("sum") { Small.sum } }
         RUBY
       }.freeze
-      private_constant :ROUNDS, :GOAL_S, :COMMAND, :COMPARE, :UNDECIDED, :FILES
+      private_constant :ROUNDS, :GOAL_S, :COMPARE, :UNDECIDED, :FILES
 
       def initialize(context)
         @context = context
@@ -68,37 +67,20 @@ module Benchmarks
         false
       end
 
-      def gem_folder = File.join(@folder, "gem")
-
       def make_gem
-        FILES.each do |name, text|
-          path = File.join(gem_folder, name)
-          FileUtils.mkdir_p(File.dirname(path))
-          File.write(path, text)
-        end
-        git("init", "-q")
+        @gem = ScratchRepository.new(File.join(@folder, "gem"))
+        @gem.write(FILES)
         lock
-        commit("first")
-        File.write(File.join(gem_folder, "lib/small.rb"), FILES["lib/small.rb"].sub("* 1", "* 2"))
-        commit("second")
+        @gem.commit("first", {})
+        @gem.commit("second", { "lib/small.rb" => FILES["lib/small.rb"].sub("* 1", "* 2") })
       end
 
       # From the gems there are; without a lock file Bundler would ask the network.
       def lock
-        environment = { "BUNDLE_GEMFILE" => File.join(gem_folder, "Gemfile"), "RUBYOPT" => nil }
+        environment = { "BUNDLE_GEMFILE" => File.join(@gem.folder, "Gemfile"), "RUBYOPT" => nil }
         output, status = Open3.capture2e(environment, RbConfig.ruby, "-S", "bundle", "lock", "--local",
-                                         chdir: gem_folder)
+                                         chdir: @gem.folder)
         raise Context::Failure, "bundle lock failed: #{output}" unless status.success?
-      end
-
-      def commit(message)
-        git("add", ".")
-        git("-c", "user.name=nobody", "-c", "user.email=nobody@example.org", "commit", "-q", "-m", message)
-      end
-
-      def git(*words)
-        output, status = Open3.capture2e("git", *words, chdir: gem_folder)
-        raise Context::Failure, "git #{words.first} failed: #{output}" unless status.success?
       end
 
       # Seconds from the start of the command until the benchmark was first loaded, and until the first process whose
@@ -108,7 +90,7 @@ module Benchmarks
         FileUtils.rm_f(starts)
         environment = { "STARTS" => starts, "PITWALL_CACHE" => File.join(@folder, "cache") }
         started = Process.clock_gettime(Process::CLOCK_MONOTONIC)
-        output, status = Open3.capture2e(environment, RbConfig.ruby, *COMMAND, *COMPARE, chdir: gem_folder)
+        output, status = Open3.capture2e(environment, RbConfig.ruby, *PITWALL, *COMPARE, chdir: @gem.folder)
         unless status.success? || status.exitstatus == UNDECIDED
           raise Context::Failure, "pitwall compare failed: #{output.lines.first(3).join}"
         end

@@ -11,6 +11,9 @@ require_relative "result"
 
 module Benchmarks
   ROOT = File.expand_path("../..", __dir__)
+  # Ruby's arguments that run this checkout's command.
+  PITWALL = ["-I", File.join(ROOT, "lib"), "-r", File.join(ROOT, "script/checkout"),
+             "-e", "Checkout.use_vendored_gems; load File.join(Checkout::ROOT, 'exe/pitwall')", "--"].freeze
 
   # What a benchmark is given: the settings of this run, the profilers that can run, fresh processes to measure in, and
   # a folder.
