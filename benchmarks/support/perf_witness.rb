@@ -39,7 +39,7 @@ module Benchmarks
     #: (tid: Integer, from_ns: Integer, to_ns: Integer) -> Hash[[String, String], Integer]
     def functions(tid:, from_ns:, to_ns:)
       found = Hash.new(0)
-      each_sample do |thread, time_ns, lines|
+      each_sample(offsets: true) do |thread, time_ns, lines|
         next unless thread == tid && time_ns.between?(from_ns, to_ns)
 
         line = lines.find { |text| !KERNEL.match?(text) }
@@ -69,9 +69,15 @@ module Benchmarks
     # frame pointer, and what a signal has interrupted comes after the handler's frames.
     def innermost(lines) = lines.grep_v(KERNEL).first(3)
 
-    def each_sample
-      fields = %w[script --no-inline --no-demangle --ns -F tid,time,ip,sym,dso -i]
-      IO.popen(["perf", *fields, @file, { err: File::NULL }]) do |io|
+    FIELDS = "tid,time,ip,sym,dso"
+    private_constant :FIELDS
+
+    # @param offsets [Boolean] the offset in the object behind its path: "(/lib/libc.so.6+0x1b7ad)". Older perfs write it
+    #   in the place of the address.
+    def each_sample(offsets: false)
+      fields = offsets && offset_field? ? "#{FIELDS},dsoff" : FIELDS
+      words = ["perf", "script", "--no-inline", "--no-demangle", "--ns", "-F", fields, "-i"]
+      IO.popen([*words, @file, { err: File::NULL }]) do |io|
         io.each_line("\n\n") do |text|
           head, *lines = text.lines(chomp: true).reject(&:empty?)
           tid, time = head.to_s.split
@@ -81,14 +87,21 @@ module Benchmarks
       end
     end
 
+    def offset_field?
+      return @offset_field unless @offset_field.nil?
+
+      _, output, = Open3.capture3("perf", "script", "-F", "#{FIELDS},dsoff", "-i", File::NULL)
+      @offset_field = !output.include?("Invalid field")
+    end
+
     # "   1b7ad _dl_start (/usr/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2)": the offset in the object's file, and a
-    # symbol. Of several names of a function perf and Pitwall choose differently, so the offset decides.
+    # symbol; with dsoff "   7f756f1b7ad _dl_start (/usr/…/ld-linux-x86-64.so.2+0x1b7ad)". Of several names of a function perf and Pitwall choose differently, so the offset decides.
     def function(line)
-      ip, symbol, path = line.strip.match(/\A(\h+) (.*) \(([^()]*)\)\z/).captures
+      ip, symbol, path, offset = line.strip.match(/\A(\h+) (.*) \(([^()]*?)(?:\+0x(\h+))?\)\z/).captures
       return [File.basename(path), symbol.delete_prefix("__vdso_")] unless File.file?(path)
 
       path = File.realpath(path)
-      [File.basename(path), (@objects[path] ||= ElfFunctions.new(path)).name_at(ip.hex)]
+      [File.basename(path), (@objects[path] ||= ElfFunctions.new(path)).name_at((offset || ip).hex)]
     end
   end
 end
