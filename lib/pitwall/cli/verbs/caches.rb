@@ -128,7 +128,7 @@ module Pitwall
           @unknown = part ? "#{metric} is known of the whole run only" : "this Ruby does not count #{metric}"
           return false
         end
-        return caches.counters.fetch(metric) unless @allowed
+        return caches.counters.fetch(metric) - caches.own.fetch(metric, 0) unless @allowed
 
         counted(caches).sum { |_, counts| counts.fetch(metric, 0) }
       end

@@ -53,7 +53,7 @@ module Pitwall
         end
         parser.separator("")
         parser.separator("add: files of bench and compare, of benchmark-ips, benchmark-driver, ruby-bench")
-        parser.on("--commit ID", "what was measured (default: as the file says, or the CI, or HEAD)") do |id|
+        parser.on("--commit ID", "what was measured, where the file doesn't say (default: the CI, or HEAD)") do |id|
           @options[:commit] = id
         end
         parser.on("--branch NAME", "its branch") { |name| @options[:branch] = name }
