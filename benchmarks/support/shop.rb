@@ -32,13 +32,14 @@ module Benchmarks
     # Starts the application once: bin/rails runner 1.
     # @param settings [Hash, nil] of a recording, as TargetEnvironment takes them; nil: not recorded
     # @param under [Array<String>] the words of a command that runs it
+    # @param err [IO, String] where standard error goes
     # @raise [Context::Failure] it failed
-    #: (?Hash[Symbol, untyped]?, ?under: Array[String]) -> void
-    def start(settings = nil, under: [])
+    #: (?Hash[Symbol, untyped]?, ?under: Array[String], ?err: IO | String) -> void
+    def start(settings = nil, under: [], err: $stderr)
       Dir.mktmpdir("pitwall-boot") do |folder|
         recorded = settings ? recording(folder, settings) : {}
         words = [*under, RbConfig.ruby, File.join(FOLDER, "bin/rails"), "runner", "1"]
-        unless system(environment.merge(recorded), *words, out: File::NULL)
+        unless system(environment.merge(recorded), *words, out: File::NULL, err: err)
           raise Context::Failure, "#{words.join(" ")} failed"
         end
       end
