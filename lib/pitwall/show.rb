@@ -53,6 +53,7 @@ module Pitwall
     autoload :HistoryCsv, "pitwall/show/history/csv"
     autoload :HistoryJson, "pitwall/show/history/json"
     autoload :HistoryMarkdown, "pitwall/show/history/markdown"
+    autoload :HistoryPage, "pitwall/show/page/history_page"
     autoload :HistoryText, "pitwall/show/history/text"
     autoload :Location, "pitwall/show/terminal/location"
     autoload :JsonRows, "pitwall/show/profile/json_rows"

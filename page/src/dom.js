@@ -16,6 +16,16 @@ export function h(name, attributes = {}, ...children) {
   return append(element, ...children)
 }
 
+const SVG = "http://www.w3.org/2000/svg"
+
+export function svg(name, attributes = {}, ...children) {
+  const element = document.createElementNS(SVG, name)
+  for (const [key, text] of Object.entries(attributes))
+    if (text !== undefined && text !== null) element.setAttribute(key, text)
+  for (const child of children.flat(2)) if (child) element.append(child)
+  return element
+}
+
 export function append(element, ...children) {
   for (const child of children.flat(3))
     if (child !== undefined && child !== null && child !== false) element.append(child)

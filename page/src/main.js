@@ -1,7 +1,7 @@
 // Reading order: data.js, recording_data.js, rows.js, tree.js, filters.js, shown_stacks.js, recording.js (what is shown);
 // state.js, time_range.js, narrowing.js (what part of it); tabs.js, flame.js, timeline.js, table.js, views/ (how), with
 // keys.js, menu.js and splitter.js; measured.js (bench and compare), change.js (call paths of two sides), log.js (a log of
-// system calls). Everything is drawn of data by dom.js: no markup is made of strings.
+// system calls), history.js (results over time). Everything is drawn of data by dom.js: no markup is made of strings.
 
 import "uplot/dist/uPlot.min.css"
 import "./style.css"
@@ -11,6 +11,7 @@ import { Recording } from "./recording.js"
 import { RecordingApp } from "./app.js"
 import { MeasuredApp } from "./measured.js"
 import { LogApp } from "./log.js"
+import { HistoryApp } from "./history.js"
 import { theme } from "./theme.js"
 
 async function start() {
@@ -26,7 +27,9 @@ async function start() {
         ? new RecordingApp(new Recording(data))
         : kind === "syscalls"
           ? new LogApp(data)
-          : new MeasuredApp(data)
+          : kind === "history"
+            ? new HistoryApp(data)
+            : new MeasuredApp(data)
     replace(place, app.element)
     app.begin()
     theme.changed = () => app.redraw()

@@ -1,7 +1,7 @@
 // What bench or compare measured: verdicts, intervals, where each process lay, growth. Drawn as SVG, whose text can be
 // selected and read aloud.
 
-import { h, css } from "./dom.js"
+import { h, css, svg } from "./dom.js"
 import { value } from "./format.js"
 import { Change, ChangeView } from "./change.js"
 import { Chart } from "./views/chart.js"
@@ -20,15 +20,6 @@ const FLAME_KEYS = [
   ["+ − a d", "closer, further, left, right"],
 ]
 const TONES = { green: "good", red: "bad", yellow: "unsure", dim: "muted" }
-const SVG = "http://www.w3.org/2000/svg"
-
-function svg(name, attributes = {}, ...children) {
-  const element = document.createElementNS(SVG, name)
-  for (const [key, text] of Object.entries(attributes))
-    if (text !== undefined && text !== null) element.setAttribute(key, text)
-  for (const child of children.flat(2)) if (child) element.append(child)
-  return element
-}
 
 export class MeasuredApp {
   constructor(page) {

@@ -28,6 +28,8 @@ const DEFAULTS = {
   root: null,
   inverted: "",
   waiting: "",
+  series: "", // of a history: its name
+  axis: "",
   sizes: {}, // of panels, in percent: {detail: 45}
 }
 // What stands in the address as it is, as a list of names, and as a number.
@@ -47,12 +49,14 @@ const TEXTS = [
   "tree",
   "inverted",
   "waiting",
+  "series",
+  "axis",
 ]
 const LISTS = ["focus", "hide", "blackbox"]
 const FILTERS = ["time", "only", "native", ...LISTS]
 const NUMBERS = ["method", "root", "request"]
 // Texts that have few values.
-const VALUES = { native: /^1?$/, waiting: /^(all)?$/, inverted: /^1?$/, gc: /^(|apart|caller)$/, state: /^(all|\d+)$/ }
+const VALUES = { native: /^1?$/, waiting: /^(all)?$/, inverted: /^1?$/, gc: /^(|apart|caller)$/, state: /^(all|\d+)$/, axis: /^(result)?$/ }
 
 export class State {
   constructor(changed) {

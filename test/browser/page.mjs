@@ -1114,6 +1114,71 @@ const scenarios = {
     await page.close()
   },
 
+  // The series of a history: the list, the chart of the chosen one, its changes, the search.
+  async history(context) {
+    const page = await open(context, "", "")
+    const state = async () => ({
+      series: await cells(page, "Series"),
+      title: await page.locator(".detail h2").innerText(),
+      changes: await cells(page, "Change points"),
+      hash: await hash(page),
+    })
+    // Pixels of the chart that have the colours of points, of levels and of lines for the worse and the better.
+    const inked = () =>
+      page.evaluate(() => {
+        const canvas = document.querySelector(".history .chart canvas")
+        const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height)
+        const style = getComputedStyle(document.documentElement)
+        return Object.fromEntries(
+          ["accent", "text", "bad", "good"].map((name) => {
+            const [r, g, b] = style.getPropertyValue(`--${name}`).match(/[\da-f]{2}/gi).map((part) => parseInt(part, 16))
+            let count = 0
+            for (let at = 0; at < data.length; at += 4) if (data[at] === r && data[at + 1] === g && data[at + 2] === b && data[at + 3] === 255) count++
+            return [name, count]
+          }),
+        )
+      })
+    const status = () => page.locator(".detail .flame-status").innerText()
+    seen.nameless = await nameless(page)
+    seen.facts = await page.locator(".facts span").allTextContents()
+    seen.first = await state()
+    seen.inked = await inked()
+    await page.locator('[aria-label="Change points"] tbody tr[data-at]').first().click()
+    seen.pointed = await status()
+    await page.locator(".chart").press("ArrowLeft")
+    seen.before = await status()
+    await page.getByRole("button", { name: "by commit" }).click()
+    await settled(page)
+    seen.commits = { hash: await hash(page), inked: await inked() }
+    await page.keyboard.press("/")
+    await page.keyboard.type(process.env.SEARCH)
+    await settled(page)
+    seen.found = await state()
+    await page.keyboard.press("Escape")
+    await page.locator('[aria-label="Series"]').focus()
+    await page.keyboard.press("End")
+    await settled(page)
+    seen.last = await state()
+    // What does not fit: heads and cells but names, and a page that scrolls sideways.
+    seen.clipped = {}
+    for (const width of [600, 1000, 1600]) {
+      await page.setViewportSize({ width, height: 900 })
+      await rest(page)
+      seen.clipped[width] = await page.evaluate(() => [
+        ...[...document.querySelectorAll(".history th, .history td:not(.grow)")].filter((one) => one.scrollWidth > one.clientWidth + 1).map((one) => one.textContent),
+        ...(document.documentElement.scrollWidth > innerWidth ? ["page"] : []),
+      ])
+      await picture(page, `light-history-${width}`)
+      await page.keyboard.press("t")
+      await rest(page)
+      await picture(page, `dark-history-${width}`)
+      seen.dark ||= await inked()
+      await page.keyboard.press("t")
+    }
+    seen.ran = await page.evaluate(() => globalThis.ran ?? null)
+    await page.close()
+  },
+
   // Every view of a page whose names are markup; anything that ran would say so.
   async hostile(context) {
     const page = await open(context)

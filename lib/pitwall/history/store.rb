@@ -142,6 +142,14 @@ module Pitwall
         end
       end
 
+      # The hosts of a project by their id: cpu, cores, memory_bytes, governor.
+      #: (String) -> Hash[String, Hash[Symbol, untyped]]
+      def hosts(project)
+        guarded { @database[:hosts].where(project_id: project).as_hash(:host_id) }.transform_values do |row|
+          row.slice(:cpu, :cores, :memory_bytes, :governor)
+        end
+      end
+
       # A series' results by time, the newest `last` of them.
       # @param host nil: of all hosts
       # @return [Array<Hash>] run_id, measured_at, value, low, high, commit_id, ruby, host_id

@@ -52,6 +52,18 @@ module Pitwall
       #: (Hash[Symbol, untyped]) -> Integer?
       def index(change) = points.index { |point| point[:run_id] == change[:run_id] }
 
+      # The level of each part between changes, as [index of the part's first point, level]. A change that is older than
+      # the points gives the first part its level. Without any change the level is the median.
+      #: () -> Array[[Integer, Float]]
+      def levels
+        return [] if points.empty?
+
+        older, shown = changes.partition { |change| index(change).nil? }
+        first = shown.any? ? shown.first[:before] : older.last&.fetch(:after) || Statistics.median(values)
+        parts = [[0, first], *shown.map { |change| [index(change), change[:after]] }]
+        parts.reverse.uniq(&:first).reverse
+      end
+
       # The Ruby before a change and after it, where it is another one.
       #: (Hash[Symbol, untyped]) -> [String, String]?
       def rubies(change)

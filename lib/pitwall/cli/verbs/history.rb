@@ -16,7 +16,7 @@ module Pitwall
     # `pitwall history`: results over time, in SQLite or PostgreSQL.
     class History < Command
       ACTIONS = %w[add show changes export send].freeze
-      FORMATS = { "show" => %w[text json markdown], "changes" => %w[text json markdown],
+      FORMATS = { "show" => %w[text json markdown html], "changes" => %w[text json markdown],
                   "export" => %w[csv json] }.freeze
       # Options of single actions; the others fit all.
       OWN = { add: %i[suite commit branch at this_host], show: %i[plot last limit mix_hosts host metric format out],
@@ -92,9 +92,8 @@ module Pitwall
         parser.on("--plot", "show: a plot of each series") { @options[:plot] = true }
         parser.on("--last N", Integer, "newest results of each series (#{LAST})") { |count| @options[:last] = count }
         parser.on("--limit N", Integer, "rows (#{LIMIT})") { |count| @options[:limit] = count }
-        parser.on("--format FORMAT", FORMATS.values.flatten.uniq, "text, json, markdown; export: csv, json") do |name|
-          @options[:format] = name
-        end
+        parser.on("--format FORMAT", FORMATS.values.flatten.uniq,
+                  "text, json, markdown; show: html; export: csv, json") { |name| @options[:format] = name }
         parser.on("--out FILE", "instead of standard output") { |file| @options[:out] = file }
       end
 
@@ -111,9 +110,19 @@ module Pitwall
         raise UsageError, "--host and --mix-hosts: one or the other" if @options[:host] && @options[:mix_hosts]
 
         format = @options[:format]
-        return if format.nil? || FORMATS.fetch(action).include?(format)
+        unless format.nil? || FORMATS.fetch(action).include?(format)
+          raise UsageError, "--format #{format}: history #{action} has #{FORMATS.fetch(action).join(", ")}"
+        end
 
-        raise UsageError, "--format #{format}: history #{action} has #{FORMATS.fetch(action).join(", ")}"
+        check_page if page?
+      end
+
+      def page? = @options[:format] == "html"
+
+      def check_page
+        raise UsageError, "--format html: a page is a file: add --out FILE.html" if @options[:out].nil?
+        raise UsageError, "--format html: the page has all series: leave out --limit" if @options[:limit]
+        raise UsageError, "--format html: the page has all plots: leave out --plot" if @options[:plot]
       end
 
       def public_send_action(action, rest)
@@ -206,14 +215,15 @@ module Pitwall
       # --- views
 
       def view(action, names)
-        limit = @options.fetch(:limit, LIMIT)
         open do |store|
-          rows = choose(store, names)
+          # A page has a search instead of a limit.
+          rows = choose(store, names, metric: @options.fetch(:metric, page? ? "all" : "wall"))
+          limit = page? ? rows.size : @options.fetch(:limit, LIMIT)
           analysis = Pitwall::History::Analysis
           analysis.update(store, project, series: ids(action, rows, limit)) unless @options[:mix_hosts]
           shown = action == "changes" ? changed(store, rows) : rows
           found = analysis.load(store, project, shown.first(limit), last: @options.fetch(:last, LAST))
-          publish(render(action, found, shown.size))
+          publish(page? ? page(store, found) : render(action, found, shown.size))
         end
         Status::OK
       end
@@ -233,6 +243,8 @@ module Pitwall
         pairs = rows.map { |row| [row, newest[row.values_at(:series_id, :host_id)]] }.select(&:last)
         pairs.sort_by { |_, change| change[:measured_at] }.reverse.map(&:first)
       end
+
+      def page(store, found) = Show::HistoryPage.new(found, project: project, hosts: store.hosts(project)).to_s
 
       def render(action, found, all)
         case @options[:format]
@@ -269,7 +281,7 @@ module Pitwall
 
       # The series that the options and words name.
       # @raise [UsageError] none
-      def choose(store, names, metric: @options.fetch(:metric, "wall"))
+      def choose(store, names, metric:)
         filters = { host_id: @options[:host] }.compact
         all = store.series(project, mixed: @options[:mix_hosts] == true, **filters)
         raise UsageError, nothing(store) if all.empty?
