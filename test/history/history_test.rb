@@ -76,9 +76,39 @@ class HistoryTest < Minitest::Test
     plot = history("show", "checkout", "--plot", env: STORE).out.lines(chomp: true)
     assert_equal 12, plot.grep(/│/).size
     assert_operator plot.grep(/┊/).size, :>=, 8
-    assert(plot.any? { |line| line.include?("2026-02-10 00:00  ") && line.include?("commit ") })
+    assert(plot.any? { |line| line.start_with?("  since 2026-02-10 00:00: ") && line.include?(", commit ") })
     assert_empty plot.select { |line| line.size > 100 }
     assert_equal 1, history("show", "--plot", "quiet", "--limit", "1", env: STORE).out.scan("●").size / 30
+  end
+
+  # Of several hosts, on terminals of any width: no line is cut by the terminal, and names keep both of their ends.
+  def test_narrow_and_wide_terminals
+    store do |open|
+      random = Random.new(1)
+      hosts = [HistoryFiles::HOST, HistoryFiles::HOST.merge("cpu" => "Xeon")]
+      hosts.product(["a long name of a benchmark as a spec has it, with its end", "short"]).each do |host, name|
+        values = Array.new(60) { |number| (number < 40 ? 1000 : 1100) * (0.99 + (random.rand * 0.02)) }
+        open.add("shop", runs(values, benchmark: name, host: host))
+      end
+    end
+    found = store do |open|
+      Pitwall::History::Analysis.update(open, "shop")
+      Pitwall::History::Analysis.load(open, "shop", open.series("shop"), last: 200)
+    end
+    { 60 => %w[newest last\ change host], 80 => %w[newest last\ change since host],
+      100 => ["newest", "last change", "p", "since", "trend", "host"],
+      160 => ["results", "newest", "last change", "p", "since", "trend", "host"] }.each do |width, heads|
+      text = Pitwall::Show::HistoryText.new(found, project: "shop", all: 4, width: width, palette: Pitwall::Show::Plain)
+      table, changes, plots = text.table.lines(chomp: true), text.changes.lines(chomp: true), text.plots.lines(chomp: true)
+      assert_equal [*heads, "case and metric"], table[2].strip.split(/ {2,}/)
+      assert_empty [*table, *changes, *plots].select { |line| Pitwall::Show::Text.width(line) > width }
+      assert_equal 2, table.grep(/  short, wall time\z/).size
+      assert_equal 2, table.grep(/  a long.*, wall time\z/).size
+      assert_match(/\A *since .* change .* case and metric\z/, changes[2])
+      assert_equal 4, changes.grep(/\A  host \h{12}, commit 0{10}\z/).size
+      assert_equal 2, plots.grep(/\Aa long name.*wall time\z/).size
+      assert_equal 4, plots.grep(/\Ahost \h{12}: 60 results, newest 1\.\d+ µs\z/).size
+    end
   end
 
   def test_hosts_are_not_mixed_unless_told

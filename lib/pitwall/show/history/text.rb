@@ -3,6 +3,7 @@
 require "pitwall/show/history/plot"
 require "pitwall/show/history/words"
 require "pitwall/show/terminal/sparkline"
+require "pitwall/show/terminal/table"
 require "pitwall/show/terminal/text"
 require "pitwall/show/terminal/units"
 
@@ -11,7 +12,11 @@ module Pitwall
     # A project's history in the terminal: a table of its series, plots, or its change points.
     class HistoryText
       SPARK = 16
-      private_constant :SPARK
+      # Columns that names keep, if they need as many, before other columns are left out.
+      NAME = 24
+      # Columns that are left out on a narrow terminal, the first one first.
+      GIVING_WAY = %w[results p trend before since].freeze
+      private_constant :SPARK, :NAME, :GIVING_WAY
 
       # @param all number of series before a limit
       #: (
@@ -39,25 +44,29 @@ module Pitwall
       def plots
         parts = @found.map do |one|
           plot = HistoryPlot.new(one, width: @width, palette: @palette, unicode: @unicode)
-          title = "#{HistoryWords.name(one)}, host #{HistoryWords.host(one.series[:host_id])}: " \
-                  "#{Units.things(one.points.size, "result")}, newest #{value(one, one.newest[:value])}"
-          sentences = one.changes.map { |change| Text.shorten_right("  #{sentence(one, change)}", @width) }
-          [Text.shorten_right(title, @width), *plot.lines, *sentences]
+          facts = "host #{HistoryWords.host(one.series[:host_id])}: #{Units.things(one.points.size, "result")}, " \
+                  "newest #{value(one, one.newest[:value])}"
+          sentences = one.changes.flat_map { |change| indented(sentence(one, change)) }
+          [Text.shorten_middle(HistoryWords.name(one), @width), @palette.dim(Text.shorten_right(facts, @width)),
+           *plot.lines, *sentences]
         end
         [head, *parts.flat_map { |lines| ["", *lines] }, *more].join("\n")
       end
 
-      # One line for each change, the newest first. A second line has the commit, and the Rubies if they differ.
+      # One line for each change, the newest first. More lines have the host where there are several, the commit, and
+      # the Rubies if they differ.
       #: () -> String
       def changes
         pairs = @found.flat_map { |one| one.changes.map { |change| [one, change] } }
         return "Project #{Text.safe(@project)}: no change points" if pairs.empty?
 
         pairs = pairs.sort_by { |one, change| [change[:measured_at], one.name] }.reverse
-        heads = ["since", "before", "after", "change", "p", *host_head, "case and metric"]
+        heads = ["since", "before", "after", "change", "p", "case and metric"]
         top, *lines = grid(heads, pairs.map { |one, change| change_row(one, change) })
-        causes = pairs.map { |one, change| HistoryWords.cause(one, change) }
-        lines = lines.zip(causes).flat_map { |line, cause| [line, *(@palette.dim("  #{cause}") unless cause.empty?)] }
+        lines = lines.zip(pairs).flat_map do |line, (one, change)|
+          more = [*host_words(one), *HistoryWords.causes(one, change)].join(", ")
+          [line, *indented(more) { |text| @palette.dim(text) }]
+        end
         [head, "", top, *lines, *more].join("\n")
       end
 
@@ -73,6 +82,7 @@ module Pitwall
       # The hosts have a column where there are several.
       def host_head = hosts.size > 1 ? ["host"] : []
       def host_cell(one) = hosts.size > 1 ? [HistoryWords.host(one.series[:host_id])] : []
+      def host_words(one) = host_cell(one).map { |id| "host #{id}" }
 
       def more = @all > @found.size ? ["", "… #{Units.count(@all - @found.size)} more"] : []
 
@@ -94,28 +104,29 @@ module Pitwall
 
       def change_row(one, change)
         [HistoryWords.time(change[:measured_at]), value(one, change[:before]), value(one, change[:after]),
-         HistoryWords.change(change[:ratio]), HistoryWords.doubt(change[:p_value]),
-         *host_cell(one), HistoryWords.name(one)]
+         HistoryWords.change(change[:ratio]), HistoryWords.doubt(change[:p_value]), HistoryWords.name(one)]
       end
 
       def sentence(one, change)
-        cause = HistoryWords.cause(one, change)
-        "#{HistoryWords.time(change[:measured_at])}  #{value(one, change[:before])} → #{value(one, change[:after])}, " \
-          "#{HistoryWords.change(change[:ratio])}, p #{HistoryWords.doubt(change[:p_value])}" \
-          "#{": #{cause}" unless cause.empty?}"
+        ["since #{HistoryWords.time(change[:measured_at])}: #{value(one, change[:before])} → " \
+         "#{value(one, change[:after])}", HistoryWords.change(change[:ratio]),
+         "p #{HistoryWords.doubt(change[:p_value])}", *HistoryWords.causes(one, change)].join(", ")
       end
 
       def value(one, number) = HistoryWords.value(number, one.series[:unit])
 
-      # Right-aligned columns, then the last one, which is cut at the terminal's edge.
+      # The lines of a text, none of an empty one.
+      def indented(text)
+        lines = text.empty? ? [] : Text.wrap(text, @width - 2)
+        lines.map { |line| block_given? ? yield("  #{line}") : "  #{line}" }
+      end
+
+      # Right-aligned columns, then the name, which is cut at the terminal's edge.
       def grid(heads, rows)
-        widths = heads.each_index.map { |at| [heads, *rows].map { |row| Text.width(row[at]) }.max }
-        [heads, *rows].each_with_index.map do |row, at|
-          cells = row[0..-2].zip(widths).map { |cell, width| Text.right(cell, width) }
-          room = [@width - widths[0..-2].sum { |width| width + 2 }, 12].max
-          text = [*cells, Text.shorten_right(Text.safe(row.last), room)].join("  ").rstrip
-          at.zero? ? @palette.dim(text) : text
-        end
+        longest = rows.map { |row| Text.width(Text.safe(row.last)) }.max || 0
+        table = Table.new(heads: heads, width: @width, palette: @palette, location: nil, cut: :shorten_middle,
+                          giving_way: GIVING_WAY.filter_map { |head| heads.index(head) }, name: [longest, NAME].min)
+        table.lines(rows.map { |row| Table::Row.new(numbers: row[0..-2], name: row.last) })
       end
     end
   end

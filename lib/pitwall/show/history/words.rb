@@ -49,14 +49,18 @@ module Pitwall
       #: (String) -> String
       def metric(name) = Record::METRICS[name]&.title || name
 
-      # What came with a change: the commit, the other Ruby.
+      # What came with a change, in one text.
       #: (Analyse::ResultSeries, Hash[Symbol, untyped]) -> String
-      def cause(one, change)
+      def cause(one, change) = causes(one, change).join(", ")
+
+      # What came with a change: the commit, the other Ruby.
+      #: (Analyse::ResultSeries, Hash[Symbol, untyped]) -> Array[String]
+      def causes(one, change)
         at = one.index(change)
         commit = at && one.points[at][:commit_id]
         rubies = one.rubies(change)
         parts = ["commit #{commit(commit)}"] if commit
-        [*parts, *(rubies.map { |ruby| short(ruby) }.join(" → ") if rubies)].join(", ")
+        [*parts, *(rubies.map { |ruby| short(ruby) }.join(" → ") if rubies)]
       end
 
       # "ruby 3.4.1 (2026-…)" → "ruby 3.4.1"
