@@ -241,6 +241,7 @@ export class SeriesView {
     ctx.textBaseline = "alphabetic"
     ctx.textAlign = "left"
     ctx.lineWidth = 2 * Math.round(ratio) // sharp beside a whole pixel
+    const labels = []
     for (const change of changes) {
       const x = Math.round(plot.valToPos(xs[change.at], "x", true))
       if (x < bbox.left || x > bbox.left + bbox.width) continue
@@ -249,7 +250,7 @@ export class SeriesView {
       const left = Math.min(x + 4 * ratio, plot.width * ratio - wide - 2 * ratio)
       const row = ends.findIndex((end) => end < Math.min(left, x) - 6 * ratio)
       const top = row < 0 ? bbox.top : bbox.top - (row + 1) * ROW * ratio
-      ctx.strokeStyle = ctx.fillStyle = css(change.worse ? "--bad" : "--good")
+      ctx.strokeStyle = css(change.worse ? "--bad" : "--good")
       ctx.setLineDash([4 * ratio, 3 * ratio])
       ctx.beginPath()
       ctx.moveTo(x, bbox.top + bbox.height)
@@ -257,6 +258,13 @@ export class SeriesView {
       ctx.stroke()
       if (row < 0) continue
       ends[row] = left + wide
+      labels.push([text, left, top, wide, ctx.strokeStyle])
+    }
+    // A line that goes through a label of another is interrupted there.
+    for (const [text, left, top, wide, colour] of labels) {
+      ctx.fillStyle = css("--back")
+      ctx.fillRect(left - ratio, top, wide + 2 * ratio, 13 * ratio)
+      ctx.fillStyle = colour
       ctx.fillText(text, left, top + 10 * ratio)
     }
     ctx.restore()
