@@ -61,7 +61,7 @@ module Pitwall
       def nothing(caches)
         return "No change empties a cache here." unless caches.only_counted?
 
-        "Changes were counted only: record without --count to see their lines."
+        "Changes were counted only, without their lines."
       end
 
       # "method_added" → "method defined"
