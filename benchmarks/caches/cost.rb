@@ -15,8 +15,8 @@ module Benchmarks
     # one that never does. The boot of examples/shop is a fresh process each time. A round runs every way once, in
     # random order.
     #
-    # CPU times vary by more than the goals allow. So callgrind also counts the instructions of 24 warm requests, without
-    # garbage collection, and of a boot.
+    # CPU times vary by more than the goals allow. So callgrind also counts the instructions of 24 warm requests,
+    # without garbage collection, and of a boot.
     class Cost
       OPTIONS = { "counters" => { "blame" => "0" }, "methods" => { "lines" => "0" }, "usual" => { "lines" => "quiet" },
                   "after requests" => { "lines" => "quiet", "lines_after" => "20" },
@@ -167,7 +167,10 @@ module Benchmarks
       # @return [Hash{String => Integer}] by way and "none", instructions of warm requests
       def instructions
         ["none", *OPTIONS.keys].to_h do |way|
-          [way, counted("--instr-atstart=no") { |under| child("warm", OPTIONS[way], 1, 0, "instructions", under: under) }]
+          count = counted("--instr-atstart=no") do |under|
+            child("warm", OPTIONS[way], 1, 0, "instructions", under: under)
+          end
+          [way, count]
         end
       end
 

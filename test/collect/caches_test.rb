@@ -40,7 +40,10 @@ class CachesTest < Minitest::Test
   # Ruby's counters have the same increase, and nothing has a line.
   def test_counts_without_lines
     program = file("program.rb")
-    File.write(program, "5.times { |i| Object.const_set(:\"C\#{i}\", 1) }\n5.times { |i| [Object.const_get(:\"C\#{i}\")] }\n")
+    File.write(program, <<~'RUBY')
+      5.times { |i| Object.const_set(:"C#{i}", 1) }
+      5.times { |i| [Object.const_get(:"C#{i}")] }
+    RUBY
     counted, lined = [%w[--count], %w[--lines]].map { |options| caches(*options, program: program) }
     assert_empty counted.fetch("findings")
     assert_empty counted.fetch("unblamed")

@@ -264,7 +264,9 @@ module Pitwall
           if wanted_mode == "outside" && mode != "outside"
             notes << "mode outside does not work here (#{Native.outside_refusal}): signals were used"
           end
-          notes << "garbage collection is not told apart (gc: false): its time is with the code that ran" unless gc || mode == "none"
+          unless gc || mode == "none"
+            notes << "garbage collection is not told apart (gc: false): its time is with the code that ran"
+          end
           notes
         end
 
