@@ -95,8 +95,8 @@ module Benchmarks
     end
 
     # "   1b7ad _dl_start (/usr/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2)": the offset in the object's file, and a
-    # symbol; with dsoff "   7f756f1b7ad _dl_start (/usr/…/ld-linux-x86-64.so.2+0x1b7ad)". Of several names of a function
-    # perf and Pitwall choose differently, so the offset decides.
+    # symbol; with dsoff "   7f756f1b7ad _dl_start (/usr/…/ld-linux-x86-64.so.2+0x1b7ad)". Of several names of a
+    # function perf and Pitwall choose differently, so the offset decides.
     def function(line)
       ip, symbol, path, offset = line.strip.match(/\A(\h+) (.*) \(([^()]*?)(?:\+0x(\h+))?\)\z/).captures
       return [File.basename(path), symbol.delete_prefix("__vdso_")] unless File.file?(path)

@@ -49,7 +49,7 @@ class CachesTest < Minitest::Test
     assert_empty counted.fetch("unblamed")
     name = RUBY_VERSION < "3.2" ? "global_constant_state" : "constant_cache_misses"
     assert_equal lined.fetch("counters").fetch(name), counted.fetch("counters").fetch(name)
-    text = ->(name) { pitwall("report", file(name), "--view", "caches").out }
+    text = ->(recording) { pitwall("report", file(recording), "--view", "caches").out }
     refute_match(/counted only/, text.call("x.pit")) # of the run with lines
     pitwall("caches", "--count", "--record", file("y.pit"), "--", "ruby", "-e", "1")
     assert_match(/^Changes were counted only, without their lines\.$/, text.call("y.pit"))
