@@ -119,7 +119,8 @@ module Pitwall
     # clones thus lack, the text ends with the option that copies the file.
     #: (String) -> String
     def explain(message)
-      text = @trees.map(&:path).inject(message) { |result, path| result.gsub("#{path}/", "") }
+      built = @trees.map(&:path).reject { |path| path.to_s.empty? }
+      text = built.inject(message) { |result, path| result.gsub("#{path}/", "") }
       missing = @trees.empty? ? nil : missing_files(text).first
       return text unless missing
 

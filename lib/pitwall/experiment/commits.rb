@@ -165,7 +165,9 @@ module Pitwall
 
       def name(kind, commits, kase)
         last = commits.last
-        words = kind == "together" ? "all together" : "#{last["id"][0, 8]} #{last["title"][0, TITLE]}".strip
+        title = last["title"].to_s
+        title = "#{title[0, TITLE - 1]}…" if title.size > TITLE
+        words = kind == "together" ? "all together" : "#{last["id"][0, 8]} #{title}".strip
         words += ", alone" if kind == "alone"
         @places.names.size > 1 ? "#{words}: #{kase}" : words
       end

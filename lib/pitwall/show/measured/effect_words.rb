@@ -71,7 +71,12 @@ module Pitwall
 
       # Level of an estimate's interval: 0.99 → "99%".
       #: (Analyse::Estimate?) -> String
-      def level(estimate) = estimate&.level ? Figures.share(estimate.level) : ""
+      def level(estimate)
+        return "" unless estimate&.level
+        return ">99.9%" if estimate.level > 0.9995 && estimate.level < 1
+
+        Figures.share(estimate.level)
+      end
 
       # An effect's figures: "2.1% more wall time (99% interval: 1.4% … 2.8% more)".
       #: (Analyse::Effect) -> String
