@@ -242,8 +242,14 @@ class WorkspaceTreesTest < Minitest::Test
       assert_equal bench, list.last.script
     end
     write("lib/shop.rb" => "changed\n")
-    assert_match(/\Ax \(\h+\): git apply two.diff failed: .*patch does not apply \(log: .*\)\z/,
-                 failure(Pitwall::Workspace::BuildFailed, side(name: "x", patches: [File.join(@root, "two.diff")])))
+    Pitwall::Workspace.open(dir: @repo, place: @cache, environment: clean_environment) do |workspace|
+      error = assert_raises(Pitwall::Workspace::BuildFailed) do
+        workspace.subjects([side(name: "x", patches: [File.join(@root, "two.diff")])])
+      end
+      assert_match(/\Ax \(\h+\): git apply two.diff failed: .*patch does not apply \(log: .*\)\z/, error.message)
+      # The failed tree has no path: paths in the reason stay as they are.
+      assert_includes workspace.explain(error.message), "lib/shop.rb: patch does not apply"
+    end
   end
 
   def test_odd_repositories

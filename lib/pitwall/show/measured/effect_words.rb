@@ -73,7 +73,8 @@ module Pitwall
       #: (Analyse::Estimate?) -> String
       def level(estimate)
         return "" unless estimate&.level
-        return ">99.9%" if estimate.level > 0.9995 && estimate.level < 1
+        # Never "100%": 0.99992 → "99.99%"
+        return "#{format("%.2f", (estimate.level * 10_000).floor / 100.0)}%" if estimate.level.between?(0.9995, 0.99999999)
 
         Figures.share(estimate.level)
       end
