@@ -117,4 +117,54 @@ class BootAnalysisTest < Minitest::Test
     assert_equal [300_000, 72_000, 30_000], found.values_at(*keys)
     assert_equal 60_000, found[["own_code", "/srv/f4.rb"]]
   end
+
+  Use = Pitwall::Record::FileUse
+
+  # loads: path => used (true, false, or nil: it has no row)
+  def used_boot(rows, uses, **sums)
+    found = uses.flat_map { |path, used| [0, *(1 if used)].map { |one| Use.new(path, one, 1) } unless used.nil? }
+    boot(segment(rows, used: true, **sums).with(file_uses: found.compact))
+  end
+
+  def test_what_is_never_used
+    gem = ->(name, file = name) { "/gems/#{name}-1.0/lib/#{file}.rb" }
+    paths = [gem["idle"], gem["idle", "part"], gem["busy"], gem["native"], "/gems/native-1.0/lib/native.so",
+             gem["open"], "/srv/app/cart.rb", "/srv/app/stock.rb", gem["busy", "rest"]]
+    parents = [0, 1, 2, 0, 4, 0, 0, 7, 3]
+    rows = paths.zip(parents).each_with_index.map do |(path, parent), at|
+      load(at + 1, path: path, parent: parent, wall_ns: path.end_with?("stock.rb") ? 5_000 : 100_000 - at * 10_000,
+                   ending: path == gem["open"] ? 1 : 0)
+    end
+    uses = paths.to_h { |path| [path, [gem["busy"], "/srv/app/stock.rb"].include?(path)] }
+    found = used_boot(rows, uses.merge("/gems/native-1.0/lib/native.so" => nil))
+    assert_equal [["idle", 2]], found.uses.gems.map { |row| [row.name, row.files] }
+    assert_equal ["/srv/app/cart.rb", gem["busy", "rest"]].sort, found.uses.files_of_used.map(&:name).sort
+    assert_equal({ used: 2, unused: 4, unknown: 1 }, found.uses.counts, "the native gem has compiled code")
+    advice = found.advice.select { |one| one.kind.start_with?("unused") }
+    expected = [["unused_file", "/srv/app/cart.rb"], %w[unused_gem idle]]
+    assert_equal expected, advice.map { |one| [one.kind, one.subject] }
+    assert_equal [40_000 - 5_000, 100_000 - 80_000], advice.map(&:saving_ns), "what they load is used"
+    refute advice[1].figures[:in_gemfile]
+    assert_nil found.nodes.map { |node| found.uses.used?(node) }[3]
+    refute boot(segment(rows)).uses.known?
+    assert_empty boot(segment(rows)).uses.gems
+  end
+
+  def test_an_unused_gem_of_the_gemfile_and_used_after_the_boot
+    rows = [load(1, kind: "bundler_require", path: "", name: "", wall_ns: 700_000),
+            load(2, parent: 1, path: "/gems/big-1.0/lib/big.rb", wall_ns: 500_000)]
+    one = used_boot(rows, { "/gems/big-1.0/lib/big.rb" => false }).advice.first
+    assert_equal ["unused_gem", "big", 500_000, true], [one.kind, one.subject, one.saving_ns, one.figures[:in_gemfile]]
+    late = used_boot(rows, { "/gems/big-1.0/lib/big.rb" => false, "/gems/big-1.0/lib/late.rb" => true })
+    assert_empty late.uses.gems, "a file that was loaded later is used"
+    assert_equal "gem", late.advice.first.kind
+  end
+
+  def test_uses_of_other_processes
+    rows = [load(1), load(2)]
+    child = segment([], pid: 2, used: true).with(file_uses: [Use.new("/srv/f1.rb", 1, 3)])
+    parent = segment(rows, used: true).with(file_uses: rows.map { |row| Use.new(row.path, 0, 1) })
+    uses = boot(parent, child).uses
+    assert_equal ["/srv/f2.rb"], uses.unused_files.map(&:name)
+  end
 end

@@ -78,6 +78,7 @@ class FormatDocumentTest < Minitest::Test
 
   def test_boots
     assert_empty %w[LOAD BOOT] - read(record("boot"))
+    assert_includes read(record("boot", "--used")), "USED"
   end
 
   def test_system_calls
@@ -89,7 +90,7 @@ class FormatDocumentTest < Minitest::Test
   def test_recordings_of_the_tests_own_writer
     require_relative "../support/documents/sandbox"
     found = DocumentedSandbox.open("") { read(File.binread("x.pit"), json: false) }
-    assert_empty SECTIONS.keys - JSON_TYPES - %w[ROOM OPEN DUPS HOLD TAIL OBJS CHNG CWRK CMRK LOAD] - found
+    assert_empty SECTIONS.keys - JSON_TYPES - %w[ROOM OPEN DUPS HOLD TAIL OBJS CHNG CWRK CMRK LOAD USED] - found
     oldest = File.binread(File.join(Checkout::ROOT, "test/fixtures/recordings/v1.pit"))
     assert_includes read(oldest, json: false), "SAMP"
   end

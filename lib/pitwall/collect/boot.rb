@@ -45,6 +45,18 @@ module Pitwall
           STEPS.select { |step| step.names.first == name }.map { |step| watched?(step) }.all?
         end
 
+        # What a piece of code and the code within it define: 2 a method, 1 only blocks, 0 neither. Called by the
+        # extension where uses are recorded.
+        #: (RubyVM::InstructionSequence) -> Integer
+        def defines(code)
+          events = code.trace_points.map(&:last)
+          return 2 if events.include?(:call)
+
+          most = events.include?(:b_call) ? 1 : 0
+          code.each_child { |inner| most = [most, defines(inner)].max if most < 2 }
+          most
+        end
+
         private
 
         def watched?(step)

@@ -10,6 +10,7 @@ require "pitwall/record/chunks/collection_work"
 require "pitwall/record/chunks/collections"
 require "pitwall/record/chunks/definition_costs"
 require "pitwall/record/chunks/equal_string_groups"
+require "pitwall/record/chunks/file_uses"
 require "pitwall/record/chunks/frames"
 require "pitwall/record/chunks/head"
 require "pitwall/record/chunks/holder_paths"
@@ -84,7 +85,7 @@ module Pitwall
         # Changes that empty caches.
         CacheChanges, CacheCounters, DefinitionCosts,
         # What a boot loads.
-        Loads, BootSizes,
+        Loads, FileUses, BootSizes,
         # How the recording went and how it ended.
         Stats, Tail
       ].each { |chunk| register(chunk) }

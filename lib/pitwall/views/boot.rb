@@ -9,7 +9,9 @@ module Pitwall
       COLUMNS = [{ "label" => "total ms", "number" => true }, { "label" => "self ms", "number" => true },
                  { "label" => "objects", "number" => true }, { "label" => "kind" }, { "label" => "file" },
                  { "label" => "asked for by" }].freeze
-      private_constant :COLUMNS
+      # Of the column that a recording with uses has.
+      USED = { true => "used", false => "never", nil => "" }.freeze
+      private_constant :COLUMNS, :USED
 
       #: () -> String
       def name = "boot"
@@ -80,11 +82,13 @@ module Pitwall
         boot = Analyse::Boot.new(segments, origin: Analyse::Origin.new)
         return [] unless boot.any?
 
+        known = boot.uses.known?
         rows = boot.nodes.map do |node|
           [ms(node.total[:wall]), ms(node.own[:wall]), node.own[:objects], Show::BootWords.kind(node), node.path,
-           "#{node.row.from}:#{node.row.line}"]
+           "#{node.row.from}:#{node.row.line}", *(USED[boot.uses.used?(node)] if known)]
         end
-        [tab("boot", "Boot", place: 5, weighs: false, columns: COLUMNS, rows: rows)]
+        columns = known ? [*COLUMNS, { "label" => "used" }] : COLUMNS
+        [tab("boot", "Boot", place: 5, weighs: false, columns: columns, rows: rows)]
       end
 
       # @api private

@@ -2,6 +2,7 @@
 #include "collectors/boot/load_methods.h"
 #include "collectors/boot/loads.h"
 #include "collectors/boot/spans.h"
+#include "collectors/boot/uses.h"
 #include "tools/settings.h"
 #include "vm/stack_walk.h"
 #include "vm/vm_layout.h"
@@ -15,6 +16,7 @@ static VALUE
 prepare(VALUE settings)
 {
     refusal = pw_load_methods_start();
+    if (!refusal) pw_uses_start(settings);
     return Qnil;
 }
 
@@ -39,6 +41,7 @@ start(VALUE settings)
 static void
 stop(void)
 {
+    pw_uses_stop();
     pw_loads_stop();
     pw_load_methods_stop();
 }
@@ -54,13 +57,34 @@ static void
 init(VALUE native)
 {
     pw_loads_init();
+    pw_uses_init();
     pw_spans_init(native);
 }
 
-static void write_rows(bool last) { pw_loads_write_rows(); }
-static void write_end(bool last) { pw_loads_write_sums(); }
+static void
+write_rows(bool last)
+{
+    pw_loads_write_rows();
+    pw_uses_write_rows();
+}
+
+static void
+forget(bool frees)
+{
+    pw_loads_forget(frees);
+    pw_uses_forget(frees);
+}
+
+static void
+in_child(void)
+{
+    pw_loads_in_child();
+    pw_uses_in_child();
+}
+
+static void write_end(bool last) { pw_loads_write_sums(pw_uses_recorded()); }
 
 const pw_module pw_boot = {
-    .name = "boot", .init = init, .start = start, .stop = stop, .forget = pw_loads_forget,
-    .in_child = pw_loads_in_child, .mark = pw_loads_mark, .write_rows = write_rows, .write_end = write_end,
+    .name = "boot", .init = init, .start = start, .stop = stop, .forget = forget,
+    .in_child = in_child, .mark = pw_loads_mark, .write_rows = write_rows, .write_end = write_end,
     .work = pw_loads_booted, .fills_ring = true};

@@ -40,6 +40,7 @@ typedef struct {
     uint32_t thread_id;         /* in the recording; 0: not known when it began */
     pid_t tid;
     VALUE from;                 /* the Ruby file that asked for it, or Qnil */
+    VALUE codes;                /* of its file, where uses are recorded; else Qnil */
     int kind, line;
     uint32_t begun;
     int64_t compiled;           /* when its file was compiled; 0: not so far */
@@ -62,6 +63,8 @@ static struct {
     pw_buffer columns[COLUMNS];
     uint32_t rows, kind_ids[PW_LOADS];
 } state;
+
+void (*pw_loads_loaded)(VALUE, VALUE);
 
 bool
 pw_loads_wanted(void)
@@ -145,12 +148,11 @@ size_of(VALUE text)
     return size > LONGEST ? LONGEST : (uint32_t)size;
 }
 
-/* The drain does not need the GVL, so waiting for room with the GVL does not block the drain. */
-static load_row *
-reserve(uint32_t bytes)
+void *
+pw_loads_reserve(uint32_t bytes)
 {
     for (int i = 0; i < PAUSES; i++) {
-        load_row *row = (load_row *)pw_ring_reserve(&pw_out.ring, bytes);
+        pw_record_header *row = pw_ring_reserve(&pw_out.ring, bytes);
         if (row) return row;
         nanosleep(&(struct timespec){0, PAUSE_NS}, NULL);
     }
@@ -165,7 +167,7 @@ put_row(const open_load *load, int ending, const pw_reading *end)
     VALUE texts[3] = {load->name, load->path, load->from};
     uint32_t sizes[3], bytes = sizeof(load_row);
     for (int i = 0; i < 3; i++) bytes += sizes[i] = size_of(texts[i]);
-    load_row *row = reserve(bytes);
+    load_row *row = pw_loads_reserve(bytes);
     if (!row) {
         atomic_fetch_add(&state.lost, 1);
         return;
@@ -229,7 +231,7 @@ pw_load_begin(int kind, VALUE name)
     open_load *load = &state.open[state.opened];
     *load = (open_load){.id = state.next_id++, .parent = parent ? parent->id : 0, .thread = thread, .name = name,
                         .fiber = fiber, .thread_id = t ? t->id : 0, .tid = pw_gettid(),
-                        .path = Qnil, .from = Qnil, .kind = kind,
+                        .path = Qnil, .from = Qnil, .codes = Qnil, .kind = kind,
                         .begun = atomic_load_explicit(&pw_works.begun, memory_order_relaxed)};
     state.opened++;
     pw_load begun = {load->id, state.generation};
@@ -283,6 +285,7 @@ pw_load_end(pw_load load, int ending, VALUE path)
     pw_read_figures(&now);
     if (ended.outlasts) put_row(&ended, PW_NOT_ENDED, &ended.until);
     else put_row(&ended, ending, &now);
+    if (!NIL_P(ended.codes) && ending == PW_LOADED) pw_loads_loaded(ended.path, ended.codes);
 }
 
 /* Figures of loads that outlast the boot, or the recording, end here. `now.cpu` is of the calling thread. */
@@ -328,6 +331,22 @@ on_compiled(VALUE unused, const pw_trace_arg *arg)
     if (RB_TYPE_P(path, T_STRING)) load->path = path;
 }
 
+/* The first code that runs within a load is the file's own. */
+VALUE
+pw_loads_codes_of(VALUE path, bool evaluated)
+{
+    VALUE thread = rb_thread_current(), codes = rb_ary_new();
+    open_load *load = innermost(thread, pw_walk_context_of(thread));
+    if (!evaluated && load && load->kind <= PW_LOAD_AUTOLOAD && NIL_P(load->codes)) {
+        load->path = path;
+        return load->codes = codes;
+    }
+    for (uint32_t i = evaluated ? state.opened : 0; i-- > 0;) {
+        if (!NIL_P(state.open[i].codes) && RTEST(rb_str_equal(state.open[i].path, path))) return state.open[i].codes;
+    }
+    return Qnil;
+}
+
 /* ---- in the drain ---- */
 
 static uint32_t
@@ -364,16 +383,17 @@ pw_loads_write_rows(void)
 }
 
 void
-pw_loads_write_sums(void)
+pw_loads_write_sums(bool used)
 {
     char json[3 * JSON_ROOM + 256];
     if (!state.start[0]) return;
     int n = snprintf(json, sizeof json,
         "{\"age_ns\":%lld,\"own_ns\":%lld,\"start\":%s,\"booted\":%s,\"end\":%s,\"repeats\":%llu,"
-        "\"repeat_ns\":%llu,\"lost\":%llu}",
+        "\"repeat_ns\":%llu,\"lost\":%llu,\"used\":%s}",
         (long long)state.age_ns, (long long)state.own_ns, state.start, state.booted[0] ? state.booted : "null",
         state.end[0] ? state.end : "null", (unsigned long long)atomic_load(&state.repeats),
-        (unsigned long long)atomic_load(&state.repeat_ns), (unsigned long long)atomic_load(&state.lost));
+        (unsigned long long)atomic_load(&state.repeat_ns), (unsigned long long)atomic_load(&state.lost),
+        used ? "true" : "false");
     if (n > 0 && (size_t)n < sizeof json) pw_writer_chunk(&pw_out.writer, "BOOT", json, (size_t)n);
 }
 
@@ -464,6 +484,7 @@ pw_loads_mark(void)
         rb_gc_mark(state.open[i].name);
         rb_gc_mark(state.open[i].path);
         rb_gc_mark(state.open[i].from);
+        rb_gc_mark(state.open[i].codes);
     }
 }
 

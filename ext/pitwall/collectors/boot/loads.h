@@ -4,6 +4,7 @@
 #define PITWALL_LOADS_H
 
 #include "output/ring.h"
+#include "tools/hidden.h"
 #include <ruby/ruby.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -47,6 +48,15 @@ void pw_load_end(pw_load load, int ending, VALUE path);
 /* The load found that there was nothing to do: the file had been loaded before. Its caller counts it. needs GVL */
 void pw_load_was_done(pw_load load);
 
+/* The Array of the codes (RubyVM::InstructionSequence) of the load whose file is about to run (`evaluated` false), or
+ * under whose path code is evaluated. Qnil: there is none. needs GVL */
+VALUE pw_loads_codes_of(VALUE path, bool evaluated);
+/* Called with the path and the codes of a file that has been loaded and has codes. needs GVL */
+extern PW_HIDDEN void (*pw_loads_loaded)(VALUE path, VALUE codes);
+/* Room in the ring, for which it waits up to a second; NULL: there is none. The drain does not need the GVL, so waiting
+ * with the GVL does not block the drain. */
+void *pw_loads_reserve(uint32_t bytes);
+
 void pw_loads_init(void);
 /* `began`: when Pitwall's own code began to be loaded, ns; 0: not known. needs GVL */
 void pw_loads_start(int64_t began);
@@ -55,7 +65,7 @@ void pw_loads_stop(void);  /* writes rows of what has not ended. needs GVL */
 void pw_loads_in_child(void); /* needs GVL */
 void pw_loads_mark(void);
 void pw_loads_write_rows(void);
-void pw_loads_write_sums(void);
+void pw_loads_write_sums(bool used); /* used: whether uses of files are recorded */
 void pw_loads_forget(bool frees);
 
 #endif

@@ -5,7 +5,8 @@ module Pitwall
     class Boot
       # What to do about a boot's time, the largest predicted saving first.
       #
-      # kind:      "compile_cache", "heap", "gem", "file", "initializer", "repeats", "failed", "own_code"
+      # kind:      "compile_cache", "heap", "gem", "initializer", "repeats", "failed", "own_code"; "unused_gem" and
+      #            "unused_file" where uses were recorded
       # saving_ns: predicted, an upper bound where `bound` is true
       # subject:   the gem, file or initializer; nil: the whole boot
       # place:     [path, line] that asks for it; nil: none
@@ -30,7 +31,7 @@ module Pitwall
 
         #: () -> Array[Advice]
         def all
-          found = [*compile_cache, *heap, *gems, *initializers, *own_code, *repeats, *failed]
+          found = [*compile_cache, *heap, *gems, *unused_files, *initializers, *own_code, *repeats, *failed]
           found.select { |advice| advice.saving_ns >= @least }.sort_by { |advice| -advice.saving_ns }.first(MOST)
         end
 
@@ -63,9 +64,35 @@ module Pitwall
           asked.group_by { |node| @boot.owners.gem(node) }.map do |name, nodes|
             inside = nodes.to_h { |node| [node.row.id, node] }
             outermost = nodes.reject { |node| node.above.any? { |above| inside[above.row.id].equal?(above) } }
-            heaviest = outermost.max_by { |node| node.total[:wall] }
-            advice("gem", outermost.sum { |node| node.total[:wall] }, bound: true, subject: name,
-                   place: [heaviest.row.from, heaviest.row.line], files: outermost.sum { |node| files_below(node) })
+            @boot.uses.gem?(name) ? unused_gem(name, outermost) : used_gem(name, outermost)
+          end
+        end
+
+        def used_gem(name, outermost)
+          advice("gem", outermost.sum { |node| node.total[:wall] }, bound: true, subject: name,
+                 place: asked_at(outermost), files: outermost.sum { |node| files_below(node) })
+        end
+
+        # in_gemfile: Bundler.require loads it, so the Gemfile has the line to change
+        def unused_gem(name, outermost)
+          advice("unused_gem", outermost.sum { |node| @boot.uses.saving_ns(node) }, bound: true, subject: name,
+                 place: asked_at(outermost), files: @boot.uses.gems.find { |row| row.name == name }.files,
+                 in_gemfile: outermost.all? { |node| node.parent&.row&.kind == "bundler_require" })
+        end
+
+        def asked_at(nodes)
+          heaviest = nodes.max_by { |node| node.total[:wall] }
+          [heaviest.row.from, heaviest.row.line]
+        end
+
+        # Files for which a line of the application asks. An eager load has no such line.
+        def unused_files
+          @boot.uses.files_of_used.filter_map do |row|
+            node = row.node
+            next if node.parent&.row&.kind == "eager_load" || initializer_file?(node) || !asked_by_program?(node)
+            next if node.above.any? { |above| @boot.uses.used?(above) == false }
+
+            advice("unused_file", @boot.uses.saving_ns(node), bound: true, subject: node.path, place: row.place)
           end
         end
 

@@ -6,6 +6,7 @@ require "pitwall/analyse/boot/change"
 require "pitwall/analyse/boot/drawing"
 require "pitwall/analyse/boot/owners"
 require "pitwall/analyse/boot/tree"
+require "pitwall/analyse/boot/uses"
 
 module Pitwall
   module Analyse
@@ -24,6 +25,7 @@ module Pitwall
 
       #: (Array[Record::Segment], origin: Origin) -> void
       def initialize(segments, origin:)
+        @all = segments
         watched = segments.select(&:boot?)
         by_pid = watched.group_by { |segment| segment.header.pid }
         @segments = by_pid.each_value.max_by { |runs| runs.sum { |run| run.loads.size } } || []
@@ -138,6 +140,10 @@ module Pitwall
       # The same by gem.
       #: () -> Array[Owners::Row]
       def gems = @gems ||= @owners.gems(nodes)
+
+      # Files and gems that were never used afterwards.
+      #: () -> Uses
+      def uses = @uses ||= Uses.new(self, @all)
 
       # What to do, the largest predicted saving first.
       #: () -> Array[Advice]

@@ -62,7 +62,11 @@ module Pitwall
 
         # The gem that a load's file belongs to; nil: none.
         #: (Node) -> String?
-        def gem(node) = @origin.gem(Code.new(node.row.path, 0))
+        def gem(node) = gem_at(node.row.path)
+
+        # The gem that a file belongs to; nil: none.
+        #: (String) -> String?
+        def gem_at(path) = @origin.gem(Code.new(path, 0))
 
         # Is the file the application's?
         #: (String) -> bool

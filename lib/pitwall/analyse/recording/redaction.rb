@@ -70,10 +70,14 @@ module Pitwall
           threads: segment.threads.transform_values { |info| thread(info) },
           label_sets: segment.label_sets.map { |set| set&.transform_values { |value| Redaction.label(value) } },
           sites: segment.sites.map { |site| site.dup.tap { |copy| copy.class_name = text(site.class_name) } },
+          loads: segment.loads.map { |load| with_paths(load, %i[name path from]) },
+          file_uses: segment.file_uses.map { |use| with_paths(use, %i[path]) },
           holders: segment.holders&.then { |holders| holders.dup.tap { |copy| copy.paths = value(holders.paths) } },
           stats: value(segment.stats), tail: segment.tail && value(segment.tail)
         )
       end
+
+      def with_paths(row, names) = row.dup.tap { |copy| names.each { |name| copy[name] = path(row[name]) } }
 
       def frame(frame)
         Record::Frame.new(frame.id, text(frame.name), path(frame.path), frame.first_line, frame.kind)

@@ -49,6 +49,7 @@ module Pitwall
         parser.separator("")
         parser.separator("How to record")
         parser.on("--calls", "count file-system calls, too: slower") { @options[:calls] = true }
+        parser.on("--used", "find files and gems that are never used afterwards: slower") { @options[:used] = true }
         define_collecting_options(parser)
         parser.separator("What to show")
         VIEW.define_options(parser, @options)
@@ -69,8 +70,10 @@ module Pitwall
       end
 
       def target_options
-        { mode: "none", "boot.on": 1, **calls, **super }
+        { mode: "none", "boot.on": 1, **calls, **used, **super }
       end
+
+      def used = @options[:used] ? { "boot.used": 1 } : {}
 
       def calls
         return {} unless @options[:calls]

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "json"
+require "pitwall/show/boot/uses_view"
 require "pitwall/show/boot/words"
 
 module Pitwall
@@ -32,7 +33,8 @@ module Pitwall
         { "schema" => SCHEMA, "boot" => figures, "ended_by" => @boot.ended_by, "before" => @boot.sizes_before,
           "after" => @boot.sizes, "parts" => rows(@boot.parts), "gems" => rows(@boot.gems), "advice" => advice,
           "features" => features, "total" => @boot.nodes.size, "failed" => @boot.failed.size,
-          "repeats" => { "count" => count, "wall_ns" => spent }, "late" => @boot.late.size, "lost" => @boot.lost,
+          "repeats" => { "count" => count, "wall_ns" => spent }, "used" => BootUsesView.new(@boot).json,
+          "late" => @boot.late.size, "lost" => @boot.lost,
           "bootsnap" => @boot.bootsnap?, "program" => @summary.programs.first, "ruby" => header&.ruby || {},
           "host" => header&.host || {}, "pids" => @summary.headers.map(&:pid).uniq, "warnings" => @warnings }
       end
@@ -74,9 +76,12 @@ module Pitwall
         nodes.map { |node| feature(node, numbers) }
       end
 
+      # nil: can't be told, or was not recorded.
+      def used(node) = @boot.uses.known? ? @boot.uses.used?(node) : nil
+
       def feature(node, numbers)
         load = node.row
-        { "path" => node.path, "parent" => numbers[node.parent], "self_ns" => node.own[:wall],
+        { "path" => node.path, "parent" => numbers[node.parent], "used" => used(node), "self_ns" => node.own[:wall],
           "total_ns" => node.total[:wall], "objects" => node.own[:objects], "bytes" => node.own[:bytes],
           "calls" => @boot.calls? ? node.own[:calls] : nil, "kind" => node.kind, "name" => load.name,
           "from" => load.from, "line" => load.line, "at_ns" => load.at_ns, "thread" => load.thread,

@@ -2,6 +2,7 @@
 
 require "pitwall/show/allocations/objects_markdown"
 require "pitwall/show/boot/tree_rows"
+require "pitwall/show/boot/uses_view"
 require "pitwall/show/boot/words"
 require "pitwall/show/terminal/markdown"
 
@@ -31,7 +32,7 @@ module Pitwall
       def body
         return [BootWords::NOTHING] if @boot.nodes.empty?
 
-        [*parts, "", *advice, *tree]
+        [*parts, "", *advice, *BootUsesView.new(@boot, location: @location).markdown, *tree]
       end
 
       def parts

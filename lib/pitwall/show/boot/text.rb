@@ -2,6 +2,7 @@
 
 require "pitwall/show/allocations/objects_text"
 require "pitwall/show/boot/tree_rows"
+require "pitwall/show/boot/uses_view"
 require "pitwall/show/boot/words"
 require "pitwall/show/profile/header_view"
 require "pitwall/show/profile/text_report"
@@ -39,7 +40,9 @@ module Pitwall
       def body
         return [BootWords::NOTHING, *next_steps] if @boot.nodes.empty?
 
-        [*parts, "", *gems, *advice, *tree, *next_steps]
+        uses = BootUsesView.new(@boot, location: @location)
+        [*parts, "", *gems, *advice, *uses.lines(width: @width, palette: @palette, hint: @hints.json), *tree,
+         *next_steps]
       end
 
       def parts

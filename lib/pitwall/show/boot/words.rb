@@ -59,7 +59,8 @@ module Pitwall
         late = boot.late.size
         others = boot.others.map { |segment| segment.header.pid }.uniq.size
         beside = boot.nodes.reject { |node| boot.main?(node) }.size
-        [("bootsnap is loaded: times to compile are times to read its cache" if boot.bootsnap?),
+        [("times and objects include what Pitwall needs to watch which files are used" if boot.uses.known?),
+         ("bootsnap is loaded: times to compile are times to read its cache" if boot.bootsnap?),
          ("#{Units.things(late, "file")} were loaded after the boot" if late.positive?),
          ("#{Units.things(beside, "load")} ran in other threads; their times are not part of the sums" if
           beside.positive?),
@@ -99,6 +100,11 @@ module Pitwall
         when "heap" then "begin with a larger heap: #{Units.things(figures[:runs], "collection")} ran during the boot"
         when "gem"
           "load #{advice.subject} where it is used, or not at all: #{Units.things(figures[:files], "file")}#{at}"
+        when "unused_gem"
+          "#{advice.subject} was never used (#{Units.things(figures[:files], "file")}): " \
+          "#{"require: false in the Gemfile, and " if figures[:in_gemfile]}require it where it is needed#{at}"
+        when "unused_file"
+          "#{location.text(advice.subject, 0)} was never used: require it where it is needed, or autoload it#{at}"
         when "initializer"
           "make this initializer do less: #{location.text(advice.subject, 0)}#{at_of_name(advice, at)}"
         when "own_code"
