@@ -13,6 +13,7 @@ class BootUsesTest < Minitest::Test
       $LOAD_PATH.unshift(__dir__, File.join(__dir__, "vendor/gems/idle-1.0/lib"), File.join(__dir__, "vendor/gems/busy-1.0/lib"))
       %w[at_load later never constants in_child in_thread evaluated defined_by_block compiled circle_a idle busy outer]
         .each { |name| require name }
+      load File.join(__dir__, "script.rb")
       at_exit { Later.go }
       Process.wait(fork { InChild.go })
       Thread.new { InThread.go }.join
@@ -28,6 +29,7 @@ class BootUsesTest < Minitest::Test
     "evaluated.rb" => "class Evaluated; def other = 1; class_eval('def size = 1', __FILE__, 1); end\n",
     "defined_by_block.rb" => "class DefinedByBlock; def other = 1; define_method(:go) { 2 }; end\n",
     "compiled.rb" => "require 'etc'\nmodule Compiled; def self.go = 1; end\n",
+    "script.rb" => "def script = 1\nscript\n",
     "circle_a.rb" => "module A; def self.go = 1; end\nrequire 'circle_b'\n", "circle_b.rb" => "A.go\ndef b = 1\n",
     "vendor/gems/idle-1.0/lib/idle.rb" => "require 'idle/part'\nmodule Idle; def self.go = 1; end\n",
     "vendor/gems/idle-1.0/lib/idle/part.rb" => "sleep 0.05\nmodule Idle; def self.part = 1; end\n",
@@ -62,7 +64,7 @@ class BootUsesTest < Minitest::Test
   end
 
   EXPECTED = { "at_load" => false, "later" => true, "never" => false, "constants" => nil, "in_child" => true,
-               "in_thread" => true, "evaluated" => true, "defined_by_block" => true, "compiled" => nil,
+               "in_thread" => true, "evaluated" => true, "defined_by_block" => true, "compiled" => nil, "script" => nil,
                "circle_a" => false, "circle_b" => false, "idle" => false, "busy" => true, "outer" => false }.freeze
 
   def test_which_files_are_used

@@ -49,11 +49,17 @@ module Pitwall
         # extension where uses are recorded.
         #: (RubyVM::InstructionSequence) -> Integer
         def defines(code)
-          events = code.trace_points.map(&:last)
-          return 2 if events.include?(:call)
+          # A method or a block begins with its event.
+          event = code.trace_points.first&.last
+          return 2 if event == :call
 
-          most = events.include?(:b_call) ? 1 : 0
-          code.each_child { |inner| most = [most, defines(inner)].max if most < 2 }
+          most = event == :b_call ? 1 : 0
+          code.each_child do |inner|
+            found = defines(inner)
+            return 2 if found == 2 # each further child would cost objects
+
+            most = 1 if found == 1
+          end
           most
         end
 

@@ -8,8 +8,9 @@ module Pitwall
       # Which files and gems of a boot were never used afterwards, until each process that was recorded had ended.
       #
       # A file is used when a method or a block of it runs after the file was loaded, in any process. Some files can't
-      # be told: those without methods, those that load compiled code (its calls are not seen), those whose load did
-      # not end. A gem is unused if no file of it is used, one of its files is unused, and it has no compiled code.
+      # be told: those without methods, those that load compiled code (its calls are not seen), those that
+      # `load` runs (a script does its work while it is loaded), those whose load did not end. A gem is unused if no
+      # file of it is used, one of its files is unused, and it has no compiled code.
       class Uses
         # What was never used.
         # name: the gem, or the file's path · place: [path, line] that asks for it · files: of a gem, else 1
@@ -38,7 +39,7 @@ module Pitwall
           return true if @used.include?(node.row.path)
           return unless node.file? && node.loaded? && @watched.include?(node.row.path)
 
-          compiled_code?(node) ? nil : false
+          node.row.kind == "load" || compiled_code?(node) ? nil : false
         end
 
         # Numbers of Ruby files: {used: 12, unused: 30, unknown: 8}

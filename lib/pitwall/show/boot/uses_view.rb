@@ -83,7 +83,8 @@ module Pitwall
         counts = @uses.counts
         ["#{Units.things(counts[:unused], "file")} of #{Units.count(counts.values_at(:unused, :used).sum)}: no " \
          "method or block of these ran after they were loaded. " \
-         "#{Units.things(counts[:unknown], "file")} can't be told: they define no method, or load compiled code.",
+         "#{Units.things(counts[:unknown], "file")} can't be told: they define no method, " \
+         "load compiled code, or are scripts.",
          *("#{KILLED.capitalize}." if @uses.killed?)]
       end
 
