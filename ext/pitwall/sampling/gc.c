@@ -19,7 +19,7 @@ static struct {
     _Atomic bool kept_away; /* the outside reader wanted to look during the step */
     _Atomic size_t known_runs; /* rb_gc_count at the last reported collection */
     pw_job listening;
-    _Atomic bool asked;
+    _Atomic bool asked, answering; /* the job was triggered; it runs */
 } state = {.tracepoint = Qfalse};
 
 /* Were collections not reported? When a Ractor is freed, Ruby 3.3 and 3.4 replace the process's set of wanted events
@@ -28,6 +28,7 @@ static struct {
 static bool
 unreported(void)
 {
+    if (atomic_load_explicit(&state.answering, memory_order_relaxed)) return false;
     if (atomic_load_explicit(&state.asked, memory_order_relaxed)) return true;
     return atomic_load_explicit(&state.hooked, memory_order_relaxed) &&
            rb_gc_count() != atomic_load_explicit(&state.known_runs, memory_order_relaxed);
@@ -214,20 +215,30 @@ on_event(VALUE self, void *data)
 
 static void nothing(VALUE unused, const void *arg) {}
 
+static void
+count_unreported(void)
+{
+    if (!atomic_load(&state.hooked)) return;
+    size_t runs = rb_gc_count();
+    pw_count(PW_GC_UNREPORTED, (int64_t)(runs - atomic_exchange(&state.known_runs, runs)));
+}
+
 /* A job for the main Ractor. Adding or removing any hook makes Ruby compute the set of wanted events again. */
 static void
 listen_again(void *unused)
 {
     if (!pw_in_main_ractor()) return; /* Ruby runs jobs in any Ractor; the next check triggers another job */
     atomic_store(&state.asked, false);
-    size_t runs = rb_gc_count();
-    if (atomic_load(&state.hooked)) {
-        pw_count(PW_GC_UNREPORTED, (int64_t)(runs - atomic_exchange(&state.known_runs, runs)));
-    }
+    count_unreported();
+    /* Adding a hook allocates. Under GC.stress that is a collection, which may not be reported either: it must not ask
+     * for this job again, which would then run for ever. */
+    atomic_store(&state.answering, true);
     rb_event_hook_func_t hook = (rb_event_hook_func_t)(void (*)(void))nothing;
     rb_add_event_hook2(hook, RUBY_INTERNAL_EVENT_GC_START, Qnil,
                        RUBY_EVENT_HOOK_FLAG_SAFE | RUBY_EVENT_HOOK_FLAG_RAW_ARG);
     rb_remove_event_hook(hook);
+    count_unreported();
+    atomic_store(&state.answering, false);
     if (!atomic_load(&state.collecting) || rb_during_gc()) return;
     /* The end of the collection was not reported. The noted ticks are taken now if this thread collected. Another
      * collecting thread may have ended since. */
@@ -260,6 +271,7 @@ start(void)
 {
     if (pw_other_gc()) return;
     atomic_store(&state.collecting, false);
+    atomic_store(&state.answering, false);
     atomic_store(&state.collector, NULL);
     state.phase = rb_gc_latest_gc_info(ID2SYM(rb_intern("state"))) == ID2SYM(rb_intern("sweeping"));
     pw_gc_log_start();
