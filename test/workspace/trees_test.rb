@@ -242,11 +242,12 @@ class WorkspaceTreesTest < Minitest::Test
       assert_equal bench, list.last.script
     end
     write("lib/shop.rb" => "changed\n")
+    bad = side(name: "x", patches: [File.join(@root, "two.diff")])
     Pitwall::Workspace.open(dir: @repo, place: @cache, environment: clean_environment) do |workspace|
-      error = assert_raises(Pitwall::Workspace::BuildFailed) do
-        workspace.subjects([side(name: "x", patches: [File.join(@root, "two.diff")])])
-      end
+      error = assert_raises(Pitwall::Workspace::BuildFailed) { workspace.subjects([bad]) }
       assert_match(/\Ax \(\h+\): git apply two.diff failed: .*patch does not apply \(log: .*\)\z/, error.message)
+      # The next try does not wait for the first one's lock.
+      assert_raises(Pitwall::Workspace::BuildFailed) { workspace.subjects([bad]) }
       # The failed tree has no path: paths in the reason stay as they are.
       assert_includes workspace.explain(error.message), "lib/shop.rb: patch does not apply"
     end

@@ -171,13 +171,22 @@ module Pitwall
 
           lock.close
           lock = lock_file("#{path}.lock") { |file| wait_for(file, File::LOCK_EX, path) }
-          build(path, lock, &make) unless File.directory?(path) && (valid.nil? || valid.call(path))
+          build_or_close(path, lock, &make) unless File.directory?(path) && (valid.nil? || valid.call(path))
           # Between the exclusive and the shared lock another process may lock the finished entry, or remove it.
           lock.flock(File::LOCK_SH)
           return touch(lock) if File.directory?(path)
 
           lock.close
         end
+      end
+
+      # Where the build fails, the next try in this process would wait for its own lock.
+      def build_or_close(path, lock, &make)
+        built = false
+        build(path, lock, &make)
+        built = true
+      ensure
+        lock.close unless built
       end
 
       # Stores the time of the last use.
