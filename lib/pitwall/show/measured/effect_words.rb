@@ -73,10 +73,9 @@ module Pitwall
       #: (Analyse::Estimate?) -> String
       def level(estimate)
         return "" unless estimate&.level
-        # Never "100%": 0.99992 → "99.99%"
-        return "#{format("%.2f", (estimate.level * 10_000).floor / 100.0)}%" if estimate.level.between?(0.9995, 0.99999999)
-
-        Figures.share(estimate.level)
+        share = Figures.share(estimate.level)
+        # Never certainty: 0.99992 → "99.99%"
+        share == "100%" && estimate.level < 1 ? format("%.2f%%", (estimate.level * 10_000).floor / 100.0) : share
       end
 
       # An effect's figures: "2.1% more wall time (99% interval: 1.4% … 2.8% more)".
