@@ -14,7 +14,7 @@ class PerfBesidePeerTest < Minitest::Test
 
   PROGRAM = <<~RUBY
     require "zlib"
-    def reading = File.open("/dev/zero") { |zero| 400.times { zero.read(1 << 20) } }
+    def reading = File.open("/dev/zero") { |zero| 1_500.times { zero.read(1 << 20) } }
     def deflating(text) = 4.times { Zlib.deflate(text) }
     text = Array.new(40_000) { |i| "line \#{i}" }.join("\\n")
     other = Thread.new { deflating(text) }
