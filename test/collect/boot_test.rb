@@ -101,14 +101,7 @@ class BootTest < Minitest::Test
 
   def setup
     super
-    write(FILES)
-  end
-
-  def write(files)
-    files.each do |name, text|
-      FileUtils.mkdir_p(File.dirname(file(name)))
-      File.write(file(name), text)
-    end
+    write_files(FILES)
   end
 
   def boot(*options, program: "main.rb", status: 0)
@@ -241,7 +234,7 @@ class BootTest < Minitest::Test
   }.freeze
 
   def test_loads_that_outlast_the_boot
-    write(OUTLASTING)
+    write_files(OUTLASTING)
     report = boot
     outer, hangs, asked = %w[outer hangs asked].map { |name| of(report, name) }
     assert_equal %w[unfinished unfinished], [outer["ending"], hangs["ending"]]

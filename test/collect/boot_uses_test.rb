@@ -40,14 +40,7 @@ class BootUsesTest < Minitest::Test
 
   def setup
     super
-    write(FILES)
-  end
-
-  def write(files)
-    files.each do |name, text|
-      FileUtils.mkdir_p(File.dirname(file(name)))
-      File.write(file(name), text)
-    end
+    write_files(FILES)
   end
 
   def record(program, *options, status: 0)
@@ -186,7 +179,7 @@ class BootUsesTest < Minitest::Test
   # Many files, of which threads use half at the same time, under a collector that moves objects.
   def test_many_files_and_threads
     count = 200
-    write((0...count).to_h { |n| ["many/f#{n}.rb", "module F#{n}; def self.go = [1].map { |m| m + #{n} }; end\n"] })
+    write_files((0...count).to_h { |n| ["many/f#{n}.rb", "module F#{n}; def self.go = [1].map { |m| m + #{n} }; end\n"] })
     File.write(file("many.rb"), <<~RUBY)
       #{count}.times { |n| require "./many/f\#{n}" }
       GC.compact if GC.respond_to?(:compact)

@@ -79,6 +79,15 @@ module CommandLine
 
   def file(name) = File.join(@dir, name)
 
+  # Writes files below the test's folder.
+  #: (Hash[String, String]) -> void
+  def write_files(files)
+    files.each do |name, text|
+      FileUtils.mkdir_p(File.dirname(file(name)))
+      File.write(file(name), text)
+    end
+  end
+
   # Waits for what must come, however slow the machine is.
   def eventually(seconds = 120)
     deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + seconds
