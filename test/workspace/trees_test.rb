@@ -246,7 +246,7 @@ class WorkspaceTreesTest < Minitest::Test
     Pitwall::Workspace.open(dir: @repo, place: @cache, environment: clean_environment) do |workspace|
       error = assert_raises(Pitwall::Workspace::BuildFailed) { workspace.subjects([bad]) }
       assert_match(/\Ax \(\h+\): git apply two.diff failed: .*patch does not apply \(log: .*\)\z/, error.message)
-      # The next try does not wait for the first one's lock.
+      # The failed try has given up its lock, so the next one does not wait for it.
       assert_raises(Pitwall::Workspace::BuildFailed) { workspace.subjects([bad]) }
       # The failed tree has no path: paths in the reason stay as they are.
       assert_includes workspace.explain(error.message), "lib/shop.rb: patch does not apply"

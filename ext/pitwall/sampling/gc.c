@@ -230,8 +230,8 @@ listen_again(void *unused)
     if (!pw_in_main_ractor()) return; /* Ruby runs jobs in any Ractor; the next check triggers another job */
     atomic_store(&state.asked, false);
     count_unreported();
-    /* Adding a hook allocates. Under GC.stress that is a collection, which may not be reported either: it must not ask
-     * for this job again, which would then run for ever. */
+    /* Adding a hook allocates. Under GC.stress each allocation is a collection, and this one may be unreported, too. If
+     * it asked for this job again, the job would run for ever. */
     atomic_store(&state.answering, true);
     rb_event_hook_func_t hook = (rb_event_hook_func_t)(void (*)(void))nothing;
     rb_add_event_hook2(hook, RUBY_INTERNAL_EVENT_GC_START, Qnil,

@@ -105,7 +105,7 @@ write_unwritten(void)
     while (state.unwritten && put_row(state.unwritten, true, true)) state.unwritten = state.unwritten->next;
 }
 
-/* A forked child runs code before its own recording begins. Until then it has a copy of its parent's state. */
+/* Code may run in a forked child before the child's own recording begins. `state` is then a copy of the parent's. */
 static bool
 is_recorded(void)
 {

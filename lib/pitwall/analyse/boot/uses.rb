@@ -49,11 +49,12 @@ module Pitwall
           { used: by_path.count(true), unused: by_path.count(false), unknown: by_path.count(nil) }
         end
 
-        # Gems of which no file was used, the one that took most time itself first.
+        # Gems of which no file was used. The first row is the gem whose own files took the most time.
         #: () -> Array[Row]
         def gems = @gems ||= rows(unused_gems)
 
-        # Files that were not used, the one that took most time itself first. Files of unused gems are among them.
+        # Files that were not used, those of unused gems included. The first row is the file with the most time of its
+        # own.
         #: () -> Array[Row]
         def unused_files
           return [] unless known?

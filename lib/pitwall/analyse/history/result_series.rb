@@ -52,8 +52,8 @@ module Pitwall
       #: (Hash[Symbol, untyped]) -> Integer?
       def index(change) = points.index { |point| point[:run_id] == change[:run_id] }
 
-      # The level of each part between changes, as [index of the part's first point, level]. A change that is older than
-      # the points gives the first part its level. Without any change the level is the median.
+      # Changes divide the points into parts. Each part has [index of its first point, its level]. If a change is older
+      # than all points, the first part has the level after this change. Without a change the level is the median.
       #: () -> Array[[Integer, Float]]
       def levels
         return [] if points.empty?

@@ -8,7 +8,8 @@ require "pitwall/show/terminal/text"
 
 module Pitwall
   module Show
-    # Gems and files of a boot that were never used afterwards. Empty where uses were not recorded.
+    # The part of a boot's report about gems and files that were not used after the boot. There is no such part where
+    # uses were not recorded.
     class BootUsesView
       ROWS = 10 # of each table
       KILLED = "a process was killed: uses of its last second may be missing"

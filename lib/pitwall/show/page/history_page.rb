@@ -92,7 +92,7 @@ module Pitwall
         numbers if numbers.any?
       end
 
-      # at: index of the first point at the new level; nil: older than the points
+      # at: index of the first point at the new level; nil if the change is older than all points
       def change(one, change)
         at = one.index(change)
         before, after = change.values_at(:before, :after).map { |level| HistoryWords.value(level, one.series[:unit]) }
