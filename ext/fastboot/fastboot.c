@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "load_index.h"
 #include "pack.h"
 #include "places.h"
 
@@ -21,11 +22,18 @@
 #error "packs are little-endian"
 #endif
 
+#ifdef HAVE_RB_GET_COVERAGES
+VALUE rb_get_coverages(void);
+#endif
+
 static VALUE iseq_class;
+static VALUE vm_class, warning_module, fastboot_module;
 static ID id_load_from_binary, id_find, id_before, id_plain_require;
+static ID id_script_lines, id_keep_script_lines, id_aref, id_compile_option, id_keep_index, id_load, id_add, id_hit;
 static rb_ractor_local_key_t main_only; /* non-NULL in the main Ractor */
 static const struct rb_ractor_local_storage_type nothing_to_free = {NULL, NULL};
 static VALUE require_index = Qnil;
+static int require_is_ours; /* called since the last file was loaded: nobody has replaced it */
 
 /* ---- Packs ---- */
 
@@ -110,22 +118,18 @@ code_of(const struct fb_entry *entry)
     return code;
 }
 
-/* load(path, options) -> the compiled code; :odd (no plain file), :missing, :changed (the file may have changed),
- * :damaged or :refused. */
 static VALUE
-pack_load(VALUE self, VALUE path, VALUE options)
+load_from_pack(const struct fb_pack *pack, VALUE path, uint64_t options)
 {
-    const struct fb_pack *pack = pack_of(self);
-    uint64_t wanted = NUM2ULL(options);
     StringValue(path);
     if (pack->flags & FB_FROZEN) {
-        const struct fb_entry *entry = fb_pack_find(pack, RSTRING_PTR(path), (size_t)RSTRING_LEN(path), wanted);
+        const struct fb_entry *entry = fb_pack_find(pack, RSTRING_PTR(path), (size_t)RSTRING_LEN(path), options);
         if (entry) return code_of(entry);
     }
 
     struct fb_place place;
     if (!fb_place_of(RSTRING_PTR(path), (size_t)RSTRING_LEN(path), &place)) return ID2SYM(rb_intern("odd"));
-    const struct fb_entry *entry = fb_pack_find(pack, place.key, place.key_length, wanted);
+    const struct fb_entry *entry = fb_pack_find(pack, place.key, place.key_length, options);
     if (!entry) return ID2SYM(rb_intern("missing"));
     for (; entry; entry = fb_pack_older(pack, entry)) {
         if (entry->attributes.ctime_ns && fb_attributes_equal(&entry->attributes, &place.attributes)) {
@@ -133,6 +137,14 @@ pack_load(VALUE self, VALUE path, VALUE options)
         }
     }
     return ID2SYM(rb_intern("changed"));
+}
+
+/* load(path, options) -> the compiled code; :odd (no plain file), :missing, :changed (the file may have changed),
+ * :damaged or :refused. */
+static VALUE
+pack_load(VALUE self, VALUE path, VALUE options)
+{
+    return load_from_pack(pack_of(self), path, NUM2ULL(options));
 }
 
 /* load_version(key, options, digest) -> the code of the version with this content, as load; nil: none. */
@@ -276,8 +288,6 @@ native_settled(VALUE self, VALUE changed_ns)
 }
 
 #ifdef HAVE_RB_GET_COVERAGES
-VALUE rb_get_coverages(void);
-
 /* Is code being compiled so that its runs are counted? */
 static VALUE
 native_covered(VALUE self)
@@ -288,19 +298,53 @@ native_covered(VALUE self)
 
 /* ---- require ---- */
 
-/* Runs before RubyGems' Kernel#require. It is in C because backtraces and `caller` then name no file of this library.
- * `find` of the index returns an absolute path. In any doubt it returns nil, and Ruby searches. */
+static int
+ends_with(VALUE name, const char *ending)
+{
+    long length = RSTRING_LEN(name), ending_length = (long)strlen(ending);
+    return length >= ending_length && memcmp(RSTRING_PTR(name) + length - ending_length, ending, ending_length) == 0;
+}
+
+/* A name without its zero byte, neither absolute, nor explicitly relative, nor in a home folder. */
+static int
+is_searched_for(VALUE name)
+{
+    if (!RB_TYPE_P(name, T_STRING) || RSTRING_LEN(name) == 0) return 0;
+    const char first = RSTRING_PTR(name)[0];
+    return first != '/' && first != '.' && first != '~' && !memchr(RSTRING_PTR(name), 0, (size_t)RSTRING_LEN(name));
+}
+
+/* Does Ruby know without searching that the feature is there? If an extension has the name, it searches all folders for
+ * a file with Ruby code first. */
+static int
+is_plainly_provided(VALUE name)
+{
+    if (ends_with(name, ".rb") || ends_with(name, ".so")) return 1;
+    VALUE source = rb_str_plus(name, rb_str_new_cstr(".rb"));
+    return rb_provided(StringValueCStr(source));
+}
+
+/* The path to require instead of the name; nil: Ruby is to search; false: there is no such file. */
+static VALUE
+path_of(VALUE name)
+{
+    int is_provided = rb_provided(StringValueCStr(name));
+    if (is_provided && is_plainly_provided(name)) return Qnil;
+    VALUE path = rb_funcall(require_index, id_find, 1, name);
+    if (!is_provided) return path;
+    if (!RTEST(path)) return Qnil;
+    return ends_with(path, ".so") && !rb_provided(StringValueCStr(path)) ? Qnil : path;
+}
+
+/* Runs before RubyGems' Kernel#require. It is in C because backtraces and `caller` then name no file of this library. */
 static VALUE
 kernel_require(VALUE self, VALUE name)
 {
-    if (RB_TYPE_P(name, T_STRING) && rb_ractor_local_storage_ptr(main_only) && !NIL_P(require_index)) {
-        const char *text = RSTRING_PTR(name);
-        long length = RSTRING_LEN(name);
-        int relative = length > 0 && text[0] != '/' && text[0] != '.' && text[0] != '~';
-        if (relative && !memchr(text, 0, (size_t)length) && !rb_provided(StringValueCStr(name))) {
-            VALUE path = rb_funcall(require_index, id_find, 1, name);
-            if (!NIL_P(path)) return rb_funcall(self, id_plain_require, 1, path);
-        }
+    require_is_ours = 1;
+    if (is_searched_for(name) && rb_ractor_local_storage_ptr(main_only) && !NIL_P(require_index)) {
+        VALUE path = path_of(name);
+        if (path == Qfalse) rb_loaderror_with_path(name, "cannot load such file -- %"PRIsVALUE, name);
+        if (!NIL_P(path)) return rb_funcall(self, id_plain_require, 1, path);
     }
     return rb_funcall(self, id_before, 1, name);
 }
@@ -312,6 +356,89 @@ native_replace_require(VALUE self, VALUE index, VALUE plain)
     require_index = index;
     id_plain_require = rb_sym2id(plain);
     rb_define_private_method(rb_mKernel, "require", kernel_require, 1);
+    return Qnil;
+}
+
+/* ---- Code of files ---- */
+
+/* What the code of a file depends on beside the file, as the Ruby side saw it last (CompileCache#options_now). */
+static struct {
+    VALUE cache; /* asked where there is any doubt; nil: nobody is asked */
+    VALUE pack, expected, counts;
+    VALUE compile_option, warnings; /* as they were when `sum` was made */
+    uint64_t sum;
+} serving = {Qnil, Qnil, Qnil, Qnil, Qnil, Qnil, 0};
+
+static int
+source_is_kept(void)
+{
+    return rb_const_defined(rb_cObject, id_script_lines) || RTEST(rb_funcall(vm_class, id_keep_script_lines, 0));
+}
+
+static int
+has_known_options(void)
+{
+    if (NIL_P(serving.compile_option)) return 0;
+    for (long i = 0; i < RARRAY_LEN(serving.warnings); i++) {
+        VALUE pair = RARRAY_AREF(serving.warnings, i);
+        VALUE now = rb_funcall(warning_module, id_aref, 1, RARRAY_AREF(pair, 0));
+        if (now != RARRAY_AREF(pair, 1)) return 0;
+    }
+    return RTEST(rb_equal(rb_funcall(iseq_class, id_compile_option, 0), serving.compile_option));
+}
+
+/* The code, where nothing speaks against it; otherwise nil. */
+static VALUE
+undoubted_code(VALUE path)
+{
+    if (NIL_P(serving.pack) || RHASH_SIZE(serving.expected) > 0 || RTEST(ruby_verbose)) return Qnil;
+#ifdef HAVE_RB_GET_COVERAGES
+    if (RTEST(rb_get_coverages())) return Qnil;
+#else
+    return Qnil;
+#endif
+    if (source_is_kept() || !has_known_options()) return Qnil;
+    VALUE code = load_from_pack(pack_of(serving.pack), path, serving.sum);
+    return SYMBOL_P(code) ? Qnil : code;
+}
+
+/* RubyVM::InstructionSequence.load_iseq. Ruby calls it for each file that it loads. Other Ractors compile for
+ * themselves. */
+static VALUE
+load_iseq(VALUE self, VALUE path)
+{
+    if (!rb_ractor_local_storage_ptr(main_only)) return Qnil;
+    if (!require_is_ours) rb_funcall(fastboot_module, id_keep_index, 0);
+    require_is_ours = 0;
+    if (NIL_P(serving.cache)) return Qnil;
+
+    VALUE code = undoubted_code(path);
+    if (NIL_P(code)) return rb_funcall(serving.cache, id_load, 1, path);
+    rb_funcall(serving.counts, id_add, 1, ID2SYM(id_hit));
+    return code;
+}
+
+/* Native.serve(cache, pack or nil, expected files, counts) */
+static VALUE
+native_serve(VALUE self, VALUE cache, VALUE pack, VALUE expected, VALUE counts)
+{
+    if (!NIL_P(pack)) pack_of(pack);
+    Check_Type(expected, T_HASH);
+    serving.cache = cache;
+    serving.pack = pack;
+    serving.expected = expected;
+    serving.counts = counts;
+    return Qnil;
+}
+
+/* Native.options_are(compile_option, [[category, enabled?]], sum) */
+static VALUE
+native_options_are(VALUE self, VALUE compile_option, VALUE warnings, VALUE sum)
+{
+    Check_Type(warnings, T_ARRAY);
+    serving.compile_option = compile_option;
+    serving.warnings = warnings;
+    serving.sum = NUM2ULL(sum);
     return Qnil;
 }
 
@@ -334,8 +461,28 @@ Init_fastboot_pack(void)
     id_load_from_binary = rb_intern("load_from_binary");
     id_find = rb_intern("find");
     id_before = rb_intern("pitwall_require_before");
+    id_script_lines = rb_intern("SCRIPT_LINES__");
+    id_keep_script_lines = rb_intern("keep_script_lines");
+    id_aref = rb_intern("[]");
+    id_compile_option = rb_intern("compile_option");
+    id_keep_index = rb_intern("keep_index");
+    id_load = rb_intern("load");
+    id_add = rb_intern("add");
+    id_hit = rb_intern("hit");
 
     VALUE fastboot = rb_define_module_under(rb_define_module("Pitwall"), "Fastboot");
+    vm_class = rb_path2class("RubyVM");
+    warning_module = rb_path2class("Warning");
+    fastboot_module = fastboot;
+    rb_gc_register_address(&vm_class);
+    rb_gc_register_address(&warning_module);
+    rb_gc_register_address(&fastboot_module);
+    VALUE *const held[] = {&serving.cache, &serving.pack, &serving.expected, &serving.counts, &serving.compile_option,
+                           &serving.warnings};
+    for (size_t i = 0; i < sizeof held / sizeof *held; i++) rb_gc_register_address(held[i]);
+
+    /* Stands before the class of RubyVM::InstructionSequence, where Ruby itself has undefined the method. */
+    rb_define_method(rb_define_module_under(fastboot, "Hook"), "load_iseq", load_iseq, 1);
     VALUE native = rb_define_module_under(fastboot, "Native");
     rb_define_singleton_method(native, "digest", native_digest, 1);
     rb_define_singleton_method(native, "sum", native_sum, 1);
@@ -343,11 +490,14 @@ Init_fastboot_pack(void)
     rb_define_singleton_method(native, "read", native_read, 1);
     rb_define_singleton_method(native, "readable?", native_readable, 1);
     rb_define_singleton_method(native, "settled?", native_settled, 1);
+    rb_define_singleton_method(native, "serve", native_serve, 4);
+    rb_define_singleton_method(native, "options_are", native_options_are, 3);
     rb_define_singleton_method(native, "replace_require", native_replace_require, 2);
     rb_define_singleton_method(native, "stop_index", native_stop_index, 0);
 #ifdef HAVE_RB_GET_COVERAGES
     rb_define_singleton_method(native, "covered?", native_covered, 0);
 #endif
+    fb_define_load_index(native);
     VALUE pack = rb_define_class_under(native, "Pack", rb_cObject);
     rb_undef_alloc_func(pack);
     rb_define_singleton_method(pack, "open", pack_open, 2);

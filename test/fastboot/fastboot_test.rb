@@ -147,42 +147,37 @@ class FastbootTest < Minitest::Test
     end
   end
 
-  # Folders fail to be listed, are listed while another thread searches, and get a file within a tick of the clock.
+  # A file appears in the earlier folder just after this was listed, perhaps at the same tick of the clock.
+  # Sometimes the folder itself is new, or it is replaced by another one, or by a link.
   LISTINGS = <<~'RUBY'
-    %w[a b].each { |name| Dir.mkdir(name) }
-    %w[b/one b/two b/three b/four].each { |name| File.write("#{name}.rb", "puts '#{name}'") }
-    $on_listing = []
-    Dir.singleton_class.prepend(Module.new { def children(*, **) = $on_listing.shift&.call || super })
     index = Pitwall::Fastboot.instance_variable_get(:@index)
     index.install # is in place: it must not stand before itself
-
-    fail = -> { raise Errno::EMFILE }
-    $on_listing = [fail, fail]
-    $LOAD_PATH.unshift("#{Dir.pwd}/a", "#{Dir.pwd}/b")
-    require "one"
-    p $on_listing.size
-    require "two"
-    $on_listing = [-> { Thread.new { require "three" }.join && nil }]
-    $LOAD_PATH.unshift(Dir.pwd)
-    2.times { require "three" }
-
-    folder = "#{Dir.pwd}/a"
-    state = [1, 2, Time.now, Time.now]
-    real = index.method(:state_of).unbind
-    index.define_singleton_method(:state_of) { |path| path == folder ? state : real.bind_call(self, path) }
-    begin
-      require "none"
-    rescue LoadError
-      2.times { p index.find("four") == "#{Dir.pwd}/b/four.rb" }
+    first, second, spare = %w[a b spare].map { |name| "#{Dir.pwd}/#{name}" }
+    $LOAD_PATH.unshift(first, second)
+    Dir.mkdir(second)
+    200.times do |i|
+      File.write("#{second}/other#{i}.rb", "")
+      File.write("#{second}/late#{i}.rb", "puts 'b#{i}'")
+      Dir.mkdir(first) if i == 1
+      require "other#{i}" # lists both
+      case i % 50
+      when 20
+        File.rename(first, "#{spare}#{i}")
+        Dir.mkdir(first)
+      when 30
+        File.rename(first, "#{spare}#{i}")
+        File.symlink("#{spare}#{i}", first)
+      end
+      File.write("#{first}/late#{i}.rb", "puts 'a#{i}'") unless i.zero? || i % 10 == 9
+      require "late#{i}"
     end
-    File.write("a/four.rb", "puts 'a/four'")
-    require "four"
   RUBY
 
-  def test_listing_folders
+  def test_files_appear_while_it_runs
     result = boot("-e", LISTINGS)
-    assert_equal %w[b/one 1 b/two b/three] + ["true", "a/four"], result.out.lines(chomp: true).uniq, result.err
-    assert_operator stats(result)["found"], :>=, 3
+    expected = Array.new(200) { |i| i.zero? || i % 10 == 9 ? "b#{i}" : "a#{i}" }
+    assert_equal expected, result.out.lines(chomp: true), result.err
+    assert_operator stats(result)["found"], :>=, 100
   end
 
   # What fails while code is stored, and warnings of other threads.

@@ -20,7 +20,7 @@ module Pitwall
       # Notices warnings while a file is compiled: code from a pack would not print them.
       module Noticed
         def warn(*, **)
-          Hook.cache&.warned if Fastboot.main_ractor?
+          Fastboot.cache&.warned if Fastboot.main_ractor?
           super
         end
       end
@@ -54,7 +54,7 @@ module Pitwall
         hook = CODE.method(:load_iseq) if CODE.respond_to?(:load_iseq)
         return "#{hook.source_location&.first || hook.owner} has RubyVM::InstructionSequence.load_iseq" if hook
 
-        Hook.cache = self
+        Native.serve(self, @pack, @expected, @counts)
         CODE.singleton_class.prepend(Hook) # Ruby itself undefines the method there
         nil
       end
@@ -64,20 +64,6 @@ module Pitwall
       def successor
         hook = CODE.method(:load_iseq)
         "#{hook.source_location&.first} took RubyVM::InstructionSequence.load_iseq" unless hook.owner == Hook
-      end
-
-      # Ruby's hook. Other Ractors compile for themselves.
-      module Hook
-        class << self
-          attr_accessor :cache
-        end
-
-        def load_iseq(path)
-          return unless Fastboot.main_ractor?
-
-          Fastboot.keep_index
-          Hook.cache&.load(path)
-        end
       end
 
       # @return the code of a file; nil: Ruby is to compile it
@@ -152,7 +138,10 @@ module Pitwall
         return known.last if known && known.first == now
 
         text = now.first.sort_by { |name, _| name }.inspect + now.drop(1).inspect
-        Native.sum(text).tap { |sum| @options = [now, sum].freeze }
+        sum = Native.sum(text)
+        Native.options_are(now.first, CATEGORIES.zip(now.drop(1)).freeze, sum)
+        @options = [now, sum].freeze
+        sum
       end
 
       # The code of a file that was touched, copied or checked out again: its content decides.

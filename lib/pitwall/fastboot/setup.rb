@@ -68,9 +68,12 @@ module Pitwall
       def flush = @cache&.flush
 
       # @api private
+      attr_reader :cache
+
+      # @api private
       def main_ractor? = MAIN_RACTOR.nil? || Ractor.current.equal?(MAIN_RACTOR)
 
-      # Called for each file that is loaded.
+      # Called for files that are loaded, if `require` may have been replaced since the last one.
       # @api private
       def keep_index = @index&.keep
 

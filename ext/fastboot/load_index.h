@@ -1,0 +1,9 @@
+#ifndef FASTBOOT_LOAD_INDEX_H
+#define FASTBOOT_LOAD_INDEX_H
+
+#include <ruby.h>
+
+/* Defines Pitwall::Fastboot::Native::LoadIndex. lib/pitwall/fastboot/load_index.rb says what it is for. */
+void fb_define_load_index(VALUE native);
+
+#endif
