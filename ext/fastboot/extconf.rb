@@ -6,5 +6,8 @@ $CFLAGS += " -D_GNU_SOURCE"
 append_cflags(%w[-std=gnu11 -Wall -Wno-unused-parameter -fvisibility=hidden])
 # In no public header. Without it, fastboot.rb asks the module Coverage.
 have_func("rb_get_coverages", [])
+# Without it, garbage collection does not rest (gc_rest.c).
+have_func("rb_postponed_job_preregister", "ruby/debug.h")
+have_library("pthread")
 
 create_makefile("pitwall/fastboot_pack")

@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "gc_rest.h"
 #include "load_index.h"
 #include "pack.h"
 #include "places.h"
@@ -27,9 +28,12 @@ VALUE rb_get_coverages(void);
 #endif
 
 static VALUE iseq_class;
+/* Bytes of compiled code. */
+enum { RELEASE_AFTER = 4 << 20 };
+
 static VALUE vm_class, warning_module, fastboot_module;
 static ID id_load_from_binary, id_find, id_before, id_plain_require;
-static ID id_script_lines, id_keep_script_lines, id_aref, id_compile_option, id_keep_index, id_load, id_add, id_hit;
+static ID id_script_lines, id_debugger, id_keep_script_lines, id_aref, id_compile_option, id_keep_index, id_load, id_add, id_hit;
 static rb_ractor_local_key_t main_only; /* non-NULL in the main Ractor */
 static const struct rb_ractor_local_storage_type nothing_to_free = {NULL, NULL};
 static VALUE require_index = Qnil;
@@ -65,6 +69,17 @@ refusal_of(const struct stat *found)
     return NULL;
 }
 
+/* Pages of the pack that were read count as the process's memory. The kernel keeps them in its cache. */
+static void
+release_pages(const struct fb_pack *pack, size_t bytes_read)
+{
+    static size_t unreleased;
+    unreleased += bytes_read;
+    if (unreleased < RELEASE_AFTER) return;
+    unreleased = 0;
+    madvise((void *)(uintptr_t)pack->bytes, pack->size, MADV_DONTNEED);
+}
+
 /* Pack.open(path, identity) -> Pack, or a String: why not. */
 static VALUE
 pack_open(VALUE class, VALUE path, VALUE identity)
@@ -86,8 +101,10 @@ pack_open(VALUE class, VALUE path, VALUE identity)
     if (!refusal && bytes == MAP_FAILED) refusal = strerror(errno);
     close(descriptor);
     if (!refusal) refusal = fb_pack_scan(pack, bytes, (size_t)found.st_size, (const uint8_t *)RSTRING_PTR(identity));
-    if (!refusal) return self;
-
+    if (!refusal) {
+        release_pages(pack, RELEASE_AFTER); /* the scan has read a part of most pages */
+        return self;
+    }
     fb_pack_free(pack);
     *pack = (struct fb_pack){0};
     if (bytes != MAP_FAILED) munmap(bytes, (size_t)found.st_size);
@@ -108,13 +125,14 @@ refused(VALUE unused, VALUE error)
 
 /* The compiled code, or :damaged, or :refused (Ruby doesn't take it). Interrupts and `throw` go on to the caller. */
 static VALUE
-code_of(const struct fb_entry *entry)
+code_of(const struct fb_pack *pack, const struct fb_entry *entry)
 {
     if (!fb_entry_intact(entry)) return ID2SYM(rb_intern("damaged"));
 
     VALUE binary = rb_str_new_static(entry->body, (long)entry->head->body_length);
     VALUE code = rb_rescue2(load_code, binary, refused, Qnil, rb_eStandardError, rb_eNoMemError, (VALUE)0);
     RB_GC_GUARD(binary);
+    release_pages(pack, entry->head->body_length);
     return code;
 }
 
@@ -124,7 +142,7 @@ load_from_pack(const struct fb_pack *pack, VALUE path, uint64_t options)
     StringValue(path);
     if (pack->flags & FB_FROZEN) {
         const struct fb_entry *entry = fb_pack_find(pack, RSTRING_PTR(path), (size_t)RSTRING_LEN(path), options);
-        if (entry) return code_of(entry);
+        if (entry) return code_of(pack, entry);
     }
 
     struct fb_place place;
@@ -133,7 +151,7 @@ load_from_pack(const struct fb_pack *pack, VALUE path, uint64_t options)
     if (!entry) return ID2SYM(rb_intern("missing"));
     for (; entry; entry = fb_pack_older(pack, entry)) {
         if (entry->attributes.ctime_ns && fb_attributes_equal(&entry->attributes, &place.attributes)) {
-            return code_of(entry);
+            return code_of(pack, entry);
         }
     }
     return ID2SYM(rb_intern("changed"));
@@ -158,7 +176,7 @@ pack_load_version(VALUE self, VALUE key, VALUE options, VALUE digest)
     const struct fb_entry *entry =
         fb_pack_find(pack, RSTRING_PTR(key), (size_t)RSTRING_LEN(key), NUM2ULL(options));
     for (; entry; entry = fb_pack_older(pack, entry)) {
-        if (memcmp(entry->head->digest, RSTRING_PTR(digest), FB_DIGEST_SIZE) == 0) return code_of(entry);
+        if (memcmp(entry->head->digest, RSTRING_PTR(digest), FB_DIGEST_SIZE) == 0) return code_of(pack, entry);
     }
     return Qnil;
 }
@@ -369,10 +387,19 @@ static struct {
     uint64_t sum;
 } serving = {Qnil, Qnil, Qnil, Qnil, Qnil, Qnil, 0};
 
+/* The gem debug makes Ruby keep the text of all code. It shows the file itself where there is no text. */
 static int
 source_is_kept(void)
 {
-    return rb_const_defined(rb_cObject, id_script_lines) || RTEST(rb_funcall(vm_class, id_keep_script_lines, 0));
+    if (rb_const_defined(rb_cObject, id_script_lines)) return 1;
+    return RTEST(rb_funcall(vm_class, id_keep_script_lines, 0)) && !rb_const_defined(rb_cObject, id_debugger);
+}
+
+/* source_kept? -> does the program want the text of the code that it loads? */
+static VALUE
+native_source_kept(VALUE self)
+{
+    return source_is_kept() ? Qtrue : Qfalse;
 }
 
 static int
@@ -410,6 +437,7 @@ load_iseq(VALUE self, VALUE path)
     if (!rb_ractor_local_storage_ptr(main_only)) return Qnil;
     if (!require_is_ours) rb_funcall(fastboot_module, id_keep_index, 0);
     require_is_ours = 0;
+    fb_gc_rest_loads();
     if (NIL_P(serving.cache)) return Qnil;
 
     VALUE code = undoubted_code(path);
@@ -462,6 +490,7 @@ Init_fastboot_pack(void)
     id_find = rb_intern("find");
     id_before = rb_intern("pitwall_require_before");
     id_script_lines = rb_intern("SCRIPT_LINES__");
+    id_debugger = rb_intern("DEBUGGER__");
     id_keep_script_lines = rb_intern("keep_script_lines");
     id_aref = rb_intern("[]");
     id_compile_option = rb_intern("compile_option");
@@ -490,6 +519,7 @@ Init_fastboot_pack(void)
     rb_define_singleton_method(native, "read", native_read, 1);
     rb_define_singleton_method(native, "readable?", native_readable, 1);
     rb_define_singleton_method(native, "settled?", native_settled, 1);
+    rb_define_singleton_method(native, "source_kept?", native_source_kept, 0);
     rb_define_singleton_method(native, "serve", native_serve, 4);
     rb_define_singleton_method(native, "options_are", native_options_are, 3);
     rb_define_singleton_method(native, "replace_require", native_replace_require, 2);
@@ -497,6 +527,7 @@ Init_fastboot_pack(void)
 #ifdef HAVE_RB_GET_COVERAGES
     rb_define_singleton_method(native, "covered?", native_covered, 0);
 #endif
+    fb_define_gc_rest(fastboot, native);
     fb_define_load_index(native);
     VALUE pack = rb_define_class_under(native, "Pack", rb_cObject);
     rb_undef_alloc_func(pack);

@@ -128,7 +128,7 @@ module Pitwall
         return :verbose if $VERBOSE
         return :coverage if Fastboot.covered?
 
-        :script_lines if Object.const_defined?(:SCRIPT_LINES__) || RubyVM.keep_script_lines
+        :script_lines if Native.source_kept?
       end
 
       # A hash of all that changes compiled code, or the warnings of compiling.

@@ -24,6 +24,8 @@ module Pitwall
         "found" => "requires whose file was found without searching $LOAD_PATH",
         "not_found" => "requires that Ruby searched for itself",
         "relative_load_path" => "requires that Ruby searched for: $LOAD_PATH has an entry that is no absolute path",
+        "gc_rests" => "times that garbage collection began to rest because files were loaded",
+        "gc_growths" => "rests that ended because memory had grown",
         "rubygems_decides" => "requires that RubyGems had to decide: gems are not activated yet"
       }.freeze
 
@@ -39,6 +41,12 @@ module Pitwall
       def add(name)
         @counts[name.name] += 1
         nil
+      end
+
+      # Sets several counts.
+      #: (*untyped) -> void
+      def set(*names, values)
+        names.zip(values) { |name, value| @counts[name.name] = value }
       end
 
       # Notes a reason. Its parts may have different encodings, or bytes that none has.

@@ -30,17 +30,20 @@ module Pitwall
       # @param cache_dir [String, nil] the folder that has the folder of the cache; nil: see doc/fastboot.md
       # @param compile_cache_iseq whether to keep compiled code
       # @param load_path_cache whether to find files of `require` without searching
+      # @param gc whether garbage collection rests while files are loaded
       # @param readonly use the pack, but never write it
       # @param others options of Bootsnap.setup that have no effect here
       # @return whether anything of it is on
       #: (**untyped) -> bool
-      def setup(cache_dir: nil, compile_cache_iseq: true, load_path_cache: true, readonly: flag?("READONLY"), **others)
+      def setup(cache_dir: nil, compile_cache_iseq: true, load_path_cache: true, gc: rest_gc?,
+                readonly: flag?("READONLY"), **others)
         unknown = others.keys - WITHOUT_EFFECT
         raise ArgumentError, "unknown option #{unknown.first}" if unknown.any?
         return on? if @counts
 
         @counts = Counts.new
         start(cache_dir, compile_cache_iseq, load_path_cache, readonly)
+        rest_gc if gc && @cache
         on?
       end
 
@@ -58,8 +61,7 @@ module Pitwall
       def stats
         return { "reasons" => ["it was not set up"] } if @counts.nil?
 
-        later = @cache&.successor
-        @counts.because(later) if later
+        count_at_end
         { **@counts.to_h, "reasons" => @counts.reasons.dup }
       end
 
@@ -118,6 +120,24 @@ module Pitwall
         "Ruby::Box is on" if defined?(Ruby::Box) && Ruby::Box.enabled?
       end
 
+      def rest_gc? = ENV["PITWALL_FASTBOOT_GC"] != "off"
+
+      def rest_gc
+        return unless Native.respond_to?(:rest_gc)
+
+        reason = Native.rest_gc
+        return @counts.because("garbage collection does not rest: #{reason}") if reason
+
+        GC.singleton_class.prepend(GCMethods)
+      end
+
+      # What is known only at the end.
+      def count_at_end
+        later = @cache&.successor
+        @counts.because(later) if later
+        @counts.set(:gc_rests, :gc_growths, Native.gc_rests) if @cache && Native.respond_to?(:gc_rests)
+      end
+
       def start_index
         index = LoadIndex.new(@counts)
         reason = index.install
@@ -143,7 +163,7 @@ module Pitwall
         @cache.flush(last: true)
         return if @cache.readonly? || pid != Process.pid
 
-        stats # notes who took the hook later
+        count_at_end
         LastBoot.write(folder, @counts)
       rescue StandardError => error
         # The program must end as it would without this library.

@@ -1,0 +1,69 @@
+# frozen_string_literal: true
+
+require_relative "../test_helper"
+require_relative "../support/command_line"
+
+# Garbage collection rests while files are loaded, and never longer than memory allows.
+class GCRestTest < Minitest::Test
+  include CommandLine
+
+  LIB = File.join(Checkout::ROOT, "lib")
+
+  def setup
+    super
+    skip "only from Ruby 3.3 on" if Gem::Version.new(RUBY_VERSION) < Gem::Version.new("3.3")
+    write_files("a.rb" => "A = 1 unless defined?(A)")
+  end
+
+  # @return the lines that the program prints
+  def lines(program, env: {})
+    result = capture({ "PITWALL_BOOT_CACHE" => file("cache"), **env }, RUBY, "-I#{LIB}", "-rpitwall/fastboot",
+                     "-e", program)
+    assert_predicate result.status, :success?, result.err
+    assert_empty result.err
+    result.out.lines(chomp: true)
+  end
+
+  COLLECTS = "collects = -> { before = GC.count; 40_000_000.times { Object.new; break if GC.count > before }; " \
+             "GC.count > before }"
+  STATS = "Pitwall::Fastboot.stats"
+
+  def test_it_ends_when_no_file_is_loaded
+    assert_equal %w[true 1 true], lines("#{COLLECTS}; p collects.call, #{STATS}['gc_rests'], collects.call")
+  end
+
+  def test_it_begins_again_with_the_next_file
+    again = "load './a.rb'; p #{STATS}['gc_rests'], collects.call"
+    assert_equal %w[true 2 true], lines("#{COLLECTS}; p collects.call; #{again}")
+  end
+
+  def test_it_ends_when_memory_has_grown
+    program = "before = GC.count; 4000.times { load './a.rb'; 'x' * 100_000 }; p GC.count > before"
+    assert_equal %w[true true], lines("#{program}, #{STATS}['gc_growths'] > 0")
+  end
+
+  # As without it: the first GC.disable finds collections enabled.
+  def test_the_program_disables_collections_itself
+    program = "p GC.disable, GC.disable, GC.enable, GC.enable; load './a.rb'; p GC.disable; load './a.rb'; " \
+              "sleep 0.5; load './a.rb'; p GC.enable"
+    assert_equal %w[false true true false false true], lines(program)
+    assert_equal %w[true false], lines("GC.stress = true; x = GC.stress; GC.stress = false; p x, GC.disable")
+  end
+
+  def test_children_collect
+    program = "#{COLLECTS}; fork { p collects.call, #{STATS}['gc_rests'] }; Process.wait; p $?.success?"
+    assert_equal %w[true 1 true], lines(program)
+  end
+
+  def test_where_it_does_not_begin
+    reason = "p #{STATS}['reasons'].grep(/garbage/), #{STATS}['gc_rests'], GC.disable"
+    assert_equal ["[]", "nil", "false"], lines(reason, env: { "PITWALL_FASTBOOT_GC" => "off" })
+    File.write(file("disable.rb"), "GC.disable")
+    out = capture({ "PITWALL_BOOT_CACHE" => file("cache") }, RUBY, "-I#{LIB}", "-r./disable", "-rpitwall/fastboot",
+                  "-e", reason).out.lines(chomp: true)
+    assert_equal ['["garbage collection does not rest: GC is disabled"]', "nil", "true"], out
+    limited = "Process.setrlimit(:AS, 4 << 30); require 'pitwall/fastboot'; #{reason}"
+    out = capture({ "PITWALL_BOOT_CACHE" => file("cache") }, RUBY, "-I#{LIB}", "-e", limited).out.lines(chomp: true)
+    assert_equal ['["garbage collection does not rest: memory is limited (ulimit)"]', "nil", "false"], out
+  end
+end
