@@ -136,47 +136,56 @@ code_of(const struct fb_pack *pack, const struct fb_entry *entry)
     return code;
 }
 
+/* The compiled code, as code_of; or the bytes of data, or :damaged. */
 static VALUE
-load_from_pack(const struct fb_pack *pack, VALUE path, uint64_t options)
+body_of(const struct fb_pack *pack, const struct fb_entry *entry)
+{
+    if (entry->head->kind == FB_CODE) return code_of(pack, entry);
+    if (!fb_entry_intact(entry)) return ID2SYM(rb_intern("damaged"));
+    return rb_str_new_static(entry->body, (long)entry->head->body_length);
+}
+
+static VALUE
+load_from_pack(const struct fb_pack *pack, enum fb_kind kind, VALUE path, uint64_t options)
 {
     StringValue(path);
-    if (pack->flags & FB_FROZEN) {
-        const struct fb_entry *entry = fb_pack_find(pack, RSTRING_PTR(path), (size_t)RSTRING_LEN(path), options);
-        if (entry) return code_of(pack, entry);
+    if ((pack->flags & FB_FROZEN) && !memchr(RSTRING_PTR(path), 0, (size_t)RSTRING_LEN(path))) {
+        const struct fb_entry *entry = fb_pack_find(pack, kind, RSTRING_PTR(path), (size_t)RSTRING_LEN(path), options);
+        if (entry) return body_of(pack, entry);
     }
 
     struct fb_place place;
     if (!fb_place_of(RSTRING_PTR(path), (size_t)RSTRING_LEN(path), &place)) return ID2SYM(rb_intern("odd"));
-    const struct fb_entry *entry = fb_pack_find(pack, place.key, place.key_length, options);
+    const struct fb_entry *entry = fb_pack_find(pack, kind, place.key, place.key_length, options);
     if (!entry) return ID2SYM(rb_intern("missing"));
     for (; entry; entry = fb_pack_older(pack, entry)) {
         if (entry->attributes.ctime_ns && fb_attributes_equal(&entry->attributes, &place.attributes)) {
-            return code_of(pack, entry);
+            return body_of(pack, entry);
         }
     }
     return ID2SYM(rb_intern("changed"));
 }
 
-/* load(path, options) -> the compiled code; :odd (no plain file), :missing, :changed (the file may have changed),
- * :damaged or :refused. */
+/* load(kind, path, options) -> the compiled code, or the bytes of data; :odd (no plain file), :missing, :changed (the
+ * file may have changed), :damaged or :refused. */
 static VALUE
-pack_load(VALUE self, VALUE path, VALUE options)
+pack_load(VALUE self, VALUE kind, VALUE path, VALUE options)
 {
-    return load_from_pack(pack_of(self), path, NUM2ULL(options));
+    return load_from_pack(pack_of(self), NUM2UINT(kind), path, NUM2ULL(options));
 }
 
-/* load_version(key, options, digest) -> the code of the version with this content, as load; nil: none. */
+/* load_version(kind, key, options, digest) -> the body of the version with this content, as load; nil: none. */
 static VALUE
-pack_load_version(VALUE self, VALUE key, VALUE options, VALUE digest)
+pack_load_version(VALUE self, VALUE kind, VALUE key, VALUE options, VALUE digest)
 {
     const struct fb_pack *pack = pack_of(self);
     StringValue(key);
     StringValue(digest);
     if (RSTRING_LEN(digest) != FB_DIGEST_SIZE) return Qnil;
     const struct fb_entry *entry =
-        fb_pack_find(pack, RSTRING_PTR(key), (size_t)RSTRING_LEN(key), NUM2ULL(options));
+        fb_pack_find(pack, NUM2UINT(kind), RSTRING_PTR(key), (size_t)RSTRING_LEN(key), NUM2ULL(options));
     for (; entry; entry = fb_pack_older(pack, entry)) {
-        if (memcmp(entry->head->digest, RSTRING_PTR(digest), FB_DIGEST_SIZE) == 0) return code_of(pack, entry);
+        if (memcmp(entry->head->digest, RSTRING_PTR(digest), FB_DIGEST_SIZE) == 0) return body_of(pack, entry);
     }
     return Qnil;
 }
@@ -188,7 +197,8 @@ attributes_value(const struct fb_attributes *attributes)
                                 ULL2NUM(attributes->mtime_ns), ULL2NUM(attributes->ctime_ns));
 }
 
-/* versions -> [[key, options, attributes, digest, written_s, length of the body, newest?]], in the file's order. */
+/* versions -> [[key, options, attributes, digest, written_s, length of the body, newest?, kind]], in the file's
+ * order. */
 static VALUE
 pack_versions(VALUE self)
 {
@@ -197,16 +207,16 @@ pack_versions(VALUE self)
     for (uint32_t i = 0; i < pack->count; i++) {
         const struct fb_entry *entry = &pack->entries[i];
         const struct fb_head *head = entry->head;
-        rb_ary_push(all, rb_ary_new_from_args(7, rb_str_new(entry->key, head->key_length), ULL2NUM(head->options),
+        rb_ary_push(all, rb_ary_new_from_args(8, rb_str_new(entry->key, head->key_length), ULL2NUM(head->options),
                                               attributes_value(&entry->attributes),
                                               rb_str_new((const char *)head->digest, FB_DIGEST_SIZE),
                                               ULL2NUM(head->written_s), ULL2NUM(head->body_length),
-                                              entry->is_newest ? Qtrue : Qfalse));
+                                              entry->is_newest ? Qtrue : Qfalse, UINT2NUM(head->kind)));
     }
     return all;
 }
 
-/* body(n) -> the compiled code of the version n as a String; nil: it is damaged. */
+/* body(n) -> the compiled code or the data of the version n as a String; nil: it is damaged. */
 static VALUE
 pack_body(VALUE self, VALUE number)
 {
@@ -425,7 +435,7 @@ undoubted_code(VALUE path)
     return Qnil;
 #endif
     if (source_is_kept() || !has_known_options()) return Qnil;
-    VALUE code = load_from_pack(pack_of(serving.pack), path, serving.sum);
+    VALUE code = load_from_pack(pack_of(serving.pack), FB_CODE, path, serving.sum);
     return SYMBOL_P(code) ? Qnil : code;
 }
 
@@ -532,8 +542,8 @@ Init_fastboot_pack(void)
     VALUE pack = rb_define_class_under(native, "Pack", rb_cObject);
     rb_undef_alloc_func(pack);
     rb_define_singleton_method(pack, "open", pack_open, 2);
-    rb_define_method(pack, "load", pack_load, 2);
-    rb_define_method(pack, "load_version", pack_load_version, 3);
+    rb_define_method(pack, "load", pack_load, 3);
+    rb_define_method(pack, "load_version", pack_load_version, 4);
     rb_define_method(pack, "versions", pack_versions, 0);
     rb_define_method(pack, "body", pack_body, 1);
     rb_define_method(pack, "facts", pack_facts, 0);

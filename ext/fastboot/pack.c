@@ -35,9 +35,9 @@ fb_sum(const void *data, size_t length)
 }
 
 static uint64_t
-hash_of(const char *key, size_t key_length, uint64_t options)
+hash_of(uint32_t kind, const char *key, size_t key_length, uint64_t options)
 {
-    return fold(fb_sum(key, key_length) ^ K1, options ^ K0);
+    return fold(fb_sum(key, key_length) ^ K1, options ^ K0 ^ kind);
 }
 
 static uint64_t
@@ -47,21 +47,21 @@ padded(uint64_t length)
 }
 
 static int
-same_key(const struct fb_entry *entry, const char *key, size_t key_length, uint64_t options)
+same_key(const struct fb_entry *entry, uint32_t kind, const char *key, size_t key_length, uint64_t options)
 {
-    return entry->head->options == options && entry->head->key_length == key_length &&
+    return entry->head->kind == kind && entry->head->options == options && entry->head->key_length == key_length &&
            memcmp(entry->key, key, key_length) == 0;
 }
 
 /* The slot of a key: its newest entry's, or an empty one. */
 static uint32_t *
-slot_of(const struct fb_pack *pack, const char *key, size_t key_length, uint64_t options, uint64_t hash)
+slot_of(const struct fb_pack *pack, uint32_t kind, const char *key, size_t key_length, uint64_t options, uint64_t hash)
 {
     for (uint32_t i = (uint32_t)hash & (pack->slot_count - 1);; i = (i + 1) & (pack->slot_count - 1)) {
         uint32_t at = pack->slots[i];
         if (!at) return &pack->slots[i];
         const struct fb_entry *entry = &pack->entries[at - 1];
-        if (entry->hash == hash && same_key(entry, key, key_length, options)) return &pack->slots[i];
+        if (entry->hash == hash && same_key(entry, kind, key, key_length, options)) return &pack->slots[i];
     }
 }
 
@@ -79,8 +79,9 @@ grow_slots(struct fb_pack *pack)
     pack->slot_count = wanted;
     for (uint32_t i = 0; i < pack->count; i++) {
         const struct fb_entry *entry = &pack->entries[i];
+        const struct fb_head *head = entry->head;
         if (!entry->is_newest) continue;
-        *slot_of(pack, entry->key, entry->head->key_length, entry->head->options, entry->hash) = i + 1;
+        *slot_of(pack, head->kind, entry->key, head->key_length, head->options, entry->hash) = i + 1;
     }
     return 1;
 }
@@ -96,8 +97,8 @@ add(struct fb_pack *pack, const struct fb_head *head, const char *key, const cha
         pack->entries = entries;
         pack->capacity = capacity;
     }
-    uint64_t hash = hash_of(key, head->key_length, head->options);
-    uint32_t *slot = slot_of(pack, key, head->key_length, head->options, hash);
+    uint64_t hash = hash_of(head->kind, key, head->key_length, head->options);
+    uint32_t *slot = slot_of(pack, head->kind, key, head->key_length, head->options, hash);
     uint32_t older = *slot;
     if (older) pack->entries[older - 1].is_newest = 0;
     pack->entries[pack->count++] = (struct fb_entry){
@@ -109,9 +110,9 @@ add(struct fb_pack *pack, const struct fb_head *head, const char *key, const cha
 }
 
 static void
-note_seen(struct fb_pack *pack, const struct fb_head *head, const char *key)
+note_seen(struct fb_pack *pack, enum fb_kind kind, const struct fb_head *head, const char *key)
 {
-    struct fb_entry *entry = fb_pack_find(pack, key, head->key_length, head->options);
+    struct fb_entry *entry = fb_pack_find(pack, kind, key, head->key_length, head->options);
     for (; entry; entry = fb_pack_older(pack, entry)) {
         if (memcmp(entry->head->digest, head->digest, FB_DIGEST_SIZE) == 0) entry->attributes = head->attributes;
     }
@@ -154,8 +155,10 @@ fb_pack_scan(struct fb_pack *pack, const char *bytes, size_t size, const uint8_t
     for (uint64_t length; (length = record_at(bytes, size, at, &head)); at += length) {
         const char *key = (const char *)(head + 1);
         const char *body = key + padded(head->key_length);
-        if (head->kind == FB_CODE && !add(pack, head, key, body)) return "there is no memory for it";
-        if (head->kind == FB_SEEN) note_seen(pack, head, key);
+        int has_body = head->kind == FB_CODE || head->kind == FB_DATA;
+        if (has_body && !add(pack, head, key, body)) return "there is no memory for it";
+        if (head->kind == FB_SEEN) note_seen(pack, FB_CODE, head, key);
+        if (head->kind == FB_DATA_SEEN) note_seen(pack, FB_DATA, head, key);
         pack->records++;
     }
     pack->valid_size = at;
@@ -163,9 +166,9 @@ fb_pack_scan(struct fb_pack *pack, const char *bytes, size_t size, const uint8_t
 }
 
 struct fb_entry *
-fb_pack_find(const struct fb_pack *pack, const char *key, size_t key_length, uint64_t options)
+fb_pack_find(const struct fb_pack *pack, enum fb_kind kind, const char *key, size_t key_length, uint64_t options)
 {
-    uint32_t at = *slot_of(pack, key, key_length, options, hash_of(key, key_length, options));
+    uint32_t at = *slot_of(pack, kind, key, key_length, options, hash_of(kind, key, key_length, options));
     return at ? &pack->entries[at - 1] : NULL;
 }
 

@@ -19,7 +19,9 @@
 
 enum fb_kind {
     FB_CODE = 1, /* compiled code of a file */
-    FB_SEEN = 2, /* no body: the file of an earlier record has these attributes now */
+    FB_SEEN = 2, /* no body: the file of an earlier FB_CODE has these attributes now */
+    FB_DATA = 3, /* what a file was parsed to */
+    FB_DATA_SEEN = 4, /* no body: the file of an earlier FB_DATA has these attributes now */
 };
 
 enum fb_flag {
@@ -42,7 +44,7 @@ struct fb_attributes {
 struct fb_head {
     uint32_t magic, kind, key_length, reserved;
     uint64_t body_length;
-    uint64_t options; /* of the compiler, as a hash */
+    uint64_t options; /* of the compiler or the parser, as a hash */
     struct fb_attributes attributes;
     uint8_t digest[FB_DIGEST_SIZE]; /* of the file's content */
     uint64_t written_s;
@@ -60,7 +62,7 @@ struct fb_entry {
     const char *body;
     struct fb_attributes attributes; /* the newest known */
     uint64_t hash;
-    uint32_t older; /* index + 1 of the version before of the same key and options; 0: none */
+    uint32_t older; /* index + 1 of the version before of the same kind, key and options; 0: none */
     uint32_t is_newest;
 };
 
@@ -83,8 +85,9 @@ uint64_t fb_sum(const void *data, size_t length);
  * call fb_pack_free. */
 const char *fb_pack_scan(struct fb_pack *pack, const char *bytes, size_t size, const uint8_t identity[FB_DIGEST_SIZE]);
 
-/* The newest version of a key; NULL: none. */
-struct fb_entry *fb_pack_find(const struct fb_pack *pack, const char *key, size_t key_length, uint64_t options);
+/* The newest version of a key, FB_CODE or FB_DATA; NULL: none. */
+struct fb_entry *fb_pack_find(const struct fb_pack *pack, enum fb_kind kind, const char *key, size_t key_length,
+                              uint64_t options);
 
 /* The version before; NULL: none. */
 struct fb_entry *fb_pack_older(const struct fb_pack *pack, const struct fb_entry *entry);

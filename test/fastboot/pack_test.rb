@@ -30,7 +30,7 @@ class FastbootPackTest < Minitest::Test
 
   def native = Fastboot::Native
 
-  def load(name, pack = @store.open) = pack.load(file("#{name}.rb"), OPTIONS)
+  def load(name, pack = @store.open) = pack.load(Fastboot::Format::CODE, file("#{name}.rb"), OPTIONS)
 
   def test_digests_are_those_of_blake2b
     skip "peer absent: b2sum" unless system("b2sum", "--version", out: File::NULL, err: File::NULL)
@@ -46,7 +46,23 @@ class FastbootPackTest < Minitest::Test
     assert_nil @store.add([addition("a"), addition("b")]) # one of them is there
     assert_equal %i[a b odd], [load("a").eval, load("b").eval, load("c")]
     assert_equal 2, @store.open.facts[2]
-    assert_equal :missing, @store.open.load(file("a.rb"), OPTIONS + 1)
+    assert_equal :missing, @store.open.load(Fastboot::Format::CODE, file("a.rb"), OPTIONS + 1)
+  end
+
+  # Code and data of one file, with one number of options, are two records. So are their new attributes.
+  def test_kinds_do_not_take_each_others_place
+    code, data = addition("a"), addition("a").tap { |other| other.kind, other.body = Fastboot::Format::DATA, "bytes" }
+    find = ->(kind) { @store.open.load(kind, file("a.rb"), OPTIONS) }
+    @store.add([data])
+    assert_equal [:missing, "bytes"], [load("a"), find.call(Fastboot::Format::DATA)]
+    @store.add([code])
+    assert_equal [:a, "bytes"], [load("a").eval, find.call(Fastboot::Format::DATA)]
+    File.utime(0, 0, file("a.rb"))
+    data.attributes, data.body = native.place(file("a.rb")).last, nil
+    @store.add([data])
+    assert_equal [:changed, "bytes"], [load("a"), find.call(Fastboot::Format::DATA)]
+    assert_nil @store.prune
+    assert_equal [:changed, "bytes", 2], [load("a"), find.call(Fastboot::Format::DATA), @store.open.facts[2]]
   end
 
   # Each of them is a change that the file's size does not show.

@@ -8,7 +8,8 @@ module Pitwall
       MAGIC = "PWBOOT1\n"
       RECORD_MAGIC = 0x43525746
       CODE = 1
-      SEEN = 2
+      DATA = 3
+      SEEN = { CODE => 2, DATA => 4 }.freeze # kinds of records without a body
       FROZEN = 1
       HEADER_SIZE = 64
       HEAD_SIZE = 128
@@ -17,7 +18,8 @@ module Pitwall
 
       module_function
 
-      # What compiled code depends on beside the compiler's options. The description also names a JIT and the parser.
+      # What a pack depends on beside the options of the compiler and of the libraries. The description also names a JIT
+      # and the parser.
       #: () -> String  32 bytes
       def identity
         facts = [RUBY_DESCRIPTION, RUBY_PLATFORM, RUBY_ENGINE, RUBY_PATCHLEVEL, RUBY_REVISION,
@@ -36,8 +38,11 @@ module Pitwall
       end
 
       # @param attributes [Array<Integer>] device, inode, size, mtime_ns, ctime_ns (0: don't rely on them)
-      #: (Integer, String, Integer, Array[Integer], String, Integer, ?String) -> String
-      def record(kind, key, options, attributes, digest, written_s, body = "")
+      # @param body nil: a record without one
+      #: (Integer, String, Integer, Array[Integer], String, Integer, ?String?) -> String
+      def record(kind, key, options, attributes, digest, written_s, body = nil)
+        kind = SEEN.fetch(kind) if body.nil?
+        body ||= ""
         head = [RECORD_MAGIC, kind, key.bytesize, 0, body.bytesize, options, *attributes, digest, written_s,
                 Native.sum(body)].pack("L<4Q<7a32Q<2")
         sum = Native.sum(head) ^ Native.sum(key)

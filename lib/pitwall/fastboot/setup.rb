@@ -7,11 +7,14 @@ require_relative "../errors"
 require_relative "../native"
 require_relative "compile_cache"
 require_relative "counts"
+require_relative "file_state"
 require_relative "folder"
 require_relative "format"
 require_relative "last_boot"
 require_relative "load_index"
+require_relative "process_pack"
 require_relative "store"
+require_relative "warnings"
 
 module Pitwall
   # Makes a program boot faster: `require "pitwall/fastboot"` before anything else is loaded (doc/fastboot.md).
@@ -54,7 +57,7 @@ module Pitwall
 
       # Is something of it on?
       #: () -> bool
-      def on? = !(@cache.nil? && @index.nil?)
+      def on? = !(@pack.nil? && @index.nil?)
 
       # What it has done in this process: counts, and under "reasons" why it did not help.
       #: () -> Hash[String, untyped]
@@ -67,10 +70,7 @@ module Pitwall
 
       # Writes now what has been compiled. Otherwise it is written when the process ends.
       #: () -> void
-      def flush = @cache&.flush
-
-      # @api private
-      attr_reader :cache
+      def flush = @pack&.flush
 
       # @api private
       def main_ractor? = MAIN_RACTOR.nil? || Ractor.current.equal?(MAIN_RACTOR)
@@ -150,18 +150,19 @@ module Pitwall
         refusal = Folder.refusal(folder)
         return @counts.because("no compile cache: #{refusal}") if refusal
 
-        cache = CompileCache.new(Store.new(folder), @counts, readonly: readonly)
+        pack = ProcessPack.new(Store.new(folder), @counts, readonly: readonly)
+        cache = CompileCache.new(pack, @counts)
         reason = cache.install
         return @counts.because("no compile cache: #{reason}") if reason
 
-        @cache = cache
+        @cache, @pack = cache, pack
         pid = Process.pid
         at_exit { finish(folder, pid) }
       end
 
       def finish(folder, pid)
-        @cache.flush(last: true)
-        return if @cache.readonly? || pid != Process.pid
+        @pack.flush(last: true)
+        return if @pack.readonly? || pid != Process.pid
 
         count_at_end
         LastBoot.write(folder, @counts)

@@ -7,10 +7,17 @@ module Pitwall
     # writer drops it.
     # @api private
     class Store
-      # Compiled code to be written: which file, with which content, at which state.
-      Addition = Struct.new(:kind, :key, :options, :attributes, :digest, :body)
+      # Code or data to be written: of which file, with which content, at which state. `body` is nil where the pack has
+      # this content, and only the attributes are new.
+      Addition = Struct.new(:kind, :key, :options, :attributes, :digest, :body) do
+        def slot = [kind, key, options]
+
+        def bytes = Format.record_size(key.bytesize, body.to_s.bytesize)
+      end
       # A version in the pack; `number` is its place.
-      Version = Struct.new(:key, :options, :attributes, :digest, :written_s, :size, :newest, :number) do
+      Version = Struct.new(:key, :options, :attributes, :digest, :written_s, :size, :newest, :kind, :number) do
+        def slot = [kind, key, options]
+
         # @return [String] the file's path: a key may also have the real path
         def path = key[/\A[^\0]*/n]
 
@@ -106,29 +113,23 @@ module Pitwall
 
       # Others may have written the same meanwhile.
       def new_ones(pack, additions)
-        known = Store.versions(pack).to_h do |version|
-          [[version.key, version.options, version.digest], version.attributes]
-        end
+        known = Store.versions(pack).to_h { |version| [[version.slot, version.digest], version.attributes] }
         additions.reject do |addition|
-          attributes = known[[addition.key, addition.options, addition.digest]]
-          addition.kind == Format::SEEN ? attributes.nil? || attributes == addition.attributes : attributes
+          attributes = known[[addition.slot, addition.digest]]
+          addition.body ? attributes : attributes.nil? || attributes == addition.attributes
         end
       end
 
       def wasteful?(pack, additions)
         _, valid_size, = pack.facts
-        coming = additions.sum { |addition| record_size(addition) }
+        coming = additions.sum(&:bytes)
         return true if valid_size + coming > @limit
 
-        replaced = additions.to_h { |addition| [[addition.key, addition.options], true] }
-        live = Store.versions(pack).sum do |version|
-          version.newest && !replaced[[version.key, version.options]] ? version.bytes : 0
-        end
-        used = live + additions.sum { |addition| addition.kind == Format::CODE ? record_size(addition) : 0 }
+        replaced = additions.to_h { |addition| [addition.slot, true] }
+        live = Store.versions(pack).sum { |version| version.newest && !replaced[version.slot] ? version.bytes : 0 }
+        used = live + additions.sum { |addition| addition.body ? addition.bytes : 0 }
         valid_size + coming - used > (used * WASTE) + SLACK
       end
-
-      def record_size(addition) = Format.record_size(addition.key.bytesize, addition.body.bytesize)
 
       def append(additions)
         File.open(path, File::WRONLY | File::APPEND | File::NOFOLLOW) do |file|
@@ -152,10 +153,10 @@ module Pitwall
           file.write(Format.header(@identity, frozen: frozen))
           kept(pack, additions).each do |version, seen|
             body = pack.body(version.number) or next # damaged
-            addition = Addition.new(Format::CODE, version.key, version.options, seen, version.digest, body)
+            addition = Addition.new(version.kind, version.key, version.options, seen, version.digest, body)
             file.write(record(addition, version.written_s))
           end
-          additions.each { |addition| file.write(record(addition)) if addition.kind == Format::CODE }
+          additions.each { |addition| file.write(record(addition)) if addition.body }
         end
         File.rename(temporary, path)
         nil
@@ -174,20 +175,20 @@ module Pitwall
       def kept(pack, additions)
         return {} if pack.nil?
 
-        code, seen = additions.partition { |addition| addition.kind == Format::CODE }
-        replaced = code.to_h { |addition| [[addition.key, addition.options], true] }
-        seen = seen.to_h { |addition| [[addition.key, addition.options, addition.digest], addition.attributes] }
+        fresh, seen = additions.partition(&:body)
+        replaced = fresh.to_h { |addition| [addition.slot, true] }
+        seen = seen.to_h { |addition| [[addition.slot, addition.digest], addition.attributes] }
         versions = Store.versions(pack).select do |version|
-          version.newest && !replaced[[version.key, version.options]] && File.exist?(version.path)
+          version.newest && !replaced[version.slot] && File.exist?(version.path)
         end
-        within_limit(versions, code).to_h do |version|
-          [version, seen.fetch([version.key, version.options, version.digest], version.attributes)]
+        within_limit(versions, fresh).to_h do |version|
+          [version, seen.fetch([version.slot, version.digest], version.attributes)]
         end
       end
 
       # The youngest, as many as the limit allows.
-      def within_limit(versions, code)
-        left = (@limit * 0.8) - code.sum { |addition| record_size(addition) }
+      def within_limit(versions, fresh)
+        left = (@limit * 0.8) - fresh.sum(&:bytes)
         chosen = versions.sort_by { |version| -version.written_s }.take_while { |version| (left -= version.bytes) >= 0 }
         chosen.sort_by(&:number)
       end

@@ -1,0 +1,104 @@
+# frozen_string_literal: true
+
+module Pitwall
+  module Fastboot
+    # The pack that this process reads, and what waits to be written to it. Compiled code and data share it.
+    # @api private
+    class ProcessPack
+      FLUSH_AT = 32 * 1024 * 1024 # bytes that wait to be written
+      private_constant :FLUSH_AT
+
+      # @return [Native::Pack, nil] what is read; nil: there was no pack
+      attr_reader :read
+
+      #: (Store, Counts, readonly: bool) -> void
+      def initialize(store, counts, readonly:)
+        @store = store
+        @counts = counts
+        pack = store.open
+        counts.because(store.path, pack) if pack.is_a?(String)
+        @read = pack unless pack.is_a?(String)
+        @readonly = readonly || (@read && @read.facts[3])
+        @pid = Process.pid
+        @additions = []
+        @waiting = 0
+        @seen = {} # whose new attributes were remembered
+      end
+
+      #: () -> bool
+      def readonly? = @readonly ? true : false
+
+      # What the pack has of a file.
+      # @param kind Format::CODE or Format::DATA
+      # @return the code or the bytes of the data, nil: none; and :hit, :hit_by_content or why there is none
+      #: (Integer, String, Integer) -> [untyped, Symbol]
+      def find(kind, path, options)
+        found = @read ? @read.load(kind, path, options) : :missing
+        return [found, :hit] unless found.is_a?(Symbol)
+
+        found = by_content(kind, path, options) if found == :changed
+        return [found, :hit_by_content] unless found.is_a?(Symbol)
+
+        @replace = true if found == :damaged
+        [nil, found]
+      end
+
+      # Adds a record when the pack is written next.
+      # @param body nil: the pack has the content, only the attributes are new
+      #: (Integer, String, Integer, Array[Integer], String, String?) -> void
+      def remember(kind, key, options, attributes, digest, body)
+        own_process
+        @additions << Store::Addition.new(kind, key, options, attributes, digest, body)
+        @waiting += body.to_s.bytesize
+        flush if @waiting > FLUSH_AT
+      end
+
+      # Writes what was remembered.
+      # @param last the process ends. Otherwise what can't be written now waits for the next time.
+      #: (?wait: bool, ?last: bool) -> void
+      def flush(wait: false, last: false)
+        own_process
+        return if @readonly || (@additions.empty? && !@replace)
+
+        additions, @additions, @waiting = @additions, [], 0
+        failure = @store.add(additions, wait: wait, replace: @replace)
+        return put_back(additions) if failure == Store::BUSY && !last
+
+        @replace = false
+        @counts.because("nothing was stored", failure) if failure
+      end
+
+      private
+
+      # What the pack has of a file that was touched, copied or checked out again: its content decides.
+      def by_content(kind, path, options)
+        key, = Native.place(path)
+        digest, attributes = Native.read(path)
+        return :changed if key.nil? || digest.nil?
+
+        found = @read.load_version(kind, key, options, digest) || :changed
+        return found if found.is_a?(Symbol)
+
+        slot = [kind, key, options]
+        remember(*slot, attributes, digest, nil) unless @readonly || attributes.last.zero? || @seen[slot]
+        @seen[slot] = true
+        found
+      end
+
+      # Another process is writing.
+      def put_back(additions)
+        @additions = additions + @additions
+        @waiting = @additions.sum { |addition| addition.body.to_s.bytesize }
+      end
+
+      # What a parent compiled is the parent's to write.
+      def own_process
+        return if @pid == Process.pid
+
+        @pid = Process.pid
+        @additions = []
+        @waiting = 0
+      end
+    end
+  end
+end
