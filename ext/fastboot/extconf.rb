@@ -9,5 +9,6 @@ have_func("rb_get_coverages", [])
 # Without it, garbage collection does not rest (gc_rest.c).
 have_func("rb_postponed_job_preregister", "ruby/debug.h")
 have_library("pthread")
+have_func("rb_hash_new_capa")
 
 create_makefile("pitwall/fastboot_pack")

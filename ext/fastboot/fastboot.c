@@ -1,7 +1,8 @@
 /*
  * pitwall/fastboot_pack: what `require "pitwall/fastboot"` needs of C. It loads and tests nothing when it is loaded.
  *
- * Reading order: pack.h (the file), places.h (is a file what it was?), this file (the Ruby side), blake2b.c.
+ * Reading order: pack.h (the file), places.h (is a file what it was?), this file (the Ruby side),
+ * data.c (methods that load YAML and JSON files), plain_data.c, blake2b.c.
  * All functions here need the GVL.
  */
 #include <ruby.h>
@@ -14,10 +15,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "data.h"
 #include "gc_rest.h"
 #include "load_index.h"
 #include "pack.h"
 #include "places.h"
+#include "plain_data.h"
 
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
 #error "packs are little-endian"
@@ -156,6 +159,7 @@ load_from_pack(const struct fb_pack *pack, enum fb_kind kind, VALUE path, uint64
 
     struct fb_place place;
     if (!fb_place_of(RSTRING_PTR(path), (size_t)RSTRING_LEN(path), &place)) return ID2SYM(rb_intern("odd"));
+    if (kind == FB_DATA && !place.readable) return ID2SYM(rb_intern("odd")); /* Ruby itself opens files of code */
     const struct fb_entry *entry = fb_pack_find(pack, kind, place.key, place.key_length, options);
     if (!entry) return ID2SYM(rb_intern("missing"));
     for (; entry; entry = fb_pack_older(pack, entry)) {
@@ -448,6 +452,7 @@ load_iseq(VALUE self, VALUE path)
     if (!require_is_ours) rb_funcall(fastboot_module, id_keep_index, 0);
     require_is_ours = 0;
     fb_gc_rest_loads();
+    fb_note_load();
     if (NIL_P(serving.cache)) return Qnil;
 
     VALUE code = undoubted_code(path);
@@ -539,6 +544,8 @@ Init_fastboot_pack(void)
 #endif
     fb_define_gc_rest(fastboot, native);
     fb_define_load_index(native);
+    fb_define_data(native);
+    fb_define_plain_data(native);
     VALUE pack = rb_define_class_under(native, "Pack", rb_cObject);
     rb_undef_alloc_func(pack);
     rb_define_singleton_method(pack, "open", pack_open, 2);

@@ -95,10 +95,21 @@ fb_attributes_of(const struct stat *found)
     };
 }
 
+/* May this process read it? The groups of a process are not asked for: 0 where they would decide. */
 static int
-take_attributes(const struct stat *found, struct fb_attributes *attributes)
+may_read(const struct stat *found)
 {
-    *attributes = fb_attributes_of(found);
+    uid_t user = geteuid();
+    if (user == 0) return 1;
+    if (found->st_uid == user) return (found->st_mode & S_IRUSR) != 0;
+    return (found->st_mode & S_IRGRP) && (found->st_mode & S_IROTH);
+}
+
+static int
+take_attributes(const struct stat *found, struct fb_place *place)
+{
+    place->attributes = fb_attributes_of(found);
+    place->readable = may_read(found);
     return S_ISREG(found->st_mode);
 }
 
@@ -116,7 +127,7 @@ fb_place_of(const char *path, size_t length, struct fb_place *place)
     place->key_length = length;
     const char *slash = strrchr(copy, '/');
     if (!S_ISLNK(found.st_mode) && is_plain_folder(path, (size_t)(slash - copy))) {
-        return take_attributes(&found, &place->attributes);
+        return take_attributes(&found, place);
     }
 
     char real[PATH_MAX];
@@ -126,7 +137,7 @@ fb_place_of(const char *path, size_t length, struct fb_place *place)
     place->key[length] = 0;
     memcpy(place->key + length + 1, real, real_length);
     place->key_length = length + 1 + real_length;
-    return lstat(real, &found) == 0 && take_attributes(&found, &place->attributes);
+    return lstat(real, &found) == 0 && take_attributes(&found, place);
 }
 
 int
@@ -150,9 +161,5 @@ fb_readable(const char *path)
     struct stat found;
     if (stat(path, &found) != 0) return errno == ENOENT || errno == ENOTDIR ? 0 : -1;
     if (!S_ISREG(found.st_mode)) return -1;
-
-    uid_t user = geteuid();
-    if (user == 0) return 1;
-    if (found.st_uid == user) return found.st_mode & S_IRUSR ? 1 : -1;
-    return (found.st_mode & S_IRGRP) && (found.st_mode & S_IROTH) ? 1 : -1;
+    return may_read(&found) ? 1 : -1;
 }

@@ -15,6 +15,7 @@ struct fb_place {
     char key[FB_LONGEST_KEY];
     size_t key_length;
     struct fb_attributes attributes; /* as they are now; fb_settled says whether to rely on them */
+    int readable;                    /* may this process read the file? 0: no, or in doubt */
 };
 
 /* Returns 1, or 0 where there is no regular file, or a path that is not absolute or too long. Makes one system call

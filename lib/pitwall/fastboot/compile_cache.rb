@@ -28,17 +28,20 @@ module Pitwall
         @tracer = TracePoint.new(:script_compiled) { |event| compiled(event) }
       end
 
-      # Becomes the hook.
+      # Puts the hook in place. It gives no code before a cache is started.
       # @return [String, nil] why not: another cache has it
       #: () -> String?
-      def install
+      def self.take_hook
         hook = CODE.method(:load_iseq) if CODE.respond_to?(:load_iseq)
         return "#{hook.source_location&.first || hook.owner} has RubyVM::InstructionSequence.load_iseq" if hook
 
-        Native.serve(self, @pack.read, @expected, @counts)
         CODE.singleton_class.prepend(Hook) # Ruby itself undefines the method there
         nil
       end
+
+      # From now on the hook asks this cache.
+      #: () -> void
+      def start = Native.serve(self, @pack.read, @expected, @counts)
 
       # Was another cache installed later? It is asked first then.
       #: () -> String?

@@ -5,7 +5,7 @@ module Pitwall
   # constant and method. Written to PITWALL_BOOT_PROBE when the process that the command started ends.
   # @api private
   module BootProbe
-    OWN = %r{Pitwall|/pitwall/|pitwall_require_before}
+    OWN = %r{Pitwall|/pitwall/|pitwall_\w+_before}
     NAME = Module.instance_method(:name)
     private_constant :OWN, :NAME
 
@@ -15,18 +15,26 @@ module Pitwall
     def lines
       found = $LOADED_FEATURES.map { |path| "feature #{path}" } + $LOAD_PATH.map { |path| "load_path #{path}" }
       ObjectSpace.each_object(Module) { |mod| found.concat(definitions(mod)) }
-      found.map { |line| line.b.tr("\n", " ") }.grep_v(OWN).uniq.sort
+      found.map { |line| line.b.tr("\n", " ").gsub(/0x\h+/n, "0x") }.grep_v(OWN).uniq.sort
     end
 
     def definitions(mod)
       name = NAME.bind_call(mod) or return []
       methods = { "#" => mod, "." => mod.singleton_class }.flat_map do |sign, owner|
         all = owner.instance_methods(false) + owner.private_instance_methods(false)
-        all.map { |method| "method #{name}#{sign}#{method} #{owner.instance_method(method).arity}" }
+        all.map { |method| "method #{name}#{sign}#{method} #{arity(owner, method)}" }
       end
       mod.constants(false).map { |constant| "constant #{name}::#{constant}" } + methods
     rescue NameError, TypeError, ArgumentError
       [] # a module that overrides these methods, or undefines one meanwhile
+    end
+
+    # The arity of the program's own method, where the accelerator has replaced it.
+    def arity(owner, name)
+      found = owner.instance_method(name)
+      before = name.end_with?("!") ? "pitwall_#{name[0..-2]}_before!" : "pitwall_#{name}_before"
+      found = owner.instance_method(before) if owner.private_method_defined?(before, false)
+      found.arity
     end
 
     #: (String) -> void

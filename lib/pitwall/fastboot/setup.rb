@@ -7,11 +7,14 @@ require_relative "../errors"
 require_relative "../native"
 require_relative "compile_cache"
 require_relative "counts"
+require_relative "data_cache"
+require_relative "data_library"
 require_relative "file_state"
 require_relative "folder"
 require_relative "format"
 require_relative "last_boot"
 require_relative "load_index"
+require_relative "plain_data"
 require_relative "process_pack"
 require_relative "store"
 require_relative "warnings"
@@ -22,7 +25,7 @@ module Pitwall
   # It never changes what a program does: in any doubt a file is found and compiled by Ruby itself.
   module Fastboot
     # Options of Bootsnap.setup that need nothing here, or that have no counterpart (doc/fastboot.md).
-    WITHOUT_EFFECT = %i[development_mode ignore_directories compile_cache_yaml compile_cache_json revalidation].freeze
+    WITHOUT_EFFECT = %i[development_mode ignore_directories revalidation].freeze
     MAIN_RACTOR = (Ractor.current if defined?(Ractor))
     private_constant :WITHOUT_EFFECT, :MAIN_RACTOR
 
@@ -32,20 +35,23 @@ module Pitwall
       # Starts it. The options of `Bootsnap.setup` are understood.
       # @param cache_dir [String, nil] the folder that has the folder of the cache; nil: see doc/fastboot.md
       # @param compile_cache_iseq whether to keep compiled code
+      # @param compile_cache_yaml whether to keep what YAML files are parsed to
+      # @param compile_cache_json whether to keep what JSON files are parsed to
       # @param load_path_cache whether to find files of `require` without searching
       # @param gc whether garbage collection rests while files are loaded
       # @param readonly use the pack, but never write it
       # @param others options of Bootsnap.setup that have no effect here
       # @return whether anything of it is on
       #: (**untyped) -> bool
-      def setup(cache_dir: nil, compile_cache_iseq: true, load_path_cache: true, gc: rest_gc?,
-                readonly: flag?("READONLY"), **others)
+      def setup(cache_dir: nil, compile_cache_iseq: true, compile_cache_yaml: true, compile_cache_json: true,
+                load_path_cache: true, gc: rest_gc?, readonly: flag?("READONLY"), **others)
         unknown = others.keys - WITHOUT_EFFECT
         raise ArgumentError, "unknown option #{unknown.first}" if unknown.any?
         return on? if @counts
 
         @counts = Counts.new
-        start(cache_dir, compile_cache_iseq, load_path_cache, readonly)
+        data = [(DataLibrary::PSYCH if compile_cache_yaml), (DataLibrary::JSON if compile_cache_json)].compact
+        start(cache_dir, compile_cache_iseq, data, load_path_cache, readonly)
         rest_gc if gc && @cache
         on?
       end
@@ -68,7 +74,7 @@ module Pitwall
         { **@counts.to_h, "reasons" => @counts.reasons.dup }
       end
 
-      # Writes now what has been compiled. Otherwise it is written when the process ends.
+      # Writes now what has been compiled and parsed. Otherwise it is written when the process ends.
       #: () -> void
       def flush = @pack&.flush
 
@@ -90,12 +96,12 @@ module Pitwall
       private
 
       # Whatever fails here, the program boots without it.
-      def start(cache_dir, compile_cache_iseq, load_path_cache, readonly)
+      def start(cache_dir, compile_cache_iseq, data, load_path_cache, readonly)
         reason = unavailable
         return @counts.because(reason) if reason
 
         start_index if load_path_cache
-        start_compile_cache(folder_of(cache_dir), readonly) if compile_cache_iseq
+        start_caches(folder_of(cache_dir), compile_cache_iseq, data, readonly) if compile_cache_iseq || data.any?
       rescue StandardError, ScriptError, NoMemoryError => error
         @counts.because("it did not start", error.class, error.message)
       end
@@ -144,18 +150,21 @@ module Pitwall
         reason ? @counts.because("no index of $LOAD_PATH: #{reason}") : @index = index
       end
 
-      def start_compile_cache(folder, readonly)
+      # @param code whether to keep compiled code
+      # @param data the facts of libraries whose data to keep
+      def start_caches(folder, code, data, readonly)
         return @counts.because("no compile cache: there is no folder for it") if folder.nil?
 
         refusal = Folder.refusal(folder)
         return @counts.because("no compile cache: #{refusal}") if refusal
 
         pack = ProcessPack.new(Store.new(folder), @counts, readonly: readonly)
-        cache = CompileCache.new(pack, @counts)
-        reason = cache.install
+        reason = CompileCache.take_hook
         return @counts.because("no compile cache: #{reason}") if reason
 
-        @cache, @pack = cache, pack
+        @pack = pack
+        @cache = CompileCache.new(pack, @counts).tap(&:start) if code
+        DataCache.new(pack, @counts, data.map { |facts| DataLibrary.new(facts) }).keep if data.any?
         pid = Process.pid
         at_exit { finish(folder, pid) }
       end

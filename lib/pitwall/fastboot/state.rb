@@ -16,8 +16,10 @@ module Pitwall
 
         bytes, _, records, frozen = pack.facts
         newest = Store.versions(pack).select(&:newest)
+        code, data = newest.partition { |version| version.kind == Format::CODE }
         used = Format::HEADER_SIZE + newest.sum(&:bytes)
-        found.merge(pack: { files: newest.size, records: records, bytes: bytes, code_bytes: newest.sum(&:size),
+        found.merge(pack: { files: newest.size, records: records, bytes: bytes, code_bytes: code.sum(&:size),
+                            data_files: data.size, data_bytes: data.sum(&:size),
                             unused_bytes: bytes - used, frozen: frozen })
       end
 

@@ -19,7 +19,7 @@ module Pitwall
         def verb = "boot cache"
 
         #: () -> String
-        def summary = "the compiled code that pitwall/fastboot keeps"
+        def summary = "the code and data that pitwall/fastboot keeps"
 
         #: () -> String
         def usage = "#{ACTIONS.join("|")} [options] [-- CMD…]"
@@ -160,7 +160,7 @@ module Pitwall
           @out.puts("  #{last[name].rjust(7)}  #{meaning}") if last[name]
         end
         last["reason"].each { |reason| @out.puts("  #{reason}") }
-        @out.puts("  it did not help: no file came from the pack") unless last["hit"] || last["hit_by_content"]
+        @out.puts("  it did not help: no file came from the pack") if last.keys.grep(/\A(?:data_)?hit/).empty?
       end
 
       def put_json(facts)

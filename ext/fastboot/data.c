@@ -1,0 +1,123 @@
+/*
+ * The methods that stand in the place of Psych.load_file, JSON.load_file and their variants. They ask the DataCache
+ * (lib/pitwall/fastboot/data_cache.rb), and call the method that they replaced if it has no answer.
+ *
+ * They are in C because backtraces and `warn(…, uplevel:)` then name no file of this library.
+ */
+#include "data.h"
+
+#include <ruby/ractor.h>
+
+#include <stdint.h>
+
+static VALUE cache = Qnil, call_class = Qnil;
+static ID id_find, id_parsed, id_keep;
+static uint64_t loads;     /* of files of code */
+static int libraries_wait; /* Psych or JSON were not loaded when the last file was */
+static rb_ractor_local_key_t main_only; /* non-NULL in the main Ractor */
+static const struct rb_ractor_local_storage_type nothing_to_free = {NULL, NULL};
+
+/* The replaced methods keep another name in their module. */
+static struct {
+    const char *name, *before;
+    ID id, id_before;
+} methods[] = {
+    {"load_file", "pitwall_load_file_before", 0, 0},
+    {"load_file!", "pitwall_load_file_before!", 0, 0},
+    {"safe_load_file", "pitwall_safe_load_file_before", 0, 0},
+    {"unsafe_load_file", "pitwall_unsafe_load_file_before", 0, 0},
+};
+enum { METHODS = sizeof methods / sizeof *methods };
+
+static ID
+before_of(ID id)
+{
+    for (int i = 0; i < METHODS; i++) {
+        if (methods[i].id == id) return methods[i].id_before;
+    }
+    rb_bug("pitwall/fastboot: a method of an unknown name");
+}
+
+/* `usual`: the arguments are a file, and perhaps a Hash of options. */
+static VALUE
+load_file(int argc, VALUE *argv, VALUE self, int usual)
+{
+    ID id = rb_frame_this_func(); /* of an alias: the name it was defined with */
+    VALUE answer = cache;
+    if (usual && !NIL_P(cache) && !rb_block_given_p() && rb_ractor_local_storage_ptr(main_only)) {
+        answer = rb_funcall(cache, id_find, 4, self, ID2SYM(id), argv[0], argc > 1 ? argv[1] : Qnil);
+        if (answer != cache && rb_obj_class(answer) != call_class) return answer;
+    }
+
+    VALUE result = rb_funcallv_kw(self, before_of(id), argc, argv, RB_PASS_CALLED_KEYWORDS);
+    if (answer != cache) rb_funcall(cache, id_parsed, 2, answer, result);
+    return result;
+}
+
+static VALUE
+psych_load_file(int argc, VALUE *argv, VALUE self)
+{
+    return load_file(argc, argv, self, argc == (rb_keyword_given_p() ? 2 : 1));
+}
+
+static VALUE
+json_load_file(int argc, VALUE *argv, VALUE self)
+{
+    return load_file(argc, argv, self, argc == 1 || (argc == 2 && RB_TYPE_P(argv[1], T_HASH)));
+}
+
+/* Native.serve_data(cache, class): asks this DataCache from now on. An answer of the class, or the cache itself, is no
+ * data: the replaced method is called. Its result then goes to `parsed`, with the answer of the class. */
+static VALUE
+native_serve_data(VALUE self, VALUE new_cache, VALUE new_class)
+{
+    cache = new_cache;
+    call_class = new_class;
+    return Qnil;
+}
+
+void
+fb_note_load(void)
+{
+    loads++;
+    if (libraries_wait) rb_funcall(cache, id_keep, 0);
+}
+
+/* Native.loads -> how many files of code Ruby has loaded. */
+static VALUE
+native_loads(VALUE self)
+{
+    return ULL2NUM(loads);
+}
+
+/* Native.libraries_wait(whether): calls `keep` of the cache for each file of code. */
+static VALUE
+native_libraries_wait(VALUE self, VALUE whether)
+{
+    libraries_wait = RTEST(whether) && !NIL_P(cache);
+    return Qnil;
+}
+
+void
+fb_define_data(VALUE native)
+{
+    main_only = rb_ractor_local_storage_ptr_newkey(&nothing_to_free);
+    rb_ractor_local_storage_ptr_set(main_only, &cache);
+    rb_gc_register_address(&cache);
+    rb_gc_register_address(&call_class);
+    id_find = rb_intern("find");
+    id_parsed = rb_intern("parsed");
+    id_keep = rb_intern("keep");
+
+    VALUE psych = rb_define_module_under(native, "PsychMethods");
+    VALUE json = rb_define_module_under(native, "JSONMethods");
+    for (int i = 0; i < METHODS; i++) {
+        methods[i].id = rb_intern(methods[i].name);
+        methods[i].id_before = rb_intern(methods[i].before);
+        rb_define_method(psych, methods[i].name, psych_load_file, -1);
+        rb_define_method(json, methods[i].name, json_load_file, -1);
+    }
+    rb_define_singleton_method(native, "serve_data", native_serve_data, 2);
+    rb_define_singleton_method(native, "loads", native_loads, 0);
+    rb_define_singleton_method(native, "libraries_wait", native_libraries_wait, 1);
+}

@@ -1,0 +1,152 @@
+# frozen_string_literal: true
+
+module Pitwall
+  module Fastboot
+    # Keeps what YAML and JSON files are parsed to: Psych.load_file, safe_load_file and unsafe_load_file, JSON.load_file
+    # and load_file!. ext/fastboot/data.c has the methods that stand in their place. In any doubt the library parses.
+    #
+    # Only plain data is stored (PlainData). Files with YAML tags are not: a tag may run code of the program.
+    # @api private
+    class DataCache
+      # A call that the library answers. Its result is to be stored. (An Array or the like would be data.)
+      Call = Struct.new(:library, :state, :options, :keywords)
+      COUNTS = %i[hit hit_by_content missing changed damaged odd refused stored fresh moving warned
+                  not_plain other_options changed_library]
+               .to_h { |name| [name, :"data_#{name}"] }.freeze
+      FAILURES = [StandardError, ScriptError, NoMemoryError, SystemStackError].freeze
+      LATER = { StandardError => :never }.freeze # as in CompileCache
+      private_constant :Call, :COUNTS, :FAILURES, :LATER
+
+      #: (ProcessPack, Counts, Array[DataLibrary]) -> void
+      def initialize(pack, counts, libraries)
+        @pack = pack
+        @counts = counts
+        @waiting = libraries
+        @libraries = {} # by their module
+        @tried = {} # sums of the paths and options that the library has parsed to be stored
+        Native.serve_data(self, Call)
+      end
+
+      # A file of code is going to be loaded: has the program loaded Psych or JSON meanwhile?
+      #: () -> void
+      def keep
+        Thread.handle_interrupt(LATER) do
+          @waiting = @waiting.reject { |library| installed?(library) }
+          Native.libraries_wait(@waiting.any?)
+        end
+      end
+
+      # @return the data; a Call: the library is to parse, and `parsed` gets the result; self: the library is to parse
+      #: (Module, Symbol, untyped, Hash[Symbol, untyped]?) -> untyped
+      def find(mod, method, file, keywords)
+        Thread.handle_interrupt(LATER) do
+          answer(@libraries[mod], method, file, keywords)
+        rescue *FAILURES => error
+          refuse(file, error)
+          self
+        end
+      end
+
+      # The library has parsed the file.
+      #: (Call, untyped) -> void
+      def parsed(call, value)
+        Thread.handle_interrupt(LATER) do
+          count(store(call, value))
+        rescue *FAILURES => error
+          refuse(call.state.path, error)
+        end
+      end
+
+      private
+
+      # @return false: the program has not loaded it yet
+      def installed?(library)
+        done = library.install
+        @counts.because(done) if done.is_a?(String)
+        @libraries = { **@libraries, library.module => library } if done == true
+        done
+      rescue *FAILURES => error
+        @counts.because("no cache of data: #{library.name}", error.class, error.message)
+        true
+      end
+
+      def answer(library, method, file, keywords)
+        return self if library.nil?
+        return count(:changed_library) unless library.own_methods?
+
+        dependences = library.dependences(method, keywords) or return count(:other_options)
+        path = path_of(file) or return count(:odd)
+        options = Native.sum(dependences)
+        bytes, how = @pack.find(Format::DATA, path, options)
+        return restored(bytes, keywords).tap { count(how) } if bytes
+
+        count(how)
+        how == :odd || @pack.readonly? ? self : call(library, path, options, keywords)
+      end
+
+      def restored(bytes, keywords) = Native.plain_data(bytes, keywords && keywords[:freeze])
+
+      # @return the absolute path, as the system call takes it; nil: in doubt
+      def path_of(file)
+        path = file.instance_of?(String) ? file : (File.path(file) if file.respond_to?(:to_path))
+        return if path.nil?
+        return path if path.start_with?("/")
+
+        "#{Dir.pwd}/#{path}" unless path.empty?
+      end
+
+      # The library is to parse. Its result is stored if that was not tried before, and if the file is no file that was
+      # just made, perhaps for this one time.
+      def call(library, path, options, keywords)
+        tried = Native.sum("#{options}\0#{path}")
+        return self if @tried[tried] || $VERBOSE.nil? # which would print no warnings
+
+        state = FileState.of(path) or return self
+        return count(:fresh) if fresh?(state)
+
+        @tried[tried] = true
+        Warnings.listen
+        Call.new(library, state, options, keywords)
+      end
+
+      def fresh?(state) = !Native.settled?(state.attributes.last)
+
+      # @return the count's name
+      def store(call, value)
+        return :warned unless Warnings.none?
+        return :not_plain unless call.library.own_methods?
+
+        state = call.state
+        digest, attributes = state.unchanged
+        return :moving if digest.nil?
+
+        content = File.binread(state.path)
+        return :moving if Native.digest(content) != digest
+        return :not_plain if call.library.tags?(content) != false
+
+        bytes = bytes_of(value, call.keywords) or return :not_plain
+        @pack.remember(Format::DATA, state.key, call.options, attributes, digest, bytes)
+        :stored
+      end
+
+      # @return [String, nil] nil: it is not plain
+      def bytes_of(value, keywords)
+        fallback = keywords && keywords[:fallback]
+        return if !fallback.nil? && value.equal?(fallback) # the caller's own object
+
+        PlainData.dump(value, frozen: keywords && keywords[:freeze] ? true : false)
+      end
+
+      # @return self, as an answer
+      def count(how)
+        @counts.add(COUNTS.fetch(how))
+        self
+      end
+
+      def refuse(file, error)
+        @counts.add(:data_refused)
+        @counts.because(file.instance_of?(String) ? file : "a file of data", error.class, error.message)
+      end
+    end
+  end
+end
