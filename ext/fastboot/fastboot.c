@@ -37,6 +37,7 @@ enum { RELEASE_AFTER = 4 << 20 };
 static VALUE vm_class, warning_module, fastboot_module;
 static ID id_load_from_binary, id_find, id_before, id_plain_require;
 static ID id_script_lines, id_debugger, id_keep_script_lines, id_aref, id_compile_option, id_keep_index, id_load, id_add, id_hit;
+static ID id_found, id_not_found, id_rubygems_decides, id_take_load_path;
 static rb_ractor_local_key_t main_only; /* non-NULL in the main Ractor */
 static const struct rb_ractor_local_storage_type nothing_to_free = {NULL, NULL};
 static VALUE require_index = Qnil;
@@ -356,13 +357,69 @@ is_plainly_provided(VALUE name)
     return rb_provided(StringValueCStr(source));
 }
 
+/* What LoadIndex#find would ask of Ruby is known: it needs no Ruby code. */
+static struct {
+    VALUE folders;      /* Native::LoadIndex; nil: LoadIndex#find decides */
+    VALUE load_path;    /* $LOAD_PATH */
+    VALUE warned_names; /* the first parts of names that RubyGems may warn of, or nil */
+    VALUE only_files;   /* has Ruby only extensions that are files? */
+    VALUE counts;
+} quick = {Qnil, Qnil, Qnil, Qnil, Qnil};
+
+static int
+is_word(char byte)
+{
+    return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || (byte >= '0' && byte <= '9') ||
+           byte == '_' || byte == '+' || byte == '-';
+}
+
+/* LoadIndex::NAME and COMPILED: parts that don't begin with a dot, and no ending of which Ruby tries others, too. */
+static int
+is_usual(VALUE name)
+{
+    const char *text = RSTRING_PTR(name);
+    long length = RSTRING_LEN(name);
+    for (long i = 0; i < length; i++) {
+        int begins = i == 0 || text[i - 1] == '/';
+        if (!is_word(text[i]) && (begins || (text[i] != '.' && text[i] != '/'))) return 0;
+    }
+    if (text[length - 1] == '/') return 0;
+    return !ends_with(name, ".o") && !ends_with(name, ".dll") && !ends_with(name, ".dylib") && !ends_with(name, ".bundle");
+}
+
+static int
+may_be_warned_of(VALUE name)
+{
+    if (NIL_P(quick.warned_names)) return 0;
+    long length = (long)strcspn(RSTRING_PTR(name), "/.");
+    return RTEST(rb_hash_lookup(quick.warned_names, rb_str_new(RSTRING_PTR(name), length)));
+}
+
+/* LoadIndex#find */
+static VALUE
+find(VALUE name)
+{
+    if (NIL_P(quick.folders)) return rb_funcall(require_index, id_find, 1, name);
+
+    VALUE path = Qnil;
+    ID counted = id_not_found;
+    if (may_be_warned_of(name)) counted = id_rubygems_decides;
+    else if (is_usual(name)) {
+        if (!fb_index_taken(quick.folders, quick.load_path)) rb_funcall(require_index, id_take_load_path, 0);
+        path = fb_index_search(quick.folders, name, quick.only_files);
+        if (!NIL_P(path)) counted = id_found;
+    }
+    rb_funcall(quick.counts, id_add, 1, ID2SYM(counted));
+    return path;
+}
+
 /* The path to require instead of the name; nil: Ruby is to search; false: there is no such file. */
 static VALUE
 path_of(VALUE name)
 {
     int is_provided = rb_provided(StringValueCStr(name));
     if (is_provided && is_plainly_provided(name)) return Qnil;
-    VALUE path = rb_funcall(require_index, id_find, 1, name);
+    VALUE path = find(name);
     if (!is_provided) return path;
     if (!RTEST(path)) return Qnil;
     return ends_with(path, ".so") && !rb_provided(StringValueCStr(path)) ? Qnil : path;
@@ -391,22 +448,40 @@ native_replace_require(VALUE self, VALUE index, VALUE plain)
     return Qnil;
 }
 
+/* find_quickly(folders or nil, $LOAD_PATH, warned names or nil, only files?, counts) */
+static VALUE
+native_find_quickly(VALUE self, VALUE folders, VALUE load_path, VALUE warned_names, VALUE only_files, VALUE counts)
+{
+    if (!NIL_P(warned_names)) Check_Type(warned_names, T_HASH);
+    Check_Type(load_path, T_ARRAY);
+    quick.folders = folders;
+    quick.load_path = load_path;
+    quick.warned_names = warned_names;
+    quick.only_files = only_files;
+    quick.counts = counts;
+    return Qnil;
+}
+
 /* ---- Code of files ---- */
 
 /* What the code of a file depends on beside the file, as the Ruby side saw it last (CompileCache#options_now). */
 static struct {
     VALUE cache; /* asked where there is any doubt; nil: nobody is asked */
     VALUE pack, expected, counts;
-    VALUE compile_option, warnings; /* as they were when `sum` was made */
+    unsigned long changes; /* of options: how often a program has set one */
+    int options_known;     /* `sum` is of the compiler's options and warnings as they are */
     uint64_t sum;
-} serving = {Qnil, Qnil, Qnil, Qnil, Qnil, Qnil, 0};
+    int source_known, source_kept; /* RubyVM.keep_script_lines */
+} serving = {.cache = Qnil, .pack = Qnil, .expected = Qnil, .counts = Qnil};
 
 /* The gem debug makes Ruby keep the text of all code. It shows the file itself where there is no text. */
 static int
 source_is_kept(void)
 {
     if (rb_const_defined(rb_cObject, id_script_lines)) return 1;
-    return RTEST(rb_funcall(vm_class, id_keep_script_lines, 0)) && !rb_const_defined(rb_cObject, id_debugger);
+    if (!serving.source_known) serving.source_kept = RTEST(rb_funcall(vm_class, id_keep_script_lines, 0));
+    serving.source_known = 1;
+    return serving.source_kept && !rb_const_defined(rb_cObject, id_debugger);
 }
 
 /* source_kept? -> does the program want the text of the code that it loads? */
@@ -416,16 +491,28 @@ native_source_kept(VALUE self)
     return source_is_kept() ? Qtrue : Qfalse;
 }
 
-static int
-has_known_options(void)
+/* InstructionSequence.compile_option=, Warning[]= and RubyVM.keep_script_lines= are called. */
+static VALUE
+options_change(int argc, VALUE *argv)
 {
-    if (NIL_P(serving.compile_option)) return 0;
-    for (long i = 0; i < RARRAY_LEN(serving.warnings); i++) {
-        VALUE pair = RARRAY_AREF(serving.warnings, i);
-        VALUE now = rb_funcall(warning_module, id_aref, 1, RARRAY_AREF(pair, 0));
-        if (now != RARRAY_AREF(pair, 1)) return 0;
-    }
-    return RTEST(rb_equal(rb_funcall(iseq_class, id_compile_option, 0), serving.compile_option));
+    VALUE result = rb_call_super(argc, argv);
+    serving.changes++;
+    serving.options_known = 0;
+    serving.source_known = 0;
+    return result;
+}
+
+static VALUE
+option_changes(VALUE self, VALUE value)
+{
+    return options_change(1, &value);
+}
+
+static VALUE
+warning_changes(VALUE self, VALUE category, VALUE value)
+{
+    VALUE arguments[] = {category, value};
+    return options_change(2, arguments);
 }
 
 /* The code, where nothing speaks against it; otherwise nil. */
@@ -438,7 +525,7 @@ undoubted_code(VALUE path)
 #else
     return Qnil;
 #endif
-    if (source_is_kept() || !has_known_options()) return Qnil;
+    if (source_is_kept() || !serving.options_known) return Qnil;
     VALUE code = load_from_pack(pack_of(serving.pack), FB_CODE, path, serving.sum);
     return SYMBOL_P(code) ? Qnil : code;
 }
@@ -474,14 +561,19 @@ native_serve(VALUE self, VALUE cache, VALUE pack, VALUE expected, VALUE counts)
     return Qnil;
 }
 
-/* Native.options_are(compile_option, [[category, enabled?]], sum) */
+/* option_changes -> how often a program has set an option */
 static VALUE
-native_options_are(VALUE self, VALUE compile_option, VALUE warnings, VALUE sum)
+native_option_changes(VALUE self)
 {
-    Check_Type(warnings, T_ARRAY);
-    serving.compile_option = compile_option;
-    serving.warnings = warnings;
+    return ULONG2NUM(serving.changes);
+}
+
+/* options_are(sum, changes): unless another thread has set an option since then. */
+static VALUE
+native_options_are(VALUE self, VALUE sum, VALUE changes)
+{
     serving.sum = NUM2ULL(sum);
+    serving.options_known = NUM2ULONG(changes) == serving.changes;
     return Qnil;
 }
 
@@ -513,6 +605,10 @@ Init_fastboot_pack(void)
     id_load = rb_intern("load");
     id_add = rb_intern("add");
     id_hit = rb_intern("hit");
+    id_found = rb_intern("found");
+    id_not_found = rb_intern("not_found");
+    id_rubygems_decides = rb_intern("rubygems_decides");
+    id_take_load_path = rb_intern("take_load_path");
 
     VALUE fastboot = rb_define_module_under(rb_define_module("Pitwall"), "Fastboot");
     vm_class = rb_path2class("RubyVM");
@@ -521,9 +617,13 @@ Init_fastboot_pack(void)
     rb_gc_register_address(&vm_class);
     rb_gc_register_address(&warning_module);
     rb_gc_register_address(&fastboot_module);
-    VALUE *const held[] = {&serving.cache, &serving.pack, &serving.expected, &serving.counts, &serving.compile_option,
-                           &serving.warnings};
+    VALUE *const held[] = {&serving.cache, &serving.pack, &serving.expected, &serving.counts, &quick.folders,
+                           &quick.load_path, &quick.warned_names, &quick.counts};
     for (size_t i = 0; i < sizeof held / sizeof *held; i++) rb_gc_register_address(held[i]);
+
+    rb_define_method(rb_define_module_under(fastboot, "CompileOption"), "compile_option=", option_changes, 1);
+    rb_define_method(rb_define_module_under(fastboot, "KeepScriptLines"), "keep_script_lines=", option_changes, 1);
+    rb_define_method(rb_define_module_under(fastboot, "WarningCategory"), "[]=", warning_changes, 2);
 
     /* Stands before the class of RubyVM::InstructionSequence, where Ruby itself has undefined the method. */
     rb_define_method(rb_define_module_under(fastboot, "Hook"), "load_iseq", load_iseq, 1);
@@ -536,7 +636,9 @@ Init_fastboot_pack(void)
     rb_define_singleton_method(native, "settled?", native_settled, 1);
     rb_define_singleton_method(native, "source_kept?", native_source_kept, 0);
     rb_define_singleton_method(native, "serve", native_serve, 4);
-    rb_define_singleton_method(native, "options_are", native_options_are, 3);
+    rb_define_singleton_method(native, "option_changes", native_option_changes, 0);
+    rb_define_singleton_method(native, "options_are", native_options_are, 2);
+    rb_define_singleton_method(native, "find_quickly", native_find_quickly, 5);
     rb_define_singleton_method(native, "replace_require", native_replace_require, 2);
     rb_define_singleton_method(native, "stop_index", native_stop_index, 0);
 #ifdef HAVE_RB_GET_COVERAGES

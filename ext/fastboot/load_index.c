@@ -365,11 +365,17 @@ index_take(VALUE self, VALUE load_path, VALUE roots)
 static VALUE
 index_taken(VALUE self, VALUE load_path)
 {
-    const struct index *index = index_of(self);
     Check_Type(load_path, T_ARRAY);
-    if (index->stale || RARRAY_LEN(load_path) != index->entry_count) return Qfalse;
+    return fb_index_taken(self, load_path) ? Qtrue : Qfalse;
+}
+
+int
+fb_index_taken(VALUE self, VALUE load_path)
+{
+    const struct index *index = index_of(self);
+    if (index->stale || RARRAY_LEN(load_path) != index->entry_count) return 0;
     size_t bytes = (size_t)index->entry_count * sizeof(VALUE);
-    return bytes == 0 || memcmp(RARRAY_CONST_PTR(load_path), index->entries, bytes) == 0 ? Qtrue : Qfalse;
+    return bytes == 0 || memcmp(RARRAY_CONST_PTR(load_path), index->entries, bytes) == 0;
 }
 
 /* ---- Searching ---- */
@@ -447,8 +453,8 @@ has_ending(VALUE name, const char *ending)
 
 /* search(name, are there only extensions that are files?) -> the path that Ruby would find; false: there is none; nil: it
  * is in doubt. `name` is relative, without a zero byte. */
-static VALUE
-index_search(VALUE self, VALUE name, VALUE only_files)
+VALUE
+fb_index_search(VALUE self, VALUE name, VALUE only_files)
 {
     struct index *index = index_of(self);
     StringValueCStr(name);
@@ -476,5 +482,5 @@ fb_define_load_index(VALUE native)
     rb_define_alloc_func(class, index_allocate);
     rb_define_method(class, "take", index_take, 2);
     rb_define_method(class, "taken?", index_taken, 1);
-    rb_define_method(class, "search", index_search, 2);
+    rb_define_method(class, "search", fb_index_search, 2);
 }

@@ -6,4 +6,8 @@
 /* Defines Pitwall::Fastboot::Native::LoadIndex. lib/pitwall/fastboot/load_index.rb says what it is for. */
 void fb_define_load_index(VALUE native);
 
+/* Its methods `taken?` and `search`. */
+int fb_index_taken(VALUE index, VALUE load_path);
+VALUE fb_index_search(VALUE index, VALUE name, VALUE only_files);
+
 #endif

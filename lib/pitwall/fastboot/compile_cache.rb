@@ -36,6 +36,9 @@ module Pitwall
         return "#{hook.source_location&.first || hook.owner} has RubyVM::InstructionSequence.load_iseq" if hook
 
         CODE.singleton_class.prepend(Hook) # Ruby itself undefines the method there
+        CODE.singleton_class.prepend(CompileOption)
+        RubyVM.singleton_class.prepend(KeepScriptLines)
+        Warning.singleton_class.prepend(WarningCategory)
         nil
       end
 
@@ -86,15 +89,16 @@ module Pitwall
 
       # A hash of all that changes compiled code, or the warnings of compiling.
       def options_now
+        changes = Native.option_changes
         now = [CODE.compile_option, *CATEGORIES.map { |category| Warning[category] }]
         known = @options # both parts at once: other threads replace it
-        return known.last if known && known.first == now
+        known = @options = [now, sum_of(*now)].freeze unless known && known.first == now
+        Native.options_are(known.last, changes)
+        known.last
+      end
 
-        text = now.first.sort_by { |name, _| name }.inspect + now.drop(1).inspect
-        sum = Native.sum(text)
-        Native.options_are(now.first, CATEGORIES.zip(now.drop(1)).freeze, sum)
-        @options = [now, sum].freeze
-        sum
+      def sum_of(compile_option, *warnings)
+        Native.sum(compile_option.sort_by { |name, _| name }.inspect + warnings.inspect)
       end
 
       # Prepares for the event of the file's compilation, on this thread.

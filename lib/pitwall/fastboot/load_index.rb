@@ -92,17 +92,28 @@ module Pitwall
           define_method(:pitwall_require_before, before)
           private :pitwall_require_before
         end
+        find_quickly
         Native.replace_require(self, plain)
         @own ||= Kernel.instance_method(:require)
+      end
+
+      # Unless RubyGems is asked about each name, the extension does what `find` does.
+      def find_quickly
+        folders = @folders unless @rubygems == :activates
+        Native.find_quickly(folders, $LOAD_PATH, (warned_names if @rubygems), @extensions, @counts)
       end
 
       # Would RubyGems activate a gem for it, or warn?
       def rubygems_decides?(name)
         return true if @rubygems == :activates && activates?(name)
-        return false unless defined?(Gem::BUNDLED_GEMS::SINCE)
+        warned_names&.key?(name[%r{\A[^/.]+}])
+      end
+
+      # The first parts of all names of which RubyGems may warn.
+      def warned_names
+        return unless defined?(Gem::BUNDLED_GEMS::SINCE)
 
         @warned_names ||= first_parts(Gem::BUNDLED_GEMS)
-        @warned_names.key?(name[%r{\A[^/.]+}])
       end
 
       def activates?(name)
@@ -111,7 +122,6 @@ module Pitwall
         Gem.find_unresolved_default_spec(name) || !Gem::Specification.unresolved_deps.empty?
       end
 
-      # The first parts of all names of which RubyGems may warn.
       def first_parts(gems)
         names = gems::SINCE.keys
         names += gems::EXACT.keys if gems.const_defined?(:EXACT)
