@@ -22,7 +22,7 @@
 /* A folder as it was listed. */
 struct folder {
     char *path;                  /* Ruby, too, searches in the real folder */
-    int fixed;                   /* listed once; others are looked at again at each search */
+    int fixed;                   /* looked at again only before a name is said to be nowhere; others at each search */
     int is_there;                /* 0: there was no folder */
     int settled;                 /* a change since then would have given it other times */
     struct fb_attributes state;  /* when it was listed */
@@ -384,11 +384,12 @@ enum found { NOT_FOUND, FOUND, IN_DOUBT };
 
 /* Have the folders before this rank the names that they were listed with? */
 static int
-is_fresh(struct index *index, uint32_t rank)
+is_fresh(struct index *index, uint32_t rank, int fixed_ones, int changeable_ones)
 {
     for (uint32_t i = 0; i < rank; i++) {
-        const struct folder *folder = &index->folders[index->ranked[i]];
-        if (folder->fixed || is_same(folder)) continue;
+        struct folder *folder = &index->folders[index->ranked[i]];
+        if (!(folder->fixed ? fixed_ones : changeable_ones) || is_same(folder)) continue;
+        folder->fixed = 0; /* it does change */
         index->stale = 1;
         return 0;
     }
@@ -428,9 +429,9 @@ search_file(struct index *index, const char *file, char path[PATH_MAX])
         strcpy(path + folder_length + 1, file);
         int readable = fb_readable(path);
         if (readable < 0) return IN_DOUBT;
-        if (readable) return is_fresh(index, rank) ? FOUND : IN_DOUBT;
+        if (readable) return is_fresh(index, rank, 0, 1) ? FOUND : IN_DOUBT;
     }
-    return is_fresh(index, index->ranked_count) ? NOT_FOUND : IN_DOUBT;
+    return is_fresh(index, index->ranked_count, 0, 1) ? NOT_FOUND : IN_DOUBT;
 }
 
 static enum found
@@ -471,7 +472,8 @@ fb_index_search(VALUE self, VALUE name, VALUE only_files)
         found = search_with(index, name, ".rb", path);
         if (found == NOT_FOUND) found = RTEST(only_files) ? search_with(index, name, ".so", path) : IN_DOUBT;
     }
-    if (found == NOT_FOUND) return Qfalse;
+    /* Nobody searches after this answer. */
+    if (found == NOT_FOUND) return is_fresh(index, index->ranked_count, 1, 0) ? Qfalse : Qnil;
     return found == FOUND ? rb_enc_str_new_cstr(path, rb_filesystem_encoding()) : Qnil;
 }
 

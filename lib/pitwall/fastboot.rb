@@ -2,6 +2,10 @@
 
 # `require "pitwall/fastboot"` in config/boot.rb, or RUBYOPT=-rpitwall/fastboot (doc/fastboot.md). It starts with its
 # defaults. For options: require "pitwall/fastboot/setup", and call Pitwall::Fastboot.setup.
-require_relative "fastboot/setup"
+#
+# RubyGems and then Bundler may choose two versions of this gem. The first one stays.
+unless defined?(Pitwall::Fastboot)
+  require_relative "fastboot/setup"
 
-Pitwall::Fastboot.setup
+  Pitwall::Fastboot.setup
+end

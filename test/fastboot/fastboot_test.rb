@@ -180,6 +180,47 @@ class FastbootTest < Minitest::Test
     assert_operator stats(result)["found"], :>=, 100
   end
 
+  BEFORE_BUNDLER = <<~'RUBY'
+    require "pitwall/fastboot"
+    p Gem.loaded_specs.key?("pitwall-core"), $LOAD_PATH.grep(/pitwall-core/)
+    require "bundler/setup"
+    p Gem.loaded_specs["pitwall-core"].version.to_s, $LOAD_PATH.grep(/pitwall-core/).size
+    require "pitwall/fastboot"
+    require "third"
+    folder = $LOAD_PATH.grep(/third/).first
+    begin
+      require "third/late"
+    rescue LoadError => error
+      p error.message, error.path
+    end
+    Dir.mkdir("#{folder}/third")
+    File.write("#{folder}/third/late.rb", "p :late")
+    require "third/late"
+    File.unlink("#{folder}/third/late.rb")
+    Dir.rmdir("#{folder}/third")
+    p Pitwall::Fastboot.stats["found"].positive?
+  RUBY
+
+  # The newest version is loaded. Bundler activates the one in the Gemfile.
+  def test_before_bundler
+    write_files("boot.rb" => BEFORE_BUNDLER, "Gemfile" => "gem 'pitwall-core', '9.1'\ngem 'third'\n")
+    [["pitwall-core", "9.1", LIB], ["pitwall-core", "9.2", LIB], ["third", "1.0", nil]].each do |name, version, lib|
+      write_files("gems/specifications/#{name}-#{version}.gemspec" => <<~RUBY, "gems/gems/#{name}-#{version}/x" => "")
+        Gem::Specification.new { |s| s.name = "#{name}"; s.version = "#{version}"; s.summary = "x"; s.authors = ["x"] }
+      RUBY
+      folder = file("gems/gems/#{name}-#{version}/lib")
+      lib ? File.symlink(lib, folder) : write_files("gems/gems/#{name}-#{version}/lib/#{name}.rb" => "")
+    end
+    env = { "GEM_PATH" => [file("gems"), *Gem.path].join(":"), "BUNDLE_GEMFILE" => file("Gemfile"), "RUBYLIB" => nil,
+            "RUBYOPT" => nil, "PITWALL_BOOT_CACHE" => file("cache"), "BUNDLE_PATH" => nil,
+            "BUNDLE_APP_CONFIG" => file("x"), "GEM_HOME" => file("gems") }
+    2.times do
+      result = capture(env, RUBY, "boot.rb")
+      missing = ['"cannot load such file -- third/late"', '"third/late"', ":late"]
+      assert_equal ["false", "[]", '"9.1"', "1", *missing, "true"], result.out.lines(chomp: true), result.err
+    end
+  end
+
   # What fails while code is stored, and warnings of other threads.
   def test_storing_code
     refuse = "RubyVM::InstructionSequence.prepend(Module.new { def to_binary(*) = raise(ScriptError, 255.chr) })"

@@ -41,8 +41,8 @@ module Pitwall
         nil
       end
 
-      # Bundler puts Ruby's own method back, or one that warns of gems which Ruby no longer has. Then this one comes before
-      # it again.
+      # Bundler puts Ruby's own method back, or one that warns of gems which Ruby no longer has. This one then comes
+      # before it again.
       #: () -> void
       def keep
         now = Kernel.instance_method(:require)

@@ -53,6 +53,7 @@ module Pitwall
         data = [(DataLibrary::PSYCH if compile_cache_yaml), (DataLibrary::JSON if compile_cache_json)].compact
         start(cache_dir, compile_cache_iseq, data, load_path_cache, readonly)
         rest_gc if gc && @cache
+        leave_version_to_bundler
         on?
       end
 
@@ -104,6 +105,17 @@ module Pitwall
         start_caches(folder_of(cache_dir), compile_cache_iseq, data, readonly) if compile_cache_iseq || data.any?
       rescue StandardError, ScriptError, NoMemoryError => error
         @counts.because("it did not start", error.class, error.message)
+      end
+
+      # RubyGems activated a version of this gem to load this file. Bundler may be set up later and find another one in
+      # the lockfile.
+      def leave_version_to_bundler
+        spec = Gem.loaded_specs["pitwall-core"] if defined?(Gem.loaded_specs) && !defined?(::Bundler)
+        return unless spec && File.identical?(File.join(spec.full_gem_path, "lib/pitwall/fastboot/setup.rb"), __FILE__)
+
+        Gem.loaded_specs.delete(spec.name)
+        spec.activated = false
+        spec.full_require_paths.each { |path| $LOAD_PATH.delete(path) }
       end
 
       # @return [String, nil] why there is none
