@@ -99,11 +99,16 @@ add(struct fb_pack *pack, const struct fb_head *head, const char *key, const cha
     }
     uint64_t hash = hash_of(head->kind, key, head->key_length, head->options);
     uint32_t *slot = slot_of(pack, head->kind, key, head->key_length, head->options, hash);
-    uint32_t older = *slot;
-    if (older) pack->entries[older - 1].is_newest = 0;
+    uint32_t older = *slot, older_count = 0;
+    if (older) {
+        pack->entries[older - 1].is_newest = 0;
+        older_count = pack->entries[older - 1].older_count + 1u;
+    }
+    /* A damaged pack may have any number of versions of one file. Searching them must not take quadratic time. */
+    if (older_count == FB_MOST_VERSIONS) older = older_count = 0;
     pack->entries[pack->count++] = (struct fb_entry){
         .head = head, .key = key, .body = body, .attributes = head->attributes, .hash = hash, .older = older,
-        .is_newest = 1,
+        .older_count = (uint16_t)older_count, .is_newest = 1,
     };
     *slot = pack->count;
     return 1;

@@ -16,6 +16,7 @@
 #define FB_RECORD_MAGIC 0x43525746u
 #define FB_ALIGNMENT 16
 #define FB_LONGEST_KEY 8192u
+#define FB_MOST_VERSIONS 64u
 
 enum fb_kind {
     FB_CODE = 1, /* compiled code of a file */
@@ -63,7 +64,8 @@ struct fb_entry {
     struct fb_attributes attributes; /* the newest known */
     uint64_t hash;
     uint32_t older; /* index + 1 of the version before of the same kind, key and options; 0: none */
-    uint32_t is_newest;
+    uint16_t older_count; /* how many can be reached by `older`, less than FB_MOST_VERSIONS */
+    uint16_t is_newest;
 };
 
 struct fb_pack {

@@ -10,7 +10,7 @@ require_relative "../../script/checkout"
 #
 # The comment at the head of a test file has lines that say how to build it:
 #
-#   sources: living.c raw_syscall.c   files in any folder below ext/pitwall
+#   sources: living.c raw_syscall.c   files in any folder below ext/pitwall, or in ext/fastboot
 #   wraps: calloc realloc             functions that the test file defines as __wrap_NAME (the linker's --wrap)
 #   sanitizers: address thread        default: address, with which UndefinedBehaviorSanitizer runs as well
 #   unresolved: allowed               functions that no test calls may be missing
@@ -18,6 +18,7 @@ require_relative "../../script/checkout"
 class NativeUnit
   FOLDER = File.join(Checkout::ROOT, "test/native/units")
   EXT = File.join(Checkout::ROOT, "ext/pitwall")
+  FASTBOOT = File.join(Checkout::ROOT, "ext/fastboot")
   BUILDS = File.join(Checkout::ROOT, "tmp/units", Checkout::TAG)
   CC = ENV.fetch("CC", "cc")
   FLAGS = %w[-std=gnu11 -D_GNU_SOURCE -g -O1 -Wall -Wextra -Wno-unused-parameter -Wno-missing-field-initializers
@@ -110,7 +111,7 @@ class NativeUnit
     program = File.join(BUILDS, [name, sanitizer, *flags].join("-").gsub(/[^\w-]/, ""))
     command = [CC, *FLAGS, *SANITIZERS.fetch(sanitizer), *found_by_extconf, *flags, *includes, @file, *sources,
                *words("wraps").map { |function| "-Wl,--wrap=#{function}" }, *unresolved, "-pthread"]
-    files = Dir[File.join(EXT, "**/*.{c,h}"), File.join(FOLDER, "*")].sort
+    files = Dir[File.join(EXT, "**/*.{c,h}"), File.join(FASTBOOT, "*.{c,h}"), File.join(FOLDER, "*")].sort
     digest = Digest::SHA256.hexdigest([command, files.map { |path| File.binread(path) }].join("\0"))
     stamp = "#{program}.stamp"
     return program if File.file?(program) && File.file?(stamp) && File.read(stamp) == digest
@@ -133,8 +134,8 @@ class NativeUnit
 
   def sources
     words("sources").flat_map do |word|
-      found = Dir[File.join(EXT, "**", word)]
-      raise "#{@file}: no #{word} below ext/pitwall" if found.empty?
+      found = Dir[File.join(EXT, "**", word), File.join(FASTBOOT, word)]
+      raise "#{@file}: no #{word} below ext/pitwall, or in ext/fastboot" if found.empty?
 
       found
     end
@@ -145,7 +146,7 @@ class NativeUnit
   # The sources include headers by their path below ext/pitwall, the tests by the file name alone.
   def includes
     ruby = RbConfig::CONFIG.values_at("rubyhdrdir", "rubyarchhdrdir").flat_map { |folder| ["-isystem", folder] }
-    folders = [FOLDER, EXT, *Dir[File.join(EXT, "**/")].map { |folder| folder.chomp("/") }].uniq
+    folders = [FOLDER, EXT, *Dir[File.join(EXT, "**/")].map { |folder| folder.chomp("/") }, FASTBOOT].uniq
     folders.map { |folder| "-I#{folder}" } + ruby
   end
 
