@@ -584,6 +584,33 @@ native_stop_index(VALUE self)
     return Qnil;
 }
 
+/* ---- Warnings ---- */
+
+static VALUE listener = Qnil, plain_warn = Qnil; /* the module Warnings; an UnboundMethod */
+
+/* Warning#warn: tells of the call, and calls the method that it has replaced. It is in C, so that backtraces and the
+ * method's parameters stay as they are. */
+static VALUE
+warning_warn(int argc, VALUE *argv, VALUE self)
+{
+    if (rb_ractor_local_storage_ptr(main_only)) rb_funcall(listener, rb_intern("note"), 0);
+    VALUE method = rb_funcall(plain_warn, rb_intern("bind"), 1, self);
+    return rb_method_call_kw(argc, argv, method, rb_keyword_given_p());
+}
+
+/* Native.replace_warn(the module Warnings, the UnboundMethod of now) */
+static VALUE
+native_replace_warn(VALUE self, VALUE module, VALUE plain)
+{
+    listener = module;
+    plain_warn = plain;
+    VALUE verbose = ruby_verbose;
+    ruby_verbose = Qfalse; /* Ruby would warn of it */
+    rb_define_method(warning_module, "warn", warning_warn, -1);
+    ruby_verbose = verbose;
+    return Qnil;
+}
+
 RUBY_FUNC_EXPORTED void
 Init_fastboot_pack(void)
 {
@@ -592,6 +619,8 @@ Init_fastboot_pack(void)
     rb_ractor_local_storage_ptr_set(main_only, &require_index);
     rb_gc_register_address(&require_index);
     rb_gc_register_address(&iseq_class);
+    rb_gc_register_address(&listener);
+    rb_gc_register_address(&plain_warn);
     iseq_class = rb_path2class("RubyVM::InstructionSequence");
     id_load_from_binary = rb_intern("load_from_binary");
     id_find = rb_intern("find");
@@ -641,6 +670,7 @@ Init_fastboot_pack(void)
     rb_define_singleton_method(native, "find_quickly", native_find_quickly, 5);
     rb_define_singleton_method(native, "replace_require", native_replace_require, 2);
     rb_define_singleton_method(native, "stop_index", native_stop_index, 0);
+    rb_define_singleton_method(native, "replace_warn", native_replace_warn, 2);
 #ifdef HAVE_RB_GET_COVERAGES
     rb_define_singleton_method(native, "covered?", native_covered, 0);
 #endif

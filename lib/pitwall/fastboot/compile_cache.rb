@@ -108,7 +108,8 @@ module Pitwall
         state = FileState.of(path)
         return if state.nil?
 
-        Warnings.listen
+        return @counts.add(:unwatched) unless Warnings.listen
+
         @expected[Thread.current] = Expected.new(state, options)
         @tracer.enable unless @tracer.enabled?
       end

@@ -16,6 +16,7 @@ module Pitwall
         "odd" => "files that are no plain files with an absolute path",
         "stored" => "files whose code was compiled for the pack",
         "warned" => "files not stored: compiling them prints warnings",
+        "unwatched" => "files not stored: the program has its own Warning.warn, so their warnings are not known",
         "moving" => "files not stored: they changed while they were compiled",
         "undumpable" => "files not stored: Ruby can't write their code",
         "verbose" => "files compiled because $VERBOSE is true, so that Ruby's warnings appear",

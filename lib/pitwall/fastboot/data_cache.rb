@@ -105,7 +105,8 @@ module Pitwall
         return count(:fresh) if fresh?(state)
 
         @tried[tried] = true
-        Warnings.listen
+        return count(:warned) unless Warnings.listen
+
         Call.new(library, state, options, keywords)
       end
 
