@@ -134,10 +134,15 @@ module Pitwall
 
         digest, attributes = state.unchanged
         return @counts.add(:moving) if digest.nil?
+        return if code.trace_points.empty? && !blank?(state.path)
 
         @pack.remember(Format::CODE, state.key, expected.options, attributes, digest, code.to_binary)
         @counts.add(:stored)
       end
+
+      # Ruby's older parser gives a file with an error in its syntax the code of an empty file, and raises later. So
+      # code without a line is only stored for a file without one.
+      def blank?(path) = File.binread(path).each_line.all? { |line| line.match?(/\A\s*(?:#.*)?$/n) }
     end
   end
 end
