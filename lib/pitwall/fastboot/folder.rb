@@ -68,8 +68,9 @@ module Pitwall
         raise unless File.directory?(folder)
       end
 
+      # An exception would be printed with --debug.
       def stat(path)
-        File.stat(path)
+        File.stat(path) if File.exist?(path)
       rescue SystemCallError
         nil
       end
