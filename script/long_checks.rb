@@ -7,7 +7,8 @@
 #   script/check long --list      names the stages
 #
 # PITWALL_SOAK_SECONDS is the length of the soak (3600). PITWALL_FAULTS is how many faults are planted in each way of
-# recording (at every place, which takes hours). PITWALL_REPEATS is how often the busy machine's tests run (20). Needs
+# recording (at every place, which takes hours). PITWALL_REPEATS is how often the busy machine's tests run (20).
+# PITWALL_KILLS is how many boots are killed while they write the accelerator's pack (500). Needs
 # root for the other Rubies (script/rubies).
 # Exit status: 0 all passed, 1 a stage failed, 2 usage.
 
@@ -66,6 +67,13 @@ LongChecks = Module.new do
       Stage.new("soak-4.0", "4.0",
                 [%w[script/rubies make 4.0],
                  on("4.0", "ruby", "script/rake", "test:soak", PITWALL_SOAK_SECONDS: soak)]),
+      Stage.new("killed-writers", here,
+                [["env", "PITWALL_KILLS=#{ENV.fetch("PITWALL_KILLS", "500")}", "ruby", "script/test",
+                  "test/fastboot/killed_writers_test.rb"]]),
+      Stage.new("killed-writers-4.0", "4.0",
+                [%w[script/rubies make 4.0],
+                 on("4.0", "ruby", "script/test", "test/fastboot/killed_writers_test.rb",
+                    PITWALL_KILLS: ENV.fetch("PITWALL_KILLS", "500"))]),
       Stage.new("rubys-own-tests", "4.0", [%w[script/rubies make 4.0], on("4.0", "test/peers/ruby_tests", "--all")])
     ]
   end

@@ -117,7 +117,8 @@ class FastbootSameProgramTest < Minitest::Test
       load "./part.rb", true
       load "./part.rb", Wrap
       load File.expand_path("part.rb"), Wrap
-      p defined?(Constant), Wrap.constants, Wrap.const_source_location(:Constant), Object.private_method_defined?(:helper)
+      p defined?(Constant), Wrap.constants, Wrap.const_source_location(:Constant)
+      p Object.private_method_defined?(:helper)
       load "data.rb"
       [nil, 1, "nowhere.rb", "a\0b", "", "."].each do |name|
         load(name)
@@ -141,7 +142,7 @@ class FastbootSameProgramTest < Minitest::Test
   end
 
   def test_errors_of_files
-    boots = assert_same_boots({ "main.rb" => <<~'RUBY', "syntax.rb" => "1 +\n)", "raises.rb" => "A = 1\nraise 'from file'",
+    files = { "main.rb" => <<~'RUBY', "syntax.rb" => "1 +\n)", "raises.rb" => "A = 1\nraise 'from file'",
       2.times do
         %w[syntax raises throws missing nested utf16 ok].each do |name|
           p catch(:out) { require_relative name }
@@ -162,12 +163,13 @@ class FastbootSameProgramTest < Minitest::Test
       require_relative "exits"
     RUBY
       "throws.rb" => "throw :out, :thrown", "nested.rb" => "require 'nothing/of/this'", "ok.rb" => "puts 'ok'",
-      "utf16.rb" => "# encoding: nonsense\n1", "exits.rb" => "exit 3" })
+      "utf16.rb" => "# encoding: nonsense\n1", "exits.rb" => "exit 3" }
+    boots = assert_same_boots(files)
     assert_operator hits(boots[1]), :>=, 2
   end
 
   def test_coverage
-    files = { "main.rb" => <<~'RUBY', "a.rb" => "def a(x)\n  x ? 1 : 2\nend\na(1)\n", "b.rb" => "b = 1\nb.zero? && 2\n" }
+    files = { "main.rb" => <<~'RUBY', "a.rb" => "def a(x)\n  x ? 1 : 2\nend\na(1)\n", "b.rb" => "1.zero? && 2\n" }
       require "coverage"
       load "./a.rb"
       [{}, { lines: true, branches: true, methods: true }, { oneshot_lines: true }, :all, { eval: true }].each do |modes|
@@ -264,13 +266,14 @@ class FastbootSameProgramTest < Minitest::Test
 
   # Alone, and while another thread is loading.
   def test_circles_and_threads
-    files = { "main.rb" => <<~'RUBY', "circle_a.rb" => "puts 'a begins'\nputs require('circle_b')\nputs 'a ends'\nA = 1",
+    files = { "main.rb" => <<~'RUBY', "circle_a.rb" => "p 'a'\nputs require('circle_b')\nputs 'a ends'\nA = 1",
       $LOAD_PATH.unshift(__dir__)
       puts require("circle_a"), require("circle_b")
       autoload :Slow, "slow"
       module Deep; autoload :Inner, "deep"; autoload :Wrong, "wrong"; end
       queue = Queue.new
-      found = Array.new(8) { |i| Thread.new { queue.pop; [Slow::VALUE, Deep::Inner, require("plain"), (Deep::Wrong rescue $!.class)] } }
+      look = -> { [Slow::VALUE, Deep::Inner, require("plain"), (Deep::Wrong rescue $!.class)] }
+      found = Array.new(8) { |i| Thread.new { queue.pop && look.() } }
       8.times { queue << 1 }
       values = found.map(&:value)
       p values.map { |value| value.values_at(0, 1, 3) }.uniq, values.count { |value| value[2] }
@@ -281,7 +284,7 @@ class FastbootSameProgramTest < Minitest::Test
       p Slow::VALUE, $LOADED_FEATURES.grep(/#{__dir__}/).map { |path| File.basename(path) }.sort
       puts "ends"
     RUBY
-      "circle_b.rb" => "puts 'b begins'\nputs require('circle_a')\nputs defined?(A).inspect", "plain.rb" => "sleep 0.05",
+      "circle_b.rb" => "puts 'b'\nputs require('circle_a')\nputs defined?(A).inspect", "plain.rb" => "sleep 0.05",
       "slow.rb" => "sleep 0.1\nmodule Slow; sleep 0.05; VALUE = 1; end\nputs 'slow was run'",
       "deep.rb" => "sleep 0.05\nmodule Deep; Inner = :inner; end", "wrong.rb" => "module Deep; end" }
     assert_loads assert_same_boots(files), 6
@@ -289,7 +292,7 @@ class FastbootSameProgramTest < Minitest::Test
   end
 
   def test_working_folders_and_paths
-    files = { "main.rb" => <<~'RUBY', "lib/a.rb" => "puts \"a #{__FILE__} #{__dir__}\"", "other/a.rb" => "puts 'other a'",
+    files = { "main.rb" => <<~'RUBY', "lib/a.rb" => "puts __FILE__, __dir__", "other/a.rb" => "p :other",
       $stdout.sync = true
       home = Dir.pwd
       show = lambda do |name|
@@ -349,11 +352,31 @@ class FastbootSameProgramTest < Minitest::Test
     assert_loads assert_same_boots(files, boots: 3), 1
   end
 
+  # Ruby prints each exception with --debug. Programs trace them.
+  def test_exceptions_that_nobody_sees
+    files = { "main.rb" => <<~'RUBY', "part.rb" => "p :part", "lib/found.rb" => "p :found" }
+      raised = []
+      trace = TracePoint.new(:raise) { |event| raised << event.raised_exception.class }
+      trace.enable do
+        $LOAD_PATH.unshift("/no/such/folder", "#{__dir__}/lib")
+        load "./part.rb"
+        require "found"
+        require_relative "part"
+      end
+      p raised
+      puts "ends"
+    RUBY
+    assert_same_boots(files)
+    # The first boot with an empty folder for the pack.
+    FileUtils.rm_rf(file("cache"))
+    assert_same_boots(files, "--debug", "--disable-gems")
+  end
+
   # Each way in which programs take Ruby's warnings. A warning of the compiler must appear in each boot.
   WARNINGS = {
     "none" => "", "silent" => "class << Warning; undef_method :warn; end",
     "alias" => "class << Warning; alias_method :old, :warn; def warn(text) = old(text.upcase); end",
-    "reopened" => "module Warning; alias_method :old, :warn; def warn(text, category: nil) = $stderr.puts(\"got \#{text}\"); end",
+    "reopened" => "module Warning; alias_method :old, :warn; def warn(text, **) = puts(\"got \#{text}\"); end",
     "extended" => "Warning.extend(Module.new { def warn(text, **words) = super(\"<\#{text.chomp}>\\n\", **words) })",
     "a block" => "Warning.define_singleton_method(:warn) { |text, **| puts \"<\#{text.chomp}>\" }",
     "a C method" => "class << Warning; alias warn puts; public :warn; end",
@@ -375,7 +398,8 @@ class FastbootSameProgramTest < Minitest::Test
     RUBY
     WARNINGS.each do |how, text|
       [[], ["late"]].each do |words|
-        write_files("main.rb" => program, "how.rb" => text, "twice.rb" => "p({ a: 1, a: 2 }.size)", "fine.rb" => "p :fine")
+        write_files("main.rb" => program, "how.rb" => text, "fine.rb" => "p :fine",
+                    "twice.rb" => "p({ a: 1, a: 2 }.size)")
         expected = plain("main.rb", *words)
         boots = Array.new(2) { boot("main.rb", *words, cache: file("cache #{how}")) }
         boots.each { |found| assert_same expected, found, "#{how} #{words} #{found.counts}" }
@@ -411,7 +435,8 @@ class FastbootSameProgramTest < Minitest::Test
       p defined?(Fresh), Admin::Other
       puts "ends"
     RUBY
-      "app/admin/panel.rb" => "", "app/admin/other.rb" => "class Admin::Other; end", "app/admin.rb" => "module Admin; end" }
+      "app/admin/panel.rb" => "", "app/admin.rb" => "module Admin; end",
+      "app/admin/other.rb" => "class Admin::Other; end" }
     boots = assert_same_boots(files, "-I#{lib}", boots: 3)
     assert_operator hits(boots[1]), :>, 10, boots[1].counts.inspect
   end

@@ -24,7 +24,7 @@ module FastbootProgram
     FileUtils.rm_f(counts)
     env = { "PITWALL_BOOT_CACHE" => cache, "BOOT_COUNTS" => counts, **env }
     result = capture(env, RbConfig.ruby, "-I#{LIB}", "-rpitwall/fastboot", "-r#{COUNTING}", *arguments, dir: dir)
-    found = File.exist?(counts) ? Marshal.load(File.binread(counts)) : {}
+    found = File.exist?(counts) ? eval(File.read(counts)) : {}
     Boot.new(frames(result.out), frames(result.err), ending(result.status), found)
   end
 
