@@ -55,6 +55,27 @@ class WitnessTest < Minitest::Test
     assert_equal [false, true], %w[T#steady_alone T#differs].map { |name| found[name].ours? }
   end
 
+  # Tells whether the accelerator is on, also in a child with an option of its own, and how full its pack is.
+  BOOT_SUITE = <<~'RUBY'
+    require "rbconfig"
+    packs = Dir["#{ENV["PITWALL_BOOT_CACHE"]}/*.pack"].size
+    child = `#{RbConfig.ruby} --disable-gems -e "print defined?(Pitwall::Fastboot).inspect"`
+    File.open(ENV["WITNESS_REPORT"], "a") do |file|
+      file.syswrite("pass\tT#on\t\n") if defined?(Pitwall::Fastboot)
+      file.syswrite("pass\tT#child #{child}\t\npass\tT#packs #{packs}\t\n")
+    end
+    File.write("part.rb", "1")
+    load "./part.rb"
+  RUBY
+
+  def test_the_accelerator_is_on_in_all_processes_and_its_pack_is_cold_or_warm
+    File.write(File.join(@dir, "suite.rb"), BOOT_SUITE)
+    names = %w[plain boot-cold boot-warm].to_h { |way| [way, run_suite(way).tests.keys.grep(/T#/)] }
+    assert_equal ["T#child nil", "T#packs 0"], names["plain"]
+    assert_equal ["T#on", "T#child constant", "T#packs 0"], names["boot-cold"].map { |name| name.tr('"', "") }
+    assert_equal ["T#on", "T#child constant", "T#packs 1"], names["boot-warm"].map { |name| name.tr('"', "") }
+  end
+
   def test_a_crash_counts_at_once
     found = differences("safepoint", env: { "WITNESS_ENDS" => "1" }).to_h { |difference| [difference.test, difference] }
     assert_equal ["unfinished", "differs"], found["T#ends_it"].to_h.values_at(:recorded, :verdict)
@@ -85,7 +106,7 @@ class WitnessTest < Minitest::Test
   end
 
   def test_the_documentation_names_each_exception
-    text = File.read(File.join(Checkout::ROOT, "doc/witnesses.md"))
+    text = File.read(File.join(Checkout::ROOT, "doc/witnesses.md")).tr("\n", " ")
     Witness::Exceptions.read.all.each do |known|
       assert_includes text, known.test
       assert_empty known.ways - Witness::WAYS.keys

@@ -8,12 +8,12 @@ require_relative "exceptions"
 module Witness
   # What the two scripts share: options, the rows that they print, the exit status.
   #
-  # A subject is a set of tests that run in one process: it has `title`, `folder`, `env` and `command(tests)`.
+  # A subject is a set of tests that run in one process: it has `title`, `folder`, `env`, `ways` and `command(tests)`.
   class Command
     # @param file [String] the script, whose first comment is the help
     def initialize(file)
       @file = file
-      @options = { ways: WAYS.keys - ["plain"], limit: 900 }
+      @options = { limit: 900 }
     end
 
     #: (Array[String]) { (OptionParser, Hash[Symbol, untyped]) -> void } -> Array[String]  what is left
@@ -28,7 +28,7 @@ module Witness
         on.on("-h", "--help") { help }
       end
       rest = parser.parse(arguments)
-      unknown = (@options[:ways] - WAYS.keys).first
+      unknown = (@options.fetch(:ways, []) - WAYS.keys).first
       stop(2, "no way #{unknown}: there are #{WAYS.keys.drop(1).join(", ")}") if unknown
       rest
     rescue OptionParser::ParseError => error
@@ -41,7 +41,7 @@ module Witness
     #: (Array[untyped], String) -> void
     def compare_all(subjects, what)
       interval = " every #{@options[:interval]}" if @options[:interval]
-      puts "#{RUBY_DESCRIPTION}, #{subjects.size} #{what}, #{@options[:ways].join(", ")}#{interval}"
+      puts "#{RUBY_DESCRIPTION}, #{subjects.size} #{what}, #{subjects.flat_map { |subject| ways(subject) }.uniq.join(", ")}#{interval}"
       $stdout.flush
       conclude(subjects.flat_map { |subject| compare(subject) })
     end
@@ -65,7 +65,7 @@ module Witness
       stop(3, "#{subject.title}: the run without Pitwall has no test: --log DIR keeps what it printed") if plain.size.zero?
       row(subject.title, "plain", plain, [])
       comparison = Comparison.new(plain) { |way, tests| run.call(way, tests || named) }
-      @options[:ways].flat_map do |way|
+      ways(subject).flat_map do |way|
         recorded = run.call(way, named, log)
         found = comparison.differences(way, recorded)
         found.each { |difference| difference.reason = exceptions.reason(difference) if difference.ours? }
@@ -73,6 +73,8 @@ module Witness
         found
       end
     end
+
+    def ways(subject) = @options[:ways] || subject.ways
 
     def names(title, run)
       found = run.call("plain", nil).tests.keys.grep(@options[:name])

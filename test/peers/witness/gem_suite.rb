@@ -35,6 +35,7 @@ module Witness
     def gem_name = @entry.fetch("gem", title)
     def name = "#{gem_name}-#{version}"
     def folder = File.join(ROOT, name)
+    def ways = RECORDINGS
     # Does it run unasked? Its source then comes with the gem.
     def selected? = @entry["selected"] == true
 
