@@ -71,7 +71,7 @@ module Benchmarks
 
       def report(recording, options)
         reader, writer = IO.pipe
-        before = children_cpu_ns
+        before = Clocks.children_cpu_ns
         spent = Clocks.spent do
           environment = { "BENCHMARKS_RSS_FD" => writer.fileno.to_s }
           pid = spawn(environment, RbConfig.ruby, "-r", PEAK_RSS, *COMMAND, "report", recording, *options,
@@ -81,14 +81,9 @@ module Benchmarks
         end
         raise Context::Failure, "pitwall report failed: #{$?}" unless $?.success?
 
-        { wall_ns: spent[:wall_ns], cpu_ns: children_cpu_ns - before, peak_kb: Integer(reader.read) }
+        { wall_ns: spent[:wall_ns], cpu_ns: Clocks.children_cpu_ns - before, peak_kb: Integer(reader.read) }
       ensure
         reader&.close
-      end
-
-      def children_cpu_ns
-        times = Process.times
-        ((times.cutime + times.cstime) * 1e9).round
       end
 
       def table(measured, what)

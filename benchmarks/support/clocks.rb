@@ -23,6 +23,13 @@ module Benchmarks
       since(before, read)
     end
 
+    # CPU time of the processes that this one has waited for, and of theirs.
+    #: () -> Integer
+    def children_cpu_ns
+      times = Process.times
+      ((times.cutime + times.cstime) * 1e9).round
+    end
+
     def sum(readings) = readings.reduce { |a, b| a.merge(b) { |_name, x, y| x + y } }
   end
 end

@@ -2,6 +2,7 @@
 
 require "tmpdir"
 require "pitwall/launch/target_environment"
+require_relative "clocks"
 require_relative "context"
 
 module Benchmarks
@@ -49,9 +50,9 @@ module Benchmarks
     # @return [Integer] CPU time of the process, ns: other programs change it less than wall time
     #: (?Hash[Symbol, untyped]?) -> Integer
     def cpu_of_start(settings = nil)
-      before = children_cpu
+      before = Clocks.children_cpu_ns
       start(settings)
-      children_cpu - before
+      Clocks.children_cpu_ns - before
     end
 
     def recording(folder, settings)
@@ -59,11 +60,5 @@ module Benchmarks
                                              bootstrap: BOOTSTRAP).to_h({})
     end
     private_class_method :recording
-
-    def children_cpu
-      times = Process.times
-      ((times.cutime + times.cstime) * 1e9).round
-    end
-    private_class_method :children_cpu
   end
 end

@@ -85,14 +85,9 @@ module Benchmarks
       def report(path, options, root)
         words = [RbConfig.ruby, "-I", File.join(root, "lib"), "-r", File.join(root, "script/checkout"),
                  "-e", REPORT, "--", "report", path, *options]
-        before = children_cpu
+        before = Clocks.children_cpu_ns
         system(*words, out: File::NULL) or raise Context::Failure, "pitwall report failed: #{$?}"
-        children_cpu - before
-      end
-
-      def children_cpu
-        times = Process.times
-        ((times.cutime + times.cstime) * 1e9).round
+        Clocks.children_cpu_ns - before
       end
 
       # This version's figure divided by the other's.
