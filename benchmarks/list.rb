@@ -22,6 +22,8 @@ module Benchmarks
     "caches/cost" => "what watching caches costs: counters, methods and lines; on two programs, and on the boot and " \
                      "the warm requests of a Rails application",
     "boot/cost" => "what recording what is loaded costs the start of a Rails application",
+    "boot/fastboot" => "how long Rails applications take to start with the accelerator, beside bootsnap, and what it " \
+                       "takes of memory and file-system calls",
     "queries/cost" => "what counting queries costs a query, with ActiveRecord and Sequel",
     "servers/puma" => "what continuous recording costs Puma at full load",
     "report/speed" => "time and memory of `pitwall report` on 1,000,000 samples",

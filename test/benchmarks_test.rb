@@ -6,10 +6,13 @@ require "open3"
 require "rbconfig"
 require "stringio"
 require "tmpdir"
+require_relative "../benchmarks/support/boot_application"
 require_relative "../benchmarks/support/command"
+require_relative "../benchmarks/support/generated_shop"
 require_relative "../benchmarks/support/pit_chunks"
 require_relative "../benchmarks/support/share_errors"
 require_relative "../benchmarks/support/statistics"
+require_relative "../benchmarks/support/strace_counts"
 %w[deep web_like objects truth truth_threads mixed].each { |name| require_relative "../benchmarks/programs/#{name}" }
 
 module BenchmarksTest
@@ -162,6 +165,69 @@ module BenchmarksTest
     def run_of(a, b)
       { totals: { wall: { "(all)": a + b, a: a, b: b } }, thread_cpu_ns: { "7": 98 },
         truth: { threads: [{ native_thread_id: 7, wall_ns: 100, cpu_ns: 100, sections: { a: { wall_ns: 50 }, b: { wall_ns: 50 } } }] } }
+    end
+  end
+
+  class Boots < Minitest::Test
+    def test_every_copy_of_the_generated_shop_is_the_same
+      Dir.mktmpdir do |folder|
+        copies = %w[a b].map { |name| File.join(folder, name).tap { |copy| Benchmarks::GeneratedShop.new(copy).write } }
+        assert_equal(*copies.map { |copy| texts_of(copy) })
+        added = texts_of(copies.first).reject { |name, _| File.file?(File.join(Benchmarks::Shop::FOLDER, name)) }
+
+        assert_equal [1000, 20], [added.keys.grep(/rb$/).size, added.keys.grep(/yml$/).size]
+        added.each { |name, text| assert_includes 20..60, text.lines.size, name if name.end_with?(".rb") }
+        assert_equal 250, File.read(File.join(copies.first, "config/routes.rb")).scan(/^  resources :\w+s$/).size # 8 routes each
+      end
+    end
+
+    def test_the_start_of_an_application_is_measured
+      Dir.mktmpdir do |folder|
+        error = assert_raises(Benchmarks::Context::Failure) { Benchmarks::BootApplication.at(folder) }
+        assert_equal "PITWALL_BOOT_APPS: #{folder} has no Gemfile", error.message
+        FileUtils.mkdir_p([File.join(folder, "bin"), File.join(folder, "vendor/bundle")])
+        File.write(File.join(folder, "Gemfile"), "")
+        File.write(File.join(folder, "bin/rails"), APPLICATION)
+        application = Benchmarks::BootApplication.at(folder)
+        found = application.start(Benchmarks::BootApplication::RUNNER, { "WANTED" => "1" })
+
+        assert_equal [File.basename(folder), [%w[bin/rails runner 1], %w[bin/rails -T]]], [application.name, application.commands(true)]
+        found.each_value { |figure| assert_operator figure, :positive? }
+        assert_includes File.read(File.join(folder, "seen")), File.join(folder, "vendor/bundle")
+        error = assert_raises(Benchmarks::Context::Failure) { application.start(%w[bin/rails runner 1], {}) }
+        assert_equal "bin/rails runner 1 failed: not wanted", error.message
+      end
+    end
+
+    # Writes nothing by itself: its caller reads features and memory.
+    APPLICATION = <<~'RUBY'
+      abort "not wanted" unless ENV["WANTED"]
+      File.write("seen", ENV["BUNDLE_PATH"])
+      system(RbConfig.ruby, "-e", "1") or abort "a child failed"
+    RUBY
+    private_constant :APPLICATION
+
+    def test_calls_that_map_memory_or_wait_are_not_counted
+      summary = <<~TEXT
+        % time     seconds  usecs/call     calls    errors syscall
+        ------ ----------- ----------- --------- --------- ----------------
+         75.66    0.232284      232284         1           ppoll
+          6.79    0.020844           0     21819     21819 readlink
+          1.78    0.005473           1      3474       695 openat
+          0.59    0.001818           2       879           mmap
+          0.00    0.000000           0         1           execve
+        ------ ----------- ----------- --------- --------- ----------------
+        100.00    0.307026           3     26174     22514 total
+      TEXT
+
+      assert_equal 21_819 + 3474 + 1, Benchmarks::StraceCounts.sum(summary)
+    end
+
+    private
+
+    # { path below the folder => text }
+    def texts_of(folder)
+      Dir.glob("**/*", base: folder).select { |name| File.file?(File.join(folder, name)) }.to_h { |name| [name, File.binread(File.join(folder, name))] }
     end
   end
 
