@@ -373,7 +373,8 @@ is_word(char byte)
            byte == '_' || byte == '+' || byte == '-';
 }
 
-/* LoadIndex::NAME and COMPILED: parts that don't begin with a dot, and no ending of which Ruby tries others, too. */
+/* LoadIndex#usual?: parts that don't begin with a dot, no ending of which Ruby tries others, too, and no extension that
+ * is no file. */
 static int
 is_usual(VALUE name)
 {
@@ -383,7 +384,7 @@ is_usual(VALUE name)
         int begins = i == 0 || text[i - 1] == '/';
         if (!is_word(text[i]) && (begins || (text[i] != '.' && text[i] != '/'))) return 0;
     }
-    if (text[length - 1] == '/') return 0;
+    if (text[length - 1] == '/' || strcmp(text, "prism/prism") == 0) return 0;
     return !ends_with(name, ".o") && !ends_with(name, ".dll") && !ends_with(name, ".dylib") && !ends_with(name, ".bundle");
 }
 

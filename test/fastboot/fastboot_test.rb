@@ -221,6 +221,38 @@ class FastbootTest < Minitest::Test
     end
   end
 
+  # Each library of Ruby, as Bundler leaves `require`: what it returns or raises, the second time too.
+  LIBRARIES = <<~'RUBY'
+    require "pitwall/fastboot" if FAST
+    require "bundler/setup"
+    roots = RbConfig::CONFIG.values_at("rubylibdir", "rubyarchdir")
+    names = roots.flat_map { |root| Dir["{*,*/*}.{rb,so}", base: root] }.map { |name| name[/.*(?=\.)/] }
+    names.reject! { |name| name.match?(%r{\A(?:bundler|rubygems|irb|debug|rdoc|prism|ruby_vm|rbs)/}) }
+    names -= %w[un mkmf debug irb bundled_gems]
+    names += %w[prism/prism enumerator thread rational complex fiber stringio.so stringio.rb none none/x none.so]
+    $stderr = $stdout
+    (names.uniq.sort * 2).each do |name|
+      result = begin
+        require name
+      rescue LoadError, StandardError => error
+        [error.class, error.message, error.respond_to?(:path) && error.path]
+      end
+      puts "#{name}: #{result.inspect}"
+    end
+    puts $LOADED_FEATURES.grep_v(/pitwall/).sort
+  RUBY
+
+  def test_every_library
+    write_files("Gemfile" => "")
+    env = { "BUNDLE_GEMFILE" => file("Gemfile"), "RUBYLIB" => nil, "RUBYOPT" => nil, "BUNDLE_APP_CONFIG" => file("x"),
+            "PITWALL_BOOT_CACHE" => file("cache") }
+    _writes_the_lockfile, expected, *results = [false, false, true, true].map do |fast|
+      capture(env, RUBY, "-W:no-deprecated", "-I#{LIB}", "-e", "FAST = #{fast}", "-e", LIBRARIES).out.lines
+    end
+    assert_operator expected.size, :>, 300
+    results.each { |result| assert_equal [[], []], [result - expected, expected - result] }
+  end
+
   # What fails while code is stored, and warnings of other threads.
   def test_storing_code
     refuse = "RubyVM::InstructionSequence.prepend(Module.new { def to_binary(*) = raise(ScriptError, 255.chr) })"

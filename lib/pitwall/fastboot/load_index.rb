@@ -13,15 +13,19 @@ module Pitwall
       RUBYGEMS = %r{rubygems/core_ext/kernel_require\.rb>?\z}
       WARNS = %r{/bundled_gems\.rb>?\z}
       COMPILED = /\.(?:o|dll|dylib|bundle)\z/ # names of which Ruby tries others, too
+      # Extensions that are no files (ruby_init_ext in Ruby's source), and up to which Ruby this is known.
+      STATIC = %w[prism/prism].freeze
+      KNOWN_UNTIL = 4.1
       # An exception that Thread#raise brings meanwhile is the program's: not to be rescued here.
       LATER = { StandardError => :never }.freeze
-      private_constant :NAME, :RUBYGEMS, :WARNS, :COMPILED, :LATER
+      private_constant :NAME, :RUBYGEMS, :WARNS, :COMPILED, :STATIC, :KNOWN_UNTIL, :LATER
 
       #: (Counts) -> void
       def initialize(counts)
         @counts = counts
         @folders = Native::LoadIndex.new
-        @extensions = RbConfig::CONFIG["EXTSTATIC"].to_s.empty? # else Ruby has extensions that are no files
+        # Otherwise more extensions may be no files.
+        @extensions = RbConfig::CONFIG["EXTSTATIC"].to_s.empty? && RUBY_VERSION.to_f <= KNOWN_UNTIL
       end
 
       # Stands before Kernel#require.
@@ -63,7 +67,7 @@ module Pitwall
         Thread.handle_interrupt(LATER) do
           next @counts.add(:rubygems_decides) if @rubygems && rubygems_decides?(name)
 
-          path = search(name) if name.ascii_only? && name.match?(NAME) && !name.match?(COMPILED)
+          path = search(name) if usual?(name)
           path = nil if path == false && @rubygems == :activates
           @counts.add(path.nil? ? :not_found : :found)
           path
@@ -126,6 +130,10 @@ module Pitwall
         names = gems::SINCE.keys
         names += gems::EXACT.keys if gems.const_defined?(:EXACT)
         names.to_h { |name| [name[%r{\A[^/.-]+}], true] }
+      end
+
+      def usual?(name)
+        name.ascii_only? && name.match?(NAME) && !name.match?(COMPILED) && !STATIC.include?(name)
       end
 
       def search(name)
