@@ -27,8 +27,8 @@
 #define IDLE_TICKS 20       /* without a file: the rest ends. The next file begins another one. */
 #define OVER_TICKS 500      /* without a file: the boot is over */
 #define LONGEST_TICKS 12000 /* of a boot */
-#define GROWTH 1.8          /* of memory, in one rest */
-#define LEAST_GROWTH (128 * MIB)
+#define GROWTH 2.4          /* of memory, in one rest */
+#define LEAST_GROWTH (48 * MIB)
 
 enum state {
     OVER,       /* nothing is done any more; also before it begins */
