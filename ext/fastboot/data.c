@@ -6,16 +6,14 @@
  */
 #include "data.h"
 
-#include <ruby/ractor.h>
-
 #include <stdint.h>
+
+#include "main_ractor.h"
 
 static VALUE cache = Qnil, call_class = Qnil;
 static ID id_find, id_parsed, id_keep;
 static uint64_t loads;     /* of files of code */
 static int libraries_wait; /* Psych or JSON were not loaded when the last file was */
-static rb_ractor_local_key_t main_only; /* non-NULL in the main Ractor */
-static const struct rb_ractor_local_storage_type nothing_to_free = {NULL, NULL};
 
 /* The replaced methods keep another name in their module. */
 static struct {
@@ -44,7 +42,7 @@ load_file(int argc, VALUE *argv, VALUE self, int usual)
 {
     ID id = rb_frame_this_func(); /* of an alias: the name it was defined with */
     VALUE answer = cache;
-    if (usual && !NIL_P(cache) && !rb_block_given_p() && rb_ractor_local_storage_ptr(main_only)) {
+    if (usual && !NIL_P(cache) && !rb_block_given_p() && fb_in_main_ractor()) {
         answer = rb_funcall(cache, id_find, 4, self, ID2SYM(id), argv[0], argc > 1 ? argv[1] : Qnil);
         if (answer != cache && rb_obj_class(answer) != call_class) return answer;
     }
@@ -101,8 +99,6 @@ native_libraries_wait(VALUE self, VALUE whether)
 void
 fb_define_data(VALUE native)
 {
-    main_only = rb_ractor_local_storage_ptr_newkey(&nothing_to_free);
-    rb_ractor_local_storage_ptr_set(main_only, &cache);
     rb_gc_register_address(&cache);
     rb_gc_register_address(&call_class);
     id_find = rb_intern("find");

@@ -2,9 +2,9 @@
  * Garbage collection rests while files are loaded. What a boot allocates stays alive for the most part, so each
  * collection marks all of it again.
  *
- * A thread that Ruby does not know looks every 10 ms at the process's memory and at the number of loaded files. It ends a
- * rest when memory has grown too much, or when no file was loaded for a while. It only asks for that: a job with the GVL
- * does it at Ruby's next safepoint. Rubies whose jobs no such thread may trigger (before 3.3) have no rest.
+ * A thread that Ruby does not know looks every 10 ms at the process's memory and at the number of loaded files. It
+ * ends a rest when memory has grown too much, or when no file was loaded for a while. It only asks for that: a job with
+ * the GVL does it at Ruby's next safepoint. Before Ruby 3.3 no such thread may trigger jobs: there is no rest.
  */
 #include "gc_rest.h"
 

@@ -184,8 +184,8 @@ has_state(const struct folder *folder, int is_there, const struct fb_attributes 
     return is_there == folder->is_there && fb_attributes_equal(state, &folder->state);
 }
 
-/* Has the folder the names that it was listed with? A folder that changed just before it was listed may have got another
- * file at the same tick of the clock: then only its names tell. */
+/* Has the folder the names that it was listed with? A folder that changed just before it was listed may have got
+ * another file at the same tick of the clock: then only its names tell. */
 static int
 is_same(const struct folder *folder)
 {
@@ -445,15 +445,8 @@ search_with(struct index *index, VALUE name, const char *ending, char path[PATH_
     return search_file(index, file, path);
 }
 
-static int
-has_ending(VALUE name, const char *ending)
-{
-    long length = RSTRING_LEN(name), ending_length = (long)strlen(ending);
-    return length >= ending_length && memcmp(RSTRING_PTR(name) + length - ending_length, ending, ending_length) == 0;
-}
-
-/* search(name, are there only extensions that are files?) -> the path that Ruby would find; false: there is none; nil: it
- * is in doubt. `name` is relative, without a zero byte. */
+/* search(name, are there only extensions that are files?) -> the path that Ruby would find; false: there is none; nil:
+ * it is in doubt. `name` is relative, without a zero byte. */
 VALUE
 fb_index_search(VALUE self, VALUE name, VALUE only_files)
 {
@@ -463,9 +456,9 @@ fb_index_search(VALUE self, VALUE name, VALUE only_files)
 
     char path[PATH_MAX];
     enum found found;
-    if (has_ending(name, ".rb")) {
+    if (fb_ends_with(name, ".rb")) {
         found = search_with(index, name, "", path);
-    } else if (has_ending(name, ".so")) {
+    } else if (fb_ends_with(name, ".so")) {
         found = search_with(index, name, "", path);
         if (found == NOT_FOUND) found = IN_DOUBT; /* Ruby tries more names */
     } else {

@@ -1,0 +1,166 @@
+#include "code.h"
+
+#include "data.h"
+#include "gc_rest.h"
+#include "main_ractor.h"
+#include "pack_object.h"
+#include "require.h"
+
+#ifdef HAVE_RB_GET_COVERAGES
+VALUE rb_get_coverages(void);
+#endif
+
+static VALUE vm_class, fastboot_module;
+static ID id_script_lines, id_debugger, id_keep_script_lines, id_keep_index, id_load, id_add, id_hit;
+
+/* What the code of a file depends on beside the file, as the Ruby side saw it last (CompileCache#options_now). */
+static struct {
+    VALUE cache; /* asked where there is any doubt; nil: nobody is asked */
+    VALUE pack, expected, counts;
+    unsigned long changes; /* of options: how often a program has set one */
+    int options_known;     /* `sum` is of the compiler's options and warnings as they are */
+    uint64_t sum;
+    int source_known, source_kept; /* RubyVM.keep_script_lines */
+} serving = {.cache = Qnil, .pack = Qnil, .expected = Qnil, .counts = Qnil};
+
+/* The gem debug makes Ruby keep the text of all code. It shows the file itself where there is no text. */
+static int
+source_is_kept(void)
+{
+    if (rb_const_defined(rb_cObject, id_script_lines)) return 1;
+    if (!serving.source_known) serving.source_kept = RTEST(rb_funcall(vm_class, id_keep_script_lines, 0));
+    serving.source_known = 1;
+    return serving.source_kept && !rb_const_defined(rb_cObject, id_debugger);
+}
+
+/* source_kept? -> does the program want the text of the code that it loads? */
+static VALUE
+native_source_kept(VALUE self)
+{
+    return source_is_kept() ? Qtrue : Qfalse;
+}
+
+/* InstructionSequence.compile_option=, Warning[]= and RubyVM.keep_script_lines= are called. */
+static VALUE
+options_change(int argc, VALUE *argv)
+{
+    VALUE result = rb_call_super(argc, argv);
+    serving.changes++;
+    serving.options_known = 0;
+    serving.source_known = 0;
+    return result;
+}
+
+static VALUE
+option_changes(VALUE self, VALUE value)
+{
+    return options_change(1, &value);
+}
+
+static VALUE
+warning_changes(VALUE self, VALUE category, VALUE value)
+{
+    VALUE arguments[] = {category, value};
+    return options_change(2, arguments);
+}
+
+/* The code, where nothing speaks against it; otherwise nil. */
+static VALUE
+undoubted_code(VALUE path)
+{
+    if (NIL_P(serving.pack) || RHASH_SIZE(serving.expected) > 0 || RTEST(ruby_verbose)) return Qnil;
+#ifdef HAVE_RB_GET_COVERAGES
+    if (RTEST(rb_get_coverages())) return Qnil;
+#else
+    return Qnil;
+#endif
+    if (source_is_kept() || !serving.options_known) return Qnil;
+    VALUE code = fb_load_from_pack(fb_pack_of(serving.pack), FB_CODE, path, serving.sum);
+    return SYMBOL_P(code) ? Qnil : code;
+}
+
+/* RubyVM::InstructionSequence.load_iseq. Ruby calls it for each file that it loads. Other Ractors compile for
+ * themselves. */
+static VALUE
+load_iseq(VALUE self, VALUE path)
+{
+    if (!fb_in_main_ractor()) return Qnil;
+    if (!fb_require_was_called()) rb_funcall(fastboot_module, id_keep_index, 0);
+    fb_gc_rest_loads();
+    fb_note_load();
+    if (NIL_P(serving.cache)) return Qnil;
+
+    VALUE code = undoubted_code(path);
+    if (NIL_P(code)) return rb_funcall(serving.cache, id_load, 1, path);
+    rb_funcall(serving.counts, id_add, 1, ID2SYM(id_hit));
+    return code;
+}
+
+/* Native.serve(cache, pack or nil, expected files, counts) */
+static VALUE
+native_serve(VALUE self, VALUE cache, VALUE pack, VALUE expected, VALUE counts)
+{
+    if (!NIL_P(pack)) fb_pack_of(pack);
+    Check_Type(expected, T_HASH);
+    serving.cache = cache;
+    serving.pack = pack;
+    serving.expected = expected;
+    serving.counts = counts;
+    return Qnil;
+}
+
+/* option_changes -> how often a program has set an option */
+static VALUE
+native_option_changes(VALUE self)
+{
+    return ULONG2NUM(serving.changes);
+}
+
+/* options_are(sum, changes): unless another thread has set an option since then. */
+static VALUE
+native_options_are(VALUE self, VALUE sum, VALUE changes)
+{
+    serving.sum = NUM2ULL(sum);
+    serving.options_known = NUM2ULONG(changes) == serving.changes;
+    return Qnil;
+}
+
+#ifdef HAVE_RB_GET_COVERAGES
+/* Is code being compiled so that its runs are counted? */
+static VALUE
+native_covered(VALUE self)
+{
+    return RTEST(rb_get_coverages()) ? Qtrue : Qfalse;
+}
+#endif
+
+void
+fb_define_code(VALUE fastboot, VALUE native)
+{
+    id_script_lines = rb_intern("SCRIPT_LINES__");
+    id_debugger = rb_intern("DEBUGGER__");
+    id_keep_script_lines = rb_intern("keep_script_lines");
+    id_keep_index = rb_intern("keep_index");
+    id_load = rb_intern("load");
+    id_add = rb_intern("add");
+    id_hit = rb_intern("hit");
+    vm_class = rb_path2class("RubyVM");
+    fastboot_module = fastboot;
+    VALUE *const held[] = {&vm_class, &fastboot_module, &serving.cache, &serving.pack, &serving.expected,
+                           &serving.counts};
+    for (size_t i = 0; i < sizeof held / sizeof *held; i++) rb_gc_register_address(held[i]);
+
+    rb_define_method(rb_define_module_under(fastboot, "CompileOption"), "compile_option=", option_changes, 1);
+    rb_define_method(rb_define_module_under(fastboot, "KeepScriptLines"), "keep_script_lines=", option_changes, 1);
+    rb_define_method(rb_define_module_under(fastboot, "WarningCategory"), "[]=", warning_changes, 2);
+
+    /* Stands before the class of RubyVM::InstructionSequence, where Ruby itself has undefined the method. */
+    rb_define_method(rb_define_module_under(fastboot, "Hook"), "load_iseq", load_iseq, 1);
+    rb_define_singleton_method(native, "source_kept?", native_source_kept, 0);
+    rb_define_singleton_method(native, "serve", native_serve, 4);
+    rb_define_singleton_method(native, "option_changes", native_option_changes, 0);
+    rb_define_singleton_method(native, "options_are", native_options_are, 2);
+#ifdef HAVE_RB_GET_COVERAGES
+    rb_define_singleton_method(native, "covered?", native_covered, 0);
+#endif
+}

@@ -1,0 +1,170 @@
+#include "require.h"
+
+#include <string.h>
+
+#include "load_index.h"
+#include "main_ractor.h"
+
+static VALUE load_index = Qnil; /* a LoadIndex; nil: none is in use */
+static int is_ours;
+static ID id_find, id_before, id_plain_require, id_add, id_found, id_not_found, id_rubygems_decides, id_take_load_path;
+
+/* A name without its zero byte, neither absolute, nor explicitly relative, nor in a home folder. */
+static int
+is_searched_for(VALUE name)
+{
+    if (!RB_TYPE_P(name, T_STRING) || RSTRING_LEN(name) == 0) return 0;
+    const char first = RSTRING_PTR(name)[0];
+    return first != '/' && first != '.' && first != '~' && !memchr(RSTRING_PTR(name), 0, (size_t)RSTRING_LEN(name));
+}
+
+/* Does Ruby know without searching that the feature is there? If an extension has the name, it searches all folders for
+ * a file with Ruby code first. */
+static int
+is_plainly_provided(VALUE name)
+{
+    if (fb_ends_with(name, ".rb") || fb_ends_with(name, ".so")) return 1;
+    VALUE source = rb_str_plus(name, rb_str_new_cstr(".rb"));
+    return rb_provided(StringValueCStr(source));
+}
+
+/* What LoadIndex#find would ask of Ruby is known: it needs no Ruby code. */
+static struct {
+    VALUE folders;      /* Native::LoadIndex; nil: LoadIndex#find decides */
+    VALUE load_path;    /* $LOAD_PATH */
+    VALUE warned_names; /* the first parts of names that RubyGems may warn of, or nil */
+    VALUE only_files;   /* has Ruby only extensions that are files? */
+    VALUE counts;
+} quick = {Qnil, Qnil, Qnil, Qnil, Qnil};
+
+static int
+is_word(char byte)
+{
+    return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || (byte >= '0' && byte <= '9') ||
+           byte == '_' || byte == '+' || byte == '-';
+}
+
+/* LoadIndex#usual?: parts that don't begin with a dot, no ending of which Ruby tries others, too, and no extension that
+ * is no file. */
+static int
+is_usual(VALUE name)
+{
+    const char *text = RSTRING_PTR(name);
+    long length = RSTRING_LEN(name);
+    for (long i = 0; i < length; i++) {
+        int begins = i == 0 || text[i - 1] == '/';
+        if (!is_word(text[i]) && (begins || (text[i] != '.' && text[i] != '/'))) return 0;
+    }
+    if (text[length - 1] == '/' || strcmp(text, "prism/prism") == 0) return 0;
+    return !fb_ends_with(name, ".o") && !fb_ends_with(name, ".dll") && !fb_ends_with(name, ".dylib") &&
+           !fb_ends_with(name, ".bundle");
+}
+
+static int
+may_be_warned_of(VALUE name)
+{
+    if (NIL_P(quick.warned_names)) return 0;
+    long length = (long)strcspn(RSTRING_PTR(name), "/.");
+    return RTEST(rb_hash_lookup(quick.warned_names, rb_str_new(RSTRING_PTR(name), length)));
+}
+
+/* LoadIndex#find */
+static VALUE
+find(VALUE name)
+{
+    if (NIL_P(quick.folders)) return rb_funcall(load_index, id_find, 1, name);
+
+    VALUE path = Qnil;
+    ID counted = id_not_found;
+    if (may_be_warned_of(name)) counted = id_rubygems_decides;
+    else if (is_usual(name)) {
+        if (!fb_index_taken(quick.folders, quick.load_path)) rb_funcall(load_index, id_take_load_path, 0);
+        path = fb_index_search(quick.folders, name, quick.only_files);
+        if (!NIL_P(path)) counted = id_found;
+    }
+    rb_funcall(quick.counts, id_add, 1, ID2SYM(counted));
+    return path;
+}
+
+/* The path to require instead of the name; nil: Ruby is to search; false: there is no such file. */
+static VALUE
+path_of(VALUE name)
+{
+    int is_provided = rb_provided(StringValueCStr(name));
+    if (is_provided && is_plainly_provided(name)) return Qnil;
+    VALUE path = find(name);
+    if (!is_provided) return path;
+    if (!RTEST(path)) return Qnil;
+    return fb_ends_with(path, ".so") && !rb_provided(StringValueCStr(path)) ? Qnil : path;
+}
+
+/* Runs before RubyGems' Kernel#require. It is in C because backtraces and `caller` then name no file of this
+ * library. */
+static VALUE
+kernel_require(VALUE self, VALUE name)
+{
+    is_ours = 1;
+    if (is_searched_for(name) && fb_in_main_ractor() && !NIL_P(load_index)) {
+        VALUE path = path_of(name);
+        if (path == Qfalse) rb_loaderror_with_path(name, "cannot load such file -- %"PRIsVALUE, name);
+        if (!NIL_P(path)) return rb_funcall(self, id_plain_require, 1, path);
+    }
+    return rb_funcall(self, id_before, 1, name);
+}
+
+/* Native.replace_require(index, id of the plain require): Kernel#pitwall_require_before must exist. */
+static VALUE
+native_replace_require(VALUE self, VALUE index, VALUE plain)
+{
+    load_index = index;
+    id_plain_require = rb_sym2id(plain);
+    rb_define_private_method(rb_mKernel, "require", kernel_require, 1);
+    return Qnil;
+}
+
+/* find_quickly(folders or nil, $LOAD_PATH, warned names or nil, only files?, counts) */
+static VALUE
+native_find_quickly(VALUE self, VALUE folders, VALUE load_path, VALUE warned_names, VALUE only_files, VALUE counts)
+{
+    if (!NIL_P(warned_names)) Check_Type(warned_names, T_HASH);
+    Check_Type(load_path, T_ARRAY);
+    quick.folders = folders;
+    quick.load_path = load_path;
+    quick.warned_names = warned_names;
+    quick.only_files = only_files;
+    quick.counts = counts;
+    return Qnil;
+}
+
+static VALUE
+native_stop_index(VALUE self)
+{
+    load_index = Qnil;
+    return Qnil;
+}
+
+int
+fb_require_was_called(void)
+{
+    int called = is_ours;
+    is_ours = 0;
+    return called;
+}
+
+void
+fb_define_require(VALUE native)
+{
+    id_find = rb_intern("find");
+    id_before = rb_intern("pitwall_require_before");
+    id_add = rb_intern("add");
+    id_found = rb_intern("found");
+    id_not_found = rb_intern("not_found");
+    id_rubygems_decides = rb_intern("rubygems_decides");
+    id_take_load_path = rb_intern("take_load_path");
+    VALUE *const held[] = {&load_index, &quick.folders, &quick.load_path, &quick.warned_names, &quick.counts};
+    for (size_t i = 0; i < sizeof held / sizeof *held; i++) rb_gc_register_address(held[i]);
+
+    rb_define_singleton_method(native, "find_quickly", native_find_quickly, 5);
+    rb_define_singleton_method(native, "replace_require", native_replace_require, 2);
+    rb_define_singleton_method(native, "stop_index", native_stop_index, 0);
+}
