@@ -40,11 +40,13 @@ native_source_kept(VALUE self)
     return source_is_kept() ? Qtrue : Qfalse;
 }
 
-/* InstructionSequence.compile_option=, Warning[]= and RubyVM.keep_script_lines= are called. */
+/* The Methods that were replaced: InstructionSequence.compile_option=, RubyVM.keep_script_lines=, Warning[]=. */
+static VALUE compile_option_before = Qnil, keep_script_lines_before = Qnil, warning_before = Qnil;
+
 static VALUE
-options_change(int argc, VALUE *argv)
+options_change(VALUE method, int argc, const VALUE *argv)
 {
-    VALUE result = rb_call_super(argc, argv);
+    VALUE result = rb_method_call(argc, argv, method);
     serving.changes++;
     serving.options_known = 0;
     serving.source_known = 0;
@@ -52,16 +54,39 @@ options_change(int argc, VALUE *argv)
 }
 
 static VALUE
-option_changes(VALUE self, VALUE value)
+set_compile_option(VALUE self, VALUE value)
 {
-    return options_change(1, &value);
+    return options_change(compile_option_before, 1, &value);
 }
 
 static VALUE
-warning_changes(VALUE self, VALUE category, VALUE value)
+set_keep_script_lines(VALUE self, VALUE value)
+{
+    return options_change(keep_script_lines_before, 1, &value);
+}
+
+static VALUE
+set_warning(VALUE self, VALUE category, VALUE value)
 {
     VALUE arguments[] = {category, value};
-    return options_change(2, arguments);
+    return options_change(warning_before, 2, arguments);
+}
+
+/* watch_options: they are replaced, not preceded by a module's: `super` of an alias would run without end. */
+static VALUE
+native_watch_options(VALUE self)
+{
+    VALUE code = rb_path2class("RubyVM::InstructionSequence"), warning = rb_path2class("Warning");
+    compile_option_before = rb_obj_method(code, ID2SYM(rb_intern("compile_option=")));
+    keep_script_lines_before = rb_obj_method(vm_class, ID2SYM(rb_intern("keep_script_lines=")));
+    warning_before = rb_obj_method(warning, ID2SYM(rb_intern("[]=")));
+    VALUE verbose = ruby_verbose;
+    ruby_verbose = Qfalse; /* Ruby would warn of it */
+    rb_define_singleton_method(code, "compile_option=", set_compile_option, 1);
+    rb_define_singleton_method(vm_class, "keep_script_lines=", set_keep_script_lines, 1);
+    rb_define_singleton_method(warning, "[]=", set_warning, 2);
+    ruby_verbose = verbose;
+    return Qnil;
 }
 
 /* The code, where nothing speaks against it; otherwise nil. */
@@ -147,17 +172,14 @@ fb_define_code(VALUE fastboot, VALUE native)
     vm_class = rb_path2class("RubyVM");
     fastboot_module = fastboot;
     VALUE *const held[] = {&vm_class, &fastboot_module, &serving.cache, &serving.pack, &serving.expected,
-                           &serving.counts};
+                           &serving.counts, &compile_option_before, &keep_script_lines_before, &warning_before};
     for (size_t i = 0; i < sizeof held / sizeof *held; i++) rb_gc_register_address(held[i]);
-
-    rb_define_method(rb_define_module_under(fastboot, "CompileOption"), "compile_option=", option_changes, 1);
-    rb_define_method(rb_define_module_under(fastboot, "KeepScriptLines"), "keep_script_lines=", option_changes, 1);
-    rb_define_method(rb_define_module_under(fastboot, "WarningCategory"), "[]=", warning_changes, 2);
 
     /* Stands before the class of RubyVM::InstructionSequence, where Ruby itself has undefined the method. */
     rb_define_method(rb_define_module_under(fastboot, "Hook"), "load_iseq", load_iseq, 1);
     rb_define_singleton_method(native, "source_kept?", native_source_kept, 0);
     rb_define_singleton_method(native, "serve", native_serve, 4);
+    rb_define_singleton_method(native, "watch_options", native_watch_options, 0);
     rb_define_singleton_method(native, "option_changes", native_option_changes, 0);
     rb_define_singleton_method(native, "options_are", native_options_are, 2);
 #ifdef HAVE_RB_GET_COVERAGES

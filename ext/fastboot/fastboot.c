@@ -181,7 +181,7 @@ Init_fastboot_pack(void)
     fb_define_pack(native);
     fb_define_require(native);
     fb_define_code(fastboot, native);
-    fb_define_gc_rest(fastboot, native);
+    fb_define_gc_rest(native);
     fb_define_load_index(native);
     fb_define_data(native);
     fb_define_plain_data(native);

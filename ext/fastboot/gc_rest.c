@@ -12,11 +12,15 @@
 
 #include <ruby/debug.h>
 
+#include <ruby/vm.h>
+
 #include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <time.h>
@@ -26,6 +30,8 @@
 #define TICK_NS 10000000
 #define IDLE_TICKS 20       /* without a file: the rest ends. The next file begins another one. */
 #define OVER_TICKS 500      /* without a file: the boot is over */
+#define SLOW_DOWN 10        /* times as long a tick, while no Ruby thread does what was asked */
+#define FIRST_DESCRIPTOR 1000
 #define LONGEST_TICKS 12000 /* of a boot */
 #define GROWTH 2.4          /* of memory, in one rest */
 #define LEAST_GROWTH (48 * MIB)
@@ -44,7 +50,13 @@ static struct {
     size_t collections;     /* before Ruby was to collect */
     unsigned long rests, growths;
     rb_postponed_job_handle_t job;
-} rest;
+    VALUE enable, disable, set_stress; /* the Methods that were replaced */
+    int statm;                         /* a descriptor of /proc/self/statm */
+} rest = {.enable = Qnil, .disable = Qnil, .set_stress = Qnil, .statm = -1};
+
+/* While the thread holds it, Ruby does not end. */
+static pthread_mutex_t alive = PTHREAD_MUTEX_INITIALIZER;
+static int has_ended; /* with `alive` */
 
 static atomic_ulong loads;
 static atomic_int wish; /* enum state: what the thread asks for */
@@ -57,19 +69,30 @@ enter(enum state state)
     atomic_store(&state_now, (int)state);
 }
 
-/* Bytes of the process that are in memory; 0: unknown. async-signal-safe */
+/* Opened once: a thread that opens files could give the program another descriptor than the lowest one that is free.
+ * Its own number is high for the same reason. */
+static void
+open_statm(void)
+{
+    int low = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+    if (low < 0) return;
+    rest.statm = fcntl(low, F_DUPFD_CLOEXEC, FIRST_DESCRIPTOR);
+    if (rest.statm < 0) rest.statm = fcntl(low, F_DUPFD_CLOEXEC, FIRST_DESCRIPTOR / 5);
+    close(low);
+}
+
+/* Bytes of the process that are in memory; 0: unknown. A program may close all descriptors, and open others with this
+ * number: only text that begins with two numbers is taken. */
 static uint64_t
 resident(void)
 {
     char text[128];
-    int descriptor = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
-    if (descriptor < 0) return 0;
-    ssize_t length = read(descriptor, text, sizeof text - 1);
-    close(descriptor);
+    ssize_t length = pread(rest.statm, text, sizeof text - 1, 0);
     if (length <= 0) return 0;
     text[length] = 0;
-    const char *second = strchr(text, ' ');
-    return second ? strtoull(second, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
+    char *second;
+    if (strtoull(text, &second, 10) == 0 || *second != ' ') return 0;
+    return strtoull(second, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
 static void
@@ -127,35 +150,55 @@ do_wish(void *unused)
     end_rest(wanted);
 }
 
-static void
+/* Returns 0 where Ruby has ended. */
+static int
 ask(enum state wanted)
 {
-    atomic_store(&wish, (int)wanted);
-    rb_postponed_job_trigger(rest.job);
+    pthread_mutex_lock(&alive);
+    int is_alive = !has_ended;
+    if (is_alive) {
+        atomic_store(&wish, (int)wanted);
+        rb_postponed_job_trigger(rest.job);
+    }
+    pthread_mutex_unlock(&alive);
+    return is_alive;
 }
 
+/* Asks again until it is done: if all Ruby threads sleep, a job is given to the main thread, which may sleep on. */
 static void *
 watch(void *unused)
 {
-    const struct timespec tick = {0, TICK_NS};
     unsigned long seen = atomic_load(&loads);
-    int quiet = 0;
-    for (int ticks = 0; ticks < LONGEST_TICKS; ticks++) {
+    int quiet = 0, ticks = 0;
+    for (;;) {
+        int is_over = quiet >= OVER_TICKS || ticks >= LONGEST_TICKS;
+        struct timespec tick = {0, is_over ? TICK_NS * SLOW_DOWN : TICK_NS};
         nanosleep(&tick, NULL);
         enum state state = (enum state)atomic_load(&state_now);
         if (state == OVER) return NULL;
 
         unsigned long count = atomic_load(&loads);
-        quiet = count == seen ? quiet + 1 : 0;
+        quiet = count == seen ? quiet + !is_over : 0;
         seen = count;
-        if (quiet >= OVER_TICKS) break;
-        if (state != RESTING) continue;
-        uint64_t now = resident();
-        if (now == 0 || now > rest.limit) ask(COLLECTING);
-        else if (quiet >= IDLE_TICKS) ask(IDLE);
+        ticks += !is_over;
+        enum state wanted = RESTING;
+        if (is_over) wanted = OVER;
+        else if (state == RESTING) {
+            uint64_t now = resident();
+            if (now == 0 || now > rest.limit) wanted = COLLECTING;
+            else if (quiet >= IDLE_TICKS) wanted = IDLE;
+        }
+        if (wanted != RESTING && !ask(wanted)) return NULL;
     }
-    ask(OVER);
-    return NULL;
+}
+
+/* The VM is about to be freed. */
+static void
+note_end(ruby_vm_t *unused)
+{
+    pthread_mutex_lock(&alive);
+    has_ended = 1;
+    pthread_mutex_unlock(&alive);
 }
 
 static int
@@ -179,6 +222,7 @@ start_thread(void)
 static void
 after_fork_in_child(void)
 {
+    pthread_mutex_init(&alive, NULL); /* the thread may have held it */
     end_rest(OVER);
 }
 
@@ -197,16 +241,45 @@ number_in(const char *path)
     return strtoull(text, NULL, 10);
 }
 
-/* Half of what a container allows. */
+/* The least that a folder of control groups and those above it allow: memory.max and memory.high. */
+static uint64_t
+least_in(const char *mount, const char *group)
+{
+    char folder[PATH_MAX], path[PATH_MAX + 16];
+    uint64_t least = UINT64_MAX;
+    if (snprintf(folder, sizeof folder, "%s%s", mount, group) >= (int)sizeof folder) return 0;
+    for (size_t length = strlen(folder); length >= strlen(mount); length--) {
+        if (folder[length] != 0 && folder[length] != '/') continue;
+        folder[length] = 0;
+        const char *const names[] = {"memory.max", "memory.high", "memory.limit_in_bytes"};
+        for (int i = 0; i < 3; i++) {
+            snprintf(path, sizeof path, "%s/%s", folder, names[i]);
+            uint64_t allowed = number_in(path);
+            if (allowed < least) least = allowed;
+        }
+    }
+    return least;
+}
+
+/* Half of what the machine has, or the process's control groups allow. */
 static uint64_t
 most_memory(void)
 {
-    uint64_t second = number_in("/sys/fs/cgroup/memory.max");
-    uint64_t first = number_in("/sys/fs/cgroup/memory/memory.limit_in_bytes");
-    uint64_t limit = (first < second ? first : second) / 2;
+    char line[PATH_MAX];
     long pages = sysconf(_SC_PHYS_PAGES);
-    uint64_t machine = pages > 0 ? (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE) / 2 : UINT64_MAX;
-    return limit < machine ? limit : machine;
+    uint64_t least = pages > 0 ? (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE) : UINT64_MAX;
+    FILE *groups = fopen("/proc/self/cgroup", "re"); /* lines "0::/path" (version 2), "4:memory:/path" */
+    while (groups && fgets(line, sizeof line, groups)) {
+        line[strcspn(line, "\n")] = 0;
+        const char *kind = strchr(line, ':'), *group = kind ? strchr(kind + 1, ':') : NULL;
+        if (!group) continue;
+        int is_memory = strncmp(kind, ":memory:", 8) == 0;
+        if (!is_memory && strncmp(line, "0::", 3) != 0) continue;
+        uint64_t allowed = least_in(is_memory ? "/sys/fs/cgroup/memory" : "/sys/fs/cgroup", group + 1);
+        if (allowed < least) least = allowed;
+    }
+    if (groups) fclose(groups);
+    return least / 2;
 }
 
 static int
@@ -217,10 +290,52 @@ has_rlimit(void)
     return space.rlim_cur != RLIM_INFINITY || data.rlim_cur != RLIM_INFINITY;
 }
 
+/* The program sees to collections itself from now on. */
+static VALUE
+end_and_call(VALUE method, int argc, const VALUE *argv)
+{
+    if (rest.state != OVER) end_rest(OVER);
+    return rb_method_call(argc, argv, method);
+}
+
+static VALUE
+gc_enable(VALUE self)
+{
+    return end_and_call(rest.enable, 0, NULL);
+}
+
+static VALUE
+gc_disable(VALUE self)
+{
+    return end_and_call(rest.disable, 0, NULL);
+}
+
+static VALUE
+gc_set_stress(VALUE self, VALUE value)
+{
+    return end_and_call(rest.set_stress, 1, &value);
+}
+
+/* They are replaced, not preceded by a module's: `super` of an alias would run without end. */
+static void
+replace_methods(void)
+{
+    rest.enable = rb_obj_method(rb_mGC, ID2SYM(rb_intern("enable")));
+    rest.disable = rb_obj_method(rb_mGC, ID2SYM(rb_intern("disable")));
+    rest.set_stress = rb_obj_method(rb_mGC, ID2SYM(rb_intern("stress=")));
+    VALUE verbose = ruby_verbose;
+    ruby_verbose = Qfalse; /* Ruby would warn of it */
+    rb_define_singleton_method(rb_mGC, "enable", gc_enable, 0);
+    rb_define_singleton_method(rb_mGC, "disable", gc_disable, 0);
+    rb_define_singleton_method(rb_mGC, "stress=", gc_set_stress, 1);
+    ruby_verbose = verbose;
+}
+
 /* rest_gc -> nil, or why it does not rest. Called once. */
 static VALUE
 native_rest_gc(VALUE self)
 {
+    open_statm();
     uint64_t now = resident();
     if (now == 0) return rb_str_new_cstr("/proc/self/statm can't be read");
     if (has_rlimit()) return rb_str_new_cstr("memory is limited (ulimit)");
@@ -231,12 +346,17 @@ native_rest_gc(VALUE self)
 
     rest.job = rb_postponed_job_preregister(0, do_wish, NULL);
     if (rest.job == POSTPONED_JOB_HANDLE_INVALID) return rb_str_new_cstr("Ruby takes no more postponed jobs");
-    if (pthread_atfork(NULL, NULL, after_fork_in_child) != 0) return rb_str_new_cstr(strerror(errno));
+    int failure = pthread_atfork(NULL, NULL, after_fork_in_child);
+    if (failure) return rb_str_new_cstr(strerror(failure));
+    ruby_vm_at_exit(note_end);
     begin_rest();
     if (rest.state == OVER) return rb_str_new_cstr("GC is disabled");
-    if (start_thread()) return Qnil;
-    end_rest(OVER);
-    return rb_str_new_cstr("there is no thread for it");
+    if (!start_thread()) {
+        end_rest(OVER);
+        return rb_str_new_cstr("there is no thread for it");
+    }
+    replace_methods();
+    return Qnil;
 }
 
 /* gc_rests -> [rests, how many of them ended because memory had grown] */
@@ -246,30 +366,13 @@ native_gc_rests(VALUE self)
     return rb_assoc_new(ULONG2NUM(rest.rests), ULONG2NUM(rest.growths));
 }
 
-/* The program sees to collections itself from now on. */
-static VALUE
-end_and_call(VALUE self)
-{
-    if (rest.state != OVER) end_rest(OVER);
-    return rb_call_super(0, NULL);
-}
-
-static VALUE
-end_and_set(VALUE self, VALUE value)
-{
-    if (rest.state != OVER) end_rest(OVER);
-    return rb_call_super(1, &value);
-}
-
 void
-fb_define_gc_rest(VALUE fastboot, VALUE native)
+fb_define_gc_rest(VALUE native)
 {
     rb_define_singleton_method(native, "rest_gc", native_rest_gc, 0);
     rb_define_singleton_method(native, "gc_rests", native_gc_rests, 0);
-    VALUE methods = rb_define_module_under(fastboot, "GCMethods");
-    rb_define_method(methods, "enable", end_and_call, 0);
-    rb_define_method(methods, "disable", end_and_call, 0);
-    rb_define_method(methods, "stress=", end_and_set, 1);
+    VALUE *const held[] = {&rest.enable, &rest.disable, &rest.set_stress};
+    for (size_t i = 0; i < sizeof held / sizeof *held; i++) rb_gc_register_address(held[i]);
 }
 
 #else
@@ -280,7 +383,7 @@ fb_gc_rest_loads(void)
 }
 
 void
-fb_define_gc_rest(VALUE fastboot, VALUE native)
+fb_define_gc_rest(VALUE native)
 {
 }
 

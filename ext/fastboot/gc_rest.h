@@ -6,7 +6,7 @@
 /* A file is being loaded. needs GVL */
 void fb_gc_rest_loads(void);
 
-/* Defines Native.rest_gc, and Fastboot::GCMethods, which stands before GC's own methods. */
-void fb_define_gc_rest(VALUE fastboot, VALUE native);
+/* Defines Native.rest_gc and Native.gc_rests. */
+void fb_define_gc_rest(VALUE native);
 
 #endif

@@ -8,6 +8,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 
 #include "places.h"
@@ -247,6 +248,7 @@ list_folder(struct index *index, uint32_t number)
     folder->is_there = state_of(folder->path, &folder->state);
     folder->settled = !folder->is_there || is_settled(&folder->state); /* as of now, before it is listed */
     int failure = folder->is_there ? read_names(folder->path, &folder->names) : 0;
+    if (failure) folder->state = (struct fb_attributes){0}; /* list it again next time */
     for (size_t i = 0; i < folder->names.count; i++) add_holder(index, folder->names.list[i], number);
     return failure;
 }
@@ -301,7 +303,11 @@ take_entry(struct index *index, const char *entry, VALUE roots, uint32_t *number
     *number = new_folder(index);
     index->folders[*number].path = path;
     int failure = list_folder(index, *number);
-    if (failure) return failure; /* next time it is not known */
+    if (failure) { /* next time it is not known either */
+        free(path);
+        index->folder_count--;
+        return failure;
+    }
     index->folders[*number].fixed = is_below(path, roots);
     if (is_known) st_insert(index->by_entry, (st_data_t)entry, *number);
     else {
@@ -434,6 +440,32 @@ search_file(struct index *index, const char *file, char path[PATH_MAX])
     return is_fresh(index, index->ranked_count, 0, 1) ? NOT_FOUND : IN_DOUBT;
 }
 
+struct spelling {
+    const char *name;
+    size_t length;
+    int is_found;
+};
+
+static int
+compare_spelling(st_data_t key, st_data_t unused, st_data_t data)
+{
+    struct spelling *wanted = (struct spelling *)data;
+    const char *name = (const char *)key;
+    if (strncasecmp(name, wanted->name, wanted->length) != 0) return ST_CONTINUE;
+    if (name[wanted->length] != 0 && name[wanted->length] != '.') return ST_CONTINUE;
+    wanted->is_found = 1;
+    return ST_STOP;
+}
+
+/* Has any folder the first part of the name in other letters? Some file systems don't tell them apart. */
+static int
+is_spelt_otherwise(const struct index *index, const char *name)
+{
+    struct spelling wanted = {name, strcspn(name, "/"), 0};
+    st_foreach(index->by_name, compare_spelling, (st_data_t)&wanted);
+    return wanted.is_found;
+}
+
 static enum found
 search_with(struct index *index, VALUE name, const char *ending, char path[PATH_MAX])
 {
@@ -466,7 +498,10 @@ fb_index_search(VALUE self, VALUE name, VALUE only_files)
         if (found == NOT_FOUND) found = RTEST(only_files) ? search_with(index, name, ".so", path) : IN_DOUBT;
     }
     /* Nobody searches after this answer. */
-    if (found == NOT_FOUND) return is_fresh(index, index->ranked_count, 1, 0) ? Qfalse : Qnil;
+    if (found == NOT_FOUND) {
+        int is_sure = is_fresh(index, index->ranked_count, 1, 0) && !is_spelt_otherwise(index, RSTRING_PTR(name));
+        return is_sure ? Qfalse : Qnil;
+    }
     return found == FOUND ? rb_enc_str_new_cstr(path, rb_filesystem_encoding()) : Qnil;
 }
 

@@ -7,7 +7,7 @@
 #include "blake2b.h"
 
 /*
- * A pack is one file: a header, then records. lib/pitwall/fastboot/format.rb writes it, doc/fastboot.md describes it.
+ * A pack is one file: a header, then records. lib/pitwall/fastboot/format.rb writes it.
  * A writer appends to a pack, or replaces it by rename. So the mapped part of a pack never changes. A reader compares
  * each length with the file's size, and each head and body with its checksum.
  */

@@ -30,7 +30,9 @@ static const rb_data_type_t pack_type = {
 const struct fb_pack *
 fb_pack_of(VALUE self)
 {
-    return rb_check_typeddata(self, &pack_type);
+    const struct fb_pack *pack = rb_check_typeddata(self, &pack_type);
+    if (!pack->bytes) rb_raise(rb_eIOError, "closed pack");
+    return pack;
 }
 
 /* Only a file that this user or root owns, and that nobody else may write: code in it will be run. */
@@ -210,6 +212,17 @@ pack_facts(VALUE self)
                                 pack->flags & FB_FROZEN ? Qtrue : Qfalse);
 }
 
+/* close: nothing may have been loaded from it. */
+static VALUE
+pack_close(VALUE self)
+{
+    struct fb_pack *pack = (struct fb_pack *)(uintptr_t)fb_pack_of(self);
+    fb_pack_free(pack);
+    munmap((void *)(uintptr_t)pack->bytes, pack->size);
+    *pack = (struct fb_pack){0};
+    return Qnil;
+}
+
 void
 fb_define_pack(VALUE native)
 {
@@ -224,4 +237,5 @@ fb_define_pack(VALUE native)
     rb_define_method(pack, "versions", pack_versions, 0);
     rb_define_method(pack, "body", pack_body, 1);
     rb_define_method(pack, "facts", pack_facts, 0);
+    rb_define_method(pack, "close", pack_close, 0);
 }

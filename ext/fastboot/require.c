@@ -1,5 +1,7 @@
 #include "require.h"
 
+#include <ruby/encoding.h>
+
 #include <string.h>
 
 #include "load_index.h"
@@ -9,11 +11,11 @@ static VALUE load_index = Qnil; /* a LoadIndex; nil: none is in use */
 static int is_ours;
 static ID id_find, id_before, id_plain_require, id_add, id_found, id_not_found, id_rubygems_decides, id_take_load_path;
 
-/* A name without its zero byte, neither absolute, nor explicitly relative, nor in a home folder. */
+/* An ASCII name without a zero byte, neither absolute, nor explicitly relative, nor in a home folder. */
 static int
 is_searched_for(VALUE name)
 {
-    if (!RB_TYPE_P(name, T_STRING) || RSTRING_LEN(name) == 0) return 0;
+    if (!RB_TYPE_P(name, T_STRING) || RSTRING_LEN(name) == 0 || !rb_enc_str_asciionly_p(name)) return 0;
     const char first = RSTRING_PTR(name)[0];
     return first != '/' && first != '.' && first != '~' && !memchr(RSTRING_PTR(name), 0, (size_t)RSTRING_LEN(name));
 }

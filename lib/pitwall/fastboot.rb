@@ -4,8 +4,6 @@
 # defaults. For options: require "pitwall/fastboot/setup", and call Pitwall::Fastboot.setup.
 #
 # RubyGems and then Bundler may choose two versions of this gem. The first one stays.
-unless defined?(Pitwall::Fastboot)
-  require_relative "fastboot/setup"
+require_relative "fastboot/setup" unless defined?(Pitwall::Fastboot)
 
-  Pitwall::Fastboot.setup
-end
+Pitwall::Fastboot.setup

@@ -9,10 +9,19 @@ class GCRestTest < Minitest::Test
 
   LIB = File.join(Checkout::ROOT, "lib")
 
+  RESTS = RUBY_VERSION.to_f >= 3.4
+  ELSEWHERE = %w[test_older_rubies_have_no_rest].freeze
+
+  def self.runnable_methods = RESTS ? super - ELSEWHERE : ELSEWHERE
+
   def setup
     super
-    skip "only from Ruby 3.3 on" if Gem::Version.new(RUBY_VERSION) < Gem::Version.new("3.3")
     write_files("a.rb" => "A = 1 unless defined?(A)")
+  end
+
+  def test_older_rubies_have_no_rest
+    program = "load './a.rb'; p #{STATS}['gc_rests'], #{STATS}['reasons'].grep(/garbage/), GC.disable"
+    assert_equal %w[nil [] false], lines(program)
   end
 
   # @return the lines that the program prints
@@ -48,6 +57,31 @@ class GCRestTest < Minitest::Test
               "sleep 0.5; load './a.rb'; p GC.enable"
     assert_equal %w[false true true false false true], lines(program)
     assert_equal %w[true false], lines("GC.stress = true; x = GC.stress; GC.stress = false; p x, GC.disable")
+  end
+
+  def test_an_alias_of_the_replaced_method
+    program = "class << GC; alias_method :old, :enable; def enable = old; end; p GC.enable, GC.disable, GC.enable"
+    assert_equal %w[false false true], lines(program)
+    program = "class << Warning; alias_method :old, :[]=; define_method(:[]=) { |a, b| old(a, b) }; end; " \
+              "Warning[:deprecated] = true; p Warning[:deprecated]"
+    assert_equal %w[true], lines(program)
+  end
+
+  # The main thread sleeps all the time: what the watching thread asks for must reach the other one, also when the boot
+  # has been over for long.
+  def test_it_ends_in_any_thread
+    sleepers = [0.5, 5.7].map { |seconds| "Thread.new { sleep #{seconds}; p collects.call }.join" }
+    sleepers.each { |sleeper| assert_equal %w[true], lines("#{COLLECTS}; #{sleeper}") }
+  end
+
+  # Ruby has ended, but the process has not: C's handlers run.
+  def test_it_ends_with_ruby
+    program = "require 'fiddle'; c = Fiddle.dlopen(nil); pointer = Fiddle::TYPE_VOIDP; " \
+              "Fiddle::Function.new(c['on_exit'], [pointer, pointer], Fiddle::TYPE_INT).call(c['sleep'], nil); " \
+              "load './a.rb'; exit 1"
+    result = capture({ "PITWALL_BOOT_CACHE" => file("cache") }, RUBY, "-I#{LIB}", "-rpitwall/fastboot", "-e", program)
+    skip "no fiddle" if result.err.include?("cannot load such file -- fiddle")
+    assert_equal [1, ""], [result.status.exitstatus, result.err]
   end
 
   def test_children_collect

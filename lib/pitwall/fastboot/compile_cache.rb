@@ -36,9 +36,7 @@ module Pitwall
         return "#{hook.source_location&.first || hook.owner} has RubyVM::InstructionSequence.load_iseq" if hook
 
         CODE.singleton_class.prepend(Hook) # Ruby itself undefines the method there
-        CODE.singleton_class.prepend(CompileOption)
-        RubyVM.singleton_class.prepend(KeepScriptLines)
-        Warning.singleton_class.prepend(WarningCategory)
+        Native.watch_options
         nil
       end
 
@@ -66,7 +64,7 @@ module Pitwall
       private
 
       def code_of(path)
-        @expected.delete(Thread.current) unless @expected.empty?
+        forget_failed unless @expected.empty?
         reason = doubt
         return @counts.add(reason) if reason
 
@@ -77,6 +75,13 @@ module Pitwall
 
         expect(path, options) unless @pack.readonly? || %i[odd refused].include?(how)
         nil
+      end
+
+      # Files that this thread, or one that has ended, could not compile.
+      def forget_failed
+        @expected.delete(Thread.current)
+        @expected.delete_if { |thread, _| !thread.alive? }
+        @tracer.disable if @expected.empty? && @tracer.enabled?
       end
 
       # Why this process has to compile files, if it has to.

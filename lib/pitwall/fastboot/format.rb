@@ -2,7 +2,7 @@
 
 module Pitwall
   module Fastboot
-    # The bytes of a pack: a header, then records (ext/fastboot/pack.h reads them, doc/fastboot.md describes them).
+    # The bytes of a pack: a header, then records (ext/fastboot/pack.h reads them).
     # @api private
     module Format
       MAGIC = "PWBOOT1\n"

@@ -150,6 +150,8 @@ module Pitwall
         @counts.add(:relative_load_path) if taken == false
         @counts.because("no index of $LOAD_PATH", taken) if taken
         false
+      rescue StandardError # Gem.path, for instance. It is called from C, too.
+        false
       end
 
       # Below these, files don't appear.

@@ -141,12 +141,11 @@ module Pitwall
       def rest_gc? = ENV["PITWALL_FASTBOOT_GC"] != "off"
 
       def rest_gc
-        return unless Native.respond_to?(:rest_gc)
+        # Ruby 3.3 does not collect when there are too many open files while collections are disabled.
+        return if RUBY_VERSION < "3.4" || !Native.respond_to?(:rest_gc)
 
         reason = Native.rest_gc
-        return @counts.because("garbage collection does not rest: #{reason}") if reason
-
-        GC.singleton_class.prepend(GCMethods)
+        @counts.because("garbage collection does not rest: #{reason}") if reason
       end
 
       # What is known only at the end.

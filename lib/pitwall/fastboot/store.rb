@@ -58,17 +58,7 @@ module Pitwall
       #: (Array[Addition], ?wait: bool, ?replace: bool) -> String?
       def add(additions, wait: false, replace: false)
         locked(wait) do
-          pack = open
-          next rewrite(nil, additions) if pack.is_a?(String)
-
-          size, valid_size, _, frozen = pack.facts
-          next "the pack is frozen" if frozen
-
-          additions = new_ones(pack, additions) unless replace # what the pack has of them may be damaged
-          next nil if additions.empty? && !replace
-          next rewrite(pack, additions) if replace || valid_size < size || wasteful?(pack, additions)
-
-          append(additions)
+          with_pack { |pack| pack.is_a?(String) ? rewrite(nil, additions) : add_to(pack, additions, replace) }
         end
       end
 
@@ -77,8 +67,9 @@ module Pitwall
       #: (?frozen: bool?) -> String?
       def prune(frozen: nil)
         locked(true) do
-          pack = open
-          pack.is_a?(String) ? pack : rewrite(pack, [], frozen: frozen.nil? ? pack.facts[3] : frozen)
+          with_pack do |pack|
+            pack.is_a?(String) ? pack : rewrite(pack, [], frozen: frozen.nil? ? pack.facts[3] : frozen)
+          end
         end
       end
 
@@ -109,6 +100,25 @@ module Pitwall
         end
       rescue SystemCallError => error
         error.message
+      end
+
+      # The pack as it is now. It is closed afterwards.
+      def with_pack
+        pack = open
+        yield pack
+      ensure
+        pack.close if pack && !pack.is_a?(String)
+      end
+
+      def add_to(pack, additions, replace)
+        size, valid_size, _, frozen = pack.facts
+        return "the pack is frozen" if frozen
+
+        additions = new_ones(pack, additions) unless replace # what the pack has of them may be damaged
+        return nil if additions.empty? && !replace
+        return rewrite(pack, additions) if replace || valid_size < size || wasteful?(pack, additions)
+
+        append(additions)
       end
 
       # Others may have written the same meanwhile.
