@@ -81,7 +81,6 @@ module Pitwall
       def forget_failed
         @expected.delete(Thread.current)
         @expected.delete_if { |thread, _| !thread.alive? }
-        @tracer.disable if @expected.empty? && @tracer.enabled?
       end
 
       # Why this process has to compile files, if it has to.
