@@ -116,14 +116,6 @@ native_read(VALUE self, VALUE path)
     return rb_assoc_new(digest, fb_attributes_value(&last));
 }
 
-/* readable?(path) -> whether `require` could load this file; nil: in doubt. */
-static VALUE
-native_readable(VALUE self, VALUE path)
-{
-    int found = fb_readable(StringValueCStr(path));
-    return found < 0 ? Qnil : found ? Qtrue : Qfalse;
-}
-
 /* settled?(ctime_ns) -> would a change from now on give the file another change time? */
 static VALUE
 native_settled(VALUE self, VALUE changed_ns)
@@ -175,7 +167,6 @@ Init_fastboot_pack(void)
     rb_define_singleton_method(native, "sum", native_sum, 1);
     rb_define_singleton_method(native, "place", native_place, 1);
     rb_define_singleton_method(native, "read", native_read, 1);
-    rb_define_singleton_method(native, "readable?", native_readable, 1);
     rb_define_singleton_method(native, "settled?", native_settled, 1);
     rb_define_singleton_method(native, "replace_warn", native_replace_warn, 2);
     fb_define_pack(native);

@@ -185,8 +185,8 @@ has_state(const struct folder *folder, int is_there, const struct fb_attributes 
     return is_there == folder->is_there && fb_attributes_equal(state, &folder->state);
 }
 
-/* Has the folder the names that it was listed with? A folder that changed just before it was listed may have got
- * another file at the same tick of the clock: then only its names tell. */
+/* Has the folder the names that it was listed with? If it had just changed then, its times prove nothing: another file
+ * may have come at the same tick of the clock. */
 static int
 is_same(const struct folder *folder)
 {

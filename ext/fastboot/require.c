@@ -20,8 +20,7 @@ is_searched_for(VALUE name)
     return first != '/' && first != '.' && first != '~' && !memchr(RSTRING_PTR(name), 0, (size_t)RSTRING_LEN(name));
 }
 
-/* Does Ruby know without searching that the feature is there? If an extension has the name, it searches all folders for
- * a file with Ruby code first. */
+/* Can Ruby answer without searching? Not if only an extension is loaded: a file with Ruby code would win. */
 static int
 is_plainly_provided(VALUE name)
 {
@@ -30,7 +29,7 @@ is_plainly_provided(VALUE name)
     return rb_provided(StringValueCStr(source));
 }
 
-/* What LoadIndex#find would ask of Ruby is known: it needs no Ruby code. */
+/* Copies of what LoadIndex#find asks Ruby for, so that C can answer alone. */
 static struct {
     VALUE folders;      /* Native::LoadIndex; nil: LoadIndex#find decides */
     VALUE load_path;    /* $LOAD_PATH */
@@ -138,13 +137,6 @@ native_find_quickly(VALUE self, VALUE folders, VALUE load_path, VALUE warned_nam
     return Qnil;
 }
 
-static VALUE
-native_stop_index(VALUE self)
-{
-    load_index = Qnil;
-    return Qnil;
-}
-
 int
 fb_require_was_called(void)
 {
@@ -168,5 +160,4 @@ fb_define_require(VALUE native)
 
     rb_define_singleton_method(native, "find_quickly", native_find_quickly, 5);
     rb_define_singleton_method(native, "replace_require", native_replace_require, 2);
-    rb_define_singleton_method(native, "stop_index", native_stop_index, 0);
 }

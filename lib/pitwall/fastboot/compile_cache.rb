@@ -12,7 +12,7 @@ module Pitwall
       CATEGORIES = (Warning.respond_to?(:categories) ? Warning.categories : %i[deprecated experimental]).freeze
       CODE = RubyVM::InstructionSequence
       FAILURES = [StandardError, ScriptError, NoMemoryError, SystemStackError].freeze
-      # An exception that Thread#raise brings meanwhile is the program's: not to be rescued here.
+      # Exceptions of Thread#raise wait: a rescue here would swallow them.
       LATER = { StandardError => :never }.freeze
       private_constant :CATEGORIES, :CODE, :FAILURES, :LATER
 

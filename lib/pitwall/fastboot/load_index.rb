@@ -16,7 +16,7 @@ module Pitwall
       # Extensions that are no files (ruby_init_ext in Ruby's source), and up to which Ruby this is known.
       STATIC = %w[prism/prism].freeze
       KNOWN_UNTIL = 4.1
-      # An exception that Thread#raise brings meanwhile is the program's: not to be rescued here.
+      # Exceptions of Thread#raise wait: a rescue here would swallow them.
       LATER = { StandardError => :never }.freeze
       private_constant :NAME, :RUBYGEMS, :WARNS, :COMPILED, :STATIC, :KNOWN_UNTIL, :LATER
 
