@@ -5,6 +5,7 @@
 #include "main_ractor.h"
 #include "pack_object.h"
 #include "require.h"
+#include "tools.h"
 
 #ifdef HAVE_RB_GET_COVERAGES
 VALUE rb_get_coverages(void);
@@ -17,7 +18,7 @@ static ID id_script_lines, id_debugger, id_keep_script_lines, id_keep_index, id_
 static struct {
     VALUE cache; /* asked where there is any doubt; nil: nobody is asked */
     VALUE pack, expected, counts;
-    unsigned long changes; /* of options: how often a program has set one */
+    unsigned long changes; /* how many times the program has set an option */
     int options_known;     /* `sum` is of the compiler's options and warnings as they are */
     uint64_t sum;
     int source_known, source_kept; /* RubyVM.keep_script_lines */
@@ -72,20 +73,13 @@ set_warning(VALUE self, VALUE category, VALUE value)
     return options_change(warning_before, 2, arguments);
 }
 
-/* watch_options: they are replaced, not preceded by a module's: `super` of an alias would run without end. */
 static VALUE
 native_watch_options(VALUE self)
 {
-    VALUE code = rb_path2class("RubyVM::InstructionSequence"), warning = rb_path2class("Warning");
-    compile_option_before = rb_obj_method(code, ID2SYM(rb_intern("compile_option=")));
-    keep_script_lines_before = rb_obj_method(vm_class, ID2SYM(rb_intern("keep_script_lines=")));
-    warning_before = rb_obj_method(warning, ID2SYM(rb_intern("[]=")));
-    VALUE verbose = ruby_verbose;
-    ruby_verbose = Qfalse; /* Ruby would warn of it */
-    rb_define_singleton_method(code, "compile_option=", set_compile_option, 1);
-    rb_define_singleton_method(vm_class, "keep_script_lines=", set_keep_script_lines, 1);
-    rb_define_singleton_method(warning, "[]=", set_warning, 2);
-    ruby_verbose = verbose;
+    VALUE code = rb_path2class("RubyVM::InstructionSequence");
+    compile_option_before = fb_replace_method(code, "compile_option=", set_compile_option, 1);
+    keep_script_lines_before = fb_replace_method(vm_class, "keep_script_lines=", set_keep_script_lines, 1);
+    warning_before = fb_replace_method(rb_path2class("Warning"), "[]=", set_warning, 2);
     return Qnil;
 }
 
@@ -134,14 +128,15 @@ native_serve(VALUE self, VALUE cache, VALUE pack, VALUE expected, VALUE counts)
     return Qnil;
 }
 
-/* option_changes -> how often a program has set an option */
+/* option_changes -> how many times the program has set an option that the code of files depends on */
 static VALUE
 native_option_changes(VALUE self)
 {
     return ULONG2NUM(serving.changes);
 }
 
-/* options_are(sum, changes): unless another thread has set an option since then. */
+/* options_are(sum, changes): `sum` is of today's options, unless another thread has set one since there were so many
+ * changes. */
 static VALUE
 native_options_are(VALUE self, VALUE sum, VALUE changes)
 {
@@ -171,9 +166,9 @@ fb_define_code(VALUE fastboot, VALUE native)
     id_hit = rb_intern("hit");
     vm_class = rb_path2class("RubyVM");
     fastboot_module = fastboot;
-    VALUE *const held[] = {&vm_class, &fastboot_module, &serving.cache, &serving.pack, &serving.expected,
-                           &serving.counts, &compile_option_before, &keep_script_lines_before, &warning_before};
-    for (size_t i = 0; i < sizeof held / sizeof *held; i++) rb_gc_register_address(held[i]);
+    fb_hold((VALUE *const[]){&vm_class, &fastboot_module, &serving.cache, &serving.pack, &serving.expected,
+                             &serving.counts, &compile_option_before, &keep_script_lines_before, &warning_before,
+                             NULL});
 
     /* Stands before the class of RubyVM::InstructionSequence, where Ruby itself has undefined the method. */
     rb_define_method(rb_define_module_under(fastboot, "Hook"), "load_iseq", load_iseq, 1);

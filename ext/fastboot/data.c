@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "main_ractor.h"
+#include "tools.h"
 
 static VALUE cache = Qnil, call_class = Qnil;
 static ID id_find, id_parsed, id_keep;
@@ -64,8 +65,10 @@ json_load_file(int argc, VALUE *argv, VALUE self)
     return load_file(argc, argv, self, argc == 1 || (argc == 2 && RB_TYPE_P(argv[1], T_HASH)));
 }
 
-/* Native.serve_data(cache, class): asks this DataCache from now on. An answer of the class, or the cache itself, is no
- * data: the replaced method is called. Its result then goes to `parsed`, with the answer of the class. */
+/* Native.serve_data(cache, class): from now on this DataCache is asked. It answers with one of these:
+ *   the data, which the program gets;
+ *   itself: the library parses the file;
+ *   an object of the class: the library parses the file, and `parsed` of the cache gets this object and the result. */
 static VALUE
 native_serve_data(VALUE self, VALUE new_cache, VALUE new_class)
 {
@@ -99,8 +102,7 @@ native_libraries_wait(VALUE self, VALUE whether)
 void
 fb_define_data(VALUE native)
 {
-    rb_gc_register_address(&cache);
-    rb_gc_register_address(&call_class);
+    fb_hold((VALUE *const[]){&cache, &call_class, NULL});
     id_find = rb_intern("find");
     id_parsed = rb_intern("parsed");
     id_keep = rb_intern("keep");

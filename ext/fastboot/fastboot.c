@@ -27,6 +27,7 @@
 #include "places.h"
 #include "plain_data.h"
 #include "require.h"
+#include "tools.h"
 
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
 #error "packs are little-endian"
@@ -157,9 +158,7 @@ Init_fastboot_pack(void)
     rb_ext_ractor_safe(true);
     fb_note_main_ractor();
     warning_module = rb_path2class("Warning");
-    rb_gc_register_address(&warning_module);
-    rb_gc_register_address(&listener);
-    rb_gc_register_address(&plain_warn);
+    fb_hold((VALUE *const[]){&warning_module, &listener, &plain_warn, NULL});
 
     VALUE fastboot = rb_define_module_under(rb_define_module("Pitwall"), "Fastboot");
     VALUE native = rb_define_module_under(fastboot, "Native");

@@ -11,7 +11,6 @@
 #ifdef HAVE_RB_POSTPONED_JOB_PREREGISTER
 
 #include <ruby/debug.h>
-
 #include <ruby/vm.h>
 
 #include <fcntl.h>
@@ -26,12 +25,14 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "tools.h"
+
 #define MIB (UINT64_C(1) << 20)
 #define TICK_NS 10000000
 #define IDLE_TICKS 20       /* without a file: the rest ends. The next file begins another one. */
 #define OVER_TICKS 500      /* without a file: the boot is over */
 #define SLOW_DOWN 10        /* times as long a tick, while no Ruby thread does what was asked */
-#define FIRST_DESCRIPTOR 1000
+#define FIRST_DESCRIPTOR 1000 /* or a fifth of it, where the limit of descriptors is low */
 #define LONGEST_TICKS 12000 /* of a boot */
 #define GROWTH 2.4          /* of memory, in one rest */
 #define LEAST_GROWTH (48 * MIB)
@@ -44,7 +45,7 @@ enum state {
 };
 
 static struct {
-    enum state state;       /* changes with the GVL only; the thread reads it */
+    _Atomic enum state state; /* changes with the GVL only; the thread reads it */
     uint64_t limit;         /* of memory: where this rest ends */
     uint64_t most;          /* of memory: no rest ends later */
     size_t collections;     /* before Ruby was to collect */
@@ -59,15 +60,7 @@ static pthread_mutex_t alive = PTHREAD_MUTEX_INITIALIZER;
 static int has_ended; /* with `alive` */
 
 static atomic_ulong loads;
-static atomic_int wish; /* enum state: what the thread asks for */
-static atomic_int state_now;
-
-static void
-enter(enum state state)
-{
-    rest.state = state;
-    atomic_store(&state_now, (int)state);
-}
+static _Atomic enum state wish = RESTING; /* what the thread asks for; RESTING: nothing */
 
 /* Opened once: a thread that opens files could give the program another descriptor than the lowest one that is free.
  * Its own number is high for the same reason. */
@@ -81,8 +74,8 @@ open_statm(void)
     close(low);
 }
 
-/* Bytes of the process that are in memory; 0: unknown. A program may close all descriptors, and open others with this
- * number: only text that begins with two numbers is taken. */
+/* How many bytes of the process are in memory; 0: unknown. If the program has closed the descriptor, its number may
+ * belong to another file. So the text must begin with two numbers. */
 static uint64_t
 resident(void)
 {
@@ -99,11 +92,11 @@ static void
 begin_rest(void)
 {
     if (RTEST(rb_gc_disable())) { /* somebody else has disabled it */
-        enter(OVER);
+        rest.state = OVER;
         return;
     }
     rest.rests++;
-    enter(RESTING);
+    rest.state = RESTING;
 }
 
 static void
@@ -111,7 +104,7 @@ end_rest(enum state next)
 {
     if (rest.state == RESTING) rb_gc_enable();
     rest.collections = rb_gc_count();
-    enter(next);
+    rest.state = next;
 }
 
 static void
@@ -134,7 +127,7 @@ fb_gc_rest_loads(void)
         uint64_t now = resident();
         set_limit(now);
         if (now && now < rest.limit) begin_rest();
-        else enter(OVER);
+        else rest.state = OVER;
     }
 }
 
@@ -143,7 +136,7 @@ fb_gc_rest_loads(void)
 static void
 do_wish(void *unused)
 {
-    enum state wanted = (enum state)atomic_exchange(&wish, RESTING);
+    enum state wanted = atomic_exchange(&wish, RESTING);
     if (wanted == RESTING || rest.state == OVER) return;
     if (rest.state != RESTING && wanted != OVER) return; /* too late */
     if (wanted == COLLECTING) rest.growths++;
@@ -157,7 +150,7 @@ ask(enum state wanted)
     pthread_mutex_lock(&alive);
     int is_alive = !has_ended;
     if (is_alive) {
-        atomic_store(&wish, (int)wanted);
+        wish = wanted;
         rb_postponed_job_trigger(rest.job);
     }
     pthread_mutex_unlock(&alive);
@@ -174,7 +167,7 @@ watch(void *unused)
         int is_over = quiet >= OVER_TICKS || ticks >= LONGEST_TICKS;
         struct timespec tick = {0, is_over ? TICK_NS * SLOW_DOWN : TICK_NS};
         nanosleep(&tick, NULL);
-        enum state state = (enum state)atomic_load(&state_now);
+        enum state state = rest.state;
         if (state == OVER) return NULL;
 
         unsigned long count = atomic_load(&loads);
@@ -316,21 +309,6 @@ gc_set_stress(VALUE self, VALUE value)
     return end_and_call(rest.set_stress, 1, &value);
 }
 
-/* They are replaced, not preceded by a module's: `super` of an alias would run without end. */
-static void
-replace_methods(void)
-{
-    rest.enable = rb_obj_method(rb_mGC, ID2SYM(rb_intern("enable")));
-    rest.disable = rb_obj_method(rb_mGC, ID2SYM(rb_intern("disable")));
-    rest.set_stress = rb_obj_method(rb_mGC, ID2SYM(rb_intern("stress=")));
-    VALUE verbose = ruby_verbose;
-    ruby_verbose = Qfalse; /* Ruby would warn of it */
-    rb_define_singleton_method(rb_mGC, "enable", gc_enable, 0);
-    rb_define_singleton_method(rb_mGC, "disable", gc_disable, 0);
-    rb_define_singleton_method(rb_mGC, "stress=", gc_set_stress, 1);
-    ruby_verbose = verbose;
-}
-
 /* rest_gc -> nil, or why it does not rest. Called once. */
 static VALUE
 native_rest_gc(VALUE self)
@@ -355,7 +333,9 @@ native_rest_gc(VALUE self)
         end_rest(OVER);
         return rb_str_new_cstr("there is no thread for it");
     }
-    replace_methods();
+    rest.enable = fb_replace_method(rb_mGC, "enable", gc_enable, 0);
+    rest.disable = fb_replace_method(rb_mGC, "disable", gc_disable, 0);
+    rest.set_stress = fb_replace_method(rb_mGC, "stress=", gc_set_stress, 1);
     return Qnil;
 }
 
@@ -371,8 +351,7 @@ fb_define_gc_rest(VALUE native)
 {
     rb_define_singleton_method(native, "rest_gc", native_rest_gc, 0);
     rb_define_singleton_method(native, "gc_rests", native_gc_rests, 0);
-    VALUE *const held[] = {&rest.enable, &rest.disable, &rest.set_stress};
-    for (size_t i = 0; i < sizeof held / sizeof *held; i++) rb_gc_register_address(held[i]);
+    fb_hold((VALUE *const[]){&rest.enable, &rest.disable, &rest.set_stress, NULL});
 }
 
 #else

@@ -2,6 +2,7 @@
 
 #include <ruby/encoding.h>
 #include <ruby/st.h>
+#include <ruby/util.h>
 
 #include <dirent.h>
 #include <errno.h>
@@ -12,6 +13,7 @@
 #include <sys/stat.h>
 
 #include "places.h"
+#include "tools.h"
 
 /*
  * Which names the folders of $LOAD_PATH have at their top. Nothing here runs Ruby code or lets go of the GVL, so an
@@ -216,9 +218,7 @@ add_holder(struct index *index, const char *name, uint32_t folder)
     struct holders *holders = holders_of(index, name);
     if (!holders) {
         holders = ZALLOC(struct holders);
-        char *key = ALLOC_N(char, strlen(name) + 1);
-        strcpy(key, name);
-        st_insert(index->by_name, (st_data_t)key, (st_data_t)holders);
+        st_insert(index->by_name, (st_data_t)ruby_strdup(name), (st_data_t)holders);
     }
     if (holders->count == holders->capacity) {
         uint32_t capacity = holders->capacity ? holders->capacity * 2 : 2;
@@ -309,12 +309,7 @@ take_entry(struct index *index, const char *entry, VALUE roots, uint32_t *number
         return failure;
     }
     index->folders[*number].fixed = is_below(path, roots);
-    if (is_known) st_insert(index->by_entry, (st_data_t)entry, *number);
-    else {
-        char *key = ALLOC_N(char, strlen(entry) + 1);
-        strcpy(key, entry);
-        st_insert(index->by_entry, (st_data_t)key, *number);
-    }
+    st_insert(index->by_entry, (st_data_t)(is_known ? entry : ruby_strdup(entry)), *number);
     return 0;
 }
 
@@ -388,13 +383,14 @@ fb_index_taken(VALUE self, VALUE load_path)
 
 enum found { NOT_FOUND, FOUND, IN_DOUBT };
 
-/* Have the folders before this rank the names that they were listed with? */
+/* Have the folders before this rank the names that they were listed with? Looks only at those that are fixed, or only
+ * at the others. */
 static int
-is_fresh(struct index *index, uint32_t rank, int fixed_ones, int changeable_ones)
+is_fresh(struct index *index, uint32_t rank, int fixed)
 {
     for (uint32_t i = 0; i < rank; i++) {
         struct folder *folder = &index->folders[index->ranked[i]];
-        if (!(folder->fixed ? fixed_ones : changeable_ones) || is_same(folder)) continue;
+        if (folder->fixed != fixed || is_same(folder)) continue;
         folder->fixed = 0; /* it does change */
         index->stale = 1;
         return 0;
@@ -435,9 +431,9 @@ search_file(struct index *index, const char *file, char path[PATH_MAX])
         strcpy(path + folder_length + 1, file);
         int readable = fb_readable(path);
         if (readable < 0) return IN_DOUBT;
-        if (readable) return is_fresh(index, rank, 0, 1) ? FOUND : IN_DOUBT;
+        if (readable) return is_fresh(index, rank, 0) ? FOUND : IN_DOUBT;
     }
-    return is_fresh(index, index->ranked_count, 0, 1) ? NOT_FOUND : IN_DOUBT;
+    return is_fresh(index, index->ranked_count, 0) ? NOT_FOUND : IN_DOUBT;
 }
 
 struct spelling {
@@ -499,7 +495,7 @@ fb_index_search(VALUE self, VALUE name, VALUE only_files)
     }
     /* Nobody searches after this answer. */
     if (found == NOT_FOUND) {
-        int is_sure = is_fresh(index, index->ranked_count, 1, 0) && !is_spelt_otherwise(index, RSTRING_PTR(name));
+        int is_sure = is_fresh(index, index->ranked_count, 1) && !is_spelt_otherwise(index, RSTRING_PTR(name));
         return is_sure ? Qfalse : Qnil;
     }
     return found == FOUND ? rb_enc_str_new_cstr(path, rb_filesystem_encoding()) : Qnil;

@@ -56,7 +56,7 @@ release_pages(const struct fb_pack *pack, size_t bytes_read)
     madvise((void *)(uintptr_t)pack->bytes, pack->size, MADV_DONTNEED);
 }
 
-/* Pack.open(path, identity) -> Pack, or a String: why not. */
+/* Pack.open(path, identity) -> the Pack, or a String that says why it can't be used. */
 static VALUE
 pack_open(VALUE class, VALUE path, VALUE identity)
 {

@@ -3,7 +3,8 @@
 
 #include <ruby.h>
 
-/* Defines Native.plain_data(bytes, frozen) -> the objects that Pitwall::Fastboot::PlainData wrote. */
+/* Defines Native.plain_data(bytes, frozen). It reads what Pitwall::Fastboot::PlainData.dump wrote, and returns the same
+ * objects, made anew. */
 void fb_define_plain_data(VALUE native);
 
 #endif

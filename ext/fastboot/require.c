@@ -6,6 +6,7 @@
 
 #include "load_index.h"
 #include "main_ractor.h"
+#include "tools.h"
 
 static VALUE load_index = Qnil; /* a LoadIndex; nil: none is in use */
 static int is_ours;
@@ -155,8 +156,7 @@ fb_define_require(VALUE native)
     id_not_found = rb_intern("not_found");
     id_rubygems_decides = rb_intern("rubygems_decides");
     id_take_load_path = rb_intern("take_load_path");
-    VALUE *const held[] = {&load_index, &quick.folders, &quick.load_path, &quick.warned_names, &quick.counts};
-    for (size_t i = 0; i < sizeof held / sizeof *held; i++) rb_gc_register_address(held[i]);
+    fb_hold((VALUE *const[]){&load_index, &quick.folders, &quick.load_path, &quick.warned_names, &quick.counts, NULL});
 
     rb_define_singleton_method(native, "find_quickly", native_find_quickly, 5);
     rb_define_singleton_method(native, "replace_require", native_replace_require, 2);

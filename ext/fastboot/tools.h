@@ -1,0 +1,35 @@
+#ifndef FASTBOOT_TOOLS_H
+#define FASTBOOT_TOOLS_H
+
+#include <ruby.h>
+
+#include <string.h>
+
+/* Keeps objects in these static variables from being collected. The last address is NULL. */
+static inline void
+fb_hold(VALUE *const addresses[])
+{
+    for (; *addresses; addresses++) rb_gc_register_address(*addresses);
+}
+
+/* Replaces a singleton method, and returns the Method that was there. No module is put in front of it instead, because
+ * an alias of such a method would call itself through `super` without end. */
+static inline VALUE
+fb_replace_method(VALUE object, const char *name, VALUE (*function)(ANYARGS), int arity)
+{
+    VALUE before = rb_obj_method(object, ID2SYM(rb_intern(name)));
+    VALUE verbose = ruby_verbose;
+    ruby_verbose = Qfalse; /* Ruby would warn of it */
+    rb_define_singleton_method(object, name, function, arity);
+    ruby_verbose = verbose;
+    return before;
+}
+
+static inline int
+fb_ends_with(VALUE name, const char *ending)
+{
+    long length = RSTRING_LEN(name), ending_length = (long)strlen(ending);
+    return length >= ending_length && memcmp(RSTRING_PTR(name) + length - ending_length, ending, ending_length) == 0;
+}
+
+#endif
