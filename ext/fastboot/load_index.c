@@ -362,14 +362,6 @@ index_take(VALUE self, VALUE load_path, VALUE roots)
     return Qtrue;
 }
 
-/* taken?($LOAD_PATH) -> is it what was taken? Elements are compared by identity, as Ruby does. */
-static VALUE
-index_taken(VALUE self, VALUE load_path)
-{
-    Check_Type(load_path, T_ARRAY);
-    return fb_index_taken(self, load_path) ? Qtrue : Qfalse;
-}
-
 int
 fb_index_taken(VALUE self, VALUE load_path)
 {
@@ -473,8 +465,6 @@ search_with(struct index *index, VALUE name, const char *ending, char path[PATH_
     return search_file(index, file, path);
 }
 
-/* search(name, are there only extensions that are files?) -> the path that Ruby would find; false: there is none; nil:
- * it is in doubt. `name` is relative, without a zero byte. */
 VALUE
 fb_index_search(VALUE self, VALUE name, VALUE only_files)
 {
@@ -507,6 +497,4 @@ fb_define_load_index(VALUE native)
     VALUE class = rb_define_class_under(native, "LoadIndex", rb_cObject);
     rb_define_alloc_func(class, index_allocate);
     rb_define_method(class, "take", index_take, 2);
-    rb_define_method(class, "taken?", index_taken, 1);
-    rb_define_method(class, "search", fb_index_search, 2);
 }

@@ -10,7 +10,8 @@
 
 static VALUE load_index = Qnil; /* a LoadIndex; nil: none is in use */
 static int is_ours;
-static ID id_find, id_before, id_plain_require, id_add, id_found, id_not_found, id_rubygems_decides, id_take_load_path;
+static ID id_before, id_plain_require, id_add, id_found, id_not_found, id_rubygems_decides, id_rubygems_decides_p,
+          id_take_load_path;
 
 /* An ASCII name without a zero byte, neither absolute, nor explicitly relative, nor in a home folder. */
 static int
@@ -30,14 +31,15 @@ is_plainly_provided(VALUE name)
     return rb_provided(StringValueCStr(source));
 }
 
-/* Copies of what LoadIndex#find asks Ruby for, so that C can answer alone. */
+/* What a search needs of Ruby. */
 static struct {
-    VALUE folders;      /* Native::LoadIndex; nil: LoadIndex#find decides */
+    VALUE folders;      /* Native::LoadIndex */
     VALUE load_path;    /* $LOAD_PATH */
-    VALUE warned_names; /* the first parts of names that RubyGems may warn of, or nil */
     VALUE only_files;   /* has Ruby only extensions that are files? */
     VALUE counts;
-} quick = {Qnil, Qnil, Qnil, Qnil, Qnil};
+    VALUE warned_names; /* a Hash of the first parts of names that RubyGems may warn of; nil: it warns of none; true: ask
+                         * LoadIndex#rubygems_decides? of each name */
+} search = {Qnil, Qnil, Qnil, Qnil, Qnil};
 
 static int
 is_word(char byte)
@@ -46,8 +48,8 @@ is_word(char byte)
            byte == '_' || byte == '+' || byte == '-';
 }
 
-/* LoadIndex#usual?: parts that don't begin with a dot, no ending of which Ruby tries others, too, and no extension that
- * is no file. */
+/* Is it a plain name of a file? Its parts don't begin with a dot. Its ending is none of which Ruby tries others, too. It
+ * is no extension without a file (ruby_init_ext in Ruby's source). */
 static int
 is_usual(VALUE name)
 {
@@ -62,29 +64,31 @@ is_usual(VALUE name)
            !fb_ends_with(name, ".bundle");
 }
 
+/* Would RubyGems activate a gem for it, or warn? */
 static int
-may_be_warned_of(VALUE name)
+rubygems_decides(VALUE name)
 {
-    if (NIL_P(quick.warned_names)) return 0;
+    if (NIL_P(search.warned_names)) return 0;
+    if (search.warned_names == Qtrue) return RTEST(rb_funcall(load_index, id_rubygems_decides_p, 1, name));
     long length = (long)strcspn(RSTRING_PTR(name), "/.");
-    return RTEST(rb_hash_lookup(quick.warned_names, rb_str_new(RSTRING_PTR(name), length)));
+    return RTEST(rb_hash_lookup(search.warned_names, rb_str_new(RSTRING_PTR(name), length)));
 }
 
-/* LoadIndex#find */
+/* The path that Ruby would find; false: there is no such file; nil: Ruby is to search. */
 static VALUE
 find(VALUE name)
 {
-    if (NIL_P(quick.folders)) return rb_funcall(load_index, id_find, 1, name);
-
     VALUE path = Qnil;
     ID counted = id_not_found;
-    if (may_be_warned_of(name)) counted = id_rubygems_decides;
+    if (rubygems_decides(name)) counted = id_rubygems_decides;
     else if (is_usual(name)) {
-        if (!fb_index_taken(quick.folders, quick.load_path)) rb_funcall(load_index, id_take_load_path, 0);
-        path = fb_index_search(quick.folders, name, quick.only_files);
+        if (!fb_index_taken(search.folders, search.load_path)) rb_funcall(load_index, id_take_load_path, 0);
+        path = fb_index_search(search.folders, name, search.only_files);
+        /* RubyGems activates gems for names that no folder has. */
+        if (path == Qfalse && search.warned_names == Qtrue) path = Qnil;
         if (!NIL_P(path)) counted = id_found;
     }
-    rb_funcall(quick.counts, id_add, 1, ID2SYM(counted));
+    rb_funcall(search.counts, id_add, 1, ID2SYM(counted));
     return path;
 }
 
@@ -114,27 +118,28 @@ kernel_require(VALUE self, VALUE name)
     return rb_funcall(self, id_before, 1, name);
 }
 
-/* Native.replace_require(index, id of the plain require): Kernel#pitwall_require_before must exist. */
+/* search_with(folders, $LOAD_PATH, only files?, counts): see `search`. */
 static VALUE
-native_replace_require(VALUE self, VALUE index, VALUE plain)
+native_search_with(VALUE self, VALUE folders, VALUE load_path, VALUE only_files, VALUE counts)
 {
-    load_index = index;
-    id_plain_require = rb_sym2id(plain);
-    rb_define_private_method(rb_mKernel, "require", kernel_require, 1);
+    Check_Type(load_path, T_ARRAY);
+    search.folders = folders;
+    search.load_path = load_path;
+    search.only_files = only_files;
+    search.counts = counts;
     return Qnil;
 }
 
-/* find_quickly(folders or nil, $LOAD_PATH, warned names or nil, only files?, counts) */
+/* replace_require(index, id of the plain require, warned names): search_with was called, and
+ * Kernel#pitwall_require_before must exist. */
 static VALUE
-native_find_quickly(VALUE self, VALUE folders, VALUE load_path, VALUE warned_names, VALUE only_files, VALUE counts)
+native_replace_require(VALUE self, VALUE index, VALUE plain, VALUE warned_names)
 {
-    if (!NIL_P(warned_names)) Check_Type(warned_names, T_HASH);
-    Check_Type(load_path, T_ARRAY);
-    quick.folders = folders;
-    quick.load_path = load_path;
-    quick.warned_names = warned_names;
-    quick.only_files = only_files;
-    quick.counts = counts;
+    if (!NIL_P(warned_names) && warned_names != Qtrue) Check_Type(warned_names, T_HASH);
+    load_index = index;
+    search.warned_names = warned_names;
+    id_plain_require = rb_sym2id(plain);
+    rb_define_private_method(rb_mKernel, "require", kernel_require, 1);
     return Qnil;
 }
 
@@ -149,15 +154,16 @@ fb_require_was_called(void)
 void
 fb_define_require(VALUE native)
 {
-    id_find = rb_intern("find");
     id_before = rb_intern("pitwall_require_before");
     id_add = rb_intern("add");
     id_found = rb_intern("found");
     id_not_found = rb_intern("not_found");
     id_rubygems_decides = rb_intern("rubygems_decides");
+    id_rubygems_decides_p = rb_intern("rubygems_decides?");
     id_take_load_path = rb_intern("take_load_path");
-    fb_hold((VALUE *const[]){&load_index, &quick.folders, &quick.load_path, &quick.warned_names, &quick.counts, NULL});
+    fb_hold((VALUE *const[]){&load_index, &search.folders, &search.load_path, &search.warned_names,
+                             &search.counts, NULL});
 
-    rb_define_singleton_method(native, "find_quickly", native_find_quickly, 5);
-    rb_define_singleton_method(native, "replace_require", native_replace_require, 2);
+    rb_define_singleton_method(native, "search_with", native_search_with, 4);
+    rb_define_singleton_method(native, "replace_require", native_replace_require, 3);
 }

@@ -3,29 +3,27 @@
 module Pitwall
   module Fastboot
     # Finds the file of a `require` without probing each folder of $LOAD_PATH: it knows which names each folder has at
-    # its top. Nothing of it is stored. Whenever it is in doubt, Ruby searches itself.
+    # its top. Nothing of it is stored. Whenever it is in doubt, Ruby searches itself. The search is in
+    # ext/fastboot/require.c and load_index.c. This class keeps Kernel#require in place, and knows RubyGems.
     #
-    # Folders of installed gems and of Ruby itself are listed once in a process. All others are looked at again at each
-    # search, because files may appear in them.
+    # Folders of installed gems and of Ruby itself are listed once, and looked at again only before a LoadError. All
+    # others are looked at again at each search that passes them, because files may appear in them.
     # @api private
     class LoadIndex
-      NAME = %r{\A(?:[\w+-][\w+.-]*/)*[\w+-][\w+.-]*\z}
       RUBYGEMS = %r{rubygems/core_ext/kernel_require\.rb>?\z}
       WARNS = %r{/bundled_gems\.rb>?\z}
-      COMPILED = /\.(?:o|dll|dylib|bundle)\z/ # names of which Ruby tries others, too
-      # Extensions that are no files (ruby_init_ext in Ruby's source), and up to which Ruby this is known.
-      STATIC = %w[prism/prism].freeze
-      KNOWN_UNTIL = 4.1
+      KNOWN_UNTIL = 4.1 # the newest Ruby of which it is known which extensions are no files (ext/fastboot/require.c)
       # Exceptions of Thread#raise wait: a rescue here would swallow them.
       LATER = { StandardError => :never }.freeze
-      private_constant :NAME, :RUBYGEMS, :WARNS, :COMPILED, :STATIC, :KNOWN_UNTIL, :LATER
+      private_constant :RUBYGEMS, :WARNS, :KNOWN_UNTIL, :LATER
 
       #: (Counts) -> void
       def initialize(counts)
         @counts = counts
         @folders = Native::LoadIndex.new
         # Otherwise more extensions may be no files.
-        @extensions = RbConfig::CONFIG["EXTSTATIC"].to_s.empty? && RUBY_VERSION.to_f <= KNOWN_UNTIL
+        only_files = RbConfig::CONFIG["EXTSTATIC"].to_s.empty? && RUBY_VERSION.to_f <= KNOWN_UNTIL
+        Native.search_with(@folders, $LOAD_PATH, only_files, counts)
       end
 
       # Stands before Kernel#require.
@@ -61,21 +59,6 @@ module Pitwall
         nil
       end
 
-      # @return the path that Ruby would find; false: there is no such file; nil: Ruby is to search
-      #: (String) -> (String | false | nil)
-      def find(name)
-        Thread.handle_interrupt(LATER) do
-          next @counts.add(:rubygems_decides) if @rubygems && rubygems_decides?(name)
-
-          path = search(name) if usual?(name)
-          path = nil if path == false && @rubygems == :activates
-          @counts.add(path.nil? ? :not_found : :found)
-          path
-        rescue StandardError
-          @counts.add(:not_found)
-        end
-      end
-
       private
 
       # The method that RubyGems' own `require` calls in the end.
@@ -96,21 +79,18 @@ module Pitwall
           define_method(:pitwall_require_before, before)
           private :pitwall_require_before
         end
-        find_quickly
-        Native.replace_require(self, plain)
+        warned = @rubygems == :activates || (warned_names if @rubygems)
+        Native.replace_require(self, plain, warned)
         @own ||= Kernel.instance_method(:require)
       end
 
-      # Unless RubyGems is asked about each name, the extension does what `find` does.
-      def find_quickly
-        folders = @folders unless @rubygems == :activates
-        Native.find_quickly(folders, $LOAD_PATH, (warned_names if @rubygems), @extensions, @counts)
-      end
-
-      # Would RubyGems activate a gem for it, or warn?
+      # Would RubyGems activate a gem for it, or warn? Called for each name as long as RubyGems may activate one.
       def rubygems_decides?(name)
-        return true if @rubygems == :activates && activates?(name)
-        warned_names&.key?(name[%r{\A[^/.]+}])
+        Thread.handle_interrupt(LATER) do
+          activates?(name) || warned_names&.key?(name[%r{\A[^/.]+}])
+        rescue StandardError
+          true
+        end
       end
 
       # The first parts of all names of which RubyGems may warn.
@@ -132,26 +112,15 @@ module Pitwall
         names.to_h { |name| [name[%r{\A[^/.-]+}], true] }
       end
 
-      def usual?(name)
-        name.ascii_only? && name.match?(NAME) && !name.match?(COMPILED) && !STATIC.include?(name)
-      end
-
-      def search(name)
-        return unless @folders.taken?($LOAD_PATH) || take_load_path
-
-        @folders.search(name, @extensions)
-      end
-
       # The same $LOAD_PATH is taken once, also if it can't be used.
       def take_load_path
         taken = @folders.take($LOAD_PATH, fixed_roots)
-        return true if taken == true
+        return if taken == true
 
         @counts.add(:relative_load_path) if taken == false
         @counts.because("no index of $LOAD_PATH", taken) if taken
-        false
-      rescue StandardError # Gem.path, for instance. It is called from C, too.
-        false
+      rescue StandardError # of Gem.path, for instance
+        nil
       end
 
       # Below these, files don't appear.
