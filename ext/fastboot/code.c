@@ -1,5 +1,9 @@
 #include "code.h"
 
+#include <ruby/encoding.h>
+
+#include <string.h>
+
 #include "data.h"
 #include "gc_rest.h"
 #include "main_ractor.h"
@@ -83,6 +87,24 @@ native_watch_options(VALUE self)
     return Qnil;
 }
 
+/* Code has its path and its real path with their encodings (`__FILE__`, `__dir__`). */
+static uint64_t
+with_encodings(uint64_t options, VALUE path)
+{
+    rb_encoding *of_path = rb_enc_get(path), *of_real_path = rb_filesystem_encoding();
+    if (of_path == rb_utf8_encoding() && of_real_path == of_path) return options;
+    const char *name = rb_enc_name(of_path), *real_name = rb_enc_name(of_real_path);
+    return options ^ fb_sum(name, strlen(name)) ^ fb_sum(real_name, strlen(real_name) + 1);
+}
+
+/* with_encodings(options, path) -> the options of a file's code, in this process */
+static VALUE
+native_with_encodings(VALUE self, VALUE options, VALUE path)
+{
+    StringValue(path);
+    return ULL2NUM(with_encodings(NUM2ULL(options), path));
+}
+
 /* The code, where nothing speaks against it; otherwise nil. */
 static VALUE
 undoubted_code(VALUE path)
@@ -94,7 +116,7 @@ undoubted_code(VALUE path)
     return Qnil;
 #endif
     if (source_is_kept() || !serving.options_known) return Qnil;
-    VALUE code = fb_load_from_pack(fb_pack_of(serving.pack), FB_CODE, path, serving.sum);
+    VALUE code = fb_load_from_pack(fb_pack_of(serving.pack), FB_CODE, path, with_encodings(serving.sum, path));
     return SYMBOL_P(code) ? Qnil : code;
 }
 
@@ -177,6 +199,7 @@ fb_define_code(VALUE fastboot, VALUE native)
     rb_define_singleton_method(native, "watch_options", native_watch_options, 0);
     rb_define_singleton_method(native, "option_changes", native_option_changes, 0);
     rb_define_singleton_method(native, "options_are", native_options_are, 2);
+    rb_define_singleton_method(native, "with_encodings", native_with_encodings, 2);
 #ifdef HAVE_RB_GET_COVERAGES
     rb_define_singleton_method(native, "covered?", native_covered, 0);
 #endif

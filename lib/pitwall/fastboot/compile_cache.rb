@@ -68,7 +68,7 @@ module Pitwall
         reason = doubt
         return @counts.add(reason) if reason
 
-        options = options_now
+        options = Native.with_encodings(options_now, path)
         code, how = @pack.find(Format::CODE, path, options)
         @counts.add(how)
         return code if code
@@ -133,7 +133,7 @@ module Pitwall
       def store_code(expected, code)
         quiet = Warnings.none?
         state = expected.state
-        return unless code.path == state.path
+        return unless code.path == state.path && usual_encoding?(code)
         return @counts.add(:warned) unless quiet
 
         digest, attributes = state.unchanged
@@ -142,6 +142,11 @@ module Pitwall
 
         @pack.remember(Format::CODE, state.key, expected.options, attributes, digest, code.to_binary)
         @counts.add(:stored)
+      end
+
+      # Ruby may know the real path from a time when file names had another encoding.
+      def usual_encoding?(code)
+        code.absolute_path == code.path || code.absolute_path.encoding == Encoding.find("filesystem")
       end
 
       # Ruby's older parser gives a file with an error in its syntax the code of an empty file, and raises later. So
