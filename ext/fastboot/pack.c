@@ -104,7 +104,7 @@ add(struct fb_pack *pack, const struct fb_head *head, const char *key, const cha
         pack->entries[older - 1].is_newest = 0;
         older_count = pack->entries[older - 1].older_count + 1u;
     }
-    /* A damaged pack may have any number of versions of one file. Searching them must not take quadratic time. */
+    /* Each version is compared with those before it. A damaged pack may have very many of one file. */
     if (older_count == FB_MOST_VERSIONS) older = older_count = 0;
     pack->entries[pack->count++] = (struct fb_entry){
         .head = head, .key = key, .body = body, .attributes = head->attributes, .hash = hash, .older = older,

@@ -32,7 +32,7 @@ class FastbootKilledWritersTest < Minitest::Test
     File.write(file("app/part#{i}.rb"), "(RESULTS ||= []) << #{@versions[i]}\n#{padding}")
   end
 
-  # Changes some files, so that sizes stay and perhaps times, too.
+  # Changes some files. Their sizes stay the same, and their times may.
   def edit
     @random.rand(1..5).times do
       i = @random.rand(FILES)

@@ -11,10 +11,7 @@ module Pitwall
     class CompileCache
       CATEGORIES = (Warning.respond_to?(:categories) ? Warning.categories : %i[deprecated experimental]).freeze
       CODE = RubyVM::InstructionSequence
-      FAILURES = [StandardError, ScriptError, NoMemoryError, SystemStackError].freeze
-      # Exceptions of Thread#raise wait: a rescue here would swallow them.
-      LATER = { StandardError => :never }.freeze
-      private_constant :CATEGORIES, :CODE, :FAILURES, :LATER
+      private_constant :CATEGORIES, :CODE
 
       # A file that Ruby is going to compile.
       Expected = Struct.new(:state, :options)
@@ -54,9 +51,9 @@ module Pitwall
       # @return the code of a file; nil: Ruby is to compile it
       #: (String) -> RubyVM::InstructionSequence?
       def load(path)
-        Thread.handle_interrupt(LATER) do
+        Thread.handle_interrupt(Exceptions::LATER) do
           code_of(path)
-        rescue *FAILURES => error
+        rescue *Exceptions::OWN => error
           @counts.because(path, error.class, error.message)
         end
       end
@@ -120,11 +117,11 @@ module Pitwall
 
       # Its exceptions would come out of the program's `require`.
       def compiled(event)
-        Thread.handle_interrupt(LATER) do
+        Thread.handle_interrupt(Exceptions::LATER) do
           expected = @expected.delete(Thread.current) or next
           @tracer.disable if @expected.empty?
           store_code(expected, event.instruction_sequence) unless event.eval_script
-        rescue *FAILURES => error
+        rescue *Exceptions::OWN => error
           @counts.add(:undumpable)
           @counts.because(expected&.state&.path, error.class, error.message)
         end

@@ -13,9 +13,7 @@ module Pitwall
       COUNTS = %i[hit hit_by_content missing changed damaged odd refused stored fresh moving warned
                   not_plain other_options changed_library]
                .to_h { |name| [name, :"data_#{name}"] }.freeze
-      FAILURES = [StandardError, ScriptError, NoMemoryError, SystemStackError].freeze
-      LATER = { StandardError => :never }.freeze # as in CompileCache
-      private_constant :Call, :COUNTS, :FAILURES, :LATER
+      private_constant :Call, :COUNTS
 
       #: (ProcessPack, Counts, Array[DataLibrary]) -> void
       def initialize(pack, counts, libraries)
@@ -30,7 +28,7 @@ module Pitwall
       # A file of code is going to be loaded: has the program loaded Psych or JSON meanwhile?
       #: () -> void
       def keep
-        Thread.handle_interrupt(LATER) do
+        Thread.handle_interrupt(Exceptions::LATER) do
           @waiting = @waiting.reject { |library| installed?(library) }
           Native.libraries_wait(@waiting.any?)
         end
@@ -39,9 +37,9 @@ module Pitwall
       # @return the data; a Call: the library is to parse, and `parsed` gets the result; self: the library is to parse
       #: (Module, Symbol, untyped, Hash[Symbol, untyped]?) -> untyped
       def find(mod, method, file, keywords)
-        Thread.handle_interrupt(LATER) do
+        Thread.handle_interrupt(Exceptions::LATER) do
           answer(@libraries[mod], method, file, keywords)
-        rescue *FAILURES => error
+        rescue *Exceptions::OWN => error
           refuse(file, error)
           self
         end
@@ -50,9 +48,9 @@ module Pitwall
       # The library has parsed the file.
       #: (Call, untyped) -> void
       def parsed(call, value)
-        Thread.handle_interrupt(LATER) do
+        Thread.handle_interrupt(Exceptions::LATER) do
           count(store(call, value))
-        rescue *FAILURES => error
+        rescue *Exceptions::OWN => error
           refuse(call.state.path, error)
         end
       end
@@ -65,7 +63,7 @@ module Pitwall
         @counts.because(done) if done.is_a?(String)
         @libraries = { **@libraries, library.module => library } if done == true
         done
-      rescue *FAILURES => error
+      rescue *Exceptions::OWN => error
         @counts.because("no cache of data: #{library.name}", error.class, error.message)
         true
       end

@@ -13,9 +13,7 @@ module Pitwall
       RUBYGEMS = %r{rubygems/core_ext/kernel_require\.rb>?\z}
       WARNS = %r{/bundled_gems\.rb>?\z}
       KNOWN_UNTIL = 4.1 # the newest Ruby of which it is known which extensions are no files (ext/fastboot/require.c)
-      # Exceptions of Thread#raise wait: a rescue here would swallow them.
-      LATER = { StandardError => :never }.freeze
-      private_constant :RUBYGEMS, :WARNS, :KNOWN_UNTIL, :LATER
+      private_constant :RUBYGEMS, :WARNS, :KNOWN_UNTIL
 
       #: (Counts) -> void
       def initialize(counts)
@@ -86,7 +84,7 @@ module Pitwall
 
       # Would RubyGems activate a gem for it, or warn? Called for each name as long as RubyGems may activate one.
       def rubygems_decides?(name)
-        Thread.handle_interrupt(LATER) do
+        Thread.handle_interrupt(Exceptions::LATER) do
           activates?(name) || warned_names&.key?(name[%r{\A[^/.]+}])
         rescue StandardError
           true

@@ -9,6 +9,7 @@ require_relative "compile_cache"
 require_relative "counts"
 require_relative "data_cache"
 require_relative "data_library"
+require_relative "exceptions"
 require_relative "file_state"
 require_relative "folder"
 require_relative "format"
@@ -51,9 +52,7 @@ module Pitwall
 
         @counts = Counts.new
         data = [(DataLibrary::PSYCH if compile_cache_yaml), (DataLibrary::JSON if compile_cache_json)].compact
-        start(cache_dir, compile_cache_iseq, data, load_path_cache, readonly)
-        rest_gc if gc && @cache
-        leave_version_to_bundler
+        start(cache_dir, compile_cache_iseq, data, load_path_cache, readonly, gc)
         on?
       end
 
@@ -97,13 +96,15 @@ module Pitwall
       private
 
       # Whatever fails here, the program boots without it.
-      def start(cache_dir, compile_cache_iseq, data, load_path_cache, readonly)
+      def start(cache_dir, compile_cache_iseq, data, load_path_cache, readonly, gc)
         reason = unavailable
         return @counts.because(reason) if reason
 
         start_index if load_path_cache
         start_caches(folder_of(cache_dir), compile_cache_iseq, data, readonly) if compile_cache_iseq || data.any?
-      rescue StandardError, ScriptError, NoMemoryError => error
+        rest_gc if gc && @cache
+        leave_version_to_bundler
+      rescue *Exceptions::OWN => error
         @counts.because("it did not start", error.class, error.message)
       end
 

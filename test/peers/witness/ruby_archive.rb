@@ -84,7 +84,7 @@ module Witness
 
     private
 
-    # mspec runs each example whose description contains one of the names.
+    # Of mspec's option -e: an example runs if its description contains the name.
     def spec_command(file, tests)
       names = (tests || []).flat_map { |test| ["-e", test.sub(/ \(\d+\)\z/, "")] }
       [RbConfig.ruby, "spec/mspec/bin/mspec-run", "-B", "spec/ruby/default.mspec", "-f", SPEC_REPORTER, *names, file]

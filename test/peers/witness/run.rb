@@ -25,7 +25,7 @@ module Witness
   BOOTS = { "boot-cold" => 1, "boot-warm" => 2 }.freeze
   RECORDINGS = (WAYS.keys - ["plain", *BOOTS.keys]).freeze
 
-  # Runs a command that runs tests in one way. Nothing of it is left when it has ended.
+  # Runs tests in one of the ways. It leaves no process behind.
   class Run
     MARK = "WITNESS_RUN"
     # A developer's or CI's settings would reach the tests.
