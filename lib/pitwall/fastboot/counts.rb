@@ -9,6 +9,7 @@ module Pitwall
       MEANINGS = {
         "hit" => "files whose code came from the pack",
         "hit_by_content" => "files whose attributes had changed, but not their content",
+        "hit_moved" => "files that the pack had with another path and the same content",
         "missing" => "files that the pack did not have",
         "changed" => "files whose content had changed",
         "damaged" => "files whose code in the pack was damaged",
@@ -24,6 +25,7 @@ module Pitwall
         "script_lines" => "files compiled because the program keeps source text (SCRIPT_LINES__, keep_script_lines)",
         "data_hit" => "YAML and JSON files whose data came from the pack",
         "data_hit_by_content" => "data files whose attributes had changed, but not their content",
+        "data_hit_moved" => "data files that the pack had with another path and the same content",
         "data_missing" => "data files that the pack did not have",
         "data_changed" => "data files whose content had changed",
         "data_damaged" => "data files whose data in the pack was damaged",

@@ -10,8 +10,8 @@ module Pitwall
     class DataCache
       # A call that the library answers. Its result is to be stored. (An Array or the like would be data.)
       Call = Struct.new(:library, :state, :options, :keywords)
-      COUNTS = %i[hit hit_by_content missing changed damaged odd refused stored fresh moving warned
-                  not_plain other_options changed_library]
+      COUNTS = %i[hit hit_by_content hit_moved missing changed damaged odd refused stored fresh moving
+                  warned not_plain other_options changed_library]
                .to_h { |name| [name, :"data_#{name}"] }.freeze
       private_constant :Call, :COUNTS
 

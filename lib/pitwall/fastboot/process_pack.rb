@@ -30,7 +30,7 @@ module Pitwall
 
       # What the pack has of a file.
       # @param kind Format::CODE or Format::DATA
-      # @return the code or the bytes of the data, nil: none; and :hit, :hit_by_content or why there is none
+      # @return the code or the bytes of the data, nil: none; and :hit, :hit_by_content, :hit_moved or why there is none
       #: (Integer, String, Integer) -> [untyped, Symbol]
       def find(kind, path, options)
         found = @read ? @read.load(kind, path, options) : :missing
@@ -38,6 +38,9 @@ module Pitwall
 
         found = by_content(kind, path, options) if found == :changed
         return [found, :hit_by_content] unless found.is_a?(Symbol)
+
+        moved = from_elsewhere(kind, path, options) if found == :missing && @read
+        return [moved, :hit_moved] if moved
 
         @replace = true if found == :damaged
         [nil, found]
@@ -83,6 +86,28 @@ module Pitwall
         remember(*slot, attributes, digest, nil) unless @readonly || attributes.last.zero? || @seen[slot]
         @seen[slot] = true
         found
+      end
+
+      # What the pack has of a file with the same content at another path.
+      def from_elsewhere(kind, path, options)
+        key, = Native.place(path)
+        digest, attributes = Native.read(path)
+        other = contents[[kind, options, digest]] if key && digest
+        body = @read.body(other.number) if other
+        body = moved_code(body, other.key, key, path, digest) if body && kind == Format::CODE
+        return if body.nil?
+
+        remember(kind, key, options, attributes, digest, body) unless @readonly
+        kind == Format::CODE ? RubyVM::InstructionSequence.load_from_binary(body) : body
+      end
+
+      def contents
+        @contents ||= Store.versions(@read).to_h { |version| [[version.kind, version.options, version.digest], version] }
+      end
+
+      def moved_code(body, from, to, path, digest)
+        source = File.binread(path)
+        MovedCode.binary(body, from, to, source) if Native.digest(source) == digest
       end
 
       # Another process is writing.
