@@ -34,7 +34,9 @@ class FastbootMovedFilesTest < Minitest::Test
         puts error.full_message(highlight: false)
       end
     RUBY
-    "lib/part_of_text.rb" => %q(puts "#{__FILE__}:x", /#{__FILE__}/o.source, :"#{__FILE__}".inspect, "a" "#{__FILE__}"),
+    "lib/part_of_text.rb" => <<~'RUBY',
+      puts "#{__FILE__}:x", /#{__FILE__}/o.source, :"#{__FILE__}".inspect, "a" "#{__FILE__}"
+    RUBY
     "lib/says.rb" => "puts 'I am says.rb', __FILE__",
     "lib/empty.rb" => "", "lib/data.yml" => "a: [1, two]"
   }.freeze
@@ -116,7 +118,8 @@ class FastbootMovedFilesTest < Minitest::Test
     source = File.read(path, encoding: "UTF-8")
     compile = ->(at, real) { RubyVM::InstructionSequence.compile(source, at, real) }
     short, long = "/x/#{File.basename(path)}", "/srv#{"/releases" * 30}/a.rb"
-    [[[path, path], [short, short]], [[path, path], [long, long]], [[path, "/real#{path}"], [short, "/a#{short}"]]].all? do |from, to|
+    moves = [[[path] * 2, [short] * 2], [[path] * 2, [long] * 2], [[path, "/real#{path}"], [short, "/a#{short}"]]]
+    moves.all? do |from, to|
       keys = [from, to].map { |paths| paths.uniq.join("\0") }
       moved = Pitwall::Fastboot::MovedCode.binary(compile.(*from).to_binary, *keys, source) or next
       code = RubyVM::InstructionSequence.load_from_binary(moved)

@@ -8,8 +8,8 @@ module Pitwall
     # The binary has a list of objects' places. New texts are put at its end, and the list leads to them.
     # @api private
     module MovedCode
-      # Of the binary: magic, versions, size, size of what the caller added, number of iseqs, number of objects, place of
-      # the list of iseqs, place of the list of objects.
+      # Of the binary: magic, two numbers of the version, size, size of what the caller added, number of iseqs, number
+      # of objects, place of the list of iseqs, place of the list of objects.
       HEADER = "a4L<8"
       SIZE_AT = 12
       STRING = 5 # RUBY_T_STRING

@@ -97,12 +97,15 @@ module Pitwall
         body = moved_code(body, other.key, key, path, digest) if body && kind == Format::CODE
         return if body.nil?
 
+        found = kind == Format::CODE ? RubyVM::InstructionSequence.load_from_binary(body) : body
         remember(kind, key, options, attributes, digest, body) unless @readonly
-        kind == Format::CODE ? RubyVM::InstructionSequence.load_from_binary(body) : body
+        found
       end
 
       def contents
-        @contents ||= Store.versions(@read).to_h { |version| [[version.kind, version.options, version.digest], version] }
+        @contents ||= Store.versions(@read).to_h do |version|
+          [[version.kind, version.options, version.digest], version]
+        end
       end
 
       def moved_code(body, from, to, path, digest)
