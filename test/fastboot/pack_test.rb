@@ -49,6 +49,16 @@ class FastbootPackTest < Minitest::Test
     assert_equal :missing, @store.open.load(Fastboot::Format::CODE, file("a.rb"), OPTIONS + 1)
   end
 
+  # A child that another thread forks while the pack is written.
+  def test_a_child_does_not_keep_the_lock
+    child = nil
+    @store.send(:locked, true) { (child = fork { sleep }) && nil }
+    assert_nil @store.add([addition("a")])
+    assert_equal :a, load("a").eval
+  ensure
+    Process.kill(:KILL, child) && Process.wait(child) if child
+  end
+
   # Code and data of one file, with one number of options, are two records. So are their new attributes.
   def test_kinds_do_not_take_each_others_place
     code, data = addition("a"), addition("a").tap { |other| other.kind, other.body = Fastboot::Format::DATA, "bytes" }

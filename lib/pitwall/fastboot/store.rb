@@ -97,6 +97,8 @@ module Pitwall
           return BUSY unless lock.flock(wait ? File::LOCK_EX : File::LOCK_EX | File::LOCK_NB)
 
           yield
+        ensure
+          lock.flock(File::LOCK_UN) # closing is not enough: a child that was forked meanwhile has the file, too
         end
       rescue SystemCallError => error
         error.message
