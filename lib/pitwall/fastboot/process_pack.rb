@@ -22,7 +22,7 @@ module Pitwall
         @pid = Process.pid
         @additions = []
         @waiting = 0
-        @seen = {} # whose new attributes were remembered
+        @seen = {} # what remember_once has remembered
       end
 
       #: () -> bool
@@ -82,9 +82,7 @@ module Pitwall
         found = @read.load_version(kind, key, options, digest) || :changed
         return found if found.is_a?(Symbol)
 
-        slot = [kind, key, options]
-        remember(*slot, attributes, digest, nil) unless @readonly || attributes.last.zero? || @seen[slot]
-        @seen[slot] = true
+        remember_once(kind, key, options, attributes, digest, nil) unless attributes.last.zero?
         found
       end
 
@@ -98,8 +96,15 @@ module Pitwall
         return if body.nil?
 
         found = kind == Format::CODE ? RubyVM::InstructionSequence.load_from_binary(body) : body
-        remember(kind, key, options, attributes, digest, body) unless @readonly
+        remember_once(kind, key, options, attributes, digest, body)
         found
+      end
+
+      # A file may be loaded many times.
+      def remember_once(kind, key, options, *rest)
+        slot = [kind, key, options]
+        remember(*slot, *rest) unless @readonly || @seen[slot]
+        @seen[slot] = true
       end
 
       def contents
