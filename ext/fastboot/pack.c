@@ -107,7 +107,8 @@ add(struct fb_pack *pack, const struct fb_head *head, const char *key, const cha
     /* Each version is compared with those before it. A damaged pack may have very many of one file. */
     if (older_count == FB_MOST_VERSIONS) older = older_count = 0;
     pack->entries[pack->count++] = (struct fb_entry){
-        .head = head, .key = key, .body = body, .attributes = head->attributes, .hash = hash, .older = older,
+        .head = head, .key = key, .body = body, .attributes = head->attributes, .hash = hash,
+        .content = hash_of(head->kind, (const char *)head->digest, FB_DIGEST_SIZE, head->options), .older = older,
         .older_count = (uint16_t)older_count, .is_newest = 1,
     };
     *slot = pack->count;
@@ -183,6 +184,39 @@ fb_pack_older(const struct fb_pack *pack, const struct fb_entry *entry)
     return entry->older ? &pack->entries[entry->older - 1] : NULL;
 }
 
+static uint32_t *
+content_slot(const struct fb_pack *pack, uint64_t content)
+{
+    uint32_t i = (uint32_t)content & (pack->content_slots - 1);
+    while (pack->contents[i] && pack->entries[pack->contents[i] - 1].content != content) {
+        i = (i + 1) & (pack->content_slots - 1);
+    }
+    return &pack->contents[i];
+}
+
+/* Most boots need no such table. */
+static int
+make_contents(struct fb_pack *pack)
+{
+    if (pack->contents) return 1;
+    uint32_t *contents = calloc(pack->slot_count, sizeof *contents); /* more slots than entries, a power of two */
+    if (!contents) return 0;
+    pack->contents = contents;
+    pack->content_slots = pack->slot_count;
+    for (uint32_t i = 0; i < pack->count; i++) *content_slot(pack, pack->entries[i].content) = i + 1;
+    return 1;
+}
+
+const struct fb_entry *
+fb_pack_with_content(struct fb_pack *pack, enum fb_kind kind, uint64_t options, const uint8_t digest[FB_DIGEST_SIZE])
+{
+    if (!make_contents(pack)) return NULL;
+    uint32_t at = *content_slot(pack, hash_of(kind, (const char *)digest, FB_DIGEST_SIZE, options));
+    const struct fb_entry *entry = at ? &pack->entries[at - 1] : NULL;
+    if (!entry || entry->head->kind != kind || entry->head->options != options) return NULL;
+    return memcmp(entry->head->digest, digest, FB_DIGEST_SIZE) == 0 ? entry : NULL;
+}
+
 int
 fb_entry_intact(const struct fb_entry *entry)
 {
@@ -201,6 +235,8 @@ fb_pack_free(struct fb_pack *pack)
 {
     free(pack->entries);
     free(pack->slots);
+    free(pack->contents);
     pack->entries = NULL;
     pack->slots = NULL;
+    pack->contents = NULL;
 }

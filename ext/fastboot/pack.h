@@ -62,7 +62,7 @@ struct fb_entry {
     const char *key;
     const char *body;
     struct fb_attributes attributes; /* the newest known */
-    uint64_t hash;
+    uint64_t hash, content; /* of kind and options with the key, and with the digest */
     uint32_t older; /* index + 1 of the version before of the same kind, key and options; 0: none */
     uint16_t older_count; /* how many can be reached by `older`, less than FB_MOST_VERSIONS */
     uint16_t is_newest;
@@ -77,6 +77,8 @@ struct fb_pack {
     uint32_t count, capacity;
     uint32_t *slots; /* hash table: index + 1 of the newest version */
     uint32_t slot_count;
+    uint32_t *contents; /* hash table: index + 1 of the newest entry with a content; NULL: not made yet */
+    uint32_t content_slots;
     uint32_t records;
 };
 
@@ -93,6 +95,10 @@ struct fb_entry *fb_pack_find(const struct fb_pack *pack, enum fb_kind kind, con
 
 /* The version before; NULL: none. */
 struct fb_entry *fb_pack_older(const struct fb_pack *pack, const struct fb_entry *entry);
+
+/* The newest entry of any file with this content; NULL: none. */
+const struct fb_entry *fb_pack_with_content(struct fb_pack *pack, enum fb_kind kind, uint64_t options,
+                                            const uint8_t digest[FB_DIGEST_SIZE]);
 
 /* Is the body as it was written? Reads all of it. */
 int fb_entry_intact(const struct fb_entry *entry);

@@ -20,7 +20,8 @@ static size_t
 pack_memsize(const void *data)
 {
     const struct fb_pack *pack = data;
-    return sizeof *pack + pack->capacity * sizeof *pack->entries + pack->slot_count * sizeof *pack->slots;
+    return sizeof *pack + pack->capacity * sizeof *pack->entries + pack->slot_count * sizeof *pack->slots +
+           pack->content_slots * sizeof *pack->contents;
 }
 
 static const rb_data_type_t pack_type = {
@@ -167,6 +168,21 @@ pack_load_version(VALUE self, VALUE kind, VALUE key, VALUE options, VALUE digest
     return Qnil;
 }
 
+/* with_content(kind, options, digest) -> [key, body as a String] of the newest version of any file with this content.
+ * nil: there is none, or it is damaged. */
+static VALUE
+pack_with_content(VALUE self, VALUE kind, VALUE options, VALUE digest)
+{
+    struct fb_pack *pack = (struct fb_pack *)(uintptr_t)fb_pack_of(self);
+    StringValue(digest);
+    if (RSTRING_LEN(digest) != FB_DIGEST_SIZE) return Qnil;
+    const struct fb_entry *entry =
+        fb_pack_with_content(pack, NUM2UINT(kind), NUM2ULL(options), (const uint8_t *)RSTRING_PTR(digest));
+    if (!entry || !fb_entry_intact(entry)) return Qnil;
+    return rb_assoc_new(rb_str_new(entry->key, entry->head->key_length),
+                        rb_str_new(entry->body, (long)entry->head->body_length));
+}
+
 VALUE
 fb_attributes_value(const struct fb_attributes *attributes)
 {
@@ -234,6 +250,7 @@ fb_define_pack(VALUE native)
     rb_define_singleton_method(pack, "open", pack_open, 2);
     rb_define_method(pack, "load", pack_load, 3);
     rb_define_method(pack, "load_version", pack_load_version, 4);
+    rb_define_method(pack, "with_content", pack_with_content, 3);
     rb_define_method(pack, "versions", pack_versions, 0);
     rb_define_method(pack, "body", pack_body, 1);
     rb_define_method(pack, "facts", pack_facts, 0);

@@ -126,7 +126,8 @@ fb_place_of(const char *path, size_t length, struct fb_place *place)
     memcpy(place->key, copy, length);
     place->key_length = length;
     const char *slash = strrchr(copy, '/');
-    if (!S_ISLNK(found.st_mode) && is_plain_folder(path, (size_t)(slash - copy))) {
+    int is_plain = !S_ISLNK(found.st_mode) && !strstr(copy, "//") && !strstr(copy, "/./") && !strstr(copy, "/../");
+    if (is_plain && is_plain_folder(path, (size_t)(slash - copy))) {
         return take_attributes(&found, place);
     }
 

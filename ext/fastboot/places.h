@@ -9,7 +9,7 @@
 
 /*
  * Where a file is and what it looks like. Compiled code contains the file's path and its real path. So a key is the
- * path, where no part of the path is a symbolic link; otherwise the path, a zero byte, and the real path.
+ * path, where that is the real path, too; otherwise the path, a zero byte, and the real path.
  */
 struct fb_place {
     char key[FB_LONGEST_KEY];

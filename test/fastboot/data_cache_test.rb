@@ -438,21 +438,22 @@ class FastbootDataCacheTest < Minitest::Test
     File.write(file("a.yml"), (0..2000).map { |i| "k#{i}: v#{i}\n" }.join)
     boot("-e", "YAML.load_file('a.yml')")
     result = boot("-e", <<~'RUBY')
-      class Stop < StandardError; end
+      stops = [StandardError, LoadError, NoMemoryError, SystemStackError].map { |kind| Class.new(kind) }
       caught, started = 0, Queue.new
-      12.times do
+      12.times do |i|
+        stop = stops[i % stops.size]
         thread = Thread.new do
           Thread.current.report_on_exception = false
-          Thread.handle_interrupt(Stop => :never) do
+          Thread.handle_interrupt(stop => :never) do
             started << true
-            Thread.handle_interrupt(Stop => :immediate) { loop { YAML.load_file("a.yml") } }
+            Thread.handle_interrupt(stop => :immediate) { loop { YAML.load_file("a.yml") } }
           end
-        rescue Stop
+        rescue stop
           :stopped
         end
         started.pop
         sleep 0.001
-        thread.raise(Stop)
+        thread.raise(stop)
         caught += 1 if thread.value == :stopped
       end
       p caught

@@ -105,6 +105,36 @@ class FastbootMovedFilesTest < Minitest::Test
     assert_nil counts[1]["hit_moved"]
   end
 
+  # A path with "//" is not the real path. A folder may become a link while a program runs.
+  def test_other_real_paths
+    write_files("r1/a.rb" => "p __dir__, caller_locations(0).first.absolute_path", "r2/a.rb" => "")
+    FileUtils.cp(file("r1/a.rb"), file("r2/a.rb"))
+    %w[r1 /r1 r2 /r2 r1/../r2 /r1].each do |name|
+      program = ["-e", "load '#{File.dirname(file("x"))}/#{name}/a.rb'"]
+      expected, found = plain(*program), boot(*program)
+      assert_same expected, found, "#{name} #{found.counts}"
+    end
+    FileUtils.cp_r(file("r1"), file("cur"))
+    change = "load D + '/cur/a.rb'; File.rename(D + '/cur', D + '/old'); File.symlink('old', D + '/cur'); " \
+             "File.write(D + '/old/a.rb', 'p __dir__, 2'); load D + '/cur/a.rb'"
+    assert_equal "exit 0", boot("-e", "D = '#{File.dirname(file("x"))}'", "-e", change).status
+    FileUtils.cp_r(file("old"), file("r3"))
+    assert_same plain("-e", "load '#{file("r3/a.rb")}'"), boot("-e", "load '#{file("r3/a.rb")}'")
+  end
+
+  # Files of releases that are gone leave the pack, although the link to the newest one has their names.
+  def test_releases_that_are_gone
+    sizes = Array.new(6) do |i|
+      write_files(Array.new(40) { |n| ["releases/#{i}/f#{n}.rb", "F#{n} = %w[#{"word#{i} " * 1000}]"] }.to_h)
+      FileUtils.rm_f(file("current"))
+      File.symlink("releases/#{i}", file("current"))
+      FileUtils.rm_rf(file("releases/#{i - 1}"))
+      boot("-e", "40.times { |n| load '#{file("current")}/f' + n.to_s + '.rb' }")
+      Dir[file("cache/*.pack")].sum { |path| File.size(path) }
+    end
+    assert_operator sizes.last, :<, 3 * sizes.first, sizes.inspect
+  end
+
   # Every file of Ruby's own libraries, in paths of other lengths. `disasm` tells of instructions, texts and places.
   def test_code_of_every_library_is_as_if_compiled_there
     assert_nil Pitwall::Fastboot.unavailable

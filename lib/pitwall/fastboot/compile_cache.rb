@@ -130,7 +130,7 @@ module Pitwall
       def store_code(expected, code)
         quiet = Warnings.none?
         state = expected.state
-        return unless code.path == state.path && usual_encoding?(code)
+        return unless MovedCode.of?(code, state.key) && usual_encoding?(code)
         return @counts.add(:warned) unless quiet
 
         digest, attributes = state.unchanged

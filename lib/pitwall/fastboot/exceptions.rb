@@ -8,7 +8,7 @@ module Pitwall
       # What may go wrong there. The program must not see it.
       OWN = [StandardError, ScriptError, NoMemoryError, SystemStackError].freeze
       # For Thread.handle_interrupt: exceptions of Thread#raise wait. A rescue of ours would swallow them.
-      LATER = { StandardError => :never }.freeze
+      LATER = OWN.to_h { |kind| [kind, :never] }.freeze
     end
   end
 end

@@ -19,10 +19,16 @@ module Pitwall
 
       # A string of the binary: its number in the list of objects, its first two bytes (type, encoding), where its text
       # is, its text.
-      Text = Struct.new(:number, :head, :place, :text)
+      Text = Struct.new(:number, :head, :place, :text) do
+        def end = place + text.bytesize
+      end
       private_constant :Text
 
       class << self
+        # Does the code have the paths of this key?
+        #: (RubyVM::InstructionSequence, String) -> bool
+        def of?(code, key) = [code.path, code.absolute_path].map { |path| path.to_s.b }.uniq == key.b.split("\0")
+
         # @param binary what `to_binary` gave
         # @param from the key of its file (see ext/fastboot/places.h)
         # @param to the key of the file with the same content
@@ -55,19 +61,26 @@ module Pitwall
           return if magic != "YARB" || extra != 0 || size != binary.bytesize || list + (4 * count) > size
 
           objects = binary.unpack("L<#{count}", offset: list)
-          texts = places(binary, wanted).map { |place, text| text_at(binary, place, text, objects) }
-          texts unless texts.include?(nil)
+          all_texts(binary, wanted.sort_by { |text| -text.size }, objects)
         end
 
-        # Where they are. One may end with the other.
-        #: (String, Array[String]) -> Hash[Integer, String]
-        def places(binary, wanted)
-          wanted.sort_by { |text| -text.size }.each_with_object({}) do |text, found|
+        # One of the paths may end with the other.
+        # @param wanted the longer one first
+        # @return [Array<Text>, nil] nil: one is a part of something else
+        def all_texts(binary, wanted, objects)
+          found = []
+          wanted.each do |text|
             place = -1
             while (place = binary.index(text, place + 1))
-              found[place] = text unless found.any? { |at, longer| place.between?(at, at + longer.size - text.size) }
+              next if found.any? { |longer| place.between?(longer.place, longer.end - text.bytesize) }
+
+              one = text_at(binary, place, text, objects)
+              return nil if one.nil?
+
+              found << one
             end
           end
+          found
         end
 
         def text_at(binary, place, text, objects)

@@ -90,12 +90,13 @@ module Pitwall
       def from_elsewhere(kind, path, options)
         key, = Native.place(path)
         digest, attributes = Native.read(path)
-        other = contents[[kind, options, digest]] if key && digest
-        body = @read.body(other.number) if other
-        body = moved_code(body, other.key, key, path, digest) if body && kind == Format::CODE
+        from, body = @read.with_content(kind, options, digest) if key && digest
+        body = moved_code(body, from, key, path, digest) if body && kind == Format::CODE
         return if body.nil?
 
         found = kind == Format::CODE ? RubyVM::InstructionSequence.load_from_binary(body) : body
+        return if kind == Format::CODE && !MovedCode.of?(found, key)
+
         remember_once(kind, key, options, attributes, digest, body)
         found
       end
@@ -105,12 +106,6 @@ module Pitwall
         slot = [kind, key, options]
         remember(*slot, *rest) unless @readonly || @seen[slot]
         @seen[slot] = true
-      end
-
-      def contents
-        @contents ||= Store.versions(@read).to_h do |version|
-          [[version.kind, version.options, version.digest], version]
-        end
       end
 
       def moved_code(body, from, to, path, digest)

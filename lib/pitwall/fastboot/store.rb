@@ -21,6 +21,9 @@ module Pitwall
         # @return [String] the file's path: a key may also have the real path
         def path = key[/\A[^\0]*/n]
 
+        # Is the file there, below its real path?
+        def there? = File.exist?(key[/[^\0]*\z/n])
+
         def bytes = Format.record_size(key.bytesize, size)
       end
 
@@ -138,7 +141,10 @@ module Pitwall
         return true if valid_size + coming > @limit
 
         replaced = additions.to_h { |addition| [addition.slot, true] }
-        live = Store.versions(pack).sum { |version| version.newest && !replaced[version.slot] ? version.bytes : 0 }
+        # Whether files are gone is asked where much is added, as for a new release.
+        live = Store.versions(pack).sum do |version|
+          version.newest && !replaced[version.slot] && (coming < SLACK || version.there?) ? version.bytes : 0
+        end
         used = live + additions.sum { |addition| addition.body ? addition.bytes : 0 }
         valid_size + coming - used > (used * WASTE) + SLACK
       end
@@ -191,7 +197,7 @@ module Pitwall
         replaced = fresh.to_h { |addition| [addition.slot, true] }
         seen = seen.to_h { |addition| [[addition.slot, addition.digest], addition.attributes] }
         versions = Store.versions(pack).select do |version|
-          version.newest && !replaced[version.slot] && File.exist?(version.path)
+          version.newest && !replaced[version.slot] && version.there?
         end
         within_limit(versions, fresh).to_h do |version|
           [version, seen.fetch([version.slot, version.digest], version.attributes)]

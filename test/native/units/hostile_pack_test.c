@@ -104,6 +104,7 @@ use(const char *bytes, size_t size)
             CHECK(entry->body >= copy && entry->head->body_length <= (size_t)(copy + size - entry->body));
             CHECK(entry->older <= i);
             fb_entry_intact(entry);
+            CHECK(fb_pack_with_content(&pack, entry->head->kind, entry->head->options, entry->head->digest));
         }
         for (uint32_t i = 0; i < 2 * KEYS; i++) {
             enum fb_kind kind = i % 2 ? FB_CODE : FB_DATA;
