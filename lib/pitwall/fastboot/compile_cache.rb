@@ -143,7 +143,11 @@ module Pitwall
 
       # Ruby may know the real path from a time when file names had another encoding.
       def usual_encoding?(code)
-        code.absolute_path == code.path || code.absolute_path.encoding == Encoding.find("filesystem")
+        path = code.absolute_path
+        return true if path == code.path
+
+        usual = path.dup.force_encoding(Encoding.find("filesystem"))
+        path.encoding == (usual.valid_encoding? ? usual.encoding : Encoding::BINARY)
       end
 
       # Ruby's older parser gives a file with an error in its syntax the code of an empty file, and raises later. So
