@@ -152,7 +152,8 @@ class NativeTest < Minitest::Test
     assert_sane native
   end
 
-  # Under ASAN a walk of such a stack may take longer than a usual interval. The program would hardly go on.
+  # Under ASAN it may take longer to walk such a stack than the usual interval of 1 ms. Then the program would only be
+  # sampled, and never end.
   def test_a_very_deep_stack_is_cut_at_the_root
     run_program(<<~RUBY)
       def deep(n) = n.zero? ? burn(0.3) : [1].each { deep(n - 1) }
