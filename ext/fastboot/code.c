@@ -87,7 +87,7 @@ native_watch_options(VALUE self)
     return Qnil;
 }
 
-/* Code has its path and its real path with their encodings (`__FILE__`, `__dir__`). */
+/* The strings of `__FILE__` and `__dir__` have encodings. They are part of the code, and depend on the process. */
 static uint64_t
 with_encodings(uint64_t options, VALUE path)
 {

@@ -6,11 +6,11 @@
 /* Defines Pitwall::Fastboot::Native::LoadIndex. lib/pitwall/fastboot/load_index.rb says what it is for. */
 void fb_define_load_index(VALUE native);
 
-/* Is $LOAD_PATH what was taken last? Elements are compared by identity, as Ruby does. */
+/* Does $LOAD_PATH still have the elements that `take` was given? They are compared by identity, as Ruby does. */
 int fb_index_taken(VALUE index, VALUE load_path);
 
-/* The path that Ruby would find; false: there is none; nil: it is in doubt. `name` is relative, without a zero byte.
- * only_files: are there only extensions that are files? */
+/* Returns the path of the file that Ruby would find, false if there is no such file, or nil in doubt. `name` is
+ * relative and has no zero byte. `only_files` is false if Ruby may have extensions without a file. */
 VALUE fb_index_search(VALUE index, VALUE name, VALUE only_files);
 
 #endif

@@ -187,22 +187,20 @@ fb_pack_older(const struct fb_pack *pack, const struct fb_entry *entry)
 static uint32_t *
 content_slot(const struct fb_pack *pack, uint64_t content)
 {
-    uint32_t i = (uint32_t)content & (pack->content_slots - 1);
+    uint32_t i = (uint32_t)content & (pack->slot_count - 1);
     while (pack->contents[i] && pack->entries[pack->contents[i] - 1].content != content) {
-        i = (i + 1) & (pack->content_slots - 1);
+        i = (i + 1) & (pack->slot_count - 1);
     }
     return &pack->contents[i];
 }
 
-/* Most boots need no such table. */
+/* The table is made when it is needed first. Most boots have no new file. */
 static int
 make_contents(struct fb_pack *pack)
 {
     if (pack->contents) return 1;
-    uint32_t *contents = calloc(pack->slot_count, sizeof *contents); /* more slots than entries, a power of two */
-    if (!contents) return 0;
-    pack->contents = contents;
-    pack->content_slots = pack->slot_count;
+    pack->contents = calloc(pack->slot_count, sizeof *pack->contents);
+    if (!pack->contents) return 0;
     for (uint32_t i = 0; i < pack->count; i++) *content_slot(pack, pack->entries[i].content) = i + 1;
     return 1;
 }

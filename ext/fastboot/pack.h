@@ -62,7 +62,8 @@ struct fb_entry {
     const char *key;
     const char *body;
     struct fb_attributes attributes; /* the newest known */
-    uint64_t hash, content; /* of kind and options with the key, and with the digest */
+    uint64_t hash;    /* of kind, options and key */
+    uint64_t content; /* hash of kind, options and digest: a copy, because heads are spread over the whole file */
     uint32_t older; /* index + 1 of the version before of the same kind, key and options; 0: none */
     uint16_t older_count; /* how many can be reached by `older`, less than FB_MOST_VERSIONS */
     uint16_t is_newest;
@@ -77,8 +78,7 @@ struct fb_pack {
     uint32_t count, capacity;
     uint32_t *slots; /* hash table: index + 1 of the newest version */
     uint32_t slot_count;
-    uint32_t *contents; /* hash table: index + 1 of the newest entry with a content; NULL: not made yet */
-    uint32_t content_slots;
+    uint32_t *contents; /* the same by content, of any file, with as many slots; NULL: not needed yet */
     uint32_t records;
 };
 
@@ -96,7 +96,7 @@ struct fb_entry *fb_pack_find(const struct fb_pack *pack, enum fb_kind kind, con
 /* The version before; NULL: none. */
 struct fb_entry *fb_pack_older(const struct fb_pack *pack, const struct fb_entry *entry);
 
-/* The newest entry of any file with this content; NULL: none. */
+/* The newest version that has this content, of any file; NULL: none. */
 const struct fb_entry *fb_pack_with_content(struct fb_pack *pack, enum fb_kind kind, uint64_t options,
                                             const uint8_t digest[FB_DIGEST_SIZE]);
 

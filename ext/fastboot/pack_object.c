@@ -20,8 +20,8 @@ static size_t
 pack_memsize(const void *data)
 {
     const struct fb_pack *pack = data;
-    return sizeof *pack + pack->capacity * sizeof *pack->entries + pack->slot_count * sizeof *pack->slots +
-           pack->content_slots * sizeof *pack->contents;
+    size_t tables = pack->contents ? 2 : 1;
+    return sizeof *pack + pack->capacity * sizeof *pack->entries + tables * pack->slot_count * sizeof *pack->slots;
 }
 
 static const rb_data_type_t pack_type = {
@@ -168,8 +168,8 @@ pack_load_version(VALUE self, VALUE kind, VALUE key, VALUE options, VALUE digest
     return Qnil;
 }
 
-/* with_content(kind, options, digest) -> [key, body as a String] of the newest version of any file with this content.
- * nil: there is none, or it is damaged. */
+/* with_content(kind, options, digest) -> [key, body]. Of all versions with this content, whichever their file is, it
+ * is the newest. nil: there is none, or it is damaged. */
 static VALUE
 pack_with_content(VALUE self, VALUE kind, VALUE options, VALUE digest)
 {

@@ -9,7 +9,7 @@
 
 /*
  * Where a file is and what it looks like. Compiled code contains the file's path and its real path. So a key is the
- * path, where that is the real path, too; otherwise the path, a zero byte, and the real path.
+ * path alone if the real path is the same. Otherwise it is the path, a zero byte, and the real path.
  */
 struct fb_place {
     char key[FB_LONGEST_KEY];

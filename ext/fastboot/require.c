@@ -35,10 +35,10 @@ is_plainly_provided(VALUE name)
 static struct {
     VALUE folders;      /* Native::LoadIndex */
     VALUE load_path;    /* $LOAD_PATH */
-    VALUE only_files;   /* has Ruby only extensions that are files? */
+    VALUE only_files;   /* false: Ruby may have extensions without a file */
     VALUE counts;
-    VALUE warned_names; /* a Hash of the first parts of names that RubyGems may warn of; nil: it warns of none; true: ask
-                         * LoadIndex#rubygems_decides? of each name */
+    VALUE warned_names; /* a Hash with the first parts of all names that RubyGems may warn of, or nil if it warns of
+                         * none. true: RubyGems may activate gems. Then LoadIndex#rubygems_decides? is asked. */
 } search = {Qnil, Qnil, Qnil, Qnil, Qnil};
 
 static int
@@ -74,7 +74,7 @@ rubygems_decides(VALUE name)
     return RTEST(rb_hash_lookup(search.warned_names, rb_str_new(RSTRING_PTR(name), length)));
 }
 
-/* The path that Ruby would find; false: there is no such file; nil: Ruby is to search. */
+/* Returns the path of the file that Ruby would find, false if there is no such file, or nil if Ruby has to search. */
 static VALUE
 find(VALUE name)
 {
@@ -92,7 +92,7 @@ find(VALUE name)
     return path;
 }
 
-/* The path to require instead of the name; nil: Ruby is to search; false: there is no such file. */
+/* Returns the path to require instead of the name, false if there is no such file, or nil if Ruby has to search. */
 static VALUE
 path_of(VALUE name)
 {

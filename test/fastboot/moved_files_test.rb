@@ -4,8 +4,8 @@ require_relative "../test_helper"
 require_relative "../support/fastboot_program"
 require "pitwall/fastboot/setup"
 
-# The same files at another path: a new release folder, another checkout. Their code is not compiled again, and has the
-# new paths. Where the path is a part of something else in it, Ruby compiles.
+# The same files in another folder: a new release, another checkout. Their code comes from the pack, with the new paths
+# in it. Ruby compiles a file if its path is a part of a longer text in the code.
 class FastbootMovedFilesTest < Minitest::Test
   include FastbootProgram
 
@@ -41,7 +41,8 @@ class FastbootMovedFilesTest < Minitest::Test
     "lib/empty.rb" => "", "lib/data.yml" => "a: [1, two]"
   }.freeze
 
-  # says.rb, and where Ruby's older parser makes one text of a path and another one, part_of_text.rb.
+  # How many files Ruby compiles in each release. says.rb names itself. In part_of_text.rb Ruby's older parser joins the
+  # path with other text.
   COMPILED = RUBY_DESCRIPTION.include?("+PRISM") ? 1 : 2
 
   # @return [String] the folder of a release
@@ -82,7 +83,7 @@ class FastbootMovedFilesTest < Minitest::Test
     end
   end
 
-  # Capistrano's folders, and a path that ends with the real path.
+  # Folders as Capistrano makes them, reached by two links.
   def test_links_to_releases
     counts = %w[current srv/current].flat_map do |link|
       Array.new(2) do |i|
@@ -97,7 +98,7 @@ class FastbootMovedFilesTest < Minitest::Test
     counts[1..].each { |found| assert_equal expected, found.values_at("hit_moved", "stored"), counts.inspect }
   end
 
-  # A file with a link in its path has two paths, another one has one.
+  # Code of a file below a symbolic link has a path and a real path. It can't be made of code with a single path.
   def test_a_link_is_no_plain_path
     release("releases/1")
     File.symlink(file("releases"), file("link"))
@@ -105,24 +106,25 @@ class FastbootMovedFilesTest < Minitest::Test
     assert_nil counts[1]["hit_moved"]
   end
 
-  # A path with "//" is not the real path. A folder may become a link while a program runs.
+  # The real path differs from the path if that has "//" or "..", and after its folder has become a link.
   def test_other_real_paths
     write_files("r1/a.rb" => "p __dir__, caller_locations(0).first.absolute_path", "r2/a.rb" => "")
     FileUtils.cp(file("r1/a.rb"), file("r2/a.rb"))
     %w[r1 /r1 r2 /r2 r1/../r2 /r1].each do |name|
-      program = ["-e", "load '#{File.dirname(file("x"))}/#{name}/a.rb'"]
+      program = ["-e", "load '#{@dir}/#{name}/a.rb'"]
       expected, found = plain(*program), boot(*program)
       assert_same expected, found, "#{name} #{found.counts}"
     end
     FileUtils.cp_r(file("r1"), file("cur"))
     change = "load D + '/cur/a.rb'; File.rename(D + '/cur', D + '/old'); File.symlink('old', D + '/cur'); " \
              "File.write(D + '/old/a.rb', 'p __dir__, 2'); load D + '/cur/a.rb'"
-    assert_equal "exit 0", boot("-e", "D = '#{File.dirname(file("x"))}'", "-e", change).status
+    assert_equal "exit 0", boot("-e", "D = '#{@dir}'", "-e", change).status
     FileUtils.cp_r(file("old"), file("r3"))
     assert_same plain("-e", "load '#{file("r3/a.rb")}'"), boot("-e", "load '#{file("r3/a.rb")}'")
   end
 
-  # Files of releases that are gone leave the pack, although the link to the newest one has their names.
+  # Each release is deleted after the next one. Its files leave the pack, although `current` then leads to files with
+  # the same names.
   def test_releases_that_are_gone
     sizes = Array.new(6) do |i|
       write_files(Array.new(40) { |n| ["releases/#{i}/f#{n}.rb", "F#{n} = %w[#{"word#{i} " * 1000}]"] }.to_h)
@@ -135,7 +137,7 @@ class FastbootMovedFilesTest < Minitest::Test
     assert_operator sizes.last, :<, 3 * sizes.first, sizes.inspect
   end
 
-  # Every file of Ruby's own libraries, in paths of other lengths. `disasm` tells of instructions, texts and places.
+  # A fourth of Ruby's own libraries, moved to shorter and longer paths. `disasm` shows instructions, texts and places.
   def test_code_of_every_library_is_as_if_compiled_there
     assert_nil Pitwall::Fastboot.unavailable
     files = Dir[File.join(RbConfig::CONFIG["rubylibdir"], "**/*.rb")].sort.each_slice(4).map(&:first)
@@ -157,7 +159,7 @@ class FastbootMovedFilesTest < Minitest::Test
     end
   end
 
-  # No binary makes it fail, or read beyond the end.
+  # Damaged binaries are refused, or give another binary. None raises an exception.
   def test_damaged_code
     source = "puts __FILE__, [1, :two, 3.0]"
     binary = RubyVM::InstructionSequence.compile(source, "/a/b.rb", "/a/b.rb").to_binary

@@ -130,7 +130,7 @@ module Pitwall
       def store_code(expected, code)
         quiet = Warnings.none?
         state = expected.state
-        return unless MovedCode.of?(code, state.key) && usual_encoding?(code)
+        return unless Format.code_of?(code, state.key) && usual_encoding?(code)
         return @counts.add(:warned) unless quiet
 
         digest, attributes = state.unchanged
@@ -141,7 +141,7 @@ module Pitwall
         @counts.add(:stored)
       end
 
-      # Ruby may know the real path from a time when file names had another encoding.
+      # Ruby keeps real paths. This one may be from before the program changed the encoding of file names.
       def usual_encoding?(code)
         path = code.absolute_path
         return true if path == code.path

@@ -119,8 +119,7 @@ module Pitwall
         digest, attributes = state.unchanged
         return :moving if digest.nil?
 
-        content = File.binread(state.path)
-        return :moving if Native.digest(content) != digest
+        content = FileState.content(state.path, digest) or return :moving
         return :not_plain if call.library.tags?(content) != false
 
         bytes = bytes_of(value, call.keywords) or return :not_plain

@@ -15,6 +15,13 @@ module Pitwall
         new(path, key, attributes, (Native.read(path) unless Native.settled?(attributes.last)))
       end
 
+      # @return [String, nil] a file's content; nil: it no longer has this digest
+      #: (String, String) -> String?
+      def self.content(path, digest)
+        content = File.binread(path)
+        content if Native.digest(content) == digest
+      end
+
       # @return [Array, nil] the digest of the content that was read, and the attributes. nil: the file has changed
       #: () -> [String, Array[Integer]]?
       def unchanged

@@ -27,6 +27,14 @@ module Pitwall
         Native.digest(facts.join("\0"))
       end
 
+      # The path of a key's file, and its real path if that is another one (ext/fastboot/places.h).
+      #: (String) -> Array[String]
+      def paths(key) = key.b.split("\0")
+
+      # Does the code have the paths of this key?
+      #: (RubyVM::InstructionSequence, String) -> bool
+      def code_of?(code, key) = [code.path, code.absolute_path].map { |path| path.to_s.b }.uniq == paths(key)
+
       # The name of a Ruby's pack, such as "boot-4.0.5-0f3a9c2be4d15a67.pack".
       #: (String) -> String
       def file_name(identity) = "boot-#{RUBY_VERSION}-#{identity.unpack1("H16")}.pack"

@@ -2,43 +2,40 @@
 
 module Pitwall
   module Fastboot
-    # Compiled code for a file with the same content at another path: a new release folder, another checkout, an image.
-    # Only the path and the real path are different in it (ibf_dump_object_string in Ruby's compile.c).
+    # Makes compiled code for a file out of the code of another file with the same content: in a new release folder,
+    # another checkout, an image. The two differ only in the path and the real path, which are strings in the code.
     #
-    # The binary has a list of objects' places. New texts are put at its end, and the list leads to them.
+    # The code is binary. A list in it says at which byte each object begins. The new strings are appended, and the
+    # list gets their places (ibf_dump_object_list and ibf_dump_object_string in Ruby's compile.c).
     # @api private
     module MovedCode
-      # Of the binary: magic, two numbers of the version, size, size of what the caller added, number of iseqs, number
-      # of objects, place of the list of iseqs, place of the list of objects.
+      # The header of the binary: a magic word, major and minor version, size, size of data of the caller, number of
+      # iseqs, number of objects, place of the list of iseqs, place of the list of objects.
       HEADER = "a4L<8"
       SIZE_AT = 12
       STRING = 5 # RUBY_T_STRING
       TYPE = 0b0011_1111 # an object's type, and whether it is a special constant
-      KNOWN = (3.1..4.0).freeze # Rubies of which this is known
+      KNOWN = (3.1..4.0).freeze # Rubies whose binaries have this format
       private_constant :HEADER, :SIZE_AT, :STRING, :TYPE, :KNOWN
 
-      # A string of the binary: its number in the list of objects, its first two bytes (type, encoding), where its text
-      # is, its text.
+      # A string in the binary. number: in the list of objects · head: its first two bytes (type, encoding) ·
+      # place: where its text begins · text: the text.
       Text = Struct.new(:number, :head, :place, :text) do
         def end = place + text.bytesize
       end
       private_constant :Text
 
       class << self
-        # Does the code have the paths of this key?
-        #: (RubyVM::InstructionSequence, String) -> bool
-        def of?(code, key) = [code.path, code.absolute_path].map { |path| path.to_s.b }.uniq == key.b.split("\0")
-
-        # @param binary what `to_binary` gave
-        # @param from the key of its file (see ext/fastboot/places.h)
-        # @param to the key of the file with the same content
-        # @param source this content
-        # @return [String, nil] nil: in doubt
+        # @param binary the code, as `to_binary` returns it
+        # @param from the key of its file (Format.paths)
+        # @param to the key of the file that needs code
+        # @param source the content of both files
+        # @return [String, nil] the code for the other file; nil: in doubt
         #: (String, String, String, String) -> String?
         def binary(binary, from, to, source)
           changes = changes_of(from, to) or return
-          # Text in the source may say where the file was.
-          return if changes.each_key.any? { |path| source.b.include?(File.basename(path)) }
+          # A text in the source may name the old path. It must stay.
+          return if changes.each_key.any? { |path| source.include?(File.basename(path)) }
 
           texts = texts_of(binary, changes.keys) or return
           replace(binary, texts.map { |text| [text, changes.fetch(text.text)] })
@@ -46,14 +43,16 @@ module Pitwall
 
         private
 
-        # @return [Hash{String => String}, nil] by old path. nil: only one of them has a link in its path
+        # @return [Hash{String => String}, nil] the new path for each old one. nil: only one of the files has two paths,
+        #   or a path is not ASCII
         def changes_of(from, to)
-          old, new = [from, to].map { |key| key.b.split("\0") }
+          old, new = [from, to].map { |key| Format.paths(key) }
           changes = old.zip(new).to_h
           changes if old.size == new.size && changes.size == old.size && (old + new).all?(&:ascii_only?)
         end
 
-        # @return [Array<Text>, nil] each string that is one of these. nil: one is a part of something else
+        # @return [Array<Text>, nil] all strings that are one of the wanted texts. nil: a wanted text is also a part of
+        #   something longer
         def texts_of(binary, wanted)
           return unless KNOWN.cover?(RUBY_VERSION.to_f)
 
@@ -64,9 +63,8 @@ module Pitwall
           all_texts(binary, wanted.sort_by { |text| -text.size }, objects)
         end
 
-        # One of the paths may end with the other.
-        # @param wanted the longer one first
-        # @return [Array<Text>, nil] nil: one is a part of something else
+        # @param wanted the longer one first: it may end with the shorter one
+        # @return as texts_of
         def all_texts(binary, wanted, objects)
           found = []
           wanted.each do |text|
@@ -95,16 +93,17 @@ module Pitwall
         def replace(binary, texts)
           list = binary.unpack(HEADER).last
           moved = binary.b
-          texts.each do |text, now|
+          texts.each do |text, new|
             moved[list + (4 * text.number), 4] = [moved.bytesize].pack("L<")
-            moved << text.head << small_value(now.bytesize) << now
-            moved[text.place, text.text.bytesize] = "\0" * text.text.bytesize # the code may move again
+            moved << text.head << small_value(new.bytesize) << new
+            moved[text.place, text.text.bytesize] = "\0" * text.text.bytesize # a later move must not find it
           end
           moved[SIZE_AT, 4] = [moved.bytesize].pack("L<")
           moved
         end
 
-        # ibf_dump_write_small_value, for less than 2**14: the number of low zero bits is that of further bytes.
+        # The bytes of a number below 2**14 (ibf_dump_write_small_value). Zero bits at the low end of the first byte say
+        # how many bytes follow.
         def small_value(value)
           return [(value << 1) | 1].pack("C") if value < 128
 

@@ -22,7 +22,7 @@ module Pitwall
         @pid = Process.pid
         @additions = []
         @waiting = 0
-        @seen = {} # what remember_once has remembered
+        @seen = {} # kinds, keys and options that remember_once was given
       end
 
       #: () -> bool
@@ -91,26 +91,24 @@ module Pitwall
         key, = Native.place(path)
         digest, attributes = Native.read(path)
         from, body = @read.with_content(kind, options, digest) if key && digest
-        body = moved_code(body, from, key, path, digest) if body && kind == Format::CODE
         return if body.nil?
 
-        found = kind == Format::CODE ? RubyVM::InstructionSequence.load_from_binary(body) : body
-        return if kind == Format::CODE && !MovedCode.of?(found, key)
-
+        found = body
+        if kind == Format::CODE
+          source = FileState.content(path, digest) or return
+          body = MovedCode.binary(body, from, key, source) or return
+          found = RubyVM::InstructionSequence.load_from_binary(body)
+          return unless Format.code_of?(found, key)
+        end
         remember_once(kind, key, options, attributes, digest, body)
         found
       end
 
-      # A file may be loaded many times.
+      # As `remember`, but not again when the file is loaded again.
       def remember_once(kind, key, options, *rest)
         slot = [kind, key, options]
         remember(*slot, *rest) unless @readonly || @seen[slot]
         @seen[slot] = true
-      end
-
-      def moved_code(body, from, to, path, digest)
-        source = File.binread(path)
-        MovedCode.binary(body, from, to, source) if Native.digest(source) == digest
       end
 
       # Another process is writing.

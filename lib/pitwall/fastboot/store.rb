@@ -18,11 +18,11 @@ module Pitwall
       Version = Struct.new(:key, :options, :attributes, :digest, :written_s, :size, :newest, :kind, :number) do
         def slot = [kind, key, options]
 
-        # @return [String] the file's path: a key may also have the real path
-        def path = key[/\A[^\0]*/n]
+        # @return [String] the file's path, not the real path
+        def path = Format.paths(key).first
 
-        # Is the file there, below its real path?
-        def there? = File.exist?(key[/[^\0]*\z/n])
+        # A release may be gone while a link with its old path leads to the next one. So the real path is looked at.
+        def there? = File.exist?(Format.paths(key).last)
 
         def bytes = Format.record_size(key.bytesize, size)
       end
@@ -101,7 +101,7 @@ module Pitwall
 
           yield
         ensure
-          lock.flock(File::LOCK_UN) # closing is not enough: a child that was forked meanwhile has the file, too
+          lock.flock(File::LOCK_UN) # a child that was forked meanwhile has the file open and would keep the lock
         end
       rescue SystemCallError => error
         error.message
@@ -141,7 +141,7 @@ module Pitwall
         return true if valid_size + coming > @limit
 
         replaced = additions.to_h { |addition| [addition.slot, true] }
-        # Whether files are gone is asked where much is added, as for a new release.
+        # To look at all files takes time. They are looked at only if much is added, as by a new release.
         live = Store.versions(pack).sum do |version|
           version.newest && !replaced[version.slot] && (coming < SLACK || version.there?) ? version.bytes : 0
         end
