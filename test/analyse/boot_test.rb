@@ -13,7 +13,7 @@ class BootAnalysisTest < Minitest::Test
   def load(id, parent: 0, **values)
     zeroes = Load.members.to_h { |name| [name, 0] }
     Load.new(*zeroes.merge(thread: 1, id: id, parent: parent, kind: "require", name: "f#{id}", path: "/srv/f#{id}.rb",
-                           from: "/srv/main.rb", line: id, **values).values_at(*Load.members))
+                           from: "/srv/main.rb", line: id, cache: "", **values).values_at(*Load.members))
   end
 
   def segment(loads, pid: 1, **sums)
@@ -116,6 +116,33 @@ class BootAnalysisTest < Minitest::Test
     keys = [["heap", nil], ["compile_cache", nil], %w[failed none]]
     assert_equal [300_000, 72_000, 30_000], found.values_at(*keys)
     assert_equal 60_000, found[["own_code", "/srv/f4.rb"]]
+  end
+
+  def test_caches
+    rows = [load(1, cache: "fastboot hit_moved"), load(2, cache: "bootsnap hit"),
+            load(3, kind: "yaml", cache: "fastboot data_hit"),
+            load(4, cache: "fastboot verbose", wall_ns: 90_000, compile_ns: 50_000), load(5, cache: "fastboot missing"),
+            load(6, compile_ns: 800, wall_ns: 800)]
+    found = boot(segment(rows))
+    assert_equal [["fastboot", 2, { "verbose" => 1, "missing" => 1 }], ["bootsnap", 1, {}]], found.caches.map(&:to_a)
+    assert_equal [true, true, true, false, false, nil], found.nodes.map(&:cached?)
+    assert_equal [3, 2, true], [*found.figures.values_at(:cache_hits, :cache_misses), found.warm?]
+    advice = found.advice.select { |one| one.kind.end_with?("_cache") }
+    assert_equal [["cold_cache", 30_000, "fastboot", 1]],
+                 (advice.map { |one| [one.kind, one.saving_ns, one.subject, one.figures[:files]] })
+    refute boot(segment(rows.last(3))).warm?
+    assert_equal [nil, nil], boot(segment([load(1)])).figures.values_at(:cache_hits, :cache_misses)
+  end
+
+  # A program may add a few features itself.
+  def test_features_without_a_load
+    rows = Array.new(100) { |at| load(at + 1, kind: %w[require autoload require_relative load][at % 4]) }
+    counts = { 85 => 0, 75 => 0, 200 => 125 }
+    found = counts.to_h do |features, _|
+      ends = { "at_ns" => 9, "features" => features + 5 }
+      [features, boot(segment(rows, start: { "features" => 5 }, end: ends)).unwatched]
+    end
+    assert_equal counts, found
   end
 
   Use = Pitwall::Record::FileUse

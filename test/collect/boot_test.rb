@@ -264,7 +264,107 @@ class BootTest < Minitest::Test
     segments(file("x.pit")).each { |one| one.each_syscall { |call| refute_equal "/proc/self/statm", call.path } }
   end
 
+  # As in a program that `bundle exec` starts: Kernel#require is then code of the standard library, which sends
+  # `no_warning_require` to Kernel itself.
+  def test_bundler_begins_before_pitwall
+    File.write(file("Gemfile"), "")
+    program = 'RUBYOPT="-rbundler/setup $RUBYOPT" exec ruby main.rb'
+    File.write(file("main.rb"), "$LOAD_PATH.unshift(__dir__)\nrequire 'slow'\nKernel.require 'late'\n")
+    run = pitwall("boot", "--record", file("x.pit"), "--quiet", "--", "sh", "-c", program,
+                  env: { "BUNDLE_GEMFILE" => file("Gemfile"), "BUNDLE_LOCKFILE" => nil, "BUNDLE_APP_CONFIG" => file("bundle") })
+    assert_equal 0, run.status.exitstatus, run.err
+    report = JSON.parse(pitwall("report", file("x.pit"), "--format", "json").out)
+    assert_operator report["before"]["features"], :>, 100, "Bundler was loaded before"
+    assert_equal %w[late nested slow], (report["features"].map { |row| File.basename(row["path"], ".rb") } &
+                                        %w[slow nested late]).sort
+    assert_equal 0, report["unwatched"]
+  end
+
+  CACHED = <<~RUBY
+    $LOAD_PATH.unshift(__dir__)
+    require "#{Checkout::ROOT}/lib/pitwall/fastboot"
+    require "nested"
+    require_relative "heavy"
+    require "yaml"
+    YAML.load_file(File.join(__dir__, "rates.yml"))
+    eval("1", TOPLEVEL_BINDING, "Gemfile", 1)
+  RUBY
+
+  # pitwall/fastboot says of each file whether it came from the pack.
+  def test_files_that_came_from_the_pack
+    File.write(file("main.rb"), CACHED)
+    File.write(file("rates.yml"), "a: 1\n")
+    files = %w[nested.rb heavy.rb rates.yml]
+    age = Time.now - 60 # a new file is stored only if it has settled
+    File.utime(age, age, *files.map { |name| file(name) })
+    cold = cached_boot
+    assert_equal [false, false], (%w[nested heavy].map { |name| of(cold, name)["cached"] })
+    assert_equal ["fastboot", 0], cold["caches"].first.values_at("name", "hits")
+    assert_includes cold["caches"].first["outcomes"], "missing"
+    File.write(file("nested.rb"), "NESTED = 1\n")
+    warm = cached_boot("--fail-if", "cache_misses > 0", status: 1)
+    cached = %w[nested heavy rates.yml Gemfile].to_h { |name| [name, of(warm, name)["cached"]] }
+    assert_equal({ "nested" => false, "heavy" => true, "Gemfile" => nil }, cached.slice("nested", "heavy", "Gemfile"))
+    cache = warm["caches"].first
+    assert_equal({ "changed" => 1 }, cache["outcomes"].slice("changed", "missing"))
+    assert_equal [cache["hits"], cache["misses"]], warm["boot"].values_at("cache_hits", "cache_misses")
+    assert_equal cache["hits"], warm["features"].count { |row| row["cached"] }
+    text = pitwall("report", file("x.pit"), "--limit", "500").out
+    assert_match(%r{^pitwall/fastboot: \d+ of \d+ files came from its cache \(}, text)
+    assert_match(/not from the cache: .*nested\.rb/, text)
+    refute_match(/not from the cache: .*heavy\.rb/, text)
+  end
+
+  def cached_boot(*options, status: 0)
+    out = file("boot.json")
+    run = pitwall("boot", "--record", file("x.pit"), "--format", "json", "--out", out, *options, "--", "ruby", "main.rb",
+                  env: { "PITWALL_BOOT_CACHE" => file("cache") })
+    assert_equal status, run.status.exitstatus, run.err
+    JSON.parse(File.read(out))
+  end
+
+  # As small as Bootsnap is to Pitwall. The second file's loads are told to the program, too.
+  BOOTSNAP = <<~RUBY
+    $LOAD_PATH.unshift(__dir__)
+    module Bootsnap
+      class << self
+        attr_accessor :instrumentation_enabled
+        def instrumentation=(callback)
+          @instrumentation = callback
+          self.instrumentation_enabled = !!callback
+        end
+        def _instrument(event, path) = @instrumentation.call(event, path)
+      end
+    end
+    class << RubyVM::InstructionSequence
+      def load_iseq(path)
+        event = { "slow" => :stale, "nested" => :hit, "late" => :revalidated, "heavy" => :miss }[File.basename(path, ".rb")]
+        Bootsnap._instrument(event, path) if event && Bootsnap.instrumentation_enabled
+        nil
+      end
+    end
+    require "next"
+    require "slow"
+    told = []
+    Bootsnap.instrumentation = ->(event, path) { told << [event, File.basename(path)] }
+    require "late"
+    require "heavy"
+    exit(told == [[:revalidated, "late.rb"], [:miss, "heavy.rb"]])
+  RUBY
+
+  def test_files_that_came_from_bootsnap
+    File.write(file("main.rb"), BOOTSNAP)
+    report = boot
+    cached = %w[slow nested late heavy next].to_h { |name| [name, of(report, name)["cached"]] }
+    assert_equal({ "slow" => false, "nested" => true, "late" => true, "heavy" => false, "next" => nil }, cached)
+    assert_equal [{ "name" => "bootsnap", "hits" => 2, "misses" => 2, "outcomes" => { "stale" => 1, "miss" => 1 } }],
+                 report["caches"]
+  end
+
   def test_bad_input_gets_one_line
+    uncached = pitwall("boot", "--fail-if", "cache_misses > 3", "--", "ruby", "-e", "1", env: QUIET)
+    assert_equal 4, uncached.status.exitstatus
+    assert_match(/^pitwall: --fail-if cache_misses > 3: .*no cache of compiled code was asked$/, uncached.err)
     assert_one_line 2, /--fail-if/, pitwall("boot", "--fail-if", "speed > 3", "--", "ruby", "-e", "1", env: QUIET)
     assert_one_line 2, /add --calls/, pitwall("boot", "--heaviest", "calls", "--", "ruby", "-e", "1", env: QUIET)
   end

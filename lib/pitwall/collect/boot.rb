@@ -7,11 +7,14 @@ module Pitwall
     # Watches steps of a boot that libraries do in Ruby: Bundler.setup and Bundler.require, Rails' initializers,
     # Zeitwerk's eager load, YAML and JSON files. What `require` and its like load is watched by the extension.
     #
+    # Caches of compiled code (Bootsnap, pitwall/fastboot) say of each file whether they had its code.
+    #
     # One module for each step is prepended to the library's own class. The extension defines the method in it
-    # (`run` in spans.c), so a backtrace has one more frame of that method's name.
+    # (`run` in spans.c, code_caches.c), so a backtrace has one more frame of that method's name.
     # @api private
     module Boot
       # names: the path of the constant · own: whether the method is the constant's own (`def self.`)
+      # kind: of a load, or the name of a cache
       Step = Struct.new(:names, :own, :method, :kind)
       STEPS = [
         Step.new(%i[Bundler], true, :setup, "bundler_setup"),
@@ -21,9 +24,12 @@ module Pitwall
         Step.new(%i[Psych], true, :load_file, "yaml"),
         Step.new(%i[Psych], true, :safe_load_file, "yaml"),
         Step.new(%i[Psych], true, :unsafe_load_file, "yaml"),
-        Step.new(%i[JSON], true, :load_file, "json")
+        Step.new(%i[JSON], true, :load_file, "json"),
+        Step.new(%i[Bootsnap], true, :_instrument, "bootsnap"),
+        Step.new(%i[Pitwall Fastboot Counts], false, :add, "fastboot")
       ].freeze
-      private_constant :Step, :STEPS
+      CACHES = %w[bootsnap fastboot].freeze
+      private_constant :Step, :STEPS, :CACHES
 
       @watched = {}
 
@@ -41,6 +47,7 @@ module Pitwall
         #: (Symbol) -> bool
         def look(name)
           return false if Object.autoload?(name, false) # to look at it would load it
+          return false if name == :Pitwall && !Pitwall.const_defined?(:Fastboot, false) # asked before each file
 
           STEPS.select { |step| step.names.first == name }.map { |step| watched?(step) }.all?
         end
@@ -69,14 +76,20 @@ module Pitwall
           @watched[step] ||= begin
             owner = Compat.constant(*step.names)
             owner = owner.singleton_class if owner && step.own
-            !owner.nil? && owner.method_defined?(step.method, true) && prepend(owner, step)
+            !owner.nil? && owner.method_defined?(step.method, true) && ready?(step) && prepend(owner, step)
           end
         end
 
+        # Bootsnap defines it where its extension is loaded.
+        def ready?(step) = step.kind != "bootsnap" || ::Bootsnap.respond_to?(:instrumentation_enabled=)
+
         def prepend(owner, step)
           span = Module.new
-          Native.define_span(span, step.method, step.kind)
+          if CACHES.include?(step.kind) then Native.define_cache_teller(span, step.method, step.kind)
+          else Native.define_span(span, step.method, step.kind)
+          end
           owner.prepend(span)
+          ::Bootsnap.instrumentation_enabled = true if step.kind == "bootsnap"
           true
         end
       end

@@ -106,10 +106,15 @@ module Pitwall
       end
 
       # The columns of a chunk that starts with the number of its rows and has one column for each member of `struct`.
+      # @param later [Array<Symbol>] the last members, which older recordings lack: 0
       # @return [Array<Array<Integer>>]
-      def columns_of(columns, struct)
+      def columns_of(columns, struct, later: [])
         count = columns.int
-        struct.members.map { |name| columns.column(count, name.to_s.tr("_", " ")) }
+        struct.members.map do |name|
+          next Array.new(count, 0) if later.include?(name) && !columns.more?
+
+          columns.column(count, name.to_s.tr("_", " "))
+        end
       end
 
       # @param values [Array<Array<Integer>>] columns in the order of the struct's members

@@ -82,12 +82,13 @@ module Pitwall
         boot = Analyse::Boot.new(segments, origin: Analyse::Origin.new)
         return [] unless boot.any?
 
-        known = boot.uses.known?
+        known, cached = boot.uses.known?, boot.caches.any?
         rows = boot.nodes.map do |node|
-          [ms(node.total[:wall]), ms(node.own[:wall]), node.own[:objects], Show::BootWords.kind(node), node.path,
-           "#{node.row.from}:#{node.row.line}", *(USED[boot.uses.used?(node)] if known)]
+          [ms(node.total[:wall]), ms(node.own[:wall]), node.own[:objects], Show::BootWords.kind(node, boot), node.path,
+           "#{node.row.from}:#{node.row.line}", *(USED[boot.uses.used?(node)] if known),
+           *(node.row.cache if cached)]
         end
-        columns = known ? [*COLUMNS, { "label" => "used" }] : COLUMNS
+        columns = [*COLUMNS, *({ "label" => "used" } if known), *({ "label" => "cache" } if cached)]
         [tab("boot", "Boot", place: 5, weighs: false, columns: columns, rows: rows)]
       end
 

@@ -1,4 +1,5 @@
 #include "collectors/boot/boot.h"
+#include "collectors/boot/code_caches.h"
 #include "collectors/boot/load_methods.h"
 #include "collectors/boot/loads.h"
 #include "collectors/boot/spans.h"
@@ -59,6 +60,7 @@ init(VALUE native)
     pw_loads_init();
     pw_uses_init();
     pw_spans_init(native);
+    pw_code_caches_init(native);
 }
 
 static void

@@ -14,13 +14,15 @@ typedef struct {
 } watched;
 
 /* Libraries that replace `require` keep Ruby's own method under another name. Several names may share one function; it
- * is watched once. */
+ * is watched once. With Bundler, bundled_gems.rb sends `no_warning_require` to Kernel itself. */
 static const watched methods[] = {
     {OF_KERNEL, "require", PW_LOAD_REQUIRE, 0, 1},
     {OF_KERNEL, "gem_original_require", PW_LOAD_REQUIRE, 0, 1},
     {OF_KERNEL, "require_without_bootsnap", PW_LOAD_REQUIRE, 0, 1},
     {OF_KERNEL, "zeitwerk_original_require", PW_LOAD_REQUIRE, 0, 1},
+    {OF_KERNEL, "no_warning_require", PW_LOAD_REQUIRE, 0, 1},
     {OF_KERNEL_ITSELF, "require", PW_LOAD_REQUIRE, 0, 1},
+    {OF_KERNEL_ITSELF, "no_warning_require", PW_LOAD_REQUIRE, 0, 1},
     {OF_KERNEL, "require_relative", PW_LOAD_REQUIRE_RELATIVE, 0, 1},
     {OF_KERNEL_ITSELF, "require_relative", PW_LOAD_REQUIRE_RELATIVE, 0, 1},
     {OF_KERNEL, "load", PW_LOAD_LOAD, 0, -1},
@@ -108,8 +110,8 @@ run(const watched *m, int argc, const VALUE *argv, VALUE self)
     static VALUE one_##i(VALUE self, VALUE a) { return run(&methods[i], 1, (VALUE[]){a}, self); } \
     static VALUE any_##i(int argc, VALUE *argv, VALUE self) { return run(&methods[i], argc, argv, self); }
 #define ROW(i) {(void *)any_##i, (void *)one_##i},
-#define SLOTS(S) S(0) S(1) S(2) S(3) S(4) S(5) S(6) S(7) S(8) S(9) S(10) S(11) S(12) S(13) S(14) S(15)
-enum { SLOT_COUNT = 16 };
+#define SLOTS(S) S(0) S(1) S(2) S(3) S(4) S(5) S(6) S(7) S(8) S(9) S(10) S(11) S(12) S(13) S(14) S(15) S(16) S(17)
+enum { SLOT_COUNT = 18 };
 _Static_assert((int)METHODS == (int)SLOT_COUNT, "every watched method has a slot");
 
 SLOTS(SLOT)

@@ -14,9 +14,11 @@
 #include <time.h>
 #undef snprintf /* Ruby's snprintf may allocate objects, and the drain has no GVL */
 
-enum { ROWS_A_CHUNK = 1 << 12, PAUSE_NS = 200000, PAUSES = 5000, LONGEST = 4096, LOOK = 24, JSON_ROOM = 1024 };
+enum { ROWS_A_CHUNK = 1 << 12, PAUSE_NS = 200000, PAUSES = 5000, LONGEST = 4096, LOOK = 24, JSON_ROOM = 1024,
+       CACHE_ROOM = 48 };
+enum { TEXTS = 3 }; /* of a row: name, path, from */
 enum { THREAD, LOAD, PARENT, KIND, NAME, PATH, FROM, LINE, AT, WALL, CPU, COMPILE, GC, OBJECTS, BYTES, RSS_BEFORE,
-       RSS_AFTER, ENDING, REPEATS, REPEAT_NS, BEGUN, COLUMNS };
+       RSS_AFTER, ENDING, REPEATS, REPEAT_NS, BEGUN, CACHE, COLUMNS };
 
 static const char *const kinds[PW_LOADS] = {
 #define PW_LOAD_NAME(constant, name) name,
@@ -26,7 +28,8 @@ static const char *const kinds[PW_LOADS] = {
 
 typedef struct {
     pw_record_header header;
-    uint32_t sizes[3]; /* bytes of name, path and from, which follow one another in `text` */
+    uint32_t sizes[TEXTS]; /* bytes of name, path and from, which follow one another in `text` */
+    char cache[CACHE_ROOM];
     uint64_t values[COLUMNS]; /* those of strings and of the kind are set by the drain */
     int kind;
     char text[];
@@ -47,6 +50,7 @@ typedef struct {
     uint64_t repeats, repeat_ns;
     pw_reading at, until;       /* until: when the boot ended meanwhile */
     bool outlasts;              /* the boot: its figures end with that */
+    char cache[CACHE_ROOM];     /* what a cache said of its file: "bootsnap hit"; "": nothing */
 } open_load;
 
 static struct {
@@ -164,9 +168,9 @@ static uint64_t less(int64_t to, int64_t from) { return to > from ? (uint64_t)(t
 static void
 put_row(const open_load *load, int ending, const pw_reading *end)
 {
-    VALUE texts[3] = {load->name, load->path, load->from};
-    uint32_t sizes[3], bytes = sizeof(load_row);
-    for (int i = 0; i < 3; i++) bytes += sizes[i] = size_of(texts[i]);
+    VALUE texts[TEXTS] = {load->name, load->path, load->from};
+    uint32_t sizes[TEXTS], bytes = sizeof(load_row);
+    for (int i = 0; i < TEXTS; i++) bytes += sizes[i] = size_of(texts[i]);
     load_row *row = pw_loads_reserve(bytes);
     if (!row) {
         atomic_fetch_add(&state.lost, 1);
@@ -184,8 +188,9 @@ put_row(const open_load *load, int ending, const pw_reading *end)
         [REPEAT_NS] = load->repeat_ns, [BEGUN] = load->begun};
     memcpy(row->values, values, sizeof values);
     memcpy(row->sizes, sizes, sizeof sizes);
+    memcpy(row->cache, load->cache, sizeof row->cache);
     char *to = row->text;
-    for (int i = 0; i < 3; to += sizes[i++]) if (sizes[i]) memcpy(to, RSTRING_PTR(texts[i]), sizes[i]);
+    for (int i = 0; i < TEXTS; to += sizes[i++]) if (sizes[i]) memcpy(to, RSTRING_PTR(texts[i]), sizes[i]);
     pw_ring_commit(&row->header, bytes);
 }
 
@@ -318,6 +323,18 @@ pw_load_was_done(pw_load load)
     atomic_fetch_add(&state.repeat_ns, ns);
 }
 
+/* A cache is asked before the file's code runs. Its first answer counts: after a miss it says what it stored. */
+void
+pw_load_came_from(const char *cache, VALUE outcome)
+{
+    if (!pw_loads_wanted() || !state.opened || !SYMBOL_P(outcome)) return;
+    VALUE thread = rb_thread_current();
+    open_load *load = innermost(thread, pw_walk_context_of(thread));
+    if (!load || load->cache[0] || load->outlasts) return;
+    if (load->kind <= PW_LOAD_AUTOLOAD ? load->compiled : load->kind != PW_LOAD_YAML && load->kind != PW_LOAD_JSON) return;
+    snprintf(load->cache, sizeof load->cache, "%s %s", cache, rb_id2name(rb_sym2id(outcome)));
+}
+
 /* A file was compiled, or its compiled code was read, and is about to run. Evaluated code has an Array. */
 static void
 on_compiled(VALUE unused, const pw_trace_arg *arg)
@@ -367,9 +384,10 @@ take(const pw_record_header *record)
     memcpy(values, row->values, sizeof values);
     values[KIND] = kind_id(row->kind);
     const char *text = row->text;
-    for (int i = 0; i < 3; text += row->sizes[i++]) {
+    for (int i = 0; i < TEXTS; text += row->sizes[i++]) {
         values[NAME + i] = pw_intern_string(&pw_out.tables, text, row->sizes[i]);
     }
+    values[CACHE] = pw_intern_string(&pw_out.tables, row->cache, strlen(row->cache));
     pw_buffer_row(state.columns, values, COLUMNS);
     return ++state.rows >= ROWS_A_CHUNK;
 }

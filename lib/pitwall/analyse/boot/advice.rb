@@ -5,8 +5,8 @@ module Pitwall
     class Boot
       # What to do about a boot's time, the largest predicted saving first.
       #
-      # kind:      "compile_cache", "heap", "gem", "initializer", "repeats", "failed", "own_code"; "unused_gem" and
-      #            "unused_file" where uses were recorded
+      # kind:      "compile_cache", "cold_cache", "heap", "gem", "initializer", "repeats", "failed", "own_code";
+      #            "unused_gem" and "unused_file" where uses were recorded
       # saving_ns: predicted, an upper bound where `bound` is true
       # subject:   the gem, file or initializer; nil: the whole boot
       # place:     [path, line] that asks for it; nil: none
@@ -45,11 +45,22 @@ module Pitwall
         def main = @main ||= @boot.nodes.select { |node| @boot.main?(node) }
 
         def compile_cache
+          return cold_cache if @boot.caches.any?
           return [] if @boot.bootsnap?
 
-          sources = main.select { |node| node.row.compile_ns.positive? }
+          saved_by_cache("compile_cache", main)
+        end
+
+        # Files that the cache did not have. It has kept them since, if it could.
+        def cold_cache
+          saved_by_cache("cold_cache", main.select { |node| node.cached? == false },
+                         subject: @boot.caches.max_by(&:misses).name)
+        end
+
+        def saved_by_cache(kind, nodes, **facts)
+          sources = nodes.select { |node| node.row.compile_ns.positive? }
           spent = sources.sum(&:compile_ns)
-          [advice("compile_cache", spent * (1 - CACHED), files: sources.size, ns: spent)]
+          [advice(kind, spent * (1 - CACHED), **facts, files: sources.size, ns: spent)]
         end
 
         # A heap that is large enough from the start needs no collection.

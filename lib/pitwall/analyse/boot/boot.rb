@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "pitwall/analyse/boot/advice"
+require "pitwall/analyse/boot/cached"
 require "pitwall/analyse/boot/calls"
 require "pitwall/analyse/boot/change"
 require "pitwall/analyse/boot/drawing"
@@ -16,6 +17,12 @@ module Pitwall
     # process ends. A process that replaces itself (exec) goes on with its boot. Of several processes the one with the
     # most loads is looked at.
     class Boot
+      # Kinds of loads that add a feature.
+      FEATURES = %w[require require_relative autoload].freeze
+      FEW = 10
+      FEW_OF_ALL = 0.02
+      private_constant :FEATURES, :FEW, :FEW_OF_ALL
+
       # @return [Array<Record::Segment>] of the process that is looked at
       attr_reader :segments
       # @return [Array<Record::Segment>] of other processes whose loads were watched
@@ -81,13 +88,15 @@ module Pitwall
       end
 
       # Figures of the whole boot; CPU time has what Pitwall needed to start. {wall: ns, cpu: ns, gc: ns, objects:,
-      # bytes:, rss:, calls:, features:, load_path:, gc_runs:}
-      #: () -> Hash[Symbol, Integer]
+      # bytes:, rss:, calls:, features:, load_path:, gc_runs:, cache_hits:, cache_misses:}; nil: was not recorded, or no
+      # cache was asked
+      #: () -> Hash[Symbol, Integer?]
       def figures
         to = sizes
         { wall: wall_ns, cpu: to.fetch("cpu_ns", 0), gc: grown("gc_ns"), objects: grown("objects"),
           bytes: grown("bytes"), rss: to.fetch("rss", 0), calls: calls? ? all_calls : nil,
-          features: to.fetch("features", 0), load_path: to.fetch("load_path", 0), gc_runs: grown("gc_runs") }
+          features: to.fetch("features", 0), load_path: to.fetch("load_path", 0), gc_runs: grown("gc_runs"),
+          **cache_figures }
       end
 
       # Sizes of the process at the end of the boot: {"features" => 2125, …}
@@ -124,11 +133,27 @@ module Pitwall
       #: () -> Integer
       def lost = @segments.sum { |segment| segment.boot_number("lost") }
 
+      # Features without a load: something loads them in a way that is not watched. A program may also add to
+      # $LOADED_FEATURES itself, so a few are no loss.
+      #: () -> Integer
+      def unwatched
+        gone = grown("features") - nodes.count { |node| FEATURES.include?(node.row.kind) && node.loaded? } - lost
+        gone > [FEW, grown("features") * FEW_OF_ALL].max ? gone : 0
+      end
+
       # Were file-system calls recorded?
       #: () -> bool
       def calls? = @segments.any?(&:syscall_rows?)
 
-      # Did bootsnap read compiled code for this boot?
+      # What caches of compiled code and data said of the boot's files.
+      #: () -> Array[Cached::Row]
+      def caches = @caches ||= Cached.rows(nodes)
+
+      # Did most files come from a cache?
+      #: () -> bool
+      def warm? = caches.sum(&:hits) > caches.sum(&:misses)
+
+      # Does Bootsnap keep compiled code of this boot? Old versions do not say what they had.
       #: () -> bool
       def bootsnap? = nodes.any? { |node| node.row.path.include?("/bootsnap/compile_cache/iseq") }
 
@@ -157,6 +182,12 @@ module Pitwall
 
       def main_thread
         @main_thread ||= @segments.flat_map(&:loads).group_by(&:thread).max_by { |_, rows| rows.size }&.first
+      end
+
+      def cache_figures
+        return { cache_hits: nil, cache_misses: nil } if caches.empty?
+
+        { cache_hits: caches.sum(&:hits), cache_misses: caches.sum(&:misses) }
       end
 
       def of_boot(segment) = segment.loads.select { |load| of_boot?(segment, load) }

@@ -53,6 +53,10 @@ module Pitwall
         #: () -> bool
         def raised? = row.ending == 2
 
+        # Did its code or data come from a cache? nil: none was asked.
+        #: () -> bool?
+        def cached? = Cached.hit?(row.cache)
+
         # Time until its code was compiled: to find, to read and to compile it.
         #: () -> Integer
         def compile_ns = [row.compile_ns, [own[:wall], 0].max].min

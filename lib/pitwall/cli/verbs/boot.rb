@@ -15,8 +15,11 @@ module Pitwall
       # Of --fail-if, with their units. "boot" is the wall time of the whole boot.
       METRICS = { "boot" => "ns", "cpu" => "ns", "gc" => "ns", "gc_runs" => "count", "features" => "count",
                   "load_path" => "count", "objects" => "count", "bytes" => "bytes", "rss" => "bytes",
-                  "calls" => "count" }.freeze
-      private_constant :VIEW, :METRICS
+                  "calls" => "count", "cache_hits" => "count", "cache_misses" => "count" }.freeze
+      UNKNOWN = { "calls" => "file-system calls were not recorded: add --calls",
+                  "cache_hits" => "no cache of compiled code was asked",
+                  "cache_misses" => "no cache of compiled code was asked" }.freeze
+      private_constant :VIEW, :METRICS, :UNKNOWN
 
       class << self
         #: () -> String
@@ -91,7 +94,7 @@ module Pitwall
 
       def value(boot, metric)
         value = boot.figures.fetch(metric == "boot" ? :wall : metric.to_sym)
-        @unknown = "file-system calls were not recorded: add --calls" if value.nil?
+        @unknown = UNKNOWN.fetch(metric) if value.nil?
         value || false
       end
     end

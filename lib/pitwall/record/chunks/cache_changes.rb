@@ -36,12 +36,7 @@ module Pitwall
 
         #: (Columns) -> void
         def read_columns(columns)
-          count = columns.int
-          values = CacheChange.members.map do |name|
-            next Array.new(count, 0) if LATER.include?(name) && !columns.more?
-
-            columns.column(count, name.to_s.tr("_", " "))
-          end
+          values = columns_of(columns, CacheChange, later: LATER)
           take(:cache_changes, values.first.size)
           @cache_changes.concat(build_all(CacheChange, values))
         end

@@ -17,8 +17,10 @@ module Pitwall
     # ending:     0 loaded, 1 not ended, 2 raised
     # repeats, repeat_ns: requires within it that found the file loaded already
     # begun:      pieces of work (requests, jobs, tests) that had begun before
+    # cache:      what a cache of code or data said of the file: "bootsnap hit", "fastboot missing"; "": nothing
     Load = Struct.new(:thread, :id, :parent, :kind, :name, :path, :from, :line, :at_ns, :wall_ns, :cpu_ns, :compile_ns,
-                      :gc_ns, :objects, :bytes, :rss_before, :rss_after, :ending, :repeats, :repeat_ns, :begun)
+                      :gc_ns, :objects, :bytes, :rss_before, :rss_after, :ending, :repeats, :repeat_ns, :begun,
+                      :cache)
 
     module Chunks
       # LOAD: what was loaded, in the order in which loads ended.
@@ -28,6 +30,10 @@ module Pitwall
         # @return [Array<Load>] in the order of the file
         offers :loads
 
+        # Older recordings lack it.
+        LATER = %i[cache].freeze
+        private_constant :LATER
+
         def initialize(...)
           super
           @loads = []
@@ -35,7 +41,7 @@ module Pitwall
 
         #: (Columns) -> void
         def read_columns(columns)
-          values = columns_of(columns, Load)
+          values = columns_of(columns, Load, later: LATER)
           take(:loads, values.first.size)
           @loads.concat(build_all(Load, values))
         end
@@ -47,6 +53,7 @@ module Pitwall
             load.name = strings.known(load.name)
             load.path = strings.known(load.path)
             load.from = strings.known(load.from)
+            load.cache = strings.known(load.cache)
           end
         end
       end

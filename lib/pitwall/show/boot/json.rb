@@ -34,9 +34,10 @@ module Pitwall
           "after" => @boot.sizes, "parts" => rows(@boot.parts), "gems" => rows(@boot.gems), "advice" => advice,
           "features" => features, "total" => @boot.nodes.size, "failed" => @boot.failed.size,
           "repeats" => { "count" => count, "wall_ns" => spent }, "used" => BootUsesView.new(@boot).json,
-          "late" => @boot.late.size, "lost" => @boot.lost,
-          "bootsnap" => @boot.bootsnap?, "program" => @summary.programs.first, "ruby" => header&.ruby || {},
-          "host" => header&.host || {}, "pids" => @summary.headers.map(&:pid).uniq, "warnings" => @warnings }
+          "late" => @boot.late.size, "lost" => @boot.lost, "unwatched" => @boot.unwatched,
+          "caches" => caches, "bootsnap" => @boot.bootsnap?, "program" => @summary.programs.first,
+          "ruby" => header&.ruby || {}, "host" => header&.host || {}, "pids" => @summary.headers.map(&:pid).uniq,
+          "warnings" => @warnings }
       end
 
       private
@@ -55,6 +56,12 @@ module Pitwall
         rows.map do |row|
           { "name" => row.name, "self_ns" => row.own_ns, "total_ns" => row.total_ns, "compile_ns" => row.compile_ns,
             "objects" => row.objects, "files" => row.files }.compact
+        end
+      end
+
+      def caches
+        @boot.caches.map do |row|
+          { "name" => row.name, "hits" => row.hits, "misses" => row.misses, "outcomes" => row.outcomes }
         end
       end
 
@@ -83,7 +90,8 @@ module Pitwall
         load = node.row
         { "path" => node.path, "parent" => numbers[node.parent], "used" => used(node), "self_ns" => node.own[:wall],
           "total_ns" => node.total[:wall], "objects" => node.own[:objects], "bytes" => node.own[:bytes],
-          "calls" => @boot.calls? ? node.own[:calls] : nil, "kind" => node.kind, "name" => load.name,
+          "calls" => @boot.calls? ? node.own[:calls] : nil, "cached" => node.cached?, "kind" => node.kind,
+          "name" => load.name,
           "from" => load.from, "line" => load.line, "at_ns" => load.at_ns, "thread" => load.thread,
           "self_cpu_ns" => node.own[:cpu], "total_cpu_ns" => node.total[:cpu], "compile_ns" => load.compile_ns,
           "gc_ns" => node.own[:gc], "rss" => node.own[:rss], "repeats" => load.repeats,

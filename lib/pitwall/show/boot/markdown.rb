@@ -54,7 +54,7 @@ module Pitwall
       def tree
         rows = BootTreeRows.new(@boot, weight: @weight, limit: @limit).rows.map do |row|
           node = row.node
-          [figure(node.total), figure(node.own), "#{"&nbsp;&nbsp;" * row.depth}#{BootWords.kind(node)}",
+          [figure(node.total), figure(node.own), "#{"&nbsp;&nbsp;" * row.depth}#{BootWords.kind(node, @boot)}",
            Markdown.code(@location.text(node.path, 0)), Markdown.code(@location.text(node.row.from, node.row.line))]
         end
         Markdown.table(["total", "self", "kind", "what was loaded", "asked for by"], rows, left: [2, 3, 4])

@@ -87,7 +87,7 @@ module Pitwall
       def tree_row(row)
         node = row.node
         beside = @weight == :wall ? :objects : :wall
-        kind = BootWords.kind(node)
+        kind = BootWords.kind(node, @boot)
         numbers = [figure(node.total, @weight), figure(node.own, @weight), figure(node.total, beside),
                    figure(node.total, :rss)]
         Table::Row.new(numbers: numbers, name: "#{"#{kind}: " unless kind.empty?}#{@location.text(node.path, 0)}",

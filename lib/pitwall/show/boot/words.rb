@@ -18,15 +18,19 @@ module Pitwall
       ENDS = { "booted" => "until its first request, job or test, or Pitwall.booted",
                "end" => "until the process ended", "killed" => "until the last load that is recorded" }.freeze
       TIMES = %i[wall cpu gc].freeze
-      private_constant :KINDS, :ENDS, :TIMES
+      CACHES = { "fastboot" => "pitwall/fastboot" }.freeze
+      # What switches a cache off.
+      WITHOUT = { "fastboot" => "PITWALL_FASTBOOT=off", "bootsnap" => "DISABLE_BOOTSNAP=1" }.freeze
+      private_constant :KINDS, :ENDS, :TIMES, :CACHES, :WITHOUT
 
       module_function
 
-      # "autoload", "" for a plain require
-      #: (Analyse::Boot::Node) -> String
-      def kind(node)
+      # "autoload", "" for a plain require. Where a cache had most files, "not from the cache" marks the others.
+      #: (Analyse::Boot::Node, Analyse::Boot) -> String
+      def kind(node, boot)
         ending = { 1 => "not ended", 2 => "raised" }[node.row.ending]
-        [KINDS.fetch(node.kind, node.kind), ending].compact.reject(&:empty?).join(", ")
+        uncached = "not from the cache" if node.cached? == false && boot.warm?
+        [KINDS.fetch(node.kind, node.kind), ending, uncached].compact.reject(&:empty?).join(", ")
       end
 
       # A figure with its unit: "12.3 ms", "1,234", "2.1 MiB"
@@ -50,8 +54,22 @@ module Pitwall
          "#{Units.count(figures[:objects])} objects (#{Units.bytes(figures[:bytes])}), " \
          "#{Units.bytes(figures[:rss])} resident, " \
          "#{Units.things(figures[:gc_runs], "collection")} (#{Units.duration(figures[:gc])})" \
-         "#{", #{Units.things(figures[:calls], "file-system call")}" if figures[:calls]}"]
+         "#{", #{Units.things(figures[:calls], "file-system call")}" if figures[:calls]}",
+         *boot.caches.map { |row| cached(row) }]
       end
+
+      # "bootsnap: 2,120 of 2,125 files came from its cache (4 miss, 1 stale)"
+      #: (Analyse::Boot::Cached::Row) -> String
+      def cached(row)
+        others = row.outcomes.sort_by { |word, count| [-count, word] }
+        list = others.map { |word, count| "#{Units.count(count)} #{word}" }.join(", ")
+        files = Units.things(row.hits + row.misses, "file")
+        "#{cache(row.name)}: #{Units.count(row.hits)} of #{files} came from its cache#{" (#{list})" if others.any?}"
+      end
+
+      # The name of a cache, as a program requires it.
+      #: (String) -> String
+      def cache(name) = CACHES.fetch(name, name)
 
       # What the figures leave out.
       #: (Analyse::Boot) -> Array[String]
@@ -60,7 +78,8 @@ module Pitwall
         others = boot.others.map { |segment| segment.header.pid }.uniq.size
         beside = boot.nodes.reject { |node| boot.main?(node) }.size
         [("times and objects include what Pitwall needs to watch which files are used" if boot.uses.known?),
-         ("bootsnap is loaded: times to compile are times to read its cache" if boot.bootsnap?),
+         ("times to compile are times to read the cache, of files that came from it" if
+          boot.caches.any? || boot.bootsnap?),
          ("#{Units.things(late, "file")} were loaded after the boot" if late.positive?),
          ("#{Units.things(beside, "load")} ran in other threads; their times are not part of the sums" if
           beside.positive?),
@@ -70,7 +89,9 @@ module Pitwall
 
       #: (Analyse::Boot) -> Array[String]
       def losses(boot)
-        boot.lost.positive? ? ["#{Units.things(boot.lost, "load")} could not be recorded"] : []
+        [("#{Units.things(boot.lost, "load")} could not be recorded" if boot.lost.positive?),
+         ("#{Units.things(boot.unwatched, "file")} were loaded by something that Pitwall does not watch: they have " \
+          "no rows" if boot.unwatched.positive?)].compact
       end
 
       # What to do, with the time that it saves.
@@ -80,9 +101,12 @@ module Pitwall
         "#{advice.bound ? "up to" : "about"} #{Units.duration(advice.saving_ns)}: #{sentence(advice, location)}"
       end
 
-      # The variable that lets Ruby begin with a heap as large as that of the boot's end; nil for other advice.
+      # The variable that makes the difference: a heap as large as that of the boot's end, or no cache. nil for other
+      # advice.
       #: (Analyse::Boot::Advice, String?) -> String?
       def setting(advice, ruby)
+        return WITHOUT.fetch(advice.subject) if advice.kind == "cold_cache"
+
         slots = advice.figures[:slots]
         return if advice.kind != "heap" || slots.empty?
         return "RUBY_GC_HEAP_INIT_SLOTS=#{slots.sum}" if ruby.to_s.match?(/\A3\.[12]\b/)
@@ -95,8 +119,11 @@ module Pitwall
         at = advice.place && !advice.place[0].to_s.empty? ? " (#{location.text(*advice.place)})" : ""
         case advice.kind
         when "compile_cache"
-          "use a compile cache (bootsnap): to find, read and compile #{Units.things(figures[:files], "file")} took " \
-          "#{Units.duration(figures[:ns])}"
+          "use a compile cache (pitwall/fastboot, bootsnap): to find, read and compile " \
+          "#{Units.things(figures[:files], "file")} took #{Units.duration(figures[:ns])}"
+        when "cold_cache"
+          "boot again, or fill the cache in the image build: #{cache(advice.subject)} did not have " \
+          "#{Units.things(figures[:files], "file")}"
         when "heap" then "begin with a larger heap: #{Units.things(figures[:runs], "collection")} ran during the boot"
         when "gem"
           "load #{advice.subject} where it is used, or not at all: #{Units.things(figures[:files], "file")}#{at}"
