@@ -80,8 +80,16 @@ module Pitwall
           end
         end
 
-        # Bootsnap defines it where its extension is loaded.
-        def ready?(step) = step.kind != "bootsnap" || ::Bootsnap.respond_to?(:instrumentation_enabled=)
+        # Psych and JSON must be loaded to their end: pitwall/fastboot replaces methods of theirs only if these are the
+        # library's own, and comes first then. Bootsnap defines the method where its extension is loaded.
+        def ready?(step)
+          case step.names.first
+          when :Psych then ::Psych.respond_to?(:domain_types) && ::Psych.domain_types
+          when :JSON then ::JSON.respond_to?(:parser) && ::JSON.parser
+          when :Bootsnap then ::Bootsnap.respond_to?(:instrumentation_enabled=)
+          else true
+          end
+        end
 
         def prepend(owner, step)
           span = Module.new
