@@ -440,7 +440,11 @@ compare_spelling(st_data_t key, st_data_t unused, st_data_t data)
     struct spelling *wanted = (struct spelling *)data;
     const char *name = (const char *)key;
     if (strncasecmp(name, wanted->name, wanted->length) != 0) return ST_CONTINUE;
-    if (name[wanted->length] != 0 && name[wanted->length] != '.') return ST_CONTINUE;
+    const char *ending = name + wanted->length;
+    if (*ending != 0 && *ending != '.') return ST_CONTINUE;
+    /* Folders with the name itself were searched. */
+    int is_exact = strncmp(name, wanted->name, wanted->length) == 0;
+    if (is_exact && (*ending == 0 || strcmp(ending, ".rb") == 0 || strcmp(ending, ".so") == 0)) return ST_CONTINUE;
     wanted->is_found = 1;
     return ST_STOP;
 }

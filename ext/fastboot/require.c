@@ -92,15 +92,16 @@ find(VALUE name)
     return path;
 }
 
-/* Returns the path to require instead of the name, false if there is no such file, or nil if Ruby has to search. */
+/* Returns the path to require instead of the name, false if there is no such file, true if nothing is left to load, or
+ * nil if Ruby has to search. */
 static VALUE
 path_of(VALUE name)
 {
     int is_provided = rb_provided(StringValueCStr(name));
     if (is_provided && is_plainly_provided(name)) return Qnil;
     VALUE path = find(name);
-    if (!is_provided) return path;
-    if (!RTEST(path)) return Qnil;
+    if (!is_provided || NIL_P(path)) return path;
+    if (path == Qfalse) return Qtrue; /* the extension is loaded, and no folder has Ruby code of that name */
     return fb_ends_with(path, ".so") && !rb_provided(StringValueCStr(path)) ? Qnil : path;
 }
 
@@ -112,6 +113,7 @@ kernel_require(VALUE self, VALUE name)
     is_ours = 1;
     if (is_searched_for(name) && fb_in_main_ractor() && !NIL_P(load_index)) {
         VALUE path = path_of(name);
+        if (path == Qtrue) return Qfalse;
         if (path == Qfalse) rb_loaderror_with_path(name, "cannot load such file -- %"PRIsVALUE, name);
         if (!NIL_P(path)) return rb_funcall(self, id_plain_require, 1, path);
     }

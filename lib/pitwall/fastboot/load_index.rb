@@ -125,7 +125,8 @@ module Pitwall
       def fixed_roots
         roots = RbConfig::CONFIG.values_at("rubylibdir", "rubyarchdir")
         if defined?(Gem) && Gem.respond_to?(:path)
-          roots += Gem.path.flat_map { |home| %w[gems extensions bundler].map { |name| "#{home}/#{name}" } }
+          # Gem.path may lack the default one, of which Bundler itself is.
+          roots += [*Gem.path, Gem.default_dir].uniq.flat_map { |home| %w[gems extensions bundler].map { |name| "#{home}/#{name}" } }
         end
         roots
       end
