@@ -182,6 +182,9 @@ class BootAnalysisTest < Minitest::Test
             load(2, parent: 1, path: "/gems/big-1.0/lib/big.rb", wall_ns: 500_000)]
     one = used_boot(rows, { "/gems/big-1.0/lib/big.rb" => false }).advice.first
     assert_equal ["unused_gem", "big", 500_000, true], [one.kind, one.subject, one.saving_ns, one.figures[:in_gemfile]]
+    assert_equal ["/srv/main.rb", 2], one.place
+    gemfile = load(3, kind: "eval", path: "/srv/Gemfile", from: "/gems/bundler-2.6.1/lib/bundler/dsl.rb")
+    assert_equal ["/srv/Gemfile", 0], used_boot([*rows, gemfile], {}).advice.first.place
     late = used_boot(rows, { "/gems/big-1.0/lib/big.rb" => false, "/gems/big-1.0/lib/late.rb" => true })
     assert_empty late.uses.gems, "a file that was loaded later is used"
     assert_equal "gem", late.advice.first.kind

@@ -21,7 +21,8 @@ module Pitwall
         # Less than this part of the boot is not worth a line.
         LEAST = 0.01
         MOST = 12
-        private_constant :CACHED, :LEAST, :MOST
+        GEMFILE = %r{(?:\A|/)(?:[^/]*Gemfile[^/]*|gems\.rb)\z}.freeze
+        private_constant :CACHED, :LEAST, :MOST, :GEMFILE
 
         #: (Boot) -> void
         def initialize(boot)
@@ -91,9 +92,17 @@ module Pitwall
                  in_gemfile: outermost.all? { |node| node.parent&.row&.kind == "bundler_require" })
         end
 
+        # The line to change: the Gemfile, if Bundler.require asked.
         def asked_at(nodes)
           heaviest = nodes.max_by { |node| node.total[:wall] }
+          return [gemfile, 0] if gemfile && heaviest.parent&.row&.kind == "bundler_require"
+
           [heaviest.row.from, heaviest.row.line]
+        end
+
+        # The one that Bundler evaluates first; others belong to gems.
+        def gemfile
+          @gemfile ||= main.find { |node| node.row.kind == "eval" && node.path.match?(GEMFILE) }&.path
         end
 
         # Files for which a line of the application asks. An eager load has no such line.

@@ -78,7 +78,7 @@ module Pitwall
         others = boot.others.map { |segment| segment.header.pid }.uniq.size
         beside = boot.nodes.reject { |node| boot.main?(node) }.size
         [("times and objects include what Pitwall needs to watch which files are used" if boot.uses.known?),
-         ("times to compile are times to read the cache, of files that came from it" if
+         ("of files that came from a cache, compile is the time to read it there" if
           boot.caches.any? || boot.bootsnap?),
          ("#{Units.things(late, "file")} were loaded after the boot" if late.positive?),
          ("#{Units.things(beside, "load")} ran in other threads; their times are not part of the sums" if
