@@ -122,15 +122,19 @@ class BootAnalysisTest < Minitest::Test
     rows = [load(1, cache: "fastboot hit_moved"), load(2, cache: "bootsnap hit"),
             load(3, kind: "yaml", cache: "fastboot data_hit"),
             load(4, cache: "fastboot verbose", wall_ns: 90_000, compile_ns: 50_000), load(5, cache: "fastboot missing"),
-            load(6, compile_ns: 800, wall_ns: 800)]
+            load(6, compile_ns: 70_000, wall_ns: 70_000), load(7, ending: 2, cache: "fastboot missing"),
+            load(8, path: "/srv/f5.rb", cache: "fastboot hit"),
+            load(9, path: "/gems/bootsnap-1.2/lib/bootsnap/setup.rb"),
+            load(10, cache: "bootsnap miss", wall_ns: 90_000, compile_ns: 50_000)]
     found = boot(segment(rows))
-    assert_equal [["fastboot", 2, { "verbose" => 1, "missing" => 1 }], ["bootsnap", 1, {}]], found.caches.map(&:to_a)
-    assert_equal [true, true, true, false, false, nil], found.nodes.map(&:cached?)
-    assert_equal [3, 2, true], [*found.figures.values_at(:cache_hits, :cache_misses), found.warm?]
+    assert_equal [["fastboot", 2, { "verbose" => 1, "missing" => 1 }], ["bootsnap", 1, { "miss" => 1 }]],
+                 found.caches.map(&:to_a)
+    assert_equal [true, true, true, false, false, nil, nil, true, nil, false], found.nodes.map(&:cached?)
+    assert_equal [3, 3, false], [*found.figures.values_at(:cache_hits, :cache_misses), found.warm?]
     advice = found.advice.select { |one| one.kind.end_with?("_cache") }
-    assert_equal [["cold_cache", 30_000, "fastboot", 1]],
+    assert_equal [["late_cache", 42_000, "fastboot", 1], ["cold_cache", 30_000, "bootsnap", 1]],
                  (advice.map { |one| [one.kind, one.saving_ns, one.subject, one.figures[:files]] })
-    refute boot(segment(rows.last(3))).warm?
+    assert boot(segment(rows.first(3))).warm?
     assert_equal [nil, nil], boot(segment([load(1)])).figures.values_at(:cache_hits, :cache_misses)
   end
 

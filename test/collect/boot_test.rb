@@ -312,13 +312,34 @@ class BootTest < Minitest::Test
     refute_match(/not from the cache: .*heavy\.rb/, text)
   end
 
+  # Then Kernel#require is the accelerator's. It calls Ruby's own, which is watched.
+  def test_the_accelerator_begins_before_pitwall
+    File.write(file("main.rb"), <<~RUBY)
+      $LOAD_PATH.unshift(__dir__)
+      require "nested"
+      begin; require "no_such_file"; rescue LoadError; end
+      require "warns"
+      begin; $VERBOSE = nil; require "heavy"; ensure; $VERBOSE = false; end
+      begin; YAML.load_file("none.yml"); rescue SystemCallError; end if require "yaml"
+    RUBY
+    File.write(file("warns.rb"), "if a = 1 then end\n")
+    accelerator = "#{Checkout::ROOT}/lib/pitwall/fastboot.rb"
+    reports = Array.new(2) { cached_boot("--", "ruby", "-r", accelerator, "main.rb") }
+    paths = reports[0]["features"].map { |row| row["path"] }
+    assert_equal paths.uniq, paths
+    assert_equal [nil, true], [of_file(reports[1], "no_such_file")["cached"], of_file(reports[1], "nested")["cached"]]
+    assert_equal({ "warned" => 1, "silenced" => 1 }, reports[1]["caches"].first["outcomes"], "never kept, and why")
+    assert_empty reports[1]["advice"].select { |one| one["kind"].end_with?("_cache") }
+  end
+
   def of_file(report, name)
     report["features"].find { |row| [name, "#{name}.rb"].include?(File.basename(row["path"])) } || flunk("no #{name}")
   end
 
   def cached_boot(*options, status: 0)
     out = file("boot.json")
-    run = pitwall("boot", "--record", file("x.pit"), "--format", "json", "--out", out, *options, "--", "ruby", "main.rb",
+    command = options.include?("--") ? [] : %w[-- ruby main.rb]
+    run = pitwall("boot", "--record", file("x.pit"), "--format", "json", "--out", out, *options, *command,
                   env: { "PITWALL_BOOT_CACHE" => file("cache") })
     assert_equal status, run.status.exitstatus, run.err
     JSON.parse(File.read(out))

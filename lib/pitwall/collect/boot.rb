@@ -29,7 +29,9 @@ module Pitwall
         Step.new(%i[Pitwall Fastboot Counts], false, :add, "fastboot")
       ].freeze
       CACHES = %w[bootsnap fastboot].freeze
-      private_constant :Step, :STEPS, :CACHES
+      # Of the library: the file that completes it.
+      LAST_FILES = { Psych: "/psych.rb", JSON: "/json/ext.rb" }.freeze
+      private_constant :Step, :STEPS, :CACHES, :LAST_FILES
 
       @watched = {}
 
@@ -80,15 +82,15 @@ module Pitwall
           end
         end
 
-        # Psych and JSON must be loaded to their end: pitwall/fastboot replaces methods of theirs only if these are the
-        # library's own, and comes first then. Bootsnap defines the method where its extension is loaded.
+        # pitwall/fastboot replaces methods of Psych and JSON only if these are the library's own. So it comes first,
+        # when the library is loaded to its end. Bootsnap defines the method where its extension is loaded.
         def ready?(step)
-          case step.names.first
-          when :Psych then ::Psych.respond_to?(:domain_types) && ::Psych.domain_types
-          when :JSON then ::JSON.respond_to?(:parser) && ::JSON.parser
-          when :Bootsnap then ::Bootsnap.respond_to?(:instrumentation_enabled=)
-          else true
-          end
+          return ::Bootsnap.respond_to?(:instrumentation_enabled=) if step.kind == "bootsnap"
+
+          last = LAST_FILES[step.names.first]
+          return true if last.nil? || !Pitwall.const_defined?(:Fastboot, false)
+
+          $LOADED_FEATURES.any? { |path| path.end_with?(last) }
         end
 
         def prepend(owner, step)

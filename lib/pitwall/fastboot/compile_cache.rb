@@ -104,7 +104,7 @@ module Pitwall
 
       # Prepares for the event of the file's compilation, on this thread.
       def expect(path, options)
-        return if $VERBOSE.nil? # would not print warnings
+        return @counts.add(:silenced) if $VERBOSE.nil?
 
         state = FileState.of(path)
         return if state.nil?

@@ -11,7 +11,7 @@ module Pitwall
       # A call that the library answers. Its result is to be stored. (An Array or the like would be data.)
       Call = Struct.new(:library, :state, :options, :keywords)
       COUNTS = %i[hit hit_by_content hit_moved missing changed damaged odd refused stored fresh moving
-                  warned not_plain other_options changed_library]
+                  warned silenced not_plain other_options changed_library]
                .to_h { |name| [name, :"data_#{name}"] }.freeze
       private_constant :Call, :COUNTS
 
@@ -97,7 +97,8 @@ module Pitwall
       # just made, perhaps for this one time.
       def call(library, path, options, keywords)
         tried = Native.sum("#{options}\0#{path}")
-        return self if @tried[tried] || $VERBOSE.nil? # which would print no warnings
+        return self if @tried[tried]
+        return count(:silenced) if $VERBOSE.nil?
 
         state = FileState.of(path) or return self
         return count(:fresh) if fresh?(state)

@@ -126,7 +126,8 @@ module Pitwall
         roots = RbConfig::CONFIG.values_at("rubylibdir", "rubyarchdir")
         if defined?(Gem) && Gem.respond_to?(:path)
           # Gem.path may lack the default one, of which Bundler itself is.
-          roots += [*Gem.path, Gem.default_dir].uniq.flat_map { |home| %w[gems extensions bundler].map { |name| "#{home}/#{name}" } }
+          homes = [*Gem.path, Gem.default_dir].uniq
+          roots += homes.flat_map { |home| %w[gems extensions bundler].map { |name| "#{home}/#{name}" } }
         end
         roots
       end

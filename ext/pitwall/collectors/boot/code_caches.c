@@ -3,21 +3,32 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* What pitwall/fastboot counts of searches in $LOAD_PATH. It says nothing of the file that is being loaded. */
 static bool
-is_of_search(VALUE name)
+is_one_of(const char *word, const char *const *words)
 {
-    static const char *const names[] = {"found", "not_found", "relative_load_path", "rubygems_decides"};
-    const char *text = rb_id2name(rb_sym2id(name));
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) if (strcmp(text, names[i]) == 0) return true;
+    for (; *words; words++) if (strcmp(word, *words) == 0) return true;
     return false;
+}
+
+/* What pitwall/fastboot counts: lib/pitwall/fastboot/counts.rb. */
+static void
+note_fastboot(const char *word)
+{
+    /* Of searches in $LOAD_PATH, or of a file that already has a word. */
+    static const char *const of_none[] = {"found", "not_found", "relative_load_path", "rubygems_decides", "stored",
+                                          "data_stored", NULL};
+    static const char *const why_not_stored[] = {"warned", "unwatched", "moving", "undumpable", "silenced", "data_fresh",
+                                                 "data_moving", "data_warned", "data_not_plain", "data_silenced", NULL};
+    if (is_one_of(word, of_none)) return;
+    bool of_data = strncmp(word, "data_", 5) == 0;
+    pw_load_came_from("fastboot", word, !of_data, of_data, is_one_of(word, why_not_stored));
 }
 
 /* Pitwall::Fastboot::Counts#add(name) */
 static VALUE
 fastboot_add(VALUE self, VALUE name)
 {
-    if (SYMBOL_P(name) && !is_of_search(name)) pw_load_came_from("fastboot", name);
+    if (SYMBOL_P(name)) note_fastboot(rb_id2name(rb_sym2id(name)));
     return rb_call_super(1, &name);
 }
 
@@ -25,7 +36,7 @@ fastboot_add(VALUE self, VALUE name)
 static VALUE
 bootsnap_instrument(VALUE self, VALUE event, VALUE path)
 {
-    pw_load_came_from("bootsnap", event);
+    if (SYMBOL_P(event)) pw_load_came_from("bootsnap", rb_id2name(rb_sym2id(event)), true, true, false);
     if (NIL_P(rb_ivar_get(self, rb_intern("@instrumentation")))) return Qnil;
     return rb_call_super(2, (VALUE[]){event, path});
 }

@@ -16,6 +16,7 @@ typedef struct {
 /* Libraries that replace `require` keep Ruby's own method under another name. Several names may share one function; it
  * is watched once. With Bundler, bundled_gems.rb sends `no_warning_require` to Kernel itself. */
 static const watched methods[] = {
+    {OF_KERNEL, "pitwall_require_before", PW_LOAD_REQUIRE, 0, 1}, /* Ruby's own, if RubyGems is absent */
     {OF_KERNEL, "require", PW_LOAD_REQUIRE, 0, 1},
     {OF_KERNEL, "gem_original_require", PW_LOAD_REQUIRE, 0, 1},
     {OF_KERNEL, "require_without_bootsnap", PW_LOAD_REQUIRE, 0, 1},
@@ -110,8 +111,8 @@ run(const watched *m, int argc, const VALUE *argv, VALUE self)
     static VALUE one_##i(VALUE self, VALUE a) { return run(&methods[i], 1, (VALUE[]){a}, self); } \
     static VALUE any_##i(int argc, VALUE *argv, VALUE self) { return run(&methods[i], argc, argv, self); }
 #define ROW(i) {(void *)any_##i, (void *)one_##i},
-#define SLOTS(S) S(0) S(1) S(2) S(3) S(4) S(5) S(6) S(7) S(8) S(9) S(10) S(11) S(12) S(13) S(14) S(15) S(16) S(17)
-enum { SLOT_COUNT = 18 };
+#define SLOTS(S) S(0) S(1) S(2) S(3) S(4) S(5) S(6) S(7) S(8) S(9) S(10) S(11) S(12) S(13) S(14) S(15) S(16) S(17) S(18)
+enum { SLOT_COUNT = 19 };
 _Static_assert((int)METHODS == (int)SLOT_COUNT, "every watched method has a slot");
 
 SLOTS(SLOT)
@@ -129,6 +130,9 @@ method_of(const watched *m)
     VALUE owner = owners[m->owner];
     if (m->owner == OF_KERNEL_ITSELF) return rb_obj_respond_to(owner, id, 1) ? rb_obj_method(owner, ID2SYM(id)) : Qnil;
     if (!rb_method_boundp(owner, id, 0)) return Qnil;
+    /* Then Kernel#require is the accelerator's (pitwall/fastboot), which calls Ruby's own. */
+    bool is_require = m->owner == OF_KERNEL && strcmp(m->name, "require") == 0;
+    if (is_require && rb_method_boundp(owner, rb_intern("pitwall_require_before"), 0)) return Qnil;
     return rb_funcall(owner, rb_intern("instance_method"), 1, ID2SYM(id));
 }
 

@@ -270,6 +270,15 @@ pw_load_is_of(pw_load load, VALUE path, int line)
     found->line = line;
 }
 
+static bool
+is_extension(VALUE path)
+{
+    static const char ending[] = ".so";
+    const long length = sizeof ending - 1;
+    if (!RB_TYPE_P(path, T_STRING) || RSTRING_LEN(path) < length) return false;
+    return memcmp(RSTRING_PTR(path) + RSTRING_LEN(path) - length, ending, (size_t)length) == 0;
+}
+
 void
 pw_load_end(pw_load load, int ending, VALUE path)
 {
@@ -283,6 +292,7 @@ pw_load_end(pw_load load, int ending, VALUE path)
         return;
     }
     if (!NIL_P(path)) ended.path = path;
+    if (is_extension(ended.path)) ended.compiled = 0, ended.cache[0] = 0; /* of Ruby code that the extension loads */
     if (ended.kind == PW_LOAD_REQUIRE && is_autoload()) ended.kind = PW_LOAD_AUTOLOAD;
     if (NIL_P(ended.from)) find_caller(&ended);
     ended.thread_id = t->id;
@@ -323,16 +333,17 @@ pw_load_was_done(pw_load load)
     atomic_fetch_add(&state.repeat_ns, ns);
 }
 
-/* A cache is asked before the file's code runs. Its first answer counts: after a miss it says what it stored. */
+/* A cache is asked before the file's code runs. What it says of other files while the code runs is of no row. */
 void
-pw_load_came_from(const char *cache, VALUE outcome)
+pw_load_came_from(const char *cache, const char *outcome, bool of_code, bool of_data, bool later)
 {
-    if (!pw_loads_wanted() || !state.opened || !SYMBOL_P(outcome)) return;
+    if (!pw_loads_wanted() || !state.opened) return;
     VALUE thread = rb_thread_current();
     open_load *load = innermost(thread, pw_walk_context_of(thread));
-    if (!load || load->cache[0] || load->outlasts) return;
-    if (load->kind <= PW_LOAD_AUTOLOAD ? load->compiled : load->kind != PW_LOAD_YAML && load->kind != PW_LOAD_JSON) return;
-    snprintf(load->cache, sizeof load->cache, "%s %s", cache, rb_id2name(rb_sym2id(outcome)));
+    if (!load || load->outlasts || later != (load->cache[0] != 0)) return;
+    bool is_code = of_code && load->kind <= PW_LOAD_AUTOLOAD && (later || !load->compiled);
+    bool is_data = of_data && (load->kind == PW_LOAD_YAML || load->kind == PW_LOAD_JSON);
+    if (is_code || is_data) snprintf(load->cache, sizeof load->cache, "%s %s", cache, outcome);
 }
 
 /* A file was compiled, or its compiled code was read, and is about to run. Evaluated code has an Array. */

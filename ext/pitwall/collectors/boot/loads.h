@@ -47,9 +47,9 @@ void pw_load_is_of(pw_load load, VALUE path, int line);
 void pw_load_end(pw_load load, int ending, VALUE path);
 /* The load found that there was nothing to do: the file had been loaded before. Its caller counts it. needs GVL */
 void pw_load_was_done(pw_load load);
-/* A cache of compiled code, or of YAML and JSON files, was asked for the file that is being loaded. `outcome`: a Symbol,
- * as the cache itself calls it. needs GVL */
-void pw_load_came_from(const char *cache, VALUE outcome);
+/* A cache of compiled code, or of YAML and JSON files, was asked for the file that is being loaded. `outcome`: as the
+ * cache itself calls it. `later`: why it did not keep a file that it did not have. needs GVL */
+void pw_load_came_from(const char *cache, const char *outcome, bool of_code, bool of_data, bool later);
 
 /* The Array of the codes (RubyVM::InstructionSequence) of the load whose file is about to run (`evaluated` false), or
  * under whose path code is evaluated. Qnil: there is none. needs GVL */

@@ -5,8 +5,8 @@ module Pitwall
     class Boot
       # What to do about a boot's time, the largest predicted saving first.
       #
-      # kind:      "compile_cache", "cold_cache", "heap", "gem", "initializer", "repeats", "failed", "own_code";
-      #            "unused_gem" and "unused_file" where uses were recorded
+      # kind:      "compile_cache", "cold_cache", "late_cache", "heap", "gem", "initializer", "repeats", "failed",
+      #            "own_code"; "unused_gem" and "unused_file" where uses were recorded
       # saving_ns: predicted, an upper bound where `bound` is true
       # subject:   the gem, file or initializer; nil: the whole boot
       # place:     [path, line] that asks for it; nil: none
@@ -22,7 +22,8 @@ module Pitwall
         LEAST = 0.01
         MOST = 12
         GEMFILE = %r{(?:\A|/)(?:[^/]*Gemfile[^/]*|gems\.rb)\z}.freeze
-        private_constant :CACHED, :LEAST, :MOST, :GEMFILE
+        OWN = %r{/pitwall/fastboot|/bootsnap}.freeze
+        private_constant :CACHED, :LEAST, :MOST, :GEMFILE, :OWN
 
         #: (Boot) -> void
         def initialize(boot)
@@ -46,22 +47,28 @@ module Pitwall
         def main = @main ||= @boot.nodes.select { |node| @boot.main?(node) }
 
         def compile_cache
-          return cold_cache if @boot.caches.any?
-          return [] if @boot.bootsnap?
+          sources = main.select { |node| node.row.compile_ns.positive? }
+          return [saved_by_cache("compile_cache", sources)] if @boot.caches.empty? && !@boot.bootsnap?
+          return [] if @boot.caches.empty?
 
-          saved_by_cache("compile_cache", main)
+          [*cold_caches(sources), late_cache(sources)]
         end
 
-        # Files that the cache did not have. It has kept them since, if it could.
-        def cold_cache
-          saved_by_cache("cold_cache", main.select { |node| node.cached? == false },
-                         subject: @boot.caches.max_by(&:misses).name)
+        # Files that a cache did not have, and could have kept since.
+        def cold_caches(sources)
+          cold = sources.select { |node| node.cached? == false && Cached.curable?(node) }
+          cold.group_by { |node| Cached.name(node) }.map { |name, nodes| saved_by_cache("cold_cache", nodes, name) }
         end
 
-        def saved_by_cache(kind, nodes, **facts)
-          sources = nodes.select { |node| node.row.compile_ns.positive? }
+        # Files that no cache was asked for. The cache's own are among them, and they have to be loaded before.
+        def late_cache(sources)
+          early = sources.select { |node| node.cached?.nil? && !node.path.match?(OWN) }
+          saved_by_cache("late_cache", early, @boot.caches.first.name)
+        end
+
+        def saved_by_cache(kind, sources, name = nil)
           spent = sources.sum(&:compile_ns)
-          [advice(kind, spent * (1 - CACHED), **facts, files: sources.size, ns: spent)]
+          advice(kind, spent * (1 - CACHED), subject: name, files: sources.size, ns: spent)
         end
 
         # A heap that is large enough from the start needs no collection.

@@ -53,9 +53,9 @@ module Pitwall
         #: () -> bool
         def raised? = row.ending == 2
 
-        # Did its code or data come from a cache? nil: none was asked.
+        # Did its code or data come from a cache? nil: none was asked, or it could not be loaded.
         #: () -> bool?
-        def cached? = Cached.hit?(row.cache)
+        def cached? = row.cache.empty? || raised? ? nil : Cached.hit?(self)
 
         # Time until its code was compiled: to find, to read and to compile it.
         #: () -> Integer

@@ -122,8 +122,10 @@ module Pitwall
           "use a compile cache (pitwall/fastboot, bootsnap): to find, read and compile " \
           "#{Units.things(figures[:files], "file")} took #{Units.duration(figures[:ns])}"
         when "cold_cache"
-          "boot again, or fill the cache in the image build: #{cache(advice.subject)} did not have " \
+          "boot again, or fill the cache in the image build: #{cache(advice.subject)} did not have the code of " \
           "#{Units.things(figures[:files], "file")}"
+        when "late_cache"
+          "start #{cache(advice.subject)} earlier: #{Units.things(figures[:files], "file")} were compiled without it"
         when "heap" then "begin with a larger heap: #{Units.things(figures[:runs], "collection")} ran during the boot"
         when "gem"
           "load #{advice.subject} where it is used, or not at all: #{Units.things(figures[:files], "file")}#{at}"
