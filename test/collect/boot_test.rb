@@ -2,12 +2,14 @@
 
 require_relative "../test_helper"
 require_relative "../support/command_line"
+require_relative "../support/page_contents"
 require "json"
 
 # `pitwall boot` of generated files: what each takes, allocates and loads is known. A program does the same with Pitwall
 # as without it.
 class BootTest < Minitest::Test
   include CommandLine
+  include PageContents
 
   FILES = {
     "main.rb" => <<~RUBY,
@@ -310,6 +312,12 @@ class BootTest < Minitest::Test
     assert_match(%r{^pitwall/fastboot: \d+ of \d+ files came from its cache \(}, text)
     assert_match(/not from the cache: .*nested\.rb/, text)
     refute_match(/not from the cache: .*heavy\.rb/, text)
+    page = pitwall("report", file("x.pit"), "--format", "html", "--out", file("x.html"))
+    assert_equal 0, page.status.exitstatus, page.err
+    tab = JSON.parse(page_json(File.read(file("x.html"))))["tabs"].find { |one| one["key"] == "boot" }
+    assert_equal "cache", tab["columns"].map { |column| column.fetch("label") }.last
+    assert_equal [tab["columns"].size], tab["rows"].map(&:size).uniq
+    assert_includes tab["rows"].map(&:last), "fastboot changed"
   end
 
   # Then Kernel#require is the accelerator's. It calls Ruby's own, which is watched.

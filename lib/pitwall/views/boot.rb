@@ -85,10 +85,10 @@ module Pitwall
         known, cached = boot.uses.known?, boot.caches.any?
         rows = boot.nodes.map do |node|
           [ms(node.total[:wall]), ms(node.own[:wall]), node.own[:objects], Show::BootWords.kind(node, boot), node.path,
-           "#{node.row.from}:#{node.row.line}", *(USED[boot.uses.used?(node)] if known),
+           node.row.from.empty? ? "" : "#{node.row.from}:#{node.row.line}", *(USED[boot.uses.used?(node)] if known),
            *(node.row.cache if cached)]
         end
-        columns = [*COLUMNS, *({ "label" => "used" } if known), *({ "label" => "cache" } if cached)]
+        columns = COLUMNS + [("used" if known), ("cache" if cached)].compact.map { |label| { "label" => label } }
         [tab("boot", "Boot", place: 5, weighs: false, columns: columns, rows: rows)]
       end
 
