@@ -10,10 +10,12 @@ module Benchmarks
   class BootApplication
     WITH = File.expand_path("boot_with.rb", __dir__)
     RUNNER = %w[bin/rails runner 1].freeze
+    CONSOLE = %w[bin/rails console].freeze # its input is at its end
+    RUBOCOP = %w[bin/rubocop --cache false --fail-level fatal config/boot.rb].freeze
     # Variables that would change what a way means.
     UNSET = %w[RUBYLIB BOOTSNAP_CACHE_DIR BOOTSNAP_READONLY PITWALL_FASTBOOT PITWALL_FASTBOOT_GC PITWALL_BOOT_CACHE
                PITWALL_BOOT_CACHE_READONLY BENCHMARKS_BOOT].to_h { |name| [name, nil] }.freeze
-    private_constant :WITH, :UNSET
+    private_constant :WITH, :CONSOLE, :RUBOCOP, :UNSET
 
     # @param folder [String] with a Gemfile and bin/rails
     # @raise [Context::Failure] it has none
@@ -39,14 +41,15 @@ module Benchmarks
       @environment = environment
     end
 
-    # @param all [bool] not only the runner: a list of tasks, and a test file if there is one
+    # @param all [bool] not only the runner: a list of tasks, a console until its prompt, and (if the application has
+    #   them) a test file, RuboCop of one file
     #: (bool) -> Array[Array[String]]
     def commands(all)
       return [RUNNER] unless all
 
       test = Dir.glob("test/**/*_test.rb", base: @folder).min
-      [RUNNER, [File.file?(File.join(@folder, "bin/rake")) ? "bin/rake" : "bin/rails", "-T"],
-       *([["bin/rails", "test", test]] if test)]
+      [RUNNER, [has?("bin/rake") ? "bin/rake" : "bin/rails", "-T"], CONSOLE,
+       *([["bin/rails", "test", test]] if test), *([RUBOCOP] if has?(RUBOCOP.first))]
     end
 
     # Starts a command of it, and waits for its end.
@@ -77,6 +80,8 @@ module Benchmarks
     end
 
     private
+
+    def has?(file) = File.file?(File.join(@folder, file))
 
     def whole_environment(words, environment, writer)
       all = { **UNSET, **@environment, **environment, "RUBYOPT" => "-r#{WITH}", "DISABLE_SPRING" => "1",
