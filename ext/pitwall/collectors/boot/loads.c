@@ -1,4 +1,5 @@
 #include "collectors/boot/loads.h"
+#include "collectors/boot/load_callers.h"
 #include "collectors/boot/readings.h"
 #include "output/drain.h"
 #include "output/output.h"
@@ -14,8 +15,7 @@
 #include <time.h>
 #undef snprintf /* Ruby's snprintf may allocate objects, and the drain has no GVL */
 
-enum { ROWS_A_CHUNK = 1 << 12, PAUSE_NS = 200000, PAUSES = 5000, LONGEST = 4096, LOOK = 24, JSON_ROOM = 1024,
-       CACHE_ROOM = 48 };
+enum { ROWS_A_CHUNK = 1 << 12, PAUSE_NS = 200000, PAUSES = 5000, LONGEST = 4096, JSON_ROOM = 1024, CACHE_ROOM = 48 };
 enum { TEXTS = 3 }; /* of a row: name, path, from */
 enum { THREAD, LOAD, PARENT, KIND, NAME, PATH, FROM, LINE, AT, WALL, CPU, COMPILE, GC, OBJECTS, BYTES, RSS_BEFORE,
        RSS_AFTER, ENDING, REPEATS, REPEAT_NS, BEGUN, CACHE, COLUMNS };
@@ -74,72 +74,6 @@ bool
 pw_loads_wanted(void)
 {
     return atomic_load_explicit(&state.active, memory_order_relaxed) && !pw_own_work && pw_in_main_ractor();
-}
-
-/* ---- who asked for it ---- */
-
-/* The standard library's: ".../ruby/3.4.0/monitor.rb", or ".../ruby/monitor.rb" where a system names no version. */
-static bool
-is_rubys_monitor(const char *path)
-{
-    const char *folder = strstr(path, "/ruby/"), *next;
-    while (folder && (next = strstr(folder + 1, "/ruby/"))) folder = next;
-    if (!folder) return false;
-    folder += sizeof "/ruby/" - 1;
-    folder += strspn(folder, "0123456789.+");
-    return strcmp(folder, *folder == '/' ? "/monitor.rb" : "monitor.rb") == 0;
-}
-
-/* Files that stand between `require` in the program and Ruby's own. */
-static bool
-stands_between(const char *path)
-{
-    static const char *const parts[] = {
-        "<internal:", "/rubygems/core_ext/", "/bootsnap/", "/lib/zeitwerk/", "/bundled_gems.rb",
-        "/active_support/dependencies", "/pitwall/collect/"};
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) if (strstr(path, parts[i])) return true;
-    return is_rubys_monitor(path);
-}
-
-static void
-find_caller(open_load *load)
-{
-    VALUE frames[LOOK];
-    int lines[LOOK], n = rb_profile_frames(0, LOOK, frames, lines);
-    load->from = Qnil;
-    load->line = 0;
-    for (int i = 0; i < n; i++) {
-        if (lines[i] <= 0) continue;
-        VALUE path = rb_profile_frame_path(frames[i]);
-        if (!RB_TYPE_P(path, T_STRING) || stands_between(RSTRING_PTR(path))) continue;
-        load->from = path;
-        load->line = lines[i];
-        return;
-    }
-}
-
-/* Ruby calls `require` for an autoloaded constant from C code that has no frame of its own. So the method that Ruby
- * called has the flag FINISH, and the next frame is of Ruby code. Where `require` is Ruby's own C method, its frame
- * lacks the flag, and the load counts as a require. */
-static bool
-is_autoload(void)
-{
-    const VALUE *ec = pw_walk_context_of(rb_thread_current());
-    if (!ec) return false;
-    const VALUE *cfp = (const VALUE *)ec[PW_EC_CFP], *end = (const VALUE *)ec[PW_EC_STACK] + ec[PW_EC_STACK_WORDS];
-    bool by_c = false;
-    for (int i = 0; i < LOOK && cfp + PW_CFP_WORDS < end; i++, cfp += PW_CFP_WORDS) {
-        const VALUE *ep = (const VALUE *)cfp[PW_CFP_EP];
-        if (!cfp[PW_CFP_ISEQ] || !cfp[PW_CFP_PC]) {
-            if (i) by_c = false;
-            continue;
-        }
-        VALUE path = rb_profile_frame_path(cfp[PW_CFP_ISEQ]);
-        if (!RB_TYPE_P(path, T_STRING)) return false;
-        if (!stands_between(RSTRING_PTR(path))) return by_c;
-        by_c = (ep[PW_EP_FLAGS] & PW_FRAME_FINISH) && pw_frame_is_method_or_block(ep[PW_EP_FLAGS]);
-    }
-    return false;
 }
 
 /* ---- rows ---- */
@@ -293,8 +227,8 @@ pw_load_end(pw_load load, int ending, VALUE path)
     }
     if (!NIL_P(path)) ended.path = path;
     if (is_extension(ended.path)) ended.compiled = 0, ended.cache[0] = 0; /* of Ruby code that the extension loads */
-    if (ended.kind == PW_LOAD_REQUIRE && is_autoload()) ended.kind = PW_LOAD_AUTOLOAD;
-    if (NIL_P(ended.from)) find_caller(&ended);
+    if (ended.kind == PW_LOAD_REQUIRE && pw_load_is_autoload()) ended.kind = PW_LOAD_AUTOLOAD;
+    if (NIL_P(ended.from)) ended.from = pw_load_asked_by(&ended.line);
     ended.thread_id = t->id;
     pw_reading now;
     pw_read_figures(&now);
