@@ -58,6 +58,14 @@ class NativeCallbacksTest < Minitest::Test
     below - ["Method#call", "Proc#call", "Method#to_proc", "BasicObject#__send__", "Kernel#send", "c_swap"]
   end
 
+  # Compiled code enters and leaves blocks without a function of the interpreter's own. ASAN puts functions of its own in
+  # place of libc's: once a stack of 250 was joined by guess.
+  def percent_guessed
+    return 5 if ENV["TEST_RUBYOPT"].to_s.include?("jit")
+
+    ENV.key?("PITWALL_ASAN") ? 1 : 0
+  end
+
   # A lazy enumerator's block runs in a fiber of its own: the fiber's stack begins there.
   def test_enumerators_and_lazy_ones
     run_program(<<~RUBY)
@@ -77,8 +85,6 @@ class NativeCallbacksTest < Minitest::Test
     outer.each { |names| assert_equal ["Known.outer", "c_outer", "c_inner"], names[names.index("Known.outer"), 3] }
     refute_empty found.select { |names| names.include?("Enumerator::Lazy#map") || names.any? { |name| name.include?("block") } }
     assert_equal 0, segment.stat("native_lost")
-    # Compiled code enters and leaves blocks without a function of the interpreter's own.
-    most = ENV["TEST_RUBYOPT"].to_s.include?("jit") ? segment.stat("native_stacks") / 20 : 0
-    assert_operator segment.stat("native_guessed"), :<=, most
+    assert_operator segment.stat("native_guessed"), :<=, segment.stat("native_stacks") / 100 * percent_guessed
   end
 end
