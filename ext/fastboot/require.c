@@ -92,8 +92,8 @@ find(VALUE name)
     return path;
 }
 
-/* Returns the path to require instead of the name, false if there is no such file, true if nothing is left to load, or
- * nil if Ruby has to search. */
+/* What to do with the name. A path: require that file instead. false: there is no such file. true: it is loaded
+ * already. nil: Ruby has to search. */
 static VALUE
 path_of(VALUE name)
 {

@@ -106,7 +106,7 @@ module Pitwall
       end
 
       # The columns of a chunk that starts with the number of its rows and has one column for each member of `struct`.
-      # @param later [Array<Symbol>] the last members, which older recordings lack: 0
+      # @param later [Array<Symbol>] the last members. Older recordings lack their columns: all values are 0 then
       # @return [Array<Array<Integer>>]
       def columns_of(columns, struct, later: [])
         count = columns.int

@@ -267,7 +267,7 @@ pw_load_was_done(pw_load load)
     atomic_fetch_add(&state.repeat_ns, ns);
 }
 
-/* A cache is asked before the file's code runs. What it says of other files while the code runs is of no row. */
+/* A cache answers before the file's code runs. An answer while it runs is about another file. */
 void
 pw_load_came_from(const char *cache, const char *outcome, bool of_code, bool of_data, bool later)
 {

@@ -6,7 +6,7 @@ module Pitwall
       # What to do about a boot's time, the largest predicted saving first.
       #
       # kind:      "compile_cache", "cold_cache", "late_cache", "heap", "gem", "initializer", "repeats", "failed",
-      #            "own_code"; "unused_gem" and "unused_file" where uses were recorded
+      #            "own_code"; "unused_gem" and "unused_file", only if the recording says which files were used
       # saving_ns: predicted, an upper bound where `bound` is true
       # subject:   the gem, file or initializer; nil: the whole boot
       # place:     [path, line] that asks for it; nil: none
@@ -99,7 +99,7 @@ module Pitwall
                  in_gemfile: outermost.all? { |node| node.parent&.row&.kind == "bundler_require" })
         end
 
-        # The line to change: the Gemfile, if Bundler.require asked.
+        # Where to change what is loaded: the line that asks for it, or the Gemfile if Bundler.require does.
         def asked_at(nodes)
           heaviest = nodes.max_by { |node| node.total[:wall] }
           return [gemfile, 0] if gemfile && heaviest.parent&.row&.kind == "bundler_require"

@@ -137,8 +137,11 @@ module Pitwall
       # $LOADED_FEATURES itself, so a few are no loss.
       #: () -> Integer
       def unwatched
-        gone = grown("features") - nodes.count { |node| FEATURES.include?(node.row.kind) && node.loaded? } - lost
-        gone > [FEW, grown("features") * FEW_OF_ALL].max ? gone : 0
+        @unwatched ||= begin
+          added = grown("features")
+          gone = added - nodes.count { |node| FEATURES.include?(node.row.kind) && node.loaded? } - lost
+          gone > [FEW, added * FEW_OF_ALL].max ? gone : 0
+        end
       end
 
       # Were file-system calls recorded?
@@ -153,7 +156,7 @@ module Pitwall
       #: () -> bool
       def warm? = caches.sum(&:hits) > caches.sum(&:misses)
 
-      # Does Bootsnap keep compiled code of this boot? Old versions do not say what they had.
+      # Was Bootsnap's cache of compiled code loaded? Old versions of it do not say which files came from it.
       #: () -> bool
       def bootsnap? = nodes.any? { |node| node.row.path.include?("/bootsnap/compile_cache/iseq") }
 

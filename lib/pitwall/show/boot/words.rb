@@ -101,8 +101,8 @@ module Pitwall
         "#{advice.bound ? "up to" : "about"} #{Units.duration(advice.saving_ns)}: #{sentence(advice, location)}"
       end
 
-      # The variable that makes the difference: a heap as large as that of the boot's end, or no cache. nil for other
-      # advice.
+      # The environment variable whose effect is to be compared. It gives Ruby a heap as large as at the boot's end, or
+      # switches a cache off. nil: other advice has none.
       #: (Analyse::Boot::Advice, String?) -> String?
       def setting(advice, ruby)
         return WITHOUT.fetch(advice.subject) if advice.kind == "cold_cache"
