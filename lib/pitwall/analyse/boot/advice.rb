@@ -60,7 +60,7 @@ module Pitwall
           cold.group_by { |node| Cached.name(node) }.map { |name, nodes| saved_by_cache("cold_cache", nodes, name) }
         end
 
-        # Files that no cache was asked for. The cache's own are among them, and they have to be loaded before.
+        # Files for which no cache was asked. The caches' own files are left out: they are loaded before it starts.
         def late_cache(sources)
           early = sources.select { |node| node.cached?.nil? && !node.path.match?(OWN) }
           saved_by_cache("late_cache", early, @boot.caches.first.name)
