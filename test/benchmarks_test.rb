@@ -191,7 +191,8 @@ module BenchmarksTest
         application = Benchmarks::BootApplication.at(folder)
         found = application.start(Benchmarks::BootApplication::RUNNER, { "WANTED" => "1" })
 
-        assert_equal [File.basename(folder), [%w[bin/rails runner 1], %w[bin/rails -T]]], [application.name, application.commands(true)]
+        assert_equal [File.basename(folder), [%w[bin/rails runner 1], %w[bin/rails -T], %w[bin/rails console]]],
+                     [application.name, application.commands(true)]
         found.each_value { |figure| assert_operator figure, :positive? }
         assert_includes File.read(File.join(folder, "seen")), File.join(folder, "vendor/bundle")
         error = assert_raises(Benchmarks::Context::Failure) { application.start(%w[bin/rails runner 1], {}) }
