@@ -99,6 +99,8 @@ fb_attributes_of(const struct stat *found)
 static int
 may_read(const struct stat *found)
 {
+    const mode_t everyone = S_IRUSR | S_IRGRP | S_IROTH;
+    if ((found->st_mode & everyone) == everyone) return 1; /* without a system call */
     uid_t user = geteuid();
     if (user == 0) return 1;
     if (found->st_uid == user) return (found->st_mode & S_IRUSR) != 0;

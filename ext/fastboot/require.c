@@ -110,14 +110,16 @@ path_of(VALUE name)
 static VALUE
 kernel_require(VALUE self, VALUE name)
 {
-    is_ours = 1;
+    VALUE path = Qnil;
     if (is_searched_for(name) && fb_in_main_ractor() && !NIL_P(load_index)) {
-        VALUE path = path_of(name);
+        path = path_of(name);
         if (path == Qtrue) return Qfalse;
         if (path == Qfalse) rb_loaderror_with_path(name, "cannot load such file -- %"PRIsVALUE, name);
-        if (!NIL_P(path)) return rb_funcall(self, id_plain_require, 1, path);
     }
-    return rb_funcall(self, id_before, 1, name);
+    is_ours = 1;
+    VALUE loaded = NIL_P(path) ? rb_funcall(self, id_before, 1, name) : rb_funcall(self, id_plain_require, 1, path);
+    is_ours = 0; /* a file that was there already */
+    return loaded;
 }
 
 /* search_with(folders, $LOAD_PATH, only files?, counts): see `search`. */
