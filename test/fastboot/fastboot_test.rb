@@ -142,7 +142,8 @@ class FastbootTest < Minitest::Test
     File.write(file("a.rb"), "1")
     File.write(file("third.rb"), "puts :third")
     [bundler, patch].each do |change|
-      result = boot("-e", change, "-e", "load './a.rb'; $LOAD_PATH.unshift(Dir.pwd); require 'third'; load './a.rb'")
+      result = boot("-e", "require 'rbconfig' # is there already", "-e", change,
+                    "-e", "load './a.rb'; $LOAD_PATH.unshift(Dir.pwd); require 'third'; load './a.rb'")
       assert_equal ["third\n", 1], [result.out, stats(result)["found"]], result.err
     end
   end
