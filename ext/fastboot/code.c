@@ -16,7 +16,7 @@ VALUE rb_get_coverages(void);
 #endif
 
 static VALUE vm_class, fastboot_module;
-static ID id_script_lines, id_debugger, id_keep_script_lines, id_keep_index, id_load, id_add, id_hit;
+static ID id_script_lines, id_debugger, id_keep_script_lines, id_keep_index, id_load, id_add, id_hit, id_load_iseq;
 
 /* What the code of a file depends on beside the file, as the Ruby side saw it last (CompileCache#options_now). */
 static struct {
@@ -120,11 +120,33 @@ undoubted_code(VALUE path)
     return SYMBOL_P(code) ? Qnil : code;
 }
 
+/* Has the program defined RubyVM::InstructionSequence.load_iseq itself, after this library? Its method is asked first
+ * then. */
+static int program_has_load_iseq;
+
+static VALUE
+method_added(VALUE self, VALUE name)
+{
+    if (rb_to_id(name) == id_load_iseq) program_has_load_iseq = 1;
+    return rb_call_super(1, &name);
+}
+
+static VALUE
+method_gone(VALUE self, VALUE name)
+{
+    if (rb_to_id(name) == id_load_iseq) program_has_load_iseq = 0;
+    return rb_call_super(1, &name);
+}
+
 /* RubyVM::InstructionSequence.load_iseq. Ruby calls it for each file that it loads. Other Ractors compile for
  * themselves. */
 static VALUE
 load_iseq(VALUE self, VALUE path)
 {
+    if (program_has_load_iseq) {
+        VALUE code = rb_call_super(1, &path);
+        if (RTEST(code)) return code;
+    }
     if (!fb_in_main_ractor()) return Qnil;
     if (!fb_require_was_called()) rb_funcall(fastboot_module, id_keep_index, 0);
     fb_gc_rest_loads();
@@ -184,6 +206,7 @@ fb_define_code(VALUE fastboot, VALUE native)
     id_keep_script_lines = rb_intern("keep_script_lines");
     id_keep_index = rb_intern("keep_index");
     id_load = rb_intern("load");
+    id_load_iseq = rb_intern("load_iseq");
     id_add = rb_intern("add");
     id_hit = rb_intern("hit");
     vm_class = rb_path2class("RubyVM");
@@ -193,7 +216,11 @@ fb_define_code(VALUE fastboot, VALUE native)
                              NULL});
 
     /* Stands before the class of RubyVM::InstructionSequence, where Ruby itself has undefined the method. */
-    rb_define_method(rb_define_module_under(fastboot, "Hook"), "load_iseq", load_iseq, 1);
+    VALUE hook = rb_define_module_under(fastboot, "Hook");
+    rb_define_method(hook, "load_iseq", load_iseq, 1);
+    rb_define_private_method(hook, "singleton_method_added", method_added, 1);
+    rb_define_private_method(hook, "singleton_method_removed", method_gone, 1);
+    rb_define_private_method(hook, "singleton_method_undefined", method_gone, 1);
     rb_define_singleton_method(native, "source_kept?", native_source_kept, 0);
     rb_define_singleton_method(native, "serve", native_serve, 4);
     rb_define_singleton_method(native, "watch_options", native_watch_options, 0);

@@ -78,6 +78,8 @@ class BootAnalysisTest < Minitest::Test
     assert_equal paths.values, found.nodes.map { |node| found.owners.of(node) }
     assert_equal 1_150_000, found.wall_ns
     assert_equal found.wall_ns, found.parts.sum(&:own_ns)
+    before = found.sizes_before.fetch("objects", 0)
+    assert_equal found.figures[:objects], found.parts.sum(&:objects) - before
     assert_equal [150_000, 50_000], [found.before_ns, found.own_ns]
   end
 

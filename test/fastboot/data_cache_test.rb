@@ -491,6 +491,26 @@ class FastbootDataCacheTest < Minitest::Test
     assert_match(/\d+ current/, pitwall("boot", "cache", "verify", env: env).out)
     File.write(file("a.rb"), "[2]")
     assert_match(/ 2 changed/, pitwall("boot", "cache", "verify", env: env).out)
+    failed = pitwall("boot", "cache", "verify", "--boot", "--", RUBY, "-e", "exit 4", env: env)
+    assert_equal [4, "not compared: the command failed without it\n"], [failed.status.exitstatus, failed.out.lines.last]
+    pitwall("boot", "cache", "build", "--frozen", "--", RUBY, "-e", "load './a.rb'", env: env)
+    assert_match(/, frozen\nprograms that use a frozen pack report nothing/,
+                 pitwall("boot", "cache", "stats", env: env).out)
+  end
+
+  def test_a_build_that_stores_nothing_says_why
+    env = { "PITWALL_BOOT_CACHE" => file("empty") }
+    failed = pitwall("boot", "cache", "build", "--", RUBY, "-e", "exit! 3", env: env)
+    assert_match(/\Apitwall: .*: the command stored nothing \(it ended with 3\)\n/, failed.err)
+  end
+
+  # Here a folder is in the place of the file. On a full disk it is the same.
+  def test_a_report_that_cannot_be_written_leaves_nothing
+    Dir.mkdir(file("kept"))
+    Dir.mkdir(file("kept/last-boot"))
+    File.write(file("kept/last-boot/file"), "")
+    boot("-e", "1", env: { "PITWALL_BOOT_CACHE" => file("kept") })
+    assert_empty Dir[file("kept/*.new")]
   end
 
   def test_a_frozen_pack_serves_without_looking

@@ -148,6 +148,23 @@ class FastbootTest < Minitest::Test
     end
   end
 
+  # As bootsnap's hook, but defined and not prepended. Once it is gone, the pack answers again.
+  def test_a_hook_that_the_program_defines_later_is_asked_first
+    File.write(file("hook.rb"), <<~'RUBY')
+      def (RubyVM::InstructionSequence).load_iseq(path)
+        compile(File.read(path).sub("of the file", "CHANGED"), path, path) if path.end_with?("/third.rb")
+      end
+    RUBY
+    File.write(file("third.rb"), "puts 'of the file'")
+    gone = "class << RubyVM::InstructionSequence; remove_method :load_iseq; end"
+    2.times do
+      result = boot("-e", "2.times { load './hook.rb'; load './third.rb' }", "-e", gone, "-e", "load './third.rb'")
+      assert_equal "CHANGED\nCHANGED\nof the file\n", result.out, result.err
+      assert_empty stats(result)["reasons"].grep(/took/)
+    end
+    assert_match(/hook.rb took /, stats(boot("-e", "load './hook.rb'; load './third.rb'"))["reasons"].join)
+  end
+
   # A file appears in the earlier folder just after this was listed, perhaps at the same tick of the clock.
   # Sometimes the folder itself is new, or it is replaced by another one, or by a link.
   LISTINGS = <<~'RUBY'

@@ -45,7 +45,8 @@ module Pitwall
       #: () -> String?
       def successor
         hook = CODE.method(:load_iseq)
-        "#{hook.source_location&.first} took RubyVM::InstructionSequence.load_iseq" unless hook.owner == Hook
+        hook = hook.super_method if hook.owner == Hook
+        "#{hook.source_location&.first} took RubyVM::InstructionSequence.load_iseq" if hook
       end
 
       # @return the code of a file; nil: Ruby is to compile it

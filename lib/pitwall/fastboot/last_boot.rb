@@ -22,7 +22,7 @@ module Pitwall
         end
         File.rename(temporary, File.join(folder, NAME))
       rescue SystemCallError
-        nil
+        File.unlink(temporary) if temporary && File.exist?(temporary)
       end
 
       # @return name → value; "reason" has an Array. nil: there is no such file

@@ -46,8 +46,9 @@ module Pitwall
       def check(subject)
         boot = boot(subject)
         unless boot.any?
-          raise UsageError, "#{subject.files.join(" ")}: does not hold what was loaded: record it with " \
-                            "pitwall boot -- CMD"
+          raise UsageError, "#{subject.files.join(" ")}: does not hold what was loaded. Either it was not recorded " \
+                            "with pitwall boot -- CMD, or the program was killed in its first two seconds, or it " \
+                            "went to the background (start it in the foreground)"
         end
         return unless subject.asked[:heaviest] == :calls && !boot.calls?
 

@@ -87,6 +87,13 @@ module Pitwall
         [wall_ns - before_ns - loaded, 0].max
       end
 
+      # Objects that were made outside of all loads, by any thread.
+      #: () -> Integer
+      def outside_objects
+        loaded = roots.select { |node| main?(node) }.sum { |node| node.total[:objects] }
+        [grown("objects") - loaded, 0].max
+      end
+
       # Figures of the whole boot; CPU time has what Pitwall needed to start. {wall: ns, cpu: ns, gc: ns, objects:,
       # bytes:, rss:, calls:, features:, load_path:, gc_runs:, cache_hits:, cache_misses:}; nil: was not recorded, or no
       # cache was asked

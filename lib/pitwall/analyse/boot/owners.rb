@@ -37,7 +37,8 @@ module Pitwall
           rows = nodes.group_by { |node| of(node) }.map { |name, part| row(name, part) }
           rows << Row.new(name: RUBY, own_ns: boot.before_ns, objects: boot.sizes_before.fetch("objects", 0),
                           files: boot.sizes_before.fetch("features", 0), compile_ns: 0)
-          rows << Row.new(name: OUTSIDE, own_ns: boot.outside_ns, objects: 0, files: 0, compile_ns: 0)
+          rows << Row.new(name: OUTSIDE, own_ns: boot.outside_ns, objects: boot.outside_objects, files: 0,
+                          compile_ns: 0)
           rows.sort_by { |row| [-row.own_ns, row.name] }
         end
 

@@ -107,16 +107,26 @@ module Pitwall
         return found unless found.is_a?(String)
         raise BadRecording, "#{store.path}: #{found}: pitwall boot cache clear" if File.exist?(store.path)
 
+        raise UsageError, "#{store.path}: #{found}" if File.directory?(folder) && !File.readable?(folder)
+
         raise UsageError, "#{store.path}: #{found}: pitwall boot cache build -- CMD fills it"
       end
 
       def build(command)
         fail_if(store.prune(frozen: false)) unless store.open.is_a?(String)
         status = start(command, with: true)
+        stored_nothing(status) if store.open.is_a?(String)
         fail_if(store.prune(frozen: true)) if @options[:frozen]
         size, _, records, = pack.facts
         @out.puts("#{store.path}: #{records} records, #{size} bytes#{", frozen" if @options[:frozen]}")
         Ending.of(status)
+      end
+
+      # @param status how the command ended
+      def stored_nothing(status)
+        ending = status.exited? ? "it ended with #{status.exitstatus}" : "signal #{status.termsig} ended it"
+        reasons = Fastboot::LastBoot.read(folder)&.fetch("reason") || []
+        raise CannotMeasure, "#{store.path}: the command stored nothing (#{[ending, *reasons.last].join("; ")})"
       end
 
       def fail_if(failure)
@@ -142,7 +152,11 @@ module Pitwall
         return put_json(facts) if @options[:format] == "json"
 
         @out.puts("#{facts[:path]}: #{facts[:why] || pack_line(facts)}")
-        put_last_boot(facts[:last_boot])
+        if facts.dig(:pack, :frozen)
+          @out.puts("programs that use a frozen pack report nothing: ask Pitwall::Fastboot.stats in the program")
+        else
+          put_last_boot(facts[:last_boot])
+        end
         Status::OK
       end
 
@@ -155,7 +169,7 @@ module Pitwall
       def put_last_boot(last)
         return @out.puts("no boot with it has ended yet") if last.nil?
 
-        @out.puts("the last program that ended: #{last["command"]}")
+        @out.puts("the last program that ended and could write here: #{last["command"]}")
         Fastboot::Counts::MEANINGS.each do |name, meaning|
           @out.puts("  #{last[name].rjust(7)}  #{meaning}") if last[name]
         end
@@ -183,7 +197,10 @@ module Pitwall
           plain, fast = [false, true].map do |with|
             file = File.join(temporary, with ? "with" : "without")
             status = start(command, with: with, probe: file)
-            return Ending.of(status) unless status.success?
+            unless status.success?
+              @out.puts("not compared: the command failed #{with ? "with" : "without"} it")
+              return Ending.of(status)
+            end
             raise CannotMeasure, "the command ended without its at_exit handlers, or is no Ruby" unless File.file?(file)
 
             File.binread(file).force_encoding("UTF-8").scrub.lines(chomp: true)
