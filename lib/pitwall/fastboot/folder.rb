@@ -68,6 +68,23 @@ module Pitwall
         raise unless File.directory?(folder)
       end
 
+      # Writes a file beside the path, then renames it. Where that fails, nothing is left.
+      # @param flag what to do with a file that a killed process has left: File::EXCL (fail), File::TRUNC (replace it)
+      # @yieldparam file [File]
+      # @raise [SystemCallError]
+      #: (String, Integer) { (File) -> void } -> void
+      def replace(path, flag)
+        temporary = "#{path}.#{Process.pid}.new"
+        File.open(temporary, File::WRONLY | File::CREAT | File::NOFOLLOW | flag, 0o644) do |file|
+          file.binmode # Rails sets an encoding for all files
+          yield file
+        end
+        File.rename(temporary, path)
+      rescue StandardError
+        File.unlink(temporary) if temporary && File.exist?(temporary)
+        raise
+      end
+
       # An exception would be printed with --debug.
       def stat(path)
         File.stat(path) if File.exist?(path)

@@ -15,14 +15,11 @@ module Pitwall
       def write(folder, counts)
         return unless File.directory?(folder)
 
-        temporary = File.join(folder, "#{NAME}.#{Process.pid}.new")
-        File.open(temporary, File::WRONLY | File::CREAT | File::TRUNC | File::NOFOLLOW, 0o644) do |file|
-          file.binmode # Rails sets an encoding for all files
+        Folder.replace(File.join(folder, NAME), File::TRUNC) do |file|
           file.write("command=#{$PROGRAM_NAME.b.tr("\n", " ")}\n", counts.to_s.b)
         end
-        File.rename(temporary, File.join(folder, NAME))
       rescue SystemCallError
-        File.unlink(temporary) if temporary && File.exist?(temporary)
+        nil
       end
 
       # @return name → value; "reason" has an Array. nil: there is no such file

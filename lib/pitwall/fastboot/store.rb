@@ -30,9 +30,8 @@ module Pitwall
       LIMIT = 512 * 1024 * 1024 # bytes of a pack
       WASTE = 0.2 # of the bytes in use: how much of a pack may be out of use
       SLACK = 256 * 1024 # bytes out of use that never matter
-      MODE = File::WRONLY | File::CREAT | File::EXCL | File::NOFOLLOW
       BUSY = "another process is writing it"
-      private_constant :WASTE, :SLACK, :MODE
+      private_constant :WASTE, :SLACK
 
       attr_reader :folder, :identity
 
@@ -165,9 +164,7 @@ module Pitwall
       # A new pack of the newest versions and the additions.
       def rewrite(pack, additions, frozen: false)
         drop_left_over
-        temporary = "#{path}.#{Process.pid}.new"
-        File.open(temporary, MODE, 0o644) do |file|
-          file.binmode
+        Folder.replace(path, File::EXCL) do |file|
           file.write(Format.header(@identity, frozen: frozen))
           kept(pack, additions).each do |version, seen|
             body = pack.body(version.number) or next # damaged
@@ -176,11 +173,7 @@ module Pitwall
           end
           additions.each { |addition| file.write(record(addition)) if addition.body }
         end
-        File.rename(temporary, path)
         nil
-      rescue StandardError
-        File.unlink(temporary) if temporary && File.exist?(temporary)
-        raise
       end
 
       # What killed writers have left. The caller has the lock, so no writer is at work.

@@ -47,8 +47,8 @@ module Pitwall
         boot = boot(subject)
         unless boot.any?
           raise UsageError, "#{subject.files.join(" ")}: does not hold what was loaded. Either it was not recorded " \
-                            "with pitwall boot -- CMD, or the program was killed in its first two seconds, or it " \
-                            "went to the background (start it in the foreground)"
+                            "with pitwall boot -- CMD, or the program was killed before its loads were written " \
+                            "(once a second), or it went to the background (start it in the foreground)"
         end
         return unless subject.asked[:heaviest] == :calls && !boot.calls?
 

@@ -82,17 +82,11 @@ module Pitwall
 
       # Outside of all loads: the program's own file, and what it waits for.
       #: () -> Integer
-      def outside_ns
-        loaded = roots.select { |node| main?(node) }.sum { |node| node.total[:wall] }
-        [wall_ns - before_ns - loaded, 0].max
-      end
+      def outside_ns = [wall_ns - before_ns - of_loads(:wall), 0].max
 
-      # Objects that were made outside of all loads, by any thread.
+      # Objects of the boot that no load of the main thread made.
       #: () -> Integer
-      def outside_objects
-        loaded = roots.select { |node| main?(node) }.sum { |node| node.total[:objects] }
-        [grown("objects") - loaded, 0].max
-      end
+      def outside_objects = [grown("objects") - of_loads(:objects), 0].max
 
       # Figures of the whole boot; CPU time has what Pitwall needed to start. {wall: ns, cpu: ns, gc: ns, objects:,
       # bytes:, rss:, calls:, features:, load_path:, gc_runs:, cache_hits:, cache_misses:}; nil: was not recorded, or no
@@ -163,7 +157,7 @@ module Pitwall
       #: () -> bool
       def warm? = caches.sum(&:hits) > caches.sum(&:misses)
 
-      # Was Bootsnap's cache of compiled code loaded? Old versions of it do not say which files came from it.
+      # Was bootsnap's compile cache loaded? Old versions of bootsnap don't say which files came from it.
       #: () -> bool
       def bootsnap? = nodes.any? { |node| node.row.path.include?("/bootsnap/compile_cache/iseq") }
 
@@ -189,6 +183,9 @@ module Pitwall
       def main?(node) = node.row.thread == main_thread
 
       private
+
+      # A figure of all that the main thread loaded.
+      def of_loads(figure) = roots.select { |node| main?(node) }.sum { |node| node.total[figure] }
 
       def main_thread
         @main_thread ||= @segments.flat_map(&:loads).group_by(&:thread).max_by { |_, rows| rows.size }&.first

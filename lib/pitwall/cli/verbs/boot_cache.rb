@@ -107,15 +107,14 @@ module Pitwall
         return found unless found.is_a?(String)
         raise BadRecording, "#{store.path}: #{found}: pitwall boot cache clear" if File.exist?(store.path)
 
-        raise UsageError, "#{store.path}: #{found}" if File.directory?(folder) && !File.readable?(folder)
-
-        raise UsageError, "#{store.path}: #{found}: pitwall boot cache build -- CMD fills it"
+        may_look = !File.directory?(folder) || File.executable?(folder)
+        raise UsageError, "#{store.path}: #{found}#{": pitwall boot cache build -- CMD fills it" if may_look}"
       end
 
       def build(command)
         fail_if(store.prune(frozen: false)) unless store.open.is_a?(String)
         status = start(command, with: true)
-        stored_nothing(status) if store.open.is_a?(String)
+        stored_nothing(status) unless File.exist?(store.path)
         fail_if(store.prune(frozen: true)) if @options[:frozen]
         size, _, records, = pack.facts
         @out.puts("#{store.path}: #{records} records, #{size} bytes#{", frozen" if @options[:frozen]}")
@@ -124,9 +123,11 @@ module Pitwall
 
       # @param status how the command ended
       def stored_nothing(status)
-        ending = status.exited? ? "it ended with #{status.exitstatus}" : "signal #{status.termsig} ended it"
-        reasons = Fastboot::LastBoot.read(folder)&.fetch("reason") || []
-        raise CannotMeasure, "#{store.path}: the command stored nothing (#{[ending, *reasons.last].join("; ")})"
+        ending = "it ended with #{status.exitstatus}"
+        ending = "SIG#{Signal.signame(status.termsig)} ended it" if status.signaled?
+        reason = Fastboot::LastBoot.read(folder)&.fetch("reason")&.last # perhaps of a program before
+        ending += "; last report: #{reason}" if reason
+        raise CannotMeasure, "#{store.path}: the command stored nothing (#{ending})"
       end
 
       def fail_if(failure)
