@@ -120,8 +120,8 @@ undoubted_code(VALUE path)
     return SYMBOL_P(code) ? Qnil : code;
 }
 
-/* Has the program defined RubyVM::InstructionSequence.load_iseq itself, after this library? Its method is asked first
- * then. */
+/* Set while the program has a RubyVM::InstructionSequence.load_iseq of its own, defined after this library. That method
+ * is then called before the pack is asked. */
 static int program_has_load_iseq;
 
 static VALUE

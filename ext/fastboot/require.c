@@ -118,7 +118,7 @@ kernel_require(VALUE self, VALUE name)
     }
     is_ours = 1;
     VALUE loaded = NIL_P(path) ? rb_funcall(self, id_before, 1, name) : rb_funcall(self, id_plain_require, 1, path);
-    is_ours = 0; /* a file that was there already */
+    is_ours = 0; /* still 1 if no file had to be loaded */
     return loaded;
 }
 

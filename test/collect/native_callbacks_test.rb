@@ -58,8 +58,8 @@ class NativeCallbacksTest < Minitest::Test
     below - ["Method#call", "Proc#call", "Method#to_proc", "BasicObject#__send__", "Kernel#send", "c_swap"]
   end
 
-  # Of all stacks. Compiled code enters and leaves blocks without a function of the interpreter's own. Under ASAN, which
-  # replaces functions of libc, 1 of 250 stacks was joined by guess in one run.
+  # How many percent of the stacks may be joined by guess. Compiled code enters and leaves blocks without a function of
+  # the interpreter's own. ASAN replaces functions of libc: one run had 1 guess in 250 stacks.
   def percent_guessed
     return 5 if ENV["TEST_RUBYOPT"].to_s.include?("jit")
 

@@ -138,7 +138,7 @@ class NativeTest < Minitest::Test
   def test_folded_stacks_are_those_of_ruby
     source = "def inner = burn(0.01)\ndef outer = [1].each { inner }\n%s { 20.times { outer } }"
     run_program(format(source, "record('native.pit')"))
-    run_program(format(source, "record('ruby.pit', native: false, mode: 'signal')")) # read from outside, short calls mix
+    run_program(format(source, "record('ruby.pit', native: false, mode: 'signal')")) # see doc/sampling.md, Short calls
     native, ruby = %w[native.pit ruby.pit].map { |name| Pitwall::Analyse::NativeFrames.fold(read(name).segments).first }
     names = [native, ruby].map do |one|
       one.parents.each_index.drop(1).map do |node|

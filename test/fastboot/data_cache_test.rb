@@ -504,7 +504,7 @@ class FastbootDataCacheTest < Minitest::Test
     assert_match(/\Apitwall: .*: the command stored nothing \(it ended with 3\)\n/, failed.err)
   end
 
-  # Here a folder is in the place of the file. On a full disk it is the same.
+  # The report can't be renamed, because a folder has its name. A full disk ends in the same code.
   def test_a_report_that_cannot_be_written_leaves_nothing
     Dir.mkdir(file("kept"))
     Dir.mkdir(file("kept/last-boot"))

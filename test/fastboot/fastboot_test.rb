@@ -142,13 +142,14 @@ class FastbootTest < Minitest::Test
     File.write(file("a.rb"), "1")
     File.write(file("third.rb"), "puts :third")
     [bundler, patch].each do |change|
-      result = boot("-e", "require 'rbconfig' # is there already", "-e", change,
+      result = boot("-e", "require 'rbconfig' # loads nothing", "-e", change,
                     "-e", "load './a.rb'; $LOAD_PATH.unshift(Dir.pwd); require 'third'; load './a.rb'")
       assert_equal ["third\n", 1], [result.out, stats(result)["found"]], result.err
     end
   end
 
-  # As bootsnap's hook, but defined and not prepended. Once it is gone, the pack answers again.
+  # Bootsnap prepends a module that has this method. This program defines the method itself, and removes it in the end.
+  # Then the pack answers again.
   def test_a_hook_that_the_program_defines_later_is_asked_first
     File.write(file("hook.rb"), <<~'RUBY')
       def (RubyVM::InstructionSequence).load_iseq(path)

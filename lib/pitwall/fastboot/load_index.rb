@@ -125,7 +125,7 @@ module Pitwall
       def fixed_roots
         roots = RbConfig::CONFIG.values_at("rubylibdir", "rubyarchdir")
         if defined?(Gem) && Gem.respond_to?(:path)
-          # Bundler may be a gem of the default folder, which Gem.path lacks with a BUNDLE_PATH.
+          # With a BUNDLE_PATH, Gem.path lacks the default folder. Bundler itself may be a gem there.
           homes = [*Gem.path, Gem.default_dir].uniq
           roots += homes.flat_map { |home| %w[gems extensions bundler].map { |name| "#{home}/#{name}" } }
         end

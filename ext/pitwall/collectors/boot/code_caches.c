@@ -41,8 +41,8 @@ bootsnap_instrument(VALUE self, VALUE event, VALUE path)
     return rb_call_super(2, (VALUE[]){event, path});
 }
 
-/* define_cache_teller(module, method, cache): defines the method that a cache ("fastboot", "bootsnap") calls with each
- * of its answers. The method notes the answer and calls `super`. */
+/* define_cache_teller(module, method, cache): a cache ("fastboot", "bootsnap") calls this method with each of its
+ * answers. Defines it in a module that is to be prepended: it notes the answer, and calls `super`. */
 static VALUE
 native_define_cache_teller(VALUE self, VALUE module, VALUE method, VALUE cache)
 {

@@ -14,8 +14,8 @@ typedef struct {
 } watched;
 
 /* Libraries that replace `require` keep Ruby's own method under another name. Several names may share one function; it
- * is watched once. After Bundler.setup, on Ruby 3.3 and newer, `require` is code of bundled_gems.rb. It calls
- * Kernel.no_warning_require. */
+ * is watched once. Bundler.setup puts a `require` from bundled_gems.rb in place (Ruby 3.3 and newer). That one calls
+ * Kernel.no_warning_require, which is Ruby's own. */
 static const watched methods[] = {
     {OF_KERNEL, "pitwall_require_before", PW_LOAD_REQUIRE, 0, 1}, /* Ruby's own, if RubyGems is absent */
     {OF_KERNEL, "require", PW_LOAD_REQUIRE, 0, 1},

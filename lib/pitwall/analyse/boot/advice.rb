@@ -60,7 +60,8 @@ module Pitwall
           cold.group_by { |node| Cached.name(node) }.map { |name, nodes| saved_by_cache("cold_cache", nodes, name) }
         end
 
-        # Files for which no cache was asked. The caches' own files are left out: they are loaded before it starts.
+        # Files for which no cache was asked. The files of the caches themselves are left out: no cache runs yet when
+        # they are loaded.
         def late_cache(sources)
           early = sources.select { |node| node.cached?.nil? && !node.path.match?(OWN) }
           saved_by_cache("late_cache", early, @boot.caches.first.name)
@@ -99,7 +100,7 @@ module Pitwall
                  in_gemfile: outermost.all? { |node| node.parent&.row&.kind == "bundler_require" })
         end
 
-        # Where to change what is loaded: the line that asks for it, or the Gemfile if Bundler.require does.
+        # The place that has these files loaded: the line of a `require`, or the Gemfile if Bundler.require loads them.
         def asked_at(nodes)
           heaviest = nodes.max_by { |node| node.total[:wall] }
           return [gemfile, 0] if gemfile && heaviest.parent&.row&.kind == "bundler_require"

@@ -101,8 +101,8 @@ module Pitwall
         "#{advice.bound ? "up to" : "about"} #{Units.duration(advice.saving_ns)}: #{sentence(advice, location)}"
       end
 
-      # The environment variable whose effect is to be compared. It gives Ruby a heap as large as at the boot's end, or
-      # switches a cache off. nil: other advice has none.
+      # The environment variable to set in one of two boots, to see what the advice saves: one for a heap that begins as
+      # large as this boot's ended, or one that switches a cache off. nil: no variable shows it.
       #: (Analyse::Boot::Advice, String?) -> String?
       def setting(advice, ruby)
         return WITHOUT.fetch(advice.subject) if advice.kind == "cold_cache"
