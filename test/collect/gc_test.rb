@@ -10,12 +10,15 @@ module GCContract
   # Ruby forgets that we listen when a Ractor is freed (3.1: nobody listens from the first one on).
   def test_collections_after_ractors
     counts = run_program(<<~RUBY, options: ["-W0"]).split.map(&:to_i)
+      GC.disable # start and stop allocate, too
       start
       before = GC.count
+      GC.enable
       4.times { ractor = Ractor.new { 100.times { [1].map(&:to_s) } }; ractor.respond_to?(:value) ? ractor.value : ractor.take }
       burn(0.01)
       among = GC.count
       100.times { GC.start; burn(0.003) }
+      GC.disable
       after = GC.count
       stop
       puts after - before, after - among

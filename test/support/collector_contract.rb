@@ -522,6 +522,24 @@ module CollectorContract
     assert_sane(segment)
   end
 
+  # IO.select allocates before it looks. A tick makes it begin again, and a collection takes longer than a tick.
+  def test_a_wait_that_begins_again_gets_on_at_last
+    collections = run_program(<<~'RUBY').to_i
+      kept = Array.new(50_000) { |i| "object #{i}" }
+      reader, writer = IO.pipe
+      writer << "x"
+      record(interval_ns: 100_000) do
+        before = GC.count
+        GC.stress = true
+        5.times { IO.select([reader]) }
+        GC.stress = false
+        puts GC.count - before
+      end
+    RUBY
+    assert_sane(segment)
+    assert_operator collections, :<, 500
+  end
+
   def test_compaction
     run_program(<<~'RUBY')
       exit unless GC.respond_to?(:compact) && (GC.compact rescue false)

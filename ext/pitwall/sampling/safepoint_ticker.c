@@ -4,10 +4,12 @@
 #include "sampling/gc.h"
 #include "sampling/registry.h"
 #include "sampling/waiting.h"
+#include "session/counters.h"
 #include "tools/quiet_thread.h"
 #include "vm/reader_lock.h"
 #include "vm/walk_tests.h"
 #include <errno.h>
+#include <string.h>
 
 /* No signals: a helper thread asks Ruby at each tick for a call at the next safepoint. So the sample's stack is the
  * stack at that safepoint, not at the tick. The sample is weighted by the time since the thread's last sample, and
@@ -26,7 +28,31 @@ static struct {
     pw_thread *last_thread; /* the thread sampled last; `last_at`: the time of that sample */
     int64_t last_at;
     bool reads_others;      /* stacks of other threads may be read from outside */
+    _Atomic int64_t rests_until; /* Ruby is asked for no call before this time */
+    struct {
+        int64_t at, gc_ns;  /* the last call; the time in collections before it */
+        int collecting;     /* how many calls in a row found hardly more than collections before them */
+    } last_call;
 } ticker;
+
+/* Some of Ruby's functions begin again when Ruby was asked for a call, and allocate before they get on: IO.select does.
+ * Where each of these objects costs a collection (GC.stress) the next tick comes before such a function gets on, and so
+ * it never would. So after CALLS calls with hardly more than collections before them, Ruby is left alone for REST times
+ * as long as one of them took. */
+enum { CALLS = 4, REST = 4 };
+
+static void
+let_it_get_on(int64_t wall)
+{
+    int64_t gc_ns = pw_counter(PW_GC_MARKING_NS) + pw_counter(PW_GC_SWEEPING_NS);
+    int64_t rested_until = atomic_load(&ticker.rests_until);
+    int64_t took = wall - (ticker.last_call.at > rested_until ? ticker.last_call.at : rested_until);
+    bool collects = took > pw_current.interval_ns && gc_ns - ticker.last_call.gc_ns > took / 4 * 3;
+    ticker.last_call.at = wall;
+    ticker.last_call.gc_ns = gc_ns;
+    ticker.last_call.collecting = collects ? ticker.last_call.collecting + 1 : 0;
+    if (ticker.last_call.collecting >= CALLS) atomic_store(&ticker.rests_until, wall + REST * took);
+}
 
 static void *
 keep_time(void *unused)
@@ -38,6 +64,7 @@ keep_time(void *unused)
         clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
         if (!atomic_load_explicit(&ticker.running, memory_order_relaxed)) break;
         pw_count(PW_TICKS, 1);
+        if (at < atomic_load(&ticker.rests_until)) continue;
         pw_job_trigger(&ticker.job);
         /* set after the trigger, so that a running thread gets its call before it sees this value */
         atomic_store(&ticker.asked_at, pw_last_tick(pw_now_ns()));
@@ -130,6 +157,7 @@ at_safepoint(void *unused)
     if (!t || t->sample.finished) return;
     if (due(t, wall)) take(t, wall, pw_cpu_to_charge(t, false, wall));
     look_at_others(t, wall);
+    let_it_get_on(wall);
     pw_count(PW_HANDLER_NS, pw_now_ns() - wall);
 }
 
@@ -157,6 +185,8 @@ start(void)
     ticker.last_at = 0;
     ticker.reads_others = !pw_outside_refusal();
     atomic_store(&ticker.asked_at, 0);
+    atomic_store(&ticker.rests_until, 0);
+    memset(&ticker.last_call, 0, sizeof(ticker.last_call));
     /* the first trigger is made here, so that up to 3.2 no thread sees the job's table entry empty (see vm_compat.h) */
     pw_job_trigger(&ticker.job);
     atomic_store(&ticker.running, true);
