@@ -34,8 +34,8 @@
 #define SLOW_DOWN 10        /* times as long a tick, while no Ruby thread does what was asked */
 #define FIRST_DESCRIPTOR 1000 /* or a fifth of it, where the limit of descriptors is low */
 #define LONGEST_TICKS 12000 /* of a boot */
-#define GROWTH 2.4          /* of memory, in one rest */
-#define LEAST_GROWTH (48 * MIB)
+#define GROWTH 2.0          /* of memory, in one rest */
+#define LEAST_GROWTH (72 * MIB) /* a small application then needs one collection, at most a quarter more memory */
 
 enum state {
     OVER,       /* nothing is done any more; also before it begins */
