@@ -496,6 +496,8 @@ class FastbootDataCacheTest < Minitest::Test
     pitwall("boot", "cache", "build", "--frozen", "--", RUBY, "-e", "load './a.rb'", env: env)
     assert_match(/, frozen\nprograms that use a frozen pack report nothing/,
                  pitwall("boot", "cache", "stats", env: env).out)
+    facts = JSON.parse(pitwall("boot", "cache", "stats", "--format", "json", env: env).out)
+    assert_equal [true, nil], [facts.dig("pack", "frozen"), facts.fetch("last_boot")]
   end
 
   def test_a_build_that_stores_nothing_says_why

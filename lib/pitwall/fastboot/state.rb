@@ -7,7 +7,8 @@ module Pitwall
     module State
       module_function
 
-      # @return the path, :pack (nil: none, and :why), and what the last boot did
+      # @return the path, :pack (nil: none, and :why), and what the last boot did. With a frozen pack programs write
+      #   nothing: then :last_boot is nil
       #: (Store) -> Hash[Symbol, untyped]
       def of(store)
         pack = store.open
@@ -18,6 +19,7 @@ module Pitwall
         newest = Store.versions(pack).select(&:newest)
         code, data = newest.partition { |version| version.kind == Format::CODE }
         used = Format::HEADER_SIZE + newest.sum(&:bytes)
+        found[:last_boot] = nil if frozen
         found.merge(pack: { files: newest.size, records: records, bytes: bytes, code_bytes: code.sum(&:size),
                             data_files: data.size, data_bytes: data.sum(&:size),
                             unused_bytes: bytes - used, frozen: frozen })
