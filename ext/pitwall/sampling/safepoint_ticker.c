@@ -38,7 +38,7 @@ static struct {
 /* Some of Ruby's functions begin again when Ruby was asked for a call, and allocate before they get on: IO.select does.
  * Where each of these objects costs a collection (GC.stress) the next tick comes before such a function gets on, and so
  * it never would. So after CALLS calls with hardly more than collections before them, Ruby is left alone for REST times
- * as long as one of them took. */
+ * as long as the last of them took. */
 enum { CALLS = 4, REST = 4 };
 
 static void
