@@ -9,6 +9,24 @@ class AllocationsHazardsTest < Minitest::Test
 
   def assert_whole(name = "a.pit") = assert_balanced(segment(name))
 
+  # IO.select begins again at each request of a burst. Here a collection takes longer than the pause between two.
+  def test_a_program_gets_on_with_bursts_under_gc_stress
+    collections = run_program(<<~'RUBY').to_i
+      kept = Array.new(150_000) { |i| "object #{i}" }
+      reader, writer = IO.pipe
+      writer << "x"
+      before = 0
+      follow("a.pit", { "bursts" => "1" }) do
+        before = GC.count
+        GC.stress = true
+        IO.select([reader])
+        GC.stress = false
+        puts GC.count - before
+      end
+    RUBY
+    assert_operator collections, :<, 1_000
+  end
+
   def test_under_gc_stress
     run_program(<<~'RUBY')
       Thing = Struct.new(:name)

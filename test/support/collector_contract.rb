@@ -540,6 +540,23 @@ module CollectorContract
     assert_operator collections, :<, 500
   end
 
+  # Taking a stack takes longer than the interval here, where native frames are taken.
+  def test_a_program_gets_on_with_deep_stacks
+    run_program(<<~'RUBY')
+      ONE = [1]
+      def deep(n, &work) = n.zero? ? work.call : ONE.each { deep(n - 1, &work) }
+      reader, writer = IO.pipe
+      record(interval_ns: 100_000) do
+        deep(1_000) do
+          burn(0.1)
+          2_000.times { writer.syswrite("x"); reader.sysread(1) }
+        end
+      end
+    RUBY
+    assert_sane(segment)
+    assert_sampled("Object#burn", segment)
+  end
+
   def test_compaction
     run_program(<<~'RUBY')
       exit unless GC.respond_to?(:compact) && (GC.compact rescue false)

@@ -31,27 +31,29 @@ static struct {
     _Atomic int64_t rests_until; /* Ruby is asked for no call before this time */
     struct {
         int64_t at, gc_ns;  /* the last call; the time in collections before it */
-        int collecting;     /* how many calls in a row found hardly more than collections before them */
+        int held_up;        /* how many calls in a row held the program up, see let_it_get_on */
     } last_call;
 } ticker;
 
-/* Some of Ruby's functions begin again when Ruby was asked for a call, and allocate before they get on: IO.select does.
- * Where each of these objects costs a collection (GC.stress) the next tick comes before such a function gets on, and so
- * it never would. So after CALLS calls with hardly more than collections before them, Ruby is left alone for REST times
- * as long as the last of them took. */
-enum { CALLS = 4, REST = 4 };
-
+/* The end of a call that began at `wall`. A program gets on only between two calls. It hardly does
+ * - if a call takes longer than the interval, as with deep stacks;
+ * - if it does nothing but collect. Some of Ruby's functions begin again when Ruby was asked for a call, and allocate
+ *   before they get on: IO.select does. Where each object costs a collection (GC.stress) they never would.
+ * So after CALLS such calls Ruby is left alone for REST times as long as that took. */
 static void
 let_it_get_on(int64_t wall)
 {
-    int64_t gc_ns = pw_counter(PW_GC_MARKING_NS) + pw_counter(PW_GC_SWEEPING_NS);
+    enum { CALLS = 4, REST = 4 };
+    int64_t now = pw_now_ns(), gc_ns = pw_counter(PW_GC_MARKING_NS) + pw_counter(PW_GC_SWEEPING_NS);
     int64_t rested_until = atomic_load(&ticker.rests_until);
-    int64_t took = wall - (ticker.last_call.at > rested_until ? ticker.last_call.at : rested_until);
-    bool collects = took > pw_current.interval_ns && gc_ns - ticker.last_call.gc_ns > took / 4 * 3;
-    ticker.last_call.at = wall;
+    int64_t came_after = wall - (ticker.last_call.at > rested_until ? ticker.last_call.at : rested_until);
+    bool collects = came_after > pw_current.interval_ns && gc_ns - ticker.last_call.gc_ns > came_after / 4 * 3;
+    bool slow = (now - wall) * 2 > pw_current.interval_ns;
+    ticker.last_call.at = now;
     ticker.last_call.gc_ns = gc_ns;
-    ticker.last_call.collecting = collects ? ticker.last_call.collecting + 1 : 0;
-    if (ticker.last_call.collecting >= CALLS) atomic_store(&ticker.rests_until, wall + REST * took);
+    ticker.last_call.held_up = collects || slow ? ticker.last_call.held_up + 1 : 0;
+    if (ticker.last_call.held_up < CALLS) return;
+    atomic_store(&ticker.rests_until, now + REST * (collects ? came_after : now - wall));
 }
 
 static void *

@@ -159,6 +159,26 @@ rest_or_watch(pw_thread *t, bool idle, int64_t wall)
     else if (since * 2 >= pw_current.interval_ns) watch(wall);
 }
 
+/* The end of a tick that began at `began`. Deep stacks with native frames can take longer than the interval. Then the
+ * next tick would come before the program has done anything. So after SLOW such ticks each is followed by a pause of
+ * PAUSE times its length. async-signal-safe */
+static void
+slow_down(pw_thread *t, int64_t began)
+{
+    enum { SLOW = 3, PAUSE = 3 };
+    int64_t now = pw_now_ns(), took = now - began, until = pw_next_tick(now + PAUSE * took);
+    if (took * 2 <= pw_current.interval_ns) {
+        t->own.slow = 0;
+        return;
+    }
+    if (t->own.slow < SLOW) {
+        t->own.slow++;
+        return;
+    }
+    pw_count(PW_MISSED, (until - pw_next_tick(now)) / pw_current.interval_ns);
+    arm_from(t, until);
+}
+
 /* async-signal-safe */
 static void
 tick(pw_thread *t, int overrun)
@@ -173,7 +193,10 @@ tick(pw_thread *t, int overrun)
         pw_count(PW_DEFERRED, 1);
         return;
     }
-    if (pw_gc_takes_tick(t, wall)) return;
+    if (pw_gc_takes_tick(t, wall)) {
+        slow_down(t, now);
+        return;
+    }
     pw_naming_trigger_if_wanted();
 
     uint8_t state = (uint8_t)atomic_load_explicit(&t->own.state, memory_order_relaxed);
@@ -201,6 +224,7 @@ tick(pw_thread *t, int overrun)
         atomic_store_explicit(&t->own.parked, true, memory_order_relaxed);
         arm(t, false);
     }
+    else if (!t->seen.place) slow_down(t, now);
     pw_count(PW_HANDLER_NS, pw_now_ns() - now);
 }
 

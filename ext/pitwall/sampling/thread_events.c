@@ -81,14 +81,26 @@ settle_run(pw_thread *t)
     }
 }
 
+/* Does the thread stay on its native thread? Only then may the native thread's signal mask be changed during a wait. */
+static bool
+stays_here(const pw_thread *t)
+{
+    return t->own.stays && !atomic_load_explicit(&t->carrier.migrates, memory_order_relaxed);
+}
+
 /* Takes the stack of a thread that is about to wait, with no time. charge_wait charges the time after the wait. False:
- * the stack could not be taken. */
+ * the stack was not taken. Deep stacks take long, and a thread may wait very often: then at most one stack is taken in
+ * PAUSE times as long. */
 static bool
 take_before_wait(pw_thread *t)
 {
+    enum { LONG_NS = 20000, PAUSE = 4 };
+    if (t->own.suspended_at < t->own.takes_again_at) return false;
     int64_t wall = atomic_load_explicit(&t->sample.last_wall, memory_order_relaxed);
     int64_t cpu = atomic_load_explicit(&t->sample.last_cpu, memory_order_relaxed);
     bool taken = pw_capture(t, 0, PW_BLOCKED, 0, wall, cpu);
+    int64_t took = pw_now_ns() - t->own.suspended_at;
+    if (took > LONG_NS) t->own.takes_again_at = t->own.suspended_at + PAUSE * took;
     if (taken) atomic_store_explicit(&t->own.held, true, memory_order_relaxed);
     return taken;
 }
@@ -97,9 +109,8 @@ take_before_wait(pw_thread *t)
 static bool
 hold(pw_thread *t)
 {
-    if (take_before_wait(t)) {}
-    else if (!atomic_load(&t->carrier.migrates)) return false;
-    /* a migrating thread's ticks must stop in any case: they would reach other threads here */
+    if (!take_before_wait(t) && stays_here(t)) return false;
+    /* of a thread that may move, the ticks must stop in any case: they would reach other threads here */
     pw_current.ticker->thread_left(t);
     return true;
 }
@@ -200,13 +211,6 @@ count_change(pw_thread *t)
 {
     atomic_store_explicit(&t->own.changes, atomic_load_explicit(&t->own.changes, memory_order_relaxed) + 1,
                           memory_order_release);
-}
-
-/* Does the thread stay on its native thread? Only then may the native thread's signal mask be changed during a wait. */
-static bool
-stays_here(const pw_thread *t)
-{
-    return t->own.stays && !atomic_load_explicit(&t->carrier.migrates, memory_order_relaxed);
 }
 
 /* Did the drain take the stack during the wait that is over? */

@@ -27,6 +27,8 @@ static struct {
     bool hooked;
     _Atomic bool running;
     _Atomic int64_t asked; /* time of the request, ns; 0: no request, or the job has taken it */
+    _Atomic int64_t since; /* time of the first request that the job had not taken, ns */
+    _Atomic int64_t late_ns; /* how late the last request was taken; 0: none since the helper looked */
     int64_t pause_ns;
     uint64_t own_before;   /* Ruby's count of objects when Pitwall's own work began */
 } state;
@@ -37,6 +39,7 @@ run_burst_job(void *unused)
     /* Up to 3.4 each Ractor has its own hooks, but a job may run in any Ractor. */
     if (!pw_alloc.active || !pw_alloc.bursting || !pw_in_main_ractor()) return;
     int64_t asked = atomic_exchange(&state.asked, 0), now = pw_now_ns();
+    if (asked) atomic_store(&state.late_ns, now - atomic_load(&state.since));
     if (asked && now < asked + BURST_DELAY_NS + BURST_NS && (!state.hooked || now > pw_burst.until)) {
         pw_places_forget_walks();
         pw_burst.from = asked + BURST_DELAY_NS;
@@ -66,16 +69,31 @@ pause_until(int64_t at)
     clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
 }
 
+/* A request may make the program begin again what it does: see let_it_get_on in safepoint_ticker.c. So after CALLS
+ * requests in a row that were taken late, or wait to be, the pause is REST times as long as the last one was late. */
+static int64_t
+longer_pause(int *late_in_a_row)
+{
+    enum { CALLS = 4, REST = 4 };
+    int64_t late_ns = atomic_exchange(&state.late_ns, 0);
+    if (atomic_load(&state.asked)) late_ns = pw_now_ns() - atomic_load(&state.since);
+    *late_in_a_row = late_ns > state.pause_ns / 2 ? *late_in_a_row + 1 : 0;
+    return *late_in_a_row < CALLS ? 0 : REST * late_ns;
+}
+
 /* Pauses vary by up to half of their mean, so that bursts do not follow a rhythm of the program. */
 static void *
 keep_bursts(void *unused)
 {
     uint64_t random = (uint64_t)pw_now_ns() | 1;
+    int late_in_a_row = 0;
     while (atomic_load(&state.running)) {
         random ^= random << 13, random ^= random >> 7, random ^= random << 17;
-        pause_until(pw_now_ns() + state.pause_ns / 2 + (int64_t)(random % (uint64_t)state.pause_ns));
+        int64_t pause = state.pause_ns / 2 + (int64_t)(random % (uint64_t)state.pause_ns);
+        pause_until(pw_now_ns() + pause + longer_pause(&late_in_a_row));
         if (!atomic_load(&state.running)) break;
-        atomic_store(&state.asked, pw_now_ns());
+        int64_t now = pw_now_ns();
+        if (!atomic_exchange(&state.asked, now)) atomic_store(&state.since, now);
         pw_job_trigger(&state.job);
     }
     return NULL;
@@ -92,6 +110,7 @@ pw_bursts_start(pw_raw_hook hook)
     state.hooked = false;
     pw_burst.from = pw_burst.until = 0;
     atomic_store(&state.asked, 0);
+    atomic_store(&state.late_ns, 0);
     if (!state.job.func && !pw_job_init(&state.job, run_burst_job)) return false;
     pw_job_trigger(&state.job); /* the first trigger comes from this thread: see safepoint_ticker.c */
     atomic_store(&state.running, true);
