@@ -35,7 +35,7 @@
 #define FIRST_DESCRIPTOR 1000 /* or a fifth of it, where the limit of descriptors is low */
 #define LONGEST_TICKS 12000 /* of a boot */
 #define GROWTH 2.0          /* of memory, in one rest */
-#define LEAST_GROWTH (72 * MIB) /* a small application then needs one collection, at most a quarter more memory */
+#define LEAST_GROWTH (72 * MIB) /* a small Rails application then has one collection while it boots */
 
 enum state {
     OVER,       /* nothing is done any more; also before it begins */

@@ -9,7 +9,8 @@ class AllocationsHazardsTest < Minitest::Test
 
   def assert_whole(name = "a.pit") = assert_balanced(segment(name))
 
-  # IO.select begins again at each request of a burst. Here a collection takes longer than the pause between two.
+  # Each request for a burst makes IO.select start over. With this many objects a collection takes longer than the
+  # pause between two requests.
   def test_a_program_gets_on_with_bursts_under_gc_stress
     collections = run_program(<<~'RUBY').to_i
       kept = Array.new(150_000) { |i| "object #{i}" }

@@ -522,7 +522,8 @@ module CollectorContract
     assert_sane(segment)
   end
 
-  # IO.select allocates before it looks. A tick makes it begin again, and a collection takes longer than a tick.
+  # A tick can make IO.select start over. IO.select then allocates objects, and with GC.stress each object causes a
+  # collection, which takes longer than the interval.
   def test_a_wait_that_begins_again_gets_on_at_last
     collections = run_program(<<~'RUBY').to_i
       kept = Array.new(50_000) { |i| "object #{i}" }
@@ -540,7 +541,7 @@ module CollectorContract
     assert_operator collections, :<, 500
   end
 
-  # Taking a stack takes longer than the interval here, where native frames are taken.
+  # With native frames, taking a stack this deep takes longer than the interval.
   def test_a_program_gets_on_with_deep_stacks
     run_program(<<~'RUBY')
       ONE = [1]

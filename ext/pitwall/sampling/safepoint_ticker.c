@@ -5,6 +5,7 @@
 #include "sampling/registry.h"
 #include "sampling/waiting.h"
 #include "session/counters.h"
+#include "tools/in_a_row.h"
 #include "tools/quiet_thread.h"
 #include "vm/reader_lock.h"
 #include "vm/walk_tests.h"
@@ -30,20 +31,22 @@ static struct {
     bool reads_others;      /* stacks of other threads may be read from outside */
     _Atomic int64_t rests_until; /* Ruby is asked for no call before this time */
     struct {
-        int64_t at, gc_ns;  /* the last call; the time in collections before it */
-        int held_up;        /* how many calls in a row held the program up, see let_it_get_on */
+        int64_t at;         /* its end */
+        int64_t gc_ns;      /* the time that collections have taken until then */
+        uint8_t held_up;    /* how many calls in a row held the program up (in_a_row.h) */
     } last_call;
 } ticker;
 
-/* The end of a call that began at `wall`. A program gets on only between two calls. It hardly does
- * - if a call takes longer than the interval, as with deep stacks;
- * - if it does nothing but collect. Some of Ruby's functions begin again when Ruby was asked for a call, and allocate
- *   before they get on: IO.select does. Where each object costs a collection (GC.stress) they never would.
- * So after CALLS such calls Ruby is left alone for REST times as long as that took. */
+/* Called at the end of a call that began at `wall`. Leaves Ruby alone for a while if the program does no work between
+ * the calls. There are two reasons:
+ * - A call takes longer than half of the interval, because the stack is deep.
+ * - The program only collects garbage. IO.select is an example: when Ruby was asked for a call, IO.select starts over,
+ *   and allocates objects before it looks at the files. With GC.stress each of these objects causes a collection. If
+ *   the collections take longer than the interval, IO.select starts over for ever. */
 static void
 let_it_get_on(int64_t wall)
 {
-    enum { CALLS = 4, REST = 4 };
+    enum { REST = 4 };
     int64_t now = pw_now_ns(), gc_ns = pw_counter(PW_GC_MARKING_NS) + pw_counter(PW_GC_SWEEPING_NS);
     int64_t rested_until = atomic_load(&ticker.rests_until);
     int64_t came_after = wall - (ticker.last_call.at > rested_until ? ticker.last_call.at : rested_until);
@@ -51,8 +54,7 @@ let_it_get_on(int64_t wall)
     bool slow = (now - wall) * 2 > pw_current.interval_ns;
     ticker.last_call.at = now;
     ticker.last_call.gc_ns = gc_ns;
-    ticker.last_call.held_up = collects || slow ? ticker.last_call.held_up + 1 : 0;
-    if (ticker.last_call.held_up < CALLS) return;
+    if (!pw_in_a_row(&ticker.last_call.held_up, collects || slow)) return;
     atomic_store(&ticker.rests_until, now + REST * (collects ? came_after : now - wall));
 }
 

@@ -7,6 +7,7 @@
 #include "sampling/registry.h"
 #include "sampling/waiting.h"
 #include "session/native_room.h"
+#include "tools/in_a_row.h"
 #include "vm/reader_lock.h"
 #include <errno.h>
 #include <pthread.h>
@@ -159,22 +160,15 @@ rest_or_watch(pw_thread *t, bool idle, int64_t wall)
     else if (since * 2 >= pw_current.interval_ns) watch(wall);
 }
 
-/* The end of a tick that began at `began`. Deep stacks with native frames can take longer than the interval. Then the
- * next tick would come before the program has done anything. So after SLOW such ticks each is followed by a pause of
- * PAUSE times its length. async-signal-safe */
+/* Called at the end of a tick that began at `began`. A tick can take longer than the interval, because the stack is deep.
+ * Then the next signal is waiting already, and the program does no work between two ticks. So a tick that takes longer
+ * than half of the interval is followed by a pause of PAUSE times its length. async-signal-safe */
 static void
 slow_down(pw_thread *t, int64_t began)
 {
-    enum { SLOW = 3, PAUSE = 3 };
+    enum { PAUSE = 3 };
     int64_t now = pw_now_ns(), took = now - began, until = pw_next_tick(now + PAUSE * took);
-    if (took * 2 <= pw_current.interval_ns) {
-        t->own.slow = 0;
-        return;
-    }
-    if (t->own.slow < SLOW) {
-        t->own.slow++;
-        return;
-    }
+    if (!pw_in_a_row(&t->own.slow, took * 2 > pw_current.interval_ns)) return;
     pw_count(PW_MISSED, (until - pw_next_tick(now)) / pw_current.interval_ns);
     arm_from(t, until);
 }

@@ -89,8 +89,10 @@ stays_here(const pw_thread *t)
 }
 
 /* Takes the stack of a thread that is about to wait, with no time. charge_wait charges the time after the wait. False:
- * the stack was not taken. Deep stacks take long, and a thread may wait very often: then at most one stack is taken in
- * PAUSE times as long. */
+ * the stack was not taken.
+ *
+ * A thread with a deep stack may wait thousands of times a second. So after a stack that took longer than LONG_NS, no
+ * stack is taken until PAUSE times that duration has passed. Taking stacks then costs at most a quarter of the time. */
 static bool
 take_before_wait(pw_thread *t)
 {
@@ -110,7 +112,8 @@ static bool
 hold(pw_thread *t)
 {
     if (!take_before_wait(t) && stays_here(t)) return false;
-    /* of a thread that may move, the ticks must stop in any case: they would reach other threads here */
+    /* The thread may move to another native thread. Its ticks would then interrupt other threads. So the ticks stop,
+     * even if the stack was not taken. */
     pw_current.ticker->thread_left(t);
     return true;
 }

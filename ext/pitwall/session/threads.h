@@ -73,8 +73,8 @@ typedef struct pw_thread {
         bool stays;
         /* how many more waits take the stack at their beginning, so that no signal interrupts them */
         uint8_t quiet;
-        int64_t takes_again_at; /* before this time no stack is taken when a wait begins (thread_events.c) */
-        uint8_t slow; /* how many of the last ticks in a row took more than half of the interval (signal_ticker.c) */
+        int64_t takes_again_at; /* monotonic ns. Before this time no stack is taken before a wait (thread_events.c) */
+        uint8_t slow; /* how many ticks in a row took longer than half of the interval (signal_ticker.c, in_a_row.h) */
     } own;
 
     /* Written by the native thread that takes the stack or charges time: the thread itself, a helper or the drain.

@@ -7,8 +7,8 @@ module Pitwall
     module State
       module_function
 
-      # @return the path, :pack (nil: none, and :why), and what the last boot did. With a frozen pack programs write
-      #   nothing: then :last_boot is nil
+      # @return the path, :pack (nil: none, and :why), and :last_boot, what the last boot did.
+      #   :last_boot is nil if the pack is frozen, because programs then write nothing
       #: (Store) -> Hash[Symbol, untyped]
       def of(store)
         pack = store.open

@@ -4,6 +4,7 @@
 #include "collectors/allocations/state.h"
 #include "session/counters.h"
 #include "session/session.h"
+#include "tools/in_a_row.h"
 #include "tools/quiet_thread.h"
 
 /* Most of the cost of counting is the cost of the hook. So in bursts the hook is installed for a small part of the
@@ -27,8 +28,8 @@ static struct {
     bool hooked;
     _Atomic bool running;
     _Atomic int64_t asked; /* time of the request, ns; 0: no request, or the job has taken it */
-    _Atomic int64_t since; /* time of the first request that the job had not taken, ns */
-    _Atomic int64_t late_ns; /* how late the last request was taken; 0: none since the helper looked */
+    _Atomic int64_t since; /* time of the first request since the job last took one, ns */
+    _Atomic int64_t late_ns; /* delay until the job took the last request; 0: no request was taken since the helper looked */
     int64_t pause_ns;
     uint64_t own_before;   /* Ruby's count of objects when Pitwall's own work began */
 } state;
@@ -69,16 +70,16 @@ pause_until(int64_t at)
     clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
 }
 
-/* A request may make the program begin again what it does: see let_it_get_on in safepoint_ticker.c. So after CALLS
- * requests in a row that were taken late, or wait to be, the pause is REST times as long as the last one was late. */
+/* How much longer the next pause is, ns. Each request can make a function of Ruby start over (let_it_get_on in
+ * safepoint_ticker.c has an example). A request is late if the job has not taken the request after half a pause. After
+ * several late requests in a row, the pause gets longer by REST times the delay of the last request. */
 static int64_t
-longer_pause(int *late_in_a_row)
+longer_pause(uint8_t *late_in_a_row)
 {
-    enum { CALLS = 4, REST = 4 };
+    enum { REST = 4 };
     int64_t late_ns = atomic_exchange(&state.late_ns, 0);
-    if (atomic_load(&state.asked)) late_ns = pw_now_ns() - atomic_load(&state.since);
-    *late_in_a_row = late_ns > state.pause_ns / 2 ? *late_in_a_row + 1 : 0;
-    return *late_in_a_row < CALLS ? 0 : REST * late_ns;
+    if (atomic_load(&state.asked)) late_ns = pw_now_ns() - atomic_load(&state.since); /* not taken yet */
+    return pw_in_a_row(late_in_a_row, late_ns > state.pause_ns / 2) ? REST * late_ns : 0;
 }
 
 /* Pauses vary by up to half of their mean, so that bursts do not follow a rhythm of the program. */
@@ -86,7 +87,7 @@ static void *
 keep_bursts(void *unused)
 {
     uint64_t random = (uint64_t)pw_now_ns() | 1;
-    int late_in_a_row = 0;
+    uint8_t late_in_a_row = 0;
     while (atomic_load(&state.running)) {
         random ^= random << 13, random ^= random >> 7, random ^= random << 17;
         int64_t pause = state.pause_ns / 2 + (int64_t)(random % (uint64_t)state.pause_ns);

@@ -1,0 +1,19 @@
+/* Counts how often something happened in a row, for work that has to pause when the program hardly gets on. */
+#ifndef PITWALL_IN_A_ROW_H
+#define PITWALL_IN_A_ROW_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Did it happen now, and the last three times before? `count` begins with 0. One time alone may be chance: the core
+ * was taken away, or a long collection ran. async-signal-safe */
+static inline bool
+pw_in_a_row(uint8_t *count, bool happened)
+{
+    enum { TIMES = 4 };
+    if (!happened) *count = 0;
+    else if (*count < TIMES) ++*count;
+    return *count == TIMES;
+}
+
+#endif
