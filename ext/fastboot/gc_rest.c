@@ -29,13 +29,15 @@
 
 #define MIB (UINT64_C(1) << 20)
 #define TICK_NS 10000000
-#define IDLE_TICKS 20       /* without a file: the rest ends. The next file begins another one. */
+#define IDLE_TICKS 50       /* without a file: the rest ends. The next file begins another one. */
 #define OVER_TICKS 500      /* without a file: the boot is over */
 #define SLOW_DOWN 10        /* times as long a tick, while no Ruby thread does what was asked */
 #define FIRST_DESCRIPTOR 1000 /* or a fifth of it, where the limit of descriptors is low */
 #define LONGEST_TICKS 12000 /* of a boot */
 #define GROWTH 2.0          /* of memory, in one rest */
 #define LEAST_GROWTH (72 * MIB) /* a small Rails application then has one collection while it boots */
+#define SHARE_OF_LAST 0.6   /* of what the last boot took: then a large application has one collection, too */
+#define MUCH_LATER 1.25     /* If the share is not that much above the limit, the limit stays. */
 
 enum state {
     OVER,       /* nothing is done any more; also before it begins */
@@ -48,6 +50,7 @@ static struct {
     _Atomic enum state state; /* changes with the GVL only; the thread reads it */
     uint64_t limit;         /* of memory: where this rest ends */
     uint64_t most;          /* of memory: no rest ends later */
+    _Atomic uint64_t peak;  /* of memory, while collections were disabled. Only the thread writes it. */
     size_t collections;     /* before Ruby was to collect */
     unsigned long rests, growths;
     rb_postponed_job_handle_t job;
@@ -107,11 +110,13 @@ end_rest(enum state next)
     rest.state = next;
 }
 
+/* `wanted`: the limit that the last boot suggests, or 0. */
 static void
-set_limit(uint64_t now)
+set_limit(uint64_t now, double wanted)
 {
     uint64_t grown = (uint64_t)((double)now * GROWTH);
     rest.limit = grown > now + LEAST_GROWTH ? grown : now + LEAST_GROWTH;
+    if (wanted > (double)rest.limit * MUCH_LATER) rest.limit = wanted < (double)rest.most ? (uint64_t)wanted : rest.most;
     if (rest.limit > rest.most) rest.limit = rest.most;
 }
 
@@ -125,7 +130,7 @@ fb_gc_rest_loads(void)
         begin_rest();
     } else if (rest.state == COLLECTING && rb_gc_count() != rest.collections) {
         uint64_t now = resident();
-        set_limit(now);
+        set_limit(now, 0);
         if (now && now < rest.limit) begin_rest();
         else rest.state = OVER;
     }
@@ -178,6 +183,7 @@ watch(void *unused)
         if (is_over) wanted = OVER;
         else if (state == RESTING) {
             uint64_t now = resident();
+            if (now > rest.peak) rest.peak = now;
             if (now == 0 || now > rest.limit) wanted = COLLECTING;
             else if (quiet >= IDLE_TICKS) wanted = IDLE;
         }
@@ -309,16 +315,17 @@ gc_set_stress(VALUE self, VALUE value)
     return end_and_call(rest.set_stress, 1, &value);
 }
 
-/* rest_gc -> nil, or why it does not rest. Called once. */
+/* rest_gc(MiB that the last boot took, or 0) -> nil, or why it does not rest. Called once. */
 static VALUE
-native_rest_gc(VALUE self)
+native_rest_gc(VALUE self, VALUE last)
 {
+    double wanted = (double)NUM2UINT(last) * SHARE_OF_LAST * MIB;
     open_statm();
     uint64_t now = resident();
     if (now == 0) return rb_str_new_cstr("/proc/self/statm can't be read");
     if (has_rlimit()) return rb_str_new_cstr("memory is limited (ulimit)");
     rest.most = most_memory();
-    set_limit(now);
+    set_limit(now, wanted);
     if (now >= rest.limit) return rb_str_new_cstr("there is little memory");
     if (RTEST(rb_funcall(rb_mGC, rb_intern("stress"), 0))) return rb_str_new_cstr("GC.stress is on");
 
@@ -339,17 +346,17 @@ native_rest_gc(VALUE self)
     return Qnil;
 }
 
-/* gc_rests -> [rests, how many of them ended because memory had grown] */
+/* gc_rests -> [rests, how many of them ended because memory had grown, the most MiB in memory while it rested] */
 static VALUE
 native_gc_rests(VALUE self)
 {
-    return rb_assoc_new(ULONG2NUM(rest.rests), ULONG2NUM(rest.growths));
+    return rb_ary_new_from_args(3, ULONG2NUM(rest.rests), ULONG2NUM(rest.growths), ULL2NUM(rest.peak / MIB));
 }
 
 void
 fb_define_gc_rest(VALUE native)
 {
-    rb_define_singleton_method(native, "rest_gc", native_rest_gc, 0);
+    rb_define_singleton_method(native, "rest_gc", native_rest_gc, 1);
     rb_define_singleton_method(native, "gc_rests", native_gc_rests, 0);
     fb_hold((VALUE *const[]){&rest.enable, &rest.disable, &rest.set_stress, NULL});
 }

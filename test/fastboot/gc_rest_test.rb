@@ -1,6 +1,8 @@
 # frozen_string_literal: true
 
 require_relative "../test_helper"
+require "pitwall/fastboot/folder"
+require "pitwall/fastboot/last_boot"
 require_relative "../support/command_line"
 
 # Garbage collection rests while files are loaded, and never longer than memory allows.
@@ -49,6 +51,22 @@ class GCRestTest < Minitest::Test
   def test_it_ends_when_memory_has_grown
     program = "before = GC.count; 4000.times { load './a.rb'; 'x' * 100_000 }; p GC.count > before"
     assert_equal %w[true true], lines("#{program}, #{STATS}['gc_growths'] > 0")
+  end
+
+  GROWS = "KEPT = []; growths = -> { #{STATS}['gc_growths'].to_i }; " \
+          "150.times { load './a.rb'; KEPT << 'x' * 1_000_000 }; " \
+          "200.times { growths.call.zero? and sleep 0.01 }; p growths.call"
+
+  # A boot writes down how much memory it took. If that is much, the next one collects later.
+  def test_what_the_last_boot_took
+    assert_equal ["1"], lines(GROWS)
+    took = Pitwall::Fastboot::LastBoot.count(file("cache"), :gc_peak)
+    assert_operator took, :>, 72
+    [["gc_peak=400", "0"], ["gc_peak=60", "1"], ["gc_peak=-1", "1"], ["gc_peak=much", "1"], ["", "1"],
+     ["gc_peak=#{10**30}", "0"]].each do |last, growths|
+      File.write(file("cache/last-boot"), "command=x\n#{last}\n")
+      assert_equal [growths], lines(GROWS), last
+    end
   end
 
   # As without it: the first GC.disable finds collections enabled.

@@ -45,6 +45,7 @@ module Pitwall
         "relative_load_path" => "requires that Ruby searched for: $LOAD_PATH has an entry that is no absolute path",
         "gc_rests" => "times that garbage collection began to rest because files were loaded",
         "gc_growths" => "rests that ended because memory had grown",
+        "gc_peak" => "MiB: the most memory that the process had while garbage collection rested",
         "rubygems_decides" => "requires that RubyGems had to decide: gems are not activated yet"
       }.freeze
 

@@ -7,6 +7,7 @@ module Pitwall
     module LastBoot
       NAME = "last-boot"
       LONGEST = 1 << 20 # bytes of the file
+      MOST = (1 << 32) - 1 # of a count
 
       module_function
 
@@ -32,6 +33,12 @@ module Pitwall
         end
       rescue SystemCallError
         nil
+      end
+
+      # One of the counts; 0: it is not known.
+      #: (String, Symbol) -> Integer
+      def count(folder, name)
+        read(folder).to_h[name.name].to_i.clamp(0, MOST)
       end
     end
   end

@@ -102,8 +102,9 @@ module Pitwall
         return @counts.because(reason) if reason
 
         start_index if load_path_cache
-        start_caches(folder_of(cache_dir), compile_cache_iseq, data, readonly) if compile_cache_iseq || data.any?
-        rest_gc if gc && @cache
+        folder = folder_of(cache_dir)
+        start_caches(folder, compile_cache_iseq, data, readonly) if compile_cache_iseq || data.any?
+        rest_gc(folder) if gc && @cache
         leave_version_to_bundler
       rescue *Exceptions::OWN => error
         @counts.because("it did not start", error.class, error.message)
@@ -142,11 +143,11 @@ module Pitwall
 
       def rest_gc? = ENV["PITWALL_FASTBOOT_GC"] != "off"
 
-      def rest_gc
+      def rest_gc(folder)
         # Ruby 3.3 does not collect when there are too many open files while collections are disabled.
         return if RUBY_VERSION < "3.4" || !Native.respond_to?(:rest_gc)
 
-        reason = Native.rest_gc
+        reason = Native.rest_gc(LastBoot.count(folder, :gc_peak))
         @counts.because("garbage collection does not rest: #{reason}") if reason
       end
 
@@ -154,7 +155,7 @@ module Pitwall
       def count_at_end
         later = @cache&.successor
         @counts.because(later) if later
-        @counts.set(:gc_rests, :gc_growths, Native.gc_rests) if @cache && Native.respond_to?(:gc_rests)
+        @counts.set(:gc_rests, :gc_growths, :gc_peak, Native.gc_rests) if @cache && Native.respond_to?(:gc_rests)
       end
 
       def start_index
