@@ -53,6 +53,8 @@ compress(uint64_t state[8], const uint8_t *block, uint64_t read, int last)
     v[12] ^= read;
     if (last) v[14] = ~v[14];
 
+/* Then the order of the words is known when this is compiled. It takes half the time. */
+#pragma GCC unroll 12
     for (int round = 0; round < ROUNDS; round++) {
         const uint8_t *s = sigma[round % 10];
         mix(v, 0, 4, 8, 12, message[s[0]], message[s[1]]);
