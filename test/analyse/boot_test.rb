@@ -4,6 +4,7 @@ require_relative "../test_helper"
 require "pitwall/analyse"
 require "pitwall/record"
 require "pitwall/record/chunks"
+require "pitwall/show/boot/words"
 
 # The tree of a boot, whose code its time is, and what to do about it.
 class BootAnalysisTest < Minitest::Test
@@ -127,6 +128,16 @@ class BootAnalysisTest < Minitest::Test
     assert_equal 60_000, found[["own_code", "/srv/f4.rb"]]
   end
 
+  # The variable that one of the two compared boots gets.
+  def test_what_proves_advice
+    advice = ->(kind, subject = nil, **figures) { Pitwall::Analyse::Boot::Advice.new(kind:, subject:, figures:) }
+    all = [advice["compile_cache"], advice["cold_cache", "bootsnap"], advice["heap", slots: [7, 2]],
+           advice["heap", slots: []], advice["gem", "big"]]
+    expected = ["RUBYOPT=-rpitwall/fastboot", "DISABLE_BOOTSNAP=1", "RUBY_GC_HEAP_0_INIT_SLOTS=7", nil, nil]
+    assert_equal expected, (all.map { |one| Pitwall::Show::BootWords.setting(one, "3.4.1") })
+    assert_equal "RUBY_GC_HEAP_INIT_SLOTS=9", Pitwall::Show::BootWords.setting(all[2], "3.1.2")
+  end
+
   def test_caches
     rows = [load(1, cache: "fastboot hit_moved"), load(2, cache: "bootsnap hit"),
             load(3, kind: "yaml", cache: "fastboot data_hit"),
@@ -200,7 +211,10 @@ class BootAnalysisTest < Minitest::Test
     assert_equal ["/srv/Gemfile", 0], used_boot([*rows, gemfile], {}).advice.first.place
     late = used_boot(rows, { "/gems/big-1.0/lib/big.rb" => false, "/gems/big-1.0/lib/late.rb" => true })
     assert_empty late.uses.gems, "a file that was loaded later is used"
-    assert_equal "gem", late.advice.first.kind
+    found = late.advice.map { |advice| [advice.kind, advice.figures[:entry_unused]] }
+    assert_equal [["gem", true], ["heap", nil]], found, "the file has no line of its own"
+    used = used_boot(rows, { "/gems/big-1.0/lib/big.rb" => true }).advice.first
+    assert_equal ["gem", false], [used.kind, used.figures[:entry_unused]]
   end
 
   def test_uses_of_other_processes

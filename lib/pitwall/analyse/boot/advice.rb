@@ -88,22 +88,25 @@ module Pitwall
           end
         end
 
+        # entry_unused: other files of the gem were used, but not the ones that Bundler.require asks for
         def used_gem(name, outermost)
+          asked = outermost.select { |node| bundler_asks?(node) }
           advice("gem", outermost.sum { |node| node.total[:wall] }, bound: true, subject: name,
-                 place: asked_at(outermost), files: outermost.sum { |node| files_below(node) })
+                 place: asked_at(outermost), files: outermost.sum { |node| files_below(node) },
+                 entry_unused: asked.any? && asked.all? { |node| @boot.uses.used?(node) == false })
         end
 
         # in_gemfile: Bundler.require loads it, so the Gemfile has the line to change
         def unused_gem(name, outermost)
           advice("unused_gem", outermost.sum { |node| @boot.uses.saving_ns(node) }, bound: true, subject: name,
                  place: asked_at(outermost), files: @boot.uses.gems.find { |row| row.name == name }.files,
-                 in_gemfile: outermost.all? { |node| node.parent&.row&.kind == "bundler_require" })
+                 in_gemfile: outermost.all? { |node| bundler_asks?(node) })
         end
 
         # The place that has these files loaded: the line of a `require`, or the Gemfile if Bundler.require loads them.
         def asked_at(nodes)
           heaviest = nodes.max_by { |node| node.total[:wall] }
-          return [gemfile, 0] if gemfile && heaviest.parent&.row&.kind == "bundler_require"
+          return [gemfile, 0] if gemfile && bundler_asks?(heaviest)
 
           [heaviest.row.from, heaviest.row.line]
         end
@@ -113,11 +116,13 @@ module Pitwall
           @gemfile ||= main.find { |node| node.row.kind == "eval" && node.path.match?(GEMFILE) }&.path
         end
 
-        # Files for which a line of the application asks. An eager load has no such line.
+        # Files for which a line of the application asks. An eager load has no such line. What Bundler.require asks for
+        # is in the advice of its gem.
         def unused_files
           @boot.uses.files_of_used.filter_map do |row|
             node = row.node
-            next if node.parent&.row&.kind == "eager_load" || initializer_file?(node) || !asked_by_program?(node)
+            next if node.parent&.row&.kind == "eager_load" || initializer_file?(node) || bundler_asks?(node)
+            next unless asked_by_program?(node)
             next if node.above.any? { |above| @boot.uses.used?(above) == false }
 
             advice("unused_file", @boot.uses.saving_ns(node), bound: true, subject: node.path, place: row.place)
@@ -128,8 +133,10 @@ module Pitwall
         def asked_by_program?(node)
           return false if %w[Rails Bundler RubyGems].include?(@boot.owners.of(node))
 
-          node.parent&.row&.kind == "bundler_require" || @boot.owners.mine?(node.row.from)
+          bundler_asks?(node) || @boot.owners.mine?(node.row.from)
         end
+
+        def bundler_asks?(node) = node.parent&.row&.kind == "bundler_require"
 
         def files_below(node) = 1 + node.children.sum { |child| files_below(child) }
 

@@ -101,10 +101,12 @@ module Pitwall
         "#{advice.bound ? "up to" : "about"} #{Units.duration(advice.saving_ns)}: #{sentence(advice, location)}"
       end
 
-      # The environment variable to set in one of two boots, to see what the advice saves: one for a heap that begins as
-      # large as this boot's ended, or one that switches a cache off. nil: no variable shows it.
+      # The environment variable to set in one of two boots, to see what the advice saves: one that starts the
+      # accelerator or switches a cache off, or one for a heap that begins as large as this boot's ended. nil: no
+      # variable shows it.
       #: (Analyse::Boot::Advice, String?) -> String?
       def setting(advice, ruby)
+        return "RUBYOPT=-rpitwall/fastboot" if advice.kind == "compile_cache"
         return WITHOUT.fetch(advice.subject) if advice.kind == "cold_cache"
 
         slots = advice.figures[:slots]
@@ -128,7 +130,8 @@ module Pitwall
           "start #{cache(advice.subject)} earlier: #{Units.things(figures[:files], "file")} were compiled without it"
         when "heap" then "begin with a larger heap: #{Units.things(figures[:runs], "collection")} ran during the boot"
         when "gem"
-          "load #{advice.subject} where it is used, or not at all: #{Units.things(figures[:files], "file")}#{at}"
+          "load #{advice.subject} where it is used, or not at all: #{Units.things(figures[:files], "file")}" \
+          "#{"; what Bundler.require loads of it was never used" if figures[:entry_unused]}#{at}"
         when "unused_gem"
           "#{advice.subject} was never used (#{Units.things(figures[:files], "file")}): " \
           "#{"require: false in the Gemfile, and " if figures[:in_gemfile]}require it where it is needed#{at}"
