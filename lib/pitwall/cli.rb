@@ -88,8 +88,19 @@ module Pitwall
       # @api private
       #: (IO, Exception) -> void
       def report_bug(err, error)
-        complain(err, "#{error.class}: #{first_line(error)}; this is a bug: " \
+        complain(err, outside_of_bundle(error) ||
+                      "#{error.class}: #{first_line(error)}; this is a bug: " \
                       "please report it with what PITWALL_DEBUG=1 adds", error)
+      end
+
+      # One line if a gem of the command's own is missing because Bundler allows only those of a Gemfile; else nil.
+      # @api private
+      #: (Exception) -> String?
+      def outside_of_bundle(error)
+        return unless error.is_a?(LoadError) && error.path && defined?(::Bundler::SharedHelpers)
+
+        "the bundle of #{ENV["BUNDLE_GEMFILE"] || "this folder"} lacks #{error.path}, which pitwall needs: " \
+          "run it without `bundle exec` and without -rbundler/setup in RUBYOPT"
       end
 
       # The class of a verb.

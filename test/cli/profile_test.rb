@@ -245,6 +245,16 @@ class ProfileTest < Minitest::Test
     assert_match(/\Apitwall: RuntimeError: oh; this is a bug/, result.err)
   end
 
+  # `bundle exec rake` that starts pitwall, for example.
+  def test_a_bundle_without_gems_of_the_command
+    File.write(file("Gemfile"), "")
+    bundle = { "RUBYOPT" => "-rbundler/setup", "BUNDLE_GEMFILE" => file("Gemfile"), "PITWALL_DEBUG" => nil }
+    result = capture(bundle, RUBY, File.join(Checkout::ROOT, "script/pitwall"), "profile", "--", RUBY, "-e", "1")
+    assert_equal 4, result.status.exitstatus
+    assert_match(/\Apitwall: the bundle of #{file("Gemfile")} lacks \w+, which pitwall needs: run it/, result.err)
+    assert_equal 1, result.err.lines.size
+  end
+
   def test_a_disk_that_fills_up_is_told
     result = profile(RUBY, "-e", "exit 3", options: %w[--record /dev/full])
     assert_equal 3, result.status.exitstatus
