@@ -58,15 +58,20 @@ class GCRestTest < Minitest::Test
           "200.times { growths.call.zero? and sleep 0.01 }; p growths.call"
 
   # A boot writes down how much memory it took. If that is much, the next one collects later.
-  def test_what_the_last_boot_took
+  def test_what_the_last_boots_took
     assert_equal ["1"], lines(GROWS)
-    took = Pitwall::Fastboot::LastBoot.count(file("cache"), :gc_peak)
-    assert_operator took, :>, 72
-    [["gc_peak=400", "0"], ["gc_peak=60", "1"], ["gc_peak=-1", "1"], ["gc_peak=much", "1"], ["", "1"],
-     ["gc_peak=#{10**30}", "0"]].each do |last, growths|
-      File.write(file("cache/last-boot"), "command=x\n#{last}\n")
-      assert_equal [growths], lines(GROWS), last
+    noted = -> { %i[gc_peak gc_expected].map { |name| Pitwall::Fastboot::LastBoot.count(file("cache"), name) } }
+    assert_operator noted.call.min, :>, 72
+    [["400", "0"], ["60", "1"], ["-1", "1"], ["much", "1"], [(10**30).to_s, "0"]].each do |expected, growths|
+      File.write(file("cache/last-boot"), "command=x\ngc_expected=#{expected}\n")
+      assert_equal [growths], lines(GROWS), expected
     end
+    File.write(file("cache/last-boot"), "gc_expected=2000\n")
+    assert_equal ["0"], lines(GROWS)
+    peak, expected = noted.call
+    assert_equal [true, 1800], [peak.between?(1, 1799), expected], "a smaller program does not make it forget at once"
+    File.unlink(file("cache/last-boot"))
+    assert_equal ["1"], lines(GROWS)
   end
 
   # As without it: the first GC.disable finds collections enabled.

@@ -46,6 +46,7 @@ module Pitwall
         "gc_rests" => "times that garbage collection began to rest because files were loaded",
         "gc_growths" => "rests that ended because memory had grown",
         "gc_peak" => "MiB: the most memory that the process had while garbage collection rested",
+        "gc_expected" => "MiB: what the next boot is expected to take, by this one and those before",
         "rubygems_decides" => "requires that RubyGems had to decide: gems are not activated yet"
       }.freeze
 
