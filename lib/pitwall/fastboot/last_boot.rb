@@ -26,7 +26,10 @@ module Pitwall
       # @return name → value; "reason" has an Array. nil: there is no such file
       #: (String) -> Hash[String, untyped]?
       def read(folder)
-        text = File.binread(File.join(folder, NAME), LONGEST).to_s.force_encoding("UTF-8").scrub
+        path = File.join(folder, NAME)
+        return unless File.file?(path) # an exception would be printed with --debug
+
+        text = File.binread(path, LONGEST).to_s.force_encoding("UTF-8").scrub
         text.lines(chomp: true).each_with_object({ "reason" => [] }) do |line, found|
           name, value = line.split("=", 2)
           name == "reason" ? found["reason"] << value.to_s : found[name] = value.to_s
