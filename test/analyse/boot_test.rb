@@ -112,6 +112,20 @@ class BootAnalysisTest < Minitest::Test
     assert_equal ["booted", 4, 150_010], [found.ended_by, found.figures[:features], found.wall_ns]
   end
 
+  # What has no file is told apart by its kind.
+  def test_a_file_is_the_same_by_require_and_by_autoload
+    step = { name: "set_paths", path: "", from: "/srv/engine.rb" }
+    before = [load(1, kind: "autoload", wall_ns: 300), load(2, kind: "initializer", **step), load(3, wall_ns: 5)]
+    after = [load(1, kind: "require", wall_ns: 900), load(2, kind: "eager_load", **step), load(4, wall_ns: 5),
+             load(5, path: "/srv/f1.rb", kind: "eval", wall_ns: 50)]
+    change = Boot::Change.new(boot(segment(before)), boot(segment(after)))
+    assert_equal [["/srv/f1.rb", "require", [300, 950]]], (change.of(:both).map { |row| [row.path, row.kind, row.wall] })
+    assert_equal [["/srv/f4.rb", "require"], %w[set_paths eager_load]], sides(change, :new)
+    assert_equal [["/srv/f3.rb", "require"], %w[set_paths initializer]], sides(change, :gone)
+  end
+
+  def sides(change, side) = change.of(side).map { |row| [row.path, row.kind] }
+
   def test_what_to_do
     rows = [load(1, kind: "bundler_require", path: "", name: "", wall_ns: 700_000),
             load(2, parent: 1, path: "/gems/big-1.0/lib/big.rb", wall_ns: 500_000, compile_ns: 100_000),
