@@ -82,6 +82,21 @@ class BootAnalysisTest < Minitest::Test
     assert_equal [150_000, 50_000], [found.before_ns, found.own_ns]
   end
 
+  # Evaluated strings have time, but are no files. A script may be loaded twice.
+  def test_files_are_counted_once
+    big = "/gems/big-1.0/lib/big.rb"
+    rows = [load(1, path: big, wall_ns: 500_000), load(2, parent: 1, path: big, kind: "eval", wall_ns: 20_000),
+            load(3, parent: 1, path: "/gems/big-1.0/lib/big.so", wall_ns: 5_000),
+            load(4, parent: 1, path: "/gems/big-1.0/lib/task.rb", kind: "load", wall_ns: 5_000),
+            load(5, parent: 1, path: "/gems/big-1.0/lib/task.rb", kind: "load", wall_ns: 5_000),
+            load(6, parent: 1, path: "", name: "big.paths", kind: "initializer", from: big),
+            load(7, parent: 1, path: "/gems/big-1.0/lib/none.rb", ending: 2), load(8, path: "/srv/app/cart.rb")]
+    found = boot(segment(rows))
+    assert_equal [["big", 3, 500_000]], (found.gems.map { |row| [row.name, row.files, row.own_ns] })
+    assert_equal 3, found.parts.find { |row| row.name == "gems" }.files
+    assert_equal 3, found.advice.find { |one| one.kind == "gem" }.figures[:files]
+  end
+
   # 50 were there when the recording began, and 80 are in the end.
   def test_objects_of_all_parts
     loads = [load(1, objects: 7), load(2, parent: 1, objects: 3), load(3, thread: 2, objects: 4)]

@@ -69,7 +69,7 @@ module Pitwall
 
         def saved_by_cache(kind, sources, name = nil)
           spent = sources.sum(&:compile_ns)
-          advice(kind, spent * (1 - CACHED), subject: name, files: sources.size, ns: spent)
+          advice(kind, spent * (1 - CACHED), subject: name, files: sources.map(&:path).uniq.size, ns: spent)
         end
 
         # A heap that is large enough from the start needs no collection.
@@ -92,7 +92,7 @@ module Pitwall
         def used_gem(name, outermost)
           asked = outermost.select { |node| bundler_asks?(node) }
           advice("gem", outermost.sum { |node| node.total[:wall] }, bound: true, subject: name,
-                 place: asked_at(outermost), files: outermost.sum { |node| files_below(node) },
+                 place: asked_at(outermost), files: Node.files(outermost.flat_map(&:subtree)),
                  entry_unused: asked.any? && asked.all? { |node| @boot.uses.used?(node) == false })
         end
 
@@ -138,8 +138,6 @@ module Pitwall
 
         def bundler_asks?(node) = node.parent&.row&.kind == "bundler_require"
 
-        def files_below(node) = 1 + node.children.sum { |child| files_below(child) }
-
         def initializers
           main.select { |node| node.row.kind == "initializer" || initializer_file?(node) }.map do |node|
             advice("initializer", node.own[:wall], bound: true, subject: node.path, place: place_of(node))
@@ -150,7 +148,7 @@ module Pitwall
 
         # Code of the application that runs while its file is loaded.
         def own_code
-          mine = main.select { |node| node.file? && @boot.owners.mine?(node.path) && !initializer_file?(node) }
+          mine = main.select { |node| node.code? && @boot.owners.mine?(node.path) && !initializer_file?(node) }
           mine.map do |node|
             advice("own_code", node.own[:wall] - node.compile_ns, bound: true, subject: node.path,
                    place: place_of(node), objects: node.own[:objects])

@@ -7,7 +7,8 @@ module Pitwall
     class Boot
       # Whose code a load runs: Ruby's start, RubyGems, Bundler, Rails, a gem, the standard library, the application.
       class Owners
-        # own_ns, files: of the code of this owner itself
+        # own_ns: of the code of this owner itself
+        # files:  different files of this owner
         # total_ns: of gems, with all that a gem's outermost files load
         Row = Struct.new(:name, :own_ns, :objects, :files, :compile_ns, :total_ns, keyword_init: true)
 
@@ -78,7 +79,7 @@ module Pitwall
         def row(name, nodes)
           Row.new(name: name, own_ns: nodes.sum { |node| node.own[:wall] },
                   objects: nodes.sum { |node| node.own[:objects] },
-                  files: nodes.count { |node| node.file? && node.loaded? },
+                  files: Node.files(nodes),
                   compile_ns: nodes.sum(&:compile_ns))
         end
 

@@ -20,6 +20,10 @@ module Pitwall
         # @return [Hash{Symbol => Integer}] the same without what its children took
         attr_accessor :own
 
+        # Number of different files that were loaded. An evaluated string is no file.
+        #: (Array[Node]) -> Integer
+        def self.files(nodes) = nodes.select(&:file?).map(&:path).uniq.size
+
         #: (Record::Load, Node?, Hash[Symbol, Integer]) -> void
         def initialize(row, parent, total)
           @row = row
@@ -42,9 +46,13 @@ module Pitwall
           row.kind
         end
 
-        # Is it code in a file?
+        # Is it code of a file, or code that is evaluated under a file's name?
         #: () -> bool
-        def file? = %w[require require_relative load autoload eval].include?(row.kind)
+        def code? = %w[require require_relative load autoload eval].include?(row.kind)
+
+        # Is it a file of code that was loaded?
+        #: () -> bool
+        def file? = code? && row.kind != "eval" && loaded?
 
         # Did the load come to its end without an exception?
         #: () -> bool
@@ -60,6 +68,10 @@ module Pitwall
         # Time until its code was compiled: to find, to read and to compile it.
         #: () -> Integer
         def compile_ns = [row.compile_ns, [own[:wall], 0].max].min
+
+        # The node and all below it.
+        #: () -> Array[Node]
+        def subtree = [self, *children.flat_map(&:subtree)]
 
         # The nodes above, the nearest first.
         #: () -> Array[Node]

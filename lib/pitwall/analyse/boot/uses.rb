@@ -37,7 +37,7 @@ module Pitwall
         #: (Node) -> bool?
         def used?(node)
           return true if @used.include?(node.row.path)
-          return unless node.file? && node.loaded? && @watched.include?(node.row.path)
+          return unless node.code? && node.loaded? && @watched.include?(node.row.path)
 
           node.row.kind == "load" || compiled_code?(node) ? nil : false
         end
@@ -86,7 +86,7 @@ module Pitwall
 
         def files
           @files ||= @boot.nodes.select do |node|
-            node.file? && node.loaded? && node.kind != "extension" && @boot.main?(node)
+            node.code? && node.loaded? && node.kind != "extension" && @boot.main?(node)
           end
         end
 
@@ -105,7 +105,7 @@ module Pitwall
 
           @unused_gems ||= begin
             used = @used.map { |path| @boot.owners.gem_at(path) }.to_set
-            by_gem = @boot.nodes.select { |node| node.file? && @boot.main?(node) }.group_by { |node| gem_of(node) }
+            by_gem = @boot.nodes.select { |node| node.code? && @boot.main?(node) }.group_by { |node| gem_of(node) }
             by_gem.reject { |name, nodes| name.nil? || used.include?(name) || nodes.any? { |node| unclear?(node) } }
                   .select { |_, nodes| nodes.any? { |node| used?(node) == false } }
           end

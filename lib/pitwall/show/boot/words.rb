@@ -80,7 +80,7 @@ module Pitwall
         [("times and objects include what Pitwall needs to watch which files are used" if boot.uses.known?),
          ("of files that came from a cache, compile is the time to read it there" if
           boot.caches.any? || boot.bootsnap?),
-         ("#{Units.things(late, "file")} were loaded after the boot" if late.positive?),
+         ("#{Units.things(late, "load")} began after the boot" if late.positive?),
          ("#{Units.things(beside, "load")} ran in other threads; their times are not part of the sums" if
           beside.positive?),
          ("#{Units.things(others, "other process")} recorded as well; the one with most files is shown" if
