@@ -5,6 +5,7 @@ require "pitwall/analyse"
 require "pitwall/record"
 require "pitwall/record/chunks"
 require "pitwall/show/boot/words"
+require "pitwall/show/terminal/location"
 
 # The tree of a boot, whose code its time is, and what to do about it.
 class BootAnalysisTest < Minitest::Test
@@ -134,7 +135,8 @@ class BootAnalysisTest < Minitest::Test
     after = [load(1, kind: "require", wall_ns: 900), load(2, kind: "eager_load", **step), load(4, wall_ns: 5),
              load(5, path: "/srv/f1.rb", kind: "eval", wall_ns: 50)]
     change = Boot::Change.new(boot(segment(before)), boot(segment(after)))
-    assert_equal [["/srv/f1.rb", "require", [300, 950]]], (change.of(:both).map { |row| [row.path, row.kind, row.wall] })
+    both = change.of(:both).map { |row| [row.path, row.kind, row.wall] }
+    assert_equal [["/srv/f1.rb", "require", [300, 950]]], both
     assert_equal [["/srv/f4.rb", "require"], %w[set_paths eager_load]], sides(change, :new)
     assert_equal [["/srv/f3.rb", "require"], %w[set_paths initializer]], sides(change, :gone)
   end
@@ -155,6 +157,23 @@ class BootAnalysisTest < Minitest::Test
     keys = [["heap", nil], ["compile_cache", nil], %w[failed none]]
     assert_equal [300_000, 72_000, 30_000], found.values_at(*keys)
     assert_equal 60_000, found[["own_code", "/srv/f4.rb"]]
+  end
+
+  # One file of a gem has most requires, and another one has most of their time.
+  def test_where_files_are_required_again
+    rows = [load(1, path: "/gems/big-1.0/lib/many.rb", repeats: 9, repeat_ns: 1_000),
+            load(2, path: "/gems/big-1.0/lib/slow.rb", repeats: 2, repeat_ns: 40_000),
+            load(3, path: "/srv/app/few.rb", repeats: 1, repeat_ns: 2_000),
+            load(4, path: "", kind: "bundler_require", repeats: 20, repeat_ns: 3_000)]
+    assert_match(/ 33, 9 of them in .*many\.rb\z/, repeats_sentence(rows))
+    mine = load(5, path: "/srv/app/cart.rb", repeats: 4, repeat_ns: 30_000)
+    assert_match(/ 37, 4 of them in .*cart\.rb\z/, repeats_sentence([*rows, mine]))
+    assert_match(/ 1\z/, repeats_sentence([load(1)], repeat_ns: 90_000))
+  end
+
+  def repeats_sentence(rows, **sums)
+    advice = boot(segment(rows, **sums)).advice.find { |one| one.kind == "repeats" }
+    Pitwall::Show::BootWords.advice(advice, Pitwall::Show::Location.new)
   end
 
   # The variable that one of the two compared boots gets.

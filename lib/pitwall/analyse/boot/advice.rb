@@ -157,11 +157,17 @@ module Pitwall
 
         def place_of(node) = node.row.path.empty? ? [node.row.from, node.row.line] : [node.row.path, 0]
 
+        # Names the file with the most of these requires. A file of the application goes before: it can be changed.
         def repeats
           count, spent = @boot.repeats
-          worst = main.max_by { |node| node.row.repeat_ns }
-          [advice("repeats", spent, bound: true, place: worst && [worst.path, 0], count: count)]
+          files = main.reject { |node| node.row.path.empty? || node.row.repeats.zero? }.group_by(&:path)
+          mine = files.select { |path, found| @boot.owners.mine?(path) && repeats_in(found, :repeat_ns) >= @least }
+          worst, nodes = (mine.empty? ? files : mine).max_by { |_, found| repeats_in(found) }
+          [advice("repeats", spent, bound: true, place: worst && [worst, 0], count: count,
+                  there: nodes && repeats_in(nodes))]
         end
+
+        def repeats_in(nodes, figure = :repeats) = nodes.sum { |node| node.row[figure] }
 
         def failed
           lost = main.select(&:raised?).reject { |node| node.children.any? }

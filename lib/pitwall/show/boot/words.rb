@@ -143,8 +143,8 @@ module Pitwall
           "do less while this file is loaded: #{location.text(advice.subject, 0)} " \
           "(#{Units.count(figures[:objects])} objects)"
         when "repeats"
-          "leave out requires of files that are loaded: #{Units.count(figures[:count])}, most in " \
-          "#{advice.place ? location.text(*advice.place) : "the program"}"
+          "leave out requires of files that are loaded: #{Units.count(figures[:count])}" \
+          "#{", #{Units.count(figures[:there])} of them in #{location.text(*advice.place)}" if advice.place}"
         when "failed" then "ask for no file that is not there: #{Units.things(figures[:count], "load")} failed, " \
                            "as that of #{advice.subject}"
         end
