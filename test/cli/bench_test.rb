@@ -108,6 +108,8 @@ class BenchTest < Minitest::Test
     assert_equal 0, bench("--fail-if", "objects > 100, wall > 10s", "x.rb").status.exitstatus
     result = bench("--fail-if", "wall > 10s, objects > 2", "--quiet", "x.rb")
     assert_equal [1, "pitwall: --fail-if: objects > 2\n"], [result.status.exitstatus, result.err]
+    result = bench("--fail-if", "objects > 2, wall > 1ns", "--quiet", "x.rb")
+    assert_equal "pitwall: --fail-if: objects > 2\npitwall: --fail-if: wall > 1ns\n", result.err
     assert_one_line 2, /bench has nothing to compare with/, bench("--fail-if", "wall > 2%", "x.rb")
   end
 

@@ -395,6 +395,11 @@ class BootTest < Minitest::Test
     uncached = pitwall("boot", "--fail-if", "cache_misses > 3", "--", "ruby", "-e", "1", env: QUIET)
     assert_equal 4, uncached.status.exitstatus
     assert_match(/^pitwall: --fail-if cache_misses > 3: .*no cache of compiled code was asked$/, uncached.err)
+    several = pitwall("boot", "--quiet", "--fail-if", "load_path > 1, calls > 5, rss > 1GB, features > 2", "--", "ruby",
+                      "-e", "1", env: QUIET)
+    assert_equal 1, several.status.exitstatus
+    told = several.err.lines.map { |line| line[/: (\w+ (?:is|cannot be judged)\b)/, 1] }
+    assert_equal ["load_path is", "features is", "calls cannot be judged"], told, several.err
     assert_one_line 2, /--fail-if/, pitwall("boot", "--fail-if", "speed > 3", "--", "ruby", "-e", "1", env: QUIET)
     assert_one_line 2, /add --calls/, pitwall("boot", "--heaviest", "calls", "--", "ruby", "-e", "1", env: QUIET)
   end

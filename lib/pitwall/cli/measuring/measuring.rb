@@ -168,9 +168,9 @@ module Pitwall
           raise CannotMeasure, "--fail-if: no #{missing.first} was measured#{"; add --#{option}" if option}"
         end
 
-        failed = gate.failed(&block) or return Status::OK
-        @err.puts("pitwall: --fail-if: #{failed.text}")
-        Status::WORSE
+        failed = gate.failed(&block)
+        failed.each { |condition| @err.puts("pitwall: --fail-if: #{condition.text}") }
+        failed.empty? ? Status::OK : Status::WORSE
       end
 
       def relative(path) = path.delete_prefix("#{Dir.pwd}/")

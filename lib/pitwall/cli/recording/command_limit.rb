@@ -19,35 +19,38 @@ module Pitwall
         end
       end
 
-      # Judges, once.
+      # Judges, once. Names each limit that is exceeded.
       # @yield for the value of a metric; nil or false where it is not known, and then @unknown says why
       def judge
         gate = @options[:fail_if]
         return if gate.nil? || @judged
 
         @judged = true
-        failed = gate.failed do |condition|
+        @unjudged = []
+        gate.conditions.each do |condition|
           value = yield(condition.metric)
-          value && condition.exceeded?(Analyse::Estimate.new(value, value, value))
+          if !value
+            @unjudged << "#{condition.metric} cannot be judged: #{@unknown}"
+          elsif condition.exceeded?(Analyse::Estimate.new(value, value, value))
+            @exceeded = true
+            put_limit(condition.verdict(value))
+          end
         end
-        return unless failed
-
-        @exceeded = true
-        @err.puts("pitwall: --fail-if #{@limits}: #{failed.verdict(yield(failed.metric))}")
       end
 
       # @return (Integer | Ending) how the command ends with its limit
       def limited(ending)
         return ending unless @options[:fail_if] && Ending.from(ending).status.zero?
-        return Status::WORSE if @exceeded
 
         # A limit that nobody could hold against anything must not look as if it had been kept.
-        unjudged = @judged ? @unknown : "there is nothing to judge by"
-        return ending unless unjudged
+        unjudged = @judged ? @unjudged.uniq : ["cannot be judged: there is nothing to judge by"]
+        unjudged.each { |text| put_limit(text) }
+        return Status::WORSE if @exceeded
 
-        @err.puts("pitwall: --fail-if #{@limits}: cannot be judged: #{unjudged}")
-        Status::CANNOT_MEASURE
+        unjudged.empty? ? ending : Status::CANNOT_MEASURE
       end
+
+      def put_limit(text) = @err.puts("pitwall: --fail-if #{@limits}: #{text}")
     end
   end
 end

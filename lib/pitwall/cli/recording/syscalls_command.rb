@@ -117,7 +117,8 @@ module Pitwall
       def conclude_log(log)
         found = SyscallSources.of_log(log, @options[:patterns])
         report = found.report
-        judge { |metric| { "calls" => report.calls, "failed" => report.failed, "time" => report.ns }.fetch(metric) }
+        figures = { "calls" => report.calls, "failed" => report.failed, "time" => report.ns.to_i }
+        judge { |metric| figures.fetch(metric) }
         return if @options[:quiet] && !@options[:out]
 
         publish do |width, palette|

@@ -179,9 +179,9 @@ module Pitwall
       #: (Array[String]) -> Array[String]
       def unmeasured(metrics) = conditions.select(&:operator).map(&:metric).uniq - metrics
 
-      # The first condition for which the block returns true.
-      #: () { (Condition) -> bool } -> Condition?
-      def failed(&block) = conditions.find(&block)
+      # The conditions for which the block returns true.
+      #: () { (Condition) -> bool } -> Array[Condition]
+      def failed(&block) = conditions.select(&block)
     end
   end
 end

@@ -199,12 +199,14 @@ module Pitwall
         return Status::OK unless gate
 
         failed = gate.failed { |condition| exceeded?(condition, reports) }
-        return Status::OK unless failed
+        failed.each { |one| @err.puts("pitwall: --fail-if #{@options[:fail_if]}: #{verdict(one, reports)}") }
+        failed.empty? ? Status::OK : Status::WORSE
+      end
 
-        value = value(reports.last, failed.metric) if failed.operator && !failed.relative
-        @err.puts("pitwall: --fail-if #{@options[:fail_if]}: " \
-                  "#{value ? failed.verdict(value) : change(failed, reports)}")
-        Status::WORSE
+      def verdict(condition, reports)
+        return change(condition, reports) if condition.operator.nil? || condition.relative
+
+        condition.verdict(value(reports.last, condition.metric))
       end
 
       def exceeded?(condition, reports)
