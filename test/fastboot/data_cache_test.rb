@@ -500,6 +500,30 @@ class FastbootDataCacheTest < Minitest::Test
     assert_equal [true, nil], [facts.dig("pack", "frozen"), facts.fetch("last_boot")]
   end
 
+  def test_a_build_that_fails_freezes_nothing
+    File.write(file("a.rb"), "1")
+    env = { "PITWALL_BOOT_CACHE" => file("cache") }
+    { "exit 3" => "it ended with 3", "Process.kill(:TERM, $$); sleep" => "SIGTERM ended it" }.each do |code, why|
+      failed = pitwall("boot", "cache", "build", "--frozen", "--", RUBY, "-e", "load './a.rb'; #{code}", env: env)
+      assert_match(/\Apitwall: .*\.pack: not frozen, because the command failed \(#{why}\)\n\z/, failed.err)
+      assert_match(/ bytes\n\z/, failed.out)
+      assert_equal code.start_with?("exit"), failed.status.exitstatus == 3
+    end
+    refute_match(/, frozen/, pitwall("boot", "cache", "stats", env: env).out)
+  end
+
+  # The statuses are the shell's.
+  def test_a_build_without_a_command_to_run
+    env = { "PITWALL_BOOT_CACHE" => file("cache"), "PITWALL_DEBUG" => nil }
+    File.write(file("a.rb"), "1")
+    { "./no/such" => [127, /command not found/], "./a.rb" => [126, /not executable/] }.each do |name, (status, why)|
+      [%w[build], %w[build --frozen]].each do |words|
+        result = pitwall("boot", "cache", *words, "--", name, env: env)
+        assert_one_line status, why, result
+      end
+    end
+  end
+
   def test_a_build_that_stores_nothing_says_why
     env = { "PITWALL_BOOT_CACHE" => file("empty") }
     failed = pitwall("boot", "cache", "build", "--", RUBY, "-e", "exit! 3", env: env)

@@ -4,6 +4,7 @@ require "tmpdir"
 require "pitwall/cli/support/command"
 require "pitwall/fastboot/setup"
 require "pitwall/fastboot/state"
+require "pitwall/launch"
 
 module Pitwall
   module CLI
@@ -115,16 +116,32 @@ module Pitwall
         fail_if(store.prune(frozen: false)) unless store.open.is_a?(String)
         status = start(command, with: true)
         stored_nothing(status) unless File.exist?(store.path)
-        fail_if(store.prune(frozen: true)) if @options[:frozen]
+        frozen = freeze_pack(status) if @options[:frozen]
         size, _, records, = pack.facts
-        @out.puts("#{store.path}: #{records} records, #{size} bytes#{", frozen" if @options[:frozen]}")
+        @out.puts("#{store.path}: #{records} records, #{size} bytes#{", frozen" if frozen}")
         Ending.of(status)
       end
 
+      # A command that failed may not have loaded all of its files.
+      # @return [bool] whether the pack is frozen
+      def freeze_pack(status)
+        if status.success?
+          fail_if(store.prune(frozen: true))
+        else
+          @err.puts("pitwall: #{store.path}: not frozen, because the command failed (#{how_it_ended(status)})")
+        end
+        status.success?
+      end
+
       # @param status how the command ended
+      def how_it_ended(status)
+        return "SIG#{Signal.signame(status.termsig)} ended it" if status.signaled?
+
+        "it ended with #{status.exitstatus}"
+      end
+
       def stored_nothing(status)
-        ending = "it ended with #{status.exitstatus}"
-        ending = "SIG#{Signal.signame(status.termsig)} ended it" if status.signaled?
+        ending = how_it_ended(status)
         reason = Fastboot::LastBoot.read(folder)&.fetch("reason")&.last # perhaps of a program before
         ending += "; last report: #{reason}" if reason
         raise CannotMeasure, "#{store.path}: the command stored nothing (#{ending})"
@@ -228,11 +245,8 @@ module Pitwall
         required = [("-r#{parts}" if with), ("-r#{File.join(parts, "probe")}" if probe)].compact
         env = { "RUBYOPT" => [*required, ENV["RUBYOPT"]].compact.join(" "), "PITWALL_BOOT_CACHE" => folder,
                 "PITWALL_BOOT_PROBE" => probe, "PITWALL_BOOT_PROBE_PARENT" => (Process.pid.to_s if probe) }
-        Process.wait2(Process.spawn(env, *command, out: @action == "verify" ? File::NULL : :out)).last
-      rescue Errno::ENOENT
-        raise UsageError, "#{command.first}: not found"
-      rescue Errno::EACCES
-        raise UsageError, "#{command.first}: not executable"
+        redirections = @action == "verify" ? { out: File::NULL } : {}
+        Pitwall::Launch.new(command, env: env, **redirections).call.status
       end
     end
   end
