@@ -27,6 +27,20 @@ class TextTest < Minitest::Test
                  [1_000_000, 2_500_000, 100_000, 7].map { |ns| Units.interval(ns) }
   end
 
+  # A deep row of a tree keeps its name's end, and the line keeps its width.
+  def test_a_table_cuts_deep_rows
+    rows = [0, 3, 30].map do |depth|
+      Table::Row.new(numbers: ["1.00 s"], name: "lib/shop/cart.rb", lead: "  " * depth, place: ["lib/shop.rb", 3])
+    end
+    [30, 60].each do |width|
+      table = Table.new(heads: %w[self file], width: width, palette: Plain, location: Location.new, cut: :shorten_left)
+      lines = table.lines(rows)
+      assert_operator lines.map(&:size).max, :<=, width
+      assert_match(/ …\s*…\S+rb\b/, lines.last)
+      assert_match(%r{  lib/shop/cart\.rb }, lines[2]) if width == 60
+    end
+  end
+
   def test_names_are_cut_in_the_middle_and_keep_the_method
     name = "Shop::Checkout::Cart#total"
     assert_equal "Shop::Ch…t::Cart#total", Text.shorten(name, 22)

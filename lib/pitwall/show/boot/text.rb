@@ -14,7 +14,8 @@ module Pitwall
     class BootText < ObjectsText
       ROWS = 40 # of the tree, where no limit is asked for
       GEMS = 8
-      private_constant :ROWS, :GEMS
+      NAME = 40 # columns of the tree with the line that asked; numbers give way
+      private_constant :ROWS, :GEMS, :NAME
 
       # @param weight [Symbol] that orders the tree
       # @param options [Hash] of ObjectsText
@@ -81,7 +82,7 @@ module Pitwall
         left = @boot.nodes.size - rows.size
         more = left.positive? ? [@palette.dim("#{Units.things(left, "lighter load")} not shown (#{@hints.json})")] : []
         beside = @weight == :wall ? "objects" : "wall"
-        table(["total", "self", beside, "rss", "what was loaded"], rows, giving_way: [3, 2]) + more
+        table(["total", "self", beside, "rss", "what was loaded"], rows, giving_way: [3, 2], name: NAME) + more
       end
 
       def tree_row(row)
@@ -96,9 +97,9 @@ module Pitwall
 
       def figure(figures, name) = BootWords.figure(figures[name], name)
 
-      def table(heads, rows, giving_way: [])
-        Table.new(heads: heads, width: @width, palette: @palette, location: @location, giving_way: giving_way,
-                  cut: :shorten_left).lines(rows)
+      def table(heads, rows, **options)
+        Table.new(heads: heads, width: @width, palette: @palette, location: @location, cut: :shorten_left, **options)
+             .lines(rows)
       end
     end
   end

@@ -13,7 +13,9 @@ module Pitwall
       NARROW = 32
       # When name and place have fewer columns than this, number columns are left out. Default of `name`.
       NAME = 24
-      private_constant :GAP, :PLACE, :NARROW, :NAME
+      # Columns of a name that a long lead leaves, at least.
+      BESIDE_LEAD = 8
+      private_constant :GAP, :PLACE, :NARROW, :NAME, :BESIDE_LEAD
 
       # numbers: formatted numbers
       # name:    "" in a row that has only a place
@@ -81,8 +83,8 @@ module Pitwall
         numbers = columns.map { |at, column| Text.right(row.numbers[at], column) + " " * GAP }
         return style(row.style, numbers.join + @location.fit(*row.place, room)) if row.name.empty? && row.place
 
-        lead = row.lead.to_s
         own_room = row.place.nil? || row.place[0].empty? ? room : name_room
+        lead = Text.shorten_left(row.lead.to_s, [own_room - [Text.width(row.name), BESIDE_LEAD].min, 0].max)
         name = Text.public_send(@cut, row.name, [own_room - Text.width(lead), 4].max)
         taken = [name_room, Text.width(lead) + Text.width(name)].max
         place = row.place ? @location.fit(*row.place, room - GAP - taken) : ""
