@@ -11,6 +11,7 @@
 #ifdef HAVE_RB_POSTPONED_JOB_PREREGISTER
 
 #include <ruby/debug.h>
+#include <ruby/ractor.h>
 #include <ruby/vm.h>
 
 #include <fcntl.h>
@@ -38,6 +39,9 @@
 #define LEAST_GROWTH (72 * MIB) /* a small Rails application then has one collection while it boots */
 #define SHARE_OF_LAST 0.6   /* of what the last boot took: then a large application has one collection, too */
 #define MUCH_LATER 1.25     /* If the share is not that much above the limit, the limit stays. */
+#define SURVIVORS 0.3       /* of the objects, in a collection: if fewer survive, it is no boot, and rests don't pay */
+#define MOST_AGEING 3       /* An object is old when it has survived three collections. */
+#define OLD 0.75            /* part of the objects that are old before the first fork */
 
 enum state {
     OVER,       /* nothing is done any more; also before it begins */
@@ -52,11 +56,13 @@ static struct {
     uint64_t most;          /* of memory: no rest ends later */
     _Atomic uint64_t peak;  /* of memory, while collections were disabled. Only the thread writes it. */
     size_t collections;     /* before Ruby was to collect */
+    size_t objects;         /* the same */
     unsigned long rests, growths;
     rb_postponed_job_handle_t job;
-    VALUE enable, disable, set_stress; /* the Methods that were replaced */
-    int statm;                         /* a descriptor of /proc/self/statm */
-} rest = {.enable = Qnil, .disable = Qnil, .set_stress = Qnil, .statm = -1};
+    VALUE enable, disable, set_stress, fork, new_ractor; /* the Methods that were replaced */
+    int statm;              /* a descriptor of /proc/self/statm */
+    int is_young;           /* A rest has kept objects from getting old. */
+} rest = {.enable = Qnil, .disable = Qnil, .set_stress = Qnil, .fork = Qnil, .new_ractor = Qnil, .statm = -1};
 
 /* While the thread holds it, Ruby does not end. */
 static pthread_mutex_t alive = PTHREAD_MUTEX_INITIALIZER;
@@ -91,6 +97,12 @@ resident(void)
     return strtoull(second, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
+static size_t
+gc_stat(const char *name)
+{
+    return rb_gc_stat(ID2SYM(rb_intern(name)));
+}
+
 static void
 begin_rest(void)
 {
@@ -99,6 +111,7 @@ begin_rest(void)
         return;
     }
     rest.rests++;
+    rest.is_young = 1;
     rest.state = RESTING;
 }
 
@@ -106,7 +119,6 @@ static void
 end_rest(enum state next)
 {
     if (rest.state == RESTING) rb_gc_enable();
-    rest.collections = rb_gc_count();
     rest.state = next;
 }
 
@@ -120,6 +132,18 @@ set_limit(uint64_t now, double wanted)
     if (rest.limit > rest.most) rest.limit = rest.most;
 }
 
+/* Ruby has begun to collect. Disabling collections ends that one first. */
+static void
+rest_again(void)
+{
+    uint64_t now = resident();
+    set_limit(now, 0);
+    begin_rest();
+    if (rest.state == OVER) return;
+    int is_boot = (double)gc_stat("heap_live_slots") >= (double)rest.objects * SURVIVORS; /* boots: 0.45 to 0.7 */
+    if (now == 0 || now >= rest.limit || !is_boot) end_rest(OVER);
+}
+
 void
 fb_gc_rest_loads(void)
 {
@@ -129,11 +153,16 @@ fb_gc_rest_loads(void)
     if (rest.state == IDLE) {
         begin_rest();
     } else if (rest.state == COLLECTING && rb_gc_count() != rest.collections) {
-        uint64_t now = resident();
-        set_limit(now, 0);
-        if (now && now < rest.limit) begin_rest();
-        else rest.state = OVER;
+        rest_again();
     }
+}
+
+static int
+has_rlimit(void)
+{
+    struct rlimit space, data;
+    if (getrlimit(RLIMIT_AS, &space) != 0 || getrlimit(RLIMIT_DATA, &data) != 0) return 1;
+    return space.rlim_cur != RLIM_INFINITY || data.rlim_cur != RLIM_INFINITY;
 }
 
 /* ---- The thread ---- */
@@ -144,7 +173,11 @@ do_wish(void *unused)
     enum state wanted = atomic_exchange(&wish, RESTING);
     if (wanted == RESTING || rest.state == OVER) return;
     if (rest.state != RESTING && wanted != OVER) return; /* too late */
-    if (wanted == COLLECTING) rest.growths++;
+    if (wanted == COLLECTING) {
+        rest.growths++;
+        rest.collections = rb_gc_count();
+        rest.objects = gc_stat("heap_live_slots");
+    }
     end_rest(wanted);
 }
 
@@ -184,7 +217,8 @@ watch(void *unused)
         else if (state == RESTING) {
             uint64_t now = resident();
             if (now > rest.peak) rest.peak = now;
-            if (now == 0 || now > rest.limit) wanted = COLLECTING;
+            if (has_rlimit()) wanted = OVER; /* the program has set it */
+            else if (now == 0 || now > rest.limit) wanted = COLLECTING;
             else if (quiet >= IDLE_TICKS) wanted = IDLE;
         }
         if (wanted != RESTING && !ask(wanted)) return NULL;
@@ -223,6 +257,7 @@ after_fork_in_child(void)
 {
     pthread_mutex_init(&alive, NULL); /* the thread may have held it */
     end_rest(OVER);
+    rest.is_young = 0;
 }
 
 /* ---- For Ruby ---- */
@@ -281,19 +316,12 @@ most_memory(void)
     return least / 2;
 }
 
-static int
-has_rlimit(void)
-{
-    struct rlimit space, data;
-    if (getrlimit(RLIMIT_AS, &space) != 0 || getrlimit(RLIMIT_DATA, &data) != 0) return 1;
-    return space.rlim_cur != RLIM_INFINITY || data.rlim_cur != RLIM_INFINITY;
-}
-
 /* The program sees to collections itself from now on. */
 static VALUE
 end_and_call(VALUE method, int argc, const VALUE *argv)
 {
     if (rest.state != OVER) end_rest(OVER);
+    rest.is_young = 0;
     return rb_method_call(argc, argv, method);
 }
 
@@ -313,6 +341,33 @@ static VALUE
 gc_set_stress(VALUE self, VALUE value)
 {
     return end_and_call(rest.set_stress, 1, &value);
+}
+
+/* What a job asks for is done by the main Ractor, which may wait for others. So there is no rest beside other Ractors.
+ * The Method is bound again, because the receiver may be a subclass. */
+static VALUE
+ractor_new(int argc, VALUE *argv, VALUE self)
+{
+    if (rest.state != OVER) end_rest(OVER);
+    VALUE *arguments = ALLOCA_N(VALUE, argc + 1);
+    arguments[0] = self;
+    MEMCPY(arguments + 1, argv, VALUE, argc);
+    VALUE block = rb_block_given_p() ? rb_block_proc() : Qnil;
+    return rb_funcall_with_block_kw(rest.new_ractor, rb_intern("bind_call"), argc + 1, arguments, block,
+                                    RB_PASS_CALLED_KEYWORDS);
+}
+
+/* Process._fork. Ruby writes to an object when it gets old. If that happens in each child, the children share little of
+ * the boot's memory. Without rests the boot's own collections have made most objects old. */
+static VALUE
+process_fork(VALUE self)
+{
+    for (int i = 0; i < MOST_AGEING && rest.is_young; i++) {
+        if ((double)gc_stat("old_objects") >= (double)gc_stat("heap_live_slots") * OLD) break;
+        rb_gc_start();
+    }
+    if (rest.state != RESTING) rest.is_young = 0;
+    return rb_method_call(0, NULL, rest.fork);
 }
 
 /* rest_gc(MiB that the last boot took, or 0) -> nil, or why it does not rest. Called once. */
@@ -343,6 +398,8 @@ native_rest_gc(VALUE self, VALUE last)
     rest.enable = fb_replace_method(rb_mGC, "enable", gc_enable, 0);
     rest.disable = fb_replace_method(rb_mGC, "disable", gc_disable, 0);
     rest.set_stress = fb_replace_method(rb_mGC, "stress=", gc_set_stress, 1);
+    rest.fork = fb_replace_method(rb_mProcess, "_fork", process_fork, 0);
+    rest.new_ractor = rb_funcall(fb_replace_method(rb_cRactor, "new", ractor_new, -1), rb_intern("unbind"), 0);
     return Qnil;
 }
 
@@ -358,7 +415,7 @@ fb_define_gc_rest(VALUE native)
 {
     rb_define_singleton_method(native, "rest_gc", native_rest_gc, 1);
     rb_define_singleton_method(native, "gc_rests", native_gc_rests, 0);
-    fb_hold((VALUE *const[]){&rest.enable, &rest.disable, &rest.set_stress, NULL});
+    fb_hold((VALUE *const[]){&rest.enable, &rest.disable, &rest.set_stress, &rest.fork, &rest.new_ractor, NULL});
 }
 
 #else

@@ -17,7 +17,7 @@ module Pitwall
         return unless File.directory?(folder)
 
         Folder.replace(File.join(folder, NAME), File::TRUNC) do |file|
-          file.write("command=#{$PROGRAM_NAME.b.tr("\n", " ")}\n", counts.to_s.b)
+          file.write("command=#{command.b}\n", counts.to_s.b)
         end
       rescue SystemCallError
         nil
@@ -38,11 +38,14 @@ module Pitwall
         nil
       end
 
-      # One of the counts; 0: it is not known.
+      # One of the counts; 0: it is not known, or the last program was another one.
       #: (String, Symbol) -> Integer
       def count(folder, name)
-        read(folder).to_h[name.name].to_i.clamp(0, MOST)
+        last = read(folder).to_h
+        last["command"] == command ? last[name.name].to_i.clamp(0, MOST) : 0
       end
+
+      def command = $PROGRAM_NAME.b.tr("\n", " ").force_encoding("UTF-8").scrub
     end
   end
 end
