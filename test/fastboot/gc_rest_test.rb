@@ -69,6 +69,8 @@ class GCRestTest < Minitest::Test
     assert_equal ["0"], lines(GROWS)
     peak, expected = noted
     assert_equal [true, 1800], [peak.between?(1, 1799), expected], "a smaller boot does not make it forget at once"
+    lines("1", env: { "PITWALL_FASTBOOT_GC" => "off" })
+    assert_equal 1620, noted.last
     note(2000, "another program")
     assert_equal ["1"], lines(GROWS)
     File.unlink(file("cache/last-boot"))

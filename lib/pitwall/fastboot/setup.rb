@@ -106,7 +106,7 @@ module Pitwall
         start_index if load_path_cache
         folder = folder_of(cache_dir)
         start_caches(folder, compile_cache_iseq, data, readonly) if compile_cache_iseq || data.any?
-        rest_gc(folder) if gc && @cache
+        rest_gc(folder, gc) if @cache
         leave_version_to_bundler
       rescue *Exceptions::OWN => error
         @counts.because("it did not start", error.class, error.message)
@@ -145,12 +145,13 @@ module Pitwall
 
       def rest_gc? = ENV["PITWALL_FASTBOOT_GC"] != "off"
 
-      def rest_gc(folder)
+      # @param wanted whether garbage collection is to rest. What is noted for such boots is kept also if not.
+      def rest_gc(folder, wanted)
         # Ruby 3.3 does not collect when there are too many open files while collections are disabled.
         return if RUBY_VERSION < "3.4" || !Native.respond_to?(:rest_gc)
 
         @expected = LastBoot.count(folder, :gc_expected)
-        reason = Native.rest_gc(@expected)
+        reason = Native.rest_gc(@expected) if wanted
         @counts.because("garbage collection does not rest: #{reason}") if reason
       end
 
