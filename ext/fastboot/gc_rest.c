@@ -1,6 +1,6 @@
 /*
- * Garbage collection rests while files are loaded. What a boot allocates stays alive for the most part, so each
- * collection marks all of it again.
+ * Garbage collection rests while files are loaded. Half of a boot's objects and more stay alive, and each collection
+ * marks them again.
  *
  * A thread that Ruby does not know looks every 10 ms at the process's memory and at the number of loaded files. It
  * ends a rest when memory has grown too much, or when no file was loaded for a while. It only asks for that: a job with
