@@ -53,7 +53,7 @@ compress(uint64_t state[8], const uint8_t *block, uint64_t read, int last)
     v[12] ^= read;
     if (last) v[14] = ~v[14];
 
-/* Then the order of the words is known when this is compiled. It takes half the time. */
+/* When the rounds are unrolled, the compiler knows which words each round takes. This halves the time. */
 #pragma GCC unroll 12
     for (int round = 0; round < ROUNDS; round++) {
         const uint8_t *s = sigma[round % 10];

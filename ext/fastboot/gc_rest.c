@@ -39,9 +39,9 @@
 #define LEAST_GROWTH (72 * MIB) /* a small Rails application then has one collection while it boots */
 #define SHARE_OF_LAST 0.6   /* of what the last boot took: then a large application has one collection, too */
 #define MUCH_LATER 1.25     /* If the share is not that much above the limit, the limit stays. */
-#define SURVIVORS 0.3       /* of the objects, in a collection: if fewer survive, it is no boot, and rests don't pay */
-#define MOST_AGEING 3       /* An object is old when it has survived three collections. */
-#define OLD 0.75            /* part of the objects that are old before the first fork */
+#define SURVIVORS 0.3       /* least share of objects that survives a collection; else there is no further rest */
+#define MOST_AGEING 3       /* collections before the first fork. An object that has survived three is old. */
+#define OLD 0.75            /* share of old objects that is enough before the first fork */
 
 enum state {
     OVER,       /* nothing is done any more; also before it begins */
@@ -56,7 +56,7 @@ static struct {
     uint64_t most;          /* of memory: no rest ends later */
     _Atomic uint64_t peak;  /* of memory, while collections were disabled. Only the thread writes it. */
     size_t collections;     /* before Ruby was to collect */
-    size_t objects;         /* the same */
+    size_t objects;         /* how many there were before Ruby was to collect */
     unsigned long rests, growths;
     rb_postponed_job_handle_t job;
     VALUE enable, disable, set_stress, fork, new_ractor; /* the Methods that were replaced */
@@ -122,17 +122,17 @@ end_rest(enum state next)
     rest.state = next;
 }
 
-/* `wanted`: the limit that the last boot suggests, or 0. */
+/* `wanted`: the limit that the last boot suggests, in bytes, or 0. */
 static void
-set_limit(uint64_t now, double wanted)
+set_limit(uint64_t now, uint64_t wanted)
 {
     uint64_t grown = (uint64_t)((double)now * GROWTH);
     rest.limit = grown > now + LEAST_GROWTH ? grown : now + LEAST_GROWTH;
-    if (wanted > (double)rest.limit * MUCH_LATER) rest.limit = wanted < (double)rest.most ? (uint64_t)wanted : rest.most;
+    if ((double)wanted > (double)rest.limit * MUCH_LATER) rest.limit = wanted;
     if (rest.limit > rest.most) rest.limit = rest.most;
 }
 
-/* Ruby has begun to collect. Disabling collections ends that one first. */
+/* Ruby has begun to collect. rb_gc_disable lets Ruby end this collection first. */
 static void
 rest_again(void)
 {
@@ -320,7 +320,7 @@ most_memory(void)
 static VALUE
 end_and_call(VALUE method, int argc, const VALUE *argv)
 {
-    if (rest.state != OVER) end_rest(OVER);
+    end_rest(OVER);
     rest.is_young = 0;
     return rb_method_call(argc, argv, method);
 }
@@ -343,12 +343,13 @@ gc_set_stress(VALUE self, VALUE value)
     return end_and_call(rest.set_stress, 1, &value);
 }
 
-/* What a job asks for is done by the main Ractor, which may wait for others. So there is no rest beside other Ractors.
- * The Method is bound again, because the receiver may be a subclass. */
+/* Ractor.new. Only the main Ractor can end a rest, because it runs the jobs. If the main Ractor waits for another
+ * Ractor, it runs none. So the first Ractor.new ends the rest, and there is no further one. The receiver may be a
+ * subclass of Ractor, so the original method is kept unbound. */
 static VALUE
 ractor_new(int argc, VALUE *argv, VALUE self)
 {
-    if (rest.state != OVER) end_rest(OVER);
+    end_rest(OVER);
     VALUE *arguments = ALLOCA_N(VALUE, argc + 1);
     arguments[0] = self;
     MEMCPY(arguments + 1, argv, VALUE, argc);
@@ -357,8 +358,8 @@ ractor_new(int argc, VALUE *argv, VALUE self)
                                     RB_PASS_CALLED_KEYWORDS);
 }
 
-/* Process._fork. Ruby writes to an object when it gets old. If that happens in each child, the children share little of
- * the boot's memory. Without rests the boot's own collections have made most objects old. */
+/* Process._fork. Ruby writes to an object when the object gets old. A child that writes to a page gets its own copy of
+ * the page. So the boot's objects get old here, before the child exists. Without rests they get old during the boot. */
 static VALUE
 process_fork(VALUE self)
 {
@@ -374,7 +375,7 @@ process_fork(VALUE self)
 static VALUE
 native_rest_gc(VALUE self, VALUE last)
 {
-    double wanted = (double)NUM2UINT(last) * SHARE_OF_LAST * MIB;
+    uint64_t wanted = (uint64_t)((double)NUM2UINT(last) * SHARE_OF_LAST) * MIB;
     open_statm();
     uint64_t now = resident();
     if (now == 0) return rb_str_new_cstr("/proc/self/statm can't be read");

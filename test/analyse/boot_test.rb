@@ -83,7 +83,7 @@ class BootAnalysisTest < Minitest::Test
     assert_equal [150_000, 50_000], [found.before_ns, found.own_ns]
   end
 
-  # Evaluated strings have time, but are no files. A script may be loaded twice.
+  # Evaluated strings add to the time, but not to the number of files. A script that is loaded twice counts once.
   def test_files_are_counted_once
     big = "/gems/big-1.0/lib/big.rb"
     rows = [load(1, path: big, wall_ns: 500_000), load(2, parent: 1, path: big, kind: "eval", wall_ns: 20_000),
@@ -128,7 +128,7 @@ class BootAnalysisTest < Minitest::Test
     assert_equal ["booted", 4, 150_010], [found.ended_by, found.figures[:features], found.wall_ns]
   end
 
-  # What has no file is told apart by its kind.
+  # Rows without a file are the same only if their kind is the same.
   def test_a_file_is_the_same_by_require_and_by_autoload
     step = { name: "set_paths", path: "", from: "/srv/engine.rb" }
     before = [load(1, kind: "autoload", wall_ns: 300), load(2, kind: "initializer", **step), load(3, wall_ns: 5)]

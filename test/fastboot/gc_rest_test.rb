@@ -83,15 +83,15 @@ class GCRestTest < Minitest::Test
 
   def noted = Pitwall::Fastboot::LastBoot.read(file("cache")).values_at("gc_peak", "gc_expected").map(&:to_i)
 
-  # Memory that a collection has freed does not go back to the system. So each limit would be above the last.
+  # A collection frees memory, but the system does not get the memory back. If rests went on, each limit would be higher
+  # than the one before.
   def test_a_program_that_makes_garbage_while_it_loads_files
     program = "600.times { load './a.rb'; Array.new(4000) { 'x' * 100 } }; s = #{STATS}; "
     assert_equal %w[1 true], lines("#{program} p s['gc_growths'], s['gc_peak'] < 250")
   end
 
-  # What ends a rest is done by the main Ractor, which waits here.
+  # Only the main Ractor can end a rest. Here the main Ractor waits for another Ractor.
   def test_other_ractors_collect
-    skip "no Ractors" unless defined?(Ractor)
     program = "Warning[:experimental] = false; class Mine < Ractor; end; " \
               "made = Mine.new(2, name: 'mine') { |n| before = GC.count; " \
               "40_000_000.times { Object.new; break if GC.count > before }; [n, GC.count > before] }; " \
@@ -99,7 +99,8 @@ class GCRestTest < Minitest::Test
     assert_equal ["Mine", '"mine"', "[2, true]", "false"], lines(program)
   end
 
-  # Children that make the boot's objects old would each write to all of them.
+  # Ruby writes to an object when the object gets old. If the boot's objects got old in each child, the children would
+  # share little memory.
   def test_children_get_old_objects
     program = "KEPT = Array.new(300_000) { 'x' * 9 }; " \
               "old = -> { GC.stat(:old_objects).fdiv(GC.stat(:heap_live_slots)).round(1) }; p old.call < 0.5; "

@@ -37,8 +37,8 @@ static struct {
     } last_call;
 } ticker;
 
-/* Called at the end of a call that began at `wall`. Leaves Ruby alone for a while if the program does no work between
- * the calls. There are two reasons:
+/* Called when a call ends that began at `wall`. If the program does no work between the calls, Ruby is not asked for
+ * calls for a while. A program may do no work for two reasons:
  * - A call takes longer than half of the interval, because the stack is deep.
  * - The program only collects garbage. IO.select is an example: when Ruby was asked for a call, IO.select starts over,
  *   and allocates objects before it looks at the files. With GC.stress each of these objects causes a collection. If

@@ -1,4 +1,4 @@
-/* Counts how often something happened in a row, for work that has to pause when the program hardly gets on. */
+/* Tells whether something has happened several times in a row. Tickers use it to see that they hold the program up. */
 #ifndef PITWALL_IN_A_ROW_H
 #define PITWALL_IN_A_ROW_H
 

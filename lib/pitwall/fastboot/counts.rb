@@ -46,7 +46,7 @@ module Pitwall
         "gc_rests" => "times that garbage collection began to rest because files were loaded",
         "gc_growths" => "rests that ended because memory had grown",
         "gc_peak" => "MiB: the most memory that the process had while garbage collection rested",
-        "gc_expected" => "MiB: what the next boot is expected to take, by this one and those before",
+        "gc_expected" => "MiB: memory that the next boot of this program is expected to take",
         "rubygems_decides" => "requires that RubyGems had to decide: gems are not activated yet"
       }.freeze
 

@@ -38,13 +38,14 @@ module Pitwall
         nil
       end
 
-      # One of the counts; 0: it is not known, or the last program was another one.
+      # One of the counts of the last boot. 0 if there is none, or if the last boot was that of another program.
       #: (String, Symbol) -> Integer
       def count(folder, name)
         last = read(folder).to_h
         last["command"] == command ? last[name.name].to_i.clamp(0, MOST) : 0
       end
 
+      # The program's name as the file has it.
       def command = $PROGRAM_NAME.b.tr("\n", " ").force_encoding("UTF-8").scrub
     end
   end

@@ -29,7 +29,7 @@ module Pitwall
     # Options of Bootsnap.setup that need nothing here, or that have no counterpart (doc/fastboot.md).
     WITHOUT_EFFECT = %i[development_mode ignore_directories revalidation].freeze
     MAIN_RACTOR = (Ractor.current if defined?(Ractor))
-    # A boot that took less memory makes the next one expect this part of what it was expected to take itself.
+    # If a boot takes less memory than expected, the next one expects this share of what this one expected.
     LESS = 0.9
     private_constant :WITHOUT_EFFECT, :MAIN_RACTOR, :LESS
 
@@ -145,7 +145,7 @@ module Pitwall
 
       def rest_gc? = ENV["PITWALL_FASTBOOT_GC"] != "off"
 
-      # @param wanted whether garbage collection is to rest. What is noted for such boots is kept also if not.
+      # @param wanted whether garbage collection is to rest. If not, the note of earlier boots is kept all the same.
       def rest_gc(folder, wanted)
         # Ruby 3.3 does not collect when there are too many open files while collections are disabled.
         return if RUBY_VERSION < "3.4" || !Native.respond_to?(:rest_gc)

@@ -29,7 +29,7 @@ static struct {
     _Atomic bool running;
     _Atomic int64_t asked; /* time of the request, ns; 0: no request, or the job has taken it */
     _Atomic int64_t since; /* time of the first request since the job last took one, ns */
-    _Atomic int64_t late_ns; /* delay until the job took the last request; 0: no request was taken since the helper looked */
+    _Atomic int64_t late_ns; /* delay until the job took the last request; 0: none was taken since the helper looked */
     int64_t pause_ns;
     uint64_t own_before;   /* Ruby's count of objects when Pitwall's own work began */
 } state;
@@ -70,9 +70,9 @@ pause_until(int64_t at)
     clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
 }
 
-/* How much longer the next pause is, ns. Each request can make a function of Ruby start over (let_it_get_on in
- * safepoint_ticker.c has an example). A request is late if the job has not taken the request after half a pause. After
- * several late requests in a row, the pause gets longer by REST times the delay of the last request. */
+/* Returns the time to add to the next pause, ns. A request can make a function of Ruby start over: the comment on
+ * let_it_get_on in safepoint_ticker.c has an example. A request is late if the job takes it after more than half a
+ * pause. After several late requests in a row, REST times the delay of the last one is added. */
 static int64_t
 longer_pause(uint8_t *late_in_a_row)
 {

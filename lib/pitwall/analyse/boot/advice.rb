@@ -88,7 +88,7 @@ module Pitwall
           end
         end
 
-        # entry_unused: other files of the gem were used, but not the ones that Bundler.require asks for
+        # entry_unused: no file that Bundler.require asks for was used, but other files of the gem were
         def used_gem(name, outermost)
           asked = outermost.select { |node| bundler_asks?(node) }
           advice("gem", outermost.sum { |node| node.total[:wall] }, bound: true, subject: name,
@@ -157,7 +157,8 @@ module Pitwall
 
         def place_of(node) = node.row.path.empty? ? [node.row.from, node.row.line] : [node.row.path, 0]
 
-        # Names the file with the most of these requires. A file of the application goes before: it can be changed.
+        # Names the file that has most of these requires. A file of the application is preferred, because its author
+        # can change it.
         def repeats
           count, spent = @boot.repeats
           files = main.reject { |node| node.row.path.empty? || node.row.repeats.zero? }.group_by(&:path)

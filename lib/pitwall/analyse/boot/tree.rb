@@ -20,7 +20,7 @@ module Pitwall
         # @return [Hash{Symbol => Integer}] the same without what its children took
         attr_accessor :own
 
-        # Number of different files that were loaded. An evaluated string is no file.
+        # How many different files these nodes have loaded. Evaluated strings do not count.
         #: (Array[Node]) -> Integer
         def self.files(nodes) = nodes.select(&:file?).map(&:path).uniq.size
 
