@@ -265,6 +265,75 @@ class BootAnalysisTest < Minitest::Test
     assert_equal ["gem", false], [used.kind, used.figures[:entry_unused]]
   end
 
+  Repeated = Pitwall::Record::RepeatedLoad
+
+  def again(around, name, from, line = 1, kind: "require") = Repeated.new(around, kind, name, from, line)
+
+  # [[gem, saving, other lines], …] of a boot's advice
+  def gem_advice(rows, repeated)
+    found = boot(segment(rows).with(repeated_loads: repeated)).advice.select { |one| one.kind == "gem" }
+    found.map { |one| [one.subject, one.saving_ns, one.figures[:others]] }
+  end
+
+  def test_a_gem_that_other_code_requires
+    rows = [load(1, kind: "bundler_require", path: "", name: "", wall_ns: 900_000),
+            load(2, parent: 1, path: "/gems/first-1.0/lib/first.rb", wall_ns: 500_000),
+            load(3, parent: 2, path: "/gems/shared-1.0/lib/shared.rb", name: "shared", wall_ns: 200_000,
+                    from: "/gems/first-1.0/lib/first.rb"),
+            load(4, parent: 3, kind: "yaml", path: "/gems/shared-1.0/x.yml", wall_ns: 20_000),
+            load(5, parent: 1, path: "/gems/second-1.0/lib/second.rb", wall_ns: 300_000),
+            load(6, path: "/srv/app/cart.rb", wall_ns: 10_000)]
+    second = "/gems/second-1.0/lib/second.rb"
+    assert_equal [["first", 500_000, []], ["second", 300_000, []]], gem_advice(rows, [])
+    [again(5, "shared", second), again(5, "/gems/shared-1.0/lib/shared", second), again(5, "shared.rb", second),
+     again(5, "../../shared-1.0/lib/./shared", second, kind: "require_relative")].each do |row|
+      found = [["first", 300_000, []], ["second", 300_000, []]]
+      assert_equal found, gem_advice(rows, [row]).sort, row.name
+    end
+    lines = [again(5, "first", second, 7), again(6, "first", "/srv/app/cart.rb", 3), again(0, "none", "/srv/x.rb")]
+    assert_equal [["second", 300_000, []]], gem_advice(rows, lines), "the second gem requires the first one"
+    assert_equal [["first", 500_000, [["/srv/app/cart.rb", 3]]], ["second", 300_000, []]],
+                 gem_advice(rows, [lines[1], again(1, "first", "/usr/lib/bundler/runtime.rb")])
+  end
+
+  # Files ask for files. The reference loads them again without what asks for the gem.
+  def test_savings_are_those_of_a_boot_without_the_gem
+    random = Random.new(7)
+    40.times do
+      files = Array.new(14) { |at| at < 4 ? "/srv/app/a#{at}.rb" : "/gems/g#{at % 4}-1.0/lib/f#{at}.rb" }
+      asks = files.to_h { |path| [path, files.sample(random.rand(4), random: random)] }
+      rows, repeated = simulate(asks, files.first(2)) { false }
+      found = boot(segment(rows).with(repeated_loads: repeated))
+      %w[g0 g1 g2 g3].each do |gem|
+        nodes = found.nodes.select { |node| found.owners.gem(node) == gem && found.owners.mine?(node.row.from) }
+        outermost = nodes.reject { |node| (node.above & nodes).any? }
+        kept = simulate(asks, files.first(2)) { |from, to| from.start_with?("/srv") && to.include?("/#{gem}-") }.first
+        gone = rows.map(&:path) - kept.map(&:path)
+        below = outermost.flat_map(&:subtree).select { |node| gone.include?(node.row.path) }
+        assert_equal below.sum { |node| node.own[:wall] }, found.requirers.saving_ns(gem, outermost)
+      end
+    end
+  end
+
+  # [loads, repeated loads] of a program whose files ask for files. The block names requests that are left out.
+  def simulate(asks, main, &left_out)
+    rows = []
+    repeated = []
+    ids = {}
+    visit = lambda do |parent, from, path|
+      next if left_out.(from, path)
+      next repeated << again(parent, path, from) if ids[path]
+
+      id = ids[path] = ids.size + 1
+      row = load(id, parent: parent, path: path, name: path, from: from)
+      rows << row
+      asks[path].each { |inner| visit.(id, path, inner) }
+      row.wall_ns = 1_000 + rows.select { |one| one.parent == id }.sum(&:wall_ns)
+    end
+    main.each { |path| visit.(0, "/srv/main.rb", path) }
+    [rows, repeated]
+  end
+
   def test_uses_of_other_processes
     rows = [load(1), load(2)]
     child = segment([], pid: 2, used: true).with(file_uses: [Use.new("/srv/f1.rb", 1, 3)])

@@ -130,6 +130,23 @@ class BootTest < Minitest::Test
     boot(program: "stress.rb")
   end
 
+  def test_lines_that_ask_again
+    File.write(file("loop.rb"), "require_relative \"main\"\n")
+    main = "2.times { require 'json' }\n1_000.times { require 'json' }\nrequire './again'\nrequire 'pitwall'\n" \
+           "Pitwall.booted\nrequire 'json'\n"
+    File.write(file("main.rb"), main)
+    File.write(file("again.rb"), "require './again'\nrequire_relative 'again'\n")
+    boot(program: "loop.rb")
+    rows = segments(file("x.pit")).flat_map(&:repeated_loads).select { |row| row.from.start_with?(@dir) }
+    found = rows.map { |row| [File.basename(row.from), row.line, row.kind, row.name] }
+    expected = [["main.rb", 1, "require", "json"], ["main.rb", 2, "require", "json"],
+                ["again.rb", 1, "require", "./again"], ["again.rb", 2, "require_relative", "again"]]
+    assert_equal expected, found
+    assert_equal 2, rows.map(&:around).uniq.size
+    redacted = pitwall("report", file("x.pit"), "--redact", "--format", "json").out
+    refute_includes redacted, @dir
+  end
+
   def test_the_tree
     report = boot("--fail-if", "features > 3", status: 1)
     slow, nested, heavy = %w[slow nested heavy].map { |name| of(report, name) }

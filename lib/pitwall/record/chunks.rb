@@ -24,6 +24,7 @@ require "pitwall/record/chunks/open"
 require "pitwall/record/chunks/queries"
 require "pitwall/record/chunks/query_parts"
 require "pitwall/record/chunks/query_sums"
+require "pitwall/record/chunks/repeated_loads"
 require "pitwall/record/chunks/room"
 require "pitwall/record/chunks/samples"
 require "pitwall/record/chunks/shared_objects"
@@ -85,7 +86,7 @@ module Pitwall
         # Changes that empty caches.
         CacheChanges, CacheCounters, DefinitionCosts,
         # What a boot loads.
-        Loads, FileUses, BootSizes,
+        Loads, RepeatedLoads, FileUses, BootSizes,
         # How the recording went and how it ended.
         Stats, Tail
       ].each { |chunk| register(chunk) }

@@ -2,6 +2,7 @@
 #include "collectors/boot/code_caches.h"
 #include "collectors/boot/load_methods.h"
 #include "collectors/boot/loads.h"
+#include "collectors/boot/repeats.h"
 #include "collectors/boot/spans.h"
 #include "collectors/boot/uses.h"
 #include "tools/settings.h"
@@ -35,6 +36,7 @@ start(VALUE settings)
     rb_protect(prepare, settings, &error);
     if (error) rb_set_errinfo(saved);
     if (error) refusal = "cannot watch what is loaded: this Ruby does not have what is needed";
+    if (!refusal) pw_repeats_start();
     if (!refusal) pw_loads_start((int64_t)pw_setting_number(settings, "began_ns", 0));
     return refusal;
 }
@@ -58,6 +60,7 @@ static void
 init(VALUE native)
 {
     pw_loads_init();
+    pw_repeats_init();
     pw_uses_init();
     pw_spans_init(native);
     pw_code_caches_init(native);
@@ -67,6 +70,7 @@ static void
 write_rows(bool last)
 {
     pw_loads_write_rows();
+    pw_repeats_write_rows();
     pw_uses_write_rows();
 }
 
@@ -74,6 +78,7 @@ static void
 forget(bool frees)
 {
     pw_loads_forget(frees);
+    pw_repeats_forget(frees);
     pw_uses_forget(frees);
 }
 

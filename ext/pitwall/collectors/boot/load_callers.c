@@ -24,7 +24,7 @@ stands_between(const char *path)
 {
     static const char *const parts[] = {
         "<internal:", "/rubygems/core_ext/", "/bootsnap/", "/lib/zeitwerk/", "/bundled_gems.rb",
-        "/active_support/dependencies", "/pitwall/collect/"};
+        "/active_support/dependencies", "/active_support/inflector/", "/string/inflections.rb", "/pitwall/collect/"};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) if (strstr(path, parts[i])) return true;
     return is_rubys_monitor(path);
 }

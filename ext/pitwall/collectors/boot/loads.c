@@ -1,6 +1,7 @@
 #include "collectors/boot/loads.h"
 #include "collectors/boot/load_callers.h"
 #include "collectors/boot/readings.h"
+#include "collectors/boot/repeats.h"
 #include "output/drain.h"
 #include "output/output.h"
 #include "output/record_kinds.h"
@@ -255,9 +256,12 @@ pw_load_was_done(pw_load load)
     if (!found) return;
     uint64_t ns = less(pw_now_ns(), found->at.wall);
     uint64_t around = found->parent;
+    int kind = found->kind;
+    VALUE name = found->name;
     take_off(found);
     open_load *parent = with_id(around);
     if (parent ? parent->outlasts : state.booted[0]) return;
+    pw_repeats_add(around, kind, name);
     if (parent) {
         parent->repeats++;
         parent->repeat_ns += ns;
@@ -311,8 +315,8 @@ pw_loads_codes_of(VALUE path, bool evaluated)
 
 /* ---- in the drain ---- */
 
-static uint32_t
-kind_id(int kind)
+uint32_t
+pw_loads_kind_id(int kind)
 {
     if (!state.kind_ids[kind]) {
         state.kind_ids[kind] = pw_intern_string(&pw_out.tables, kinds[kind], strlen(kinds[kind]));
@@ -327,7 +331,7 @@ take(const pw_record_header *record)
     const load_row *row = (const load_row *)record;
     uint64_t values[COLUMNS];
     memcpy(values, row->values, sizeof values);
-    values[KIND] = kind_id(row->kind);
+    values[KIND] = pw_loads_kind_id(row->kind);
     const char *text = row->text;
     for (int i = 0; i < TEXTS; text += row->sizes[i++]) {
         values[NAME + i] = pw_intern_string(&pw_out.tables, text, row->sizes[i]);

@@ -60,6 +60,9 @@ extern PW_HIDDEN void (*pw_loads_loaded)(VALUE path, VALUE codes);
  * with the GVL does not block the drain. */
 void *pw_loads_reserve(uint32_t bytes);
 
+/* The string id of a kind's name. holds session lock */
+uint32_t pw_loads_kind_id(int kind);
+
 void pw_loads_init(void);
 /* `began`: when Pitwall's own code began to be loaded, ns; 0: not known. needs GVL */
 void pw_loads_start(int64_t began);

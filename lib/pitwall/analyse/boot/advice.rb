@@ -78,12 +78,15 @@ module Pitwall
           [advice("heap", figures[:gc], bound: true, runs: figures[:gc_runs], slots: @boot.heap_slots)]
         end
 
-        # What a line of the application, or Bundler.require, loads of a gem.
+        # What the application, or Bundler.require, loads of a gem. The saving leaves out files that other gems require.
+        # others: other lines that require files of the gem: [[path, line], …]
         def gems
           asked = main.select { |node| @boot.owners.gem(node) && asked_by_program?(node) }
-          asked.group_by { |node| @boot.owners.gem(node) }.map do |name, nodes|
+          asked.group_by { |node| @boot.owners.gem(node) }.filter_map do |name, nodes|
             inside = nodes.to_h { |node| [node.row.id, node] }
             outermost = nodes.reject { |node| node.above.any? { |above| inside[above.row.id].equal?(above) } }
+            next if outermost.sum { |node| node.total[:wall] } < @least # the saving is at most that
+
             @boot.uses.gem?(name) ? unused_gem(name, outermost) : used_gem(name, outermost)
           end
         end
@@ -91,17 +94,21 @@ module Pitwall
         # entry_unused: no file that Bundler.require asks for was used, but other files of the gem were
         def used_gem(name, outermost)
           asked = outermost.select { |node| bundler_asks?(node) }
-          advice("gem", outermost.sum { |node| node.total[:wall] }, bound: true, subject: name,
-                 place: asked_at(outermost), files: Node.files(outermost.flat_map(&:subtree)),
+          advice("gem", @boot.requirers.saving_ns(name, outermost), bound: true, subject: name,
+                 place: asked_at(outermost), others: others(name, outermost),
+                 files: Node.files(outermost.flat_map(&:subtree)),
                  entry_unused: asked.any? && asked.all? { |node| @boot.uses.used?(node) == false })
         end
 
         # in_gemfile: Bundler.require loads it, so the Gemfile has the line to change
         def unused_gem(name, outermost)
-          advice("unused_gem", outermost.sum { |node| @boot.uses.saving_ns(node) }, bound: true, subject: name,
-                 place: asked_at(outermost), files: @boot.uses.gems.find { |row| row.name == name }.files,
+          saving = @boot.requirers.saving_ns(name, outermost, needed: @boot.uses.used_paths)
+          advice("unused_gem", saving, bound: true, subject: name, place: asked_at(outermost),
+                 others: others(name, outermost), files: @boot.uses.gems.find { |row| row.name == name }.files,
                  in_gemfile: outermost.all? { |node| bundler_asks?(node) })
         end
+
+        def others(name, outermost) = @boot.requirers.of_gem(name) - [asked_at(outermost)]
 
         # The place that has these files loaded: the line of a `require`, or the Gemfile if Bundler.require loads them.
         def asked_at(nodes)

@@ -6,6 +6,7 @@ require "pitwall/analyse/boot/calls"
 require "pitwall/analyse/boot/change"
 require "pitwall/analyse/boot/drawing"
 require "pitwall/analyse/boot/owners"
+require "pitwall/analyse/boot/requirers"
 require "pitwall/analyse/boot/tree"
 require "pitwall/analyse/boot/uses"
 
@@ -173,6 +174,10 @@ module Pitwall
       # Files and gems that were never used afterwards.
       #: () -> Uses
       def uses = @uses ||= Uses.new(self, @all)
+
+      # Which code asks for which file.
+      #: () -> Requirers
+      def requirers = @requirers ||= Requirers.new(self)
 
       # What to do, the largest predicted saving first.
       #: () -> Array[Advice]

@@ -42,6 +42,10 @@ module Pitwall
           node.row.kind == "load" || compiled_code?(node) ? nil : false
         end
 
+        # @return [Set<String>] files that were used
+        #: () -> Set[String]
+        def used_paths = @used
+
         # Numbers of Ruby files: {used: 12, unused: 30, unknown: 8}
         #: () -> Hash[Symbol, Integer]
         def counts

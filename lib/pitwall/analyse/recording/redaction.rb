@@ -71,6 +71,7 @@ module Pitwall
           label_sets: segment.label_sets.map { |set| set&.transform_values { |value| Redaction.label(value) } },
           sites: segment.sites.map { |site| site.dup.tap { |copy| copy.class_name = text(site.class_name) } },
           loads: segment.loads.map { |load| with_paths(load, %i[name path from]) },
+          repeated_loads: segment.repeated_loads.map { |load| with_paths(load, %i[name from]) },
           file_uses: segment.file_uses.map { |use| with_paths(use, %i[path]) },
           holders: segment.holders&.then { |holders| holders.dup.tap { |copy| copy.paths = value(holders.paths) } },
           stats: value(segment.stats), tail: segment.tail && value(segment.tail)

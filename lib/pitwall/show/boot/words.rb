@@ -131,10 +131,12 @@ module Pitwall
         when "heap" then "begin with a larger heap: #{Units.things(figures[:runs], "collection")} ran during the boot"
         when "gem"
           "load #{advice.subject} where it is used, or not at all: #{Units.things(figures[:files], "file")}" \
-          "#{"; what Bundler.require loads of it was never used" if figures[:entry_unused]}#{at}"
+          "#{"; what Bundler.require loads of it was never used" if figures[:entry_unused]}#{at}" \
+          "#{others(figures[:others], location)}"
         when "unused_gem"
           "#{advice.subject} was never used (#{Units.things(figures[:files], "file")}): " \
-          "#{"require: false in the Gemfile, and " if figures[:in_gemfile]}require it where it is needed#{at}"
+          "#{"require: false in the Gemfile, and " if figures[:in_gemfile]}require it where it is needed#{at}" \
+          "#{others(figures[:others], location)}"
         when "unused_file"
           "#{location.text(advice.subject, 0)} was never used: require it where it is needed, or autoload it#{at}"
         when "initializer"
@@ -150,6 +152,15 @@ module Pitwall
         end
       end
       private_class_method :sentence
+
+      # Other lines that require a gem.
+      def others(places, location)
+        return "" if places.empty?
+
+        first = location.text(*places.first)
+        places.one? ? "; #{first} requires it, too" : "; #{places.size} other lines require it, too, as #{first}"
+      end
+      private_class_method :others
 
       # A file stands for itself.
       def at_of_name(advice, at) = advice.place && advice.place[0] == advice.subject ? "" : at

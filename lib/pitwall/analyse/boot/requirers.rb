@@ -1,0 +1,133 @@
+# frozen_string_literal: true
+
+require "set"
+
+module Pitwall
+  module Analyse
+    class Boot
+      # Which code asks for which file: the load of a file, and each require that found the file loaded already. It
+      # tells which loads a boot would still have if the program no longer asked for a gem.
+      class Requirers
+        # from: the path of the file whose load asks; nil: no load does · to: paths of files
+        # kind: "require", …; "bundler_require" if that asks · place: [path, line] of the line that asks
+        Request = Struct.new(:from, :to, :kind, :place)
+        FILES = %w[require require_relative autoload load].freeze
+        ENDINGS = ["", ".rb", ".so"].freeze
+        private_constant :Request, :FILES, :ENDINGS
+
+        #: (Boot) -> void
+        def initialize(boot)
+          @boot = boot
+        end
+
+        # Lines that require files of a gem, other than the gem's own and Bundler.require. Lines of the application come
+        # first. A line that names an autoloaded constant requires nothing.
+        #: (String) -> Array[[String, Integer]]
+        def of_gem(gem)
+          found = requests_for(gem).reject { |one| %w[bundler_require autoload].include?(one.kind) }.map(&:place).uniq
+          found = found.reject { |path, _| path.empty? || @boot.owners.gem_at(path) == gem }
+          found.partition { |path, _| @boot.owners.mine?(path) }.flatten(1)
+        end
+
+        # Time of those of these loads that nothing asks for if neither the application nor Bundler.require asks for
+        # files of the gem.
+        # @param nodes [Array<Node>] loads of files of the gem for which the program asks, none within another
+        # @param needed [Enumerable<String>] files that are loaded in any case
+        #: (String, Array[Node], ?needed: Enumerable[String]) -> Integer
+        def saving_ns(gem, nodes, needed: [])
+          kept = kept_without(gem, needed)
+          nodes.flat_map(&:subtree).sum { |node| kept.include?(home(node)) ? 0 : node.own[:wall] }
+        end
+
+        private
+
+        # Files that are loaded if the program does not ask for the gem.
+        def kept_without(gem, needed)
+          dropped = requests_for(gem).select { |one| program?(one) }.to_set.compare_by_identity
+          kept = Set.new(needed)
+          waiting = [nil, *kept]
+          until waiting.empty?
+            by_home.fetch(waiting.pop, []).each do |request|
+              next if dropped.include?(request)
+
+              request.to.each { |path| waiting << path if kept.add?(path) }
+            end
+          end
+          kept
+        end
+
+        def program?(request) = request.kind == "bundler_require" || @boot.owners.mine?(request.place[0])
+
+        def requests_for(gem)
+          @by_gem ||= requests.each_with_object({}) do |request, found|
+            request.to.map { |path| @boot.owners.gem_at(path) }.uniq.each { |name| (found[name] ||= []) << request }
+          end
+          @by_gem.fetch(gem, [])
+        end
+
+        def by_home = @by_home ||= requests.group_by(&:from)
+
+        def requests = @requests ||= first_requests + repeated_requests
+
+        def first_requests
+          files.map { |node| request(node.row, node.parent, [node.row.path]) }
+        end
+
+        def repeated_requests
+          @boot.trees.zip(@boot.segments).flat_map do |tree, segment|
+            by_id = tree.nodes.to_h { |node| [node.row.id, node] }
+            segment.repeated_loads.map { |row| request(row, by_id[row.around], targets(row)) }
+          end
+        end
+
+        def request(row, around, paths)
+          kind = around&.row&.kind == "bundler_require" ? around.row.kind : row.kind
+          Request.new(home(around), paths, kind, [row.from, row.line])
+        end
+
+        # The file whose load this is a part of.
+        def home(node)
+          node = node.parent while node && !file?(node)
+          node&.row&.path
+        end
+
+        def file?(node) = FILES.include?(node.row.kind) && !node.row.path.empty?
+
+        def files = @files ||= @boot.nodes.select { |node| file?(node) }
+
+        # Files that a repeated require may mean; several if the name does not decide.
+        def targets(row)
+          name = row.kind == "require_relative" ? "#{row.from}/../#{row.name}" : row.name
+          name = clean(name) # "./lib/cart" is looked for by its ending
+          return known(name) if name.start_with?("/")
+
+          by_name.fetch(name) { by_name[name] = by_ending(name) }
+        end
+
+        # "/srv/lib/../cart" is "/srv/cart".
+        def clean(path)
+          parts = path.split("/").each_with_object([]) do |part, found|
+            part == ".." ? found.pop : (found << part unless part == ".")
+          end
+          parts.join("/")
+        end
+
+        def known(path) = ENDINGS.map { |ending| path + ending }.select { |one| paths.include?(one) }.first(1)
+
+        def paths = @paths ||= files.to_set { |node| node.row.path }
+
+        # The same name found the same file when it was loaded.
+        def by_name
+          @by_name ||= files.reject { |node| node.row.kind == "require_relative" }
+                            .to_h { |node| [node.row.name, [node.row.path]] }
+        end
+
+        def by_ending(name)
+          @by_base ||= paths.group_by { |path| File.basename(path, ".*") }
+          found = @by_base.fetch(File.basename(name).sub(/\.(?:rb|so)\z/, ""), [])
+          found.select { |path| ENDINGS.any? { |ending| path.end_with?("/#{name}#{ending}") } }
+        end
+      end
+    end
+  end
+end
