@@ -261,6 +261,9 @@ class BootAnalysisTest < Minitest::Test
     assert_empty late.uses.gems, "a file that was loaded later is used"
     found = late.advice.map { |advice| [advice.kind, advice.figures[:entry_unused]] }
     assert_equal [["gem", true], ["heap", nil]], found, "the file has no line of its own"
+    inside = load(3, parent: 1, path: "/srv/engines/shop/lib/shop.rb", wall_ns: 100_000)
+    own = used_boot([*rows, inside], { inside.path => false }).advice.find { |advice| advice.kind == "unused_file" }
+    assert_equal inside.path, own.subject, "a gem inside of the application has no line of its own"
     used = used_boot(rows, { "/gems/big-1.0/lib/big.rb" => true }).advice.first
     assert_equal ["gem", false], [used.kind, used.figures[:entry_unused]]
   end

@@ -73,6 +73,9 @@ class GCRestTest < Minitest::Test
     assert_equal 1620, noted.last
     note(2000, "another program")
     assert_equal ["1"], lines(GROWS)
+    note(2000)
+    assert_equal ["0"], lines("$0 = 'a server: worker 0'; #{GROWS}")
+    assert_equal "-e", Pitwall::Fastboot::LastBoot.read(file("cache"))["command"], "its name when it began"
     File.unlink(file("cache/last-boot"))
     assert_equal ["1"], lines(GROWS)
   end

@@ -4,28 +4,14 @@ module Pitwall
   module Fastboot
     # The counts of the last program that ended: a file beside the pack, for `pitwall boot cache stats`.
     # @api private
-    module LastBoot
+    class LastBoot
       NAME = "last-boot"
       LONGEST = 1 << 20 # bytes of the file
       MOST = (1 << 32) - 1 # of a count
 
-      module_function
-
-      # Replaces the file. Nothing is lost where that fails.
-      #: (String, Counts) -> void
-      def write(folder, counts)
-        return unless File.directory?(folder)
-
-        Folder.replace(File.join(folder, NAME), File::TRUNC) do |file|
-          file.write("command=#{command.b}\n", counts.to_s.b)
-        end
-      rescue SystemCallError
-        nil
-      end
-
       # @return name → value; "reason" has an Array. nil: there is no such file
       #: (String) -> Hash[String, untyped]?
-      def read(folder)
+      def self.read(folder)
         path = File.join(folder, NAME)
         return unless File.file?(path) # an exception would be printed with --debug
 
@@ -38,15 +24,32 @@ module Pitwall
         nil
       end
 
-      # One of the counts of the last boot. 0 if there is none, or if the last boot was that of another program.
-      #: (String, Symbol) -> Integer
-      def count(folder, name)
-        last = read(folder).to_h
-        last["command"] == command ? last[name.name].to_i.clamp(0, MOST) : 0
+      # @param folder [String] the folder of the pack
+      #: (String) -> void
+      def initialize(folder)
+        @folder = folder
+        # The program's name as the file has it. Servers replace it by a title later.
+        @command = $PROGRAM_NAME.b.tr("\n", " ").force_encoding("UTF-8").scrub
       end
 
-      # The program's name as the file has it.
-      def command = $PROGRAM_NAME.b.tr("\n", " ").force_encoding("UTF-8").scrub
+      # Replaces the file. Nothing is lost where that fails.
+      #: (Counts) -> void
+      def write(counts)
+        return unless File.directory?(@folder)
+
+        Folder.replace(File.join(@folder, NAME), File::TRUNC) do |file|
+          file.write("command=#{@command.b}\n", counts.to_s.b)
+        end
+      rescue SystemCallError
+        nil
+      end
+
+      # One of the counts of the last boot. 0 if there is none, or if the last boot was that of another program.
+      #: (Symbol) -> Integer
+      def count(name)
+        last = LastBoot.read(@folder).to_h
+        last["command"] == @command ? last[name.name].to_i.clamp(0, MOST) : 0
+      end
     end
   end
 end

@@ -106,7 +106,7 @@ module Pitwall
         start_index if load_path_cache
         folder = folder_of(cache_dir)
         start_caches(folder, compile_cache_iseq, data, readonly) if compile_cache_iseq || data.any?
-        rest_gc(folder, gc) if @cache
+        rest_gc(gc) if @cache
         leave_version_to_bundler
       rescue *Exceptions::OWN => error
         @counts.because("it did not start", error.class, error.message)
@@ -146,11 +146,11 @@ module Pitwall
       def rest_gc? = ENV["PITWALL_FASTBOOT_GC"] != "off"
 
       # @param wanted whether garbage collection is to rest. If not, the note of earlier boots is kept all the same.
-      def rest_gc(folder, wanted)
+      def rest_gc(wanted)
         # Ruby 3.3 does not collect when there are too many open files while collections are disabled.
         return if RUBY_VERSION < "3.4" || !Native.respond_to?(:rest_gc)
 
-        @expected = LastBoot.count(folder, :gc_expected)
+        @expected = @last_boot.count(:gc_expected)
         reason = Native.rest_gc(@expected) if wanted
         @counts.because("garbage collection does not rest: #{reason}") if reason
       end
@@ -184,19 +184,20 @@ module Pitwall
         reason = CompileCache.take_hook
         return @counts.because("no compile cache: #{reason}") if reason
 
+        @last_boot = LastBoot.new(folder)
         @pack = pack
         @cache = CompileCache.new(pack, @counts).tap(&:start) if code
         DataCache.new(pack, @counts, data.map { |facts| DataLibrary.new(facts) }).keep if data.any?
         pid = Process.pid
-        at_exit { finish(folder, pid) }
+        at_exit { finish(pid) }
       end
 
-      def finish(folder, pid)
+      def finish(pid)
         @pack.flush(last: true)
         return if @pack.readonly? || pid != Process.pid
 
         count_at_end
-        LastBoot.write(folder, @counts)
+        @last_boot.write(@counts)
       rescue StandardError => error
         # The program must end as it would without this library.
         warn "pitwall/fastboot: #{error.class}: #{error.message}" if ENV["PITWALL_DEBUG"]

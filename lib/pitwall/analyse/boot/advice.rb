@@ -128,13 +128,16 @@ module Pitwall
         def unused_files
           @boot.uses.files_of_used.filter_map do |row|
             node = row.node
-            next if node.parent&.row&.kind == "eager_load" || initializer_file?(node) || bundler_asks?(node)
+            next if node.parent&.row&.kind == "eager_load" || initializer_file?(node) || bundler_asks_for_gem?(node)
             next unless asked_by_program?(node)
             next if node.above.any? { |above| @boot.uses.used?(above) == false }
 
             advice("unused_file", @boot.uses.saving_ns(node), bound: true, subject: node.path, place: row.place)
           end
         end
+
+        # A gem inside of the application has no line of its own.
+        def bundler_asks_for_gem?(node) = bundler_asks?(node) && @boot.owners.gem(node)
 
         # Rails and Bundler themselves are no choice.
         def asked_by_program?(node)
