@@ -80,6 +80,14 @@ class GCRestTest < Minitest::Test
     assert_equal ["1"], lines(GROWS)
   end
 
+  def test_the_name_of_a_boot
+    File.write(file("bundle"), "load '#{file("a.rb")}'; $0 = ARGV.last")
+    capture({ "PITWALL_BOOT_CACHE" => file("cache") }, RUBY, "-I#{LIB}", "-rpitwall/fastboot", file("bundle"),
+            "exec", "rails\n", "server")
+    command = Pitwall::Fastboot::LastBoot.read(file("cache"))["command"]
+    assert_equal "#{file("bundle")} exec rails ", command
+  end
+
   def note(expected, command = "-e")
     File.write(file("cache/last-boot"), "command=#{command}\ngc_expected=#{expected}\n")
   end

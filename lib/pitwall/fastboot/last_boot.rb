@@ -28,8 +28,9 @@ module Pitwall
       #: (String) -> void
       def initialize(folder)
         @folder = folder
-        # The program's name as the file has it. Servers replace it by a title later.
-        @command = $PROGRAM_NAME.b.tr("\n", " ").force_encoding("UTF-8").scrub
+        # The program's name as the file has it. Servers replace it by a title later. `bundle exec` runs any program.
+        words = [$PROGRAM_NAME, *(ARGV.first(2) if File.basename($PROGRAM_NAME) == "bundle")]
+        @command = words.join(" ").b.tr("\n", " ").force_encoding("UTF-8").scrub
       end
 
       # Replaces the file. Nothing is lost where that fails.

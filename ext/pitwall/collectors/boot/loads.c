@@ -1,7 +1,6 @@
 #include "collectors/boot/loads.h"
 #include "collectors/boot/load_callers.h"
 #include "collectors/boot/readings.h"
-#include "collectors/boot/repeats.h"
 #include "output/drain.h"
 #include "output/output.h"
 #include "output/record_kinds.h"
@@ -70,6 +69,7 @@ static struct {
 } state;
 
 void (*pw_loads_loaded)(VALUE, VALUE);
+void (*pw_loads_repeated)(uint64_t, int, VALUE);
 
 bool
 pw_loads_wanted(void)
@@ -261,7 +261,7 @@ pw_load_was_done(pw_load load)
     take_off(found);
     open_load *parent = with_id(around);
     if (parent ? parent->outlasts : state.booted[0]) return;
-    pw_repeats_add(around, kind, name);
+    pw_loads_repeated(around, kind, name);
     if (parent) {
         parent->repeats++;
         parent->repeat_ns += ns;

@@ -54,8 +54,9 @@ is_new(const repeat_row *row, const char *const *texts)
     return true;
 }
 
-void
-pw_repeats_add(uint64_t around, int kind, VALUE name)
+/* The caller's line asked for `name`. */
+static void
+on_repeated(uint64_t around, int kind, VALUE name)
 {
     if (!RB_TYPE_P(name, T_STRING)) return;
     repeat_row found = {.kind = kind, .around = around};
@@ -107,7 +108,12 @@ pw_repeats_write_rows(void)
 
 /* ---- start and stop ---- */
 
-void pw_repeats_init(void) { pw_drain_take(PW_REC_REPEAT, take); }
+void
+pw_repeats_init(void)
+{
+    pw_drain_take(PW_REC_REPEAT, take);
+    pw_loads_repeated = on_repeated;
+}
 
 void pw_repeats_start(void) { memset(state.seen, 0, sizeof state.seen); }
 
