@@ -317,7 +317,7 @@ class BootTest < Minitest::Test
     assert_equal [false, false], (%w[nested heavy].map { |name| of(cold, name)["cached"] })
     assert_equal ["fastboot", 0], cold["caches"].first.values_at("name", "hits")
     assert_includes cold["caches"].first["outcomes"], "missing"
-    File.write(file("nested.rb"), "NESTED = 1\n")
+    File.write(file("nested.rb"), "NESTED = sleep(0.05)\n")
     warm = cached_boot("--fail-if", "cache_misses > 0", status: 1)
     cached = %w[nested heavy gitlab.yml Gemfile].to_h { |name| [name, of_file(warm, name)["cached"]] }
     assert_equal({ "nested" => false, "heavy" => true, "gitlab.yml" => true, "Gemfile" => nil }, cached)
