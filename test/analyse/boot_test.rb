@@ -297,6 +297,13 @@ class BootAnalysisTest < Minitest::Test
     assert_equal [["second", 300_000, []]], gem_advice(rows, lines), "the second gem requires the first one"
     assert_equal [["first", 500_000, [["/srv/app/cart.rb", 3]]], ["second", 300_000, []]],
                  gem_advice(rows, [lines[1], again(1, "first", "/usr/lib/bundler/runtime.rb")])
+    second_line = again(0, "first", "/srv/app/stock.rb", 9)
+    endings = { [lines[1]] => "; /srv/app/cart.rb:3 asks for it, too", [] => "(/srv/main.rb:2)",
+                [lines[1], second_line] => "; 2 other lines ask for it, too, as /srv/app/cart.rb:3" }
+    endings.each do |more, ending|
+      advice = boot(segment(rows).with(repeated_loads: more)).advice.find { |one| one.subject == "first" }
+      assert_operator Pitwall::Show::BootWords.advice(advice, Pitwall::Show::Location.new), :end_with?, ending
+    end
   end
 
   # Files ask for files. The reference loads them again without what asks for the gem.

@@ -153,12 +153,12 @@ module Pitwall
       end
       private_class_method :sentence
 
-      # Other lines that require a gem.
+      # Other lines that ask for a gem.
       def others(places, location)
         return "" if places.empty?
 
         first = location.text(*places.first)
-        places.one? ? "; #{first} requires it, too" : "; #{places.size} other lines require it, too, as #{first}"
+        places.one? ? "; #{first} asks for it, too" : "; #{places.size} other lines ask for it, too, as #{first}"
       end
       private_class_method :others
 
