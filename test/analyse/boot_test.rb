@@ -297,6 +297,7 @@ class BootAnalysisTest < Minitest::Test
     assert_equal [["second", 300_000, []]], gem_advice(rows, lines), "the second gem requires the first one"
     assert_equal [["first", 500_000, [["/srv/app/cart.rb", 3]]], ["second", 300_000, []]],
                  gem_advice(rows, [lines[1], again(1, "first", "/usr/lib/bundler/runtime.rb")])
+    assert_equal 500_000, gem_advice(rows, [lines[1], lines[1].dup]).first[1], "equal requests may have several rows"
     second_line = again(0, "first", "/srv/app/stock.rb", 9)
     endings = { [lines[1]] => "; /srv/app/cart.rb:3 asks for it, too", [] => "(/srv/main.rb:2)",
                 [lines[1], second_line] => "; 2 other lines ask for it, too, as /srv/app/cart.rb:3" }

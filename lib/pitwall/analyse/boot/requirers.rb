@@ -43,7 +43,7 @@ module Pitwall
 
         # Files that are loaded if the program does not ask for the gem.
         def kept_without(gem, needed)
-          dropped = requests_for(gem).select { |one| program?(one) }.to_set.compare_by_identity
+          dropped = Set.new.compare_by_identity.merge(requests_for(gem).select { |one| program?(one) })
           kept = Set.new(needed)
           waiting = [nil, *kept]
           until waiting.empty?
