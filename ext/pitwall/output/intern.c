@@ -1,4 +1,5 @@
 #include "output/intern.h"
+#include "tools/fnv.h"
 #include "vm/stack_walk.h"
 
 static uint64_t
@@ -282,9 +283,7 @@ pw_intern_node(pw_intern *t, uint32_t parent, VALUE frame, VALUE owner, uint32_t
 static uint64_t
 string_hash(const char *bytes, size_t length)
 {
-    uint64_t h = 0xcbf29ce484222325u; /* FNV-1a */
-    for (size_t i = 0; i < length; i++) h = (h ^ (uint8_t)bytes[i]) * 0x100000001b3u;
-    return mix(h);
+    return mix(pw_fnv(PW_FNV_START, bytes, length));
 }
 
 static void

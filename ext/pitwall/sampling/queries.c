@@ -5,6 +5,7 @@
 #include "sampling/query_sums.h"
 #include "sampling/registry.h"
 #include "sampling/sql_digest.h"
+#include "tools/fnv.h"
 #include "vm/stack_walk.h"
 #include <ruby/debug.h>
 #include <stdlib.h>
@@ -52,8 +53,7 @@ number_of_path(VALUE path)
     }
     uint64_t hash = 0;
     if (!error && RTEST(mine)) {
-        hash = 0xcbf29ce484222325u;
-        for (long i = 0; i < RSTRING_LEN(path); i++) hash = (hash ^ (uint8_t)RSTRING_PTR(path)[i]) * 0x100000001b3u;
+        hash = pw_fnv(PW_FNV_START, RSTRING_PTR(path), (size_t)RSTRING_LEN(path));
         hash = (hash >> 4) | 1; /* so that the hash is a Fixnum */
     }
     if (RHASH_SIZE(state.paths) >= MOST_PATHS) rb_hash_clear(state.paths);

@@ -1,4 +1,5 @@
 #include "sampling/sql_digest.h"
+#include "tools/fnv.h"
 #include <stdbool.h>
 #include <string.h>
 #include <strings.h>
@@ -14,12 +15,6 @@ typedef struct {
     struct { uint64_t before; int kind; } last[REMEMBERED];
     unsigned count;
 } token_hash;
-
-static inline uint64_t
-mixed(uint64_t hash, uint8_t byte)
-{
-    return (hash ^ byte) * 0x100000001b3u;
-}
 
 /* The kind of the token `back` tokens ago; 0: the last token. */
 static inline int
@@ -45,10 +40,10 @@ add_token(token_hash *t, int what, const char *text, size_t length)
     t->last[t->count % REMEMBERED].before = t->hash;
     t->last[t->count % REMEMBERED].kind = what;
     t->count++;
-    t->hash = mixed(t->hash, ' ');
+    t->hash = pw_fnv_byte(t->hash, ' ');
     for (size_t i = 0; i < length; i++) {
         uint8_t c = (uint8_t)text[i];
-        t->hash = mixed(t->hash, what == WORD && c >= 'A' && c <= 'Z' ? c + 32 : c);
+        t->hash = pw_fnv_byte(t->hash, what == WORD && c >= 'A' && c <= 'Z' ? c + 32 : c);
     }
 }
 
@@ -148,7 +143,7 @@ pw_sql_digest(const char *sql, size_t length)
 {
     const char *at = sql, *end = sql + (length < DIGESTED ? length : DIGESTED);
     bool backticks = memchr(sql, '`', (size_t)(end - sql)) != NULL; /* MySQL, where "x" is a text */
-    token_hash t = {.hash = 0xcbf29ce484222325u};
+    token_hash t = {.hash = PW_FNV_START};
     while (at < end) {
         char c = *at, next = at + 1 < end ? at[1] : 0;
         const char *from = at;

@@ -28,7 +28,8 @@ module Pitwall
       #: (String) -> void
       def initialize(folder)
         @folder = folder
-        # The program's name as the file has it. Servers replace it by a title later. `bundle exec` runs any program.
+        # The program's name, as the file has it. It is taken at the start, because a server may set a title later.
+        # `bundle exec` runs any program, so two more words say which: "exec rails".
         words = [$PROGRAM_NAME, *(ARGV.first(2) if File.basename($PROGRAM_NAME) == "bundle")]
         @command = words.join(" ").b.tr("\n", " ").force_encoding("UTF-8").scrub
       end
@@ -45,7 +46,8 @@ module Pitwall
         nil
       end
 
-      # One of the counts of the last boot. 0 if there is none, or if the last boot was that of another program.
+      # A count of the last boot, such as :gc_expected. 0 if the file does not have the count, or if another program
+      # wrote the file.
       #: (Symbol) -> Integer
       def count(name)
         last = LastBoot.read(@folder).to_h

@@ -117,6 +117,14 @@ module Pitwall
         end
       end
 
+      # Puts strings in the place of string ids.
+      # @param rows [Array<Struct>]
+      # @param members [Array<Symbol>] members of a row that hold a string id
+      def name_strings(rows, *members)
+        strings = table(Chunks::Strings)
+        rows.each { |row| members.each { |member| row[member] = strings.known(row[member]) } }
+      end
+
       # @param values [Array<Array<Integer>>] columns in the order of the struct's members
       # @return [Struct] of one row
       def build(struct, values, at) = struct.new(*values.map { |column| column[at] })

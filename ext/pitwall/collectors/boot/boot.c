@@ -36,9 +36,10 @@ start(VALUE settings)
     rb_protect(prepare, settings, &error);
     if (error) rb_set_errinfo(saved);
     if (error) refusal = "cannot watch what is loaded: this Ruby does not have what is needed";
-    if (!refusal) pw_repeats_start();
-    if (!refusal) pw_loads_start((int64_t)pw_setting_number(settings, "began_ns", 0));
-    return refusal;
+    if (refusal) return refusal;
+    pw_repeats_start();
+    pw_loads_start((int64_t)pw_setting_number(settings, "began_ns", 0));
+    return NULL;
 }
 
 static void

@@ -79,8 +79,8 @@ pw_loads_wanted(void)
 
 /* ---- rows ---- */
 
-static uint32_t
-size_of(VALUE text)
+uint32_t
+pw_loads_text_size(VALUE text)
 {
     if (!RB_TYPE_P(text, T_STRING)) return 0;
     long size = RSTRING_LEN(text);
@@ -105,7 +105,7 @@ put_row(const open_load *load, int ending, const pw_reading *end)
 {
     VALUE texts[TEXTS] = {load->name, load->path, load->from};
     uint32_t sizes[TEXTS], bytes = sizeof(load_row);
-    for (int i = 0; i < TEXTS; i++) bytes += sizes[i] = size_of(texts[i]);
+    for (int i = 0; i < TEXTS; i++) bytes += sizes[i] = pw_loads_text_size(texts[i]);
     load_row *row = pw_loads_reserve(bytes);
     if (!row) {
         atomic_fetch_add(&state.lost, 1);

@@ -56,13 +56,15 @@ void pw_load_came_from(const char *cache, const char *outcome, bool of_code, boo
 VALUE pw_loads_codes_of(VALUE path, bool evaluated);
 /* Called with the path and the codes of a file that has been loaded and has codes. needs GVL */
 extern PW_HIDDEN void (*pw_loads_loaded)(VALUE path, VALUE codes);
-/* Called when a load was already done, until the boot ends: the id of the load around it (0: none), its kind, and what it
- * asked for (Qnil: not known). needs GVL */
+/* Called for each load that found its file loaded, until the boot ends. `around`: the id of the load around it, 0: none.
+ * `name`: as the program asked for it; Qnil: not known. needs GVL */
 extern PW_HIDDEN void (*pw_loads_repeated)(uint64_t around, int kind, VALUE name);
 /* Room in the ring, for which it waits up to a second; NULL: there is none. The drain does not need the GVL, so waiting
  * with the GVL does not block the drain. */
 void *pw_loads_reserve(uint32_t bytes);
 
+/* How many bytes of a text a row has: at most 4,096. 0: it is no String */
+uint32_t pw_loads_text_size(VALUE text);
 /* The string id of a kind's name. holds session lock */
 uint32_t pw_loads_kind_id(int kind);
 

@@ -1,5 +1,5 @@
-/* Repeated requires: which line asked for a file that had been loaded before. Each is a row in the ring; equal
- * ones have one, or a few. The drain turns rows into columns (AGIN of doc/record-format.md). */
+/* Repeated requires: which line asked for a file that had been loaded before. Equal requires usually share one row in
+ * the ring. The drain turns rows into columns (AGIN of doc/record-format.md). */
 #ifndef PITWALL_REPEATS_H
 #define PITWALL_REPEATS_H
 

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { ROWS_A_CHUNK = 1 << 12, LONGEST = 4096 };
+enum { ROWS_A_CHUNK = 1 << 12 };
 enum { PATH, USED, AT, COLUMNS };
 /* What a file's code has: see Collect::Boot.defines. */
 enum { NOTHING, BLOCKS, METHODS };
@@ -147,11 +147,11 @@ watch(VALUE data)
         if (found) rb_ary_push(watched, RARRAY_AREF(l->codes, i));
     }
     if (most < METHODS) return Qnil; /* only blocks: they may all have run while the file was loaded */
-    long size = RSTRING_LEN(l->path) > LONGEST ? LONGEST : RSTRING_LEN(l->path);
-    file *f = pw_noted(malloc(sizeof *f + (size_t)size));
+    uint32_t size = pw_loads_text_size(l->path);
+    file *f = pw_noted(malloc(sizeof *f + size));
     if (!f) return Qnil;
-    *f = (file){.index = RARRAY_LEN(state.kept), .size = (uint32_t)size};
-    memcpy(f->path, RSTRING_PTR(l->path), (size_t)size);
+    *f = (file){.index = RARRAY_LEN(state.kept), .size = size};
+    memcpy(f->path, RSTRING_PTR(l->path), size);
     rb_ary_push(state.kept, tracepoints);
     VALUE options = rb_hash_new();
     for (long i = 0; i < RARRAY_LEN(watched); i++) {

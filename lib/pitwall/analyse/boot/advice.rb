@@ -79,7 +79,7 @@ module Pitwall
         end
 
         # What the application, or Bundler.require, loads of a gem. The saving leaves out files that other gems require.
-        # others: other lines that require files of the gem: [[path, line], …]
+        # others: more lines that ask for files of the gem: [[path, line], …]
         def gems
           asked = main.select { |node| @boot.owners.gem(node) && asked_by_program?(node) }
           asked.group_by { |node| @boot.owners.gem(node) }.filter_map do |name, nodes|
@@ -136,7 +136,7 @@ module Pitwall
           end
         end
 
-        # A gem inside of the application has no line of its own.
+        # The gem has a line of advice, so its file needs none. A gem in a folder of the application has no such line.
         def bundler_asks_for_gem?(node) = bundler_asks?(node) && @boot.owners.gem(node)
 
         # Rails and Bundler themselves are no choice.

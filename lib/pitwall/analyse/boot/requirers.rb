@@ -2,14 +2,19 @@
 
 require "set"
 
+require "pitwall/analyse/clean_path"
+
 module Pitwall
   module Analyse
     class Boot
-      # Which code asks for which file: the load of a file, and each require that found the file loaded already. It
-      # tells which loads a boot would still have if the program no longer asked for a gem.
+      # Who requires which file. Known from the load of each file, and from requires that found their file loaded.
+      # Predicts which files a boot would still load if the program no longer asked for a gem. The program is the
+      # application and Bundler.require.
       class Requirers
-        # from: the path of the file whose load asks; nil: no load does · to: paths of files
-        # kind: "require", …; "bundler_require" if that asks · place: [path, line] of the line that asks
+        # from:  path of the file that was being loaded; nil: no file was
+        # to:    paths of the files that the request may mean
+        # kind:  how the file was asked for: "require", "autoload", …; "bundler_require": by Bundler.require
+        # place: [path, line] of the line that asks
         Request = Struct.new(:from, :to, :kind, :place)
         FILES = %w[require require_relative autoload load].freeze
         ENDINGS = ["", ".rb", ".so"].freeze
@@ -20,8 +25,8 @@ module Pitwall
           @boot = boot
         end
 
-        # Lines that require files of a gem, other than the gem's own and Bundler.require. Lines of the application come
-        # first. A line that names an autoloaded constant requires nothing.
+        # Lines that ask for files of a gem. Lines of the gem itself and of Bundler.require are left out, and so are
+        # lines that name an autoloaded constant. Lines of the application come first.
         #: (String) -> Array[[String, Integer]]
         def of_gem(gem)
           found = requests_for(gem).reject { |one| %w[bundler_require autoload].include?(one.kind) }.map(&:place).uniq
@@ -29,9 +34,9 @@ module Pitwall
           found.partition { |path, _| @boot.owners.mine?(path) }.flatten(1)
         end
 
-        # Time of those of these loads that nothing asks for if neither the application nor Bundler.require asks for
-        # files of the gem.
-        # @param nodes [Array<Node>] loads of files of the gem for which the program asks, none within another
+        # Time that a boot saves if the program does not ask for files of the gem. A file for which other code asks is
+        # still loaded. Its time is not saved.
+        # @param nodes [Array<Node>] loads of files of the gem for which the program asks; no load is within another
         # @param needed [Enumerable<String>] files that are loaded in any case
         #: (String, Array[Node], ?needed: Enumerable[String]) -> Integer
         def saving_ns(gem, nodes, needed: [])
@@ -97,19 +102,11 @@ module Pitwall
 
         # Files that a repeated require may mean; several if the name does not decide.
         def targets(row)
-          name = row.kind == "require_relative" ? "#{row.from}/../#{row.name}" : row.name
-          name = clean(name) # "./lib/cart" is looked for by its ending
+          asked = row.kind == "require_relative" ? "#{row.from}/../#{row.name}" : row.name
+          name = CleanPath.of(asked) # the folder of "./lib/cart" is not known: files are found by the ending
           return known(name) if name.start_with?("/")
 
           by_name.fetch(name) { by_name[name] = by_ending(name) }
-        end
-
-        # "/srv/lib/../cart" is "/srv/cart".
-        def clean(path)
-          parts = path.split("/").each_with_object([]) do |part, found|
-            part == ".." ? found.pop : (found << part unless part == ".")
-          end
-          parts.join("/")
         end
 
         def known(path) = ENDINGS.map { |ending| path + ending }.select { |one| paths.include?(one) }.first(1)

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "pitwall/analyse/clean_path"
 require "pitwall/analyse/tree/method_match"
 require "pitwall/record/warning"
 
@@ -50,7 +51,7 @@ module Pitwall
       # The tracer compares absolute paths. "(eval)" and "<internal:gc>" have none.
       def self.path_fits?(word, path, base)
         return fnmatch?(word, path) if path.empty? || path.start_with?("/", "(", "<")
-        return fnmatch?(word, absolute(path, base)) if base
+        return fnmatch?(word, CleanPath.of("/#{base}/#{path}")) if base
 
         word.start_with?("/", "*", "?", "[") && (0...word.size).any? { |at| fnmatch?(word[at..], "/#{path}") }
       end
@@ -58,15 +59,6 @@ module Pitwall
 
       def self.fnmatch?(word, path) = File.fnmatch(word, path, File::FNM_DOTMATCH)
       private_class_method :fnmatch?
-
-      # The absolute path of a relative one: "../lib/./a.rb" in "/srv/app" → "/srv/lib/a.rb"
-      def self.absolute(path, base)
-        steps = "#{base}/#{path}".split("/").each_with_object([]) do |step, found|
-          step == ".." ? found.pop : found << step unless step.empty? || step == "."
-        end
-        "/#{steps.join("/")}"
-      end
-      private_class_method :absolute
 
       # With several filters, or with a depth, another filter may have excluded the method.
       def self.message(kind, word, frames, limited)

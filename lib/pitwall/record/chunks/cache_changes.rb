@@ -22,7 +22,7 @@ module Pitwall
       class CacheChanges < Chunk
         type "CHNG"
         limit :cache_changes, 4_000_000
-        # @return [Array<CacheChange>] in the order of the file
+        # @return [Array<CacheChange>] in the order of the recording
         offers :cache_changes
 
         # Older recordings lack these members.
@@ -43,11 +43,9 @@ module Pitwall
 
         # A change whose stack was lost has none.
         def settle(_payload_at)
-          strings = table(Strings)
+          name_strings(@cache_changes, :kind, :subject)
           nodes = table(Nodes).size
           @cache_changes.each do |change|
-            change.kind = strings.known(change.kind)
-            change.subject = strings.known(change.subject)
             next if change.node_id < nodes
 
             change.node_id = 0

@@ -16,7 +16,7 @@ module Pitwall
       class FileUses < Chunk
         type "USED"
         limit :file_uses, 4_000_000
-        # @return [Array<FileUse>] in the order of the file
+        # @return [Array<FileUse>] in the order of the recording
         offers :file_uses
 
         def initialize(...)
@@ -31,10 +31,7 @@ module Pitwall
           @file_uses.concat(build_all(FileUse, values))
         end
 
-        def settle(_payload_at)
-          strings = table(Strings)
-          @file_uses.each { |row| row.path = strings.known(row.path) }
-        end
+        def settle(_payload_at) = name_strings(@file_uses, :path)
       end
     end
 

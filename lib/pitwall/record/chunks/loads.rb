@@ -27,7 +27,7 @@ module Pitwall
       class Loads < Chunk
         type "LOAD"
         limit :loads, 2_000_000
-        # @return [Array<Load>] in the order of the file
+        # @return [Array<Load>] in the order of the recording
         offers :loads
 
         # Older recordings lack it.
@@ -46,16 +46,7 @@ module Pitwall
           @loads.concat(build_all(Load, values))
         end
 
-        def settle(_payload_at)
-          strings = table(Strings)
-          @loads.each do |load|
-            load.kind = strings.known(load.kind)
-            load.name = strings.known(load.name)
-            load.path = strings.known(load.path)
-            load.from = strings.known(load.from)
-            load.cache = strings.known(load.cache)
-          end
-        end
+        def settle(_payload_at) = name_strings(@loads, :kind, :name, :path, :from, :cache)
       end
     end
   end

@@ -6,17 +6,18 @@ module Pitwall
   module Record
     # A require that found its file loaded already.
     #
-    # around:     id of the load around it, 0: none
-    # kind, name: as in Load: how the program asked, and for what
-    # from, line: the line of Ruby code that asked for it
+    # around:     id of the load around it; 0: none
+    # kind:       how the program asked: "require", …
+    # name:       what the program asked for: "json"
+    # from, line: the line of Ruby code that asked
     RepeatedLoad = Struct.new(:around, :kind, :name, :from, :line)
 
     module Chunks
-      # AGIN: requires of files that had been loaded. Equal ones have one row, or a few.
+      # AGIN: requires of files that had been loaded. Equal requires usually share one row.
       class RepeatedLoads < Chunk
         type "AGIN"
         limit :repeated_loads, 2_000_000
-        # @return [Array<RepeatedLoad>] in the order of the file; empty in older recordings
+        # @return [Array<RepeatedLoad>] in the order of the recording; older recordings have none
         offers :repeated_loads
 
         def initialize(...)
@@ -31,12 +32,7 @@ module Pitwall
           @repeated_loads.concat(build_all(RepeatedLoad, values))
         end
 
-        def settle(_payload_at)
-          strings = table(Strings)
-          @repeated_loads.each do |row|
-            %i[kind name from].each { |name| row[name] = strings.known(row[name]) }
-          end
-        end
+        def settle(_payload_at) = name_strings(@repeated_loads, :kind, :name, :from)
       end
     end
   end

@@ -21,7 +21,7 @@ module Pitwall
 
         type "OBJS"
         limit :shared_objects, 100_000
-        # @return [Array<SharedObject>] in the order of the file
+        # @return [Array<SharedObject>] in the order of the recording
         offers :shared_objects
 
         def initialize(...)
