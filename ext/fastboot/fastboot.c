@@ -9,6 +9,7 @@
  *   code.c         gives Ruby the code of a file
  *   data.c         methods that load YAML and JSON files; plain_data.c: their results as bytes
  *   gc_rest.c      garbage collection rests meanwhile
+ *   object_sum.c   has an object changed?
  */
 #include <ruby.h>
 #include <ruby/ractor.h>
@@ -23,6 +24,7 @@
 #include "gc_rest.h"
 #include "load_index.h"
 #include "main_ractor.h"
+#include "object_sum.h"
 #include "pack_object.h"
 #include "places.h"
 #include "plain_data.h"
@@ -175,4 +177,5 @@ Init_fastboot_pack(void)
     fb_define_load_index(native);
     fb_define_data(native);
     fb_define_plain_data(native);
+    fb_define_object_sum(native);
 }

@@ -11,7 +11,10 @@
 static VALUE load_index = Qnil; /* a LoadIndex; nil: none is in use */
 static int is_ours;
 static ID id_before, id_plain_require, id_add, id_found, id_not_found, id_rubygems_decides, id_rubygems_decides_p,
-          id_take_load_path;
+          id_take_load_path, id_wake;
+
+/* Gems that wait until they are used (LazyGems): who loads them, and which names of files mean which gem. */
+static VALUE lazy_gems = Qnil, lazy_names = Qnil;
 
 /* An ASCII name without a zero byte, neither absolute, nor explicitly relative, nor in a home folder. */
 static int
@@ -105,12 +108,22 @@ path_of(VALUE name)
     return fb_ends_with(path, ".so") && !rb_provided(StringValueCStr(path)) ? Qnil : path;
 }
 
+/* Is it a file of a gem that waits? Then the gem is loaded first. */
+static void
+wake(VALUE name)
+{
+    if (NIL_P(lazy_names) || RHASH_EMPTY_P(lazy_names) || !RB_TYPE_P(name, T_STRING)) return;
+    VALUE gem = rb_hash_lookup(lazy_names, name);
+    if (!NIL_P(gem)) rb_funcall(lazy_gems, id_wake, 2, gem, name);
+}
+
 /* Runs before RubyGems' Kernel#require. It is in C because backtraces and `caller` then name no file of this
  * library. */
 static VALUE
 kernel_require(VALUE self, VALUE name)
 {
     VALUE path = Qnil;
+    if (fb_in_main_ractor()) wake(name);
     if (is_searched_for(name) && fb_in_main_ractor() && !NIL_P(load_index)) {
         path = path_of(name);
         if (path == Qtrue) return Qfalse;
@@ -147,6 +160,16 @@ native_replace_require(VALUE self, VALUE index, VALUE plain, VALUE warned_names)
     return Qnil;
 }
 
+/* wake_by(lazy gems, a Hash from names to gems) */
+static VALUE
+native_wake_by(VALUE self, VALUE gems, VALUE names)
+{
+    Check_Type(names, T_HASH);
+    lazy_gems = gems;
+    lazy_names = names;
+    return Qnil;
+}
+
 int
 fb_require_was_called(void)
 {
@@ -165,9 +188,11 @@ fb_define_require(VALUE native)
     id_rubygems_decides = rb_intern("rubygems_decides");
     id_rubygems_decides_p = rb_intern("rubygems_decides?");
     id_take_load_path = rb_intern("take_load_path");
+    id_wake = rb_intern("wake");
     fb_hold((VALUE *const[]){&load_index, &search.folders, &search.load_path, &search.warned_names,
-                             &search.counts, NULL});
+                             &search.counts, &lazy_gems, &lazy_names, NULL});
 
     rb_define_singleton_method(native, "search_with", native_search_with, 4);
     rb_define_singleton_method(native, "replace_require", native_replace_require, 3);
+    rb_define_singleton_method(native, "wake_by", native_wake_by, 2);
 }

@@ -43,6 +43,8 @@ module Pitwall
         "found" => "requires whose file was found without searching $LOAD_PATH",
         "not_found" => "requires that Ruby searched for itself",
         "relative_load_path" => "requires that Ruby searched for: $LOAD_PATH has an entry that is no absolute path",
+        "lazy_gems" => "gems that Bundler.require did not load, because they wait until they are used",
+        "lazy_woken" => "of these, gems that were used, and loaded then",
         "gc_rests" => "times that garbage collection began to rest because files were loaded",
         "gc_growths" => "rests that ended because memory had grown",
         "gc_peak" => "MiB: the most memory that the process had while garbage collection rested",

@@ -56,6 +56,13 @@ module Pitwall
         end
       end
 
+      # Could another user have written this file? Also true if there is none.
+      #: (String) -> bool
+      def doubtful?(file)
+        found = stat(file)
+        found.nil? || !found.file? || foreign?(found) || found.mode.anybits?(OTHERS_WRITE)
+      end
+
       # Makes a folder and those above it.
       # @raise [SystemCallError]
       #: (String) -> void

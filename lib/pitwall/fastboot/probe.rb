@@ -2,12 +2,18 @@
 
 module Pitwall
   # What a boot has defined, for `pitwall boot cache verify --boot`: one line for each feature, entry of $LOAD_PATH,
-  # constant and method. Written to PITWALL_BOOT_PROBE when the process that the command started ends.
+  # constant and method. Written to PITWALL_BOOT_PROBE when the process that the command started ends. For `pitwall boot
+  # cache lazy` two files stand beside: the lazy gems that the boot has loaded, and the values of constants and of
+  # modules' variables. (Values differ between any two boots where a program keeps times or random numbers.)
   # @api private
   module BootProbe
     OWN = %r{Pitwall|/pitwall/|pitwall_\w+_before}
     NAME = Module.instance_method(:name)
-    private_constant :OWN, :NAME
+    CLASS = Kernel.instance_method(:class)
+    PLAIN = [String, Symbol, Integer, Float, NilClass, TrueClass, FalseClass, Regexp].freeze
+    DEPTH = 4 # of objects in a value
+    LONGEST = 500 # characters of a value
+    private_constant :OWN, :NAME, :CLASS, :PLAIN, :DEPTH, :LONGEST
 
     module_function
 
@@ -37,10 +43,46 @@ module Pitwall
       found.arity
     end
 
+    # @return "name value" of each constant and variable of modules
+    #: () -> Array[String]
+    def values
+      found = []
+      ObjectSpace.each_object(Module) { |mod| found.concat(values_of(mod)) }
+      found.map { |line| line.b.tr("\n", " ")[0, LONGEST] }.grep_v(OWN).uniq.sort
+    end
+
+    def values_of(mod)
+      name = NAME.bind_call(mod) or return []
+      constants = mod.constants(false).reject { |constant| mod.autoload?(constant, false) }
+      constants.map { |constant| "#{name}::#{constant} #{text(mod.const_get(constant, false))}" } +
+        mod.instance_variables.map { |variable| "#{name} #{variable} #{text(mod.instance_variable_get(variable))}" } +
+        mod.class_variables(false).map { |variable| "#{name} #{variable} #{text(mod.class_variable_get(variable))}" }
+    rescue NameError, TypeError, ArgumentError
+      []
+    end
+
+    # Of plain values, and of the class of others.
+    def text(value, depth = DEPTH)
+      return NAME.bind_call(value).to_s if Module === value
+      return value.inspect if PLAIN.include?(kind = CLASS.bind_call(value))
+      return kind.to_s if depth.zero?
+
+      case value
+      when Array then "[#{value.map { |each| text(each, depth - 1) }.join(", ")}]" if kind == Array
+      when Hash then "{#{value.map { |pair| text(pair, depth - 1) }.join(", ")}}" if kind == Hash
+      end || kind.to_s
+    end
+
     #: (String) -> void
     def write(file)
-      File.binwrite(file, lines.map { |line| "#{line}\n" }.join)
+      lazy = Fastboot.lazy_gems if defined?(Fastboot::LazyGems) && Fastboot.lazy_gems.is_a?(Fastboot::LazyGems)
+      File.write("#{file}.woken", lazy.woken_and_waiting.first.map { |name| "#{name}\n" }.join) if lazy
+      lazy&.load_all
+      put(file, lines)
+      put("#{file}.values", values) if ENV["PITWALL_BOOT_PROBE_VALUES"]
     end
+
+    def put(file, lines) = File.binwrite(file, lines.map { |line| "#{line}\n" }.join)
   end
   private_constant :BootProbe
 

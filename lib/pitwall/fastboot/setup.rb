@@ -5,6 +5,7 @@ require "rbconfig" # not loaded under --disable-gems
 require_relative "../version"
 require_relative "../errors"
 require_relative "../native"
+require_relative "bundled_gems"
 require_relative "compile_cache"
 require_relative "counts"
 require_relative "data_cache"
@@ -14,6 +15,8 @@ require_relative "file_state"
 require_relative "folder"
 require_relative "format"
 require_relative "last_boot"
+require_relative "lazy_gems"
+require_relative "lazy_list"
 require_relative "load_index"
 require_relative "moved_code"
 require_relative "plain_data"
@@ -43,19 +46,20 @@ module Pitwall
       # @param compile_cache_json whether to keep what JSON files are parsed to
       # @param load_path_cache whether to find files of `require` without searching
       # @param gc whether garbage collection rests while files are loaded
+      # @param lazy_gems whether gems wait that `pitwall boot cache lazy` has listed
       # @param readonly use the pack, but never write it
       # @param others options of Bootsnap.setup that have no effect here
       # @return whether anything of it is on
       #: (**untyped) -> bool
       def setup(cache_dir: nil, compile_cache_iseq: true, compile_cache_yaml: true, compile_cache_json: true,
-                load_path_cache: true, gc: rest_gc?, readonly: flag?("READONLY"), **others)
+                load_path_cache: true, gc: rest_gc?, lazy_gems: lazy_gems?, readonly: flag?("READONLY"), **others)
         unknown = others.keys - WITHOUT_EFFECT
         raise ArgumentError, "unknown option #{unknown.first}" if unknown.any?
         return on? if @counts
 
         @counts = Counts.new
         data = [(DataLibrary::PSYCH if compile_cache_yaml), (DataLibrary::JSON if compile_cache_json)].compact
-        start(cache_dir, compile_cache_iseq, data, load_path_cache, readonly, gc)
+        start(cache_dir, compile_cache_iseq, data, load_path_cache, readonly, gc, lazy_gems)
         on?
       end
 
@@ -86,7 +90,18 @@ module Pitwall
 
       # Called for files that are loaded, if `require` may have been replaced since the last one.
       # @api private
-      def keep_index = @index&.keep
+      def keep_index
+        @index&.keep
+        @lazy_gems&.keep
+      end
+
+      # Loads the gems that wait until they are used. A server that forks calls it before, so that its children share
+      # them.
+      #: () -> void
+      def load_lazy_gems = @lazy_gems&.load_all
+
+      # @api private
+      attr_accessor :lazy_gems
 
       # Is code compiled so that Coverage can count its runs?
       # @api private
@@ -99,7 +114,7 @@ module Pitwall
       private
 
       # Whatever fails here, the program boots without it.
-      def start(cache_dir, compile_cache_iseq, data, load_path_cache, readonly, gc)
+      def start(cache_dir, compile_cache_iseq, data, load_path_cache, readonly, gc, lazy_gems)
         reason = unavailable
         return @counts.because(reason) if reason
 
@@ -107,6 +122,7 @@ module Pitwall
         folder = folder_of(cache_dir)
         start_caches(folder, compile_cache_iseq, data, readonly) if compile_cache_iseq || data.any?
         rest_gc(gc) if @cache
+        start_lazy_gems(folder) if lazy_gems && @index
         leave_version_to_bundler
       rescue *Exceptions::OWN => error
         @counts.because("it did not start", error.class, error.message)
@@ -145,6 +161,8 @@ module Pitwall
 
       def rest_gc? = ENV["PITWALL_FASTBOOT_GC"] != "off"
 
+      def lazy_gems? = ENV["PITWALL_FASTBOOT_LAZY"] != "off"
+
       # @param wanted whether garbage collection is to rest. If not, the note of earlier boots is kept all the same.
       def rest_gc(wanted)
         # Ruby 3.3 does not collect when there are too many open files while collections are disabled.
@@ -170,6 +188,13 @@ module Pitwall
         index = LoadIndex.new(@counts)
         reason = index.install
         reason ? @counts.because("no index of $LOAD_PATH: #{reason}") : @index = index
+      end
+
+      # A list of gems is used wherever code of the pack may be run.
+      def start_lazy_gems(folder)
+        return unless folder && LazyList.any?(folder) && Folder.refusal(folder).nil?
+
+        @lazy_gems = LazyGems.new(folder, @counts).tap(&:keep)
       end
 
       # @param code whether to keep compiled code

@@ -81,7 +81,7 @@ module Pitwall
       def clear
         removed = []
         failure = locked(true) do
-          names = Dir.children(@folder).grep(/\A(?:boot-[\w.-]+\.pack|last-boot)(?:\.\d+\.new)?\z/).sort
+          names = Dir.children(@folder).grep(/\A(?:boot-[\w.-]+\.pack|last-boot|lazy-gems-\h+)(?:\.\d+\.new)?\z/).sort
           names.each { |name| File.unlink(File.join(@folder, name)) && removed << name }
           nil
         end

@@ -1,16 +1,17 @@
 # frozen_string_literal: true
 
-require "tmpdir"
+require "pitwall/cli/support/boot_runs"
 require "pitwall/cli/support/command"
+require "pitwall/cli/support/lazy_gems_search"
 require "pitwall/fastboot/setup"
 require "pitwall/fastboot/state"
-require "pitwall/launch"
+require "pitwall/show/boot/lazy_gems_view"
 
 module Pitwall
   module CLI
     # `pitwall boot cache …`: looks after the pack of `require "pitwall/fastboot"`.
     class BootCache < Command
-      ACTIONS = %w[build verify prune stats clear].freeze
+      ACTIONS = %w[build verify lazy prune stats clear].freeze
       FORMATS = %w[text json].freeze
       LISTED = 5 # differences of two boots that are printed
       private_constant :FORMATS, :LISTED
@@ -36,6 +37,7 @@ module Pitwall
           [
             ["pitwall boot cache build -- bin/rails runner 1", "fill the pack, as in an image build"],
             ["pitwall boot cache verify --boot -- bin/rails runner 1", "does the program boot to the same?"],
+            ["pitwall boot cache lazy -- bin/rails runner 1", "load gems when they are first used, if nobody can tell"],
             ["pitwall boot cache stats", "what is in it, and what did the last boot do?"]
           ]
         end
@@ -83,7 +85,7 @@ module Pitwall
         odd = OPTIONS_OF.find { |option, action| @options[option] && @action != action }
         raise UsageError, "--#{odd.first} belongs to boot cache #{odd.last}" if odd
 
-        takes_command = @action == "build" || (@action == "verify" && @options[:boot])
+        takes_command = %w[build lazy].include?(@action) || (@action == "verify" && @options[:boot])
         raise UsageError, "no command: pitwall boot cache #{@action} … -- CMD…" if takes_command && command.empty?
         raise UsageError, "boot cache #{@action} takes no #{command.first}" if !takes_command && command.any?
       end
@@ -114,7 +116,7 @@ module Pitwall
 
       def build(command)
         fail_if(store.prune(frozen: false)) unless store.open.is_a?(String)
-        status = start(command, with: true)
+        status = start(command)
         stored_nothing(status) unless File.exist?(store.path)
         frozen = freeze_pack(status) if @options[:frozen]
         size, _, records, = pack.facts
@@ -211,43 +213,49 @@ module Pitwall
       end
 
       def compare_boots(command)
-        Dir.mktmpdir("pitwall-boot") do |temporary|
-          plain, fast = [false, true].map do |with|
-            file = File.join(temporary, with ? "with" : "without")
-            status = start(command, with: with, probe: file)
-            unless status.success?
-              @out.puts("not compared: the command failed #{with ? "with" : "without"} it")
-              return Ending.of(status)
-            end
-            raise CannotMeasure, "the command ended without its at_exit handlers, or is no Ruby" unless File.file?(file)
+        boots = runs(command)
+        compared = boots.compare
+        return not_compared(boots.failed) if compared.nil?
 
-            File.binread(file).force_encoding("UTF-8").scrub.lines(chomp: true)
-          end
-          put_differences(plain, fast)
-        end
+        put_differences(compared)
       end
 
-      def put_differences(plain, fast)
-        { "without it only" => plain - fast, "with it only" => fast - plain }.each do |where, lines|
+      # @param failed the boot that failed
+      def not_compared(failed)
+        @out.puts("not compared: the command failed #{failed.how} it")
+        Ending.of(failed.status)
+      end
+
+      def put_differences(compared)
+        compared.differences.each do |where, lines|
           lines.first(LISTED).each { |line| @out.puts("#{where}: #{line}") }
           @out.puts("#{where}: #{lines.size - LISTED} more") if lines.size > LISTED
         end
-        return Status::WORSE if plain != fast
+        return Status::WORSE unless compared.same?
 
-        @out.puts("both boots have the same #{plain.size} features, load paths, constants and methods")
+        @out.puts("both boots have the same #{compared.size} features, load paths, constants and methods")
         Status::OK
       end
 
-      # Runs the command to its end.
-      # @param with run it with the accelerator
-      def start(command, with:, probe: nil)
-        parts = File.expand_path("../../fastboot", __dir__) # lib/pitwall/fastboot.rb, and its folder
-        required = [("-r#{parts}" if with), ("-r#{File.join(parts, "probe")}" if probe)].compact
-        env = { "RUBYOPT" => [*required, ENV["RUBYOPT"]].compact.join(" "), "PITWALL_BOOT_CACHE" => folder,
-                "PITWALL_BOOT_PROBE" => probe, "PITWALL_BOOT_PROBE_PARENT" => (Process.pid.to_s if probe) }
-        redirections = @action == "verify" ? { out: File::NULL } : {}
-        Pitwall::Launch.new(command, env: env, **redirections).call.status
+      # Lists the gems that can wait, boots with the list and without the accelerator, and keeps the list if both boots
+      # have defined the same.
+      def lazy(command)
+        raise CannotMeasure, "ruby #{RUBY_VERSION} does not tell whose methods a class has; 3.2 and newer do" unless
+          Class.method_defined?(:attached_object)
+
+        boots = runs(command)
+        found = LazyGemsSearch.new(boots, folder).call
+        return not_compared(boots.failed) if found.nil?
+        return put_differences(found.compared) unless found.compared.same?
+
+        @out.puts(Show::LazyGemsView.new(found).lines(width: width))
+        Status::OK
       end
+
+      def runs(command) = BootRuns.new(command, folder, quiet: @action != "build")
+
+      # Runs the command to its end, with the accelerator.
+      def start(command) = runs(command).start(with: true)
     end
   end
 end

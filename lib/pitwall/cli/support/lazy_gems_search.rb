@@ -1,0 +1,116 @@
+# frozen_string_literal: true
+
+require "tmpdir"
+require "pitwall/errors"
+require "pitwall/fastboot/lazy_list"
+require "pitwall/fastboot/setup"
+
+module Pitwall
+  module CLI
+    # Finds the gems of a program that can be loaded when they are first used, and writes their list into the cache. The
+    # first boot looks at what loading each gem changes. Others compare the program with and without the list.
+    class LazyGemsSearch
+      # path:     the list; it is not written if no gem is left, or if the boots differ
+      # waiting:  Array<LazyList::Entry> of gems that wait
+      # used:     of gems that could wait, but are used by this boot
+      # loaded:   of all others
+      # compared: BootRuns::Compared
+      Found = Struct.new(:path, :waiting, :used, :loaded, :compared, keyword_init: true)
+
+      ROUNDS = 5 # of boots with a shorter list
+      NAME_OF_VALUE = /\A[\w:]+(?: @@?\w+)?/
+      private_constant :ROUNDS, :NAME_OF_VALUE
+
+      #: (BootRuns, String) -> void
+      def initialize(boots, folder)
+        @boots = boots
+        @folder = folder
+      end
+
+      # @return [Found, nil] nil: a boot failed, see BootRuns#failed
+      # @raise [CannotMeasure] the program has no Gemfile, or defines something else in each boot
+      #: () -> Found?
+      def call
+        path, entries = try
+        return if entries.nil?
+
+        compared = compare(path, entries) or return
+        can_wait, loaded = entries.partition { |entry| entry.changes.empty? }
+        used, waiting = can_wait.partition { |entry| compared.woken.include?(entry.name) }
+        Found.new(path: path, waiting: waiting, used: used, loaded: loaded, compared: compared)
+      ensure
+        keep(path, compared&.same? ? waiting : []) if path
+      end
+
+      private
+
+      # Boots with the gems that can wait. A gem that becomes another one if it is loaded later can't: it may look at
+      # what is there when it is loaded.
+      # @return [BootRuns::Compared, nil]
+      def compare(path, entries)
+        ROUNDS.times do
+          keep(path, entries.select { |entry| entry.changes.empty? })
+          compared = @boots.compare(values: true) or return
+          others = of_another_kind(compared, entries)
+          return compared if others.empty?
+
+          others.each { |entry, name| entry.changes << "makes #{name}, which depends on what is there then" }
+        end
+        raise CannotMeasure, "no two of #{2 * ROUNDS} boots have defined the same"
+      end
+
+      # @return gems that can wait, and define something in which the boots differ => its name
+      def of_another_kind(compared, entries)
+        lines = compared.differences.values.flatten
+        names = lines.filter_map { |line| line[/\A(?:method|constant) ([\w:]+)/, 1] }
+        names |= names_of(compared.plain_values, compared.fast_values) - names_of(compared.plain_values, @values)
+        entries.select { |entry| entry.changes.empty? }.filter_map do |entry|
+          own = entry.constants.map { |pair| pair.join("::").delete_prefix("Object::") }
+          name = names.find { |it| own.any? { |constant| within?(it, constant) } }
+          [entry, name] if name
+        end
+      end
+
+      # Constants and modules' variables that differ. Without the gems' list they do so if each boot has a value of its
+      # own, such as a time.
+      def names_of(some, others) = ((some - others) | (others - some)).filter_map { |line| line[NAME_OF_VALUE] }.uniq
+
+      def within?(name, constant) = name == constant || name.start_with?("#{constant}::", "#{constant} ")
+
+      # @return the list's path, and all gems that were loaded
+      def try
+        Dir.mktmpdir("pitwall-boot") do |temporary|
+          probed = File.join(temporary, "probed")
+          status = @boots.start(with: true, parts: %w[gem_trial probe],
+                                env: { **trial_environment(temporary), **@boots.probe_environment(probed, true) })
+          return [nil, @boots.fail_by("with", status)] unless status.success?
+
+          file = File.join(temporary, "gems")
+          raise CannotMeasure, "the command has loaded no Gemfile, or ended without its at_exit handlers" unless
+            File.file?(file)
+
+          @values = @boots.lines_of("#{probed}.values")
+          path, text = File.binread(file).force_encoding("UTF-8").split("\n", 2)
+          [path, Fastboot::LazyList.parse(text)]
+        end
+      end
+
+      # Nothing may be collected or loaded later while objects are compared.
+      def trial_environment(temporary)
+        { "PITWALL_BOOT_TRIAL" => temporary, "PITWALL_BOOT_TRIAL_PARENT" => Process.pid.to_s,
+          "PITWALL_FASTBOOT_GC" => "off", "PITWALL_FASTBOOT_LAZY" => "off" }
+      end
+
+      def keep(path, entries)
+        if entries.empty?
+          File.unlink(path) if File.exist?(path)
+        else
+          Fastboot::Folder.make(@folder)
+          Fastboot::Folder.replace(path, File::TRUNC) { |file| file.write(Fastboot::LazyList.text(entries)) }
+        end
+      rescue SystemCallError => error
+        raise UsageError, "cannot write #{path}: #{error.message}"
+      end
+    end
+  end
+end

@@ -1,0 +1,258 @@
+# frozen_string_literal: true
+
+require "rbconfig"
+
+module Pitwall
+  module Fastboot
+    # What loading a library changes of the program that was there before, apart from constants that it adds. All
+    # objects of the program are looked at before and after (Native.object_sum), the methods and ancestors of all
+    # modules, and what is no object: global variables, the environment, threads, handlers.
+    #
+    # Ruby keeps its own books of loaded files in objects, too. What loading an empty file changes is no effect.
+    # @api private
+    class Effects
+      OF_MODULES = %i[ancestors constants instance_method instance_methods private_instance_methods singleton_class?
+                      const_source_location instance_variables instance_variable_get class_variables
+                      class_variable_get name].to_h { |name| [name, Module.instance_method(name)] }.freeze
+      CLASS = Kernel.instance_method(:class)
+      METHOD = Kernel.instance_method(:method)
+      # Methods that leave something behind which is no object of the program.
+      WATCHED = { Kernel => %i[at_exit trap set_trace_func], Kernel.singleton_class => %i[at_exit trap set_trace_func],
+                  Signal.singleton_class => %i[trap], Thread.singleton_class => %i[new start fork],
+                  TracePoint => %i[enable] }.freeze
+      # Global variables that Ruby itself sets, of each method or thread, by their names in the library English.
+      OF_RUBY = %i[$FILENAME $LAST_MATCH_INFO $MATCH $PREMATCH $POSTMATCH $LAST_PAREN_MATCH $NR $INPUT_LINE_NUMBER
+                   $ERROR_INFO $ERROR_POSITION $CHILD_STATUS $LAST_READ_LINE].freeze
+      # They keep what they have computed. No program sees it.
+      KEEPS_RESULTS = /\A(?:Gem|Bundler|Pitwall)(?:::|\z)/
+      PLAIN_INHERITED = %w[Class #<Class:Set>].freeze # owners of a method `inherited` that keeps no list
+      OWN_FOLDER = "#{__dir__}/".freeze
+      NAMED = 2 # names in a text
+      private_constant :OF_MODULES, :CLASS, :METHOD, :WATCHED, :OF_RUBY, :KEEPS_RESULTS,
+                       :PLAIN_INHERITED, :OWN_FOLDER, :NAMED
+
+      # @param folder [String] a folder for empty files
+      #: (String) -> void
+      def initialize(folder)
+        @ignored = {}.compare_by_identity
+        @calls = []
+        watch
+        compare { load_nothing(folder) }[:changed].each { |object| @ignored[object] = true }
+      end
+
+      # What the block changes.
+      # @return pairs of a module's name and a constant that is new there; and texts that tell all else
+      #: () { () -> void } -> [Array[[String, String]], Array[String]]
+      def of
+        found = compare do
+          @calls.clear
+          yield
+        end
+        in_reach, elsewhere = found[:constants].partition { |mod, _| reachable?(mod) }
+        texts = elsewhere.map { |mod, names| "adds #{few(names)} to #{described(mod)}" }
+        texts += found[:texts] + subclasses(found[:modules]) + values(found[:changed])
+        texts += @calls.map { |name| "calls #{name}" }
+        [in_reach.flat_map { |mod, names| names.map { |name| [ask(mod, :name), name.name] } }, texts.uniq]
+      ensure
+        @objects = @modules = nil
+      end
+
+      # The file that defined a constant first. nil: C did, or it is not known
+      # @param holder the name of its module
+      #: (String, String) -> String?
+      def self.source(holder, name)
+        OF_MODULES[:const_source_location].bind_call(Object.const_get(holder), name, false)&.first
+      end
+
+      private
+
+      def ask(mod, method, *arguments) = OF_MODULES.fetch(method).bind_call(mod, *arguments)
+
+      # Looks at everything before and after the block.
+      # @return :modules and :constants that are new, :changed objects, :texts of all else
+      def compare
+        GC.start # fewer objects to look at
+        @modules = {}.compare_by_identity # module => what `seen` tells of it
+        @objects = {}.compare_by_identity # object => sum
+        process = of_process
+        ObjectSpace.each_object(Module) { |mod| @modules[mod] = seen(mod) }
+        ObjectSpace.each_object { |object| @objects[object] = Native.object_sum(object) }
+        [self, @objects, @modules, @calls].each { |own| @objects.delete(own) }
+        yield
+        found = { modules: [], constants: {}, texts: differences(process, of_process) }
+        ObjectSpace.each_object(Module) { |mod| look_at_module(mod, found) }
+        changed = @objects.reject { |object, sum| Native.object_sum(object) == sum || @ignored.key?(object) }
+        found.merge(changed: changed.keys)
+      end
+
+      def differences(before, now) = now.filter_map { |name, value| "changes #{name}" if value != before[name] }
+
+      def look_at_module(mod, found)
+        before = @modules[mod]
+        now = seen(mod)
+        if before.nil?
+          found[:modules] << mod
+          object = object_before(mod, now.first) or return
+          found[:texts] << "defines #{few(now.first.keys)} for #{described(object)}"
+        else
+          added = now.last - before.last
+          found[:constants][mod] = added if added.any?
+          found[:texts].concat(differences_of_module(mod, before, now))
+        end
+      end
+
+      # @return methods (name => hash of its definition), ancestors, constants
+      def seen(mod)
+        names = ask(mod, :instance_methods, false) + ask(mod, :private_instance_methods, false)
+        methods = names.to_h { |name| [name, definition(mod, name)] }
+        [methods, ask(mod, :ancestors).map(&:__id__), ask(mod, :constants, false)]
+      rescue NameError, TypeError, ArgumentError
+        [{}, [], []] # it is not complete
+      end
+
+      def definition(mod, name)
+        ask(mod, :instance_method, name).hash
+      rescue NameError
+        0 # undefined meanwhile
+      end
+
+      # The object of before that has got methods of its own by a new singleton class.
+      def object_before(mod, methods)
+        return if methods.empty? || !ask(mod, :singleton_class?)
+
+        object = mod.attached_object
+        object if @objects.key?(object)
+      rescue TypeError
+        nil
+      end
+
+      def differences_of_module(mod, before, now)
+        names = now[0].reject { |name, definition| before[0][name] == definition }.keys
+        lost = (before[0].keys - now[0].keys) + (before[2] - now[2])
+        [("defines #{few(names)} in #{described(mod)}" if names.any?),
+         ("removes #{few(lost)} of #{described(mod)}" if lost.any?),
+         ("includes or prepends modules in #{described(mod)}" if before[1] != now[1])].compact
+      end
+
+      # A library may know the subclasses of its classes.
+      def subclasses(modules)
+        new = {}.compare_by_identity
+        modules.each { |mod| new[mod] = true }
+        above = modules.filter_map { |mod| mod.superclass if Class === mod && !ask(mod, :singleton_class?) }
+        above.reject { |mod| new[mod] || plain_superclass?(mod) }.uniq.map { |mod| "subclasses #{described(mod)}" }
+      end
+
+      # Is it an exception, or Ruby's own, or of the standard library? And is it not told of its subclasses?
+      def plain_superclass?(mod)
+        return false unless PLAIN_INHERITED.include?(METHOD.bind_call(mod, :inherited).owner.inspect)
+        return true if mod <= Exception
+
+        name = ask(mod, :name) or return false
+        file = Object.const_source_location(name)&.first
+        file.nil? || !file.start_with?("/") || file.start_with?(RbConfig::CONFIG["rubylibdir"])
+      rescue NameError
+        false
+      end
+
+      def values(changed)
+        kept = changed.any? ? results : []
+        counted = changed.reject do |object|
+          mod = Module === object ? object : CLASS.bind_call(object)
+          ask(mod, :name).to_s.match?(KEEPS_RESULTS) || kept.any? { |value| value.equal?(object) }
+        end
+        more = counted.size - NAMED
+        counted.first(NAMED).map { |object| "changes #{described(object)}" } +
+          (more.positive? ? ["changes #{more} more objects"] : [])
+      end
+
+      # What variables of RubyGems' modules have.
+      def results
+        @modules.each_key.select { |mod| ask(mod, :name).to_s.match?(KEEPS_RESULTS) }.flat_map do |mod|
+          ask(mod, :instance_variables).map { |name| ask(mod, :instance_variable_get, name) } +
+            ask(mod, :class_variables, false).map { |name| ask(mod, :class_variable_get, name) }
+        end
+      end
+
+      # What no object tells.
+      def of_process
+        { "global variables" => globals, "the environment" => ENV.to_h, "the number of threads" => Thread.list.size,
+          "the working directory" => Dir.pwd,
+          "the default encodings" => [Encoding.default_external, Encoding.default_internal] }
+      end
+
+      # @return name => the object's id
+      def globals
+        names = global_variables.grep(/\A\$[A-Za-z]\w+\z/) - OF_RUBY
+        names.to_h { |name| [name, eval(name.name).__id__] }
+      end
+
+      def watch
+        calls = @calls
+        WATCHED.each do |mod, names|
+          names.each do |name|
+            plain = mod.instance_method(name)
+            is_private = mod.private_method_defined?(name)
+            mod.define_method(name) do |*arguments, **options, &block|
+              calls << name unless caller_locations(1, 1)&.first&.path.to_s.start_with?(OWN_FOLDER)
+              plain.bind_call(self, *arguments, **options, &block)
+            end
+            mod.send(:private, name) if is_private
+          end
+        end
+      end
+
+      # Empty files, and extensions that define nothing.
+      def load_nothing(folder)
+        2.times do |i|
+          file = File.join(folder, "empty_#{i}.rb")
+          File.write(file, "")
+          require file
+          require "enc/trans/#{%w[emoji cesu_8][i]}.so"
+        rescue LoadError
+          nil # this Ruby has them in itself
+        end
+      end
+
+      def reachable?(mod)
+        name = ask(mod, :name) or return false
+        Object.const_get(name).equal?(mod)
+      rescue NameError
+        false
+      end
+
+      def described(object)
+        return described_module(object) if Module === object
+
+        kind = ask(CLASS.bind_call(object), :name) || "object of a nameless class"
+        [owner_of(object), "#{kind.match?(/\A[AEIOaeio]/) ? "an" : "a"} #{kind}"].compact.join(", ")
+      end
+
+      def described_module(mod)
+        name = ask(mod, :name)
+        return name if name
+        return "a nameless module" unless ask(mod, :singleton_class?)
+
+        object = mod.attached_object
+        Module === object ? "#{described_module(object)} itself" : "one #{ask(CLASS.bind_call(object), :name)}"
+      end
+
+      # The variable of a module that has it.
+      def owner_of(object)
+        @modules.each_key do |mod|
+          name = ask(mod, :name) or next
+          variable = ask(mod, :instance_variables).find { |it| ask(mod, :instance_variable_get, it).equal?(object) }
+          variable ||= ask(mod, :class_variables, false).find { |it| ask(mod, :class_variable_get, it).equal?(object) }
+          return "#{variable} of #{name}" if variable
+        rescue NameError, TypeError
+          next
+        end
+        nil
+      end
+
+      def few(names)
+        more = names.size - NAMED
+        names.first(NAMED).join(", ") + (more.positive? ? " and #{more} more" : "")
+      end
+    end
+  end
+end

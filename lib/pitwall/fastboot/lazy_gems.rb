@@ -1,0 +1,114 @@
+# frozen_string_literal: true
+
+module Pitwall
+  module Fastboot
+    # Gems that Bundler.require does not load, because `pitwall boot cache lazy` has found that nobody notices. Their
+    # constants are autoloads. A `require` of one of their files loads the whole gem first.
+    # @api private
+    class LazyGems
+      AUTOLOAD = Module.instance_method(:autoload)
+      IS_AUTOLOAD = Module.instance_method(:autoload?)
+      DEFINED = Module.instance_method(:const_defined?)
+      GET = Module.instance_method(:const_get)
+      private_constant :AUTOLOAD, :IS_AUTOLOAD, :DEFINED, :GET
+
+      #: (String, Counts) -> void
+      def initialize(folder, counts)
+        @folder = folder
+        @counts = counts
+        @names = {} # what programs require => LazyList::Entry
+        @loaders = {}.compare_by_identity # a gem that is being loaded, or was => the thread
+        @waiting = []
+      end
+
+      # Called for files that are loaded. The list is read once, when Bundler knows its gems.
+      #: () -> void
+      def keep
+        return if @definition
+
+        @definition = BundledGems.definition or return
+        entries = LazyList.read(LazyList.path(@folder, @definition)) or return
+        hold(entries.to_h { |entry| [entry.name, entry] })
+        Native.wake_by(self, @names)
+      rescue *Exceptions::OWN => error
+        @counts.because("no lazy gems", error.class, error.message)
+      end
+
+      # A file of the gem is going to be loaded.
+      # @param name what is required. An autoload gives the string that it has itself.
+      #: (untyped, String) -> void
+      def wake(entry, name)
+        return if @loaders[entry].equal?(Thread.current)
+
+        unless @loaders[entry]
+          @loaders[entry] = Thread.current
+          @waiting -= [entry]
+          @counts.add(:lazy_woken)
+        end
+        load(entry) unless name.equal?(entry.file)
+      end
+
+      # Loads those that still wait.
+      #: () -> void
+      def load_all = @waiting.each { |entry| load(entry) }
+
+      # Names of the gems that had to be loaded, and of those that still wait.
+      #: () -> [Array[String], Array[String]]
+      def woken_and_waiting = [@loaders.keys.map(&:name), @waiting.map(&:name)]
+
+      private
+
+      # By a constant's autoload, and not by `require`. Ruby lets files that are loaded meanwhile define the other
+      # constants only while an autoload runs. If another thread loads the gem, this waits for it.
+      def load(entry)
+        holder, name = entry.constants.first
+        GET.bind_call(named_module(holder), name, false)
+      end
+
+      def hold(entries)
+        @definition.dependencies.each do |dependency|
+          entry = entries[dependency.name]
+          next if entry.nil? || entry.required != dependency.autorequire&.join(",")
+
+          BundledGems.answer(dependency) { |before| wait?(entry) ? [] : before }
+        end
+      end
+
+      # It is the gem's turn.
+      def wait?(entry)
+        return true if @waiting.include?(entry)
+        return false if @loaders[entry] || !register(entry)
+
+        @waiting += [entry]
+        entry.names.each { |name| @names[name] ||= entry }
+        @counts.add(:lazy_gems)
+        true
+      rescue *Exceptions::OWN => error
+        @counts.because("#{entry.name} does not wait", error.class, error.message)
+        false
+      end
+
+      # @return whether all its constants are autoloads now
+      def register(entry)
+        places = entry.constants.map { |holder, name| [named_module(holder), name] }
+        return false if places.empty? || !File.file?(entry.file)
+        return false if places.any? { |mod, name| mod.nil? || DEFINED.bind_call(mod, name, false) }
+
+        places.each { |mod, name| AUTOLOAD.bind_call(mod, name, entry.file) }
+        true
+      end
+
+      # @return the module of that name, nil: it is not loaded
+      def named_module(name)
+        name.split("::").reduce(Object) do |mod, part|
+          return nil if IS_AUTOLOAD.bind_call(mod, part, false) || !DEFINED.bind_call(mod, part, false)
+
+          found = GET.bind_call(mod, part, false)
+          return nil unless Module === found # not is_a?: it may be a BasicObject
+
+          found
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,87 @@
+# frozen_string_literal: true
+
+module Pitwall
+  module Fastboot
+    # Which gems of a bundle can be loaded when they are first used, and what has to be known of them: a file beside the
+    # pack. `pitwall boot cache lazy` writes it (GemTrial finds the gems).
+    # @api private
+    module LazyList
+      # A gem that Bundler.require would load.
+      #   name         the gem
+      #   file         the path of the file that requiring the gem loads. Autoloads have this string itself (-file)
+      #   required     what the Gemfile says after `require:`; nil: nothing, so that the gem's name is required
+      #   ns           how long loading it took
+      #   constants    pairs of a module's name and a constant that the gem defines in it
+      #   files        pairs of a path and the name by which `require` finds it, or nil. Who requires one of these files
+      #                needs the whole gem, because one of the constants may be defined there.
+      #   changes      why the gem can't wait: what else loading it changes. Texts
+      Entry = Struct.new(:name, :file, :required, :ns, :constants, :files, :changes, keyword_init: true) do
+        # All that a program may give to `require` if it wants one of the files.
+        #: () -> Array[String]
+        def names
+          files.flat_map do |path, name|
+            [path, *name].flat_map { |text| text.end_with?(".rb", ".so") ? [text, text[0..-4]] : [text] }
+          end.uniq
+        end
+      end
+
+      NAME = "lazy-gems"
+      LONGEST = 1 << 24 # bytes of the file
+      FIRST_LINE = "pitwall lazy gems 1"
+      private_constant :LONGEST, :FIRST_LINE
+
+      module_function
+
+      # Is there a list of any bundle?
+      #: (String) -> bool
+      def any?(folder) = Dir.exist?(folder) && Dir.children(folder).any? { |name| name.start_with?("#{NAME}-") }
+
+      # The path of a bundle's list. It has another one after a change of the Gemfile, the lockfile, the environment of
+      # Rails, or Ruby.
+      # @param definition [Bundler::Definition]
+      #: (String, untyped) -> String
+      def path(folder, definition)
+        files = [*(definition.gemfiles if definition.respond_to?(:gemfiles)), definition.lockfile].compact
+        texts = files.map { |file| File.binread(file.to_s) }
+        environment = ENV["RAILS_ENV"] || ENV["RACK_ENV"] || "development"
+        digest = Native.digest([Format.identity, environment.b, *texts].join("\0"))
+        File.join(folder, "#{NAME}-#{digest.unpack1("H16")}")
+      end
+
+      # @return [Array<Entry>, nil] nil: there is no such file, others could have written it, or it is no list
+      #: (String) -> Array[untyped]?
+      def read(path) = (parse(File.binread(path, LONGEST).to_s.force_encoding("UTF-8")) unless Folder.doubtful?(path))
+
+      #: (String) -> Array[untyped]?
+      def parse(text)
+        first, *lines = text.lines(chomp: true)
+        return unless first == FIRST_LINE && text.valid_encoding?
+
+        lines.each_with_object([]) do |line, entries|
+          kind, *rest = line.split("\t")
+          case kind
+          when "gem"
+            name, file, ns, required = rest
+            entries << Entry.new(name: name, file: -file, required: required, ns: ns.to_i, constants: [], files: [],
+                                 changes: [])
+          when "constant" then entries.last.constants << rest
+          when "file" then entries.last.files << rest
+          when "change" then entries.last.changes << rest.first
+          end
+        end
+      end
+
+      #: (Array[untyped]) -> String
+      def text(entries)
+        lines = entries.flat_map do |entry|
+          [["gem", entry.name, entry.file, entry.ns, *entry.required],
+           *entry.constants.map { |pair| ["constant", *pair] },
+           *entry.files.map { |pair| ["file", *pair.compact] },
+           *entry.changes.map { |change| ["change", change] }]
+        end
+        plain = lines.map { |fields| fields.map { |field| field.to_s.tr("\t\n", "  ") }.join("\t") }
+        [FIRST_LINE, *plain, ""].join("\n")
+      end
+    end
+  end
+end
