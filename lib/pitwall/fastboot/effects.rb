@@ -27,9 +27,10 @@ module Pitwall
       KEEPS_RESULTS = /\A(?:Gem|Bundler|Pitwall)(?:::|\z)/
       PLAIN_INHERITED = %w[Class #<Class:Set>].freeze # owners of a method `inherited` that keeps no list
       OWN_FOLDER = "#{__dir__}/".freeze
+      EMPTY_EXTENSIONS = %w[enc/trans/emoji.so enc/trans/cesu_8.so].freeze # they define no constants and methods
       NAMED = 2 # names in a text
       private_constant :OF_MODULES, :CLASS, :METHOD, :WATCHED, :OF_RUBY, :KEEPS_RESULTS,
-                       :PLAIN_INHERITED, :OWN_FOLDER, :NAMED
+                       :PLAIN_INHERITED, :OWN_FOLDER, :EMPTY_EXTENSIONS, :NAMED
 
       # @param folder [String] a folder for empty files
       #: (String) -> void
@@ -207,7 +208,7 @@ module Pitwall
           file = File.join(folder, "empty_#{i}.rb")
           File.write(file, "")
           require file
-          require "enc/trans/#{%w[emoji cesu_8][i]}.so"
+          require EMPTY_EXTENSIONS[i]
         rescue LoadError
           nil # this Ruby has them in itself
         end
