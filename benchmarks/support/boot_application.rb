@@ -13,8 +13,8 @@ module Benchmarks
     CONSOLE = %w[bin/rails console].freeze # its input is at its end
     RUBOCOP = %w[bin/rubocop --cache false --fail-level fatal config/boot.rb].freeze
     # Variables that would change what a way means.
-    UNSET = %w[RUBYLIB BOOTSNAP_CACHE_DIR BOOTSNAP_READONLY PITWALL_FASTBOOT PITWALL_FASTBOOT_GC PITWALL_BOOT_CACHE
-               PITWALL_BOOT_CACHE_READONLY BENCHMARKS_BOOT].to_h { |name| [name, nil] }.freeze
+    UNSET = %w[RUBYLIB BOOTSNAP_CACHE_DIR BOOTSNAP_READONLY PITWALL_FASTBOOT PITWALL_FASTBOOT_GC PITWALL_FASTBOOT_LAZY
+               PITWALL_BOOT_CACHE PITWALL_BOOT_CACHE_READONLY BENCHMARKS_BOOT].to_h { |name| [name, nil] }.freeze
     private_constant :WITH, :CONSOLE, :RUBOCOP, :UNSET
 
     # @param folder [String] with a Gemfile and bin/rails

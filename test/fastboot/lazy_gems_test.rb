@@ -15,7 +15,7 @@ class LazyGemsTest < Minitest::Test
     require "set"
     module Kernel; private def base_was_here = 1; end
     module Base
-      LIST = []; HASH = { a: 1 }; TEXT = +"text"; SET = Set.new; POINT = Struct.new(:x).new(1); OBJECT = Object.new; FREE = Object.new
+      LIST = []; HASH = { a: 1 }; TEXT = +"text"; SET = Set.new; POINT = Struct.new(:x).new(1); OBJECT = Object.new; FREE = Object.new; SINGLE = Object.new; SHOWN = 1
       NAMES = [:a]
       class Told; def self.inherited(child) = super; end
       class Plain; def value = 1; end
@@ -47,6 +47,10 @@ class LazyGemsTest < Minitest::Test
     "method" => ["module Method_; end; class String; def shout = upcase; end", /defines shout in String/],
     "redefines" => ["module Redefines; end; class Base::Plain; def value = 2; end", /defines value in Base::Plain/],
     "undefines" => ["module Undefines; end; class << Base; remove_method :old; end", /removes old of Base itself/],
+    "undefines_above" => ["module UndefinesAbove; end; class Base::Plain; undef to_s; end", /removes to_s of Base::P/],
+    "hides" => ["module Hides; end; class Base::Plain; private :value; end", /defines value in Base::Plain/],
+    "extends_object" => ["module ExtendsObject; end; Base::SINGLE.extend(ExtendsObject)", /extends an Object/],
+    "hides_constant" => ["module HidesConstant; end; Base.private_constant :SHOWN", /removes SHOWN of Base$/],
     "prepends" => ["module Prepends; end; Base::Plain.prepend(Prepends)", /modules in Base::Plain/],
     "hooked" => ["module HookedIn; include Base::Hooked; end", /changes a Hash/],
     "registers" => ["module Registers; Base::LIST << self; end", /changes an Array/],

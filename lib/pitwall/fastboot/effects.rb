@@ -11,9 +11,10 @@ module Pitwall
     # Ruby keeps its own books of loaded files in objects, too. What loading an empty file changes is no effect.
     # @api private
     class Effects
-      OF_MODULES = %i[ancestors constants instance_method instance_methods private_instance_methods singleton_class?
-                      const_source_location instance_variables instance_variable_get class_variables
-                      class_variable_get name].to_h { |name| [name, Module.instance_method(name)] }.freeze
+      OF_MODULES = %i[ancestors constants instance_method instance_methods private_instance_methods
+                      undefined_instance_methods singleton_class? const_source_location instance_variables
+                      instance_variable_get class_variables class_variable_get name]
+                   .to_h { |name| [name, Module.instance_method(name)] }.freeze
       CLASS = Kernel.instance_method(:class)
       METHOD = Kernel.instance_method(:method)
       # Methods that leave something behind which is no object of the program.
@@ -93,8 +94,10 @@ module Pitwall
         now = seen(mod)
         if before.nil?
           found[:modules] << mod
-          object = object_before(mod, now.first) or return
-          found[:texts] << "defines #{few(now.first.keys)} for #{described(object)}"
+          object = object_before(mod) or return
+          names = now.first.keys
+          found[:texts] << "defines #{few(names)} for #{described(object)}" if names.any?
+          found[:texts] << "extends #{described(object)}" if extended?(mod, object)
         else
           added = now.last - before.last
           found[:constants][mod] = added if added.any?
@@ -102,10 +105,11 @@ module Pitwall
         end
       end
 
-      # @return methods (name => hash of its definition), ancestors, constants
+      # @return methods (name => hash of its definition; nil: it is undefined there), ancestors, constants
       def seen(mod)
-        names = ask(mod, :instance_methods, false) + ask(mod, :private_instance_methods, false)
-        methods = names.to_h { |name| [name, definition(mod, name)] }
+        methods = ask(mod, :undefined_instance_methods).to_h { |name| [name, nil] }
+        ask(mod, :instance_methods, false).each { |name| methods[name] = definition(mod, name) }
+        ask(mod, :private_instance_methods, false).each { |name| methods[name] = ~definition(mod, name) }
         [methods, ask(mod, :ancestors).map(&:__id__), ask(mod, :constants, false)]
       rescue NameError, TypeError, ArgumentError
         [{}, [], []] # it is not complete
@@ -117,19 +121,24 @@ module Pitwall
         0 # undefined meanwhile
       end
 
-      # The object of before that has got methods of its own by a new singleton class.
-      def object_before(mod, methods)
-        return if methods.empty? || !ask(mod, :singleton_class?)
+      # The object of before that has got a singleton class.
+      # @param mod a new module
+      def object_before(mod)
+        return unless ask(mod, :singleton_class?)
 
         object = mod.attached_object
         object if @objects.key?(object)
-      rescue TypeError
-        nil
+      end
+
+      # Has its singleton class modules? (That of a class has one from the beginning, so it is none of the new ones.)
+      def extended?(mod, object)
+        !(Class === object) && ask(mod, :ancestors).drop(1) != ask(CLASS.bind_call(object), :ancestors)
       end
 
       def differences_of_module(mod, before, now)
-        names = now[0].reject { |name, definition| before[0][name] == definition }.keys
-        lost = (before[0].keys - now[0].keys) + (before[2] - now[2])
+        changed = now[0].reject { |name, definition| before[0].fetch(name, false) == definition }
+        names = changed.compact.keys
+        lost = changed.keys - names + (before[0].keys - now[0].keys) + (before[2] - now[2])
         [("defines #{few(names)} in #{described(mod)}" if names.any?),
          ("removes #{few(lost)} of #{described(mod)}" if lost.any?),
          ("includes or prepends modules in #{described(mod)}" if before[1] != now[1])].compact
