@@ -7,24 +7,37 @@ module Pitwall
     # @api private
     module BundledGems
       ASKER = %r{/bundler/runtime\.rb\z}
-      private_constant :ASKER
+      ANSWERS = {}.compare_by_identity # Bundler::Dependency => a block
+      private_constant :ASKER, :ANSWERS
+
+      # Stands before Bundler::Dependency.
+      module Asked
+        def autorequire
+          before = super
+          block = BundledGems.block_for(self) or return before
+          asker = caller_locations(1, 1)&.first&.path
+          asker&.match?(ASKER) ? block.call(before) : before
+        end
+      end
+      private_constant :Asked
 
       module_function
 
       # @return [Bundler::Definition, nil] nil: Bundler has not read the Gemfile
-      def definition = (::Bundler.instance_variable_get(:@definition) if defined?(::Bundler.setup))
+      def definition
+        ::Bundler.instance_variable_get(:@definition) if defined?(::Bundler) && Object.autoload?(:Bundler).nil?
+      end
 
       # Answers for the gem when Bundler.require asks.
       # @param dependency [Bundler::Dependency]
       # @yieldparam before what the Gemfile says
       # @yieldreturn what to answer
       def answer(dependency, &block)
-        dependency.define_singleton_method(:autorequire) do
-          before = super()
-          asker = caller_locations(1, 1)&.first&.path
-          asker&.match?(ASKER) ? block.call(before) : before
-        end
+        ::Bundler::Dependency.prepend(Asked)
+        ANSWERS[dependency] = block
       end
+
+      def block_for(dependency) = ANSWERS[dependency]
     end
   end
 end

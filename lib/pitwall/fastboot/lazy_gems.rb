@@ -62,7 +62,8 @@ module Pitwall
       # constants only while an autoload runs. If another thread loads the gem, this waits for it.
       def load(entry)
         holder, name = entry.constants.first
-        GET.bind_call(named_module(holder), name, false)
+        mod = named_module(holder)
+        GET.bind_call(mod, name, false) if mod && IS_AUTOLOAD.bind_call(mod, name, false) # not loaded meanwhile
       end
 
       def hold(entries)
