@@ -42,6 +42,10 @@ class LazyGemsTest < Minitest::Test
     "libraries" => ["require 'abbrev_of_tests'; module Libraries; VALUE = AbbrevOfTests; end", nil],
     "parts" => ["require_relative 'parts/one'; require 'parts/two'; module Parts; end", nil],
     "parts-dashed" => ["module PartsDashed; end", nil],
+    # `owner` loads `owned` before its turn. When it is the turn of `owned`, `owner` must not wait any longer.
+    "owner" => ["require 'owned'; module Owner; VALUE = Owned::FULL; end", nil],
+    "owned" => ["module Owned; end; module Owned; FULL = 1; end", //],
+    "autoloads" => ["module Autoloads; end; module Base; autoload :Late, 'autoloads/late'; end", /adds autoloads/],
     "used" => ["module Used; VALUE = 7; end", nil],
     "asked" => ["require_relative 'asked/part'; module Asked; VALUE = 8; end", nil],
     "method" => ["module Method_; end; class String; def shout = upcase; end", /defines shout in String/],
@@ -87,6 +91,7 @@ class LazyGemsTest < Minitest::Test
     "parts/lib/parts/two.rb" => "module PartsTwo; end",
     "asked/lib/asked/part.rb" => "module Asked; PART = 1; end",
     "files/lib/files/more.rb" => "",
+    "autoloads/lib/autoloads/late.rb" => "module Base::Late; end",
     "unwanted/lib/unwanted.rb" => "raise 'unwanted'",
     "abbrev_of_tests/lib/abbrev_of_tests.rb" => "require 'abbrev_of_tests/version'\nmodule AbbrevOfTests2; end",
     "abbrev_of_tests/lib/abbrev_of_tests/version.rb" => "module AbbrevOfTests; VERSION = 1; end"
@@ -178,12 +183,12 @@ class LazyGemsTest < Minitest::Test
     assert_predicate result.status, :success?, result.out + result.err
     waits, used, loaded = result.out.split(/^used .*|^loaded at once.*/)
     can_wait = GEMS.select { |_, (_, why)| why.nil? }.keys
-    assert_equal (can_wait - %w[used asked]).sort, names(waits).sort, result.out
-    assert_equal %w[asked used], names(used).sort
+    assert_equal (can_wait - %w[used asked owner]).sort, names(waits).sort, result.out
+    assert_equal %w[asked owner used], names(used).sort
     reasons = loaded.gsub(/\n {20,}/, " ").lines.to_h { |line| line.split(/ {2,}/).values_at(-2, -1) }
     GEMS.each { |name, (_, why)| assert_match why, reasons[name].to_s, "#{name}: #{result.out}" if why }
     assert_predicate cache("verify", "--boot").status, :success?
-    assert_boots(can_wait.size - 2)
+    assert_boots(can_wait.size - 3)
     clear = cache("clear", command: nil)
     assert_match(/lazy-gems/, clear.out)
     assert_empty lists

@@ -12,7 +12,7 @@ module Pitwall
     # @api private
     class Effects
       OF_MODULES = %i[ancestors constants instance_method instance_methods private_instance_methods
-                      undefined_instance_methods singleton_class? const_source_location instance_variables
+                      undefined_instance_methods singleton_class? autoload? const_source_location instance_variables
                       instance_variable_get class_variables class_variable_get name]
                    .to_h { |name| [name, Module.instance_method(name)] }.freeze
       CLASS = Kernel.instance_method(:class)
@@ -52,6 +52,7 @@ module Pitwall
         end
         in_reach, elsewhere = found[:constants].partition { |mod, _| reachable?(mod) }
         texts = elsewhere.map { |mod, names| "adds #{few(names)} to #{described(mod)}" }
+        texts += autoloads(in_reach)
         texts += found[:texts] + subclasses(found[:modules]) + values(found[:changed])
         texts += @calls.map { |name| "calls #{name}" }
         [in_reach.flat_map { |mod, names| names.map { |name| [ask(mod, :name), name.name] } }, texts.uniq]
@@ -85,6 +86,14 @@ module Pitwall
         ObjectSpace.each_object(Module) { |mod| look_at_module(mod, found) }
         changed = @objects.reject { |object, sum| Native.object_sum(object) == sum || @ignored.key?(object) }
         found.merge(changed: changed.keys)
+      end
+
+      # An autoload that loads a gem which then has another autoload there would fail.
+      def autoloads(constants)
+        constants.filter_map do |mod, names|
+          lazy = names.select { |name| ask(mod, :autoload?, name, false) }
+          "adds autoloads of #{few(lazy)} to #{described(mod)}" if lazy.any?
+        end
       end
 
       def differences(before, now) = now.filter_map { |name, value| "changes #{name}" if value != before[name] }
@@ -192,7 +201,7 @@ module Pitwall
 
       # @return name => the object's id
       def globals
-        names = global_variables.grep(/\A\$[A-Za-z]\w+\z/) - OF_RUBY
+        names = global_variables.grep(%r{\A\$(?:[A-Za-z]\w+|[,/;])\z}) - OF_RUBY
         names.to_h { |name| [name, eval(name.name).__id__] }
       end
 

@@ -11,8 +11,7 @@ module Pitwall
     # @api private
     class GemTrial
       EACH = Array.instance_method(:each)
-      LEAST_NS = 1_000_000 # gems that are loaded faster are not worth it
-      private_constant :EACH, :LEAST_NS
+      private_constant :EACH
 
       attr_reader :entries
 
@@ -21,6 +20,7 @@ module Pitwall
       def initialize(folder)
         @folder = folder
         @entries = []
+        @tried = {}.compare_by_identity # dependencies
       end
 
       # Called for files that are loaded. It begins once Bundler knows its gems.
@@ -40,10 +40,12 @@ module Pitwall
 
       private
 
-      # Bundler calls `each` for the files to load. It asks again after a LoadError.
+      # Bundler calls `each` for the files to load. It asks again after a LoadError, and has the plain answer then. What
+      # it loads instead is not tried.
       def watched(dependency, required)
-        return required if required == [] || @now.equal?(dependency)
+        return required if required == [] || @tried[dependency]
 
+        @tried[dependency] = true
         trial = self
         files = [*(required || dependency.name)]
         files.define_singleton_method(:each) do |&block|
@@ -54,7 +56,6 @@ module Pitwall
 
       def try(dependency, required)
         @effects ||= Effects.new(@folder)
-        @now = dependency
         result = features = nanoseconds = nil
         constants, changes = @effects.of do
           number = $LOADED_FEATURES.size
@@ -65,8 +66,6 @@ module Pitwall
         end
         note(dependency, required, nanoseconds, features, constants, changes)
         result
-      ensure
-        @now = nil
       end
 
       def note(dependency, required, nanoseconds, features, constants, changes)
@@ -83,7 +82,7 @@ module Pitwall
         own_source = dependency.source && dependency.source.class.name == "Bundler::Source::Path"
         [("is in a folder of the application (path:), so it may change" if own_source),
          ("is loaded by several files" if entry.required.to_s.include?(",")),
-         ("takes less than 1 ms" if entry.ns < LEAST_NS),
+         ("takes less than 1 ms" if entry.ns < LazyList::LEAST_NS),
          ("was loaded before" if entry.file.empty?),
          ("defines no constant" if entry.constants.empty?),
          ("ends with a file of another gem" if !entry.file.empty? && !inside?(entry.file, folder)),

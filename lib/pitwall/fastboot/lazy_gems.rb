@@ -69,10 +69,20 @@ module Pitwall
       def hold(entries)
         @definition.dependencies.each do |dependency|
           entry = entries[dependency.name]
-          next if entry.nil? || entry.required != dependency.autorequire&.join(",")
+          entry = nil if entry && entry.required != dependency.autorequire&.join(",")
+          BundledGems.answer(dependency) do |before|
+            next [] if entry && wait?(entry)
 
-          BundledGems.answer(dependency) { |before| wait?(entry) ? [] : before }
+            wake_before(before || dependency.name)
+            before
+          end
         end
+      end
+
+      # Bundler is going to require these files, by a method that does not wake gems.
+      def wake_before(names)
+        names = [*names].flat_map { |name| [name, name.tr("-", "/")] if name.is_a?(String) }
+        names.each { |name| (entry = @names[name]) && wake(entry, name) }
       end
 
       # It is the gem's turn.

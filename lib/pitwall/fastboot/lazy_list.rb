@@ -26,6 +26,8 @@ module Pitwall
       end
 
       NAME = "lazy-gems"
+      LEAST_NS = 1_000_000 # gems that are loaded faster are not worth it
+      TRIED = ".try" # ends the name of a list that is being tried
       LONGEST = 1 << 24 # bytes of the file
       FIRST_LINE = "pitwall lazy gems 1"
       private_constant :LONGEST, :FIRST_LINE
@@ -34,10 +36,14 @@ module Pitwall
 
       # Is there a list of any bundle?
       #: (String) -> bool
-      def any?(folder) = Dir.exist?(folder) && Dir.children(folder).any? { |name| name.start_with?("#{NAME}-") }
+      def any?(folder)
+        File.directory?(folder) && File.readable?(folder) && Dir.children(folder).any? { |name| name.start_with?(NAME) }
+      rescue SystemCallError
+        false
+      end
 
-      # The path of a bundle's list. It has another one after a change of the Gemfile, the lockfile, the environment of
-      # Rails, or Ruby.
+      # The path of a bundle's list. It changes with the Gemfile, the lockfile, the environment of Rails, and Ruby. A
+      # list that is being tried is used only with PITWALL_FASTBOOT_LAZY=try.
       # @param definition [Bundler::Definition]
       #: (String, untyped) -> String
       def path(folder, definition)
@@ -45,7 +51,7 @@ module Pitwall
         texts = files.map { |file| File.binread(file.to_s) }
         environment = ENV["RAILS_ENV"] || ENV["RACK_ENV"] || "development"
         digest = Native.digest([Format.identity, environment.b, *texts].join("\0"))
-        File.join(folder, "#{NAME}-#{digest.unpack1("H16")}")
+        File.join(folder, "#{NAME}-#{digest.unpack1("H16")}#{TRIED if ENV["PITWALL_FASTBOOT_LAZY"] == "try"}")
       end
 
       # @return [Array<Entry>, nil] nil: there is no such file, others could have written it, or it is no list

@@ -81,7 +81,8 @@ module Pitwall
       def clear
         removed = []
         failure = locked(true) do
-          names = Dir.children(@folder).grep(/\A(?:boot-[\w.-]+\.pack|last-boot|lazy-gems-\h+)(?:\.\d+\.new)?\z/).sort
+          own = /\A(?:boot-[\w.-]+\.pack|last-boot|lazy-gems-\h+(?:\.try)?)(?:\.\d+\.new)?\z/
+          names = Dir.children(@folder).grep(own).sort
           names.each { |name| File.unlink(File.join(@folder, name)) && removed << name }
           nil
         end

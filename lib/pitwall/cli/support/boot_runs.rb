@@ -55,14 +55,15 @@ module Pitwall
 
       # Boots without and with the accelerator.
       # @param values whether to compare values, too
+      # @param env variables of the boot with it
       # @return [Compared, nil] nil: a boot failed
       # @raise [CannotMeasure] the command ended without at_exit, or is no Ruby
-      #: (?values: bool) -> Compared?
-      def compare(values: false)
+      #: (?values: bool, ?env: Hash[String, String?]) -> Compared?
+      def compare(values: false, env: {})
         Dir.mktmpdir("pitwall-boot") do |temporary|
           files = %w[without with].map { |how| File.join(temporary, how) }
           files.each do |file|
-            status = probe(file, values)
+            status = probe(file, values, env)
             return fail_by(File.basename(file), status) unless status.success?
           end
           Compared.new(*files.map { |file| lines_of(file) }, lines_of("#{files.last}.woken", optional: true),
@@ -97,8 +98,9 @@ module Pitwall
 
       private
 
-      def probe(file, values)
-        start(with: File.basename(file) == "with", parts: ["probe"], env: probe_environment(file, values))
+      def probe(file, values, env)
+        fast = File.basename(file) == "with"
+        start(with: fast, parts: ["probe"], env: { **probe_environment(file, values), **(fast ? env : {}) })
       end
     end
   end

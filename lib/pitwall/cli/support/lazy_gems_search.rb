@@ -15,7 +15,11 @@ module Pitwall
       # used:     of gems that could wait, but are used by this boot
       # loaded:   of all others
       # compared: BootRuns::Compared
-      Found = Struct.new(:path, :waiting, :used, :loaded, :compared, keyword_init: true)
+      Found = Struct.new(:path, :waiting, :used, :loaded, :compared, keyword_init: true) do
+        # Gems whose loading takes time, of those that are loaded at once.
+        #: () -> Array[untyped]
+        def heavy = loaded.select { |entry| entry.ns >= Fastboot::LazyList::LEAST_NS }
+      end
 
       ROUNDS = 5 # of boots with a shorter list
       NAME_OF_VALUE = /\A[\w:]+(?: @@?\w+)?/
@@ -39,18 +43,20 @@ module Pitwall
         used, waiting = can_wait.partition { |entry| compared.woken.include?(entry.name) }
         Found.new(path: path, waiting: waiting, used: used, loaded: loaded, compared: compared)
       ensure
-        keep(path, compared&.same? ? waiting : []) if path
+        if path
+          keep(path + Fastboot::LazyList::TRIED, [])
+          keep(path, compared&.same? ? waiting : [])
+        end
       end
 
       private
 
-      # Boots with the gems that can wait. A gem that becomes another one if it is loaded later can't: it may look at
-      # what is there when it is loaded.
+      # Boots with the gems that can wait. A gem that defines something else when it is loaded later can't.
       # @return [BootRuns::Compared, nil]
       def compare(path, entries)
         ROUNDS.times do
-          keep(path, entries.select { |entry| entry.changes.empty? })
-          compared = @boots.compare(values: true) or return
+          keep(path + Fastboot::LazyList::TRIED, entries.select { |entry| entry.changes.empty? })
+          compared = @boots.compare(values: true, env: { "PITWALL_FASTBOOT_LAZY" => "try" }) or return
           others = of_another_kind(compared, entries)
           return compared if others.empty?
 
@@ -71,8 +77,7 @@ module Pitwall
         end
       end
 
-      # Constants and modules' variables that differ. Without the gems' list they do so if each boot has a value of its
-      # own, such as a time.
+      # Constants and modules' variables that differ. Some differ in any two boots, such as times.
       def names_of(some, others) = ((some - others) | (others - some)).filter_map { |line| line[NAME_OF_VALUE] }.uniq
 
       def within?(name, constant) = name == constant || name.start_with?("#{constant}::", "#{constant} ")

@@ -8,10 +8,9 @@ module Pitwall
     # Which gems of a program wait until they are used, and why the others don't: the output of
     # `pitwall boot cache lazy`.
     class LazyGemsView
-      LEAST_NS = 1_000_000 # gems that are loaded faster are counted only
       REASONS = 2 # that are named of each gem
       NAME = 28 # columns of a gem's name at most
-      private_constant :LEAST_NS, :REASONS, :NAME
+      private_constant :REASONS, :NAME
 
       # @param found [CLI::LazyGemsSearch::Found]
       #: (untyped) -> void
@@ -24,7 +23,7 @@ module Pitwall
         @width = width
         [*section(waiting_title, @found.waiting) { |entry| constants(entry) },
          *section("used by this boot, so loaded at once", @found.used) { "" },
-         *section("loaded at once, because loading it", heavy) { |entry| reasons(entry) },
+         *section("loaded at once, because loading it", @found.heavy) { |entry| reasons(entry) },
          *Text.wrap(ending, width)]
       end
 
@@ -35,8 +34,6 @@ module Pitwall
         all = count + @found.used.size + @found.loaded.size
         "#{count} of #{all} gems wait until they are used: #{Units.duration(@found.waiting.sum(&:ns))} of this boot"
       end
-
-      def heavy = @found.loaded.select { |entry| entry.ns >= LEAST_NS }
 
       # @yieldreturn what to say of a gem
       def section(title, entries)
@@ -57,7 +54,7 @@ module Pitwall
       end
 
       def name_width
-        shown = [*@found.waiting, *@found.used, *heavy]
+        shown = [*@found.waiting, *@found.used, *@found.heavy]
         [shown.map { |entry| entry.name.size }.max.to_i, NAME, @width / 3].min
       end
 
@@ -76,7 +73,7 @@ module Pitwall
       def ending
         return "no list was written" if @found.waiting.empty?
 
-        "#{@found.path}: boots with these Gemfile, Gemfile.lock and RAILS_ENV use it. PITWALL_FASTBOOT_LAZY=off, or " \
+        "#{@found.path}: boots with this Gemfile, lockfile and RAILS_ENV use it. PITWALL_FASTBOOT_LAZY=off, or " \
           "pitwall boot cache clear, ends that."
       end
     end
