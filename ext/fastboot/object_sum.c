@@ -4,16 +4,14 @@
 
 #include "pack.h"
 
-#define FACTOR UINT64_C(0x9e3779b97f4a7c15)
-
 static uint64_t
 mix(uint64_t a, uint64_t b)
 {
-    uint64_t mixed = (a ^ (b + FACTOR)) * UINT64_C(0xff51afd7ed558ccd);
-    return mixed ^ (mixed >> 32);
+    const uint64_t both[] = {a, b};
+    return fb_sum(both, sizeof both);
 }
 
-/* Entries and variables count in any order: a hash that was made again may have another one. */
+/* The order of entries and variables does not count: the same entries may be in another order. */
 static int
 add_entry(VALUE key, VALUE value, VALUE sum)
 {
@@ -25,15 +23,9 @@ static int
 add_variable(ID name, VALUE value, st_data_t sum)
 {
     const char *text = rb_id2name(name);
-    /* Ruby itself keeps others there. */
+    /* Variables of Ruby itself have other names. */
     if (text && text[0] == '@') *(uint64_t *)sum += mix(name, value);
     return ST_CONTINUE;
-}
-
-static uint64_t
-sum_of_bytes(const void *bytes, size_t length)
-{
-    return length == 0 ? 1 : fb_sum(bytes, length);
 }
 
 static uint64_t
@@ -42,9 +34,9 @@ sum_of_content(VALUE object)
     uint64_t sum = 0;
     switch (TYPE(object)) {
       case T_STRING:
-        return sum_of_bytes(RSTRING_PTR(object), (size_t)RSTRING_LEN(object));
+        return fb_sum(RSTRING_PTR(object), (size_t)RSTRING_LEN(object));
       case T_ARRAY:
-        return sum_of_bytes(RARRAY_CONST_PTR(object), (size_t)RARRAY_LEN(object) * sizeof(VALUE));
+        return fb_sum(RARRAY_CONST_PTR(object), (size_t)RARRAY_LEN(object) * sizeof(VALUE));
       case T_HASH:
         rb_hash_foreach(object, add_entry, (VALUE)&sum);
         return sum;
@@ -59,7 +51,8 @@ sum_of_content(VALUE object)
     }
 }
 
-/* object_sum(object) -> Integer: another one if the object itself has changed. Not of the objects that it refers to. */
+/* object_sum(object) -> Integer. The sum is another one after the object has changed. Changes of objects to which the
+ * object refers do not count. */
 static VALUE
 native_object_sum(VALUE self, VALUE object)
 {

@@ -13,7 +13,7 @@ static int is_ours;
 static ID id_before, id_plain_require, id_add, id_found, id_not_found, id_rubygems_decides, id_rubygems_decides_p,
           id_take_load_path, id_wake;
 
-/* Gems that wait until they are used (LazyGems): who loads them, and which names of files mean which gem. */
+/* A LazyGems, and its Hash from the names of files to gems that wait. nil: there is no list of lazy gems. */
 static VALUE lazy_gems = Qnil, lazy_names = Qnil;
 
 /* An ASCII name without a zero byte, neither absolute, nor explicitly relative, nor in a home folder. */
@@ -108,11 +108,11 @@ path_of(VALUE name)
     return fb_ends_with(path, ".so") && !rb_provided(StringValueCStr(path)) ? Qnil : path;
 }
 
-/* Is it a file of a gem that waits? Then the gem is loaded first. */
+/* If `name` is a file of a gem that waits, the gem is loaded first. */
 static void
 wake(VALUE name)
 {
-    if (NIL_P(lazy_names) || RHASH_EMPTY_P(lazy_names) || !RB_TYPE_P(name, T_STRING)) return;
+    if (NIL_P(lazy_names) || !RB_TYPE_P(name, T_STRING) || !fb_in_main_ractor()) return;
     VALUE gem = rb_hash_lookup(lazy_names, name);
     if (!NIL_P(gem)) rb_funcall(lazy_gems, id_wake, 2, gem, name);
 }
@@ -123,7 +123,7 @@ static VALUE
 kernel_require(VALUE self, VALUE name)
 {
     VALUE path = Qnil;
-    if (fb_in_main_ractor()) wake(name);
+    wake(name);
     if (is_searched_for(name) && fb_in_main_ractor() && !NIL_P(load_index)) {
         path = path_of(name);
         if (path == Qtrue) return Qfalse;
@@ -160,7 +160,7 @@ native_replace_require(VALUE self, VALUE index, VALUE plain, VALUE warned_names)
     return Qnil;
 }
 
-/* wake_by(lazy gems, a Hash from names to gems) */
+/* wake_by(LazyGems, its Hash): see lazy_gems. */
 static VALUE
 native_wake_by(VALUE self, VALUE gems, VALUE names)
 {

@@ -15,8 +15,8 @@ class LazyGemsTest < Minitest::Test
     require "set"
     module Kernel; private def base_was_here = 1; end
     module Base
-      LIST = []; HASH = { a: 1 }; TEXT = +"text"; SET = Set.new; POINT = Struct.new(:x).new(1); OBJECT = Object.new; FREE = Object.new; SINGLE = Object.new; SHOWN = 1
-      NAMES = [:a]
+      LIST = []; HASH = { a: 1 }; TEXT = +"text"; SET = Set.new; POINT = Struct.new(:x).new(1); NAMES = [:a]
+      OBJECT = Object.new; FREE = Object.new; SINGLE = Object.new; SHOWN = 1
       class Told; def self.inherited(child) = super; end
       class Plain; def value = 1; end
       class Error < StandardError; end
@@ -42,7 +42,7 @@ class LazyGemsTest < Minitest::Test
     "libraries" => ["require 'abbrev_of_tests'; module Libraries; VALUE = AbbrevOfTests; end", nil],
     "parts" => ["require_relative 'parts/one'; require 'parts/two'; module Parts; end", nil],
     "parts-dashed" => ["module PartsDashed; end", nil],
-    # `owner` loads `owned` before its turn. When it is the turn of `owned`, `owner` must not wait any longer.
+    # `owner` requires `owned`, and Bundler requires `owned` later. Then Bundler must load the waiting `owner` first.
     "owner" => ["require 'owned'; module Owner; VALUE = Owned::FULL; end", nil],
     "owned" => ["module Owned; end; module Owned; FULL = 1; end", //],
     "autoloads" => ["module Autoloads; end; module Base; autoload :Late, 'autoloads/late'; end", /adds autoloads/],
@@ -79,7 +79,7 @@ class LazyGemsTest < Minitest::Test
     "folder" => ["module Folder; end; Dir.chdir('/')", /changes the working directory/],
     "constants" => ["module Constants; end; Base::OBJECT.singleton_class.const_set(:X, 1)", /adds X to/],
     "nothing" => ["", /defines no constant/],
-    # It looks at what is there, and `later` adds to that.
+    # It copies the methods of Base. `later` adds a method to Base.
     "looks" => ["module Looks; Base.singleton_methods.sort.each { |name| define_singleton_method(name) { } }; end",
                 /makes Looks/],
     "later" => ["module Later; end; def Base.later = 1", /defines later in Base itself/],
@@ -202,14 +202,14 @@ class LazyGemsTest < Minitest::Test
     found = boot("all")
     assert_equal expected.out, found.out, found.err
     assert_equal count, waiting(found), found.err
-    # All that the program touches, and no more.
+    # The program uses some of the gems.
     assert_includes 5..count - 1, stats(found)["lazy_woken"], found.err
     short = boot
     assert_equal [count, nil], stats(short).values_at("lazy_gems", "lazy_woken"), short.err
     assert_doubts(count)
   end
 
-  # Where the list may not be that of this program, all gems are loaded.
+  # If the list may belong to another program, Bundler loads all gems.
   def assert_doubts(count)
     assert_equal 0, waiting(boot(env: { "PITWALL_FASTBOOT_LAZY" => "off" }))
     assert_equal 0, waiting(boot(env: { "RAILS_ENV" => "test" }))

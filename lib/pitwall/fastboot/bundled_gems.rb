@@ -2,8 +2,9 @@
 
 module Pitwall
   module Fastboot
-    # The gems that Bundler.require is going to load. Bundler asks each one for its `autorequire` when it is its turn:
-    # the files to require, [] for none, nil for the gem's name.
+    # The gems that Bundler.require is going to load. Before Bundler loads a gem, it asks the gem's dependency for
+    # `autorequire`: an Array of files to require, or nil (the file has the gem's name). Bundler loads nothing if the
+    # Array is empty.
     # @api private
     module BundledGems
       ASKER = %r{/bundler/runtime\.rb\z}
@@ -14,7 +15,7 @@ module Pitwall
       module Asked
         def autorequire
           before = super
-          block = BundledGems.block_for(self) or return before
+          block = ANSWERS[self] or return before
           asker = caller_locations(1, 1)&.first&.path
           asker&.match?(ASKER) ? block.call(before) : before
         end
@@ -23,7 +24,7 @@ module Pitwall
 
       module_function
 
-      # @return [Bundler::Definition, nil] nil: Bundler has not read the Gemfile
+      # @return [Bundler::Definition, nil] nil: Bundler has not read the Gemfile yet
       def definition
         ::Bundler.instance_variable_get(:@definition) if defined?(::Bundler) && Object.autoload?(:Bundler).nil?
       end
@@ -36,8 +37,6 @@ module Pitwall
         ::Bundler::Dependency.prepend(Asked)
         ANSWERS[dependency] = block
       end
-
-      def block_for(dependency) = ANSWERS[dependency]
     end
   end
 end

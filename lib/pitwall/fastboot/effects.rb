@@ -4,11 +4,12 @@ require "rbconfig"
 
 module Pitwall
   module Fastboot
-    # What loading a library changes of the program that was there before, apart from constants that it adds. All
-    # objects of the program are looked at before and after (Native.object_sum), the methods and ancestors of all
-    # modules, and what is no object: global variables, the environment, threads, handlers.
+    # Finds what a library changes in the rest of the program when the library is loaded. New constants are told apart
+    # from all other changes. Before and after the library is loaded, this compares all objects (Native.object_sum),
+    # methods and ancestors of all modules, global variables, the environment, threads and handlers.
     #
-    # Ruby keeps its own books of loaded files in objects, too. What loading an empty file changes is no effect.
+    # Ruby notes loaded files in objects such as $LOADED_FEATURES. Objects that change when an empty file is loaded are
+    # therefore ignored.
     # @api private
     class Effects
       OF_MODULES = %i[ancestors constants instance_method instance_methods private_instance_methods
@@ -17,14 +18,14 @@ module Pitwall
                    .to_h { |name| [name, Module.instance_method(name)] }.freeze
       CLASS = Kernel.instance_method(:class)
       METHOD = Kernel.instance_method(:method)
-      # Methods that leave something behind which is no object of the program.
+      # Methods whose effect no object shows.
       WATCHED = { Kernel => %i[at_exit trap set_trace_func], Kernel.singleton_class => %i[at_exit trap set_trace_func],
                   Signal.singleton_class => %i[trap], Thread.singleton_class => %i[new start fork],
                   TracePoint => %i[enable] }.freeze
       # Global variables that Ruby itself sets, of each method or thread, by their names in the library English.
       OF_RUBY = %i[$FILENAME $LAST_MATCH_INFO $MATCH $PREMATCH $POSTMATCH $LAST_PAREN_MATCH $NR $INPUT_LINE_NUMBER
                    $ERROR_INFO $ERROR_POSITION $CHILD_STATUS $LAST_READ_LINE].freeze
-      # They keep what they have computed. No program sees it.
+      # These modules keep results in variables. A program does not see whether a result was there already.
       KEEPS_RESULTS = /\A(?:Gem|Bundler|Pitwall)(?:::|\z)/
       PLAIN_INHERITED = %w[Class #<Class:Set>].freeze # owners of a method `inherited` that keeps no list
       OWN_FOLDER = "#{__dir__}/".freeze
@@ -43,7 +44,8 @@ module Pitwall
       end
 
       # What the block changes.
-      # @return pairs of a module's name and a constant that is new there; and texts that tell all else
+      # @return two lists: pairs of a module's name and the name of a new constant in that module; and sentences about
+      #   all other changes
       #: () { () -> void } -> [Array[[String, String]], Array[String]]
       def of
         found = compare do
@@ -60,7 +62,7 @@ module Pitwall
         @objects = @modules = nil
       end
 
-      # The file that defined a constant first. nil: C did, or it is not known
+      # The file that defined a constant first. nil: C code defined the constant, or Ruby does not know
       # @param holder the name of its module
       #: (String, String) -> String?
       def self.source(holder, name)
@@ -88,7 +90,8 @@ module Pitwall
         found.merge(changed: changed.keys)
       end
 
-      # An autoload that loads a gem which then has another autoload there would fail.
+      # Constants that are autoloads after the gem was loaded. A lazy gem can't have such a constant: Ruby removes a
+      # constant if loading the file of its autoload does not define the constant.
       def autoloads(constants)
         constants.filter_map do |mod, names|
           lazy = names.select { |name| ask(mod, :autoload?, name, false) }
@@ -130,7 +133,7 @@ module Pitwall
         0 # undefined meanwhile
       end
 
-      # The object of before that has got a singleton class.
+      # The older object to which a new singleton class belongs.
       # @param mod a new module
       def object_before(mod)
         return unless ask(mod, :singleton_class?)
@@ -139,7 +142,8 @@ module Pitwall
         object if @objects.key?(object)
       end
 
-      # Has its singleton class modules? (That of a class has one from the beginning, so it is none of the new ones.)
+      # Was the object extended by modules? (A class has its singleton class from the beginning, so the singleton class
+      # of an older class is not new.)
       def extended?(mod, object)
         !(Class === object) && ask(mod, :ancestors).drop(1) != ask(CLASS.bind_call(object), :ancestors)
       end
@@ -153,7 +157,7 @@ module Pitwall
          ("includes or prepends modules in #{described(mod)}" if before[1] != now[1])].compact
       end
 
-      # A library may know the subclasses of its classes.
+      # Older classes that have new subclasses. A library may ask its classes for their subclasses.
       def subclasses(modules)
         new = {}.compare_by_identity
         modules.each { |mod| new[mod] = true }
@@ -161,7 +165,8 @@ module Pitwall
         above.reject { |mod| new[mod] || plain_superclass?(mod) }.uniq.map { |mod| "subclasses #{described(mod)}" }
       end
 
-      # Is it an exception, or Ruby's own, or of the standard library? And is it not told of its subclasses?
+      # May a lazy gem inherit from the class? Yes if the class does not note its subclasses, and if it is an exception,
+      # one of Ruby's own classes or one of the standard library.
       def plain_superclass?(mod)
         return false unless PLAIN_INHERITED.include?(METHOD.bind_call(mod, :inherited).owner.inspect)
         return true if mod <= Exception
@@ -184,7 +189,7 @@ module Pitwall
           (more.positive? ? ["changes #{more} more objects"] : [])
       end
 
-      # What variables of RubyGems' modules have.
+      # Values of the variables of RubyGems' and Bundler's modules.
       def results
         @modules.each_key.select { |mod| ask(mod, :name).to_s.match?(KEEPS_RESULTS) }.flat_map do |mod|
           ask(mod, :instance_variables).map { |name| ask(mod, :instance_variable_get, name) } +
@@ -192,7 +197,7 @@ module Pitwall
         end
       end
 
-      # What no object tells.
+      # What is no object, or is another object at each look.
       def of_process
         { "global variables" => globals, "the environment" => ENV.to_h, "the number of threads" => Thread.list.size,
           "the working directory" => Dir.pwd,
@@ -255,7 +260,7 @@ module Pitwall
         Module === object ? "#{described_module(object)} itself" : "one #{ask(CLASS.bind_call(object), :name)}"
       end
 
-      # The variable of a module that has it.
+      # The variable of a module whose value is the object.
       def owner_of(object)
         @modules.each_key do |mod|
           name = ask(mod, :name) or next

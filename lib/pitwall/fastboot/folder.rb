@@ -6,6 +6,7 @@ module Pitwall
     # @api private
     module Folder
       NAME = "pitwall"
+      LAZY_GEMS = "lazy-gems-" # begins the names of lists of lazy gems (LazyList)
       OTHERS_WRITE = 0o022
       WORLD_WRITES = 0o002
       private_constant :OTHERS_WRITE, :WORLD_WRITES

@@ -34,7 +34,7 @@ module Pitwall
         end
       end
 
-      # Where the list of this bundle belongs. nil: Bundler has read no Gemfile
+      # The path for the list of this bundle. nil: Bundler has read no Gemfile
       #: (String) -> String?
       def list_path(folder) = (LazyList.path(folder, @definition) if @definition)
 
@@ -77,7 +77,7 @@ module Pitwall
         @entries << entry
       end
 
-      # What else speaks against it.
+      # Why the gem can't wait, apart from what it changes.
       def doubts(entry, dependency, folder)
         own_source = dependency.source && dependency.source.class.name == "Bundler::Source::Path"
         [("is in a folder of the application (path:), so it may change" if own_source),
@@ -91,8 +91,8 @@ module Pitwall
 
       def inside?(path, folder) = !folder.empty? && path.start_with?("#{folder}/") && path.end_with?(".rb")
 
-      # The loaded files of all libraries that define one of the constants. If one of these files is loaded later, and
-      # the gem is not, the constant's autoload would load the gem in the midst of it.
+      # Files of the libraries that define the gem's constants. Suppose that the program loads such a file while the gem
+      # waits. Then the file would meet the autoload of its own constant, and the gem would be loaded in the midst.
       def needed(features, constants, folder)
         sources = constants.map { |holder, name| Effects.source(holder, name) }
         libraries = sources.compact.map { |path| library(path) } << folder
@@ -116,7 +116,7 @@ module Pitwall
     end
   end
 
-  # Run by `pitwall boot cache lazy`, which wants to know of the process that it has started itself.
+  # Only in the process that `pitwall boot cache lazy` has started itself, not in children of that process.
   if ENV["PITWALL_BOOT_TRIAL_PARENT"] == Process.ppid.to_s
     pid = Process.pid
     folder = ENV.fetch("PITWALL_BOOT_TRIAL")

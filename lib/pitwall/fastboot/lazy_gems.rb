@@ -1,9 +1,12 @@
 # frozen_string_literal: true
 
+require_relative "bundled_gems"
+require_relative "lazy_list"
+
 module Pitwall
   module Fastboot
-    # Gems that Bundler.require does not load, because `pitwall boot cache lazy` has found that nobody notices. Their
-    # constants are autoloads. A `require` of one of their files loads the whole gem first.
+    # Gems that Bundler.require does not load, because `pitwall boot cache lazy` has found no difference without them.
+    # The constants of such a gem are autoloads. A `require` of a file of such a gem loads the whole gem first.
     # @api private
     class LazyGems
       AUTOLOAD = Module.instance_method(:autoload)
@@ -21,7 +24,7 @@ module Pitwall
         @waiting = []
       end
 
-      # Called for files that are loaded. The list is read once, when Bundler knows its gems.
+      # Called when the program loads a file. The list is read once, when Bundler has read the Gemfile.
       #: () -> void
       def keep
         return if @definition
@@ -34,8 +37,8 @@ module Pitwall
         @counts.because("no lazy gems", error.class, error.message)
       end
 
-      # A file of the gem is going to be loaded.
-      # @param name what is required. An autoload gives the string that it has itself.
+      # The program is going to load a file of the gem.
+      # @param name what the program requires. An autoload of the gem gives the string `entry.file` itself.
       #: (untyped, String) -> void
       def wake(entry, name)
         return if @loaders[entry].equal?(Thread.current)
@@ -52,14 +55,15 @@ module Pitwall
       #: () -> void
       def load_all = @waiting.each { |entry| load(entry) }
 
-      # Names of the gems that had to be loaded, and of those that still wait.
-      #: () -> [Array[String], Array[String]]
-      def woken_and_waiting = [@loaders.keys.map(&:name), @waiting.map(&:name)]
+      # Names of the gems that were used, and loaded then.
+      #: () -> Array[String]
+      def woken = @loaders.keys.map(&:name)
 
       private
 
-      # By a constant's autoload, and not by `require`. Ruby lets files that are loaded meanwhile define the other
-      # constants only while an autoload runs. If another thread loads the gem, this waits for it.
+      # Loads the gem by the autoload of a constant, and not by `require`. While an autoload runs, the files that it
+      # loads may define the gem's other constants. In a plain `require` of the gem, Ruby raises NameError there. If
+      # another thread is loading the gem, the autoload waits for that thread.
       def load(entry)
         holder, name = entry.constants.first
         mod = named_module(holder)
@@ -79,13 +83,14 @@ module Pitwall
         end
       end
 
-      # Bundler is going to require these files, by a method that does not wake gems.
+      # Bundler is going to require these files. Its Kernel.require does not always reach ext/fastboot/require.c.
       def wake_before(names)
         names = [*names].flat_map { |name| [name, name.tr("-", "/")] if name.is_a?(String) }
         names.each { |name| (entry = @names[name]) && wake(entry, name) }
       end
 
-      # It is the gem's turn.
+      # Bundler is going to load the gem.
+      # @return whether the gem waits
       def wait?(entry)
         return true if @waiting.include?(entry)
         return false if @loaders[entry] || !register(entry)

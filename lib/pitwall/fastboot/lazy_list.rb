@@ -12,11 +12,16 @@ module Pitwall
       #   required     what the Gemfile says after `require:`; nil: nothing, so that the gem's name is required
       #   ns           how long loading it took
       #   constants    pairs of a module's name and a constant that the gem defines in it
-      #   files        pairs of a path and the name by which `require` finds it, or nil. Who requires one of these files
-      #                needs the whole gem, because one of the constants may be defined there.
-      #   changes      why the gem can't wait: what else loading it changes. Texts
+      #   files        pairs of a file's path and the name by which `require` finds the file (nil: $LOAD_PATH does not
+      #                lead to the file). One of the constants may be defined in such a file. So a program that requires
+      #                such a file needs the whole gem first.
+      #   changes      sentences that say why the gem can't wait. Empty: the gem can wait
       Entry = Struct.new(:name, :file, :required, :ns, :constants, :files, :changes, keyword_init: true) do
-        # All that a program may give to `require` if it wants one of the files.
+        # The constants as a program writes them: "Rouge", "Rack::Cors".
+        #: () -> Array[String]
+        def constant_names = constants.map { |holder, name| holder == "Object" ? name : "#{holder}::#{name}" }
+
+        # All that a program may give to `require` to get one of the files.
         #: () -> Array[String]
         def names
           files.flat_map do |path, name|
@@ -25,7 +30,6 @@ module Pitwall
         end
       end
 
-      NAME = "lazy-gems"
       LEAST_NS = 1_000_000 # gems that are loaded faster are not worth it
       TRIED = ".try" # ends the name of a list that is being tried
       LONGEST = 1 << 24 # bytes of the file
@@ -33,14 +37,6 @@ module Pitwall
       private_constant :LONGEST, :FIRST_LINE
 
       module_function
-
-      # Is there a list of any bundle?
-      #: (String) -> bool
-      def any?(folder)
-        File.directory?(folder) && File.readable?(folder) && Dir.children(folder).any? { |name| name.start_with?(NAME) }
-      rescue SystemCallError
-        false
-      end
 
       # The path of a bundle's list. It changes with the Gemfile, the lockfile, the environment of Rails, and Ruby. A
       # list that is being tried is used only with PITWALL_FASTBOOT_LAZY=try.
@@ -51,7 +47,8 @@ module Pitwall
         texts = files.map { |file| File.binread(file.to_s) }
         environment = ENV["RAILS_ENV"] || ENV["RACK_ENV"] || "development"
         digest = Native.digest([Format.identity, environment.b, *texts].join("\0"))
-        File.join(folder, "#{NAME}-#{digest.unpack1("H16")}#{TRIED if ENV["PITWALL_FASTBOOT_LAZY"] == "try"}")
+        ending = TRIED if ENV["PITWALL_FASTBOOT_LAZY"] == "try"
+        File.join(folder, "#{Folder::LAZY_GEMS}#{digest.unpack1("H16")}#{ending}")
       end
 
       # @return [Array<Entry>, nil] nil: there is no such file, others could have written it, or it is no list

@@ -3,8 +3,8 @@
 module Pitwall
   # What a boot has defined, for `pitwall boot cache verify --boot`: one line for each feature, entry of $LOAD_PATH,
   # constant and method. Written to PITWALL_BOOT_PROBE when the process that the command started ends. For `pitwall boot
-  # cache lazy` two files stand beside: the lazy gems that the boot has loaded, and the values of constants and of
-  # modules' variables. (Values differ between any two boots where a program keeps times or random numbers.)
+  # cache lazy` there are two more files. ".woken" has the lazy gems that the boot has used. ".values" has the values of
+  # constants and of modules' variables. (Some values differ in any two boots, such as times and random numbers.)
   # @api private
   module BootProbe
     OWN = %r{Pitwall|/pitwall/|pitwall_\w+_before}
@@ -61,7 +61,7 @@ module Pitwall
       []
     end
 
-    # Of plain values, and of the class of others.
+    # A plain value as Ruby writes it. Of another object only its class.
     def text(value, depth = DEPTH)
       return NAME.bind_call(value).to_s if Module === value
       return value.inspect if PLAIN.include?(kind = CLASS.bind_call(value))
@@ -76,7 +76,7 @@ module Pitwall
     #: (String) -> void
     def write(file)
       lazy = Fastboot.lazy_gems if defined?(Fastboot::LazyGems) && Fastboot.lazy_gems.is_a?(Fastboot::LazyGems)
-      File.write("#{file}.woken", lazy.woken_and_waiting.first.map { |name| "#{name}\n" }.join) if lazy
+      File.write("#{file}.woken", lazy.woken.map { |name| "#{name}\n" }.join) if lazy
       lazy&.load_all
       put(file, lines)
       put("#{file}.values", values) if ENV["PITWALL_BOOT_PROBE_VALUES"]

@@ -5,7 +5,6 @@ require "rbconfig" # not loaded under --disable-gems
 require_relative "../version"
 require_relative "../errors"
 require_relative "../native"
-require_relative "bundled_gems"
 require_relative "compile_cache"
 require_relative "counts"
 require_relative "data_cache"
@@ -15,8 +14,6 @@ require_relative "file_state"
 require_relative "folder"
 require_relative "format"
 require_relative "last_boot"
-require_relative "lazy_gems"
-require_relative "lazy_list"
 require_relative "load_index"
 require_relative "moved_code"
 require_relative "plain_data"
@@ -190,11 +187,20 @@ module Pitwall
         reason ? @counts.because("no index of $LOAD_PATH: #{reason}") : @index = index
       end
 
-      # A list of gems is used wherever code of the pack may be run.
+      # Most programs have no list of lazy gems, and do not load what uses it.
       def start_lazy_gems(folder)
-        return unless folder && LazyList.any?(folder) && Folder.refusal(folder).nil?
+        return unless folder && lazy_lists?(folder) && Folder.refusal(folder).nil?
 
+        require_relative "lazy_gems"
         @lazy_gems = LazyGems.new(folder, @counts).tap(&:keep)
+      end
+
+      # Is there a list of any bundle? A folder that can't be listed has none.
+      def lazy_lists?(folder)
+        File.directory?(folder) && File.readable?(folder) &&
+          Dir.children(folder).any? { |name| name.start_with?(Folder::LAZY_GEMS) }
+      rescue SystemCallError
+        false
       end
 
       # @param code whether to keep compiled code

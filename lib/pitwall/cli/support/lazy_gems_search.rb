@@ -10,7 +10,7 @@ module Pitwall
     # Finds the gems of a program that can be loaded when they are first used, and writes their list into the cache. The
     # first boot looks at what loading each gem changes. Others compare the program with and without the list.
     class LazyGemsSearch
-      # path:     the list; it is not written if no gem is left, or if the boots differ
+      # path:     the file of the list; there is no such file if no gem waits, or if the boots differ
       # waiting:  Array<LazyList::Entry> of gems that wait
       # used:     of gems that could wait, but are used by this boot
       # loaded:   of all others
@@ -51,7 +51,7 @@ module Pitwall
 
       private
 
-      # Boots with the gems that can wait. A gem that defines something else when it is loaded later can't.
+      # Boots while gems wait. If a gem defines something else when it is loaded later, it can't wait: boots again.
       # @return [BootRuns::Compared, nil]
       def compare(path, entries)
         ROUNDS.times do
@@ -65,19 +65,19 @@ module Pitwall
         raise CannotMeasure, "no two of #{2 * ROUNDS} boots have defined the same"
       end
 
-      # @return gems that can wait, and define something in which the boots differ => its name
+      # Some values differ in any two boots, such as times. These values do not count.
+      # @return pairs of a gem that was to wait, and the name of something that this gem defines otherwise
       def of_another_kind(compared, entries)
         lines = compared.differences.values.flatten
         names = lines.filter_map { |line| line[/\A(?:method|constant) ([\w:]+)/, 1] }
         names |= names_of(compared.plain_values, compared.fast_values) - names_of(compared.plain_values, @values)
         entries.select { |entry| entry.changes.empty? }.filter_map do |entry|
-          own = entry.constants.map { |pair| pair.join("::").delete_prefix("Object::") }
-          name = names.find { |it| own.any? { |constant| within?(it, constant) } }
+          name = names.find { |it| entry.constant_names.any? { |constant| within?(it, constant) } }
           [entry, name] if name
         end
       end
 
-      # Constants and modules' variables that differ. Some differ in any two boots, such as times.
+      # Names of the constants and modules' variables whose values differ.
       def names_of(some, others) = ((some - others) | (others - some)).filter_map { |line| line[NAME_OF_VALUE] }.uniq
 
       def within?(name, constant) = name == constant || name.start_with?("#{constant}::", "#{constant} ")
@@ -100,7 +100,7 @@ module Pitwall
         end
       end
 
-      # Nothing may be collected or loaded later while objects are compared.
+      # In the trial all gems are loaded at once, and garbage collection runs as usual.
       def trial_environment(temporary)
         { "PITWALL_BOOT_TRIAL" => temporary, "PITWALL_BOOT_TRIAL_PARENT" => Process.pid.to_s,
           "PITWALL_FASTBOOT_GC" => "off", "PITWALL_FASTBOOT_LAZY" => "off" }

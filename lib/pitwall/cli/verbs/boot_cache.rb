@@ -116,7 +116,7 @@ module Pitwall
 
       def build(command)
         fail_if(store.prune(frozen: false)) unless store.open.is_a?(String)
-        status = start(command)
+        status = runs(command).start(with: true)
         stored_nothing(status) unless File.exist?(store.path)
         frozen = freeze_pack(status) if @options[:frozen]
         size, _, records, = pack.facts
@@ -253,9 +253,6 @@ module Pitwall
       end
 
       def runs(command) = BootRuns.new(command, folder, quiet: @action != "build")
-
-      # Runs the command to its end, with the accelerator.
-      def start(command) = runs(command).start(with: true)
     end
   end
 end

@@ -5,12 +5,12 @@ require "pitwall/show/terminal/units"
 
 module Pitwall
   module Show
-    # Which gems of a program wait until they are used, and why the others don't: the output of
-    # `pitwall boot cache lazy`.
+    # The output of `pitwall boot cache lazy`: which gems wait until they are used, and why other gems can't wait.
     class LazyGemsView
-      REASONS = 2 # that are named of each gem
+      CONSTANTS = 3 # of a gem that are named
+      REASONS = 2 # of a gem that are named
       NAME = 28 # columns of a gem's name at most
-      private_constant :REASONS, :NAME
+      private_constant :CONSTANTS, :REASONS, :NAME
 
       # @param found [CLI::LazyGemsSearch::Found]
       #: (untyped) -> void
@@ -22,8 +22,8 @@ module Pitwall
       def lines(width:)
         @width = width
         [*section(waiting_title, @found.waiting) { |entry| constants(entry) },
-         *section("used by this boot, so loaded at once", @found.used) { "" },
-         *section("loaded at once, because loading it", @found.heavy) { |entry| reasons(entry) },
+         *(section("used by this boot, so loaded at once", @found.used) { "" } if @found.used.any?),
+         *(section("loaded at once, because loading it", @found.heavy) { |entry| reasons(entry) } if @found.heavy.any?),
          *Text.wrap(ending, width)]
       end
 
@@ -37,8 +37,6 @@ module Pitwall
 
       # @yieldreturn what to say of a gem
       def section(title, entries)
-        return title == waiting_title ? [title, ""] : [] if entries.empty?
-
         rows = entries.sort_by { |entry| -entry.ns }.flat_map { |entry| row(entry, yield(entry)) }
         [*Text.wrap(title, @width), *rows, ""]
       end
@@ -54,20 +52,19 @@ module Pitwall
       end
 
       def name_width
-        shown = [*@found.waiting, *@found.used, *@found.heavy]
-        [shown.map { |entry| entry.name.size }.max.to_i, NAME, @width / 3].min
+        @name_width ||= begin
+          shown = [*@found.waiting, *@found.used, *@found.heavy]
+          [shown.map { |entry| entry.name.size }.max.to_i, NAME, @width / 3].min
+        end
       end
 
-      def constants(entry)
-        names = entry.constants.map { |holder, name| holder == "Object" ? name : "#{holder}::#{name}" }
-        few(names.map { |name| Text.safe(name) }, REASONS + 1)
-      end
+      def constants(entry) = few(entry.constant_names, CONSTANTS, ", ")
 
-      def reasons(entry) = few(entry.changes.map { |change| Text.safe(change) }, REASONS, "; ")
+      def reasons(entry) = few(entry.changes, REASONS, "; ")
 
-      def few(texts, most, between = ", ")
+      def few(texts, most, between)
         more = texts.size - most
-        [*texts.first(most), *("#{more} more" if more.positive?)].join(between)
+        [*texts.first(most).map { |text| Text.safe(text) }, *("#{more} more" if more.positive?)].join(between)
       end
 
       def ending
