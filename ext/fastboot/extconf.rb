@@ -11,6 +11,6 @@ have_func("rb_postponed_job_preregister", "ruby/debug.h")
 have_library("pthread")
 have_func("rb_hash_new_capa")
 # Set is one of the core classes.
-have_func("rb_set_size")
+have_func("rb_set_foreach")
 
 create_makefile("pitwall/fastboot_pack")

@@ -19,6 +19,14 @@ add_entry(VALUE key, VALUE value, VALUE sum)
     return ST_CONTINUE;
 }
 
+#ifdef HAVE_RB_SET_FOREACH
+static int
+add_element(VALUE element, VALUE sum)
+{
+    return add_entry(element, element, sum);
+}
+#endif
+
 static int
 add_variable(ID name, VALUE value, st_data_t sum)
 {
@@ -44,10 +52,12 @@ sum_of_content(VALUE object)
         for (long i = 0; i < NUM2LONG(rb_struct_size(object)); i++) sum = mix(sum, RSTRUCT_GET(object, (int)i));
         return sum;
       default:
-#ifdef HAVE_RB_SET_SIZE
-        if (RB_TYPE_P(object, T_DATA) && RTEST(rb_obj_is_kind_of(object, rb_cSet))) return rb_set_size(object);
+#ifdef HAVE_RB_SET_FOREACH
+        if (RB_TYPE_P(object, T_DATA) && RTEST(rb_obj_is_kind_of(object, rb_cSet))) {
+            rb_set_foreach(object, add_element, (VALUE)&sum);
+        }
 #endif
-        return 0;
+        return sum;
     }
 }
 

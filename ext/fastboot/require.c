@@ -11,7 +11,7 @@
 static VALUE load_index = Qnil; /* a LoadIndex; nil: none is in use */
 static int is_ours;
 static ID id_before, id_plain_require, id_add, id_found, id_not_found, id_rubygems_decides, id_rubygems_decides_p,
-          id_take_load_path, id_wake;
+          id_take_load_path, id_to_path, id_wake;
 
 /* A LazyGems, and its Hash from the names of files to gems that wait. nil: there is no list of lazy gems. */
 static VALUE lazy_gems = Qnil, lazy_names = Qnil;
@@ -112,7 +112,9 @@ path_of(VALUE name)
 static void
 wake(VALUE name)
 {
-    if (NIL_P(lazy_names) || !RB_TYPE_P(name, T_STRING) || !fb_in_main_ractor()) return;
+    if (NIL_P(lazy_names) || !fb_in_main_ractor()) return;
+    if (!RB_TYPE_P(name, T_STRING)) name = rb_check_funcall(name, id_to_path, 0, NULL); /* a Pathname */
+    if (!RB_TYPE_P(name, T_STRING)) return;
     VALUE gem = rb_hash_lookup(lazy_names, name);
     if (!NIL_P(gem)) rb_funcall(lazy_gems, id_wake, 2, gem, name);
 }
@@ -188,6 +190,7 @@ fb_define_require(VALUE native)
     id_rubygems_decides = rb_intern("rubygems_decides");
     id_rubygems_decides_p = rb_intern("rubygems_decides?");
     id_take_load_path = rb_intern("take_load_path");
+    id_to_path = rb_intern("to_path");
     id_wake = rb_intern("wake");
     fb_hold((VALUE *const[]){&load_index, &search.folders, &search.load_path, &search.warned_names,
                              &search.counts, &lazy_gems, &lazy_names, NULL});

@@ -15,8 +15,8 @@ class LazyGemsTest < Minitest::Test
     require "set"
     module Kernel; private def base_was_here = 1; end
     module Base
-      LIST = []; HASH = { a: 1 }; TEXT = +"text"; SET = Set.new; POINT = Struct.new(:x).new(1); NAMES = [:a]
-      OBJECT = Object.new; FREE = Object.new; SINGLE = Object.new; SHOWN = 1
+      LIST = []; HASH = { a: 1 }; TEXT = +"text"; SET = Set[2]; POINT = Struct.new(:x).new(1); NAMES = [:a]
+      OBJECT = Object.new; FREE = Object.new; SINGLE = Object.new; SHOWN = 1; OLD = nil
       class Told; def self.inherited(child) = super; end
       class Plain; def value = 1; end
       class Error < StandardError; end
@@ -53,8 +53,13 @@ class LazyGemsTest < Minitest::Test
     "undefines" => ["module Undefines; end; class << Base; remove_method :old; end", /removes old of Base itself/],
     "undefines_above" => ["module UndefinesAbove; end; class Base::Plain; undef to_s; end", /removes to_s of Base::P/],
     "hides" => ["module Hides; end; class Base::Plain; private :value; end", /defines value in Base::Plain/],
+    "protects" => ["module Protects; end; class Base::Plain; protected :value; end", /defines value in Base::Plain/],
     "extends_object" => ["module ExtendsObject; end; Base::SINGLE.extend(ExtendsObject)", /extends an Object/],
-    "hides_constant" => ["module HidesConstant; end; Base.private_constant :SHOWN", /removes SHOWN of Base$/],
+    "hides_constant" => ["module HidesConstant; end; Base.private_constant :SHOWN", /removes SHOWN of Base/],
+    "private_constant" => ["class Base::Secret; end; Base.private_constant :Secret", /calls private_constant/],
+    "own_constant" => ["module OwnConstant; SECRET = 1; private_constant :SECRET; end", nil],
+    "replaces" => ["module Replaces; end; Base.send(:remove_const, :OLD); Base::OLD = 1",
+                   /gives OLD of Base another value/],
     "prepends" => ["module Prepends; end; Base::Plain.prepend(Prepends)", /modules in Base::Plain/],
     "hooked" => ["module HookedIn; include Base::Hooked; end", /changes a Hash/],
     "registers" => ["module Registers; Base::LIST << self; end", /changes an Array/],
@@ -62,6 +67,9 @@ class LazyGemsTest < Minitest::Test
     "key" => ["module Key; Base::HASH[:a] = 2; end", /changes a Hash/],
     "text" => ["module Text_; Base::TEXT << 'more'; end", /changes a String/],
     "adds_to_set" => ["module AddsToSet; Base::SET << 1; end", /changes/],
+    "element" => ["module Element; Base::SET.delete(2).add(3); end", /changes/],
+    "default" => ["module Default; Base::HASH.default = 1; end", /calls default=/],
+    "own_default" => ["module OwnDefault; HASH = {}; HASH.default = 1; end", nil],
     "struct" => ["module Struct_; Base::POINT.x = 2; end", /changes an object of a nameless class/],
     "object" => ["module Object_; Base::OBJECT.instance_variable_set(:@x, 1); end", /changes an Object/],
     "freezes" => ["module Freezes; Base::FREE.freeze; end", /changes an Object/],
@@ -77,6 +85,19 @@ class LazyGemsTest < Minitest::Test
     "starts_thread" => ["module StartsThread; end; Thread.new { }.join", /calls new/],
     "traces" => ["module Traces; end; TracePoint.new(:raise) { }.enable", /calls enable/],
     "folder" => ["module Folder; end; Dir.chdir('/')", /changes the working directory/],
+    "at_end" => ["module AtEnd; end\nEND { }", /has an END block/],
+    "prints" => ["module Prints; end; $stderr.puts 'printed'", /calls write/],
+    "warns" => ["module Warns; end; warn 'printed'", /calls warn/],
+    "syncs" => ["module Syncs; end; $stdout.sync = true", /calls sync=/],
+    "runs" => ["module Runs; end; system('true')", /calls system/],
+    "local" => ["module Local; end; Thread.current[:of_the_test] = 1", /changes variables of a thread/],
+    "thread_variable" => ["module ThreadVariable; end; Thread.current.thread_variable_set(:of_the_test, 1)",
+                          /changes variables of a thread/],
+    "storage" => ["module Storage; end; Fiber[:of_the_test] = 1", /changes variables of a thread/],
+    "mask" => ["module Mask; end; File.umask(0o033)", /changes the file creation mask/],
+    "warnings" => ["module Warnings; end; Warning[:experimental] = !Warning[:experimental]", /changes which warnings/],
+    "collects" => ["module Collects; end; GC.measure_total_time = !GC.measure_total_time", /of garbage collection/],
+    "seed" => ["module Seed; end; srand(1)", /changes the seed/],
     "constants" => ["module Constants; end; Base::OBJECT.singleton_class.const_set(:X, 1)", /adds X to/],
     "nothing" => ["", /defines no constant/],
     # It copies the methods of Base. `later` adds a method to Base.
@@ -92,6 +113,7 @@ class LazyGemsTest < Minitest::Test
     "asked/lib/asked/part.rb" => "module Asked; PART = 1; end",
     "files/lib/files/more.rb" => "",
     "autoloads/lib/autoloads/late.rb" => "module Base::Late; end",
+    "fails/lib/fails/part.rb" => "module Fails; PART = FULL; end",
     "unwanted/lib/unwanted.rb" => "raise 'unwanted'",
     "abbrev_of_tests/lib/abbrev_of_tests.rb" => "require 'abbrev_of_tests/version'\nmodule AbbrevOfTests2; end",
     "abbrev_of_tests/lib/abbrev_of_tests/version.rb" => "module AbbrevOfTests; VERSION = 1; end"
@@ -99,6 +121,7 @@ class LazyGemsTest < Minitest::Test
 
   PROGRAM = <<~'RUBY'
     require "bundler/setup"
+    require "pathname"
     Bundler.require
     p Used::VALUE
     p require("asked/part"), Asked::VALUE
@@ -117,6 +140,7 @@ class LazyGemsTest < Minitest::Test
       p error
     end
     p Bundler.definition.dependencies.to_h { |dependency| [dependency.name, dependency.autorequire] }
+    p require(Pathname("exception"))
     begin
       NoSuchConstant
     rescue NameError => error
@@ -245,6 +269,32 @@ class LazyGemsTest < Minitest::Test
     assert_equal 5, waiting(boot)
     File.chmod(0o666, list)
     assert_equal 0, waiting(boot), "other users may write the list"
+  end
+
+  FAILS = <<~'RUBY'
+    require "bundler/setup"
+    Bundler.require
+    exit if ARGV.empty?
+    ENV["FAILS"] = "1"
+    2.times do
+      Fails
+    rescue RuntimeError => error
+      p error.message
+    end
+    ENV.delete("FAILS")
+    p require("fails/part"), Fails::PART
+  RUBY
+
+  # After loading a gem has failed, a part of the gem needs the whole gem, too.
+  def test_a_gem_that_can_be_loaded_only_later
+    return if RUBY_VERSION < "3.2"
+
+    write_bundle("fails" => ["raise 'no' if ENV['FAILS']; module Fails; FULL = 1; end; require 'fails/part'"])
+    write_files("main.rb" => FAILS)
+    list = cache("lazy")
+    assert_predicate list.status, :success?, list.err
+    result = boot("all")
+    assert_equal [%("no"\n"no"\nfalse\n1\n), 1], [result.out, waiting(result)], result.err + list.out
   end
 
   def test_commands_that_fail

@@ -1,45 +1,41 @@
 # frozen_string_literal: true
 
 require "rbconfig"
+require_relative "of_modules"
+require_relative "process_state"
+require_relative "watched_calls"
 
 module Pitwall
   module Fastboot
     # Finds what a library changes in the rest of the program when the library is loaded. New constants are told apart
-    # from all other changes. Before and after the library is loaded, this compares all objects (Native.object_sum),
-    # methods and ancestors of all modules, global variables, the environment, threads and handlers.
+    # from all other changes. Before and after the library is loaded, this compares all objects (Native.object_sum), all
+    # modules (methods, ancestors, constants) and the settings of the process (ProcessState). It also notes calls whose
+    # effect can't be seen later (WatchedCalls).
     #
     # Ruby notes loaded files in objects such as $LOADED_FEATURES. Objects that change when an empty file is loaded are
     # therefore ignored.
     # @api private
     class Effects
-      OF_MODULES = %i[ancestors constants instance_method instance_methods private_instance_methods
-                      undefined_instance_methods singleton_class? autoload? const_source_location instance_variables
-                      instance_variable_get class_variables class_variable_get name]
-                   .to_h { |name| [name, Module.instance_method(name)] }.freeze
+      include OfModules
+
+      KINDS_OF_METHODS = %i[public_instance_methods protected_instance_methods private_instance_methods].freeze
       CLASS = Kernel.instance_method(:class)
       METHOD = Kernel.instance_method(:method)
-      # Methods whose effect no object shows.
-      WATCHED = { Kernel => %i[at_exit trap set_trace_func], Kernel.singleton_class => %i[at_exit trap set_trace_func],
-                  Signal.singleton_class => %i[trap], Thread.singleton_class => %i[new start fork],
-                  TracePoint => %i[enable] }.freeze
-      # Global variables that Ruby itself sets, of each method or thread, by their names in the library English.
-      OF_RUBY = %i[$FILENAME $LAST_MATCH_INFO $MATCH $PREMATCH $POSTMATCH $LAST_PAREN_MATCH $NR $INPUT_LINE_NUMBER
-                   $ERROR_INFO $ERROR_POSITION $CHILD_STATUS $LAST_READ_LINE].freeze
+      SAME = BasicObject.instance_method(:equal?)
+      NOT_LOADED = Object.new.freeze # stands for the value of an autoload
       # These modules keep results in variables. A program does not see whether a result was there already.
       KEEPS_RESULTS = /\A(?:Gem|Bundler|Pitwall)(?:::|\z)/
       PLAIN_INHERITED = %w[Class #<Class:Set>].freeze # owners of a method `inherited` that keeps no list
-      OWN_FOLDER = "#{__dir__}/".freeze
       EMPTY_EXTENSIONS = %w[enc/trans/emoji.so enc/trans/cesu_8.so].freeze # they define no constants and methods
       NAMED = 2 # names in a text
-      private_constant :OF_MODULES, :CLASS, :METHOD, :WATCHED, :OF_RUBY, :KEEPS_RESULTS,
-                       :PLAIN_INHERITED, :OWN_FOLDER, :EMPTY_EXTENSIONS, :NAMED
+      private_constant :KINDS_OF_METHODS, :CLASS, :METHOD, :SAME, :NOT_LOADED, :KEEPS_RESULTS,
+                       :PLAIN_INHERITED, :EMPTY_EXTENSIONS, :NAMED
 
       # @param folder [String] a folder for empty files
       #: (String) -> void
       def initialize(folder)
         @ignored = {}.compare_by_identity
-        @calls = []
-        watch
+        @calls = WatchedCalls.new
         compare { load_nothing(folder) }[:changed].each { |object| @ignored[object] = true }
       end
 
@@ -56,7 +52,7 @@ module Pitwall
         texts = elsewhere.map { |mod, names| "adds #{few(names)} to #{described(mod)}" }
         texts += autoloads(in_reach)
         texts += found[:texts] + subclasses(found[:modules]) + values(found[:changed])
-        texts += @calls.map { |name| "calls #{name}" }
+        texts += @calls.names { |receiver| @objects.key?(receiver) }.map { |name| "calls #{name}" }
         [in_reach.flat_map { |mod, names| names.map { |name| [ask(mod, :name), name.name] } }, texts.uniq]
       ensure
         @objects = @modules = nil
@@ -66,28 +62,39 @@ module Pitwall
       # @param holder the name of its module
       #: (String, String) -> String?
       def self.source(holder, name)
-        OF_MODULES[:const_source_location].bind_call(Object.const_get(holder), name, false)&.first
+        OfModules.ask(Object.const_get(holder), :const_source_location, name, false)&.first
       end
 
       private
-
-      def ask(mod, method, *arguments) = OF_MODULES.fetch(method).bind_call(mod, *arguments)
 
       # Looks at everything before and after the block.
       # @return :modules and :constants that are new, :changed objects, :texts of all else
       def compare
         GC.start # fewer objects to look at
-        @modules = {}.compare_by_identity # module => what `seen` tells of it
-        @objects = {}.compare_by_identity # object => sum
-        process = of_process
-        ObjectSpace.each_object(Module) { |mod| @modules[mod] = seen(mod) }
-        ObjectSpace.each_object { |object| @objects[object] = Native.object_sum(object) }
-        [self, @objects, @modules, @calls].each { |own| @objects.delete(own) }
+        process = ProcessState.now
+        without_warnings { look }
         yield
-        found = { modules: [], constants: {}, texts: differences(process, of_process) }
-        ObjectSpace.each_object(Module) { |mod| look_at_module(mod, found) }
+        found = { modules: [], constants: {}, texts: differences(process, ProcessState.now) }
+        without_warnings { ObjectSpace.each_object(Module) { |mod| look_at_module(mod, found) } }
         changed = @objects.reject { |object, sum| Native.object_sum(object) == sum || @ignored.key?(object) }
         found.merge(changed: changed.keys)
+      end
+
+      def look
+        @modules = {}.compare_by_identity # module => what `seen` tells of it
+        @objects = {}.compare_by_identity # object => sum
+        ObjectSpace.each_object(Module) { |mod| @modules[mod] = seen(mod) }
+        ObjectSpace.each_object { |object| @objects[object] = Native.object_sum(object) }
+        [self, @objects, @modules, *@calls.own_objects].each { |own| @objects.delete(own) }
+      end
+
+      # Ruby warns of deprecated constants when their values are asked for.
+      def without_warnings
+        before = Warning[:deprecated]
+        Warning[:deprecated] = false
+        yield
+      ensure
+        Warning[:deprecated] = before
       end
 
       # Constants that are autoloads after the gem was loaded. A lazy gem can't have such a constant: Ruby removes a
@@ -111,20 +118,27 @@ module Pitwall
           found[:texts] << "defines #{few(names)} for #{described(object)}" if names.any?
           found[:texts] << "extends #{described(object)}" if extended?(mod, object)
         else
-          added = now.last - before.last
+          added = now.last.keys - before.last.keys
           found[:constants][mod] = added if added.any?
           found[:texts].concat(differences_of_module(mod, before, now))
         end
       end
 
-      # @return methods (name => hash of its definition; nil: it is undefined there), ancestors, constants
+      # @return methods (name => hash of the definition and its visibility; nil: it is undefined there), ancestors,
+      #   constants (name => value)
       def seen(mod)
         methods = ask(mod, :undefined_instance_methods).to_h { |name| [name, nil] }
-        ask(mod, :instance_methods, false).each { |name| methods[name] = definition(mod, name) }
-        ask(mod, :private_instance_methods, false).each { |name| methods[name] = ~definition(mod, name) }
-        [methods, ask(mod, :ancestors).map(&:__id__), ask(mod, :constants, false)]
+        KINDS_OF_METHODS.each do |kind|
+          ask(mod, kind, false).each { |name| methods[name] = [definition(mod, name), kind].hash }
+        end
+        [methods, ask(mod, :ancestors).map(&:__id__),
+         ask(mod, :constants, false).to_h { |name| [name, value(mod, name)] }]
       rescue NameError, TypeError, ArgumentError
-        [{}, [], []] # it is not complete
+        [{}, [], {}] # it is not complete
+      end
+
+      def value(mod, name)
+        ask(mod, :autoload?, name, false) ? NOT_LOADED : ask(mod, :const_get, name, false)
       end
 
       def definition(mod, name)
@@ -151,11 +165,16 @@ module Pitwall
       def differences_of_module(mod, before, now)
         changed = now[0].reject { |name, definition| before[0].fetch(name, false) == definition }
         names = changed.compact.keys
-        lost = changed.keys - names + (before[0].keys - now[0].keys) + (before[2] - now[2])
+        lost = changed.keys - names + (before[0].keys - now[0].keys) + (before[2].keys - now[2].keys)
+        replaced = now[2].reject { |name, value| same?(before[2].fetch(name, NOT_LOADED), value) }.keys
         [("defines #{few(names)} in #{described(mod)}" if names.any?),
+         ("gives #{few(replaced)} of #{described(mod)} another value" if replaced.any?),
          ("removes #{few(lost)} of #{described(mod)}" if lost.any?),
          ("includes or prepends modules in #{described(mod)}" if before[1] != now[1])].compact
       end
+
+      # Is it the same value of a constant? Loading an autoload is no change.
+      def same?(before, now) = NOT_LOADED.equal?(before) || SAME.bind_call(before, now)
 
       # Older classes that have new subclasses. A library may ask its classes for their subclasses.
       def subclasses(modules)
@@ -194,34 +213,6 @@ module Pitwall
         @modules.each_key.select { |mod| ask(mod, :name).to_s.match?(KEEPS_RESULTS) }.flat_map do |mod|
           ask(mod, :instance_variables).map { |name| ask(mod, :instance_variable_get, name) } +
             ask(mod, :class_variables, false).map { |name| ask(mod, :class_variable_get, name) }
-        end
-      end
-
-      # What is no object, or is another object at each look.
-      def of_process
-        { "global variables" => globals, "the environment" => ENV.to_h, "the number of threads" => Thread.list.size,
-          "the working directory" => Dir.pwd,
-          "the default encodings" => [Encoding.default_external, Encoding.default_internal] }
-      end
-
-      # @return name => the object's id
-      def globals
-        names = global_variables.grep(%r{\A\$(?:[A-Za-z]\w+|[,/;])\z}) - OF_RUBY
-        names.to_h { |name| [name, eval(name.name).__id__] }
-      end
-
-      def watch
-        calls = @calls
-        WATCHED.each do |mod, names|
-          names.each do |name|
-            plain = mod.instance_method(name)
-            is_private = mod.private_method_defined?(name)
-            mod.define_method(name) do |*arguments, **options, &block|
-              calls << name unless caller_locations(1, 1)&.first&.path.to_s.start_with?(OWN_FOLDER)
-              plain.bind_call(self, *arguments, **options, &block)
-            end
-            mod.send(:private, name) if is_private
-          end
         end
       end
 

@@ -73,6 +73,7 @@ module Pitwall
         entry = LazyList::Entry.new(name: dependency.name, file: features.last.to_s, required: required&.join(","),
                                     ns: nanoseconds, constants: constants, changes: changes, files: [])
         entry.changes.concat(doubts(entry, dependency, folder))
+        entry.changes << "has an END block" if features.any? { |path| block_at_end?(path) }
         entry.files = needed(features, constants, folder) if entry.changes.empty?
         @entries << entry
       end
@@ -88,6 +89,9 @@ module Pitwall
          ("ends with a file of another gem" if !entry.file.empty? && !inside?(entry.file, folder)),
          ("has a path with a tab or a line break" if entry.file.match?(/[\t\n]/))].compact
       end
+
+      # An END block is an at_exit handler, and no method is called for it.
+      def block_at_end?(path) = path.end_with?(".rb") && File.file?(path) && File.binread(path).match?(/^\s*END\s*\{/n)
 
       def inside?(path, folder) = !folder.empty? && path.start_with?("#{folder}/") && path.end_with?(".rb")
 

@@ -2,6 +2,7 @@
 
 require_relative "bundled_gems"
 require_relative "lazy_list"
+require_relative "of_modules"
 
 module Pitwall
   module Fastboot
@@ -9,19 +10,15 @@ module Pitwall
     # The constants of such a gem are autoloads. A `require` of a file of such a gem loads the whole gem first.
     # @api private
     class LazyGems
-      AUTOLOAD = Module.instance_method(:autoload)
-      IS_AUTOLOAD = Module.instance_method(:autoload?)
-      DEFINED = Module.instance_method(:const_defined?)
-      GET = Module.instance_method(:const_get)
-      private_constant :AUTOLOAD, :IS_AUTOLOAD, :DEFINED, :GET
+      include OfModules
 
       #: (String, Counts) -> void
       def initialize(folder, counts)
         @folder = folder
         @counts = counts
         @names = {} # what programs require => LazyList::Entry
-        @loaders = {}.compare_by_identity # a gem that is being loaded, or was => the thread
-        @waiting = []
+        @used = {}.compare_by_identity # LazyList::Entry => true
+        @held = [] # all gems that Bundler did not load
       end
 
       # Called when the program loads a file. The list is read once, when Bundler has read the Gemfile.
@@ -41,33 +38,29 @@ module Pitwall
       # @param name what the program requires. An autoload of the gem gives the string `entry.file` itself.
       #: (untyped, String) -> void
       def wake(entry, name)
-        return if @loaders[entry].equal?(Thread.current)
-
-        unless @loaders[entry]
-          @loaders[entry] = Thread.current
-          @waiting -= [entry]
-          @counts.add(:lazy_woken)
-        end
+        @counts.add(:lazy_woken) unless @used.key?(entry)
+        @used[entry] = true
         load(entry) unless name.equal?(entry.file)
       end
 
       # Loads those that still wait.
       #: () -> void
-      def load_all = @waiting.each { |entry| load(entry) }
+      def load_all = @held.each { |entry| load(entry) }
 
       # Names of the gems that were used, and loaded then.
       #: () -> Array[String]
-      def woken = @loaders.keys.map(&:name)
+      def woken = @used.keys.map(&:name)
 
       private
 
       # Loads the gem by the autoload of a constant, and not by `require`. While an autoload runs, the files that it
-      # loads may define the gem's other constants. In a plain `require` of the gem, Ruby raises NameError there. If
-      # another thread is loading the gem, the autoload waits for that thread.
+      # loads may define the gem's other constants. In a plain `require` of the gem, Ruby raises NameError there.
+      # There is no autoload if the gem is loaded, or if this thread is loading it. If another thread is loading the
+      # gem, the autoload waits for that thread. If loading the gem fails, the autoload stays.
       def load(entry)
         holder, name = entry.constants.first
         mod = named_module(holder)
-        GET.bind_call(mod, name, false) if mod && IS_AUTOLOAD.bind_call(mod, name, false) # not loaded meanwhile
+        ask(mod, :const_get, name, false) if mod && ask(mod, :autoload?, name, false)
       end
 
       def hold(entries)
@@ -92,10 +85,10 @@ module Pitwall
       # Bundler is going to load the gem.
       # @return whether the gem waits
       def wait?(entry)
-        return true if @waiting.include?(entry)
-        return false if @loaders[entry] || !register(entry)
+        return true if @held.include?(entry)
+        return false unless register(entry)
 
-        @waiting += [entry]
+        @held += [entry]
         entry.names.each { |name| @names[name] ||= entry }
         @counts.add(:lazy_gems)
         true
@@ -108,18 +101,18 @@ module Pitwall
       def register(entry)
         places = entry.constants.map { |holder, name| [named_module(holder), name] }
         return false if places.empty? || !File.file?(entry.file)
-        return false if places.any? { |mod, name| mod.nil? || DEFINED.bind_call(mod, name, false) }
+        return false if places.any? { |mod, name| mod.nil? || ask(mod, :const_defined?, name, false) }
 
-        places.each { |mod, name| AUTOLOAD.bind_call(mod, name, entry.file) }
+        places.each { |mod, name| ask(mod, :autoload, name, entry.file) }
         true
       end
 
       # @return the module of that name, nil: it is not loaded
       def named_module(name)
         name.split("::").reduce(Object) do |mod, part|
-          return nil if IS_AUTOLOAD.bind_call(mod, part, false) || !DEFINED.bind_call(mod, part, false)
+          return nil if ask(mod, :autoload?, part, false) || !ask(mod, :const_defined?, part, false)
 
-          found = GET.bind_call(mod, part, false)
+          found = ask(mod, :const_get, part, false)
           return nil unless Module === found # not is_a?: it may be a BasicObject
 
           found

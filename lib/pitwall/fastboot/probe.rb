@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "of_modules"
+
 module Pitwall
   # What a boot has defined, for `pitwall boot cache verify --boot`: one line for each feature, entry of $LOAD_PATH,
   # constant and method. Written to PITWALL_BOOT_PROBE when the process that the command started ends. For `pitwall boot
@@ -8,12 +10,13 @@ module Pitwall
   # @api private
   module BootProbe
     OWN = %r{Pitwall|/pitwall/|pitwall_\w+_before}
-    NAME = Module.instance_method(:name)
     CLASS = Kernel.instance_method(:class)
     PLAIN = [String, Symbol, Integer, Float, NilClass, TrueClass, FalseClass, Regexp].freeze
     DEPTH = 4 # of objects in a value
     LONGEST = 500 # characters of a value
-    private_constant :OWN, :NAME, :CLASS, :PLAIN, :DEPTH, :LONGEST
+    private_constant :OWN, :CLASS, :PLAIN, :DEPTH, :LONGEST
+
+    extend Fastboot::OfModules
 
     module_function
 
@@ -25,21 +28,21 @@ module Pitwall
     end
 
     def definitions(mod)
-      name = NAME.bind_call(mod) or return []
-      methods = { "#" => mod, "." => mod.singleton_class }.flat_map do |sign, owner|
-        all = owner.instance_methods(false) + owner.private_instance_methods(false)
+      name = ask(mod, :name) or return []
+      methods = { "#" => mod, "." => ask(mod, :singleton_class) }.flat_map do |sign, owner|
+        all = ask(owner, :instance_methods, false) + ask(owner, :private_instance_methods, false)
         all.map { |method| "method #{name}#{sign}#{method} #{arity(owner, method)}" }
       end
-      mod.constants(false).map { |constant| "constant #{name}::#{constant}" } + methods
+      ask(mod, :constants, false).map { |constant| "constant #{name}::#{constant}" } + methods
     rescue NameError, TypeError, ArgumentError
-      [] # a module that overrides these methods, or undefines one meanwhile
+      [] # a module that undefines one meanwhile
     end
 
     # The arity of the program's own method, where the accelerator has replaced it.
     def arity(owner, name)
-      found = owner.instance_method(name)
+      found = ask(owner, :instance_method, name)
       before = name.end_with?("!") ? "pitwall_#{name[0..-2]}_before!" : "pitwall_#{name}_before"
-      found = owner.instance_method(before) if owner.private_method_defined?(before, false)
+      found = ask(owner, :instance_method, before) if ask(owner, :private_method_defined?, before, false)
       found.arity
     end
 
@@ -52,18 +55,18 @@ module Pitwall
     end
 
     def values_of(mod)
-      name = NAME.bind_call(mod) or return []
-      constants = mod.constants(false).reject { |constant| mod.autoload?(constant, false) }
-      constants.map { |constant| "#{name}::#{constant} #{text(mod.const_get(constant, false))}" } +
-        mod.instance_variables.map { |variable| "#{name} #{variable} #{text(mod.instance_variable_get(variable))}" } +
-        mod.class_variables(false).map { |variable| "#{name} #{variable} #{text(mod.class_variable_get(variable))}" }
+      name = ask(mod, :name) or return []
+      constants = ask(mod, :constants, false).reject { |constant| ask(mod, :autoload?, constant, false) }
+      found = constants.map { |constant| "#{name}::#{constant} #{text(ask(mod, :const_get, constant, false))}" }
+      found += ask(mod, :instance_variables).map { |it| "#{name} #{it} #{text(ask(mod, :instance_variable_get, it))}" }
+      found + ask(mod, :class_variables, false).map { |it| "#{name} #{it} #{text(ask(mod, :class_variable_get, it))}" }
     rescue NameError, TypeError, ArgumentError
       []
     end
 
     # A plain value as Ruby writes it. Of another object only its class.
     def text(value, depth = DEPTH)
-      return NAME.bind_call(value).to_s if Module === value
+      return ask(value, :name).to_s if Module === value
       return value.inspect if PLAIN.include?(kind = CLASS.bind_call(value))
       return kind.to_s if depth.zero?
 

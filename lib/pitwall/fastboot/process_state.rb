@@ -1,0 +1,64 @@
+# frozen_string_literal: true
+
+module Pitwall
+  module Fastboot
+    # Settings of the process and of its threads that a library may change when the library is loaded. They are no
+    # objects of their own, or another object at each look. For Effects.
+    # @api private
+    module ProcessState
+      # Global variables that Ruby itself sets, of each method or thread, by their names in the library English.
+      OF_RUBY = %i[$FILENAME $LAST_MATCH_INFO $MATCH $PREMATCH $POSTMATCH $LAST_PAREN_MATCH $NR $INPUT_LINE_NUMBER
+                   $ERROR_INFO $ERROR_POSITION $CHILD_STATUS $LAST_READ_LINE].freeze
+      WARNINGS = %i[deprecated experimental performance strict_unused_block].freeze
+      ID = BasicObject.instance_method(:__id__)
+      private_constant :OF_RUBY, :WARNINGS, :ID
+
+      module_function
+
+      # @return what it is => a value that is equal at each look while nothing changes
+      #: () -> Hash[String, untyped]
+      def now
+        { "global variables" => globals, "the environment" => ENV.to_h, "the number of threads" => Thread.list.size,
+          "the working directory" => Dir.pwd, "the file creation mask" => File.umask,
+          "the default encodings" => [Encoding.default_external, Encoding.default_internal],
+          "variables of a thread" => Thread.list.to_h { |thread| [thread, variables(thread)] },
+          "settings of threads" => [Thread.abort_on_exception, Thread.report_on_exception],
+          "which warnings are shown" => warnings, "settings of garbage collection" => collection,
+          "the seed of random numbers" => Random.seed,
+          "options of the compiler" => RubyVM::InstructionSequence.compile_option }
+      end
+
+      # @return name => the object's id
+      def globals
+        names = global_variables.grep(%r{\A\$(?:[A-Za-z]\w+|[,/;\\])\z}) - OF_RUBY
+        names.to_h { |name| [name, id(eval(name.name))] }
+      end
+
+      # @return [Array] variables of the thread and of its fiber: name => the object's id
+      def variables(thread)
+        storage = thread.equal?(Thread.current) && Fiber.method_defined?(:storage) && Fiber.current.storage
+        [thread.keys.to_h { |name| [name, id(thread[name])] },
+         thread.thread_variables.to_h { |name| [name, id(thread.thread_variable_get(name))] },
+         (storage || {}).transform_values { |value| id(value) }]
+      end
+
+      def id(object) = ID.bind_call(object)
+
+      def warnings
+        WARNINGS.to_h do |name|
+          [name, Warning[name]]
+        rescue ArgumentError
+          [name, nil] # this Ruby has no such warnings
+        end
+      end
+
+      def collection
+        was_disabled = GC.disable
+        GC.enable unless was_disabled
+        compacts = GC.auto_compact if GC.respond_to?(:auto_compact)
+        [was_disabled, GC.stress, GC.measure_total_time, compacts, (GC.config if GC.respond_to?(:config))]
+      end
+    end
+    private_constant :ProcessState
+  end
+end
