@@ -65,6 +65,7 @@ module Pitwall
     autoload :Selection, "pitwall/analyse/recording/selection"
     autoload :Sequential, "pitwall/analyse/statistics/sequential"
     autoload :Server, "pitwall/analyse/requests/server"
+    autoload :SomeNames, "pitwall/analyse/some_names"
     autoload :Stacks, "pitwall/analyse/tree/stacks"
     autoload :States, "pitwall/analyse/recording/states"
     autoload :Statistics, "pitwall/analyse/statistics/statistics"

@@ -6,6 +6,7 @@ require "pitwall/analyse/recording/frame_filter"
 require "pitwall/analyse/filters/time_range"
 require "pitwall/analyse/recording/method_info"
 require "pitwall/analyse/recording/origin"
+require "pitwall/analyse/some_names"
 require "pitwall/analyse/tree/method_match"
 require "pitwall/errors"
 
@@ -232,15 +233,13 @@ module Pitwall
 
       def without_origin(methods)
         gems = methods.filter_map { |method| @origin.gem(method) }.uniq.sort
-        has = "the recording has #{gems.empty? ? "no gem" : listed(gems)}"
+        has = "the recording has #{gems.empty? ? "no gem" : SomeNames.of(gems, 8)}"
         return "the recording has no such frame; #{has}" if ORIGINS.include?(@only)
 
         near = MethodMatch.hint((ORIGINS + gems).map { |name| MethodInfo.new(name) }, @only)
         near = "; it takes #{ORIGINS.join(", ")} or a gem" if near.empty?
         "no gem of that name#{near}; #{has}"
       end
-
-      def listed(gems) = gems.size > 8 ? "#{gems.first(8).join(", ")} and #{gems.size - 8} more" : gems.join(", ")
 
       # @raise [UsageError]
       def check_time(segments)

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "pitwall/analyse/recording/states"
+require "pitwall/analyse/some_names"
 require "pitwall/errors"
 
 module Pitwall
@@ -103,11 +104,7 @@ module Pitwall
         "it has none: the program says what its work is for by Pitwall.label"
       end
 
-      def list(things)
-        return "none" if things.empty?
-
-        things.size > 8 ? "#{things.first(8).join(", ")} and #{things.size - 8} more" : things.join(", ")
-      end
+      def list(things) = things.empty? ? "none" : SomeNames.of(things, 8)
     end
   end
 end

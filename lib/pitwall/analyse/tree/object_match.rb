@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "pitwall/errors"
+require "pitwall/analyse/some_names"
 require "pitwall/analyse/recording/method_info"
 
 module Pitwall
@@ -57,11 +58,7 @@ module Pitwall
         # "libruby-3.1" → "libruby"; "ruby3.1" → "ruby"
         def plain(path) = stem(path).sub(/-?\d[\d.]*\z/, "")
 
-        def listed(paths)
-          names = paths.map { |path| base(path) }.uniq
-          more = names.size > LISTED ? " and #{names.size - LISTED} more" : ""
-          "#{names.first(LISTED).join(", ")}#{more}"
-        end
+        def listed(paths) = SomeNames.of(paths.map { |path| base(path) }.uniq, LISTED)
       end
     end
   end

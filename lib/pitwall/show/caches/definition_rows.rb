@@ -70,11 +70,7 @@ module Pitwall
 
       # "Shop::Helpers, Shop::Paths and 3 more"
       #: (Analyse::Definitions::Line) -> String
-      def line_name(line)
-        names = line.modules.first(MOST_NAMES).join(", ")
-        more = line.modules.size - MOST_NAMES
-        more.positive? ? "#{names} and #{more} more" : names
-      end
+      def line_name(line) = Analyse::SomeNames.of(line.modules, MOST_NAMES)
     end
   end
 end

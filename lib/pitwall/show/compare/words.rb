@@ -215,10 +215,9 @@ module Pitwall
         " (#{[known.first, known.last].map { |effect| Figures.change(effect.ratio) }.uniq.join(" … ")})"
       end
 
-      # The cases of several effects: "a, b, c and 4 more".
+      # The cases of several effects: "a, b, c, d and 4 more".
       def subjects(effects)
-        names = effects.map { |effect| subject(effect) }
-        names.size > 4 ? "#{names.first(3).join(", ")} and #{names.size - 3} more" : names.join(", ")
+        Analyse::SomeNames.of(effects.map { |effect| subject(effect) }, 4)
       end
 
       # The reason for an undecided effect, other than noise, with advice; nil when the reason is noise.

@@ -62,7 +62,7 @@ module Pitwall
         processes = summary.processes
         return self.class.imported(summary) if summary.imports.any?
 
-        [list(summary.programs), list(summary.rubies),
+        [Analyse::SomeNames.of(summary.programs, 3), Analyse::SomeNames.of(summary.rubies, 3),
          "#{Units.duration(summary.elapsed_ns)} wall", "#{Units.duration(summary.stat("process_cpu_ns"))} CPU",
          (processes > 1 ? "#{processes} processes" : nil)].compact.reject(&:empty?)
       end
@@ -193,8 +193,6 @@ module Pitwall
         "#{Units.count(summary.lost_calls)} calls found no room in the call tree: they count nowhere, " \
           "and their time is their callers' (#{@hints.fewer_calls})"
       end
-
-      def list(names) = names.size > 3 ? "#{names.first(3).join(", ")} and #{names.size - 3} more" : names.join(", ")
 
       # Items in as few lines as they fit.
       def paragraph(items)

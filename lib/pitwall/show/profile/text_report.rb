@@ -89,10 +89,8 @@ module Pitwall
         names = @report.left_out
         return [] if names.empty?
 
-        ["idle threads left out (they waited for work; #{@hints.idle}): #{list(names)}"]
+        ["idle threads left out (they waited for work; #{@hints.idle}): #{Analyse::SomeNames.of(names, 6)}"]
       end
-
-      def list(names) = names.size > 6 ? "#{names.first(6).join(", ")} and #{names.size - 6} more" : names.join(", ")
     end
   end
 end
