@@ -83,8 +83,7 @@ module Pitwall
         def gems
           asked = main.select { |node| @boot.owners.gem(node) && asked_by_program?(node) }
           asked.group_by { |node| @boot.owners.gem(node) }.filter_map do |name, nodes|
-            inside = nodes.to_h { |node| [node.row.id, node] }
-            outermost = nodes.reject { |node| node.above.any? { |above| inside[above.row.id].equal?(above) } }
+            outermost = Node.outermost(nodes)
             next if outermost.sum { |node| node.total[:wall] } < @least # the saving is at most that
 
             @boot.uses.gem?(name) ? unused_gem(name, outermost) : used_gem(name, outermost)

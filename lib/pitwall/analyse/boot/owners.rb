@@ -47,8 +47,7 @@ module Pitwall
         #: (Array[Node]) -> Array[Row]
         def gems(nodes)
           nodes.group_by { |node| gem(node) }.reject { |name, _| name.nil? }.map do |name, part|
-            outermost = part.reject { |node| node.above.any? { |above| gem(above) == name } }
-            row(name, part).tap { |row| row.total_ns = outermost.sum { |node| node.total[:wall] } }
+            row(name, part).tap { |row| row.total_ns = Node.outermost(part).sum { |node| node.total[:wall] } }
           end.sort_by { |row| [-row.total_ns, row.name] }
         end
 

@@ -24,6 +24,13 @@ module Pitwall
         #: (Array[Node]) -> Integer
         def self.files(nodes) = nodes.select(&:file?).map(&:path).uniq.size
 
+        # Those of the nodes that are within no other one of them.
+        #: (Array[Node]) -> Array[Node]
+        def self.outermost(nodes)
+          inside = nodes.to_h { |node| [node, true] }.compare_by_identity
+          nodes.reject { |node| node.above.any? { |above| inside.key?(above) } }
+        end
+
         #: (Record::Load, Node?, Hash[Symbol, Integer]) -> void
         def initialize(row, parent, total)
           @row = row

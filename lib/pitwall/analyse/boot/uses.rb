@@ -123,9 +123,7 @@ module Pitwall
         end
 
         def row(name, nodes)
-          inside = Set.new(nodes).compare_by_identity
-          outermost = nodes.reject { |node| node.above.any? { |above| inside.include?(above) } }
-          node = outermost.max_by { |one| one.total[:wall] }
+          node = Node.outermost(nodes).max_by { |one| one.total[:wall] }
           Row.new(name: name, place: [node.row.from, node.row.line], files: nodes.map(&:path).uniq.size,
                   own_ns: sum(nodes, :wall), objects: sum(nodes, :objects),
                   calls: @boot.calls? ? sum(nodes, :calls) : nil, node: node)
