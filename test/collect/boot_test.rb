@@ -18,8 +18,8 @@ class BootTest < Minitest::Test
       require_relative "heavy"
       require_relative "heavy"
       require "./lib/relative"
-      module Later; autoload :Found, File.join(__dir__, "found.rb"); end
-      Later::Found
+      module Later; { Found: "found.rb", ByName: "by_name.rb" }.each { |name, file| autoload name, "\#{__dir__}/\#{file}" }; end
+      Later::Found; Later.const_get(:ByName)
       load File.join(__dir__, "wrapped.rb"), true
       begin; require "no_such_file"; rescue LoadError; end
       begin; require_relative "raising"; rescue RuntimeError; end
@@ -43,6 +43,7 @@ class BootTest < Minitest::Test
     "heavy.rb" => "HEAVY = Array.new(5_000) { Object.new }\n", "lib/relative.rb" => "", "found.rb" => <<~RUBY,
       module Later; class Found; end; end
     RUBY
+    "by_name.rb" => "module Later::ByName; end\n",
     "wrapped.rb" => "class InWrap; end\n", "raising.rb" => "raise 'no'\n", "throwing.rb" => "throw :out\n",
     "circle_a.rb" => "require 'circle_b'\n", "circle_b.rb" => "require 'circle_a'\n", "threaded.rb" => "",
     # As small as Bundler and Rails are to Pitwall.
@@ -161,7 +162,7 @@ class BootTest < Minitest::Test
     assert_equal [file("main.rb"), 2, file("slow.rb"), 2],
                  [File.expand_path(slow["from"], @dir), slow["line"], nested["from"], nested["line"]]
     kinds = { "slow" => "require", "heavy" => "require_relative", "relative" => "require", "found" => "autoload",
-              "wrapped" => "load", "Gemfile" => "eval", "etc" => "extension" }
+              "by_name" => "autoload", "wrapped" => "load", "Gemfile" => "eval", "etc" => "extension" }
     assert_equal(kinds, kinds.to_h { |name, _| [name, of(report, name.sub("etc", "etc.so"))["kind"]] })
     assert_equal %w[raised raised raised],
                  (%w[no_such_file raising throwing].map { |name| of(report, name)["ending"] })

@@ -45,9 +45,18 @@ pw_load_asked_by(int *line)
     return Qnil;
 }
 
+static bool
+is_const_get(const VALUE *ec, const VALUE *cfp)
+{
+    pw_frame_seen seen;
+    if (!pw_walk_look(ec, cfp, &seen) || !seen.frame || pw_frame_is_iseq(seen.frame)) return false;
+    VALUE name = rb_profile_frame_method_name(seen.frame);
+    return RB_TYPE_P(name, T_STRING) && strcmp(RSTRING_PTR(name), "const_get") == 0;
+}
+
 /* Ruby calls `require` for an autoloaded constant from C code that has no frame of its own. So the method that Ruby
  * called has the flag FINISH, and the next frame is of Ruby code. Where `require` is Ruby's own C method, its frame
- * lacks the flag, and the load counts as a require. */
+ * lacks the flag, and the load counts as a require. An autoload by Module#const_get has the frame of that method. */
 bool
 pw_load_is_autoload(void)
 {
@@ -58,6 +67,7 @@ pw_load_is_autoload(void)
     for (int i = 0; i < LOOK && cfp + PW_CFP_WORDS < end; i++, cfp += PW_CFP_WORDS) {
         const VALUE *ep = (const VALUE *)cfp[PW_CFP_EP];
         if (!cfp[PW_CFP_ISEQ] || !cfp[PW_CFP_PC]) {
+            if (is_const_get(ec, cfp)) return true;
             if (i) by_c = false;
             continue;
         }
