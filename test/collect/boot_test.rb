@@ -358,6 +358,46 @@ class BootTest < Minitest::Test
     assert_empty reports[1]["advice"].select { |one| one["kind"].end_with?("_cache") }
   end
 
+  ASKED = { "constant" => "autoload", "by_name" => "autoload", "in_block" => "autoload", "plain" => "require",
+            "sent" => "require", "by_method" => "require", "by_each" => "require", "of_kernel" => "require",
+            "deep" => "require" }.freeze
+  ASKS = <<~RUBY
+    { Constant: "constant", ByName: "by_name", InBlock: "in_block" }.each { |name, file| autoload name, file }
+    Constant
+    Object.const_get(:ByName)
+    1.times { |i| [i, InBlock] }
+    require "plain"
+    send(:require, "sent")
+    method(:require).call("by_method")
+    %w[by_each].each(&method(:require))
+    Kernel.require "of_kernel"
+    def deep(number) = [number, require("deep")]
+    deep(1)
+  RUBY
+  JITS = %w[YJIT ZJIT].select { |name| defined?(RubyVM) && RubyVM.const_defined?(name) }.map(&:downcase)
+
+  # With each of these options, another `require` is called, or in another way. Code that was compiled before the
+  # recording began calls it, too.
+  def test_loads_of_constants_are_autoloads
+    write_files("main.rb" => ASKS)
+    ASKED.each_key { |name| write_files("#{name}.rb" => "#{name.split("_").map(&:capitalize).join} = 1\n") }
+    accelerator = ["-r", "#{Checkout::ROOT}/lib/pitwall/fastboot.rb"]
+    jits = JITS.map { |name| ["--#{name}", "--#{name}-call-threshold=1"] }
+    [[], accelerator, ["--disable-gems"], *jits, *jits.map { |options| options + accelerator },
+     *jits.map { |options| options + ["--disable-gems"] }].each do |options|
+      report = cached_boot("--", "ruby", "-I", @dir, *options, "main.rb")
+      kinds = report["features"].to_h { |row| [File.basename(row["path"], ".rb"), row["kind"]] }
+      assert_equal asked_with(options), kinds.slice(*ASKED.keys), options.join(" ")
+    end
+  end
+
+  # With ZJIT it is not known who called RubyGems' require.
+  def asked_with(options)
+    return ASKED unless options.first == "--zjit" && options.size == 2
+
+    ASKED.merge("constant" => "require", "in_block" => "require")
+  end
+
   def of_file(report, name)
     report["features"].find { |row| [name, "#{name}.rb"].include?(File.basename(row["path"])) } || flunk("no #{name}")
   end

@@ -1,5 +1,6 @@
 #include "vm/replaced_methods.h"
 #include "vm/c_methods.h"
+#include "vm/compiled_code.h"
 
 static void
 forget(pw_replaced_methods *methods)
@@ -39,6 +40,7 @@ pw_replaced_begin(const pw_replaced_methods *methods)
         const pw_replaced_method *m = &methods->list[i];
         if (m->place) __atomic_store_n(m->place, m->instead, __ATOMIC_RELEASE);
     }
+    pw_drop_compiled_code(); /* it calls the functions that the methods had when it was compiled */
 }
 
 void

@@ -24,7 +24,8 @@ void pw_replaced_clear(pw_replaced_methods *methods);
 /* Finds the function of a Method object (nil: there is no such method). `argc`: as given to rb_define_method. False:
  * the method is not written in C, takes other arguments, or is in the list already. May raise. needs GVL */
 bool pw_replaced_find(pw_replaced_methods *methods, int at, VALUE method, ID name, int argc, void *instead);
-/* From here on the methods that were found run the other functions. */
+/* From here on the methods that were found run the other functions, also where a JIT has compiled a call. May raise.
+ * needs GVL */
 void pw_replaced_begin(const pw_replaced_methods *methods);
 /* Puts the methods' own functions back, and clears. A function that somebody else has put there since stays. */
 void pw_replaced_end(pw_replaced_methods *methods);

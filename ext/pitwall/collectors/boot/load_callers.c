@@ -1,4 +1,5 @@
 #include "collectors/boot/load_callers.h"
+#include "vm/compiled_code.h"
 #include "vm/stack_walk.h"
 #include "vm/vm_layout.h"
 #include <ruby/debug.h>
@@ -54,27 +55,44 @@ is_const_get(const VALUE *ec, const VALUE *cfp)
     return RB_TYPE_P(name, T_STRING) && strcmp(RSTRING_PTR(name), "const_get") == 0;
 }
 
-/* Ruby calls `require` for an autoloaded constant from C code that has no frame of its own. So the method that Ruby
- * called has the flag FINISH, and the next frame is of Ruby code. Where `require` is Ruby's own C method, its frame
- * lacks the flag, and the load counts as a require. An autoload by Module#const_get has the frame of that method. */
+static bool is_of_c(const VALUE *cfp) { return !cfp[PW_CFP_ISEQ] || !cfp[PW_CFP_PC]; }
+
+/* Ruby code that calls a C function has pushed the receiver and the arguments. They lie between the two frames. */
+static bool
+has_arguments(const VALUE *caller, const VALUE *called)
+{
+    const VALUE *first_word = (const VALUE *)called[PW_CFP_EP] + PW_EP_ME_CREF;
+    return first_word > (const VALUE *)caller[PW_CFP_SP];
+}
+
+/* "<internal:array>", but not RubyGems' "<internal:/usr/lib/…>" */
+static bool is_of_ruby(const char *path) { return strncmp(path, "<internal:", 10) == 0 && !strchr(path, '/'); }
+
+/* Ruby calls `require` for an autoloaded constant from C code that has no frame of its own, or that of
+ * Module#const_get. If this `require` is Ruby code, such as RubyGems', its frame has the flag FINISH. (ZJIT sets that
+ * flag for other calls, too. With ZJIT such a load counts as a require.) If this `require` is a C function, its caller
+ * has pushed no arguments. */
 bool
 pw_load_is_autoload(void)
 {
     const VALUE *ec = pw_walk_context_of(rb_thread_current());
     if (!ec) return false;
     const VALUE *cfp = (const VALUE *)ec[PW_EC_CFP], *end = (const VALUE *)ec[PW_EC_STACK] + ec[PW_EC_STACK_WORDS];
+    const VALUE *called = NULL;
     bool by_c = false;
-    for (int i = 0; i < LOOK && cfp + PW_CFP_WORDS < end; i++, cfp += PW_CFP_WORDS) {
-        const VALUE *ep = (const VALUE *)cfp[PW_CFP_EP];
-        if (!cfp[PW_CFP_ISEQ] || !cfp[PW_CFP_PC]) {
+    for (int i = 0; i < LOOK && cfp + PW_CFP_WORDS < end; i++, called = cfp, cfp += PW_CFP_WORDS) {
+        if (is_of_c(cfp)) {
             if (is_const_get(ec, cfp)) return true;
-            if (i) by_c = false;
+            by_c = false;
             continue;
         }
         VALUE path = rb_profile_frame_path(cfp[PW_CFP_ISEQ]);
         if (!RB_TYPE_P(path, T_STRING)) return false;
+        if (called && is_of_c(called)) by_c = !has_arguments(cfp, called);
         if (!stands_between(RSTRING_PTR(path))) return by_c;
-        by_c = (ep[PW_EP_FLAGS] & PW_FRAME_FINISH) && pw_frame_is_method_or_block(ep[PW_EP_FLAGS]);
+        VALUE flags = ((const VALUE *)cfp[PW_CFP_EP])[PW_EP_FLAGS];
+        by_c = (flags & PW_FRAME_FINISH) && pw_frame_is_method_or_block(flags) && !is_of_ruby(RSTRING_PTR(path)) &&
+            !pw_jit_runs("ZJIT");
     }
     return false;
 }
