@@ -43,5 +43,8 @@ class LazyGemsViewTest < Minitest::Test
     text = Pitwall::Show::LazyGemsView.new(found(waiting: [])).lines(width: 100).join("\n")
     assert_match(/\A0 of 3 gems wait until they are used: 0 s of this boot\n/, text)
     assert_match(/^no list was written\z/, text)
+    none = Pitwall::CLI::LazyGemsSearch::Found.new(path: "/x", waiting: [], used: [], loaded: [])
+    assert_equal ["Bundler.require loads no gem in this boot, so no gem can wait", "", "no list was written"],
+                 Pitwall::Show::LazyGemsView.new(none).lines(width: 100)
   end
 end

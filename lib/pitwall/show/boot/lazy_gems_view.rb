@@ -32,6 +32,8 @@ module Pitwall
       def waiting_title
         count = @found.waiting.size
         all = count + @found.used.size + @found.loaded.size
+        return "Bundler.require loads no gem in this boot, so no gem can wait" if all.zero?
+
         "#{count} of #{all} gems wait until they are used: #{Units.duration(@found.waiting.sum(&:ns))} of this boot"
       end
 
