@@ -113,10 +113,11 @@ static void
 wake(VALUE name)
 {
     if (NIL_P(lazy_names) || !fb_in_main_ractor()) return;
-    if (!RB_TYPE_P(name, T_STRING)) name = rb_check_funcall(name, id_to_path, 0, NULL); /* a Pathname */
-    if (!RB_TYPE_P(name, T_STRING)) return;
-    VALUE gem = rb_hash_lookup(lazy_names, name);
-    if (!NIL_P(gem)) rb_funcall(lazy_gems, id_wake, 2, gem, name);
+    VALUE text = RB_TYPE_P(name, T_STRING) ? name : rb_check_funcall(name, id_to_path, 0, NULL); /* a Pathname */
+    if (!RB_TYPE_P(text, T_STRING)) text = rb_check_string_type(name);
+    if (NIL_P(text)) return;
+    VALUE gem = rb_hash_lookup(lazy_names, text);
+    if (!NIL_P(gem)) rb_funcall(lazy_gems, id_wake, 2, gem, text);
 }
 
 /* Runs before RubyGems' Kernel#require. It is in C because backtraces and `caller` then name no file of this

@@ -360,9 +360,10 @@ class BootTest < Minitest::Test
 
   ASKED = { "constant" => "autoload", "by_name" => "autoload", "in_block" => "autoload", "plain" => "require",
             "sent" => "require", "by_method" => "require", "by_each" => "require", "of_kernel" => "require",
-            "deep" => "require" }.freeze
+            "deep" => "require", "by_marshal" => "autoload", "by_yaml" => "autoload" }.freeze
   ASKS = <<~RUBY
-    { Constant: "constant", ByName: "by_name", InBlock: "in_block" }.each { |name, file| autoload name, file }
+    { Constant: "constant", ByName: "by_name", InBlock: "in_block", ByMarshal: "by_marshal", ByYaml: "by_yaml" }
+      .each { |name, file| autoload name, file }
     Constant
     Object.const_get(:ByName)
     1.times { |i| [i, InBlock] }
@@ -373,14 +374,17 @@ class BootTest < Minitest::Test
     Kernel.require "of_kernel"
     def deep(number) = [number, require("deep")]
     deep(1)
+    Marshal.load("\x04\bc\x0eByMarshal")
+    require "yaml"
+    YAML.unsafe_load("--- !ruby/object:ByYaml {}\n")
   RUBY
   JITS = %w[YJIT ZJIT].select { |name| defined?(RubyVM) && RubyVM.const_defined?(name) }.map(&:downcase)
 
-  # With each of these options, another `require` is called, or in another way. Code that was compiled before the
-  # recording began calls it, too.
+  # With each of these options Ruby calls another `require`, or calls it in another way. Code that was compiled before
+  # the recording began calls it, too.
   def test_loads_of_constants_are_autoloads
     write_files("main.rb" => ASKS)
-    ASKED.each_key { |name| write_files("#{name}.rb" => "#{name.split("_").map(&:capitalize).join} = 1\n") }
+    ASKED.each_key { |name| write_files("#{name}.rb" => "class #{name.split("_").map(&:capitalize).join}; end\n") }
     accelerator = ["-r", "#{Checkout::ROOT}/lib/pitwall/fastboot.rb"]
     jits = JITS.map { |name| ["--#{name}", "--#{name}-call-threshold=1"] }
     [[], accelerator, ["--disable-gems"], *jits, *jits.map { |options| options + accelerator },
@@ -395,7 +399,7 @@ class BootTest < Minitest::Test
   def asked_with(options)
     return ASKED unless options.first == "--zjit" && options.size == 2
 
-    ASKED.merge("constant" => "require", "in_block" => "require")
+    ASKED.merge(%w[constant in_block by_marshal].to_h { |name| [name, "require"] })
   end
 
   def of_file(report, name)

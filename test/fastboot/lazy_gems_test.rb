@@ -26,7 +26,9 @@ class LazyGemsTest < Minitest::Test
       class << self; attr_accessor :setting; end
       def self.variable=(value); @@variable = value; end
       def self.old = 1
+      module Failed; autoload :Late, "base/nothing"; end
     end
+    require "base/nothing" # it does not define the constant
   RUBY
 
   # gem => [code, why it can't wait; nil: it can]
@@ -56,7 +58,7 @@ class LazyGemsTest < Minitest::Test
     "protects" => ["module Protects; end; class Base::Plain; protected :value; end", /defines value in Base::Plain/],
     "extends_object" => ["module ExtendsObject; end; Base::SINGLE.extend(ExtendsObject)", /extends an Object/],
     "hides_constant" => ["module HidesConstant; end; Base.private_constant :SHOWN", /removes SHOWN of Base/],
-    "private_constant" => ["class Base::Secret; end; Base.private_constant :Secret", /calls private_constant/],
+    "private_constant" => ["class Base::Secret; end; Base.private_constant :Secret", /calls Module#private_constant/],
     "own_constant" => ["module OwnConstant; SECRET = 1; private_constant :SECRET; end", nil],
     "replaces" => ["module Replaces; end; Base.send(:remove_const, :OLD); Base::OLD = 1",
                    /gives OLD of Base another value/],
@@ -68,7 +70,7 @@ class LazyGemsTest < Minitest::Test
     "text" => ["module Text_; Base::TEXT << 'more'; end", /changes a String/],
     "adds_to_set" => ["module AddsToSet; Base::SET << 1; end", /changes/],
     "element" => ["module Element; Base::SET.delete(2).add(3); end", /changes/],
-    "default" => ["module Default; Base::HASH.default = 1; end", /calls default=/],
+    "default" => ["module Default; Base::HASH.default = 1; end", /calls Hash#default=/],
     "own_default" => ["module OwnDefault; HASH = {}; HASH.default = 1; end", nil],
     "struct" => ["module Struct_; Base::POINT.x = 2; end", /changes an object of a nameless class/],
     "object" => ["module Object_; Base::OBJECT.instance_variable_set(:@x, 1); end", /changes an Object/],
@@ -82,14 +84,22 @@ class LazyGemsTest < Minitest::Test
     "environment" => ["module Environment; end; ENV['OF_THE_TEST'] = '1'", /changes the environment/],
     "ends" => ["module Ends; end; at_exit { }", /calls at_exit/],
     "traps" => ["module Traps; end; trap('USR2') { }", /calls trap/],
-    "starts_thread" => ["module StartsThread; end; Thread.new { }.join", /calls new/],
-    "traces" => ["module Traces; end; TracePoint.new(:raise) { }.enable", /calls enable/],
+    "starts_thread" => ["module StartsThread; end; Thread.new { }.join", /calls Thread.new/],
+    "traces" => ["module Traces; end; TracePoint.new(:raise) { }.enable", /calls TracePoint#enable/],
     "folder" => ["module Folder; end; Dir.chdir('/')", /changes the working directory/],
-    "at_end" => ["module AtEnd; end\nEND { }", /has an END block/],
-    "prints" => ["module Prints; end; $stderr.puts 'printed'", /calls write/],
-    "warns" => ["module Warns; end; warn 'printed'", /calls warn/],
-    "syncs" => ["module Syncs; end; $stdout.sync = true", /calls sync=/],
+    "at_end" => ["module AtEnd; end; END { }", /has an END block/],
+    "prints" => ["module Prints; end; $stderr.puts 'printed'", /calls IO#write/],
+    "warns" => ["module Warns; end; warn 'printed'", /calls Warning#warn/],
+    "syncs" => ["module Syncs; end; $stdout.sync = true", /calls IO#sync=/],
     "runs" => ["module Runs; end; system('true')", /calls system/],
+    "pipes" => ["module Pipes; end; IO.popen('true').close", /calls IO.popen/],
+    "forks" => ["module Forks; end; Process.wait(fork { exit!(0) })", /calls Process._fork/],
+    "ractor" => ["module R; end; Ractor.new { $stderr.puts 'printed' }.__send__(RUBY_VERSION < '4' ? :take : :value)",
+                 /calls Ractor.new/],
+    "finalizer" => ["module Finalizer; end; ObjectSpace.define_finalizer(Base::OBJECT, proc { })", /define_finalizer/],
+    "short_global" => ["module ShortGlobal; end; $q = 1", /changes global variables/],
+    "priority" => ["module Priority; end; Thread.current.priority += 1", /changes settings of threads/],
+    "beside_failed" => ["module BesideFailed; end; module Base::Failed; def b = 1; end", /defines b in Base::Failed/],
     "local" => ["module Local; end; Thread.current[:of_the_test] = 1", /changes variables of a thread/],
     "thread_variable" => ["module ThreadVariable; end; Thread.current.thread_variable_set(:of_the_test, 1)",
                           /changes variables of a thread/],
@@ -110,6 +120,7 @@ class LazyGemsTest < Minitest::Test
   MORE_FILES = {
     "parts/lib/parts/one.rb" => "class PartsOne; VALUE = 1; end\nmodule PartsBeside; end",
     "parts/lib/parts/two.rb" => "module PartsTwo; end",
+    "base/lib/base/nothing.rb" => "",
     "asked/lib/asked/part.rb" => "module Asked; PART = 1; end",
     "files/lib/files/more.rb" => "",
     "autoloads/lib/autoloads/late.rb" => "module Base::Late; end",
@@ -140,7 +151,9 @@ class LazyGemsTest < Minitest::Test
       p error
     end
     p Bundler.definition.dependencies.to_h { |dependency| [dependency.name, dependency.autorequire] }
-    p require(Pathname("exception"))
+    named = Object.new
+    def named.to_str = "standard"
+    p require(Pathname("exception")), require(named)
     begin
       NoSuchConstant
     rescue NameError => error

@@ -36,11 +36,12 @@ pw_replaced_find(pw_replaced_methods *methods, int at, VALUE method, ID name, in
 void
 pw_replaced_begin(const pw_replaced_methods *methods)
 {
+    bool is_compiled = pw_jit_runs("YJIT") || pw_jit_runs("ZJIT"); /* asked first, because it may raise */
     for (int i = 0; i < methods->count; i++) {
         const pw_replaced_method *m = &methods->list[i];
         if (m->place) __atomic_store_n(m->place, m->instead, __ATOMIC_RELEASE);
     }
-    pw_drop_compiled_code(); /* it calls the functions that the methods had when it was compiled */
+    if (is_compiled) pw_drop_compiled_code(); /* compiled code still calls the methods' own functions */
 }
 
 void

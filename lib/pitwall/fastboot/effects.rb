@@ -22,7 +22,7 @@ module Pitwall
       CLASS = Kernel.instance_method(:class)
       METHOD = Kernel.instance_method(:method)
       SAME = BasicObject.instance_method(:equal?)
-      NOT_LOADED = Object.new.freeze # stands for the value of an autoload
+      NOT_LOADED = Object.new.freeze # stands for the value of an autoload, also of one whose file did not define it
       # These modules keep results in variables. A program does not see whether a result was there already.
       KEEPS_RESULTS = /\A(?:Gem|Bundler|Pitwall)(?:::|\z)/
       PLAIN_INHERITED = %w[Class #<Class:Set>].freeze # owners of a method `inherited` that keeps no list
@@ -35,7 +35,7 @@ module Pitwall
       #: (String) -> void
       def initialize(folder)
         @ignored = {}.compare_by_identity
-        @calls = WatchedCalls.new
+        WatchedCalls.begin
         compare { load_nothing(folder) }[:changed].each { |object| @ignored[object] = true }
       end
 
@@ -45,14 +45,14 @@ module Pitwall
       #: () { () -> void } -> [Array[[String, String]], Array[String]]
       def of
         found = compare do
-          @calls.clear
+          WatchedCalls.clear
           yield
         end
         in_reach, elsewhere = found[:constants].partition { |mod, _| reachable?(mod) }
-        texts = elsewhere.map { |mod, names| "adds #{few(names)} to #{described(mod)}" }
+        texts = WatchedCalls.names { |receiver| @objects.key?(receiver) }.map { |name| "calls #{name}" }
+        texts += elsewhere.map { |mod, names| "adds #{few(names)} to #{described(mod)}" }
         texts += autoloads(in_reach)
         texts += found[:texts] + subclasses(found[:modules]) + values(found[:changed])
-        texts += @calls.names { |receiver| @objects.key?(receiver) }.map { |name| "calls #{name}" }
         [in_reach.flat_map { |mod, names| names.map { |name| [ask(mod, :name), name.name] } }, texts.uniq]
       ensure
         @objects = @modules = nil
@@ -85,7 +85,7 @@ module Pitwall
         @objects = {}.compare_by_identity # object => sum
         ObjectSpace.each_object(Module) { |mod| @modules[mod] = seen(mod) }
         ObjectSpace.each_object { |object| @objects[object] = Native.object_sum(object) }
-        [self, @objects, @modules, *@calls.own_objects].each { |own| @objects.delete(own) }
+        [self, @objects, @modules, *WatchedCalls.own_objects].each { |own| @objects.delete(own) }
       end
 
       # Ruby warns of deprecated constants when their values are asked for.
@@ -138,7 +138,8 @@ module Pitwall
       end
 
       def value(mod, name)
-        ask(mod, :autoload?, name, false) ? NOT_LOADED : ask(mod, :const_get, name, false)
+        loaded = !ask(mod, :autoload?, name, false) && ask(mod, :const_defined?, name, false)
+        loaded ? ask(mod, :const_get, name, false) : NOT_LOADED
       end
 
       def definition(mod, name)

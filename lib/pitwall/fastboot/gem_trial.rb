@@ -91,7 +91,7 @@ module Pitwall
       end
 
       # An END block is an at_exit handler, and no method is called for it.
-      def block_at_end?(path) = path.end_with?(".rb") && File.file?(path) && File.binread(path).match?(/^\s*END\s*\{/n)
+      def block_at_end?(path) = path.end_with?(".rb") && File.file?(path) && File.binread(path).match?(/\bEND\s*\{/n)
 
       def inside?(path, folder) = !folder.empty? && path.start_with?("#{folder}/") && path.end_with?(".rb")
 

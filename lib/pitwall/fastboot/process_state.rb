@@ -2,12 +2,12 @@
 
 module Pitwall
   module Fastboot
-    # Settings of the process and of its threads that a library may change when the library is loaded. They are no
-    # objects of their own, or another object at each look. For Effects.
+    # Settings of the process and of its threads that a library may change when the library is loaded. Comparing objects
+    # does not show them: Ruby keeps them outside of objects, or makes a new object at each look. For Effects.
     # @api private
     module ProcessState
-      # Global variables that Ruby itself sets, of each method or thread, by their names in the library English.
-      OF_RUBY = %i[$FILENAME $LAST_MATCH_INFO $MATCH $PREMATCH $POSTMATCH $LAST_PAREN_MATCH $NR $INPUT_LINE_NUMBER
+      # Ruby sets these for each method or thread. Long names are from the library English.
+      OF_RUBY = %i[$_ $FILENAME $LAST_MATCH_INFO $MATCH $PREMATCH $POSTMATCH $LAST_PAREN_MATCH $NR $INPUT_LINE_NUMBER
                    $ERROR_INFO $ERROR_POSITION $CHILD_STATUS $LAST_READ_LINE].freeze
       WARNINGS = %i[deprecated experimental performance strict_unused_block].freeze
       ID = BasicObject.instance_method(:__id__)
@@ -22,15 +22,16 @@ module Pitwall
           "the working directory" => Dir.pwd, "the file creation mask" => File.umask,
           "the default encodings" => [Encoding.default_external, Encoding.default_internal],
           "variables of a thread" => Thread.list.to_h { |thread| [thread, variables(thread)] },
-          "settings of threads" => [Thread.abort_on_exception, Thread.report_on_exception],
+          "settings of threads" => [Thread, *Thread.list].map { |thread| settings(thread) },
           "which warnings are shown" => warnings, "settings of garbage collection" => collection,
           "the seed of random numbers" => Random.seed,
-          "options of the compiler" => RubyVM::InstructionSequence.compile_option }
+          "options of the compiler" => [RubyVM::InstructionSequence.compile_option, RubyVM.keep_script_lines],
+          "whether coverage runs" => defined?(::Coverage) && ::Coverage.running? }
       end
 
       # @return name => the object's id
       def globals
-        names = global_variables.grep(%r{\A\$(?:[A-Za-z]\w+|[,/;\\])\z}) - OF_RUBY
+        names = global_variables.grep(%r{\A\$(?:[A-Za-z_]\w*|[,/;\\])\z}) - OF_RUBY
         names.to_h { |name| [name, id(eval(name.name))] }
       end
 
@@ -40,6 +41,12 @@ module Pitwall
         [thread.keys.to_h { |name| [name, id(thread[name])] },
          thread.thread_variables.to_h { |name| [name, id(thread.thread_variable_get(name))] },
          (storage || {}).transform_values { |value| id(value) }]
+      end
+
+      # @param thread [Thread, Class] the class has the settings of new threads
+      def settings(thread)
+        own = [thread.priority, thread.name] unless thread.equal?(Thread)
+        [thread.abort_on_exception, thread.report_on_exception, *own]
       end
 
       def id(object) = ID.bind_call(object)

@@ -46,16 +46,27 @@ pw_load_asked_by(int *line)
     return Qnil;
 }
 
+static bool zjit_runs;
+
+void pw_load_callers_start(void) { zjit_runs = pw_jit_runs("ZJIT"); }
+
+static bool is_of_c(const VALUE *cfp) { return !cfp[PW_CFP_ISEQ] || !cfp[PW_CFP_PC]; }
+
+/* Is it a C method that looks up a constant by its name? */
 static bool
-is_const_get(const VALUE *ec, const VALUE *cfp)
+looks_up_constants(const VALUE *ec, const VALUE *cfp)
 {
+    static const char *const names[] = {"const_get", "path2class" /* of psych */};
     pw_frame_seen seen;
     if (!pw_walk_look(ec, cfp, &seen) || !seen.frame || pw_frame_is_iseq(seen.frame)) return false;
     VALUE name = rb_profile_frame_method_name(seen.frame);
-    return RB_TYPE_P(name, T_STRING) && strcmp(RSTRING_PTR(name), "const_get") == 0;
+    if (!RB_TYPE_P(name, T_STRING)) return false;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) if (!strcmp(RSTRING_PTR(name), names[i])) return true;
+    return false;
 }
 
-static bool is_of_c(const VALUE *cfp) { return !cfp[PW_CFP_ISEQ] || !cfp[PW_CFP_PC]; }
+/* "<internal:array>", but not RubyGems' "<internal:/usr/lib/…>" */
+static bool is_of_ruby(const char *path) { return strncmp(path, "<internal:", 10) == 0 && !strchr(path, '/'); }
 
 /* Ruby code that calls a C function has pushed the receiver and the arguments. They lie between the two frames. */
 static bool
@@ -65,13 +76,19 @@ has_arguments(const VALUE *caller, const VALUE *called)
     return first_word > (const VALUE *)caller[PW_CFP_SP];
 }
 
-/* "<internal:array>", but not RubyGems' "<internal:/usr/lib/…>" */
-static bool is_of_ruby(const char *path) { return strncmp(path, "<internal:", 10) == 0 && !strchr(path, '/'); }
+/* Has C code without a frame of its own called it? Then the frame of a Ruby method has the flag FINISH. ZJIT sets this
+ * flag for calls from Ruby code, too. */
+static bool
+is_called_from_c(const VALUE *caller, const VALUE *called)
+{
+    if (is_of_c(called)) return !has_arguments(caller, called);
+    VALUE path = rb_profile_frame_path(called[PW_CFP_ISEQ]), flags = ((const VALUE *)called[PW_CFP_EP])[PW_EP_FLAGS];
+    if (zjit_runs || !RB_TYPE_P(path, T_STRING) || is_of_ruby(RSTRING_PTR(path))) return false;
+    return (flags & PW_FRAME_FINISH) && pw_frame_is_method_or_block(flags);
+}
 
-/* Ruby calls `require` for an autoloaded constant from C code that has no frame of its own, or that of
- * Module#const_get. If this `require` is Ruby code, such as RubyGems', its frame has the flag FINISH. (ZJIT sets that
- * flag for other calls, too. With ZJIT such a load counts as a require.) If this `require` is a C function, its caller
- * has pushed no arguments. */
+/* For an autoloaded constant, Ruby calls `require` from C code. Between this `require` and the program's code is no
+ * frame, or the frame of a method that looks up the constant. */
 bool
 pw_load_is_autoload(void)
 {
@@ -79,20 +96,16 @@ pw_load_is_autoload(void)
     if (!ec) return false;
     const VALUE *cfp = (const VALUE *)ec[PW_EC_CFP], *end = (const VALUE *)ec[PW_EC_STACK] + ec[PW_EC_STACK_WORDS];
     const VALUE *called = NULL;
-    bool by_c = false;
     for (int i = 0; i < LOOK && cfp + PW_CFP_WORDS < end; i++, called = cfp, cfp += PW_CFP_WORDS) {
         if (is_of_c(cfp)) {
-            if (is_const_get(ec, cfp)) return true;
-            by_c = false;
+            if (looks_up_constants(ec, cfp)) return true;
             continue;
         }
         VALUE path = rb_profile_frame_path(cfp[PW_CFP_ISEQ]);
         if (!RB_TYPE_P(path, T_STRING)) return false;
-        if (called && is_of_c(called)) by_c = !has_arguments(cfp, called);
-        if (!stands_between(RSTRING_PTR(path))) return by_c;
-        VALUE flags = ((const VALUE *)cfp[PW_CFP_EP])[PW_EP_FLAGS];
-        by_c = (flags & PW_FRAME_FINISH) && pw_frame_is_method_or_block(flags) && !is_of_ruby(RSTRING_PTR(path)) &&
-            !pw_jit_runs("ZJIT");
+        bool is_marshal = strcmp(RSTRING_PTR(path), "<internal:marshal>") == 0;
+        if (!is_marshal && stands_between(RSTRING_PTR(path))) continue;
+        return called && is_called_from_c(cfp, called);
     }
     return false;
 }

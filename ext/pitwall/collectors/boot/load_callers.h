@@ -5,6 +5,8 @@
 #include <ruby/ruby.h>
 #include <stdbool.h>
 
+/* A recording begins. Calls a Ruby method. needs GVL */
+void pw_load_callers_start(void);
 /* The file of the innermost Ruby line outside of libraries that stand between a program and Ruby's own `require`, and
  * the line. Qnil and 0: none. needs GVL */
 VALUE pw_load_asked_by(int *line);

@@ -404,6 +404,7 @@ pw_loads_start(int64_t began)
     atomic_store(&state.repeat_ns, 0);
     state.booted[0] = state.end[0] = 0;
     pw_readings_start();
+    pw_load_callers_start();
     state.root = pw_walk_context_of(rb_thread_current());
     state.age_ns = pw_age_of_process();
     state.own_ns = began ? (int64_t)less(pw_now_ns(), began) : 0;

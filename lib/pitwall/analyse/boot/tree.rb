@@ -24,7 +24,7 @@ module Pitwall
         #: (Array[Node]) -> Integer
         def self.files(nodes) = nodes.select(&:file?).map(&:path).uniq.size
 
-        # Those of the nodes that are within no other one of them.
+        # The nodes that have no node above them in the list.
         #: (Array[Node]) -> Array[Node]
         def self.outermost(nodes)
           inside = nodes.to_h { |node| [node, true] }.compare_by_identity
