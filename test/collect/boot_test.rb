@@ -380,8 +380,8 @@ class BootTest < Minitest::Test
   RUBY
   JITS = %w[YJIT ZJIT].select { |name| defined?(RubyVM) && RubyVM.const_defined?(name) }.map(&:downcase)
 
-  # With each of these options Ruby calls another `require`, or calls it in another way. Code that was compiled before
-  # the recording began calls it, too.
+  # Each of these options changes which `require` Ruby calls, or how Ruby calls it. With the options of a JIT, code that
+  # calls `require` is compiled before the recording begins.
   def test_loads_of_constants_are_autoloads
     write_files("main.rb" => ASKS)
     ASKED.each_key { |name| write_files("#{name}.rb" => "class #{name.split("_").map(&:capitalize).join}; end\n") }

@@ -57,7 +57,7 @@ class LazyGemsTest < Minitest::Test
     "hides" => ["module Hides; end; class Base::Plain; private :value; end", /defines value in Base::Plain/],
     "protects" => ["module Protects; end; class Base::Plain; protected :value; end", /defines value in Base::Plain/],
     "extends_object" => ["module ExtendsObject; end; Base::SINGLE.extend(ExtendsObject)", /extends an Object/],
-    "hides_constant" => ["module HidesConstant; end; Base.private_constant :SHOWN", /removes SHOWN of Base/],
+    "hides_constant" => ["module HidesConstant; end; Base.private_constant :SHOWN", /removes SHOWN of Base$/],
     "private_constant" => ["class Base::Secret; end; Base.private_constant :Secret", /calls Module#private_constant/],
     "own_constant" => ["module OwnConstant; SECRET = 1; private_constant :SECRET; end", nil],
     "replaces" => ["module Replaces; end; Base.send(:remove_const, :OLD); Base::OLD = 1",

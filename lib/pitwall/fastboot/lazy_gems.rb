@@ -55,8 +55,8 @@ module Pitwall
 
       # Loads the gem by the autoload of a constant, and not by `require`. While an autoload runs, the files that it
       # loads may define the gem's other constants. In a plain `require` of the gem, Ruby raises NameError there.
-      # There is no autoload if the gem is loaded, or if this thread is loading it. If another thread is loading the
-      # gem, the autoload waits for that thread. If loading the gem fails, the autoload stays.
+      # `autoload?` is nil once the gem is loaded, and while this thread loads the gem. While another thread loads the
+      # gem, `const_get` waits for that thread. If loading the gem fails, the constant is an autoload as before.
       def load(entry)
         holder, name = entry.constants.first
         mod = named_module(holder)

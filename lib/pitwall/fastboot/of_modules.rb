@@ -2,8 +2,8 @@
 
 module Pitwall
   module Fastboot
-    # Ruby's own methods of modules. Some modules of programs override these methods: ActiveSupport's deprecated
-    # constants warn.
+    # Calls Ruby's own methods of modules, such as Module#constants. A module of the program may override such a method:
+    # in ActiveSupport's deprecated constants, the overriding method prints a warning.
     # @api private
     module OfModules
       METHODS = %i[ancestors autoload autoload? class_variable_get class_variables const_defined? const_get

@@ -2,11 +2,12 @@
 
 module Pitwall
   module Fastboot
-    # Settings of the process and of its threads that a library may change when the library is loaded. Comparing objects
-    # does not show them: Ruby keeps them outside of objects, or makes a new object at each look. For Effects.
+    # Settings of the process and of its threads. Effects compares them before and after a library is loaded. Comparing
+    # objects does not show these settings: Ruby keeps some outside of objects, and makes new objects for others each
+    # time.
     # @api private
     module ProcessState
-      # Ruby sets these for each method or thread. Long names are from the library English.
+      # Global variables that Ruby sets for each method or thread. The library English defines those with long names.
       OF_RUBY = %i[$_ $FILENAME $LAST_MATCH_INFO $MATCH $PREMATCH $POSTMATCH $LAST_PAREN_MATCH $NR $INPUT_LINE_NUMBER
                    $ERROR_INFO $ERROR_POSITION $CHILD_STATUS $LAST_READ_LINE].freeze
       WARNINGS = %i[deprecated experimental performance strict_unused_block].freeze

@@ -2,13 +2,13 @@
 
 module Pitwall
   module Fastboot
-    # Notes calls whose effect can't be seen in objects or settings. `begin` replaces these methods in the whole
-    # process. For Effects.
+    # Notes calls of methods, for Effects: those whose effect shows neither in objects nor in ProcessState. `begin`
+    # replaces these methods in the whole process.
     # @api private
     module WatchedCalls
       CHILDREN = %i[system spawn ` exec].freeze
       HANDLERS = %i[at_exit trap set_trace_func].freeze
-      # Every fork in Ruby calls Process._fork. IO.popen does so for "-" only.
+      # `fork` calls Process._fork.
       ALWAYS = { Kernel => HANDLERS + CHILDREN, Kernel.singleton_class => HANDLERS + CHILDREN,
                  Process.singleton_class => %i[_fork spawn exec daemon setproctitle setrlimit setpriority setsid],
                  IO.singleton_class => %i[popen write binwrite copy_stream],
@@ -61,17 +61,17 @@ module Pitwall
 
       # Written with `def`: a method made of a block can't be called in another Ractor.
       def replace(mod, name, receiver)
-        return unless mod.method_defined?(name) || mod.private_method_defined?(name) # not on this system
+        is_private = mod.private_method_defined?(name)
+        return unless is_private || mod.method_defined?(name) # not on this system
 
-        kept = "pitwall_watched_#{name.hash.abs}"
-        visibility = mod.private_method_defined?(name) ? "private" : "public"
+        kept = "pitwall_watched_#{name.name.unpack1("H*")}"
         mod.class_eval(<<~RUBY, __FILE__, __LINE__ + 1)
           alias_method :#{kept}, #{name.inspect}
           def #{name}(...)
             ::Pitwall::Fastboot::WatchedCalls.note(#{full_name(mod, name).inspect}, #{receiver})
             #{kept}(...)
           end
-          #{visibility} #{name.inspect}
+          #{is_private ? "private" : "public"} #{name.inspect}
         RUBY
       end
 

@@ -68,7 +68,8 @@ looks_up_constants(const VALUE *ec, const VALUE *cfp)
 /* "<internal:array>", but not RubyGems' "<internal:/usr/lib/…>" */
 static bool is_of_ruby(const char *path) { return strncmp(path, "<internal:", 10) == 0 && !strchr(path, '/'); }
 
-/* Ruby code that calls a C function has pushed the receiver and the arguments. They lie between the two frames. */
+/* Before Ruby code calls a C function, it pushes the receiver and the arguments. So these words lie between the end of
+ * the caller's stack and the first word of the called frame. */
 static bool
 has_arguments(const VALUE *caller, const VALUE *called)
 {
@@ -76,8 +77,8 @@ has_arguments(const VALUE *caller, const VALUE *called)
     return first_word > (const VALUE *)caller[PW_CFP_SP];
 }
 
-/* Has C code without a frame of its own called it? Then the frame of a Ruby method has the flag FINISH. ZJIT sets this
- * flag for calls from Ruby code, too. */
+/* Did C code that has no frame of its own call the frame `called`? If `called` runs a Ruby method, it then has the flag
+ * FINISH. ZJIT sets FINISH for calls from Ruby code, too, so with ZJIT the answer is false. */
 static bool
 is_called_from_c(const VALUE *caller, const VALUE *called)
 {

@@ -215,9 +215,9 @@ module Pitwall
         " (#{[known.first, known.last].map { |effect| Figures.change(effect.ratio) }.uniq.join(" … ")})"
       end
 
-      # The cases of several effects: "a, b, c, d and 4 more".
+      # Names the cases of several effects: "a, b, c and 4 more". Four cases are all named.
       def subjects(effects)
-        Analyse::SomeNames.of(effects.map { |effect| subject(effect) }, 4)
+        Analyse::SomeNames.of(effects.map { |effect| subject(effect) }, effects.size > 4 ? 3 : 4)
       end
 
       # The reason for an undecided effect, other than noise, with advice; nil when the reason is noise.
