@@ -16,7 +16,8 @@ module Benchmarks
   module Boot
     # What the start of a Rails application takes with the accelerator (pitwall/fastboot), with bootsnap, and with
     # neither. Each start is a fresh process. A round starts each way once, in random order. Applications are
-    # examples/shop, a copy of it with 1,000 more classes, and those in the folders of PITWALL_BOOT_APPS.
+    # examples/shop, the same without its eager load (as in development), a copy of the shop with 1,000 more classes,
+    # and those in the folders of PITWALL_BOOT_APPS.
     #
     # Caches are warm, except that "first" begins without a pack and writes it. The accelerator starts before Bundler,
     # bootsnap after it, as each is to be used. Gems wait in one of the ways only; on Ruby 3.1 in none.
@@ -24,7 +25,6 @@ module Benchmarks
       ROUNDS = 15
       # Starts that write the caches. The second one may add to what the first one wrote.
       WARMING = 2
-      WARMED = %w[bootsnap pitwall].freeze
       WAYS = { "plain" => {}, "bootsnap" => { "BENCHMARKS_BOOT" => "bootsnap", "DISABLE_BOOTSNAP" => nil },
                "pitwall" => { "BENCHMARKS_BOOT" => "pitwall", "PITWALL_FASTBOOT_LAZY" => "off" },
                "pitwall, GC as usual" => { "BENCHMARKS_BOOT" => "pitwall", "PITWALL_FASTBOOT_LAZY" => "off",
@@ -33,6 +33,7 @@ module Benchmarks
                "pitwall, gems wait" => { "BENCHMARKS_BOOT" => "pitwall" } }.freeze
       FIRST = "pitwall, first"
       LAZY = "pitwall, gems wait"
+      WARMED = ["bootsnap", "pitwall", LAZY].freeze
       FIND_LAZY_GEMS = [RbConfig.ruby, *PITWALL, "boot", "cache", "lazy", "--"].freeze
       # [way, figure, beside which way, limit, what it says]
       RATIO_GOALS = [["pitwall", :wall_ns, "bootsnap", 0.65, "at most 0.65 of bootsnap's wall time"],
@@ -49,6 +50,10 @@ module Benchmarks
                ["peak RSS, MB", :peak_kb, ["%.0f", 1e3]], ["of bootsnap's", :peak_kb, "bootsnap"]].freeze
       private_constant :ROUNDS, :WARMING, :WARMED, :WAYS, :FIRST, :LAZY, :FIND_LAZY_GEMS, :RATIO_GOALS, :MOST_CALLS,
                        :CALLS_GOAL, :LINES
+
+      DEVELOPMENT = "shop in development"
+      SHOPS = ["shop", DEVELOPMENT, "generated"].freeze
+      private_constant :DEVELOPMENT, :SHOPS
 
       # What was measured of a command of an application. calls: { way => file-system calls a feature }
       Measured = Struct.new(:title, :rounds, :calls)
@@ -89,13 +94,15 @@ module Benchmarks
         @missing = bundle.missing
         environment = { **Shop.environment(gemfile: bundle.gemfile), "RAILS_ENV" => "production" }
         [BootApplication.new("shop", Shop::FOLDER, environment),
+         BootApplication.new(DEVELOPMENT, Shop::FOLDER, { **environment, "RAILS_ENV" => "development",
+                                                                         "SHOP_EAGER_LOAD" => "off" }),
          BootApplication.new("generated", copy, { **environment, "SHOP_TMP" => File.join(copy, "tmp") })]
       end
 
       def measure_all(application)
         application.commands(ENV["BOOT_COMMANDS"] == "all").map do |words|
           title = "#{application.name}, #{words.join(" ")}"
-          next absent(title, @missing) if @missing && %w[shop generated].include?(application.name)
+          next absent(title, @missing) if @missing && SHOPS.include?(application.name)
 
           measure(title, application, words)
         rescue Context::Failure => e
@@ -115,7 +122,7 @@ module Benchmarks
           application.start(words, environment(way, caches), **options)
         end
         warm(start, caches)
-        find_lazy_gems(application, words, caches) if RUBY_VERSION >= "3.2"
+        find_lazy_gems(application, words, caches, start) if RUBY_VERSION >= "3.2"
         rounds = Rounds.take(@context, WAYS.keys, @context.rounds(ROUNDS), &start)
         Measured.new(title, rounds, count_calls(start))
       end
@@ -125,7 +132,8 @@ module Benchmarks
           "PITWALL_BOOT_CACHE" => pack_folder(caches, way), **WAYS.fetch(way) }
       end
 
-      def pack_folder(caches, way) = File.join(caches, way == FIRST ? "first" : "pitwall")
+      # Boots while gems wait have their own, because the note of the last boot is there.
+      def pack_folder(caches, way) = File.join(caches, { FIRST => "first", LAZY => "lazy" }.fetch(way, "pitwall"))
 
       def warm(start, caches)
         (@context.quick? ? 1 : WARMING).times { WARMED.each { |way| start.call(way) } }
@@ -135,8 +143,9 @@ module Benchmarks
       end
 
       # The command starts the application itself, so the accelerator must not start before.
-      def find_lazy_gems(application, words, caches)
+      def find_lazy_gems(application, words, caches, start)
         application.start(words, { **environment(LAZY, caches), "BENCHMARKS_BOOT" => nil }, under: FIND_LAZY_GEMS)
+        start.call(LAZY) # notes what a boot with the list needs
       end
 
       # One start each: counts hardly vary.

@@ -40,6 +40,7 @@
 #define SHARE_OF_LAST 0.6   /* of what the last boot took: then a large application has one collection, too */
 #define MUCH_LATER 1.25     /* If the share is not that much above the limit, the limit stays. */
 #define SURVIVORS 0.3       /* least share of objects that survives a collection; else there is no further rest */
+#define GARBAGE 0.75        /* memory of an object that a collection frees, of that of others (two applications) */
 #define MOST_AGEING 3       /* collections before the first fork. An object that has survived three is old. */
 #define OLD 0.75            /* share of old objects that is enough before the first fork */
 
@@ -52,9 +53,11 @@ enum state {
 
 static struct {
     _Atomic enum state state; /* changes with the GVL only; the thread reads it */
-    uint64_t limit;         /* of memory: where this rest ends */
+    _Atomic uint64_t limit; /* of memory: where this rest ends. Changes with the GVL only. */
     uint64_t most;          /* of memory: no rest ends later */
     _Atomic uint64_t peak;  /* of memory, while collections were disabled. Only the thread writes it. */
+    uint64_t begun;         /* memory when the first rest began */
+    uint64_t collected;     /* memory that collections have freed, estimated */
     size_t collections;     /* before Ruby was to collect */
     size_t objects;         /* how many there were before Ruby was to collect */
     unsigned long rests, growths;
@@ -126,10 +129,10 @@ end_rest(enum state next)
 static void
 set_limit(uint64_t now, uint64_t wanted)
 {
-    uint64_t grown = (uint64_t)((double)now * GROWTH);
-    rest.limit = grown > now + LEAST_GROWTH ? grown : now + LEAST_GROWTH;
-    if ((double)wanted > (double)rest.limit * MUCH_LATER) rest.limit = wanted;
-    if (rest.limit > rest.most) rest.limit = rest.most;
+    uint64_t grown = (uint64_t)((double)now * GROWTH), limit = now + LEAST_GROWTH;
+    if (grown > limit) limit = grown;
+    if ((double)wanted > (double)limit * MUCH_LATER) limit = wanted;
+    rest.limit = limit < rest.most ? limit : rest.most;
 }
 
 /* Ruby has begun to collect. rb_gc_disable lets Ruby end this collection first. */
@@ -140,8 +143,11 @@ rest_again(void)
     set_limit(now, 0);
     begin_rest();
     if (rest.state == OVER) return;
-    int is_boot = (double)gc_stat("heap_live_slots") >= (double)rest.objects * SURVIVORS; /* boots: 0.45 to 0.7 */
-    if (now == 0 || now >= rest.limit || !is_boot) end_rest(OVER);
+    double survivors = (double)gc_stat("heap_live_slots") / (double)rest.objects; /* boots: 0.45 to 0.7 */
+    if (now > rest.begun && survivors < 1) {
+        rest.collected += (uint64_t)((double)(now - rest.begun) * (1 - survivors) * GARBAGE);
+    }
+    if (now == 0 || now >= rest.limit || survivors < SURVIVORS) end_rest(OVER);
 }
 
 void
@@ -379,6 +385,7 @@ native_rest_gc(VALUE self, VALUE last)
     open_statm();
     uint64_t now = resident();
     if (now == 0) return rb_str_new_cstr("/proc/self/statm can't be read");
+    rest.begun = now;
     if (has_rlimit()) return rb_str_new_cstr("memory is limited (ulimit)");
     rest.most = most_memory();
     set_limit(now, wanted);
@@ -404,17 +411,30 @@ native_rest_gc(VALUE self, VALUE last)
     return Qnil;
 }
 
-/* gc_rests -> [rests, how many of them ended because memory had grown, the most MiB in memory while it rested] */
+/* let_memory_grow(MiB): this rest ends there, if it would end before. */
+static VALUE
+native_let_memory_grow(VALUE self, VALUE wanted)
+{
+    uint64_t limit = (uint64_t)NUM2UINT(wanted) * MIB;
+    if (limit > rest.most) limit = rest.most;
+    if (rest.state == RESTING && limit > rest.limit) rest.limit = limit;
+    return Qnil;
+}
+
+/* gc_rests -> [rests, how many of them ended because memory had grown, the most MiB in memory while it rested, how many
+ * it would have been without collections] */
 static VALUE
 native_gc_rests(VALUE self)
 {
-    return rb_ary_new_from_args(3, ULONG2NUM(rest.rests), ULONG2NUM(rest.growths), ULL2NUM(rest.peak / MIB));
+    return rb_ary_new_from_args(4, ULONG2NUM(rest.rests), ULONG2NUM(rest.growths), ULL2NUM(rest.peak / MIB),
+                                ULL2NUM((rest.peak + rest.collected) / MIB));
 }
 
 void
 fb_define_gc_rest(VALUE native)
 {
     rb_define_singleton_method(native, "rest_gc", native_rest_gc, 1);
+    rb_define_singleton_method(native, "let_memory_grow", native_let_memory_grow, 1);
     rb_define_singleton_method(native, "gc_rests", native_gc_rests, 0);
     fb_hold((VALUE *const[]){&rest.enable, &rest.disable, &rest.set_stress, &rest.fork, &rest.new_ractor, NULL});
 }

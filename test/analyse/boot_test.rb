@@ -176,6 +176,23 @@ class BootAnalysisTest < Minitest::Test
     Pitwall::Show::BootWords.advice(advice, Pitwall::Show::Location.new)
   end
 
+  # 200 µs in the first program, 50 of them Pitwall's; 900 until the second one was recorded.
+  def test_a_process_that_replaced_itself
+    first = ->(load) { segment([load], age_ns: 200_000, own_ns: 50_000) }
+    second = segment([load(2)], age_ns: 900_000, own_ns: 60_000)
+    setup = { name: "bundler/setup", path: "/lib/bundler/setup.rb" }
+    found = [load(1), load(1, ending: 1), load(1, **setup), load(1, ending: 1, **setup)].map do |one|
+      boot(first[one], second).advice.find { |advice| advice.kind == "exec" }
+    end
+    assert_equal [[640_000, nil]] * 3 + [[640_000, "Bundler"]], found.map { |one| [one.saving_ns, one.subject] }
+    assert_equal [nil, "BUNDLE_VERSION=system"],
+                 (found.last(2).map { |one| Pitwall::Show::BootWords.setting(one, "3.4.1") })
+    sentences = found.last(2).map { |one| Pitwall::Show::BootWords.advice(one, Pitwall::Show::Location.new) }
+    assert_match(/\Aabout 640 µs: start the program itself/, sentences.first)
+    assert_match(/\Aabout 640 µs: have Bundler start the command once/, sentences.last)
+    refute_includes boot(second).advice.map(&:kind), "exec"
+  end
+
   # The variable that one of the two compared boots gets.
   def test_what_proves_advice
     advice = ->(kind, subject = nil, **figures) { Pitwall::Analyse::Boot::Advice.new(kind:, subject:, figures:) }

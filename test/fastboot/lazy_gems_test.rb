@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../test_helper"
+require "pitwall/fastboot/last_boot"
 require_relative "../support/command_line"
 
 # `pitwall boot cache lazy`, and boots with its list. Each gem of the bundle does one thing when it is loaded.
@@ -283,6 +284,51 @@ class LazyGemsTest < Minitest::Test
     File.chmod(0o666, list)
     assert_equal 0, waiting(boot), "other users may write the list"
   end
+
+  GROWS = <<~'RUBY'
+    require "bundler/setup"
+    Bundler.require
+    KEPT = []
+    growths = -> { Pitwall::Fastboot.stats["gc_growths"].to_i }
+    150.times { load "./a.rb"; KEPT << "x" * 1_000_000 }
+    200.times { growths.call.zero? and sleep 0.01 }
+  RUBY
+
+  # Gems that wait leave memory for a boot without a collection, if the last boot shows that it is enough.
+  def test_a_boot_without_a_collection
+    return if RUBY_VERSION < "3.4"
+
+    write_bundle(GEMS.slice("quiet"))
+    write_files("main.rb" => "require 'bundler/setup'; Bundler.require")
+    result = cache("lazy")
+    assert_predicate result.status, :success?, result.err
+    write_files("main.rb" => GROWS, "a.rb" => "A = 1 unless defined?(A)")
+    text = File.read(lists.first)
+    plain = text[/^memory\t(\d+)$/, 1].to_i
+    assert_includes 10..500, plain
+    assert_equal 1, growths(text, 0), "unknown"
+    noted = last_boot["gc_uncollected"].to_i
+    assert_operator noted, :>, 150
+    large = text.sub("memory\t#{plain}", "memory\t#{noted}")
+    # The collection has found no garbage, so that a boot without it takes as much.
+    assert_equal [1, 0, 1], [growths(text, noted), growths(large, noted), growths(large, noted * 2)]
+    ["memory\t#{10**30}", "memory\tmuch", "memory"].each do |line|
+      growths(text.sub(/^memory.*/, line), noted)
+    end
+  end
+
+  # @param text of the list
+  # @param noted MiB that the last boot would have taken without collections
+  # @return how many rests ended because memory had grown
+  def growths(text, noted)
+    File.write(lists.first, text)
+    File.write(file("cache/last-boot"), "command=-e\ngc_uncollected=#{noted}\n")
+    result = boot
+    assert_equal 1, waiting(result), result.err
+    stats(result)["gc_growths"].to_i
+  end
+
+  def last_boot = Pitwall::Fastboot::LastBoot.read(file("cache"))
 
   FAILS = <<~'RUBY'
     require "bundler/setup"

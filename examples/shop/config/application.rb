@@ -11,12 +11,13 @@ require "action_view/railtie"
 require_relative "../lib/shop/database"
 
 module Shop
-  # The same settings in every environment, those of production.
+  # The same settings in every environment, those of production. With SHOP_EAGER_LOAD=off, classes are loaded when they
+  # are used, and again when they change, as in development.
   class Application < Rails::Application
     config.load_defaults "#{Rails::VERSION::MAJOR}.#{Rails::VERSION::MINOR}"
 
-    config.enable_reloading = false
-    config.eager_load = true
+    config.eager_load = ENV["SHOP_EAGER_LOAD"] != "off"
+    config.enable_reloading = !config.eager_load
     config.consider_all_requests_local = false
 
     config.secret_key_base = "nothing here is secret " * 4

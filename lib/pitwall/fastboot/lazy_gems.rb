@@ -12,13 +12,21 @@ module Pitwall
     class LazyGems
       include OfModules
 
-      #: (String, Counts) -> void
-      def initialize(folder, counts)
+      # A boot without any collection may take that much of the memory that a boot takes without the accelerator.
+      MOST_MEMORY = 1.3
+      private_constant :MOST_MEMORY
+
+      # @param uncollected [Integer] the memory that the last boot would have taken without collections, in MiB; 0:
+      #   unknown
+      #: (String, Counts, ?Integer) -> void
+      def initialize(folder, counts, uncollected = 0)
         @folder = folder
         @counts = counts
+        @uncollected = uncollected
         @names = {} # what programs require => LazyList::Entry
         @used = {}.compare_by_identity # LazyList::Entry => true
         @held = [] # all gems that Bundler did not load
+        @memory = 0 # MiB, see LazyList::List
       end
 
       # Called when the program loads a file. The list is read once, when Bundler has read the Gemfile.
@@ -27,8 +35,9 @@ module Pitwall
         return if @definition
 
         @definition = BundledGems.definition or return
-        entries = LazyList.read(LazyList.path(@folder, @definition)) or return
-        hold(entries.to_h { |entry| [entry.name, entry] })
+        list = LazyList.read(LazyList.path(@folder, @definition)) or return
+        @memory = list.memory
+        hold(list.entries.to_h { |entry| [entry.name, entry] })
         Native.wake_by(self, @names)
       rescue *Exceptions::OWN => error
         @counts.because("no lazy gems", error.class, error.message)
@@ -52,6 +61,14 @@ module Pitwall
       def woken = @used.keys.map(&:name)
 
       private
+
+      # Gems that wait need no memory. So many programs can boot without a collection, in about the memory that they
+      # take with all gems and collections. A collection near the end would only cost time, so this depends on what the
+      # last boot needed.
+      def spare_collections
+        most = (@memory * MOST_MEMORY).to_i
+        Native.let_memory_grow(most) if @uncollected.between?(1, most) && Native.respond_to?(:let_memory_grow)
+      end
 
       # Loads the gem by the autoload of a constant, and not by `require`. While an autoload runs, the files that it
       # loads may define the gem's other constants. In a plain `require` of the gem, Ruby raises NameError there.
@@ -88,6 +105,7 @@ module Pitwall
         return true if @held.include?(entry)
         return false unless register(entry)
 
+        spare_collections if @held.empty?
         @held += [entry]
         entry.names.each { |name| @names[name] ||= entry }
         @counts.add(:lazy_gems)

@@ -30,11 +30,16 @@ module Pitwall
         end
       end
 
+      # entries: of the gems that wait
+      # memory:  the most MiB that the program had in memory, booting without the accelerator; 0: unknown
+      List = Struct.new(:entries, :memory)
+
       LEAST_NS = 1_000_000 # gems that are loaded faster are not worth it
       TRIED = ".try" # ends the name of a list that is being tried
       LONGEST = 1 << 24 # bytes of the file
+      MOST_MEMORY = 1 << 20 # MiB
       FIRST_LINE = "pitwall lazy gems 1"
-      private_constant :LONGEST, :FIRST_LINE
+      private_constant :LONGEST, :MOST_MEMORY, :FIRST_LINE
 
       module_function
 
@@ -51,18 +56,20 @@ module Pitwall
         File.join(folder, "#{Folder::LAZY_GEMS}#{digest.unpack1("H16")}#{ending}")
       end
 
-      # @return [Array<Entry>, nil] nil: there is no such file, others could have written it, or it is no list
-      #: (String) -> Array[untyped]?
+      # @return [List, nil] nil: there is no such file, others could have written it, or it is no list
+      #: (String) -> List?
       def read(path) = (parse(File.binread(path, LONGEST).to_s.force_encoding("UTF-8")) unless Folder.doubtful?(path))
 
-      #: (String) -> Array[untyped]?
+      #: (String) -> List?
       def parse(text)
         first, *lines = text.lines(chomp: true)
         return unless first == FIRST_LINE && text.valid_encoding?
 
-        lines.each_with_object([]) do |line, entries|
+        lines.each_with_object(List.new([], 0)) do |line, list|
+          entries = list.entries
           kind, *rest = line.split("\t")
           case kind
+          when "memory" then list.memory = rest.first.to_i.clamp(0, MOST_MEMORY)
           when "gem"
             name, file, ns, required = rest
             entries << Entry.new(name: name, file: -file, required: required, ns: ns.to_i, constants: [], files: [],
@@ -74,8 +81,8 @@ module Pitwall
         end
       end
 
-      #: (Array[untyped]) -> String
-      def text(entries)
+      #: (Array[untyped], ?memory: Integer) -> String
+      def text(entries, memory: 0)
         lines = entries.flat_map do |entry|
           [["gem", entry.name, entry.file, entry.ns, *entry.required],
            *entry.constants.map { |pair| ["constant", *pair] },
@@ -83,7 +90,7 @@ module Pitwall
            *entry.changes.map { |change| ["change", change] }]
         end
         plain = lines.map { |fields| fields.map { |field| field.to_s.tr("\t\n", "  ") }.join("\t") }
-        [FIRST_LINE, *plain, ""].join("\n")
+        [FIRST_LINE, "memory\t#{memory}", *plain, ""].join("\n")
       end
     end
   end

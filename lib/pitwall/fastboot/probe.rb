@@ -76,8 +76,18 @@ module Pitwall
       end || kind.to_s
     end
 
+    # @return [Integer] the most MiB that this process had in memory; 0: unknown
+    #: () -> Integer
+    def peak_memory
+      line = File.foreach("/proc/self/status").find { |text| text.start_with?("VmHWM:") }
+      line.to_s[/\d+/].to_i / 1024
+    rescue SystemCallError
+      0
+    end
+
     #: (String) -> void
     def write(file)
+      File.write("#{file}.memory", peak_memory.to_s)
       lazy = Fastboot.lazy_gems if defined?(Fastboot::LazyGems) && Fastboot.lazy_gems.is_a?(Fastboot::LazyGems)
       File.write("#{file}.woken", lazy.woken.map { |name| "#{name}\n" }.join) if lazy
       lazy&.load_all

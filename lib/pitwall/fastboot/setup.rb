@@ -176,9 +176,10 @@ module Pitwall
         @counts.because(later) if later
         return if @expected.nil?
 
-        rests, growths, peak = Native.gc_rests
+        rests, growths, peak, uncollected = Native.gc_rests
         expected = [peak, (@expected * LESS).to_i].max
-        @counts.set(:gc_rests, :gc_growths, :gc_peak, :gc_expected, [rests, growths, peak, expected])
+        @counts.set(:gc_rests, :gc_growths, :gc_peak, :gc_uncollected, :gc_expected,
+                    [rests, growths, peak, uncollected, expected])
       end
 
       def start_index
@@ -192,7 +193,7 @@ module Pitwall
         return unless folder && lazy_lists?(folder) && Folder.refusal(folder).nil?
 
         require_relative "lazy_gems"
-        @lazy_gems = LazyGems.new(folder, @counts).tap(&:keep)
+        @lazy_gems = LazyGems.new(folder, @counts, @last_boot&.count(:gc_uncollected).to_i).tap(&:keep)
       end
 
       # Is there a list of any bundle? A folder that can't be listed has none.

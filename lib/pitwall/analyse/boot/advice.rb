@@ -5,8 +5,9 @@ module Pitwall
     class Boot
       # What to do about a boot's time, the largest predicted saving first.
       #
-      # kind:      "compile_cache", "cold_cache", "late_cache", "heap", "gem", "initializer", "repeats", "failed",
-      #            "own_code"; "unused_gem" and "unused_file", only if the recording says which files were used
+      # kind:      "compile_cache", "cold_cache", "late_cache", "heap", "exec", "gem", "initializer", "repeats",
+      #            "failed", "own_code"; "unused_gem" and "unused_file", only if the recording knows which files were
+      #            used
       # saving_ns: predicted, an upper bound where `bound` is true
       # subject:   the gem, file or initializer; nil: the whole boot
       # place:     [path, line] that asks for it; nil: none
@@ -33,7 +34,7 @@ module Pitwall
 
         #: () -> Array[Advice]
         def all
-          found = [*compile_cache, *heap, *gems, *unused_files, *initializers, *own_code, *repeats, *failed]
+          found = [*compile_cache, *heap, exec, *gems, *unused_files, *initializers, *own_code, *repeats, *failed]
           found.select { |advice| advice.saving_ns >= @least }.sort_by { |advice| -advice.saving_ns }.first(MOST)
         end
 
@@ -77,6 +78,8 @@ module Pitwall
           figures = @boot.figures
           [advice("heap", figures[:gc], bound: true, runs: figures[:gc_runs], slots: @boot.heap_slots)]
         end
+
+        def exec = advice("exec", @boot.before_exec_ns, subject: ("Bundler" if @boot.restarted_by_bundler?))
 
         # What the application, or Bundler.require, loads of a gem. The saving leaves out files that other gems require.
         # others: more lines that ask for files of the gem: [[path, line], …]

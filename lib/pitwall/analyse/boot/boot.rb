@@ -81,6 +81,19 @@ module Pitwall
         [first.boot_number("age_ns") - first.boot_number("own_ns"), 0].max
       end
 
+      # What the process did before its last exec. 0: there was none.
+      #: () -> Integer
+      def before_exec_ns = [@segments.last.boot_number("age_ns") - own_ns - before_ns, 0].max
+
+      # Bundler starts the command once more if the lock names another version of Bundler. It does that within
+      # bundler/setup.
+      #: () -> bool
+      def restarted_by_bundler?
+        @segments[0..-2].any? do |segment|
+          segment.loads.any? { |load| load.ending == 1 && load.name == "bundler/setup" }
+        end
+      end
+
       # Outside of all loads: the program's own file, and what it waits for.
       #: () -> Integer
       def outside_ns = [wall_ns - before_ns - of_loads(:wall), 0].max

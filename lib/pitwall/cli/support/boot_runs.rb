@@ -15,7 +15,8 @@ module Pitwall
       # What two boots have defined: lines of features, load paths, constants and methods.
       #   woken   lazy gems that the boot with the accelerator has loaded
       #   plain_values, fast_values   lines "name value" of constants and modules' variables
-      Compared = Struct.new(:plain, :fast, :woken, :plain_values, :fast_values) do
+      #   plain_memory   the most MiB that the boot without the accelerator had in memory; 0: unknown
+      Compared = Struct.new(:plain, :fast, :woken, :plain_values, :fast_values, :plain_memory) do
         #: () -> bool
         def same? = plain == fast
 
@@ -67,7 +68,8 @@ module Pitwall
             return fail_by(File.basename(file), status) unless status.success?
           end
           Compared.new(*files.map { |file| lines_of(file) }, lines_of("#{files.last}.woken", optional: true),
-                       *files.map { |file| lines_of("#{file}.values", optional: !values) })
+                       *files.map { |file| lines_of("#{file}.values", optional: !values) },
+                       lines_of("#{files.first}.memory").first.to_i)
         end
       end
 

@@ -45,7 +45,7 @@ module Pitwall
       ensure
         if path
           keep(path + Fastboot::LazyList::TRIED, [])
-          keep(path, compared&.same? ? waiting : [])
+          keep(path, compared&.same? ? waiting : [], compared&.plain_memory)
         end
       end
 
@@ -96,7 +96,7 @@ module Pitwall
 
           @values = @boots.lines_of("#{probed}.values")
           path, text = File.binread(file).force_encoding("UTF-8").split("\n", 2)
-          [path, Fastboot::LazyList.parse(text)]
+          [path, Fastboot::LazyList.parse(text).entries]
         end
       end
 
@@ -106,12 +106,14 @@ module Pitwall
           "PITWALL_FASTBOOT_GC" => "off", "PITWALL_FASTBOOT_LAZY" => "off" }
       end
 
-      def keep(path, entries)
+      # @param memory [Integer, nil] MiB, see LazyList::List; nil: unknown
+      def keep(path, entries, memory = nil)
         if entries.empty?
           File.unlink(path) if File.exist?(path)
         else
           Fastboot::Folder.make(@folder)
-          Fastboot::Folder.replace(path, File::TRUNC) { |file| file.write(Fastboot::LazyList.text(entries)) }
+          text = Fastboot::LazyList.text(entries, memory: memory || 0)
+          Fastboot::Folder.replace(path, File::TRUNC) { |file| file.write(text) }
         end
       rescue SystemCallError => error
         raise UsageError, "cannot write #{path}: #{error.message}"

@@ -102,12 +102,13 @@ module Pitwall
       end
 
       # The environment variable to set in one of two boots, to see what the advice saves: one that starts the
-      # accelerator or switches a cache off, or one for a heap that begins as large as this boot's ended. nil: no
-      # variable shows it.
+      # accelerator, switches a cache off, or has Bundler start once; or one for a heap that begins as large as this
+      # boot's ended. nil: no variable shows it.
       #: (Analyse::Boot::Advice, String?) -> String?
       def setting(advice, ruby)
         return "RUBYOPT=-rpitwall/fastboot" if advice.kind == "compile_cache"
         return WITHOUT.fetch(advice.subject) if advice.kind == "cold_cache"
+        return "BUNDLE_VERSION=system" if advice.kind == "exec" && advice.subject
 
         slots = advice.figures[:slots]
         return if advice.kind != "heap" || slots.empty?
@@ -129,6 +130,12 @@ module Pitwall
         when "late_cache"
           "start #{cache(advice.subject)} earlier: #{Units.things(figures[:files], "file")} were compiled without it"
         when "heap" then "begin with a larger heap: #{Units.things(figures[:runs], "collection")} ran during the boot"
+        when "exec"
+          if advice.subject
+            "have Bundler start the command once: the lock names another version of Bundler (bundle update --bundler)"
+          else
+            "start the program itself: the process was another program before (exec)"
+          end
         when "gem"
           "load #{advice.subject} where it is used, or not at all: #{Units.things(figures[:files], "file")}" \
           "#{"; what Bundler.require loads of it was never used" if figures[:entry_unused]}#{at}" \
