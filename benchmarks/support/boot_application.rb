@@ -14,7 +14,8 @@ module Benchmarks
     RUBOCOP = %w[bin/rubocop --cache false --fail-level fatal config/boot.rb].freeze
     # Variables that would change what a way means.
     UNSET = %w[RUBYLIB BOOTSNAP_CACHE_DIR BOOTSNAP_READONLY PITWALL_FASTBOOT PITWALL_FASTBOOT_GC PITWALL_FASTBOOT_LAZY
-               PITWALL_BOOT_CACHE PITWALL_BOOT_CACHE_READONLY BENCHMARKS_BOOT].to_h { |name| [name, nil] }.freeze
+               PITWALL_BOOT_CACHE PITWALL_BOOT_CACHE_READONLY BENCHMARKS_BOOT
+               SHOP_EAGER_LOAD].to_h { |name| [name, nil] }.freeze
     # Bundler would start the command once more (exec) if the lock names another version of Bundler.
     SAME_BUNDLER = { "BUNDLE_VERSION" => "system" }.freeze
     private_constant :WITH, :CONSOLE, :RUBOCOP, :UNSET, :SAME_BUNDLER

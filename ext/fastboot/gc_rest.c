@@ -40,7 +40,7 @@
 #define SHARE_OF_LAST 0.6   /* of what the last boot took: then a large application has one collection, too */
 #define MUCH_LATER 1.25     /* If the share is not that much above the limit, the limit stays. */
 #define SURVIVORS 0.3       /* least share of objects that survives a collection; else there is no further rest */
-#define GARBAGE 0.75        /* memory of an object that a collection frees, of that of others (two applications) */
+#define GARBAGE 0.75        /* A freed object takes that much of the memory of an average one (two applications). */
 #define MOST_AGEING 3       /* collections before the first fork. An object that has survived three is old. */
 #define OLD 0.75            /* share of old objects that is enough before the first fork */
 
@@ -56,7 +56,9 @@ static struct {
     _Atomic uint64_t limit; /* of memory: where this rest ends. Changes with the GVL only. */
     uint64_t most;          /* of memory: no rest ends later */
     _Atomic uint64_t peak;  /* of memory, while collections were disabled. Only the thread writes it. */
-    uint64_t begun;         /* memory when the first rest began */
+    uint64_t spared;        /* memory that the boot may take without a collection; 0: unknown */
+    int exceeded;           /* it took more */
+    uint64_t begun;         /* memory when rest_gc was called */
     uint64_t collected;     /* memory that collections have freed, estimated */
     size_t collections;     /* before Ruby was to collect */
     size_t objects;         /* how many there were before Ruby was to collect */
@@ -132,6 +134,7 @@ set_limit(uint64_t now, uint64_t wanted)
     uint64_t grown = (uint64_t)((double)now * GROWTH), limit = now + LEAST_GROWTH;
     if (grown > limit) limit = grown;
     if ((double)wanted > (double)limit * MUCH_LATER) limit = wanted;
+    if (limit < rest.spared) limit = rest.spared;
     rest.limit = limit < rest.most ? limit : rest.most;
 }
 
@@ -147,7 +150,7 @@ rest_again(void)
     if (now > rest.begun && survivors < 1) {
         rest.collected += (uint64_t)((double)(now - rest.begun) * (1 - survivors) * GARBAGE);
     }
-    if (now == 0 || now >= rest.limit || survivors < SURVIVORS) end_rest(OVER);
+    if (now == 0 || now >= rest.limit || survivors < SURVIVORS || rest.exceeded) end_rest(OVER);
 }
 
 void
@@ -180,6 +183,9 @@ do_wish(void *unused)
     if (wanted == RESTING || rest.state == OVER) return;
     if (rest.state != RESTING && wanted != OVER) return; /* too late */
     if (wanted == COLLECTING) {
+        uint64_t now = resident();
+        if (now && now <= rest.limit) return; /* the limit was raised meanwhile */
+        rest.exceeded = rest.spared && now > rest.spared;
         rest.growths++;
         rest.collections = rb_gc_count();
         rest.objects = gc_stat("heap_live_slots");
@@ -411,23 +417,25 @@ native_rest_gc(VALUE self, VALUE last)
     return Qnil;
 }
 
-/* let_memory_grow(MiB): this rest ends there, if it would end before. */
+/* let_memory_grow(MiB): raises the limit of this rest and of later ones to that. It never lowers a limit. */
 static VALUE
 native_let_memory_grow(VALUE self, VALUE wanted)
 {
-    uint64_t limit = (uint64_t)NUM2UINT(wanted) * MIB;
-    if (limit > rest.most) limit = rest.most;
-    if (rest.state == RESTING && limit > rest.limit) rest.limit = limit;
+    rest.spared = (uint64_t)NUM2UINT(wanted) * MIB;
+    if (rest.spared > rest.most) rest.spared = rest.most;
+    if (rest.state == RESTING && rest.spared > rest.limit) rest.limit = rest.spared;
     return Qnil;
 }
 
-/* gc_rests -> [rests, how many of them ended because memory had grown, the most MiB in memory while it rested, how many
- * it would have been without collections] */
+/* gc_rests -> [rests, how many of them ended because memory had grown, the most MiB in memory while it rested, estimate
+ * of the same without collections] */
 static VALUE
 native_gc_rests(VALUE self)
 {
-    return rb_ary_new_from_args(4, ULONG2NUM(rest.rests), ULONG2NUM(rest.growths), ULL2NUM(rest.peak / MIB),
-                                ULL2NUM((rest.peak + rest.collected) / MIB));
+    uint64_t peak = rest.peak, now = rest.state == RESTING || rest.state == COLLECTING ? resident() : 0;
+    if (now > peak) peak = now;
+    return rb_ary_new_from_args(4, ULONG2NUM(rest.rests), ULONG2NUM(rest.growths), ULL2NUM(peak / MIB),
+                                ULL2NUM((peak + rest.collected) / MIB));
 }
 
 void

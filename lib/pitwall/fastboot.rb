@@ -4,6 +4,6 @@
 # defaults. For options: require "pitwall/fastboot/setup", and call Pitwall::Fastboot.setup.
 #
 # RubyGems and then Bundler may choose two versions of this gem. The first one stays.
-require_relative "fastboot/setup" unless defined?(Pitwall::Fastboot)
+require_relative "fastboot/setup" unless defined?(Pitwall::Fastboot.setup)
 
 Pitwall::Fastboot.setup

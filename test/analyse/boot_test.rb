@@ -180,7 +180,7 @@ class BootAnalysisTest < Minitest::Test
   def test_a_process_that_replaced_itself
     first = ->(load) { segment([load], age_ns: 200_000, own_ns: 50_000) }
     second = segment([load(2)], age_ns: 900_000, own_ns: 60_000)
-    setup = { name: "bundler/setup", path: "/lib/bundler/setup.rb" }
+    setup = { path: "/lib/bundler/setup.rb" }
     found = [load(1), load(1, ending: 1), load(1, **setup), load(1, ending: 1, **setup)].map do |one|
       boot(first[one], second).advice.find { |advice| advice.kind == "exec" }
     end
@@ -191,6 +191,12 @@ class BootAnalysisTest < Minitest::Test
     assert_match(/\Aabout 640 µs: start the program itself/, sentences.first)
     assert_match(/\Aabout 640 µs: have Bundler start the command once/, sentences.last)
     refute_includes boot(second).advice.map(&:kind), "exec"
+    refute_predicate boot(program("bundle"), program("rails")), :restarted_by_bundler?
+    assert_predicate boot(program("bundle"), program("bundle"), program("rails")), :restarted_by_bundler?
+  end
+
+  def program(name)
+    segment([load(1)]).with(header: Pitwall::Record::Header.new("pid" => 1, "program" => name))
   end
 
   # The variable that one of the two compared boots gets.

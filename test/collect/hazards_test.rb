@@ -198,8 +198,9 @@ class HazardsTest < Minitest::Test
   end
 
   # IO#sysread that waits fails with EAGAIN when any signal's handler runs. Ruby's test_signal showed it.
-  # Ruby's own signals (SIGCHLD, SIGVTALRM) do the same without Pitwall. The kernel prefers the main thread for these
-  # signals, but on a busy machine it may choose any thread. So the threads that wait have them blocked.
+  # Ruby's own signals (SIGCHLD, SIGVTALRM) make it fail, too, without Pitwall. The kernel prefers the main thread for
+  # these signals, but on a busy machine it may choose any thread. So they are blocked: SIGVTALRM in both threads,
+  # SIGCHLD in the one that waits while children end.
   def test_a_waiting_thread_gets_no_signal
     return pass unless WAITS_KNOWN
 
@@ -211,6 +212,7 @@ class HazardsTest < Minitest::Test
       end
       block("VTALRM")
       reader, writer = IO.pipe
+      at_exit { writer.close } # Ruby could not interrupt the thread without SIGVTALRM
       waits = Thread.new { block("CHLD"); reader.sysread(10) }
       sleep 0.1
       start(mode: "signal", interval_ns: 100_000)

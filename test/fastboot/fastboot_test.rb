@@ -335,6 +335,16 @@ class FastbootTest < Minitest::Test
     assert_match(/unknown option nonsense/, result.err)
   end
 
+  # The program starts the accelerator itself, as the documents say. One boot of two has it on.
+  def verify_boots_of_a_program_with_it(env)
+    ["require 'pitwall/fastboot'", "require 'pitwall/fastboot/setup'; Pitwall::Fastboot.setup"].each do |start|
+      File.write(file("c.rb"), "#{start}; warn Pitwall::Fastboot.on?; require_relative 'b'")
+      result = pitwall("boot", "cache", "verify", "--boot", "--", RUBY, "-I#{LIB}", "c.rb", env: env)
+      assert_match(/^both boots have the same/, result.out)
+      assert_equal "false\ntrue\n", result.err
+    end
+  end
+
   def test_the_command
     env = { "PITWALL_BOOT_CACHE" => file("cache") }
     File.write(file("a.rb"), "require_relative 'b'; puts B.new.call")
@@ -346,6 +356,7 @@ class FastbootTest < Minitest::Test
     assert_equal ["pitwall/boot-cache-1", "1"], [facts["schema"], facts["last_boot"]["stored"]]
     result = pitwall("boot", "cache", "verify", "--boot", "--", RUBY, "a.rb", env: env)
     assert_match(/both boots have the same \d+ features/, result.out, result.err)
+    verify_boots_of_a_program_with_it(env)
     File.write(file("b.rb"), "class B; def call = :other; end")
     assert_match(/ 1 changed/, pitwall("boot", "cache", "verify", env: env).out)
     assert_match(/^deleted|: deleted boot/, pitwall("boot", "cache", "clear", env: env).out)

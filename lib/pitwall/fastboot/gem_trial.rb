@@ -72,14 +72,13 @@ module Pitwall
         folder = Gem.loaded_specs[dependency.name]&.full_gem_path.to_s
         entry = LazyList::Entry.new(name: dependency.name, file: features.last.to_s, required: required&.join(","),
                                     ns: nanoseconds, constants: constants, changes: changes, files: [])
-        entry.changes.concat(doubts(entry, dependency, folder))
-        entry.changes << "has an END block" if features.any? { |path| block_at_end?(path) }
+        entry.changes.concat(doubts(entry, dependency, features, folder))
         entry.files = needed(features, constants, folder) if entry.changes.empty?
         @entries << entry
       end
 
       # Why the gem can't wait, apart from what it changes.
-      def doubts(entry, dependency, folder)
+      def doubts(entry, dependency, features, folder)
         own_source = dependency.source && dependency.source.class.name == "Bundler::Source::Path"
         [("is in a folder of the application (path:), so it may change" if own_source),
          ("is loaded by several files" if entry.required.to_s.include?(",")),
@@ -87,7 +86,8 @@ module Pitwall
          ("was loaded before" if entry.file.empty?),
          ("defines no constant" if entry.constants.empty?),
          ("ends with a file of another gem" if !entry.file.empty? && !inside?(entry.file, folder)),
-         ("has a path with a tab or a line break" if entry.file.match?(/[\t\n]/))].compact
+         ("has a path with a tab or a line break" if entry.file.match?(/[\t\n]/)),
+         ("has an END block" if features.any? { |path| block_at_end?(path) })].compact
       end
 
       # An END block is an at_exit handler, and no method is called for it.

@@ -28,10 +28,7 @@ module Pitwall
       #: (String) -> void
       def initialize(folder)
         @folder = folder
-        # The program's name, as the file has it. It is taken at the start, because a server may set a title later.
-        # `bundle exec` runs any program, so two more words say which: "exec rails".
-        words = [$PROGRAM_NAME, *(ARGV.first(2) if File.basename($PROGRAM_NAME) == "bundle")]
-        @command = words.join(" ").b.tr("\n", " ").force_encoding("UTF-8").scrub
+        @command = command.b.tr("\n", " ").force_encoding("UTF-8").scrub
       end
 
       # Replaces the file. Nothing is lost where that fails.
@@ -50,8 +47,19 @@ module Pitwall
       # wrote the file.
       #: (Symbol) -> Integer
       def count(name)
-        last = LastBoot.read(@folder).to_h
-        last["command"] == @command ? last[name.name].to_i.clamp(0, MOST) : 0
+        @last ||= LastBoot.read(@folder).to_h
+        @last["command"] == @command ? @last[name.name].to_i.clamp(0, MOST) : 0
+      end
+
+      private
+
+      # What tells programs apart, as the file has it. It is taken at the start, because a server may set a title later.
+      # The environment and the first word (`rails server`) decide what is loaded. `bundle exec` runs any program, so
+      # two words say which: "exec rails".
+      def command
+        environment = ENV["RAILS_ENV"] || ENV["RACK_ENV"]
+        words = File.basename($PROGRAM_NAME) == "bundle" ? ARGV.first(2) : ARGV.first(1).grep(/\A[a-z][\w:-]*\z/i)
+        [*("RAILS_ENV=#{environment}" if environment), $PROGRAM_NAME, *words].join(" ")
       end
     end
   end

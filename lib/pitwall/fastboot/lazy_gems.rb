@@ -12,9 +12,11 @@ module Pitwall
     class LazyGems
       include OfModules
 
-      # A boot without any collection may take that much of the memory that a boot takes without the accelerator.
-      MOST_MEMORY = 1.3
-      private_constant :MOST_MEMORY
+      # A boot may go without a collection if its memory is at most this many times the peak without the accelerator.
+      TIMES_PLAIN = 1.3
+      # A boot may need a little more memory than the last one.
+      TIMES_LAST = 1.15
+      private_constant :TIMES_PLAIN, :TIMES_LAST
 
       # @param uncollected [Integer] the memory that the last boot would have taken without collections, in MiB; 0:
       #   unknown
@@ -62,12 +64,13 @@ module Pitwall
 
       private
 
-      # Gems that wait need no memory. So many programs can boot without a collection, in about the memory that they
-      # take with all gems and collections. A collection near the end would only cost time, so this depends on what the
-      # last boot needed.
+      # Gems that wait take no memory. A collection near the end of a boot frees memory that the boot no longer needs.
+      # So the limit is raised only if the last boot shows that no collection will be needed.
       def spare_collections
-        most = (@memory * MOST_MEMORY).to_i
-        Native.let_memory_grow(most) if @uncollected.between?(1, most) && Native.respond_to?(:let_memory_grow)
+        most = @memory * TIMES_PLAIN
+        return unless @uncollected.between?(1, most) && Native.respond_to?(:let_memory_grow)
+
+        Native.let_memory_grow([most, @uncollected * TIMES_LAST].min.to_i)
       end
 
       # Loads the gem by the autoload of a constant, and not by `require`. While an autoload runs, the files that it

@@ -31,7 +31,7 @@ module Pitwall
       end
 
       # entries: of the gems that wait
-      # memory:  the most MiB that the program had in memory, booting without the accelerator; 0: unknown
+      # memory:  the peak memory of the command, run without the accelerator, in MiB; 0: unknown
       List = Struct.new(:entries, :memory)
 
       LEAST_NS = 1_000_000 # gems that are loaded faster are not worth it

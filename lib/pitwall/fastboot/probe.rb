@@ -5,8 +5,9 @@ require_relative "of_modules"
 module Pitwall
   # What a boot has defined, for `pitwall boot cache verify --boot`: one line for each feature, entry of $LOAD_PATH,
   # constant and method. Written to PITWALL_BOOT_PROBE when the process that the command started ends. For `pitwall boot
-  # cache lazy` there are two more files. ".woken" has the lazy gems that the boot has used. ".values" has the values of
+  # cache lazy` there are more files. ".woken" has the lazy gems that the boot has used. ".values" has the values of
   # constants and of modules' variables. (Some values differ in any two boots, such as times and random numbers.)
+  # ".memory" has the process's peak memory in MiB.
   # @api private
   module BootProbe
     OWN = %r{Pitwall|/pitwall/|pitwall_\w+_before}
@@ -76,11 +77,10 @@ module Pitwall
       end || kind.to_s
     end
 
-    # @return [Integer] the most MiB that this process had in memory; 0: unknown
+    # @return [Integer] this process's peak memory, in MiB; 0: unknown
     #: () -> Integer
     def peak_memory
-      line = File.foreach("/proc/self/status").find { |text| text.start_with?("VmHWM:") }
-      line.to_s[/\d+/].to_i / 1024
+      File.binread("/proc/self/status")[/^VmHWM:\s+(\d+) kB/n, 1].to_i / 1024
     rescue SystemCallError
       0
     end

@@ -178,6 +178,7 @@ module Pitwall
 
         rests, growths, peak, uncollected = Native.gc_rests
         expected = [peak, (@expected * LESS).to_i].max
+        uncollected = [uncollected, (@last_boot.count(:gc_uncollected) * LESS).to_i].max
         @counts.set(:gc_rests, :gc_growths, :gc_peak, :gc_uncollected, :gc_expected,
                     [rests, growths, peak, uncollected, expected])
       end
@@ -225,11 +226,11 @@ module Pitwall
       end
 
       def finish(pid)
+        count_at_end if pid == Process.pid # before the pack is written, which takes memory
         @pack.flush(last: true)
         return if @pack.readonly? || pid != Process.pid
 
-        count_at_end
-        @last_boot.write(@counts)
+        @last_boot.write(@counts) unless ENV["PITWALL_BOOT_PROBE_PARENT"] # the probe takes memory, too
       rescue StandardError => error
         # The program must end as it would without this library.
         warn "pitwall/fastboot: #{error.class}: #{error.message}" if ENV["PITWALL_DEBUG"]

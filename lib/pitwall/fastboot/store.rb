@@ -119,30 +119,30 @@ module Pitwall
         size, valid_size, _, frozen = pack.facts
         return "the pack is frozen" if frozen
 
-        additions = new_ones(pack, additions) unless replace # what the pack has of them may be damaged
+        versions = Store.versions(pack)
+        additions = new_ones(versions, additions) unless replace # what the pack has of them may be damaged
         return nil if additions.empty? && !replace
-        return rewrite(pack, additions) if replace || valid_size < size || wasteful?(pack, additions)
+        return rewrite(pack, additions) if replace || valid_size < size || wasteful?(versions, valid_size, additions)
 
         append(additions)
       end
 
       # Others may have written the same meanwhile.
-      def new_ones(pack, additions)
-        known = Store.versions(pack).to_h { |version| [[version.slot, version.digest], version.attributes] }
+      def new_ones(versions, additions)
+        known = versions.to_h { |version| [[version.slot, version.digest], version.attributes] }
         additions.reject do |addition|
           attributes = known[[addition.slot, addition.digest]]
           addition.body ? attributes : attributes.nil? || attributes == addition.attributes
         end
       end
 
-      def wasteful?(pack, additions)
-        _, valid_size, = pack.facts
+      def wasteful?(versions, valid_size, additions)
         coming = additions.sum(&:bytes)
         return true if valid_size + coming > @limit
 
         replaced = additions.to_h { |addition| [addition.slot, true] }
         # To look at all files takes time. They are looked at only if much is added, as by a new release.
-        live = Store.versions(pack).sum do |version|
+        live = versions.sum do |version|
           version.newest && !replaced[version.slot] && (coming < SLACK || version.there?) ? version.bytes : 0
         end
         used = live + additions.sum { |addition| addition.body ? addition.bytes : 0 }

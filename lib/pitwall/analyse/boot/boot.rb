@@ -81,16 +81,17 @@ module Pitwall
         [first.boot_number("age_ns") - first.boot_number("own_ns"), 0].max
       end
 
-      # What the process did before its last exec. 0: there was none.
+      # From the first recording of the process to the recording after its last exec. 0: there was no exec.
       #: () -> Integer
       def before_exec_ns = [@segments.last.boot_number("age_ns") - own_ns - before_ns, 0].max
 
-      # Bundler starts the command once more if the lock names another version of Bundler. It does that within
-      # bundler/setup.
+      # Bundler starts the command once more if the lock names another version of Bundler. It does so while
+      # bundler/setup is loaded, or in the command `bundle`.
       #: () -> bool
       def restarted_by_bundler?
-        @segments[0..-2].any? do |segment|
-          segment.loads.any? { |load| load.ending == 1 && load.name == "bundler/setup" }
+        @segments.each_cons(2).any? do |first, second|
+          [first, second].all? { |segment| segment.header.program == "bundle" } ||
+            first.loads.any? { |load| load.ending == 1 && load.path.end_with?("/bundler/setup.rb") }
         end
       end
 

@@ -15,7 +15,7 @@ module Pitwall
       # What two boots have defined: lines of features, load paths, constants and methods.
       #   woken   lazy gems that the boot with the accelerator has loaded
       #   plain_values, fast_values   lines "name value" of constants and modules' variables
-      #   plain_memory   the most MiB that the boot without the accelerator had in memory; 0: unknown
+      #   plain_memory   the peak memory of the boot without the accelerator, in MiB; 0: unknown
       Compared = Struct.new(:plain, :fast, :woken, :plain_values, :fast_values, :plain_memory) do
         #: () -> bool
         def same? = plain == fast
@@ -44,13 +44,14 @@ module Pitwall
       end
 
       # Runs the command to its end.
-      # @param with run it with the accelerator
+      # @param with run it with the accelerator. Otherwise the accelerator is off, also if the program starts it.
       # @param parts files of lib/pitwall/fastboot/ that the command loads, too
       # @raise [Launch::NotFound, Launch::NotExecutable]
       #: (with: bool, ?parts: Array[String], ?env: Hash[String, String?]) -> Process::Status
       def start(with:, parts: [], env: {})
         required = [*("-r#{PARTS}" if with), *parts.map { |part| "-r#{File.join(PARTS, part)}" }]
-        all = { "RUBYOPT" => [*required, ENV["RUBYOPT"]].compact.join(" "), "PITWALL_BOOT_CACHE" => @folder, **env }
+        all = { "RUBYOPT" => [*required, ENV["RUBYOPT"]].compact.join(" "), "PITWALL_BOOT_CACHE" => @folder,
+                **(with ? {} : { "PITWALL_FASTBOOT" => "off" }), **env }
         Launch.new(@command, env: all, **@redirections).call.status
       end
 

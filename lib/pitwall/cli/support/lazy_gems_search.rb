@@ -96,7 +96,8 @@ module Pitwall
 
           @values = @boots.lines_of("#{probed}.values")
           path, text = File.binread(file).force_encoding("UTF-8").split("\n", 2)
-          [path, Fastboot::LazyList.parse(text).entries]
+          list = Fastboot::LazyList.parse(text) or raise CannotMeasure, "a gem has a name or path that is not UTF-8"
+          [path, list.entries]
         end
       end
 

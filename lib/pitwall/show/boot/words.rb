@@ -132,7 +132,8 @@ module Pitwall
         when "heap" then "begin with a larger heap: #{Units.things(figures[:runs], "collection")} ran during the boot"
         when "exec"
           if advice.subject
-            "have Bundler start the command once: the lock names another version of Bundler (bundle update --bundler)"
+            "have Bundler start the command once: the lock names another version of Bundler " \
+            "(bundle update --bundler=VERSION)"
           else
             "start the program itself: the process was another program before (exec)"
           end
