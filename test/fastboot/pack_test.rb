@@ -32,6 +32,18 @@ class FastbootPackTest < Minitest::Test
 
   def load(name, pack = @store.open) = pack.load(Fastboot::Format::CODE, file("#{name}.rb"), OPTIONS)
 
+  # As after the checkout of another branch: the pack has the content, and all attributes are new. To rewrite the pack
+  # would drop the code of the first branch.
+  def test_new_attributes_leave_the_pack_as_it_is
+    additions = Array.new(20) { |n| addition("f#{n}", body: "x" * 30_000) }
+    assert_nil @store.add(additions)
+    before = File.stat(@store.path)
+    assert_operator before.size, :>, 1 << 19, "enough to be worth it"
+    touched = additions.map { |one| one.dup.tap { |it| it.body, it.attributes = nil, [1, 2, 3, 4, 5] } }
+    assert_nil @store.add(touched)
+    assert_equal before.ino, File.stat(@store.path).ino
+  end
+
   def test_digests_are_those_of_blake2b
     skip "peer absent: b2sum" unless system("b2sum", "--version", out: File::NULL, err: File::NULL)
     texts = ["", "a", "a" * 127, "b" * 128, "c" * 129, Random.new(1).bytes(5000)]

@@ -140,12 +140,13 @@ module Pitwall
         coming = additions.sum(&:bytes)
         return true if valid_size + coming > @limit
 
-        replaced = additions.to_h { |addition| [addition.slot, true] }
+        fresh = additions.select(&:body)
+        replaced = fresh.to_h { |addition| [addition.slot, true] }
         # To look at all files takes time. They are looked at only if much is added, as by a new release.
         live = versions.sum do |version|
           version.newest && !replaced[version.slot] && (coming < SLACK || version.there?) ? version.bytes : 0
         end
-        used = live + additions.sum { |addition| addition.body ? addition.bytes : 0 }
+        used = live + fresh.sum(&:bytes)
         valid_size + coming - used > (used * WASTE) + SLACK
       end
 
