@@ -13,7 +13,7 @@ module Pitwall
       include OfModules
 
       # A boot may go without a collection if its memory is at most this many times the peak without the accelerator.
-      TIMES_PLAIN = 1.3
+      TIMES_PLAIN = 1.35
       # A boot may need a little more memory than the last one.
       TIMES_LAST = 1.15
       private_constant :TIMES_PLAIN, :TIMES_LAST
