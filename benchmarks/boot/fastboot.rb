@@ -48,12 +48,10 @@ module Benchmarks
                ["of a plain boot's", :wall_ns, "plain"],
                ["CPU, s", :cpu_ns, ["%.3f", 1e9]], ["of bootsnap's", :cpu_ns, "bootsnap"],
                ["peak RSS, MB", :peak_kb, ["%.0f", 1e3]], ["of bootsnap's", :peak_kb, "bootsnap"]].freeze
-      private_constant :ROUNDS, :WARMING, :WARMED, :WAYS, :FIRST, :LAZY, :FIND_LAZY_GEMS, :RATIO_GOALS, :MOST_CALLS,
-                       :CALLS_GOAL, :LINES
-
       DEVELOPMENT = "shop in development"
       SHOPS = ["shop", DEVELOPMENT, "generated"].freeze
-      private_constant :DEVELOPMENT, :SHOPS
+      private_constant :ROUNDS, :WARMING, :WARMED, :WAYS, :FIRST, :LAZY, :FIND_LAZY_GEMS, :RATIO_GOALS, :MOST_CALLS,
+                       :CALLS_GOAL, :LINES, :DEVELOPMENT, :SHOPS
 
       # What was measured of a command of an application. calls: { way => file-system calls a feature }
       Measured = Struct.new(:title, :rounds, :calls)

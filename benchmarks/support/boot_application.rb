@@ -16,9 +16,10 @@ module Benchmarks
     UNSET = %w[RUBYLIB BOOTSNAP_CACHE_DIR BOOTSNAP_READONLY PITWALL_FASTBOOT PITWALL_FASTBOOT_GC PITWALL_FASTBOOT_LAZY
                PITWALL_BOOT_CACHE PITWALL_BOOT_CACHE_READONLY BENCHMARKS_BOOT
                SHOP_EAGER_LOAD].to_h { |name| [name, nil] }.freeze
-    # Bundler would start the command once more (exec) if the lock names another version of Bundler.
-    SAME_BUNDLER = { "BUNDLE_VERSION" => "system" }.freeze
-    private_constant :WITH, :CONSOLE, :RUBOCOP, :UNSET, :SAME_BUNDLER
+    # Spring would keep the application. If the lockfile names another version of Bundler, Bundler would start the
+    # command a second time.
+    ONE_START = { "DISABLE_SPRING" => "1", "BUNDLE_VERSION" => "system" }.freeze
+    private_constant :WITH, :CONSOLE, :RUBOCOP, :UNSET, :ONE_START
 
     # @param folder [String] with a Gemfile and bin/rails
     # @raise [Context::Failure] it has none
@@ -87,8 +88,8 @@ module Benchmarks
     def has?(file) = File.file?(File.join(@folder, file))
 
     def whole_environment(words, environment, writer)
-      all = { **UNSET, **SAME_BUNDLER, **@environment, **environment, "RUBYOPT" => "-r#{WITH}",
-              "DISABLE_SPRING" => "1", "BENCHMARKS_RSS_FD" => writer.fileno.to_s }
+      all = { **UNSET, **@environment, **environment, **ONE_START, "RUBYOPT" => "-r#{WITH}",
+              "BENCHMARKS_RSS_FD" => writer.fileno.to_s }
       words[1] == "test" ? { **all, "RAILS_ENV" => "test" } : all
     end
 

@@ -40,7 +40,7 @@
 #define SHARE_OF_LAST 0.6   /* of what the last boot took: then a large application has one collection, too */
 #define MUCH_LATER 1.25     /* If the share is not that much above the limit, the limit stays. */
 #define SURVIVORS 0.3       /* least share of objects that survives a collection; else there is no further rest */
-#define GARBAGE 0.75        /* A freed object takes that much of the memory of an average one (two applications). */
+#define GARBAGE 0.75        /* memory of a freed object, of an average object's: estimated from two applications */
 #define MOST_AGEING 3       /* collections before the first fork. An object that has survived three is old. */
 #define OLD 0.75            /* share of old objects that is enough before the first fork */
 
@@ -57,7 +57,7 @@ static struct {
     uint64_t most;          /* of memory: no rest ends later */
     _Atomic uint64_t peak;  /* of memory, while collections were disabled. Only the thread writes it. */
     uint64_t spared;        /* memory that the boot may take without a collection; 0: unknown */
-    int exceeded;           /* it took more */
+    int exceeded;           /* the boot took more than `spared` */
     uint64_t begun;         /* memory when rest_gc was called */
     uint64_t collected;     /* memory that collections have freed, estimated */
     size_t collections;     /* before Ruby was to collect */
@@ -127,6 +127,13 @@ end_rest(enum state next)
     rest.state = next;
 }
 
+/* Has memory grown too much? 0: how much there is, is unknown. */
+static int
+is_over_limit(uint64_t now)
+{
+    return now == 0 || now > rest.limit;
+}
+
 /* `wanted`: the limit that the last boot suggests, in bytes, or 0. */
 static void
 set_limit(uint64_t now, uint64_t wanted)
@@ -184,7 +191,7 @@ do_wish(void *unused)
     if (rest.state != RESTING && wanted != OVER) return; /* too late */
     if (wanted == COLLECTING) {
         uint64_t now = resident();
-        if (now && now <= rest.limit) return; /* the limit was raised meanwhile */
+        if (!is_over_limit(now)) return; /* the limit was raised meanwhile */
         rest.exceeded = rest.spared && now > rest.spared;
         rest.growths++;
         rest.collections = rb_gc_count();
@@ -230,7 +237,7 @@ watch(void *unused)
             uint64_t now = resident();
             if (now > rest.peak) rest.peak = now;
             if (has_rlimit()) wanted = OVER; /* the program has set it */
-            else if (now == 0 || now > rest.limit) wanted = COLLECTING;
+            else if (is_over_limit(now)) wanted = COLLECTING;
             else if (quiet >= IDLE_TICKS) wanted = IDLE;
         }
         if (wanted != RESTING && !ask(wanted)) return NULL;
@@ -417,7 +424,8 @@ native_rest_gc(VALUE self, VALUE last)
     return Qnil;
 }
 
-/* let_memory_grow(MiB): raises the limit of this rest and of later ones to that. It never lowers a limit. */
+/* let_memory_grow(MiB): this rest, and each later rest, goes on until the process has so much memory. A limit that is
+ * higher already stays. */
 static VALUE
 native_let_memory_grow(VALUE self, VALUE wanted)
 {
@@ -427,8 +435,8 @@ native_let_memory_grow(VALUE self, VALUE wanted)
     return Qnil;
 }
 
-/* gc_rests -> [rests, how many of them ended because memory had grown, the most MiB in memory while it rested, estimate
- * of the same without collections] */
+/* gc_rests -> [rests, how many of them ended because memory had grown, the most MiB in memory during rests, an estimate
+ * of these MiB for a boot without collections] */
 static VALUE
 native_gc_rests(VALUE self)
 {

@@ -197,6 +197,11 @@ class HazardsTest < Minitest::Test
     assert_operator segment.stat("ticks"), :<, 200
   end
 
+  # Ruby has no method for it.
+  MASK_SIGNALS = <<~'RUBY'
+    def sigprocmask(set, before) = syscall(RUBY_PLATFORM.include?("x86_64") ? 14 : 135, 0, set, before, 8)
+  RUBY
+
   # IO#sysread that waits fails with EAGAIN when any signal's handler runs. Ruby's test_signal showed it.
   # Ruby's own signals (SIGCHLD, SIGVTALRM) make it fail, too, without Pitwall. The kernel prefers the main thread for
   # these signals, but on a busy machine it may choose any thread. So they are blocked: SIGVTALRM in both threads,
@@ -204,11 +209,11 @@ class HazardsTest < Minitest::Test
   def test_a_waiting_thread_gets_no_signal
     return pass unless WAITS_KNOWN
 
-    out = run_program(<<~'RUBY')
+    out = run_program(MASK_SIGNALS + <<~'RUBY')
       def block(*names)
         set = [names.sum { |name| 1 << (Signal.list.fetch(name) - 1) }].pack("Q")
         address = [set].pack("p").unpack1("J") # syscall refuses strings with a zero byte
-        syscall(RUBY_PLATFORM.include?("x86_64") ? 14 : 135, 0, address, 0, 8)
+        sigprocmask(address, 0)
       end
       block("VTALRM")
       reader, writer = IO.pipe
@@ -230,11 +235,11 @@ class HazardsTest < Minitest::Test
   def test_the_signal_is_blocked_while_a_thread_waits_and_no_longer
     return pass unless WAITS_KNOWN
 
-    out = run_program(<<~'RUBY')
+    out = run_program(MASK_SIGNALS + <<~'RUBY')
       URG = 1 << (Signal.list.fetch("URG") - 1)
       def blocked(task) = (File.read("/proc/#{task}/status")[/^SigBlk:\s*(\h+)/, 1].hex & URG) != 0
-      # File.read may itself be a wait. This call (rt_sigprocmask) is none: Ruby keeps the GVL.
-      def blocked_here = (syscall(RUBY_PLATFORM.include?("x86_64") ? 14 : 135, 0, 0, mask = "x" * 8, 8); mask.unpack1("Q") & URG != 0)
+      # File.read may itself be a wait. This system call is none: Ruby keeps the GVL.
+      def blocked_here = (sigprocmask(0, mask = "x" * 8); mask.unpack1("Q") & URG != 0)
       pipes = Array.new(2) { IO.pipe } # on one pipe a write would wake both, and one would wait anew
       job = lambda do |reader|
         begin # not after a long wait: the next ones are then expected to be long, too, and need no mask

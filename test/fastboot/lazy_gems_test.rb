@@ -309,7 +309,7 @@ class LazyGemsTest < Minitest::Test
     assert_equal 1, growths(text, 0), "unknown"
     noted = last_boot["gc_uncollected"].to_i
     assert_operator noted, :>, 150
-    # The collection has found no garbage, so that a boot without it takes as much.
+    # The program keeps what it makes. So a boot without the collection needs as much memory.
     found = ["1", noted.to_s, (10**30).to_s, "much", nil].map do |memory|
       growths(text.sub(/^memory.*/, ["memory", *memory].join("\t")), noted)
     end

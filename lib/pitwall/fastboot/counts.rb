@@ -48,7 +48,7 @@ module Pitwall
         "gc_rests" => "times that garbage collection began to rest because files were loaded",
         "gc_growths" => "rests that ended because memory had grown",
         "gc_peak" => "MiB: the most memory that the process had while garbage collection rested",
-        "gc_uncollected" => "MiB: estimate of the same if no garbage had been collected meanwhile",
+        "gc_uncollected" => "MiB: estimate of that memory for a boot in which no garbage is collected",
         "gc_expected" => "MiB: memory that the next boot of this program is expected to take",
         "rubygems_decides" => "requires that RubyGems had to decide: gems are not activated yet"
       }.freeze

@@ -7,10 +7,10 @@ require_relative "watched_calls"
 
 module Pitwall
   module Fastboot
-    # Finds what a library changes in the rest of the program when the library is loaded. Three things are compared
-    # before and after that: all objects (Native.object_sum), all modules (methods, ancestors, constants) and the
-    # settings of the process (ProcessState). WatchedCalls notes calls whose effect none of these shows. New constants
-    # are listed apart from all other changes.
+    # Finds what a library changes in the rest of the program when the library is loaded. Before the library is loaded,
+    # and again after, Effects looks at all objects (Native.object_sum), all modules (methods, ancestors, constants) and
+    # the settings of the process (ProcessState). WatchedCalls notes calls that change something else. New constants are
+    # listed apart from all other changes.
     #
     # Ruby notes loaded files in objects such as $LOADED_FEATURES. Objects that change when an empty file is loaded are
     # therefore ignored.

@@ -129,7 +129,8 @@ module Pitwall
     at_exit do
       path = trial.list_path(ENV.fetch("PITWALL_BOOT_CACHE"))
       if pid == Process.pid && path
-        File.binwrite(File.join(folder, "gems"), "#{path}\n#{Fastboot::LazyList.text(trial.entries)}")
+        list = Fastboot::LazyList::List.new(trial.entries, 0)
+        File.binwrite(File.join(folder, "gems"), "#{path}\n#{Fastboot::LazyList.text(list)}")
       end
     end
   end

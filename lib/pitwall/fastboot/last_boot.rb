@@ -53,9 +53,9 @@ module Pitwall
 
       private
 
-      # What tells programs apart, as the file has it. It is taken at the start, because a server may set a title later.
-      # The environment and the first word (`rails server`) decide what is loaded. `bundle exec` runs any program, so
-      # two words say which: "exec rails".
+      # The program, as the file names it. The name is taken at the start, because a server may set a title later. What
+      # is loaded depends on the environment and on the first word ("server" in `rails server`). `bundle exec` runs any
+      # program, so two words say which: "exec rails".
       def command
         environment = ENV["RAILS_ENV"] || ENV["RACK_ENV"]
         words = File.basename($PROGRAM_NAME) == "bundle" ? ARGV.first(2) : ARGV.first(1).grep(/\A[a-z][\w:-]*\z/i)

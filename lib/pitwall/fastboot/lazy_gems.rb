@@ -18,8 +18,8 @@ module Pitwall
       TIMES_LAST = 1.15
       private_constant :TIMES_PLAIN, :TIMES_LAST
 
-      # @param uncollected [Integer] the memory that the last boot would have taken without collections, in MiB; 0:
-      #   unknown
+      # @param uncollected [Integer] an estimate, in MiB: the memory of the last boot if no garbage had been collected;
+      #   0: unknown
       #: (String, Counts, ?Integer) -> void
       def initialize(folder, counts, uncollected = 0)
         @folder = folder
@@ -75,8 +75,8 @@ module Pitwall
 
       # Loads the gem by the autoload of a constant, and not by `require`. While an autoload runs, the files that it
       # loads may define the gem's other constants. In a plain `require` of the gem, Ruby raises NameError there.
-      # `autoload?` is nil once the gem is loaded, and while this thread loads the gem. While another thread loads the
-      # gem, `const_get` waits for that thread. If loading the gem fails, the constant is an autoload as before.
+      # `autoload?` returns nil in two cases: the gem is loaded, or this thread is loading the gem. If another thread is
+      # loading the gem, `const_get` waits for that thread. If loading the gem fails, the constant is an autoload again.
       def load(entry)
         holder, name = entry.constants.first
         mod = named_module(holder)

@@ -81,16 +81,16 @@ module Pitwall
         end
       end
 
-      #: (Array[untyped], ?memory: Integer) -> String
-      def text(entries, memory: 0)
-        lines = entries.flat_map do |entry|
+      #: (List) -> String
+      def text(list)
+        lines = list.entries.flat_map do |entry|
           [["gem", entry.name, entry.file, entry.ns, *entry.required],
            *entry.constants.map { |pair| ["constant", *pair] },
            *entry.files.map { |pair| ["file", *pair.compact] },
            *entry.changes.map { |change| ["change", change] }]
         end
         plain = lines.map { |fields| fields.map { |field| field.to_s.tr("\t\n", "  ") }.join("\t") }
-        [FIRST_LINE, "memory\t#{memory}", *plain, ""].join("\n")
+        [FIRST_LINE, "memory\t#{list.memory}", *plain, ""].join("\n")
       end
     end
   end

@@ -7,7 +7,8 @@ module Pitwall
     # time.
     # @api private
     module ProcessState
-      # Global variables that Ruby sets for each method or thread. The library English defines those with long names.
+      # Global variables that Ruby sets for each method or thread. Some names are aliases, which the library English
+      # defines.
       OF_RUBY = %i[$_ $FILENAME $LAST_MATCH_INFO $MATCH $PREMATCH $POSTMATCH $LAST_PAREN_MATCH $NR $INPUT_LINE_NUMBER
                    $ERROR_INFO $ERROR_POSITION $CHILD_STATUS $LAST_READ_LINE].freeze
       WARNINGS = %i[deprecated experimental performance strict_unused_block].freeze

@@ -165,8 +165,8 @@ module Pitwall
         # Ruby 3.3 does not collect when there are too many open files while collections are disabled.
         return if RUBY_VERSION < "3.4" || !Native.respond_to?(:rest_gc)
 
-        @expected = @last_boot.count(:gc_expected)
-        reason = Native.rest_gc(@expected) if wanted
+        @can_rest = true
+        reason = Native.rest_gc(@last_boot.count(:gc_expected)) if wanted
         @counts.because("garbage collection does not rest: #{reason}") if reason
       end
 
@@ -174,14 +174,16 @@ module Pitwall
       def count_at_end
         later = @cache&.successor
         @counts.because(later) if later
-        return if @expected.nil?
+        return unless @can_rest
 
         rests, growths, peak, uncollected = Native.gc_rests
-        expected = [peak, (@expected * LESS).to_i].max
-        uncollected = [uncollected, (@last_boot.count(:gc_uncollected) * LESS).to_i].max
         @counts.set(:gc_rests, :gc_growths, :gc_peak, :gc_uncollected, :gc_expected,
-                    [rests, growths, peak, uncollected, expected])
+                    [rests, growths, peak, not_much_less(:gc_uncollected, uncollected),
+                     not_much_less(:gc_expected, peak)])
       end
+
+      # A smaller boot does not make the next one forget at once.
+      def not_much_less(name, value) = [value, (@last_boot.count(name) * LESS).to_i].max
 
       def start_index
         index = LoadIndex.new(@counts)
@@ -226,11 +228,11 @@ module Pitwall
       end
 
       def finish(pid)
-        count_at_end if pid == Process.pid # before the pack is written, which takes memory
+        count_at_end if pid == Process.pid # first, because writing the pack takes memory
         @pack.flush(last: true)
         return if @pack.readonly? || pid != Process.pid
 
-        @last_boot.write(@counts) unless ENV["PITWALL_BOOT_PROBE_PARENT"] # the probe takes memory, too
+        @last_boot.write(@counts) unless ENV["PITWALL_BOOT_PROBE_PARENT"] # a probe has taken memory
       rescue StandardError => error
         # The program must end as it would without this library.
         warn "pitwall/fastboot: #{error.class}: #{error.message}" if ENV["PITWALL_DEBUG"]

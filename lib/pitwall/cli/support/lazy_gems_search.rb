@@ -45,7 +45,7 @@ module Pitwall
       ensure
         if path
           keep(path + Fastboot::LazyList::TRIED, [])
-          keep(path, compared&.same? ? waiting : [], compared&.plain_memory)
+          keep(path, compared&.same? ? waiting : [], compared&.plain_memory.to_i)
         end
       end
 
@@ -107,13 +107,13 @@ module Pitwall
           "PITWALL_FASTBOOT_GC" => "off", "PITWALL_FASTBOOT_LAZY" => "off" }
       end
 
-      # @param memory [Integer, nil] MiB, see LazyList::List; nil: unknown
-      def keep(path, entries, memory = nil)
+      # @param memory [Integer] the command's peak memory without the accelerator, in MiB; 0: unknown
+      def keep(path, entries, memory = 0)
         if entries.empty?
           File.unlink(path) if File.exist?(path)
         else
           Fastboot::Folder.make(@folder)
-          text = Fastboot::LazyList.text(entries, memory: memory || 0)
+          text = Fastboot::LazyList.text(Fastboot::LazyList::List.new(entries, memory))
           Fastboot::Folder.replace(path, File::TRUNC) { |file| file.write(text) }
         end
       rescue SystemCallError => error
