@@ -33,7 +33,7 @@
 #define IDLE_TICKS 50       /* without a file: the rest ends. The next file begins another one. */
 #define OVER_TICKS 500      /* without a file: the boot is over */
 #define SLOW_DOWN 10        /* times as long a tick, while no Ruby thread does what was asked */
-#define FIRST_DESCRIPTOR 1000 /* or a fifth of it, where the limit of descriptors is low */
+#define FIRST_DESCRIPTOR 60 /* or a fifth of it, where the limit of descriptors is low */
 #define LONGEST_TICKS 12000 /* of a boot */
 #define GROWTH 2.0          /* of memory, in one rest */
 #define LEAST_GROWTH (72 * MIB) /* a small Rails application then has one collection while it boots */
@@ -77,7 +77,8 @@ static atomic_ulong loads;
 static _Atomic enum state wish = RESTING; /* what the thread asks for; RESTING: nothing */
 
 /* Opened once: a thread that opens files could give the program another descriptor than the lowest one that is free.
- * Its own number is high for the same reason. */
+ * Its own number is high for the same reason. It is below 64, because a higher one makes Linux enlarge the process's
+ * table of descriptors. In a process with threads Linux waits for all processors then: 14 ms of each boot. */
 static void
 open_statm(void)
 {
