@@ -159,6 +159,30 @@ class BootAnalysisTest < Minitest::Test
     assert_equal 60_000, found[["own_code", "/srv/f4.rb"]]
   end
 
+  # Later files wait 10 µs each while they are found (30 µs), one of them 70 µs more in its own code; a string waits 5 µs.
+  # Files before the gem, and of another thread, wait too.
+  def test_the_thread_of_the_gem_debug
+    waiting = { wall_ns: 90_000, cpu_ns: 80_000, compile_ns: 30_000 }
+    gem = [load(1, **waiting), load(2, path: "/b.rb", kind: "bundler_require", wall_ns: 50_000, cpu_ns: 50_000),
+           load(3, parent: 2, path: "/gems/debug-1.11.1/lib/debug.rb", wall_ns: 40_000, cpu_ns: 40_000),
+           load(4, parent: 3, path: "/gems/debug-1.11.1/lib/debug/session.rb", from: "/gems/debug-1.11.1/lib/debug.rb",
+                   wall_ns: 30_000, cpu_ns: 30_000)]
+    after = [load(5, **waiting), load(6, **waiting, wall_ns: 160_000), load(7, **waiting, thread: 2),
+             load(8, kind: "eval", wall_ns: 7_000, cpu_ns: 2_000), load(9, kind: "initializer", wall_ns: 50_000)]
+    advice = debugger_advice([*gem, *after])
+    assert_equal [45_000, 3, ["/srv/main.rb", 3]], [advice.saving_ns, advice.figures[:count], advice.place]
+    assert_match(/\Aup to 45.0 µs: start the gem debug when .* each of 3 files and strings \(.*main\.rb:3\)\z/,
+                 Pitwall::Show::BootWords.advice(advice, Pitwall::Show::Location.new))
+    assert_equal "RUBY_DEBUG_ENABLE=0", Pitwall::Show::BootWords.setting(advice, "3.4.1")
+
+    assert_nil debugger_advice([load(1), *after]), "without the gem"
+    assert_nil debugger_advice([load(4, path: gem.last.path, from: ""), *after]), "rdbg loads it"
+    own = load(4, path: "/srv/debug/session.rb")
+    assert_nil debugger_advice([own, *after]), "a file of the application's own"
+  end
+
+  def debugger_advice(rows) = boot(segment(rows)).advice.find { |one| one.kind == "debugger" }
+
   # One file of a gem has most requires, and another one has most of their time.
   def test_where_files_are_required_again
     rows = [load(1, path: "/gems/big-1.0/lib/many.rb", repeats: 9, repeat_ns: 1_000),

@@ -5,9 +5,9 @@ module Pitwall
     class Boot
       # What to do about a boot's time, the largest predicted saving first.
       #
-      # kind:      "compile_cache", "cold_cache", "late_cache", "heap", "exec", "gem", "initializer", "repeats",
-      #            "failed", "own_code"; "unused_gem" and "unused_file", only if the recording knows which files were
-      #            used
+      # kind:      "compile_cache", "cold_cache", "late_cache", "heap", "exec", "debugger", "gem", "initializer",
+      #            "repeats", "failed", "own_code"; "unused_gem" and "unused_file", only if the recording knows which
+      #            files were used
       # saving_ns: predicted, an upper bound where `bound` is true
       # subject:   the gem, file or initializer; nil: the whole boot
       # place:     [path, line] that asks for it; nil: none
@@ -24,7 +24,8 @@ module Pitwall
         MOST = 12
         GEMFILE = %r{(?:\A|/)(?:[^/]*Gemfile[^/]*|gems\.rb)\z}.freeze
         OWN = %r{/pitwall/fastboot|/bootsnap}.freeze
-        private_constant :CACHED, :LEAST, :MOST, :GEMFILE, :OWN
+        SESSION = %r{/debug/session\.rb\z}.freeze # the file of the gem debug that starts its thread
+        private_constant :CACHED, :LEAST, :MOST, :GEMFILE, :OWN, :SESSION
 
         #: (Boot) -> void
         def initialize(boot)
@@ -34,8 +35,8 @@ module Pitwall
 
         #: () -> Array[Advice]
         def all
-          found = [*compile_cache, *heap, exec, *gems, *unused_files, *initializers, *own_code, *repeats, *failed]
-          found.select { |advice| advice.saving_ns >= @least }.sort_by { |advice| -advice.saving_ns }.first(MOST)
+          found = [*compile_cache, *heap, exec, debugger, *gems, *unused_files, *initializers, *own_code, *repeats, *failed]
+          found.compact.select { |advice| advice.saving_ns >= @least }.sort_by { |advice| -advice.saving_ns }.first(MOST)
         end
 
         private
@@ -80,6 +81,25 @@ module Pitwall
         end
 
         def exec = advice("exec", @boot.before_exec_ns, subject: ("Bundler" if @boot.restarted_by_bundler?))
+
+        # The gem debug has a TracePoint. After Ruby has compiled a file or a string, the thread that compiled it wakes the
+        # gem's thread and waits for the gem's answer.
+        def debugger
+          at = main.index { |node| node.file? && node.path.match?(SESSION) && @boot.owners.gem(node) == "debug" }
+          asking = [main[at], *main[at].above].find { |node| asked_by_program?(node) } if at
+          return if asking.nil?
+
+          told = main.drop(at + 1).select { |node| node.row.kind == "eval" || node.row.compile_ns.positive? }
+          advice("debugger", told.sum { |node| waited_ns(node) }, bound: true, subject: "debug",
+                 place: asked_at([asking]), count: told.size)
+        end
+
+        # How long the thread did not run, at most until the code of a file was compiled. The file's own code may wait for
+        # something else.
+        def waited_ns(node)
+          waited = [node.own[:wall] - node.own[:cpu], 0].max
+          node.row.kind == "eval" ? waited : [waited, node.compile_ns].min
+        end
 
         # What the application, or Bundler.require, loads of a gem. The saving leaves out files that other gems require.
         # others: more lines that ask for files of the gem: [[path, line], …]

@@ -102,13 +102,14 @@ module Pitwall
       end
 
       # The environment variable to set in one of two boots, to see what the advice saves: one that starts the
-      # accelerator, switches a cache off, or has Bundler start once; or one for a heap that begins as large as this
-      # boot's ended. nil: no variable shows it.
+      # accelerator, switches a cache or the gem debug off, or has Bundler start once; or one for a heap that begins as
+      # large as this boot's ended. nil: no variable shows it.
       #: (Analyse::Boot::Advice, String?) -> String?
       def setting(advice, ruby)
         return "RUBYOPT=-rpitwall/fastboot" if advice.kind == "compile_cache"
         return WITHOUT.fetch(advice.subject) if advice.kind == "cold_cache"
         return "BUNDLE_VERSION=system" if advice.kind == "exec" && advice.subject
+        return "RUBY_DEBUG_ENABLE=0" if advice.kind == "debugger"
 
         slots = advice.figures[:slots]
         return if advice.kind != "heap" || slots.empty?
@@ -137,6 +138,9 @@ module Pitwall
           else
             "start the program itself: the process was another program before (exec)"
           end
+        when "debugger"
+          "start the gem debug when `debugger` is first called (require: \"debug/prelude\" in the Gemfile): " \
+          "the boot waited for its thread after loading each of #{Units.count(figures[:count])} files and strings#{at}"
         when "gem"
           "load #{advice.subject} where it is used, or not at all: #{Units.things(figures[:files], "file")}" \
           "#{"; what Bundler.require loads of it was never used" if figures[:entry_unused]}#{at}" \
