@@ -159,8 +159,8 @@ class BootAnalysisTest < Minitest::Test
     assert_equal 60_000, found[["own_code", "/srv/f4.rb"]]
   end
 
-  # Later files wait 10 µs each while they are found (30 µs), one of them 70 µs more in its own code; a string waits 5 µs.
-  # Files before the gem, and of another thread, wait too.
+  # To find a later file takes 30 µs. One waits 10 µs, one 80, so that its own code must have waited for 50 of them. A
+  # string waits 5 µs. Files before the gem, and of another thread, do not count.
   def test_the_thread_of_the_gem_debug
     waiting = { wall_ns: 90_000, cpu_ns: 80_000, compile_ns: 30_000 }
     gem = [load(1, **waiting), load(2, path: "/b.rb", kind: "bundler_require", wall_ns: 50_000, cpu_ns: 50_000),

@@ -35,8 +35,9 @@ module Pitwall
 
         #: () -> Array[Advice]
         def all
-          found = [*compile_cache, *heap, exec, debugger, *gems, *unused_files, *initializers, *own_code, *repeats, *failed]
-          found.compact.select { |advice| advice.saving_ns >= @least }.sort_by { |advice| -advice.saving_ns }.first(MOST)
+          found = [*compile_cache, *heap, replaced_process, debug_gem, *gems, *unused_files, *initializers, *own_code,
+                   *repeats, *failed].compact
+          found.select { |advice| advice.saving_ns >= @least }.sort_by { |advice| -advice.saving_ns }.first(MOST)
         end
 
         private
@@ -80,11 +81,13 @@ module Pitwall
           [advice("heap", figures[:gc], bound: true, runs: figures[:gc_runs], slots: @boot.heap_slots)]
         end
 
-        def exec = advice("exec", @boot.before_exec_ns, subject: ("Bundler" if @boot.restarted_by_bundler?))
+        def replaced_process
+          advice("exec", @boot.before_exec_ns, subject: ("Bundler" if @boot.restarted_by_bundler?))
+        end
 
-        # The gem debug has a TracePoint. After Ruby has compiled a file or a string, the thread that compiled it wakes the
-        # gem's thread and waits for the gem's answer.
-        def debugger
+        # The gem debug has a TracePoint. After Ruby has compiled a file or a string, the thread that compiled it waits
+        # for an answer of the gem's thread.
+        def debug_gem
           at = main.index { |node| node.file? && node.path.match?(SESSION) && @boot.owners.gem(node) == "debug" }
           asking = [main[at], *main[at].above].find { |node| asked_by_program?(node) } if at
           return if asking.nil?
@@ -94,7 +97,7 @@ module Pitwall
                  place: asked_at([asking]), count: told.size)
         end
 
-        # How long the thread did not run, at most until the code of a file was compiled. The file's own code may wait for
+        # How long the thread did not run. For a file only until its code was compiled: the file's own code may wait for
         # something else.
         def waited_ns(node)
           waited = [node.own[:wall] - node.own[:cpu], 0].max
