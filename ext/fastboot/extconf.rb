@@ -8,6 +8,8 @@ append_cflags(%w[-std=gnu11 -Wall -Wno-unused-parameter -fvisibility=hidden])
 have_func("rb_get_coverages", [])
 # Without it, garbage collection does not rest (gc_rest.c).
 have_func("rb_postponed_job_preregister", "ruby/debug.h")
+# In no public header. Without it, Ruby looks for real paths itself (real_paths.c).
+have_func("rb_objspace_reachable_objects_from_root", [])
 have_library("pthread")
 have_func("rb_hash_new_capa")
 # Set is one of the core classes.

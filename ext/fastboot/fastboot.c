@@ -5,7 +5,7 @@
  * Reading order:
  *   pack.h         the file; pack_object.c: a pack as Ruby sees it
  *   places.h       is a file what it was?
- *   require.c      stands before Kernel#require; load_index.c: which folder has a name
+ *   require.c      stands before Kernel#require; load_index.c: which folder has a name; real_paths.c: no need to ask
  *   code.c         gives Ruby the code of a file
  *   data.c         methods that load YAML and JSON files; plain_data.c: their results as bytes
  *   gc_rest.c      garbage collection rests meanwhile
@@ -28,6 +28,7 @@
 #include "pack_object.h"
 #include "places.h"
 #include "plain_data.h"
+#include "real_paths.h"
 #include "require.h"
 #include "tools.h"
 
@@ -172,6 +173,7 @@ Init_fastboot_pack(void)
     rb_define_singleton_method(native, "replace_warn", native_replace_warn, 2);
     fb_define_pack(native);
     fb_define_require(native);
+    fb_define_real_paths(native);
     fb_define_code(fastboot, native);
     fb_define_gc_rest(native);
     fb_define_load_index(native);

@@ -115,23 +115,41 @@ take_attributes(const struct stat *found, struct fb_place *place)
     return S_ISREG(found->st_mode);
 }
 
+/* Copies an absolute path, and looks at what is there. Returns 0 where that can't be done. */
+static int
+look_at(const char *path, size_t length, char copy[PATH_MAX], struct stat *found)
+{
+    if (length == 0 || length >= PATH_MAX || path[0] != '/' || memchr(path, 0, length)) return 0;
+    memcpy(copy, path, length);
+    copy[length] = 0;
+    return lstat(copy, found) == 0;
+}
+
+/* Is it its own real path? */
+static int
+is_plain(const char *path, const struct stat *found)
+{
+    if (S_ISLNK(found->st_mode) || strstr(path, "//") || strstr(path, "/./") || strstr(path, "/../")) return 0;
+    return is_plain_folder(path, (size_t)(strrchr(path, '/') - path));
+}
+
+int
+fb_is_plain_file(const char *path, size_t length)
+{
+    char copy[PATH_MAX];
+    struct stat found;
+    return look_at(path, length, copy, &found) && S_ISREG(found.st_mode) && is_plain(copy, &found);
+}
+
 int
 fb_place_of(const char *path, size_t length, struct fb_place *place)
 {
-    if (length == 0 || length >= PATH_MAX || path[0] != '/' || memchr(path, 0, length)) return 0;
-
     char copy[PATH_MAX];
-    memcpy(copy, path, length);
-    copy[length] = 0;
     struct stat found;
-    if (lstat(copy, &found) != 0) return 0;
+    if (!look_at(path, length, copy, &found)) return 0;
     memcpy(place->key, copy, length);
     place->key_length = length;
-    const char *slash = strrchr(copy, '/');
-    int is_plain = !S_ISLNK(found.st_mode) && !strstr(copy, "//") && !strstr(copy, "/./") && !strstr(copy, "/../");
-    if (is_plain && is_plain_folder(path, (size_t)(slash - copy))) {
-        return take_attributes(&found, place);
-    }
+    if (is_plain(copy, &found)) return take_attributes(&found, place);
 
     char real[PATH_MAX];
     if (!realpath(copy, real)) return 0;

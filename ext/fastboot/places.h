@@ -22,6 +22,9 @@ struct fb_place {
  * for a file in a folder that was seen before. needs GVL: the memory of folders is shared. */
 int fb_place_of(const char *path, size_t length, struct fb_place *place);
 
+/* Is there a regular file, and no symbolic link in its path? needs GVL, as fb_place_of. */
+int fb_is_plain_file(const char *path, size_t length);
+
 /* Did the file change so long ago that another change would have given it another change time? Users can set mtime,
  * but not ctime. `now_ns` is the time before the file was read. */
 int fb_settled(const struct fb_attributes *attributes, uint64_t now_ns);

@@ -6,6 +6,7 @@
 
 #include "load_index.h"
 #include "main_ractor.h"
+#include "real_paths.h"
 #include "tools.h"
 
 static VALUE load_index = Qnil; /* a LoadIndex; nil: none is in use */
@@ -132,6 +133,7 @@ kernel_require(VALUE self, VALUE name)
         if (path == Qtrue) return Qfalse;
         if (path == Qfalse) rb_loaderror_with_path(name, "cannot load such file -- %"PRIsVALUE, name);
     }
+    if (fb_in_main_ractor()) fb_know_real_path(NIL_P(path) ? name : path);
     is_ours = 1;
     VALUE loaded = NIL_P(path) ? rb_funcall(self, id_before, 1, name) : rb_funcall(self, id_plain_require, 1, path);
     is_ours = 0; /* still 1 if no file had to be loaded */

@@ -12,16 +12,19 @@ module Pitwall
     class LoadIndex
       RUBYGEMS = %r{rubygems/core_ext/kernel_require\.rb>?\z}
       WARNS = %r{/bundled_gems\.rb>?\z}
-      KNOWN_UNTIL = 4.1 # the newest Ruby of which it is known which extensions are no files (ext/fastboot/require.c)
+      # The newest Ruby of which two things are known: which extensions are no files (ext/fastboot/require.c), and what
+      # its Hash of real paths has (real_paths.c).
+      KNOWN_UNTIL = 4.1
       private_constant :RUBYGEMS, :WARNS, :KNOWN_UNTIL
 
       #: (Counts) -> void
       def initialize(counts)
         @counts = counts
         @folders = Native::LoadIndex.new
-        # Otherwise more extensions may be no files.
-        only_files = RbConfig::CONFIG["EXTSTATIC"].to_s.empty? && RUBY_VERSION.to_f <= KNOWN_UNTIL
-        Native.search_with(@folders, $LOAD_PATH, only_files, counts)
+        # In a newer Ruby, or with EXTSTATIC, more extensions may be no files.
+        known = RUBY_VERSION.to_f <= KNOWN_UNTIL
+        Native.search_with(@folders, $LOAD_PATH, known && RbConfig::CONFIG["EXTSTATIC"].to_s.empty?, counts)
+        Native.know_real_paths(__FILE__, File.realpath(__FILE__)) if known
       end
 
       # Stands before Kernel#require.

@@ -174,6 +174,7 @@ module Pitwall
       def count_at_end
         later = @cache&.successor
         @counts.because(later) if later
+        @counts.set(:real_paths, [Native.real_paths]) if @index
         return unless @can_rest
 
         rests, growths, peak, uncollected = Native.gc_rests

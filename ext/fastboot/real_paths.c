@@ -1,0 +1,97 @@
+/*
+ * Real paths that Ruby need not look for. `require` loads a file only if no file with the same real path is loaded. To
+ * find the real path takes a system call for each folder of the path. Ruby 3.3 and newer keeps the answers in a Hash. No
+ * interface gives this Hash, but the VM refers to it. Before Ruby looks for a file's real path, the file is added to the
+ * Hash here, if there is no symbolic link in its path: then the path is its real path.
+ */
+#include "real_paths.h"
+
+#include <ruby/encoding.h>
+
+#include <string.h>
+
+#include "places.h"
+#include "tools.h"
+
+static VALUE real_paths = Qnil; /* Ruby's Hash: path => real path, both interned; nil: not found */
+static unsigned long added;
+
+#ifdef HAVE_RB_OBJSPACE_REACHABLE_OBJECTS_FROM_ROOT
+
+enum { MOST_HIDDEN = 64 };
+
+void rb_objspace_reachable_objects_from_root(void (*)(const char *category, VALUE object, void *data), void *data);
+
+struct hidden {
+    VALUE hashes[MOST_HIDDEN];
+    int count;
+};
+
+/* Programs can't see objects without a class. */
+static void
+note_hidden(const char *category, VALUE object, void *data)
+{
+    struct hidden *hidden = data;
+    if (strcmp(category, "vm") != 0 || RB_SPECIAL_CONST_P(object) || RB_BUILTIN_TYPE(object) != T_HASH) return;
+    if (RBASIC_CLASS(object) == 0 && hidden->count < MOST_HIDDEN) hidden->hashes[hidden->count++] = object;
+}
+
+static void
+find_real_paths(VALUE path, VALUE real_path)
+{
+    struct hidden hidden = {.count = 0};
+    rb_objspace_reachable_objects_from_root(note_hidden, &hidden);
+    for (int i = 0; i < hidden.count; i++) {
+        VALUE found = rb_hash_lookup(hidden.hashes[i], path);
+        if (RB_TYPE_P(found, T_STRING) && RTEST(rb_str_equal(found, real_path))) real_paths = hidden.hashes[i];
+    }
+}
+
+#else
+
+static void
+find_real_paths(VALUE path, VALUE real_path)
+{
+}
+
+#endif
+
+void
+fb_know_real_path(VALUE path)
+{
+    if (NIL_P(real_paths) || !RB_TYPE_P(path, T_STRING) || RSTRING_LEN(path) == 0 || RSTRING_PTR(path)[0] != '/') return;
+    /* Otherwise Ruby's real path may have another encoding. */
+    if (rb_enc_get(path) != rb_filesystem_encoding() || !rb_enc_str_asciionly_p(path)) return;
+    if (!fb_ends_with(path, ".rb") && !fb_ends_with(path, ".so")) path = rb_str_plus(path, rb_str_new_cstr(".rb"));
+    if (!NIL_P(rb_hash_lookup(real_paths, path))) return;
+    if (!fb_is_plain_file(RSTRING_PTR(path), (size_t)RSTRING_LEN(path))) return;
+    VALUE known = rb_str_to_interned_str(path);
+    rb_hash_aset(real_paths, known, known);
+    added++;
+}
+
+/* know_real_paths(path, real path): of a file that `require` is loading or has loaded. Where Ruby's Hash is not found,
+ * Ruby looks for all real paths itself. */
+static VALUE
+native_know_real_paths(VALUE self, VALUE path, VALUE real_path)
+{
+    StringValue(path);
+    StringValue(real_path);
+    find_real_paths(path, real_path);
+    return Qnil;
+}
+
+/* real_paths -> how many files Ruby was spared to look for */
+static VALUE
+native_real_paths(VALUE self)
+{
+    return ULONG2NUM(added);
+}
+
+void
+fb_define_real_paths(VALUE native)
+{
+    fb_hold((VALUE *const[]){&real_paths, NULL});
+    rb_define_singleton_method(native, "know_real_paths", native_know_real_paths, 2);
+    rb_define_singleton_method(native, "real_paths", native_real_paths, 0);
+}

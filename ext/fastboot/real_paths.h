@@ -1,0 +1,12 @@
+#ifndef FASTBOOT_REAL_PATHS_H
+#define FASTBOOT_REAL_PATHS_H
+
+#include <ruby.h>
+
+/* Spares Ruby the search for the real path of a file that it is going to load, if no part of the path is a symbolic
+ * link. `path` is what `require` is given. Paths that are not absolute are left to Ruby. */
+void fb_know_real_path(VALUE path);
+
+void fb_define_real_paths(VALUE native);
+
+#endif
