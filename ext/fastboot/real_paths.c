@@ -1,8 +1,8 @@
 /*
  * Real paths that Ruby need not look for. `require` loads a file only if no file with the same real path is loaded. To
- * find the real path takes a system call for each folder of the path. Ruby 3.3 and newer keeps the answers in a Hash. No
- * interface gives this Hash, but the VM refers to it. Before Ruby looks for a file's real path, the file is added to the
- * Hash here, if there is no symbolic link in its path: then the path is its real path.
+ * find the real path takes a system call for each folder of the path. Ruby 3.3 and newer keeps real paths in a Hash. No
+ * interface gives this Hash, but the VM refers to it. Files are added to it here before Ruby loads them, if there is no
+ * symbolic link in their paths: such a path is the real path.
  */
 #include "real_paths.h"
 
@@ -18,7 +18,7 @@ static unsigned long added;
 
 #ifdef HAVE_RB_OBJSPACE_REACHABLE_OBJECTS_FROM_ROOT
 
-enum { MOST_HIDDEN = 64 };
+enum { MOST_HIDDEN = 16 }; /* there are 2 to 4 */
 
 void rb_objspace_reachable_objects_from_root(void (*)(const char *category, VALUE object, void *data), void *data);
 
@@ -59,7 +59,8 @@ find_real_paths(VALUE path, VALUE real_path)
 void
 fb_know_real_path(VALUE path)
 {
-    if (NIL_P(real_paths) || !RB_TYPE_P(path, T_STRING) || RSTRING_LEN(path) == 0 || RSTRING_PTR(path)[0] != '/') return;
+    if (NIL_P(real_paths) || !RB_TYPE_P(path, T_STRING)) return;
+    if (RSTRING_LEN(path) == 0 || RSTRING_PTR(path)[0] != '/') return;
     /* Otherwise Ruby's real path may have another encoding. */
     if (rb_enc_get(path) != rb_filesystem_encoding() || !rb_enc_str_asciionly_p(path)) return;
     if (!fb_ends_with(path, ".rb") && !fb_ends_with(path, ".so")) path = rb_str_plus(path, rb_str_new_cstr(".rb"));
@@ -71,7 +72,8 @@ fb_know_real_path(VALUE path)
 }
 
 /* know_real_paths(path, real path): of a file that `require` is loading or has loaded. Where Ruby's Hash is not found,
- * Ruby looks for all real paths itself. */
+ * Ruby looks for all real paths itself. Not to be called while other Ractors run: they may change what the VM refers
+ * to. */
 static VALUE
 native_know_real_paths(VALUE self, VALUE path, VALUE real_path)
 {

@@ -45,7 +45,7 @@ class FastbootRealPathsTest < Minitest::Test
   def run_program(program, *options, env: {})
     FileUtils.rm_f(file("current"))
     File.symlink("releases/1", file("current"))
-    counted = "#{program}; at_exit { warn Pitwall::Fastboot.stats['real_paths'].to_i } if defined?(Pitwall)"
+    counted = "#{program}; at_exit { $stderr.puts Pitwall::Fastboot.stats['real_paths'].to_i } if defined?(Pitwall)"
     result = capture({ "PITWALL_BOOT_CACHE" => file("cache"), **env }, RUBY, "-I#{LIB}", *options, "-e", counted)
     assert_predicate result.status, :success?, result.err
     [result.out, result.err[/\A(\d+)\n\z/, 1]]
@@ -67,5 +67,7 @@ class FastbootRealPathsTest < Minitest::Test
     counts = %w[plain/one plain/two.rb plain/link current/lib/released plain/../plain/one plain//one plain/ünïcode]
              .map { |name| run_program(format(program, name), "-rpitwall/fastboot", "--disable-gems").last }
     assert_equal(KEPT ? %w[1 1 0 0 0 0 0] : ["0"] * 7, counts)
+    beside = "RACTOR = Ractor.new { Ractor.receive }; require 'pitwall/fastboot'; #{format(program, "plain/one")}"
+    assert_equal "0", run_program(beside, "-W0", "--disable-gems").last, "Ruby's Hash is not looked for"
   end
 end

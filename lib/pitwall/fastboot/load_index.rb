@@ -24,7 +24,7 @@ module Pitwall
         # In a newer Ruby, or with EXTSTATIC, more extensions may be no files.
         known = RUBY_VERSION.to_f <= KNOWN_UNTIL
         Native.search_with(@folders, $LOAD_PATH, known && RbConfig::CONFIG["EXTSTATIC"].to_s.empty?, counts)
-        Native.know_real_paths(__FILE__, File.realpath(__FILE__)) if known
+        Native.know_real_paths(__FILE__, File.realpath(__FILE__)) if known && Ractor.count == 1
       end
 
       # Stands before Kernel#require.
