@@ -5,7 +5,7 @@
  * Reading order:
  *   pack.h         the file; pack_object.c: a pack as Ruby sees it
  *   places.h       is a file what it was?
- *   require.c      stands before Kernel#require; load_index.c: which folder has a name; real_paths.c: no need to ask
+ *   require.c      stands before Kernel#require; load_index.c: which folder has a name; real_paths.c: tells Ruby real paths
  *   code.c         gives Ruby the code of a file
  *   data.c         methods that load YAML and JSON files; plain_data.c: their results as bytes
  *   gc_rest.c      garbage collection rests meanwhile

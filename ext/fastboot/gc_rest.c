@@ -23,6 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -66,6 +67,7 @@ static struct {
     rb_postponed_job_handle_t job;
     VALUE enable, disable, set_stress, fork, new_ractor; /* the Methods that were replaced */
     int statm;              /* a descriptor of /proc/self/statm */
+    struct stat file;       /* what it was when it was opened */
     int is_young;           /* A rest has kept objects from getting old. */
 } rest = {.enable = Qnil, .disable = Qnil, .set_stress = Qnil, .fork = Qnil, .new_ractor = Qnil, .statm = -1};
 
@@ -77,8 +79,8 @@ static atomic_ulong loads;
 static _Atomic enum state wish = RESTING; /* what the thread asks for; RESTING: nothing */
 
 /* Opened once: a thread that opens files could give the program another descriptor than the lowest one that is free.
- * Its own number is high for the same reason. It is below 64, because a higher one makes Linux enlarge the process's
- * table of descriptors. In a process with threads Linux waits for all processors then: 14 ms of each boot. */
+ * Its own number is 60: above those that most programs use, and below 64. For a higher number Linux enlarges the table
+ * of descriptors. If the process has threads, this waits until each processor has left the old table: 14 ms. */
 static void
 open_statm(void)
 {
@@ -87,14 +89,17 @@ open_statm(void)
     rest.statm = fcntl(low, F_DUPFD_CLOEXEC, FIRST_DESCRIPTOR);
     if (rest.statm < 0) rest.statm = fcntl(low, F_DUPFD_CLOEXEC, FIRST_DESCRIPTOR / 5);
     close(low);
+    fstat(rest.statm, &rest.file);
 }
 
 /* How many bytes of the process are in memory; 0: unknown. If the program has closed the descriptor, its number may
- * belong to another file. So the text must begin with two numbers. */
+ * belong to another file. */
 static uint64_t
 resident(void)
 {
     char text[128];
+    struct stat now;
+    if (fstat(rest.statm, &now) != 0 || now.st_dev != rest.file.st_dev || now.st_ino != rest.file.st_ino) return 0;
     ssize_t length = pread(rest.statm, text, sizeof text - 1, 0);
     if (length <= 0) return 0;
     text[length] = 0;

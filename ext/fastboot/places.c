@@ -11,11 +11,12 @@
 #define SECOND UINT64_C(1000000000)
 #define SETTLED_AFTER_NS (3 * SECOND) /* more than the coarsest change times of file systems, 2 s */
 
-/* Folders that were found to be no symbolic links, nor below any: a hash table of copied paths. A path stays in it as
- * long as the process lives. */
+/* Folders that were found to be no symbolic links, nor below any: a hash table of copied paths. It is emptied a second
+ * after its first path was added, because the program may put a link in the place of a folder. */
 static struct {
     char **paths;
     size_t count, capacity;
+    uint64_t until_ns;
 } folders;
 
 static uint64_t
@@ -31,6 +32,21 @@ folder_slot(char **paths, size_t capacity, const char *path, size_t length)
         const char *found = paths[i];
         if (!found || (strncmp(found, path, length) == 0 && found[length] == 0)) return i;
     }
+}
+
+static void
+forget_old_folders(void)
+{
+    struct timespec clock;
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &clock);
+    uint64_t now = nanoseconds(&clock);
+    if (now < folders.until_ns) return;
+    folders.until_ns = now + SECOND;
+    for (size_t i = 0; i < folders.capacity; i++) {
+        free(folders.paths[i]);
+        folders.paths[i] = NULL;
+    }
+    folders.count = 0;
 }
 
 static void
@@ -64,6 +80,7 @@ is_remembered(const char *path, size_t length)
 static int
 is_plain_folder(const char *path, size_t length)
 {
+    forget_old_folders();
     size_t known = length; /* the lowest folder of the path that was seen before */
     while (known > 0 && !is_remembered(path, known)) {
         do known--;
@@ -138,7 +155,7 @@ fb_is_plain_file(const char *path, size_t length)
 {
     char copy[PATH_MAX];
     struct stat found;
-    return look_at(path, length, copy, &found) && S_ISREG(found.st_mode) && is_plain(copy, &found);
+    return look_at(path, length, copy, &found) && S_ISREG(found.st_mode) && may_read(&found) && is_plain(copy, &found);
 }
 
 int

@@ -27,7 +27,7 @@ struct hidden {
     int count;
 };
 
-/* Programs can't see objects without a class. */
+/* Ruby's Hash has no class. Others are passed over. */
 static void
 note_hidden(const char *category, VALUE object, void *data)
 {
@@ -60,13 +60,16 @@ void
 fb_know_real_path(VALUE path)
 {
     if (NIL_P(real_paths) || !RB_TYPE_P(path, T_STRING)) return;
+    /* With a subclass of String, Ruby 3.4 and 4.0 give the file a wrong __FILE__ if its real path is known. */
+    if (RBASIC_CLASS(path) != rb_cString || rb_ivar_count(path) > 0) return;
     if (RSTRING_LEN(path) == 0 || RSTRING_PTR(path)[0] != '/') return;
     /* Otherwise Ruby's real path may have another encoding. */
     if (rb_enc_get(path) != rb_filesystem_encoding() || !rb_enc_str_asciionly_p(path)) return;
     if (!fb_ends_with(path, ".rb") && !fb_ends_with(path, ".so")) path = rb_str_plus(path, rb_str_new_cstr(".rb"));
     if (!NIL_P(rb_hash_lookup(real_paths, path))) return;
     if (!fb_is_plain_file(RSTRING_PTR(path), (size_t)RSTRING_LEN(path))) return;
-    VALUE known = rb_str_to_interned_str(path);
+    VALUE known = rb_enc_interned_str(RSTRING_PTR(path), RSTRING_LEN(path), rb_enc_get(path)); /* `path` is not ours */
+    RB_GC_GUARD(path);
     rb_hash_aset(real_paths, known, known);
     added++;
 }

@@ -4,7 +4,8 @@
 #include <ruby.h>
 
 /* Spares Ruby the search for the real path of a file that it is going to load, if no part of the path is a symbolic
- * link. `path` is what `require` is given. Paths that are not absolute are left to Ruby. */
+ * link. `path` is the name that `require` was given, or the file that was found for it. Names that are not absolute are
+ * left to Ruby. */
 void fb_know_real_path(VALUE path);
 
 void fb_define_real_paths(VALUE native);

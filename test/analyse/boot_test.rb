@@ -159,16 +159,17 @@ class BootAnalysisTest < Minitest::Test
     assert_equal 60_000, found[["own_code", "/srv/f4.rb"]]
   end
 
-  # To find a later file takes 30 µs. One waits 10 µs, one 80, so that its own code must have waited for 50 of them. A
-  # string waits 5 µs. Files before the gem, and of another thread, do not count.
+  # Each later file has its code after 30 µs. The second one is off the CPU for 80 µs, so at most 30 count. A string
+  # waits 5 µs. Files of the gem itself, files before it, and those of another thread do not count.
   def test_the_thread_of_the_gem_debug
     waiting = { wall_ns: 90_000, cpu_ns: 80_000, compile_ns: 30_000 }
-    gem = [load(1, **waiting), load(2, path: "/b.rb", kind: "bundler_require", wall_ns: 50_000, cpu_ns: 50_000),
-           load(3, parent: 2, path: "/gems/debug-1.11.1/lib/debug.rb", wall_ns: 40_000, cpu_ns: 40_000),
-           load(4, parent: 3, path: "/gems/debug-1.11.1/lib/debug/session.rb", from: "/gems/debug-1.11.1/lib/debug.rb",
-                   wall_ns: 30_000, cpu_ns: 30_000)]
-    after = [load(5, **waiting), load(6, **waiting, wall_ns: 160_000), load(7, **waiting, thread: 2),
-             load(8, kind: "eval", wall_ns: 7_000, cpu_ns: 2_000), load(9, kind: "initializer", wall_ns: 50_000)]
+    lib = "/gems/debug-1.11.1/lib/debug"
+    gem = [load(1, **waiting), load(2, path: "/b.rb", kind: "bundler_require", wall_ns: 190_000, cpu_ns: 150_000),
+           load(3, parent: 2, path: "#{lib}.rb", wall_ns: 180_000, cpu_ns: 150_000),
+           load(4, parent: 3, path: "#{lib}/session.rb", from: "#{lib}.rb", wall_ns: 170_000, cpu_ns: 150_000),
+           load(5, parent: 4, path: "#{lib}/config.rb", from: "#{lib}/session.rb", **waiting)]
+    after = [load(6, **waiting), load(7, **waiting, wall_ns: 160_000), load(8, **waiting, thread: 2),
+             load(9, kind: "eval", wall_ns: 7_000, cpu_ns: 2_000), load(10, kind: "initializer", wall_ns: 50_000)]
     advice = debugger_advice([*gem, *after])
     assert_equal [45_000, 3, ["/srv/main.rb", 3]], [advice.saving_ns, advice.figures[:count], advice.place]
     assert_match(/\Aup to 45.0 µs: start the gem debug when .* each of 3 files and strings \(.*main\.rb:3\)\z/,
@@ -176,9 +177,11 @@ class BootAnalysisTest < Minitest::Test
     assert_equal "RUBY_DEBUG_ENABLE=0", Pitwall::Show::BootWords.setting(advice, "3.4.1")
 
     assert_nil debugger_advice([load(1), *after]), "without the gem"
-    assert_nil debugger_advice([load(4, path: gem.last.path, from: ""), *after]), "rdbg loads it"
-    own = load(4, path: "/srv/debug/session.rb")
-    assert_nil debugger_advice([own, *after]), "a file of the application's own"
+    assert_nil debugger_advice([*gem.first(4), *after]), "RUBY_DEBUG_ENABLE=0: session.rb returns at once"
+    rdbg = [load(4, path: "#{lib}/session.rb", from: ""), load(5, parent: 4, path: "#{lib}/config.rb", from: "")]
+    assert_nil debugger_advice([*rdbg, *after]), "rdbg loads it"
+    own = [load(4, path: "/srv/debug/session.rb"), load(5, parent: 4)]
+    assert_nil debugger_advice([*own, *after]), "a file of the application's own"
   end
 
   def debugger_advice(rows) = boot(segment(rows)).advice.find { |one| one.kind == "debugger" }

@@ -53,8 +53,8 @@ class GCRestTest < Minitest::Test
     assert_equal %w[true true], lines("#{program}, #{STATS}['gc_growths'] > 0")
   end
 
-  # Linux waits for all processors when it enlarges the table of descriptors of a process with threads.
-  def test_its_descriptor_leaves_the_low_numbers_and_the_table_of_descriptors_alone
+  # To enlarge the table of descriptors of a process with threads takes Linux some milliseconds.
+  def test_its_descriptor_leaves_the_lowest_numbers_and_the_table_of_descriptors_alone
     program = "puts File.read('/proc/self/status')[/^FDSize:\\s*(\\d+)/, 1], File.open('a.rb').fileno"
     with, without = [{}, { "PITWALL_FASTBOOT" => "off" }].map { |env| lines(program, env: env) }
     assert_equal without, with

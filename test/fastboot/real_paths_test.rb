@@ -10,7 +10,8 @@ class FastbootRealPathsTest < Minitest::Test
   LIB = File.join(Checkout::ROOT, "lib")
   KEPT = RUBY_VERSION.to_f >= 3.3
 
-  # Plain files; a folder that is a link; a file that is a link; a link to a folder that changes; names with "..".
+  # Plain files; a folder that is a link; a file that is a link; a link to a folder that changes; names with ".."; names
+  # that are more than a String; an autoload; a folder in whose place a link is put.
   PROGRAM = <<~'RUBY'
     $LOAD_PATH.unshift("#{Dir.pwd}/plain", "#{Dir.pwd}/current/lib")
     asked = lambda do |name|
@@ -27,6 +28,18 @@ class FastbootRealPathsTest < Minitest::Test
     File.unlink("current")
     File.symlink("releases/2", "current")
     results += ["released", "later", "#{Dir.pwd}/releases/2/lib/later"].map(&asked)
+    class Name < String; end
+    odd = [Name.new("#{Dir.pwd}/plain/nine.rb"), +"#{Dir.pwd}/plain/ten", +"#{Dir.pwd}/plain/eleven.rb", +"twelve"]
+    odd[1].instance_variable_set(:@note, 1)
+    odd[2].define_singleton_method(:eql?) { |_| raise "asked" }
+    results += odd.map(&asked) + odd.map(&:frozen?)
+    autoload :Thirteen, "#{Dir.pwd}/plain/thirteen"
+    results << Object.const_get(:Thirteen)
+    require "#{Dir.pwd}/moved/early"
+    File.rename("moved", "gone")
+    File.symlink("gone", "moved")
+    sleep 1.1 # folders are known for a second
+    results += ["#{Dir.pwd}/moved/late", "#{Dir.pwd}/gone/late"].map(&asked)
     own = $LOADED_FEATURES.grep(/#{Regexp.escape(Dir.pwd)}/)
     p results, DIRS, own, own.map(&:encoding), own.map(&:frozen?)
   RUBY
@@ -34,16 +47,19 @@ class FastbootRealPathsTest < Minitest::Test
   def setup
     super
     code = "(DIRS ||= []) << [__FILE__, __dir__, __dir__.encoding, __method__.inspect]"
-    names = %w[one two three target four five six seven eight ünïcode].map { |name| "plain/#{name}.rb" }
-    names += %w[releases/1/lib/released.rb releases/2/lib/released.rb releases/2/lib/later.rb]
-    write_files(names.to_h { |name| [name, code] })
+    names = %w[one two three target four five six seven eight nine ten eleven twelve ünïcode]
+    names = names.map { |name| "plain/#{name}.rb" }
+    names += %w[releases/1/lib/released.rb releases/2/lib/released.rb releases/2/lib/later.rb
+                moved/early.rb moved/late.rb]
+    write_files(names.to_h { |name| [name, code] }.merge("plain/thirteen.rb" => "Thirteen = [__FILE__, __dir__]"))
     File.symlink("target.rb", file("plain/link.rb"))
     File.symlink("releases/1", file("current"))
   end
 
   # @return what the program prints, and the count of the accelerator
   def run_program(program, *options, env: {})
-    FileUtils.rm_f(file("current"))
+    FileUtils.rm_f([file("current"), *(file("moved") if File.symlink?(file("moved")))])
+    File.rename(file("gone"), file("moved")) if File.exist?(file("gone"))
     File.symlink("releases/1", file("current"))
     counted = "#{program}; at_exit { $stderr.puts Pitwall::Fastboot.stats['real_paths'].to_i } if defined?(Pitwall)"
     result = capture({ "PITWALL_BOOT_CACHE" => file("cache"), **env }, RUBY, "-I#{LIB}", *options, "-e", counted)

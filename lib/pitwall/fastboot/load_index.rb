@@ -12,8 +12,8 @@ module Pitwall
     class LoadIndex
       RUBYGEMS = %r{rubygems/core_ext/kernel_require\.rb>?\z}
       WARNS = %r{/bundled_gems\.rb>?\z}
-      # The newest Ruby of which two things are known: which extensions are no files (ext/fastboot/require.c), and what
-      # its Hash of real paths has (real_paths.c).
+      # The newest Ruby whose sources were checked for extensions that are no files (ext/fastboot/require.c)
+      # and for the Hash of real paths (real_paths.c).
       KNOWN_UNTIL = 4.1
       private_constant :RUBYGEMS, :WARNS, :KNOWN_UNTIL
 

@@ -85,20 +85,21 @@ module Pitwall
           advice("exec", @boot.before_exec_ns, subject: ("Bundler" if @boot.restarted_by_bundler?))
         end
 
-        # The gem debug has a TracePoint. After Ruby has compiled a file or a string, the thread that compiled it waits
-        # for an answer of the gem's thread.
+        # The gem debug has a TracePoint. A thread that has compiled a file or a string tells the gem's thread, and
+        # waits for its reply. If session.rb has loaded nothing, the gem was switched off.
         def debug_gem
-          at = main.index { |node| node.file? && node.path.match?(SESSION) && @boot.owners.gem(node) == "debug" }
-          asking = [main[at], *main[at].above].find { |node| asked_by_program?(node) } if at
-          return if asking.nil?
+          session = main.find { |node| node.file? && node.path.match?(SESSION) && @boot.owners.gem(node) == "debug" }
+          return if session.nil? || session.children.empty?
 
-          told = main.drop(at + 1).select { |node| node.row.kind == "eval" || node.row.compile_ns.positive? }
+          asking = [session, *session.above].find { |node| asked_by_program?(node) } or return
+          told = main.drop(main.index(session) + session.subtree.size)
+          told = told.select { |node| node.row.kind == "eval" || node.row.compile_ns.positive? }
           advice("debugger", told.sum { |node| waited_ns(node) }, bound: true, subject: "debug",
                  place: asked_at([asking]), count: told.size)
         end
 
-        # How long the thread did not run. For a file only until its code was compiled: the file's own code may wait for
-        # something else.
+        # How long the thread did not run. The time until a file's code was compiled has the wait in it, because
+        # Pitwall's hook runs after the gem's. Later the file's own code may wait for something else.
         def waited_ns(node)
           waited = [node.own[:wall] - node.own[:cpu], 0].max
           node.row.kind == "eval" ? waited : [waited, node.compile_ns].min
