@@ -5,7 +5,8 @@
  * Reading order:
  *   pack.h         the file; pack_object.c: a pack as Ruby sees it
  *   places.h       is a file what it was?
- *   require.c      stands before Kernel#require; load_index.c: which folder has a name; real_paths.c: tells Ruby real paths
+ *   require.c      stands before Kernel#require; load_index.c: which folder has a name
+ *   real_paths.c   tells Ruby the real paths of files
  *   code.c         gives Ruby the code of a file
  *   data.c         methods that load YAML and JSON files; plain_data.c: their results as bytes
  *   gc_rest.c      garbage collection rests meanwhile

@@ -67,7 +67,7 @@ static struct {
     rb_postponed_job_handle_t job;
     VALUE enable, disable, set_stress, fork, new_ractor; /* the Methods that were replaced */
     int statm;              /* a descriptor of /proc/self/statm */
-    struct stat file;       /* what it was when it was opened */
+    struct stat opened;     /* its file */
     int is_young;           /* A rest has kept objects from getting old. */
 } rest = {.enable = Qnil, .disable = Qnil, .set_stress = Qnil, .fork = Qnil, .new_ractor = Qnil, .statm = -1};
 
@@ -79,8 +79,9 @@ static atomic_ulong loads;
 static _Atomic enum state wish = RESTING; /* what the thread asks for; RESTING: nothing */
 
 /* Opened once: a thread that opens files could give the program another descriptor than the lowest one that is free.
- * Its own number is 60: above those that most programs use, and below 64. For a higher number Linux enlarges the table
- * of descriptors. If the process has threads, this waits until each processor has left the old table: 14 ms. */
+ * For the same reason the descriptor has the number 60: most programs use lower ones. From 64 on, Linux would enlarge
+ * the process's table of descriptors. In a process with threads that takes 14 ms, because Linux waits until each
+ * processor has left the old table. */
 static void
 open_statm(void)
 {
@@ -89,7 +90,7 @@ open_statm(void)
     rest.statm = fcntl(low, F_DUPFD_CLOEXEC, FIRST_DESCRIPTOR);
     if (rest.statm < 0) rest.statm = fcntl(low, F_DUPFD_CLOEXEC, FIRST_DESCRIPTOR / 5);
     close(low);
-    fstat(rest.statm, &rest.file);
+    fstat(rest.statm, &rest.opened);
 }
 
 /* How many bytes of the process are in memory; 0: unknown. If the program has closed the descriptor, its number may
@@ -99,7 +100,7 @@ resident(void)
 {
     char text[128];
     struct stat now;
-    if (fstat(rest.statm, &now) != 0 || now.st_dev != rest.file.st_dev || now.st_ino != rest.file.st_ino) return 0;
+    if (fstat(rest.statm, &now) != 0 || now.st_dev != rest.opened.st_dev || now.st_ino != rest.opened.st_ino) return 0;
     ssize_t length = pread(rest.statm, text, sizeof text - 1, 0);
     if (length <= 0) return 0;
     text[length] = 0;

@@ -11,12 +11,12 @@
 #define SECOND UINT64_C(1000000000)
 #define SETTLED_AFTER_NS (3 * SECOND) /* more than the coarsest change times of file systems, 2 s */
 
-/* Folders that were found to be no symbolic links, nor below any: a hash table of copied paths. It is emptied a second
- * after its first path was added, because the program may put a link in the place of a folder. */
+/* Folders that were found to be no symbolic links, nor below any: a hash table of copied paths. The table is emptied
+ * each second, because the program may put a link in the place of a folder. */
 static struct {
     char **paths;
     size_t count, capacity;
-    uint64_t until_ns;
+    uint64_t until_ns; /* when the table is emptied next */
 } folders;
 
 static uint64_t

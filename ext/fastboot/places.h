@@ -19,10 +19,10 @@ struct fb_place {
 };
 
 /* Returns 1, or 0 where there is no regular file, or a path that is not absolute or too long. Makes one system call
- * for a file in a folder that was seen in the last second. needs GVL: the memory of folders is shared. */
+ * for a file whose folder was seen less than a second ago. needs GVL: the table of folders is shared. */
 int fb_place_of(const char *path, size_t length, struct fb_place *place);
 
-/* Is there a regular file that this process may read, and no symbolic link in its path? needs GVL, as fb_place_of. */
+/* Is there a regular file that this process may read, and is no part of its path a symbolic link? needs GVL, too. */
 int fb_is_plain_file(const char *path, size_t length);
 
 /* Did the file change so long ago that another change would have given it another change time? Users can set mtime,

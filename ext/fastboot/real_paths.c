@@ -1,8 +1,8 @@
 /*
  * Real paths that Ruby need not look for. `require` loads a file only if no file with the same real path is loaded. To
  * find the real path takes a system call for each folder of the path. Ruby 3.3 and newer keeps real paths in a Hash. No
- * interface gives this Hash, but the VM refers to it. Files are added to it here before Ruby loads them, if there is no
- * symbolic link in their paths: such a path is the real path.
+ * interface gives this Hash, but the VM refers to it. A path without a symbolic link is its own real path. Files with
+ * such a path are added to the Hash before Ruby loads them.
  */
 #include "real_paths.h"
 
@@ -27,7 +27,7 @@ struct hidden {
     int count;
 };
 
-/* Ruby's Hash has no class. Others are passed over. */
+/* Ruby's Hash has no class, so that programs can't see it. */
 static void
 note_hidden(const char *category, VALUE object, void *data)
 {
@@ -60,23 +60,23 @@ void
 fb_know_real_path(VALUE path)
 {
     if (NIL_P(real_paths) || !RB_TYPE_P(path, T_STRING)) return;
-    /* With a subclass of String, Ruby 3.4 and 4.0 give the file a wrong __FILE__ if its real path is known. */
+    /* If the name is of a subclass of String, and the real path is known, Ruby 3.4 and 4.0 give a wrong __FILE__. */
     if (RBASIC_CLASS(path) != rb_cString || rb_ivar_count(path) > 0) return;
     if (RSTRING_LEN(path) == 0 || RSTRING_PTR(path)[0] != '/') return;
-    /* Otherwise Ruby's real path may have another encoding. */
+    /* To a path in any other encoding, Ruby may find a real path in a third one. */
     if (rb_enc_get(path) != rb_filesystem_encoding() || !rb_enc_str_asciionly_p(path)) return;
     if (!fb_ends_with(path, ".rb") && !fb_ends_with(path, ".so")) path = rb_str_plus(path, rb_str_new_cstr(".rb"));
     if (!NIL_P(rb_hash_lookup(real_paths, path))) return;
     if (!fb_is_plain_file(RSTRING_PTR(path), (size_t)RSTRING_LEN(path))) return;
-    VALUE known = rb_enc_interned_str(RSTRING_PTR(path), RSTRING_LEN(path), rb_enc_get(path)); /* `path` is not ours */
+    /* A copy: the program may change its own String. */
+    VALUE known = rb_enc_interned_str(RSTRING_PTR(path), RSTRING_LEN(path), rb_enc_get(path));
     RB_GC_GUARD(path);
     rb_hash_aset(real_paths, known, known);
     added++;
 }
 
-/* know_real_paths(path, real path): of a file that `require` is loading or has loaded. Where Ruby's Hash is not found,
- * Ruby looks for all real paths itself. Not to be called while other Ractors run: they may change what the VM refers
- * to. */
+/* know_real_paths(path, real path): of a file that `require` is loading or has loaded. By them Ruby's Hash is recognised.
+ * If no Hash has them, no file is added. No other Ractor may run: it could change meanwhile what the VM refers to. */
 static VALUE
 native_know_real_paths(VALUE self, VALUE path, VALUE real_path)
 {

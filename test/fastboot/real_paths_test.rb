@@ -1,17 +1,18 @@
 # frozen_string_literal: true
 
 require_relative "../test_helper"
-require_relative "../support/command_line"
+require_relative "../support/fastboot_program"
 
-# Ruby keeps the real paths of files. The accelerator adds those that it knows, and no others.
+# Ruby 3.3 and newer keeps the real paths of files in a Hash. The accelerator adds files whose paths have no symbolic
+# link, and no others.
 class FastbootRealPathsTest < Minitest::Test
-  include CommandLine
+  include FastbootProgram
 
-  LIB = File.join(Checkout::ROOT, "lib")
   KEPT = RUBY_VERSION.to_f >= 3.3
 
-  # Plain files; a folder that is a link; a file that is a link; a link to a folder that changes; names with ".."; names
-  # that are more than a String; an autoload; a folder in whose place a link is put.
+  # It loads plain files, files below a link, a file that is a link, and names with "..". It sets another target of a
+  # link. It gives names that are more than a String, and an autoload. It puts a link in the place of a folder. At the
+  # end the links are as before.
   PROGRAM = <<~'RUBY'
     $LOAD_PATH.unshift("#{Dir.pwd}/plain", "#{Dir.pwd}/current/lib")
     asked = lambda do |name|
@@ -42,6 +43,9 @@ class FastbootRealPathsTest < Minitest::Test
     results += ["#{Dir.pwd}/moved/late", "#{Dir.pwd}/gone/late"].map(&asked)
     own = $LOADED_FEATURES.grep(/#{Regexp.escape(Dir.pwd)}/)
     p results, DIRS, own, own.map(&:encoding), own.map(&:frozen?)
+    File.unlink("current", "moved")
+    File.symlink("releases/1", "current")
+    File.rename("gone", "moved")
   RUBY
 
   def setup
@@ -56,24 +60,19 @@ class FastbootRealPathsTest < Minitest::Test
     File.symlink("releases/1", file("current"))
   end
 
-  # @return what the program prints, and the count of the accelerator
-  def run_program(program, *options, env: {})
-    FileUtils.rm_f([file("current"), *(file("moved") if File.symlink?(file("moved")))])
-    File.rename(file("gone"), file("moved")) if File.exist?(file("gone"))
-    File.symlink("releases/1", file("current"))
-    counted = "#{program}; at_exit { $stderr.puts Pitwall::Fastboot.stats['real_paths'].to_i } if defined?(Pitwall)"
-    result = capture({ "PITWALL_BOOT_CACHE" => file("cache"), **env }, RUBY, "-I#{LIB}", *options, "-e", counted)
-    assert_predicate result.status, :success?, result.err
-    [result.out, result.err[/\A(\d+)\n\z/, 1]]
+  # How many files were added while the program ran. Before it, the support's own file may be added.
+  def added(found, env: {})
+    found.counts["real_paths"].to_i - boot("-e", "1", env: env).counts["real_paths"].to_i
   end
 
   def test_files_are_the_same_as_without_the_accelerator
     [{}, { "LC_ALL" => "C" }].each do |env|
-      plain, = run_program(PROGRAM, env: env)
+      expected = plain("-e", PROGRAM, env: env)
+      assert_equal "exit 0", expected.status, expected.err
       2.times do
-        out, count = run_program(PROGRAM, "-rpitwall/fastboot", env: env)
-        assert_equal plain, out
-        assert_equal KEPT, count.to_i.positive?
+        found = boot("-e", PROGRAM, env: env)
+        assert_same expected, found
+        assert_equal KEPT, added(found, env: env).positive?
       end
     end
   end
@@ -81,9 +80,11 @@ class FastbootRealPathsTest < Minitest::Test
   def test_which_files_are_known
     program = "require \"\#{Dir.pwd}/%s\""
     counts = %w[plain/one plain/two.rb plain/link current/lib/released plain/../plain/one plain//one plain/ünïcode]
-             .map { |name| run_program(format(program, name), "-rpitwall/fastboot", "--disable-gems").last }
-    assert_equal(KEPT ? %w[1 1 0 0 0 0 0] : ["0"] * 7, counts)
-    beside = "RACTOR = Ractor.new { Ractor.receive }; require 'pitwall/fastboot'; #{format(program, "plain/one")}"
-    assert_equal "0", run_program(beside, "-W0", "--disable-gems").last, "Ruby's Hash is not looked for"
+             .map { |name| added(boot("-e", format(program, name))) }
+    assert_equal(KEPT ? [1, 1, 0, 0, 0, 0, 0] : [0] * 7, counts)
+    beside = "RACTOR = Ractor.new { Ractor.receive }; require 'pitwall/fastboot'; #{format(program, "plain/one")}; " \
+             "p Pitwall::Fastboot.stats.key?('real_paths')"
+    found = plain("-W0", "-e", beside, env: { "PITWALL_BOOT_CACHE" => file("cache") })
+    assert_equal ["false\n", "", "exit 0"], found.to_a.first(3), "Ruby's Hash is not looked for"
   end
 end

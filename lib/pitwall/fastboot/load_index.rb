@@ -21,9 +21,9 @@ module Pitwall
       def initialize(counts)
         @counts = counts
         @folders = Native::LoadIndex.new
-        # In a newer Ruby, or with EXTSTATIC, more extensions may be no files.
         known = RUBY_VERSION.to_f <= KNOWN_UNTIL
-        Native.search_with(@folders, $LOAD_PATH, known && RbConfig::CONFIG["EXTSTATIC"].to_s.empty?, counts)
+        only_files = known && RbConfig::CONFIG["EXTSTATIC"].to_s.empty? # otherwise more extensions may be no files
+        Native.search_with(@folders, $LOAD_PATH, only_files, counts)
         Native.know_real_paths(__FILE__, File.realpath(__FILE__)) if known && Ractor.count == 1
       end
 
