@@ -1,6 +1,7 @@
 /*
- * The methods that stand in the place of Psych.load_file, JSON.load_file and their variants. They ask the DataCache
- * (lib/pitwall/fastboot/data_cache.rb), and call the method that they replaced if it has no answer.
+ * The methods that stand in the place of Psych.load_file, JSON.load_file and their variants, and of `read` of tzinfo's
+ * reader of time zones. They ask the DataCache (lib/pitwall/fastboot/data_cache.rb), and call the method that they
+ * replaced if it has no answer.
  *
  * They are in C because backtraces and `warn(…, uplevel:)` then name no file of this library.
  */
@@ -14,7 +15,7 @@
 static VALUE cache = Qnil, call_class = Qnil;
 static ID id_find, id_parsed, id_keep;
 static uint64_t loads;     /* of files of code */
-static int libraries_wait; /* Psych or JSON were not loaded when the last file was */
+static int libraries_wait; /* some library was not loaded when the last file was */
 
 /* The replaced methods keep another name in their module. */
 static struct {
@@ -25,6 +26,7 @@ static struct {
     {"load_file!", "pitwall_load_file_before!", 0, 0},
     {"safe_load_file", "pitwall_safe_load_file_before", 0, 0},
     {"unsafe_load_file", "pitwall_unsafe_load_file_before", 0, 0},
+    {"read", "pitwall_read_before", 0, 0},
 };
 enum { METHODS = sizeof methods / sizeof *methods };
 
@@ -54,15 +56,21 @@ load_file(int argc, VALUE *argv, VALUE self, int usual)
 }
 
 static VALUE
-psych_load_file(int argc, VALUE *argv, VALUE self)
+file_and_keywords(int argc, VALUE *argv, VALUE self)
 {
     return load_file(argc, argv, self, argc == (rb_keyword_given_p() ? 2 : 1));
 }
 
 static VALUE
-json_load_file(int argc, VALUE *argv, VALUE self)
+file_and_hash(int argc, VALUE *argv, VALUE self)
 {
     return load_file(argc, argv, self, argc == 1 || (argc == 2 && RB_TYPE_P(argv[1], T_HASH)));
+}
+
+static VALUE
+file_alone(int argc, VALUE *argv, VALUE self)
+{
+    return load_file(argc, argv, self, argc == 1 && !rb_keyword_given_p());
 }
 
 /* Native.serve_data(cache, class): from now on this DataCache is asked. It answers with one of these:
@@ -107,13 +115,15 @@ fb_define_data(VALUE native)
     id_parsed = rb_intern("parsed");
     id_keep = rb_intern("keep");
 
-    VALUE psych = rb_define_module_under(native, "PsychMethods");
-    VALUE json = rb_define_module_under(native, "JSONMethods");
+    VALUE with_keywords = rb_define_module_under(native, "FileAndKeywords");
+    VALUE with_hash = rb_define_module_under(native, "FileAndHash");
+    VALUE alone = rb_define_module_under(native, "FileAlone");
     for (int i = 0; i < METHODS; i++) {
         methods[i].id = rb_intern(methods[i].name);
         methods[i].id_before = rb_intern(methods[i].before);
-        rb_define_method(psych, methods[i].name, psych_load_file, -1);
-        rb_define_method(json, methods[i].name, json_load_file, -1);
+        rb_define_method(with_keywords, methods[i].name, file_and_keywords, -1);
+        rb_define_method(with_hash, methods[i].name, file_and_hash, -1);
+        rb_define_method(alone, methods[i].name, file_alone, -1);
     }
     rb_define_singleton_method(native, "serve_data", native_serve_data, 2);
     rb_define_singleton_method(native, "loads", native_loads, 0);

@@ -8,7 +8,8 @@
  *   require.c      stands before Kernel#require; load_index.c: which folder has a name
  *   real_paths.c   tells Ruby the real paths of files
  *   code.c         gives Ruby the code of a file
- *   data.c         methods that load YAML and JSON files; plain_data.c: their results as bytes
+ *   data.c         methods that load YAML, JSON and time zone files
+ *   plain_data.c   results of YAML and JSON files as bytes; zone_data.c: those of time zones
  *   gc_rest.c      garbage collection rests meanwhile
  *   object_sum.c   has an object changed?
  */
@@ -32,6 +33,7 @@
 #include "real_paths.h"
 #include "require.h"
 #include "tools.h"
+#include "zone_data.h"
 
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
 #error "packs are little-endian"
@@ -180,5 +182,6 @@ Init_fastboot_pack(void)
     fb_define_load_index(native);
     fb_define_data(native);
     fb_define_plain_data(native);
+    fb_define_zone_data(native);
     fb_define_object_sum(native);
 }

@@ -21,7 +21,7 @@
 enum fb_kind {
     FB_CODE = 1, /* compiled code of a file */
     FB_SEEN = 2, /* no body: the file of an earlier FB_CODE has these attributes now */
-    FB_DATA = 3, /* what a YAML or JSON file was parsed to (plain_data.c) */
+    FB_DATA = 3, /* what a YAML, JSON or time zone file was parsed to */
     FB_DATA_SEEN = 4, /* no body: the file of an earlier FB_DATA has these attributes now */
 };
 

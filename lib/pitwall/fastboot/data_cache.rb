@@ -2,14 +2,15 @@
 
 module Pitwall
   module Fastboot
-    # Keeps what YAML and JSON files are parsed to: Psych.load_file, safe_load_file and unsafe_load_file, JSON.load_file
-    # and load_file!. ext/fastboot/data.c has the methods that stand in their place. In any doubt the library parses.
+    # Keeps what YAML, JSON and time zone files are parsed to: Psych.load_file, safe_load_file and unsafe_load_file,
+    # JSON.load_file and load_file!, and `read` of tzinfo's reader. ext/fastboot/data.c has the methods that stand in
+    # their place. In any doubt the library parses.
     #
-    # Only plain data is stored (PlainData). Files with YAML tags are not: a tag may run code of the program.
+    # Only plain data is stored (ParsedData, ZoneData). Files with YAML tags are not: a tag may run code of the program.
     # @api private
     class DataCache
       # A call that the library answers. Its result is to be stored. (An Array or the like would be data.)
-      Call = Struct.new(:library, :state, :options, :keywords)
+      Call = Struct.new(:library, :receiver, :state, :options, :keywords)
       COUNTS = %i[hit hit_by_content hit_moved missing changed damaged odd refused stored fresh moving
                   warned silenced not_plain other_options changed_library]
                .to_h { |name| [name, :"data_#{name}"] }.freeze
@@ -20,12 +21,12 @@ module Pitwall
         @pack = pack
         @counts = counts
         @waiting = libraries
-        @libraries = {} # by their module
+        @libraries = {} # by the module with their methods
         @tried = {} # sums of the paths and options that the library has parsed to be stored
         Native.serve_data(self, Call)
       end
 
-      # A file of code is going to be loaded: has the program loaded Psych or JSON meanwhile?
+      # A file of code is going to be loaded: has the program loaded one of the libraries meanwhile?
       #: () -> void
       def keep
         Thread.handle_interrupt(Exceptions::LATER) do
@@ -35,10 +36,11 @@ module Pitwall
       end
 
       # @return the data; a Call: the library is to parse, and `parsed` gets the result; self: the library is to parse
-      #: (Module, Symbol, untyped, Hash[Symbol, untyped]?) -> untyped
-      def find(mod, method, file, keywords)
+      #: (untyped, Symbol, untyped, Hash[Symbol, untyped]?) -> untyped
+      def find(receiver, method, file, keywords)
         Thread.handle_interrupt(Exceptions::LATER) do
-          answer(@libraries[mod], method, file, keywords)
+          library = @libraries[receiver.is_a?(Module) ? receiver.singleton_class : receiver.class]
+          answer(library, receiver, method, file, keywords)
         rescue *Exceptions::OWN => error
           refuse(file, error)
           self
@@ -61,14 +63,14 @@ module Pitwall
       def installed?(library)
         done = library.install
         @counts.because(done) if done.is_a?(String)
-        @libraries = { **@libraries, library.module => library } if done == true
+        @libraries = { **@libraries, library.place => library } if done == true
         done
       rescue *Exceptions::OWN => error
         @counts.because("no cache of data: #{library.name}", error.class, error.message)
         true
       end
 
-      def answer(library, method, file, keywords)
+      def answer(library, receiver, method, file, keywords)
         return self if library.nil?
         return count(:changed_library) unless library.own_methods?
 
@@ -76,13 +78,11 @@ module Pitwall
         path = path_of(file) or return count(:odd)
         options = Native.sum(dependences)
         bytes, how = @pack.find(Format::DATA, path, options)
-        return restored(bytes, keywords).tap { count(how) } if bytes
+        return library.load(bytes, receiver, keywords).tap { count(how) } if bytes
 
         count(how)
-        how == :odd || @pack.readonly? ? self : call(library, path, options, keywords)
+        how == :odd || @pack.readonly? ? self : call(library, receiver, path, options, keywords)
       end
-
-      def restored(bytes, keywords) = Native.plain_data(bytes, keywords && keywords[:freeze])
 
       # @return the absolute path, as the system call takes it; nil: in doubt
       def path_of(file)
@@ -95,7 +95,7 @@ module Pitwall
 
       # The library is to parse. Its result is stored if that was not tried before, and if the file is no file that was
       # just made, perhaps for this one time.
-      def call(library, path, options, keywords)
+      def call(library, receiver, path, options, keywords)
         tried = Native.sum("#{options}\0#{path}")
         return self if @tried[tried]
         return count(:silenced) if $VERBOSE.nil?
@@ -106,7 +106,7 @@ module Pitwall
         @tried[tried] = true
         return count(:warned) unless Warnings.listen
 
-        Call.new(library, state, options, keywords)
+        Call.new(library, receiver, state, options, keywords)
       end
 
       def fresh?(state) = !Native.settled?(state.attributes.last)
@@ -123,17 +123,9 @@ module Pitwall
         content = FileState.content(state.path, digest) or return :moving
         return :not_plain if call.library.tags?(content) != false
 
-        bytes = bytes_of(value, call.keywords) or return :not_plain
+        bytes = call.library.dump(value, call.receiver, call.keywords) or return :not_plain
         @pack.remember(Format::DATA, state.key, call.options, attributes, digest, bytes)
         :stored
-      end
-
-      # @return [String, nil] nil: it is not plain
-      def bytes_of(value, keywords)
-        fallback = keywords && keywords[:fallback]
-        return if !fallback.nil? && value.equal?(fallback) # the caller's own object
-
-        PlainData.dump(value, frozen: keywords && keywords[:freeze] ? true : false)
       end
 
       # @return self, as an answer

@@ -2,51 +2,14 @@
 
 module Pitwall
   module Fastboot
-    # Psych or JSON, which the program loads itself: what a result depends on beside the file, and whether the library's
-    # own methods make it.
+    # A library that the program loads itself, such as Psych: what a result depends on beside the file, and whether the
+    # library's own methods make it.
     # @api private
     class DataLibrary
-      # What is known of a library. `methods` are replaced by those of the module `ours`. `called` are singleton methods
-      # that they call. With all methods of `classes` (some versions lack the `optional` ones) these make the result,
-      # where `usual` is true. `ready` is no longer nil when the library is loaded. `keywords` are known options, with
-      # what is said of their values. `version` are constants. `own_file` ends the path of the file with the methods.
-      Facts = Struct.new(:name, :methods, :parameters, :ours, :own_file, :ready, :usual, :called, :classes, :optional,
-                         :keywords, :version, keyword_init: true)
-      SIMPLE = [NilClass, TrueClass, FalseClass, Integer].to_h { |type| [type, true] }.freeze
-      TEXT = ->(value) { value.inspect if SIMPLE[value.class] }
-      NAMES = lambda do |value|
-        names = value.map { |name| name.is_a?(Module) || name.is_a?(Symbol) ? name.to_s : name } if value.is_a?(Array)
-        names.inspect if names&.all?(String)
-      end
-      # The result is this object itself, or does not depend on it (DataCache#bytes_of).
-      FALLBACK = ->(value) { TEXT.call(value) || "an object" }
-      ANY = ->(_) { "any" }
+      # @return [Module, nil] the one whose methods are replaced, once they are
+      attr_reader :place
 
-      PSYCH = Facts.new(
-        name: :Psych, version: %i[VERSION LIBYAML_VERSION], own_file: "/psych.rb", ready: :domain_types,
-        methods: %i[load_file safe_load_file unsafe_load_file], parameters: %i[req keyrest], ours: :PsychMethods,
-        usual: ->(found) { !found.load_tags.key?(nil) }, # which would be the tag of all that has none
-        called: %i[load safe_load unsafe_load parse parse_stream parser],
-        classes: %w[Parser TreeBuilder Handlers::DocumentStream Visitors::Visitor Visitors::ToRuby Visitors::NoAliasRuby
-                    ScalarScanner ClassLoader ClassLoader::Restricted Nodes::Node], optional: [],
-        keywords: { symbolize_names: TEXT, freeze: TEXT, aliases: TEXT, permitted_classes: NAMES,
-                    permitted_symbols: NAMES, fallback: FALLBACK, filename: ANY, strict_integer: TEXT,
-                    parse_symbols: TEXT }
-      ).freeze
-      JSON = Facts.new(
-        name: :JSON, version: %i[VERSION], own_file: "/json/common.rb", ready: :parser,
-        methods: %i[load_file load_file!], parameters: %i[req opt], ours: :JSONMethods,
-        usual: ->(found) { found.parser.equal?(found::Ext::Parser) && found::Parser.equal?(found.parser) },
-        called: %i[parse parse! parser], classes: %w[Ext::Parser], optional: %w[Ext::ParserConfig ParserOptions],
-        keywords: { symbolize_names: TEXT, freeze: TEXT, max_nesting: TEXT, allow_nan: TEXT }
-      ).freeze
-      private_constant :Facts, :SIMPLE, :TEXT, :NAMES, :FALLBACK, :ANY
-
-      # @return [Module, nil] the library, once its methods are replaced
-      attr_reader :module
-
-      # @param facts PSYCH or JSON
-      #: (untyped) -> void
+      #: (DataFacts) -> void
       def initialize(facts)
         @facts = facts
       end
@@ -61,17 +24,19 @@ module Pitwall
         return false if Object.autoload?(@facts.name) || !Object.const_defined?(@facts.name, false)
 
         found = Object.const_get(@facts.name)
-        return false unless found.respond_to?(@facts.ready) && found.public_send(@facts.ready)
+        return false unless @facts.ready.call(found)
 
-        replaced = @facts.methods.select { |method| own?(found, method) }
-        return "no cache of data: #{name}.load_file is not the library's own" unless replaced.include?(:load_file)
+        @place = @facts.place.call(found)
+        replaced = @facts.methods.select { |method| own?(method) }
+        main = @facts.methods.first
+        return "no cache of data: #{main} of #{name} is not the library's own" unless replaced.include?(main)
 
-        @version = [name, *@facts.version.map { |constant| found.const_get(constant) }].join("\0").freeze
-        @folder = found.method(:load_file).source_location.first.delete_suffix(@facts.own_file)
+        @folder = @place.instance_method(main).source_location.first.delete_suffix(@facts.own_file)
         @made_by = makers(found)
         return "no cache of data: the program has changed #{name}" unless makers_own?(found)
 
-        replace(found, replaced)
+        @version = [name, *@facts.version.map { |constant| found.const_get(constant) }, *digests].join("\0").freeze
+        replace(replaced)
         @module = found
         true
       end
@@ -113,23 +78,48 @@ module Pitwall
         @module.parse_stream(text).any?(&:tag)
       end
 
+      # A result as bytes.
+      # @param receiver the object whose method has returned it
+      # @return [String, nil] nil: it is not plain
+      #: (untyped, untyped, Hash[Symbol, untyped]?) -> String?
+      def dump(value, receiver, keywords) = @facts.bytes.dump(value, receiver, keywords)
+
+      # The result that `dump` has written.
+      #: (String, untyped, Hash[Symbol, untyped]?) -> untyped
+      def load(bytes, receiver, keywords) = @facts.bytes.load(bytes, receiver, keywords)
+
       private
 
-      def own?(found, name)
-        return false unless found.respond_to?(name)
+      def own?(name)
+        return false unless @place.method_defined?(name)
 
-        method = found.method(name)
-        method.owner.equal?(found.singleton_class) && method.parameters.map(&:first) == @facts.parameters &&
+        method = @place.instance_method(name)
+        method.owner.equal?(@place) && ours(method) &&
           method.source_location.first.end_with?(@facts.own_file)
       end
 
+      # @return [Symbol, nil] the name of the module with our method
+      def ours(method) = @facts.ours[method.parameters.map(&:first)]
+
       # @return all methods that make a result, and the ancestors of their classes
       def makers(found)
-        singleton = found.singleton_class
-        methods = @facts.called.filter_map { |name| singleton.instance_method(name) if singleton.method_defined?(name) }
         types = classes(found)
-        methods.concat(*types.map { |type| methods_of(type) })
-        [methods, types.map { |type| type.ancestors - Object.ancestors }]
+        methods = called.concat(*types.map { |type| methods_of(type) })
+        [methods, types.map { |type| type.ancestors - Object.ancestors - Class.ancestors }]
+      end
+
+      def called
+        own = names_of(@place)
+        names = @facts.called&.select { |name| @place.method_defined?(name) }
+        names ||= own - @facts.methods - @facts.methods.map { |name| before(name) }
+        names.map { |name| @place.instance_method(name) }
+      end
+
+      # The digests of the files that have these methods: somebody may have changed an installed gem.
+      def digests
+        paths = [*@made_by.first, *@facts.methods.map { |name| @place.instance_method(name) }]
+                .filter_map { |method| method.source_location&.first }
+        paths.uniq.sort.filter_map { |path| Native.read(path)&.first }
       end
 
       def makers_own?(found)
@@ -145,23 +135,23 @@ module Pitwall
 
       def classes(found)
         names = @facts.classes + @facts.optional.select { |name| found.const_defined?(name) }
-        names.map { |name| found.const_get(name) }
+        [*names.map { |name| found.const_get(name) },
+         *@facts.singletons.map { |name| found.const_get(name).singleton_class }]
       end
 
-      def methods_of(type)
-        names = type.instance_methods(false) + type.private_instance_methods(false)
-        names.map { |name| type.instance_method(name) }
-      end
+      def methods_of(type) = names_of(type).map { |name| type.instance_method(name) }
 
-      def replace(found, replaced)
-        ours = Native.const_get(@facts.ours)
-        found.singleton_class.class_eval do
-          replaced.each do |name|
-            before = name.end_with?("!") ? :"pitwall_#{name[0..-2]}_before!" : :"pitwall_#{name}_before"
-            alias_method(before, name)
-            private(before)
-            define_method(name, ours.instance_method(name))
-          end
+      def names_of(type) = type.instance_methods(false) + type.private_instance_methods(false)
+
+      # The name that a replaced method has now.
+      def before(name) = name.end_with?("!") ? :"pitwall_#{name[0..-2]}_before!" : :"pitwall_#{name}_before"
+
+      def replace(replaced)
+        replaced.each do |name|
+          ours = Native.const_get(ours(@place.instance_method(name)))
+          @place.alias_method(before(name), name)
+          @place.send(:private, before(name))
+          @place.define_method(name, ours.instance_method(name))
         end
       end
     end

@@ -8,6 +8,7 @@ require_relative "../native"
 require_relative "compile_cache"
 require_relative "counts"
 require_relative "data_cache"
+require_relative "data_facts"
 require_relative "data_library"
 require_relative "exceptions"
 require_relative "file_state"
@@ -16,7 +17,6 @@ require_relative "format"
 require_relative "last_boot"
 require_relative "load_index"
 require_relative "moved_code"
-require_relative "plain_data"
 require_relative "process_pack"
 require_relative "store"
 require_relative "warnings"
@@ -41,6 +41,7 @@ module Pitwall
       # @param compile_cache_iseq whether to keep compiled code
       # @param compile_cache_yaml whether to keep what YAML files are parsed to
       # @param compile_cache_json whether to keep what JSON files are parsed to
+      # @param compile_cache_zoneinfo whether to keep what tzinfo makes of files of time zones
       # @param load_path_cache whether to find files of `require` without searching
       # @param gc whether garbage collection rests while files are loaded
       # @param lazy_gems whether gems wait that `pitwall boot cache lazy` has listed
@@ -49,13 +50,15 @@ module Pitwall
       # @return whether anything of it is on
       #: (**untyped) -> bool
       def setup(cache_dir: nil, compile_cache_iseq: true, compile_cache_yaml: true, compile_cache_json: true,
-                load_path_cache: true, gc: rest_gc?, lazy_gems: lazy_gems?, readonly: flag?("READONLY"), **others)
+                compile_cache_zoneinfo: wanted?("ZONEINFO"), load_path_cache: true, gc: wanted?("GC"),
+                lazy_gems: wanted?("LAZY"), readonly: flag?("READONLY"), **others)
         unknown = others.keys - WITHOUT_EFFECT
         raise ArgumentError, "unknown option #{unknown.first}" if unknown.any?
         return on? if @counts
 
         @counts = Counts.new
-        data = [(DataLibrary::PSYCH if compile_cache_yaml), (DataLibrary::JSON if compile_cache_json)].compact
+        data = { DataFacts::PSYCH => compile_cache_yaml, DataFacts::JSON => compile_cache_json,
+                 DataFacts::TZINFO => compile_cache_zoneinfo }.select { |_, wanted| wanted }.keys
         start(cache_dir, compile_cache_iseq, data, load_path_cache, readonly, gc, lazy_gems)
         on?
       end
@@ -156,9 +159,7 @@ module Pitwall
         "Ruby::Box is on" if defined?(Ruby::Box) && Ruby::Box.enabled?
       end
 
-      def rest_gc? = ENV["PITWALL_FASTBOOT_GC"] != "off"
-
-      def lazy_gems? = ENV["PITWALL_FASTBOOT_LAZY"] != "off"
+      def wanted?(name) = ENV["PITWALL_FASTBOOT_#{name}"] != "off"
 
       # @param wanted whether garbage collection is to rest. If not, the note of earlier boots is kept all the same.
       def rest_gc(wanted)
