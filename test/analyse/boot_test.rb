@@ -186,6 +186,24 @@ class BootAnalysisTest < Minitest::Test
 
   def debugger_advice(rows) = boot(segment(rows)).advice.find { |one| one.kind == "debugger" }
 
+  # tzinfo reads two zones, one of them twice. Those that a cache was asked for do not count.
+  def test_time_zones
+    from = "/gems/tzinfo-2.0.6/lib/tzinfo/data_sources/zoneinfo_data_source.rb"
+    zone = { kind: "zoneinfo", from: from, line: 311, wall_ns: 90_000 }
+    rows = [load(1, path: "/zones/a", **zone), load(2, path: "/zones/b", **zone), load(3, path: "/zones/a", **zone)]
+    found = boot(segment(rows))
+    assert_equal [["tzinfo", 270_000]], (found.gems.map { |row| [row.name, row.own_ns] })
+    assert_equal %w[gems], found.nodes.map { |node| found.owners.of(node) }.uniq
+    assert_equal ["time zone"], found.nodes.map { |node| Pitwall::Show::BootWords.kind(node, found) }.uniq
+    advice = found.advice.find { |one| one.kind == "time_zones" }
+    assert_match(/\Aup to 270 µs: keep time zones between boots .*: tzinfo read 2 files \(.*source\.rb:311\)\z/,
+                 Pitwall::Show::BootWords.advice(advice, Pitwall::Show::Location.new))
+    assert_equal "RUBYOPT=-rpitwall/fastboot", Pitwall::Show::BootWords.setting(advice, "3.4.1")
+
+    kept = boot(segment([load(1, path: "/zones/a", cache: "fastboot data_hit", **zone)]))
+    assert_nil kept.advice.find { |one| one.kind == "time_zones" }
+  end
+
   # One file of a gem has most requires, and another one has most of their time.
   def test_where_files_are_required_again
     rows = [load(1, path: "/gems/big-1.0/lib/many.rb", repeats: 9, repeat_ns: 1_000),

@@ -3,6 +3,7 @@
 require_relative "../test_helper"
 require_relative "../support/command_line"
 require_relative "../support/page_contents"
+require_relative "../support/zone_file"
 require "json"
 
 # `pitwall boot` of generated files: what each takes, allocates and loads is known. A program does the same with Pitwall
@@ -336,6 +337,32 @@ class BootTest < Minitest::Test
     assert_equal "cache", tab["columns"].map { |column| column.fetch("label") }.last
     assert_equal [tab["columns"].size], tab["rows"].map(&:size).uniq
     assert_includes tab["rows"].map(&:last), "fastboot changed"
+  end
+
+  ZONES = <<~'RUBY'
+    require "tzinfo"
+    Pitwall::Fastboot::DataCache.prepend(Module.new { def fresh?(_) = false }) if defined?(Pitwall::Fastboot)
+    require "late" # tzinfo's reader is looked for when a file is about to run
+    deduper = TZInfo.const_get(:ConcurrentStringDeduper).new
+    sources = TZInfo::DataSources
+    reader = sources.const_get(:ZoneinfoReader).new(sources.const_get(:PosixTimeZoneParser).new(deduper), deduper)
+    p reader.read("zone").abbreviation
+    begin; reader.read("none"); rescue SystemCallError; end
+  RUBY
+
+  def test_time_zones
+    write_files("main.rb" => ZONES, "zone" => ZoneFile.bytes([[0, false, "UTC"]], [], "UTC0"))
+    libs = %w[tzinfo concurrent-ruby].flat_map { |name| Gem::Specification.find_by_name(name).full_require_paths }
+    options = ["-I", @dir, *libs.flat_map { |path| ["-I", path] }]
+    accelerator = ["-r", "#{Checkout::ROOT}/lib/pitwall/fastboot.rb"]
+    rows = [[], accelerator, accelerator].map do |more|
+      report = cached_boot("--", "ruby", *options, *more, "main.rb")
+      zones = report["features"].select { |row| row["kind"] == "zoneinfo" }
+      assert_equal [%w[zone loaded], %w[none raised]], (zones.map { |row| [File.basename(row["path"]), row["ending"]] })
+      zones.first
+    end
+    assert_equal [nil, false, true], (rows.map { |row| row["cached"] })
+    assert_equal "main.rb", File.basename(rows.first["from"])
   end
 
   # Then Kernel#require is the accelerator's. It calls Ruby's own, which is watched.

@@ -5,7 +5,8 @@ require_relative "../compat"
 module Pitwall
   module Collect
     # Watches steps of a boot that libraries do in Ruby: Bundler.setup and Bundler.require, Rails' initializers,
-    # Zeitwerk's eager load, YAML and JSON files. What `require` and its like load is watched by the extension.
+    # Zeitwerk's eager load, files of YAML, JSON and time zones. What `require` and its like load is watched by the
+    # extension.
     #
     # Caches of compiled code (Bootsnap, pitwall/fastboot) say of each file whether they had its code.
     #
@@ -25,12 +26,14 @@ module Pitwall
         Step.new(%i[Psych], true, :safe_load_file, "yaml"),
         Step.new(%i[Psych], true, :unsafe_load_file, "yaml"),
         Step.new(%i[JSON], true, :load_file, "json"),
+        Step.new(%i[TZInfo DataSources ZoneinfoReader], false, :read, "zoneinfo"),
         Step.new(%i[Bootsnap], true, :_instrument, "bootsnap"),
         Step.new(%i[Pitwall Fastboot Counts], false, :add, "fastboot")
       ].freeze
       CACHES = %w[bootsnap fastboot].freeze
       # Of the library: the file that completes it.
-      LAST_FILES = { Psych: "/psych.rb", JSON: "/json/ext.rb" }.freeze
+      LAST_FILES = { Psych: "/psych.rb", JSON: "/json/ext.rb",
+                     TZInfo: "/tzinfo/data_sources/zoneinfo_data_source.rb" }.freeze
       private_constant :Step, :STEPS, :CACHES, :LAST_FILES
 
       @watched = {}
@@ -82,8 +85,8 @@ module Pitwall
           end
         end
 
-        # pitwall/fastboot replaces methods of Psych and JSON only if these are the library's own. So it comes first,
-        # when the library is loaded to its end. Bootsnap defines the method where its extension is loaded.
+        # pitwall/fastboot replaces methods of Psych, JSON and tzinfo only if these are the library's own. So it comes
+        # first, when the library is loaded to its end. Bootsnap defines the method where its extension is loaded.
         def ready?(step)
           return ::Bootsnap.respond_to?(:instrumentation_enabled=) if step.kind == "bootsnap"
 

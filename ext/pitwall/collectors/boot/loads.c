@@ -280,7 +280,7 @@ pw_load_came_from(const char *cache, const char *outcome, bool of_code, bool of_
     open_load *load = innermost(thread, pw_walk_context_of(thread));
     if (!load || load->outlasts || later != (load->cache[0] != 0)) return;
     bool is_code = of_code && load->kind <= PW_LOAD_AUTOLOAD && (later || !load->compiled);
-    bool is_data = of_data && (load->kind == PW_LOAD_YAML || load->kind == PW_LOAD_JSON);
+    bool is_data = of_data && pw_load_is_data(load->kind);
     if (is_code || is_data) snprintf(load->cache, sizeof load->cache, "%s %s", cache, outcome);
 }
 

@@ -21,7 +21,8 @@
     KIND(PW_LOAD_INITIALIZER, "initializer") \
     KIND(PW_LOAD_EAGER_LOAD, "eager_load") \
     KIND(PW_LOAD_YAML, "yaml") \
-    KIND(PW_LOAD_JSON, "json")
+    KIND(PW_LOAD_JSON, "json") \
+    KIND(PW_LOAD_ZONEINFO, "zoneinfo")
 
 enum {
 #define PW_LOAD_CONSTANT(constant, name) constant,
@@ -29,6 +30,9 @@ enum {
 #undef PW_LOAD_CONSTANT
     PW_LOADS
 };
+
+/* Does it read a file of data? */
+static inline bool pw_load_is_data(int kind) { return kind >= PW_LOAD_YAML; }
 
 /* How a load ended. */
 enum { PW_LOADED, PW_NOT_ENDED, PW_RAISED };
@@ -47,7 +51,7 @@ void pw_load_is_of(pw_load load, VALUE path, int line);
 void pw_load_end(pw_load load, int ending, VALUE path);
 /* The load found that there was nothing to do: the file had been loaded before. Its caller counts it. needs GVL */
 void pw_load_was_done(pw_load load);
-/* A cache of compiled code, or of YAML and JSON files, was asked for the file that is being loaded. `outcome`: as the
+/* A cache of compiled code, or of files of data, was asked for the file that is being loaded. `outcome`: as the
  * cache itself calls it. `later`: why it did not keep a file that it did not have. needs GVL */
 void pw_load_came_from(const char *cache, const char *outcome, bool of_code, bool of_data, bool later);
 

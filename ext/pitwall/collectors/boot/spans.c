@@ -45,7 +45,7 @@ run(int kind, int argc, VALUE *argv, VALUE self)
     if (RB_TYPE_P(place, T_ARRAY)) pw_load_is_of(load, rb_ary_entry(place, 0), NUM2INT(rb_ary_entry(place, 1)));
     int error = 0;
     VALUE result = rb_protect(run_super, (VALUE)&c, &error);
-    pw_load_end(load, error ? PW_RAISED : PW_LOADED, kind == PW_LOAD_YAML || kind == PW_LOAD_JSON ? name : Qnil);
+    pw_load_end(load, error ? PW_RAISED : PW_LOADED, pw_load_is_data(kind) ? name : Qnil);
     if (error) rb_jump_tag(error);
     RB_GC_GUARD(name);
     return result;

@@ -5,9 +5,9 @@ module Pitwall
     class Boot
       # What to do about a boot's time, the largest predicted saving first.
       #
-      # kind:      "compile_cache", "cold_cache", "late_cache", "heap", "exec", "debugger", "gem", "initializer",
-      #            "repeats", "failed", "own_code"; "unused_gem" and "unused_file", only if the recording knows which
-      #            files were used
+      # kind:      "compile_cache", "cold_cache", "late_cache", "time_zones", "heap", "exec", "debugger", "gem",
+      #            "initializer", "repeats", "failed", "own_code"; "unused_gem" and "unused_file", only if the
+      #            recording knows which files were used
       # saving_ns: predicted, an upper bound where `bound` is true
       # subject:   the gem, file or initializer; nil: the whole boot
       # place:     [path, line] that asks for it; nil: none
@@ -35,8 +35,8 @@ module Pitwall
 
         #: () -> Array[Advice]
         def all
-          found = [*compile_cache, *heap, replaced_process, debug_gem, *gems, *unused_files, *initializers, *own_code,
-                   *repeats, *failed].compact
+          found = [*compile_cache, time_zones, *heap, replaced_process, debug_gem, *gems, *unused_files, *initializers,
+                   *own_code, *repeats, *failed].compact
           found.select { |advice| advice.saving_ns >= @least }.sort_by { |advice| -advice.saving_ns }.first(MOST)
         end
 
@@ -73,6 +73,15 @@ module Pitwall
         def saved_by_cache(kind, sources, name = nil)
           spent = sources.sum(&:compile_ns)
           advice(kind, spent * (1 - CACHED), subject: name, files: sources.map(&:path).uniq.size, ns: spent)
+        end
+
+        # Files for which no cache was asked.
+        def time_zones
+          zones = main.select { |node| node.row.kind == "zoneinfo" && node.cached?.nil? }
+          return if zones.empty?
+
+          advice("time_zones", zones.sum { |node| node.total[:wall] }, bound: true, place: asked_at(zones),
+                 files: zones.map(&:path).uniq.size)
         end
 
         # A heap that is large enough from the start needs no collection.

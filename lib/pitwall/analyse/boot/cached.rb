@@ -3,7 +3,7 @@
 module Pitwall
   module Analyse
     class Boot
-      # What caches of compiled code, or of YAML and JSON files, said of the files of a boot. A file that was loaded
+      # What caches of compiled code, or of files of data, said of the files of a boot. A file that was loaded
       # several times counts once: not as a hit, if it did not come from the cache each time. Files that could not be
       # loaded do not count.
       module Cached

@@ -22,8 +22,9 @@ module Pitwall
         BUNDLER_PATH = %r{/bundler(?:-[\d.]+)?(?:/|\.rb\z)}.freeze
         BUNDLER = %w[bundler_setup bundler_require].freeze
         RAILS_KINDS = %w[initializer eager_load].freeze
+        READ = "zoneinfo" # the files are the system's, the time is that of the code which reads them
         Code = Struct.new(:path, :kind)
-        private_constant :RAILS, :BUNDLER_PATH, :BUNDLER, :RAILS_KINDS, :Code
+        private_constant :RAILS, :BUNDLER_PATH, :BUNDLER, :RAILS_KINDS, :READ, :Code
 
         #: (Origin) -> void
         def initialize(origin)
@@ -57,13 +58,13 @@ module Pitwall
           return "Bundler" if BUNDLER.include?(node.row.kind)
           return "Rails" if RAILS_KINDS.include?(node.row.kind)
 
-          path = node.row.path.empty? ? node.row.from : node.row.path
+          path = path_of(node)
           @names[path] ||= name_of(path)
         end
 
         # The gem that a load's file belongs to; nil: none.
         #: (Node) -> String?
-        def gem(node) = gem_at(node.row.path)
+        def gem(node) = gem_at(node.row.kind == READ ? node.row.from : node.row.path)
 
         # The gem that a file belongs to; nil: none.
         #: (String) -> String?
@@ -74,6 +75,8 @@ module Pitwall
         def mine?(path) = !path.empty? && @origin.path?(path)
 
         private
+
+        def path_of(node) = node.row.path.empty? || node.row.kind == READ ? node.row.from : node.row.path
 
         def row(name, nodes)
           Row.new(name: name, own_ns: nodes.sum { |node| node.own[:wall] },

@@ -13,7 +13,7 @@ module Pitwall
         "require" => "", "require_relative" => "", "load" => "load", "autoload" => "autoload", "eval" => "eval",
         "extension" => "extension", "routes" => "routes", "bundler_setup" => "Bundler.setup",
         "bundler_require" => "Bundler.require", "initializer" => "initializer", "eager_load" => "eager load",
-        "yaml" => "YAML", "json" => "JSON"
+        "yaml" => "YAML", "json" => "JSON", "zoneinfo" => "time zone"
       }.freeze
       ENDS = { "booted" => "until its first request, job or test, or Pitwall.booted",
                "end" => "until the process ended", "killed" => "until the last load that is recorded" }.freeze
@@ -106,7 +106,7 @@ module Pitwall
       # large as this boot's ended. nil: no variable shows it.
       #: (Analyse::Boot::Advice, String?) -> String?
       def setting(advice, ruby)
-        return "RUBYOPT=-rpitwall/fastboot" if advice.kind == "compile_cache"
+        return "RUBYOPT=-rpitwall/fastboot" if %w[compile_cache time_zones].include?(advice.kind)
         return WITHOUT.fetch(advice.subject) if advice.kind == "cold_cache"
         return "BUNDLE_VERSION=system" if advice.kind == "exec" && advice.subject
         return "RUBY_DEBUG_ENABLE=0" if advice.kind == "debugger"
@@ -130,6 +130,8 @@ module Pitwall
           "#{Units.things(figures[:files], "file")}"
         when "late_cache"
           "start #{cache(advice.subject)} earlier: #{Units.things(figures[:files], "file")} were compiled without it"
+        when "time_zones"
+          "keep time zones between boots (pitwall/fastboot): tzinfo read #{Units.things(figures[:files], "file")}#{at}"
         when "heap" then "begin with a larger heap: #{Units.things(figures[:runs], "collection")} ran during the boot"
         when "exec"
           if advice.subject
