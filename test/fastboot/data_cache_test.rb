@@ -345,6 +345,19 @@ class FastbootDataCacheTest < Minitest::Test
     assert_operator counts.compact.sum, :>, 0
   end
 
+  # What can't be read is stored anew.
+  def test_bytes_that_are_refused
+    File.write(file("a.yml"), "a: 1")
+    wrong = "Pitwall::Fastboot::ParsedData.singleton_class.prepend(Module.new { def dump(*) = 'x'.b })"
+    program = "p YAML.load_file('a.yml')"
+    results = ["#{wrong}; #{START}", START, START].map { |start| boot("-e", program, start: start) }
+    results.each { |result| assert_out("#{ONE}\n", result) }
+    counts = results.map { |result| stats(result).slice("data_stored", "data_refused") }
+    assert_equal [{ "data_stored" => 1 }, { "data_stored" => 1, "data_refused" => 1 }, {}], counts
+    assert_match(/a\.yml: ArgumentError: damaged data/, stats(results[1])["reasons"].join)
+    assert_equal 1, hits(results.last)
+  end
+
   # Bytes with a right checksum are never damaged. If they were, that is an exception and nothing else.
   def test_damaged_data_is_refused
     plain = Pitwall::Fastboot::PlainData

@@ -78,9 +78,14 @@ module Pitwall
         path = path_of(file) or return count(:odd)
         options = Native.sum(dependences)
         bytes, how = @pack.find(Format::DATA, path, options)
-        return library.load(bytes, receiver, keywords).tap { count(how) } if bytes
+        begin
+          return library.load(bytes, receiver, keywords).tap { count(how) } if bytes
 
-        count(how)
+          count(how)
+        rescue *Exceptions::OWN => error
+          refuse(path, error)
+          @pack.rewrite
+        end
         how == :odd || @pack.readonly? ? self : call(library, receiver, path, options, keywords)
       end
 

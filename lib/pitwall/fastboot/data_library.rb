@@ -35,7 +35,8 @@ module Pitwall
         @made_by = makers(found)
         return "no cache of data: the program has changed #{name}" unless makers_own?(found)
 
-        @version = [name, *@facts.version.map { |constant| found.const_get(constant) }, *digests].join("\0").freeze
+        versions = @facts.version.map { |constant| found.const_get(constant) }
+        @version = [name, VERSION, *versions, *digests].join("\0").freeze
         replace(replaced)
         @module = found
         true

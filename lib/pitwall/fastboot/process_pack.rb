@@ -42,8 +42,14 @@ module Pitwall
         moved = from_elsewhere(kind, path, options) if found == :missing && @read
         return [moved, :hit_moved] if moved
 
-        @replace = true if found == :damaged
+        rewrite if found == :damaged
         [nil, found]
+      end
+
+      # What the pack has of a file can't be used. The next flush replaces it by what was remembered meanwhile.
+      #: () -> void
+      def rewrite
+        @replace = true
       end
 
       # Adds a record when the pack is written next.
