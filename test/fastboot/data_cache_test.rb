@@ -68,6 +68,8 @@ class FastbootDataCacheTest < Minitest::Test
     "recursive.yml" => "&r\n- 1\n- *r\n- {self: *r}\n",
     "tag.yml" => "a: !ruby/object:Object {}\n",
     "str.yml" => "a: !!str 12\nb: !custom 3\n",
+    "old.yml" => "a: ! 'yes'\nb: ! \"12\"\nc: ! 12\nd: ! [1]\n! e: !!str 1.0\nf: !!int '3'\ng: !!float 1\nh: !!null x\n",
+    "old_tags.yml" => "- ! x\n- !str y\n- !<!> z\n- !!bool 'yes'\n- !!float 'x'\n- !!int 12.7\n- ! {a: 1}\n",
     "set.yml" => "!ruby/set\nhash: {a: true}\n",
     "binary.yml" => "a: !binary aGVsbG8=\n",
     "regexp.yml" => "- !ruby/regexp /a/\n",
@@ -266,8 +268,11 @@ class FastbootDataCacheTest < Minitest::Test
   def test_patches
     File.write(file("a.yml"), "a: 1")
     File.write(file("b.json"), "[1]")
-    assert_same_twice("", "YAML.load_file('a.yml'); JSON.load_file('b.json'); JSON.load_file!('b.json')", hits: 3)
+    File.write(file("old.yml"), "a: ! '1'\nb: !!str 2\n")
+    assert_same_twice("", "YAML.load_file('a.yml'); JSON.load_file('b.json'); JSON.load_file!('b.json'); " \
+                          "YAML.load_file('old.yml')", hits: 4)
     yaml, json = "p YAML.load_file('a.yml')", "p JSON.load_file('b.json')"
+    old = "p YAML.unsafe_load_file('old.yml'), YAML.load_file('old.yml')"
     again = 'load "./empty.rb"' # patches come from files
     { "def Psych.load_file(*) = 7; #{yaml}" => "7\n",
       "def JSON.parse(*) = 7; #{again}; #{json}" => "7\n",
@@ -290,6 +295,9 @@ class FastbootDataCacheTest < Minitest::Test
       "Psych.add_domain_type('x', 'y') { 7 }; Psych.add_tag('!z', Object)
        #{yaml}" => "#{ONE}\n",
       "Psych.add_tag(nil, Object); #{again}; #{yaml}" => :plain,
+      "Psych.add_tag('!', Object); #{again}; #{old}" => :plain,
+      "Psych.add_domain_type('', '') { 7 }; Psych.domain_types['tag:'] = ['tag:', proc { 7 }]; #{again}; #{old}" => :plain,
+      "Psych.add_builtin_type('str') { 7 }; #{again}; #{old}" => :plain,
       "p YAML.load_file('a.yml') { 7 }" => "#{ONE}\n",
       "p Psych.clone.load_file('a.yml')" => "#{ONE}\n"
     }.each do |program, expected|
@@ -343,6 +351,19 @@ class FastbootDataCacheTest < Minitest::Test
     end
     counts = results.flat_map { |result| stats(result).values_at("data_damaged", "data_missing") }
     assert_operator counts.compact.sum, :>, 0
+  end
+
+  # A file that is not plain is parsed for the pack once, not in each boot.
+  def test_what_is_not_plain_is_known
+    File.write(file("a.yml"), "- !ruby/symbol x\n")
+    results = Array.new(3) { boot("-e", "p YAML.unsafe_load_file('a.yml')") }
+    results.each { |result| assert_out("[:x]\n", result) }
+    counts = results.map { |result| stats(result).slice("data_missing", "data_not_plain", "data_stored") }
+    assert_equal [{ "data_missing" => 1, "data_not_plain" => 1 }, { "data_not_plain" => 1 }, { "data_not_plain" => 1 }],
+                 counts
+    File.write(file("a.yml"), "- x1\n")
+    assert_out("[\"x1\"]\n", boot("-e", "p YAML.unsafe_load_file('a.yml')"))
+    assert_equal 1, hits(boot("-e", "p YAML.unsafe_load_file('a.yml')"))
   end
 
   # What can't be read is stored anew.

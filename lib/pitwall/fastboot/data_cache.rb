@@ -14,7 +14,9 @@ module Pitwall
       COUNTS = %i[hit hit_by_content hit_moved missing changed damaged odd refused stored fresh moving
                   warned silenced not_plain other_options changed_library]
                .to_h { |name| [name, :"data_#{name}"] }.freeze
-      private_constant :Call, :COUNTS
+      # Stands for data that is not plain, so that later boots do not try to store it again.
+      NOT_PLAIN = "-"
+      private_constant :Call, :COUNTS, :NOT_PLAIN
 
       #: (ProcessPack, Counts, Array[DataLibrary]) -> void
       def initialize(pack, counts, libraries)
@@ -78,6 +80,8 @@ module Pitwall
         path = path_of(file) or return count(:odd)
         options = Native.sum(dependences)
         bytes, how = @pack.find(Format::DATA, path, options)
+        return count(:not_plain) if bytes == NOT_PLAIN
+
         begin
           return library.load(bytes, receiver, keywords).tap { count(how) } if bytes
 
@@ -126,11 +130,9 @@ module Pitwall
         return :moving if digest.nil?
 
         content = FileState.content(state.path, digest) or return :moving
-        return :not_plain if call.library.tags?(content) != false
-
-        bytes = call.library.dump(value, call.receiver, call.keywords) or return :not_plain
-        @pack.remember(Format::DATA, state.key, call.options, attributes, digest, bytes)
-        :stored
+        bytes = call.library.dump(value, call.receiver, call.keywords) if call.library.tags?(content) == false
+        @pack.remember(Format::DATA, state.key, call.options, attributes, digest, bytes || NOT_PLAIN)
+        bytes ? :stored : :not_plain
       end
 
       # @return self, as an answer

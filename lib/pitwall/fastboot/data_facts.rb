@@ -17,13 +17,14 @@ module Pitwall
     # classes:    all methods of these make the result, too
     # optional:   classes that some versions lack
     # singletons: modules whose singleton methods make it, too
+    # harmless:   the tags of a YAML file that run no code of the program
     # usual:      is the library set up as usual?
     # version:    constants on which the result depends
     # keywords:   known options, with what is said of their values; nil: unknown
     # bytes:      writes and reads results
     # @api private
     DataFacts = Struct.new(:name, :ready, :place, :methods, :ours, :own_file, :called, :classes, :optional, :singletons,
-                           :usual, :version, :keywords, :bytes, keyword_init: true)
+                           :harmless, :usual, :version, :keywords, :bytes, keyword_init: true)
 
     class DataFacts
       SIMPLE = [NilClass, TrueClass, FalseClass, Integer].to_h { |type| [type, true] }.freeze
@@ -35,6 +36,15 @@ module Pitwall
       # The result is this object itself, or does not depend on it (ParsedData.dump).
       FALLBACK = ->(value) { TEXT.call(value) || "an object" }
       ANY = ->(_) { "any" }
+      # Older versions of psych wrote the first one before quoted text. Many locale files have it.
+      HARMLESS_TAGS = ["!", *%w[str int float bool null].map { |type| "tag:yaml.org,2002:#{type}" }].freeze
+      # Names of these tags in Psych.domain_types.
+      DOMAINS = ["tag:", *HARMLESS_TAGS].freeze
+      # The program has not given these tags, or the absence of a tag, a meaning.
+      USUAL_TAGS = lambda do |psych|
+        [nil, *HARMLESS_TAGS].none? { |tag| psych.load_tags.key?(tag) } &&
+          DOMAINS.none? { |name| psych.domain_types.key?(name) }
+      end
       private_constant(*constants(false))
 
       PSYCH = new(
@@ -44,8 +54,7 @@ module Pitwall
         called: %i[load safe_load unsafe_load parse parse_stream parser],
         classes: %w[Parser TreeBuilder Handlers::DocumentStream Visitors::Visitor Visitors::ToRuby Visitors::NoAliasRuby
                     ScalarScanner ClassLoader ClassLoader::Restricted Nodes::Node],
-        optional: [], singletons: [],
-        usual: ->(found) { !found.load_tags.key?(nil) }, # which would be the tag of all that has none
+        optional: [], singletons: [], harmless: HARMLESS_TAGS, usual: USUAL_TAGS,
         version: %w[VERSION LIBYAML_VERSION],
         keywords: { symbolize_names: TEXT, freeze: TEXT, aliases: TEXT, permitted_classes: NAMES,
                     permitted_symbols: NAMES, fallback: FALLBACK, filename: ANY, strict_integer: TEXT,

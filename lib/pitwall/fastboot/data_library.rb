@@ -68,7 +68,7 @@ module Pitwall
         text
       end
 
-      # Has this YAML text a tag?
+      # Has this YAML text a tag that may run code of the program?
       # @return nil: it is not known
       #: (String) -> bool?
       def tags?(text)
@@ -76,7 +76,7 @@ module Pitwall
         return if text.include?("\0") # perhaps UTF-16
 
         text = text.dup.force_encoding(Encoding::UTF_8).delete_prefix("\uFEFF")
-        @module.parse_stream(text).any?(&:tag)
+        @module.parse_stream(text).any? { |node| node.tag && !@facts.harmless.include?(node.tag) }
       end
 
       # A result as bytes.
