@@ -9,8 +9,9 @@ void fb_define_load_index(VALUE native);
 /* Does $LOAD_PATH still have the elements that `take` was given? They are compared by identity, as Ruby does. */
 int fb_index_taken(VALUE index, VALUE load_path);
 
-/* Returns the path of the file that Ruby would find, false if there is no such file, or nil in doubt. `name` is
- * relative and has no zero byte. `only_files` is false if Ruby may have extensions without a file. */
+/* Returns the path of the file that Ruby would find, in the file system's encoding. False: there is no such file.
+ * nil: in doubt. `name` is relative and has no zero byte. `only_files` is false if Ruby may have extensions without a
+ * file. */
 VALUE fb_index_search(VALUE index, VALUE name, VALUE only_files);
 
 #endif

@@ -64,7 +64,9 @@ fb_know_real_path(VALUE path)
     if (RBASIC_CLASS(path) != rb_cString || rb_ivar_count(path) > 0) return;
     if (RSTRING_LEN(path) == 0 || RSTRING_PTR(path)[0] != '/') return;
     /* To a path in any other encoding, Ruby may find a real path in a third one. */
-    if (rb_enc_get(path) != rb_filesystem_encoding() || !rb_enc_str_asciionly_p(path)) return;
+    rb_encoding *encoding = rb_enc_get(path);
+    if (encoding != rb_filesystem_encoding() && encoding != rb_utf8_encoding()) return;
+    if (!rb_enc_str_asciionly_p(path)) return;
     if (!fb_ends_with(path, ".rb") && !fb_ends_with(path, ".so")) path = rb_str_plus(path, rb_str_new_cstr(".rb"));
     if (!NIL_P(rb_hash_lookup(real_paths, path))) return;
     if (!fb_is_plain_file(RSTRING_PTR(path), (size_t)RSTRING_LEN(path))) return;

@@ -78,6 +78,14 @@ rubygems_decides(VALUE name)
     return RTEST(rb_hash_lookup(search.warned_names, rb_str_new(RSTRING_PTR(name), length)));
 }
 
+/* Ruby gives a path the encoding of the name, or that of the file system where the name's is no real one. */
+static rb_encoding *
+encoding_of_path(VALUE name)
+{
+    rb_encoding *encoding = rb_enc_get(name);
+    return encoding == rb_usascii_encoding() || encoding == rb_ascii8bit_encoding() ? rb_filesystem_encoding() : encoding;
+}
+
 /* Returns the path of the file that Ruby would find, false if there is no such file, or nil if Ruby has to search. */
 static VALUE
 find(VALUE name)
@@ -90,6 +98,7 @@ find(VALUE name)
         path = fb_index_search(search.folders, name, search.only_files);
         /* RubyGems activates gems for names that no folder has. */
         if (path == Qfalse && search.warned_names == Qtrue) path = Qnil;
+        if (RTEST(path)) rb_enc_associate(path, encoding_of_path(name));
         if (!NIL_P(path)) counted = id_found;
     }
     rb_funcall(search.counts, id_add, 1, ID2SYM(counted));

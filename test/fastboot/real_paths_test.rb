@@ -77,6 +77,36 @@ class FastbootRealPathsTest < Minitest::Test
     end
   end
 
+  # Paths of files have the encodings that Ruby gives them, by the name and the locale.
+  ENCODINGS = <<~'RUBY'
+    encodings = %w[UTF-8 US-ASCII ASCII-8BIT EUC-JP Windows-31J]
+    results = encodings.product(encodings, ["e%d", "e%d.rb", "below/e%d", "#{Dir.pwd}/plain/e%d", "#{Dir.pwd}/plain/e%d.rb"])
+    results = results.each_with_index.map do |(folder, name, pattern), i|
+      name = format(pattern, i).force_encoding(name)
+      file = File.expand_path("#{name.delete_suffix(".rb")}.rb", "plain")
+      File.write(file, "PLACE = [__FILE__, __dir__, *caller_locations(0, 1).flat_map { |at| [at.path, at.absolute_path] }]")
+      $LOAD_PATH.unshift("#{Dir.pwd}/plain".force_encoding(folder))
+      loaded = [require(name), require(name), require(file)]
+      $LOAD_PATH.shift
+      File.unlink(file)
+      [*loaded, *Object.send(:remove_const, :PLACE).map { |place| [place, place.encoding] },
+       $LOADED_FEATURES.find { |feature| feature.b == file.b }.encoding]
+    end
+    p results
+  RUBY
+
+  def test_encodings_of_paths
+    Dir.mkdir(file("plain/below"))
+    %w[C C.UTF-8].each do |locale|
+      expected = plain("-e", ENCODINGS, env: { "LC_ALL" => locale })
+      assert_equal "exit 0", expected.status, expected.err
+      assert_operator expected.out.scan("true, false, false").size, :>=, 100, "required once by any name"
+      found = boot("-e", ENCODINGS, env: { "LC_ALL" => locale })
+      assert_same expected, found, locale
+      assert_operator found.counts["found"], :>, 50
+    end
+  end
+
   def test_which_files_are_known
     program = "require \"\#{Dir.pwd}/%s\""
     counts = %w[plain/one plain/two.rb plain/link current/lib/released plain/../plain/one plain//one plain/ünïcode]
