@@ -15,7 +15,9 @@
 static VALUE cache = Qnil, call_class = Qnil;
 static ID id_find, id_parsed, id_keep;
 static uint64_t loads;     /* of files of code */
-static int libraries_wait; /* some library was not loaded when the last file was */
+enum { MOST_LIBRARIES = 8 };
+static ID waiting[MOST_LIBRARIES]; /* libraries that were not loaded when the last file was */
+static long waiting_count;
 
 /* The replaced methods keep another name in their module. */
 static struct {
@@ -89,7 +91,11 @@ void
 fb_note_load(void)
 {
     loads++;
-    if (libraries_wait) rb_funcall(cache, id_keep, 0);
+    for (long i = 0; i < waiting_count; i++) {
+        if (!rb_const_defined_at(rb_cObject, waiting[i])) continue;
+        rb_funcall(cache, id_keep, 0);
+        return;
+    }
 }
 
 /* Native.loads -> how many files of code Ruby has loaded. */
@@ -99,11 +105,14 @@ native_loads(VALUE self)
     return ULL2NUM(loads);
 }
 
-/* Native.libraries_wait(whether): calls `keep` of the cache for each file of code. */
+/* Native.libraries_wait(names): for each file of code, calls `keep` of the cache if one of these constants is there. */
 static VALUE
-native_libraries_wait(VALUE self, VALUE whether)
+native_libraries_wait(VALUE self, VALUE names)
 {
-    libraries_wait = RTEST(whether) && !NIL_P(cache);
+    Check_Type(names, T_ARRAY);
+    if (RARRAY_LEN(names) > MOST_LIBRARIES) rb_raise(rb_eArgError, "more than %d libraries", MOST_LIBRARIES);
+    waiting_count = 0;
+    for (long i = 0; i < RARRAY_LEN(names); i++) waiting[waiting_count++] = rb_sym2id(rb_ary_entry(names, i));
     return Qnil;
 }
 

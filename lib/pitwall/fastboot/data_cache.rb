@@ -33,7 +33,7 @@ module Pitwall
       def keep
         Thread.handle_interrupt(Exceptions::LATER) do
           @waiting = @waiting.reject { |library| installed?(library) }
-          Native.libraries_wait(@waiting.any?)
+          Native.libraries_wait(@waiting.map { |library| library.name.to_sym })
         end
       end
 
