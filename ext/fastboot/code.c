@@ -143,14 +143,15 @@ method_gone(VALUE self, VALUE name)
 static VALUE
 load_iseq(VALUE self, VALUE path)
 {
+    int is_main = fb_in_main_ractor();
+    if (is_main) fb_note_load();
     if (program_has_load_iseq) {
         VALUE code = rb_call_super(1, &path);
         if (RTEST(code)) return code;
     }
-    if (!fb_in_main_ractor()) return Qnil;
+    if (!is_main) return Qnil;
     if (!fb_require_was_called()) rb_funcall(fastboot_module, id_keep_index, 0);
     fb_gc_rest_loads();
-    fb_note_load();
     if (NIL_P(serving.cache)) return Qnil;
 
     VALUE code = undoubted_code(path);

@@ -13,10 +13,10 @@
 #include "tools.h"
 
 static VALUE cache = Qnil, call_class = Qnil;
-static ID id_find, id_parsed, id_keep;
+static ID id_find, id_parsed, id_keep, id_file;
 static uint64_t loads;     /* of files of code */
 enum { MOST_LIBRARIES = 8 };
-static ID waiting[MOST_LIBRARIES]; /* libraries that were not loaded when the last file was */
+static ID waiting[MOST_LIBRARIES]; /* constants of the libraries that the program has not loaded so far */
 static long waiting_count;
 
 /* The replaced methods keep another name in their module. */
@@ -69,10 +69,29 @@ file_and_hash(int argc, VALUE *argv, VALUE self)
     return load_file(argc, argv, self, argc == 1 || (argc == 2 && RB_TYPE_P(argv[1], T_HASH)));
 }
 
+/* An object with methods of its own is none that is known. */
 static VALUE
 file_alone(int argc, VALUE *argv, VALUE self)
 {
-    return load_file(argc, argv, self, argc == 1 && !rb_keyword_given_p());
+    return load_file(argc, argv, self, argc == 1 && !rb_keyword_given_p() && CLASS_OF(self) == rb_obj_class(self));
+}
+
+/* Methods by which the libraries read files. A test may replace them for a while. */
+static struct { int of_class; const char *name; ID id; } readers[] = {
+    {1, "open", 0}, {1, "read", 0}, {1, "new", 0}, {0, "initialize", 0}, {0, "read", 0}, {0, "readline", 0},
+    {0, "seek", 0}, {0, "external_encoding", 0},
+};
+enum { READERS = sizeof readers / sizeof *readers };
+
+/* Native.files_as_usual? -> does reading a file in Ruby give what the file has? */
+static VALUE
+native_files_as_usual(VALUE self)
+{
+    if (rb_const_get(rb_cObject, id_file) != rb_cFile) return Qfalse;
+    for (int i = 0; i < READERS; i++) {
+        if (!rb_method_basic_definition_p(readers[i].of_class ? CLASS_OF(rb_cFile) : rb_cFile, readers[i].id)) return Qfalse;
+    }
+    return Qtrue;
 }
 
 /* Native.serve_data(cache, class): from now on this DataCache is asked. It answers with one of these:
@@ -123,6 +142,8 @@ fb_define_data(VALUE native)
     id_find = rb_intern("find");
     id_parsed = rb_intern("parsed");
     id_keep = rb_intern("keep");
+    id_file = rb_intern("File");
+    for (int i = 0; i < READERS; i++) readers[i].id = rb_intern(readers[i].name);
 
     VALUE with_keywords = rb_define_module_under(native, "FileAndKeywords");
     VALUE with_hash = rb_define_module_under(native, "FileAndHash");
@@ -136,5 +157,6 @@ fb_define_data(VALUE native)
     }
     rb_define_singleton_method(native, "serve_data", native_serve_data, 2);
     rb_define_singleton_method(native, "loads", native_loads, 0);
+    rb_define_singleton_method(native, "files_as_usual?", native_files_as_usual, 0);
     rb_define_singleton_method(native, "libraries_wait", native_libraries_wait, 1);
 }

@@ -78,7 +78,7 @@ rubygems_decides(VALUE name)
     return RTEST(rb_hash_lookup(search.warned_names, rb_str_new(RSTRING_PTR(name), length)));
 }
 
-/* Ruby gives a path the encoding of the name, or that of the file system where the name's is no real one. */
+/* Ruby gives a path the encoding of the name, or that of the file system if the name is US-ASCII or binary. */
 static rb_encoding *
 encoding_of_path(VALUE name)
 {

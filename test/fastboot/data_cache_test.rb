@@ -70,6 +70,8 @@ class FastbootDataCacheTest < Minitest::Test
     "str.yml" => "a: !!str 12\nb: !custom 3\n",
     "old.yml" => "a: ! 'yes'\nb: ! \"12\"\nc: ! 12\nd: ! [1]\n! e: !!str 1.0\nf: !!int '3'\ng: !!float 1\n" \
                  "h: !!null x\n",
+    "later.yml" => "a: 1\n---\nb: !!str [\n",
+    "text_map.yml" => "a: !!str {str: foo}\n",
     "old_tags.yml" => "- ! x\n- !str y\n- !<!> z\n- !!bool 'yes'\n- !!float 'x'\n- !!int 12.7\n- ! {a: 1}\n",
     "set.yml" => "!ruby/set\nhash: {a: true}\n",
     "binary.yml" => "a: !binary aGVsbG8=\n",
@@ -274,6 +276,7 @@ class FastbootDataCacheTest < Minitest::Test
                           "YAML.load_file('old.yml')", hits: 4)
     yaml, json = "p YAML.load_file('a.yml')", "p JSON.load_file('b.json')"
     old = "p YAML.unsafe_load_file('old.yml'), YAML.load_file('old.yml')"
+    usual = capture({}, RUBY, "-e", "#{START}; #{old}").out
     again = 'load "./empty.rb"' # patches come from files
     { "def Psych.load_file(*) = 7; #{yaml}" => "7\n",
       "def JSON.parse(*) = 7; #{again}; #{json}" => "7\n",
@@ -300,11 +303,60 @@ class FastbootDataCacheTest < Minitest::Test
       "Psych.domain_types['tag:'] = ['tag:', proc { 7 }]; #{again}; #{old}" => :plain,
       "Psych.add_builtin_type('str') { 7 }; #{again}; #{old}" => :plain,
       "p YAML.load_file('a.yml') { 7 }" => "#{ONE}\n",
-      "p Psych.clone.load_file('a.yml')" => "#{ONE}\n"
+      "p Psych.clone.load_file('a.yml')" => "#{ONE}\n",
+      # As tests do it for a while.
+      "class << File; alias kept read; def read(*, **) = '[7]'; end; #{json}
+       class << File; alias read kept; end" => "[7]\n",
+      "require 'stringio'; class << File; def open(*) = yield(StringIO.new('7')); end; #{yaml}
+       class << File; remove_method :open; end" => "7\n",
+      "Psych::ScalarScanner.send(:remove_const, :INTEGER); Psych::ScalarScanner::INTEGER = /x/
+       #{again}; #{yaml}" => :plain,
+      "class Psych::Nodes::Scalar; def value = @value.upcase; end
+       #{again}; #{yaml}" => :plain,
+      "Psych::Visitors::ToRuby.singleton_class
+                              .prepend(Module.new { def create(**) = (def (a = super).accept(_) = 7; a) })
+       #{again}; #{yaml}; #{old}" => :plain,
+      "Psych::Parser.singleton_class.prepend(Module.new { def new(*) = raise('mine') })
+       #{again}; begin; #{yaml}; rescue => e; p e.message; end" => "\"mine\"\n",
+      "YAML.load_file('old.yml'); YAML.add_builtin_type('str') { 7 }
+       #{old}" => :plain,
+      "YAML.load_file('old.yml'); YAML.add_tag('!', Object)
+       #{old}" => :plain,
+      "class << RubyVM::InstructionSequence; def load_iseq(path) = RubyVM::InstructionSequence.compile_file(path); end
+       File.write('patch.rb', 'def Psych.safe_load(*, **) = 7')
+       #{yaml}; load './patch.rb'; #{yaml}" => "#{ONE}\n7\n"
     }.each do |program, expected|
       expected = capture({}, RUBY, "-e", "#{START}; #{program}").out if expected == :plain
       result = boot("-e", program)
       assert_equal expected, result.out, "#{program}\n#{result.err}"
+      clean = boot("-e", "#{yaml}; #{json}; #{old}")
+      assert_equal "#{ONE}\n[1]\n#{usual}", clean.out, "after #{program}"
+    end
+  end
+
+  # What is replaced before the accelerator looks at the library.
+  def test_early_patches
+    File.write(file("a.yml"), "a: 1_0")
+    ["Psych::Visitors::ToRuby.class_eval('def accept(_) = 7')",
+     "class Psych::Nodes::Scalar; def value = @value.upcase; end",
+     "Psych::ScalarScanner.send(:remove_const, :INTEGER); Psych::ScalarScanner::INTEGER = /x/",
+     "class << File; def open(*) = yield('7'); end"].each do |patch|
+      start = "require 'yaml'; #{patch}; load './empty.rb'"
+      program = "p YAML.load_file('a.yml')"
+      expected = capture({}, RUBY, "-e", "#{start}; #{program}").out
+      2.times { assert_equal expected, boot("-e", program, start: start).out, patch }
+      assert_equal "#{{ "a" => 10 }.inspect}\n", boot("-e", program).out, "after #{patch}"
+    end
+  end
+
+  # Warnings of the library appear with -w, whatever the pack has.
+  def test_verbose
+    File.write(file("a.json"), "[1e400]")
+    program = "p JSON.load_file('a.json')"
+    [[], [], ["-w"], ["-w"], []].each do |options|
+      expected = capture({}, RUBY, *options, "-e", START, "-e", program)
+      found = boot("-e", program, options: options)
+      assert_equal(*[expected, found].map { |result| [result.out, result.err.scan(/out of range/).size] })
     end
   end
 
@@ -356,6 +408,10 @@ class FastbootDataCacheTest < Minitest::Test
 
   # A file that is not plain is parsed for the pack once, not in each boot.
   def test_what_is_not_plain_is_known
+    File.write(file("later.yml"), DOCUMENTS["later.yml"])
+    later = Array.new(2) { boot("-e", "p YAML.load_file('later.yml')") }
+    assert_equal [{ "data_missing" => 1, "data_not_plain" => 1 }, { "data_not_plain" => 1 }],
+                 (later.map { |result| stats(result).select { |name, _| name.start_with?("data_") } })
     File.write(file("a.yml"), "- !ruby/symbol x\n")
     results = Array.new(3) { boot("-e", "p YAML.unsafe_load_file('a.yml')") }
     results.each { |result| assert_out("[:x]\n", result) }

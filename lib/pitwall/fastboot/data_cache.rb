@@ -6,10 +6,12 @@ module Pitwall
     # JSON.load_file and load_file!, and `read` of tzinfo's reader. ext/fastboot/data.c has the methods that stand in
     # their place. In any doubt the library parses.
     #
-    # Only plain data is stored (ParsedData, ZoneData). Files with YAML tags are not: a tag may run code of the program.
+    # Only plain data is stored (ParsedData, ZoneData). A YAML file with a tag is not, where the tag may run code of the
+    # program.
     # @api private
     class DataCache
-      # A call that the library answers. Its result is to be stored. (An Array or the like would be data.)
+      # A call that the library answers. Its result is to be stored. (It is no Array, because `find` may return one as
+      # data.)
       Call = Struct.new(:library, :receiver, :state, :options, :keywords)
       COUNTS = %i[hit hit_by_content hit_moved missing changed damaged odd refused stored fresh moving
                   warned silenced not_plain other_options changed_library]
@@ -24,7 +26,7 @@ module Pitwall
         @counts = counts
         @waiting = libraries
         @libraries = {} # by the module with their methods
-        @tried = {} # sums of the paths and options that the library has parsed to be stored
+        @tried = {} # Native.sum of path and options of what the library has parsed to be stored
         Native.serve_data(self, Call)
       end
 
@@ -74,7 +76,10 @@ module Pitwall
 
       def answer(library, receiver, method, file, keywords)
         return self if library.nil?
-        return count(:changed_library) unless library.own_methods?
+        unless library.own_result?(receiver)
+          @counts.because(library.changed) if library.changed
+          return count(:changed_library)
+        end
 
         dependences = library.dependences(method, keywords) or return count(:other_options)
         path = path_of(file) or return count(:odd)
@@ -123,7 +128,7 @@ module Pitwall
       # @return the count's name
       def store(call, value)
         return :warned unless Warnings.none?
-        return :not_plain unless call.library.own_methods?
+        return :not_plain unless call.library.own_result?(call.receiver)
 
         state = call.state
         digest, attributes = state.unchanged

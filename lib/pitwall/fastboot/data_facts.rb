@@ -5,26 +5,28 @@ require_relative "zone_data"
 
 module Pitwall
   module Fastboot
-    # What is known of each library whose results are kept (DataLibrary). Another library is one more constant here.
+    # What is known of each library whose results are kept (DataLibrary).
     #
     # name:       of the library's module
     # ready:      is it loaded?
     # place:      the module whose methods are replaced
     # methods:    these
-    # ours:       the module with our method, by the parameters of the replaced one (ext/fastboot/data.c)
+    # ours:       for the kinds of a method's parameters, the module with the method that replaces it
+    #             (ext/fastboot/data.c)
     # own_file:   ends the path of the file with the methods
-    # called:     other methods of the place, which the replaced ones call; nil: all others
-    # classes:    all methods of these make the result, too
-    # optional:   classes that some versions lack
-    # singletons: modules whose singleton methods make it, too
-    # harmless:   the tags of a YAML file that run no code of the program
-    # usual:      is the library set up as usual?
+    # called:     other methods of the place, which the replaced ones call; nil: all other methods of it
+    # modules:    their methods make the result, too, also their singleton methods, and `new`
+    # optional:   modules that some versions lack
+    # evaluated:  methods that the library defines by evaluating strings (Ruby 3.1 and 3.2 do not say where)
+    # harmless:   the tags of a YAML scalar that run no code of the program
+    # usual:      has the program left the library's settings as they are?
+    # receiver:   is the receiver of a replaced method one that the library makes itself?
     # version:    constants on which the result depends
-    # keywords:   known options, with what is said of their values; nil: unknown
+    # keywords:   known options, and for each a function: the part of the key that a value makes; nil: unknown value
     # bytes:      writes and reads results
     # @api private
-    DataFacts = Struct.new(:name, :ready, :place, :methods, :ours, :own_file, :called, :classes, :optional, :singletons,
-                           :harmless, :usual, :version, :keywords, :bytes, keyword_init: true)
+    DataFacts = Struct.new(:name, :ready, :place, :methods, :ours, :own_file, :called, :modules, :optional, :evaluated,
+                           :harmless, :usual, :receiver, :version, :keywords, :bytes, keyword_init: true)
 
     class DataFacts
       SIMPLE = [NilClass, TrueClass, FalseClass, Integer].to_h { |type| [type, true] }.freeze
@@ -33,17 +35,26 @@ module Pitwall
         names = value.map { |name| name.is_a?(Module) || name.is_a?(Symbol) ? name.to_s : name } if value.is_a?(Array)
         names.inspect if names&.all?(String)
       end
-      # The result is this object itself, or does not depend on it (ParsedData.dump).
+      # Where it is the result, the result is not stored (ParsedData.dump).
       FALLBACK = ->(value) { TEXT.call(value) || "an object" }
       ANY = ->(_) { "any" }
+      ALWAYS = ->(_) { true }
       # Older versions of psych wrote the first one before quoted text. Many locale files have it.
       HARMLESS_TAGS = ["!", *%w[str int float bool null].map { |type| "tag:yaml.org,2002:#{type}" }].freeze
-      # Names of these tags in Psych.domain_types.
+      # Psych looks for a tag by these names in `domain_types`. It drops the "!", and puts "tag:" before the rest.
       DOMAINS = ["tag:", *HARMLESS_TAGS].freeze
-      # The program has not given these tags, or the absence of a tag, a meaning.
+      # The program has not registered these tags. (A registered nil would stand for no tag.)
       USUAL_TAGS = lambda do |psych|
         [nil, *HARMLESS_TAGS].none? { |tag| psych.load_tags.key?(tag) } &&
           DOMAINS.none? { |name| psych.domain_types.key?(name) }
+      end
+      # The reader's own objects: a parser of rules, and what keeps one String of each abbreviation.
+      USUAL_READER = lambda do |reader|
+        parser = reader.instance_variable_get(:@posix_tz_parser)
+        deduper = reader.instance_variable_get(:@string_deduper)
+        types = [::TZInfo::DataSources.const_get(:PosixTimeZoneParser), ::TZInfo.const_get(:ConcurrentStringDeduper)]
+        [parser, deduper].zip(types).all? { |one, type| one.instance_of?(type) && one.singleton_methods.empty? } &&
+          parser.instance_variable_get(:@string_deduper).equal?(deduper)
       end
       private_constant(*constants(false))
 
@@ -52,9 +63,13 @@ module Pitwall
         place: :singleton_class.to_proc, methods: %i[load_file safe_load_file unsafe_load_file],
         ours: { %i[req keyrest] => :FileAndKeywords }, own_file: "/psych.rb",
         called: %i[load safe_load unsafe_load parse parse_stream parser],
-        classes: %w[Parser TreeBuilder Handlers::DocumentStream Visitors::Visitor Visitors::ToRuby Visitors::NoAliasRuby
-                    ScalarScanner ClassLoader ClassLoader::Restricted Nodes::Node],
-        optional: [], singletons: [], harmless: HARMLESS_TAGS, usual: USUAL_TAGS,
+        modules: %w[Parser Handler TreeBuilder Handlers::DocumentStream Visitors::Visitor Visitors::ToRuby
+                    Visitors::NoAliasRuby ScalarScanner ClassLoader ClassLoader::Restricted Coder Nodes::Node
+                    Nodes::Stream Nodes::Document Nodes::Sequence Nodes::Mapping Nodes::Scalar Nodes::Alias],
+        optional: [],
+        evaluated: %i[start_sequence end_sequence start_mapping end_mapping big_decimal complex date date_time exception
+                      object psych_omap psych_set range rational regexp struct symbol],
+        harmless: HARMLESS_TAGS, usual: USUAL_TAGS, receiver: ALWAYS,
         version: %w[VERSION LIBYAML_VERSION],
         keywords: { symbolize_names: TEXT, freeze: TEXT, aliases: TEXT, permitted_classes: NAMES,
                     permitted_symbols: NAMES, fallback: FALLBACK, filename: ANY, strict_integer: TEXT,
@@ -67,8 +82,8 @@ module Pitwall
         place: :singleton_class.to_proc, methods: %i[load_file load_file!],
         ours: { %i[req opt] => :FileAndHash, %i[req keyrest] => :FileAndKeywords }, # keywords since json 3
         own_file: "/json/common.rb",
-        called: %i[parse parse! parser], classes: %w[Ext::Parser], optional: %w[Ext::ParserConfig ParserOptions],
-        singletons: %w[Ext::Parser],
+        called: %i[parse parse! parser], modules: %w[Ext::Parser], optional: %w[Ext::ParserConfig ParserOptions],
+        evaluated: [], harmless: [], receiver: ALWAYS,
         usual: ->(found) { found.parser.equal?(found::Ext::Parser) && found::Parser.equal?(found.parser) },
         version: %w[VERSION], keywords: { symbolize_names: TEXT, freeze: TEXT, max_nesting: TEXT, allow_nan: TEXT },
         bytes: ParsedData
@@ -79,11 +94,11 @@ module Pitwall
         name: :TZInfo, ready: ->(found) { found.const_defined?("DataSources::ZoneinfoDataSource") },
         place: ->(found) { found.const_get("DataSources::ZoneinfoReader") }, methods: %i[read],
         ours: { %i[req] => :FileAlone }, own_file: "/tzinfo/data_sources/zoneinfo_reader.rb", called: nil,
-        classes: %w[DataSources::PosixTimeZoneParser ConcurrentStringDeduper StringDeduper AnnualRules TransitionRule
-                    DayOfYearTransitionRule AbsoluteDayOfYearTransitionRule JulianDayOfYearTransitionRule
-                    DayOfWeekTransitionRule DayOfMonthTransitionRule LastDayOfMonthTransitionRule
-                    TimezoneOffset TimezoneTransition Timestamp TimestampWithOffset],
-        optional: [], singletons: %w[RubyCoreSupport Timestamp TimestampWithOffset], usual: ->(_) { true },
+        modules: %w[RubyCoreSupport DataSources::PosixTimeZoneParser ConcurrentStringDeduper StringDeduper AnnualRules
+                    TransitionRule DayOfYearTransitionRule AbsoluteDayOfYearTransitionRule JulianDayOfYearTransitionRule
+                    DayOfWeekTransitionRule DayOfMonthTransitionRule LastDayOfMonthTransitionRule TimezoneOffset
+                    TimezoneTransition Timestamp TimestampWithOffset],
+        optional: [], evaluated: [], harmless: [], usual: ALWAYS, receiver: USUAL_READER,
         version: %w[VERSION DataSources::ZoneinfoReader::GENERATE_UP_TO], keywords: {}, bytes: ZoneData
       ).freeze
     end

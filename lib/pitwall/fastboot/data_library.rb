@@ -6,8 +6,15 @@ module Pitwall
     # library's own methods make it.
     # @api private
     class DataLibrary
+      # Values of constants that say all of themselves.
+      SIMPLE = ->(value) { [Integer, String, Symbol, Regexp, Float, NilClass].any? { |type| value.instance_of?(type) } }
+      private_constant :SIMPLE
+
       # @return [Module, nil] the one whose methods are replaced, once they are
       attr_reader :place
+
+      # @return [String, nil] why no result is kept
+      attr_reader :changed
 
       #: (DataFacts) -> void
       def initialize(facts)
@@ -31,26 +38,24 @@ module Pitwall
         main = @facts.methods.first
         return "no cache of data: #{main} of #{name} is not the library's own" unless replaced.include?(main)
 
-        @folder = @place.instance_method(main).source_location.first.delete_suffix(@facts.own_file)
-        @made_by = makers(found)
-        return "no cache of data: the program has changed #{name}" unless makers_own?(found)
-
-        versions = @facts.version.map { |constant| found.const_get(constant) }
-        @version = [name, VERSION, *versions, *digests].join("\0").freeze
         replace(replaced)
         @module = found
         true
       end
 
-      # Do the library's own methods make the result? Looks again after each file of code that Ruby loads.
-      #: () -> bool
-      def own_methods?
-        loads = Native.loads
-        return @own if @checked == loads
-
-        @own = makers(@module) == @made_by && @facts.usual.call(@module)
-        @checked = loads
-        @own
+      # Do the library's own methods make the result? Its methods and constants are looked at for the first call, and
+      # again after each file of code that Ruby loads. Its settings and the methods of File are looked at for each call.
+      #: (untyped) -> bool
+      def own_result?(receiver)
+        @began ||= begin
+          @made_by = makers
+          @changed = "no cache of data: the program has changed #{name}" unless makers_own?
+          @version = [name, VERSION, *@made_by.last, *digests].join("\0").freeze
+          true
+        end
+        @own = @changed.nil? && makers == @made_by if @checked != Native.loads
+        @checked = Native.loads
+        @own && Native.files_as_usual? && @facts.usual.call(@module) && @facts.receiver.call(receiver)
       end
 
       # What the result of a method depends on beside the file.
@@ -60,7 +65,7 @@ module Pitwall
         return unless keywords.nil? || (keywords.instance_of?(Hash) && keywords.default.nil? && !keywords.default_proc)
 
         text = "#{@version}\0#{method}\0#{Encoding.default_external}\0#{Encoding.default_internal}\0" \
-               "#{Warning[:deprecated]}"
+               "#{Warning[:deprecated]}\0#{$VERBOSE ? true : false}"
         keywords&.each do |name, value|
           said = @facts.keywords[name]&.call(value) or return
           text << "\0#{name}\0#{said}"
@@ -76,7 +81,11 @@ module Pitwall
         return if text.include?("\0") # perhaps UTF-16
 
         text = text.dup.force_encoding(Encoding::UTF_8).delete_prefix("\uFEFF")
-        @module.parse_stream(text).any? { |node| node.tag && !@facts.harmless.include?(node.tag) }
+        @module.parse_stream(text).any? do |node|
+          node.tag && !(node.is_a?(@module::Nodes::Scalar) && @facts.harmless.include?(node.tag))
+        end
+      rescue @module::SyntaxError
+        nil # in a document that the library does not read
       end
 
       # A result as bytes.
@@ -102,11 +111,14 @@ module Pitwall
       # @return [Symbol, nil] the name of the module with our method
       def ours(method) = @facts.ours[method.parameters.map(&:first)]
 
-      # @return all methods that make a result, and the ancestors of their classes
-      def makers(found)
-        types = classes(found)
-        methods = called.concat(*types.map { |type| methods_of(type) })
-        [methods, types.map { |type| type.ancestors - Object.ancestors - Class.ancestors }]
+      # @return what makes a result: methods, the ancestors and constants of the modules that have them, and those of
+      #   the constants that have a simple value
+      def makers
+        modules = modules()
+        methods = called.concat(*modules.map { |one| methods_of(one) + methods_of(one.singleton_class) + makes(one) })
+        constants = modules.map { |one| constants(one) }
+        [methods, modules.map { |one| one.ancestors - Object.ancestors - Class.ancestors }, constants,
+         [*@facts.version.map { |name| @module.const_get(name) }, *simple(constants)]]
       end
 
       def called
@@ -116,28 +128,42 @@ module Pitwall
         names.map { |name| @place.instance_method(name) }
       end
 
+      def makes(type)
+        return [] unless type.is_a?(Class)
+
+        %i[new allocate].filter_map { |name| type.method(name).unbind if type.respond_to?(name) }
+      end
+
+      # In the order of their names: without it, code from the pack gives another order than compiled code.
+      def constants(one)
+        one.constants(false).sort.map { |name| [name, (one.const_get(name) unless one.autoload?(name))] }
+      end
+
+      def simple(constants) = constants.flatten.grep(SIMPLE).map(&:inspect)
+
       # The digests of the files that have these methods: somebody may have changed an installed gem.
       def digests
-        paths = [*@made_by.first, *@facts.methods.map { |name| @place.instance_method(name) }]
-                .filter_map { |method| method.source_location&.first }
+        paths = @made_by.first.filter_map { |method| method.source_location&.first }
         paths.uniq.sort.filter_map { |path| Native.read(path)&.first }
       end
 
-      def makers_own?(found)
-        methods, ancestors = @made_by
-        @facts.usual.call(found) && methods.all? { |method| in_library?(method.source_location) } &&
-          ancestors.zip(classes(found)).all? { |list, type| list.first.equal?(type) }
+      # Their ancestors begin with the modules themselves, unless something was prepended.
+      def makers_own?
+        @made_by.first.all? { |method| in_library?(method) } &&
+          @made_by[1].zip(modules).all? { |list, one| list.first.equal?(one) }
       end
 
-      def in_library?(location)
-        file = location&.first
-        file.nil? || file == "(eval)" || file.delete_prefix("(eval at ").start_with?("#{@folder}/#{name.downcase}")
+      def in_library?(method)
+        file = method.source_location&.first
+        return true if file.nil? || (file.start_with?("<internal:") && !file.include?("/")) # Ruby's own
+        return @facts.evaluated.include?(method.name) if file == "(eval)" # Ruby 3.1 and 3.2 say no more
+
+        file.delete_prefix("(eval at ").start_with?("#{@folder}/#{name.downcase}")
       end
 
-      def classes(found)
-        names = @facts.classes + @facts.optional.select { |name| found.const_defined?(name) }
-        [*names.map { |name| found.const_get(name) },
-         *@facts.singletons.map { |name| found.const_get(name).singleton_class }]
+      def modules
+        names = @facts.modules + @facts.optional.select { |name| @module.const_defined?(name) }
+        names.map { |name| @module.const_get(name) }
       end
 
       def methods_of(type) = names_of(type).map { |name| type.instance_method(name) }
@@ -148,6 +174,7 @@ module Pitwall
       def before(name) = name.end_with?("!") ? :"pitwall_#{name[0..-2]}_before!" : :"pitwall_#{name}_before"
 
       def replace(replaced)
+        @folder = @place.instance_method(replaced.first).source_location.first.delete_suffix(@facts.own_file)
         replaced.each do |name|
           ours = Native.const_get(ours(@place.instance_method(name)))
           @place.alias_method(before(name), name)

@@ -4,7 +4,7 @@ require_relative "plain_data"
 
 module Pitwall
   module Fastboot
-    # What a YAML or JSON file was parsed to, as bytes, by the options of the call.
+    # What a YAML or JSON file was parsed to, as bytes. The options of the call say whether it is frozen.
     # @api private
     module ParsedData
       class << self

@@ -12,7 +12,7 @@ module Pitwall
     # | 4 for each offset | seconds of daylight saving time |
     # | 1 for each offset | bytes of its abbreviation |
     # | the sum of these | abbreviations in UTF-8 |
-    # | 1, 1, 8 for each transition | numbers of its offset and of the offset before, seconds since 1970 |
+    # | 1, 1, 8 for each transition | number of its offset, of the offset before it; seconds since 1970 |
     #
     # Numbers are little-endian. Transitions are written and read by ext/fastboot/zone_data.c.
     # @api private

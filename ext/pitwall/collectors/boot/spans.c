@@ -21,17 +21,33 @@ ask_initializer(VALUE self)
     return rb_assoc_new(name, place);
 }
 
+/* Of a Pathname: its path. */
+static VALUE
+ask_path(VALUE file)
+{
+    VALUE path = rb_check_funcall(file, rb_intern("to_path"), 0, NULL);
+    return RB_TYPE_P(path, T_STRING) ? path : Qnil;
+}
+
+static VALUE
+ask(VALUE (*question)(VALUE), VALUE object)
+{
+    int error = 0;
+    VALUE saved = rb_errinfo(), found = rb_protect(question, object, &error);
+    if (error) rb_set_errinfo(saved);
+    return error ? Qnil : found;
+}
+
 static void
 describe(int kind, int argc, const VALUE *argv, VALUE self, VALUE *name, VALUE *place)
 {
     *name = argc && RB_TYPE_P(argv[0], T_STRING) ? argv[0] : Qnil;
     *place = Qnil;
+    if (argc && NIL_P(*name) && pw_load_is_data(kind)) *name = ask(ask_path, argv[0]);
     if (kind != PW_LOAD_INITIALIZER) return;
-    int error = 0;
-    VALUE saved = rb_errinfo(), found = rb_protect(ask_initializer, self, &error);
-    if (error) rb_set_errinfo(saved);
-    *name = error ? Qnil : rb_ary_entry(found, 0);
-    *place = error ? Qnil : rb_ary_entry(found, 1);
+    VALUE found = ask(ask_initializer, self);
+    *name = NIL_P(found) ? Qnil : rb_ary_entry(found, 0);
+    *place = NIL_P(found) ? Qnil : rb_ary_entry(found, 1);
 }
 
 static VALUE
