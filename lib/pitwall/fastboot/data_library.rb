@@ -47,12 +47,7 @@ module Pitwall
       # again after each file of code that Ruby loads. Its settings and the methods of File are looked at for each call.
       #: (untyped) -> bool
       def own_result?(receiver)
-        @began ||= begin
-          @made_by = makers
-          @changed = "no cache of data: the program has changed #{name}" unless makers_own?
-          @version = [name, VERSION, *@made_by.last, *digests].join("\0").freeze
-          true
-        end
+        @looked ||= look
         @own = @changed.nil? && makers == @made_by if @checked != Native.loads
         @checked = Native.loads
         @own && Native.files_as_usual? && @facts.usual.call(@module) && @facts.receiver.call(receiver)
@@ -99,6 +94,17 @@ module Pitwall
       def load(bytes, receiver, keywords) = @facts.bytes.load(bytes, receiver, keywords)
 
       private
+
+      # Remembers what makes a result.
+      def look
+        @made_by = makers
+        @changed = "no cache of data: the program has changed #{name}" unless makers_own?
+        @version = [name, VERSION, *@made_by.last, *digests].join("\0").freeze
+        true
+      rescue NameError => error # another version of the library
+        @changed = "no cache of data: #{name} has no #{error.name}"
+        true
+      end
 
       def own?(name)
         return false unless @place.method_defined?(name)
