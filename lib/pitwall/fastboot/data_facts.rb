@@ -48,8 +48,8 @@ module Pitwall
         [nil, *HARMLESS_TAGS].none? { |tag| psych.load_tags.key?(tag) } &&
           DOMAINS.none? { |name| psych.domain_types.key?(name) }
       end
-      # The reader's own objects: a parser of rules, and what keeps one String of each abbreviation. It also reads a line.
-      # (Ruby 3.3 does not tell C that IO#readline is its own.)
+      # The reader has its own objects: a parser of rules, and what keeps one String of each abbreviation. It also reads
+      # a line. (Ruby 3.3 does not tell C that IO#readline is its own.)
       USUAL_READER = lambda do |reader|
         next false unless [nil, "<internal:io>"].include?(::File.instance_method(:readline).source_location&.first)
 
