@@ -31,7 +31,7 @@ enum {
     PW_LOADS
 };
 
-/* Does it read a file of data? */
+/* Does it read a file of data? Kinds that do are the last ones of the list. */
 static inline bool pw_load_is_data(int kind) { return kind >= PW_LOAD_YAML; }
 
 /* How a load ended. */
