@@ -339,22 +339,19 @@ class BootTest < Minitest::Test
     assert_includes tab["rows"].map(&:last), "fastboot changed"
   end
 
-  ZONES = <<~'RUBY'
+  ZONES = <<~'RUBY'.sub("READ_BY\n", ZoneFile::READER)
     require "tzinfo"
     Pitwall::Fastboot::DataCache.prepend(Module.new { def fresh?(_) = false }) if defined?(Pitwall::Fastboot)
     require "late" # tzinfo's reader is looked for when a file is about to run
-    deduper = TZInfo.const_get(:ConcurrentStringDeduper).new
-    sources = TZInfo::DataSources
-    reader = sources.const_get(:ZoneinfoReader).new(sources.const_get(:PosixTimeZoneParser).new(deduper), deduper)
+    READ_BY
     require "pathname"
-    p reader.read(Pathname("zone")).abbreviation
-    begin; reader.read("none"); rescue SystemCallError; end
+    p READER.read(Pathname("zone")).abbreviation
+    begin; READER.read("none"); rescue SystemCallError; end
   RUBY
 
   def test_time_zones
     write_files("main.rb" => ZONES, "zone" => ZoneFile.bytes([[0, false, "UTC"]], [], "UTC0"))
-    libs = %w[tzinfo concurrent-ruby].flat_map { |name| Gem::Specification.find_by_name(name).full_require_paths }
-    options = ["-I", @dir, *libs.flat_map { |path| ["-I", path] }]
+    options = ["-I", @dir, *ZoneFile::LIBS.flat_map { |path| ["-I", path] }]
     accelerator = ["-r", "#{Checkout::ROOT}/lib/pitwall/fastboot.rb"]
     rows = [[], accelerator, accelerator].map do |more|
       report = cached_boot("--", "ruby", *options, *more, "main.rb")

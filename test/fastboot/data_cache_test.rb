@@ -2,6 +2,7 @@
 
 require_relative "../test_helper"
 require_relative "../support/command_line"
+require_relative "../support/fastboot_program"
 require "json"
 require "pitwall/fastboot/setup"
 require "yaml"
@@ -16,7 +17,7 @@ class FastbootDataCacheTest < Minitest::Test
   START = 'require "yaml"; require "json"; load "./empty.rb"'
   ONE = { "a" => 1 }.inspect # of "a: 1"
   SEVENS = { 7 => 7 }.inspect
-  FRESH = "Pitwall::Fastboot::DataCache.prepend(Module.new { def fresh?(_) = false })"
+  FRESH = FastbootProgram::NOT_FRESH
 
   def setup
     super

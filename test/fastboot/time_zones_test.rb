@@ -10,12 +10,10 @@ require "pitwall/fastboot/setup"
 class FastbootTimeZonesTest < Minitest::Test
   include FastbootProgram
 
-  LIBS = %w[tzinfo concurrent-ruby].flat_map { |name| Gem::Specification.find_by_name(name).full_require_paths }
-  # Files of a test have just been written.
-  FRESH = 'require "pitwall/fastboot/setup"; Pitwall::Fastboot::DataCache.prepend(Module.new { def fresh?(_) = false })'
+  LIBS = ZoneFile::LIBS
 
   # Prints all that a program can tell of the zones in files: classes, variables, what is frozen, what is one object.
-  PROGRAM = <<~'RUBY'
+  PROGRAM = <<~'RUBY'.sub("READ_BY\n", ZoneFile::READER)
     require "tzinfo"
     load "./empty.rb" # the accelerator looks whether tzinfo is loaded
     def picture(value, seen)
@@ -31,9 +29,7 @@ class FastbootTimeZonesTest < Minitest::Test
       end
     end
 
-    deduper = TZInfo.const_get(:ConcurrentStringDeduper).new
-    sources = TZInfo::DataSources
-    READER = sources.const_get(:ZoneinfoReader).new(sources.const_get(:PosixTimeZoneParser).new(deduper), deduper)
+    READ_BY
     seen = {}.compare_by_identity
     (ENV["ZONES"] || "zones/*").then { |pattern| Dir[pattern].sort }.each do |path|
       zone = READER.read(path)
@@ -88,7 +84,7 @@ class FastbootTimeZonesTest < Minitest::Test
 
   def run_plain(*options, **others) = plain(*libs, *options, "main.rb", **others)
 
-  def run_boot(*options, **others) = boot(*libs, "-e", "#{FRESH}; #{options.join("; ")}; load 'main.rb'", **others)
+  def run_boot(*options, **others) = boot(*libs, "-e", "#{NOT_FRESH}; #{options.join("; ")}; load 'main.rb'", **others)
 
   def data(boot) = boot.counts.select { |name, _| name.start_with?("data_") }
 
@@ -172,7 +168,7 @@ class FastbootTimeZonesTest < Minitest::Test
     end
   end
 
-  # A reader may be given objects that are not tzinfo's own, or methods of its own.
+  # A program may give a reader other objects than tzinfo does, or singleton methods.
   def test_other_readers
     write_files("zones/a" => zone(STANDARD, [[0, 1]], RULE))
     2.times { run_boot }

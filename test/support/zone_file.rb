@@ -1,12 +1,21 @@
 # frozen_string_literal: true
 
-# The bytes of a file of a time zone, as RFC 8536 has it.
+# The bytes of a file of a time zone (RFC 8536), and what a program needs to read it with tzinfo.
 module ZoneFile
+  LIBS = %w[tzinfo concurrent-ruby].flat_map { |name| Gem::Specification.find_by_name(name).full_require_paths }.freeze
+  # Ruby code after `require "tzinfo"`: tzinfo's reader of these files.
+  READER = <<~RUBY
+    deduper = TZInfo.const_get(:ConcurrentStringDeduper).new
+    sources = TZInfo::DataSources
+    READER = sources.const_get(:ZoneinfoReader).new(sources.const_get(:PosixTimeZoneParser).new(deduper), deduper)
+  RUBY
+
   module_function
 
   # @param types [Array] of [seconds from UTC, daylight saving time?, abbreviation]
-  # @param changes [Array] of [time, number of the type from then on]
-  # @param rule [String, nil] the times after the last change; nil: the first version of the format, with 32 bits
+  # @param changes [Array] of [time, index in `types` of the type that begins then]
+  # @param rule [String, nil] says when the clock changes later, as in the variable TZ. nil: a file of version 1, which
+  #   has no rule, and times of 32 bits
   #: (Array, Array, String?) -> String
   def bytes(types, changes, rule)
     return block("\0", 32, types, changes) if rule.nil?

@@ -17,7 +17,7 @@ module Pitwall
     # called:     other methods of the place, which the replaced ones call; nil: all other methods of it
     # modules:    their methods make the result, too, also their singleton methods, and `new`
     # optional:   modules that some versions lack
-    # evaluated:  methods that the library defines by evaluating strings (Ruby 3.1 and 3.2 do not say where)
+    # evaluated:  methods that the library defines by evaluating strings. Ruby 3.1 and 3.2 name no file for these.
     # harmless:   the tags of a YAML scalar that run no code of the program
     # usual:      has the program left the library's settings as they are?
     # receiver:   is the receiver of a replaced method one that the library makes itself?
@@ -43,13 +43,13 @@ module Pitwall
       HARMLESS_TAGS = ["!", *%w[str int float bool null].map { |type| "tag:yaml.org,2002:#{type}" }].freeze
       # Psych looks for a tag by these names in `domain_types`. It drops the "!", and puts "tag:" before the rest.
       DOMAINS = ["tag:", *HARMLESS_TAGS].freeze
-      # The program has not registered these tags. (A registered nil would stand for no tag.)
+      # The program has registered none of these tags. (If it registers nil, psych uses that for all that has no tag.)
       USUAL_TAGS = lambda do |psych|
         [nil, *HARMLESS_TAGS].none? { |tag| psych.load_tags.key?(tag) } &&
           DOMAINS.none? { |name| psych.domain_types.key?(name) }
       end
-      # The reader has its own objects: a parser of rules, and what keeps one String of each abbreviation. It also reads
-      # a line. (Ruby 3.3 does not tell C that IO#readline is its own.)
+      # A reader uses a parser of rules, and an object that keeps one String of each abbreviation. Both must be those of
+      # tzinfo. It also calls IO#readline, which Native.files_as_usual? can't judge on Ruby 3.3.
       USUAL_READER = lambda do |reader|
         next false unless [nil, "<internal:io>"].include?(::File.instance_method(:readline).source_location&.first)
 

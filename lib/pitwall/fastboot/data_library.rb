@@ -47,8 +47,7 @@ module Pitwall
       # again after each file of code that Ruby loads. Its settings and the methods of File are looked at for each call.
       #: (untyped) -> bool
       def own_result?(receiver)
-        @looked ||= look
-        @own = @changed.nil? && makers == @made_by if @checked != Native.loads
+        @own = own_makers? if @checked != Native.loads
         @checked = Native.loads
         @own && Native.files_as_usual? && @facts.usual.call(@module) && @facts.receiver.call(receiver)
       end
@@ -95,15 +94,18 @@ module Pitwall
 
       private
 
-      # Remembers what makes a result.
+      def own_makers?
+        look if @version.nil? && @changed.nil?
+        @changed.nil? && (@checked.nil? || makers == @made_by)
+      end
+
+      # Remembers what makes a result, and whether it is the library's own.
       def look
         @made_by = makers
         @changed = "no cache of data: the program has changed #{name}" unless makers_own?
         @version = [name, VERSION, *@made_by.last, *digests].join("\0").freeze
-        true
       rescue NameError => error # another version of the library
         @changed = "no cache of data: #{name} has no #{error.name}"
-        true
       end
 
       def own?(name)
@@ -128,9 +130,8 @@ module Pitwall
       end
 
       def called
-        own = names_of(@place)
         names = @facts.called&.select { |name| @place.method_defined?(name) }
-        names ||= own - @facts.methods - @facts.methods.map { |name| before(name) }
+        names ||= names_of(@place) - @facts.methods - @facts.methods.map { |name| before(name) }
         names.map { |name| @place.instance_method(name) }
       end
 
