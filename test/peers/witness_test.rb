@@ -12,11 +12,19 @@ class WitnessTest < Minitest::Test
   SUITE = <<~'RUBY'
     def recorded? = ENV.key?("PITWALL_PARTS")
     def tell(*words) = File.open(ENV["WITNESS_REPORT"], "a") { |file| file.syswrite("#{words.join("\t")}\n") }
+    # Fails in these runs of the test, counted from 1.
+    def turn(name, *failing)
+      File.write(name, ".", mode: "a")
+      failing.include?(File.size(name)) ? "fail" : "pass"
+    end
     tests = {
       "T#agrees" => -> { "pass" },
       "T#skips" => -> { "skip" },
       "T#differs" => -> { recorded? ? "fail" : "pass" },
       "T#unsteady" => -> { File.write("runs", ".", mode: "a"); File.size("runs").odd? ? "pass" : "error" },
+      "T#chance" => -> { turn("chance", 2, 7, 11) },
+      "T#seldom" => -> { recorded? ? turn("seldom", 1, 2, 6) : "pass" },
+      "T#seldom_once" => -> { recorded? ? turn("seldom_once", 1, 2) : "pass" },
       "T#steady_alone" => -> { recorded? && ARGV.empty? && !File.exist?("once") ? (File.write("once", ""); "fail") : "pass" },
       "T#ends_it" => -> { recorded? && ENV["WITNESS_ENDS"] ? Process.kill(:KILL, $$) : "pass" }
     }
@@ -42,16 +50,19 @@ class WitnessTest < Minitest::Test
   end
 
   def differences(way, env: {})
-    comparison = Witness::Comparison.new(run_suite("plain", env: env)) { |which, tests| run_suite(which, tests, env: env) }
+    plain = run_suite("plain", env: env)
+    comparison = Witness::Comparison.new(plain, more: 2) { |which, tests| run_suite(which, tests, env: env) }
     comparison.differences(way, run_suite(way, env: env))
   end
 
   def test_tells_differences_from_chance
     found = differences("safepoint").to_h { |difference| [difference.test, difference] }
-    assert_equal ["T#differs", "T#steady_alone", "T#unsteady"], found.keys.sort
+    assert_equal %w[chance differs seldom seldom_once steady_alone unsteady].map { |name| "T##{name}" }, found.keys.sort
     assert_equal ["pass", "fail", "differs", "about T#differs"], found["T#differs"].to_h.values_at(:plain, :recorded, :verdict, :message)
     assert_equal "not repeated", found["T#steady_alone"].verdict
     assert_equal "unsteady", found["T#unsteady"].verdict
+    verdicts = %w[T#chance T#seldom T#seldom_once].map { |name| found[name].verdict }
+    assert_equal ["unsteady", "differs", "not repeated"], verdicts
     assert_equal [false, true], %w[T#steady_alone T#differs].map { |name| found[name].ours? }
   end
 

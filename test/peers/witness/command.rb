@@ -101,6 +101,7 @@ module Witness
       bad = found.select { |difference| difference.ours? && !difference.reason }
       others = (found - bad).map { |difference| difference.reason ? "named" : difference.verdict }.tally
       puts ["#{bad.size} differences that are not named", *others.map { |kind, count| "#{count} #{kind}" }].join(", ")
+      bad.each { |difference| puts "#{difference.way}: #{describe(difference)}" } # once more: CI's log may show the end only
       exit(bad.empty? ? 0 : 1)
     end
 
