@@ -27,6 +27,7 @@
 #include "sampling/waiting.h"
 #include "session/change.h"
 #include "session/modules.h"
+#include "tools/quietly.h"
 #include "tools/stand_ins.h"
 #include "tools/wipe_stack.h"
 #include "vm/gvl_watch.h"
@@ -304,15 +305,10 @@ pw_complete(const char *reason)
         complete_in_place(strcmp(reason, "exec") == 0 ? NULL : reason); /* exec may fail */
         return false;
     }
-    int error = 0;
-    VALUE saved = rb_errinfo();
     pw_current.before_exec = strcmp(reason, "exec") == 0;
-    rb_protect(stop_to_complete, rb_str_new_cstr(reason), &error);
-    if (error) {
-        rb_set_errinfo(saved);
-        pw_current.before_exec = false;
-    }
-    return !error;
+    bool stopped = pw_attempt(stop_to_complete, rb_str_new_cstr(reason), NULL);
+    if (!stopped) pw_current.before_exec = false;
+    return stopped;
 }
 
 static VALUE
@@ -408,8 +404,6 @@ static void
 run_fork_job(void *unused)
 {
     if (!atomic_exchange(&state.forked, false)) return;
-    int error = 0;
-    VALUE saved = rb_errinfo();
     pw_modules_in_child();
     pw_modules_end();
     pw_modules_stop();
@@ -417,8 +411,7 @@ run_fork_job(void *unused)
     /* The memory is a copy of the parent's. It is not freed, because a buffer may have been growing during the
      * fork. */
     forget_session(false);
-    rb_protect(report_fork, Qnil, &error);
-    if (error) rb_set_errinfo(saved);
+    pw_attempt(report_fork, Qnil, NULL);
 }
 
 /* A finalizer, which runs while Ruby ends. An at_exit block should have stopped the recording, but a thread may have

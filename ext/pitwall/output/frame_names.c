@@ -1,6 +1,7 @@
 #include "output/frame_names.h"
 #include "output/output.h"
 #include "session/session.h"
+#include "tools/quietly.h"
 #include "vm/stack_walk.h"
 #include "vm/valid_frames.h"
 #include <ctype.h>
@@ -246,10 +247,9 @@ VALUE
 pw_frame_name(VALUE frame, VALUE owner)
 {
     pw_frame_description d = {.frame = frame, .owner = owner};
-    int error = 0;
-    VALUE saved = rb_errinfo(), name = rb_protect(describe_name, (VALUE)&d, &error);
-    if (error) rb_set_errinfo(saved);
-    return !error && RB_TYPE_P(name, T_STRING) ? name : Qnil;
+    VALUE name;
+    pw_attempt(describe_name, (VALUE)&d, &name);
+    return RB_TYPE_P(name, T_STRING) ? name : Qnil;
 }
 
 void pw_frame_names_of_calls(bool (*called)(VALUE frame, VALUE *klass, ID *name)) { state.called = called; }

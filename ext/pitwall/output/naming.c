@@ -4,6 +4,7 @@
 #include "output/output.h"
 #include "output/records.h"
 #include "session/modules.h"
+#include "tools/quietly.h"
 #include "vm/known_frames.h"
 #include "vm/reader_lock.h"
 #include <string.h>
@@ -110,11 +111,7 @@ name_batch(int64_t until)
             continue;
         }
         pw_frame_description d = {.frame = frames[i], .owner = owners[i]};
-        int error = 0;
-        VALUE saved = rb_errinfo();
-        rb_protect(pw_frame_describe, (VALUE)&d, &error);
-        if (error) {
-            rb_set_errinfo(saved);
+        if (!pw_attempt(pw_frame_describe, (VALUE)&d, NULL)) {
             d.kind = PW_KIND_OURS;
             d.name = Qnil;
             d.owner = 0;
@@ -171,13 +168,8 @@ thread_name(VALUE thread)
 void
 pw_name_thread(VALUE thread)
 {
-    int error = 0;
-    VALUE saved = rb_errinfo();
-    VALUE name = rb_protect(thread_name, thread, &error);
-    if (error) {
-        rb_set_errinfo(saved);
-        name = Qnil;
-    }
+    VALUE name;
+    pw_attempt(thread_name, thread, &name);
     pthread_mutex_lock(&pw_current.lock);
     pw_thread *t = pw_current.threads;
     /* the thread may have ended while Ruby looked up its name */

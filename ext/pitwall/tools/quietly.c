@@ -17,3 +17,13 @@ pw_quietly(VALUE (*function)(VALUE data), VALUE data, VALUE *result)
     rb_set_errinfo(saved);
     return PW_FORGOTTEN;
 }
+
+bool
+pw_attempt(VALUE (*function)(VALUE data), VALUE data, VALUE *result)
+{
+    int state = 0;
+    VALUE saved = rb_errinfo(), value = rb_protect(function, data, &state);
+    if (state) rb_set_errinfo(saved);
+    if (result) *result = state ? Qnil : value;
+    return !state;
+}

@@ -1,4 +1,5 @@
 #include "vm/other_gc.h"
+#include "tools/quietly.h"
 #include <ruby/ruby.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,9 +21,8 @@ ask_implementation(VALUE unused)
 void
 pw_other_gc_init(void)
 {
-    int error = 0;
-    VALUE saved = rb_errinfo(), name = rb_protect(ask_implementation, Qnil, &error);
-    if (error) rb_set_errinfo(saved);
-    if (error || !RB_TYPE_P(name, T_STRING) || strcmp(StringValueCStr(name), "default") == 0) return;
+    VALUE name;
+    pw_attempt(ask_implementation, Qnil, &name);
+    if (!RB_TYPE_P(name, T_STRING) || strcmp(StringValueCStr(name), "default") == 0) return;
     snprintf(other_gc, sizeof other_gc, "%s", StringValueCStr(name));
 }

@@ -1,4 +1,5 @@
 #include "vm/walk_tests.h"
+#include "tools/quietly.h"
 #include "vm/stack_walk.h"
 
 #if PW_LAYOUT_RUBY
@@ -218,10 +219,9 @@ take_lesson(VALUE test)
 static VALUE
 result_of(VALUE (*take)(VALUE), VALUE test)
 {
-    int error = 0;
-    VALUE saved = rb_errinfo(), result = rb_protect(take, test, &error);
-    if (error) rb_set_errinfo(saved);
-    return error ? Qnil : result;
+    VALUE result;
+    pw_attempt(take, test, &result);
+    return result;
 }
 
 static bool passes(const char *test) { return result_of(take_lesson, (VALUE)test) == INT2FIX(LESSON_TESTS); }

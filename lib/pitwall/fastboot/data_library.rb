@@ -7,8 +7,8 @@ module Pitwall
     # @api private
     class DataLibrary
       # Values of constants that say all of themselves.
-      SIMPLE = ->(value) { [Integer, String, Symbol, Regexp, Float, NilClass].any? { |type| value.instance_of?(type) } }
-      private_constant :SIMPLE
+      IN_KEY = ->(value) { [Integer, String, Symbol, Regexp, Float, NilClass].any? { |type| value.instance_of?(type) } }
+      private_constant :IN_KEY
 
       # @return [Module, nil] the one whose methods are replaced, once they are
       attr_reader :place
@@ -146,7 +146,7 @@ module Pitwall
         one.constants(false).sort.map { |name| [name, (one.const_get(name) unless one.autoload?(name))] }
       end
 
-      def simple(constants) = constants.flatten.grep(SIMPLE).map(&:inspect)
+      def simple(constants) = constants.flatten.grep(IN_KEY).map(&:inspect)
 
       # The digests of the files that have these methods: somebody may have changed an installed gem.
       def digests

@@ -1,4 +1,5 @@
 #include "collectors/allocations/sites.h"
+#include "tools/quietly.h"
 #include "tools/readable.h"
 #include "output/output.h"
 #include "session/session.h"
@@ -263,9 +264,8 @@ class_name(VALUE klass)
 static void
 name_class(uint32_t at, VALUE klass)
 {
-    int error = 0;
-    VALUE saved = rb_errinfo(), name = rb_protect(class_name, klass, &error);
-    if (error) rb_set_errinfo(saved), name = Qnil;
+    VALUE name;
+    pw_attempt(class_name, klass, &name);
     static const char none[] = "(anonymous class)";
     bool named = RB_TYPE_P(name, T_STRING);
 

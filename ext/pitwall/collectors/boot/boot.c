@@ -5,6 +5,7 @@
 #include "collectors/boot/repeats.h"
 #include "collectors/boot/spans.h"
 #include "collectors/boot/uses.h"
+#include "tools/quietly.h"
 #include "tools/settings.h"
 #include "vm/stack_walk.h"
 #include "vm/vm_layout.h"
@@ -30,12 +31,8 @@ start(VALUE settings)
         snprintf(text, sizeof text, "cannot watch what is loaded: %s", pw_walk_refusal());
         return text;
     }
-    int error = 0;
-    VALUE saved = rb_errinfo();
     refusal = NULL;
-    rb_protect(prepare, settings, &error);
-    if (error) rb_set_errinfo(saved);
-    if (error) refusal = "cannot watch what is loaded: this Ruby does not have what is needed";
+    if (!pw_attempt(prepare, settings, NULL)) refusal = "cannot watch what is loaded: this Ruby does not have what is needed";
     if (refusal) return refusal;
     pw_repeats_start();
     pw_loads_start((int64_t)pw_setting_number(settings, "began_ns", 0));

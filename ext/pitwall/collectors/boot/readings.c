@@ -3,6 +3,7 @@
 #include "session/modules.h"
 #include "session/session.h"
 #include "tools/clock.h"
+#include "tools/quietly.h"
 #include <fcntl.h>
 #include <ruby/ruby.h>
 #include <stdio.h>
@@ -34,10 +35,9 @@ of_heap(VALUE args)
 static bool
 heap_figure(int heap, VALUE name, uint64_t *value)
 {
-    int error = 0;
-    VALUE args[2] = {INT2FIX(heap), name}, saved = rb_errinfo(), found = rb_protect(of_heap, (VALUE)args, &error);
-    if (error) rb_set_errinfo(saved);
-    if (error || !RB_INTEGER_TYPE_P(found)) return false;
+    VALUE args[2] = {INT2FIX(heap), name}, found;
+    pw_attempt(of_heap, (VALUE)args, &found);
+    if (!RB_INTEGER_TYPE_P(found)) return false;
     *value = NUM2ULL(found);
     return true;
 }

@@ -1,5 +1,6 @@
 #include "collectors/boot/spans.h"
 #include "collectors/boot/loads.h"
+#include "tools/quietly.h"
 #include <string.h>
 
 typedef struct { int argc, keywords; const VALUE *argv; } super_call;
@@ -29,23 +30,15 @@ ask_path(VALUE file)
     return RB_TYPE_P(path, T_STRING) ? path : Qnil;
 }
 
-static VALUE
-ask(VALUE (*question)(VALUE), VALUE object)
-{
-    int error = 0;
-    VALUE saved = rb_errinfo(), found = rb_protect(question, object, &error);
-    if (error) rb_set_errinfo(saved);
-    return error ? Qnil : found;
-}
-
 static void
 describe(int kind, int argc, const VALUE *argv, VALUE self, VALUE *name, VALUE *place)
 {
     *name = argc && RB_TYPE_P(argv[0], T_STRING) ? argv[0] : Qnil;
     *place = Qnil;
-    if (argc && NIL_P(*name) && pw_load_is_data(kind)) *name = ask(ask_path, argv[0]);
+    if (argc && NIL_P(*name) && pw_load_is_data(kind)) pw_attempt(ask_path, argv[0], name);
     if (kind != PW_LOAD_INITIALIZER) return;
-    VALUE found = ask(ask_initializer, self);
+    VALUE found;
+    pw_attempt(ask_initializer, self, &found);
     *name = NIL_P(found) ? Qnil : rb_ary_entry(found, 0);
     *place = NIL_P(found) ? Qnil : rb_ary_entry(found, 1);
 }

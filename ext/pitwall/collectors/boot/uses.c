@@ -6,6 +6,7 @@
 #include "session/modules.h"
 #include "session/session.h"
 #include "tools/clock.h"
+#include "tools/quietly.h"
 #include "tools/settings.h"
 #include <ruby/debug.h>
 #include <string.h>
@@ -167,12 +168,9 @@ watch(VALUE data)
 static void
 protected(VALUE (*function)(VALUE), VALUE data)
 {
-    int error = 0;
-    VALUE saved = rb_errinfo();
     pw_own_begin();
-    rb_protect(function, data, &error);
+    pw_attempt(function, data, NULL);
     pw_own_end();
-    if (error) rb_set_errinfo(saved);
 }
 
 static void

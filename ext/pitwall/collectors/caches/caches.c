@@ -7,6 +7,7 @@
 #include "collectors/caches/own_hooks.h"
 #include "collectors/caches/watched_methods.h"
 #include "session/session.h"
+#include "tools/quietly.h"
 #include "tools/settings.h"
 #include "vm/stack_walk.h"
 #include <stdio.h>
@@ -56,12 +57,9 @@ read_others(VALUE last)
 static void
 others(bool last)
 {
-    int error = 0;
-    VALUE saved = rb_errinfo();
     pw_own_begin();
-    rb_protect(read_others, last ? Qtrue : Qfalse, &error);
+    pw_attempt(read_others, last ? Qtrue : Qfalse, NULL);
     pw_own_end();
-    if (error) rb_set_errinfo(saved);
 }
 
 static VALUE
@@ -99,14 +97,11 @@ start(VALUE settings)
         snprintf(text, sizeof text, "cannot watch caches: %s", pw_walk_refusal());
         return text;
     }
-    int error = 0;
-    VALUE saved = rb_errinfo();
     state.active = true;
     state.in_child = false;
     state.refusal = NULL;
-    rb_protect(prepare, settings, &error);
-    if (error) rb_set_errinfo(saved);
-    if (error) state.refusal = "cannot watch caches: this Ruby does not have what is needed";
+    bool prepared = pw_attempt(prepare, settings, NULL);
+    if (!prepared) state.refusal = "cannot watch caches: this Ruby does not have what is needed";
     if (state.refusal) {
         undo();
         return state.refusal;

@@ -5,6 +5,7 @@
 #include "output/output.h"
 #include "session/modules.h"
 #include "session/session.h"
+#include "tools/quietly.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -68,12 +69,9 @@ void
 pw_definitions_measure(void)
 {
     if (NIL_P(state.counts) || !pw_in_main_ractor()) return;
-    int error = 0;
-    VALUE saved = rb_errinfo();
     pw_own_begin();
-    rb_protect(measure, Qnil, &error);
+    pw_attempt(measure, Qnil, NULL);
     pw_own_end();
-    if (error) rb_set_errinfo(saved);
     state.counts = Qnil;
 }
 

@@ -173,11 +173,6 @@ pw_own_hooks_stop(void)
     pw_is_own_hook = NULL;
     atomic_store(&state.code_count, 0);
     if (!RB_TYPE_P(state.points, T_ARRAY)) return;
-    for (long i = 0; i < RARRAY_LEN(state.points); i++) {
-        int error = 0;
-        VALUE saved = rb_errinfo();
-        rb_protect(disable, rb_ary_entry(state.points, i), &error);
-        if (error) rb_set_errinfo(saved);
-    }
+    for (long i = 0; i < RARRAY_LEN(state.points); i++) pw_attempt(disable, rb_ary_entry(state.points, i), NULL);
     state.points = Qnil;
 }

@@ -1,4 +1,5 @@
 #include "collectors/trace/trace_probe.h"
+#include "tools/quietly.h"
 #include "vm/valid_frames.h"
 #include <ruby/debug.h>
 
@@ -55,10 +56,8 @@ pw_trace_lesson(VALUE unused)
 static bool
 exercised(VALUE module, int which, long calls)
 {
-    int error = 0;
     exercise e = {module, which, calls};
-    rb_protect(take, (VALUE)&e, &error);
-    return !error;
+    return pw_attempt(take, (VALUE)&e, NULL);
 }
 
 /* The newest node that fits a lesson: the node of the lesson's callee, or of the lesson itself. Operators are C
@@ -119,13 +118,11 @@ time_plain(VALUE module, double *plain)
 bool
 pw_trace_is_proven(VALUE module)
 {
-    VALUE saved = rb_errinfo();
     bool taken = true;
     proof.good = proof.bad = 0;
     pw_add_raw_hook(prove_event, PW_TRACE_CALLS | PW_TRACE_RETURNS);
     for (int which = 0; which < LESSONS && taken; which++) taken = exercised(module, which, 3);
     pw_remove_raw_hook(prove_event);
-    if (!taken) rb_set_errinfo(saved);
     return taken && !proof.bad && proof.good >= 20;
 }
 

@@ -12,6 +12,7 @@
 #include "output/drain.h"
 #include "output/frame_names.h"
 #include "session/session.h"
+#include "tools/quietly.h"
 #include "tools/settings.h"
 #include "vm/stack_walk.h"
 #include <fcntl.h>
@@ -242,12 +243,8 @@ static const char *
 start(VALUE settings)
 {
     if (pw_walk_refusal()) return cannot(pw_walk_refusal());
-    int error = 0;
-    VALUE saved = rb_errinfo();
-    rb_protect(read_settings, settings, &error);
-    VALUE module = error ? Qnil : rb_protect(pw_trace_lesson, Qnil, &error);
-    if (error) {
-        rb_set_errinfo(saved);
+    VALUE module;
+    if (!pw_attempt(read_settings, settings, NULL) || !pw_attempt(pw_trace_lesson, Qnil, &module)) {
         return "cannot trace: the settings could not be read, or the lesson not be given";
     }
     if (!pw_trace_is_proven(module)) {
