@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "yaml_tags"
+
 module Pitwall
   module Fastboot
     # A library that the program loads itself, such as Psych: what a result depends on beside the file, and whether the
@@ -70,17 +72,7 @@ module Pitwall
       # Has this YAML text a tag that may run code of the program?
       # @return nil: it is not known
       #: (String) -> bool?
-      def tags?(text)
-        return false if @facts.name != :Psych || !text.include?("!")
-        return if text.include?("\0") # perhaps UTF-16
-
-        text = text.dup.force_encoding(Encoding::UTF_8).delete_prefix("\uFEFF")
-        @module.parse_stream(text).any? do |node|
-          node.tag && !(node.is_a?(@module::Nodes::Scalar) && @facts.harmless.include?(node.tag))
-        end
-      rescue @module::SyntaxError
-        nil # in a document that the library does not read
-      end
+      def tags?(text) = @facts.name == :Psych ? tags.any?(text) : false
 
       # A result as bytes.
       # @param receiver the object whose method has returned it
@@ -93,6 +85,8 @@ module Pitwall
       def load(bytes, receiver, keywords) = @facts.bytes.load(bytes, receiver, keywords)
 
       private
+
+      def tags = @tags ||= YamlTags.new(@module, @facts.harmless)
 
       def own_makers?
         look if @version.nil? && @changed.nil?
