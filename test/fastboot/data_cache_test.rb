@@ -617,9 +617,21 @@ class FastbootDataCacheTest < Minitest::Test
   end
 
   def test_a_build_that_stores_nothing_says_why
-    env = { "PITWALL_BOOT_CACHE" => file("empty") }
+    env = { "PITWALL_BOOT_CACHE" => file("empty"), "PITWALL_DEBUG" => nil }
     failed = pitwall("boot", "cache", "build", "--", RUBY, "-e", "exit! 3", env: env)
     assert_match(/\Apitwall: .*: the command stored nothing \(it ended with 3\)\n/, failed.err)
+    assert_equal 3, failed.status.exitstatus
+    nothing = pitwall("boot", "cache", "build", "--", RUBY, "-e", "exit! 0", env: env)
+    assert_one_line 4, /the command stored nothing \(it ended with 0\)/, nothing
+  end
+
+  def test_a_build_that_may_not_write_does_not_run_the_command
+    env = { "PITWALL_BOOT_CACHE" => file("none"), "PITWALL_BOOT_CACHE_READONLY" => "1", "PITWALL_DEBUG" => nil }
+    build = %w[boot cache build --] + [RUBY, "-e", "File.write('ran', '')"]
+    assert_one_line 2, /PITWALL_BOOT_CACHE_READONLY is set: unset it to build/, pitwall(*build, env: env)
+    no_folder = { "PITWALL_BOOT_CACHE" => "/proc/none", "PITWALL_DEBUG" => nil }
+    assert_one_line 2, %r{cannot make /proc/none: No such file or directory}, pitwall(*build, env: no_folder)
+    refute_path_exists file("ran")
   end
 
   # The report can't be renamed, because a folder has its name. A full disk ends in the same code.

@@ -60,7 +60,7 @@ module Pitwall
           found = run_child("list", {}).filter_map { |kind, *fields| build_case(*fields) if kind == "case" }
           if found.empty?
             raise Failed, "#{location}: no benchmark in it: " \
-                          "it takes Benchmark.ips { |x| x.report(…) { … } } or Pitwall.bench"
+                          "it takes x.report(…) { … } in Benchmark.ips { |x| … } or Pitwall.bench { |x| … }"
           end
 
           NameList.new.make_unique(found)

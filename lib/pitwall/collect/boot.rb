@@ -26,6 +26,7 @@ module Pitwall
         Step.new(%i[Psych], true, :safe_load_file, "yaml"),
         Step.new(%i[Psych], true, :unsafe_load_file, "yaml"),
         Step.new(%i[JSON], true, :load_file, "json"),
+        Step.new(%i[JSON], true, :load_file!, "json"),
         Step.new(%i[TZInfo DataSources ZoneinfoReader], false, :read, "zoneinfo"),
         Step.new(%i[Bootsnap], true, :_instrument, "bootsnap"),
         Step.new(%i[Pitwall Fastboot Counts], false, :add, "fastboot")

@@ -51,7 +51,7 @@ module Pitwall
       #: (**untyped) -> bool
       def setup(cache_dir: nil, compile_cache_iseq: true, compile_cache_yaml: true, compile_cache_json: true,
                 compile_cache_zoneinfo: wanted?("ZONEINFO"), load_path_cache: true, gc: wanted?("GC"),
-                lazy_gems: wanted?("LAZY"), readonly: flag?("READONLY"), **others)
+                lazy_gems: wanted?("LAZY"), readonly: readonly?, **others)
         unknown = others.keys - WITHOUT_EFFECT
         raise ArgumentError, "unknown option #{unknown.first}" if unknown.any?
         return on? if @counts
@@ -102,6 +102,10 @@ module Pitwall
 
       # @api private
       attr_accessor :lazy_gems
+
+      # Does the environment say that packs are not to be written?
+      # @api private
+      def readonly? = flag?("READONLY")
 
       # Is code compiled so that Coverage can count its runs?
       # @api private

@@ -80,8 +80,8 @@ module Pitwall
           return "nothing was recorded: no Ruby that Pitwall can enter ran within the times of --delay and --duration"
         end
 
-        "nothing was recorded: no Ruby that Pitwall can enter was started (not a Ruby program, " \
-          "or one started by sudo, env -i or with --disable=rubyopt, or it ended while starting)"
+        "nothing was recorded: no Ruby that Pitwall can enter was started (not a Ruby program, or one started by " \
+          "sudo, env -i, with --disable=rubyopt or with a RUBYOPT of its own, or it ended while starting)"
       end
 
       # ", from 5s after the command's start on, for 30s"

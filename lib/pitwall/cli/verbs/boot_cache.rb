@@ -46,7 +46,11 @@ module Pitwall
       #: (OptionParser) -> void
       def define_options(parser)
         parser.separator("The cache is PITWALL_BOOT_CACHE, else tmp/cache/pitwall of the application")
-        parser.separator("(with a Gemfile and tmp/), else ~/.cache/pitwall.")
+        parser.separator("(with a Gemfile and tmp/), else $XDG_CACHE_HOME/pitwall or ~/.cache/pitwall.")
+        parser.separator("")
+        parser.separator("build: run CMD and keep what it loads · verify: is all of the pack whole and current?")
+        parser.separator("lazy: find gems that CMD can load later · prune: drop what no file has any more")
+        parser.separator("stats: what is in the pack, what did the last boot do? · clear: delete packs and lists")
         parser.separator("")
         parser.on("--frozen", "build: boots rely on the pack without looking at files") { @options[:frozen] = true }
         parser.on("--boot", "verify: boot CMD without and with it, and compare") { @options[:boot] = true }
@@ -87,7 +91,9 @@ module Pitwall
 
         takes_command = %w[build lazy].include?(@action) || (@action == "verify" && @options[:boot])
         raise UsageError, "no command: pitwall boot cache #{@action} … -- CMD…" if takes_command && command.empty?
-        raise UsageError, "boot cache #{@action} takes no #{command.first}" if !takes_command && command.any?
+        return if takes_command || command.empty?
+
+        raise UsageError, "boot cache #{@action} takes no command#{", only with --boot" if @action == "verify"}"
       end
 
       def folder
@@ -100,7 +106,7 @@ module Pitwall
       def store
         @store ||= Fastboot::Store.new(folder).tap do
           refusal = Fastboot::Folder.refusal(folder)
-          raise UsageError, "#{refusal}: the cache is not used" if refusal
+          raise UsageError, "#{refusal}: the cache is not used until that is changed" if refusal
         end
       end
 
@@ -115,13 +121,23 @@ module Pitwall
       end
 
       def build(command)
+        check_writable
         fail_if(store.prune(frozen: false)) unless store.open.is_a?(String)
         status = runs(command).start(with: true)
-        stored_nothing(status) unless File.exist?(store.path)
+        return stored_nothing(status) unless File.exist?(store.path)
+
         frozen = freeze_pack(status) if @options[:frozen]
         size, _, records, = pack.facts
         @out.puts("#{store.path}: #{records} records, #{size} bytes#{", frozen" if frozen}")
         Ending.of(status)
+      end
+
+      def check_writable
+        raise UsageError, "PITWALL_BOOT_CACHE_READONLY is set: unset it to build" if Fastboot.readonly?
+
+        Fastboot::Folder.make(folder)
+      rescue SystemCallError => error
+        raise UsageError, "cannot make #{folder}: #{error.class.new.message}"
       end
 
       # A command that failed may not have loaded all of its files.
@@ -142,11 +158,17 @@ module Pitwall
         "it ended with #{status.exitstatus}"
       end
 
+      # Returns the ending of a command that failed.
+      # @raise [CannotMeasure] it did not fail
       def stored_nothing(status)
         ending = how_it_ended(status)
         reason = Fastboot::LastBoot.read(folder)&.fetch("reason")&.last # perhaps of a program before
         ending += "; last report: #{reason}" if reason
-        raise CannotMeasure, "#{store.path}: the command stored nothing (#{ending})"
+        text = "#{store.path}: the command stored nothing (#{ending})"
+        raise CannotMeasure, text if status.success?
+
+        @err.puts("pitwall: #{text}")
+        Ending.of(status)
       end
 
       def fail_if(failure)
@@ -194,7 +216,10 @@ module Pitwall
           @out.puts("  #{last[name].rjust(7)}  #{meaning}") if last[name]
         end
         last["reason"].each { |reason| @out.puts("  #{reason}") }
-        @out.puts("  it did not help: no file came from the pack") if last.keys.grep(/\A(?:data_)?hit/).empty?
+        return if last.keys.grep(/\A(?:data_)?hit/).any?
+
+        later = "; the next boot has what was stored" if last["stored"] || last["data_stored"]
+        @out.puts("  it did not help: no file came from the pack#{later}")
       end
 
       def put_json(facts)
@@ -207,7 +232,8 @@ module Pitwall
         checked = Fastboot::State.check(pack)
         @out.puts("#{store.path}: " + checked.map { |state, count| "#{count} #{state}" }.join(", "))
         damaged = checked.fetch("damaged", 0)
-        raise BadRecording, "#{store.path}: #{damaged} damaged: pitwall boot cache clear" if damaged.positive?
+        mend = "pitwall boot cache build -- CMD stores them anew"
+        raise BadRecording, "#{store.path}: #{damaged} damaged: #{mend}" if damaged.positive?
 
         @options[:boot] ? compare_boots(command) : Status::OK
       end
@@ -240,7 +266,7 @@ module Pitwall
       # Lists the gems that can wait, boots with the list and without the accelerator, and keeps the list if both boots
       # have defined the same.
       def lazy(command)
-        raise CannotMeasure, "ruby #{RUBY_VERSION} does not tell whose methods a class has; 3.2 and newer do" unless
+        raise CannotMeasure, "boot cache lazy needs Ruby 3.2 or newer; this is #{RUBY_VERSION}" unless
           Class.method_defined?(:attached_object)
 
         boots = runs(command)

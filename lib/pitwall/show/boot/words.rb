@@ -48,7 +48,8 @@ module Pitwall
         figures = boot.figures
         before = boot.sizes_before
         ["#{Units.duration(boot.wall_ns)} from the process's start #{ENDS.fetch(boot.ended_by)}, without the " \
-         "#{Units.duration(boot.own_ns)} that Pitwall needed to start; with it #{Units.duration(figures[:cpu])} CPU",
+         "#{Units.duration(boot.own_ns)} that Pitwall needed to start",
+         "#{Units.duration(figures[:cpu])} CPU, with what Pitwall needed to start",
          "#{Units.count(before.fetch("features", 0))} → #{Units.count(figures[:features])} features, " \
          "#{Units.things(figures[:load_path], "folder")} in the load path, " \
          "#{Units.count(figures[:objects])} objects (#{Units.bytes(figures[:bytes])}), " \
