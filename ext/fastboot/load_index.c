@@ -24,8 +24,8 @@
 
 /* A folder as it was listed. */
 struct folder {
-    char *path;                  /* Ruby, too, searches in the real folder */
-    int fixed;                   /* looked at again only before a name is said to be nowhere; others at each search */
+    char *path;                  /* real path. Ruby searches the real folder, too */
+    int fixed;                   /* checked for changes only before a LoadError; other folders at each search */
     int is_there;                /* 0: there was no folder */
     int settled;                 /* a change since then would have given it other times */
     struct fb_attributes state;  /* when it was listed */
@@ -43,8 +43,7 @@ struct holders {
 };
 
 struct index {
-    VALUE *entries;     /* the elements of $LOAD_PATH that were taken */
-    long entry_count;
+    VALUE taken;        /* an Array with the elements of $LOAD_PATH */
     int usable;         /* 0: Ruby searches itself */
     int stale;          /* 1: take $LOAD_PATH again */
     struct folder *folders;
@@ -59,15 +58,14 @@ static void
 index_mark(void *data)
 {
     const struct index *index = data;
-    for (long i = 0; i < index->entry_count; i++) rb_gc_mark(index->entries[i]); /* by address: must not move */
+    rb_gc_mark(index->taken);
 }
 
 static size_t
 index_memsize(const void *data)
 {
     const struct index *index = data;
-    return sizeof *index + (size_t)index->entry_count * sizeof *index->entries +
-           index->folder_capacity * sizeof *index->folders;
+    return sizeof *index + index->folder_capacity * sizeof *index->folders;
 }
 
 /* It lives as long as the process. */
@@ -87,6 +85,7 @@ index_allocate(VALUE class)
     struct index *index;
     VALUE self = TypedData_Make_Struct(class, struct index, &index_type, index);
     index->stale = 1;
+    index->taken = Qnil;
     index->by_entry = st_init_strtable();
     index->by_name = st_init_strtable();
     return self;
@@ -187,8 +186,8 @@ has_state(const struct folder *folder, int is_there, const struct fb_attributes 
     return is_there == folder->is_there && fb_attributes_equal(state, &folder->state);
 }
 
-/* Has the folder the names that it was listed with? If it had just changed then, its times prove nothing: another file
- * may have come at the same tick of the clock. */
+/* Has the folder the names that it was listed with? If the folder had changed just before it was listed, equal times
+ * prove nothing: another file may have come at the same tick of the clock. */
 static int
 is_same(const struct folder *folder)
 {
@@ -320,16 +319,6 @@ is_plain_entry(VALUE entry)
     return rb_enc_str_asciionly_p(entry) && !memchr(RSTRING_PTR(entry), 0, (size_t)RSTRING_LEN(entry));
 }
 
-static void
-keep_entries(struct index *index, VALUE load_path)
-{
-    long count = RARRAY_LEN(load_path);
-    index->entry_count = 0; /* what is marked meanwhile */
-    REALLOC_N(index->entries, VALUE, count + 1);
-    for (long i = 0; i < count; i++) index->entries[i] = RARRAY_AREF(load_path, i);
-    index->entry_count = count;
-}
-
 /* take($LOAD_PATH, roots) -> true; false: an element is no absolute path; or a String: why it can't be used. Folders
  * below the roots are fixed. */
 static VALUE
@@ -340,19 +329,21 @@ index_take(VALUE self, VALUE load_path, VALUE roots)
     Check_Type(roots, T_ARRAY);
     index->usable = 0;
     index->stale = 1;
-    keep_entries(index, load_path);
+    /* Both then share their elements, until the program changes $LOAD_PATH. */
+    RB_OBJ_WRITE(self, &index->taken, rb_ary_replace(rb_ary_new(), load_path));
     for (uint32_t i = 0; i < index->ranked_count; i++) index->folders[index->ranked[i]].rank = NOT_IN_PATH;
     index->ranked_count = 0;
-    REALLOC_N(index->ranked, uint32_t, index->entry_count + 1);
-    for (long i = 0; i < index->entry_count; i++) {
-        if (!is_plain_entry(index->entries[i])) {
+    REALLOC_N(index->ranked, uint32_t, RARRAY_LEN(index->taken) + 1);
+    for (long i = 0; i < RARRAY_LEN(index->taken); i++) {
+        VALUE entry = RARRAY_AREF(index->taken, i);
+        if (!is_plain_entry(entry)) {
             index->stale = 0;
             return Qfalse;
         }
         uint32_t number;
-        int failure = take_entry(index, StringValueCStr(index->entries[i]), roots, &number);
+        int failure = take_entry(index, StringValueCStr(entry), roots, &number);
         if (failure == EACCES) index->stale = 0; /* it stays so. Other failures may pass. */
-        if (failure) return rb_sprintf("%"PRIsVALUE": %s", index->entries[i], strerror(failure));
+        if (failure) return rb_sprintf("%"PRIsVALUE": %s", entry, strerror(failure));
         if (index->folders[number].rank != NOT_IN_PATH) continue; /* listed twice */
         index->folders[number].rank = index->ranked_count;
         index->ranked[index->ranked_count++] = number;
@@ -366,9 +357,9 @@ int
 fb_index_taken(VALUE self, VALUE load_path)
 {
     const struct index *index = index_of(self);
-    if (index->stale || RARRAY_LEN(load_path) != index->entry_count) return 0;
-    size_t bytes = (size_t)index->entry_count * sizeof(VALUE);
-    return bytes == 0 || memcmp(RARRAY_CONST_PTR(load_path), index->entries, bytes) == 0;
+    if (index->stale || RARRAY_LEN(load_path) != RARRAY_LEN(index->taken)) return 0;
+    /* Compared by place, as Ruby does: a change that leaves the same elements has Ruby look at all folders again. */
+    return RARRAY_CONST_PTR(load_path) == RARRAY_CONST_PTR(index->taken);
 }
 
 /* ---- Searching ---- */
@@ -487,7 +478,7 @@ fb_index_search(VALUE self, VALUE name, VALUE only_files)
         found = search_with(index, name, ".rb", path);
         if (found == NOT_FOUND) found = RTEST(only_files) ? search_with(index, name, ".so", path) : IN_DOUBT;
     }
-    /* Nobody searches after this answer. */
+    /* After Qfalse Ruby does not search. So be sure. */
     if (found == NOT_FOUND) {
         int is_sure = is_fresh(index, index->ranked_count, 1) && !is_spelt_otherwise(index, RSTRING_PTR(name));
         return is_sure ? Qfalse : Qnil;

@@ -17,16 +17,19 @@ static ID id_before, id_plain_require, id_add, id_found, id_not_found, id_rubyge
 /* A LazyGems, and its Hash from the names of files to gems that wait. nil: there is no list of lazy gems. */
 static VALUE lazy_gems = Qnil, lazy_names = Qnil;
 
-/* An ASCII name without a zero byte, neither absolute, nor explicitly relative, nor in a home folder. */
+/* A plain String: RubyGems asks others for `to_path`. An ASCII name without a zero byte, neither absolute, nor explicitly
+ * relative, nor in a home folder. */
 static int
 is_searched_for(VALUE name)
 {
-    if (!RB_TYPE_P(name, T_STRING) || RSTRING_LEN(name) == 0 || !rb_enc_str_asciionly_p(name)) return 0;
+    if (!RB_TYPE_P(name, T_STRING) || RBASIC_CLASS(name) != rb_cString) return 0;
+    if (RSTRING_LEN(name) == 0 || !rb_enc_str_asciionly_p(name)) return 0;
     const char first = RSTRING_PTR(name)[0];
     return first != '/' && first != '.' && first != '~' && !memchr(RSTRING_PTR(name), 0, (size_t)RSTRING_LEN(name));
 }
 
-/* Can Ruby answer without searching? Not if only an extension is loaded: a file with Ruby code would win. */
+/* Can Ruby answer without searching? If only an extension of that name is loaded, Ruby must search: a `.rb` file comes
+ * first. */
 static int
 is_plainly_provided(VALUE name)
 {
@@ -52,8 +55,8 @@ is_word(char byte)
            byte == '_' || byte == '+' || byte == '-';
 }
 
-/* Is it a plain name of a file? Its parts don't begin with a dot. Its ending is none of which Ruby tries others, too. It
- * is no extension without a file (ruby_init_ext in Ruby's source). */
+/* Is it a plain name of a file? Its parts don't begin with a dot. It does not end with .o, .dll, .dylib or .bundle:
+ * for these Ruby tries other endings, too. It is no extension without a file (ruby_init_ext in Ruby's source). */
 static int
 is_usual(VALUE name)
 {
@@ -145,7 +148,7 @@ kernel_require(VALUE self, VALUE name)
     if (fb_in_main_ractor()) fb_know_real_path(NIL_P(path) ? name : path);
     is_ours = 1;
     VALUE loaded = NIL_P(path) ? rb_funcall(self, id_before, 1, name) : rb_funcall(self, id_plain_require, 1, path);
-    is_ours = 0; /* still 1 if no file had to be loaded */
+    is_ours = 0; /* it was still 1 if no file was loaded */
     return loaded;
 }
 

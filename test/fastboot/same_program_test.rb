@@ -482,4 +482,71 @@ class FastbootSameProgramTest < Minitest::Test
     RUBY
     assert_same_boots(files, "--disable-gems")
   end
+
+  BROKEN = { "broken.rb" => "# a comment\ndef foo(\n", "blank.rb" => "# a comment\n\n  \t\r\n# another" }.freeze
+
+  # Ruby's older parser gives such a file the code of an empty one.
+  def test_a_file_with_an_error_is_never_taken_for_an_empty_one
+    [[], %w[-0777], %w[-00]].each do |options|
+      write_files("main.rb" => "begin; require './broken'; rescue SyntaxError; puts 'no'; else; puts 'loaded'; end\n" \
+                               "p require('./blank')\nputs 'ends'\n", **BROKEN)
+      boots = assert_same_boots({}, "-W0", *options, boots: 3)
+      assert_equal ["no\ntrue\nends\n"], boots.map(&:out).uniq
+    end
+  end
+
+  # The name of the option is -K, and not -E.
+  def test_the_encoding_of_source_files_is_part_of_the_key
+    files = { "x.rb" => "Y = '\u3042'\n", "main.rb" => "require './x'\np Y.encoding\nputs 'ends'\n" }
+    options = [[], %w[-Kn], %w[-Ku], []]
+    write_files(files)
+    options.each { |chosen| assert_same plain("-E", "UTF-8", *chosen, "main.rb"), boot("-E", "UTF-8", *chosen, "main.rb"), chosen }
+  end
+
+  def test_strings_say_where_they_were_made
+    main = "require './x'\nbegin; A << 'x'; rescue FrozenError => error; puts error.message; end\nputs 'ends'\n"
+    options = %w[--enable-frozen-string-literal --debug-frozen-string-literal]
+    boots = assert_same_boots({ "x.rb" => "A = 'abc'\n", "main.rb" => main }, *options)
+    assert_operator boots[1].counts["debug_strings"].to_i, :>, 0
+  end
+
+  # Ruby looks at all folders again after any change of $LOAD_PATH, also if its elements are the same.
+  def test_a_folder_that_became_another_one
+    main = <<~'RUBY'
+      require "fileutils"
+      FileUtils.mkdir_p(%w[w/r1 w/r2])
+      %w[r1 r2].each { |release| %w[a b].each { |file| File.write("w/#{release}/#{file}.rb", "puts __FILE__") } }
+      FileUtils.rm_f("w/now")
+      File.symlink("r1", "w/now")
+      $LOAD_PATH.unshift("#{Dir.pwd}/w/now")
+      require "a"
+      File.unlink("w/now")
+      File.symlink("r2", "w/now")
+      $LOAD_PATH << "/tmp"
+      $LOAD_PATH.pop
+      require "b"
+      puts "ends"
+    RUBY
+    boots = assert_same_boots({ "main.rb" => main }, boots: 3)
+    assert_match(%r{w/r1/a.rb\n.*w/r2/b.rb\n}, boots.last.out)
+  end
+
+  def test_a_name_with_a_path_of_its_own
+    main = "class Name < String; def to_path = \"./y\"; end\nrequire Name.new('x')\nputs 'ends'\n"
+    assert_same_boots({ "x.rb" => "puts :x\n", "y.rb" => "puts :y\n", "main.rb" => main }, "-I", ".")
+  end
+
+  def test_bundler_and_the_accelerator_warn_of_nothing
+    lock = "GEM\n  specs:\n\nPLATFORMS\n  ruby\n  #{Gem::Platform.local}\n\nDEPENDENCIES\n"
+    main = "ENV['BUNDLE_GEMFILE'] = 'Gemfile'\nrequire 'bundler/setup'\nrequire './x'\nputs 'ends'\n"
+    assert_same_boots({ "Gemfile" => "", "Gemfile.lock" => lock, "x.rb" => "X = 1\n", "main.rb" => main }, "-w")
+  end
+
+  # Ruby would end by SIGXFSZ.
+  def test_a_limit_of_file_sizes
+    main = "Process.setrlimit(:FSIZE, 4096)\nrequire 'optparse'\nputs 'ends'\n"
+    boots = assert_same_boots({ "main.rb" => main }, boots: 2)
+    assert_equal ["ends\n"], boots.map(&:out).uniq
+    assert_empty Dir[file("cache/*")].reject { |path| File.empty?(path) }
+  end
 end

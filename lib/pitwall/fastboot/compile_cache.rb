@@ -11,7 +11,10 @@ module Pitwall
     class CompileCache
       CATEGORIES = (Warning.respond_to?(:categories) ? Warning.categories : %i[deprecated experimental]).freeze
       CODE = RubyVM::InstructionSequence
-      private_constant :CATEGORIES, :CODE
+      # Of files without a comment that says so. `ruby -K` sets it, and nothing else tells it. This file has no such
+      # comment, and no code of it comes from a pack.
+      SOURCE_ENCODING = __ENCODING__.name.freeze
+      private_constant :CATEGORIES, :CODE, :SOURCE_ENCODING
 
       # A file that Ruby is going to compile.
       Expected = Struct.new(:state, :options)
@@ -32,7 +35,7 @@ module Pitwall
         hook = CODE.method(:load_iseq) if CODE.respond_to?(:load_iseq)
         return "#{hook.source_location&.first || hook.owner} has RubyVM::InstructionSequence.load_iseq" if hook
 
-        CODE.singleton_class.prepend(Hook) # Ruby itself undefines the method there
+        CODE.singleton_class.prepend(Hook) # ext/fastboot/code.c. Ruby itself undefines the method there
         Native.watch_options
         nil
       end
@@ -75,7 +78,7 @@ module Pitwall
         nil
       end
 
-      # Files that this thread, or one that has ended, could not compile.
+      # Forgets files whose compilation failed on this thread or on a thread that has ended.
       def forget_failed
         @expected.delete(Thread.current)
         @expected.delete_if { |thread, _| !thread.alive? }
@@ -85,6 +88,7 @@ module Pitwall
       def doubt
         return :verbose if $VERBOSE
         return :coverage if Fastboot.covered?
+        return :debug_strings if CODE.compile_option[:debug_frozen_string_literal]
 
         :script_lines if Native.source_kept?
       end
@@ -93,14 +97,14 @@ module Pitwall
       def options_now
         changes = Native.option_changes
         now = [CODE.compile_option, *CATEGORIES.map { |category| Warning[category] }]
-        known = @options # both parts at once: other threads replace it
+        known = @options # one variable: another thread may replace @options between two reads
         known = @options = [now, sum_of(*now)].freeze unless known && known.first == now
         Native.options_are(known.last, changes)
         known.last
       end
 
       def sum_of(compile_option, *warnings)
-        Native.sum(compile_option.sort_by { |name, _| name }.inspect + warnings.inspect)
+        Native.sum(compile_option.sort_by { |name, _| name }.inspect + warnings.inspect + SOURCE_ENCODING)
       end
 
       # Prepares for the event of the file's compilation, on this thread.
@@ -142,7 +146,7 @@ module Pitwall
         @counts.add(:stored)
       end
 
-      # Ruby keeps real paths. This one may be from before the program changed the encoding of file names.
+      # Ruby caches real paths. The cached String may have the encoding that file names had earlier.
       def usual_encoding?(code)
         path = code.absolute_path
         return true if path == code.path
@@ -153,7 +157,7 @@ module Pitwall
 
       # Ruby's older parser gives a file with an error in its syntax the code of an empty file, and raises later. So
       # code without a line is only stored for a file without one.
-      def blank?(path) = File.binread(path).each_line.all? { |line| line.match?(/\A\s*(?:#.*)?$/n) }
+      def blank?(path) = File.binread(path).each_line("\n").all? { |line| line.match?(/\A\s*(?:#.*)?\s*\z/n) }
     end
   end
 end

@@ -23,6 +23,7 @@ module Pitwall
         "undumpable" => "files not stored: Ruby can't write their code",
         "verbose" => "files compiled because $VERBOSE is true, so that Ruby's warnings appear",
         "coverage" => "files compiled because Coverage counts their runs",
+        "debug_strings" => "files compiled because --debug-frozen-string-literal notes where strings are made",
         "script_lines" => "files compiled because the program keeps source text (SCRIPT_LINES__, keep_script_lines)",
         "data_hit" => "YAML, JSON and time zone files whose data came from the pack",
         "data_hit_by_content" => "data files whose attributes had changed, but not their content",
@@ -62,6 +63,8 @@ module Pitwall
         @reasons = []
       end
 
+      # `pitwall boot` prepends a module with `add`: there each name is an answer about a file, unless
+      # ext/pitwall/collectors/boot/code_caches.c lists the name in `of_none`.
       #: (Symbol) -> nil
       def add(name)
         @counts[name.name] += 1

@@ -9,7 +9,8 @@ module Pitwall
       LAZY_GEMS = "lazy-gems-" # begins the names of lists of lazy gems (LazyList)
       OTHERS_WRITE = 0o022
       WORLD_WRITES = 0o002
-      private_constant :OTHERS_WRITE, :WORLD_WRITES
+      SMALL = 1024 * 1024 # bytes: more than any file but a pack has
+      private_constant :OTHERS_WRITE, :WORLD_WRITES, :SMALL
 
       module_function
 
@@ -76,12 +77,20 @@ module Pitwall
         raise unless File.directory?(folder)
       end
 
+      # To write beyond the limit of the process (`ulimit -f`) would end the program by SIGXFSZ.
+      # @raise [Errno::EFBIG] the limit is smaller
+      #: (Integer) -> void
+      def check_room(bytes)
+        raise Errno::EFBIG if Process.getrlimit(:FSIZE).first < bytes
+      end
+
       # Writes a file beside the path, then renames it. Where that fails, nothing is left.
       # @param flag what to do with a file that a killed process has left: File::EXCL (fail), File::TRUNC (replace it)
       # @yieldparam file [File]
       # @raise [SystemCallError]
       #: (String, Integer) { (File) -> void } -> void
       def replace(path, flag)
+        check_room(SMALL)
         temporary = "#{path}.#{Process.pid}.new"
         File.open(temporary, File::WRONLY | File::CREAT | File::NOFOLLOW | flag, 0o644) do |file|
           file.binmode # Rails sets an encoding for all files

@@ -27,7 +27,7 @@ module Pitwall
         Native.know_real_paths(__FILE__, File.realpath(__FILE__)) if known && Ractor.count == 1
       end
 
-      # Stands before Kernel#require.
+      # Replaces Kernel#require.
       # @return [String, nil] why not: somebody else has replaced `require`
       #: () -> String?
       def install
@@ -44,8 +44,8 @@ module Pitwall
         nil
       end
 
-      # Bundler puts Ruby's own method back, or one that warns of gems which Ruby no longer has. This one then comes
-      # before it again.
+      # Bundler puts Ruby's own method back, or a method that warns of gems which Ruby no longer has. Then that method
+      # is replaced again.
       #: () -> void
       def keep
         now = Kernel.instance_method(:require)
@@ -73,16 +73,23 @@ module Pitwall
         :gem_original_require if Kernel.private_method_defined?(:gem_original_require)
       end
 
-      # @param before the method to stand before. It is given as a method, not by its name: another thread may have put
-      #   this one there meanwhile, which would then call itself.
+      # @param before the method to replace. It is a method, not a name. Another thread may have stored our own method
+      #   under the name. Our method would then call itself.
       def come_before(before, plain)
+        keep_before(before)
+        warned = @rubygems == :activates || (warned_names if @rubygems)
+        Native.replace_require(self, plain, warned)
+        @own ||= Kernel.instance_method(:require)
+      end
+
+      def keep_before(before)
+        verbose, $VERBOSE = $VERBOSE, nil # Ruby would warn of a second definition
         Kernel.module_eval do
           define_method(:pitwall_require_before, before)
           private :pitwall_require_before
         end
-        warned = @rubygems == :activates || (warned_names if @rubygems)
-        Native.replace_require(self, plain, warned)
-        @own ||= Kernel.instance_method(:require)
+      ensure
+        $VERBOSE = verbose
       end
 
       # Would RubyGems activate a gem for it, or warn? Called for each name as long as RubyGems may activate one.
@@ -113,7 +120,8 @@ module Pitwall
         names.to_h { |name| [name[%r{\A[^/.-]+}], true] }
       end
 
-      # The same $LOAD_PATH is taken once, also if it can't be used.
+      # Called if $LOAD_PATH or one of its folders has changed, and after a failure that may pass. A relative entry and
+      # a lack of permission are not expected to pass.
       def take_load_path
         taken = @folders.take($LOAD_PATH, fixed_roots)
         return if taken == true

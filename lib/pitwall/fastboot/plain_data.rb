@@ -3,7 +3,8 @@
 module Pitwall
   module Fastboot
     # Writes what a YAML or JSON file was parsed to, if it is plain: core classes without anything of their own. Reading
-    # it (Native.plain_data, ext/fastboot/plain_data.c) makes equal objects, which share what they shared.
+    # it (Native.plain_data, ext/fastboot/plain_data.c) makes equal objects. Objects that were the same object are the
+    # same object again.
     #
     # | byte | then | object |
     # |---|---|---|
@@ -61,8 +62,12 @@ module Pitwall
           items = value.is_a?(Hash) ? value.each_value : value.each
           items.each { |item| count(item, depth + 1) }
         when String then count_object(value) unless @frozen # frozen ones are interned
+        when Float, Integer then throw(:not_plain) if own_object?(value) && count_object(value) > 1
         end
       end
+
+      # Most numbers are no objects: equal ones are the same. Of others, an alias of YAML is the same one.
+      def own_object?(number) = !number.equal?(number * 1)
 
       def count_object(value) = @times[value] = (@times[value] || 0) + 1
 

@@ -21,7 +21,7 @@ module Pitwall
         # @return [String] the file's path, not the real path
         def path = Format.paths(key).first
 
-        # A release may be gone while a link with its old path leads to the next one. So the real path is looked at.
+        # A release may be gone, and its old path may now lead to another release. So the real path is checked.
         def there? = File.exist?(Format.paths(key).last)
 
         def bytes = Format.record_size(key.bytesize, size)
@@ -151,6 +151,7 @@ module Pitwall
       end
 
       def append(additions)
+        Folder.check_room(@limit)
         File.open(path, File::WRONLY | File::APPEND | File::NOFOLLOW) do |file|
           file.binmode # Rails sets an encoding for all files
           additions.each { |addition| file.write(record(addition)) }
@@ -165,6 +166,7 @@ module Pitwall
 
       # A new pack of the newest versions and the additions.
       def rewrite(pack, additions, frozen: false)
+        Folder.check_room(@limit)
         drop_left_over
         Folder.replace(path, File::EXCL) do |file|
           file.write(Format.header(@identity, frozen: frozen))
