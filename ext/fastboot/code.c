@@ -28,7 +28,8 @@ static struct {
     int source_known, source_kept; /* RubyVM.keep_script_lines */
 } serving = {.cache = Qnil, .pack = Qnil, .expected = Qnil, .counts = Qnil};
 
-/* The gem debug makes Ruby keep the text of all code. It shows the file itself where there is no text. */
+/* The gem debug makes Ruby keep the text of all code. The gem shows the file itself where there is no text. So with
+ * the gem, the text counts as not kept. */
 static int
 source_is_kept(void)
 {
@@ -105,7 +106,8 @@ native_with_encodings(VALUE self, VALUE options, VALUE path)
     return ULL2NUM(with_encodings(NUM2ULL(options), path));
 }
 
-/* The code, where nothing speaks against it; otherwise nil. */
+/* The code, where nothing speaks against it; otherwise nil. Always nil on Rubies without rb_get_coverages: this
+ * code can't tell there whether Coverage runs. */
 static VALUE
 undoubted_code(VALUE path)
 {
@@ -121,7 +123,7 @@ undoubted_code(VALUE path)
 }
 
 /* Set while the program has a RubyVM::InstructionSequence.load_iseq of its own, defined after this library. That method
- * is then called before the pack is asked. */
+ * is asked first. */
 static int program_has_load_iseq;
 
 static VALUE
@@ -180,8 +182,8 @@ native_option_changes(VALUE self)
     return ULONG2NUM(serving.changes);
 }
 
-/* options_are(sum, changes): `sum` is of today's options, unless another thread has set one since there were so many
- * changes. */
+/* options_are(sum, changes): `sum` belongs to the options as they were after `changes` changes. If there were more
+ * changes since, `sum` is not used. */
 static VALUE
 native_options_are(VALUE self, VALUE sum, VALUE changes)
 {
@@ -216,7 +218,7 @@ fb_define_code(VALUE fastboot, VALUE native)
                              &serving.counts, &compile_option_before, &keep_script_lines_before, &warning_before,
                              NULL});
 
-    /* Stands before the class of RubyVM::InstructionSequence, where Ruby itself has undefined the method. */
+    /* Is prepended to the singleton class of RubyVM::InstructionSequence. Ruby has undefined the method there. */
     VALUE hook = rb_define_module_under(fastboot, "Hook");
     rb_define_method(hook, "load_iseq", load_iseq, 1);
     rb_define_private_method(hook, "singleton_method_added", method_added, 1);

@@ -45,7 +45,7 @@ before_of(ID id)
 static VALUE
 load_file(int argc, VALUE *argv, VALUE self, int usual)
 {
-    ID id = rb_frame_this_func(); /* of an alias: the name it was defined with */
+    ID id = rb_frame_this_func(); /* If it was called by an alias, this is the original name. */
     VALUE answer = cache;
     if (usual && !NIL_P(cache) && !rb_block_given_p() && fb_in_main_ractor()) {
         answer = rb_funcall(cache, id_find, 4, self, ID2SYM(id), argv[0], argc > 1 ? argv[1] : Qnil);

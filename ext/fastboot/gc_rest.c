@@ -2,9 +2,9 @@
  * Garbage collection rests while files are loaded. Half of a boot's objects and more stay alive, and each collection
  * marks them again.
  *
- * A thread that Ruby does not know looks every 10 ms at the process's memory and at the number of loaded files. It
- * ends a rest when memory has grown too much, or when no file was loaded for a while. It only asks for that: a job with
- * the GVL does it at Ruby's next safepoint. Before Ruby 3.3 no such thread may trigger jobs: there is no rest.
+ * A thread outside of Ruby reads every 10 ms the process's memory and the number of loaded files. It asks for the end
+ * of a rest when memory has grown too much, or when no file was loaded for a while. The thread only asks. A job with
+ * the GVL ends the rest at Ruby's next safepoint. Before Ruby 3.3 no such thread may trigger jobs: there is no rest.
  */
 #include "gc_rest.h"
 
@@ -39,9 +39,9 @@
 #define GROWTH 2.0          /* of memory, in one rest */
 #define LEAST_GROWTH (72 * MIB) /* a small Rails application then has one collection while it boots */
 #define SHARE_OF_LAST 0.6   /* of what the last boot took: then a large application has one collection, too */
-#define MUCH_LATER 1.25     /* If the share is not that much above the limit, the limit stays. */
+#define MUCH_LATER 1.25     /* If the share is at most 1.25 times the limit, the limit stays. */
 #define SURVIVORS 0.3       /* least share of objects that survives a collection; else there is no further rest */
-#define GARBAGE 0.75        /* memory of a freed object, of an average object's: estimated from two applications */
+#define GARBAGE 0.75        /* memory of a freed object / that of an average object; estimated from two applications */
 #define MOST_AGEING 3       /* collections before the first fork. An object that has survived three is old. */
 #define OLD 0.75            /* share of old objects that is enough before the first fork */
 
@@ -78,9 +78,9 @@ static int has_ended; /* with `alive` */
 static atomic_ulong loads;
 static _Atomic enum state wish = RESTING; /* what the thread asks for; RESTING: nothing */
 
-/* Opened once: a thread that opens files could give the program another descriptor than the lowest one that is free.
- * For the same reason the descriptor has the number 60: most programs use lower ones. From 64 on, Linux would enlarge
- * the process's table of descriptors. In a process with threads that takes 14 ms, because Linux waits until each
+/* The descriptor stays open. If the thread opened files, the program could get other numbers for its own files. For the
+ * same reason the descriptor has the number 60: most programs use lower numbers. From 64 on, Linux would enlarge the
+ * process's table of descriptors. In a process with threads that takes 14 ms, because Linux waits until each
  * processor has left the old table. */
 static void
 open_statm(void)
@@ -221,7 +221,7 @@ ask(enum state wanted)
     return is_alive;
 }
 
-/* Asks again until it is done: if all Ruby threads sleep, a job is given to the main thread, which may sleep on. */
+/* Asks until it is done. If all Ruby threads sleep, the main thread gets the job, and may not wake. */
 static void *
 watch(void *unused)
 {
@@ -369,8 +369,8 @@ gc_set_stress(VALUE self, VALUE value)
     return end_and_call(rest.set_stress, 1, &value);
 }
 
-/* Ractor.new. Only the main Ractor can end a rest, because it runs the jobs. If the main Ractor waits for another
- * Ractor, it runs none. So the first Ractor.new ends the rest, and there is no further one. The receiver may be a
+/* Ractor.new. Only the main Ractor can end a rest, because the main Ractor runs the jobs. While it waits for another
+ * Ractor, it runs no job. So the first Ractor.new ends the rest, and no further rest begins. The receiver may be a
  * subclass of Ractor, so the original method is kept unbound. */
 static VALUE
 ractor_new(int argc, VALUE *argv, VALUE self)

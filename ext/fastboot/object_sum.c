@@ -61,8 +61,8 @@ sum_of_content(VALUE object)
     }
 }
 
-/* object_sum(object) -> Integer. The sum is another one after the object has changed. Changes of objects to which the
- * object refers do not count. */
+/* object_sum(object) -> Integer. The sum changes when the object changes. Changes of objects to which the object refers
+ * do not count. */
 static VALUE
 native_object_sum(VALUE self, VALUE object)
 {

@@ -168,8 +168,8 @@ pack_load_version(VALUE self, VALUE kind, VALUE key, VALUE options, VALUE digest
     return Qnil;
 }
 
-/* with_content(kind, options, digest) -> [key, body]. Of all versions with this content, whichever their file is, it
- * is the newest. nil: there is none, or it is damaged. */
+/* with_content(kind, options, digest) -> [key, body]. Returns the newest version with this content, of any file. nil:
+ * there is none, or it is damaged. */
 static VALUE
 pack_with_content(VALUE self, VALUE kind, VALUE options, VALUE digest)
 {
@@ -228,7 +228,7 @@ pack_facts(VALUE self)
                                 pack->flags & FB_FROZEN ? Qtrue : Qfalse);
 }
 
-/* close: nothing may have been loaded from it. */
+/* Call close only if no code or data was loaded from the pack. */
 static VALUE
 pack_close(VALUE self)
 {

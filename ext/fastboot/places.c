@@ -112,7 +112,7 @@ fb_attributes_of(const struct stat *found)
     };
 }
 
-/* May this process read it? The groups of a process are not asked for: 0 where they would decide. */
+/* May this process read the file? The groups of the process are not looked up. If they would decide, returns 0. */
 static int
 may_read(const struct stat *found)
 {

@@ -63,7 +63,7 @@ fb_know_real_path(VALUE path)
     /* If the name is of a subclass of String, and the real path is known, Ruby 3.4 and 4.0 give a wrong __FILE__. */
     if (RBASIC_CLASS(path) != rb_cString || rb_ivar_count(path) > 0) return;
     if (RSTRING_LEN(path) == 0 || RSTRING_PTR(path)[0] != '/') return;
-    /* To a path in any other encoding, Ruby may find a real path in a third one. */
+    /* For a path in another encoding, Ruby's real path may have a third encoding. */
     rb_encoding *encoding = rb_enc_get(path);
     if (encoding != rb_filesystem_encoding() && encoding != rb_utf8_encoding()) return;
     if (!rb_enc_str_asciionly_p(path)) return;
@@ -77,8 +77,9 @@ fb_know_real_path(VALUE path)
     added++;
 }
 
-/* know_real_paths(path, real path): of a file that `require` is loading or has loaded. By them Ruby's Hash is recognised.
- * If no Hash has them, no file is added. No other Ractor may run: it could change meanwhile what the VM refers to. */
+/* know_real_paths(path, real path): of a file that `require` is loading or has loaded. Ruby's Hash is recognised by
+ * this pair of paths. If no Hash has the pair, no path is added. No other Ractor may run meanwhile: it could change
+ * what the VM refers to. */
 static VALUE
 native_know_real_paths(VALUE self, VALUE path, VALUE real_path)
 {

@@ -12,8 +12,8 @@ fb_hold(VALUE *const addresses[])
     for (; *addresses; addresses++) rb_gc_register_address(*addresses);
 }
 
-/* Replaces a singleton method, and returns the Method that was there. No module is put in front of it instead, because
- * an alias of such a method would call itself through `super` without end. */
+/* Replaces a singleton method, and returns the Method that was there. No module is prepended instead, because an alias
+ * of a method that calls `super` would call itself without end. */
 static inline VALUE
 fb_replace_method(VALUE object, const char *name, VALUE (*function)(ANYARGS), int arity)
 {

@@ -1,6 +1,6 @@
 #include "tools/quietly.h"
 
-/* Thread#kill and throw leave something else than an exception in errinfo. */
+/* After Thread#kill and throw, errinfo is no exception object. */
 static int
 is_own_error(VALUE error)
 {

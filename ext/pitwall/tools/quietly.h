@@ -1,4 +1,4 @@
-/* Pitwall's own work in the middle of a call of the program, which must not see an exception of that work. */
+/* For Pitwall's own work inside a call of the program. The program must not see an exception of Pitwall's work. */
 #ifndef PITWALL_QUIETLY_H
 #define PITWALL_QUIETLY_H
 
@@ -7,15 +7,18 @@
 
 enum { PW_FORGOTTEN = -1 };
 
-/* Runs the function. 0: it returned, and `result` (may be NULL) has its value. PW_FORGOTTEN: it raised a StandardError,
- * which is forgotten; `$!` is as before. Any other number is for pw_go_on. needs GVL */
+/* Use it in a hook of the program, or around a method of the program. Runs the function. 0: it returned, and `result`
+ * (may be NULL) has its value. PW_FORGOTTEN: it raised a StandardError, which is forgotten; `$!` is as before. Any
+ * other number: something else ended the function (Interrupt, `exit`, Thread#kill). Tidy up, then pass the number to
+ * pw_go_on. needs GVL */
 int pw_quietly(VALUE (*function)(VALUE data), VALUE data, VALUE *result);
 
-/* Runs the function and forgets what it raised, whatever that was; `$!` is as before. True: it returned. `result` (may
- * be NULL) is its value, or nil. needs GVL */
+/* Use it for work that runs no code of the program for long: in jobs, at the start and end of a recording, for a name.
+ * Runs the function. Forgets everything that ended it, also Interrupt, `exit` and Thread#kill; `$!` is as before.
+ * True: it returned. `result` (may be NULL) is its value, or nil. needs GVL */
 bool pw_attempt(VALUE (*function)(VALUE data), VALUE data, VALUE *result);
 
-/* Lets what is not Pitwall's own go on after the caller has tidied up: an Interrupt, `exit`, Thread#kill. */
+/* Call it after tidying up. Lets an Interrupt, `exit` or Thread#kill go on. Does nothing for 0 and PW_FORGOTTEN. */
 static inline void
 pw_go_on(int state)
 {

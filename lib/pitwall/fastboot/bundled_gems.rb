@@ -11,7 +11,7 @@ module Pitwall
       ANSWERS = {}.compare_by_identity # Bundler::Dependency => a block
       private_constant :ASKER, :ANSWERS
 
-      # Stands before Bundler::Dependency.
+      # Is prepended to Bundler::Dependency.
       module Asked
         def autorequire
           before = super

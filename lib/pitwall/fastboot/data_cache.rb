@@ -6,8 +6,8 @@ module Pitwall
     # JSON.load_file and load_file!, and `read` of tzinfo's reader. ext/fastboot/data.c has the methods that stand in
     # their place. In any doubt the library parses.
     #
-    # Only plain data is stored (ParsedData, ZoneData). A YAML file with a tag is not, where the tag may run code of the
-    # program.
+    # Only plain data is stored (ParsedData, ZoneData). A YAML file is not stored if it has a tag that may run the
+    # program's code.
     # @api private
     class DataCache
       # A call that the library answers. Its result is to be stored. (It is no Array, because `find` may return one as
@@ -107,8 +107,8 @@ module Pitwall
         "#{Dir.pwd}/#{path}" unless path.empty?
       end
 
-      # The library is to parse. Its result is stored if that was not tried before, and if the file is no file that was
-      # just made, perhaps for this one time.
+      # The library is to parse. The result is stored unless that was tried before, or the file changed in the last 3 s.
+      # A new file may be made for one use only.
       def call(library, receiver, path, options, keywords)
         tried = Native.sum("#{options}\0#{path}")
         return self if @tried[tried]

@@ -10,9 +10,8 @@ module Pitwall
     # name:       of the library's module
     # ready:      is it loaded?
     # place:      the module whose methods are replaced
-    # methods:    these
-    # ours:       for the kinds of a method's parameters, the module with the method that replaces it
-    #             (ext/fastboot/data.c)
+    # methods:    names of the methods that are replaced
+    # ours:       the module with our method, for each list of kinds of parameters (ext/fastboot/data.c)
     # own_file:   ends the path of the file with the methods
     # called:     other methods of the place, which the replaced ones call; nil: all other methods of it
     # modules:    their methods make the result, too, also their singleton methods, and `new`
@@ -35,7 +34,7 @@ module Pitwall
         names = value.map { |name| name.is_a?(Module) || name.is_a?(Symbol) ? name.to_s : name } if value.is_a?(Array)
         names.inspect if names&.all?(String)
       end
-      # Where it is the result, the result is not stored (ParsedData.dump).
+      # If the fallback itself is the result, the result is not stored (ParsedData.dump).
       FALLBACK = ->(value) { TEXT.call(value) || "an object" }
       ANY = ->(_) { "any" }
       ALWAYS = ->(_) { true }
@@ -43,7 +42,8 @@ module Pitwall
       HARMLESS_TAGS = ["!", *%w[str int float bool null].map { |type| "tag:yaml.org,2002:#{type}" }].freeze
       # Psych looks for a tag by these names in `domain_types`. It drops the "!", and puts "tag:" before the rest.
       DOMAINS = ["tag:", *HARMLESS_TAGS].freeze
-      # The program has registered none of these tags. (If it registers nil, psych uses that for all that has no tag.)
+      # The program has registered none of these tags. If the program registers a tag nil, psych uses it for all
+      # values without a tag.
       USUAL_TAGS = lambda do |psych|
         [nil, *HARMLESS_TAGS].none? { |tag| psych.load_tags.key?(tag) } &&
           DOMAINS.none? { |name| psych.domain_types.key?(name) }

@@ -8,7 +8,7 @@ module Pitwall
     # library's own methods make it.
     # @api private
     class DataLibrary
-      # Values of constants that say all of themselves.
+      # Values of constants whose `inspect` shows the whole value.
       IN_KEY = ->(value) { [Integer, String, Symbol, Regexp, Float, NilClass].any? { |type| value.instance_of?(type) } }
       private_constant :IN_KEY
 
@@ -135,7 +135,7 @@ module Pitwall
         %i[new allocate].filter_map { |name| type.method(name).unbind if type.respond_to?(name) }
       end
 
-      # In the order of their names: without it, code from the pack gives another order than compiled code.
+      # Sorted by name. With code from the pack, Ruby may list the constants in another order.
       def constants(one)
         one.constants(false).sort.map { |name| [name, (one.const_get(name) unless one.autoload?(name))] }
       end

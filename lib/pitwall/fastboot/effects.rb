@@ -157,8 +157,8 @@ module Pitwall
         object if @objects.key?(object)
       end
 
-      # Was the object extended by modules? (A class has its singleton class from the beginning, so the singleton class
-      # of an older class is not new.)
+      # Was the object extended by modules? A class always has a singleton class. So the singleton class of an older
+      # class never appears as new.
       def extended?(mod, object)
         !(Class === object) && ask(mod, :ancestors).drop(1) != ask(CLASS.bind_call(object), :ancestors)
       end

@@ -3,7 +3,7 @@
 module Pitwall
   module Fastboot
     # What a file looked like before Ruby read it. Says afterwards whether Ruby read the content that is there now.
-    # `before`: its digest and attributes, where attributes alone would not show a change.
+    # `before`: digest and attributes. Set only if the attributes alone could miss a change.
     # @api private
     FileState = Struct.new(:path, :key, :attributes, :before) do
       # @return [FileState, nil] nil: it is no plain file with an absolute path

@@ -96,7 +96,8 @@ module Pitwall
       def inside?(path, folder) = !folder.empty? && path.start_with?("#{folder}/") && path.end_with?(".rb")
 
       # Files of the libraries that define the gem's constants. Suppose that the program loads such a file while the gem
-      # waits. Then the file would meet the autoload of its own constant, and the gem would be loaded in the midst.
+      # waits. The file would use the autoload of its own constant. Then Ruby would load the gem while the gem's own
+      # file is half loaded.
       def needed(features, constants, folder)
         sources = constants.map { |holder, name| Effects.source(holder, name) }
         libraries = sources.compact.map { |path| library(path) } << folder

@@ -64,8 +64,8 @@ module Pitwall
 
       private
 
-      # Gems that wait take no memory. A collection near the end of a boot frees memory that the boot no longer needs.
-      # So the limit is raised only if the last boot shows that no collection will be needed.
+      # A gem that waits takes no memory, so a boot may use more before it collects. The limit is raised only if the
+      # last boot shows that then no collection is needed.
       def spare_collections
         most = @memory * TIMES_PLAIN
         return unless @uncollected.between?(1, most) && Native.respond_to?(:let_memory_grow)

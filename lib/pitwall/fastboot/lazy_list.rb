@@ -8,13 +8,14 @@ module Pitwall
     module LazyList
       # A gem that Bundler.require would load.
       #   name         the gem
-      #   file         the path of the file that requiring the gem loads. Autoloads have this string itself (-file)
+      #   file         the path of a file. Requiring the gem loads this file. Autoloads have this string itself, so the
+      #                string is interned (-file)
       #   required     what the Gemfile says after `require:`; nil: nothing, so that the gem's name is required
       #   ns           how long loading it took
       #   constants    pairs of a module's name and a constant that the gem defines in it
-      #   files        pairs of a file's path and the name by which `require` finds the file (nil: $LOAD_PATH does not
-      #                lead to the file). One of the constants may be defined in such a file. So a program that requires
-      #                such a file needs the whole gem first.
+      #   files        pairs of a file's path and the name by which `require` finds the file. Such a file may define
+      #                one of the constants. So a program that requires such a file needs the whole gem first. The name
+      #                is nil if $LOAD_PATH does not lead to the file
       #   changes      sentences that say why the gem can't wait. Empty: the gem can wait
       Entry = Struct.new(:name, :file, :required, :ns, :constants, :files, :changes, keyword_init: true) do
         # The constants as a program writes them: "Rouge", "Rack::Cors".

@@ -123,7 +123,7 @@ module Pitwall
         @waiting = @additions.sum { |addition| addition.body.to_s.bytesize }
       end
 
-      # What a parent compiled is the parent's to write.
+      # A child does not write what its parent compiled.
       def own_process
         return if @pid == Process.pid
 

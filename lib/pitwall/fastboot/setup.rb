@@ -26,7 +26,7 @@ module Pitwall
   #
   # It never changes what a program does: in any doubt a file is found and compiled by Ruby itself.
   module Fastboot
-    # Options of Bootsnap.setup that need nothing here, or that have no counterpart (doc/fastboot.md).
+    # Options of Bootsnap.setup that have no effect here (doc/fastboot.md).
     WITHOUT_EFFECT = %i[development_mode ignore_directories revalidation].freeze
     MAIN_RACTOR = (Ractor.current if defined?(Ractor))
     # If a boot takes less memory than expected, the next one expects this share of what this one expected.
@@ -188,7 +188,7 @@ module Pitwall
                      not_much_less(:gc_expected, peak)])
       end
 
-      # A smaller boot does not make the next one forget at once.
+      # A noted memory falls by at most a tenth per boot.
       def not_much_less(name, value) = [value, (@last_boot.count(name) * LESS).to_i].max
 
       def start_index
@@ -213,6 +213,7 @@ module Pitwall
         false
       end
 
+      # Takes the hook of compiled code even if only data is to be kept: the hook notices each loaded file.
       # @param code whether to keep compiled code
       # @param data the facts of libraries whose data to keep
       def start_caches(folder, code, data, readonly)

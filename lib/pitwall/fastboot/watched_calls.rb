@@ -16,7 +16,7 @@ module Pitwall
                  Signal.singleton_class => %i[trap], Thread.singleton_class => %i[new start fork],
                  Ractor.singleton_class => %i[new], TracePoint => %i[enable], TracePoint.singleton_class => %i[trace],
                  ObjectSpace.singleton_class => %i[define_finalizer], Warning => %i[warn] }.freeze
-      # These count if the receiver is older than the gem.
+      # A call of these counts only if the receiver is older than the gem.
       OF_RECEIVERS = { Hash => %i[default= default_proc= compare_by_identity replace],
                        Module => %i[private_constant deprecate_constant],
                        IO => %i[sync= reopen set_encoding binmode close close_read close_write close_on_exec=

@@ -3,7 +3,7 @@
 module Pitwall
   module Fastboot
     # What tzinfo makes of a file of a time zone, as bytes: the Array of its transitions, or the one offset of a zone
-    # that has no transitions. Reading makes new objects, which share what they shared.
+    # that has no transitions. Reading makes new objects. Objects that were the same object are the same object again.
     #
     # | bytes | what |
     # |---|---|
