@@ -61,12 +61,9 @@ class FastbootKilledWritersTest < Minitest::Test
   def boot_killed(how)
     env = { "PITWALL_BOOT_CACHE" => file("cache") }
     options = { chdir: @dir, pgroup: true, %i[out err] => File::NULL }
-    command = [RbConfig.ruby, "-I#{LIB}", "-rpitwall/fastboot"]
-    case how
-    when :bytes
-      env["KILL_AT"] = @random.rand(40_000).to_s
-      command << "-r#{KILLING}"
-    when :size
+    command = [RbConfig.ruby, "-I#{LIB}", "-rpitwall/fastboot", "-r#{KILLING}"]
+    env["KILL_AT"] = how == :bytes ? @random.rand(40_000).to_s : "never"
+    if how == :size
       FileUtils.rm_rf(file("cache")) if @random.rand(4).zero?
       options[:rlimit_fsize] = @random.rand(1..400_000)
       options[:rlimit_core] = 0
@@ -101,7 +98,7 @@ class FastbootKilledWritersTest < Minitest::Test
       edit
       limit = @random.rand(1..300_000)
       trap = "-e", "trap(:XFSZ, 'IGNORE'); Process.setrlimit(:FSIZE, #{limit}); load ARGV.shift"
-      found = boot(*trap, file("app/main.rb"))
+      found = boot("-r#{KILLING}", *trap, file("app/main.rb"), env: { "KILL_AT" => "never" })
       assert_equal ["#{@versions.join(" ")}\n", "exit 0"], [found.out, found.status], "limit #{limit}: #{found.err}"
       assert_current("after a limit of #{limit}") if i.odd?
     end

@@ -500,7 +500,10 @@ class FastbootSameProgramTest < Minitest::Test
     files = { "x.rb" => "Y = '\u3042'\n", "main.rb" => "require './x'\np Y.encoding\nputs 'ends'\n" }
     options = [[], %w[-Kn], %w[-Ku], []]
     write_files(files)
-    options.each { |chosen| assert_same plain("-E", "UTF-8", *chosen, "main.rb"), boot("-E", "UTF-8", *chosen, "main.rb"), chosen }
+    options.each do |chosen|
+      command = ["-E", "UTF-8", *chosen, "main.rb"]
+      assert_same plain(*command), boot(*command), chosen
+    end
   end
 
   def test_strings_say_where_they_were_made

@@ -8,9 +8,11 @@ require "psych"
 class FastbootYamlTagsTest < Minitest::Test
   HARMLESS = ["!", "tag:yaml.org,2002:str"].freeze
   # With "!" in all places: in text, before values, after other tokens.
-  PIECES = ["!", "!", "!", "!a", "!!str ", "! ", "a", "é", "b c", "1", " ", " ", "\n", "\n  ", "- ", ": ", "a: ", "? ", ", ",
-            "[", "]", "{", "}", "'", "\"", "&x ", "*x ", "\"x\"", "'x'", "! ", "! ", "(", "(!", "#", " # ", "|\n", ">\n", "---", "---\n", "...\n", "%TAG !e! a\n", "\t",
-            "\u0085", "\u2028", "\uFEFF", "%", "@", "`", "\\", "e\u0301", "日本"].freeze
+  PIECES = [
+    "!", "!", "!", "!a", "!!str ", "! ", "! ", "! ", "a", "é", "b c", "1", " ", " ", "\n", "\n  ", "- ", ": ", "a: ",
+    "? ", ", ", "[", "]", "{", "}", "'", "\"", "&x ", "*x ", "\"x\"", "'x'", "(", "(!", "#", " # ", "|\n", ">\n",
+    "---", "---\n", "...\n", "%TAG !e! a\n", "\t", "\u0085", "\u2028", "\uFEFF", "%", "@", "`", "\\", "e\u0301", "日本"
+  ].freeze
   TEXTS = 10_000
 
   def any?(text) = Pitwall::Fastboot::YamlTags.new(Psych, HARMLESS).any?(text.b)

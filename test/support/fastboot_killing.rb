@@ -1,10 +1,11 @@
 # frozen_string_literal: true
 
 # Kills this process, with all of its group, while it writes to the accelerator's pack: KILL_AT=1234 after 1,234 bytes,
-# in the middle of a write. A rename counts as 500 bytes before and 500 after.
+# in the middle of a write. A rename counts as 500 bytes before and 500 after. KILL_AT=never: it writes until a limit of
+# file sizes kills it, or fails.
 module FastbootKilling
   FOLDER = ENV.fetch("PITWALL_BOOT_CACHE")
-  @left = Integer(ENV.fetch("KILL_AT"))
+  @left = ENV["KILL_AT"] == "never" ? Float::INFINITY : Integer(ENV.fetch("KILL_AT"))
 
   module_function
 
@@ -38,6 +39,12 @@ module FastbootKilling
     end
   end
 
+  # For Folder, which would write nothing because of the limit of file sizes.
+  module Unchecked
+    def check_room(_bytes) = nil
+  end
+
+  Pitwall::Fastboot::Folder.singleton_class.prepend(Unchecked)
   File.prepend(Writing)
   File.singleton_class.prepend(Renaming)
 end
