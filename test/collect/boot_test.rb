@@ -93,6 +93,8 @@ class BootTest < Minitest::Test
     File.write("#{__dir__}/x.yml", "a: [1]\n")
     show(YAML.load_file("x.yml"), YAML.load_file("x.yml", symbolize_names: true), YAML.unsafe_load_file("x.yml", freeze: true))
     begin; YAML.load_file("none.yml"); rescue SystemCallError => error; puts error.message; end
+    Asked = Struct.new(:times) { def to_path = throw(:asked, self.times += 1) }
+    show(catch(:asked) { YAML.load_file(Asked.new(0)) })
     File.write(File.join(__dir__, "fibre.rb"), "Fiber.yield 1\n")
     fiber = Fiber.new { require "fibre" }
     show(fiber.resume, require("returns"), fiber.resume)

@@ -30,15 +30,23 @@ ask_path(VALUE file)
     return RB_TYPE_P(path, T_STRING) ? path : Qnil;
 }
 
+/* nil: it raised an exception of its own. */
+static VALUE
+ask(VALUE (*question)(VALUE), VALUE object)
+{
+    VALUE found = Qnil;
+    pw_go_on(pw_quietly(question, object, &found));
+    return found;
+}
+
 static void
 describe(int kind, int argc, const VALUE *argv, VALUE self, VALUE *name, VALUE *place)
 {
     *name = argc && RB_TYPE_P(argv[0], T_STRING) ? argv[0] : Qnil;
     *place = Qnil;
-    if (argc && NIL_P(*name) && pw_load_is_data(kind)) pw_attempt(ask_path, argv[0], name);
+    if (argc && NIL_P(*name) && pw_load_is_data(kind)) *name = ask(ask_path, argv[0]);
     if (kind != PW_LOAD_INITIALIZER) return;
-    VALUE found;
-    pw_attempt(ask_initializer, self, &found);
+    VALUE found = ask(ask_initializer, self);
     *name = NIL_P(found) ? Qnil : rb_ary_entry(found, 0);
     *place = NIL_P(found) ? Qnil : rb_ary_entry(found, 1);
 }
