@@ -16,7 +16,7 @@ module Pitwall
         return unless File.file?(path) # an exception would be printed with --debug
 
         text = File.binread(path, LONGEST).to_s.force_encoding("UTF-8").scrub
-        text.lines(chomp: true).each_with_object({ "reason" => [] }) do |line, found|
+        text.lines("\n", chomp: true).each_with_object({ "reason" => [] }) do |line, found|
           name, value = line.split("=", 2)
           name == "reason" ? found["reason"] << value.to_s : found[name] = value.to_s
         end

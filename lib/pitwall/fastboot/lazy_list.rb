@@ -63,7 +63,7 @@ module Pitwall
 
       #: (String) -> List?
       def parse(text)
-        first, *lines = text.lines(chomp: true)
+        first, *lines = text.lines("\n", chomp: true)
         return unless first == FIRST_LINE && text.valid_encoding?
 
         lines.each_with_object(List.new([], 0)) do |line, list|
