@@ -156,9 +156,10 @@ class CompletionTest < Minitest::Test
       read_until(out, /^READY\s*$/)
       listed = lines.map do |line|
         input.write("#{line}\x04")
-        # The output ends with the line once more. A control-D that came before the line editor was ready went to the
-        # terminal, so it is sent again.
-        list = read_until(out, /\n.*#{Regexp.escape(line)}\z/) { input.write("\x04") }
+        # The output has the line, the list, and the line once more. A control-D that came before the line editor was
+        # ready went to the terminal, so it is sent again.
+        listing = /#{Regexp.escape(line.strip)}[^\n]*\n.*#{Regexp.escape(line)}\z/m
+        list = read_until(out, listing) { input.write("\x04") }
         input.write("\x15echo DO''NE\n")
         read_until(out, /^DONE\s*$/)
         list

@@ -1,6 +1,6 @@
 /* The walk of another thread's stack, while that thread runs on.
  *
- * sources: stack_walk.c outside_walk.c walk_tests.c peek.c known_frames.c raw_syscall.c
+ * sources: stack_walk.c outside_walk.c walk_tests.c quietly.c peek.c known_frames.c raw_syscall.c
  * wraps: process_vm_readv
  * unresolved: allowed
  * layouts: all */

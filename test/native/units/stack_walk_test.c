@@ -1,6 +1,6 @@
 /* A thread's walk of its own stack. The frame on top may be half pushed.
  *
- * sources: stack_walk.c outside_walk.c walk_tests.c peek.c known_frames.c raw_syscall.c
+ * sources: stack_walk.c outside_walk.c walk_tests.c quietly.c peek.c known_frames.c raw_syscall.c
  * unresolved: allowed
  * layouts: all */
 #include "fake_vm.h"

@@ -2,7 +2,7 @@
  *
  * Exceptions, tail calls and abandoned fibers end calls without an event.
  *
- * sources: tracer.c shadow.c trace_gc.c calls.c stack_walk.c outside_walk.c walk_tests.c peek.c known_frames.c raw_syscall.c
+ * sources: tracer.c shadow.c trace_gc.c calls.c stack_walk.c outside_walk.c walk_tests.c quietly.c peek.c known_frames.c raw_syscall.c
  * wraps: clock_gettime fopen
  * unresolved: allowed
  * layouts: 40 */
