@@ -28,8 +28,8 @@ static struct {
     int source_known, source_kept; /* RubyVM.keep_script_lines */
 } serving = {.cache = Qnil, .pack = Qnil, .expected = Qnil, .counts = Qnil};
 
-/* The gem debug makes Ruby keep the text of all code. The gem shows the file itself where there is no text. So with
- * the gem, the text counts as not kept. */
+/* The gem debug makes Ruby keep the source text of all code. Where Ruby has no text, the gem reads the file. So source
+ * text that is kept for this gem counts as not kept. */
 static int
 source_is_kept(void)
 {

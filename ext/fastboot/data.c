@@ -69,7 +69,7 @@ file_and_hash(int argc, VALUE *argv, VALUE self)
     return load_file(argc, argv, self, argc == 1 || (argc == 2 && RB_TYPE_P(argv[1], T_HASH)));
 }
 
-/* Singleton methods of the receiver may change the result. So the library answers for a receiver that has any. */
+/* A receiver with singleton methods may give another result. Then the library answers. */
 static VALUE
 file_alone(int argc, VALUE *argv, VALUE self)
 {

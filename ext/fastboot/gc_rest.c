@@ -78,9 +78,9 @@ static int has_ended; /* with `alive` */
 static atomic_ulong loads;
 static _Atomic enum state wish = RESTING; /* what the thread asks for; RESTING: nothing */
 
-/* The descriptor stays open. If the thread opened files, the program could get other numbers for its own files. For the
- * same reason the descriptor has the number 60: most programs use lower numbers. From 64 on, Linux would enlarge the
- * process's table of descriptors. In a process with threads that takes 14 ms, because Linux waits until each
+/* The descriptor stays open. If the thread opened files, the program could get other numbers for its own files. Its
+ * number is 60, because most programs use lower numbers only. From 64 on, Linux would enlarge the process's table of
+ * descriptors. In a process with threads that takes 14 ms, because Linux waits until each
  * processor has left the old table. */
 static void
 open_statm(void)

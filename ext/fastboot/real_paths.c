@@ -77,8 +77,8 @@ fb_know_real_path(VALUE path)
     added++;
 }
 
-/* know_real_paths(path, real path): of a file that `require` is loading or has loaded. Ruby's Hash is recognised by
- * this pair of paths. If no Hash has the pair, no path is added. No other Ractor may run meanwhile: it could change
+/* know_real_paths(path, real path): of a file that `require` is loading or has loaded. The Hash that has this
+ * pair is Ruby's. If no Hash has the pair, no path is added. No other Ractor may run meanwhile: it could change
  * what the VM refers to. */
 static VALUE
 native_know_real_paths(VALUE self, VALUE path, VALUE real_path)

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../test_helper"
-require_relative "../support/command_line"
+require_relative "../support/fastboot_program"
 
 # Programs with `require "pitwall/fastboot"` do what they do without it.
 class FastbootTest < Minitest::Test
@@ -307,9 +307,8 @@ class FastbootTest < Minitest::Test
   def test_a_full_disk
     File.write(file("a.rb"), "A = '#{"text" * 5000}'; p A.size")
     full = "trap(:XFSZ, 'IGNORE'); Process.setrlimit(:FSIZE, 8192)"
-    unchecked = "-r#{File.join(Checkout::ROOT, "test/support/fastboot_killing.rb")}"
     2.times do
-      result = boot(unchecked, "-e", full, "-e", "load './a.rb'", env: { "KILL_AT" => "never" })
+      result = boot("-r#{FastbootProgram::KILLING}", "-e", full, "-e", "load './a.rb'", env: { "KILL_AT" => "never" })
       assert_equal ["20000\n", true], [result.out, result.status.success?]
     end
     counts = Array.new(2) { stats(boot("-e", "load '#{file("a.rb")}'")) }

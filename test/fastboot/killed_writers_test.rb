@@ -14,7 +14,6 @@ class FastbootKilledWritersTest < Minitest::Test
 
   KILLS = Integer(ENV.fetch("PITWALL_KILLS", "40"))
   FILES = 24
-  KILLING = File.join(Checkout::ROOT, "test/support/fastboot_killing.rb")
 
   def setup
     super

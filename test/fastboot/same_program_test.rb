@@ -513,7 +513,7 @@ class FastbootSameProgramTest < Minitest::Test
     assert_operator boots[1].counts["debug_strings"].to_i, :>, 0
   end
 
-  # Ruby looks at all folders again after any change of $LOAD_PATH, also if its elements are the same.
+  # After any change of $LOAD_PATH, Ruby looks at all folders again, even if $LOAD_PATH then has the same elements.
   def test_a_folder_that_became_another_one
     main = <<~'RUBY'
       require "fileutils"

@@ -8,6 +8,8 @@ module FastbootProgram
 
   LIB = File.join(Checkout::ROOT, "lib")
   COUNTING = File.join(__dir__, "fastboot_counting.rb")
+  # A boot that requires this file is killed while it writes.
+  KILLING = File.join(__dir__, "fastboot_killing.rb")
   # Ruby code. Files of data that a test has just written are stored at once.
   NOT_FRESH = "Pitwall::Fastboot::DataCache.prepend(Module.new { def fresh?(_) = false })"
   Boot = Struct.new(:out, :err, :status, :counts)

@@ -69,7 +69,8 @@ module Pitwall
         reason = doubt
         return @counts.add(reason) if reason
 
-        options = Native.with_encodings(options_now, path)
+        options = options_now or return @counts.add(:debug_strings)
+        options = Native.with_encodings(options, path)
         code, how = @pack.find(Format::CODE, path, options)
         @counts.add(how)
         return code if code
@@ -88,15 +89,17 @@ module Pitwall
       def doubt
         return :verbose if $VERBOSE
         return :coverage if Fastboot.covered?
-        return :debug_strings if CODE.compile_option[:debug_frozen_string_literal]
 
         :script_lines if Native.source_kept?
       end
 
       # A hash of all that changes compiled code, or the warnings of compiling.
+      # @return [Integer, nil] nil: strings are to say where they were made, which code from a pack does not
       def options_now
         changes = Native.option_changes
         now = [CODE.compile_option, *CATEGORIES.map { |category| Warning[category] }]
+        return if now.first[:debug_frozen_string_literal]
+
         known = @options # one variable: another thread may replace @options between two reads
         known = @options = [now, sum_of(*now)].freeze unless known && known.first == now
         Native.options_are(known.last, changes)

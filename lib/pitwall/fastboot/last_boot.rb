@@ -53,9 +53,9 @@ module Pitwall
 
       private
 
-      # The program, as the file names it. The name is taken at the start, because a server may set a title later. What
-      # is loaded depends on the environment and on the first word ("server" in `rails server`). `bundle exec` can run
-      # any program. So its first two arguments are taken: "exec rails".
+      # The program's name in the file. It is taken at the start, because a server may change its title later. Programs
+      # load other files in another environment, and for another first argument (`rails server`, `rails console`).
+      # `bundle exec` runs any program, so its first two arguments are taken ("exec rails").
       def command
         environment = ENV["RAILS_ENV"] || ENV["RACK_ENV"]
         words = File.basename($PROGRAM_NAME) == "bundle" ? ARGV.first(2) : ARGV.first(1).grep(/\A[a-z][\w:-]*\z/i)

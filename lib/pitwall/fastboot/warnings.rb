@@ -4,8 +4,8 @@ module Pitwall
   module Fastboot
     # Notices that a thread prints a warning while it compiles or parses a file: what a pack has would not print it.
     #
-    # Ruby prints by Warning.warn. No module is prepended to Warning, because Ruby asks for the parameters of
-    # `warn`. Also, an alias of `warn` in the program would call itself without end.
+    # Ruby prints by Warning.warn. No module is prepended to Warning, for two reasons. Ruby asks for the
+    # parameters of `warn`. And if the program had made an alias of `warn`, the alias would call itself without end.
     # @api private
     module Warnings
       # Ruby's older parser suppresses traces.

@@ -8,7 +8,7 @@ module Pitwall
       # Where a tag can begin that is not harmless. Three kinds of "!" are left out, in files that libyaml can read:
       # - After a letter, a digit or "(" it belongs to plain text.
       # - Before a double quote it belongs to text.
-      # - With a scalar behind it on the same line it belongs to text, or it is the harmless tag "!" of that scalar.
+      # - Before blanks and a scalar on the same line it belongs to text, or is the scalar's harmless tag "!".
       PERHAPS = /(?<![[:alnum:](])!(?!"| +["'[:alnum:]])/
       private_constant :PERHAPS
 
