@@ -16,7 +16,11 @@ VALUE rb_get_coverages(void);
 #endif
 
 static VALUE vm_class, fastboot_module;
-static ID id_script_lines, id_debugger, id_keep_script_lines, id_keep_index, id_load, id_add, id_hit, id_load_iseq;
+/* Modules that are prepended to the singleton class of RubyVM::InstructionSequence: Hook at the start, HookInFront when
+ * another library's load_iseq has come before Hook's. */
+static VALUE hook, hook_in_front;
+static ID id_script_lines, id_debugger, id_keep_script_lines, id_keep_index, id_load, id_add, id_hit, id_from_others,
+          id_load_iseq;
 
 /* What the code of a file depends on beside the file, as the Ruby side saw it last (CompileCache#options_now). */
 static struct {
@@ -140,26 +144,74 @@ method_gone(VALUE self, VALUE name)
     return rb_call_super(1, &name);
 }
 
-/* RubyVM::InstructionSequence.load_iseq. Ruby calls it for each file that it loads. Other Ractors compile for
- * themselves. */
+static int is_in_front;   /* HookInFront is prepended. Its load_iseq answers, not that of Hook */
+static int others_behind; /* another library's load_iseq was there before Hook's */
+
+/* The code of a file. Other Ractors compile for themselves.
+ * others: is there another load_iseq? It is asked first. */
 static VALUE
-load_iseq(VALUE self, VALUE path)
+code_of(VALUE path, int others)
 {
     int is_main = fb_in_main_ractor();
-    if (is_main) fb_note_load();
-    if (program_has_load_iseq) {
-        VALUE code = rb_call_super(1, &path);
-        if (RTEST(code)) return code;
+    if (is_main) {
+        fb_note_load();
+        if (!fb_require_was_called()) rb_funcall(fastboot_module, id_keep_index, 0);
+        fb_gc_rest_loads();
     }
-    if (!is_main) return Qnil;
-    if (!fb_require_was_called()) rb_funcall(fastboot_module, id_keep_index, 0);
-    fb_gc_rest_loads();
-    if (NIL_P(serving.cache)) return Qnil;
+    if (others) {
+        VALUE code = rb_call_super(1, &path);
+        if (RTEST(code)) {
+            if (is_main && !NIL_P(serving.counts)) rb_funcall(serving.counts, id_add, 1, ID2SYM(id_from_others));
+            return code;
+        }
+    }
+    if (!is_main || NIL_P(serving.cache)) return Qnil;
 
     VALUE code = undoubted_code(path);
     if (NIL_P(code)) return rb_funcall(serving.cache, id_load, 1, path);
     rb_funcall(serving.counts, id_add, 1, ID2SYM(id_hit));
     return code;
+}
+
+/* RubyVM::InstructionSequence.load_iseq. Ruby calls it for each file that it loads. */
+static VALUE
+load_iseq(VALUE self, VALUE path)
+{
+    int others = program_has_load_iseq || others_behind;
+    if (!is_in_front) return code_of(path, others);
+    return others ? rb_call_super(1, &path) : Qnil;
+}
+
+static VALUE
+load_iseq_in_front(VALUE self, VALUE path)
+{
+    return code_of(path, 1);
+}
+
+/* RubyVM::InstructionSequence.singleton_class.prepend. The module that is prepended may have a load_iseq that answers
+ * nil for each file, as bootsnap's does if bootsnap is disabled. So HookInFront is prepended next. This is done once. */
+static VALUE
+prepend(int argc, VALUE *argv, VALUE singleton)
+{
+    VALUE result = rb_call_super(argc, argv);
+    VALUE code = rb_path2class("RubyVM::InstructionSequence");
+    if (is_in_front || !rb_respond_to(code, id_load_iseq)) return result;
+    if (rb_funcall(rb_obj_method(code, ID2SYM(id_load_iseq)), rb_intern("owner"), 0) == hook) return result;
+
+    is_in_front = 1;
+    rb_prepend_module(singleton, hook_in_front);
+    return result;
+}
+
+/* take_hook(others): Hook comes first. `others`: another library has a load_iseq, which is asked before the pack. */
+static VALUE
+native_take_hook(VALUE self, VALUE others)
+{
+    VALUE code = rb_singleton_class(rb_path2class("RubyVM::InstructionSequence"));
+    others_behind = RTEST(others);
+    rb_prepend_module(code, hook);
+    rb_define_singleton_method(code, "prepend", prepend, -1);
+    return Qnil;
 }
 
 /* Native.serve(cache, pack or nil, expected files, counts) */
@@ -212,18 +264,21 @@ fb_define_code(VALUE fastboot, VALUE native)
     id_load_iseq = rb_intern("load_iseq");
     id_add = rb_intern("add");
     id_hit = rb_intern("hit");
+    id_from_others = rb_intern("from_others");
     vm_class = rb_path2class("RubyVM");
     fastboot_module = fastboot;
     fb_hold((VALUE *const[]){&vm_class, &fastboot_module, &serving.cache, &serving.pack, &serving.expected,
                              &serving.counts, &compile_option_before, &keep_script_lines_before, &warning_before,
                              NULL});
 
-    /* Is prepended to the singleton class of RubyVM::InstructionSequence. Ruby has undefined the method there. */
-    VALUE hook = rb_define_module_under(fastboot, "Hook");
+    hook = rb_define_module_under(fastboot, "Hook");
     rb_define_method(hook, "load_iseq", load_iseq, 1);
+    hook_in_front = rb_define_module_under(fastboot, "HookInFront");
+    rb_define_method(hook_in_front, "load_iseq", load_iseq_in_front, 1);
     rb_define_private_method(hook, "singleton_method_added", method_added, 1);
     rb_define_private_method(hook, "singleton_method_removed", method_gone, 1);
     rb_define_private_method(hook, "singleton_method_undefined", method_gone, 1);
+    rb_define_singleton_method(native, "take_hook", native_take_hook, 1);
     rb_define_singleton_method(native, "source_kept?", native_source_kept, 0);
     rb_define_singleton_method(native, "serve", native_serve, 4);
     rb_define_singleton_method(native, "watch_options", native_watch_options, 0);

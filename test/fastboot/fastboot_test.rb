@@ -315,12 +315,52 @@ class FastbootTest < Minitest::Test
     assert_equal [1, 1], [counts[0]["stored"], counts[1].values_at("hit", "hit_by_content").compact.sum]
   end
 
+  # A compile cache as bootsnap: it does not ask others. Without a folder its answer is nil.
+  OTHER_CACHE = <<~'RUBY'
+    module Bootsnap; module CompileCache; end; end
+    module Bootsnap::CompileCache::ISeq
+      singleton_class.attr_accessor :cache_dir
+      module Mixin
+        def load_iseq(path)
+          return unless Bootsnap::CompileCache::ISeq.cache_dir && path.end_with?("/a.rb")
+
+          source = File.read(path) + "; puts :other"
+          RubyVM::InstructionSequence.compile(source, path, path)
+        end
+      end
+      RubyVM::InstructionSequence.singleton_class.prepend(Mixin)
+    end
+  RUBY
+  USE_IT = "Bootsnap::CompileCache::ISeq.cache_dir = 'x'"
+
   def test_another_compile_cache_wins
-    other = "class << RubyVM::InstructionSequence; prepend(Module.new { def load_iseq(path) = nil }); end"
-    result = capture({ "PITWALL_BOOT_CACHE" => file("cache") }, RUBY, "-I#{LIB}", "-e", other,
-                     "-e", "require 'pitwall/fastboot'; p Pitwall::Fastboot.stats['reasons']")
-    assert_match(/has RubyVM::InstructionSequence\.load_iseq/, result.out)
-    assert_match(/took RubyVM::InstructionSequence\.load_iseq/, stats(boot("-e", other))["reasons"].last)
+    File.write(file("other.rb"), OTHER_CACHE)
+    File.write(file("a.rb"), "puts 'a'")
+    load = "load './a.rb'"
+    result = boot("-r./other.rb", "-e", USE_IT, "-e", load)
+    assert_equal ["a\nother\n", 1, nil], [result.out, *stats(result).values_at("from_others", "hit")]
+    assert_match(/other\.rb took RubyVM::InstructionSequence\.load_iseq/, stats(result)["reasons"].last)
+    result = capture({ "PITWALL_BOOT_CACHE" => file("cache") }, RUBY, "-I#{LIB}", "-r./other.rb", "-e", USE_IT,
+                     "-e", "require 'pitwall/fastboot'; #{load}; p Pitwall::Fastboot.stats['reasons']")
+    assert_match(/\Aa\nother\n.*has RubyVM::InstructionSequence\.load_iseq/, result.out)
+  end
+
+  # It may be loaded before or after, be used from some time on, or be followed by a cache that asks others.
+  def test_another_compile_cache_that_is_not_used
+    File.write(file("other.rb"), OTHER_CACHE)
+    File.write(file("a.rb"), "puts 'a'")
+    third = "RubyVM::InstructionSequence.singleton_class.prepend(Module.new { def load_iseq(path) = super })"
+    loads = ["-e", "load './a.rb'", "-e", third, "-e", "load './a.rb'"]
+    other = ["-r./other.rb"]
+    [[other, []], [[], other]].each do |before, after|
+      results = Array.new(3) { boot(*after, *loads, options: before) }
+      assert_equal ["a\na\n"] * 3, results.map(&:out), results.map(&:err)
+      assert_nil stats(results.last)["from_others"], before
+      assert_empty stats(boot(*after, "-e", "load './a.rb'", options: before))["reasons"], before
+      assert_operator stats(results.last).values_at("hit", "hit_by_content").compact.sum, :>=, 2, before
+      result = boot(*after, *loads, "-e", "#{USE_IT}; load './a.rb'", options: before)
+      assert_equal ["a\na\na\nother\n", 1], [result.out, stats(result)["from_others"]], result.err
+    end
   end
 
   def test_options_of_bootsnap_are_understood
@@ -345,6 +385,28 @@ class FastbootTest < Minitest::Test
     end
   end
 
+  def verify_names_what_is_damaged(env)
+    pack = Dir.glob(file("cache/*.pack")).first
+    File.binwrite(pack, File.binread(pack).sub("called", "cabled"))
+    result = pitwall("boot", "cache", "verify", env: { **env, "PITWALL_DEBUG" => nil })
+    assert_equal 5, result.status.exitstatus
+    assert_match(/^damaged: .*\/b\.rb$/, result.out)
+    assert_match(/\Apitwall: .*: 1 damaged: pitwall boot cache build -- CMD stores them anew\n\z/, result.err)
+  end
+
+  # Anybody may have written into the file what the terminal would obey.
+  def test_a_hostile_note_of_the_last_boot
+    FileUtils.mkdir_p(file("cache"))
+    lines = ["command=\e[2Jx\xFF", "hit=9e99", "missing=-4", "stored=\e[31m7", "odd", "new=1", "reason=\e]0;t\a"]
+    File.binwrite(file("cache/last-boot"), lines.join("\n"))
+    env = { "PITWALL_BOOT_CACHE" => file("cache") }
+    found = JSON.parse(pitwall("boot", "cache", "stats", "--format", "json", env: env).out).fetch("last_boot")
+    assert_equal({ "hit" => 9, "missing" => 0, "stored" => 0, "odd" => 0 }, found.except("command", "reason"))
+    text = pitwall("boot", "cache", "stats", env: env).out
+    refute_match(/[\e\a]/, text)
+    assert_match(/^ +9  files whose code came from the pack$/, text)
+  end
+
   def test_the_command
     env = { "PITWALL_BOOT_CACHE" => file("cache") }
     File.write(file("a.rb"), "require_relative 'b'; puts B.new.call")
@@ -353,12 +415,13 @@ class FastbootTest < Minitest::Test
     assert_match(/\Acalled\n.*\.pack: \d+ records, \d+ bytes\n\z/, result.out)
     result = pitwall("boot", "cache", "stats", "--format", "json", env: env)
     facts = JSON.parse(result.out)
-    assert_equal ["pitwall/boot-cache-1", "1"], [facts["schema"], facts["last_boot"]["stored"]]
+    assert_equal ["pitwall/boot-cache-1", 1], [facts["schema"], facts["last_boot"]["stored"]]
     result = pitwall("boot", "cache", "verify", "--boot", "--", RUBY, "a.rb", env: env)
     assert_match(/both boots have the same \d+ features/, result.out, result.err)
     verify_boots_of_a_program_with_it(env)
     File.write(file("b.rb"), "class B; def call = :other; end")
     assert_match(/ 1 changed/, pitwall("boot", "cache", "verify", env: env).out)
+    verify_names_what_is_damaged(env)
     assert_match(/^deleted|: deleted boot/, pitwall("boot", "cache", "clear", env: env).out)
   end
 end

@@ -101,7 +101,7 @@ class FastbootKilledWritersTest < Minitest::Test
       assert_equal ["#{@versions.join(" ")}\n", "exit 0"], [found.out, found.status], "limit #{limit}: #{found.err}"
       assert_current("after a limit of #{limit}") if i.odd?
     end
-    assert_nil Pitwall::Fastboot::State.check(store.open)["damaged"]
+    assert_empty Pitwall::Fastboot::State.check(store.open)["damaged"]
   end
 
   # The pack is used, and not written. Nobody keeps root from writing, so another user runs the program.

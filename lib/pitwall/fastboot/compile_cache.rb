@@ -32,23 +32,33 @@ module Pitwall
       # @return [String, nil] why not: another cache has it
       #: () -> String?
       def self.take_hook
-        hook = CODE.method(:load_iseq) if CODE.respond_to?(:load_iseq)
-        return "#{hook.source_location&.first || hook.owner} has RubyVM::InstructionSequence.load_iseq" if hook
+        other = CODE.method(:load_iseq) if CODE.respond_to?(:load_iseq)
+        if other && !disabled_bootsnap?
+          return "#{other.source_location&.first || other.owner} has RubyVM::InstructionSequence.load_iseq"
+        end
 
-        CODE.singleton_class.prepend(Hook) # ext/fastboot/code.c. Ruby itself undefines the method there
+        Native.take_hook(other ? true : false)
         Native.watch_options
         nil
       end
+
+      # If bootsnap is loaded and disabled, its load_iseq answers nil, unless the application compiles with options.
+      def self.disabled_bootsnap?
+        defined?(::Bootsnap::CompileCache::ISeq.cache_dir) && ::Bootsnap::CompileCache::ISeq.cache_dir.nil?
+      end
+      private_class_method :disabled_bootsnap?
 
       # From now on the hook asks this cache.
       #: () -> void
       def start = Native.serve(self, @pack.read, @expected, @counts)
 
-      # Was another cache installed later? It is asked first then.
+      # Was another cache installed later, and has it given code? It is asked first then.
       #: () -> String?
       def successor
         hook = CODE.method(:load_iseq)
-        hook = hook.super_method if hook.owner == Hook
+        return if ours?(hook) && !@counts.any?(:from_others)
+
+        hook = hook.super_method while hook && ours?(hook)
         "#{hook.source_location&.first} took RubyVM::InstructionSequence.load_iseq" if hook
       end
 
@@ -84,6 +94,8 @@ module Pitwall
         @expected.delete(Thread.current)
         @expected.delete_if { |thread, _| !thread.alive? }
       end
+
+      def ours?(method) = [Hook, HookInFront].include?(method.owner)
 
       # Why this process has to compile files, if it has to.
       def doubt

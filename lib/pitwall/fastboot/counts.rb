@@ -14,6 +14,7 @@ module Pitwall
         "changed" => "files whose content had changed",
         "damaged" => "files whose code in the pack was damaged",
         "refused" => "files whose code Ruby did not take",
+        "from_others" => "files whose code another load_iseq gave, which was asked first",
         "odd" => "files that are no plain files with an absolute path",
         "stored" => "files whose code was compiled for the pack",
         "warned" => "files not stored: compiling them prints warnings",
@@ -70,6 +71,9 @@ module Pitwall
         @counts[name.name] += 1
         nil
       end
+
+      #: (Symbol) -> bool
+      def any?(name) = @counts[name.name].positive?
 
       # Sets several counts.
       #: (*untyped) -> void

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "counts"
+
 module Pitwall
   module Fastboot
     # The counts of the last program that ended: a file beside the pack, for `pitwall boot cache stats`.
@@ -9,7 +11,8 @@ module Pitwall
       LONGEST = 1 << 20 # bytes of the file
       MOST = (1 << 32) - 1 # of a count
 
-      # @return name → value; "reason" has an Array. nil: there is no such file
+      # @return the counts that the file has (Counts::MEANINGS), "command" (a String), "reason" (an Array of Strings).
+      #   nil: there is no such file
       #: (String) -> Hash[String, untyped]?
       def self.read(folder)
         path = File.join(folder, NAME)
@@ -18,11 +21,22 @@ module Pitwall
         text = File.binread(path, LONGEST).to_s.force_encoding("UTF-8").scrub
         text.lines("\n", chomp: true).each_with_object({ "reason" => [] }) do |line, found|
           name, value = line.split("=", 2)
-          name == "reason" ? found["reason"] << value.to_s : found[name] = value.to_s
+          note(found, name, value.to_s)
         end
       rescue SystemCallError
         nil
       end
+
+      def self.note(found, name, value)
+        if name == "reason"
+          found[name] << value
+        elsif name == "command"
+          found[name] = value
+        elsif Counts::MEANINGS.key?(name)
+          found[name] = value.to_i.clamp(0, MOST)
+        end
+      end
+      private_class_method :note
 
       # @param folder [String] the folder of the pack
       #: (String) -> void
@@ -48,7 +62,7 @@ module Pitwall
       #: (Symbol) -> Integer
       def count(name)
         @last ||= LastBoot.read(@folder).to_h
-        @last["command"] == @command ? @last[name.name].to_i.clamp(0, MOST) : 0
+        @last["command"] == @command ? @last[name.name].to_i : 0
       end
 
       private

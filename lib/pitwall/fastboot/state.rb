@@ -5,6 +5,8 @@ module Pitwall
     # What a pack has, for `pitwall boot cache stats` and `verify`. A program that boots does not load this file.
     # @api private
     module State
+      END_OF_PACK = "the end of the pack"
+
       module_function
 
       # @return the path, :pack (nil: none, and :why), and :last_boot, what the last boot did.
@@ -25,15 +27,16 @@ module Pitwall
                             unused_bytes: bytes - used, frozen: frozen })
       end
 
-      # Counts the newest version of each file: current, changed (the file has other content), gone (there is no file),
+      # Sorts the newest version of each file: current, changed (the file has other content), gone (there is no file),
       # damaged. Reads all files.
-      #: (Native::Pack) -> Hash[String, Integer]
+      # @return the paths of each of these four states. A damaged end of the pack has the path END_OF_PACK
+      #: (Native::Pack) -> Hash[String, Array[String]]
       def check(pack)
-        counts = { "current" => 0, "changed" => 0, "gone" => 0, "damaged" => 0 }
+        paths = { "current" => [], "changed" => [], "gone" => [], "damaged" => [] }
         bytes, valid, = pack.facts
-        counts["damaged"] += 1 if valid < bytes # the end of it
-        Store.versions(pack).select(&:newest).each { |version| counts[state(pack, version)] += 1 }
-        counts.select { |state, count| count.positive? || state == "current" }
+        paths["damaged"] << END_OF_PACK if valid < bytes
+        Store.versions(pack).select(&:newest).each { |version| paths[state(pack, version)] << version.path }
+        paths
       end
 
       def state(pack, version)

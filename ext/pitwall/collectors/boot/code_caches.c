@@ -14,9 +14,9 @@ is_one_of(const char *word, const char *const *words)
 static void
 note_fastboot(const char *word)
 {
-    /* Of searches in $LOAD_PATH, or of a file that already has a word. */
+    /* Of searches in $LOAD_PATH, of a file that already has a word, or of an answer that the accelerator did not give. */
     static const char *const of_none[] = {"found", "not_found", "relative_load_path", "rubygems_decides", "stored",
-                                          "data_stored", NULL};
+                                          "data_stored", "from_others", NULL};
     static const char *const why_not_stored[] = {"warned", "unwatched", "moving", "undumpable", "silenced", "data_fresh",
                                                  "data_moving", "data_warned", "data_not_plain", "data_silenced", NULL};
     if (is_one_of(word, of_none)) return;

@@ -6,6 +6,7 @@ require "pitwall/cli/support/lazy_gems_search"
 require "pitwall/fastboot/setup"
 require "pitwall/fastboot/state"
 require "pitwall/show/boot/lazy_gems_view"
+require "pitwall/show/terminal/text"
 
 module Pitwall
   module CLI
@@ -13,7 +14,7 @@ module Pitwall
     class BootCache < Command
       ACTIONS = %w[build verify lazy prune stats clear].freeze
       FORMATS = %w[text json].freeze
-      LISTED = 5 # differences of two boots that are printed
+      LISTED = 5 # lines that are printed of a list
       private_constant :FORMATS, :LISTED
 
       class << self
@@ -163,7 +164,7 @@ module Pitwall
       def stored_nothing(status)
         ending = how_it_ended(status)
         reason = Fastboot::LastBoot.read(folder)&.fetch("reason")&.last # perhaps of a program before
-        ending += "; last report: #{reason}" if reason
+        ending += "; last report: #{Show::Text.line(reason)}" if reason
         text = "#{store.path}: the command stored nothing (#{ending})"
         raise CannotMeasure, text if status.success?
 
@@ -211,11 +212,11 @@ module Pitwall
       def put_last_boot(last)
         return @out.puts("no boot with it has ended yet") if last.nil?
 
-        @out.puts("the last program that ended and could write here: #{last["command"]}")
+        @out.puts(Show::Text.line("the last program that ended and could write here: #{last["command"]}"))
         Fastboot::Counts::MEANINGS.each do |name, meaning|
-          @out.puts("  #{last[name].rjust(7)}  #{meaning}") if last[name]
+          @out.puts("  #{last[name].to_s.rjust(7)}  #{meaning}") if last[name]
         end
-        last["reason"].each { |reason| @out.puts("  #{reason}") }
+        last["reason"].each { |reason| @out.puts("  #{Show::Text.line(reason)}") }
         return if last.keys.grep(/\A(?:data_)?hit/).any?
 
         later = "; the next boot has what was stored" if last["stored"] || last["data_stored"]
@@ -230,10 +231,12 @@ module Pitwall
 
       def verify(command)
         checked = Fastboot::State.check(pack)
-        @out.puts("#{store.path}: " + checked.map { |state, count| "#{count} #{state}" }.join(", "))
-        damaged = checked.fetch("damaged", 0)
+        counts = checked.select { |state, paths| paths.any? || state == "current" }
+        @out.puts("#{store.path}: " + counts.map { |state, paths| "#{paths.size} #{state}" }.join(", "))
+        damaged = checked.fetch("damaged")
+        put_some("damaged", damaged)
         mend = "pitwall boot cache build -- CMD stores them anew"
-        raise BadRecording, "#{store.path}: #{damaged} damaged: #{mend}" if damaged.positive?
+        raise BadRecording, "#{store.path}: #{damaged.size} damaged: #{mend}" if damaged.any?
 
         @options[:boot] ? compare_boots(command) : Status::OK
       end
@@ -253,14 +256,16 @@ module Pitwall
       end
 
       def put_differences(compared)
-        compared.differences.each do |where, lines|
-          lines.first(LISTED).each { |line| @out.puts("#{where}: #{line}") }
-          @out.puts("#{where}: #{lines.size - LISTED} more") if lines.size > LISTED
-        end
+        compared.differences.each { |where, lines| put_some(where, lines) }
         return Status::WORSE unless compared.same?
 
         @out.puts("both boots have the same #{compared.size} features, load paths, constants and methods")
         Status::OK
+      end
+
+      def put_some(label, lines)
+        lines.first(LISTED).each { |line| @out.puts(Show::Text.line("#{label}: #{line}")) }
+        @out.puts("#{label}: #{lines.size - LISTED} more") if lines.size > LISTED
       end
 
       # Lists the gems that can wait, boots with the list and without the accelerator, and keeps the list if both boots
