@@ -11,6 +11,10 @@ have_func("rb_postponed_job_preregister", "ruby/debug.h")
 # In no public header. Without it, Ruby looks for real paths itself (real_paths.c).
 have_func("rb_objspace_reachable_objects_from_root", [])
 have_library("pthread")
+# Without them, a rest may end while a C extension has disabled collections (extension_frames.c).
+have_func("backtrace", "execinfo.h")
+have_library("dl", "dladdr")
+have_func("dladdr", "dlfcn.h")
 have_func("rb_hash_new_capa")
 # Set is one of the core classes.
 have_func("rb_set_foreach")

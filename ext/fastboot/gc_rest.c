@@ -15,18 +15,17 @@
 #include <ruby/vm.h>
 
 #include <fcntl.h>
-#include <limits.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "extension_frames.h"
+#include "memory_limits.h"
 #include "tools.h"
 
 #define MIB (UINT64_C(1) << 20)
@@ -65,11 +64,13 @@ static struct {
     size_t objects;         /* how many there were before Ruby was to collect */
     unsigned long rests, growths;
     rb_postponed_job_handle_t job;
-    VALUE enable, disable, set_stress, fork, new_ractor; /* the Methods that were replaced */
+    VALUE enable, disable, set_stress, set_limit, fork, new_ractor; /* the Methods that were replaced */
+    char *extensions;       /* the folder of Ruby's own */
     int statm;              /* a descriptor of /proc/self/statm */
     struct stat opened;     /* its file */
     int is_young;           /* A rest has kept objects from getting old. */
-} rest = {.enable = Qnil, .disable = Qnil, .set_stress = Qnil, .fork = Qnil, .new_ractor = Qnil, .statm = -1};
+} rest = {.enable = Qnil, .disable = Qnil, .set_stress = Qnil, .set_limit = Qnil, .fork = Qnil, .new_ractor = Qnil,
+          .statm = -1};
 
 /* While the thread holds it, Ruby does not end. */
 static pthread_mutex_t alive = PTHREAD_MUTEX_INITIALIZER;
@@ -180,15 +181,16 @@ fb_gc_rest_loads(void)
     }
 }
 
-static int
-has_rlimit(void)
-{
-    struct rlimit space, data;
-    if (getrlimit(RLIMIT_AS, &space) != 0 || getrlimit(RLIMIT_DATA, &data) != 0) return 1;
-    return space.rlim_cur != RLIM_INFINITY || data.rlim_cur != RLIM_INFINITY;
-}
-
 /* ---- The thread ---- */
+
+/* A C extension may have disabled collections, too, and may call Ruby code meanwhile. Ruby does not tell that. So the
+ * rest goes on while an extension is on the stack, but not for long. */
+static int
+is_put_off(enum state wanted, uint64_t now)
+{
+    if (wanted == OVER || (wanted == COLLECTING && now > rest.limit + LEAST_GROWTH)) return 0;
+    return fb_in_extension(rest.extensions);
+}
 
 static void
 do_wish(void *unused)
@@ -196,8 +198,9 @@ do_wish(void *unused)
     enum state wanted = atomic_exchange(&wish, RESTING);
     if (wanted == RESTING || rest.state == OVER) return;
     if (rest.state != RESTING && wanted != OVER) return; /* too late */
+    uint64_t now = resident();
+    if (is_put_off(wanted, now)) return;
     if (wanted == COLLECTING) {
-        uint64_t now = resident();
         if (!is_over_limit(now)) return; /* the limit was raised meanwhile */
         rest.exceeded = rest.spared && now > rest.spared;
         rest.growths++;
@@ -243,7 +246,7 @@ watch(void *unused)
         else if (state == RESTING) {
             uint64_t now = resident();
             if (now > rest.peak) rest.peak = now;
-            if (has_rlimit()) wanted = OVER; /* the program has set it */
+            if (fb_has_memory_limit()) wanted = OVER; /* the program has set it */
             else if (is_over_limit(now)) wanted = COLLECTING;
             else if (quiet >= IDLE_TICKS) wanted = IDLE;
         }
@@ -288,60 +291,6 @@ after_fork_in_child(void)
 
 /* ---- For Ruby ---- */
 
-static uint64_t
-number_in(const char *path)
-{
-    char text[32];
-    int descriptor = open(path, O_RDONLY | O_CLOEXEC);
-    if (descriptor < 0) return UINT64_MAX;
-    ssize_t length = read(descriptor, text, sizeof text - 1);
-    close(descriptor);
-    if (length <= 0 || text[0] < '0' || text[0] > '9') return UINT64_MAX; /* "max" */
-    text[length] = 0;
-    return strtoull(text, NULL, 10);
-}
-
-/* The least that a folder of control groups and those above it allow: memory.max and memory.high. */
-static uint64_t
-least_in(const char *mount, const char *group)
-{
-    char folder[PATH_MAX], path[PATH_MAX + 16];
-    uint64_t least = UINT64_MAX;
-    if (snprintf(folder, sizeof folder, "%s%s", mount, group) >= (int)sizeof folder) return 0;
-    for (size_t length = strlen(folder); length >= strlen(mount); length--) {
-        if (folder[length] != 0 && folder[length] != '/') continue;
-        folder[length] = 0;
-        const char *const names[] = {"memory.max", "memory.high", "memory.limit_in_bytes"};
-        for (int i = 0; i < 3; i++) {
-            snprintf(path, sizeof path, "%s/%s", folder, names[i]);
-            uint64_t allowed = number_in(path);
-            if (allowed < least) least = allowed;
-        }
-    }
-    return least;
-}
-
-/* Half of what the machine has, or the process's control groups allow. */
-static uint64_t
-most_memory(void)
-{
-    char line[PATH_MAX];
-    long pages = sysconf(_SC_PHYS_PAGES);
-    uint64_t least = pages > 0 ? (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE) : UINT64_MAX;
-    FILE *groups = fopen("/proc/self/cgroup", "re"); /* lines "0::/path" (version 2), "4:memory:/path" */
-    while (groups && fgets(line, sizeof line, groups)) {
-        line[strcspn(line, "\n")] = 0;
-        const char *kind = strchr(line, ':'), *group = kind ? strchr(kind + 1, ':') : NULL;
-        if (!group) continue;
-        int is_memory = strncmp(kind, ":memory:", 8) == 0;
-        if (!is_memory && strncmp(line, "0::", 3) != 0) continue;
-        uint64_t allowed = least_in(is_memory ? "/sys/fs/cgroup/memory" : "/sys/fs/cgroup", group + 1);
-        if (allowed < least) least = allowed;
-    }
-    if (groups) fclose(groups);
-    return least / 2;
-}
-
 /* The program sees to collections itself from now on. */
 static VALUE
 end_and_call(VALUE method, int argc, const VALUE *argv)
@@ -367,6 +316,15 @@ static VALUE
 gc_set_stress(VALUE self, VALUE value)
 {
     return end_and_call(rest.set_stress, 1, &value);
+}
+
+/* Process.setrlimit. Ruby does not collect when memory can't be had while collections are disabled. */
+static VALUE
+process_setrlimit(int argc, VALUE *argv, VALUE self)
+{
+    VALUE result = rb_method_call(argc, argv, rest.set_limit);
+    if (fb_has_memory_limit()) end_rest(OVER);
+    return result;
 }
 
 /* Ractor.new. Only the main Ractor can end a rest, because the main Ractor runs the jobs. While it waits for another
@@ -397,21 +355,23 @@ process_fork(VALUE self)
     return rb_method_call(0, NULL, rest.fork);
 }
 
-/* rest_gc(MiB that the last boot took, or 0) -> nil, or why it does not rest. Called once. */
+/* rest_gc(MiB that the last boot took, or 0, folder of Ruby's own extensions) -> nil, or why it does not rest. Called
+ * once. */
 static VALUE
-native_rest_gc(VALUE self, VALUE last)
+native_rest_gc(VALUE self, VALUE last, VALUE extensions)
 {
     uint64_t wanted = (uint64_t)((double)NUM2UINT(last) * SHARE_OF_LAST) * MIB;
     open_statm();
     uint64_t now = resident();
     if (now == 0) return rb_str_new_cstr("/proc/self/statm can't be read");
     rest.begun = now;
-    if (has_rlimit()) return rb_str_new_cstr("memory is limited (ulimit)");
-    rest.most = most_memory();
+    if (fb_has_memory_limit()) return rb_str_new_cstr("memory is limited (ulimit)");
+    rest.most = fb_most_memory();
     set_limit(now, wanted);
     if (now >= rest.limit) return rb_str_new_cstr("there is little memory");
     if (RTEST(rb_funcall(rb_mGC, rb_intern("stress"), 0))) return rb_str_new_cstr("GC.stress is on");
 
+    rest.extensions = strdup(StringValueCStr(extensions));
     rest.job = rb_postponed_job_preregister(0, do_wish, NULL);
     if (rest.job == POSTPONED_JOB_HANDLE_INVALID) return rb_str_new_cstr("Ruby takes no more postponed jobs");
     int failure = pthread_atfork(NULL, NULL, after_fork_in_child);
@@ -426,6 +386,7 @@ native_rest_gc(VALUE self, VALUE last)
     rest.enable = fb_replace_method(rb_mGC, "enable", gc_enable, 0);
     rest.disable = fb_replace_method(rb_mGC, "disable", gc_disable, 0);
     rest.set_stress = fb_replace_method(rb_mGC, "stress=", gc_set_stress, 1);
+    rest.set_limit = fb_replace_method(rb_mProcess, "setrlimit", process_setrlimit, -1);
     rest.fork = fb_replace_method(rb_mProcess, "_fork", process_fork, 0);
     rest.new_ractor = rb_funcall(fb_replace_method(rb_cRactor, "new", ractor_new, -1), rb_intern("unbind"), 0);
     return Qnil;
@@ -456,10 +417,11 @@ native_gc_rests(VALUE self)
 void
 fb_define_gc_rest(VALUE native)
 {
-    rb_define_singleton_method(native, "rest_gc", native_rest_gc, 1);
+    rb_define_singleton_method(native, "rest_gc", native_rest_gc, 2);
     rb_define_singleton_method(native, "let_memory_grow", native_let_memory_grow, 1);
     rb_define_singleton_method(native, "gc_rests", native_gc_rests, 0);
-    fb_hold((VALUE *const[]){&rest.enable, &rest.disable, &rest.set_stress, &rest.fork, &rest.new_ractor, NULL});
+    fb_hold((VALUE *const[]){&rest.enable, &rest.disable, &rest.set_stress, &rest.set_limit, &rest.fork,
+                             &rest.new_ractor, NULL});
 }
 
 #else

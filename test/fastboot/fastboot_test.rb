@@ -10,6 +10,8 @@ class FastbootTest < Minitest::Test
   LIB = File.join(Checkout::ROOT, "lib")
   STATS = "at_exit { $stderr.puts 'stats ' + Pitwall::Fastboot.stats.inspect }"
 
+  def in_cache = { "PITWALL_BOOT_CACHE" => file("cache") }
+
   # @return the output with the accelerator
   def boot(*arguments, env: {}, options: [])
     capture({ "PITWALL_BOOT_CACHE" => file("cache"), **env }, RUBY, *options, "-I#{LIB}", "-rpitwall/fastboot",
@@ -394,12 +396,50 @@ class FastbootTest < Minitest::Test
     assert_match(/\Apitwall: .*: 1 damaged: pitwall boot cache build -- CMD stores them anew\n\z/, result.err)
   end
 
+  def test_a_daemon_goes_on_as_the_program
+    write_files("a.rb" => "A = 1", "b.rb" => "B = 2")
+    program = "load './a.rb'; Process.daemon(true); File.write('pid', Process.pid); load './b.rb'"
+    boot("-e", program)
+    600.times { ended_daemon? ? break : sleep(0.1) }
+    facts = JSON.parse(pitwall("boot", "cache", "stats", "--format", "json", env: in_cache).out)
+    assert_operator facts.dig("pack", "files"), :>=, 2
+    assert_equal 2, facts["last_boot"]["stored"]
+    result = boot("-e", "load './a.rb'; load './b.rb'")
+    assert_equal 2, stats(result).values_at("hit", "hit_by_content").compact.sum
+  end
+
+  def ended_daemon?
+    pid = File.read(file("pid")).to_i if File.file?(file("pid"))
+    pid&.positive? && !File.exist?("/proc/#{pid}")
+  end
+
+  # Another process writes the pack just then.
+  def test_build_waits_for_the_lock
+    write_files("a.rb" => "A = 1", "b.rb" => "B = 1")
+    env = in_cache
+    pitwall("boot", "cache", "build", "--", RUBY, "-e", "load './a.rb'", env: env)
+    busy = "lock = File.open('cache/lock'); lock.flock(File::LOCK_EX); " \
+           "at_exit { fork { sleep 1; exit! }; lock.close }; load './b.rb'"
+    result = pitwall("boot", "cache", "build", "--frozen", "--", RUBY, "-e", busy, env: env)
+    assert_match(/: 2 records, .*, frozen$/, result.out, result.err)
+    assert_match(/ 2 current$/, pitwall("boot", "cache", "verify", env: env).out)
+  end
+
+  def test_an_empty_note_of_the_last_boot
+    write_files("a.rb" => "A = 1", "cache/last-boot" => "")
+    result = boot("-e", "load './a.rb'")
+    assert_equal 1, stats(result)["stored"], result.err
+    assert_match(/^ +1  files whose code was compiled/, pitwall("boot", "cache", "stats", env: in_cache).out)
+    write_files("cache/last-boot" => "")
+    assert_match(/no boot|last program/, pitwall("boot", "cache", "stats", env: in_cache).out)
+  end
+
   # Anybody may have written into the file what the terminal would obey.
   def test_a_hostile_note_of_the_last_boot
     FileUtils.mkdir_p(file("cache"))
     lines = ["command=\e[2Jx\xFF", "hit=9e99", "missing=-4", "stored=\e[31m7", "odd", "new=1", "reason=\e]0;t\a"]
     File.binwrite(file("cache/last-boot"), lines.join("\n"))
-    env = { "PITWALL_BOOT_CACHE" => file("cache") }
+    env = in_cache
     found = JSON.parse(pitwall("boot", "cache", "stats", "--format", "json", env: env).out).fetch("last_boot")
     assert_equal({ "hit" => 9, "missing" => 0, "stored" => 0, "odd" => 0 }, found.except("command", "reason"))
     text = pitwall("boot", "cache", "stats", env: env).out
@@ -408,7 +448,7 @@ class FastbootTest < Minitest::Test
   end
 
   def test_the_command
-    env = { "PITWALL_BOOT_CACHE" => file("cache") }
+    env = in_cache
     File.write(file("a.rb"), "require_relative 'b'; puts B.new.call")
     File.write(file("b.rb"), "class B; def call = :called; end")
     result = pitwall("boot", "cache", "build", "--", RUBY, "a.rb", env: env)

@@ -4,6 +4,7 @@ require_relative "../test_helper"
 require "pitwall/fastboot/folder"
 require "pitwall/fastboot/last_boot"
 require_relative "../support/command_line"
+require_relative "../support/native_extension"
 
 # Garbage collection rests while files are loaded, and never longer than memory allows.
 class GCRestTest < Minitest::Test
@@ -63,6 +64,44 @@ class GCRestTest < Minitest::Test
   GROWS = "KEPT = []; growths = -> { #{STATS}['gc_growths'].to_i }; " \
           "150.times { load './a.rb'; KEPT << 'x' * 1_000_000 }; " \
           "200.times { growths.call.zero? and sleep 0.01 }; p growths.call"
+
+  # Ruby does not collect when memory can't be had while collections are disabled.
+  def test_it_ends_where_the_program_limits_its_memory
+    size = "File.read('/proc/self/statm').split.first.to_i * 4096"
+    program = "load './a.rb'; Process.setrlimit(:AS, #{size} + (12 << 20)); 200.times { 'x' * 1_000_000 }; p GC.disable"
+    assert_equal ["false"], lines(program)
+    other = "before = GC.count; Process.setrlimit(:NOFILE, 100); 300_000.times { Object.new }; p GC.count == before"
+    assert_equal ["true"], lines("load './a.rb'; #{other}"), "no limit of memory"
+  end
+
+  # It disables collections, holds objects that Ruby can't see, and calls Ruby code.
+  WITHOUT_COLLECTIONS = <<~C
+    #include <ruby.h>
+    static VALUE without_collections(VALUE self)
+    {
+        VALUE was = rb_gc_disable(), *texts = malloc(1000 * sizeof *texts);
+        int gone = 0;
+        for (int i = 0; i < 1000; i++) texts[i] = rb_str_new(NULL, 100 + i % 7);
+        rb_yield(Qnil);
+        for (int i = 0; i < 1000; i++) gone += !RB_TYPE_P(texts[i], T_STRING) || RSTRING_LEN(texts[i]) != 100 + i % 7;
+        free(texts);
+        if (!RTEST(was)) rb_gc_enable();
+        return INT2FIX(gone);
+    }
+    void Init_own(void) { rb_define_global_function("without_collections", without_collections, 0); }
+  C
+
+  def test_an_extension_disables_collections_too
+    skip "peer absent: a C compiler (apt-get install gcc libc6-dev)" unless NativeExtension.compiler?
+
+    write_files("own.c" => WITHOUT_COLLECTIONS)
+    folders = RbConfig::CONFIG.values_at("rubyhdrdir", "rubyarchhdrdir").map { |folder| "-I#{folder}" }
+    output, status = Open3.capture2e("cc", "-shared", "-fPIC", *folders, file("own.c"), "-o", file("own.so"))
+    assert status.success?, output
+    wait = "100.times { sleep 0.01; 2000.times { 'y' * 200 } }" # the rest would end after 0.5 s
+    program = "#{COLLECTS}; load './a.rb'; p without_collections { #{wait} }, collects.call"
+    assert_equal %w[0 true], lines("require './own.so'; #{program}")
+  end
 
   # A boot writes down how much memory it took. If that is much, the program's next boot collects later.
   def test_what_the_last_boots_took

@@ -91,6 +91,36 @@ class FastbootKilledWritersTest < Minitest::Test
     assert_equal FILES, parts.size
   end
 
+  # A child is forked while its parent writes, and ends before or after another process has written, too.
+  FORKS = <<~'RUBY'
+    require "pitwall/fastboot/store"
+    Pitwall::Fastboot::Store.prepend(Module.new do
+      def record(...)
+        $pid ||= fork { sleep 0.3 if ARGV.first == "late" }
+        super
+      end
+    end)
+    load "./app/main.rb"
+    Pitwall::Fastboot.flush
+    system(RbConfig.ruby, "-rpitwall/fastboot", "-e", "load './other.rb'") || abort if ARGV.first == "late"
+    Process.wait($pid)
+  RUBY
+
+  def test_a_fork_while_the_pack_is_written
+    write_files("other.rb" => "OTHER = 1", "forks.rb" => FORKS)
+    %w[early late].each do |how|
+      FileUtils.rm_rf(file("cache"))
+      [nil, "edited"].each do |change|
+        edit if change # the first boot makes the pack, the second one appends to it
+        found = boot(file("forks.rb"), how, env: { "RUBYLIB" => LIB })
+        assert_equal ["#{@versions.join(" ")}\n", "exit 0"], [found.out, found.status], found.err
+        assert_empty Pitwall::Fastboot::State.check(store.open)["damaged"], [how, change].inspect
+        assert_equal FILES, parts.size
+      end
+      assert_includes versions.map { |version| File.basename(version.path) }, "other.rb" if how == "late"
+    end
+  end
+
   # Limits on files' sizes act as a full disk does.
   def test_no_room
     12.times do |i|

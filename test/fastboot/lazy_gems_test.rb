@@ -359,6 +359,30 @@ class LazyGemsTest < Minitest::Test
     assert_equal [%("no"\n"no"\nfalse\n1\n), 1], [result.out, waiting(result)], result.err + list.out
   end
 
+  # Without the accelerator Ruby ignores these autoloads, because the constants are there.
+  def test_a_program_with_autoloads_of_waiting_gems
+    return if RUBY_VERSION < "3.2"
+
+    write_bundle(GEMS.slice("quiet", "parts", "standard"))
+    write_files("main.rb" => <<~'RUBY')
+      require "bundler/setup"
+      Bundler.require
+      autoload :Quiet, "quiet"
+      Object.autoload "PartsOne", "parts/one"
+      class Object; autoload :Standard, "other"; end
+      module Mine; autoload :Quiet, "mine"; autoload :Other, "other"; def self.late = autoload(:Late, "late"); end
+      Mine.late
+      p Mine.autoload?(:Quiet), Mine.autoload?(:Late), autoload?(:Other), (autoload(:Quiet, "") rescue $!.class)
+      exit if ARGV.empty?
+      p Quiet.value, PartsOne::VALUE, PartsTwo, require("standard"), Standard::Point.new(1)
+    RUBY
+    list = cache("lazy")
+    assert_predicate list.status, :success?, list.err
+    expected = boot("all", fast: false)
+    result = boot("all")
+    assert_equal [expected.out, 3], [result.out, waiting(result)], result.err + list.out
+  end
+
   def test_commands_that_fail
     return if RUBY_VERSION < "3.2"
 

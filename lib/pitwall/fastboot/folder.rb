@@ -84,6 +84,14 @@ module Pitwall
         raise Errno::EFBIG if Process.getrlimit(:FSIZE).first < bytes
       end
 
+      # Sets up a file that is to be written. Each write goes to the file at once: if a child were forked meanwhile, it
+      # would write what Ruby keeps in its buffer once more when it ends.
+      #: (File) -> void
+      def prepare(file)
+        file.binmode # Rails sets an encoding for all files
+        file.sync = true
+      end
+
       # Writes a file beside the path, then renames it. Where that fails, nothing is left.
       # @param flag what to do with a file that a killed process has left: File::EXCL (fail), File::TRUNC (replace it)
       # @yieldparam file [File]
@@ -93,7 +101,7 @@ module Pitwall
         check_room(SMALL)
         temporary = "#{path}.#{Process.pid}.new"
         File.open(temporary, File::WRONLY | File::CREAT | File::NOFOLLOW | flag, 0o644) do |file|
-          file.binmode # Rails sets an encoding for all files
+          prepare(file)
           yield file
         end
         File.rename(temporary, path)
@@ -101,6 +109,11 @@ module Pitwall
         File.unlink(temporary) if temporary && File.exist?(temporary)
         raise
       end
+
+      # The first bytes of a file, as UTF-8 that may be invalid.
+      # @raise [SystemCallError]
+      #: (String, Integer) -> String
+      def text(path, bytes) = String.new(File.binread(path, bytes) || "", encoding: "UTF-8") # nil: the file is empty
 
       # An exception would be printed with --debug.
       def stat(path)

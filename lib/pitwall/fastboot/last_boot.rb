@@ -18,7 +18,7 @@ module Pitwall
         path = File.join(folder, NAME)
         return unless File.file?(path) # an exception would be printed with --debug
 
-        text = File.binread(path, LONGEST).to_s.force_encoding("UTF-8").scrub
+        text = Folder.text(path, LONGEST).scrub
         text.lines("\n", chomp: true).each_with_object({ "reason" => [] }) do |line, found|
           name, value = line.split("=", 2)
           note(found, name, value.to_s)

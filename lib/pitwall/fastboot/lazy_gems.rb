@@ -27,6 +27,7 @@ module Pitwall
         @uncollected = uncollected
         @names = {} # what programs require => LazyList::Entry
         @used = {}.compare_by_identity # LazyList::Entry => true
+        @constants = {}.compare_by_identity # module => { name of a constant => LazyList::Entry }
         @held = [] # all gems that Bundler did not load
         @memory = 0 # MiB, see LazyList::List
       end
@@ -40,7 +41,7 @@ module Pitwall
         list = LazyList.read(LazyList.path(@folder, @definition)) or return
         @memory = list.memory
         hold(list.entries.to_h { |entry| [entry.name, entry] })
-        Native.wake_by(self, @names)
+        Native.wake_by(self, @names, TOPLEVEL_BINDING.receiver)
       rescue *Exceptions::OWN => error
         @counts.because("no lazy gems", error.class, error.message)
       end
@@ -57,6 +58,14 @@ module Pitwall
       # Loads those that still wait.
       #: () -> void
       def load_all = @held.each { |entry| load(entry) }
+
+      # Is the constant an autoload of a gem that waits? Then the program may not give it another autoload: without the
+      # accelerator the constant would be there, and Ruby would do nothing.
+      #: (Module, (Symbol | String)) -> bool
+      def waits?(mod, name)
+        entry = @constants[mod]&.[](name.to_sym)
+        entry ? entry.file.equal?(ask(mod, :autoload?, name, false)) : false
+      end
 
       # Names of the gems that were used, and loaded then.
       #: () -> Array[String]
@@ -78,9 +87,10 @@ module Pitwall
       # `autoload?` returns nil in two cases: the gem is loaded, or this thread is loading the gem. If another thread is
       # loading the gem, `const_get` waits for that thread. If loading the gem fails, the constant is an autoload again.
       def load(entry)
-        holder, name = entry.constants.first
-        mod = named_module(holder)
-        ask(mod, :const_get, name, false) if mod && ask(mod, :autoload?, name, false)
+        entry.constants.each do |holder, name|
+          mod = named_module(holder) or next
+          return ask(mod, :const_get, name, false) if entry.file.equal?(ask(mod, :autoload?, name, false))
+        end
       end
 
       def hold(entries)
@@ -124,7 +134,10 @@ module Pitwall
         return false if places.empty? || !File.file?(entry.file)
         return false if places.any? { |mod, name| mod.nil? || ask(mod, :const_defined?, name, false) }
 
-        places.each { |mod, name| ask(mod, :autoload, name, entry.file) }
+        places.each do |mod, name|
+          ask(mod, :autoload, name, entry.file)
+          (@constants[mod] ||= {})[name.to_sym] = entry
+        end
         true
       end
 

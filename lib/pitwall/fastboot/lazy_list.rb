@@ -59,7 +59,7 @@ module Pitwall
 
       # @return [List, nil] nil: there is no such file, others could have written it, or it is no list
       #: (String) -> List?
-      def read(path) = (parse(File.binread(path, LONGEST).to_s.force_encoding("UTF-8")) unless Folder.doubtful?(path))
+      def read(path) = (parse(Folder.text(path, LONGEST)) unless Folder.doubtful?(path))
 
       #: (String) -> List?
       def parse(text)

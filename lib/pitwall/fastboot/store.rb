@@ -22,7 +22,7 @@ module Pitwall
         def path = Format.paths(key).first
 
         # A release may be gone, and its old path may now lead to another release. So the real path is checked.
-        def there? = File.exist?(Format.paths(key).last)
+        def there? = File.file?(Format.paths(key).last)
 
         def bytes = Format.record_size(key.bytesize, size)
       end
@@ -153,7 +153,7 @@ module Pitwall
       def append(additions)
         Folder.check_room(@limit)
         File.open(path, File::WRONLY | File::APPEND | File::NOFOLLOW) do |file|
-          file.binmode # Rails sets an encoding for all files
+          Folder.prepare(file)
           additions.each { |addition| file.write(record(addition)) }
         end
         nil

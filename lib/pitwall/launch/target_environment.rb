@@ -1,9 +1,7 @@
 # frozen_string_literal: true
 
-require "digest"
-require "tmpdir"
-require "fileutils"
 require "pitwall/errors"
+require "pitwall/launch/plain_path"
 
 module Pitwall
   class Launch
@@ -44,43 +42,8 @@ module Pitwall
         {
           "PITWALL_PARTS" => @parts,
           "PITWALL_OPTIONS" => @options.map { |name, value| "#{name}=#{value}" }.join(";"),
-          "RUBYOPT" => ["-r#{without_spaces}", *outer["RUBYOPT"].to_s.split.grep_v(BOOTSTRAP)].join(" ")
+          "RUBYOPT" => ["-r#{PlainPath.of(@bootstrap, LINK)}", *outer["RUBYOPT"].to_s.split.grep_v(BOOTSTRAP)].join(" ")
         }
-      end
-
-      private
-
-      # Ruby splits RUBYOPT at spaces and knows no quoting. A path without spaces is used as it is. For another
-      # path there is a link, which is never removed: the command may leave daemons behind, whose Rubies could
-      # not start without it.
-      def without_spaces
-        path = @bootstrap.delete_suffix(".rb")
-        return path unless path.match?(/\s/)
-
-        link = File.join(link_folder, Digest::SHA256.hexdigest(@bootstrap)[0, 16], LINK)
-        FileUtils.mkdir_p(File.dirname(link))
-        begin
-          File.symlink(@bootstrap, "#{link}.rb")
-        rescue Errno::EEXIST
-          nil
-        end
-        link
-      end
-
-      # A folder of the user's own, which stays. It lies in a folder that everybody may write to, so its owner and its
-      # permissions are checked.
-      def link_folder
-        folder = [Dir.tmpdir, "/tmp", "/var/tmp"].find { |dir| !dir.match?(/\s/) && File.writable?(dir) }
-        raise CannotMeasure, "no temporary folder without a space in its path: set TMPDIR to one" unless folder
-
-        path = File.join(folder, "pitwall-#{Process.euid}")
-        begin
-          Dir.mkdir(path, 0o700)
-        rescue Errno::EEXIST
-          stat = File.lstat(path)
-          return Dir.mktmpdir("pitwall-", folder) unless stat.directory? && stat.owned? && (stat.mode & 0o077).zero?
-        end
-        path
       end
     end
   end

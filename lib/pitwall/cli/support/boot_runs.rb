@@ -3,6 +3,7 @@
 require "tmpdir"
 require "pitwall/errors"
 require "pitwall/launch"
+require "pitwall/launch/plain_path"
 
 module Pitwall
   module CLI
@@ -28,8 +29,8 @@ module Pitwall
         def differences = { "without it only" => plain - fast, "with it only" => fast - plain }
       end
 
-      PARTS = File.expand_path("../../fastboot", __dir__) # lib/pitwall/fastboot.rb, and its folder
-      private_constant :PARTS
+      FASTBOOT = File.expand_path("../../fastboot", __dir__) # lib/pitwall/fastboot.rb, and its folder
+      private_constant :FASTBOOT
 
       # @return [Failed, nil] the boot for which `compare` returned nil
       attr_reader :failed
@@ -45,13 +46,15 @@ module Pitwall
 
       # Runs the command to its end.
       # @param with run it with the accelerator. Otherwise the accelerator is off, also if the program starts it.
+      # @param store whether the command's Rubies wait until they can write the pack
       # @param parts files of lib/pitwall/fastboot/ that the command loads, too
       # @raise [Launch::NotFound, Launch::NotExecutable]
-      #: (with: bool, ?parts: Array[String], ?env: Hash[String, String?]) -> Process::Status
-      def start(with:, parts: [], env: {})
-        required = [*("-r#{PARTS}" if with), *parts.map { |part| "-r#{File.join(PARTS, part)}" }]
+      #: (with: bool, ?store: bool, ?parts: Array[String], ?env: Hash[String, String?]) -> Process::Status
+      def start(with:, store: false, parts: [], env: {})
+        files = [*(FASTBOOT if with), *parts.map { |part| File.join(FASTBOOT, part) }]
+        required = files.map { |file| "-r#{Launch::PlainPath.of("#{file}.rb", "boot_#{File.basename(file)}")}" }
         all = { "RUBYOPT" => [*required, ENV["RUBYOPT"]].compact.join(" "), "PITWALL_BOOT_CACHE" => @folder,
-                **(with ? {} : { "PITWALL_FASTBOOT" => "off" }), **env }
+                "PITWALL_BOOT_STORE" => ("1" if store), **(with ? {} : { "PITWALL_FASTBOOT" => "off" }), **env }
         Launch.new(@command, env: all, **@redirections).call.status
       end
 

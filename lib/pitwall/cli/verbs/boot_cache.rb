@@ -124,7 +124,7 @@ module Pitwall
       def build(command)
         check_writable
         fail_if(store.prune(frozen: false)) unless store.open.is_a?(String)
-        status = runs(command).start(with: true)
+        status = runs(command).start(with: true, store: true)
         return stored_nothing(status) unless File.exist?(store.path)
 
         frozen = freeze_pack(status) if @options[:frozen]
