@@ -15,6 +15,7 @@ have_library("pthread")
 have_func("backtrace", "execinfo.h")
 have_library("dl", "dladdr")
 have_func("dladdr", "dlfcn.h")
+have_func("getauxval", "sys/auxv.h")
 have_func("rb_hash_new_capa")
 # Set is one of the core classes.
 have_func("rb_set_foreach")

@@ -1,6 +1,6 @@
 #include "extension_frames.h"
 
-#if defined(HAVE_BACKTRACE) && defined(HAVE_DLADDR)
+#if defined(HAVE_BACKTRACE) && defined(HAVE_DLADDR) && defined(HAVE_GETAUXVAL)
 
 #include <ruby.h>
 

@@ -184,11 +184,12 @@ fb_gc_rest_loads(void)
 /* ---- The thread ---- */
 
 /* A C extension may have disabled collections, too, and may call Ruby code meanwhile. Ruby does not tell that. So the
- * rest goes on while an extension is on the stack, but not for long. */
+ * rest goes on while an extension is on the stack, but not for long.
+ * now: how much memory there is; 0: unknown */
 static int
 is_put_off(enum state wanted, uint64_t now)
 {
-    if (wanted == OVER || (wanted == COLLECTING && now > rest.limit + LEAST_GROWTH)) return 0;
+    if (wanted == OVER || now == 0 || now > rest.limit + LEAST_GROWTH) return 0;
     return fb_in_extension(rest.extensions);
 }
 
