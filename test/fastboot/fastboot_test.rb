@@ -425,6 +425,19 @@ class FastbootTest < Minitest::Test
     assert_match(/ 2 current$/, pitwall("boot", "cache", "verify", env: env).out)
   end
 
+  # Ruby splits RUBYOPT at spaces.
+  def test_build_and_verify_in_a_folder_with_a_space
+    write_files("a.rb" => "A = 1")
+    FileUtils.mkdir_p(file("with space/pitwall"))
+    FileUtils.cp_r(File.join(LIB, "pitwall/."), file("with space/pitwall"))
+    ["build", "verify --boot"].each do |action|
+      result = pitwall("boot", "cache", *action.split, "--", RUBY, "-e", "load './a.rb'",
+                       env: { **in_cache, "TMPDIR" => @dir, "TEST_LIB" => file("with space") })
+      assert_match(/ 1 records|^both boots have the same/, result.out, result.err)
+    end
+    assert_equal 2, Dir.glob(file("pitwall-*/*/pitwall_boot_*.rb")).size
+  end
+
   def test_an_empty_note_of_the_last_boot
     write_files("a.rb" => "A = 1", "cache/last-boot" => "")
     result = boot("-e", "load './a.rb'")

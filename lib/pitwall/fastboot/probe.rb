@@ -10,7 +10,7 @@ module Pitwall
   # ".memory" has the process's peak memory in MiB.
   # @api private
   module BootProbe
-    OWN = %r{Pitwall|/pitwall/|pitwall_\w+_before}
+    OWN = %r{Pitwall|/pitwall/|/pitwall_boot_|pitwall_\w+_before}
     CLASS = Kernel.instance_method(:class)
     PLAIN = [String, Symbol, Integer, Float, NilClass, TrueClass, FalseClass, Regexp].freeze
     DEPTH = 4 # of objects in a value

@@ -52,7 +52,7 @@ module Pitwall
       #: (with: bool, ?store: bool, ?parts: Array[String], ?env: Hash[String, String?]) -> Process::Status
       def start(with:, store: false, parts: [], env: {})
         files = [*(FASTBOOT if with), *parts.map { |part| File.join(FASTBOOT, part) }]
-        required = files.map { |file| "-r#{Launch::PlainPath.of("#{file}.rb", "boot_#{File.basename(file)}")}" }
+        required = files.map { |file| "-r#{Launch::PlainPath.of("#{file}.rb", "pitwall_boot_#{File.basename(file)}")}" }
         all = { "RUBYOPT" => [*required, ENV["RUBYOPT"]].compact.join(" "), "PITWALL_BOOT_CACHE" => @folder,
                 "PITWALL_BOOT_STORE" => ("1" if store), **(with ? {} : { "PITWALL_FASTBOOT" => "off" }), **env }
         Launch.new(@command, env: all, **@redirections).call.status
