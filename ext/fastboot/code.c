@@ -144,7 +144,7 @@ method_gone(VALUE self, VALUE name)
     return rb_call_super(1, &name);
 }
 
-static int is_in_front;   /* HookInFront is prepended. Its load_iseq answers, not that of Hook */
+static int is_in_front;   /* HookInFront is prepended. Its load_iseq answers. That of Hook only passes on to `super` */
 static int others_behind; /* another library's load_iseq was there before Hook's */
 
 /* The code of a file. Other Ractors compile for themselves.
@@ -189,7 +189,8 @@ load_iseq_in_front(VALUE self, VALUE path)
 }
 
 /* RubyVM::InstructionSequence.singleton_class.prepend. The module that is prepended may have a load_iseq that answers
- * nil for each file, as bootsnap's does if bootsnap is disabled. So HookInFront is prepended next. This is done once. */
+ * nil, as bootsnap's does if bootsnap is disabled (unless the application compiles with options). So HookInFront is
+ * prepended next. This is done once. */
 static VALUE
 prepend(int argc, VALUE *argv, VALUE singleton)
 {
@@ -199,7 +200,7 @@ prepend(int argc, VALUE *argv, VALUE singleton)
     if (rb_funcall(rb_obj_method(code, ID2SYM(id_load_iseq)), rb_intern("owner"), 0) == hook) return result;
 
     is_in_front = 1;
-    rb_prepend_module(singleton, hook_in_front);
+    rb_prepend_module(rb_singleton_class(code), hook_in_front);
     return result;
 }
 

@@ -6,6 +6,7 @@
 
 #include <dlfcn.h>
 #include <execinfo.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -25,9 +26,10 @@ fb_in_extension(const char *own)
     void **frames = malloc(MOST_FRAMES * sizeof *frames);
     if (!frames) return 0;
     int count = backtrace(frames, MOST_FRAMES);
-    /* The program, Ruby's library, the C library, and this library. */
+    /* The program, Ruby's library, the C library, that of threads (it may be the same), and this library. */
     const void *usual[] = {object_of((void *)getauxval(AT_ENTRY)), object_of((void *)rb_gc_disable),
-                           object_of((void *)qsort), object_of((void *)fb_in_extension)};
+                           object_of((void *)qsort), object_of((void *)pthread_create),
+                           object_of((void *)fb_in_extension)};
     int found = 0;
     for (int i = 0; i < count && !found; i++) {
         Dl_info info;

@@ -10,7 +10,8 @@
  *   code.c         gives Ruby the code of a file
  *   data.c         methods that load YAML, JSON and time zone files
  *   plain_data.c   results of YAML and JSON files as bytes; zone_data.c: those of time zones
- *   gc_rest.c      garbage collection rests meanwhile
+ *   gc_rest.c      garbage collection rests meanwhile; memory_limits.c: what limits memory; extension_frames.c: does
+ *                  a C extension wait?
  *   object_sum.c   has an object changed?
  */
 #include <ruby.h>
@@ -39,7 +40,8 @@
 #error "packs are little-endian"
 #endif
 
-static VALUE warning_module;
+static VALUE warning_module, fastboot; /* Pitwall::Fastboot */
+static VALUE daemon_before = Qnil;    /* the Method that was replaced */
 
 /* ---- The main Ractor ---- */
 
@@ -158,21 +160,40 @@ native_replace_warn(VALUE self, VALUE module, VALUE plain)
     return Qnil;
 }
 
+/* Process.daemon. It makes a child, which goes on as this program, and ends this process without at_exit. */
+static VALUE
+process_daemon(int argc, VALUE *argv, VALUE self)
+{
+    if (fb_in_main_ractor()) rb_funcall(fastboot, rb_intern("before_daemon"), 0);
+    VALUE result = rb_method_call(argc, argv, daemon_before);
+    if (fb_in_main_ractor()) rb_funcall(fastboot, rb_intern("after_daemon"), 0);
+    return result;
+}
+
+/* watch_daemons: Fastboot.before_daemon and after_daemon are called from now on. */
+static VALUE
+native_watch_daemons(VALUE self)
+{
+    daemon_before = fb_replace_method(rb_mProcess, "daemon", process_daemon, -1);
+    return Qnil;
+}
+
 RUBY_FUNC_EXPORTED void
 Init_fastboot_pack(void)
 {
     rb_ext_ractor_safe(true);
     fb_note_main_ractor();
     warning_module = rb_path2class("Warning");
-    fb_hold((VALUE *const[]){&warning_module, &listener, &plain_warn, NULL});
+    fb_hold((VALUE *const[]){&fastboot, &warning_module, &listener, &plain_warn, &daemon_before, NULL});
 
-    VALUE fastboot = rb_define_module_under(rb_define_module("Pitwall"), "Fastboot");
+    fastboot = rb_define_module_under(rb_define_module("Pitwall"), "Fastboot");
     VALUE native = rb_define_module_under(fastboot, "Native");
     rb_define_singleton_method(native, "digest", native_digest, 1);
     rb_define_singleton_method(native, "sum", native_sum, 1);
     rb_define_singleton_method(native, "place", native_place, 1);
     rb_define_singleton_method(native, "read", native_read, 1);
     rb_define_singleton_method(native, "settled?", native_settled, 1);
+    rb_define_singleton_method(native, "watch_daemons", native_watch_daemons, 0);
     rb_define_singleton_method(native, "replace_warn", native_replace_warn, 2);
     fb_define_pack(native);
     fb_define_require(native);

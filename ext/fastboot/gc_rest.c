@@ -41,6 +41,7 @@
 #define MUCH_LATER 1.25     /* If the share is at most 1.25 times the limit, the limit stays. */
 #define SURVIVORS 0.3       /* least share of objects that survives a collection; else there is no further rest */
 #define GARBAGE 0.75        /* memory of a freed object / that of an average object; estimated from two applications */
+#define PUT_OFF_TICKS 25    /* until the end of a rest is asked for again */
 #define MOST_AGEING 3       /* collections before the first fork. An object that has survived three is old. */
 #define OLD 0.75            /* share of old objects that is enough before the first fork */
 
@@ -78,6 +79,7 @@ static int has_ended; /* with `alive` */
 
 static atomic_ulong loads;
 static _Atomic enum state wish = RESTING; /* what the thread asks for; RESTING: nothing */
+static atomic_int put_off; /* What the thread asked for was put off. */
 
 /* The descriptor stays open. If the thread opened files, the program could get other numbers for its own files. Its
  * number is 60, because most programs use lower numbers only. From 64 on, Linux would enlarge the process's table of
@@ -183,14 +185,12 @@ fb_gc_rest_loads(void)
 
 /* ---- The thread ---- */
 
-/* A C extension may have disabled collections, too, and may call Ruby code meanwhile. Ruby does not tell that. So the
- * rest goes on while an extension is on the stack, but not for long.
+/* Is the rest to end in any case?
  * now: how much memory there is; 0: unknown */
 static int
-is_put_off(enum state wanted, uint64_t now)
+is_urgent(enum state wanted, uint64_t now)
 {
-    if (wanted == OVER || now == 0 || now > rest.limit + LEAST_GROWTH) return 0;
-    return fb_in_extension(rest.extensions);
+    return wanted == OVER || now == 0 || now > rest.limit + LEAST_GROWTH || now >= rest.most;
 }
 
 static void
@@ -200,7 +200,12 @@ do_wish(void *unused)
     if (wanted == RESTING || rest.state == OVER) return;
     if (rest.state != RESTING && wanted != OVER) return; /* too late */
     uint64_t now = resident();
-    if (is_put_off(wanted, now)) return;
+    /* A C extension may itself have disabled collections, and have called the Ruby code that runs now. Ruby does not
+     * tell that. So the rest goes on while there is an extension on the stack, but not for long. */
+    if (!is_urgent(wanted, now) && fb_in_extension(rest.extensions)) {
+        put_off = 1;
+        return;
+    }
     if (wanted == COLLECTING) {
         if (!is_over_limit(now)) return; /* the limit was raised meanwhile */
         rest.exceeded = rest.spared && now > rest.spared;
@@ -230,7 +235,7 @@ static void *
 watch(void *unused)
 {
     unsigned long seen = atomic_load(&loads);
-    int quiet = 0, ticks = 0;
+    int quiet = 0, ticks = 0, pause = 0;
     for (;;) {
         int is_over = quiet >= OVER_TICKS || ticks >= LONGEST_TICKS;
         struct timespec tick = {0, is_over ? TICK_NS * SLOW_DOWN : TICK_NS};
@@ -242,6 +247,7 @@ watch(void *unused)
         quiet = count == seen ? quiet + !is_over : 0;
         seen = count;
         ticks += !is_over;
+        if (atomic_exchange(&put_off, 0)) pause = PUT_OFF_TICKS;
         enum state wanted = RESTING;
         if (is_over) wanted = OVER;
         else if (state == RESTING) {
@@ -250,6 +256,7 @@ watch(void *unused)
             if (fb_has_memory_limit()) wanted = OVER; /* the program has set it */
             else if (is_over_limit(now)) wanted = COLLECTING;
             else if (quiet >= IDLE_TICKS) wanted = IDLE;
+            if (pause > 0 && pause-- && !is_urgent(wanted, now)) continue;
         }
         if (wanted != RESTING && !ask(wanted)) return NULL;
     }
@@ -373,6 +380,7 @@ native_rest_gc(VALUE self, VALUE last, VALUE extensions)
     if (RTEST(rb_funcall(rb_mGC, rb_intern("stress"), 0))) return rb_str_new_cstr("GC.stress is on");
 
     rest.extensions = strdup(StringValueCStr(extensions));
+    if (!rest.extensions) return rb_str_new_cstr("there is no memory");
     rest.job = rb_postponed_job_preregister(0, do_wish, NULL);
     if (rest.job == POSTPONED_JOB_HANDLE_INVALID) return rb_str_new_cstr("Ruby takes no more postponed jobs");
     int failure = pthread_atfork(NULL, NULL, after_fork_in_child);

@@ -12,14 +12,13 @@
 static VALUE load_index = Qnil; /* a LoadIndex; nil: none is in use */
 static int is_ours;
 static ID id_before, id_plain_require, id_add, id_found, id_not_found, id_rubygems_decides, id_rubygems_decides_p,
-          id_take_load_path, id_to_path, id_wake,
-          id_waits_p, id_bind_call;
+          id_take_load_path, id_to_path, id_wake, id_waits_p, id_bind_call;
 
 /* A LazyGems, and its Hash from the names of files to gems that wait. nil: there is no list of lazy gems. */
 static VALUE lazy_gems = Qnil, lazy_names = Qnil;
 
-/* UnboundMethods that were replaced while there are lazy gems, and the object `main`. */
-static VALUE module_autoload_before = Qnil, kernel_autoload_before = Qnil, main_object = Qnil;
+/* What was replaced while there are lazy gems: UnboundMethods, and a Method. nil: was not replaced. */
+static VALUE module_autoload_before = Qnil, kernel_autoload_before = Qnil, function_autoload_before = Qnil;
 
 /* A plain String: RubyGems asks others for `to_path`. An ASCII name without a zero byte, neither absolute, nor explicitly
  * relative, nor in a home folder. */
@@ -183,55 +182,74 @@ native_replace_require(VALUE self, VALUE index, VALUE plain, VALUE warned_names)
 
 /* Is an autoload of this constant to be ignored? */
 static int
-waits(VALUE module, VALUE name, VALUE file)
+is_ignored(VALUE module, VALUE name, VALUE file)
 {
     if (!fb_in_main_ractor() || !(SYMBOL_P(name) || RB_TYPE_P(name, T_STRING))) return 0;
-    if (!RB_TYPE_P(file, T_STRING) || RSTRING_LEN(file) == 0) return 0; /* Ruby may raise an exception */
-    return RTEST(rb_funcall(lazy_gems, id_waits_p, 2, module, name));
-}
-
-static VALUE
-call_unbound(VALUE method, VALUE receiver, VALUE name, VALUE file)
-{
-    return rb_funcall(method, id_bind_call, 3, receiver, name, file);
+    if (!RTEST(rb_funcall(lazy_gems, id_waits_p, 2, module, name))) return 0;
+    return RSTRING_LEN(rb_get_path(file)) > 0; /* Ruby raises ArgumentError */
 }
 
 /* Module#autoload */
 static VALUE
 module_autoload(VALUE self, VALUE name, VALUE file)
 {
-    return waits(self, name, file) ? Qnil : call_unbound(module_autoload_before, self, name, file);
+    if (is_ignored(self, name, file)) return Qnil;
+    return rb_funcall(module_autoload_before, id_bind_call, 3, self, name, file);
+}
+
+/* The module of the code that calls a C function. */
+static VALUE
+calling_module(void)
+{
+    VALUE nesting = rb_funcall(rb_cModule, rb_intern("nesting"), 0);
+    return RARRAY_LEN(nesting) > 0 ? RARRAY_AREF(nesting, 0) : rb_cObject;
 }
 
 /* Kernel#autoload */
 static VALUE
 kernel_autoload(VALUE self, VALUE name, VALUE file)
 {
-    if (self == main_object && waits(rb_cObject, name, file)) return Qnil;
-    return call_unbound(kernel_autoload_before, self, name, file);
+    if (is_ignored(calling_module(), name, file)) return Qnil;
+    return rb_funcall(kernel_autoload_before, id_bind_call, 3, self, name, file);
 }
 
+/* Kernel.autoload */
 static VALUE
-unbound(VALUE module)
+function_autoload(VALUE self, VALUE name, VALUE file)
 {
-    return rb_funcall(module, rb_intern("instance_method"), 1, ID2SYM(rb_intern("autoload")));
+    if (is_ignored(calling_module(), name, file)) return Qnil;
+    return rb_method_call(2, (const VALUE[]){name, file}, function_autoload_before);
 }
 
-/* wake_by(LazyGems, its Hash, the object `main`): see lazy_gems. Called once. */
+/* The module's own method, where modules that others have prepended stay in front; nil: none. */
 static VALUE
-native_wake_by(VALUE self, VALUE gems, VALUE names, VALUE main)
+autoload_of(VALUE module)
+{
+    VALUE method = rb_funcall(module, rb_intern("instance_method"), 1, ID2SYM(rb_intern("autoload")));
+    return fb_method_of(method, module);
+}
+
+static void
+replace_autoload(void)
+{
+    VALUE verbose = ruby_verbose;
+    module_autoload_before = autoload_of(rb_cModule);
+    kernel_autoload_before = autoload_of(rb_mKernel);
+    function_autoload_before = fb_replace_method(rb_mKernel, "autoload", function_autoload, 2);
+    ruby_verbose = Qfalse; /* Ruby would warn of a second definition */
+    if (!NIL_P(module_autoload_before)) rb_define_method(rb_cModule, "autoload", module_autoload, 2);
+    if (!NIL_P(kernel_autoload_before)) rb_define_private_method(rb_mKernel, "autoload", kernel_autoload, 2);
+    ruby_verbose = verbose;
+}
+
+/* wake_by(LazyGems, its Hash): see lazy_gems. Called once. */
+static VALUE
+native_wake_by(VALUE self, VALUE gems, VALUE names)
 {
     Check_Type(names, T_HASH);
     lazy_gems = gems;
     lazy_names = names;
-    main_object = main;
-    module_autoload_before = unbound(rb_cModule);
-    kernel_autoload_before = unbound(rb_mKernel);
-    VALUE verbose = ruby_verbose;
-    ruby_verbose = Qfalse; /* Ruby would warn of a second definition */
-    rb_define_method(rb_cModule, "autoload", module_autoload, 2);
-    rb_define_private_method(rb_mKernel, "autoload", kernel_autoload, 2);
-    ruby_verbose = verbose;
+    replace_autoload();
     return Qnil;
 }
 
@@ -259,9 +277,9 @@ fb_define_require(VALUE native)
     id_bind_call = rb_intern("bind_call");
     fb_hold((VALUE *const[]){&load_index, &search.folders, &search.load_path, &search.warned_names,
                              &search.counts, &lazy_gems, &lazy_names, &module_autoload_before, &kernel_autoload_before,
-                             &main_object, NULL});
+                             &function_autoload_before, NULL});
 
     rb_define_singleton_method(native, "search_with", native_search_with, 4);
     rb_define_singleton_method(native, "replace_require", native_replace_require, 3);
-    rb_define_singleton_method(native, "wake_by", native_wake_by, 3);
+    rb_define_singleton_method(native, "wake_by", native_wake_by, 2);
 }

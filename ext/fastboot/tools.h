@@ -12,12 +12,23 @@ fb_hold(VALUE *const addresses[])
     for (; *addresses; addresses++) rb_gc_register_address(*addresses);
 }
 
+/* The method that the owner itself has: `method`, or one that it calls by `super`. nil: none. */
+static inline VALUE
+fb_method_of(VALUE method, VALUE owner)
+{
+    while (!NIL_P(method) && rb_funcall(method, rb_intern("owner"), 0) != owner) {
+        method = rb_funcall(method, rb_intern("super_method"), 0);
+    }
+    return method;
+}
+
 /* Replaces a singleton method, and returns the Method that was there. No module is prepended instead, because an alias
- * of a method that calls `super` would call itself without end. */
+ * of a method that calls `super` would call itself without end. A module that others have prepended stays in front. */
 static inline VALUE
 fb_replace_method(VALUE object, const char *name, VALUE (*function)(ANYARGS), int arity)
 {
-    VALUE before = rb_obj_method(object, ID2SYM(rb_intern(name)));
+    VALUE inherited = rb_obj_method(object, ID2SYM(rb_intern(name)));
+    VALUE own = fb_method_of(inherited, rb_singleton_class(object)), before = NIL_P(own) ? inherited : own;
     VALUE verbose = ruby_verbose;
     ruby_verbose = Qfalse; /* Ruby would warn of it */
     rb_define_singleton_method(object, name, function, arity);

@@ -74,6 +74,30 @@ class GCRestTest < Minitest::Test
     assert_equal ["true"], lines("load './a.rb'; #{other}"), "no limit of memory"
   end
 
+  # One library prepends modules before, another one keeps a method under another name.
+  OTHERS = <<~'RUBY'
+    called = []
+    { GC => [:enable], Process => %i[_fork setrlimit] }.each do |owner, names|
+      wrapped = Module.new { names.each { |name| define_method(name) { |*a| called << name; super(*a) } } }
+      owner.singleton_class.prepend(wrapped)
+    end
+    require "pitwall/fastboot"
+    load "./a.rb"
+    class << Process
+      alias_method :daemon_before, :daemon
+      def daemon(*a) = daemon_before(*a)
+    end
+    Process.setrlimit(:NOFILE, 100)
+    GC.enable
+    fork { Process.daemon(true, true); p called }
+    Process.wait
+  RUBY
+
+  def test_methods_that_others_replace_too
+    result = capture({ "PITWALL_BOOT_CACHE" => file("cache") }, RUBY, "-I#{LIB}", "-e", OTHERS)
+    assert_equal ["[:setrlimit, :enable, :_fork]\n", ""], [result.out, result.err]
+  end
+
   # It disables collections, holds objects that Ruby can't see, and calls Ruby code.
   WITHOUT_COLLECTIONS = <<~C
     #include <ruby.h>
@@ -138,7 +162,7 @@ class GCRestTest < Minitest::Test
     File.write(file("cache/last-boot"), "command=#{command}\ngc_expected=#{expected}\n")
   end
 
-  def noted = Pitwall::Fastboot::LastBoot.read(file("cache")).values_at("gc_peak", "gc_expected").map(&:to_i)
+  def noted = Pitwall::Fastboot::LastBoot.read(file("cache")).values_at("gc_peak", "gc_expected")
 
   # A collection frees memory, but the system does not get the memory back. If rests went on, each limit would be higher
   # than the one before.

@@ -52,7 +52,7 @@ module Pitwall
       #: () -> void
       def start = Native.serve(self, @pack.read, @expected, @counts)
 
-      # Was another cache installed later, and has it given code? It is asked first then.
+      # Is another cache asked first, and has it given code?
       #: () -> String?
       def successor
         hook = CODE.method(:load_iseq)

@@ -12,17 +12,19 @@ module Pitwall
       MOST = (1 << 32) - 1 # of a count
 
       # @return the counts that the file has (Counts::MEANINGS), "command" (a String), "reason" (an Array of Strings).
-      #   nil: there is no such file
+      #   nil: there is no such file, or it names no command
       #: (String) -> Hash[String, untyped]?
       def self.read(folder)
         path = File.join(folder, NAME)
         return unless File.file?(path) # an exception would be printed with --debug
 
         text = Folder.text(path, LONGEST).scrub
-        text.lines("\n", chomp: true).each_with_object({ "reason" => [] }) do |line, found|
+        found = { "reason" => [] }
+        text.lines("\n", chomp: true).each do |line|
           name, value = line.split("=", 2)
           note(found, name, value.to_s)
         end
+        found if found.key?("command")
       rescue SystemCallError
         nil
       end

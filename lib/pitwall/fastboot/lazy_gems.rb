@@ -41,7 +41,7 @@ module Pitwall
         list = LazyList.read(LazyList.path(@folder, @definition)) or return
         @memory = list.memory
         hold(list.entries.to_h { |entry| [entry.name, entry] })
-        Native.wake_by(self, @names, TOPLEVEL_BINDING.receiver)
+        Native.wake_by(self, @names)
       rescue *Exceptions::OWN => error
         @counts.because("no lazy gems", error.class, error.message)
       end
@@ -64,7 +64,7 @@ module Pitwall
       #: (Module, (Symbol | String)) -> bool
       def waits?(mod, name)
         entry = @constants[mod]&.[](name.to_sym)
-        entry ? entry.file.equal?(ask(mod, :autoload?, name, false)) : false
+        entry ? autoload?(entry, mod, name) : false
       end
 
       # Names of the gems that were used, and loaded then.
@@ -89,9 +89,12 @@ module Pitwall
       def load(entry)
         entry.constants.each do |holder, name|
           mod = named_module(holder) or next
-          return ask(mod, :const_get, name, false) if entry.file.equal?(ask(mod, :autoload?, name, false))
+          return ask(mod, :const_get, name, false) if autoload?(entry, mod, name)
         end
       end
+
+      # Is the constant an autoload of the gem? Another library may have removed it.
+      def autoload?(entry, mod, name) = entry.file.equal?(ask(mod, :autoload?, name, false))
 
       def hold(entries)
         @definition.dependencies.each do |dependency|

@@ -33,12 +33,6 @@ module Pitwall
     LESS = 0.9
     private_constant :WITHOUT_EFFECT, :MAIN_RACTOR, :LESS
 
-    # Is prepended to the singleton class of Process.
-    # @api private
-    module Daemons
-      def daemon(...) = Fastboot.become_daemon { super }
-    end
-
     @counts = nil
 
     class << self
@@ -94,16 +88,19 @@ module Pitwall
       # @api private
       def main_ractor? = MAIN_RACTOR.nil? || Ractor.current.equal?(MAIN_RACTOR)
 
-      # Process.daemon makes a child, and ends this process without at_exit. The child goes on as this program.
+      # Called before Process.daemon, which ends this process without at_exit.
       # @api private
-      def become_daemon
-        same = @pid == Process.pid
-        begin
-          flush
-        rescue *Exceptions::OWN => error
-          @counts.because("nothing was stored", error.class, error.message)
-        end
-        yield.tap { @pid = Process.pid if same }
+      def before_daemon
+        @becomes_daemon = @pid == Process.pid
+        flush_last
+      rescue *Exceptions::OWN => error
+        @counts.because("nothing was stored", error.class, error.message)
+      end
+
+      # Called after Process.daemon in the child, which goes on as this program.
+      # @api private
+      def after_daemon
+        @pid = Process.pid if @becomes_daemon
       end
 
       # Called for files that are loaded, if `require` may have been replaced since the last one.
@@ -189,7 +186,7 @@ module Pitwall
         return if RUBY_VERSION < "3.4" || !Native.respond_to?(:rest_gc)
 
         @can_rest = true
-        reason = Native.rest_gc(@last_boot.count(:gc_expected), RbConfig::CONFIG["rubyarchdir"]) if wanted
+        reason = Native.rest_gc(@last_boot.count(:gc_expected), "#{RbConfig::CONFIG["rubyarchdir"]}/") if wanted
         @counts.because("garbage collection does not rest: #{reason}") if reason
       end
 
@@ -250,15 +247,18 @@ module Pitwall
         DataCache.new(pack, @counts, data.map { |facts| DataLibrary.new(facts) }).keep if data.any?
         @pid = Process.pid
         at_exit { finish(@pid == Process.pid) }
-        Process.singleton_class.prepend(Daemons)
+        Native.watch_daemons
       end
+
+      # `pitwall boot cache build` sets the variable.
+      def flush_last = @pack.flush(last: true, wait: ENV.key?("PITWALL_BOOT_STORE"))
 
       # @param is_same is it the process that the accelerator was set up in, or the daemon that this process became?
       def finish(is_same)
         begin
           count_at_end if is_same # first, because writing the pack takes memory
         ensure
-          @pack.flush(last: true, wait: ENV.key?("PITWALL_BOOT_STORE")) # set by `pitwall boot cache build`
+          flush_last
         end
         return if @pack.readonly? || !is_same
 

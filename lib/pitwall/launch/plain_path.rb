@@ -34,6 +34,8 @@ module Pitwall
       # A folder of the user's own, which stays. It lies in a folder that everybody may write to, so its owner and its
       # permissions are checked.
       def link_folder
+        return @link_folder if @link_folder
+
         folder = [Dir.tmpdir, "/tmp", "/var/tmp"].find { |dir| !dir.match?(/\s/) && File.writable?(dir) }
         raise CannotMeasure, "no temporary folder without a space in its path: set TMPDIR to one" unless folder
 
@@ -42,9 +44,9 @@ module Pitwall
           Dir.mkdir(path, 0o700)
         rescue Errno::EEXIST
           stat = File.lstat(path)
-          return Dir.mktmpdir("pitwall-", folder) unless stat.directory? && stat.owned? && (stat.mode & 0o077).zero?
+          path = Dir.mktmpdir("pitwall-", folder) unless stat.directory? && stat.owned? && (stat.mode & 0o077).zero?
         end
-        path
+        @link_folder = path
       end
     end
   end
