@@ -204,7 +204,7 @@ prepend(int argc, VALUE *argv, VALUE singleton)
     return result;
 }
 
-/* take_hook(others): Hook comes first. `others`: another library has a load_iseq, which is asked before the pack. */
+/* take_hook(the load_iseq of another library, or nil): Hook comes before it, and asks it before the pack. */
 static VALUE
 native_take_hook(VALUE self, VALUE others)
 {

@@ -69,7 +69,7 @@ file_and_hash(int argc, VALUE *argv, VALUE self)
     return load_file(argc, argv, self, argc == 1 || (argc == 2 && RB_TYPE_P(argv[1], T_HASH)));
 }
 
-/* A receiver with singleton methods may give another result. Then the library answers. */
+/* A receiver with singleton methods may have changed how files are read. Then the library's own method is called. */
 static VALUE
 file_alone(int argc, VALUE *argv, VALUE self)
 {

@@ -26,7 +26,7 @@ fb_in_extension(const char *own)
     void **frames = malloc(MOST_FRAMES * sizeof *frames);
     if (!frames) return 0;
     int count = backtrace(frames, MOST_FRAMES);
-    /* The program, Ruby's library, the C library, that of threads (it may be the same), and this library. */
+    /* The program, libruby, libc, libpthread (which may be libc) and this extension. */
     const void *usual[] = {object_of((void *)getauxval(AT_ENTRY)), object_of((void *)rb_gc_disable),
                            object_of((void *)qsort), object_of((void *)pthread_create),
                            object_of((void *)fb_in_extension)};

@@ -153,10 +153,7 @@ native_replace_warn(VALUE self, VALUE module, VALUE plain)
 {
     listener = module;
     plain_warn = plain;
-    VALUE verbose = ruby_verbose;
-    ruby_verbose = Qfalse; /* Ruby would warn of it */
-    rb_define_method(warning_module, "warn", warning_warn, -1);
-    ruby_verbose = verbose;
+    fb_redefine(rb_define_method, warning_module, "warn", warning_warn, -1);
     return Qnil;
 }
 
@@ -164,9 +161,9 @@ native_replace_warn(VALUE self, VALUE module, VALUE plain)
 static VALUE
 process_daemon(int argc, VALUE *argv, VALUE self)
 {
-    if (fb_in_main_ractor()) rb_funcall(fastboot, rb_intern("before_daemon"), 0);
+    VALUE is_same = fb_in_main_ractor() ? rb_funcall(fastboot, rb_intern("before_daemon"), 0) : Qfalse;
     VALUE result = rb_method_call(argc, argv, daemon_before);
-    if (fb_in_main_ractor()) rb_funcall(fastboot, rb_intern("after_daemon"), 0);
+    if (RTEST(is_same)) rb_funcall(fastboot, rb_intern("after_daemon"), 0);
     return result;
 }
 

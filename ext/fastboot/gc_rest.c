@@ -41,7 +41,7 @@
 #define MUCH_LATER 1.25     /* If the share is at most 1.25 times the limit, the limit stays. */
 #define SURVIVORS 0.3       /* least share of objects that survives a collection; else there is no further rest */
 #define GARBAGE 0.75        /* memory of a freed object / that of an average object; estimated from two applications */
-#define PUT_OFF_TICKS 25    /* until the end of a rest is asked for again */
+#define PUT_OFF_TICKS 25    /* after the end of a rest was put off, until the thread asks again */
 #define MOST_AGEING 3       /* collections before the first fork. An object that has survived three is old. */
 #define OLD 0.75            /* share of old objects that is enough before the first fork */
 
@@ -79,12 +79,12 @@ static int has_ended; /* with `alive` */
 
 static atomic_ulong loads;
 static _Atomic enum state wish = RESTING; /* what the thread asks for; RESTING: nothing */
-static atomic_int put_off; /* What the thread asked for was put off. */
+static atomic_int put_off; /* the job did not do what the thread had asked for, because of an extension */
 
 /* The descriptor stays open. If the thread opened files, the program could get other numbers for its own files. Its
  * number is 60, because most programs use lower numbers only. From 64 on, Linux would enlarge the process's table of
- * descriptors. In a process with threads that takes 14 ms, because Linux waits until each
- * processor has left the old table. */
+ * descriptors. In a process with threads that takes 14 ms, because Linux waits until each processor has left the old
+ * table. */
 static void
 open_statm(void)
 {
@@ -185,8 +185,8 @@ fb_gc_rest_loads(void)
 
 /* ---- The thread ---- */
 
-/* Is the rest to end in any case?
- * now: how much memory there is; 0: unknown */
+/* Is the rest to end even if an extension is on the stack?
+ * now: how much memory the process takes, in bytes; 0: unknown */
 static int
 is_urgent(enum state wanted, uint64_t now)
 {
@@ -326,7 +326,8 @@ gc_set_stress(VALUE self, VALUE value)
     return end_and_call(rest.set_stress, 1, &value);
 }
 
-/* Process.setrlimit. Ruby does not collect when memory can't be had while collections are disabled. */
+/* Process.setrlimit. If the system gives no more memory, Ruby collects before it raises NoMemoryError, but not while
+ * collections are disabled. */
 static VALUE
 process_setrlimit(int argc, VALUE *argv, VALUE self)
 {

@@ -77,9 +77,9 @@ fb_know_real_path(VALUE path)
     added++;
 }
 
-/* know_real_paths(path, real path): of a file that `require` is loading or has loaded. The Hash that has this
- * pair is Ruby's. If no Hash has the pair, no path is added. No other Ractor may run meanwhile: it could change
- * what the VM refers to. */
+/* know_real_paths(path, real path): of a file that `require` is loading or has loaded. Ruby's Hash is the one that has
+ * this path with this real path. If there is no such Hash, real paths are never added. While this function runs, no
+ * other Ractor may run, because it could change what the VM refers to. */
 static VALUE
 native_know_real_paths(VALUE self, VALUE path, VALUE real_path)
 {

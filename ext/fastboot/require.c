@@ -17,7 +17,7 @@ static ID id_before, id_plain_require, id_add, id_found, id_not_found, id_rubyge
 /* A LazyGems, and its Hash from the names of files to gems that wait. nil: there is no list of lazy gems. */
 static VALUE lazy_gems = Qnil, lazy_names = Qnil;
 
-/* What was replaced while there are lazy gems: UnboundMethods, and a Method. nil: was not replaced. */
+/* The methods that were replaced because there are lazy gems: two UnboundMethods and a Method. nil: not replaced. */
 static VALUE module_autoload_before = Qnil, kernel_autoload_before = Qnil, function_autoload_before = Qnil;
 
 /* A plain String: RubyGems asks others for `to_path`. An ASCII name without a zero byte, neither absolute, nor explicitly
@@ -221,7 +221,7 @@ function_autoload(VALUE self, VALUE name, VALUE file)
     return rb_method_call(2, (const VALUE[]){name, file}, function_autoload_before);
 }
 
-/* The module's own method, where modules that others have prepended stay in front; nil: none. */
+/* The UnboundMethod that the module itself has, also where others have prepended modules; nil: none. */
 static VALUE
 autoload_of(VALUE module)
 {
@@ -232,14 +232,13 @@ autoload_of(VALUE module)
 static void
 replace_autoload(void)
 {
-    VALUE verbose = ruby_verbose;
     module_autoload_before = autoload_of(rb_cModule);
     kernel_autoload_before = autoload_of(rb_mKernel);
     function_autoload_before = fb_replace_method(rb_mKernel, "autoload", function_autoload, 2);
-    ruby_verbose = Qfalse; /* Ruby would warn of a second definition */
-    if (!NIL_P(module_autoload_before)) rb_define_method(rb_cModule, "autoload", module_autoload, 2);
-    if (!NIL_P(kernel_autoload_before)) rb_define_private_method(rb_mKernel, "autoload", kernel_autoload, 2);
-    ruby_verbose = verbose;
+    if (!NIL_P(module_autoload_before)) fb_redefine(rb_define_method, rb_cModule, "autoload", module_autoload, 2);
+    if (!NIL_P(kernel_autoload_before)) {
+        fb_redefine(rb_define_private_method, rb_mKernel, "autoload", kernel_autoload, 2);
+    }
 }
 
 /* wake_by(LazyGems, its Hash): see lazy_gems. Called once. */

@@ -22,6 +22,17 @@ fb_method_of(VALUE method, VALUE owner)
     return method;
 }
 
+/* Calls `define`, such as rb_define_method. Ruby would warn that the method is defined a second time. */
+static inline void
+fb_redefine(void (*define)(VALUE, const char *, VALUE (*)(ANYARGS), int), VALUE owner, const char *name,
+            VALUE (*function)(ANYARGS), int arity)
+{
+    VALUE verbose = ruby_verbose;
+    ruby_verbose = Qfalse;
+    define(owner, name, function, arity);
+    ruby_verbose = verbose;
+}
+
 /* Replaces a singleton method, and returns the Method that was there. No module is prepended instead, because an alias
  * of a method that calls `super` would call itself without end. A module that others have prepended stays in front. */
 static inline VALUE
@@ -29,10 +40,7 @@ fb_replace_method(VALUE object, const char *name, VALUE (*function)(ANYARGS), in
 {
     VALUE inherited = rb_obj_method(object, ID2SYM(rb_intern(name)));
     VALUE own = fb_method_of(inherited, rb_singleton_class(object)), before = NIL_P(own) ? inherited : own;
-    VALUE verbose = ruby_verbose;
-    ruby_verbose = Qfalse; /* Ruby would warn of it */
-    rb_define_singleton_method(object, name, function, arity);
-    ruby_verbose = verbose;
+    fb_redefine(rb_define_singleton_method, object, name, function, arity);
     return before;
 }
 

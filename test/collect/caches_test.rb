@@ -83,10 +83,7 @@ class CachesTest < Minitest::Test
   def test_more_kinds_and_changes_from_c
     skip "peer absent: a C compiler (apt-get install gcc libc6-dev)" unless NativeExtension.compiler?
 
-    folders = RbConfig::CONFIG.values_at("rubyhdrdir", "rubyarchhdrdir").map { |folder| "-I#{folder}" }
-    source = File.join(FIXTURES, "own.c")
-    output, status = Open3.capture2e("cc", "-shared", "-fPIC", *folders, source, "-o", file("own.so"))
-    assert status.success?, output
+    NativeExtension.compile(File.join(FIXTURES, "own.c"), file("own.so"))
     report = caches("--after", "boot", program: File.join(FIXTURES, "kinds.rb"),
                                        env: { "TEST_OWN_C" => file("own.so") })
     here, elsewhere = report["findings"].partition { |row| row["path"].end_with?("kinds.rb") }

@@ -96,14 +96,16 @@ class FastbootKilledWritersTest < Minitest::Test
     require "pitwall/fastboot/store"
     Pitwall::Fastboot::Store.prepend(Module.new do
       def record(...)
-        $pid ||= fork { sleep 0.3 if ARGV.first == "late" }
+        $pid ||= fork { sleep 0.01 until ARGV.first == "early" || File.exist?("written") }
         super
       end
     end)
     load "./app/main.rb"
     Pitwall::Fastboot.flush
-    system(RbConfig.ruby, "-rpitwall/fastboot", "-e", "load './other.rb'") || abort if ARGV.first == "late"
+    written = ARGV.first == "early" || system(RbConfig.ruby, "-rpitwall/fastboot", "-e", "load './other.rb'")
+    File.write("written", "")
     Process.wait($pid)
+    exit(written)
   RUBY
 
   def test_a_fork_while_the_pack_is_written
@@ -111,6 +113,7 @@ class FastbootKilledWritersTest < Minitest::Test
     %w[early late].each do |how|
       FileUtils.rm_rf(file("cache"))
       [nil, "edited"].each do |change|
+        FileUtils.rm_f(file("written"))
         edit if change # the first boot makes the pack, the second one appends to it
         found = boot(file("forks.rb"), how, env: { "RUBYLIB" => LIB })
         assert_equal ["#{@versions.join(" ")}\n", "exit 0"], [found.out, found.status], found.err

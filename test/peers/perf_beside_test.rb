@@ -14,7 +14,7 @@ class PerfBesidePeerTest < Minitest::Test
 
   PROGRAM = <<~RUBY
     require "zlib"
-    # Until it has taken much CPU time, however fast the machine is.
+    # Reads for 0.25 s of CPU time. A number of reads would take a fast machine too little time for many samples.
     def cpu_s = Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID)
     def reading(until_s = cpu_s + 0.25) = File.open("/dev/zero") { |zero| zero.read(1 << 20) while cpu_s < until_s }
     def deflating(text) = 4.times { Zlib.deflate(text) }

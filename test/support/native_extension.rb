@@ -207,6 +207,15 @@ module NativeExtension
   #: () -> bool
   def compiler? = system(CC, "--version", out: File::NULL, err: File::NULL) || false
 
+  # Makes a C extension of one file.
+  # @raise [RuntimeError] with the compiler's output, if it fails
+  #: (String, String, *String) -> void
+  def compile(source, library, *options)
+    includes = RbConfig::CONFIG.values_at("rubyhdrdir", "rubyarchhdrdir").map { |folder| "-I#{folder}" }
+    output, status = Open3.capture2e(CC, "-shared", "-fPIC", *options, *includes, source, "-o", library)
+    raise output unless status.success?
+  end
+
   # @return [String] the path of known.so
   #: () -> String
   def build
@@ -215,12 +224,9 @@ module NativeExtension
     text = SOURCE.sub("__attribute__((musttail)) ", "") # -O2 makes it a jump
     return library if File.file?(library) && File.file?(source) && File.read(source) == text
 
-    includes = RbConfig::CONFIG.values_at("rubyhdrdir", "rubyarchhdrdir").map { |folder| "-I#{folder}" }
     Dir.mktmpdir("known", FOLDER) do |dir|
       File.write("#{dir}/known.c", text)
-      output, status = Open3.capture2e(CC, "-shared", "-fPIC", "-O2", "-g0", *includes, "#{dir}/known.c", "-o", "#{dir}/known.so")
-      raise output unless status.success?
-
+      compile("#{dir}/known.c", "#{dir}/known.so", "-O2", "-g0")
       File.rename("#{dir}/known.so", library)
       File.rename("#{dir}/known.c", source)
     end

@@ -3,7 +3,7 @@
 # The bytes of a file of a time zone (RFC 8536), and what a program needs to read it with tzinfo.
 module ZoneFile
   LIBS = %w[tzinfo concurrent-ruby].flat_map { |name| Gem::Specification.find_by_name(name).full_require_paths }.freeze
-  # Ruby code that makes tzinfo's reader of such files. It needs `require "tzinfo"`.
+  # Ruby code for a program that has required tzinfo. Its value is the object with which tzinfo reads such files.
   READER = <<~RUBY
     deduper = TZInfo.const_get(:ConcurrentStringDeduper).new
     sources = TZInfo::DataSources
@@ -14,8 +14,8 @@ module ZoneFile
 
   # @param types [Array] of [seconds from UTC, daylight saving time?, abbreviation]
   # @param changes [Array] of [time, index in `types` of the type that begins then]
-  # @param rule [String, nil] when the clock changes after the last of `changes`, in the form of the variable TZ. nil:
-  #   the file has version 1. Such a file has no rule, and its times have 32 bits
+  # @param rule [String, nil] the rule by which the clock changes after the last one of `changes`, written as in the
+  #   environment variable TZ. nil: make a file of version 1, which has no rule, and times of 32 bits
   #: (Array, Array, String?) -> String
   def bytes(types, changes, rule)
     return block("\0", 32, types, changes) if rule.nil?

@@ -14,7 +14,7 @@ if (parts = ENV["PITWALL_PARTS"]) && !parts.empty?
     elsif (RUBY_VERSION.split(".").map { |number| number.to_i } <=> [3, 1]) < 0
       problem = "is older than Ruby 3.1"
     else
-      # The real path, because this file may have been required through a link (Launch::PlainPath).
+      # __FILE__ may be the path of a link to this file (Launch::PlainPath). The other files are beside the file itself.
       core = File.expand_path("../..", File.realpath(__FILE__))
       require "rbconfig" # not loaded under --disable-gems
       %w[version errors native].each { |name| require File.join(core, name) }

@@ -37,12 +37,12 @@ module Pitwall
           return "#{other.source_location&.first || other.owner} has RubyVM::InstructionSequence.load_iseq"
         end
 
-        Native.take_hook(other ? true : false)
+        Native.take_hook(other)
         Native.watch_options
         nil
       end
 
-      # If bootsnap is loaded and disabled, its load_iseq answers nil, unless the application compiles with options.
+      # Is bootsnap loaded, and disabled? Then its load_iseq returns nil, unless the application compiles with options.
       def self.disabled_bootsnap?
         defined?(::Bootsnap::CompileCache::ISeq.cache_dir) && ::Bootsnap::CompileCache::ISeq.cache_dir.nil?
       end

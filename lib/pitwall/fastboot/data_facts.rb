@@ -11,7 +11,7 @@ module Pitwall
     # ready:      is it loaded?
     # place:      the module whose methods are replaced
     # methods:    names of the methods that are replaced
-    # ours:       kinds of a method's parameters => the module with the method that replaces it (ext/fastboot/data.c)
+    # ours:       Method#parameters without names => the module (ext/fastboot/data.c) that has our method for them
     # own_file:   ends the path of the file with the methods
     # called:     other methods of the place, which the replaced ones call; nil: all other methods of it
     # modules:    their methods make the result, too, also their singleton methods, and `new`

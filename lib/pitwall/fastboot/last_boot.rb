@@ -12,7 +12,7 @@ module Pitwall
       MOST = (1 << 32) - 1 # of a count
 
       # @return the counts that the file has (Counts::MEANINGS), "command" (a String), "reason" (an Array of Strings).
-      #   nil: there is no such file, or it names no command
+      #   nil: there is no such file, or the file has no line for "command"
       #: (String) -> Hash[String, untyped]?
       def self.read(folder)
         path = File.join(folder, NAME)

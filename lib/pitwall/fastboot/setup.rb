@@ -88,19 +88,23 @@ module Pitwall
       # @api private
       def main_ractor? = MAIN_RACTOR.nil? || Ractor.current.equal?(MAIN_RACTOR)
 
-      # Called before Process.daemon, which ends this process without at_exit.
+      # Called before Process.daemon. Process.daemon ends this process without its at_exit handlers, so what was
+      # compiled is written now.
+      # @return whether to call after_daemon
       # @api private
       def before_daemon
-        @becomes_daemon = @pid == Process.pid
-        flush_last
-      rescue *Exceptions::OWN => error
-        @counts.because("nothing was stored", error.class, error.message)
+        begin
+          flush_last
+        rescue *Exceptions::OWN => error
+          @counts.because("nothing was stored", error.class, error.message)
+        end
+        same_process?
       end
 
-      # Called after Process.daemon in the child, which goes on as this program.
+      # Called in the child that Process.daemon has made. From now on the child is the process that was set up.
       # @api private
       def after_daemon
-        @pid = Process.pid if @becomes_daemon
+        @pid = Process.pid
       end
 
       # Called for files that are loaded, if `require` may have been replaced since the last one.
@@ -246,21 +250,23 @@ module Pitwall
         @cache = CompileCache.new(pack, @counts).tap(&:start) if code
         DataCache.new(pack, @counts, data.map { |facts| DataLibrary.new(facts) }).keep if data.any?
         @pid = Process.pid
-        at_exit { finish(@pid == Process.pid) }
+        at_exit { finish }
         Native.watch_daemons
       end
 
-      # `pitwall boot cache build` sets the variable.
+      # Is it the process that the accelerator was set up in, or the daemon that this process became?
+      def same_process? = @pid == Process.pid
+
+      # Writes the pack for the last time. `pitwall boot cache build` sets the variable.
       def flush_last = @pack.flush(last: true, wait: ENV.key?("PITWALL_BOOT_STORE"))
 
-      # @param is_same is it the process that the accelerator was set up in, or the daemon that this process became?
-      def finish(is_same)
+      def finish
         begin
-          count_at_end if is_same # first, because writing the pack takes memory
+          count_at_end if same_process? # first, because writing the pack takes memory
         ensure
           flush_last
         end
-        return if @pack.readonly? || !is_same
+        return if @pack.readonly? || !same_process?
 
         @last_boot.write(@counts) unless ENV["PITWALL_BOOT_PROBE_PARENT"] # a probe has taken memory
       rescue StandardError => error

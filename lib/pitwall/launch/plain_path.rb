@@ -7,7 +7,8 @@ require "pitwall/errors"
 
 module Pitwall
   class Launch
-    # Ruby splits RUBYOPT at spaces and knows no quoting. A file whose path has a space needs another path.
+    # Paths for RUBYOPT. Ruby splits RUBYOPT at spaces and knows no quoting, so a file whose path has a space is reached
+    # through a link.
     module PlainPath
       module_function
 
@@ -15,7 +16,7 @@ module Pitwall
       # @param name [String] of a link to the file, if there has to be one. The link is never removed: the command may
       #   leave daemons behind, and without the link no Ruby could start below them
       # @return [String] a path of the file without spaces and without ".rb"
-      # @raise [CannotMeasure] there is no folder for a link
+      # @raise [CannotMeasure] each folder for temporary files has a space in its path, or can't be written
       #: (String, String) -> String
       def of(file, name)
         path = file.delete_suffix(".rb")
@@ -31,8 +32,8 @@ module Pitwall
         link
       end
 
-      # A folder of the user's own, which stays. It lies in a folder that everybody may write to, so its owner and its
-      # permissions are checked.
+      # The folder of links. It belongs to the user, and is never removed. Everybody may write to the folder above it.
+      # So its owner and its permissions are checked.
       def link_folder
         return @link_folder if @link_folder
 

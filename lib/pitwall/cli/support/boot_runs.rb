@@ -46,7 +46,8 @@ module Pitwall
 
       # Runs the command to its end.
       # @param with run it with the accelerator. Otherwise the accelerator is off, also if the program starts it.
-      # @param store whether the command's Rubies wait until they can write the pack
+      # @param store whether each Ruby that the command starts is to store its code in any case: when it ends and
+      #   another process is writing the pack, it waits
       # @param parts files of lib/pitwall/fastboot/ that the command loads, too
       # @raise [Launch::NotFound, Launch::NotExecutable]
       #: (with: bool, ?store: bool, ?parts: Array[String], ?env: Hash[String, String?]) -> Process::Status
