@@ -242,6 +242,32 @@ class FastbootTest < Minitest::Test
     end
   end
 
+  DECIDED = <<~'RUBY'
+    require "pitwall/fastboot"
+    require "bundler/setup"
+    %w[racc/info csv].each do |name|
+      before = Pitwall::Fastboot.stats["rubygems_decides"].to_i
+      begin
+        require name
+      rescue LoadError
+        warn "no csv"
+      end
+      p Pitwall::Fastboot.stats["rubygems_decides"].to_i - before
+    end
+  RUBY
+
+  # RubyGems warns of gems that Ruby no longer has, but not of those in the bundle.
+  def test_gems_that_ruby_no_longer_has
+    skip "this Ruby has them" unless RUBY_VERSION.to_f >= 3.3
+
+    write_files("boot.rb" => DECIDED, "Gemfile" => "gem 'racc'\n")
+    env = { "BUNDLE_GEMFILE" => file("Gemfile"), "PITWALL_BOOT_CACHE" => file("cache"), "BUNDLE_PATH" => nil,
+            "BUNDLE_APP_CONFIG" => file("x") }
+    result, plain = [nil, "off"].map { |on| capture({ **env, "PITWALL_FASTBOOT" => on }, RUBY, "-I#{LIB}", "boot.rb") }
+    assert_equal %w[0 1], result.out.lines(chomp: true), result.err
+    assert_equal plain.err, result.err, "what it warns of"
+  end
+
   # Each library of Ruby, as Bundler leaves `require`: what it returns or raises, the second time too.
   LIBRARIES = <<~'RUBY'
     require "pitwall/fastboot" if FAST

@@ -77,7 +77,7 @@ module Pitwall
       #   under the name. Our method would then call itself.
       def come_before(before, plain)
         keep_before(before)
-        warned = @rubygems == :activates || (warned_names if @rubygems)
+        warned = @rubygems == :activates || (bundle_warned_names if @rubygems)
         Native.replace_require(self, plain, warned)
         @own ||= Kernel.instance_method(:require)
       end
@@ -105,7 +105,13 @@ module Pitwall
       def warned_names
         return unless defined?(Gem::BUNDLED_GEMS::SINCE)
 
-        @warned_names ||= first_parts(Gem::BUNDLED_GEMS)
+        @warned_names ||= first_parts(Gem::BUNDLED_GEMS) { true }
+      end
+
+      # The same with Bundler. RubyGems does not warn of the gems of the bundle.
+      def bundle_warned_names
+        gems = Gem.loaded_specs
+        first_parts(Gem::BUNDLED_GEMS) { |gem| !gems.key?(gem) } if defined?(Gem::BUNDLED_GEMS::SINCE)
       end
 
       def activates?(name)
@@ -114,10 +120,11 @@ module Pitwall
         Gem.find_unresolved_default_spec(name) || !Gem::Specification.unresolved_deps.empty?
       end
 
+      # @yield whether RubyGems may warn of a gem
       def first_parts(gems)
-        names = gems::SINCE.keys
-        names += gems::EXACT.keys if gems.const_defined?(:EXACT)
-        names.to_h { |name| [name[%r{\A[^/.-]+}], true] }
+        names = gems::SINCE.keys.to_h { |name| [name, name] }
+        names.update(gems::EXACT) if gems.const_defined?(:EXACT)
+        names.filter_map { |name, gem| [name[%r{\A[^/.-]+}], true] if yield(gem) }.to_h
       end
 
       # Called if $LOAD_PATH or one of its folders has changed, and after a failure that may pass. A relative entry and
