@@ -37,8 +37,8 @@
 #define LONGEST_TICKS 12000 /* of a boot */
 #define GROWTH 2.0          /* of memory, in one rest */
 #define LEAST_GROWTH (72 * MIB) /* a small Rails application then has one collection while it boots */
-#define SHARE_OF_LAST 0.6   /* of what the last boot took: then a large application has one collection, too */
-#define MUCH_LATER 1.25     /* If the share is at most 1.25 times the limit, the limit stays. */
+#define SHARE_OF_LAST 0.63   /* of what the last boot took: then a large application has one collection, too */
+#define MUCH_LATER 1.1      /* If the share is at most 1.1 times the limit, the limit stays. */
 #define SURVIVORS 0.3       /* least share of objects that survives a collection; else there is no further rest */
 #define GARBAGE 0.75        /* memory of a freed object / that of an average object; estimated from two applications */
 #define PUT_OFF_TICKS 25    /* after the end of a rest was put off, until the thread asks again */
