@@ -29,6 +29,8 @@ module Benchmarks
                "pitwall" => { "BENCHMARKS_BOOT" => "pitwall", "PITWALL_FASTBOOT_LAZY" => "off" },
                "pitwall, GC as usual" => { "BENCHMARKS_BOOT" => "pitwall", "PITWALL_FASTBOOT_LAZY" => "off",
                                            "PITWALL_FASTBOOT_GC" => "off" },
+               "pitwall, no prefault" => { "BENCHMARKS_BOOT" => "pitwall", "PITWALL_FASTBOOT_LAZY" => "off",
+                                           "PITWALL_FASTBOOT_PREFAULT" => "off" },
                "pitwall, first" => { "BENCHMARKS_BOOT" => "pitwall" },
                "pitwall, gems wait" => { "BENCHMARKS_BOOT" => "pitwall" } }.freeze
       FIRST = "pitwall, first"

@@ -14,8 +14,8 @@ module Benchmarks
     RUBOCOP = %w[bin/rubocop --cache false --fail-level fatal config/boot.rb].freeze
     # Variables that would change what a way means.
     UNSET = %w[RUBYLIB BOOTSNAP_CACHE_DIR BOOTSNAP_READONLY PITWALL_FASTBOOT PITWALL_FASTBOOT_GC PITWALL_FASTBOOT_LAZY
-               PITWALL_FASTBOOT_ZONEINFO PITWALL_BOOT_CACHE PITWALL_BOOT_CACHE_READONLY BENCHMARKS_BOOT
-               SHOP_EAGER_LOAD].to_h { |name| [name, nil] }.freeze
+               PITWALL_FASTBOOT_PREFAULT PITWALL_FASTBOOT_ZONEINFO PITWALL_BOOT_CACHE PITWALL_BOOT_CACHE_READONLY
+               BENCHMARKS_BOOT SHOP_EAGER_LOAD].to_h { |name| [name, nil] }.freeze
     # Spring would keep the application. If the lockfile names another version of Bundler, Bundler would start the
     # command a second time.
     ONE_START = { "DISABLE_SPRING" => "1", "BUNDLE_VERSION" => "system" }.freeze

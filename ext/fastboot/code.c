@@ -8,6 +8,7 @@
 #include "gc_rest.h"
 #include "main_ractor.h"
 #include "pack_object.h"
+#include "prefault.h"
 #include "require.h"
 #include "tools.h"
 
@@ -157,6 +158,7 @@ code_of(VALUE path, int others)
         fb_note_load();
         if (!fb_require_was_called()) rb_funcall(fastboot_module, id_keep_index, 0);
         fb_gc_rest_loads();
+        fb_prefault_loads();
     }
     if (others) {
         VALUE code = rb_call_super(1, &path);

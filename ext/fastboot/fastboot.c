@@ -12,6 +12,7 @@
  *   plain_data.c   results of YAML and JSON files as bytes; zone_data.c: those of time zones
  *   gc_rest.c      garbage collection rests meanwhile; memory_limits.c: what limits memory; extension_frames.c: does
  *                  a C extension wait?
+ *   prefault.c     touches new memory before it is needed; outside_thread.c: a thread that Ruby does not know
  *   object_sum.c   has an object changed?
  */
 #include <ruby.h>
@@ -31,6 +32,7 @@
 #include "pack_object.h"
 #include "places.h"
 #include "plain_data.h"
+#include "prefault.h"
 #include "real_paths.h"
 #include "require.h"
 #include "tools.h"
@@ -197,6 +199,7 @@ Init_fastboot_pack(void)
     fb_define_real_paths(native);
     fb_define_code(fastboot, native);
     fb_define_gc_rest(native);
+    fb_define_prefault(native);
     fb_define_load_index(native);
     fb_define_data(native);
     fb_define_plain_data(native);

@@ -16,7 +16,6 @@
 
 #include <fcntl.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +25,7 @@
 
 #include "extension_frames.h"
 #include "memory_limits.h"
+#include "outside_thread.h"
 #include "tools.h"
 
 #define MIB (UINT64_C(1) << 20)
@@ -37,7 +37,7 @@
 #define LONGEST_TICKS 12000 /* of a boot */
 #define GROWTH 2.0          /* of memory, in one rest */
 #define LEAST_GROWTH (72 * MIB) /* a small Rails application then has one collection while it boots */
-#define SHARE_OF_LAST 0.63   /* of what the last boot took: then a large application has one collection, too */
+#define SHARE_OF_LAST 0.63  /* of what the last boot took: then a large application has one collection, too */
 #define MUCH_LATER 1.1      /* If the share is at most 1.1 times the limit, the limit stays. */
 #define SURVIVORS 0.3       /* least share of objects that survives a collection; else there is no further rest */
 #define GARBAGE 0.75        /* memory of a freed object / that of an average object; estimated from two applications */
@@ -271,23 +271,6 @@ note_end(ruby_vm_t *unused)
     pthread_mutex_unlock(&alive);
 }
 
-static int
-start_thread(void)
-{
-    pthread_t thread;
-    pthread_attr_t attributes;
-    sigset_t all, before;
-    if (pthread_attr_init(&attributes) != 0) return 0;
-    sigfillset(&all); /* signals are for Ruby's threads */
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    pthread_attr_setstacksize(&attributes, 64 * 1024);
-    int failure = pthread_create(&thread, &attributes, watch, NULL);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    pthread_attr_destroy(&attributes);
-    return failure == 0;
-}
-
 /* The child has no such thread. */
 static void
 after_fork_in_child(void)
@@ -389,7 +372,7 @@ native_rest_gc(VALUE self, VALUE last, VALUE extensions)
     ruby_vm_at_exit(note_end);
     begin_rest();
     if (rest.state == OVER) return rb_str_new_cstr("GC is disabled");
-    if (!start_thread()) {
+    if (!fb_start_thread(watch)) {
         end_rest(OVER);
         return rb_str_new_cstr("there is no thread for it");
     }

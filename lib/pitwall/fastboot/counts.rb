@@ -53,6 +53,8 @@ module Pitwall
         "gc_peak" => "MiB: the most memory that the process had while garbage collection rested",
         "gc_uncollected" => "MiB: estimate of that memory for a boot in which no garbage is collected",
         "gc_expected" => "MiB: memory that the next boot of this program is expected to take",
+        "prefaulted" => "MiB of new memory that were touched before the program needed them",
+        "heap_growth" => "MiB that malloc's heap grew until the last file was loaded",
         "rubygems_decides" => "requires that RubyGems had to decide: gems are not activated yet"
       }.freeze
 

@@ -44,6 +44,7 @@ module Pitwall
       # @param compile_cache_zoneinfo whether to keep what tzinfo makes of files of time zones
       # @param load_path_cache whether to find files of `require` without searching
       # @param gc whether garbage collection rests while files are loaded
+      # @param prefault whether new memory is touched before the program needs it
       # @param lazy_gems whether gems wait that `pitwall boot cache lazy` has listed
       # @param readonly use the pack, but never write it
       # @param others options of Bootsnap.setup that have no effect here
@@ -51,7 +52,7 @@ module Pitwall
       #: (**untyped) -> bool
       def setup(cache_dir: nil, compile_cache_iseq: true, compile_cache_yaml: true, compile_cache_json: true,
                 compile_cache_zoneinfo: wanted?("ZONEINFO"), load_path_cache: true, gc: wanted?("GC"),
-                lazy_gems: wanted?("LAZY"), readonly: readonly?, **others)
+                prefault: wanted?("PREFAULT"), lazy_gems: wanted?("LAZY"), readonly: readonly?, **others)
         unknown = others.keys - WITHOUT_EFFECT
         raise ArgumentError, "unknown option #{unknown.first}" if unknown.any?
         return on? if @counts
@@ -59,7 +60,10 @@ module Pitwall
         @counts = Counts.new
         data = { DataFacts::PSYCH => compile_cache_yaml, DataFacts::JSON => compile_cache_json,
                  DataFacts::TZINFO => compile_cache_zoneinfo }.select { |_, wanted| wanted }.keys
-        start(cache_dir, compile_cache_iseq, data, load_path_cache, readonly, gc, lazy_gems)
+        start(cache_dir, compile_cache_iseq, data, load_path_cache, readonly, lazy_gems) do
+          rest_gc(gc)
+          start_prefault if prefault
+        end
         on?
       end
 
@@ -136,15 +140,15 @@ module Pitwall
 
       private
 
-      # Whatever fails here, the program boots without it.
-      def start(cache_dir, compile_cache_iseq, data, load_path_cache, readonly, gc, lazy_gems)
+      # Whatever fails here, the program boots without it. If code is kept, it yields, to start what needs its hook.
+      def start(cache_dir, compile_cache_iseq, data, load_path_cache, readonly, lazy_gems)
         reason = unavailable
         return @counts.because(reason) if reason
 
         start_index if load_path_cache
         folder = folder_of(cache_dir)
         start_caches(folder, compile_cache_iseq, data, readonly) if compile_cache_iseq || data.any?
-        rest_gc(gc) if @cache
+        yield if @cache
         start_lazy_gems(folder) if lazy_gems && @index
         leave_version_to_bundler
       rescue *Exceptions::OWN => error
@@ -194,13 +198,30 @@ module Pitwall
         @counts.because("garbage collection does not rest: #{reason}") if reason
       end
 
+      def start_prefault
+        return unless Native.respond_to?(:prefault)
+
+        reason = Native.prefault(@last_boot.count(:heap_growth))
+        @counts.because("memory is not touched early: #{reason}") if reason
+      end
+
       # What is known only at the end.
       def count_at_end
         later = @cache&.successor
         @counts.because(later) if later
         @counts.set(:real_paths, [Native.real_paths]) if @index
-        return unless @can_rest
+        count_prefaults if @last_boot && Native.respond_to?(:prefaults)
+        count_rests if @can_rest
+      end
 
+      # If the growth of this process is not known, the note of earlier boots is kept.
+      def count_prefaults
+        touched, growth = Native.prefaults
+        growth = @last_boot.count(:heap_growth) if growth.zero?
+        @counts.set(:prefaulted, :heap_growth, [touched, growth])
+      end
+
+      def count_rests
         rests, growths, peak, uncollected = Native.gc_rests
         @counts.set(:gc_rests, :gc_growths, :gc_peak, :gc_uncollected, :gc_expected,
                     [rests, growths, peak, not_much_less(:gc_uncollected, uncollected),

@@ -1,0 +1,255 @@
+/*
+ * New memory is touched before the program needs it. The first write to a page of new memory is a page fault: the
+ * kernel finds a page, and fills it with zeros. A large application has 50,000 of these faults in malloc's memory while
+ * it boots. A thread outside of Ruby has them instead, on another processor.
+ *
+ * malloc's heap ends where new memory begins (sbrk(0)). When the end has moved, the main thread allocates a block there.
+ * The thread writes to each page of the block. When the end moves again, the main thread allocates the next block, and
+ * frees this one. Then malloc takes memory from the freed block, before it moves the end.
+ */
+#include "prefault.h"
+
+#ifdef __GLIBC__
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "memory_limits.h"
+#include "outside_thread.h"
+
+#define MIB ((size_t)1 << 20)
+#define LEAST_GROWTH (8 * MIB) /* of the heap: small programs need no blocks */
+#define SHARE 16               /* a block has this part of the growth: of the last boot's, or so far */
+#define MOST (3 * MIB)         /* of a block. In boots of Rails, malloc comes to take 2 to 4 MiB from its heap anyway. */
+#define IDLE_S 1               /* without a request: the thread frees the block and ends */
+
+static struct {
+    int is_on;
+    pthread_t main;
+    char *begin;     /* the heap's end when prefault was called */
+    char *end;       /* the heap's end when this was looked at last */
+    size_t expected; /* how much the heap grew in the last boot, in bytes; 0: unknown */
+    size_t most;     /* what the process may take, in bytes */
+    size_t touched;  /* bytes of all blocks */
+    size_t grown;    /* how much it had grown when it was looked at last, without the block that is held; in bytes */
+} heap;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t request; /* the thread waits for it */
+
+/* With the lock. */
+static struct {
+    char *block; /* allocated, and not yet freed */
+    size_t size;
+    int is_touched;
+    int has_thread;
+} held;
+
+/* With the lock. */
+static void
+free_held(void)
+{
+    free(held.block);
+    held.block = NULL;
+}
+
+/* ---- The thread ---- */
+
+static void
+touch(volatile char *block, size_t size)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    for (size_t offset = 0; offset < size; offset += page) block[offset] = 0;
+}
+
+/* Waits for a block that is not touched. Returns 0 where none came in time. */
+static int
+await_block(void)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += IDLE_S;
+    while (!held.block || held.is_touched) {
+        if (pthread_cond_timedwait(&request, &lock, &until) == ETIMEDOUT) return held.block && !held.is_touched;
+    }
+    return 1;
+}
+
+static void *
+touch_blocks(void *unused)
+{
+    pthread_mutex_lock(&lock);
+    while (await_block()) {
+        char *block = held.block;
+        size_t size = held.size;
+        pthread_mutex_unlock(&lock);
+        touch(block, size);
+        pthread_mutex_lock(&lock);
+        held.is_touched = 1;
+    }
+    free_held();
+    held.has_thread = 0;
+    pthread_mutex_unlock(&lock);
+    return NULL;
+}
+
+/* ---- The main thread ---- */
+
+/* A block at the end of malloc's heap, or NULL. */
+static char *
+allocate(size_t size)
+{
+    for (int try = 0; try < 2; try++) {
+        char *block = malloc(size);
+        if (!block || (block > heap.begin && block + size <= (char *)sbrk(0))) return block;
+        /* malloc has made a mapping for it, because it is large. When a mapping is freed, malloc takes blocks of this
+         * size from its heap from then on. (Not if the program has set M_MMAP_THRESHOLD, or has another malloc.) */
+        free(block);
+    }
+    return NULL;
+}
+
+static size_t
+growth(void)
+{
+    heap.end = sbrk(0);
+    return heap.end > heap.begin ? (size_t)(heap.end - heap.begin) : 0;
+}
+
+/* How large the next block is to be. 0: none is needed now. */
+static size_t
+next_size(size_t grown)
+{
+    size_t growth = heap.expected ? heap.expected : grown;
+    size_t size = growth / SHARE < MOST ? growth / SHARE : MOST;
+    if (growth < LEAST_GROWTH || (heap.expected && grown + size > heap.expected)) return 0;
+    return size;
+}
+
+/* With the lock. */
+static void
+hold_next(size_t grown)
+{
+    size_t size = next_size(grown);
+    if (size == 0) return;
+    if (grown + size > heap.most || fb_has_memory_limit()) {
+        heap.is_on = 0;
+        return;
+    }
+    held.size = size;
+    held.is_touched = 0;
+    held.block = allocate(size);
+    if (held.block && !held.has_thread) held.has_thread = fb_start_thread(touch_blocks);
+    if (!held.block || !held.has_thread) {
+        free_held();
+        heap.is_on = 0;
+        return;
+    }
+    heap.touched += size;
+    pthread_cond_signal(&request);
+}
+
+void
+fb_prefault_loads(void)
+{
+    /* Other threads' malloc has other heaps. */
+    if (!heap.is_on || sbrk(0) == heap.end || !pthread_equal(pthread_self(), heap.main)) return;
+
+    pthread_mutex_lock(&lock);
+    if (!held.block || held.is_touched) {
+        char *before = held.block;
+        held.block = NULL;
+        hold_next(growth());
+        free(before);
+        heap.grown = growth() - (held.block ? held.size : 0);
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+static void
+before_fork(void)
+{
+    pthread_mutex_lock(&lock);
+}
+
+static void
+after_fork_in_parent(void)
+{
+    pthread_mutex_unlock(&lock);
+}
+
+/* The child has no such thread. */
+static void
+after_fork_in_child(void)
+{
+    heap.is_on = 0;
+    held.has_thread = 0;
+    free_held();
+    pthread_mutex_unlock(&lock);
+}
+
+static int
+processors(void)
+{
+    cpu_set_t allowed;
+    return sched_getaffinity(0, sizeof allowed, &allowed) == 0 ? CPU_COUNT(&allowed) : 1;
+}
+
+/* ---- For Ruby ---- */
+
+/* prefault(MiB that malloc's heap grew in the last boot, or 0) -> nil, or why it does not begin. Called once, in the
+ * main thread. */
+static VALUE
+native_prefault(VALUE self, VALUE expected)
+{
+    heap.expected = NUM2UINT(expected) * MIB;
+    heap.begin = heap.end = sbrk(0);
+    heap.main = pthread_self();
+    heap.most = fb_most_memory();
+    if (processors() < 2) return rb_str_new_cstr("there is one processor");
+    if (fb_has_memory_limit()) return rb_str_new_cstr("memory is limited (ulimit)");
+
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    int failure = pthread_cond_init(&request, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    if (!failure) failure = pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+    if (failure) return rb_str_new_cstr(strerror(failure));
+    heap.is_on = 1;
+    return Qnil;
+}
+
+/* prefaults -> [MiB of the blocks, MiB that malloc's heap had grown when the last file was loaded] */
+static VALUE
+native_prefaults(VALUE self)
+{
+    return rb_ary_new_from_args(2, ULL2NUM(heap.touched / MIB), ULL2NUM(heap.grown / MIB));
+}
+
+void
+fb_define_prefault(VALUE native)
+{
+    rb_define_singleton_method(native, "prefault", native_prefault, 1);
+    rb_define_singleton_method(native, "prefaults", native_prefaults, 0);
+}
+
+#else
+
+void
+fb_prefault_loads(void)
+{
+}
+
+void
+fb_define_prefault(VALUE native)
+{
+}
+
+#endif
