@@ -27,6 +27,7 @@
 #define LEAST_GROWTH (8 * MIB) /* of the heap: small programs need no blocks */
 #define SHARE 16               /* a block has this part of the growth: of the last boot's, or so far */
 #define MOST (3 * MIB)         /* of a block. In boots of Rails, malloc comes to take 2 to 4 MiB from its heap anyway. */
+#define NEAR (1024 * MIB)      /* The heap may begin so far below its end. Mappings are further away. */
 #define IDLE_S 1               /* without a request: the thread frees the block and ends */
 
 static struct {
@@ -37,7 +38,8 @@ static struct {
     size_t expected; /* how much the heap grew in the last boot, in bytes; 0: unknown */
     size_t most;     /* what the process may take, in bytes */
     size_t touched;  /* bytes of all blocks */
-    size_t grown;    /* how much it had grown when it was looked at last, without the block that is held; in bytes */
+    size_t grown;    /* how much it had grown when it was looked at last, without the block that is held, in bytes; 0:
+                        unknown */
 } heap;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -101,13 +103,20 @@ touch_blocks(void *unused)
 
 /* ---- The main thread ---- */
 
-/* A block at the end of malloc's heap, or NULL. */
+static int
+is_in_heap(const char *block, size_t size)
+{
+    uintptr_t first = (uintptr_t)block;
+    return first + NEAR > (uintptr_t)heap.begin && first + size <= (uintptr_t)sbrk(0);
+}
+
+/* A block of malloc's heap, or NULL. */
 static char *
 allocate(size_t size)
 {
     for (int try = 0; try < 2; try++) {
         char *block = malloc(size);
-        if (!block || (block > heap.begin && block + size <= (char *)sbrk(0))) return block;
+        if (!block || is_in_heap(block, size)) return block;
         /* malloc has made a mapping for it, because it is large. When a mapping is freed, malloc takes blocks of this
          * size from its heap from then on. (Not if the program has set M_MMAP_THRESHOLD, or has another malloc.) */
         free(block);
@@ -118,8 +127,8 @@ allocate(size_t size)
 static size_t
 growth(void)
 {
-    heap.end = sbrk(0);
-    return heap.end > heap.begin ? (size_t)(heap.end - heap.begin) : 0;
+    char *end = sbrk(0);
+    return end > heap.begin ? (size_t)(end - heap.begin) : 0;
 }
 
 /* How large the next block is to be. 0: none is needed now. */
@@ -132,27 +141,30 @@ next_size(size_t grown)
     return size;
 }
 
-/* With the lock. */
-static void
-hold_next(size_t grown)
+/* Holds a block of this size. Returns 0 where that can't be done. With the lock. */
+static int
+hold(size_t size)
 {
-    size_t size = next_size(grown);
-    if (size == 0) return;
-    if (grown + size > heap.most || fb_has_memory_limit()) {
-        heap.is_on = 0;
-        return;
-    }
     held.size = size;
     held.is_touched = 0;
     held.block = allocate(size);
     if (held.block && !held.has_thread) held.has_thread = fb_start_thread(touch_blocks);
     if (!held.block || !held.has_thread) {
         free_held();
-        heap.is_on = 0;
-        return;
+        return 0;
     }
     heap.touched += size;
     pthread_cond_signal(&request);
+    return 1;
+}
+
+/* With the lock. */
+static void
+hold_next(size_t grown)
+{
+    size_t size = next_size(grown);
+    if (size == 0) return;
+    heap.is_on = grown + size <= heap.most && !fb_has_memory_limit() && hold(size);
 }
 
 void
@@ -167,8 +179,10 @@ fb_prefault_loads(void)
         held.block = NULL;
         hold_next(growth());
         free(before);
-        heap.grown = growth() - (held.block ? held.size : 0);
+        heap.end = sbrk(0);
     }
+    size_t grown = growth(), unused = held.block ? held.size : 0;
+    heap.grown = heap.is_on && grown > unused ? grown - unused : 0;
     pthread_mutex_unlock(&lock);
 }
 
