@@ -1,11 +1,11 @@
 /*
  * New memory is touched before the program needs it. The first write to a page of new memory is a page fault: the
- * kernel finds a page, and fills it with zeros. A large application has 50,000 of these faults in malloc's memory while
- * it boots. A thread outside of Ruby has them instead, on another processor.
+ * kernel finds a page, and fills it with zeros. A new Rails application with 101 gems has 99,000 page faults while it
+ * boots, half of them in malloc's memory. A thread outside of Ruby writes to these pages first, on another processor.
  *
- * malloc's heap ends where new memory begins (sbrk(0)). When the end has moved, the main thread allocates a block there.
- * The thread writes to each page of the block. When the end moves again, the main thread allocates the next block, and
- * frees this one. Then malloc takes memory from the freed block, before it moves the end.
+ * sbrk(0) is the end of malloc's heap. When a file is loaded and the end has moved up, the main thread allocates a
+ * block. The thread writes to the pages of the block. When the end moves up again, the main thread allocates the next
+ * block, and frees this one. malloc uses the freed block before it moves the end again.
  */
 #include "prefault.h"
 
@@ -17,6 +17,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -25,21 +26,23 @@
 
 #define MIB ((size_t)1 << 20)
 #define LEAST_GROWTH (8 * MIB) /* of the heap: small programs need no blocks */
-#define SHARE 16               /* a block has this part of the growth: of the last boot's, or so far */
-#define MOST (3 * MIB)         /* of a block. In boots of Rails, malloc comes to take 2 to 4 MiB from its heap anyway. */
-#define NEAR (1024 * MIB)      /* The heap may begin so far below its end. Mappings are further away. */
-#define IDLE_S 1               /* without a request: the thread frees the block and ends */
+#define PARTS 16               /* a block is the growth divided by this: that of the last boot, or that so far */
+#define MOST (3 * MIB)         /* of a block. In boots of Rails, malloc comes to take such blocks from its heap anyway. */
+#define NEAR (1024 * MIB)      /* the heap may begin so far below its end. Mappings are further away. */
+#define IDLE_S 1               /* without a request: the thread gives the block's pages back, and ends */
+#define OVER_S 5               /* without a file: the boot is over */
 
 static struct {
-    int is_on;
+    int is_noted;     /* how much the heap grows is noted */
+    int is_on;        /* blocks are allocated */
     pthread_t main;
-    char *begin;     /* the heap's end when prefault was called */
-    char *end;       /* the heap's end when this was looked at last */
-    size_t expected; /* how much the heap grew in the last boot, in bytes; 0: unknown */
-    size_t most;     /* what the process may take, in bytes */
-    size_t touched;  /* bytes of all blocks */
-    size_t grown;    /* how much it had grown when it was looked at last, without the block that is held, in bytes; 0:
-                        unknown */
+    char *begin;      /* the heap's end when prefault was called */
+    char *end;        /* the heap's end when a block was allocated last, or was not needed */
+    time_t last_file; /* when a file was loaded last */
+    size_t expected;  /* how much the heap grew in the last boot, in bytes; 0: unknown */
+    size_t most;      /* the heap may not grow by more, in bytes */
+    size_t allocated; /* bytes of all blocks */
+    size_t grown;     /* how much it had grown when a file was loaded last, without the block that is held; in bytes */
 } heap;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -51,6 +54,7 @@ static struct {
     size_t size;
     int is_touched;
     int has_thread;
+    size_t touched; /* bytes of all blocks that the thread has touched */
 } held;
 
 /* With the lock. */
@@ -61,7 +65,15 @@ free_held(void)
     held.block = NULL;
 }
 
-/* ---- The thread ---- */
+static time_t
+now_s(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec;
+}
+
+/* ---- The thread. It does not call malloc or free, because malloc would reserve 64 MiB for it. ---- */
 
 static void
 touch(volatile char *block, size_t size)
@@ -70,7 +82,16 @@ touch(volatile char *block, size_t size)
     for (size_t offset = 0; offset < size; offset += page) block[offset] = 0;
 }
 
-/* Waits for a block that is not touched. Returns 0 where none came in time. */
+/* Gives the pages of the block back to the kernel. The block stays allocated. */
+static void
+give_back(char *block, size_t size)
+{
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), first = ((uintptr_t)block + page - 1) / page * page;
+    uintptr_t end = ((uintptr_t)block + size) / page * page;
+    if (end > first) madvise((void *)first, end - first, MADV_DONTNEED);
+}
+
+/* Waits for a block that is not touched. Returns 0 if there was none for IDLE_S. */
 static int
 await_block(void)
 {
@@ -94,14 +115,23 @@ touch_blocks(void *unused)
         touch(block, size);
         pthread_mutex_lock(&lock);
         held.is_touched = 1;
+        held.touched += size;
     }
-    free_held();
+    if (held.block) give_back(held.block, held.size);
     held.has_thread = 0;
     pthread_mutex_unlock(&lock);
     return NULL;
 }
 
 /* ---- The main thread ---- */
+
+/* How many the process may use. If the system does not tell, there are more than one. */
+static int
+processors(void)
+{
+    cpu_set_t allowed;
+    return sched_getaffinity(0, sizeof allowed, &allowed) == 0 ? CPU_COUNT(&allowed) : 2;
+}
 
 static int
 is_in_heap(const char *block, size_t size)
@@ -117,8 +147,8 @@ allocate(size_t size)
     for (int try = 0; try < 2; try++) {
         char *block = malloc(size);
         if (!block || is_in_heap(block, size)) return block;
-        /* malloc has made a mapping for it, because it is large. When a mapping is freed, malloc takes blocks of this
-         * size from its heap from then on. (Not if the program has set M_MMAP_THRESHOLD, or has another malloc.) */
+        /* malloc makes a mapping for a large block. When a mapping is freed, malloc takes blocks of this size from its
+         * heap from then on. (Not if one of malloc's thresholds is set, or with another malloc.) */
         free(block);
     }
     return NULL;
@@ -136,8 +166,9 @@ static size_t
 next_size(size_t grown)
 {
     size_t growth = heap.expected ? heap.expected : grown;
-    size_t size = growth / SHARE < MOST ? growth / SHARE : MOST;
-    if (growth < LEAST_GROWTH || (heap.expected && grown + size > heap.expected)) return 0;
+    size_t size = growth / PARTS < MOST ? growth / PARTS : MOST;
+    if (growth < LEAST_GROWTH) return 0;
+    if (heap.expected && (grown + size > heap.expected || heap.allocated + size > heap.expected)) return 0;
     return size;
 }
 
@@ -148,12 +179,12 @@ hold(size_t size)
     held.size = size;
     held.is_touched = 0;
     held.block = allocate(size);
-    if (held.block && !held.has_thread) held.has_thread = fb_start_thread(touch_blocks);
+    if (held.block && !held.has_thread) held.has_thread = processors() > 1 && fb_start_thread(touch_blocks);
     if (!held.block || !held.has_thread) {
         free_held();
         return 0;
     }
-    heap.touched += size;
+    heap.allocated += size;
     pthread_cond_signal(&request);
     return 1;
 }
@@ -167,22 +198,36 @@ hold_next(size_t grown)
     heap.is_on = grown + size <= heap.most && !fb_has_memory_limit() && hold(size);
 }
 
+/* With the lock. */
+static void
+note_growth(void)
+{
+    size_t grown = growth(), unused = held.block ? held.size : 0;
+    heap.grown = grown > unused ? grown - unused : 0;
+}
+
 void
 fb_prefault_loads(void)
 {
-    /* Other threads' malloc has other heaps. */
-    if (!heap.is_on || sbrk(0) == heap.end || !pthread_equal(pthread_self(), heap.main)) return;
+    /* Other threads use other arenas of malloc. */
+    if (!heap.is_noted || !pthread_equal(pthread_self(), heap.main)) return;
+    time_t now = now_s();
+    if (now - heap.last_file > OVER_S) {
+        heap.is_noted = 0;
+        return;
+    }
+    heap.last_file = now;
+    if ((char *)sbrk(0) <= heap.end) return;
 
     pthread_mutex_lock(&lock);
     if (!held.block || held.is_touched) {
         char *before = held.block;
         held.block = NULL;
-        hold_next(growth());
+        if (heap.is_on) hold_next(growth());
         free(before);
         heap.end = sbrk(0);
     }
-    size_t grown = growth(), unused = held.block ? held.size : 0;
-    heap.grown = heap.is_on && grown > unused ? grown - unused : 0;
+    note_growth();
     pthread_mutex_unlock(&lock);
 }
 
@@ -208,13 +253,6 @@ after_fork_in_child(void)
     pthread_mutex_unlock(&lock);
 }
 
-static int
-processors(void)
-{
-    cpu_set_t allowed;
-    return sched_getaffinity(0, sizeof allowed, &allowed) == 0 ? CPU_COUNT(&allowed) : 1;
-}
-
 /* ---- For Ruby ---- */
 
 /* prefault(MiB that malloc's heap grew in the last boot, or 0) -> nil, or why it does not begin. Called once, in the
@@ -226,6 +264,7 @@ native_prefault(VALUE self, VALUE expected)
     heap.begin = heap.end = sbrk(0);
     heap.main = pthread_self();
     heap.most = fb_most_memory();
+    heap.last_file = now_s();
     if (processors() < 2) return rb_str_new_cstr("there is one processor");
     if (fb_has_memory_limit()) return rb_str_new_cstr("memory is limited (ulimit)");
 
@@ -236,15 +275,20 @@ native_prefault(VALUE self, VALUE expected)
     pthread_condattr_destroy(&monotonic);
     if (!failure) failure = pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
     if (failure) return rb_str_new_cstr(strerror(failure));
-    heap.is_on = 1;
+    heap.is_noted = heap.is_on = 1;
     return Qnil;
 }
 
-/* prefaults -> [MiB of the blocks, MiB that malloc's heap had grown when the last file was loaded] */
+/* prefaults -> [MiB that the thread has touched, MiB that malloc's heap had grown when the last file was loaded]. The
+ * growth is nil if prefault has not begun. */
 static VALUE
 native_prefaults(VALUE self)
 {
-    return rb_ary_new_from_args(2, ULL2NUM(heap.touched / MIB), ULL2NUM(heap.grown / MIB));
+    pthread_mutex_lock(&lock);
+    size_t touched = held.touched;
+    pthread_mutex_unlock(&lock);
+    VALUE grown = heap.is_noted || heap.grown > 0 ? ULL2NUM(heap.grown / MIB) : Qnil;
+    return rb_ary_new_from_args(2, ULL2NUM(touched / MIB), grown);
 }
 
 void

@@ -54,7 +54,7 @@ module Pitwall
         "gc_uncollected" => "MiB: estimate of that memory for a boot in which no garbage is collected",
         "gc_expected" => "MiB: memory that the next boot of this program is expected to take",
         "prefaulted" => "MiB of new memory that were touched before the program needed them",
-        "heap_growth" => "MiB that malloc's heap grew until the last file was loaded",
+        "heap_growth" => "MiB that malloc's heap grew until the last file was loaded; if unknown: in an earlier boot",
         "rubygems_decides" => "requires that RubyGems had to decide: gems are not activated yet"
       }.freeze
 

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "bundled_gems"
+
 module Pitwall
   module Fastboot
     # Finds the file of a `require` without probing each folder of $LOAD_PATH: it knows which names each folder has at
@@ -108,10 +110,15 @@ module Pitwall
         @warned_names ||= first_parts(Gem::BUNDLED_GEMS) { true }
       end
 
-      # The same with Bundler. RubyGems does not warn of the gems of the bundle.
+      # The same with Bundler. RubyGems does not warn of gems that Bundler has activated. A gem that was activated
+      # before may be missing in the bundle.
       def bundle_warned_names
-        gems = Gem.loaded_specs
-        first_parts(Gem::BUNDLED_GEMS) { |gem| !gems.key?(gem) } if defined?(Gem::BUNDLED_GEMS::SINCE)
+        return unless defined?(Gem::BUNDLED_GEMS::SINCE)
+
+        locked = BundledGems.definition&.locked_gems&.specs.to_a.to_h { |spec| [spec.name, true] }
+        first_parts(Gem::BUNDLED_GEMS) { |gem| !(locked.key?(gem) && Gem.loaded_specs.key?(gem)) }
+      rescue StandardError # of Bundler
+        warned_names
       end
 
       def activates?(name)

@@ -217,8 +217,7 @@ module Pitwall
       # If the growth of this process is not known, the note of earlier boots is kept.
       def count_prefaults
         touched, growth = Native.prefaults
-        growth = @last_boot.count(:heap_growth) if growth.zero?
-        @counts.set(:prefaulted, :heap_growth, [touched, growth])
+        @counts.set(:prefaulted, :heap_growth, [touched, growth || @last_boot.count(:heap_growth)])
       end
 
       def count_rests
