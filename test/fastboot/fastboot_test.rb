@@ -258,19 +258,20 @@ class FastbootTest < Minitest::Test
     end
   RUBY
 
-  # RubyGems warns of gems that Ruby no longer has, but not of those in the bundle.
-  def test_gems_that_ruby_no_longer_has
-    skip "this Ruby has them" unless RUBY_VERSION.to_f >= 3.3
-
-    write_files("boot.rb" => DECIDED, "Gemfile" => "gem 'racc'\n")
-    env = { "BUNDLE_GEMFILE" => file("Gemfile"), "PITWALL_BOOT_CACHE" => file("cache"), "BUNDLE_PATH" => nil,
-            "BUNDLE_APP_CONFIG" => file("x") }
-    # The first one writes the lockfile.
-    plain, result = ["off", nil].map do |on|
-      capture({ **env, "PITWALL_FASTBOOT" => on }, RUBY, "-I#{LIB}", "boot.rb")
+  # Before Ruby 3.3 RubyGems warns of no gem.
+  if RUBY_VERSION >= "3.3"
+    # RubyGems warns of gems that Ruby no longer has, but not of those in the bundle.
+    def test_gems_that_ruby_no_longer_has
+      write_files("boot.rb" => DECIDED, "Gemfile" => "gem 'racc'\n")
+      env = { "BUNDLE_GEMFILE" => file("Gemfile"), "PITWALL_BOOT_CACHE" => file("cache"), "BUNDLE_PATH" => nil,
+              "BUNDLE_APP_CONFIG" => file("x") }
+      # The first one writes the lockfile.
+      plain, result = ["off", nil].map do |on|
+        capture({ **env, "PITWALL_FASTBOOT" => on }, RUBY, "-I#{LIB}", "boot.rb")
+      end
+      assert_equal %w[0 1 1], result.out.lines(chomp: true), result.err
+      assert_equal plain.err, result.err, "what it warns of"
     end
-    assert_equal %w[0 1 1], result.out.lines(chomp: true), result.err
-    assert_equal plain.err, result.err, "what it warns of"
   end
 
   # Each library of Ruby, as Bundler leaves `require`: what it returns or raises, the second time too.
