@@ -1,11 +1,12 @@
 /*
- * New memory is touched before the program needs it. The first write to a page of new memory is a page fault: the
- * kernel finds a page, and fills it with zeros. A new Rails application with 101 gems has 99,000 page faults while it
- * boots, half of them in malloc's memory. A thread outside of Ruby writes to these pages first, on another processor.
+ * Touches new memory before the program needs the memory. To touch a page is to write to the page. The first write to a
+ * page of new memory is a page fault: the kernel finds a free page of RAM, and fills the page with zeros. A new Rails
+ * application with 101 gems has 99,000 page faults while it boots, half of them in malloc's memory. A thread that Ruby
+ * does not know touches these pages first, on another processor.
  *
  * sbrk(0) is the end of malloc's heap. When a file is loaded and the end has moved up, the main thread allocates a
- * block. The thread writes to the pages of the block. When the end moves up again, the main thread allocates the next
- * block, and frees this one. malloc uses the freed block before it moves the end again.
+ * block. The thread touches the pages of the block. When the end moves up again, the main thread allocates the next
+ * block, and frees the block before. malloc uses the freed block before malloc moves the end again.
  */
 #include "prefault.h"
 
@@ -25,30 +26,31 @@
 #include "outside_thread.h"
 
 #define MIB ((size_t)1 << 20)
-#define LEAST_GROWTH (8 * MIB) /* of the heap: small programs need no blocks */
-#define PARTS 16               /* a block is the growth divided by this: that of the last boot, or that so far */
-#define MOST (3 * MIB)         /* of a block. In boots of Rails, malloc comes to take such blocks from its heap anyway. */
-#define NEAR (1024 * MIB)      /* the heap may begin so far below its end. Mappings are further away. */
-#define IDLE_S 1               /* without a request: the thread gives the block's pages back, and ends */
-#define OVER_S 5               /* without a file: the boot is over */
+#define LEAST_GROWTH (8 * MIB) /* If the heap grows by less, no block is allocated. */
+#define PARTS 16               /* The size of a block is the heap's growth divided by this. */
+#define MOST (3 * MIB)         /* the largest block. At the end of a Rails boot malloc takes blocks of 2 to 4 MiB from
+                                  its heap anyway. */
+#define NEAR (1024 * MIB)      /* The start of the heap is nearer than this to its end. Mappings are further away. */
+#define IDLE_S 1               /* If no block was requested for so long, the thread ends. */
+#define OVER_S 5               /* If no file was loaded for so long, the boot is over. */
 
 static struct {
-    int is_noted;     /* how much the heap grows is noted */
-    int is_on;        /* blocks are allocated */
+    int is_noted;     /* Is `grown` still updated? */
+    int is_on;        /* Are blocks still allocated? */
     pthread_t main;
-    char *begin;      /* the heap's end when prefault was called */
-    char *end;        /* the heap's end when a block was allocated last, or was not needed */
-    time_t last_file; /* when a file was loaded last */
-    size_t expected;  /* how much the heap grew in the last boot, in bytes; 0: unknown */
-    size_t most;      /* the heap may not grow by more, in bytes */
-    size_t allocated; /* bytes of all blocks */
-    size_t grown;     /* how much it had grown when a file was loaded last, without the block that is held; in bytes */
+    char *begin;      /* sbrk(0) when Native.prefault was called */
+    char *end;        /* sbrk(0) after the last decision about a block */
+    time_t last_file; /* when the last file was loaded, in seconds of CLOCK_MONOTONIC */
+    size_t expected;  /* growth of the heap in the last boot, in bytes; 0: unknown */
+    size_t most;      /* growth of the heap, in bytes, beyond which no block is allocated */
+    size_t allocated; /* bytes of all blocks so far */
+    size_t grown;     /* growth of the heap when the last file was loaded, in bytes, without the held block */
 } heap;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t request; /* the thread waits for it */
+static pthread_cond_t request; /* signalled when there is a block to touch */
 
-/* With the lock. */
+/* Read and written by the main thread and by the thread that touches. Both hold `lock`. */
 static struct {
     char *block; /* allocated, and not yet freed */
     size_t size;
@@ -57,7 +59,7 @@ static struct {
     size_t touched; /* bytes of all blocks that the thread has touched */
 } held;
 
-/* With the lock. */
+/* holds lock */
 static void
 free_held(void)
 {
@@ -73,7 +75,8 @@ now_s(void)
     return now.tv_sec;
 }
 
-/* ---- The thread. It does not call malloc or free, because malloc would reserve 64 MiB for it. ---- */
+/* ---- The thread. For a thread that calls malloc or free, malloc reserves 64 MiB of addresses. So this thread calls
+ * neither. ---- */
 
 static void
 touch(volatile char *block, size_t size)
@@ -91,7 +94,7 @@ give_back(char *block, size_t size)
     if (end > first) madvise((void *)first, end - first, MADV_DONTNEED);
 }
 
-/* Waits for a block that is not touched. Returns 0 if there was none for IDLE_S. */
+/* Waits for a block that is not touched yet. Returns 0 if there was no such block for IDLE_S. holds lock */
 static int
 await_block(void)
 {
@@ -125,7 +128,7 @@ touch_blocks(void *unused)
 
 /* ---- The main thread ---- */
 
-/* How many the process may use. If the system does not tell, there are more than one. */
+/* How many processors this thread may use. 2 if the system does not say how many. */
 static int
 processors(void)
 {
@@ -147,8 +150,8 @@ allocate(size_t size)
     for (int try = 0; try < 2; try++) {
         char *block = malloc(size);
         if (!block || is_in_heap(block, size)) return block;
-        /* malloc makes a mapping for a large block. When a mapping is freed, malloc takes blocks of this size from its
-         * heap from then on. (Not if one of malloc's thresholds is set, or with another malloc.) */
+        /* malloc has made a mapping for the block, because the block is large. After the mapping is freed, malloc takes
+         * blocks of this size from its heap. (Not if one of malloc's thresholds is set, or with another malloc.) */
         free(block);
     }
     return NULL;
@@ -161,18 +164,18 @@ growth(void)
     return end > heap.begin ? (size_t)(end - heap.begin) : 0;
 }
 
-/* How large the next block is to be. 0: none is needed now. */
+/* The size of the next block, in bytes. 0: no block is needed now. */
 static size_t
 next_size(size_t grown)
 {
-    size_t growth = heap.expected ? heap.expected : grown;
-    size_t size = growth / PARTS < MOST ? growth / PARTS : MOST;
-    if (growth < LEAST_GROWTH) return 0;
+    size_t known = heap.expected ? heap.expected : grown;
+    size_t size = known / PARTS < MOST ? known / PARTS : MOST;
+    if (known < LEAST_GROWTH) return 0;
     if (heap.expected && (grown + size > heap.expected || heap.allocated + size > heap.expected)) return 0;
     return size;
 }
 
-/* Holds a block of this size. Returns 0 where that can't be done. With the lock. */
+/* Allocates the next block, and asks the thread to touch the block. Returns 0 if either fails. holds lock */
 static int
 hold(size_t size)
 {
@@ -189,7 +192,7 @@ hold(size_t size)
     return 1;
 }
 
-/* With the lock. */
+/* holds lock */
 static void
 hold_next(size_t grown)
 {
@@ -198,7 +201,7 @@ hold_next(size_t grown)
     heap.is_on = grown + size <= heap.most && !fb_has_memory_limit() && hold(size);
 }
 
-/* With the lock. */
+/* holds lock */
 static void
 note_growth(void)
 {
@@ -209,7 +212,7 @@ note_growth(void)
 void
 fb_prefault_loads(void)
 {
-    /* Other threads use other arenas of malloc. */
+    /* Other threads allocate from other arenas of malloc. */
     if (!heap.is_noted || !pthread_equal(pthread_self(), heap.main)) return;
     time_t now = now_s();
     if (now - heap.last_file > OVER_S) {

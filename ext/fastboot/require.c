@@ -17,7 +17,8 @@ static ID id_before, id_plain_require, id_add, id_found, id_not_found, id_rubyge
 /* A LazyGems, and its Hash from the names of files to gems that wait. nil: there is no list of lazy gems. */
 static VALUE lazy_gems = Qnil, lazy_names = Qnil;
 
-/* The methods that were replaced because there are lazy gems: two UnboundMethods and a Method. nil: not replaced. */
+/* Module#autoload and Kernel#autoload (UnboundMethods) and Kernel.autoload (a Method), as they were before this
+ * extension replaced them. nil: not replaced, because there are no lazy gems. */
 static VALUE module_autoload_before = Qnil, kernel_autoload_before = Qnil, function_autoload_before = Qnil;
 
 /* A plain String: RubyGems asks others for `to_path`. An ASCII name without a zero byte, neither absolute, nor explicitly
@@ -221,7 +222,7 @@ function_autoload(VALUE self, VALUE name, VALUE file)
     return rb_method_call(2, (const VALUE[]){name, file}, function_autoload_before);
 }
 
-/* The UnboundMethod that the module itself has, also where others have prepended modules; nil: none. */
+/* The method `autoload` that the module itself defines, not a prepended module. An UnboundMethod, or nil. */
 static VALUE
 autoload_of(VALUE module)
 {

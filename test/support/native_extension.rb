@@ -207,8 +207,8 @@ module NativeExtension
   #: () -> bool
   def compiler? = system(CC, "--version", out: File::NULL, err: File::NULL) || false
 
-  # Makes a C extension of one file.
-  # @raise [RuntimeError] with the compiler's output, if it fails
+  # Compiles a C extension from one file.
+  # @raise [RuntimeError] if the compiler fails. The message is the compiler's output
   #: (String, String, *String) -> void
   def compile(source, library, *options)
     includes = RbConfig::CONFIG.values_at("rubyhdrdir", "rubyarchhdrdir").map { |folder| "-I#{folder}" }

@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "bundled_gems"
-
 module Pitwall
   module Fastboot
     # Finds the file of a `require` without probing each folder of $LOAD_PATH: it knows which names each folder has at
@@ -110,13 +108,13 @@ module Pitwall
         @warned_names ||= first_parts(Gem::BUNDLED_GEMS) { true }
       end
 
-      # The same with Bundler. RubyGems does not warn of gems that Bundler has activated. A gem that was activated
-      # before may be missing in the bundle.
+      # warned_names without the gems that Bundler has activated, of which RubyGems does not warn. A gem that was
+      # activated before Bundler may be missing in the lockfile. RubyGems warns of such a gem.
       def bundle_warned_names
         return unless defined?(Gem::BUNDLED_GEMS::SINCE)
 
-        locked = BundledGems.definition&.locked_gems&.specs.to_a.to_h { |spec| [spec.name, true] }
-        first_parts(Gem::BUNDLED_GEMS) { |gem| !(locked.key?(gem) && Gem.loaded_specs.key?(gem)) }
+        locked = ::Bundler.locked_gems&.specs.to_a.map(&:name)
+        first_parts(Gem::BUNDLED_GEMS) { |gem| !(locked.include?(gem) && Gem.loaded_specs.key?(gem)) }
       rescue StandardError # of Bundler
         warned_names
       end
@@ -127,7 +125,7 @@ module Pitwall
         Gem.find_unresolved_default_spec(name) || !Gem::Specification.unresolved_deps.empty?
       end
 
-      # @yield whether RubyGems may warn of a gem
+      # The first parts of the names of some gems' files. The block says for a gem's name whether to take the gem.
       def first_parts(gems)
         names = gems::SINCE.keys.to_h { |name| [name, name] }
         names.update(gems::EXACT) if gems.const_defined?(:EXACT)

@@ -44,7 +44,7 @@ module Pitwall
       # @param compile_cache_zoneinfo whether to keep what tzinfo makes of files of time zones
       # @param load_path_cache whether to find files of `require` without searching
       # @param gc whether garbage collection rests while files are loaded
-      # @param prefault whether new memory is touched before the program needs it
+      # @param prefault whether another thread touches new memory before the program needs the memory
       # @param lazy_gems whether gems wait that `pitwall boot cache lazy` has listed
       # @param readonly use the pack, but never write it
       # @param others options of Bootsnap.setup that have no effect here
@@ -92,8 +92,8 @@ module Pitwall
       # @api private
       def main_ractor? = MAIN_RACTOR.nil? || Ractor.current.equal?(MAIN_RACTOR)
 
-      # Called before Process.daemon. Process.daemon ends this process without its at_exit handlers, so what was
-      # compiled is written now.
+      # Called before Process.daemon. Process.daemon ends this process and runs no at_exit handlers. So the pack is
+      # written now.
       # @return whether to call after_daemon
       # @api private
       def before_daemon
@@ -140,7 +140,8 @@ module Pitwall
 
       private
 
-      # Whatever fails here, the program boots without it. If code is kept, it yields, to start what needs its hook.
+      # If anything fails here, the program boots without the accelerator. Yields if compiled code is kept: what the
+      # block starts needs the hook of compiled code.
       def start(cache_dir, compile_cache_iseq, data, load_path_cache, readonly, lazy_gems)
         reason = unavailable
         return @counts.because(reason) if reason
@@ -214,7 +215,7 @@ module Pitwall
         count_rests if @can_rest
       end
 
-      # If the growth of this process is not known, the note of earlier boots is kept.
+      # If this process has not measured how much its heap grew, the growth that an earlier boot noted is noted again.
       def count_prefaults
         touched, growth = Native.prefaults
         @counts.set(:prefaulted, :heap_growth, [touched, growth || @last_boot.count(:heap_growth)])
@@ -274,7 +275,7 @@ module Pitwall
         Native.watch_daemons
       end
 
-      # Is it the process that the accelerator was set up in, or the daemon that this process became?
+      # Is this the process that called `setup`, or the daemon that Process.daemon made of that process?
       def same_process? = @pid == Process.pid
 
       # Writes the pack for the last time. `pitwall boot cache build` sets the variable.
