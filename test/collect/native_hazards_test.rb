@@ -87,6 +87,9 @@ class NativeHazardsTest < Minitest::Test
     assert_equal 0, segment.stat("native_lost")
   end
 
+  # Frames of the sanitizer's own functions have no rules.
+  ASAN = ENV.key?("PITWALL_ASAN")
+
   def test_many_threads_and_fibers
     run_known(<<~RUBY)
       record do
@@ -104,9 +107,8 @@ class NativeHazardsTest < Minitest::Test
       assert_equal ["Known.outer", "c_outer", "c_inner"], names[names.index("Known.outer"), 3]
       assert_equal "Known.leaf", names[at - 1]
     end
-    # Beside busy processes, 1 of these stacks does not reach its thread's start in 1 of 10 runs. With ASAN more do
-    # not: frames of the sanitizer's own functions have no rules.
-    assert_operator segment.stat("native_lost"), :<=, [segment.stat("native_stacks") / 100, 2].max
+    # Beside busy processes one stack did not reach its thread's start, in 3 of 30 runs. The cause is not known.
+    assert_operator segment.stat("native_lost"), :<=, ASAN ? segment.stat("native_stacks") / 100 : 1
   end
 
   # Each allocation is a collection of the whole heap, which takes long on some Rubies: one round, and others within 2 s.
