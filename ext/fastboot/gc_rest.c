@@ -36,9 +36,10 @@
 #define FIRST_DESCRIPTOR 60 /* or a fifth of it, where the limit of descriptors is low */
 #define LONGEST_TICKS 12000 /* of a boot */
 #define GROWTH 2.0          /* of memory, in one rest */
-#define LEAST_GROWTH (72 * MIB) /* a small Rails application then has one collection while it boots */
-#define SHARE_OF_LAST 0.63  /* of what the last boot took: then a large application has one collection, too */
-#define MUCH_LATER 1.1      /* If the share is at most 1.1 times the limit, the limit stays. */
+#define LEAST_GROWTH (72 * MIB)
+#define EARLY 0.6           /* of the growth of a boot that will collect: the earlier, the less there is to mark */
+#define SMALL (2 * LEAST_GROWTH)
+#define EARLY_SMALL 0.3     /* the same, of a boot that would grow less than SMALL: its garbage takes little memory */
 #define SURVIVORS 0.3       /* least share of objects that survives a collection; else there is no further rest */
 #define GARBAGE 0.75        /* memory of a freed object / that of an average object; estimated from two applications */
 #define PUT_OFF_TICKS 25    /* after the end of a rest was put off, until the thread asks again */
@@ -144,13 +145,18 @@ is_over_limit(uint64_t now)
     return now == 0 || now > rest.limit;
 }
 
-/* `wanted`: the limit that the last boot suggests, in bytes, or 0. */
+/* Sets the limit of this rest. If the boot would reach the limit anyway, it collects once, and early.
+ * expected: memory that the boot will take, in bytes; 0: unknown
+ * uncollected: the same for a boot without a collection */
 static void
-set_limit(uint64_t now, uint64_t wanted)
+set_limit(uint64_t now, uint64_t expected, uint64_t uncollected)
 {
     uint64_t grown = (uint64_t)((double)now * GROWTH), limit = now + LEAST_GROWTH;
     if (grown > limit) limit = grown;
-    if ((double)wanted > (double)limit * MUCH_LATER) limit = wanted;
+    if (uncollected > limit && expected > now) {
+        double early = uncollected - now < SMALL ? EARLY_SMALL : EARLY;
+        limit = now + (uint64_t)((double)(expected - now) * early);
+    }
     if (limit < rest.spared) limit = rest.spared;
     rest.limit = limit < rest.most ? limit : rest.most;
 }
@@ -160,7 +166,7 @@ static void
 rest_again(void)
 {
     uint64_t now = resident();
-    set_limit(now, 0);
+    set_limit(now, 0, 0);
     begin_rest();
     if (rest.state == OVER) return;
     double survivors = (double)gc_stat("heap_live_slots") / (double)rest.objects; /* boots: 0.45 to 0.7 */
@@ -347,19 +353,18 @@ process_fork(VALUE self)
     return rb_method_call(0, NULL, rest.fork);
 }
 
-/* rest_gc(MiB that the last boot took, or 0, folder of Ruby's own extensions) -> nil, or why it does not rest. Called
- * once. */
+/* rest_gc(MiB that the boot is expected to take, MiB that it would take without a collection, folder of Ruby's own
+ * extensions) -> nil, or why it does not rest. 0 MiB: unknown. Called once. */
 static VALUE
-native_rest_gc(VALUE self, VALUE last, VALUE extensions)
+native_rest_gc(VALUE self, VALUE expected, VALUE uncollected, VALUE extensions)
 {
-    uint64_t wanted = (uint64_t)((double)NUM2UINT(last) * SHARE_OF_LAST) * MIB;
     open_statm();
     uint64_t now = resident();
     if (now == 0) return rb_str_new_cstr("/proc/self/statm can't be read");
     rest.begun = now;
     if (fb_has_memory_limit()) return rb_str_new_cstr("memory is limited (ulimit)");
     rest.most = fb_most_memory();
-    set_limit(now, wanted);
+    set_limit(now, (uint64_t)NUM2UINT(expected) * MIB, (uint64_t)NUM2UINT(uncollected) * MIB);
     if (now >= rest.limit) return rb_str_new_cstr("there is little memory");
     if (RTEST(rb_funcall(rb_mGC, rb_intern("stress"), 0))) return rb_str_new_cstr("GC.stress is on");
 
@@ -410,7 +415,7 @@ native_gc_rests(VALUE self)
 void
 fb_define_gc_rest(VALUE native)
 {
-    rb_define_singleton_method(native, "rest_gc", native_rest_gc, 2);
+    rb_define_singleton_method(native, "rest_gc", native_rest_gc, 3);
     rb_define_singleton_method(native, "let_memory_grow", native_let_memory_grow, 1);
     rb_define_singleton_method(native, "gc_rests", native_gc_rests, 0);
     fb_hold((VALUE *const[]){&rest.enable, &rest.disable, &rest.set_stress, &rest.set_limit, &rest.fork,

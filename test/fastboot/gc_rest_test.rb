@@ -64,6 +64,7 @@ class GCRestTest < Minitest::Test
   GROWS = "KEPT = []; growths = -> { #{STATS}['gc_growths'].to_i }; " \
           "150.times { load './a.rb'; KEPT << 'x' * 1_000_000 }; " \
           "200.times { growths.call.zero? and sleep 0.01 }; p growths.call"
+  GROWS_LESS = GROWS.sub("150", "50")
 
   # While collections are disabled, Ruby raises NoMemoryError without a collection before it.
   def test_it_ends_where_the_program_limits_its_memory
@@ -125,7 +126,7 @@ class GCRestTest < Minitest::Test
     assert_equal %w[0 true], lines("require './own.so'; #{program}")
   end
 
-  # A boot writes down how much memory it took. If that is much, the program's next boot collects later.
+  # A boot writes down how much memory it took. If that is much, the limit of the next boot is higher.
   def test_what_the_last_boots_took
     assert_equal ["1"], lines(GROWS)
     assert_operator noted.min, :>, 72
@@ -148,6 +149,15 @@ class GCRestTest < Minitest::Test
     assert_equal ["1"], lines(GROWS)
   end
 
+  # A boot that will collect does so early: there is less to mark.
+  def test_early_collections
+    assert_equal ["0"], lines(GROWS_LESS)
+    [["80", "100", "1"], ["80", "60", "0"], ["200", "220", "0"]].each do |expected, uncollected, growths|
+      note(expected, uncollected: uncollected)
+      assert_equal [growths], lines(GROWS_LESS), [expected, uncollected]
+    end
+  end
+
   def test_the_name_of_a_boot
     File.write(file("bundle"), "load '#{file("a.rb")}'; $0 = ARGV.last")
     capture({ "PITWALL_BOOT_CACHE" => file("cache") }, RUBY, "-I#{LIB}", "-rpitwall/fastboot", file("bundle"),
@@ -156,8 +166,8 @@ class GCRestTest < Minitest::Test
     assert_equal "#{file("bundle")} exec rails ", command
   end
 
-  def note(expected, command = "-e")
-    File.write(file("cache/last-boot"), "command=#{command}\ngc_expected=#{expected}\n")
+  def note(expected, command = "-e", uncollected: expected)
+    File.write(file("cache/last-boot"), "command=#{command}\ngc_expected=#{expected}\ngc_uncollected=#{uncollected}\n")
   end
 
   def noted = Pitwall::Fastboot::LastBoot.read(file("cache")).values_at("gc_peak", "gc_expected")

@@ -195,7 +195,10 @@ module Pitwall
         return if RUBY_VERSION < "3.4" || !Native.respond_to?(:rest_gc)
 
         @can_rest = true
-        reason = Native.rest_gc(@last_boot.count(:gc_expected), "#{RbConfig::CONFIG["rubyarchdir"]}/") if wanted
+        return unless wanted
+
+        reason = Native.rest_gc(@last_boot.count(:gc_expected), @last_boot.count(:gc_uncollected),
+                                "#{RbConfig::CONFIG["rubyarchdir"]}/")
         @counts.because("garbage collection does not rest: #{reason}") if reason
       end
 
