@@ -9,6 +9,7 @@
 #include "main_ractor.h"
 #include "pack_object.h"
 #include "prefault.h"
+#include "real_paths.h"
 #include "require.h"
 #include "tools.h"
 
@@ -156,7 +157,10 @@ code_of(VALUE path, int others)
     int is_main = fb_in_main_ractor();
     if (is_main) {
         fb_note_load();
-        if (!fb_require_was_called()) rb_funcall(fastboot_module, id_keep_index, 0);
+        if (!fb_require_was_called()) {
+            rb_funcall(fastboot_module, id_keep_index, 0);
+            if (!NIL_P(serving.pack)) fb_know_real_paths_beside(fb_pack_of(serving.pack), path);
+        }
         fb_gc_rest_loads();
         fb_prefault_loads();
     }

@@ -290,10 +290,8 @@ take_entry(struct index *index, const char *entry, VALUE roots, uint32_t *number
     if (is_known && index->folders[*number].fixed) return 0;
 
     char real[PATH_MAX];
-    if (!realpath(entry, real)) {
-        if (strlen(entry) >= sizeof real) return ENAMETOOLONG;
-        strcpy(real, entry);
-    }
+    if (strlen(entry) >= sizeof real) return ENAMETOOLONG;
+    if (fb_is_plain_folder(entry) || !realpath(entry, real)) strcpy(real, entry);
     if (is_known && strcmp(index->folders[*number].path, real) == 0) {
         return is_same(&index->folders[*number]) ? 0 : list_folder(index, *number);
     }

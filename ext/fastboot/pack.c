@@ -86,6 +86,19 @@ grow_slots(struct fb_pack *pack)
     return 1;
 }
 
+size_t
+fb_folder_length(const char *path, size_t length)
+{
+    while (length > 0 && path[length - 1] != '/') length--;
+    return length;
+}
+
+static uint64_t
+hash_of_folder(const char *path, size_t length)
+{
+    return fb_sum(path, fb_folder_length(path, length)) | 1;
+}
+
 static int
 add(struct fb_pack *pack, const struct fb_head *head, const char *key, const char *body)
 {
@@ -106,9 +119,11 @@ add(struct fb_pack *pack, const struct fb_head *head, const char *key, const cha
     }
     /* Each version is compared with those before it. A damaged pack may have very many of one file. */
     if (older_count == FB_MOST_VERSIONS) older = older_count = 0;
+    int is_plain = head->kind == FB_CODE && !memchr(key, 0, head->key_length);
     pack->entries[pack->count++] = (struct fb_entry){
         .head = head, .key = key, .body = body, .attributes = head->attributes, .hash = hash,
-        .content = hash_of(head->kind, (const char *)head->digest, FB_DIGEST_SIZE, head->options), .older = older,
+        .content = hash_of(head->kind, (const char *)head->digest, FB_DIGEST_SIZE, head->options),
+        .folder = is_plain ? hash_of_folder(key, head->key_length) : 0, .older = older,
         .older_count = (uint16_t)older_count, .is_newest = 1,
     };
     *slot = pack->count;
@@ -215,6 +230,48 @@ fb_pack_with_content(struct fb_pack *pack, enum fb_kind kind, uint64_t options, 
     return memcmp(entry->head->digest, digest, FB_DIGEST_SIZE) == 0 ? entry : NULL;
 }
 
+static uint32_t *
+folder_slot(const struct fb_pack *pack, uint64_t folder)
+{
+    uint32_t i = (uint32_t)(folder >> 1) & (pack->slot_count - 1);
+    while (pack->folders[i] && pack->entries[pack->folders[i] - 1].folder != folder) {
+        i = (i + 1) & (pack->slot_count - 1);
+    }
+    return &pack->folders[i];
+}
+
+static int
+make_folders(struct fb_pack *pack)
+{
+    if (pack->folders) return 1;
+    pack->folders = calloc(pack->slot_count, sizeof *pack->folders);
+    if (!pack->folders) return 0;
+    for (uint32_t i = 0; i < pack->count; i++) {
+        struct fb_entry *entry = &pack->entries[i];
+        if (!entry->folder || !entry->is_newest) continue;
+        uint32_t *slot = folder_slot(pack, entry->folder);
+        entry->beside = *slot;
+        *slot = i + 1;
+    }
+    return 1;
+}
+
+struct fb_entry *
+fb_pack_take_folder(struct fb_pack *pack, const char *path, size_t length)
+{
+    if (!make_folders(pack)) return NULL;
+    uint32_t at = *folder_slot(pack, hash_of_folder(path, length));
+    if (!at || pack->entries[at - 1].is_taken) return NULL;
+    pack->entries[at - 1].is_taken = 1;
+    return &pack->entries[at - 1];
+}
+
+struct fb_entry *
+fb_pack_beside(const struct fb_pack *pack, const struct fb_entry *entry)
+{
+    return entry->beside ? &pack->entries[entry->beside - 1] : NULL;
+}
+
 int
 fb_entry_intact(const struct fb_entry *entry)
 {
@@ -234,7 +291,7 @@ fb_pack_free(struct fb_pack *pack)
     free(pack->entries);
     free(pack->slots);
     free(pack->contents);
+    free(pack->folders);
     pack->entries = NULL;
-    pack->slots = NULL;
-    pack->contents = NULL;
+    pack->slots = pack->contents = pack->folders = NULL;
 }

@@ -64,9 +64,11 @@ struct fb_entry {
     struct fb_attributes attributes; /* the newest known */
     uint64_t hash;    /* of kind, options and key */
     uint64_t content; /* hash of kind, options and digest: a copy, because heads are spread over the whole file */
+    uint64_t folder;  /* hash of the folder of a file of code whose path is its real path; 0: another kind of entry */
     uint32_t older; /* index + 1 of the version before of the same kind, key and options; 0: none */
+    uint32_t beside; /* index + 1 of another entry of the same folder; 0: none, or not needed yet */
     uint16_t older_count; /* how many can be reached by `older`, less than FB_MOST_VERSIONS */
-    uint16_t is_newest;
+    uint8_t is_newest, is_taken; /* by fb_pack_take_folder */
 };
 
 struct fb_pack {
@@ -79,6 +81,7 @@ struct fb_pack {
     uint32_t *slots; /* hash table: index + 1 of the newest version */
     uint32_t slot_count;
     uint32_t *contents; /* the same by content, of any file, with as many slots; NULL: not needed yet */
+    uint32_t *folders;  /* the same by folder: index + 1 of one entry; NULL: not needed yet */
     uint32_t records;
 };
 
@@ -99,6 +102,16 @@ struct fb_entry *fb_pack_older(const struct fb_pack *pack, const struct fb_entry
 /* The newest version that has this content, of any file; NULL: none. */
 const struct fb_entry *fb_pack_with_content(struct fb_pack *pack, enum fb_kind kind, uint64_t options,
                                             const uint8_t digest[FB_DIGEST_SIZE]);
+
+/* The first entry of those whose files lie in the same folder as a file; NULL: none, or it was asked for this folder
+ * before. Hashes may collide, so compare the keys. */
+struct fb_entry *fb_pack_take_folder(struct fb_pack *pack, const char *path, size_t length);
+
+/* The next of them; NULL: none. */
+struct fb_entry *fb_pack_beside(const struct fb_pack *pack, const struct fb_entry *entry);
+
+/* How many bytes of a path its folder takes, with the slash at its end. */
+size_t fb_folder_length(const char *path, size_t length);
 
 /* Is the body as it was written? Reads all of it. */
 int fb_entry_intact(const struct fb_entry *entry);

@@ -20,7 +20,7 @@ static size_t
 pack_memsize(const void *data)
 {
     const struct fb_pack *pack = data;
-    size_t tables = pack->contents ? 2 : 1;
+    size_t tables = 1 + (pack->contents != NULL) + (pack->folders != NULL);
     return sizeof *pack + pack->capacity * sizeof *pack->entries + tables * pack->slot_count * sizeof *pack->slots;
 }
 
@@ -28,10 +28,10 @@ static const rb_data_type_t pack_type = {
     "pitwall/fastboot pack", {NULL, RUBY_NEVER_FREE, pack_memsize}, NULL, NULL, RUBY_TYPED_FREE_IMMEDIATELY,
 };
 
-const struct fb_pack *
+struct fb_pack *
 fb_pack_of(VALUE self)
 {
-    const struct fb_pack *pack = rb_check_typeddata(self, &pack_type);
+    struct fb_pack *pack = rb_check_typeddata(self, &pack_type);
     if (!pack->bytes) rb_raise(rb_eIOError, "closed pack");
     return pack;
 }
@@ -173,7 +173,7 @@ pack_load_version(VALUE self, VALUE kind, VALUE key, VALUE options, VALUE digest
 static VALUE
 pack_with_content(VALUE self, VALUE kind, VALUE options, VALUE digest)
 {
-    struct fb_pack *pack = (struct fb_pack *)(uintptr_t)fb_pack_of(self);
+    struct fb_pack *pack = fb_pack_of(self);
     StringValue(digest);
     if (RSTRING_LEN(digest) != FB_DIGEST_SIZE) return Qnil;
     const struct fb_entry *entry =
@@ -232,7 +232,7 @@ pack_facts(VALUE self)
 static VALUE
 pack_close(VALUE self)
 {
-    struct fb_pack *pack = (struct fb_pack *)(uintptr_t)fb_pack_of(self);
+    struct fb_pack *pack = fb_pack_of(self);
     fb_pack_free(pack);
     munmap((void *)(uintptr_t)pack->bytes, pack->size);
     *pack = (struct fb_pack){0};

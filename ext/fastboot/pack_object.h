@@ -9,7 +9,7 @@
 void fb_define_pack(VALUE native);
 
 /* The pack of such an object. Raises TypeError for others. */
-const struct fb_pack *fb_pack_of(VALUE object);
+struct fb_pack *fb_pack_of(VALUE object);
 
 /* The compiled code or the data of a file; :odd (no plain file), :missing, :changed (the file may have changed),
  * :damaged or :refused (Ruby doesn't take the code). */

@@ -142,12 +142,44 @@ look_at(const char *path, size_t length, char copy[PATH_MAX], struct stat *found
     return lstat(copy, found) == 0;
 }
 
+static int
+has_odd_parts(const char *path)
+{
+    return strstr(path, "//") || strstr(path, "/./") || strstr(path, "/../");
+}
+
 /* Is it its own real path? */
 static int
 is_plain(const char *path, const struct stat *found)
 {
-    if (S_ISLNK(found->st_mode) || strstr(path, "//") || strstr(path, "/./") || strstr(path, "/../")) return 0;
+    if (S_ISLNK(found->st_mode) || has_odd_parts(path)) return 0;
     return is_plain_folder(path, (size_t)(strrchr(path, '/') - path));
+}
+
+/* What fb_readable saw last, if that was no link. `require` looks at a file to find it, and then for its real path. */
+static struct {
+    char path[PATH_MAX]; /* "": nothing */
+    struct stat found;
+} seen;
+
+static int
+was_seen(const char *path, size_t length, char copy[PATH_MAX], struct stat *found)
+{
+    if (strlen(seen.path) != length || memcmp(seen.path, path, length) != 0) return 0;
+    memcpy(copy, seen.path, length + 1);
+    *found = seen.found;
+    seen.path[0] = 0; /* once: the file may change */
+    return length > 0;
+}
+
+int
+fb_is_plain_folder(const char *path)
+{
+    size_t length = strlen(path);
+    if (length < 2 || length >= PATH_MAX || path[0] != '/' || has_odd_parts(path)) return 0;
+    const char *last = strrchr(path, '/') + 1;
+    if (*last == 0 || strcmp(last, ".") == 0 || strcmp(last, "..") == 0) return 0;
+    return is_plain_folder(path, length);
 }
 
 int
@@ -155,7 +187,8 @@ fb_is_plain_file(const char *path, size_t length)
 {
     char copy[PATH_MAX];
     struct stat found;
-    return look_at(path, length, copy, &found) && S_ISREG(found.st_mode) && may_read(&found) && is_plain(copy, &found);
+    if (!was_seen(path, length, copy, &found) && !look_at(path, length, copy, &found)) return 0;
+    return S_ISREG(found.st_mode) && may_read(&found) && is_plain(copy, &found);
 }
 
 int
@@ -197,7 +230,14 @@ int
 fb_readable(const char *path)
 {
     struct stat found;
-    if (stat(path, &found) != 0) return errno == ENOENT || errno == ENOTDIR ? 0 : -1;
+    int failure = lstat(path, &found);
+    if (!failure && S_ISREG(found.st_mode) && strlen(path) < sizeof seen.path) {
+        strcpy(seen.path, path);
+        seen.found = found;
+    } else if (!failure && S_ISLNK(found.st_mode)) {
+        failure = stat(path, &found);
+    }
+    if (failure) return errno == ENOENT || errno == ENOTDIR ? 0 : -1;
     if (!S_ISREG(found.st_mode)) return -1;
     return may_read(&found) ? 1 : -1;
 }

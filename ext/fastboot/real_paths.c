@@ -2,7 +2,8 @@
  * Real paths that Ruby need not look for. `require` loads a file only if no file with the same real path is loaded. To
  * find the real path takes a system call for each folder of the path. Ruby 3.3 and newer keeps real paths in a Hash. No
  * interface gives this Hash, but the VM refers to it. A path without a symbolic link is its own real path. Files with
- * such a path are added to the Hash before Ruby loads them.
+ * such a path are added to the Hash before Ruby loads them: files of `require` one by one, files of `require_relative`
+ * by folders.
  */
 #include "real_paths.h"
 
@@ -15,6 +16,8 @@
 
 static VALUE real_paths = Qnil; /* Ruby's Hash: path => real path, both interned; nil: not found */
 static unsigned long added;
+
+enum { MOST_BESIDE = 1000 }; /* files of one folder: the program may load few of them */
 
 #ifdef HAVE_RB_OBJSPACE_REACHABLE_OBJECTS_FROM_ROOT
 
@@ -56,18 +59,24 @@ find_real_paths(VALUE path, VALUE real_path)
 
 #endif
 
-void
-fb_know_real_path(VALUE path)
+/* Is it a path that Ruby would look up as it is? */
+static int
+is_simple(VALUE path)
 {
-    if (NIL_P(real_paths) || !RB_TYPE_P(path, T_STRING)) return;
+    if (NIL_P(real_paths) || !RB_TYPE_P(path, T_STRING)) return 0;
     /* If the name is of a subclass of String, and the real path is known, Ruby 3.4 and 4.0 give a wrong __FILE__. */
-    if (RBASIC_CLASS(path) != rb_cString || rb_ivar_count(path) > 0) return;
-    if (RSTRING_LEN(path) == 0 || RSTRING_PTR(path)[0] != '/') return;
+    if (RBASIC_CLASS(path) != rb_cString || rb_ivar_count(path) > 0) return 0;
+    if (RSTRING_LEN(path) == 0 || RSTRING_PTR(path)[0] != '/') return 0;
     /* For a path in another encoding, Ruby's real path may have a third encoding. */
     rb_encoding *encoding = rb_enc_get(path);
-    if (encoding != rb_filesystem_encoding() && encoding != rb_utf8_encoding()) return;
-    if (!rb_enc_str_asciionly_p(path)) return;
-    if (!fb_ends_with(path, ".rb") && !fb_ends_with(path, ".so")) path = rb_str_plus(path, rb_str_new_cstr(".rb"));
+    if (encoding != rb_filesystem_encoding() && encoding != rb_utf8_encoding()) return 0;
+    return rb_enc_str_asciionly_p(path);
+}
+
+/* Adds a path that is_simple, if it is a plain file's. */
+static void
+know(VALUE path)
+{
     if (!NIL_P(rb_hash_lookup(real_paths, path))) return;
     if (!fb_is_plain_file(RSTRING_PTR(path), (size_t)RSTRING_LEN(path))) return;
     /* A copy: the program may change its own String. */
@@ -75,6 +84,30 @@ fb_know_real_path(VALUE path)
     RB_GC_GUARD(path);
     rb_hash_aset(real_paths, known, known);
     added++;
+}
+
+void
+fb_know_real_path(VALUE path)
+{
+    if (!is_simple(path)) return;
+    if (!fb_ends_with(path, ".rb") && !fb_ends_with(path, ".so")) path = rb_str_plus(path, rb_str_new_cstr(".rb"));
+    know(path);
+}
+
+void
+fb_know_real_paths_beside(struct fb_pack *pack, VALUE path)
+{
+    if (!is_simple(path)) return;
+    rb_encoding *encoding = rb_enc_get(path);
+    const char *text = RSTRING_PTR(path);
+    size_t length = (size_t)RSTRING_LEN(path), folder = fb_folder_length(text, length);
+    struct fb_entry *entry = fb_pack_take_folder(pack, text, length);
+    for (int i = 0; entry && i < MOST_BESIDE; i++, entry = fb_pack_beside(pack, entry)) {
+        if (entry->head->key_length <= folder || memcmp(entry->key, text, folder) != 0) continue; /* hashes collide */
+        VALUE other = rb_enc_str_new(entry->key, (long)entry->head->key_length, encoding);
+        if (is_simple(other)) know(other);
+    }
+    RB_GC_GUARD(path);
 }
 
 /* know_real_paths(path, real path): of a file that `require` is loading or has loaded. Ruby's Hash is the one that has

@@ -11,8 +11,8 @@ class FastbootRealPathsTest < Minitest::Test
   KEPT = RUBY_VERSION.to_f >= 3.3
 
   # It loads plain files, files below a link, a file that is a link, and names with "..". It sets another target of a
-  # link. It gives names that are more than a String, and an autoload. It puts a link in the place of a folder. At the
-  # end the links are as before.
+  # link. It gives names that are more than a String, and an autoload. It puts a link in the place of a folder. It
+  # loads files by `require_relative`. At the end the links are as before.
   PROGRAM = <<~'RUBY'
     $LOAD_PATH.unshift("#{Dir.pwd}/plain", "#{Dir.pwd}/current/lib")
     asked = lambda do |name|
@@ -41,6 +41,7 @@ class FastbootRealPathsTest < Minitest::Test
     File.symlink("gone", "moved")
     sleep 1.1 # folders are known for a second
     results += ["#{Dir.pwd}/moved/late", "#{Dir.pwd}/gone/late"].map(&asked)
+    require "#{Dir.pwd}/beside/main"
     own = $LOADED_FEATURES.grep(/#{Regexp.escape(Dir.pwd)}/)
     p results, DIRS, own, own.map(&:encoding), own.map(&:frozen?)
     File.unlink("current", "moved")
@@ -56,7 +57,11 @@ class FastbootRealPathsTest < Minitest::Test
     names += %w[releases/1/lib/released.rb releases/2/lib/released.rb releases/2/lib/later.rb
                 moved/early.rb moved/late.rb]
     write_files(names.to_h { |name| [name, code] }.merge("plain/thirteen.rb" => "Thirteen = [__FILE__, __dir__]"))
+    relative = %w[a link real ../beside/b c].map { |name| "require_relative '#{name}'; " }.join
+    write_files("beside/main.rb" => relative,
+                **%w[a b c real].to_h { |name| ["beside/#{name}.rb", code] })
     File.symlink("target.rb", file("plain/link.rb"))
+    File.symlink("real.rb", file("beside/link.rb"))
     File.symlink("releases/1", file("current"))
   end
 
@@ -105,6 +110,16 @@ class FastbootRealPathsTest < Minitest::Test
       assert_same expected, found, locale
       assert_operator found.counts["found"], :>, 50
     end
+  end
+
+  # The pack has the files that lie beside a file of `require_relative`. A link and a file that is gone are not added.
+  def test_files_beside_a_file_of_require_relative
+    program = "require \"\#{Dir.pwd}/beside/main\""
+    assert_equal KEPT ? 1 : 0, added(boot("-e", program)), "nothing is in the pack"
+    assert_equal KEPT ? 3 : 0, added(boot("-e", program)), "main, b and c"
+    write_files("beside/main.rb" => "require_relative 'a'", "beside/b.rb" => "raise 'not asked for'")
+    File.unlink(file("beside/c.rb"))
+    assert_equal KEPT ? 2 : 0, added(boot("-e", program)), "main and b"
   end
 
   def test_which_files_are_known

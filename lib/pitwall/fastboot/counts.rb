@@ -44,7 +44,7 @@ module Pitwall
         "data_not_plain" => "data files not stored: they have tags, or other objects than plain ones",
         "found" => "requires whose file was found without searching $LOAD_PATH",
         "not_found" => "requires that Ruby searched for itself",
-        "real_paths" => "files whose real path Ruby did not have to look up",
+        "real_paths" => "files whose real path Ruby does not have to look up",
         "relative_load_path" => "requires that Ruby searched for: $LOAD_PATH has an entry that is no absolute path",
         "lazy_gems" => "gems that Bundler.require did not load, because they wait until they are used",
         "lazy_woken" => "of these, gems that were used, and loaded then",

@@ -88,6 +88,26 @@ check_body(const struct fb_entry *entry, enum fb_kind kind, uint32_t key)
     for (size_t i = 0; i < entry->head->body_length; i++) EQUAL(byte_of(kind, key, version, i), entry->body[i]);
 }
 
+/* All files of code lie in one folder, unless a damaged key says otherwise. */
+static void
+use_folder(struct fb_pack *pack)
+{
+    const char path[] = "/app/another.rb";
+    uint32_t files = 0, expected = 0;
+    for (uint32_t i = 0; i < pack->count; i++) {
+        const struct fb_entry *entry = &pack->entries[i];
+        size_t length = entry->head->key_length;
+        if (entry->head->kind != FB_CODE || !entry->is_newest || memchr(entry->key, 0, length)) continue;
+        expected += fb_folder_length(entry->key, length) == 5 && memcmp(entry->key, "/app/", 5) == 0;
+    }
+    for (const struct fb_entry *entry = fb_pack_take_folder(pack, path, strlen(path)); entry;
+         entry = fb_pack_beside(pack, entry)) files++;
+    EQUAL(expected, files);
+    CHECK(!fb_pack_take_folder(pack, path, strlen(path)));
+    CHECK(!fb_pack_take_folder(pack, "/other/a.rb", 11));
+    CHECK(!fb_pack_take_folder(pack, "", 0));
+}
+
 /* Scans a copy that ends where its block ends, and uses each entry as fastboot.c does. Returns how many are intact. */
 static uint32_t
 use(const char *bytes, size_t size)
@@ -106,6 +126,7 @@ use(const char *bytes, size_t size)
             fb_entry_intact(entry);
             CHECK(fb_pack_with_content(&pack, entry->head->kind, entry->head->options, entry->head->digest));
         }
+        use_folder(&pack);
         for (uint32_t i = 0; i < 2 * KEYS; i++) {
             enum fb_kind kind = i % 2 ? FB_CODE : FB_DATA;
             const struct fb_entry *entry = find(&pack, kind, i / 2);
