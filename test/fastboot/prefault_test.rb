@@ -39,6 +39,9 @@ class PrefaultTest < Minitest::Test
   FAULTS = "faults = -> { Dir['/proc/self/task/*/stat'].sum { |path| " \
            "path.include?(\"/\#{$$}/\") ? 0 : File.read(path)[/\\) \\S(?: \\S+){6} (\\d+)/, 1].to_i } }"
 
+  # Bytes of the process in memory.
+  RESIDENT = "resident = -> { File.read('/proc/self/smaps_rollup')[/^Rss: +(\\d+)/, 1].to_i * 1024 }"
+
   def test_a_program_that_needs_much_memory
     program = "#{FAULTS}; #{UNTIL_TOUCHED}; p touched.call.positive?, faults.call >= 100"
     assert_equal %w[true true true], lines("#{program}; p KEPT.all? { |x| x == 'x' * 10_000 }")
@@ -69,10 +72,16 @@ class PrefaultTest < Minitest::Test
 
   # The block's pages are given back, and the thread ends. The next file may begin it again.
   def test_a_program_that_loads_no_file_for_a_while
-    program = "before = threads.call; #{UNTIL_TOUCHED}; 600.times { threads.call == before ? break : sleep(0.1) }; " \
-              "p threads.call == before; now = touched.call; " \
+    program = "before = threads.call; #{RESIDENT}; #{UNTIL_TOUCHED}; held = resident.call; " \
+              "600.times { threads.call == before ? break : sleep(0.1) }; " \
+              "p threads.call == before, held - resident.call >= 200_000; now = touched.call; " \
               "200.times { grow.call(200); break if touched.call > now }; p touched.call > now"
-    assert_equal %w[true true], lines(program, env: { "PITWALL_FASTBOOT_GC" => "off" })
+    assert_equal %w[true true true], lines(program, env: { "PITWALL_FASTBOOT_GC" => "off" })
+  end
+
+  # Other threads usually allocate from other arenas of malloc. Here there is one arena.
+  def test_other_threads
+    assert_equal %w[0], lines("Thread.new { grow.call(3000) }.join; p touched.call", env: { "MALLOC_ARENA_MAX" => "1" })
   end
 
   def test_children
