@@ -17,7 +17,8 @@ module Benchmarks
     # What the start of a Rails application takes with the accelerator (pitwall/fastboot), with bootsnap, and with
     # neither. Each start is a fresh process. A round starts each way once, in random order. Applications are
     # examples/shop, the same without its eager load (as in development), a copy of the shop with 1,000 more classes,
-    # and those in the folders of PITWALL_BOOT_APPS.
+    # and those in the folders of PITWALL_BOOT_APPS, in the environments that RAILS_ENV lists. PITWALL_BOOT_SHOPS=off
+    # leaves out the shops.
     #
     # Caches are warm, except that "first" begins without a pack and writes it. The accelerator starts before Bundler,
     # bootsnap after it, as each is to be used. Gems wait in one of the ways only; on Ruby 3.1 in none.
@@ -77,12 +78,14 @@ module Benchmarks
 
       # Yields them while the folder that has the copy of the shop is there.
       def with_applications
-        others = ENV.fetch("PITWALL_BOOT_APPS", "").split(":").map { |path| BootApplication.at(File.expand_path(path)) }
+        others = ENV.fetch("PITWALL_BOOT_APPS", "").split(":")
+        others = others.flat_map { |path| BootApplication.all_at(File.expand_path(path)) }
         parent = File.join(ROOT, "tmp/benchmarks")
         FileUtils.mkdir_p(parent)
         Dir.mktmpdir("boot-", parent) do |folder|
           @folder = folder
-          yield (@context.quick? ? shops.last(1) : shops) + others
+          own = ENV["PITWALL_BOOT_SHOPS"] == "off" ? [] : shops
+          yield (@context.quick? ? own.last(1) : own) + others
         end
       end
 

@@ -22,15 +22,25 @@ module Benchmarks
     private_constant :WITH, :CONSOLE, :RUBOCOP, :UNSET, :ONE_START
 
     # @param folder [String] with a Gemfile and bin/rails
+    # @return [Array<BootApplication>] the application in each environment that RAILS_ENV lists ("production,test"; else
+    #   in development)
     # @raise [Context::Failure] it has none
-    #: (String) -> BootApplication
-    def self.at(folder)
+    #: (String) -> Array[BootApplication]
+    def self.all_at(folder)
+      environments = ENV.fetch("RAILS_ENV", "development").split(",")
+      environments.map { |environment| at(folder, environment, several: environments.size > 1) }
+    end
+
+    # @param several whether the name of the environment is a part of the application's
+    # @raise [Context::Failure] the folder has no application
+    #: (String, ?String, ?several: bool) -> BootApplication
+    def self.at(folder, environment = "development", several: false)
       missing = %w[Gemfile bin/rails].find { |name| !File.file?(File.join(folder, name)) }
       raise Context::Failure, "PITWALL_BOOT_APPS: #{folder} has no #{missing}" if missing
 
       bundle = File.join(folder, "vendor/bundle")
-      new(File.basename(folder), folder,
-          { "BUNDLE_GEMFILE" => File.join(folder, "Gemfile"), "RAILS_ENV" => ENV.fetch("RAILS_ENV", "development"),
+      new("#{File.basename(folder)}#{" in #{environment}" if several}", folder,
+          { "BUNDLE_GEMFILE" => File.join(folder, "Gemfile"), "RAILS_ENV" => environment,
             **(File.directory?(bundle) ? { "BUNDLE_PATH" => bundle } : {}) })
     end
 

@@ -15,7 +15,9 @@ module Pitwall
       ACTIONS = %w[build verify lazy prune stats clear].freeze
       FORMATS = %w[text json].freeze
       LISTED = 5 # lines that are printed of a list
-      private_constant :FORMATS, :LISTED
+      COUNT_COLUMNS = 11 # a count, and the space around it
+      LEAST_MEANING = 30 # columns
+      private_constant :FORMATS, :LISTED, :COUNT_COLUMNS, :LEAST_MEANING
 
       class << self
         #: () -> String
@@ -214,13 +216,19 @@ module Pitwall
 
         @out.puts(Show::Text.line("the last program that ended and could write here: #{last["command"]}"))
         Fastboot::Counts::MEANINGS.each do |name, meaning|
-          @out.puts("  #{last[name].to_s.rjust(7)}  #{meaning}") if last[name]
+          put_count(last[name], meaning) if last[name]
         end
         last["reason"].each { |reason| @out.puts("  #{Show::Text.line(reason)}") }
         return if last.keys.grep(/\A(?:data_)?hit/).any?
 
         later = "; the next boot has what was stored" if last["stored"] || last["data_stored"]
         @out.puts("  it did not help: no file came from the pack#{later}")
+      end
+
+      def put_count(count, meaning)
+        first, *more = Show::Text.wrap(meaning, [width - COUNT_COLUMNS, LEAST_MEANING].max, indent: "")
+        @out.puts("  #{count.to_s.rjust(COUNT_COLUMNS - 4)}  #{first}")
+        more.each { |line| @out.puts((" " * COUNT_COLUMNS) + line) }
       end
 
       def put_json(facts)
