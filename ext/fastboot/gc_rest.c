@@ -37,9 +37,15 @@
 #define LONGEST_TICKS 12000 /* of a boot */
 #define GROWTH 2.0          /* of memory, in one rest */
 #define LEAST_GROWTH (72 * MIB)
-#define EARLY 0.6           /* of the growth of a boot that will collect: the earlier, the less there is to mark */
-#define SMALL (2 * LEAST_GROWTH)
-#define EARLY_SMALL 0.3     /* the same, of a boot that would grow less than SMALL: its garbage takes little memory */
+/* A boot that will collect does so after a share of its growth: EARLY_SMALL if it grows by SMALL or less, EARLY if it
+ * grows by LARGE or more, else between them. The earlier, the less there is to mark, and the less garbage is freed.
+ * Small boots have little garbage. */
+#define EARLY_SMALL 0.3
+#define EARLY 0.6
+#define SMALL (100 * MIB)
+#define LARGE (150 * MIB)
+#define MORE 1.25           /* times the expected memory: a boot that is like the last one takes less */
+#define TOO_SMALL 0.9       /* of the limit: a boot that takes less without a collection needs none */
 #define SURVIVORS 0.3       /* least share of objects that survives a collection; else there is no further rest */
 #define GARBAGE 0.75        /* memory of a freed object / that of an average object; estimated from two applications */
 #define PUT_OFF_TICKS 25    /* after the end of a rest was put off, until the thread asks again */
@@ -61,9 +67,11 @@ static struct {
     uint64_t spared;        /* memory that the boot may take without a collection; 0: unknown */
     int exceeded;           /* the boot took more than `spared` */
     uint64_t begun;         /* memory when rest_gc was called */
+    uint64_t expected;      /* memory that the boot is expected to take; 0: unknown */
     uint64_t collected;     /* memory that collections have freed, estimated */
     size_t collections;     /* before Ruby was to collect */
     size_t objects;         /* how many there were before Ruby was to collect */
+    size_t earlier_objects; /* how many there were when rest_gc was called */
     unsigned long rests, growths;
     rb_postponed_job_handle_t job;
     VALUE enable, disable, set_stress, set_limit, fork, new_ractor; /* the Methods that were replaced */
@@ -145,20 +153,49 @@ is_over_limit(uint64_t now)
     return now == 0 || now > rest.limit;
 }
 
-/* Sets the limit of this rest. If the boot would reach the limit anyway, it collects once, and early.
- * expected: memory that the boot will take, in bytes; 0: unknown
- * uncollected: the same for a boot without a collection */
+/* Sets the limit of this rest. */
 static void
-set_limit(uint64_t now, uint64_t expected, uint64_t uncollected)
+set_limit(uint64_t wanted)
+{
+    uint64_t limit = wanted < rest.spared ? rest.spared : wanted;
+    rest.limit = limit < rest.most ? limit : rest.most;
+}
+
+/* The limit if nothing is known of the boot. */
+static uint64_t
+usual_limit(uint64_t now)
 {
     uint64_t grown = (uint64_t)((double)now * GROWTH), limit = now + LEAST_GROWTH;
-    if (grown > limit) limit = grown;
-    if (uncollected > limit && expected > now) {
-        double early = uncollected - now < SMALL ? EARLY_SMALL : EARLY;
-        limit = now + (uint64_t)((double)(expected - now) * early);
-    }
-    if (limit < rest.spared) limit = rest.spared;
-    rest.limit = limit < rest.most ? limit : rest.most;
+    return grown > limit ? grown : limit;
+}
+
+/* The limit of the first rest.
+ * uncollected: memory that the boot would take without a collection, in bytes; 0: the last boot did not collect */
+static uint64_t
+first_limit(uint64_t now, uint64_t uncollected)
+{
+    uint64_t usual = usual_limit(now);
+    if ((double)uncollected < (double)usual * TOO_SMALL || rest.expected <= now) return usual;
+    uint64_t growth = rest.expected - now, middle = growth < LARGE ? growth : LARGE;
+    middle = middle > SMALL ? middle - SMALL : 0;
+    double share = EARLY_SMALL + (EARLY - EARLY_SMALL) * (double)middle / (double)(LARGE - SMALL);
+    return now + (uint64_t)((double)growth * share);
+}
+
+/* The limit after a collection. */
+static uint64_t
+next_limit(uint64_t now)
+{
+    uint64_t usual = usual_limit(now), more = (uint64_t)((double)rest.expected * MORE);
+    return usual > more ? usual : more;
+}
+
+/* The share that survived the collection, of the objects of this boot. Boots of Rails: 0.4 to 0.55. */
+static double
+survivors_of(size_t before, size_t after)
+{
+    if (before <= rest.earlier_objects || after <= rest.earlier_objects) return after < before ? 0 : 1;
+    return (double)(after - rest.earlier_objects) / (double)(before - rest.earlier_objects);
 }
 
 /* Ruby has begun to collect. rb_gc_disable lets Ruby end this collection first. */
@@ -166,10 +203,10 @@ static void
 rest_again(void)
 {
     uint64_t now = resident();
-    set_limit(now, 0, 0);
+    set_limit(next_limit(now));
     begin_rest();
     if (rest.state == OVER) return;
-    double survivors = (double)gc_stat("heap_live_slots") / (double)rest.objects; /* boots: 0.45 to 0.7 */
+    double survivors = survivors_of(rest.objects, gc_stat("heap_live_slots"));
     if (now > rest.begun && survivors < 1) {
         rest.collected += (uint64_t)((double)(now - rest.begun) * (1 - survivors) * GARBAGE);
     }
@@ -354,7 +391,8 @@ process_fork(VALUE self)
 }
 
 /* rest_gc(MiB that the boot is expected to take, MiB that it would take without a collection, folder of Ruby's own
- * extensions) -> nil, or why it does not rest. 0 MiB: unknown. Called once. */
+ * extensions) -> nil, or why it does not rest. 0 MiB: unknown, or (the second) the last boot did not collect. Called
+ * once. */
 static VALUE
 native_rest_gc(VALUE self, VALUE expected, VALUE uncollected, VALUE extensions)
 {
@@ -364,7 +402,9 @@ native_rest_gc(VALUE self, VALUE expected, VALUE uncollected, VALUE extensions)
     rest.begun = now;
     if (fb_has_memory_limit()) return rb_str_new_cstr("memory is limited (ulimit)");
     rest.most = fb_most_memory();
-    set_limit(now, (uint64_t)NUM2UINT(expected) * MIB, (uint64_t)NUM2UINT(uncollected) * MIB);
+    rest.expected = (uint64_t)NUM2UINT(expected) * MIB;
+    set_limit(first_limit(now, (uint64_t)NUM2UINT(uncollected) * MIB));
+    rest.earlier_objects = gc_stat("heap_live_slots");
     if (now >= rest.limit) return rb_str_new_cstr("there is little memory");
     if (RTEST(rb_funcall(rb_mGC, rb_intern("stress"), 0))) return rb_str_new_cstr("GC.stress is on");
 

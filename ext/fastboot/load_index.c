@@ -327,6 +327,7 @@ index_take(VALUE self, VALUE load_path, VALUE roots)
     Check_Type(roots, T_ARRAY);
     index->usable = 0;
     index->stale = 1;
+    fb_forget_folders(); /* one may have become a link */
     /* Both then share their elements, until the program changes $LOAD_PATH. */
     RB_OBJ_WRITE(self, &index->taken, rb_ary_replace(rb_ary_new(), load_path));
     for (uint32_t i = 0; i < index->ranked_count; i++) index->folders[index->ranked[i]].rank = NOT_IN_PATH;
@@ -393,7 +394,7 @@ next_rank(const struct index *index, const struct holders *holders, uint32_t lea
 
 /* Looks for a file in the folders that have the first part of its name. */
 static enum found
-search_file(struct index *index, const char *file, char path[PATH_MAX])
+search_file(struct index *index, const char *file, char path[PATH_MAX], int *own_real_path)
 {
     char first[NAME_MAX + 1];
     size_t length = strcspn(file, "/");
@@ -410,7 +411,7 @@ search_file(struct index *index, const char *file, char path[PATH_MAX])
         memcpy(path, folder->path, folder_length);
         path[folder_length] = '/';
         strcpy(path + folder_length + 1, file);
-        int readable = fb_readable(path);
+        int readable = fb_readable(path, own_real_path);
         if (readable < 0) return IN_DOUBT;
         if (readable) return is_fresh(index, rank, 0) ? FOUND : IN_DOUBT;
     }
@@ -448,18 +449,18 @@ is_spelt_otherwise(const struct index *index, const char *name)
 }
 
 static enum found
-search_with(struct index *index, VALUE name, const char *ending, char path[PATH_MAX])
+search_with(struct index *index, VALUE name, const char *ending, char path[PATH_MAX], int *own_real_path)
 {
     char file[PATH_MAX];
     size_t length = (size_t)RSTRING_LEN(name), ending_length = strlen(ending);
     if (length == 0 || length + ending_length >= sizeof file) return IN_DOUBT;
     memcpy(file, RSTRING_PTR(name), length);
     strcpy(file + length, ending);
-    return search_file(index, file, path);
+    return search_file(index, file, path, own_real_path);
 }
 
 VALUE
-fb_index_search(VALUE self, VALUE name, VALUE only_files)
+fb_index_search(VALUE self, VALUE name, VALUE only_files, int *own_real_path)
 {
     struct index *index = index_of(self);
     StringValueCStr(name);
@@ -468,13 +469,14 @@ fb_index_search(VALUE self, VALUE name, VALUE only_files)
     char path[PATH_MAX];
     enum found found;
     if (fb_ends_with(name, ".rb")) {
-        found = search_with(index, name, "", path);
+        found = search_with(index, name, "", path, own_real_path);
     } else if (fb_ends_with(name, ".so")) {
-        found = search_with(index, name, "", path);
+        found = search_with(index, name, "", path, own_real_path);
         if (found == NOT_FOUND) found = IN_DOUBT; /* Ruby tries more names */
     } else {
-        found = search_with(index, name, ".rb", path);
-        if (found == NOT_FOUND) found = RTEST(only_files) ? search_with(index, name, ".so", path) : IN_DOUBT;
+        found = search_with(index, name, ".rb", path, own_real_path);
+        if (found == NOT_FOUND && !RTEST(only_files)) found = IN_DOUBT;
+        if (found == NOT_FOUND) found = search_with(index, name, ".so", path, own_real_path);
     }
     /* After Qfalse Ruby does not search. So be sure. */
     if (found == NOT_FOUND) {

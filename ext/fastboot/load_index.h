@@ -11,7 +11,7 @@ int fb_index_taken(VALUE index, VALUE load_path);
 
 /* Returns the path of the file that Ruby would find, in the file system's encoding. False: there is no such file.
  * nil: in doubt. `name` is relative and has no zero byte. `only_files` is false if Ruby may have extensions without a
- * file. */
-VALUE fb_index_search(VALUE index, VALUE name, VALUE only_files);
+ * file. Sets `own_real_path` if a path is returned: is it the file's real path? */
+VALUE fb_index_search(VALUE index, VALUE name, VALUE only_files, int *own_real_path);
 
 #endif

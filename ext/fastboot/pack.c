@@ -246,24 +246,25 @@ make_folders(struct fb_pack *pack)
     if (pack->folders) return 1;
     pack->folders = calloc(pack->slot_count, sizeof *pack->folders);
     if (!pack->folders) return 0;
-    for (uint32_t i = 0; i < pack->count; i++) {
-        struct fb_entry *entry = &pack->entries[i];
+    for (uint32_t i = pack->count; i > 0; i--) { /* each is put before those that come later in the pack */
+        struct fb_entry *entry = &pack->entries[i - 1];
         if (!entry->folder || !entry->is_newest) continue;
         uint32_t *slot = folder_slot(pack, entry->folder);
         entry->beside = *slot;
-        *slot = i + 1;
+        *slot = i;
     }
     return 1;
 }
 
 struct fb_entry *
-fb_pack_take_folder(struct fb_pack *pack, const char *path, size_t length)
+fb_pack_second_of_folder(struct fb_pack *pack, const char *path, size_t length)
 {
     if (!make_folders(pack)) return NULL;
     uint32_t at = *folder_slot(pack, hash_of_folder(path, length));
-    if (!at || pack->entries[at - 1].is_taken) return NULL;
-    pack->entries[at - 1].is_taken = 1;
-    return &pack->entries[at - 1];
+    struct fb_entry *first = at ? &pack->entries[at - 1] : NULL;
+    if (!first || first->asked == 2) return NULL;
+    first->asked++;
+    return first->asked == 2 ? first : NULL;
 }
 
 struct fb_entry *

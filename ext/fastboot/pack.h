@@ -68,7 +68,8 @@ struct fb_entry {
     uint32_t older; /* index + 1 of the version before of the same kind, key and options; 0: none */
     uint32_t beside; /* index + 1 of another entry of the same folder; 0: none, or not needed yet */
     uint16_t older_count; /* how many can be reached by `older`, less than FB_MOST_VERSIONS */
-    uint8_t is_newest, is_taken; /* by fb_pack_take_folder */
+    uint8_t is_newest;
+    uint8_t asked; /* how many times fb_pack_second_of_folder was called, 2 at most; of the folder's first entry */
 };
 
 struct fb_pack {
@@ -103,9 +104,9 @@ struct fb_entry *fb_pack_older(const struct fb_pack *pack, const struct fb_entry
 const struct fb_entry *fb_pack_with_content(struct fb_pack *pack, enum fb_kind kind, uint64_t options,
                                             const uint8_t digest[FB_DIGEST_SIZE]);
 
-/* The first entry of those whose files lie in the same folder as a file; NULL: none, or it was asked for this folder
- * before. Hashes may collide, so compare the keys. */
-struct fb_entry *fb_pack_take_folder(struct fb_pack *pack, const char *path, size_t length);
+/* The first entry of those whose files of code lie in the same folder as a file, in the pack's order. NULL unless it is
+ * called for the second time for this folder, or if there are none. Hashes may collide, so compare the keys. */
+struct fb_entry *fb_pack_second_of_folder(struct fb_pack *pack, const char *path, size_t length);
 
 /* The next of them; NULL: none. */
 struct fb_entry *fb_pack_beside(const struct fb_pack *pack, const struct fb_entry *entry);

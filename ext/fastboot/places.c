@@ -34,6 +34,16 @@ folder_slot(char **paths, size_t capacity, const char *path, size_t length)
     }
 }
 
+void
+fb_forget_folders(void)
+{
+    for (size_t i = 0; i < folders.capacity; i++) {
+        free(folders.paths[i]);
+        folders.paths[i] = NULL;
+    }
+    folders.count = 0;
+}
+
 static void
 forget_old_folders(void)
 {
@@ -42,11 +52,7 @@ forget_old_folders(void)
     uint64_t now = nanoseconds(&clock);
     if (now < folders.until_ns) return;
     folders.until_ns = now + SECOND;
-    for (size_t i = 0; i < folders.capacity; i++) {
-        free(folders.paths[i]);
-        folders.paths[i] = NULL;
-    }
-    folders.count = 0;
+    fb_forget_folders();
 }
 
 static void
@@ -156,22 +162,6 @@ is_plain(const char *path, const struct stat *found)
     return is_plain_folder(path, (size_t)(strrchr(path, '/') - path));
 }
 
-/* What fb_readable saw last, if that was no link. `require` looks at a file to find it, and then for its real path. */
-static struct {
-    char path[PATH_MAX]; /* "": nothing */
-    struct stat found;
-} seen;
-
-static int
-was_seen(const char *path, size_t length, char copy[PATH_MAX], struct stat *found)
-{
-    if (strlen(seen.path) != length || memcmp(seen.path, path, length) != 0) return 0;
-    memcpy(copy, seen.path, length + 1);
-    *found = seen.found;
-    seen.path[0] = 0; /* once: the file may change */
-    return length > 0;
-}
-
 int
 fb_is_plain_folder(const char *path)
 {
@@ -187,8 +177,7 @@ fb_is_plain_file(const char *path, size_t length)
 {
     char copy[PATH_MAX];
     struct stat found;
-    if (!was_seen(path, length, copy, &found) && !look_at(path, length, copy, &found)) return 0;
-    return S_ISREG(found.st_mode) && may_read(&found) && is_plain(copy, &found);
+    return look_at(path, length, copy, &found) && S_ISREG(found.st_mode) && may_read(&found) && is_plain(copy, &found);
 }
 
 int
@@ -227,17 +216,14 @@ fb_now_ns(void)
 }
 
 int
-fb_readable(const char *path)
+fb_readable(const char *path, int *own_real_path)
 {
     struct stat found;
-    int failure = lstat(path, &found);
-    if (!failure && S_ISREG(found.st_mode) && strlen(path) < sizeof seen.path) {
-        strcpy(seen.path, path);
-        seen.found = found;
-    } else if (!failure && S_ISLNK(found.st_mode)) {
-        failure = stat(path, &found);
-    }
+    *own_real_path = 0;
+    int failure = lstat(path, &found), is_link = !failure && S_ISLNK(found.st_mode);
+    if (is_link) failure = stat(path, &found);
     if (failure) return errno == ENOENT || errno == ENOTDIR ? 0 : -1;
-    if (!S_ISREG(found.st_mode)) return -1;
-    return may_read(&found) ? 1 : -1;
+    if (!S_ISREG(found.st_mode) || !may_read(&found)) return -1;
+    *own_real_path = !is_link && path[0] == '/' && is_plain(path, &found);
+    return 1;
 }

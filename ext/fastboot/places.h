@@ -22,8 +22,12 @@ struct fb_place {
  * for a file whose folder was seen less than a second ago. needs GVL: the table of folders is shared. */
 int fb_place_of(const char *path, size_t length, struct fb_place *place);
 
-/* Is it a folder, is the path absolute, and is no part of the path a symbolic link? needs GVL, too. */
+/* Is it a folder, is the path absolute, and was no part of the path a symbolic link within the last second, or since
+ * fb_forget_folders? needs GVL, too. */
 int fb_is_plain_folder(const char *path);
+
+/* What is known of folders may be old. needs GVL, too. */
+void fb_forget_folders(void);
 
 /* Is there a regular file that this process may read, and is no part of its path a symbolic link? needs GVL, too. */
 int fb_is_plain_file(const char *path, size_t length);
@@ -36,8 +40,8 @@ struct fb_attributes fb_attributes_of(const struct stat *found);
 
 uint64_t fb_now_ns(void);
 
-/* Is there a regular file that this process may read? -1: there is something, but who may read it is in doubt. needs
- * GVL: fb_is_plain_file takes what was seen here. */
-int fb_readable(const char *path);
+/* Is there a regular file that this process may read? -1: there is something, but who may read it is in doubt.
+ * own_real_path: is the path absolute, and is no part of it a symbolic link? needs GVL, too. */
+int fb_readable(const char *path, int *own_real_path);
 
 #endif

@@ -73,12 +73,12 @@ is_simple(VALUE path)
     return rb_enc_str_asciionly_p(path);
 }
 
-/* Adds a path that is_simple, if it is a plain file's. */
+/* Adds a path that is_simple, if the path is its own real path. */
 static void
-know(VALUE path)
+know(VALUE path, int own_real_path)
 {
     if (!NIL_P(rb_hash_lookup(real_paths, path))) return;
-    if (!fb_is_plain_file(RSTRING_PTR(path), (size_t)RSTRING_LEN(path))) return;
+    if (!own_real_path && !fb_is_plain_file(RSTRING_PTR(path), (size_t)RSTRING_LEN(path))) return;
     /* A copy: the program may change its own String. */
     VALUE known = rb_enc_interned_str(RSTRING_PTR(path), RSTRING_LEN(path), rb_enc_get(path));
     RB_GC_GUARD(path);
@@ -87,11 +87,11 @@ know(VALUE path)
 }
 
 void
-fb_know_real_path(VALUE path)
+fb_know_real_path(VALUE path, int own_real_path)
 {
     if (!is_simple(path)) return;
     if (!fb_ends_with(path, ".rb") && !fb_ends_with(path, ".so")) path = rb_str_plus(path, rb_str_new_cstr(".rb"));
-    know(path);
+    know(path, own_real_path);
 }
 
 void
@@ -101,11 +101,11 @@ fb_know_real_paths_beside(struct fb_pack *pack, VALUE path)
     rb_encoding *encoding = rb_enc_get(path);
     const char *text = RSTRING_PTR(path);
     size_t length = (size_t)RSTRING_LEN(path), folder = fb_folder_length(text, length);
-    struct fb_entry *entry = fb_pack_take_folder(pack, text, length);
+    struct fb_entry *entry = fb_pack_second_of_folder(pack, text, length);
     for (int i = 0; entry && i < MOST_BESIDE; i++, entry = fb_pack_beside(pack, entry)) {
         if (entry->head->key_length <= folder || memcmp(entry->key, text, folder) != 0) continue; /* hashes collide */
         VALUE other = rb_enc_str_new(entry->key, (long)entry->head->key_length, encoding);
-        if (is_simple(other)) know(other);
+        if (is_simple(other)) know(other, 0);
     }
     RB_GC_GUARD(path);
 }

@@ -93,16 +93,17 @@ encoding_of_path(VALUE name)
     return encoding == rb_usascii_encoding() || encoding == rb_ascii8bit_encoding() ? rb_filesystem_encoding() : encoding;
 }
 
-/* Returns the path of the file that Ruby would find, false if there is no such file, or nil if Ruby has to search. */
+/* Returns the path of the file that Ruby would find, false if there is no such file, or nil if Ruby has to search.
+ * own_real_path: set if the path is the file's real path */
 static VALUE
-find(VALUE name)
+find(VALUE name, int *own_real_path)
 {
     VALUE path = Qnil;
     ID counted = id_not_found;
     if (rubygems_decides(name)) counted = id_rubygems_decides;
     else if (is_usual(name)) {
         if (!fb_index_taken(search.folders, search.load_path)) rb_funcall(load_index, id_take_load_path, 0);
-        path = fb_index_search(search.folders, name, search.only_files);
+        path = fb_index_search(search.folders, name, search.only_files, own_real_path);
         /* RubyGems activates gems for names that no folder has. */
         if (path == Qfalse && search.warned_names == Qtrue) path = Qnil;
         if (RTEST(path)) rb_enc_associate(path, encoding_of_path(name));
@@ -113,13 +114,13 @@ find(VALUE name)
 }
 
 /* What to do with the name. A path: require that file instead. false: there is no such file. true: it is loaded
- * already. nil: Ruby has to search. */
+ * already. nil: Ruby has to search. own_real_path: as for find */
 static VALUE
-path_of(VALUE name)
+path_of(VALUE name, int *own_real_path)
 {
     int is_provided = rb_provided(StringValueCStr(name));
     if (is_provided && is_plainly_provided(name)) return Qnil;
-    VALUE path = find(name);
+    VALUE path = find(name, own_real_path);
     if (!is_provided || NIL_P(path)) return path;
     if (path == Qfalse) return Qtrue; /* the extension is loaded, and no folder has Ruby code of that name */
     return fb_ends_with(path, ".so") && !rb_provided(StringValueCStr(path)) ? Qnil : path;
@@ -143,13 +144,14 @@ static VALUE
 kernel_require(VALUE self, VALUE name)
 {
     VALUE path = Qnil;
+    int own_real_path = 0;
     wake(name);
     if (is_searched_for(name) && fb_in_main_ractor() && !NIL_P(load_index)) {
-        path = path_of(name);
+        path = path_of(name, &own_real_path);
         if (path == Qtrue) return Qfalse;
         if (path == Qfalse) rb_loaderror_with_path(name, "cannot load such file -- %"PRIsVALUE, name);
     }
-    if (fb_in_main_ractor()) fb_know_real_path(NIL_P(path) ? name : path);
+    if (fb_in_main_ractor()) fb_know_real_path(NIL_P(path) ? name : path, !NIL_P(path) && own_real_path);
     is_ours = 1;
     VALUE loaded = NIL_P(path) ? rb_funcall(self, id_before, 1, name) : rb_funcall(self, id_plain_require, 1, path);
     is_ours = 0; /* it was still 1 if no file was loaded */

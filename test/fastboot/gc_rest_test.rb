@@ -149,13 +149,20 @@ class GCRestTest < Minitest::Test
     assert_equal ["1"], lines(GROWS)
   end
 
-  # A boot that will collect does so early: there is less to mark.
+  # A boot that will collect does so early: there is less to mark. This one grows by 50 MB.
   def test_early_collections
     assert_equal ["0"], lines(GROWS_LESS)
-    [["80", "100", "1"], ["80", "60", "0"], ["200", "220", "0"]].each do |expected, uncollected, growths|
-      note(expected, uncollected: uncollected)
-      assert_equal [growths], lines(GROWS_LESS), [expected, uncollected]
+    [[80, 100, 1, "1"], [80, 100, 0, "0"], [80, 60, 1, "0"], [200, 220, 1, "0"]].each do |expected, all, last, n|
+      note(expected, uncollected: all, growths: last)
+      assert_equal [n], lines(GROWS_LESS), [expected, all, last]
     end
+  end
+
+  # The early collection is the only one. What it frees is taken into account when the next boot begins.
+  def test_boots_that_are_alike_collect_once
+    program = "KEPT = []; 190.times { load './a.rb'; KEPT << Array.new(5000) { +'kept' }; " \
+              "Array.new(2700) { +'garbage' }; sleep 0.003 }; s = #{STATS}; p s['gc_growths'].to_i"
+    assert_includes [["1"], ["0"]], 4.times.map { lines(program) }.last
   end
 
   def test_the_name_of_a_boot
@@ -166,8 +173,13 @@ class GCRestTest < Minitest::Test
     assert_equal "#{file("bundle")} exec rails ", command
   end
 
-  def note(expected, command = "-e", uncollected: expected)
-    File.write(file("cache/last-boot"), "command=#{command}\ngc_expected=#{expected}\ngc_uncollected=#{uncollected}\n")
+  def note(expected, command = "-e", uncollected: expected, growths: 1)
+    File.write(file("cache/last-boot"), <<~TEXT)
+      command=#{command}
+      gc_growths=#{growths}
+      gc_expected=#{expected}
+      gc_uncollected=#{uncollected}
+    TEXT
   end
 
   def noted = Pitwall::Fastboot::LastBoot.read(file("cache")).values_at("gc_peak", "gc_expected")

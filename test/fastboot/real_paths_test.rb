@@ -58,8 +58,7 @@ class FastbootRealPathsTest < Minitest::Test
                 moved/early.rb moved/late.rb]
     write_files(names.to_h { |name| [name, code] }.merge("plain/thirteen.rb" => "Thirteen = [__FILE__, __dir__]"))
     relative = %w[a link real ../beside/b c].map { |name| "require_relative '#{name}'; " }.join
-    write_files("beside/main.rb" => relative,
-                **%w[a b c real].to_h { |name| ["beside/#{name}.rb", code] })
+    write_files("beside/main.rb" => relative, **%w[a b c real].to_h { |name| ["beside/#{name}.rb", code] })
     File.symlink("target.rb", file("plain/link.rb"))
     File.symlink("real.rb", file("beside/link.rb"))
     File.symlink("releases/1", file("current"))
@@ -112,14 +111,46 @@ class FastbootRealPathsTest < Minitest::Test
     end
   end
 
+  # A folder of $LOAD_PATH becomes a link. Other elements are no real paths from the beginning.
+  LOAD_PATH = <<~'RUBY'
+    $LOAD_PATH.unshift("#{Dir.pwd}/folder")
+    results = [require("first")]
+    File.rename("folder", "renamed")
+    File.symlink("renamed", "folder")
+    $LOAD_PATH.unshift("#{Dir.pwd}/plain")
+    results << require("second")
+    sleep 1.1 # folders are known for a second
+    results << require("third")
+    %w[odd odd/ odd/. odd/../odd odd//below/.. folder/below].each_with_index do |entry, i|
+      $LOAD_PATH.unshift("#{Dir.pwd}/#{entry}")
+      results << require("odd#{i}")
+      $LOAD_PATH.shift
+    end
+    p results, DIRS, $LOADED_FEATURES.grep(/#{Regexp.escape(Dir.pwd)}/)
+    File.unlink("folder")
+    File.rename("renamed", "folder")
+  RUBY
+
+  def test_folders_of_the_load_path
+    code = "(DIRS ||= []) << [__FILE__, __dir__]"
+    names = %w[first second third below/odd5].map { |name| "folder/#{name}.rb" }
+    write_files([*names, *Array.new(5) { |i| "odd/odd#{i}.rb" }, "odd/below/none.rb"].to_h { |name| [name, code] })
+    expected = plain("-e", LOAD_PATH)
+    assert_equal "exit 0", expected.status, expected.err
+    2.times { assert_same expected, boot("-e", LOAD_PATH) }
+  end
+
   # The pack has the files that lie beside a file of `require_relative`. A link and a file that is gone are not added.
   def test_files_beside_a_file_of_require_relative
     program = "require \"\#{Dir.pwd}/beside/main\""
     assert_equal KEPT ? 1 : 0, added(boot("-e", program)), "nothing is in the pack"
     assert_equal KEPT ? 3 : 0, added(boot("-e", program)), "main, b and c"
-    write_files("beside/main.rb" => "require_relative 'a'", "beside/b.rb" => "raise 'not asked for'")
+    write_files("beside/main.rb" => "require_relative 'a'; require_relative 'link'",
+                "beside/b.rb" => "raise 'not asked for'")
     File.unlink(file("beside/c.rb"))
     assert_equal KEPT ? 2 : 0, added(boot("-e", program)), "main and b"
+    write_files("beside/main.rb" => "require_relative 'a'")
+    assert_equal KEPT ? 1 : 0, added(boot("-e", program)), "one file says nothing of the others"
   end
 
   def test_which_files_are_known

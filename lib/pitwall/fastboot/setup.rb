@@ -197,8 +197,8 @@ module Pitwall
         @can_rest = true
         return unless wanted
 
-        reason = Native.rest_gc(@last_boot.count(:gc_expected), @last_boot.count(:gc_uncollected),
-                                "#{RbConfig::CONFIG["rubyarchdir"]}/")
+        uncollected = @last_boot.count(:gc_growths).positive? ? @last_boot.count(:gc_uncollected) : 0
+        reason = Native.rest_gc(@last_boot.count(:gc_expected), uncollected, "#{RbConfig::CONFIG["rubyarchdir"]}/")
         @counts.because("garbage collection does not rest: #{reason}") if reason
       end
 

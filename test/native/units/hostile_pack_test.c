@@ -100,12 +100,16 @@ use_folder(struct fb_pack *pack)
         if (entry->head->kind != FB_CODE || !entry->is_newest || memchr(entry->key, 0, length)) continue;
         expected += fb_folder_length(entry->key, length) == 5 && memcmp(entry->key, "/app/", 5) == 0;
     }
-    for (const struct fb_entry *entry = fb_pack_take_folder(pack, path, strlen(path)); entry;
-         entry = fb_pack_beside(pack, entry)) files++;
+    CHECK(!fb_pack_second_of_folder(pack, path, strlen(path)));
+    const struct fb_entry *entry = fb_pack_second_of_folder(pack, path, strlen(path));
+    for (; entry; entry = fb_pack_beside(pack, entry)) {
+        files++;
+        CHECK(!entry->beside || fb_pack_beside(pack, entry) > entry);
+    }
     EQUAL(expected, files);
-    CHECK(!fb_pack_take_folder(pack, path, strlen(path)));
-    CHECK(!fb_pack_take_folder(pack, "/other/a.rb", 11));
-    CHECK(!fb_pack_take_folder(pack, "", 0));
+    CHECK(!fb_pack_second_of_folder(pack, path, strlen(path)));
+    for (int i = 0; i < 2; i++) CHECK(!fb_pack_second_of_folder(pack, "/other/a.rb", 11));
+    for (int i = 0; i < 2; i++) CHECK(!fb_pack_second_of_folder(pack, "", 0));
 }
 
 /* Scans a copy that ends where its block ends, and uses each entry as fastboot.c does. Returns how many are intact. */
