@@ -170,7 +170,7 @@ usual_limit(uint64_t now)
 }
 
 /* The limit of the first rest.
- * uncollected: memory that the boot would take without a collection, in bytes; 0: the last boot did not collect */
+ * uncollected: memory that the boot would take without a collection, in bytes; 0: earlier boots did not collect */
 static uint64_t
 first_limit(uint64_t now, uint64_t uncollected)
 {
@@ -391,7 +391,7 @@ process_fork(VALUE self)
 }
 
 /* rest_gc(MiB that the boot is expected to take, MiB that it would take without a collection, folder of Ruby's own
- * extensions) -> nil, or why it does not rest. 0 MiB: unknown, or (the second) the last boot did not collect. Called
+ * extensions) -> nil, or why it does not rest. 0 MiB: unknown, or (the second) earlier boots did not collect. Called
  * once. */
 static VALUE
 native_rest_gc(VALUE self, VALUE expected, VALUE uncollected, VALUE extensions)

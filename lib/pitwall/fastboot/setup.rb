@@ -197,8 +197,9 @@ module Pitwall
         @can_rest = true
         return unless wanted
 
-        uncollected = @last_boot.count(:gc_growths).positive? ? @last_boot.count(:gc_uncollected) : 0
-        reason = Native.rest_gc(@last_boot.count(:gc_expected), uncollected, "#{RbConfig::CONFIG["rubyarchdir"]}/")
+        expected, uncollected = %i[gc_expected gc_uncollected].map { |name| @last_boot.count(name) }
+        uncollected = 0 if uncollected <= expected # earlier boots did not collect
+        reason = Native.rest_gc(expected, uncollected, "#{RbConfig::CONFIG["rubyarchdir"]}/")
         @counts.because("garbage collection does not rest: #{reason}") if reason
       end
 
