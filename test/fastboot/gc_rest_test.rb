@@ -90,8 +90,11 @@ class GCRestTest < Minitest::Test
     end
     Process.setrlimit(:NOFILE, 100)
     GC.enable
-    fork { Process.daemon(true, true); p called }
+    reader, writer = IO.pipe # its end is the daemon's
+    fork { Process.daemon(true, true); writer.puts(called.inspect) }
+    writer.close
     Process.wait
+    puts reader.read
   RUBY
 
   def test_methods_that_others_replace_too
