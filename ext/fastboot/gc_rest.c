@@ -45,7 +45,7 @@
 #define SMALL (100 * MIB)
 #define LARGE (150 * MIB)
 #define MORE 1.25           /* times the expected memory: a boot that is like the last one takes less */
-#define TOO_SMALL 0.9       /* of the limit: a boot that takes less without a collection needs none */
+#define TOO_SMALL 0.9       /* times the limit: a boot that takes less than this needs no collection */
 #define SURVIVORS 0.3       /* least share of objects that survives a collection; else there is no further rest */
 #define GARBAGE 0.75        /* memory of a freed object / that of an average object; estimated from two applications */
 #define PUT_OFF_TICKS 25    /* after the end of a rest was put off, until the thread asks again */
@@ -176,9 +176,11 @@ first_limit(uint64_t now, uint64_t uncollected)
 {
     uint64_t usual = usual_limit(now);
     if ((double)uncollected < (double)usual * TOO_SMALL || rest.expected <= now) return usual;
-    uint64_t growth = rest.expected - now, middle = growth < LARGE ? growth : LARGE;
-    middle = middle > SMALL ? middle - SMALL : 0;
-    double share = EARLY_SMALL + (EARLY - EARLY_SMALL) * (double)middle / (double)(LARGE - SMALL);
+    uint64_t growth = rest.expected - now;
+    double share = growth < LARGE ? EARLY_SMALL : EARLY;
+    if (growth > SMALL && growth < LARGE) {
+        share += (EARLY - EARLY_SMALL) * (double)(growth - SMALL) / (double)(LARGE - SMALL);
+    }
     return now + (uint64_t)((double)growth * share);
 }
 
@@ -190,7 +192,7 @@ next_limit(uint64_t now)
     return usual > more ? usual : more;
 }
 
-/* The share that survived the collection, of the objects of this boot. Boots of Rails: 0.4 to 0.55. */
+/* Which share of this boot's objects has survived the collection? In boots of Rails 0.4 to 0.55. */
 static double
 survivors_of(size_t before, size_t after)
 {
@@ -390,9 +392,10 @@ process_fork(VALUE self)
     return rb_method_call(0, NULL, rest.fork);
 }
 
-/* rest_gc(MiB that the boot is expected to take, MiB that it would take without a collection, folder of Ruby's own
- * extensions) -> nil, or why it does not rest. 0 MiB: unknown, or (the second) earlier boots did not collect. Called
- * once. */
+/* rest_gc(expected, uncollected, extensions) -> nil, or why it does not rest. Called once.
+ * expected: MiB that the boot is expected to take; 0: unknown
+ * uncollected: MiB that the boot would take without a collection; 0: earlier boots did not collect
+ * extensions: the folder of Ruby's own extensions */
 static VALUE
 native_rest_gc(VALUE self, VALUE expected, VALUE uncollected, VALUE extensions)
 {

@@ -96,7 +96,8 @@ fb_folder_length(const char *path, size_t length)
 static uint64_t
 hash_of_folder(const char *path, size_t length)
 {
-    return fb_sum(path, fb_folder_length(path, length)) | 1;
+    uint64_t sum = fb_sum(path, fb_folder_length(path, length));
+    return sum ? sum : 1;
 }
 
 static int
@@ -199,14 +200,20 @@ fb_pack_older(const struct fb_pack *pack, const struct fb_entry *entry)
     return entry->older ? &pack->entries[entry->older - 1] : NULL;
 }
 
+/* The slot of a hash in a table of entries: an entry's that has this hash, or an empty one.
+ * field: where entries have the hash (offsetof) */
+static uint32_t *
+hash_slot(const struct fb_pack *pack, uint32_t *table, size_t field, uint64_t hash)
+{
+    for (uint32_t i = (uint32_t)hash & (pack->slot_count - 1);; i = (i + 1) & (pack->slot_count - 1)) {
+        if (!table[i] || word_at((const char *)&pack->entries[table[i] - 1] + field) == hash) return &table[i];
+    }
+}
+
 static uint32_t *
 content_slot(const struct fb_pack *pack, uint64_t content)
 {
-    uint32_t i = (uint32_t)content & (pack->slot_count - 1);
-    while (pack->contents[i] && pack->entries[pack->contents[i] - 1].content != content) {
-        i = (i + 1) & (pack->slot_count - 1);
-    }
-    return &pack->contents[i];
+    return hash_slot(pack, pack->contents, offsetof(struct fb_entry, content), content);
 }
 
 /* The table is made when it is needed first. Most boots have no new file. */
@@ -233,11 +240,7 @@ fb_pack_with_content(struct fb_pack *pack, enum fb_kind kind, uint64_t options, 
 static uint32_t *
 folder_slot(const struct fb_pack *pack, uint64_t folder)
 {
-    uint32_t i = (uint32_t)(folder >> 1) & (pack->slot_count - 1);
-    while (pack->folders[i] && pack->entries[pack->folders[i] - 1].folder != folder) {
-        i = (i + 1) & (pack->slot_count - 1);
-    }
-    return &pack->folders[i];
+    return hash_slot(pack, pack->folders, offsetof(struct fb_entry, folder), folder);
 }
 
 static int

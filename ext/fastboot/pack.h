@@ -104,8 +104,9 @@ struct fb_entry *fb_pack_older(const struct fb_pack *pack, const struct fb_entry
 const struct fb_entry *fb_pack_with_content(struct fb_pack *pack, enum fb_kind kind, uint64_t options,
                                             const uint8_t digest[FB_DIGEST_SIZE]);
 
-/* The first entry of those whose files of code lie in the same folder as a file, in the pack's order. NULL unless it is
- * called for the second time for this folder, or if there are none. Hashes may collide, so compare the keys. */
+/* When this function is called for the second time for a folder: the first entry in the pack of a file of code in this
+ * folder; NULL: none. The other calls return NULL. `path` is a file of the folder. Folders are compared by their hashes
+ * only, so compare the keys of the entries. */
 struct fb_entry *fb_pack_second_of_folder(struct fb_pack *pack, const char *path, size_t length);
 
 /* The next of them; NULL: none. */

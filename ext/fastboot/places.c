@@ -148,9 +148,12 @@ look_at(const char *path, size_t length, char copy[PATH_MAX], struct stat *found
     return lstat(copy, found) == 0;
 }
 
+/* Has an absolute path an empty part, or a part "." or ".."? */
 static int
 has_odd_parts(const char *path)
 {
+    const char *last = strrchr(path, '/') + 1;
+    if (*last == 0 || strcmp(last, ".") == 0 || strcmp(last, "..") == 0) return 1;
     return strstr(path, "//") || strstr(path, "/./") || strstr(path, "/../");
 }
 
@@ -166,10 +169,7 @@ int
 fb_is_plain_folder(const char *path)
 {
     size_t length = strlen(path);
-    if (length < 2 || length >= PATH_MAX || path[0] != '/' || has_odd_parts(path)) return 0;
-    const char *last = strrchr(path, '/') + 1;
-    if (*last == 0 || strcmp(last, ".") == 0 || strcmp(last, "..") == 0) return 0;
-    return is_plain_folder(path, length);
+    return length < PATH_MAX && path[0] == '/' && !has_odd_parts(path) && is_plain_folder(path, length);
 }
 
 int

@@ -32,7 +32,7 @@
                                   its heap anyway. */
 #define NEAR (1024 * MIB)      /* The start of the heap is nearer than this to its end. Mappings are further away. */
 #define IDLE_S 1               /* If no block was requested for so long, the thread ends. */
-#define OVER_S 5               /* If no file was loaded for so long, the boot is over. */
+#define OVER_S 5               /* seconds without a loaded file, after which the boot is over */
 
 static struct {
     int is_noted;     /* Is `grown` still updated? */
@@ -151,7 +151,8 @@ allocate(size_t size)
         char *block = malloc(size);
         if (!block || is_in_heap(block, size)) return block;
         /* malloc has made a mapping for the block, because the block is large. After the mapping is freed, malloc takes
-         * blocks of this size from its heap. (Not if one of malloc's thresholds is set, or with another malloc.) */
+         * blocks of this size from its heap. This is not so with another malloc, or if the environment sets one of
+         * malloc's thresholds. */
         free(block);
     }
     return NULL;

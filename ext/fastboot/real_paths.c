@@ -73,7 +73,8 @@ is_simple(VALUE path)
     return rb_enc_str_asciionly_p(path);
 }
 
-/* Adds a path that is_simple, if the path is its own real path. */
+/* Adds a path to Ruby's Hash if the path is its own real path. For the path, is_simple is true.
+ * own_real_path: has the caller looked at the file, and found this? */
 static void
 know(VALUE path, int own_real_path)
 {
@@ -105,7 +106,7 @@ fb_know_real_paths_beside(struct fb_pack *pack, VALUE path)
     for (int i = 0; entry && i < MOST_BESIDE; i++, entry = fb_pack_beside(pack, entry)) {
         if (entry->head->key_length <= folder || memcmp(entry->key, text, folder) != 0) continue; /* hashes collide */
         VALUE other = rb_enc_str_new(entry->key, (long)entry->head->key_length, encoding);
-        if (is_simple(other)) know(other, 0);
+        if (rb_enc_str_asciionly_p(other)) know(other, 0);
     }
     RB_GC_GUARD(path);
 }

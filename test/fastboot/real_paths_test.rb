@@ -11,8 +11,9 @@ class FastbootRealPathsTest < Minitest::Test
   KEPT = RUBY_VERSION.to_f >= 3.3
 
   # It loads plain files, files below a link, a file that is a link, and names with "..". It sets another target of a
-  # link. It gives names that are more than a String, and an autoload. It puts a link in the place of a folder. It
-  # loads files by `require_relative`. At the end the links are as before.
+  # link. Some names are of a subclass of String, or have an instance variable or a method of their own. One file is
+  # autoloaded. The program replaces a folder by a link, and loads files by `require_relative`. At the end the links are
+  # as before.
   PROGRAM = <<~'RUBY'
     $LOAD_PATH.unshift("#{Dir.pwd}/plain", "#{Dir.pwd}/current/lib")
     asked = lambda do |name|

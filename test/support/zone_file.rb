@@ -14,8 +14,8 @@ module ZoneFile
 
   # @param types [Array] of [seconds from UTC, daylight saving time?, abbreviation]
   # @param changes [Array] of [time, index in `types` of the type that begins then]
-  # @param rule [String, nil] when the clock changes after the last element of `changes`. The form is that of the
-  #   environment variable TZ ("CET-1CEST,M3.5.0,M10.5.0/3"). nil: the file has version 1, and times of 32 bits
+  # @param rule [String, nil] says when the clock changes later than in `changes`, as the environment variable TZ does
+  #   ("CET-1CEST,M3.5.0,M10.5.0/3"). nil: the file has no rule. Its version is 1, and its times have 32 bits.
   #: (Array, Array, String?) -> String
   def bytes(types, changes, rule)
     return block("\0", 32, types, changes) if rule.nil?

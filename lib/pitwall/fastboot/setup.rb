@@ -92,8 +92,8 @@ module Pitwall
       # @api private
       def main_ractor? = MAIN_RACTOR.nil? || Ractor.current.equal?(MAIN_RACTOR)
 
-      # Called before Process.daemon. Process.daemon ends this process and runs no at_exit handlers. So the pack is
-      # written now.
+      # Called before Process.daemon, which ends this process without its at_exit handlers. So this method writes the
+      # pack.
       # @return whether to call after_daemon
       # @api private
       def before_daemon
