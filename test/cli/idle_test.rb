@@ -19,23 +19,24 @@ class IdleCommandTest < Minitest::Test
       def with = yield(checkout)
     end
     $waiting = []
-    def waiting(name, &code) = $waiting << Thread.new { Thread.current.name = name; code.call }
+    # A thread waits once the thread calls one of these methods.
+    def waiting(name, methods, &code) = $waiting << [Thread.new { Thread.current.name = name; code.call }, methods]
     server, slow = Array.new(2) { TCPServer.new("127.0.0.1", 0) }
     queue, full, pool, lock, monitor = Queue.new, SizedQueue.new(1), Pool.new, Mutex.new, Monitor.new
     full << 1
     lock.lock
     monitor.enter
-    waiting("an empty queue") { queue.pop }
-    waiting("accept") { server.accept }
-    waiting("select") { IO.select([server]) }
-    $waiting << Thread.new { Thread.current.name = "its own sleep"; loop { sleep 60 } }
-    waiting("a lock") { lock.synchronize { 1 } }
-    waiting("a monitor") { monitor.synchronize { 1 } }
-    waiting("a full queue") { full.push(2) }
-    waiting("a connection") { pool.with { 1 } }
-    waiting("an answer") { TCPSocket.new("127.0.0.1", slow.addr[1]).gets }
-    waiting("a child") { Process.wait($child = spawn("sleep", "60")) }
-    Thread.pass until $waiting.all? { |thread| thread.stop? } && $child
+    waiting("an empty queue", "pop") { queue.pop }
+    waiting("accept", "accept") { server.accept }
+    waiting("select", "select") { IO.select([server]) }
+    $waiting << [Thread.new { Thread.current.name = "its own sleep"; loop { sleep 60 } }, "sleep"]
+    waiting("a lock", "synchronize") { lock.synchronize { 1 } }
+    waiting("a monitor", "synchronize") { monitor.synchronize { 1 } }
+    waiting("a full queue", "push") { full.push(2) }
+    waiting("a connection", "sleep|wait") { pool.with { 1 } }
+    waiting("an answer", "gets") { TCPSocket.new("127.0.0.1", slow.addr[1]).gets }
+    waiting("a child", "wait") { Process.wait($child = spawn("sleep", "60")) }
+    Thread.pass until $waiting.all? { |thread, methods| thread.stop? && thread.backtrace.first =~ /\b(#{methods})'\z/ }
     Thread.new { Thread.current.name = "work"; 3_000_000.times { |i| i.to_s } }.join
     Process.kill(:KILL, $child)
     exit!(0) unless defined?(Pitwall)

@@ -92,6 +92,27 @@ module ThreadsContract
   # --- coming and going ---
 
   # The last wait is charged to the stack at which the thread waited, whatever ends it.
+  # The main thread keeps the GVL from its last push to the end. The stack of the second wait is taken before the wait,
+  # because the first wait was long.
+  def test_a_thread_that_waits_for_the_gvl_at_the_end_was_blocked_before
+    run_program(<<~'RUBY')
+      queue = Queue.new
+      start
+      waits = Thread.new { Thread.current.name = "waits"; 3.times { queue.pop } }
+      [0.05, 0.3].each do |seconds|
+        Thread.pass until waits.stop?
+        sleep seconds
+        queue << 1
+      end
+      burn(0.02)
+      stop
+    RUBY
+    return assert_empty row("waits").states.keys - [UNKNOWN, OFF_CPU] unless states?
+
+    blocked, waited = row("waits").states.values_at(BLOCKED, WAITING).map(&:to_i)
+    assert_operator blocked, :>, waited
+  end
+
   def test_a_waiting_thread_that_is_ended
     ["waiter.kill; waiter.join", "waiter.raise('x'); waiter.join rescue 1", "Thread.new { waiter.kill; waiter.join }.join", ""].each do |ending|
       run_program(<<~RUBY)

@@ -159,16 +159,28 @@ pw_rows_write(void)
     pw_chunks_put("SAMP", &payload);
 }
 
+enum { OPEN_COLUMNS = 6 };
+
+/* Writes one row of OPEN. Without wall time there is no row. */
+static uint32_t
+open_row(pw_buffer *columns, const pw_thread *t, int state, uint32_t node, int64_t wall, int64_t cpu)
+{
+    if (wall <= 0) return 0;
+    uint64_t values[OPEN_COLUMNS] = {t->id, (uint64_t)state, node, (uint64_t)wall, (uint64_t)cpu, t->drain.row_label};
+    pw_buffer_row(columns, values, OPEN_COLUMNS);
+    return 1;
+}
+
 void
 pw_rows_write_open(void)
 {
     if (!pw_samples()) return;
-    enum { COLUMNS = 6 };
-    pw_buffer columns[COLUMNS] = {{0}};
+    pw_buffer columns[OPEN_COLUMNS] = {{0}};
     int64_t now = pw_now_ns();
     uint32_t n = 0;
     for (pw_thread *t = pw_current.threads; t; t = t->next) {
         if (t->sample.finished) continue;
+        int state = atomic_load(&t->own.state);
         int64_t wall = now / pw_current.unit_ns - t->drain.row_wall;
         pw_reader_lock();
         int64_t cpu_now = pw_thread_cpu_now(t);
@@ -181,12 +193,19 @@ pw_rows_write_open(void)
         if (!t->sample.any) {
             node = pw_intern_node(&pw_out.tables, 0, PW_FRAME_NOT_SAMPLED, 0, 0);
         }
-        uint64_t values[COLUMNS] = {t->id, (uint64_t)atomic_load(&t->own.state), node, (uint64_t)wall, (uint64_t)cpu,
-                                    t->drain.row_label};
-        pw_buffer_row(columns, values, COLUMNS);
-        n++;
+        /* Before a thread waited for the GVL, the thread was blocked. */
+        int64_t blocked = 0;
+        if (state == PW_WAITING) blocked = atomic_load(&t->own.ready_at) / pw_current.unit_ns - t->drain.row_wall;
+        if (blocked > wall) blocked = wall;
+        if (open_row(columns, t, PW_BLOCKED, node, blocked, cpu)) {
+            n++;
+            cpu = 0;
+        }
+        else blocked = 0;
+        n += open_row(columns, t, state, node, wall - blocked, cpu);
     }
     pw_chunks_write_nodes(); /* "(not sampled)" may be new */
-    pw_writer_table(&pw_out.writer, "OPEN", 1, (uint64_t[]){n}, table.labels ? COLUMNS : COLUMNS - 1, columns);
-    pw_buffers_free(columns, COLUMNS);
+    pw_writer_table(&pw_out.writer, "OPEN", 1, (uint64_t[]){n}, table.labels ? OPEN_COLUMNS : OPEN_COLUMNS - 1,
+                    columns);
+    pw_buffers_free(columns, OPEN_COLUMNS);
 }

@@ -23,7 +23,7 @@ module Pitwall
           threads, states, nodes, wall, cpu =
             %w[thread state node wall cpu].map { |name| columns.column(count, name) }
           labels = columns.more? ? columns.column(count, "label") : Array.new(count, 0)
-          check(threads.size, states, nodes, labels) if count.positive?
+          check(threads, states, nodes, labels) if count.positive?
           nodes.map! { |node| table(Nodes).known(node) }
           @open_rows = threads.zip(states, nodes, wall, cpu, labels)
         end
@@ -42,10 +42,10 @@ module Pitwall
 
         private
 
-        def check(count, states, nodes, labels)
+        def check(threads, states, nodes, labels)
           table(Labels).check(labels)
           table(Samples).check_state(states.max)
-          raise Malformed, "has more threads than the limit" if count > Threads::LIMIT
+          raise Malformed, "has more threads than the limit" if threads.uniq.size > Threads::LIMIT
 
           table(Nodes).check(nodes.max)
         end
