@@ -171,6 +171,16 @@ open_row(pw_buffer *columns, const pw_thread *t, int state, uint32_t node, int64
     return 1;
 }
 
+/* How long a thread that waits for the GVL was blocked before, since its last row. In units, at least 0. */
+static int64_t
+blocked_units(const pw_thread *t)
+{
+    int64_t from = atomic_load(&t->own.suspended_at) / pw_current.unit_ns;
+    int64_t to = atomic_load(&t->own.ready_at) / pw_current.unit_ns;
+    if (from < t->drain.row_wall) from = t->drain.row_wall;
+    return to > from ? to - from : 0;
+}
+
 void
 pw_rows_write_open(void)
 {
@@ -193,16 +203,11 @@ pw_rows_write_open(void)
         if (!t->sample.any) {
             node = pw_intern_node(&pw_out.tables, 0, PW_FRAME_NOT_SAMPLED, 0, 0);
         }
-        /* Before a thread waited for the GVL, the thread was blocked. */
-        int64_t blocked = 0;
-        if (state == PW_WAITING) blocked = atomic_load(&t->own.ready_at) / pw_current.unit_ns - t->drain.row_wall;
+        int64_t blocked = state == PW_WAITING ? blocked_units(t) : 0;
         if (blocked > wall) blocked = wall;
-        if (open_row(columns, t, PW_BLOCKED, node, blocked, cpu)) {
-            n++;
-            cpu = 0;
-        }
-        else blocked = 0;
-        n += open_row(columns, t, state, node, wall - blocked, cpu);
+        int64_t of_blocked = cpu < blocked || blocked == wall ? cpu : blocked;
+        n += open_row(columns, t, PW_BLOCKED, node, blocked, of_blocked);
+        n += open_row(columns, t, state, node, wall - blocked, cpu - of_blocked);
     }
     pw_chunks_write_nodes(); /* "(not sampled)" may be new */
     pw_writer_table(&pw_out.writer, "OPEN", 1, (uint64_t[]){n}, table.labels ? OPEN_COLUMNS : OPEN_COLUMNS - 1,
