@@ -45,7 +45,7 @@
 #define SMALL (100 * MIB)
 #define LARGE (150 * MIB)
 #define MORE 1.25           /* times the expected memory: a boot that is like the last one takes less */
-#define TOO_SMALL 0.9       /* times the limit: a boot that takes less than this needs no collection */
+#define TOO_SMALL 0.9       /* share of the limit: a boot that takes less memory needs no collection */
 #define SURVIVORS 0.3       /* least share of objects that survives a collection; else there is no further rest */
 #define GARBAGE 0.75        /* memory of a freed object / that of an average object; estimated from two applications */
 #define PUT_OFF_TICKS 25    /* after the end of a rest was put off, until the thread asks again */

@@ -104,9 +104,8 @@ struct fb_entry *fb_pack_older(const struct fb_pack *pack, const struct fb_entry
 const struct fb_entry *fb_pack_with_content(struct fb_pack *pack, enum fb_kind kind, uint64_t options,
                                             const uint8_t digest[FB_DIGEST_SIZE]);
 
-/* When this function is called for the second time for a folder: the first entry in the pack of a file of code in this
- * folder; NULL: none. The other calls return NULL. `path` is a file of the folder. Folders are compared by their hashes
- * only, so compare the keys of the entries. */
+/* The pack's first entry of a file of code in the folder of `path`, if this is the second call for that folder. Other
+ * calls return NULL. Only hashes of the folders' paths are compared. So the caller compares the keys of the entries. */
 struct fb_entry *fb_pack_second_of_folder(struct fb_pack *pack, const char *path, size_t length);
 
 /* The next of them; NULL: none. */

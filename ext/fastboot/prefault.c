@@ -32,7 +32,7 @@
                                   its heap anyway. */
 #define NEAR (1024 * MIB)      /* The start of the heap is nearer than this to its end. Mappings are further away. */
 #define IDLE_S 1               /* If no block was requested for so long, the thread ends. */
-#define OVER_S 5               /* seconds without a loaded file, after which the boot is over */
+#define OVER_S 5               /* If no file was loaded for so long, the boot is over. */
 
 static struct {
     int is_noted;     /* Is `grown` still updated? */
@@ -150,9 +150,9 @@ allocate(size_t size)
     for (int try = 0; try < 2; try++) {
         char *block = malloc(size);
         if (!block || is_in_heap(block, size)) return block;
-        /* malloc has made a mapping for the block, because the block is large. After the mapping is freed, malloc takes
-         * blocks of this size from its heap. This is not so with another malloc, or if the environment sets one of
-         * malloc's thresholds. */
+        /* malloc has made a mapping for the block, because the block is large. When the mapping is freed, glibc's
+         * malloc raises its threshold for mappings, and takes the next block of this size from its heap. Other mallocs
+         * may not. glibc's does not if the environment sets one of its thresholds. */
         free(block);
     }
     return NULL;

@@ -91,7 +91,6 @@ module ThreadsContract
 
   # --- coming and going ---
 
-  # The last wait is charged to the stack at which the thread waited, whatever ends it.
   # The main thread keeps the GVL from its last push to the end. The stack of the second wait is taken before the wait,
   # because the first wait was long.
   def test_a_thread_that_waits_for_the_gvl_at_the_end_was_blocked_before
@@ -113,6 +112,7 @@ module ThreadsContract
     assert_operator blocked, :>, waited
   end
 
+  # The last wait is charged to the stack at which the thread waited, whatever ends it.
   def test_a_waiting_thread_that_is_ended
     ["waiter.kill; waiter.join", "waiter.raise('x'); waiter.join rescue 1", "Thread.new { waiter.kill; waiter.join }.join", ""].each do |ending|
       run_program(<<~RUBY)

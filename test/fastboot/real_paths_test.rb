@@ -10,10 +10,10 @@ class FastbootRealPathsTest < Minitest::Test
 
   KEPT = RUBY_VERSION.to_f >= 3.3
 
-  # It loads plain files, files below a link, a file that is a link, and names with "..". It sets another target of a
-  # link. Some names are of a subclass of String, or have an instance variable or a method of their own. One file is
-  # autoloaded. The program replaces a folder by a link, and loads files by `require_relative`. At the end the links are
-  # as before.
+  # The program loads plain files, files below a link, a file that is a link, and names with "..". The program gives a
+  # link another target, and replaces a folder by a link. Some names are of a subclass of String, or have an instance
+  # variable or a method of their own. One file is loaded by `autoload`, others by `require_relative`. At the end the
+  # links and folders are as at the start.
   PROGRAM = <<~'RUBY'
     $LOAD_PATH.unshift("#{Dir.pwd}/plain", "#{Dir.pwd}/current/lib")
     asked = lambda do |name|

@@ -208,7 +208,7 @@ module NativeExtension
   def compiler? = system(CC, "--version", out: File::NULL, err: File::NULL) || false
 
   # Compiles a C extension from one file.
-  # @raise [RuntimeError] the compiler failed; the message is what it printed
+  # @raise [RuntimeError] the compiler failed; the message is the compiler's output
   #: (String, String, *String) -> void
   def compile(source, library, *options)
     includes = RbConfig::CONFIG.values_at("rubyhdrdir", "rubyarchhdrdir").map { |folder| "-I#{folder}" }

@@ -161,7 +161,7 @@ pw_rows_write(void)
 
 enum { OPEN_COLUMNS = 6 };
 
-/* Writes one row of OPEN. Without wall time there is no row. */
+/* Writes one row of OPEN if there is wall time. Returns the number of rows written. */
 static uint32_t
 open_row(pw_buffer *columns, const pw_thread *t, int state, uint32_t node, int64_t wall, int64_t cpu)
 {
@@ -171,7 +171,8 @@ open_row(pw_buffer *columns, const pw_thread *t, int state, uint32_t node, int64
     return 1;
 }
 
-/* How long a thread that waits for the GVL was blocked before, since its last row. In units, at least 0. */
+/* How long a thread was blocked before its present wait for the GVL, in units. The time before its last row does not
+ * count. */
 static int64_t
 blocked_units(const pw_thread *t)
 {
@@ -205,6 +206,7 @@ pw_rows_write_open(void)
         }
         int64_t blocked = state == PW_WAITING ? blocked_units(t) : 0;
         if (blocked > wall) blocked = wall;
+        /* If there are two rows, the first one gets CPU time up to its wall time, the second one the rest. */
         int64_t of_blocked = cpu < blocked || blocked == wall ? cpu : blocked;
         n += open_row(columns, t, PW_BLOCKED, node, blocked, of_blocked);
         n += open_row(columns, t, state, node, wall - blocked, cpu - of_blocked);
