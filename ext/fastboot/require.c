@@ -12,7 +12,7 @@
 static VALUE load_index = Qnil; /* a LoadIndex; nil: none is in use */
 static int is_ours;
 static ID id_before, id_plain_require, id_add, id_found, id_not_found, id_rubygems_decides, id_rubygems_decides_p,
-          id_take_load_path, id_to_path, id_wake, id_waits_p, id_bind_call;
+          id_take_load_path, id_to_path, id_wake, id_waits_p, id_bind_call, id_instance_method;
 
 /* A LazyGems, and its Hash from the names of files to gems that wait. nil: there is no list of lazy gems. */
 static VALUE lazy_gems = Qnil, lazy_names = Qnil;
@@ -138,6 +138,14 @@ wake(VALUE name)
     if (!NIL_P(gem)) rb_funcall(lazy_gems, id_wake, 2, gem, text);
 }
 
+/* `require` as it was before, for an object that may lack Kernel's methods: a program has bound `require` to it. */
+static VALUE
+require_bound(VALUE self, VALUE name)
+{
+    VALUE before = rb_funcall(rb_mKernel, id_instance_method, 1, ID2SYM(id_before));
+    return rb_funcall(before, id_bind_call, 2, self, name);
+}
+
 /* Runs before RubyGems' Kernel#require. It is in C because backtraces and `caller` then name no file of this
  * library. */
 static VALUE
@@ -146,6 +154,7 @@ kernel_require(VALUE self, VALUE name)
     VALUE path = Qnil;
     int own_real_path = 0;
     wake(name);
+    if (!rb_obj_is_kind_of(self, rb_cObject)) return require_bound(self, name);
     if (is_searched_for(name) && fb_in_main_ractor() && !NIL_P(load_index)) {
         path = path_of(name, &own_real_path);
         if (path == Qtrue) return Qfalse;
@@ -228,7 +237,7 @@ function_autoload(VALUE self, VALUE name, VALUE file)
 static VALUE
 autoload_of(VALUE module)
 {
-    VALUE method = rb_funcall(module, rb_intern("instance_method"), 1, ID2SYM(rb_intern("autoload")));
+    VALUE method = rb_funcall(module, id_instance_method, 1, ID2SYM(rb_intern("autoload")));
     return fb_method_of(method, module);
 }
 
@@ -277,6 +286,7 @@ fb_define_require(VALUE native)
     id_wake = rb_intern("wake");
     id_waits_p = rb_intern("waits?");
     id_bind_call = rb_intern("bind_call");
+    id_instance_method = rb_intern("instance_method");
     fb_hold((VALUE *const[]){&load_index, &search.folders, &search.load_path, &search.warned_names,
                              &search.counts, &lazy_gems, &lazy_names, &module_autoload_before, &kernel_autoload_before,
                              &function_autoload_before, NULL});

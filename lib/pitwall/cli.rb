@@ -150,13 +150,16 @@ module Pitwall
       def unknown_verb(verb)
         return "unknown option #{verb}; `pitwall --help` lists the verbs" if verb.start_with?("-")
 
-        guess = closest(verb, COMMANDS.keys)
-        "unknown verb #{verb}#{" (did you mean #{guess}?)" if guess}; `pitwall --help` lists them"
+        "unknown verb #{verb}#{guess(verb, COMMANDS.keys)}; `pitwall --help` lists them"
       end
 
-      # The most similar word. nil without the gem did_you_mean, which --disable-did_you_mean switches off.
-      def closest(word, words)
-        DidYouMean::SpellChecker.new(dictionary: words).correct(word).first if defined?(DidYouMean::SpellChecker)
+      # " (did you mean …?)" with the most similar word. nil if none is similar, or without the gem did_you_mean, which
+      # --disable-did_you_mean switches off.
+      def guess(word, words)
+        return unless defined?(DidYouMean::SpellChecker)
+
+        similar = DidYouMean::SpellChecker.new(dictionary: words).correct(word).first
+        " (did you mean #{similar}?)" if similar
       end
 
       def complain(err, message, error)
@@ -170,6 +173,6 @@ module Pitwall
       def first_line(error) = error.message.to_s.lines.first.to_s.chomp.slice(0, 300)
     end
 
-    public_class_method :closest
+    public_class_method :guess
   end
 end

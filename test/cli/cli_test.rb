@@ -131,6 +131,16 @@ class CLITest < Minitest::Test
     assert_equal "pitwall: unknown verb zzz; `pitwall --help` lists them\n", @err.string
   end
 
+  def test_an_unknown_action_is_one_line_with_a_guess
+    { %w[boot cache stat] => "boot cache: unknown action stat (did you mean stats?): " \
+                             "build, verify, lazy, prune, stats, clear",
+      %w[boot cache zzz] => "boot cache: unknown action zzz: build, verify, lazy, prune, stats, clear",
+      %w[history ad] => "no action ad (did you mean add?); there are add, show, changes, export, send" }
+      .each do |words, line|
+        assert_equal [2, "pitwall: #{line}\n"], [run_cli(*words), @err.string]
+      end
+  end
+
   def test_an_unknown_option_is_one_line_with_a_guess
     assert_equal 2, run_cli("doctor", "--fromat", "json")
     assert_equal "pitwall: unknown option --fromat (did you mean --format?); " \

@@ -472,6 +472,26 @@ class FastbootSameProgramTest < Minitest::Test
     assert_includes boots[1].counts["reasons"], "Ruby::Box is on"
   end
 
+  # Their method_missing, or a NoMethodError, would show a method of the accelerator.
+  def test_require_bound_to_objects_without_its_methods
+    files = { "main.rb" => <<~'RUBY', "lib/found.rb" => "p :found", "lib/other.rb" => "p :other" }
+      class Proxy < BasicObject
+        def method_missing(name, *arguments) = [:missing, name, arguments.map { |one| ::File.basename(one) }]
+      end
+      $LOAD_PATH.unshift("#{__dir__}/lib")
+      bound = Kernel.instance_method(:require)
+      p bound.bind_call(Proxy.new, "found"), bound.bind_call(Proxy.new, "found"), defined?(Gem)
+      [[BasicObject.new, "other"], [Proxy.new, "nowhere"]].each do |object, name|
+        p bound.bind_call(object, name)
+      rescue NoMethodError, LoadError => error
+        puts "#{error.class}: #{error.message[/[^(\n]*/]}"
+      end
+      puts "ends"
+    RUBY
+    assert_same_boots(files)
+    assert_same_boots(files, "--disable-gems")
+  end
+
   def test_ractors
     files = { "main.rb" => <<~'RUBY', "part.rb" => "Part = 1", "late.rb" => "Late = 2" }
       Warning[:experimental] = false

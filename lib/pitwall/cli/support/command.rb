@@ -159,8 +159,7 @@ module Pitwall
         case error
         when OptionParser::InvalidOption
           name = option[/\A--?[^=]*/]
-          guess = CLI.closest(name, long_options)
-          "unknown option #{name}#{" (did you mean #{guess}?)" if guess}; #{more}"
+          "unknown option #{name}#{CLI.guess(name, long_options)}; #{more}"
         when OptionParser::InvalidArgument then "#{error.args.join(" ")}: #{allowed_values(option[/\A[^=]*/])}"
         when OptionParser::MissingArgument then "#{option} needs a value; #{more}"
         else "#{error.reason}: #{error.args.join(" ")}; #{more}"

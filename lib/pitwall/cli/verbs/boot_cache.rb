@@ -12,12 +12,20 @@ module Pitwall
   module CLI
     # `pitwall boot cache …`: looks after the pack of `require "pitwall/fastboot"`.
     class BootCache < Command
-      ACTIONS = %w[build verify lazy prune stats clear].freeze
+      MEANINGS = {
+        "build" => "run CMD and keep what it loads",
+        "verify" => "is all of the pack whole and current?",
+        "lazy" => "find gems that CMD can load later",
+        "prune" => "drop what no file has any more",
+        "stats" => "what is in the pack, what did the last boot do?",
+        "clear" => "delete packs and lists"
+      }.freeze
+      ACTIONS = MEANINGS.keys.freeze
       FORMATS = %w[text json].freeze
       LISTED = 5 # lines that are printed of a list
       COUNT_COLUMNS = 11 # a count, and the space around it
       LEAST_MEANING = 30 # columns
-      private_constant :FORMATS, :LISTED, :COUNT_COLUMNS, :LEAST_MEANING
+      private_constant :MEANINGS, :FORMATS, :LISTED, :COUNT_COLUMNS, :LEAST_MEANING
 
       class << self
         #: () -> String
@@ -51,9 +59,7 @@ module Pitwall
         parser.separator("The cache is PITWALL_BOOT_CACHE, else tmp/cache/pitwall of the application")
         parser.separator("(with a Gemfile and tmp/), else $XDG_CACHE_HOME/pitwall or ~/.cache/pitwall.")
         parser.separator("")
-        parser.separator("build: run CMD and keep what it loads · verify: is all of the pack whole and current?")
-        parser.separator("lazy: find gems that CMD can load later · prune: drop what no file has any more")
-        parser.separator("stats: what is in the pack, what did the last boot do? · clear: delete packs and lists")
+        MEANINGS.each { |action, meaning| parser.separator("#{action}: #{meaning}") }
         parser.separator("")
         parser.on("--frozen", "build: boots rely on the pack without looking at files") { @options[:frozen] = true }
         parser.on("--boot", "verify: boot CMD without and with it, and compare") { @options[:boot] = true }
@@ -66,7 +72,10 @@ module Pitwall
       def call(argv)
         action = argv.first
         return super if action.nil? || action.start_with?("-")
-        raise UsageError, "boot cache: unknown action #{action}: #{ACTIONS.join(", ")}" unless ACTIONS.include?(action)
+        unless ACTIONS.include?(action)
+          words = ACTIONS.join(", ")
+          raise UsageError, "boot cache: unknown action #{action}#{CLI.guess(action, ACTIONS)}: #{words}"
+        end
 
         @action = action
         super(argv.drop(1))

@@ -74,9 +74,7 @@ module Pitwall
         action, *rest = words
         raise UsageError, "what to do? pitwall history #{ACTIONS.join(", ")}" if action.nil?
         unless ACTIONS.include?(action)
-          guess = CLI.closest(action, ACTIONS)
-          guess &&= " (did you mean #{guess}?)"
-          raise UsageError, "no action #{action}#{guess}; there are #{ACTIONS.join(", ")}"
+          raise UsageError, "no action #{action}#{CLI.guess(action, ACTIONS)}; there are #{ACTIONS.join(", ")}"
         end
 
         check(action, rest)
