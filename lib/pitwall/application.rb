@@ -7,6 +7,8 @@ module Pitwall
   module Application
     # Ruby's own library, Debian's folders for gems and RubyGems: "/usr/lib/x86_64-linux-gnu/ruby/3.1.0/openssl.so".
     RUBY = %r{/lib/(?:[^/]+/)?ruby/(?:\d|vendor_ruby/|site_ruby/)|/rubygems/|/rubygems-integration/}.freeze
+    # What RubyGems keeps of installed gems: "/usr/lib/ruby/gems/3.1.0/specifications/default/bundler-2.3.7.gemspec".
+    SPECIFICATION = %r{/specifications/(?:default/)?[^/]+-\d[^/]*\.gemspec\z}.freeze
     # "…/gems/rack-3.1.8/lib/rack.rb", "…/bundler/gems/rack-1f2e3d4c5b6a/lib/rack.rb"
     GEM = %r{/gems/[^/]+-(?:\d[^/]*|\h{7,})/}.freeze
     # The same with the gem's name, also of its compiled files: "…/extensions/x86_64-linux/3.4.0/racc-1.8.1/".
@@ -25,7 +27,7 @@ module Pitwall
     EVAL = /\A\(eval at (.*):\d+\)\z/m.freeze
     # "…/lib/pitwall" of this Pitwall.
     TOOL = __dir__
-    private_constant :RUBY, :GEM, :NAMED_GEM, :VENDORED, :INSTALLED, :PARTS, :EVAL, :TOOL
+    private_constant :RUBY, :SPECIFICATION, :GEM, :NAMED_GEM, :VENDORED, :INSTALLED, :PARTS, :EVAL, :TOOL
 
     class << self
       # @param base [String, nil] the application's folder with a slash at its end, whose own path may look like a gem's
@@ -36,7 +38,7 @@ module Pitwall
         return false if path.empty? || path.start_with?("<internal:", "#{TOOL}/", "#{TOOL}.rb")
 
         path = path.delete_prefix(base) if base
-        !path.match?(RUBY) && !path.match?(GEM) && !path.match?(VENDORED) && !path.match?(INSTALLED)
+        [RUBY, SPECIFICATION, GEM, VENDORED, INSTALLED].none? { |place| path.match?(place) }
       end
 
       # The name of the gem that a file belongs to: "…/gems/rack-3.1.8/lib/rack.rb" → "rack"; nil: of none.
@@ -54,11 +56,15 @@ module Pitwall
       #: () -> Hash[String, Array[String]]
       def parts = PARTS
 
+      # Whether RubyGems wrote the file, when it installed a gem.
+      #: (String) -> bool
+      def specification?(path) = path.match?(SPECIFICATION)
+
       # Whether a file is of Ruby's own library: neither of a gem nor of the application.
       #: (String, ?base: String?) -> bool
       def ruby?(path, base: nil)
         path = path.delete_prefix(base) if base
-        path.start_with?("<internal:") || (path.match?(RUBY) && !path.match?(GEM))
+        path.start_with?("<internal:") || specification?(path) || (path.match?(RUBY) && !path.match?(GEM))
       end
     end
   end

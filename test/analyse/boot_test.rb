@@ -74,6 +74,8 @@ class BootAnalysisTest < Minitest::Test
     paths = { "/gems/rack-3.1.8/lib/rack.rb" => "gems", "/gems/railties-7.2.1/lib/rails.rb" => "Rails",
               "/gems/bundler-2.5.1/lib/bundler/dsl.rb" => "Bundler", "/usr/lib/ruby/3.4.0/bundler.rb" => "Bundler",
               "/usr/lib/ruby/3.4.0/rubygems/ext.rb" => "RubyGems", "/usr/lib/ruby/3.4.0/set.rb" => "standard library",
+              "/usr/lib/ruby/gems/3.1.0/specifications/default/set-1.0.2.gemspec" => "RubyGems",
+              "/opt/gems/specifications/rack-3.1.8.gemspec" => "RubyGems", "/srv/app/shop.gemspec" => "application",
               "/srv/app/cart.rb" => "application", "/bundler/gems/shop-1f2e3d4c5b6a/lib/shop.rb" => "gems" }
     loads = paths.keys.each_with_index.map { |path, at| load(at + 1, path: path, wall_ns: 1) }
     found = boot(segment(loads))

@@ -586,7 +586,8 @@ class FastbootDataCacheTest < Minitest::Test
     File.write(file("a.rb"), "[2]")
     assert_match(/ 2 changed/, pitwall("boot", "cache", "verify", env: env).out)
     failed = pitwall("boot", "cache", "verify", "--boot", "--", RUBY, "-e", "exit 4", env: env)
-    assert_equal [4, "not compared: the command failed without it\n"], [failed.status.exitstatus, failed.out.lines.last]
+    assert_equal [4, "not compared: the command failed without the accelerator\n"],
+                 [failed.status.exitstatus, failed.out.lines.last]
     pitwall("boot", "cache", "build", "--frozen", "--", RUBY, "-e", "load './a.rb'", env: env)
     assert_match(/, frozen\nprograms that use a frozen pack report nothing/,
                  pitwall("boot", "cache", "stats", env: env).out)

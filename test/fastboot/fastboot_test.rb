@@ -409,6 +409,29 @@ class FastbootTest < Minitest::Test
     assert_match(/unknown option nonsense/, result.err)
   end
 
+  # With another Ruby of the same description, for example.
+  def test_code_that_ruby_refuses_is_replaced
+    File.write(file("a.rb"), "A = 1")
+    refuse = "if ENV['REFUSE'] then def (RubyVM::InstructionSequence).load_from_binary(*) = raise('not this'); end; "
+    counts = [{}, { "REFUSE" => "1" }, {}].map { |env| stats(boot("-e", "#{refuse}load './a.rb'", env: env)) }
+    assert_equal [[nil, 1], [1, 1], [nil, nil]], counts.map { |one| one.values_at("refused", "stored") }
+    assert_equal 1, counts.last.values_at("hit", "hit_by_content").compact.sum, counts.last
+  end
+
+  # Nobody keeps root from writing, so another user runs the command.
+  def test_a_build_that_may_not_write
+    FileUtils.mkdir_p(file("cache"))
+    File.chmod(0o755, @dir)
+    File.chmod(0o555, file("cache"))
+    user = Process.euid.zero? ? "Process::Sys.setgid(65534); Process::Sys.setuid(65534); " : ""
+    build = ["-e", "#{user}exec(*ARGV)", RUBY, *START, "boot", "cache", "build", "--", RUBY, "-e", "p 1"]
+    result = capture({ **in_cache, "PITWALL_DEBUG" => nil }, RbConfig.ruby, "--disable-gems", *build)
+    assert_equal ["", "pitwall: cannot write in #{file("cache")}: Permission denied\n", 2],
+                 [result.out, result.err, result.status.exitstatus]
+  ensure
+    File.chmod(0o755, file("cache"))
+  end
+
   # The program starts the accelerator itself, as the documents say. One boot of two has it on.
   def verify_boots_of_a_program_with_it(env)
     ["require 'pitwall/fastboot'", "require 'pitwall/fastboot/setup'; Pitwall::Fastboot.setup"].each do |start|

@@ -391,7 +391,8 @@ class LazyGemsTest < Minitest::Test
     return if RUBY_VERSION < "3.2"
 
     result = cache("lazy", command: ["-e", "exit 3"])
-    assert_equal ["not compared: the command failed with it\n", 3], [result.out, result.status.exitstatus], result.err
+    assert_equal ["not compared: the command failed with the accelerator\n", 3],
+                 [result.out, result.status.exitstatus], result.err
     result = cache("lazy", command: ["-e", "1"])
     assert_match(/\Apitwall: the command has loaded no Gemfile/, result.err)
     assert_equal "", result.out

@@ -85,7 +85,7 @@ module Pitwall
         @counts.add(how)
         return code if code
 
-        expect(path, options) unless @pack.readonly? || %i[odd refused].include?(how)
+        expect(path, options) unless @pack.readonly? || how == :odd
         nil
       end
 

@@ -13,7 +13,6 @@ module Pitwall
       FROZEN = 1
       HEADER_SIZE = 64
       HEAD_SIZE = 128
-      LONGEST_KEY = 8192 # bytes
       ALIGNMENT = 16
 
       module_function

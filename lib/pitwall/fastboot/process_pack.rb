@@ -16,7 +16,7 @@ module Pitwall
         @store = store
         @counts = counts
         pack = store.open
-        counts.because(store.path, pack) if pack.is_a?(String)
+        counts.because("when the program started", store.path, pack) if pack.is_a?(String)
         @read = pack unless pack.is_a?(String)
         @readonly = readonly || (@read && @read.facts[3])
         @pid = Process.pid
@@ -42,7 +42,7 @@ module Pitwall
         moved = from_elsewhere(kind, path, options) if found == :missing && @read
         return [moved, :hit_moved] if moved
 
-        rewrite if found == :damaged
+        rewrite if %i[damaged refused].include?(found)
         [nil, found]
       end
 

@@ -104,7 +104,7 @@ module Pitwall
           lock.flock(File::LOCK_UN) # a child that was forked meanwhile has the file open and would keep the lock
         end
       rescue SystemCallError => error
-        error.message
+        error.class.new.message # without the name of a C function
       end
 
       # The pack as it is now. It is closed afterwards.

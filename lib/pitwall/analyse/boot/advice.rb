@@ -16,8 +16,8 @@ module Pitwall
 
       # Finds advice in a boot.
       class Advising
-        # Reading compiled code takes about this part of the time to find, read and compile the source (bootsnap's
-        # cache, doc/boot.md).
+        # An assumption (doc/boot.md): reading compiled code takes this part of the time to find, read and compile the
+        # source.
         CACHED = 0.4
         # Less than this part of the boot is not worth a line.
         LEAST = 0.01

@@ -88,6 +88,7 @@ module Pitwall
         def name_of(path)
           return OUTSIDE if path.empty?
           return "Bundler" if path.match?(BUNDLER_PATH) && !path.include?("/bundler/gems/")
+          return "RubyGems" if Application.specification?(path)
           return "RubyGems" if path.match?(%r{/rubygems(?:/|\.rb\z)}) && !path.match?(%r{/gems/[^/]+-\d})
 
           gem = @origin.gem(Code.new(path, 0))

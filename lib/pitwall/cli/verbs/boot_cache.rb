@@ -148,6 +148,7 @@ module Pitwall
         raise UsageError, "PITWALL_BOOT_CACHE_READONLY is set: unset it to build" if Fastboot.readonly?
 
         Fastboot::Folder.make(folder)
+        raise UsageError, "cannot write in #{folder}: Permission denied" unless File.writable?(folder)
       rescue SystemCallError => error
         raise UsageError, "cannot make #{folder}: #{error.class.new.message}"
       end
@@ -268,7 +269,7 @@ module Pitwall
 
       # @param failed the boot that failed
       def not_compared(failed)
-        @out.puts("not compared: the command failed #{failed.how} it")
+        @out.puts("not compared: the command failed #{failed.how} the accelerator")
         Ending.of(failed.status)
       end
 

@@ -88,11 +88,12 @@ module Pitwall
       def tree_row(row)
         node = row.node
         beside = @weight == :wall ? :objects : :wall
-        kind = BootWords.kind(node, @boot)
+        kind, path = BootWords.kind(node, @boot), @location.text(node.path, 0)
+        kind, path = "", kind if path.empty? # Bundler.require
         numbers = [figure(node.total, @weight), figure(node.own, @weight), figure(node.total, beside),
                    figure(node.total, :rss)]
-        Table::Row.new(numbers: numbers, name: "#{"#{kind}: " unless kind.empty?}#{@location.text(node.path, 0)}",
-                       lead: "  " * row.depth, place: [node.row.from, node.row.line])
+        lead = ("  " * row.depth) + (kind.empty? ? "" : "#{kind}: ") # a narrow column cuts the path, not the kind
+        Table::Row.new(numbers: numbers, name: path, lead: lead, place: [node.row.from, node.row.line])
       end
 
       def figure(figures, name) = BootWords.figure(figures[name], name)

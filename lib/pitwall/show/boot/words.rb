@@ -25,11 +25,11 @@ module Pitwall
 
       module_function
 
-      # "autoload", "" for a plain require. Where a cache had most files, "not from the cache" marks the others.
+      # "autoload", "" for a plain require. Where a cache had most files, "uncached" marks the others.
       #: (Analyse::Boot::Node, Analyse::Boot) -> String
       def kind(node, boot)
         ending = { 1 => "not ended", 2 => "raised" }[node.row.ending]
-        uncached = "not from the cache" if node.cached? == false && boot.warm?
+        uncached = "uncached" if node.cached? == false && boot.warm?
         [KINDS.fetch(node.kind, node.kind), ending, uncached].compact.reject(&:empty?).join(", ")
       end
 
