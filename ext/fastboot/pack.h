@@ -104,8 +104,9 @@ struct fb_entry *fb_pack_older(const struct fb_pack *pack, const struct fb_entry
 const struct fb_entry *fb_pack_with_content(struct fb_pack *pack, enum fb_kind kind, uint64_t options,
                                             const uint8_t digest[FB_DIGEST_SIZE]);
 
-/* The pack's first entry of a file of code in the folder of `path`, if this is the second call for that folder. Other
- * calls return NULL. Only hashes of the folders' paths are compared. So the caller compares the keys of the entries. */
+/* The pack's first entry of a file of code in the folder of `path`, if this is the second call for that folder; else
+ * NULL. Folders are found by a hash of their path, and two paths may have the same hash. So the caller must check that
+ * the key of each entry begins with the folder. */
 struct fb_entry *fb_pack_second_of_folder(struct fb_pack *pack, const char *path, size_t length);
 
 /* The next of them; NULL: none. */

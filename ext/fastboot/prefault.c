@@ -150,9 +150,9 @@ allocate(size_t size)
     for (int try = 0; try < 2; try++) {
         char *block = malloc(size);
         if (!block || is_in_heap(block, size)) return block;
-        /* malloc has made a mapping for the block, because the block is large. When the mapping is freed, glibc's
-         * malloc raises its threshold for mappings, and takes the next block of this size from its heap. Other mallocs
-         * may not. glibc's does not if the environment sets one of its thresholds. */
+        /* malloc made a mapping for this block, because the block is larger than a threshold. Freeing the block makes
+         * glibc's malloc raise the threshold, so the second try is in the heap. The second try fails with another
+         * malloc, or if the environment has set one of glibc's thresholds. */
         free(block);
     }
     return NULL;

@@ -74,7 +74,7 @@ is_simple(VALUE path)
 }
 
 /* Adds a path to Ruby's Hash if the path is its own real path. For the path, is_simple is true.
- * own_real_path: 1 if the caller has just found that the path is its own real path */
+ * own_real_path: as for fb_know_real_path */
 static void
 know(VALUE path, int own_real_path)
 {

@@ -5,10 +5,11 @@ module Pitwall
   # Collectors and reports ask here, so both call the same lines the application's.
   # @api private
   module Application
-    # Ruby's own library, Debian's folders for gems and RubyGems: "/usr/lib/x86_64-linux-gnu/ruby/3.1.0/openssl.so".
-    RUBY = %r{/lib/(?:[^/]+/)?ruby/(?:\d|vendor_ruby/|site_ruby/)|/rubygems/|/rubygems-integration/}.freeze
-    # What RubyGems keeps of installed gems: "/usr/lib/ruby/gems/3.1.0/specifications/default/bundler-2.3.7.gemspec".
+    # The files in which RubyGems describes installed gems: "/var/lib/gems/3.1.0/specifications/rake-13.0.6.gemspec".
     SPECIFICATION = %r{/specifications/(?:default/)?[^/]+-\d[^/]*\.gemspec\z}.freeze
+    # Ruby's own library, Debian's folders for gems and RubyGems: "/usr/lib/x86_64-linux-gnu/ruby/3.1.0/openssl.so".
+    RUBY = %r{/lib/(?:[^/]+/)?ruby/(?:\d|vendor_ruby/|site_ruby/)|/rubygems/|/rubygems-integration/|
+              #{SPECIFICATION}}x.freeze
     # "…/gems/rack-3.1.8/lib/rack.rb", "…/bundler/gems/rack-1f2e3d4c5b6a/lib/rack.rb"
     GEM = %r{/gems/[^/]+-(?:\d[^/]*|\h{7,})/}.freeze
     # The same with the gem's name, also of its compiled files: "…/extensions/x86_64-linux/3.4.0/racc-1.8.1/".
@@ -38,7 +39,7 @@ module Pitwall
         return false if path.empty? || path.start_with?("<internal:", "#{TOOL}/", "#{TOOL}.rb")
 
         path = path.delete_prefix(base) if base
-        [RUBY, SPECIFICATION, GEM, VENDORED, INSTALLED].none? { |place| path.match?(place) }
+        !path.match?(RUBY) && !path.match?(GEM) && !path.match?(VENDORED) && !path.match?(INSTALLED)
       end
 
       # The name of the gem that a file belongs to: "…/gems/rack-3.1.8/lib/rack.rb" → "rack"; nil: of none.
@@ -56,7 +57,7 @@ module Pitwall
       #: () -> Hash[String, Array[String]]
       def parts = PARTS
 
-      # Whether RubyGems wrote the file, when it installed a gem.
+      # Does RubyGems describe an installed gem in this file?
       #: (String) -> bool
       def specification?(path) = path.match?(SPECIFICATION)
 
@@ -64,7 +65,7 @@ module Pitwall
       #: (String, ?base: String?) -> bool
       def ruby?(path, base: nil)
         path = path.delete_prefix(base) if base
-        path.start_with?("<internal:") || specification?(path) || (path.match?(RUBY) && !path.match?(GEM))
+        path.start_with?("<internal:") || (path.match?(RUBY) && !path.match?(GEM))
       end
     end
   end

@@ -19,7 +19,8 @@ class IdleCommandTest < Minitest::Test
       def with = yield(checkout)
     end
     $waiting = []
-    # methods: the names of those in which the thread waits, as in a regular expression ("sleep|wait").
+    # methods: a part of a regular expression, such as "sleep|wait". It matches the names of methods in which the thread
+    #   waits.
     def waiting(name, methods, &code) = $waiting << [Thread.new { Thread.current.name = name; code.call }, methods]
     server, slow = Array.new(2) { TCPServer.new("127.0.0.1", 0) }
     queue, full, pool, lock, monitor = Queue.new, SizedQueue.new(1), Pool.new, Mutex.new, Monitor.new

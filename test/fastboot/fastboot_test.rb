@@ -423,8 +423,7 @@ class FastbootTest < Minitest::Test
     FileUtils.mkdir_p(file("cache"))
     File.chmod(0o755, @dir)
     File.chmod(0o555, file("cache"))
-    user = Process.euid.zero? ? "Process::Sys.setgid(65534); Process::Sys.setuid(65534); " : ""
-    build = ["-e", "#{user}exec(*ARGV)", RUBY, *START, "boot", "cache", "build", "--", RUBY, "-e", "p 1"]
+    build = ["-e", "#{OTHER_USER}exec(*ARGV)", RUBY, *START, "boot", "cache", "build", "--", RUBY, "-e", "p 1"]
     result = capture({ **in_cache, "PITWALL_DEBUG" => nil }, RbConfig.ruby, "--disable-gems", *build)
     assert_equal ["", "pitwall: cannot write in #{file("cache")}: Permission denied\n", 2],
                  [result.out, result.err, result.status.exitstatus]

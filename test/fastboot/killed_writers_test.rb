@@ -144,10 +144,9 @@ class FastbootKilledWritersTest < Minitest::Test
     File.chmod(0o555, file("cache"))
     edit
     before = File.binread(store.path)
-    user = Process.euid.zero? ? "Process::Sys.setgid(65534); Process::Sys.setuid(65534); " : ""
     env = { "PITWALL_BOOT_CACHE" => file("cache"), "HOME" => nil }
     program = "at_exit { Pitwall::Fastboot.flush; p Pitwall::Fastboot.stats }; load ARGV[0]"
-    result = capture(env, RbConfig.ruby, "--disable-gems", "-e", "#{user}exec(*ARGV)",
+    result = capture(env, RbConfig.ruby, "--disable-gems", "-e", "#{OTHER_USER}exec(*ARGV)",
                      RbConfig.ruby, "-I#{LIB}", "-rpitwall/fastboot", "-e", program, file("app/main.rb"))
     assert_match(/\A#{@versions.join(" ")}\n.*hit/m, result.out, result.err)
     assert_equal before, File.binread(store.path)

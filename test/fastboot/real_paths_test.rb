@@ -10,10 +10,10 @@ class FastbootRealPathsTest < Minitest::Test
 
   KEPT = RUBY_VERSION.to_f >= 3.3
 
-  # The program loads plain files, files below a link, a file that is a link, and names with "..". The program gives a
-  # link another target, and replaces a folder by a link. Some names are of a subclass of String, or have an instance
-  # variable or a method of their own. One file is loaded by `autoload`, others by `require_relative`. At the end the
-  # links and folders are as at the start.
+  # The program loads all kinds of files: plain ones, a link, files in a folder that is a link, and paths with "..".
+  # Then the program makes a link lead elsewhere, replaces a folder by a link, and loads again. Some of the names are no
+  # plain Strings: of a subclass, or with an instance variable or a method. Files are loaded by `require`,
+  # `require_relative` and `autoload`. The program leaves all links and folders as they were.
   PROGRAM = <<~'RUBY'
     $LOAD_PATH.unshift("#{Dir.pwd}/plain", "#{Dir.pwd}/current/lib")
     asked = lambda do |name|

@@ -13,6 +13,8 @@ module CommandLine
   # As script/pitwall, without the set-up: tests run on what is built.
   START = ["-r#{Checkout::ROOT}/script/checkout", "-e",
            "Checkout.use_vendored_gems; $LOAD_PATH.unshift(ENV.delete('TEST_LIB') || '#{Checkout::ROOT}/lib'); load '#{Checkout::ROOT}/exe/pitwall'", "--"].freeze
+  # Ruby code by which a process of root goes on as another user. Nobody keeps root from writing.
+  OTHER_USER = Process.euid.zero? ? "Process::Sys.setgid(65534); Process::Sys.setuid(65534); " : ""
   # What a developer's shell or `bundle exec rake` would bring along. TEST_RUBYOPT: for all Rubies that tests start, e.g. --yjit.
   CLEAN = { "RUBYOPT" => ENV["TEST_RUBYOPT"], "RUBYLIB" => nil, "BUNDLE_GEMFILE" => nil, "BUNDLER_SETUP" => nil, "NO_COLOR" => nil,
             "PITWALL_PARTS" => nil, "PITWALL_OPTIONS" => nil, "PITWALL_DEBUG" => "1" }.freeze

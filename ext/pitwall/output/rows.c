@@ -171,8 +171,8 @@ open_row(pw_buffer *columns, const pw_thread *t, int state, uint32_t node, int64
     return 1;
 }
 
-/* How long a thread was blocked before its present wait for the GVL, in units. The time before its last row does not
- * count. */
+/* For a thread that waits for the GVL: how long the thread was blocked before this wait, in units. Counted from the
+ * thread's last row, because earlier time is in that row. */
 static int64_t
 blocked_units(const pw_thread *t)
 {

@@ -86,9 +86,10 @@ module Pitwall
           end
         end
 
-        # pitwall/fastboot replaces methods of Psych, JSON and tzinfo only if these are the library's own. It does so
-        # when the next file is loaded after the library, before this is asked. Where a string is evaluated before the
-        # next file, this is asked first, and pitwall/fastboot keeps no data (doc/boot.md, Limits).
+        # pitwall/fastboot replaces methods of Psych, JSON and tzinfo only if these are the library's own, so it must
+        # come first. It comes when the next file is loaded after the library. Pitwall asks `ready?` after that. But if
+        # a string is evaluated before the next file, Pitwall comes first, and pitwall/fastboot keeps no data
+        # (doc/boot.md, Limits).
         # Bootsnap defines the method where its extension is loaded.
         def ready?(step)
           return ::Bootsnap.respond_to?(:instrumentation_enabled=) if step.kind == "bootsnap"

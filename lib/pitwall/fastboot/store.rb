@@ -64,6 +64,13 @@ module Pitwall
         end
       end
 
+      # @return [String, nil] why this user can't write the pack. nil: can, or another process writes it just now
+      #: () -> String?
+      def unwritable
+        reason = locked(false) { nil }
+        reason unless reason == BUSY
+      end
+
       # Rewrites the pack without what is out of use or whose file is gone.
       # @return [String, nil] why not
       #: (?frozen: bool?) -> String?

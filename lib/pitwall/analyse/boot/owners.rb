@@ -88,8 +88,7 @@ module Pitwall
         def name_of(path)
           return OUTSIDE if path.empty?
           return "Bundler" if path.match?(BUNDLER_PATH) && !path.include?("/bundler/gems/")
-          return "RubyGems" if Application.specification?(path)
-          return "RubyGems" if path.match?(%r{/rubygems(?:/|\.rb\z)}) && !path.match?(%r{/gems/[^/]+-\d})
+          return "RubyGems" if of_rubygems?(path)
 
           gem = @origin.gem(Code.new(path, 0))
           return "Rails" if RAILS.include?(gem)
@@ -97,6 +96,12 @@ module Pitwall
           return APPLICATION if mine?(path)
 
           @origin.of(Code.new(path, 0)) == :stdlib ? STDLIB : GEMS
+        end
+
+        def of_rubygems?(path)
+          return true if Application.specification?(path)
+
+          path.match?(%r{/rubygems(?:/|\.rb\z)}) && !path.match?(%r{/gems/[^/]+-\d})
         end
       end
     end

@@ -148,7 +148,8 @@ module Pitwall
         raise UsageError, "PITWALL_BOOT_CACHE_READONLY is set: unset it to build" if Fastboot.readonly?
 
         Fastboot::Folder.make(folder)
-        raise UsageError, "cannot write in #{folder}: Permission denied" unless File.writable?(folder)
+        reason = store.unwritable
+        raise UsageError, "cannot write in #{folder}: #{reason}" if reason
       rescue SystemCallError => error
         raise UsageError, "cannot make #{folder}: #{error.class.new.message}"
       end

@@ -89,11 +89,12 @@ module Pitwall
         node = row.node
         beside = @weight == :wall ? :objects : :wall
         kind, path = BootWords.kind(node, @boot), @location.text(node.path, 0)
-        kind, path = "", kind if path.empty? # Bundler.require
         numbers = [figure(node.total, @weight), figure(node.own, @weight), figure(node.total, beside),
                    figure(node.total, :rss)]
-        lead = ("  " * row.depth) + (kind.empty? ? "" : "#{kind}: ") # a narrow column cuts the path, not the kind
-        Table::Row.new(numbers: numbers, name: path, lead: lead, place: [node.row.from, node.row.line])
+        # A narrow column cuts the path, not the kind. Bundler.require has no path: there the kind is the name.
+        indent, name = "  " * row.depth, path.empty? ? kind : path
+        lead = kind.empty? || path.empty? ? indent : "#{indent}#{kind}: "
+        Table::Row.new(numbers: numbers, name: name, lead: lead, place: [node.row.from, node.row.line])
       end
 
       def figure(figures, name) = BootWords.figure(figures[name], name)

@@ -25,7 +25,8 @@ module Pitwall
 
       module_function
 
-      # "autoload", "" for a plain require. Where a cache had most files, "uncached" marks the others.
+      # What the tree says before a path: "autoload", "not ended", or "" for a plain require that ended. "uncached" is a
+      # file that did not come from the cache, where most files did.
       #: (Analyse::Boot::Node, Analyse::Boot) -> String
       def kind(node, boot)
         ending = { 1 => "not ended", 2 => "raised" }[node.row.ending]
